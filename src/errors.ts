@@ -1,0 +1,85 @@
+/** Stable error codes. The API documentation lists them; never rename one that has shipped. */
+export type ErrorCode =
+  | 'bad_request'
+  | 'malformed_json'
+  | 'invalid_document'
+  | 'invalid_parameter'
+  | 'invalid_plist'
+  | 'invalid_asn1'
+  | 'invalid_certificate'
+  | 'invalid_signature'
+  | 'invalid_message'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'not_found'
+  | 'no_such_route'
+  | 'method_not_allowed'
+  | 'not_acceptable'
+  | 'conflict'
+  | 'wrong_type'
+  | 'already_exists'
+  | 'in_use'
+  | 'no_unlock_token'
+  | 'device_unenrolled'
+  | 'command_already_sent'
+  | 'command_final'
+  | 'enrollment_closed'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'validation_failed'
+  | 'unsupported_on_platform'
+  | 'too_many_requests'
+  | 'unavailable'
+  | 'master_key_mismatch'
+  | 'internal_error';
+
+/** Where in the request a fault lies: a JSON pointer into the body, a query parameter or a header. */
+export interface ErrorSource {
+  pointer?: string;
+  parameter?: string;
+  header?: string;
+}
+
+export interface ErrorDetail {
+  detail: string;
+  source?: ErrorSource;
+  /** Differs from the error's own code only where one request fails in several ways. */
+  code?: ErrorCode;
+}
+
+export interface AppErrorOptions {
+  source?: ErrorSource;
+  cause?: unknown;
+  /** All faults found at once; each becomes one member of the JSON:API `errors` array. */
+  details?: ErrorDetail[];
+  headers?: Record<string, string>;
+}
+
+/** A failure with a stable code and the HTTP status that tells it. The message is safe to show. */
+export class AppError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly source: ErrorSource | undefined;
+  readonly details: ErrorDetail[];
+  readonly headers: Record<string, string>;
+
+  constructor(code: ErrorCode, status: number, message: string, options: AppErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'AppError';
+    this.code = code;
+    this.status = status;
+    this.source = options.source;
+    this.details = options.details ?? [];
+    this.headers = options.headers ?? {};
+  }
+}
+
+/** Several validation faults as one 422. */
+export function validationError(details: ErrorDetail[]): AppError {
+  const message = details.map((fault) => fault.detail).join('; ');
+  return new AppError('validation_failed', 422, message, { details });
+}
+
+export function notFound(what: string): AppError {
+  return new AppError('not_found', 404, `${what} does not exist`);
+}
