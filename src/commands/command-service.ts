@@ -1,0 +1,160 @@
+import type { Knex } from 'knex';
+import type { SecretBox } from '../crypto/secret-box.js';
+import {
+  type CommandRow,
+  deleteCommand,
+  lockCommand,
+  lockCommands,
+  updateCommand,
+} from '../db/command-repository.js';
+import { AppError, notFound } from '../errors.js';
+import {
+  hasSecrets,
+  maskSecrets,
+  plistToJson,
+  revealsSecrets,
+} from '../protocol/apple/command-schema.js';
+import type { PlistDict } from '../protocol/plist.js';
+import { buildPayload, openReport, readParameters } from './payload.js';
+import { type CommandQueue, type QueueOptions, readJsonParameters } from './queue.js';
+
+type JsonObject = Parameters<typeof readJsonParameters>[1];
+
+export interface EnqueueInput {
+  deviceId: number;
+  requestType: string;
+  parameters: JsonObject;
+  after?: Date | null;
+  expiresAt?: Date | null;
+  priority?: number;
+  ttl?: number;
+}
+
+export interface CommandChanges {
+  after?: Date | null;
+  expires_at?: Date | null;
+  priority?: number;
+  status?: 'Cancelled';
+}
+
+const FINAL = ['Acknowledged', 'Error', 'CommandFormatError', 'Expired', 'Cancelled'];
+const CANCELLED = { status: 'Cancelled', reason: 'cancelled by an administrator' };
+
+function wasSent(command: CommandRow): boolean {
+  return command.sent_at !== null;
+}
+
+function alreadySent(id: number): AppError {
+  return new AppError('command_already_sent', 409, `command ${id} has already been sent`);
+}
+
+/** What the admin API does with commands; see resources/services.ts for the promises. */
+export class CommandAdministration {
+  constructor(
+    private readonly box: SecretBox,
+    private readonly queue: CommandQueue,
+  ) {}
+
+  async enqueue(trx: Knex.Transaction, input: EnqueueInput): Promise<CommandRow> {
+    const { deviceId, requestType, parameters, ...options } = input;
+    const values = readJsonParameters(requestType, parameters);
+    await this.queue.target(trx, deviceId);
+    const command = { requestType, parameters: values, options: pickOptions(options) };
+    return this.locked(trx, await this.queue.add(trx, deviceId, command));
+  }
+
+  async update(
+    trx: Knex.Transaction,
+    { id, changes }: { id: number; changes: CommandChanges },
+  ): Promise<CommandRow> {
+    const command = await this.locked(trx, id);
+    if (FINAL.includes(command.status)) {
+      throw new AppError(
+        'command_final',
+        409,
+        `command ${id} is ${command.status}, which is final`,
+      );
+    }
+    const isCancelled = changes.status === 'Cancelled';
+    await updateCommand(trx, id, { ...changes, ...(isCancelled ? CANCELLED : {}) });
+    return this.locked(trx, id);
+  }
+
+  async remove(trx: Knex.Transaction, { id }: { id: number }): Promise<void> {
+    if (wasSent(await this.locked(trx, id))) throw alreadySent(id);
+    await deleteCommand(trx, id);
+  }
+
+  async assign(
+    trx: Knex.Transaction,
+    { deviceId, commandIds }: { deviceId: number; commandIds: number[] },
+  ): Promise<void> {
+    await this.queue.target(trx, deviceId);
+    const commands = await this.lockedNeverSent(trx, commandIds);
+    for (const command of commands) {
+      if (command.device_id !== deviceId) await this.move(trx, command, deviceId);
+    }
+  }
+
+  async cancel(
+    trx: Knex.Transaction,
+    { deviceId, commandIds }: { deviceId: number; commandIds: number[] },
+  ): Promise<void> {
+    const commands = await this.lockedNeverSent(trx, commandIds);
+    for (const { id, device_id } of commands) {
+      if (device_id === deviceId) await updateCommand(trx, id, CANCELLED);
+    }
+  }
+
+  requiresAdmin(requestType: string, parameters: JsonObject): boolean {
+    return requestType === 'EraseDevice' || revealsSecrets(requestType, parameters);
+  }
+
+  presentParameters(row: { uuid: string; payload: Buffer }): JsonObject {
+    return present(readParameters(this.box, row));
+  }
+
+  presentResult(row: { uuid: string; result: Buffer | null }): JsonObject | null {
+    const { uuid, result } = row;
+    return result === null ? null : present(openReport(this.box, { uuid, result }));
+  }
+
+  /** A command is bound to its device only by the row; its payload is checked anew and kept. */
+  private async move(trx: Knex.Transaction, command: CommandRow, deviceId: number): Promise<void> {
+    const parameters = readParameters(this.box, command);
+    const { uuid, request_type: requestType } = command;
+    const payload = buildPayload(this.box, { uuid, requestType, parameters });
+    await updateCommand(trx, command.id, { device_id: deviceId, payload });
+  }
+
+  private async locked(trx: Knex.Transaction, id: number): Promise<CommandRow> {
+    const command = await lockCommand(trx, id);
+    if (command === undefined) throw notFound(`command ${id}`);
+    return command;
+  }
+
+  private async lockedNeverSent(trx: Knex.Transaction, ids: number[]): Promise<CommandRow[]> {
+    const commands = await lockCommands(trx, ids);
+    const found = new Set(commands.map(({ id }) => id));
+    const missing = ids.find((id) => !found.has(id));
+    if (missing !== undefined) throw notFound(`command ${missing}`);
+    const sent = commands.find(wasSent);
+    if (sent !== undefined) throw alreadySent(sent.id);
+    return commands;
+  }
+}
+
+function pickOptions(options: QueueOptions): QueueOptions {
+  const { after, expiresAt, priority, ttl } = options;
+  return {
+    ...(after === undefined ? {} : { after }),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(ttl === undefined ? {} : { ttl }),
+  };
+}
+
+function present(dict: PlistDict): JsonObject {
+  const json = plistToJson(dict) as JsonObject;
+  return hasSecrets(dict) ? (maskSecrets(json) as JsonObject) : json;
+}

@@ -1,0 +1,37 @@
+import { replaceInventory } from '../../db/inventory-repository.js';
+import { dictsAt, type FactMap, readFacts } from '../facts.js';
+import type { ReportHandler } from '../report.js';
+
+const UPDATE: FactMap = {
+  AllowsInstallLater: ['allows_install_later', 'boolean'],
+  AppIdentifiersToClose: ['app_identifiers_to_close', 'json'],
+  Build: ['build', 'text'],
+  DeferredUntil: ['deferred_until', 'date'],
+  DownloadSize: ['download_size', 'integer'],
+  HumanReadableName: ['human_readable_name', 'text'],
+  HumanReadableNameLocale: ['human_readable_name_locale', 'text'],
+  InstallSize: ['install_size', 'integer'],
+  IsConfigDataUpdate: ['is_config_data_update', 'boolean'],
+  IsCritical: ['is_critical', 'boolean'],
+  IsFirmwareUpdate: ['is_firmware_update', 'boolean'],
+  IsMajorOSUpdate: ['is_major_os_update', 'boolean'],
+  IsSecurityResponse: ['is_security_response', 'boolean'],
+  MetadataURL: ['metadata_url', 'text'],
+  ProductKey: ['product_key', 'text'],
+  ProductName: ['product_name', 'text'],
+  RequiresBootstrapToken: ['requires_bootstrap_token', 'boolean'],
+  RestartRequired: ['restart_required', 'boolean'],
+  SupplementalBuildVersion: ['supplemental_build_version', 'text'],
+  SupplementalOSVersionExtra: ['supplemental_os_version_extra', 'text'],
+  Version: ['version', 'text'],
+};
+
+export const availableOsUpdates: ReportHandler = {
+  requestType: 'AvailableOSUpdates',
+  async handle({ deviceId, body }, { trx }) {
+    const updates = dictsAt(body, 'AvailableOSUpdates');
+    if (updates === undefined) return;
+    const rows = updates.map((update) => readFacts(update, UPDATE));
+    await replaceInventory(trx, 'available_os_updates', { deviceId, rows });
+  },
+};

@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto';
+import { parseCertificate } from '../../crypto/certificate.js';
+import { type InventoryRow, replaceInventory } from '../../db/inventory-repository.js';
+import type { PlistDict } from '../../protocol/plist.js';
+import { dictsAt, type FactMap, readFacts } from '../facts.js';
+import type { ReportHandler } from '../report.js';
+
+const CERTIFICATE: FactMap = {
+  CommonName: ['x509_cn', 'text'],
+  IsIdentity: ['is_identity', 'boolean'],
+  Data: ['der_data', 'data'],
+};
+
+/** Names and validity, when the certificate can be read; a device may hold odd ones. */
+function parsedColumns(der: Buffer): InventoryRow {
+  try {
+    const { subject, issuer, serialHex, notBefore, notAfter } = parseCertificate(der);
+    return { subject, issuer, serial: serialHex, not_before: notBefore, not_after: notAfter };
+  } catch {
+    return {};
+  }
+}
+
+function toRow(entry: PlistDict): InventoryRow {
+  const row = readFacts(entry, CERTIFICATE);
+  const der = row.der_data;
+  if (!Buffer.isBuffer(der)) return row;
+  const fingerprint = createHash('sha256').update(der).digest('hex');
+  return { ...row, fingerprint_sha256: fingerprint, ...parsedColumns(der) };
+}
+
+export const certificateList: ReportHandler = {
+  requestType: 'CertificateList',
+  async handle({ deviceId, body }, { trx }) {
+    const certificates = dictsAt(body, 'CertificateList');
+    if (certificates === undefined) return;
+    const rows = certificates.map(toRow);
+    await replaceInventory(trx, 'installed_certificates', { deviceId, rows });
+  },
+};

@@ -1,0 +1,129 @@
+import { updateDeviceFacts } from '../../db/inventory-repository.js';
+import { dictAt, type FactMap, readFacts } from '../facts.js';
+import type { ReportHandler } from '../report.js';
+
+/** QueryResponses of DeviceInformation. Apple's schema names them; the columns are ours. */
+export const DEVICE_FACTS: FactMap = {
+  ProvisioningUDID: ['provisioning_udid', 'text'],
+  OrganizationInfo: ['organization_info', 'json'],
+  MDMOptions: ['mdm_options', 'json'],
+  LastCloudBackupDate: ['last_cloud_backup_date', 'date'],
+  AwaitingConfiguration: ['awaiting_configuration', 'boolean'],
+  iTunesStoreAccountIsActive: ['itunes_store_account_is_active', 'boolean'],
+  iTunesStoreAccountHash: ['itunes_store_account_hash', 'text'],
+  DeviceName: ['device_name', 'text'],
+  OSVersion: ['os_version', 'text'],
+  SupplementalOSVersionExtra: ['supplemental_os_version_extra', 'text'],
+  BuildVersion: ['build_version', 'text'],
+  SupplementalBuildVersion: ['supplemental_build_version', 'text'],
+  ModelName: ['model_name', 'text'],
+  Model: ['model', 'text'],
+  ModelNumber: ['model_number', 'text'],
+  IsAppleSilicon: ['is_apple_silicon', 'boolean'],
+  ProductName: ['product_name', 'text'],
+  SerialNumber: ['serial_number', 'text'],
+  DeviceCapacity: ['device_capacity', 'number'],
+  AvailableDeviceCapacity: ['available_device_capacity', 'number'],
+  IMEI: ['imei', 'text'],
+  MEID: ['meid', 'text'],
+  ModemFirmwareVersion: ['modem_firmware_version', 'text'],
+  CellularTechnology: ['cellular_technology', 'integer'],
+  BatteryLevel: ['battery_level', 'number'],
+  HasBattery: ['has_battery', 'boolean'],
+  IsSupervised: ['is_supervised', 'boolean'],
+  IsMultiUser: ['is_multi_user', 'boolean'],
+  IsDeviceLocatorServiceEnabled: ['is_device_locator_service_enabled', 'boolean'],
+  IsActivationLockEnabled: ['is_activation_lock_enabled', 'boolean'],
+  IsActivationLockSupported: ['is_activation_lock_supported', 'boolean'],
+  IsDoNotDisturbInEffect: ['is_do_not_disturb_in_effect', 'boolean'],
+  SupportsLOMDevice: ['supports_lom_device', 'boolean'],
+  DeviceID: ['device_id', 'text'],
+  EASDeviceIdentifier: ['eas_device_identifier', 'text'],
+  IsCloudBackupEnabled: ['is_cloud_backup_enabled', 'boolean'],
+  ActiveManagedUsers: ['active_managed_users', 'json'],
+  CurrentConsoleManagedUser: ['current_console_managed_user', 'text'],
+  AutoSetupAdminAccounts: ['auto_setup_admin_accounts', 'json'],
+  Languages: ['languages', 'json'],
+  Locales: ['locales', 'json'],
+  LocalHostName: ['local_hostname', 'text'],
+  HostName: ['hostname', 'text'],
+  SystemIntegrityProtectionEnabled: ['sip_enabled', 'boolean'],
+  IsMDMLostModeEnabled: ['is_mdm_lost_mode_enabled', 'boolean'],
+  MaximumResidentUsers: ['maximum_resident_users', 'integer'],
+  EstimatedResidentUsers: ['estimated_resident_users', 'integer'],
+  ResidentUsers: ['resident_users', 'integer'],
+  QuotaSize: ['quota_size', 'integer'],
+  UserSessionTimeout: ['user_session_timeout', 'integer'],
+  TemporarySessionTimeout: ['temporary_session_timeout', 'integer'],
+  TemporarySessionOnly: ['temporary_session_only', 'boolean'],
+  ManagedAppleIDDefaultDomains: ['managed_apple_id_default_domains', 'json'],
+  OnlineAuthenticationGracePeriod: ['online_authentication_grace_period', 'integer'],
+  SkipLanguageAndLocaleSetupForNewUsers: [
+    'skip_language_and_locale_setup_for_new_users',
+    'boolean',
+  ],
+  DiagnosticSubmissionEnabled: ['diagnostic_submission_enabled', 'boolean'],
+  AppAnalyticsEnabled: ['app_analytics_enabled', 'boolean'],
+  TimeZone: ['time_zone', 'text'],
+  ICCID: ['iccid', 'text'],
+  BluetoothMAC: ['bluetooth_mac', 'text'],
+  WiFiMAC: ['wifi_mac', 'text'],
+  EthernetMAC: ['ethernet_mac', 'text'],
+  EthernetMACs: ['ethernet_macs', 'json'],
+  CurrentCarrierNetwork: ['current_carrier_network', 'text'],
+  SIMCarrierNetwork: ['sim_carrier_network', 'text'],
+  SubscriberCarrierNetwork: ['subscriber_carrier_network', 'text'],
+  CarrierSettingsVersion: ['carrier_settings_version', 'text'],
+  PhoneNumber: ['phone_number', 'text'],
+  DataRoamingEnabled: ['data_roaming_enabled', 'boolean'],
+  VoiceRoamingEnabled: ['voice_roaming_enabled', 'boolean'],
+  PersonalHotspotEnabled: ['personal_hotspot_enabled', 'boolean'],
+  IsNetworkTethered: ['is_network_tethered', 'boolean'],
+  IsRoaming: ['is_roaming', 'boolean'],
+  SIMMCC: ['sim_mcc', 'text'],
+  SIMMNC: ['sim_mnc', 'text'],
+  SubscriberMCC: ['subscriber_mcc', 'text'],
+  SubscriberMNC: ['subscriber_mnc', 'text'],
+  CurrentMCC: ['current_mcc', 'text'],
+  CurrentMNC: ['current_mnc', 'text'],
+  ServiceSubscriptions: ['service_subscriptions', 'json'],
+  PINRequiredForEraseDevice: ['pin_required_for_erase_device', 'boolean'],
+  PINRequiredForDeviceLock: ['pin_required_for_device_lock', 'boolean'],
+  SupportsiOSAppInstalls: ['supports_ios_app_installs', 'boolean'],
+  SoftwareUpdateDeviceID: ['software_update_device_id', 'text'],
+  SoftwareUpdateSettings: ['software_update_settings', 'json'],
+  AccessibilitySettings: ['accessibility_settings', 'json'],
+  EACSPreflight: ['eacs_preflight', 'text'],
+};
+
+/** OSUpdateSettings. Apple documents AutoCheckEnabled; older material says AutomaticCheckEnabled. */
+export const OS_UPDATE_FACTS: FactMap = {
+  CatalogURL: ['osu_catalog_url', 'text'],
+  IsDefaultCatalog: ['osu_is_default_catalog', 'boolean'],
+  PreviousScanDate: ['osu_previous_scan_date', 'date'],
+  PreviousScanResult: ['osu_previous_scan_result', 'text'],
+  PerformPeriodicCheck: ['osu_perform_periodic_check', 'boolean'],
+  AutomaticCheckEnabled: ['osu_automatic_check_enabled', 'boolean'],
+  AutoCheckEnabled: ['osu_automatic_check_enabled', 'boolean'],
+  BackgroundDownloadEnabled: ['osu_background_download_enabled', 'boolean'],
+  AutomaticAppInstallationEnabled: ['osu_automatic_app_installation_enabled', 'boolean'],
+  AutomaticOSInstallationEnabled: ['osu_automatic_os_installation_enabled', 'boolean'],
+  AutomaticSecurityUpdatesEnabled: ['osu_automatic_security_updates_enabled', 'boolean'],
+};
+
+/** Queries that only a supervised device answers wait until it has said that it is one. */
+const AFTER_SUPERVISION_IS_KNOWN = ['AvailableOSUpdates'];
+
+export const deviceInformation: ReportHandler = {
+  requestType: 'DeviceInformation',
+  async handle({ deviceId, body }, { trx, queueInventory }) {
+    const answers = dictAt(body, 'QueryResponses');
+    if (answers === undefined) return;
+    const updates = dictAt(answers, 'OSUpdateSettings');
+    await updateDeviceFacts(trx, deviceId, {
+      ...readFacts(answers, DEVICE_FACTS),
+      ...(updates === undefined ? {} : readFacts(updates, OS_UPDATE_FACTS)),
+    });
+    if (answers.IsSupervised === true) await queueInventory(deviceId, AFTER_SUPERVISION_IS_KNOWN);
+  },
+};

@@ -1,0 +1,37 @@
+import { replaceInventory } from '../../db/inventory-repository.js';
+import { dictsAt, type FactMap, readFacts } from '../facts.js';
+import type { ReportHandler } from '../report.js';
+
+const APPLICATION: FactMap = {
+  Identifier: ['bundle_identifier', 'text'],
+  Name: ['name', 'text'],
+  ShortVersion: ['short_version', 'text'],
+  Version: ['version', 'text'],
+  BundleSize: ['bundle_size', 'integer'],
+  DynamicSize: ['dynamic_size', 'integer'],
+  IsValidated: ['is_validated', 'boolean'],
+  ExternalVersionIdentifier: ['external_version_identifier', 'integer'],
+  DistributorIdentifier: ['distributor_identifier', 'text'],
+  AdHocCodeSigned: ['adhoc_codesigned', 'boolean'],
+  AppStoreVendable: ['appstore_vendable', 'boolean'],
+  BetaApp: ['beta_app', 'boolean'],
+  DeviceBasedVPP: ['device_based_vpp', 'boolean'],
+  HasUpdateAvailable: ['has_update_available', 'boolean'],
+  Installing: ['installing', 'boolean'],
+  IsAppClip: ['is_app_clip', 'boolean'],
+  DownloadFailed: ['download_failed', 'boolean'],
+  DownloadCancelled: ['download_cancelled', 'boolean'],
+  DownloadPaused: ['download_paused', 'boolean'],
+  DownloadWaiting: ['download_waiting', 'boolean'],
+  Source: ['source', 'text'],
+};
+
+export const installedApplicationList: ReportHandler = {
+  requestType: 'InstalledApplicationList',
+  async handle({ deviceId, body }, { trx }) {
+    const applications = dictsAt(body, 'InstalledApplicationList');
+    if (applications === undefined) return;
+    const rows = applications.map((application) => readFacts(application, APPLICATION));
+    await replaceInventory(trx, 'installed_applications', { deviceId, rows });
+  },
+};

@@ -1,0 +1,96 @@
+import { secretIdentity } from '../../db/device-repository.js';
+import {
+  type EscrowedSecret,
+  escrowSecret,
+  updateDeviceFacts,
+} from '../../db/inventory-repository.js';
+import type { PlistDict } from '../../protocol/plist.js';
+import { dictAt, type FactMap, readFacts } from '../facts.js';
+import type { HandlerContext, ReportHandler } from '../report.js';
+
+const SECURITY_FACTS: FactMap = {
+  HardwareEncryptionCaps: ['hardware_encryption_caps', 'integer'],
+  PasscodePresent: ['passcode_present', 'boolean'],
+  PasscodeCompliant: ['passcode_compliant', 'boolean'],
+  PasscodeCompliantWithProfiles: ['passcode_compliant_with_profiles', 'boolean'],
+  PasscodeLockGracePeriod: ['passcode_lock_grace_period', 'integer'],
+  PasscodeLockGracePeriodEnforced: ['passcode_lock_grace_period_enforced', 'integer'],
+  AutoLockTime: ['auto_lock_time', 'integer'],
+  FDE_Enabled: ['fde_enabled', 'boolean'],
+  FDE_HasPersonalRecoveryKey: ['fde_has_prk', 'boolean'],
+  FDE_HasInstitutionalRecoveryKey: ['fde_has_irk', 'boolean'],
+  SystemIntegrityProtectionEnabled: ['sip_enabled', 'boolean'],
+  SecureBoot: ['secure_boot', 'json'],
+  RemoteDesktopEnabled: ['remote_desktop_enabled', 'boolean'],
+  AuthenticatedRootVolumeEnabled: ['authenticated_root_volume_enabled', 'boolean'],
+  BootstrapTokenAllowedForAuthentication: ['bootstrap_token_allowed_for_authentication', 'text'],
+  BootstrapTokenRequiredForSoftwareUpdate: [
+    'bootstrap_token_required_for_software_update',
+    'boolean',
+  ],
+  BootstrapTokenRequiredForKernelExtensionApproval: [
+    'bootstrap_token_required_for_kernel_extension_approval',
+    'boolean',
+  ],
+  IsRecoveryLockEnabled: ['is_recovery_lock_enabled', 'boolean'],
+};
+
+const NESTED_FACTS: Readonly<Record<string, FactMap>> = {
+  FirewallSettings: {
+    FirewallEnabled: ['firewall_enabled', 'boolean'],
+    BlockAllIncoming: ['block_all_incoming', 'boolean'],
+    StealthMode: ['stealth_mode_enabled', 'boolean'],
+    LoggingEnabled: ['firewall_logging_enabled', 'boolean'],
+    LoggingOption: ['firewall_logging_option', 'text'],
+    Applications: ['firewall_applications', 'json'],
+  },
+  FirmwarePasswordStatus: {
+    PasswordExists: ['firmware_password_exists', 'boolean'],
+    ChangePending: ['firmware_password_change_pending', 'boolean'],
+    AllowOroms: ['firmware_password_allow_oroms', 'boolean'],
+  },
+  ManagementStatus: {
+    EnrolledViaDEP: ['enrolled_via_dep', 'boolean'],
+    UserApprovedEnrollment: ['user_approved_enrollment', 'boolean'],
+    IsUserEnrollment: ['is_user_enrollment', 'boolean'],
+    IsActivationLockManageable: ['is_activation_lock_manageable', 'boolean'],
+  },
+};
+
+const ESCROWED: Readonly<Record<string, EscrowedSecret['kind']>> = {
+  FDE_PersonalRecoveryKeyCMS: 'fde_personal_recovery_key_cms',
+  FDE_PersonalRecoveryKeyDeviceKey: 'fde_personal_recovery_key_device_key',
+};
+
+function securityFacts(info: PlistDict): Record<string, unknown> {
+  const facts = readFacts(info, SECURITY_FACTS);
+  for (const [key, map] of Object.entries(NESTED_FACTS)) {
+    const nested = dictAt(info, key);
+    if (nested !== undefined) Object.assign(facts, readFacts(nested, map));
+  }
+  return facts;
+}
+
+async function escrowRecoveryKeys(
+  deviceId: number,
+  info: PlistDict,
+  { trx, seal }: HandlerContext,
+): Promise<void> {
+  for (const [key, kind] of Object.entries(ESCROWED)) {
+    const value = info[key];
+    const bytes = typeof value === 'string' ? Buffer.from(value, 'utf8') : value;
+    if (!Buffer.isBuffer(bytes) || bytes.length === 0) continue;
+    const sealed = seal(bytes, secretIdentity(deviceId, kind));
+    await escrowSecret(trx, { deviceId, kind, sealed });
+  }
+}
+
+export const securityInfo: ReportHandler = {
+  requestType: 'SecurityInfo',
+  async handle({ deviceId, body }, context) {
+    const info = dictAt(body, 'SecurityInfo');
+    if (info === undefined) return;
+    await updateDeviceFacts(context.trx, deviceId, securityFacts(info));
+    await escrowRecoveryKeys(deviceId, info, context);
+  },
+};

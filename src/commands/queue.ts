@@ -1,0 +1,114 @@
+import type { Knex } from 'knex';
+import type { SecretBox } from '../crypto/secret-box.js';
+import { insertCommand, insertCommands } from '../db/command-repository.js';
+import {
+  type DeviceTarget,
+  findTarget,
+  hasCommandSinceEnrollment,
+} from '../db/device-repository.js';
+import { AppError, type ErrorDetail, notFound, validationError } from '../errors.js';
+import { jsonToPlist, validateCommand } from '../protocol/apple/command-schema.js';
+import type { PlistDict } from '../protocol/plist.js';
+import { type PlannedCommand, planInventory } from './inventory-plan.js';
+import { prepareCommand } from './payload.js';
+
+type JsonObject = Parameters<typeof jsonToPlist>[1];
+
+export interface QueueOptions {
+  after?: Date | null;
+  expiresAt?: Date | null;
+  priority?: number;
+  ttl?: number;
+}
+
+export interface QueuedCommand {
+  requestType: string;
+  parameters: PlistDict;
+  options?: QueueOptions;
+}
+
+/** Where commands enter. Every method works inside the caller's transaction. */
+export class CommandQueue {
+  constructor(private readonly box: SecretBox) {}
+
+  /** The device, if commands may be queued for it: 404 when unknown, 409 once it has unenrolled. */
+  async target(trx: Knex.Transaction, deviceId: number): Promise<DeviceTarget> {
+    const target = await findTarget(trx, deviceId);
+    if (target === undefined) throw notFound(`device ${deviceId}`);
+    if (target.enrollment_state === 'unenrolled') {
+      throw new AppError(
+        'device_unenrolled',
+        409,
+        `device ${deviceId} has unenrolled; it takes no commands until it enrolls again`,
+      );
+    }
+    return target;
+  }
+
+  /** Queues one command whose parameters are already plist values. Returns its id. */
+  async add(trx: Knex.Transaction, deviceId: number, command: QueuedCommand): Promise<number> {
+    const { requestType, parameters, options = {} } = command;
+    const faults = validateCommand(requestType, parameters);
+    if (faults.length > 0) throw validationError(faults);
+    const prepared = prepareCommand(this.box, requestType, parameters);
+    return insertCommand(trx, {
+      uuid: prepared.uuid,
+      device_id: deviceId,
+      request_type: requestType,
+      payload: prepared.payload,
+      ...(options.after === undefined ? {} : { after: options.after }),
+      ...(options.expiresAt === undefined ? {} : { expires_at: options.expiresAt }),
+      ...(options.priority === undefined ? {} : { priority: options.priority }),
+      ...(options.ttl === undefined ? {} : { ttl: options.ttl }),
+    });
+  }
+
+  /** The server's own questions to a device, as far as it can take them. Returns their ids. */
+  async queueInventory(trx: Knex.Transaction, target: DeviceTarget): Promise<number[]> {
+    return this.addPlanned(trx, target.id, planInventory(factsOf(target)));
+  }
+
+  /** Those of `requestTypes` that the device can take and has not been asked since it enrolled. */
+  async queueMissingInventory(
+    trx: Knex.Transaction,
+    deviceId: number,
+    requestTypes: string[],
+  ): Promise<void> {
+    const target = await findTarget(trx, deviceId);
+    if (target?.enrollment_state !== 'enrolled') return;
+    const planned: PlannedCommand[] = [];
+    for (const command of planInventory(factsOf(target), requestTypes)) {
+      const isAsked = await hasCommandSinceEnrollment(trx, deviceId, command.requestType);
+      if (!isAsked) planned.push(command);
+    }
+    await this.addPlanned(trx, deviceId, planned);
+  }
+
+  private async addPlanned(
+    trx: Knex.Transaction,
+    deviceId: number,
+    planned: PlannedCommand[],
+  ): Promise<number[]> {
+    const rows = planned.map(({ requestType, parameters }) => {
+      const { uuid, payload } = prepareCommand(this.box, requestType, parameters);
+      return { uuid, device_id: deviceId, request_type: requestType, payload };
+    });
+    return insertCommands(trx, rows);
+  }
+}
+
+export function factsOf(target: DeviceTarget) {
+  return {
+    platform: target.platform,
+    osVersion: target.os_version,
+    isSupervised: target.is_supervised,
+  };
+}
+
+/** Parameters as the API takes them (data as base64, dates as ISO 8601) as plist values, or 422. */
+export function readJsonParameters(requestType: string, parameters: JsonObject): PlistDict {
+  const { value, faults } = jsonToPlist(requestType, parameters);
+  const all: ErrorDetail[] = faults.length > 0 ? faults : validateCommand(requestType, value);
+  if (all.length > 0) throw validationError(all);
+  return value;
+}

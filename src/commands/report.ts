@@ -1,0 +1,27 @@
+import type { Knex } from 'knex';
+import type { PlistDict } from '../protocol/plist.js';
+
+/** A stored, acknowledged report on its way into the inventory. */
+export interface Report {
+  deviceId: number;
+  commandUuid: string;
+  requestType: string;
+  body: PlistDict;
+}
+
+export interface HandlerContext {
+  trx: Knex.Transaction;
+  /** Seals a secret; the identity is bound to it. */
+  seal(plain: Buffer, identity: string): Buffer;
+  /** Queues the server's own commands to the same device, in the same transaction. */
+  queueInventory(deviceId: number, requestTypes: string[]): Promise<void>;
+}
+
+/**
+ * Takes one kind of report apart. It may run twice with the same report, so it replaces what it
+ * writes. Whatever it throws is logged; the device has had its answer.
+ */
+export interface ReportHandler {
+  requestType: string;
+  handle(report: Report, context: HandlerContext): Promise<void>;
+}

@@ -1,0 +1,170 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { join, resolve } from 'node:path';
+import { parseEnv } from 'node:util';
+import { z } from 'zod';
+
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+export const ENROLLMENT_POLICIES = ['open', 'link', 'closed'] as const;
+
+/** What the program runs with. Paths are absolute, `publicUrl` has no slash at its end. */
+export interface Config {
+  readonly port: number;
+  readonly host: string;
+  readonly publicUrl: string;
+  /** undefined: the embedded PostgreSQL under `dataDir`. */
+  readonly databaseUrl: string | undefined;
+  readonly dataDir: string;
+  /** undefined: the one made on the first start. */
+  readonly adminToken: string | undefined;
+  /** 32 bytes; undefined: the one made on the first start. */
+  readonly masterKey: Buffer | undefined;
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
+  /** Addresses and networks in CIDR form. */
+  readonly trustProxy: readonly string[];
+  readonly enrollment: (typeof ENROLLMENT_POLICIES)[number];
+  readonly logLevel: (typeof LOG_LEVELS)[number];
+}
+
+/** Every problem found, one line each; the values, which may be secret, are not in them. */
+export class ConfigError extends Error {
+  constructor(readonly problems: string[]) {
+    super(['The configuration is not usable:', ...problems.map((line) => `  ${line}`)].join('\n'));
+    this.name = 'ConfigError';
+  }
+}
+
+function parseUrl(text: string): URL | undefined {
+  return URL.canParse(text) ? new URL(text) : undefined;
+}
+
+function isPublicUrl(text: string): boolean {
+  const url = parseUrl(text);
+  if (url === undefined || !['http:', 'https:'].includes(url.protocol)) return false;
+  return url.username === '' && url.password === '' && url.search === '' && url.hash === '';
+}
+
+function isDatabaseUrl(text: string): boolean {
+  return ['postgres:', 'postgresql:'].includes(parseUrl(text)?.protocol ?? '');
+}
+
+function isNetwork(text: string): boolean {
+  const [address = '', length, ...rest] = text.split('/');
+  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  if (bits < 0 || rest.length > 0) return false;
+  return length === undefined || (/^\d{1,3}$/.test(length) && Number(length) <= bits);
+}
+
+function splitList(text: string): string[] {
+  return text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+}
+
+const port = z
+  .string()
+  .refine(
+    (text) => /^\d{1,5}$/.test(text) && Number(text) <= 65535,
+    'must be a number from 0 to 65535',
+  )
+  .transform(Number);
+const url = z.string().refine(isPublicUrl, 'must be an http or https URL without user and query');
+const masterKey = z
+  .string()
+  .regex(/^[A-Za-z0-9+/]{43}=$/, 'must be 32 bytes in base64 (openssl rand -base64 32)')
+  .transform((text) => Buffer.from(text, 'base64'));
+const networks = z
+  .string()
+  .transform(splitList)
+  .refine(
+    (list) => list.every(isNetwork),
+    'must be IP addresses or networks (10.0.0.0/8), with commas',
+  );
+
+/** One member per variable; `.env.example` documents each. */
+export const ENVIRONMENT = z.object({
+  PORT: port.default(8080),
+  HOST: z.string().regex(/^\S+$/, 'must be an address or a host name').default('127.0.0.1'),
+  PUBLIC_URL: url.transform((text) => text.replace(/\/+$/, '')).optional(),
+  DATABASE_URL: z.string().refine(isDatabaseUrl, 'must be a postgresql:// URL').optional(),
+  DATA_DIR: z.string().default('./data'),
+  ADMIN_TOKEN: z
+    .string()
+    .regex(/^[\x21-\x7e]{16,}$/, 'must have 16 characters or more, ASCII without spaces')
+    .optional(),
+  MASTER_KEY: masterKey.optional(),
+  TLS_CERT_FILE: z.string().optional(),
+  TLS_KEY_FILE: z.string().optional(),
+  TRUST_PROXY: networks.default([]),
+  ENROLLMENT: z
+    .enum(ENROLLMENT_POLICIES, `must be one of ${ENROLLMENT_POLICIES.join(', ')}`)
+    .default('open'),
+  LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
+});
+
+type Environment = z.infer<typeof ENVIRONMENT>;
+
+/** The two name one pair; half of it would silently serve without TLS. */
+function pairProblems(env: Record<string, string>): string[] {
+  if ((env.TLS_CERT_FILE === undefined) === (env.TLS_KEY_FILE === undefined)) return [];
+  const missing = env.TLS_CERT_FILE === undefined ? 'TLS_CERT_FILE' : 'TLS_KEY_FILE';
+  return [`${missing}: must be set too (TLS_CERT_FILE and TLS_KEY_FILE belong together)`];
+}
+
+function readDotEnv(cwd: string): Record<string, string | undefined> {
+  try {
+    return parseEnv(readFileSync(join(cwd, '.env'), 'utf8'));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    throw new ConfigError([`.env: cannot be read (${(error as Error).message})`]);
+  }
+}
+
+/** An empty value is the same as none: `FOO=` in a file or a compose template unsets. */
+function withoutEmpty(env: Record<string, string | undefined>): Record<string, string> {
+  const entries = Object.entries(env).flatMap(([name, value]) => {
+    const text = value?.trim() ?? '';
+    return text === '' ? [] : [[name, text] as const];
+  });
+  return Object.fromEntries(entries);
+}
+
+function toConfig(env: Environment, cwd: string): Config {
+  const { TLS_CERT_FILE: cert, TLS_KEY_FILE: key } = env;
+  const tls =
+    cert === undefined || key === undefined
+      ? undefined
+      : Object.freeze({ certFile: resolve(cwd, cert), keyFile: resolve(cwd, key) });
+  const scheme = tls === undefined ? 'http' : 'https';
+  return Object.freeze({
+    port: env.PORT,
+    host: env.HOST,
+    publicUrl: env.PUBLIC_URL ?? `${scheme}://localhost:${env.PORT}`,
+    databaseUrl: env.DATABASE_URL,
+    dataDir: resolve(cwd, env.DATA_DIR),
+    adminToken: env.ADMIN_TOKEN,
+    masterKey: env.MASTER_KEY,
+    tls,
+    trustProxy: Object.freeze(env.TRUST_PROXY),
+    enrollment: env.ENROLLMENT,
+    logLevel: env.LOG_LEVEL,
+  });
+}
+
+/**
+ * Reads the environment and the `.env` of `cwd`, which the environment overrides; variables that
+ * are not Muster's are ignored. Throws ConfigError with all problems at once.
+ */
+export function loadConfig(
+  environment: Record<string, string | undefined> = process.env,
+  cwd: string = process.cwd(),
+): Config {
+  const env = { ...withoutEmpty(readDotEnv(cwd)), ...withoutEmpty(environment) };
+  const parsed = ENVIRONMENT.safeParse(env);
+  const issues = parsed.error?.issues ?? [];
+  const problems = issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+  problems.push(...pairProblems(env));
+  if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
+  return toConfig(parsed.data, cwd);
+}

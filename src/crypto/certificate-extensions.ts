@@ -1,0 +1,222 @@
+import { isIPv4, isIPv6 } from 'node:net';
+import {
+  type Asn1Cursor,
+  type Asn1Element,
+  bitString,
+  booleanValue,
+  contextTag,
+  derBitString,
+  derBoolean,
+  derContext,
+  derInteger,
+  derOctetString,
+  derOid,
+  derPrimitiveContext,
+  derSequence,
+  derUtf8String,
+  invalidAsn1,
+  primitiveContextTag,
+  readDer,
+  smallInteger,
+  Tag,
+} from './der.js';
+import { Oid } from './oids.js';
+
+const MAX_EXTENSIONS = 64;
+
+/** Bit numbers of the KeyUsage extension (RFC 5280 4.2.1.3). */
+const keyUsageBits = {
+  digitalSignature: 0,
+  nonRepudiation: 1,
+  keyEncipherment: 2,
+  dataEncipherment: 3,
+  keyAgreement: 4,
+  keyCertSign: 5,
+  cRLSign: 6,
+  encipherOnly: 7,
+  decipherOnly: 8,
+} as const;
+
+export type KeyUsage = keyof typeof keyUsageBits;
+
+export interface Extension {
+  oid: string;
+  critical: boolean;
+  value: Buffer;
+}
+
+export type GeneralName =
+  | { type: 'dns' | 'email' | 'uri' | 'ip'; value: string }
+  /** User principal name (Microsoft), the NT principal of Apple's SCEP payload. */
+  | { type: 'upn'; value: string };
+
+const UPN_OID = '1.3.6.1.4.1.311.20.2.3';
+
+function readExtension(cursor: Asn1Cursor): Extension {
+  const members = cursor.sequence();
+  const oid = members.oid();
+  const critical = members.optional(Tag.boolean);
+  const value = members.octetString();
+  members.finish();
+  return { oid, critical: critical !== undefined && booleanValue(critical), value };
+}
+
+/** Reads Extensions (RFC 5280 4.2): at most 64, none twice. Throws `invalid_asn1`. */
+export function readExtensions(element: Asn1Element): Map<string, Extension> {
+  const members = element.children();
+  const extensions = new Map<string, Extension>();
+  while (!members.done) {
+    const extension = readExtension(members);
+    if (extensions.has(extension.oid)) throw invalidAsn1('repeated extension');
+    if (extensions.size === MAX_EXTENSIONS) throw invalidAsn1('too many extensions');
+    extensions.set(extension.oid, extension);
+  }
+  return extensions;
+}
+
+export interface BasicConstraints {
+  isCa: boolean;
+  pathLength: number | undefined;
+}
+
+export function readBasicConstraints(value: Buffer): BasicConstraints {
+  const members = readDer(value).children();
+  const ca = members.optional(Tag.boolean);
+  const pathLength = members.optional(Tag.integer);
+  members.finish();
+  return {
+    isCa: ca !== undefined && booleanValue(ca),
+    pathLength: pathLength && smallInteger(pathLength),
+  };
+}
+
+export function readKeyUsage(value: Buffer): KeyUsage[] {
+  const { octets } = bitString(readDer(value));
+  const names = Object.keys(keyUsageBits) as KeyUsage[];
+  return names.filter((name) => {
+    const bit = keyUsageBits[name];
+    return ((octets[bit >> 3] ?? 0) & (0x80 >> (bit & 7))) !== 0;
+  });
+}
+
+export function readExtendedKeyUsage(value: Buffer): string[] {
+  const members = readDer(value).children();
+  const purposes: string[] = [];
+  while (!members.done) purposes.push(members.oid());
+  return purposes;
+}
+
+export function readSubjectKeyId(value: Buffer): Buffer {
+  const element = readDer(value);
+  if (element.tag !== Tag.octetString) throw invalidAsn1('bad key identifier');
+  return element.content;
+}
+
+export function readAuthorityKeyId(value: Buffer): Buffer | undefined {
+  return readDer(value).children().optional(primitiveContextTag(0))?.content;
+}
+
+function readIp(octets: Buffer): string {
+  if (octets.length === 4) return [...octets].join('.');
+  if (octets.length !== 16) throw invalidAsn1('bad address');
+  return (octets.toString('hex').match(/.{4}/g) ?? []).join(':');
+}
+
+function readOtherName(cursor: Asn1Cursor): GeneralName | undefined {
+  const members = cursor.next(contextTag(0)).children();
+  if (members.oid() !== UPN_OID) return undefined;
+  const value = members.next(contextTag(0)).children().next(Tag.utf8String);
+  return { type: 'upn', value: value.content.toString('utf8') };
+}
+
+function readGeneralName(cursor: Asn1Cursor): GeneralName | undefined {
+  if (cursor.tag === contextTag(0)) return readOtherName(cursor);
+  const element = cursor.next();
+  const text = element.content.toString('latin1');
+  if (element.tag === primitiveContextTag(1)) return { type: 'email', value: text };
+  if (element.tag === primitiveContextTag(2)) return { type: 'dns', value: text };
+  if (element.tag === primitiveContextTag(6)) return { type: 'uri', value: text };
+  if (element.tag === primitiveContextTag(7)) return { type: 'ip', value: readIp(element.content) };
+  return undefined;
+}
+
+/** The alternative names of known types, in order. Throws `invalid_asn1`. */
+export function readSubjectAltName(value: Buffer): GeneralName[] {
+  const members = readDer(value).children();
+  const names: GeneralName[] = [];
+  while (!members.done) {
+    const name = readGeneralName(members);
+    if (name !== undefined) names.push(name);
+  }
+  return names;
+}
+
+/** DER of one extension; `value` is the DER of the extension's own type. */
+export function encodeExtension(extension: Extension): Buffer {
+  const critical = extension.critical ? [derBoolean(true)] : [];
+  return derSequence(derOid(extension.oid), ...critical, derOctetString(extension.value));
+}
+
+export function encodeBasicConstraints({ isCa, pathLength }: BasicConstraints): Buffer {
+  if (!isCa) return derSequence();
+  const length = pathLength === undefined ? [] : [derInteger(pathLength)];
+  return derSequence(derBoolean(true), ...length);
+}
+
+export function encodeKeyUsage(usages: readonly KeyUsage[]): Buffer {
+  const last = Math.max(0, ...usages.map((usage) => keyUsageBits[usage]));
+  const octets = Buffer.alloc((last >> 3) + 1);
+  for (const usage of usages) {
+    const bit = keyUsageBits[usage];
+    octets[bit >> 3] = (octets[bit >> 3] ?? 0) | (0x80 >> (bit & 7));
+  }
+  return usages.length === 0 ? derBitString(Buffer.alloc(0)) : derBitString(octets, 7 - (last & 7));
+}
+
+export function encodeExtendedKeyUsage(purposes: readonly string[]): Buffer {
+  return derSequence(...purposes.map(derOid));
+}
+
+export function encodeAuthorityKeyId(identifier: Buffer): Buffer {
+  return derSequence(derPrimitiveContext(0, identifier));
+}
+
+function encodeIp(address: string): Buffer {
+  if (isIPv4(address)) return Buffer.from(address.split('.').map(Number));
+  if (!isIPv6(address) || address.includes('.')) throw invalidAsn1('bad address');
+  const [head = '', tail] = address.split('::');
+  const groups = (text: string): string[] => (text === '' ? [] : text.split(':'));
+  const after = groups(tail ?? '');
+  const missing = 8 - groups(head).length - after.length;
+  const all = [...groups(head), ...Array<string>(Math.max(0, missing)).fill('0'), ...after];
+  return Buffer.from(all.map((group) => group.padStart(4, '0')).join(''), 'hex');
+}
+
+function encodeGeneralName({ type, value }: GeneralName): Buffer {
+  switch (type) {
+    case 'email':
+      return derPrimitiveContext(1, Buffer.from(value, 'latin1'));
+    case 'dns':
+      return derPrimitiveContext(2, Buffer.from(value, 'latin1'));
+    case 'uri':
+      return derPrimitiveContext(6, Buffer.from(value, 'latin1'));
+    case 'ip':
+      return derPrimitiveContext(7, encodeIp(value));
+    case 'upn':
+      return derContext(0, derOid(UPN_OID), derContext(0, derUtf8String(value)));
+  }
+}
+
+export function encodeSubjectAltName(names: readonly GeneralName[]): Buffer {
+  return derSequence(...names.map(encodeGeneralName));
+}
+
+/** Extensions whose meaning this module knows; an unknown critical one forbids trust. */
+export const knownExtensions: ReadonlySet<string> = new Set([
+  Oid.subjectKeyIdentifier,
+  Oid.keyUsage,
+  Oid.subjectAltName,
+  Oid.basicConstraints,
+  Oid.extendedKeyUsage,
+  Oid.authorityKeyIdentifier,
+]);

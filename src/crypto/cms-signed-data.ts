@@ -1,0 +1,15 @@
+/** CMS SignedData (RFC 5652 clause 5) in one door: reading, verifying and building. */
+export {
+  type BuildSignedDataOptions,
+  buildCertsOnly,
+  buildSignedData,
+  type SignedAttribute,
+} from './build-signed-data.js';
+export { parseSignedData, type SignedData, type SignerInfo } from './parse-signed-data.js';
+export {
+  signingTime,
+  type VerifiedSignedData,
+  type VerifiedSignerInfo,
+  type VerifySignedDataOptions,
+  verifySignedData,
+} from './verify-signed-data.js';

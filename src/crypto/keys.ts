@@ -1,0 +1,110 @@
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPair,
+  hash,
+  type KeyObject,
+  randomBytes,
+  sign,
+  verify,
+} from 'node:crypto';
+import { promisify } from 'node:util';
+import { AppError } from '../errors.js';
+import { readDer, wholeOctets } from './der.js';
+import { decodePem, isPem } from './pem.js';
+
+const generate = promisify(generateKeyPair);
+const MIN_RSA_BITS = 1024;
+const MAX_RSA_BITS = 8192;
+
+const curves = { 'P-256': 'prime256v1', 'P-384': 'secp384r1', 'P-521': 'secp521r1' } as const;
+
+export type Curve = keyof typeof curves;
+
+export interface KeyPair {
+  privateKey: KeyObject;
+  publicKey: KeyObject;
+}
+
+function invalidKey(message: string, cause?: unknown): AppError {
+  return new AppError('invalid_certificate', 400, message, { cause });
+}
+
+/** Made off the event loop; public exponent 65537. */
+export function generateRsaKeyPair(bits = 2048): Promise<KeyPair> {
+  return generate('rsa', { modulusLength: bits });
+}
+
+export function generateEcKeyPair(curve: Curve = 'P-256'): Promise<KeyPair> {
+  return generate('ec', { namedCurve: curves[curve] });
+}
+
+function isSupported(key: KeyObject): boolean {
+  const details = key.asymmetricKeyDetails;
+  if (key.asymmetricKeyType === 'ec') {
+    return Object.values(curves).some((curve) => curve === details?.namedCurve);
+  }
+  const bits = details?.modulusLength ?? 0;
+  return key.asymmetricKeyType === 'rsa' && bits >= MIN_RSA_BITS && bits <= MAX_RSA_BITS;
+}
+
+function supported(key: KeyObject): KeyObject {
+  if (!isSupported(key)) throw invalidKey('unsupported kind or size of key');
+  return key;
+}
+
+/** A SubjectPublicKeyInfo (DER): RSA of 1024 to 8192 bits, P-256, P-384, P-521. */
+export function importPublicKey(spki: Buffer): KeyObject {
+  try {
+    return supported(createPublicKey({ key: spki, format: 'der', type: 'spki' }));
+  } catch (cause) {
+    throw cause instanceof AppError ? cause : invalidKey('unreadable public key', cause);
+  }
+}
+
+/** The SubjectPublicKeyInfo (DER) of a public or private key. */
+export function exportPublicKey(key: KeyObject): Buffer {
+  const publicKey = key.type === 'private' ? createPublicKey(key) : key;
+  return publicKey.export({ format: 'der', type: 'spki' });
+}
+
+/** PKCS #8 (DER), not encrypted: seal it before it is stored. */
+export function exportPrivateKey(key: KeyObject): Buffer {
+  return key.export({ format: 'der', type: 'pkcs8' });
+}
+
+function readPrivateKey(bytes: Buffer): KeyObject {
+  if (!isPem(bytes)) return createPrivateKey({ key: bytes, format: 'der', type: 'pkcs8' });
+  const blocks = decodePem(bytes.toString('latin1'));
+  const label = blocks.find((block) => block.label.endsWith('PRIVATE KEY'))?.label ?? '';
+  if (label === 'ENCRYPTED PRIVATE KEY') throw invalidKey('the private key is encrypted');
+  return createPrivateKey({ key: bytes, format: 'pem' });
+}
+
+/** PKCS #8 in DER, or PEM of PKCS #8, PKCS #1 or SEC 1; not encrypted. */
+export function importPrivateKey(bytes: Buffer): KeyObject {
+  try {
+    return supported(readPrivateKey(bytes));
+  } catch (cause) {
+    throw cause instanceof AppError ? cause : invalidKey('unreadable private key', cause);
+  }
+}
+
+/** SHA-256 of the SubjectPublicKeyInfo: 32 bytes, the same for both halves of a pair. */
+export function publicKeyFingerprint(key: KeyObject): Buffer {
+  return hash('sha256', exportPublicKey(key), 'buffer');
+}
+
+/** SHA-1 of the subjectPublicKey bits, method 1 of RFC 5280 4.2.1.2: 20 bytes. */
+export function keyIdentifier(key: KeyObject): Buffer {
+  const spki = readDer(exportPublicKey(key)).children();
+  spki.sequence();
+  return hash('sha1', wholeOctets(spki.next()), 'buffer');
+}
+
+/** Whether the private key belongs to the public key, proved by a signature. */
+export function keysMatch(privateKey: KeyObject, publicKey: KeyObject): boolean {
+  if (privateKey.asymmetricKeyType !== publicKey.asymmetricKeyType) return false;
+  const probe = randomBytes(32);
+  return verify('sha256', probe, publicKey, sign('sha256', probe, privateKey));
+}

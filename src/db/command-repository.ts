@@ -1,0 +1,119 @@
+import type { Knex } from 'knex';
+
+export const PENDING_STATUSES = ['Queued', 'Sent', 'NotNow'] as const;
+
+export interface NewCommand {
+  uuid: string;
+  device_id: number;
+  request_type: string;
+  payload: Buffer;
+  priority?: number;
+  ttl?: number;
+  after?: Date | null;
+  expires_at?: Date | null;
+}
+
+export interface CommandRow {
+  id: number;
+  uuid: string;
+  device_id: number;
+  request_type: string;
+  status: string;
+  attempts: number;
+  sent_at: Date | null;
+  payload: Buffer;
+  result: Buffer | null;
+}
+
+export async function insertCommand(trx: Knex.Transaction, command: NewCommand): Promise<number> {
+  const [row] = await trx('commands').insert(command).returning('id');
+  return row.id;
+}
+
+/** Inserts in the order given, in one statement. Returns the ids in that order. */
+export async function insertCommands(
+  trx: Knex.Transaction,
+  commands: NewCommand[],
+): Promise<number[]> {
+  if (commands.length === 0) return [];
+  const rows: { id: number }[] = await trx('commands').insert(commands).returning('id');
+  return rows.map(({ id }) => id);
+}
+
+/** The row, locked against a device that asks for it at this moment. */
+export async function lockCommand(
+  trx: Knex.Transaction,
+  id: number,
+): Promise<CommandRow | undefined> {
+  return trx<CommandRow>('commands').where({ id }).forUpdate().first();
+}
+
+export async function updateCommand(
+  trx: Knex.Transaction,
+  id: number,
+  changes: Record<string, unknown>,
+): Promise<void> {
+  await trx('commands').where({ id }).update(changes);
+}
+
+export async function deleteCommand(trx: Knex.Transaction, id: number): Promise<void> {
+  await trx('commands').where({ id }).delete();
+}
+
+/** Commands of the device that were never sent, locked, oldest first. */
+export async function lockNeverSent(
+  trx: Knex.Transaction,
+  deviceId: number,
+): Promise<CommandRow[]> {
+  return trx<CommandRow>('commands')
+    .where({ device_id: deviceId, status: 'Queued' })
+    .whereNull('sent_at')
+    .orderBy('id')
+    .forUpdate();
+}
+
+export async function lockCommands(trx: Knex.Transaction, ids: number[]): Promise<CommandRow[]> {
+  return trx<CommandRow>('commands').whereIn('id', ids).orderBy('id').forUpdate();
+}
+
+export interface StoredReport {
+  id: number;
+  uuid: string;
+  device_id: number;
+  request_type: string;
+  result: Buffer;
+}
+
+/** Takes the report for this transaction alone; undefined when it was handled before. */
+export async function claimReport(
+  trx: Knex.Transaction,
+  id: number,
+): Promise<StoredReport | undefined> {
+  return trx('commands')
+    .where({ id, needs_handling: true })
+    .whereNotNull('result')
+    .select('id', 'uuid', 'device_id', 'request_type', 'result')
+    .forUpdate()
+    .skipLocked()
+    .first<StoredReport | undefined>();
+}
+
+/** Reports that were stored but not taken apart, as after a crash; oldest first. */
+export async function unhandledReports(
+  knex: Knex,
+  limit: number,
+): Promise<{ id: number; deviceId: number }[]> {
+  return knex('commands')
+    .where({ needs_handling: true })
+    .orderBy('id')
+    .limit(limit)
+    .select('id', { deviceId: 'device_id' });
+}
+
+/** Marks commands whose time is over. Returns how many. */
+export async function expireOverdue(knex: Knex): Promise<number> {
+  return knex('commands')
+    .whereIn('status', [...PENDING_STATUSES])
+    .where('expires_at', '<=', knex.fn.now())
+    .update({ status: 'Expired', reason: 'not answered before expires_at' });
+}

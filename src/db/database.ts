@@ -1,0 +1,142 @@
+import knex, { type Knex } from 'knex';
+import pg from 'pg';
+import type { Logger } from '../logger.js';
+
+/** Where a PostgreSQL listens: `host` is a name, an address or the directory of a unix socket. */
+export interface ConnectionSettings {
+  host: string;
+  port: number;
+  user: string;
+  password: string;
+  database: string;
+}
+
+export interface Database {
+  /** Migrations, the admin API and everything that is not a device waiting for an answer. */
+  knex: Knex;
+  /** The device path's own connections, for `runStatement`. */
+  pool: pg.Pool;
+  /** False behind a transaction-mode pooler, where a prepared statement may meet another backend. */
+  namedStatements: boolean;
+  close(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  /** One of the two; a connection string may say `pgbouncer=true` for a transaction-mode pooler. */
+  connectionString?: string;
+  connection?: ConnectionSettings;
+  /** Connections of the device path, 10 unless told; the admin side has as many at most. */
+  poolSize?: number;
+  namedStatements?: boolean;
+  applicationName?: string;
+  logger?: Logger;
+}
+
+export interface Statement {
+  name: string;
+  text: string;
+}
+
+const CONNECT_TIMEOUT_MS = 5_000;
+const STATEMENT_TIMEOUT_MS = 30_000;
+const LOCK_TIMEOUT_MS = 10_000;
+const INT8 = 20;
+const INT8_ARRAY = 1016;
+
+type Parser = (value: string) => unknown;
+
+const parseInt8Array: Parser = (value) => {
+  return pg.types.arrayParser(value, Number);
+};
+
+/** int8 as number (ids and byte counts stay below 2^53); timestamptz is a Date by default. */
+const TYPES: pg.CustomTypesConfig = {
+  getTypeParser(oid, format) {
+    const text = format !== 'binary';
+    if (text && oid === INT8) return Number;
+    if (text && (oid as number) === INT8_ARRAY) return parseInt8Array;
+    return pg.types.getTypeParser(oid, format);
+  },
+};
+
+function asksForPooler(connectionString: string | undefined): boolean {
+  return connectionString !== undefined && /[?&]pgbouncer=true(&|$)/.test(connectionString);
+}
+
+function target(options: DatabaseOptions): pg.ClientConfig {
+  if (options.connectionString !== undefined) return { connectionString: options.connectionString };
+  return { ...options.connection, ssl: false };
+}
+
+/** A pooler refuses start-up parameters it does not know, so it gets none of the time limits. */
+function sessionLimits(namedStatements: boolean): pg.ClientConfig {
+  if (!namedStatements) return {};
+  return {
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    lock_timeout: LOCK_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: 2 * STATEMENT_TIMEOUT_MS,
+  };
+}
+
+/**
+ * Opens both doors to one PostgreSQL. Nothing is connected until the first statement, so a wrong
+ * address shows there, as the driver's error.
+ */
+export function connectDatabase(options: DatabaseOptions): Database {
+  const namedStatements = options.namedStatements ?? !asksForPooler(options.connectionString);
+  const max = options.poolSize ?? 10;
+  const client: pg.ClientConfig = {
+    ...target(options),
+    ...sessionLimits(namedStatements),
+    application_name: options.applicationName ?? 'muster',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    types: TYPES,
+  };
+  const pool = new pg.Pool({ ...client, max });
+  // An idle connection that breaks is replaced on the next use; unheard, it would end the process.
+  pool.on('error', (error) => options.logger?.warn({ err: error }, 'database connection lost'));
+  const builder = knex({
+    client: 'pg',
+    connection: client as Knex.PgConnectionConfig,
+    pool: { min: 0, max },
+    acquireConnectionTimeout: CONNECT_TIMEOUT_MS + LOCK_TIMEOUT_MS,
+  });
+  let closing: Promise<void> | undefined;
+  const close = async () => {
+    await Promise.all([pool.end(), builder.destroy()]);
+  };
+  return {
+    knex: builder,
+    pool,
+    namedStatements,
+    close: () => {
+      closing ??= close();
+      return closing;
+    },
+  };
+}
+
+/**
+ * One round trip on the device path: prepared once per connection under its name, or sent as text
+ * where names are not allowed. Throws the driver's error; `toAppError` of sqlstate.ts translates.
+ */
+export function runStatement<Row extends pg.QueryResultRow>(
+  db: Database,
+  statement: Statement,
+  values: unknown[],
+): Promise<pg.QueryResult<Row>> {
+  if (db.namedStatements) return db.pool.query<Row>({ ...statement, values });
+  return db.pool.query<Row>({ text: statement.text, values });
+}
+
+/** The settings as one URL, for another process or for DATABASE_URL. */
+export function connectionUrl(connection: ConnectionSettings): string {
+  const { user, password, database, host, port } = connection;
+  const encode = encodeURIComponent;
+  const credentials = `${encode(user)}:${encode(password)}`;
+  if (!host.startsWith('/')) {
+    return `postgresql://${credentials}@${host}:${port}/${encode(database)}`;
+  }
+  return `postgresql://${credentials}@localhost/${encode(database)}?host=${encode(host)}&port=${port}`;
+}

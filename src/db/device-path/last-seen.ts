@@ -1,0 +1,39 @@
+import { type Database, runStatement } from '../database.js';
+
+const FLUSH = {
+  name: 'flush_last_seen',
+  text: `
+update devices d set last_seen = greatest(d.last_seen, s.at)
+from (select * from unnest($1::bigint[], $2::timestamptz[]) as s (id, at) order by s.id) s
+where d.id = s.id`,
+};
+
+/** Collects the times of contact in memory, so that an Idle poll writes nothing by itself. */
+export class LastSeen {
+  private readonly times = new Map<number, Date>();
+  private timer: NodeJS.Timeout | null = null;
+
+  constructor(
+    private readonly db: Database,
+    private readonly onError: (error: unknown) => void,
+  ) {}
+
+  mark(deviceId: number): void {
+    this.times.set(deviceId, new Date());
+    this.timer ??= setTimeout(() => {
+      this.timer = null;
+      this.flush().catch(this.onError);
+    }, 800);
+  }
+
+  async flush(): Promise<void> {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+    if (this.times.size === 0) return;
+    const entries = [...this.times].sort(([a], [b]) => a - b);
+    this.times.clear();
+    const ids = entries.map(([id]) => id);
+    const times = entries.map(([, at]) => at);
+    await this.runStatement(this.db, FLUSH, [ids, times]);
+  }
+}

@@ -1,0 +1,80 @@
+import type { Knex } from 'knex';
+
+/** What the command queue must know of a device. */
+export interface DeviceTarget {
+  id: number;
+  udid: string | null;
+  enrollment_id: string | null;
+  enrollment_state: string | null;
+  enrollment_type: string | null;
+  platform: string | null;
+  os_version: string | null;
+  is_supervised: boolean | null;
+}
+
+export async function findTarget(
+  trx: Knex.Transaction,
+  id: number,
+): Promise<DeviceTarget | undefined> {
+  return trx<DeviceTarget>('devices')
+    .where({ id })
+    .select(
+      'id',
+      'udid',
+      'enrollment_id',
+      'enrollment_state',
+      'enrollment_type',
+      'platform',
+      'os_version',
+      'is_supervised',
+    )
+    .first();
+}
+
+export async function hasCommandSinceEnrollment(
+  trx: Knex.Transaction,
+  deviceId: number,
+  requestType: string,
+): Promise<boolean> {
+  const row = await trx('commands as c')
+    .join('devices as d', 'd.id', 'c.device_id')
+    .where({ 'c.device_id': deviceId, 'c.request_type': requestType })
+    .whereRaw('c.queued_at >= d.enrolled_at')
+    .first('c.id');
+  return row !== undefined;
+}
+
+/** The identity under which a secret of the device is sealed. */
+export function secretIdentity(deviceId: number, kind: string): string {
+  return `devices/${deviceId}/${kind}`;
+}
+
+export interface SecretKey {
+  deviceId: number;
+  kind: 'unlock_token' | 'bootstrap_token';
+}
+
+/** The newest secret of the present enrollment, sealed; one of a former enrollment is never given. */
+export async function findCurrentSecret(
+  trx: Knex.Transaction,
+  { deviceId, kind }: SecretKey,
+): Promise<Buffer | undefined> {
+  const row = await trx('device_secrets as s')
+    .join('devices as d', 'd.id', 's.device_id')
+    .where({ 's.device_id': deviceId, 's.kind': kind })
+    .whereRaw('s.enrollment_number = d.enrollment_number')
+    .orderBy('s.id', 'desc')
+    .first('s.sealed');
+  return row === undefined || row.sealed.length === 0 ? undefined : row.sealed;
+}
+
+/**
+ * Deletes the device with all its rows and leaves a tombstone for each of its identities, so that
+ * its next contact is told to unenroll. Returns false when there is no such device.
+ */
+export async function deleteDevice(trx: Knex.Transaction, id: number): Promise<boolean> {
+  await trx('device_identities')
+    .where({ device_id: id })
+    .update({ state: 'tombstone', changed_at: trx.fn.now() });
+  return (await trx('devices').where({ id }).delete()) > 0;
+}

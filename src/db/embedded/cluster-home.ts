@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Logger } from '../../logger.js';
+import { type Account, chooseAccount, obstacle, runsAsRoot } from './service-account.js';
+import { startupError } from './startup-error.js';
+
+/** Where one cluster lives, and who runs it. */
+export interface ClusterHome {
+  /** The directory of everything below. */
+  home: string;
+  data: string;
+  passwordFile: string;
+  logFile: string;
+  account: Account;
+  /** Stands in the title of every process of the cluster. */
+  clusterName: string;
+}
+
+/** Used when Muster is root and DATA_DIR is closed to the account that PostgreSQL runs under. */
+const ELSEWHERE = '/var/lib/muster';
+const POINTER = 'postgres-directory';
+
+/**
+ * Creates DATA_DIR if it is missing and returns its real path. Under root others may pass through
+ * it (each file in it has its own protection), since PostgreSQL runs as another user.
+ */
+export function ensureDataDir(dataDir: string): string {
+  const path = resolve(dataDir);
+  if (!existsSync(path)) {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    if (runsAsRoot()) chmodSync(path, 0o711);
+  }
+  return realpathSync(path);
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+function ownerOf(path: string): { uid: number; gid: number } | undefined {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats === undefined ? undefined : { uid: stats.uid, gid: stats.gid };
+}
+
+/** A directory of the account's own, closed to others. */
+export function privateDirectory(path: string, account: Account): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  chmodSync(path, 0o700);
+  if (account !== null) chownSync(path, account.uid, account.gid);
+}
+
+/** DATA_DIR remembers a home outside it, whatever its permissions become. */
+function rememberedHome(dataDir: string): string | undefined {
+  const pointer = join(dataDir, POINTER);
+  if (!existsSync(pointer)) return undefined;
+  const home = readFileSync(pointer, 'utf8').trim();
+  if (existsSync(home)) return home;
+  throw startupError(`The database of ${dataDir} is kept in ${home}, which is missing`);
+}
+
+function homeElsewhere(dataDir: string, blocked: string, logger: Logger): string {
+  const inside = join(dataDir, 'postgres', 'data');
+  if (existsSync(inside)) {
+    throw startupError(
+      `PostgreSQL does not run as root, and its user cannot reach ${inside}: ` +
+        `open ${blocked} to it (chmod o+x) or start Muster as the owner`,
+    );
+  }
+  const home = join(ELSEWHERE, digest(dataDir));
+  mkdirSync(ELSEWHERE, { recursive: true, mode: 0o755 });
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  writeFileSync(join(dataDir, POINTER), `${home}\n`, { mode: 0o600 });
+  logger.warn(
+    { home, blocked },
+    'PostgreSQL does not run as root and its user cannot reach DATA_DIR: its files are elsewhere',
+  );
+  return home;
+}
+
+function chooseHome(dataDir: string, account: Account, logger: Logger): string {
+  const remembered = rememberedHome(dataDir);
+  if (remembered !== undefined) return remembered;
+  const blocked = obstacle(dataDir, account);
+  return blocked === undefined
+    ? join(dataDir, 'postgres')
+    : homeElsewhere(dataDir, blocked, logger);
+}
+
+/** Decides (the same way every time) where the cluster of `dataDir` is, and makes its directory. */
+export function openHome(dataDir: string, logger: Logger): ClusterHome {
+  const remembered = rememberedHome(dataDir) ?? join(dataDir, 'postgres');
+  const account = chooseAccount(ownerOf(join(remembered, 'data')));
+  const home = chooseHome(dataDir, account, logger);
+  privateDirectory(home, account);
+  return {
+    home,
+    data: join(home, 'data'),
+    passwordFile: join(home, 'password'),
+    logFile: join(home, 'postgres.log'),
+    account,
+    clusterName: `muster-${digest(home)}`,
+  };
+}

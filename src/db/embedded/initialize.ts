@@ -1,0 +1,92 @@
+import { spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import {
+  chownSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { type Binaries, CHILD_ENVIRONMENT } from './binaries.js';
+import type { ClusterHome } from './cluster-home.js';
+import type { Account } from './service-account.js';
+import { startupError } from './startup-error.js';
+
+export const SUPERUSER = 'muster';
+const DRAFT = 'data.new.';
+
+/** For spawn: PostgreSQL's account, and nothing of the parent's surroundings. */
+export function spawnOptions(home: string, account: Account) {
+  const identity = account === null ? {} : { uid: account.uid, gid: account.gid };
+  return { cwd: home, env: CHILD_ENVIRONMENT, windowsHide: true, ...identity };
+}
+
+function writePassword(cluster: ClusterHome): void {
+  const { passwordFile, account } = cluster;
+  rmSync(passwordFile, { force: true });
+  writeFileSync(passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600, flag: 'wx' });
+  if (account !== null) chownSync(passwordFile, account.uid, account.gid);
+}
+
+/** From version 17 on PostgreSQL brings its own Unicode rules, the same on every system. */
+function localeChoices(major: number): string[][] {
+  if (major >= 17) return [['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']];
+  return [['--locale=C.UTF-8'], ['--locale=C']];
+}
+
+function runInitdb(cluster: ClusterHome, binaries: Binaries, locale: string[]): string | undefined {
+  const draft = join(cluster.home, `${DRAFT}${process.pid}`);
+  const options = ['-D', draft, '-U', SUPERUSER, `--pwfile=${cluster.passwordFile}`];
+  const fixed = ['--auth=scram-sha-256', '--encoding=UTF8', '--no-instructions'];
+  const result = spawnSync(binaries.initdb, [...options, ...fixed, ...locale], {
+    ...spawnOptions(cluster.home, cluster.account),
+    encoding: 'utf8',
+  });
+  if (result.status === 0) {
+    renameSync(draft, cluster.data);
+    return undefined;
+  }
+  rmSync(draft, { recursive: true, force: true });
+  return result.error?.message ?? result.stderr.trim();
+}
+
+function removeDrafts(home: string): void {
+  for (const name of readdirSync(home)) {
+    if (name.startsWith(DRAFT)) rmSync(join(home, name), { recursive: true, force: true });
+  }
+}
+
+function requireSameVersion(cluster: ClusterHome, binaries: Binaries): void {
+  const version = readFileSync(join(cluster.data, 'PG_VERSION'), 'utf8').trim();
+  if (Number(version) === binaries.major) return;
+  throw startupError(
+    `${cluster.data} was made by PostgreSQL ${version}, this program has ${binaries.major}: ` +
+      'use the version of Muster that made it',
+  );
+}
+
+/**
+ * Makes the cluster if there is none: under another name first, so that a first start cut short
+ * leaves nothing that looks whole. Refuses a cluster of another major version.
+ */
+export function initialize(cluster: ClusterHome, binaries: Binaries): void {
+  if (existsSync(cluster.data)) {
+    requireSameVersion(cluster, binaries);
+    return;
+  }
+  removeDrafts(cluster.home);
+  writePassword(cluster);
+  let failure: string | undefined;
+  for (const locale of localeChoices(binaries.major)) {
+    failure = runInitdb(cluster, binaries, locale);
+    if (failure === undefined) return;
+  }
+  throw startupError(`The embedded PostgreSQL could not be set up: ${failure}`);
+}
+
+export function readPassword(cluster: ClusterHome): string {
+  return readFileSync(cluster.passwordFile, 'utf8').trim();
+}

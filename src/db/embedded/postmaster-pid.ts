@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** What a running PostgreSQL writes to `postmaster.pid` (src/include/utils/pidfile.h). */
+export interface Postmaster {
+  pid: number;
+  port: number;
+  /** Directory of the unix socket, or the loopback address where there is none. */
+  host: string;
+  ready: boolean;
+}
+
+/** undefined when there is no file, or it is still being written. */
+export function readPostmaster(dataDirectory: string): Postmaster | undefined {
+  let lines: string[];
+  try {
+    lines = readFileSync(join(dataDirectory, 'postmaster.pid'), 'utf8').split('\n');
+  } catch {
+    return undefined;
+  }
+  const [pid, , , port, socketDirectory, address, , status] = lines.map((line) => line.trim());
+  if (!/^\d+$/.test(pid ?? '')) return undefined;
+  return {
+    pid: Number(pid),
+    port: Number(port),
+    host: socketDirectory || address || '127.0.0.1',
+    ready: status === 'ready',
+  };
+}

@@ -1,0 +1,158 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Binaries, CHILD_ENVIRONMENT } from './binaries.js';
+import type { ClusterHome } from './cluster-home.js';
+import { spawnOptions } from './initialize.js';
+import { signal, stopProcess } from './leftovers.js';
+import { readPostmaster } from './postmaster-pid.js';
+import { lastLines, openServerLog } from './server-log.js';
+import { prepareSocketDirectory, SOCKET_PORT } from './socket-directory.js';
+import { startupError } from './startup-error.js';
+
+export interface ServerExit {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+export interface RunningServer {
+  host: string;
+  port: number;
+  stop(): Promise<void>;
+  /** For the end of the process: asks for a shutdown and does not wait. */
+  stopNow(): void;
+}
+
+export interface ServerOptions {
+  cluster: ClusterHome;
+  binaries: Binaries;
+  /** Of postgresql.conf, over the product's own. */
+  settings: Record<string, string>;
+  /** PostgreSQL has ended without being asked to. */
+  onExit: (exit: ServerExit) => void;
+}
+
+const ON_WINDOWS = process.platform === 'win32';
+/** Recovery after a crash may take a while on a slow disk. */
+const READY_LIMIT_MS = 120_000;
+const POLL_MS = 15;
+
+/**
+ * Statements and their values stay out of the log, which would hold secrets: failures of
+ * statements reach Muster anyway.
+ */
+const SETTINGS: Record<string, string> = {
+  synchronous_commit: 'on',
+  shared_buffers: '256MB',
+  max_connections: '50',
+  wal_compression: 'on',
+  password_encryption: 'scram-sha-256',
+  log_min_messages: 'log',
+  log_min_error_statement: 'panic',
+  log_error_verbosity: 'terse',
+  log_checkpoints: 'off',
+  log_line_prefix: '%m [%p] ',
+  log_timezone: 'UTC',
+  timezone: 'UTC',
+  lc_messages: 'C',
+};
+
+interface Address {
+  host: string;
+  port: number;
+  settings: Record<string, string>;
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      const port = typeof address === 'object' && address !== null ? address.port : 0;
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+/** A unix socket in a private directory and no TCP; loopback where PostgreSQL has no such socket. */
+async function chooseAddress(cluster: ClusterHome): Promise<Address> {
+  if (ON_WINDOWS) {
+    const settings = { listen_addresses: '127.0.0.1', unix_socket_directories: '' };
+    return { host: '127.0.0.1', port: await freePort(), settings };
+  }
+  const host = prepareSocketDirectory(cluster);
+  const settings = { listen_addresses: '', unix_socket_directories: host };
+  return { host, port: SOCKET_PORT, settings };
+}
+
+function launch(options: ServerOptions, address: Address, log: number): ChildProcess {
+  const { cluster, binaries } = options;
+  const fixed = {
+    ...address.settings,
+    port: String(address.port),
+    cluster_name: cluster.clusterName,
+  };
+  const settings = Object.entries({ ...SETTINGS, ...options.settings, ...fixed });
+  const args = settings.flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  return spawn(binaries.postgres, ['-D', cluster.data, ...args], {
+    ...spawnOptions(cluster.home, cluster.account),
+    // A process group of its own: Ctrl-C reaches Muster alone, which then stops PostgreSQL.
+    detached: true,
+    stdio: ['ignore', log, log],
+  });
+}
+
+async function waitForReady(child: ChildProcess, cluster: ClusterHome): Promise<void> {
+  let failure: string | undefined;
+  child.once('error', (error) => {
+    failure = error.message;
+  });
+  for (const end = Date.now() + READY_LIMIT_MS; Date.now() < end; await sleep(POLL_MS)) {
+    const ended = child.exitCode !== null || child.signalCode !== null;
+    if (failure !== undefined || ended) break;
+    const postmaster = readPostmaster(cluster.data);
+    if (postmaster?.ready === true && (ON_WINDOWS || postmaster.pid === child.pid)) return;
+  }
+  const reason = failure ?? lastLines(cluster.logFile);
+  throw startupError(`The embedded PostgreSQL did not start: ${reason} (log: ${cluster.logFile})`);
+}
+
+/** Signals end a process at once on Windows, so its own tool asks there. */
+function stopOnWindows(options: ServerOptions): void {
+  const args = ['stop', '-D', options.cluster.data, '-m', 'fast', '-t', '8'];
+  spawnSync(options.binaries.pgCtl, args, { env: CHILD_ENVIRONMENT, windowsHide: true });
+}
+
+/** Starts PostgreSQL and resolves when it takes connections. */
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const address = await chooseAddress(options.cluster);
+  const log = openServerLog(options.cluster.logFile);
+  const child = launch(options, address, log.fd);
+  const pid = child.pid ?? 0;
+  let running = true;
+  let stopping = false;
+  child.once('exit', (code, name) => {
+    running = false;
+    log.close();
+    if (!stopping) options.onExit({ code, signal: name });
+  });
+  const stopNow = () => {
+    stopping = true;
+    if (!running || pid === 0) return;
+    if (ON_WINDOWS) stopOnWindows(options);
+    else signal(pid, 'SIGINT');
+  };
+  try {
+    await waitForReady(child, options.cluster);
+  } catch (error) {
+    stopNow();
+    throw error;
+  }
+  child.unref();
+  const stop = async () => {
+    stopNow();
+    if (running && !ON_WINDOWS) await stopProcess(pid, () => !running);
+  };
+  return { host: address.host, port: address.port, stop, stopNow };
+}

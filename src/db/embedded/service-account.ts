@@ -1,0 +1,70 @@
+import { readFileSync, type Stats, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { startupError } from './startup-error.js';
+
+/** The account that PostgreSQL runs under when Muster is root; null = Muster's own. */
+export type Account = { name: string; uid: number; gid: number } | null;
+
+const PREFERRED = ['postgres', 'nobody'];
+
+export function runsAsRoot(): boolean {
+  return process.getuid?.() === 0;
+}
+
+/** passwd(5). Negative ids, as macOS has for nobody, are the same bits unsigned. */
+export function parsePasswd(text: string): NonNullable<Account>[] {
+  return text.split('\n').flatMap((line) => {
+    const [name, , uid, gid] = line.split(':');
+    if (name === undefined || !/^-?\d+$/.test(uid ?? '') || !/^-?\d+$/.test(gid ?? '')) return [];
+    return [{ name, uid: Number(uid) >>> 0, gid: Number(gid) >>> 0 }];
+  });
+}
+
+function knownAccounts(): NonNullable<Account>[] {
+  try {
+    return parsePasswd(readFileSync('/etc/passwd', 'utf8'));
+  } catch {
+    return [];
+  }
+}
+
+/**
+ * PostgreSQL refuses to run as root. `owner` is who owns an existing cluster: it keeps its owner,
+ * so that Muster may run as root today and as that user tomorrow.
+ */
+export function chooseAccount(owner: { uid: number; gid: number } | undefined): Account {
+  if (!runsAsRoot()) return null;
+  const known = knownAccounts();
+  if (owner !== undefined && owner.uid !== 0) {
+    const name = known.find((account) => account.uid === owner.uid)?.name ?? String(owner.uid);
+    return { name, uid: owner.uid, gid: owner.gid };
+  }
+  for (const name of PREFERRED) {
+    const account = known.find((one) => one.name === name && one.uid !== 0);
+    if (account !== undefined) return account;
+  }
+  throw startupError(
+    'PostgreSQL does not run as root and there is no user postgres or nobody to run it: ' +
+      'start Muster as an ordinary user or set DATABASE_URL',
+  );
+}
+
+function maySearch(stats: Stats, account: NonNullable<Account>): boolean {
+  if (stats.uid === account.uid) return (stats.mode & 0o100) !== 0;
+  if (stats.gid === account.gid) return (stats.mode & 0o010) !== 0;
+  return (stats.mode & 0o001) !== 0;
+}
+
+/** The first directory on the way to `path` (itself included) that `account` may not pass. */
+export function obstacle(path: string, account: Account): string | undefined {
+  if (account === null) return undefined;
+  const way: string[] = [];
+  for (let at = resolve(path); ; at = dirname(at)) {
+    way.unshift(at);
+    if (at === dirname(at)) break;
+  }
+  return way.find((directory) => {
+    const stats = statSync(directory, { throwIfNoEntry: false });
+    return stats !== undefined && !maySearch(stats, account);
+  });
+}

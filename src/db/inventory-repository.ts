@@ -1,0 +1,114 @@
+import type { Knex } from 'knex';
+
+/** A set of rows that a device reports as a whole. */
+export type InventoryTable =
+  | 'installed_applications'
+  | 'installed_certificates'
+  | 'installed_profiles'
+  | 'available_os_updates';
+
+export type InventoryRow = Record<string, unknown>;
+
+/** Most rows in one statement: a device with more than that many applications takes several. */
+const ROWS_PER_STATEMENT = 1000;
+
+/**
+ * Replaces all rows of one device by those given (column name to value; JSON columns as values, bytea
+ * as Buffer). Rows lacking a column get null.
+ */
+export async function replaceInventory(
+  trx: Knex.Transaction,
+  table: InventoryTable,
+  set: { deviceId: number; rows: InventoryRow[] },
+): Promise<void> {
+  await trx(table).where({ device_id: set.deviceId }).delete();
+  const columns = [...new Set(set.rows.flatMap((row) => Object.keys(row)))];
+  for (let start = 0; start < set.rows.length; start += ROWS_PER_STATEMENT) {
+    const slice = set.rows.slice(start, start + ROWS_PER_STATEMENT);
+    await insertRows(trx, table, { deviceId: set.deviceId, columns, rows: slice });
+  }
+}
+
+/** One JSON parameter for all rows: far cheaper than a placeholder for each value. */
+async function insertRows(
+  trx: Knex.Transaction,
+  table: InventoryTable,
+  set: { deviceId: number; columns: string[]; rows: InventoryRow[] },
+): Promise<void> {
+  const json = JSON.stringify(set.rows.map(jsonReady));
+  await trx.raw(
+    `insert into ?? (device_id, ${set.columns.map(() => '??').join(', ')})
+     select ?, ${set.columns.map(() => '??').join(', ')}
+     from jsonb_populate_recordset(null::${table}, ?::jsonb)`,
+    [table, ...set.columns, set.deviceId, ...set.columns, json],
+  );
+}
+
+/** PostgreSQL reads bytea inside JSON in its hex form. */
+function jsonReady(row: InventoryRow): InventoryRow {
+  return Object.fromEntries(
+    Object.entries(row).map(([column, value]) => [
+      column,
+      Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : value,
+    ]),
+  );
+}
+
+/** Replaces the profiles with their payloads, which hang on the new profile rows in order. */
+export async function replaceProfiles(
+  trx: Knex.Transaction,
+  deviceId: number,
+  profiles: { profile: InventoryRow; payloads: InventoryRow[] }[],
+): Promise<void> {
+  await trx('installed_profiles').where({ device_id: deviceId }).delete();
+  if (profiles.length === 0) return;
+  const rows: { id: number }[] = await trx('installed_profiles')
+    .insert(profiles.map(({ profile }) => ({ ...columnReady(profile), device_id: deviceId })))
+    .returning('id');
+  const payloads = profiles.flatMap((entry, index) =>
+    entry.payloads.map((payload) => ({
+      ...columnReady(payload),
+      installed_profile_id: rows[index]?.id,
+    })),
+  );
+  if (payloads.length > 0) await trx('installed_payloads').insert(payloads);
+}
+
+/** The driver takes an array for a PostgreSQL array, so JSON columns get their text. */
+function columnReady(row: InventoryRow): InventoryRow {
+  return Object.fromEntries(
+    Object.entries(row).map(([column, value]) => [
+      column,
+      isJson(value) ? JSON.stringify(value) : value,
+    ]),
+  );
+}
+
+function isJson(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return !(Buffer.isBuffer(value) || value instanceof Date);
+}
+
+/** Sets the facts given and leaves the others. */
+export async function updateDeviceFacts(
+  trx: Knex.Transaction,
+  deviceId: number,
+  facts: Record<string, unknown>,
+): Promise<void> {
+  if (Object.keys(facts).length === 0) return;
+  await trx('devices').where({ id: deviceId }).update(columnReady(facts));
+}
+
+export interface EscrowedSecret {
+  deviceId: number;
+  kind: 'fde_personal_recovery_key_cms' | 'fde_personal_recovery_key_device_key';
+  sealed: Buffer;
+}
+
+export async function escrowSecret(trx: Knex.Transaction, secret: EscrowedSecret): Promise<void> {
+  await trx.raw(
+    `insert into device_secrets (device_id, enrollment_number, kind, sealed)
+     select id, enrollment_number, ?, ? from devices where id = ?`,
+    [secret.kind, secret.sealed, secret.deviceId],
+  );
+}

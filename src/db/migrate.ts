@@ -1,0 +1,137 @@
+import type { Knex } from 'knex';
+import type pg from 'pg';
+import { AppError } from '../errors.js';
+import type { Logger } from '../logger.js';
+import type { Database } from './database.js';
+import { DirectoryMigrationSource, MIGRATIONS_DIRECTORY } from './migration-source.js';
+
+export interface MigrationOptions {
+  logger: Logger;
+  /** Where the migrations are; the product's own unless told. */
+  directory?: string;
+}
+
+export interface MigrationStatus {
+  applied: string[];
+  pending: string[];
+  /** Recorded in the database, unknown to this program: the database is newer. */
+  unknown: string[];
+}
+
+const OLDEST_SERVER = 140_000;
+/** "must" in ASCII and a purpose: the advisory lock of migrations. */
+const LOCK_KEY = [0x6d_75_73_74, 1];
+
+function config(directory: string): Knex.MigratorConfig {
+  return { migrationSource: new DirectoryMigrationSource(directory) };
+}
+
+/** @throws AppError when the server is older than PostgreSQL 14. */
+async function requireSupportedServer(db: Database): Promise<void> {
+  const shown = await db.knex.raw<{ rows: { server_version_num: string }[] }>(
+    'show server_version_num',
+  );
+  const version = Number(shown.rows[0]?.server_version_num);
+  if (version >= OLDEST_SERVER) return;
+  const major = Math.floor(version / 10_000);
+  throw new AppError('unavailable', 503, `PostgreSQL 14 or newer is needed, this is ${major}`);
+}
+
+/** Reads only: a database never migrated has everything pending. */
+export async function migrationStatus(
+  db: Database,
+  directory: string = MIGRATIONS_DIRECTORY,
+): Promise<MigrationStatus> {
+  const known = new DirectoryMigrationSource(directory).names();
+  const recorded = await recordedMigrations(db);
+  return {
+    applied: recorded.filter((name) => known.includes(name)),
+    pending: known.filter((name) => !recorded.includes(name)),
+    unknown: recorded.filter((name) => !known.includes(name)),
+  };
+}
+
+async function recordedMigrations(db: Database): Promise<string[]> {
+  if (!(await db.knex.schema.hasTable('knex_migrations'))) return [];
+  const rows: { name: string }[] = await db.knex('knex_migrations').orderBy('id').select('name');
+  return rows.map((row) => row.name);
+}
+
+async function requireKnownDatabase(db: Database, directory: string): Promise<void> {
+  const { unknown } = await migrationStatus(db, directory);
+  if (unknown.length === 0) return;
+  const message = `The database is newer than this program: it has the migrations ${unknown.join(', ')}`;
+  throw new AppError('unavailable', 503, message);
+}
+
+async function acquire(client: pg.PoolClient, logger: Logger): Promise<void> {
+  await client.query('begin');
+  for (const limit of [
+    'statement_timeout',
+    'lock_timeout',
+    'idle_in_transaction_session_timeout',
+  ]) {
+    await client.query(`set local ${limit} = 0`);
+  }
+  const tried = await client.query<{ free: boolean }>(
+    'select pg_try_advisory_xact_lock($1, $2) as free',
+    LOCK_KEY,
+  );
+  if (tried.rows[0]?.free === true) return;
+  logger.info('another process is migrating the database, waiting for it');
+  await client.query('select pg_advisory_xact_lock($1, $2)', LOCK_KEY);
+}
+
+/**
+ * The lock belongs to a transaction of its own connection: it goes with the process that holds it,
+ * and works behind a transaction-mode pooler too.
+ */
+async function underLock<T>(db: Database, logger: Logger, work: () => Promise<T>): Promise<T> {
+  const client = await db.pool.connect();
+  try {
+    await acquire(client, logger);
+    return await work();
+  } finally {
+    // A connection that cannot roll back is thrown away, and the lock with it.
+    const broken = await client.query('rollback').then(
+      () => false,
+      () => true,
+    );
+    client.release(broken);
+  }
+}
+
+async function prepare(db: Database, directory: string): Promise<void> {
+  await requireSupportedServer(db);
+  await requireKnownDatabase(db, directory);
+  // Nobody else can be migrating now, so a lock row still set was left by a killed process.
+  await db.knex.migrate.forceFreeMigrationsLock(config(directory));
+}
+
+/**
+ * Brings the schema up to date, in one transaction; several processes may call it at once.
+ * Returns the names applied. Throws AppError for a server too old or a database newer than this.
+ */
+export async function migrate(db: Database, options: MigrationOptions): Promise<string[]> {
+  const { logger, directory = MIGRATIONS_DIRECTORY } = options;
+  return await underLock(db, logger, async () => {
+    await prepare(db, directory);
+    const [, applied] = (await db.knex.migrate.latest(config(directory))) as [number, string[]];
+    for (const name of applied) logger.info({ migration: name }, 'migration applied');
+    return applied;
+  });
+}
+
+/** Takes back the last batch of migrations, or all of them; returns their names. */
+export async function rollback(
+  db: Database,
+  options: MigrationOptions & { all?: boolean },
+): Promise<string[]> {
+  const { logger, directory = MIGRATIONS_DIRECTORY, all = false } = options;
+  return await underLock(db, logger, async () => {
+    await prepare(db, directory);
+    const undone = (await db.knex.migrate.rollback(config(directory), all)) as [number, string[]];
+    for (const name of undone[1]) logger.info({ migration: name }, 'migration taken back');
+    return undone[1];
+  });
+}

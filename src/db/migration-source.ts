@@ -1,0 +1,52 @@
+import { readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import type { Knex } from 'knex';
+
+/** The same place from `src/db` and, compiled, from `dist/src/db`. */
+export const MIGRATIONS_DIRECTORY = join(__dirname, '..', '..', 'migrations');
+
+const MIGRATION_FILE = /^(\d{14}_[a-z0-9_]+)\.(?:ts|js)$/;
+
+const load = createRequire(__filename);
+
+/** A migration may wait and work for as long as it needs; the limits of requests are not for it. */
+function withoutTimeouts(step: (knex: Knex) => PromiseLike<unknown>) {
+  return async (knex: Knex) => {
+    await knex.raw('set local statement_timeout = 0');
+    await knex.raw('set local lock_timeout = 0');
+    await step(knex);
+  };
+}
+
+/**
+ * Migrations of one directory by name without the file's extension, so that a database migrated
+ * from the sources is the same to the compiled program.
+ */
+export class DirectoryMigrationSource implements Knex.MigrationSource<string> {
+  constructor(private readonly directory: string) {}
+
+  /** Names in the order in which they run. */
+  names(): string[] {
+    return readdirSync(this.directory)
+      .flatMap((file) => MIGRATION_FILE.exec(file)?.[1] ?? [])
+      .sort();
+  }
+
+  getMigrations(): Promise<string[]> {
+    return Promise.resolve(this.names());
+  }
+
+  getMigrationName(name: string): string {
+    return name;
+  }
+
+  getMigration(name: string): Promise<Knex.Migration> {
+    const migration = load(join(this.directory, name)) as Required<Knex.Migration>;
+    return Promise.resolve({
+      ...migration,
+      up: withoutTimeouts(migration.up),
+      down: withoutTimeouts(migration.down),
+    });
+  }
+}

@@ -1,0 +1,102 @@
+import type { Knex } from 'knex';
+
+export interface ChallengeUse {
+  csr_fingerprint: Buffer;
+  certificate_id: number;
+  /** When the device first authenticated with the certificate: the challenge is spent. */
+  locked_at: Date | null;
+  der: Buffer;
+  revoked_at: Date | null;
+}
+
+export interface IdentityRow {
+  fingerprint: Buffer;
+  device_id: number | null;
+  state: 'active' | 'renewal' | 'superseded' | 'tombstone';
+  udid: string | null;
+  revoked_at: Date | null;
+}
+
+/**
+ * What a challenge has been used for. Until the transaction ends no other one gets past this call
+ * with the same nonce, also when there is no row yet to lock; and the MDM path cannot lock the
+ * challenge meanwhile.
+ */
+export async function claimChallenge(
+  trx: Knex.Transaction,
+  nonce: Buffer,
+): Promise<ChallengeUse | undefined> {
+  await trx.raw('select pg_advisory_xact_lock(?, ?)', [CHALLENGE_LOCKS, nonce.readInt32BE(0)]);
+  return await trx('scep_challenges as s')
+    .join('certificates as c', 'c.id', 's.certificate_id')
+    .where('s.nonce', nonce)
+    .forUpdate('s')
+    .first<ChallengeUse | undefined>(
+      's.csr_fingerprint',
+      's.certificate_id',
+      's.locked_at',
+      'c.der',
+      'c.revoked_at',
+    );
+}
+
+/** First of the two numbers of the advisory lock; the second is taken from the nonce. */
+const CHALLENGE_LOCKS = 0x73_6365;
+
+/** Records the first use of a challenge, or the request that replaces the earlier one. */
+export async function recordChallengeUse(
+  trx: Knex.Transaction,
+  use: { nonce: Buffer; csrFingerprint: Buffer; certificateId: number },
+): Promise<void> {
+  const changed = { csr_fingerprint: use.csrFingerprint, certificate_id: use.certificateId };
+  await trx('scep_challenges')
+    .insert({ nonce: use.nonce, ...changed })
+    .onConflict('nonce')
+    .merge({ ...changed, used_at: trx.fn.now() });
+}
+
+/** The pin of a certificate of ours, locked until the transaction ends. */
+export async function claimIdentity(
+  trx: Knex.Transaction,
+  fingerprint: Buffer,
+): Promise<IdentityRow | undefined> {
+  return await trx('device_identities as i')
+    .join('certificates as c', 'c.fingerprint_sha256', 'i.fingerprint')
+    .where('i.fingerprint', fingerprint)
+    .forUpdate('i')
+    .first<IdentityRow | undefined>(
+      'i.fingerprint',
+      'i.device_id',
+      'i.state',
+      'i.udid',
+      'c.revoked_at',
+    );
+}
+
+/** Renewed certificates of a device that it has not used yet (DER), newest first. */
+export async function listPendingRenewals(
+  trx: Knex.Transaction,
+  deviceId: number,
+): Promise<Buffer[]> {
+  const rows = await trx('device_identities as i')
+    .join('certificates as c', 'c.fingerprint_sha256', 'i.fingerprint')
+    .where({ 'i.device_id': deviceId, 'i.state': 'renewal' })
+    .whereNull('c.revoked_at')
+    .orderBy('c.id', 'desc')
+    .limit(10)
+    .select<{ der: Buffer }[]>('c.der');
+  return rows.map((row) => row.der);
+}
+
+/** Pins a renewed certificate to its device; it takes over when the device first uses it. */
+export async function insertRenewal(
+  trx: Knex.Transaction,
+  renewal: { fingerprint: Buffer; deviceId: number; udid: string | null },
+): Promise<void> {
+  await trx('device_identities').insert({
+    fingerprint: renewal.fingerprint,
+    device_id: renewal.deviceId,
+    state: 'renewal',
+    udid: renewal.udid,
+  });
+}

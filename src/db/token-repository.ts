@@ -1,0 +1,86 @@
+import type { Knex } from 'knex';
+
+export type TokenRole = 'viewer' | 'operator' | 'admin';
+
+/** A token as it is kept: everything but the token, of which only the SHA-256 is stored. */
+export interface TokenRow {
+  id: number;
+  name: string;
+  role: TokenRole;
+  created_at: Date;
+  expires_at: Date | null;
+  last_used_at: Date | null;
+  revoked_at: Date | null;
+}
+
+export interface NewToken {
+  name: string;
+  role: TokenRole;
+  /** SHA-256 of the token, 32 bytes. */
+  tokenHash: Buffer;
+  expiresAt: Date | null;
+}
+
+/** By id, or every token of that name. */
+export type TokenSelector = { id: number } | { name: string };
+
+const COLUMNS = ['id', 'name', 'role', 'created_at', 'expires_at', 'last_used_at', 'revoked_at'];
+
+function usable(db: Knex): Knex.QueryBuilder {
+  return db('tokens')
+    .whereNull('revoked_at')
+    .where((either) => either.whereNull('expires_at').orWhere('expires_at', '>', db.fn.now()));
+}
+
+export async function insertToken(trx: Knex.Transaction, token: NewToken): Promise<TokenRow> {
+  const { name, role, tokenHash, expiresAt } = token;
+  const rows: TokenRow[] = await trx('tokens')
+    .insert({ name, role, token_hash: tokenHash, expires_at: expiresAt })
+    .returning(COLUMNS);
+  const [row] = rows;
+  if (row === undefined) throw new Error('insert returned no row');
+  return row;
+}
+
+/** The token with this SHA-256, unless it is revoked or expired. */
+export async function findUsableToken(db: Knex, tokenHash: Buffer): Promise<TokenRow | undefined> {
+  return await usable(db).where('token_hash', tokenHash).first<TokenRow | undefined>(COLUMNS);
+}
+
+export async function listTokens(db: Knex): Promise<TokenRow[]> {
+  return await db('tokens').orderBy('id').select(COLUMNS);
+}
+
+/** Revokes what is not revoked yet and returns it; an expired token counts too. */
+export async function revokeTokens(
+  trx: Knex.Transaction,
+  selector: TokenSelector,
+): Promise<TokenRow[]> {
+  return await trx('tokens')
+    .where(selector)
+    .whereNull('revoked_at')
+    .update({ revoked_at: trx.fn.now() })
+    .returning(COLUMNS);
+}
+
+const FIRST_TOKEN_LOCK = [0x6d_7374, 1];
+
+/**
+ * True when an admin could log in with a stored token. Whoever asks first decides: others wait
+ * until the transaction ends.
+ */
+export async function claimAdminToken(trx: Knex.Transaction): Promise<boolean> {
+  await trx.raw('select pg_advisory_xact_lock(?, ?)', FIRST_TOKEN_LOCK);
+  const row: unknown = await usable(trx).where('role', 'admin').first('id');
+  return row !== undefined;
+}
+
+/** Moves `last_used_at` forward for many tokens in one statement. */
+export async function touchTokens(db: Knex, lastUse: ReadonlyMap<number, Date>): Promise<void> {
+  await db.raw(
+    `update tokens set last_used_at = used.at
+       from unnest(?::bigint[], ?::timestamptz[]) as used (id, at)
+      where tokens.id = used.id and (last_used_at is null or last_used_at < used.at)`,
+    [[...lastUse.keys()], [...lastUse.values()]],
+  );
+}

@@ -1,0 +1,109 @@
+import type { SecretBox } from '../crypto/secret-box.js';
+import type { Database } from '../db/database.js';
+import {
+  type OrganizationRow,
+  readOrganization,
+  readPushTopic,
+  readScepConfiguration,
+  type ScepConfigurationRow,
+} from '../db/settings-repository.js';
+import { AppError } from '../errors.js';
+import type { EnrollmentChallenges } from '../pki/enrollment-challenge.js';
+import { buildEnrollmentProfile } from '../protocol/mobileconfig.js';
+
+/**
+ * Stands in for the push topic while there is no push certificate. A device enrolled under it can be
+ * managed as long as it polls, but never woken; enroll it anew once the certificate is there.
+ */
+export const PLACEHOLDER_TOPIC = 'com.apple.mgmt.External.00000000-0000-0000-0000-000000000000';
+
+export interface EnrollmentProfileDeps {
+  db: Database;
+  box: SecretBox;
+  challenges: EnrollmentChallenges;
+  publicUrl: string;
+  /** DER of the CAs that issue device identities and sign for this server. */
+  caCertificates: () => Buffer[];
+}
+
+/** Every right there is: Apple refuses to add rights to an enrollment later. */
+const ALL_ACCESS_RIGHTS = 8191;
+
+const CAPABILITIES = ['com.apple.mdm.per-user-connections', 'com.apple.mdm.bootstraptoken'];
+
+/** The profile that enrolls a device, with a challenge of its own; nothing is stored for it. */
+export async function createEnrollmentProfile(deps: EnrollmentProfileDeps): Promise<Buffer> {
+  const { db, publicUrl } = deps;
+  const [organization, scep, topic] = await Promise.all([
+    readOrganization(db.knex),
+    readScepConfiguration(db.knex),
+    readPushTopic(db.knex),
+  ]);
+  return buildEnrollmentProfile({
+    organization,
+    caCertificates: deps.caCertificates(),
+    scep: scepPayload(scep, organization, deps),
+    mdm: {
+      serverUrl: `${publicUrl}/mdm`,
+      topic: topic ?? PLACEHOLDER_TOPIC,
+      accessRights: ALL_ACCESS_RIGHTS,
+      serverCapabilities: CAPABILITIES,
+    },
+  });
+}
+
+function scepPayload(
+  scep: ScepConfigurationRow,
+  organization: OrganizationRow,
+  deps: EnrollmentProfileDeps,
+) {
+  const challenge = challengeOf(scep, deps);
+  return {
+    url: scep.url ?? `${deps.publicUrl}/scep`,
+    name: organization.name,
+    subject: subjectOf(scep.subject, organization),
+    keySize: scep.key_size,
+    keyUsage: scep.key_usage,
+    retries: scep.retries,
+    retryDelay: scep.retry_delay,
+    ...(challenge === undefined ? {} : { challenge }),
+    ...(scep.ca_fingerprint ? { caFingerprint: fingerprintOf(scep.ca_fingerprint) } : {}),
+    ...(scep.subject_alt_name === null ? {} : { subjectAltName: scep.subject_alt_name }),
+  };
+}
+
+/** The internal CA always asks for a challenge made for this one profile. */
+function challengeOf(
+  scep: ScepConfigurationRow,
+  { box, challenges }: EnrollmentProfileDeps,
+): string | undefined {
+  if (scep.source_type === 'InternalPKCS12') {
+    throw new AppError('unavailable', 503, 'identities as PKCS#12 are not offered');
+  }
+  if (scep.source_type === 'InternalSCEP') return challenges.issueChallenge();
+  if (!scep.challenge_enabled || scep.sealed_challenge === null) return undefined;
+  return box.open(scep.sealed_challenge, 'scep_configurations/challenge').toString('utf8');
+}
+
+/** `O=Example/CN=%HardwareUUID%` as Apple's array of sets of pairs. */
+function subjectOf(subject: string | null, organization: OrganizationRow): string[][][] {
+  if (subject !== null) {
+    return subject
+      .split('/')
+      .filter((part) => part.includes('='))
+      .map((part) => [[part.slice(0, part.indexOf('=')), part.slice(part.indexOf('=') + 1)]]);
+  }
+  const { x509_c, x509_st, x509_o, x509_ou, name } = organization;
+  const pairs: [string, string | null][] = [
+    ['C', x509_c],
+    ['ST', x509_st],
+    ['O', x509_o ?? name],
+    ['OU', x509_ou],
+    ['CN', '%HardwareUUID%'],
+  ];
+  return pairs.flatMap(([key, value]) => (value === null ? [] : [[[key, value]]]));
+}
+
+function fingerprintOf(text: string): Buffer {
+  return Buffer.from(text.replace(/[^0-9a-f]/gi, ''), 'hex');
+}

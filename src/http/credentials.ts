@@ -1,0 +1,20 @@
+import { AppError } from '../errors.js';
+
+const CHALLENGE = 'Bearer realm="muster", Basic realm="muster", charset="UTF-8"';
+
+/** The token of an Authorization header: of Bearer, or the password of Basic (RFC 7617). */
+export function tokenOf(header: string | undefined): string | undefined {
+  const match = /^(Bearer|Basic) +(\S+) *$/i.exec(header ?? '');
+  const [, scheme = '', value = ''] = match ?? [];
+  if (scheme.toLowerCase() !== 'basic') return value === '' ? undefined : value;
+  const pair = Buffer.from(value, 'base64').toString('utf8');
+  const colon = pair.indexOf(':');
+  return colon === -1 || colon === pair.length - 1 ? undefined : pair.slice(colon + 1);
+}
+
+/** One message for every way to fail, so that nobody learns which tokens once existed. */
+export function unauthorized(): AppError {
+  return new AppError('unauthorized', 401, 'a valid token is needed', {
+    headers: { 'WWW-Authenticate': CHALLENGE },
+  });
+}

@@ -1,0 +1,82 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ErrorRequestHandler } from 'express';
+import { AppError } from '../errors.js';
+import type { Logger } from '../logger.js';
+
+/** Seconds a device is told to wait after a fault of ours. */
+const RETRY_AFTER = '30';
+
+// Apple's mdm/errors/unrecognized.device.yaml: `code` is the one required key.
+const UNRECOGNIZED_DEVICE = Buffer.from(
+  JSON.stringify({ code: 'com.apple.unrecognized.device' }),
+  'ascii',
+);
+
+export interface DeviceErrorContext {
+  logger: Logger;
+  req: IncomingMessage;
+}
+
+/** Apple's 403 that makes a device (iOS 17, macOS 14 and later) remove its enrollment. */
+export function sendUnrecognizedDevice(res: ServerResponse): void {
+  res.writeHead(403, {
+    'Content-Type': 'application/json',
+    'Content-Length': UNRECOGNIZED_DEVICE.length,
+  });
+  res.end(UNRECOGNIZED_DEVICE);
+}
+
+// Errors of Express, body-parser and the URI decoder carry the status of the client's fault.
+function statusOf(error: unknown): number {
+  const status = error instanceof Error && 'status' in error ? error.status : 503;
+  if (typeof status !== 'number' || status < 400 || status >= 500) return 503;
+  // A device that reads 401 removes its enrollment.
+  return status === 401 ? 403 : status;
+}
+
+function log(error: unknown, status: number, { logger, req }: DeviceErrorContext): void {
+  const where = { method: req.method, path: pathOf(req), peer: req.socket.remoteAddress, status };
+  if (status === 503) {
+    logger.error({ ...where, err: error }, 'device request failed');
+    return;
+  }
+  const code = error instanceof AppError ? error.code : 'bad_request';
+  const { message, cause } = error instanceof Error ? error : new Error('refused');
+  const reason = cause instanceof Error ? cause.message : undefined;
+  logger.info({ ...where, code, detail: message, reason }, 'device request refused');
+}
+
+function pathOf(req: IncomingMessage): string {
+  return (req.url ?? '').split('?', 1)[0] ?? '';
+}
+
+/**
+ * Answers a device with a bare status: the 4xx of an AppError, 503 with Retry-After for anything
+ * else. The cause goes to the log only.
+ */
+export function sendDeviceError(
+  res: ServerResponse,
+  error: unknown,
+  context: DeviceErrorContext,
+): void {
+  const status = statusOf(error);
+  log(error, status, context);
+  if (res.headersSent) {
+    res.destroy();
+    return;
+  }
+  const extra = error instanceof AppError ? error.headers : {};
+  const retry = status === 503 ? { 'Retry-After': RETRY_AFTER } : {};
+  res.writeHead(status, {
+    'Content-Type': 'text/plain',
+    'Content-Length': 0,
+    ...retry,
+    ...extra,
+  });
+  res.end();
+}
+
+/** The same answers for device surfaces that are Express routers (SCEP, enrollment). */
+export function deviceErrorHandler(logger: Logger): ErrorRequestHandler {
+  return (error, req, res, _next) => sendDeviceError(res, error, { logger, req });
+}

@@ -1,0 +1,73 @@
+import type { IncomingMessage } from 'node:http';
+import { AppError } from '../errors.js';
+
+function tooLarge(limit: number): AppError {
+  return new AppError('payload_too_large', 413, `the body is larger than ${limit} bytes`);
+}
+
+function incomplete(cause?: unknown): AppError {
+  return new AppError('bad_request', 400, 'the request ended before its body did', { cause });
+}
+
+/** What Content-Length announces; undefined for a chunked body or none at all. */
+function declaredLength(req: IncomingMessage): number | undefined {
+  const header = req.headers['content-length'];
+  if (header === undefined) return undefined;
+  return /^\d{1,15}$/.test(header) ? Number(header) : Number.NaN;
+}
+
+function join(chunks: Buffer[], length: number): Buffer {
+  const [first] = chunks;
+  if (first === undefined) return Buffer.alloc(0);
+  return chunks.length === 1 ? first : Buffer.concat(chunks, length);
+}
+
+function checkBeforeReading(req: IncomingMessage, limit: number): AppError | undefined {
+  const declared = declaredLength(req);
+  if (Number.isNaN(declared)) {
+    return new AppError('bad_request', 400, 'Content-Length is not a number');
+  }
+  if (declared !== undefined && declared > limit) return tooLarge(limit);
+  return req.destroyed || req.readableEnded ? incomplete() : undefined;
+}
+
+/**
+ * The whole body, at most `limit` bytes. Rejects with AppError: 413 above the limit, 400 when the
+ * client goes away or Content-Length is not what came. What follows a refused part is discarded
+ * by Node until the request timeout, so the client can read the answer.
+ */
+export function readBody(req: IncomingMessage, limit: number): Promise<Buffer> {
+  const refusal = checkBeforeReading(req, limit);
+  if (refusal) return Promise.reject(refusal);
+  return new Promise((resolve, reject) => collect(req, { limit, resolve, reject }));
+}
+
+interface Collecting {
+  limit: number;
+  resolve: (body: Buffer) => void;
+  reject: (error: AppError) => void;
+}
+
+function collect(req: IncomingMessage, { limit, resolve, reject }: Collecting): void {
+  let chunks: Buffer[] = [];
+  let received = 0;
+  req.on('data', (chunk: Buffer) => {
+    received += chunk.length;
+    if (received <= limit) {
+      chunks.push(chunk);
+      return;
+    }
+    chunks = [];
+    reject(tooLarge(limit));
+  });
+  req.on('end', () => {
+    const declared = declaredLength(req);
+    if (received > limit) return;
+    if (declared !== undefined && declared !== received) reject(incomplete());
+    else resolve(join(chunks, received));
+  });
+  req.on('error', (error) => reject(incomplete(error)));
+  req.on('close', () => {
+    if (!req.complete) reject(incomplete());
+  });
+}

@@ -1,0 +1,160 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Logger } from '../logger.js';
+import { sendDeviceError } from './device-errors.js';
+
+/** Answers PUT /mdm and /checkin; called before Express, and by the Express router of /mdm. */
+export type DeviceHandler = (req: IncomingMessage, res: ServerResponse) => Promise<void> | void;
+
+export interface TlsFiles {
+  cert: string | Buffer;
+  key: string | Buffer;
+  /** Ask for a client certificate; whether it is believed is decided by the device handler. */
+  requestClientCertificate?: boolean;
+}
+
+export interface HttpServerOptions {
+  app: RequestListener;
+  deviceHandler: DeviceHandler;
+  logger: Logger;
+  tls?: TlsFiles;
+  /** Only tests change these. */
+  limits?: ServerOptions;
+}
+
+const LIMITS: ServerOptions = {
+  headersTimeout: 20_000,
+  requestTimeout: 120_000,
+  keepAliveTimeout: 75_000,
+  connectionsCheckingInterval: 5_000,
+  maxHeaderSize: 16 * 1024,
+};
+
+const DRAIN_POLL_MS = 20;
+const FRESH_GRACE_MS = 200;
+
+interface Connections {
+  all: Set<Socket>;
+  /** Those that never sent a request: Node does not count them as idle. */
+  fresh: Set<Socket>;
+}
+
+const connectionsOf = new WeakMap<Server, Connections>();
+
+function isDeviceRequest(req: IncomingMessage): boolean {
+  if (req.method !== 'PUT') return false;
+  const url = req.url ?? '';
+  return (
+    url === '/mdm' || url === '/checkin' || url.startsWith('/mdm?') || url.startsWith('/checkin?')
+  );
+}
+
+function track(server: Server, secure: boolean): Connections {
+  const connections: Connections = { all: new Set(), fresh: new Set() };
+  connectionsOf.set(server, connections);
+  server.on('connection', (socket: Socket) => {
+    connections.all.add(socket);
+    socket.once('close', () => connections.all.delete(socket));
+  });
+  server.on(secure ? 'secureConnection' : 'connection', (socket: Socket) => {
+    connections.fresh.add(socket);
+    socket.once('close', () => connections.fresh.delete(socket));
+  });
+  return connections;
+}
+
+function createListener(options: HttpServerOptions, server: Server): RequestListener {
+  const { app, deviceHandler, logger } = options;
+  const { fresh } = track(server, options.tls !== undefined);
+  return (req, res) => {
+    fresh.delete(req.socket);
+    if (!server.listening) res.shouldKeepAlive = false; // draining
+    if (!isDeviceRequest(req)) {
+      app(req, res);
+      return;
+    }
+    void answerDevice(deviceHandler, logger, { req, res });
+  };
+}
+
+async function answerDevice(
+  handler: DeviceHandler,
+  logger: Logger,
+  { req, res }: { req: IncomingMessage; res: ServerResponse },
+): Promise<void> {
+  try {
+    await handler(req, res);
+  } catch (error) {
+    sendDeviceError(res, error, { logger, req });
+  }
+}
+
+/** The one listening server: device requests straight to their handler, the rest to Express. */
+export function createHttpServer(options: HttpServerOptions): Server {
+  const limits = { ...LIMITS, ...options.limits };
+  const server = options.tls
+    ? createTlsServer({ ...limits, ...tlsOptions(options.tls) })
+    : createServer(limits);
+  server.on('request', createListener(options, server));
+  return server;
+}
+
+function tlsOptions({ cert, key, requestClientCertificate = false }: TlsFiles) {
+  // Not rejectUnauthorized: which issuers count is the trust store's decision, not OpenSSL's.
+  return {
+    cert,
+    key,
+    minVersion: 'TLSv1.2' as const,
+    requestCert: requestClientCertificate,
+    rejectUnauthorized: false,
+  };
+}
+
+/** Resolves with the bound address; rejects when the port is taken. */
+export function listen(
+  server: Server,
+  { port, host }: { port: number; host: string },
+): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.removeListener('error', reject);
+      resolve(server.address() as AddressInfo);
+    });
+  });
+}
+
+/**
+ * Stops accepting, lets running requests finish and closes idle keep-alive connections as they
+ * fall idle. After `ms` milliseconds what is left is cut off. Resolves with true when nothing was.
+ */
+export function drain(server: Server, ms: number): Promise<boolean> {
+  const { all, fresh } = connectionsOf.get(server) ?? { all: new Set(), fresh: new Set() };
+  let clean = true;
+  const timers = [
+    setInterval(() => server.closeIdleConnections(), DRAIN_POLL_MS),
+    setTimeout(() => destroyAll(fresh), Math.min(FRESH_GRACE_MS, ms)),
+    setTimeout(() => {
+      clean = false;
+      destroyAll(all);
+    }, ms),
+  ];
+  return new Promise((resolve) => {
+    server.close(() => {
+      for (const timer of timers) clearTimeout(timer);
+      resolve(clean);
+    });
+  });
+}
+
+function destroyAll(sockets: Set<Socket>): void {
+  for (const socket of sockets) socket.destroy();
+}

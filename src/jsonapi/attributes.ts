@@ -1,0 +1,139 @@
+import { type ZodType, z } from 'zod';
+import { faultOfJson, isStorableText, parseTimestamp, parseUuid } from './values.js';
+
+export type AttributeKind =
+  | 'text'
+  | 'enum'
+  | 'integer'
+  | 'number'
+  | 'boolean'
+  | 'timestamp'
+  | 'uuid'
+  | 'json';
+
+/** When a client may set an attribute. Where it may not, the attribute is ignored. */
+export type WriteRule = 'always' | 'create' | 'update' | 'never';
+
+export interface AttributeOptions {
+  write?: WriteRule;
+  /** Must be given on create. Implies that it can't be null. */
+  required?: boolean;
+  nullable?: boolean;
+  /** Taken, never shown, filtered or sorted. */
+  writeOnly?: boolean;
+  sortable?: boolean;
+  filterable?: boolean;
+  /** Equality ignores case, as for UDIDs and payload identifiers. */
+  ignoreCase?: boolean;
+  /** Left out of lists and of included resources unless `fields[type]` names it. */
+  heavy?: boolean;
+  /** Computed from these columns by the definition's `derive` instead of a column of its own. */
+  derivedFrom?: string[];
+}
+
+export interface Attribute extends AttributeOptions {
+  kind: AttributeKind;
+  write: WriteRule;
+  nullable: boolean;
+  sortable: boolean;
+  filterable: boolean;
+  /** Of a value that is not null; its output is what the column takes. */
+  schema: ZodType;
+  /** The values of an enum. */
+  values?: readonly string[];
+}
+
+const INT4 = 2_147_483_647;
+
+function attribute(
+  kind: AttributeKind,
+  schema: ZodType,
+  options: AttributeOptions & { values?: readonly string[] },
+): Attribute {
+  const visible = options.writeOnly !== true && options.derivedFrom === undefined;
+  const comparable = visible && kind !== 'json';
+  return {
+    write: 'always',
+    nullable: options.required !== true,
+    sortable: comparable,
+    filterable: comparable,
+    ...options,
+    kind,
+    schema,
+  };
+}
+
+const storable = (schema: z.ZodString) =>
+  schema.refine(isStorableText, { error: 'holds an invalid character' });
+
+/** Text of at most `max` (10,000) characters, optionally of one pattern. */
+export function text(
+  options: AttributeOptions & { min?: number; max?: number; pattern?: RegExp } = {},
+): Attribute {
+  const { min = 0, max = 10_000, pattern, ...rest } = options;
+  const bounded = z.string().min(min).max(max);
+  return attribute('text', storable(pattern ? bounded.regex(pattern) : bounded), rest);
+}
+
+export function oneOf(values: readonly string[], options: AttributeOptions = {}): Attribute {
+  return attribute('enum', z.enum([...values]), { ...options, values });
+}
+
+/** A whole number of a 32-bit column. */
+export function integer(
+  options: AttributeOptions & { min?: number; max?: number } = {},
+): Attribute {
+  const { min = -INT4 - 1, max = INT4, ...rest } = options;
+  return attribute('integer', z.int().min(min).max(max), rest);
+}
+
+/** A whole number of a 64-bit column, as far as JSON numbers are exact (2^53). */
+export function bigInteger(options: AttributeOptions = {}): Attribute {
+  return attribute('integer', z.int(), options);
+}
+
+export function float(options: AttributeOptions = {}): Attribute {
+  return attribute('number', z.number(), options);
+}
+
+export function bool(options: AttributeOptions = {}): Attribute {
+  return attribute('boolean', z.boolean(), options);
+}
+
+/** Taken as ISO 8601 with an offset, kept as a Date. */
+export function timestamp(options: AttributeOptions = {}): Attribute {
+  return attribute('timestamp', parsed(parseTimestamp, 'an ISO 8601 time with offset'), options);
+}
+
+export function uuid(options: AttributeOptions = {}): Attribute {
+  return attribute('uuid', parsed(parseUuid, 'a UUID'), options);
+}
+
+function parsed<T>(parse: (text: string) => T | undefined, what: string): ZodType {
+  return z.string().transform((given, issues) => {
+    const value = parse(given);
+    if (value !== undefined) return value;
+    issues.addIssue({ code: 'custom', message: `expected ${what}` });
+    return z.NEVER;
+  });
+}
+
+/** Any JSON value, or only what `schema` takes. It can be neither filtered nor sorted by. */
+export function json(options: AttributeOptions & { schema?: ZodType } = {}): Attribute {
+  const { schema = z.json(), ...rest } = options;
+  return attribute('json', storableJson(schema), rest);
+}
+
+function storableJson(schema: ZodType): ZodType {
+  const sound = z.unknown().superRefine((value, issues) => {
+    const message = faultOfJson(value);
+    if (message !== undefined) issues.addIssue({ code: 'custom', message });
+  });
+  // Checked first: the schema's own walk is recursive.
+  return sound.pipe(schema);
+}
+
+/** The same attribute under several names. */
+export function each(shared: Attribute, names: string[]): Record<string, Attribute> {
+  return Object.fromEntries(names.map((name) => [name, shared]));
+}

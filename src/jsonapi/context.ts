@@ -1,0 +1,48 @@
+export const ROLES = ['viewer', 'operator', 'admin'] as const;
+
+export type Role = (typeof ROLES)[number];
+
+export interface Actor {
+  name: string;
+  role: Role;
+}
+
+/** Who asks, from where. The HTTP layer leaves it at `res.locals.context`. */
+export interface RequestContext {
+  requestId: string;
+  actor: Actor;
+  sourceAddress: string | null;
+}
+
+/**
+ * An open database transaction. Only db/ knows what is inside: Knex's type fits, and whoever
+ * implements an interface of this folder may ask for Knex's type in its place.
+ */
+export interface Transaction {
+  isCompleted(): boolean;
+}
+
+/** One line of the audit trail. `details` names changed attributes; it never holds a secret. */
+export interface AuditEvent {
+  context: RequestContext;
+  /** `<collection>.<verb>`, e.g. `devices.update`. */
+  action: string;
+  targetType: string;
+  targetId: string | number | null;
+  outcome: 'success' | 'failure';
+  details?: Record<string, unknown>;
+}
+
+interface AuditSignature {
+  write(trx: Transaction, event: AuditEvent): Promise<void>;
+}
+
+/** Writes the line in the caller's transaction, so that no change is without its line. */
+export type AuditWriter = AuditSignature['write'];
+
+const RANK: Record<Role, number> = { viewer: 0, operator: 1, admin: 2 };
+
+/** True when `actor` may do what needs `needed`: each role includes the ones below it. */
+export function hasRole(actor: Actor, needed: Role): boolean {
+  return RANK[actor.role] >= RANK[needed];
+}

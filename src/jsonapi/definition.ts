@@ -1,0 +1,123 @@
+import type { RequestContext, Role, Transaction } from './context.js';
+import type { ResourceShape, ToManyShape, ToOne } from './shape.js';
+import type { Row, Store } from './store.js';
+
+/** The role each operation needs; null = the operation does not exist (405). */
+export interface Access {
+  read: Role;
+  create: Role | null;
+  update: Role | null;
+  delete: Role | null;
+}
+
+export interface Operation<S> {
+  trx: Transaction;
+  store: Store;
+  services: S;
+  context: RequestContext;
+}
+
+export interface RelateOperation<S> extends Operation<S> {
+  id: number;
+  relatedIds: number[];
+}
+
+/** Validated values: attributes as the columns take them, ids by relationship name. */
+export interface WriteInput {
+  attributes: Record<string, unknown>;
+  toOne: Record<string, number | null>;
+  toMany: Record<string, number[]>;
+}
+
+export interface CreateOperation<S> extends Operation<S>, WriteInput {}
+
+export interface UpdateOperation<S> extends Operation<S>, WriteInput {
+  id: number;
+}
+
+export interface DeleteOperation<S> extends Operation<S> {
+  id: number;
+}
+
+/** The row written and what to tell beside it in the document's `meta`. */
+export interface WriteResult {
+  id: number;
+  meta?: Record<string, unknown>;
+}
+
+/** What a to-many relationship does instead of plain inserts and deletes in its join table. */
+export interface RelationshipOperations<S> {
+  add(operation: RelateOperation<S>): Promise<void>;
+  remove(operation: RelateOperation<S>): Promise<void>;
+}
+
+export interface ToMany<S = unknown> extends ToManyShape {
+  /**
+   * `document`: by the relationship's own path and inside documents of the resource;
+   * `endpoint`: by its path only; `never`: its path answers GET only.
+   */
+  write: 'document' | 'endpoint' | 'never';
+  operations?: RelationshipOperations<S>;
+}
+
+export type Relationship<S = unknown> = ToOne | ToMany<S>;
+
+/** What a resource does instead of plain SQL. Anything thrown rolls the whole write back. */
+export interface ResourceOperations<S> {
+  create?(operation: CreateOperation<S>): Promise<WriteResult>;
+  update?(operation: UpdateOperation<S>): Promise<WriteResult>;
+  delete?(operation: DeleteOperation<S>): Promise<void>;
+}
+
+/**
+ * One JSON:API type: routes, validation, SQL and documents follow from it. S is whatever
+ * services its operations use.
+ */
+export interface ResourceDefinition<S = unknown> extends ResourceShape {
+  /** Below /api/v1, with the leading slash. */
+  path: string;
+  relationships: Record<string, Relationship<S>>;
+  access: Access;
+  /** Applied on create only, to attributes that the client left out. */
+  defaults?: Record<string, unknown>;
+  operations?: ResourceOperations<S>;
+  /** Values of attributes with `derivedFrom`. */
+  derive?(name: string, row: Row, services: S): unknown;
+}
+
+/** Checks what the types can't and returns the definition itself. Throws Error at start. */
+export function defineResource<S>(definition: ResourceDefinition<S>): ResourceDefinition<S> {
+  const names = [...Object.keys(definition.attributes), ...Object.keys(definition.relationships)];
+  const doubled = names.find((name, index) => names.indexOf(name) !== index);
+  if (doubled !== undefined) throw new Error(`${definition.type} has two fields ${doubled}`);
+  // Two underscores part relationship and attribute in filters.
+  const bad = names.find((name) => /^(id|type)$|__|[^a-z0-9_]/.test(name));
+  if (bad !== undefined) throw new Error(`${definition.type}: bad field name ${bad}`);
+  return definition;
+}
+
+/** Definitions by type. */
+export type Registry = ReadonlyMap<string, ResourceDefinition>;
+
+/** Throws Error when a type is given twice or a relationship points to none. */
+export function createRegistry(definitions: ResourceDefinition[]): Registry {
+  const registry = new Map(definitions.map((definition) => [definition.type, definition]));
+  if (registry.size !== definitions.length) throw new Error('a resource type is defined twice');
+  for (const { type, relationships } of definitions) {
+    const lost = Object.values(relationships).find((relation) => !registry.has(relation.type));
+    if (lost) throw new Error(`${type} relates to the unknown type ${lost.type}`);
+  }
+  return registry;
+}
+
+/** The definition a relationship points to; createRegistry has checked that it is there. */
+export function relatedDefinition(registry: Registry, relation: Relationship): ResourceDefinition {
+  const definition = registry.get(relation.type);
+  if (definition === undefined) throw new Error(`no resource of type ${relation.type}`);
+  return definition;
+}
+
+/** Looks `name` up among own members only: clients may ask for `constructor`. */
+export function member<T>(members: Record<string, T>, name: string): T | undefined {
+  return Object.hasOwn(members, name) ? members[name] : undefined;
+}

@@ -1,0 +1,51 @@
+import type { Attribute } from '../attributes.js';
+import { isStorableText, parseTimestamp, parseUuid } from '../values.js';
+import type { Column, Scalar } from './filter-node.js';
+
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+
+const READERS: Record<Column['kind'], (value: unknown) => Scalar | undefined> = {
+  text: (value) => (typeof value === 'string' && isStorableText(value) ? value : undefined),
+  integer: (value) => {
+    const number = toNumber(value);
+    return Number.isSafeInteger(number) ? number : undefined;
+  },
+  number: toNumber,
+  boolean: (value) => {
+    if (value === true || value === 'true') return true;
+    return value === false || value === 'false' ? false : undefined;
+  },
+  timestamp: (value) => (typeof value === 'string' ? parseTimestamp(value) : undefined),
+  uuid: (value) => (typeof value === 'string' ? parseUuid(value) : undefined),
+};
+
+const EXPECTED: Record<Column['kind'], string> = {
+  text: 'a string',
+  integer: 'a whole number',
+  number: 'a number',
+  boolean: 'true or false',
+  timestamp: 'an ISO 8601 time with offset, or a date',
+  uuid: 'a UUID',
+};
+
+// `filter[name]=v` and careless clients send numbers as strings.
+function toNumber(value: unknown): number | undefined {
+  const number = typeof value === 'string' && NUMBER.test(value) ? Number(value) : value;
+  return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
+}
+
+/** How an attribute is compared; undefined when it can't be. */
+export function columnOf(name: string, attribute: Attribute): Column | undefined {
+  if (!attribute.filterable || attribute.kind === 'json') return undefined;
+  const kind = attribute.kind === 'enum' ? 'text' : attribute.kind;
+  return { name, kind, ignoreCase: attribute.ignoreCase === true };
+}
+
+/** `value` as the column's type; undefined when it is of another. */
+export function readValue(column: Column, value: unknown): Scalar | undefined {
+  return READERS[column.kind](value);
+}
+
+export function expectedOf(column: Column): string {
+  return EXPECTED[column.kind];
+}

@@ -1,0 +1,7 @@
+import type { Actor } from '../context.js';
+import type { Registry } from '../definition.js';
+
+export interface QueryContext {
+  registry: Registry;
+  actor: Actor;
+}

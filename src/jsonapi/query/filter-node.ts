@@ -1,0 +1,28 @@
+import type { ResourceShape, ToManyShape, ToOne } from '../shape.js';
+
+export const COMPARISONS = ['eq', 'ne', 'gt', 'ge', 'lt', 'le'] as const;
+export const PATTERNS = ['like', 'ilike', 'notlike', 'notilike'] as const;
+export const TEXT_PARTS = ['startswith', 'endswith', 'contains'] as const;
+
+export type Comparison = (typeof COMPARISONS)[number];
+export type TextOperator = (typeof PATTERNS)[number] | (typeof TEXT_PARTS)[number];
+
+export type Scalar = string | number | boolean | Date;
+
+export interface Column {
+  name: string;
+  kind: 'text' | 'integer' | 'number' | 'boolean' | 'timestamp' | 'uuid';
+  ignoreCase: boolean;
+}
+
+/** A filter whose names and values have been checked against the definitions. */
+export type FilterNode =
+  | { kind: 'and' | 'or'; nodes: FilterNode[] }
+  | { kind: 'not'; node: FilterNode }
+  | { kind: 'compare'; column: Column; op: Comparison; value: Scalar }
+  | { kind: 'columns'; column: Column; op: Comparison; other: Column }
+  | { kind: 'text'; column: Column; op: TextOperator; value: string }
+  | { kind: 'in'; column: Column; values: Scalar[] }
+  | { kind: 'between'; column: Column; low: Scalar; high: Scalar }
+  | { kind: 'null'; column: Column }
+  | { kind: 'related'; relation: ToOne | ToManyShape; shape: ResourceShape; node: FilterNode };

@@ -1,0 +1,131 @@
+import { expectedOf, readValue } from './column-values.js';
+import {
+  type Column,
+  COMPARISONS,
+  type Comparison,
+  type FilterNode,
+  PATTERNS,
+  type Scalar,
+  TEXT_PARTS,
+  type TextOperator,
+} from './filter-node.js';
+import { invalidParameter } from './invalid-parameter.js';
+
+const MAX_VALUES = 1000;
+
+export interface ValueRule {
+  column: Column;
+  op: string;
+  value: unknown;
+  /** The query parameter to name in an error. */
+  parameter: string;
+  /** All values of an enum. */
+  values?: readonly string[];
+}
+
+interface FieldRule {
+  column: Column;
+  op: string;
+  other: Column;
+  parameter: string;
+}
+
+type Parser = (rule: ValueRule) => FilterNode;
+
+const PARSERS: ReadonlyMap<string, Parser> = new Map<string, Parser>([
+  ...COMPARISONS.map((op): [string, Parser] => [op, (rule) => compare(rule, op)]),
+  ...[...PATTERNS, ...TEXT_PARTS].map((op): [string, Parser] => [op, (rule) => text(rule, op)]),
+  ['in_', (rule) => oneOf(rule)],
+  ['notin_', (rule) => ({ kind: 'not', node: oneOf(rule) })],
+  ['between', between],
+  ['is_', is],
+  ['isnot', (rule) => ({ kind: 'not', node: is(rule) })],
+]);
+
+/** A rule with "val". AppError 400 for an unknown operator or a value of the wrong type. */
+export function parseValueRule(rule: ValueRule): FilterNode {
+  const parse = PARSERS.get(rule.op);
+  if (parse) return parse(rule);
+  throw invalidParameter(rule.parameter, `unknown operator "${rule.op}"`);
+}
+
+/** A rule with "field": two columns of one resource compared. */
+export function parseFieldRule({ column, op, other, parameter }: FieldRule): FilterNode {
+  const comparison = COMPARISONS.find((known) => known === op);
+  if (!comparison) throw invalidParameter(parameter, `"${op}" can't compare two fields`);
+  if (family(column) !== family(other)) {
+    throw invalidParameter(parameter, `"${column.name}" and "${other.name}" differ in type`);
+  }
+  checkOrder(column, comparison, parameter);
+  return { kind: 'columns', column, op: comparison, other };
+}
+
+function family({ kind }: Column): string {
+  return kind === 'integer' ? 'number' : kind;
+}
+
+function checkOrder(column: Column, op: Comparison | 'between', parameter: string): void {
+  if (op === 'eq' || op === 'ne' || column.kind !== 'boolean') return;
+  throw invalidParameter(parameter, `"${op}" does not apply to "${column.name}"`);
+}
+
+function read({ column, parameter, values }: ValueRule, value: unknown): Scalar {
+  const scalar = readValue(column, value);
+  if (scalar === undefined) {
+    throw invalidParameter(parameter, `"${column.name}" is compared with ${expectedOf(column)}`);
+  }
+  if (values && !values.includes(String(scalar))) {
+    throw invalidParameter(parameter, `"${column.name}" is one of ${values.join(', ')}`);
+  }
+  return scalar;
+}
+
+function compare(rule: ValueRule, op: Comparison): FilterNode {
+  const { column, value, parameter } = rule;
+  checkOrder(column, op, parameter);
+  if (value !== null) return { kind: 'compare', column, op, value: read(rule, value) };
+  if (op === 'eq') return { kind: 'null', column };
+  if (op === 'ne') return { kind: 'not', node: { kind: 'null', column } };
+  throw invalidParameter(parameter, `"${op}" can't compare with null`);
+}
+
+function text({ column, value, parameter }: ValueRule, op: TextOperator): FilterNode {
+  if (column.kind !== 'text') {
+    throw invalidParameter(parameter, `"${op}" does not apply to "${column.name}"`);
+  }
+  const pattern = readValue(column, value);
+  if (typeof pattern !== 'string') {
+    throw invalidParameter(parameter, `"${op}" takes a string`);
+  }
+  const isPattern = PATTERNS.some((known) => known === op);
+  if (isPattern && /(?<!\\)(\\\\)*\\$/.test(pattern)) {
+    throw invalidParameter(parameter, 'a pattern must not end with its escape character');
+  }
+  return { kind: 'text', column, op, value: pattern };
+}
+
+function oneOf(rule: ValueRule): FilterNode {
+  const { column, value, parameter } = rule;
+  if (!Array.isArray(value) || value.length > MAX_VALUES) {
+    throw invalidParameter(parameter, `"${rule.op}" takes an array of up to ${MAX_VALUES} values`);
+  }
+  return { kind: 'in', column, values: value.map((item) => read(rule, item)) };
+}
+
+function between(rule: ValueRule): FilterNode {
+  const { column, value, parameter } = rule;
+  checkOrder(column, 'between', parameter);
+  if (!Array.isArray(value) || value.length !== 2) {
+    throw invalidParameter(parameter, '"between" takes an array of two values');
+  }
+  return { kind: 'between', column, low: read(rule, value[0]), high: read(rule, value[1]) };
+}
+
+function is(rule: ValueRule): FilterNode {
+  const { column, value, parameter } = rule;
+  if (value === null) return { kind: 'null', column };
+  if (typeof value === 'boolean' && column.kind === 'boolean') {
+    return { kind: 'compare', column, op: 'eq', value };
+  }
+  throw invalidParameter(parameter, `"${rule.op}" takes null, or true or false of a boolean`);
+}

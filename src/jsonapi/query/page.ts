@@ -1,0 +1,16 @@
+import { invalidParameter } from './invalid-parameter.js';
+
+export const DEFAULT_PAGE_SIZE = 30;
+export const MAX_PAGE_SIZE = 1000;
+
+export interface Page {
+  number: number;
+  size: number;
+}
+
+/** A whole number from 1 as the query string gives it. AppError 400 above `max`. */
+export function parsePageNumber(parameter: string, value: string, max: number): number {
+  const number = /^\d{1,12}$/.test(value) ? Number(value) : 0;
+  if (number >= 1 && number <= max) return number;
+  throw invalidParameter(parameter, `${parameter} must be a whole number from 1 to ${max}`);
+}

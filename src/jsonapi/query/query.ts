@@ -1,0 +1,123 @@
+import type { ResourceDefinition } from '../definition.js';
+import type { SortField } from '../store.js';
+import type { QueryContext } from './context.js';
+import { parseFields, parseInclude, parseSort } from './fields.js';
+import { type FilterContext, parseFilter } from './filter.js';
+import type { FilterNode } from './filter-node.js';
+import { invalidParameter } from './invalid-parameter.js';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, type Page, parsePageNumber } from './page.js';
+
+/** What shapes a document: any operation that answers with resources takes these. */
+export interface DocumentQuery {
+  include: string[];
+  /** Sparse fieldsets by type. */
+  fields: Map<string, Set<string>>;
+}
+
+/** What a collection takes beside. */
+export interface CollectionQuery extends DocumentQuery {
+  page: Page;
+  sort: SortField[];
+  filter: FilterNode[];
+  exactTotal: boolean;
+}
+
+const MAX_PAGE_NUMBER = 1_000_000_000;
+
+type Reader = (value: string, parameter: string) => void;
+
+/** Every parameter may be given once, but for `filter[]`. An unknown one is a 400. */
+function readAll(params: URLSearchParams, readerOf: (name: string) => Reader | undefined): void {
+  const seen = new Set<string>();
+  for (const [name, value] of params) {
+    const read = readerOf(name);
+    if (!read) throw invalidParameter(name, `unknown query parameter "${name}"`);
+    if (seen.has(name) && name !== 'filter[]') {
+      throw invalidParameter(name, `${name} is given twice`);
+    }
+    seen.add(name);
+    read(value, name);
+  }
+}
+
+function documentReaders(
+  query: DocumentQuery,
+  definition: ResourceDefinition,
+  context: QueryContext,
+): (name: string) => Reader | undefined {
+  return (name) => {
+    if (name === 'include') {
+      return (value) => {
+        query.include = parseInclude(value, definition, context);
+      };
+    }
+    if (!name.startsWith('fields[')) return undefined;
+    return (value) => query.fields.set(...parseFields(name, value, context));
+  };
+}
+
+/** The query of an item, a create or an update: `include` and `fields[type]`. */
+export function parseDocumentQuery(
+  params: URLSearchParams,
+  definition: ResourceDefinition,
+  context: QueryContext,
+): DocumentQuery {
+  const query: DocumentQuery = { include: [], fields: new Map() };
+  readAll(params, documentReaders(query, definition, context));
+  return query;
+}
+
+/** The query of a collection. AppError 400 naming the parameter for whatever it does not know. */
+export function parseCollectionQuery(
+  params: URLSearchParams,
+  definition: ResourceDefinition,
+  context: QueryContext,
+): CollectionQuery {
+  const query: CollectionQuery = {
+    include: [],
+    fields: new Map(),
+    page: { number: 1, size: DEFAULT_PAGE_SIZE },
+    sort: [],
+    filter: [],
+    exactTotal: false,
+  };
+  const readDocument = documentReaders(query, definition, context);
+  const readCollection = collectionReaders(query, definition, context);
+  readAll(params, (name) => readCollection(name) ?? readDocument(name));
+  return query;
+}
+
+/** For operations that take no parameters at all. */
+export function refuseParameters(params: URLSearchParams): void {
+  readAll(params, () => undefined);
+}
+
+function collectionReaders(
+  query: CollectionQuery,
+  definition: ResourceDefinition,
+  context: QueryContext,
+): (name: string) => Reader | undefined {
+  const filters: FilterContext = { ...context, rules: 0 };
+  const readers: Record<string, Reader> = {
+    sort: (value) => {
+      query.sort = parseSort(value, definition);
+    },
+    'page[number]': (value, name) => {
+      query.page.number = parsePageNumber(name, value, MAX_PAGE_NUMBER);
+    },
+    'page[size]': (value, name) => {
+      query.page.size = parsePageNumber(name, value, MAX_PAGE_SIZE);
+    },
+    'page[total]': (value, name) => {
+      if (value !== 'exact') throw invalidParameter(name, `${name} can only be "exact"`);
+      query.exactTotal = true;
+    },
+  };
+  const readFilter: Reader = (value, parameter) => {
+    query.filter.push(...parseFilter({ parameter, value }, definition, filters));
+  };
+  return (name) => {
+    if (name === 'filter' || /^filter\[.*\]$/.test(name)) return readFilter;
+    return Object.hasOwn(readers, name) ? readers[name] : undefined;
+  };
+}

@@ -1,0 +1,35 @@
+import { createCertificates, toDeviceCertificate } from './certificates.js';
+import type { EnrollmentProfile } from './enrollment-profile.js';
+import type { HttpClient } from './http-client.js';
+import { MdmClient } from './mdm-client.js';
+import { authenticateMessage, tokenUpdateMessage } from './messages.js';
+import type { DeviceSession } from './poll.js';
+import { requestIdentity } from './scep-client.js';
+import type { SimulatedDevice } from './simulated-device.js';
+
+export interface EnrollOptions {
+  http: HttpClient;
+  profile: EnrollmentProfile;
+}
+
+/** Installs the profile as a person who taps Install would: keys, SCEP, Authenticate, TokenUpdate. */
+export async function enroll(
+  device: SimulatedDevice,
+  { http, profile }: EnrollOptions,
+): Promise<DeviceSession> {
+  const { scep, mdm, installed, caCertificates } = profile;
+  const [identity, certificates] = await Promise.all([
+    requestIdentity({ http, scep, device }),
+    createCertificates(device, device.random.fork('certificates')),
+  ]);
+  device.profiles = [installed];
+  device.certificates = [
+    ...caCertificates.map((der) => toDeviceCertificate(der, false)),
+    toDeviceCertificate(identity.certificate, true),
+    ...certificates,
+  ];
+  const client = new MdmClient(http, mdm, identity);
+  await client.checkIn(authenticateMessage(device, mdm.topic));
+  await client.checkIn(tokenUpdateMessage(device, mdm.topic));
+  return { device, mdm: client, postponed: new Set() };
+}

@@ -1,0 +1,128 @@
+import {
+  Agent as HttpAgent,
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+} from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { rootCertificates } from 'node:tls';
+import { LabError } from './lab-error.js';
+
+export interface HttpRequest {
+  method: 'GET' | 'POST' | 'PUT';
+  url: string;
+  headers?: Record<string, string>;
+  body?: Buffer;
+}
+
+export interface HttpReply {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+}
+
+export interface HttpClientOptions {
+  /** How long a server that is away, or answers 5xx, is waited for; Infinity never gives up. */
+  patienceMs: number;
+  signal: AbortSignal;
+  /** Told once for each repetition. */
+  onRetry?: () => void;
+}
+
+const FIRST_DELAY_MS = 200;
+const LONGEST_DELAY_MS = 5_000;
+const SOCKET_TIMEOUT_MS = 60_000;
+const MAX_BODY = 32 * 1024 * 1024;
+const AWAY = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ECONNABORTED']);
+
+function isAway(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && AWAY.has(String(error.code));
+}
+
+function isBusy({ status }: HttpReply): boolean {
+  return status >= 500 || status === 429;
+}
+
+async function readReply(message: IncomingMessage): Promise<HttpReply> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of message as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BODY) throw new LabError('the answer is too large');
+    chunks.push(chunk);
+  }
+  const { statusCode = 0, headers } = message;
+  return { status: statusCode, headers, body: Buffer.concat(chunks) };
+}
+
+/** Exponential with jitter, so that a whole fleet does not come back at once. */
+function delayBefore(attempt: number): number {
+  const longest = Math.min(FIRST_DELAY_MS * 2 ** attempt, LONGEST_DELAY_MS);
+  return longest * (0.5 + Math.random() / 2);
+}
+
+/** HTTP as a device does it: connections kept open, and repeated until the server is back. */
+export class HttpClient {
+  private readonly httpAgent = new HttpAgent({ keepAlive: true, timeout: SOCKET_TIMEOUT_MS });
+  private httpsAgent = new HttpsAgent({ keepAlive: true, timeout: SOCKET_TIMEOUT_MS });
+
+  constructor(private readonly options: HttpClientOptions) {}
+
+  /** TLS servers whose chain ends in one of these are believed too, as the profile says. */
+  trust(certificates: string[]): void {
+    this.httpsAgent.destroy();
+    const ca = [...rootCertificates, ...certificates];
+    this.httpsAgent = new HttpsAgent({ keepAlive: true, timeout: SOCKET_TIMEOUT_MS, ca });
+  }
+
+  /** The answer, whatever its status below 500; LabError when the server stays away. */
+  async send(request: HttpRequest): Promise<HttpReply> {
+    const giveUpAt = Date.now() + this.options.patienceMs;
+    for (let attempt = 0; ; attempt += 1) {
+      const outcome = await this.attempt(request);
+      if (!(outcome instanceof Error) && !isBusy(outcome)) return outcome;
+      if (Date.now() >= giveUpAt) throw this.gaveUp(request, outcome);
+      this.options.onRetry?.();
+      await sleep(delayBefore(attempt), undefined, { signal: this.options.signal });
+    }
+  }
+
+  close(): void {
+    this.httpAgent.destroy();
+    this.httpsAgent.destroy();
+  }
+
+  private gaveUp(request: HttpRequest, outcome: HttpReply | Error): LabError {
+    const { origin, pathname } = new URL(request.url);
+    const what = outcome instanceof Error ? outcome.message : `status ${outcome.status}`;
+    return new LabError(`${origin}${pathname} does not answer: ${what || 'no connection'}`);
+  }
+
+  private async attempt(request: HttpRequest): Promise<HttpReply | Error> {
+    try {
+      return await this.exchange(request);
+    } catch (error) {
+      if (isAway(error) && !this.options.signal.aborted) return error as Error;
+      throw error;
+    }
+  }
+
+  private exchange({ method, url, headers, body }: HttpRequest): Promise<HttpReply> {
+    const isTls = url.startsWith('https:');
+    const options = {
+      method,
+      agent: isTls ? this.httpsAgent : this.httpAgent,
+      signal: this.options.signal,
+      headers: { ...headers, ...(body ? { 'Content-Length': body.length } : {}) },
+    };
+    return new Promise((resolve, reject) => {
+      const outgoing = (isTls ? httpsRequest : httpRequest)(url, options, (message) => {
+        readReply(message).then(resolve, reject);
+      });
+      outgoing.on('timeout', () => outgoing.destroy());
+      outgoing.on('error', reject);
+      outgoing.end(body);
+    });
+  }
+}

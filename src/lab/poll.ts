@@ -1,0 +1,63 @@
+import { isPlistDict, type PlistDict } from '../protocol/plist.js';
+import type { Answer } from './answer.js';
+import { obey } from './commands.js';
+import type { MdmClient } from './mdm-client.js';
+import { idleMessage, notNowMessage, reportMessage } from './messages.js';
+import type { SimulatedDevice } from './simulated-device.js';
+
+/** A device that is enrolled, and what it still owes an answer. */
+export interface DeviceSession {
+  device: SimulatedDevice;
+  mdm: MdmClient;
+  /** UUIDs of commands put off with NotNow. */
+  postponed: Set<string>;
+}
+
+export interface PollOptions {
+  /** Probability of NotNow for each offer. */
+  notNow: number;
+  onAnswer: (status: Answer['status'] | 'NotNow') => void;
+}
+
+interface Offer {
+  commandUuid: string;
+  command: PlistDict;
+}
+
+function readOffer(body: PlistDict): Offer | undefined {
+  const { CommandUUID: commandUuid, Command: command } = body;
+  if (typeof commandUuid !== 'string' || !isPlistDict(command)) return undefined;
+  return { commandUuid, command };
+}
+
+function answerOffer(session: DeviceSession, offer: Offer, options: PollOptions): Buffer {
+  const { device, postponed } = session;
+  const { commandUuid, command } = offer;
+  if (device.random.chance(options.notNow)) {
+    postponed.add(commandUuid);
+    options.onAnswer('NotNow');
+    return notNowMessage(device, commandUuid);
+  }
+  const answer = obey(device, command);
+  postponed.delete(commandUuid);
+  options.onAnswer(answer.status);
+  const requestType = typeof command.RequestType === 'string' ? command.RequestType : undefined;
+  return reportMessage(device, { commandUuid, requestType, answer });
+}
+
+/**
+ * One connection as a push would cause it: Idle, then a report for each command offered, until
+ * there is none left. Resolves with the number of offers. An erased device falls silent at once.
+ */
+export async function poll(session: DeviceSession, options: PollOptions): Promise<number> {
+  let offers = 0;
+  let next = await session.mdm.report(idleMessage(session.device));
+  while (next !== undefined) {
+    const offer = readOffer(next);
+    if (offer === undefined) return offers;
+    offers += 1;
+    next = await session.mdm.report(answerOffer(session, offer, options));
+    if (session.device.isErased) return offers;
+  }
+  return offers;
+}

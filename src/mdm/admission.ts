@@ -1,0 +1,32 @@
+import type { Caller } from '../db/device-path/contact.js';
+import { AppError } from '../errors.js';
+
+export type Admission =
+  | { kind: 'admitted'; deviceId: number }
+  /** The certificate's own enrollment is over: tell the device to let go. */
+  | { kind: 'unrecognized' }
+  | { kind: 'refused'; error: AppError };
+
+function refuse(message: string): Admission {
+  return { kind: 'refused', error: new AppError('forbidden', 403, message) };
+}
+
+/**
+ * Whether the caller may speak for its device in one of these enrollment states. Apple's body that
+ * unenrolls is given only on the certificate's own evidence: a lost database or a mix-up of ids
+ * must unenroll nobody.
+ */
+export function admit(caller: Caller, states: readonly string[]): Admission {
+  const { pinState, deviceId, enrollmentState, isSameDevice } = caller;
+  if (pinState === null) return refuse('the certificate belongs to no enrollment known here');
+  if (pinState === 'tombstone') return { kind: 'unrecognized' };
+  if (deviceId === null || !isSameDevice) {
+    return refuse('the certificate belongs to another enrollment');
+  }
+  if (pinState === 'superseded') return refuse('the certificate was replaced by a newer one');
+  if (enrollmentState === 'unenrolled') return { kind: 'unrecognized' };
+  if (enrollmentState === null || !states.includes(enrollmentState)) {
+    return refuse(`the device is not enrolled yet (${enrollmentState ?? 'never seen'})`);
+  }
+  return { kind: 'admitted', deviceId };
+}

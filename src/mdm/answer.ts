@@ -1,0 +1,27 @@
+import type { ServerResponse } from 'node:http';
+import { sendUnrecognizedDevice } from '../http/device-errors.js';
+
+/** What a device gets; everything else is an AppError and a bare status. */
+export type Answer =
+  | { kind: 'empty' }
+  | { kind: 'plist'; body: Buffer }
+  /** Apple's 403 body: the device removes its enrollment. */
+  | { kind: 'unrecognized' };
+
+export const EMPTY: Answer = { kind: 'empty' };
+export const UNRECOGNIZED: Answer = { kind: 'unrecognized' };
+
+/** Success is 200 also when there is nothing to say: devices take a 204 for a fault. */
+export function sendAnswer(res: ServerResponse, answer: Answer): void {
+  if (answer.kind === 'unrecognized') {
+    sendUnrecognizedDevice(res);
+    return;
+  }
+  if (answer.kind === 'empty') {
+    res.writeHead(200, { 'Content-Length': 0 });
+    res.end();
+    return;
+  }
+  res.writeHead(200, { 'Content-Type': 'application/xml', 'Content-Length': answer.body.length });
+  res.end(answer.body);
+}

@@ -1,0 +1,175 @@
+import { planInventory } from '../commands/inventory-plan.js';
+import { prepareCommand } from '../commands/payload.js';
+import { authenticateDevice } from '../db/device-path/authenticate.js';
+import {
+  type CallerFacts,
+  checkOutDevice,
+  findCaller,
+  promoteRenewal,
+  updateDeviceToken,
+  type WhoCalls,
+} from '../db/device-path/check-ins.js';
+import { currentSecret, putSecret } from '../db/device-path/side-records.js';
+import { secretIdentity } from '../db/device-repository.js';
+import { AppError } from '../errors.js';
+import type {
+  AuthenticateMessage,
+  CheckInMessage,
+  SetBootstrapTokenMessage,
+  TokenUpdateMessage,
+} from '../protocol/mdm-messages.js';
+import { buildPlist } from '../protocol/plist.js';
+import { admit } from './admission.js';
+import { type Answer, EMPTY, UNRECOGNIZED } from './answer.js';
+import type { Identity } from './identity.js';
+import { platformOf } from './platform.js';
+import { sealPush } from './push-token.js';
+import type { MdmServices } from './services.js';
+import { answerUserCheckIn } from './user-channel.js';
+
+const ENROLLING = ['authenticated', 'enrolled'];
+const ENROLLED = ['enrolled'];
+
+export async function answerCheckIn(
+  message: CheckInMessage,
+  identity: Identity,
+  services: MdmServices,
+): Promise<Answer> {
+  if (message.kind === 'Authenticate') return authenticate(message, identity, services);
+  if (message.ids.channel === 'user') return answerUserCheckIn(message, identity, services);
+  const who = { fingerprint: identity.fingerprint, deviceKey: deviceKeyOf(message) };
+  if (message.kind === 'CheckOut') return checkOut(who, services);
+  const caller = await findCaller(services.db, who);
+  const admission = admit(caller, message.kind === 'TokenUpdate' ? ENROLLING : ENROLLED);
+  if (admission.kind === 'unrecognized') return UNRECOGNIZED;
+  if (admission.kind === 'refused') throw admission.error;
+  if (caller.pinState === 'renewal') await promoteRenewal(services.db, who.fingerprint);
+  services.lastSeen.mark(admission.deviceId);
+  return answerAdmitted(message, { who, caller, deviceId: admission.deviceId }, services);
+}
+
+/** UDIDs are kept as sent and compared without regard to case. */
+function deviceKeyOf(message: CheckInMessage): string {
+  return message.ids.deviceKey.toLowerCase();
+}
+
+interface Admitted {
+  who: WhoCalls;
+  caller: CallerFacts;
+  deviceId: number;
+}
+
+function answerAdmitted(
+  message: Exclude<CheckInMessage, AuthenticateMessage>,
+  admitted: Admitted,
+  services: MdmServices,
+): Promise<Answer> {
+  switch (message.kind) {
+    case 'TokenUpdate':
+      return updateToken(message, admitted, services);
+    case 'SetBootstrapToken':
+      return setBootstrapToken(message, admitted, services);
+    case 'GetBootstrapToken':
+      return getBootstrapToken(admitted, services);
+    case 'UserAuthenticate':
+      throw new AppError('forbidden', 410, 'users are not managed one by one');
+    default:
+      throw new AppError('not_found', 404, `${message.kind} is not offered`);
+  }
+}
+
+async function authenticate(
+  message: AuthenticateMessage,
+  identity: Identity,
+  services: MdmServices,
+): Promise<Answer> {
+  const { ids, productName, model, modelName } = message;
+  if (ids.channel === 'user') throw new AppError('invalid_message', 400, 'Authenticate of a user');
+  const { outcome, deviceId } = await authenticateDevice(services.db, {
+    fingerprint: identity.fingerprint,
+    udid: ids.udid ?? null,
+    enrollmentId: ids.udid === undefined ? (ids.enrollmentId ?? null) : null,
+    topic: message.topic ?? null,
+    platform: platformOf([productName, model, modelName]),
+    serialNumber: message.serialNumber ?? null,
+    deviceName: message.deviceName ?? null,
+    model: model ?? null,
+    modelName: modelName ?? null,
+    productName: productName ?? null,
+    osVersion: message.osVersion ?? null,
+    buildVersion: message.buildVersion ?? null,
+    imei: message.imei ?? null,
+    meid: message.meid ?? null,
+  });
+  if (outcome === 'raced') {
+    throw new AppError('unavailable', 503, 'the same device authenticated twice at once');
+  }
+  if (deviceId === null) {
+    throw new AppError('forbidden', 403, `the certificate may not enroll this device: ${outcome}`);
+  }
+  services.logger.info({ deviceId, outcome }, 'device authenticated');
+  return EMPTY;
+}
+
+async function updateToken(
+  message: TokenUpdateMessage,
+  { who, caller, deviceId }: Admitted,
+  services: MdmServices,
+): Promise<Answer> {
+  const { box, logger } = services;
+  const { unlockToken } = message;
+  const isFirst = caller.enrollmentState === 'authenticated';
+  const planned = isFirst ? planInventory(caller) : [];
+  const updated = await updateDeviceToken(services.db, {
+    ...who,
+    sealedPush: sealPush(box, secretIdentity(deviceId, 'push'), message),
+    topic: message.topic ?? null,
+    awaitingConfiguration: message.awaitingConfiguration ?? null,
+    sealedUnlockToken:
+      unlockToken === undefined
+        ? null
+        : box.seal(unlockToken, secretIdentity(deviceId, 'unlock_token')),
+    inventory: planned.map(({ requestType, parameters }) =>
+      prepareCommand(box, requestType, parameters),
+    ),
+  });
+  if (updated === null) throw new AppError('forbidden', 403, 'the enrollment changed meanwhile');
+  if (updated.isFirst) logger.info({ deviceId }, 'device enrolled');
+  return EMPTY;
+}
+
+async function checkOut(who: WhoCalls, services: MdmServices): Promise<Answer> {
+  const caller = await findCaller(services.db, who);
+  const admission = admit(caller, ENROLLING);
+  if (admission.kind === 'refused') throw admission.error;
+  // One that has left already is told so once more by the same 200.
+  if (admission.kind === 'unrecognized') {
+    return caller.pinState === 'tombstone' ? UNRECOGNIZED : EMPTY;
+  }
+  await checkOutDevice(services.db, who);
+  services.logger.info({ deviceId: admission.deviceId }, 'device checked out');
+  return EMPTY;
+}
+
+async function setBootstrapToken(
+  { bootstrapToken }: SetBootstrapTokenMessage,
+  { deviceId }: Admitted,
+  { db, box }: MdmServices,
+): Promise<Answer> {
+  const sealed =
+    bootstrapToken === undefined
+      ? null
+      : box.seal(bootstrapToken, secretIdentity(deviceId, 'bootstrap_token'));
+  await putSecret(db, { deviceId, kind: 'bootstrap_token', sealed });
+  return EMPTY;
+}
+
+async function getBootstrapToken(
+  { deviceId }: Admitted,
+  { db, box }: MdmServices,
+): Promise<Answer> {
+  const sealed = await currentSecret(db, deviceId, 'bootstrap_token');
+  if (sealed === null) return EMPTY;
+  const BootstrapToken = box.open(sealed, secretIdentity(deviceId, 'bootstrap_token'));
+  return { kind: 'plist', body: buildPlist({ BootstrapToken }) };
+}

@@ -1,0 +1,48 @@
+import type { IncomingMessage } from 'node:http';
+import { AppError } from '../errors.js';
+import { readBody } from '../http/raw-body.js';
+import type { DeviceHandler } from '../http/server.js';
+import { decodeMessage, type MdmMessage } from '../protocol/mdm-messages.js';
+import { type Answer, sendAnswer } from './answer.js';
+import { answerCheckIn } from './check-in.js';
+import { identify, signatureHeader } from './identity.js';
+import { answerReport } from './report.js';
+import type { MdmServices } from './services.js';
+
+/** Larger than any inventory seen: a Mac's list of 1,000 applications has 300 kB. */
+const BODY_LIMIT = 8 * 1024 * 1024;
+
+const CHECK_IN_TYPE = 'application/x-apple-aspen-mdm-checkin';
+
+/** A check-in says so by its Content-Type or by its MessageType; both must not disagree. */
+function decode(req: IncomingMessage, body: Buffer): MdmMessage {
+  const message = decodeMessage(body);
+  const isCheckInType = (req.headers['content-type'] ?? '').startsWith(CHECK_IN_TYPE);
+  if (isCheckInType && message.kind === 'report') {
+    throw new AppError('invalid_message', 400, 'a check-in without a MessageType');
+  }
+  return message;
+}
+
+function dispatch(
+  message: MdmMessage,
+  identity: Parameters<typeof answerReport>[1],
+  services: MdmServices,
+): Promise<Answer> {
+  return message.kind === 'report'
+    ? answerReport(message, identity, services)
+    : answerCheckIn(message, identity, services);
+}
+
+/**
+ * PUT /mdm and PUT /checkin: read, identify, decode, dispatch, answer. Faults are thrown as
+ * AppError; whoever calls this turns them into a bare status.
+ */
+export function createDeviceHandler(services: MdmServices): DeviceHandler {
+  return async (req, res) => {
+    const header = signatureHeader(req);
+    const body = await readBody(req, BODY_LIMIT);
+    const identity = identify(header, body, services);
+    sendAnswer(res, await dispatch(decode(req, body), identity, services));
+  };
+}

@@ -1,0 +1,108 @@
+import { openPayload, sealReport } from '../commands/payload.js';
+import { promoteRenewal } from '../db/device-path/check-ins.js';
+import type { Contact, ContactAnswer } from '../db/device-path/contact.js';
+import { expireExhausted, recordUnknownReport } from '../db/device-path/side-records.js';
+import { plistToJson } from '../protocol/apple/command-schema.js';
+import type { CommandReport } from '../protocol/mdm-messages.js';
+import { admit } from './admission.js';
+import { type Answer, EMPTY, UNRECOGNIZED } from './answer.js';
+import type { Identity } from './identity.js';
+import type { MdmServices } from './services.js';
+import { answerUserReport } from './user-channel.js';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const ENROLLED = ['enrolled'];
+
+/** The CommandUUID if it can be one of ours; others are reports of commands never queued here. */
+function ownUuid(report: CommandReport): string | null {
+  const uuid = report.commandUuid;
+  return uuid !== undefined && UUID.test(uuid) ? uuid.toLowerCase() : null;
+}
+
+function toContact(report: CommandReport, identity: Identity, services: MdmServices): Contact {
+  const uuid = ownUuid(report);
+  const { status, errorChain, raw, body } = report;
+  return {
+    fingerprint: identity.fingerprint,
+    deviceKey: report.ids.deviceKey.toLowerCase(),
+    status,
+    commandUuid: uuid,
+    errorChain: errorChain === undefined ? null : JSON.stringify(plistToJson(errorChain)),
+    result: uuid === null ? null : sealReport(services.box, { commandUuid: uuid, raw, body }),
+  };
+}
+
+/** Stores what the device reports and hands it the next command, if there is one. */
+export async function answerReport(
+  report: CommandReport,
+  identity: Identity,
+  services: MdmServices,
+): Promise<Answer> {
+  if (report.ids.channel === 'user') return answerUserReport(report, identity, services);
+  const contact = toContact(report, identity, services);
+  const answer = await services.contacts.contact(contact);
+  const admission = admit(answer, ENROLLED);
+  if (admission.kind === 'unrecognized') return UNRECOGNIZED;
+  if (admission.kind === 'refused') throw admission.error;
+  const { deviceId } = admission;
+  services.lastSeen.mark(deviceId);
+  await settle(report, { answer, deviceId, identity }, services);
+  if (answer.isNextExhausted) return offerAfterExpiry(contact, deviceId, services);
+  return toAnswer(answer, services);
+}
+
+function toAnswer({ next }: ContactAnswer, { box }: MdmServices): Answer {
+  return next === null ? EMPTY : { kind: 'plist', body: openPayload(box, next) };
+}
+
+interface Settled {
+  answer: ContactAnswer;
+  deviceId: number;
+  identity: Identity;
+}
+
+/** What a report asks for beyond the one statement: rare, but for the inventory handlers. */
+async function settle(
+  report: CommandReport,
+  { answer, deviceId, identity }: Settled,
+  services: MdmServices,
+): Promise<void> {
+  const { reported, pinState } = answer;
+  if (pinState === 'renewal') await promoteRenewal(services.db, identity.fingerprint);
+  if (reported?.needsHandling === true) services.reports.submit({ id: reported.id, deviceId });
+  if (reported === null && report.status !== 'Idle')
+    await recordUnknown(report, deviceId, services);
+}
+
+/** Keeps a report that no waiting command explains, so that nothing a device says is lost. */
+export async function recordUnknown(
+  report: CommandReport,
+  deviceId: number,
+  { db, box, logger }: MdmServices,
+): Promise<void> {
+  const commandUuid = report.commandUuid ?? '';
+  const userKey = report.ids.userKey ?? null;
+  const sealedReport = box.seal(report.raw, `unknown_reports/${deviceId}`);
+  const { status } = report;
+  const uuid = userKey === null ? ownUuid(report) : null;
+  await recordUnknownReport(db, {
+    ...{ deviceId, userKey, commandUuid, uuid, status, sealedReport },
+  });
+  logger.info({ deviceId, commandUuid, status }, 'report for a command that awaits no answer');
+}
+
+/** The command in line was offered as often as allowed: give it up and look for the one behind. */
+async function offerAfterExpiry(
+  contact: Contact,
+  deviceId: number,
+  services: MdmServices,
+): Promise<Answer> {
+  await expireExhausted(services.db, deviceId);
+  services.logger.warn(
+    { deviceId },
+    'a command was offered as often as allowed and never answered',
+  );
+  const status = contact.status === 'NotNow' ? 'NotNow' : 'Idle';
+  const again = { ...contact, status, commandUuid: null, errorChain: null, result: null } as const;
+  return toAnswer(await services.contacts.contact(again), services);
+}

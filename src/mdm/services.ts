@@ -1,0 +1,17 @@
+import type { ReportWorker } from '../commands/report-worker.js';
+import type { SecretBox } from '../crypto/secret-box.js';
+import type { Database } from '../db/database.js';
+import type { ContactStore } from '../db/device-path/contact.js';
+import type { LastSeen } from '../db/device-path/last-seen.js';
+import type { Logger } from '../logger.js';
+import type { IdentityDeps } from './identity.js';
+
+/** What answering a device needs. */
+export interface MdmServices extends IdentityDeps {
+  contacts: ContactStore;
+  db: Database;
+  lastSeen: LastSeen;
+  reports: ReportWorker;
+  box: SecretBox;
+  logger: Logger;
+}

@@ -1,0 +1,100 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { SecretBox } from '../crypto/secret-box.js';
+import { AppError } from '../errors.js';
+
+const VERSION = 1;
+const NONCE_BYTES = 16;
+const MAC_BYTES = 32;
+/** Version, nonce, expiry in seconds as 48 bits. */
+const HEADER_BYTES = 1 + NONCE_BYTES + 6;
+const MAX_SERIAL_BYTES = 40;
+const MAX_CHALLENGE_CHARS = 128;
+const DEFAULT_LIFE_MS = 24 * 60 * 60 * 1000;
+
+export interface EnrollmentChallenge {
+  /** Names the challenge where its use is recorded. */
+  nonce: Buffer;
+  expiresAt: Date;
+  /** The one device (serial number) it was made for. */
+  serial?: string;
+}
+
+export interface ChallengeOptions {
+  expiresAt?: Date;
+  serial?: string;
+}
+
+export interface EnrollmentChallenges {
+  issueChallenge(options?: ChallengeOptions): string;
+  readChallenge(text: string): EnrollmentChallenge;
+}
+
+function refused(reason: string): AppError {
+  return new AppError('forbidden', 403, 'the enrollment challenge is not valid', {
+    cause: new Error(reason),
+  });
+}
+
+function encode({ nonce, expiresAt, serial = '' }: EnrollmentChallenge): Buffer {
+  const header = Buffer.alloc(HEADER_BYTES);
+  header.writeUInt8(VERSION, 0);
+  nonce.copy(header, 1);
+  header.writeUIntBE(Math.floor(expiresAt.getTime() / 1000), 1 + NONCE_BYTES, 6);
+  const serialBytes = Buffer.from(serial, 'utf8');
+  if (serialBytes.length > MAX_SERIAL_BYTES) {
+    throw new AppError('bad_request', 400, 'the serial number is too long for a challenge');
+  }
+  return Buffer.concat([header, serialBytes]);
+}
+
+function decode(payload: Buffer): EnrollmentChallenge {
+  const serial = payload.subarray(HEADER_BYTES).toString('utf8');
+  return {
+    nonce: payload.subarray(1, 1 + NONCE_BYTES),
+    expiresAt: new Date(payload.readUIntBE(1 + NONCE_BYTES, 6) * 1000),
+    ...(serial === '' ? {} : { serial }),
+  };
+}
+
+// Only the one spelling that was issued: base64 decoders forgive, comparisons must not.
+function bytesOf(text: string): Buffer {
+  const bytes = text.length <= MAX_CHALLENGE_CHARS ? Buffer.from(text, 'base64') : undefined;
+  if (bytes === undefined || toText(bytes) !== text)
+    throw refused('not in the form of a challenge');
+  if (bytes.length < HEADER_BYTES + MAC_BYTES) throw refused('too short');
+  return bytes;
+}
+
+// Standard base64 without padding keeps to PrintableString, which devices put challenges into.
+function toText(bytes: Buffer): string {
+  return bytes.toString('base64').replace(/=+$/, '');
+}
+
+/**
+ * Enrollment challenges as signed text of at most 128 printable characters: issuing one stores
+ * nothing, so that an anonymous GET of a profile leaves no trace; its use is what gets recorded.
+ */
+export function createEnrollmentChallenges(deps: {
+  box: SecretBox;
+  now?: () => Date;
+}): EnrollmentChallenges {
+  const key = deps.box.deriveKey('scep-challenge');
+  const now = deps.now ?? (() => new Date());
+  const macOf = (payload: Buffer) => createHmac('sha256', key).update(payload).digest();
+  return {
+    issueChallenge({ expiresAt = new Date(now().getTime() + DEFAULT_LIFE_MS), serial } = {}) {
+      const nonce = randomBytes(NONCE_BYTES);
+      const payload = encode({ nonce, expiresAt, ...(serial === undefined ? {} : { serial }) });
+      return toText(Buffer.concat([payload, macOf(payload)]));
+    },
+    readChallenge(text) {
+      const bytes = bytesOf(text);
+      const payload = bytes.subarray(0, -MAC_BYTES);
+      if (!timingSafeEqual(macOf(payload), bytes.subarray(-MAC_BYTES))) throw refused('not ours');
+      const challenge = decode(payload);
+      if (payload[0] !== VERSION) throw refused('unknown version');
+      if (challenge.expiresAt.getTime() <= now().getTime()) throw refused('expired');
+      return challenge;
+    },
+  };
+}

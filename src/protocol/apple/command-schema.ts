@@ -1,0 +1,52 @@
+import type { ErrorDetail } from '../../errors.js';
+import { newDict, type PlistDict } from '../plist-value.js';
+import { commandItem } from './command-index.js';
+import { checkKeys, fault } from './schema-check.js';
+import { convertDict } from './schema-convert.js';
+
+export { requestTypes } from './command-index.js';
+export { type CommandTarget, commandAllowed, queriesFor } from './command-target.js';
+export { hasSecrets, type JsonValue, maskSecrets, plistToJson } from './plist-json.js';
+export type { Platform } from './schema-types.js';
+
+const ATTRIBUTES = '/data/attributes';
+const PARAMETERS = `${ATTRIBUTES}/parameters`;
+
+/**
+ * Checks a command's parameters, as plist values, against Apple's schema. Returns every fault with
+ * its JSON pointer below `/data/attributes`; none means the command can be sent.
+ */
+export function validateCommand(requestType: string, parameters: PlistDict): ErrorDetail[] {
+  const item = commandItem(requestType);
+  if (item === undefined) return [unknownType(requestType)];
+  return checkKeys(item.keys ?? [], parameters, PARAMETERS);
+}
+
+/**
+ * Turns the JSON parameters of a command (data as base64, dates as ISO 8601) into plist values and
+ * checks them with validateCommand. `value` is of use only when there are no faults.
+ */
+export function jsonToPlist(
+  requestType: string,
+  json: unknown,
+): { value: PlistDict; faults: ErrorDetail[] } {
+  const item = commandItem(requestType);
+  if (item === undefined) return { value: newDict(), faults: [unknownType(requestType)] };
+  const given = json ?? {};
+  if (typeof given !== 'object' || Array.isArray(given)) {
+    return { value: newDict(), faults: [fault(PARAMETERS, 'parameters must be an object')] };
+  }
+  const faults: ErrorDetail[] = [];
+  const value = convertDict(item.keys ?? [], given, { pointer: PARAMETERS, faults });
+  // What could not be converted is left out, and need not be reported as missing as well.
+  const told = new Set(faults.map(({ source }) => source?.pointer));
+  const rest = validateCommand(requestType, value).filter(
+    ({ source }) => !told.has(source?.pointer),
+  );
+  return { value, faults: [...faults, ...rest] };
+}
+
+function unknownType(requestType: string): ErrorDetail {
+  const shown = requestType.slice(0, 80);
+  return fault(`${ATTRIBUTES}/request_type`, `'${shown}' is not a request type of Apple's`);
+}

@@ -1,0 +1,61 @@
+import { invalidPlist } from './plist-value.js';
+
+const INTEGER = /^[+-]?(?:\d+|0[xX][0-9a-fA-F]+)$/;
+const REAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
+const DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/;
+const MIN_INTEGER = -(2n ** 63n);
+const MAX_INTEGER = 2n ** 64n - 1n;
+/** Longer digit strings are out of range whatever they say; BigInt on megabytes would be slow. */
+const LONGEST_INTEGER = 64;
+
+/** A number where it is exact, else a bigint within what 64 bits hold, signed or not. */
+export function toPlistInteger(value: bigint): number | bigint {
+  if (value < MIN_INTEGER || value > MAX_INTEGER) throw invalidPlist('integer beyond 64 bits');
+  const small = Number(value);
+  return Number.isSafeInteger(small) ? small : value;
+}
+
+export function parseInteger(text: string): number | bigint {
+  const digits = text.trim();
+  if (!INTEGER.test(digits)) throw invalidPlist('bad integer');
+  if (digits.length < 15 && !/[xX]/.test(digits)) return Number(digits) + 0;
+  if (digits.length > LONGEST_INTEGER) throw invalidPlist('integer beyond 64 bits');
+  const magnitude = BigInt(digits.replace(/^[+-]/, ''));
+  return toPlistInteger(digits.startsWith('-') ? -magnitude : magnitude);
+}
+
+/** Core Foundation writes `nan` and `±infinity`, so they are read. */
+export function parseReal(text: string): number {
+  const digits = text.trim();
+  if (REAL.test(digits)) {
+    const value = Number(digits);
+    if (Number.isFinite(value)) return value;
+  }
+  const word = /^([+-]?)(nan|inf|infinity)$/i.exec(digits);
+  if (!word) throw invalidPlist('bad real');
+  if (word[2]?.toLowerCase() === 'nan') return Number.NaN;
+  return word[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+}
+
+export function parseDate(text: string): Date {
+  const written = text.trim();
+  const date = new Date(DATE.test(written) ? written : Number.NaN);
+  // The engine turns 30 February into 2 March; a date that does not read back is refused.
+  if (Number.isNaN(date.getTime()) || date.toISOString().slice(0, 19) !== written.slice(0, 19)) {
+    throw invalidPlist('bad date');
+  }
+  return date;
+}
+
+/** Base64 with white space anywhere; anything else outside the alphabet, or bad padding, is refused. */
+export function parseData(text: string): Buffer {
+  const packed = text.replace(/[\t\n\r ]+/g, '');
+  let padding = 0;
+  if (packed.endsWith('==')) padding = 2;
+  else if (packed.endsWith('=')) padding = 1;
+  const bytes = Buffer.from(packed, 'base64');
+  // The engine's decoder skips what it does not know and takes the URL alphabet too.
+  const exact = packed.length % 4 === 0 && bytes.length === (packed.length / 4) * 3 - padding;
+  if (!exact || packed.includes('-') || packed.includes('_')) throw invalidPlist('bad base64 data');
+  return bytes;
+}

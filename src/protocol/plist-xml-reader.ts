@@ -1,0 +1,281 @@
+import { parseData, parseDate, parseInteger, parseReal } from './plist-scalars.js';
+import {
+  hasIllegalCharacter,
+  invalidPlist,
+  newDict,
+  type PlistDict,
+  type PlistLimits,
+  type PlistValue,
+} from './plist-value.js';
+
+const XML_DECLARATION =
+  /<\?xml\s+version\s*=\s*["']1\.[01]["'](?:\s+encoding\s*=\s*["']([\w.-]+)["'])?(?:\s+standalone\s*=\s*["'](?:yes|no)["'])?\s*\?>/y;
+const DOCTYPE =
+  /<!DOCTYPE\s+plist(?:\s+(?:PUBLIC\s+(?:"[^"]*"|'[^']*')|SYSTEM)\s+(?:"[^"]*"|'[^']*'))?\s*>/y;
+const PLIST_OPEN = /<plist(?:\s+[\w:.-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*\s*>/y;
+const PLIST_CLOSE = /<\/plist\s*>/y;
+const ENTITY = /&(?:(amp|lt|gt|quot|apos)|#(\d{1,7})|#x([0-9a-fA-F]{1,6}));|&/g;
+const NAMED: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
+
+/** One open container: a dictionary, waiting for a key or holding one, or an array. */
+interface Frame {
+  dict: PlistDict | undefined;
+  array: PlistValue[] | undefined;
+  key: string | undefined;
+}
+
+/**
+ * Reads an XML property list: strict, iterative, in one pass. Entities cannot be declared, since a
+ * DOCTYPE with an internal subset is refused. Of two equal keys in a dictionary the last one wins.
+ * Throws AppError invalid_plist.
+ */
+export function readXmlPlist(text: string, limits: PlistLimits): PlistValue {
+  // XML 1.0 §2.11: line ends are read as a line feed, however they were written.
+  return new XmlReader(text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text, limits).read();
+}
+
+class XmlReader {
+  private pos = 0;
+  private nodes = 0;
+  private readonly stack: Frame[] = [];
+  private top: Frame | undefined;
+  private root: PlistValue | undefined;
+
+  constructor(
+    private readonly text: string,
+    private readonly limits: PlistLimits,
+  ) {}
+
+  read(): PlistValue {
+    this.prolog();
+    while (!this.atPlistClose()) this.element();
+    this.misc();
+    if (this.pos !== this.text.length) this.fail('something follows the end of the document');
+    if (this.root === undefined) throw invalidPlist('it holds no value');
+    return this.root;
+  }
+
+  private prolog(): void {
+    const declaration = this.match(XML_DECLARATION);
+    if (declaration?.[1] && !/^(utf-?8|us-ascii)$/i.test(declaration[1])) {
+      this.fail('its encoding is not UTF-8');
+    }
+    this.misc();
+    if (this.text.startsWith('<!DOCTYPE', this.pos) && !this.match(DOCTYPE)) {
+      this.fail('its DOCTYPE declares something or is not that of a property list');
+    }
+    this.misc();
+    if (!this.match(PLIST_OPEN)) this.fail('there is no plist element');
+  }
+
+  private match(pattern: RegExp): RegExpExecArray | null {
+    pattern.lastIndex = this.pos;
+    const found = pattern.exec(this.text);
+    if (found) this.pos = pattern.lastIndex;
+    return found;
+  }
+
+  /** White space and comments. */
+  private misc(): void {
+    for (;;) {
+      this.skipSpace();
+      if (this.text.charCodeAt(this.pos + 1) !== 33) return;
+      if (!this.text.startsWith('<!--', this.pos)) return;
+      this.comment();
+    }
+  }
+
+  private comment(): void {
+    const end = this.text.indexOf('--', this.pos + 4);
+    if (end < 0 || this.text[end + 2] !== '>') this.fail('bad comment');
+    if (hasIllegalCharacter(this.text.slice(this.pos, end))) this.fail('illegal character');
+    this.pos = end + 3;
+  }
+
+  private skipSpace(): void {
+    const text = this.text;
+    let code = text.charCodeAt(this.pos);
+    while (code === 9 || code === 10 || code === 32) code = text.charCodeAt(++this.pos);
+  }
+
+  private atPlistClose(): boolean {
+    this.misc();
+    if (this.top !== undefined || this.text.charCodeAt(this.pos + 1) !== 47) return false;
+    if (!this.match(PLIST_CLOSE)) this.fail('mismatched end tag');
+    return true;
+  }
+
+  /** One tag and, for a scalar, its content and end tag. */
+  private element(): void {
+    if (this.text.charCodeAt(this.pos) !== 60) this.fail('text or end where a tag is due');
+    const end = this.text.indexOf('>', this.pos);
+    if (end < 0) this.fail('unclosed tag');
+    const tag = this.text.slice(this.pos + 1, end).trimEnd();
+    this.pos = end + 1;
+    if (tag === 'key') this.key(this.content('key'));
+    else if (tag === 'string') this.value(this.content('string'));
+    else if (tag === 'dict') this.open({ dict: newDict(), array: undefined, key: undefined });
+    else if (tag === '/dict') this.close(this.top?.dict);
+    else if (tag === 'array') this.open({ dict: undefined, array: [], key: undefined });
+    else if (tag === '/array') this.close(this.top?.array);
+    else this.value(this.scalar(tag));
+  }
+
+  private scalar(tag: string): PlistValue {
+    switch (tag) {
+      case 'integer':
+        return parseInteger(this.content('integer'));
+      case 'true/':
+        return true;
+      case 'false/':
+        return false;
+      case 'data':
+        return this.data();
+      case 'date':
+        return parseDate(this.content('date'));
+      case 'real':
+        return parseReal(this.content('real'));
+      case 'true':
+      case 'false':
+        return this.spelledOut(tag);
+      default:
+        return this.empty(tag);
+    }
+  }
+
+  /** Straight from the document when it is nothing but base64, whose alphabet the decoder checks. */
+  private data(): Buffer {
+    const start = this.pos;
+    const end = this.text.indexOf('<', start);
+    if (end < 0 || !this.text.startsWith('</data>', end)) return parseData(this.content('data'));
+    this.pos = end + 7;
+    return parseData(this.text.slice(start, end));
+  }
+
+  /** `<true></true>`, as some encoders write it. */
+  private spelledOut(tag: string): boolean {
+    if (this.content(tag).trim() !== '') this.fail(`${tag} holds text`);
+    return tag === 'true';
+  }
+
+  private empty(tag: string): PlistValue {
+    switch (tag.endsWith('/') ? tag.slice(0, -1).trimEnd() : '') {
+      case 'string':
+        return '';
+      case 'data':
+        return Buffer.alloc(0);
+      case 'dict':
+        return newDict();
+      case 'array':
+        return [];
+      case 'true':
+        return true;
+      case 'false':
+        return false;
+      default:
+        return this.fail(`unknown, empty or mismatched element '${tag.slice(0, 40)}'`);
+    }
+  }
+
+  private open(frame: Frame): void {
+    if (this.stack.length >= this.limits.maxDepth) this.fail('nested too deep');
+    this.value((frame.dict ?? frame.array) as PlistValue);
+    this.stack.push(frame);
+    this.top = frame;
+  }
+
+  private close(container: PlistDict | PlistValue[] | undefined): void {
+    if (container === undefined) this.fail('mismatched end tag');
+    if (this.top?.key !== undefined) this.fail('key without a value');
+    this.stack.pop();
+    this.top = this.stack[this.stack.length - 1];
+  }
+
+  private key(name: string): void {
+    if (this.top?.dict === undefined || this.top.key !== undefined) this.fail('misplaced key');
+    this.count();
+    this.top.key = name;
+  }
+
+  private value(value: PlistValue): void {
+    this.count();
+    const top = this.top;
+    if (top === undefined) {
+      if (this.root !== undefined) this.fail('more than one value');
+      this.root = value;
+    } else if (top.array !== undefined) {
+      top.array.push(value);
+    } else if (top.key === undefined) {
+      this.fail('value without a key');
+    } else {
+      (top.dict as PlistDict)[top.key] = value;
+      top.key = undefined;
+    }
+  }
+
+  private count(): void {
+    if (++this.nodes > this.limits.maxNodes) this.fail('too many values');
+  }
+
+  /** The text up to the end tag: character data, references, CDATA sections and comments. */
+  private content(tag: string): string {
+    let collected = '';
+    for (;;) {
+      const end = this.text.indexOf('<', this.pos);
+      if (end < 0) this.fail(`unclosed ${tag}`);
+      const piece = this.characters(this.text.slice(this.pos, end));
+      collected = collected === '' ? piece : collected + piece;
+      this.pos = end;
+      if (this.endTag(tag)) return collected;
+      if (this.text.startsWith('<![CDATA[', end)) collected += this.cdata();
+      else if (this.text.startsWith('<!--', end)) this.comment();
+      else this.fail(`mismatched or unclosed ${tag}`);
+    }
+  }
+
+  private endTag(tag: string): boolean {
+    const after = this.pos + 2 + tag.length;
+    if (this.text.charCodeAt(this.pos + 1) !== 47 || !this.text.startsWith(tag, this.pos + 2)) {
+      return false;
+    }
+    const start = this.pos;
+    this.pos = after;
+    if (this.text.charCodeAt(after) !== 62) this.skipSpace();
+    if (this.text.charCodeAt(this.pos) === 62) {
+      this.pos += 1;
+      return true;
+    }
+    this.pos = start;
+    return false;
+  }
+
+  private cdata(): string {
+    const start = this.pos + 9;
+    const end = this.text.indexOf(']]>', start);
+    if (end < 0) this.fail('unclosed CDATA section');
+    const section = this.text.slice(start, end);
+    if (hasIllegalCharacter(section)) this.fail('illegal character');
+    this.pos = end + 3;
+    return section;
+  }
+
+  private characters(raw: string): string {
+    if (hasIllegalCharacter(raw)) this.fail('illegal character');
+    if (!raw.includes('&')) return raw;
+    return raw.replace(ENTITY, (all, name?: string, decimal?: string, hex?: string) => {
+      if (name !== undefined) return NAMED[name] ?? '';
+      if (all === '&') this.fail('unknown entity');
+      return this.reference(decimal === undefined ? Number(`0x${hex}`) : Number(decimal));
+    });
+  }
+
+  private reference(code: number): string {
+    const character = code > 0x10ffff ? '\0' : String.fromCodePoint(code);
+    if (hasIllegalCharacter(character)) this.fail('reference to an illegal character');
+    return character;
+  }
+
+  private fail(reason: string): never {
+    throw invalidPlist(`${reason} (near character ${this.pos})`);
+  }
+}

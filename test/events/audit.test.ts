@@ -1,0 +1,78 @@
+import { inTransaction } from '../../src/db/unit-of-work.js';
+import { writeAudit } from '../../src/events/audit.js';
+import type { AuditEvent } from '../../src/jsonapi/context.js';
+import { createTestDatabase } from '../helpers/database.js';
+
+const EVENT: AuditEvent = {
+  context: {
+    requestId: 'request-1',
+    actor: { name: 'ci', role: 'operator' },
+    sourceAddress: '2001:db8::1',
+  },
+  action: 'devices.update',
+  targetType: 'devices',
+  targetId: 7,
+  outcome: 'success',
+  details: { attributes: ['device_name'] },
+};
+
+describe('the audit trail', () => {
+  let test: Awaited<ReturnType<typeof createTestDatabase>>;
+
+  beforeAll(async () => {
+    test = await createTestDatabase();
+  });
+  afterAll(() => test.drop());
+
+  const events = () => test.db.knex('audit_events').orderBy('id');
+
+  it('has no line for a change that was rolled back', async () => {
+    const work = inTransaction(test.db, async (trx) => {
+      await writeAudit(trx, EVENT);
+      throw new Error('the change failed');
+    });
+    await expect(work).rejects.toThrow();
+    expect(await events()).toEqual([]);
+  });
+
+  it('keeps who, from where, what, on what, by which request, and how it ended', async () => {
+    await inTransaction(test.db, (trx) => writeAudit(trx, EVENT));
+    await inTransaction(test.db, (trx) =>
+      writeAudit(trx, {
+        context: { ...EVENT.context, sourceAddress: null },
+        action: 'commands.create',
+        targetType: 'commands',
+        targetId: null,
+        outcome: 'failure',
+      }),
+    );
+    expect(await events()).toEqual([
+      {
+        id: expect.any(Number),
+        at: expect.any(Date),
+        actor: 'ci',
+        role: 'operator',
+        source_address: '2001:db8::1',
+        action: 'devices.update',
+        target_type: 'devices',
+        target_id: '7',
+        request_id: 'request-1',
+        outcome: 'success',
+        details: { attributes: ['device_name'] },
+      },
+      expect.objectContaining({
+        source_address: null,
+        target_id: null,
+        outcome: 'failure',
+        details: null,
+      }),
+    ]);
+  });
+
+  it('can be neither changed nor thinned out', async () => {
+    await expect(test.db.knex('audit_events').update({ actor: 'nobody' })).rejects.toThrow(
+      'audit_events is append-only',
+    );
+    await expect(test.db.knex('audit_events').delete()).rejects.toThrow('append-only');
+  });
+});

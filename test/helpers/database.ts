@@ -1,0 +1,53 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { connectDatabase, type Database } from '../../src/db/database.js';
+
+export interface TestDatabase {
+  db: Database;
+  connectionString: string;
+  drop(): Promise<void>;
+}
+
+function templateUrl(): URL {
+  const url = process.env.MUSTER_TEST_DATABASE_URL;
+  if (url === undefined) throw new Error('no test server: run tests through jest');
+  return new URL(url);
+}
+
+function inDatabase(name: string): string {
+  const url = templateUrl();
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+async function administer(statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: inDatabase('postgres') });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+async function createFrom(template: string): Promise<TestDatabase> {
+  const name = `muster_test_${randomBytes(8).toString('hex')}`;
+  await administer(`create database ${name} template ${template}`);
+  const connectionString = inDatabase(name);
+  const db = connectDatabase({ connectionString, poolSize: 5 });
+  const drop = async () => {
+    await db.close();
+    await administer(`drop database ${name} with (force)`);
+  };
+  return { db, connectionString, drop };
+}
+
+/** A database of its own with the schema in it: one per test file, dropped in `afterAll`. */
+export function createTestDatabase(): Promise<TestDatabase> {
+  return createFrom(templateUrl().pathname.slice(1));
+}
+
+/** A database of its own with nothing in it, for tests of migrations. */
+export function createEmptyDatabase(): Promise<TestDatabase> {
+  return createFrom('template0');
+}

@@ -1,0 +1,71 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { connectDatabase, connectionUrl } from '../../src/db/database.js';
+import { openEmbedded } from '../../src/db/embedded/open-embedded.js';
+import { migrate } from '../../src/db/migrate.js';
+import { createLogger } from '../../src/logger.js';
+
+export const TEMPLATE = 'muster_test_template';
+
+export interface TestServer {
+  /** Of the migrated template database; `createTestDatabase` clones it. */
+  templateUrl: string;
+  stop(): Promise<void>;
+}
+
+/** Tests need no durability, and many small databases. */
+const SETTINGS = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  max_wal_size: '256MB',
+  shared_buffers: '64MB',
+  max_connections: '200',
+};
+
+function withDatabase(url: string, name: string): string {
+  const changed = new URL(url);
+  changed.pathname = `/${name}`;
+  return changed.href;
+}
+
+async function makeTemplate(serverUrl: string): Promise<string> {
+  const client = new pg.Client({ connectionString: serverUrl });
+  await client.connect();
+  await client.query(`drop database if exists ${TEMPLATE}`);
+  await client.query(`create database ${TEMPLATE}`);
+  await client.end();
+  const templateUrl = withDatabase(serverUrl, TEMPLATE);
+  const db = connectDatabase({ connectionString: templateUrl, poolSize: 1 });
+  await migrate(db, { logger: createLogger('warn') });
+  await db.close();
+  return templateUrl;
+}
+
+async function startEmbedded(): Promise<{ url: string; stop(): Promise<void> }> {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-test-'));
+  // Under root PostgreSQL runs as another user, who has to pass.
+  chmodSync(directory, 0o711);
+  const embedded = await openEmbedded({
+    dataDir: join(directory, 'data'),
+    logger: createLogger('warn'),
+    mode: 'serve',
+    settings: SETTINGS,
+  });
+  const stop = async () => {
+    await embedded.stop();
+    rmSync(directory, { recursive: true, force: true });
+  };
+  return { url: connectionUrl(embedded.connection), stop };
+}
+
+/** `serverUrl` names another PostgreSQL to test against; without it the embedded one is started. */
+export async function startTestServer(serverUrl: string | undefined): Promise<TestServer> {
+  const server =
+    serverUrl === undefined
+      ? await startEmbedded()
+      : { url: serverUrl, stop: () => Promise.resolve() };
+  return { templateUrl: await makeTemplate(server.url), stop: server.stop };
+}

@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto';
+import { SecretBox } from '../../src/crypto/secret-box.js';
+import { AppError } from '../../src/errors.js';
+import { createEnrollmentChallenges } from '../../src/pki/enrollment-challenge.js';
+
+const box = new SecretBox(Buffer.alloc(32, 7));
+const start = new Date('2026-03-01T12:00:00Z');
+
+function at(now: Date, key = box) {
+  return createEnrollmentChallenges({ box: key, now: () => now });
+}
+
+function reasonOf(read: () => unknown): string {
+  try {
+    read();
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    expect(error.code).toBe('forbidden');
+    expect(error.message).toBe('the enrollment challenge is not valid');
+    return error.cause instanceof Error ? error.cause.message : '';
+  }
+  return 'accepted';
+}
+
+describe('enrollment challenge', () => {
+  it('is refused from the second it expires', () => {
+    const text = at(start).issueChallenge({ expiresAt: new Date('2026-03-01T12:00:05Z') });
+    expect(reasonOf(() => at(new Date('2026-03-01T12:00:05Z')).readChallenge(text))).toBe(
+      'expired',
+    );
+    expect(reasonOf(() => at(new Date('2026-03-01T12:00:04Z')).readChallenge(text))).toBe(
+      'accepted',
+    );
+  });
+
+  it('is refused under another master key', () => {
+    const text = at(start, new SecretBox(Buffer.alloc(32, 8))).issueChallenge();
+    expect(reasonOf(() => at(start).readChallenge(text))).toBe('not ours');
+  });
+
+  it('is refused when any byte of it is changed', () => {
+    const text = at(start).issueChallenge({ serial: 'C02XYZ' });
+    const bytes = Buffer.from(text, 'base64');
+    for (let index = 0; index < bytes.length; index += 1) {
+      const altered = Buffer.from(bytes);
+      altered[index] = (altered[index] ?? 0) ^ 1;
+      const spelled = altered.toString('base64').replace(/=+$/, '');
+      expect(reasonOf(() => at(start).readChallenge(spelled))).toBe('not ours');
+    }
+  });
+
+  it('is refused in another spelling of the same bytes', () => {
+    const text = at(start).issueChallenge();
+    for (const spelled of [`${text}=`, `${text} `, `${text}\n`, `-${text}`, text.slice(0, -1)]) {
+      expect(reasonOf(() => at(start).readChallenge(spelled))).not.toBe('accepted');
+    }
+  });
+
+  it('is refused when it is empty, short, long or random', () => {
+    expect(reasonOf(() => at(start).readChallenge(''))).toBe('too short');
+    expect(reasonOf(() => at(start).readChallenge('AAAA'))).toBe('too short');
+    expect(reasonOf(() => at(start).readChallenge('A'.repeat(132)))).toBe(
+      'not in the form of a challenge',
+    );
+    const random = randomBytes(57).toString('base64');
+    expect(reasonOf(() => at(start).readChallenge(random))).toBe('not ours');
+  });
+
+  it('refuses to carry a serial number of more than 40 bytes', () => {
+    expect(() => at(start).issueChallenge({ serial: 'S'.repeat(41) })).toThrow(
+      'the serial number is too long for a challenge',
+    );
+  });
+
+  it('carries nonce, expiry and serial number', () => {
+    const expiresAt = new Date('2026-03-08T00:00:00Z');
+    const challenge = at(start).readChallenge(
+      at(start).issueChallenge({ expiresAt, serial: 'C02XYZ' }),
+    );
+    expect(challenge.nonce).toHaveLength(16);
+    expect(challenge.expiresAt).toEqual(expiresAt);
+    expect(challenge.serial).toBe('C02XYZ');
+  });
+
+  it('lives a day, has no serial number and a new nonce each time unless told otherwise', () => {
+    const { issueChallenge, readChallenge } = at(start);
+    const [one, two] = [readChallenge(issueChallenge()), readChallenge(issueChallenge())];
+    expect(one.expiresAt).toEqual(new Date('2026-03-02T12:00:00Z'));
+    expect(one).not.toHaveProperty('serial');
+    expect(one.nonce.equals(two.nonce)).toBe(false);
+  });
+
+  it('is a PrintableString of at most 128 characters', () => {
+    for (const serial of ['', 'S', 'S'.repeat(12), 'S'.repeat(40)]) {
+      const text = at(start).issueChallenge({ serial });
+      expect(text).toMatch(/^[A-Za-z0-9+/]{72,128}$/);
+    }
+  });
+});
