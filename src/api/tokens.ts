@@ -123,19 +123,19 @@ export function allTokens(db: Database): Promise<TokenRow[]> {
 export function createTokenVerifier(deps: TokenVerifierDeps): TokenVerifier {
   const { db, adminToken } = deps;
   const adminHash = adminToken === undefined ? undefined : hashToken(adminToken);
-  const cache = new LRUCache<string, TokenRow>({ max: CACHE_SIZE, ttl: CACHE_MS });
+  const cache = new LRUCache<string, { row: TokenRow; until: number }>({ max: CACHE_SIZE });
   const lastUse = createLastUse(deps);
   let revocations = 0;
 
   async function find(hash: Buffer): Promise<TokenRow | undefined> {
     const key = hash.toString('base64');
     const cached = cache.get(key);
-    if (cached) return cached;
+    if (cached && cached.until > Date.now()) return cached.row;
     const before = revocations;
     const row = await findUsableToken(db.knex, hash).catch((error) => {
       throw toAppError(error);
     });
-    if (row && before === revocations) cache.set(key, row);
+    if (row && before === revocations) cache.set(key, { row, until: Date.now() + CACHE_MS });
     return row;
   }
 

@@ -10,15 +10,15 @@ import {
 import { AppError, notFound } from '../errors.js';
 import {
   hasSecrets,
+  type JsonValue,
   maskSecrets,
   plistToJson,
-  revealsSecrets,
 } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist.js';
 import { buildPayload, openReport, readParameters } from './payload.js';
 import { type CommandQueue, type QueueOptions, readJsonParameters } from './queue.js';
 
-type JsonObject = Parameters<typeof readJsonParameters>[1];
+type JsonObject = { [key: string]: JsonValue };
 
 export interface EnqueueInput {
   deviceId: number;
@@ -36,6 +36,19 @@ export interface CommandChanges {
   priority?: number;
   status?: 'Cancelled';
 }
+
+/** Commands that erase, or that set or reveal a secret without naming one in their parameters. */
+const ADMIN_ONLY = new Set([
+  'EraseDevice',
+  'AccountConfiguration',
+  'ActivationLockBypassCode',
+  'ClearActivationLockBypassCode',
+  'RequestUnlockToken',
+  'RotateFileVaultKey',
+  'SetAutoAdminPassword',
+  'SetFirmwarePassword',
+  'SetRecoveryLock',
+]);
 
 const FINAL = ['Acknowledged', 'Error', 'CommandFormatError', 'Expired', 'Cancelled'];
 const CANCELLED = { status: 'Cancelled', reason: 'cancelled by an administrator' };
@@ -107,7 +120,8 @@ export class CommandAdministration {
   }
 
   requiresAdmin(requestType: string, parameters: JsonObject): boolean {
-    return requestType === 'EraseDevice' || revealsSecrets(requestType, parameters);
+    const { Payload: _profile, UnlockToken: _token, ...others } = parameters;
+    return ADMIN_ONLY.has(requestType) || hasSecrets(others);
   }
 
   presentParameters(row: { uuid: string; payload: Buffer }): JsonObject {
@@ -155,6 +169,5 @@ function pickOptions(options: QueueOptions): QueueOptions {
 }
 
 function present(dict: PlistDict): JsonObject {
-  const json = plistToJson(dict) as JsonObject;
-  return hasSecrets(dict) ? (maskSecrets(json) as JsonObject) : json;
+  return maskSecrets(plistToJson(dict));
 }

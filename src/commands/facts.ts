@@ -1,3 +1,4 @@
+import { plistToJson } from '../protocol/apple/command-schema.js';
 import { isPlistDict, type PlistDict, type PlistValue } from '../protocol/plist.js';
 
 /** How a value of a report becomes a column. */
@@ -19,16 +20,6 @@ function toInteger(value: PlistValue): number | string | undefined {
   return typeof value === 'number' ? Math.trunc(value) : undefined;
 }
 
-/** JSON as the API shows it: data as base64, dates as ISO 8601, big integers as text. */
-export function toJson(value: PlistValue): unknown {
-  if (Buffer.isBuffer(value)) return value.toString('base64');
-  if (value instanceof Date) return value.toISOString().replace(/(?:\.000)?Z$/, '+00:00');
-  if (typeof value === 'bigint') return value.toString();
-  if (Array.isArray(value)) return value.map(toJson);
-  if (typeof value !== 'object') return value;
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, toJson(member)]));
-}
-
 const READERS: Record<FactKind, (value: PlistValue) => unknown> = {
   text: toText,
   boolean: (value) => (typeof value === 'boolean' ? value : undefined),
@@ -36,7 +27,7 @@ const READERS: Record<FactKind, (value: PlistValue) => unknown> = {
   number: (value) => (typeof value === 'number' ? value : undefined),
   date: (value) => (value instanceof Date ? value : undefined),
   data: (value) => (Buffer.isBuffer(value) ? value : undefined),
-  json: toJson,
+  json: (value) => plistToJson(value),
 };
 
 /**

@@ -1,4 +1,9 @@
-import { commandAllowed, queriesFor } from '../protocol/apple/command-schema.js';
+import {
+  type CommandTarget,
+  commandAllowed,
+  type Platform,
+  queriesFor,
+} from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist.js';
 
 /** What is known of a device; null where it has not said. An unknown fact is no misfit. */
@@ -6,6 +11,11 @@ export interface TargetFacts {
   platform: string | null;
   osVersion: string | null;
   isSupervised: boolean | null;
+}
+
+export interface PlannedCommand {
+  requestType: string;
+  parameters: PlistDict;
 }
 
 /** DeviceInformation goes first: its answer tells what else the device can be asked. */
@@ -18,33 +28,56 @@ const INVENTORY = [
   'AvailableOSUpdates',
 ];
 
-export interface PlannedCommand {
-  requestType: string;
-  parameters: PlistDict;
+const PLATFORMS: readonly Platform[] = ['iOS', 'macOS', 'tvOS', 'visionOS', 'watchOS'];
+
+export function platformNamed(name: string | null): Platform | undefined {
+  return PLATFORMS.find((platform) => platform === name);
 }
 
-/**
- * The queries of a full inventory that this device can take. One that only a supervised device
- * answers is left out until the device has said that it is supervised.
- */
-export function planInventory(facts: TargetFacts, requestTypes = INVENTORY): PlannedCommand[] {
-  const target = schemaTarget(facts);
-  return requestTypes
-    .filter((requestType) => commandAllowed(requestType, target))
-    .map((requestType) => ({ requestType, parameters: parametersOf(requestType, facts) }));
-}
-
-function schemaTarget(facts: TargetFacts) {
+function targetOf(facts: TargetFacts, supervised: boolean): CommandTarget {
   return {
-    ...(facts.platform === null ? {} : { platform: facts.platform }),
-    ...(facts.osVersion === null ? {} : { osVersion: facts.osVersion }),
-    supervised: facts.isSupervised === true,
+    platform: platformNamed(facts.platform),
+    osVersion: facts.osVersion ?? undefined,
+    supervised,
   };
 }
 
-/** The DeviceInformation that asks for everything this device can tell. */
-export function parametersOf(requestType: string, facts: TargetFacts): PlistDict {
-  if (requestType !== 'DeviceInformation') return {};
-  const { platform, ...rest } = schemaTarget(facts);
-  return { Queries: queriesFor(platform, rest.osVersion, { supervised: rest.supervised }) };
+function isAllowed(requestType: string, facts: TargetFacts, supervised: boolean): boolean {
+  return commandAllowed(requestType, targetOf(facts, supervised));
+}
+
+/**
+ * The queries of a full inventory that this device can take. What only a supervised device answers
+ * is left out until the device has said that it is one.
+ */
+export function planInventory(facts: TargetFacts): PlannedCommand[] {
+  const supervised = facts.isSupervised === true;
+  return INVENTORY.filter((requestType) => isAllowed(requestType, facts, supervised)).map(
+    (requestType) => ({
+      requestType,
+      parameters: requestType === 'DeviceInformation' ? fullInformation(facts) : {},
+    }),
+  );
+}
+
+/** What `planInventory` left out, for a device that has just said that it is supervised. */
+export function planSupervisedInventory(facts: TargetFacts): PlannedCommand[] {
+  const types = INVENTORY.filter(
+    (requestType) => isAllowed(requestType, facts, true) && !isAllowed(requestType, facts, false),
+  );
+  const Queries = queriesFor(platformNamed(facts.platform), facts.osVersion ?? undefined, {
+    supervised: true,
+    supervisedOnly: true,
+  });
+  return [
+    ...(Queries.length > 0 ? [{ requestType: 'DeviceInformation', parameters: { Queries } }] : []),
+    ...types.map((requestType) => ({ requestType, parameters: {} })),
+  ];
+}
+
+/** Parameters of the DeviceInformation that asks for all this device can tell. */
+export function fullInformation(facts: TargetFacts): PlistDict {
+  const supervised = facts.isSupervised === true;
+  const version = facts.osVersion ?? undefined;
+  return { Queries: queriesFor(platformNamed(facts.platform), version, { supervised }) };
 }

@@ -4,15 +4,12 @@ import { insertCommand, insertCommands } from '../db/command-repository.js';
 import {
   type DeviceTarget,
   findTarget,
-  hasCommandSinceEnrollment,
 } from '../db/device-repository.js';
 import { AppError, type ErrorDetail, notFound, validationError } from '../errors.js';
 import { jsonToPlist, validateCommand } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist.js';
-import { type PlannedCommand, planInventory } from './inventory-plan.js';
+import { type PlannedCommand, planInventory, planSupervisedInventory } from './inventory-plan.js';
 import { prepareCommand } from './payload.js';
-
-type JsonObject = Parameters<typeof jsonToPlist>[1];
 
 export interface QueueOptions {
   after?: Date | null;
@@ -68,20 +65,9 @@ export class CommandQueue {
     return this.addPlanned(trx, target.id, planInventory(factsOf(target)));
   }
 
-  /** Those of `requestTypes` that the device can take and has not been asked since it enrolled. */
-  async queueMissingInventory(
-    trx: Knex.Transaction,
-    deviceId: number,
-    requestTypes: string[],
-  ): Promise<void> {
-    const target = await findTarget(trx, deviceId);
-    if (target?.enrollment_state !== 'enrolled') return;
-    const planned: PlannedCommand[] = [];
-    for (const command of planInventory(factsOf(target), requestTypes)) {
-      const isAsked = await hasCommandSinceEnrollment(trx, deviceId, command.requestType);
-      if (!isAsked) planned.push(command);
-    }
-    await this.addPlanned(trx, deviceId, planned);
+  /** What only a supervised device answers, for one that has just said that it is supervised. */
+  async queueSupervisedInventory(trx: Knex.Transaction, target: DeviceTarget): Promise<void> {
+    await this.addPlanned(trx, target.id, planSupervisedInventory(factsOf(target)));
   }
 
   private async addPlanned(
@@ -106,7 +92,7 @@ export function factsOf(target: DeviceTarget) {
 }
 
 /** Parameters as the API takes them (data as base64, dates as ISO 8601) as plist values, or 422. */
-export function readJsonParameters(requestType: string, parameters: JsonObject): PlistDict {
+export function readJsonParameters(requestType: string, parameters: unknown): PlistDict {
   const { value, faults } = jsonToPlist(requestType, parameters);
   const all: ErrorDetail[] = faults.length > 0 ? faults : validateCommand(requestType, value);
   if (all.length > 0) throw validationError(all);

@@ -102,7 +102,9 @@ export class ReportWorker {
     await handlerFor(stored.request_type)?.handle(report, {
       trx,
       seal: (plain, identity) => box.seal(plain, identity),
-      queueInventory: (deviceId, types) => queue.queueMissingInventory(trx, deviceId, types),
+      queueSupervisedInventory: async (deviceId) => {
+        await queue.queueSupervisedInventory(trx, await queue.target(trx, deviceId));
+      },
     });
     await updateCommand(trx, id, { needs_handling: false });
   }

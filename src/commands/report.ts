@@ -13,8 +13,8 @@ export interface HandlerContext {
   trx: Knex.Transaction;
   /** Seals a secret; the identity is bound to it. */
   seal(plain: Buffer, identity: string): Buffer;
-  /** Queues the server's own commands to the same device, in the same transaction. */
-  queueInventory(deviceId: number, requestTypes: string[]): Promise<void>;
+  /** Asks what only supervised devices answer, in the same transaction. */
+  queueSupervisedInventory(deviceId: number): Promise<void>;
 }
 
 /**

@@ -89,7 +89,11 @@ export function verifySignature(check: SignatureCheck): boolean {
   if (scheme === undefined || digest === undefined) return false;
   if (scheme.digest !== undefined && scheme.digest !== digest) return false;
   if (check.publicKey.asymmetricKeyType !== scheme.keyType) return false;
-  return verify(digest, check.signed, check.publicKey, check.signature);
+  try {
+    return verify(digest, check.signed, check.publicKey, check.signature);
+  } catch {
+    return false;
+  }
 }
 
 /** DER AlgorithmIdentifier of a digest, without parameters (RFC 5754 2). */
@@ -97,12 +101,18 @@ export function digestAlgorithm(digest: DigestName): Buffer {
   return derSequence(derOid(digestOids[digest]));
 }
 
-/** DER AlgorithmIdentifier for a signature by the key: NULL parameters for RSA, none for ECDSA. */
+/** DER AlgorithmIdentifier of a certificate's or request's signature by the key: NULL parameters for RSA, none for ECDSA. */
 export function signatureAlgorithm(key: KeyObject, digest: DigestName): Buffer {
   if (key.asymmetricKeyType === 'rsa') {
     return derSequence(derOid(rsaSignatureOids[digest]), derNull());
   }
   return derSequence(derOid(ecdsaSignatureOids[digest]));
+}
+
+/** As `signatureAlgorithm`, with the identifier that every CMS reader knows (RFC 3370 3.2). */
+export function cmsSignatureAlgorithm(key: KeyObject, digest: DigestName): Buffer {
+  if (key.asymmetricKeyType === 'rsa') return derSequence(derOid(Oid.rsaEncryption), derNull());
+  return signatureAlgorithm(key, digest);
 }
 
 /** Signs with an RSA (PKCS #1 v1.5) or EC key. Other kinds of key throw `invalid_certificate`. */

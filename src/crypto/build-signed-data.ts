@@ -1,9 +1,9 @@
 import { hash, type KeyObject } from 'node:crypto';
 import {
+  cmsSignatureAlgorithm,
   createSignature,
   type DigestName,
   digestAlgorithm,
-  signatureAlgorithm,
 } from './algorithms.js';
 import {
   derContext,
@@ -28,11 +28,17 @@ export interface SignedAttribute {
   values: Buffer[];
 }
 
+/** Who signs: the key must belong to the certificate. */
+export interface Signer {
+  certificate: ParsedCertificate;
+  privateKey: KeyObject;
+}
+
 export interface BuildSignedDataOptions {
   content: Buffer;
   /** Leaves the content out of the message. */
   detached?: boolean;
-  signer: { certificate: ParsedCertificate; privateKey: KeyObject };
+  signer: Signer;
   /** SHA-256 when absent. */
   digest?: DigestName;
   /** False signs the content itself, as old device agents do. */
@@ -79,7 +85,7 @@ function signerInfo(options: BuildSignedDataOptions, digest: DigestName): Buffer
     signerReference(options),
     digestAlgorithm(digest),
     ...(attributes ? [derContext(0, ...members)] : []),
-    signatureAlgorithm(signer.privateKey, digest),
+    cmsSignatureAlgorithm(signer.privateKey, digest),
     derOctetString(createSignature(signer.privateKey, digest, signed)),
   );
 }

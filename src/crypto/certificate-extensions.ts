@@ -217,6 +217,7 @@ export const knownExtensions: ReadonlySet<string> = new Set([
   Oid.keyUsage,
   Oid.subjectAltName,
   Oid.basicConstraints,
+  Oid.certificatePolicies,
   Oid.extendedKeyUsage,
   Oid.authorityKeyIdentifier,
 ]);

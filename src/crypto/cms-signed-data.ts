@@ -4,6 +4,7 @@ export {
   buildCertsOnly,
   buildSignedData,
   type SignedAttribute,
+  type Signer,
 } from './build-signed-data.js';
 export { parseSignedData, type SignedData, type SignerInfo } from './parse-signed-data.js';
 export {

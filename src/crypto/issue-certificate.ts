@@ -61,6 +61,12 @@ function alternativeNames(options: IssueCertificateOptions, emptySubject: boolea
   return [{ oid: Oid.subjectAltName, critical: emptySubject, value }];
 }
 
+/** RFC 5280 4.2.1.3: the extension, when there, has at least one bit set. */
+function usages({ keyUsage }: IssueCertificateOptions): Extension[] {
+  if (keyUsage.length === 0) return [];
+  return [{ oid: Oid.keyUsage, critical: true, value: encodeKeyUsage(keyUsage) }];
+}
+
 function purposes({ extendedKeyUsage = [] }: IssueCertificateOptions): Extension[] {
   if (extendedKeyUsage.length === 0) return [];
   const value = encodeExtendedKeyUsage(extendedKeyUsage);
@@ -80,7 +86,7 @@ function certificateExtensions(
       critical: true,
       value: encodeBasicConstraints({ isCa, pathLength }),
     },
-    { oid: Oid.keyUsage, critical: true, value: encodeKeyUsage(options.keyUsage) },
+    ...usages(options),
     ...purposes(options),
     { oid: Oid.subjectKeyIdentifier, critical: false, value: derOctetString(subjectKeyId) },
     {

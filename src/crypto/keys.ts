@@ -16,6 +16,8 @@ import { decodePem, isPem } from './pem.js';
 const generate = promisify(generateKeyPair);
 const MIN_RSA_BITS = 1024;
 const MAX_RSA_BITS = 8192;
+/** A huge exponent makes each verification as slow as a signature. */
+const MAX_RSA_EXPONENT = 2n ** 33n;
 
 const curves = { 'P-256': 'prime256v1', 'P-384': 'secp384r1', 'P-521': 'secp521r1' } as const;
 
@@ -44,8 +46,9 @@ function isSupported(key: KeyObject): boolean {
   if (key.asymmetricKeyType === 'ec') {
     return Object.values(curves).some((curve) => curve === details?.namedCurve);
   }
-  const bits = details?.modulusLength ?? 0;
-  return key.asymmetricKeyType === 'rsa' && bits >= MIN_RSA_BITS && bits <= MAX_RSA_BITS;
+  const { modulusLength: bits = 0, publicExponent: exponent = 0n } = details ?? {};
+  const sized = bits >= MIN_RSA_BITS && bits <= MAX_RSA_BITS && exponent <= MAX_RSA_EXPONENT;
+  return key.asymmetricKeyType === 'rsa' && sized;
 }
 
 function supported(key: KeyObject): KeyObject {

@@ -60,6 +60,7 @@ export const Oid = {
   keyUsage: '2.5.29.15',
   subjectAltName: '2.5.29.17',
   basicConstraints: '2.5.29.19',
+  certificatePolicies: '2.5.29.32',
   extendedKeyUsage: '2.5.29.37',
   authorityKeyIdentifier: '2.5.29.35',
   // Extended key usages

@@ -1,5 +1,8 @@
 import type { Knex } from 'knex';
 
+/** A unit of work, for those who pass it on without knowing the library. */
+export type Transaction = Knex.Transaction;
+
 export type CertificatePurpose =
   | 'mdm.cacert'
   | 'mdm.pushcert'

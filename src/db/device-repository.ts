@@ -31,19 +31,6 @@ export async function findTarget(
     .first();
 }
 
-export async function hasCommandSinceEnrollment(
-  trx: Knex.Transaction,
-  deviceId: number,
-  requestType: string,
-): Promise<boolean> {
-  const row = await trx('commands as c')
-    .join('devices as d', 'd.id', 'c.device_id')
-    .where({ 'c.device_id': deviceId, 'c.request_type': requestType })
-    .whereRaw('c.queued_at >= d.enrolled_at')
-    .first('c.id');
-  return row !== undefined;
-}
-
 /** The identity under which a secret of the device is sealed. */
 export function secretIdentity(deviceId: number, kind: string): string {
   return `devices/${deviceId}/${kind}`;

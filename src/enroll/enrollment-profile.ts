@@ -9,7 +9,7 @@ import {
 } from '../db/settings-repository.js';
 import { AppError } from '../errors.js';
 import type { EnrollmentChallenges } from '../pki/enrollment-challenge.js';
-import { buildEnrollmentProfile } from '../protocol/mobileconfig.js';
+import { buildEnrollmentProfile, type ScepSubject } from '../protocol/mobileconfig.js';
 
 /**
  * Stands in for the push topic while there is no push certificate. A device enrolled under it can be
@@ -86,7 +86,7 @@ function challengeOf(
 }
 
 /** `O=Example/CN=%HardwareUUID%` as Apple's array of sets of pairs. */
-function subjectOf(subject: string | null, organization: OrganizationRow): string[][][] {
+function subjectOf(subject: string | null, organization: OrganizationRow): ScepSubject {
   if (subject !== null) {
     return subject
       .split('/')

@@ -1,11 +1,14 @@
-import type { Signer } from '../crypto/cms-signed-data.js';
-import { buildSignedData } from '../crypto/cms-signed-data.js';
+import { type BuildSignedDataOptions, buildSignedData } from '../crypto/cms-signed-data.js';
 
 /** Signs what devices install; absent while the server has no certificate of its own. */
 export interface ProfileSigner {
+  /** CMS SignedData around the profile, certificates of the chain included. */
   sign(profile: Buffer): Buffer;
 }
 
-export function createProfileSigner(signer: Signer): ProfileSigner {
-  return { sign: (profile) => buildSignedData({ content: profile, ...signer }) };
+export function createProfileSigner(
+  signer: BuildSignedDataOptions['signer'],
+  chain: BuildSignedDataOptions['certificates'] = [],
+): ProfileSigner {
+  return { sign: (content) => buildSignedData({ content, signer, certificates: chain }) };
 }

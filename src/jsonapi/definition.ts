@@ -106,8 +106,29 @@ export function createRegistry(definitions: ResourceDefinition[]): Registry {
   for (const { type, relationships } of definitions) {
     const lost = Object.values(relationships).find((relation) => !registry.has(relation.type));
     if (lost) throw new Error(`${type} relates to the unknown type ${lost.type}`);
+    for (const relation of Object.values(relationships)) checkToMany(relation, registry);
   }
   return registry;
+}
+
+// What is created below a parent must be able to point to it.
+function checkToMany(relation: Relationship, registry: Registry): void {
+  if (relation.kind === 'toOne' || 'table' in relation.via) return;
+  const related = relatedDefinition(registry, relation);
+  if (inverseOf(related, relation.via.foreignKey) === undefined) {
+    throw new Error(`${related.type} has no relationship over ${relation.via.foreignKey}`);
+  }
+  if (relation.write !== 'never' && relation.operations === undefined) {
+    throw new Error(`the relationship to ${related.type} needs operations of its own`);
+  }
+}
+
+/** The name of the to-one relationship over this column. */
+export function inverseOf({ relationships }: ResourceDefinition, column: string) {
+  return Object.keys(relationships).find((name) => {
+    const relation = relationships[name];
+    return relation?.kind === 'toOne' && relation.column === column;
+  });
 }
 
 /** The definition a relationship points to; createRegistry has checked that it is there. */

@@ -1,4 +1,4 @@
-import { isPlistDict, parsePlist, type PlistDict } from '../protocol/plist.js';
+import { isPlistDict, type PlistDict, parsePlist } from '../protocol/plist.js';
 import { acknowledged, type CommandHandler, failed } from './answer.js';
 import { createManagedApplication } from './applications.js';
 import { openProfile } from './profile-file.js';
@@ -35,8 +35,7 @@ const installProfile: CommandHandler = (device, command) => {
   if (!Buffer.isBuffer(command.Payload)) return { status: 'CommandFormatError' };
   const read = readProfile(command.Payload);
   const profile =
-    read &&
-    toInstalledProfile(read.content, { isManaged: true, signerCertificates: read.signers });
+    read && toInstalledProfile(read.content, { isManaged: true, signerCertificates: read.signers });
   if (profile === undefined) return failed(1000, 'The profile is invalid.', 'MCProfileErrorDomain');
   const others = device.profiles.filter(({ identifier }) => identifier !== profile.identifier);
   device.profiles = [...others, profile];

@@ -1,4 +1,8 @@
-import { issueCertificate, type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
+import {
+  issueCertificate,
+  type ParsedCertificate,
+  parseCertificate,
+} from '../crypto/certificate.js';
 import { generateEcKeyPair, type KeyPair } from '../crypto/keys.js';
 import { Oid } from '../crypto/oids.js';
 import type { Random } from './random.js';

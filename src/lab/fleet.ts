@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { encodePem } from '../crypto/pem.js';
 import type { LabPlatform } from './device-models.js';
 import { enroll } from './enroll.js';
 import { fetchProfile, readProfileFile } from './enrollment-profile.js';
@@ -91,7 +92,7 @@ export class Fleet {
     this.state.setFate(member.index, 'enrolling');
     try {
       const profile = file ? readProfileFile(file) : await fetchProfile(http, url);
-      if (member.index === 0) http.trust(profile.caCertificates);
+      http.trust(profile.caCertificates.map((der) => encodePem('CERTIFICATE', der)));
       member.session = await enroll(member.device, { http, profile });
       this.state.setFate(member.index, 'enrolled');
     } catch (error) {
@@ -140,7 +141,10 @@ export class Fleet {
   private afterFailedPoll(member: Member, error: unknown): void {
     const { signal, forever } = this.options;
     if (signal.aborted) return;
-    if (error instanceof UnenrolledError || !forever) return this.lose(member, error);
+    if (error instanceof UnenrolledError || !forever) {
+      this.lose(member, error);
+      return;
+    }
     this.state.addFailure({
       serialNumber: member.device.identity.serialNumber,
       reason: reasonOf(error),

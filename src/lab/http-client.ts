@@ -66,13 +66,15 @@ function delayBefore(attempt: number): number {
 export class HttpClient {
   private readonly httpAgent = new HttpAgent({ keepAlive: true, timeout: SOCKET_TIMEOUT_MS });
   private httpsAgent = new HttpsAgent({ keepAlive: true, timeout: SOCKET_TIMEOUT_MS });
+  private readonly trusted = new Set<string>();
 
   constructor(private readonly options: HttpClientOptions) {}
 
-  /** TLS servers whose chain ends in one of these are believed too, as the profile says. */
+  /** TLS servers whose chain ends in one of these (PEM) are believed from now on, too. */
   trust(certificates: string[]): void {
-    this.httpsAgent.destroy();
-    const ca = [...rootCertificates, ...certificates];
+    if (certificates.every((certificate) => this.trusted.has(certificate))) return;
+    for (const certificate of certificates) this.trusted.add(certificate);
+    const ca = [...rootCertificates, ...this.trusted];
     this.httpsAgent = new HttpsAgent({ keepAlive: true, timeout: SOCKET_TIMEOUT_MS, ca });
   }
 

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
-import { parseCertificate } from '../crypto/certificate.js';
+import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
 import { buildSignedData } from '../crypto/cms-signed-data.js';
-import { isPlistDict, parsePlist, type PlistDict } from '../protocol/plist.js';
+import { isPlistDict, type PlistDict, parsePlist } from '../protocol/plist.js';
 import type { HttpClient, HttpReply } from './http-client.js';
 import { RefusedError, UnenrolledError } from './lab-error.js';
 
@@ -38,14 +38,14 @@ function endsEnrollment(reply: HttpReply): boolean {
 
 /** A device's side of the MDM protocol: messages out, commands back. */
 export class MdmClient {
-  private readonly signer: ReturnType<typeof parseCertificate>;
+  private readonly certificate: ParsedCertificate;
 
   constructor(
     private readonly http: HttpClient,
     private readonly endpoint: MdmEndpoint,
     private readonly identity: MdmIdentity,
   ) {
-    this.signer = parseCertificate(identity.certificate);
+    this.certificate = parseCertificate(identity.certificate);
   }
 
   async checkIn(message: Buffer): Promise<void> {
@@ -75,7 +75,7 @@ export class MdmClient {
     const signed = buildSignedData({
       content,
       detached: true,
-      signers: [{ certificate: this.signer, privateKey: this.identity.privateKey }],
+      signer: { certificate: this.certificate, privateKey: this.identity.privateKey },
     });
     return { 'Mdm-Signature': signed.toString('base64') };
   }

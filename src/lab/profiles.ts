@@ -1,4 +1,9 @@
-import { isPlistDict, type PlistDict, type PlistInput, type PlistValue } from '../protocol/plist.js';
+import {
+  isPlistDict,
+  type PlistDict,
+  type PlistInput,
+  type PlistValue,
+} from '../protocol/plist.js';
 
 export interface InstalledProfile {
   identifier: string;

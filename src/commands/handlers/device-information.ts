@@ -1,3 +1,4 @@
+import { findTarget } from '../../db/device-repository.js';
 import { updateDeviceFacts } from '../../db/inventory-repository.js';
 import { dictAt, type FactMap, readFacts } from '../facts.js';
 import type { ReportHandler } from '../report.js';
@@ -111,19 +112,18 @@ export const OS_UPDATE_FACTS: FactMap = {
   AutomaticSecurityUpdatesEnabled: ['osu_automatic_security_updates_enabled', 'boolean'],
 };
 
-/** Queries that only a supervised device answers wait until it has said that it is one. */
-const AFTER_SUPERVISION_IS_KNOWN = ['AvailableOSUpdates'];
-
 export const deviceInformation: ReportHandler = {
   requestType: 'DeviceInformation',
-  async handle({ deviceId, body }, { trx, queueInventory }) {
+  async handle({ deviceId, body }, { trx, queueSupervisedInventory }) {
     const answers = dictAt(body, 'QueryResponses');
     if (answers === undefined) return;
     const updates = dictAt(answers, 'OSUpdateSettings');
+    const before = await findTarget(trx, deviceId);
     await updateDeviceFacts(trx, deviceId, {
       ...readFacts(answers, DEVICE_FACTS),
       ...(updates === undefined ? {} : readFacts(updates, OS_UPDATE_FACTS)),
     });
-    if (answers.IsSupervised === true) await queueInventory(deviceId, AFTER_SUPERVISION_IS_KNOWN);
+    const isNews = answers.IsSupervised === true && before?.is_supervised !== true;
+    if (isNews && before?.enrollment_state === 'enrolled') await queueSupervisedInventory(deviceId);
   },
 };

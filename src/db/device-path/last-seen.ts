@@ -34,6 +34,6 @@ export class LastSeen {
     this.times.clear();
     const ids = entries.map(([id]) => id);
     const times = entries.map(([, at]) => at);
-    await this.runStatement(this.db, FLUSH, [ids, times]);
+    await runStatement(this.db, FLUSH, [ids, times]);
   }
 }

@@ -55,7 +55,9 @@ function runInitdb(cluster: ClusterHome, binaries: Binaries, locale: string[]): 
 
 function removeDrafts(home: string): void {
   for (const name of readdirSync(home)) {
-    if (name.startsWith(DRAFT)) rmSync(join(home, name), { recursive: true, force: true });
+    if (!name.startsWith(DRAFT)) continue;
+    // An initdb whose Muster was killed may still be writing.
+    rmSync(join(home, name), { recursive: true, force: true, maxRetries: 20 });
   }
 }
 

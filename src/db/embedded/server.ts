@@ -57,6 +57,12 @@ const SETTINGS: Record<string, string> = {
   lc_messages: 'C',
 };
 
+interface ServerState {
+  running: boolean;
+  /** Its end is no surprise: it is still starting, or was asked to stop. */
+  mayEnd: boolean;
+}
+
 interface Address {
   host: string;
   port: number;
@@ -129,30 +135,30 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const address = await chooseAddress(options.cluster);
   const log = openServerLog(options.cluster.logFile);
   const child = launch(options, address, log.fd);
-  const pid = child.pid ?? 0;
-  let running = true;
-  let stopping = false;
+  const state: ServerState = { running: child.pid !== undefined, mayEnd: true };
   child.once('exit', (code, name) => {
-    running = false;
-    log.close();
-    if (!stopping) options.onExit({ code, signal: name });
+    state.running = false;
+    if (!state.mayEnd) options.onExit({ code, signal: name });
   });
+  child.once('close', () => log.close());
   const stopNow = () => {
-    stopping = true;
-    if (!running || pid === 0) return;
+    state.mayEnd = true;
+    if (!state.running) return;
     if (ON_WINDOWS) stopOnWindows(options);
-    else signal(pid, 'SIGINT');
+    else signal(child.pid ?? 0, 'SIGINT');
+  };
+  const stop = async () => {
+    stopNow();
+    if (ON_WINDOWS || !state.running) return;
+    await stopProcess(child.pid ?? 0, () => !state.running);
   };
   try {
     await waitForReady(child, options.cluster);
   } catch (error) {
-    stopNow();
+    await stop();
     throw error;
   }
+  state.mayEnd = false;
   child.unref();
-  const stop = async () => {
-    stopNow();
-    if (running && !ON_WINDOWS) await stopProcess(pid, () => !running);
-  };
   return { host: address.host, port: address.port, stop, stopNow };
 }

@@ -1,5 +1,5 @@
 import { hasRole } from '../context.js';
-import { member, relatedDefinition, type ResourceDefinition } from '../definition.js';
+import { member, type ResourceDefinition, relatedDefinition } from '../definition.js';
 import type { SortField } from '../store.js';
 import type { QueryContext } from './context.js';
 import { invalidParameter } from './invalid-parameter.js';

@@ -1,7 +1,7 @@
 import { expectedOf, readValue } from './column-values.js';
 import {
-  type Column,
   COMPARISONS,
+  type Column,
   type Comparison,
   type FilterNode,
   PATTERNS,

@@ -1,7 +1,8 @@
-import { hasRole, type Actor } from '../context.js';
-import { member, type Registry, relatedDefinition, type ResourceDefinition } from '../definition.js';
-import type { Column, FilterNode } from './filter-node.js';
+import { hasRole } from '../context.js';
+import { member, type ResourceDefinition, relatedDefinition } from '../definition.js';
 import { columnOf } from './column-values.js';
+import type { QueryContext } from './context.js';
+import type { Column, FilterNode } from './filter-node.js';
 import { parseFieldRule, parseValueRule } from './filter-rules.js';
 import { invalidParameter } from './invalid-parameter.js';
 
@@ -9,9 +10,7 @@ const MAX_DEPTH = 5;
 const MAX_RULES = 50;
 
 /** Shared by all filters of one request: the limits count them together. */
-export interface FilterContext {
-  registry: Registry;
-  actor: Actor;
+export interface FilterContext extends QueryContext {
   rules: number;
 }
 

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { ConnectionSettings } from '../../../src/db/database.js';
@@ -22,7 +21,7 @@ async function ready(child: Child): Promise<ConnectionSettings> {
   return JSON.parse(await child.line('ready')) as ConnectionSettings;
 }
 
-/** Every process of the cluster has the data directory or the cluster's name in its title. */
+/** The server's own process: its command line names the data directory. */
 function clusterProcesses(): number[] {
   return processesNaming(join(dataDir, 'postgres', 'data')) ?? [];
 }
@@ -175,14 +174,5 @@ describe('after kill -9 of the process', () => {
     const command = start('use', 'stop');
     expect(await command.ended).toBe(0);
     expect(clusterProcesses()).toEqual([]);
-  });
-
-  it('the lock names a process that is gone', async () => {
-    const killed = start('serve', 'hold');
-    await ready(killed);
-    killed.process.kill('SIGKILL');
-    await killed.ended;
-    const lock = JSON.parse(readFileSync(join(dataDir, 'muster.lock'), 'utf8'));
-    expect(lock).toMatchObject({ pid: killed.pid, mode: 'serve' });
   });
 });

@@ -1,0 +1,102 @@
+import express, { type Express } from 'express';
+import { createDeviceActionRouter } from './api/device-actions.js';
+import type { TokenVerifier } from './api/tokens.js';
+import type { DeviceActions } from './commands/device-actions.js';
+import type { Config } from './config.js';
+import type { SecretBox } from './crypto/secret-box.js';
+import type { Database } from './db/database.js';
+import { migrationStatus } from './db/migrate.js';
+import { createResourceStore } from './db/resource-store.js';
+import type { ProfileSigner } from './enroll/profile-signer.js';
+import { createEnrollRouter } from './enroll/router.js';
+import { writeAudit } from './events/audit.js';
+import { authenticate } from './http/authenticate.js';
+import { createHealthRouter } from './http/health.js';
+import { jsonApiErrorHandler } from './http/json-api-errors.js';
+import { noSuchRoute, plainNotFound } from './http/not-found.js';
+import { requestContext } from './http/request-context.js';
+import { requestLog } from './http/request-log.js';
+import { apiSecurityHeaders, pageSecurityHeaders } from './http/security-headers.js';
+import type { DeviceHandler } from './http/server.js';
+import { createProxyTrust } from './http/trust-proxy.js';
+import { createJsonApiRouter } from './jsonapi/router.js';
+import type { Logger } from './logger.js';
+import { createMdmRouter } from './mdm/router.js';
+import type { CertificateAuthority } from './pki/authority.js';
+import type { EnrollmentChallenges } from './pki/enrollment-challenge.js';
+import { DEFINITIONS } from './resources/index.js';
+import type { ResourceServices } from './resources/services.js';
+import { createScepRouter } from './scep/router.js';
+
+export interface AppDeps {
+  config: Config;
+  db: Database;
+  box: SecretBox;
+  logger: Logger;
+  authority: CertificateAuthority;
+  challenges: EnrollmentChallenges;
+  profileSigner: ProfileSigner | undefined;
+  tokens: TokenVerifier;
+  deviceHandler: DeviceHandler;
+  actions: DeviceActions;
+  services: ResourceServices;
+}
+
+async function checkMigrations(db: Database): Promise<void> {
+  const { pending } = await migrationStatus(db);
+  if (pending.length > 0) throw new Error(`migrations pending: ${pending.join(', ')}`);
+}
+
+function healthRouter({ db, logger, authority }: AppDeps) {
+  const checks = {
+    database: async () => db.pool.query('select 1'),
+    migrations: () => checkMigrations(db),
+    certificate_authority: () =>
+      authority.certificate.notAfter > new Date()
+        ? Promise.resolve()
+        : Promise.reject(new Error('the certificate authority has expired')),
+  };
+  return createHealthRouter({ checks, logger });
+}
+
+function adminApi(deps: AppDeps) {
+  const { db, logger, tokens, actions, services, config } = deps;
+  const router = express.Router();
+  router.use(apiSecurityHeaders({ https: config.publicUrl.startsWith('https:') }));
+  router.use(requestLog({ logger, level: 'info' }));
+  router.use(authenticate({ verify: (token) => tokens.verify(token) }));
+  const jsonApi = { definitions: DEFINITIONS, store: createResourceStore(db), services };
+  router.use(createDeviceActionRouter({ ...jsonApi, actions, audit: writeAudit }));
+  router.use(createJsonApiRouter({ ...jsonApi, audit: writeAudit }));
+  router.use(noSuchRoute);
+  router.use(jsonApiErrorHandler(logger));
+  return router;
+}
+
+/** Mounts the surfaces. The app is whole by itself; the server only gives /mdm a shorter way. */
+export function createApp(deps: AppDeps): Express {
+  const { config, db, box, logger, authority, challenges } = deps;
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.set('query parser', 'simple');
+  app.use(createMdmRouter(deps.deviceHandler, logger));
+  app.use(requestContext(createProxyTrust(config.trustProxy)));
+  app.use(healthRouter(deps));
+  app.use('/api/v1', adminApi(deps));
+  app.use(requestLog({ logger, level: 'debug' }));
+  app.use(pageSecurityHeaders({ https: config.publicUrl.startsWith('https:') }));
+  app.use('/scep', createScepRouter({ db, box, logger, authority, challenges }));
+  app.use(
+    '/enroll',
+    createEnrollRouter({
+      ...{ db, box, logger, challenges },
+      policy: config.enrollment,
+      publicUrl: config.publicUrl,
+      signer: deps.profileSigner,
+      caCertificates: () => [authority.certificate.der],
+    }),
+  );
+  app.use(plainNotFound);
+  return app;
+}

@@ -1,0 +1,117 @@
+#!/usr/bin/env node
+import { Command } from 'commander';
+import { type Config, ConfigError, loadConfig } from '../config.js';
+import { migrate, migrationStatus, rollback } from '../db/migrate.js';
+import { AppError } from '../errors.js';
+import { createLogger } from '../logger.js';
+import { openDatabase } from '../main.js';
+import { version } from '../../package.json';
+import { serveCommand } from './serve.js';
+import { addSimulateCommand } from './simulate.js';
+import { tokenCreate, tokenList, tokenRevoke } from './token.js';
+
+const USAGE_ERROR = 2;
+
+function writeLine(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+function readConfig(): Config {
+  return loadConfig(process.env, process.cwd());
+}
+
+/** A command that needs the database: the running server's own, or the embedded one for a moment. */
+async function withDatabase(
+  work: (db: Awaited<ReturnType<typeof openDatabase>>['db']) => Promise<void>,
+): Promise<void> {
+  const config = readConfig();
+  const logger = createLogger('warn');
+  const { db, close } = await openDatabase(config, logger, { mode: 'use' });
+  try {
+    await work(db);
+  } finally {
+    await close();
+  }
+}
+
+/** As `withDatabase`, with the schema up to date. */
+function withMigrated(work: Parameters<typeof withDatabase>[0]): Promise<void> {
+  return withDatabase(async (db) => {
+    await migrate(db, { logger: createLogger('warn') });
+    await work(db);
+  });
+}
+
+function addTokenCommands(program: Command): void {
+  const token = program.command('token').description('tokens of the admin API');
+  token
+    .command('create')
+    .description('make a token and print it, this once')
+    .requiredOption('--name <name>', 'whose it is')
+    .requiredOption('--role <role>', 'viewer, operator or admin')
+    .option('--expires <when>', 'like 12h or 30d, or a date; never when left out')
+    .action((args) => withMigrated((db) => tokenCreate(db, args, writeLine)));
+  token
+    .command('list')
+    .description('show all tokens, without their values')
+    .action((args) => withMigrated((db) => tokenList(db, args, writeLine)));
+  token
+    .command('revoke')
+    .argument('<id or name>')
+    .description('make a token worthless')
+    .action((token: string) => withMigrated((db) => tokenRevoke(db, { token }, writeLine)));
+}
+
+function addMigrateCommand(program: Command): void {
+  program
+    .command('migrate')
+    .description('bring the database schema up to date')
+    .option('--status', 'only tell what is pending')
+    .option('--rollback', 'take the last batch back')
+    .action((options: { status?: boolean; rollback?: boolean }) =>
+      withDatabase(async (db) => {
+        const logger = createLogger('warn');
+        if (options.status) {
+          const { applied, pending } = await migrationStatus(db);
+          for (const name of applied) writeLine(`applied  ${name}`);
+          for (const name of pending) writeLine(`pending  ${name}`);
+          return;
+        }
+        const names = await (options.rollback ? rollback(db, { logger }) : migrate(db, { logger }));
+        const verb = options.rollback ? 'taken back' : 'applied';
+        for (const name of names) writeLine(`${verb}  ${name}`);
+        if (names.length === 0) writeLine('nothing to do: the schema is up to date');
+      }),
+    );
+}
+
+function createProgram(): Command {
+  const program = new Command('muster')
+    .description('manages Apple devices over the MDM protocol')
+    .version(version);
+  program
+    .command('serve', { isDefault: true })
+    .description('run the server until it is told to stop')
+    .action(async () => {
+      const config = readConfig();
+      process.exitCode = await serveCommand(config, createLogger(config.logLevel));
+    });
+  addMigrateCommand(program);
+  addTokenCommands(program);
+  addSimulateCommand(program);
+  return program;
+}
+
+/** What went wrong as one line a person can act on; a stack only where the fault is ours. */
+function report(error: unknown): number {
+  const isKnown = error instanceof ConfigError || error instanceof AppError;
+  const text = error instanceof Error ? ((!isKnown && error.stack) || error.message) : String(error);
+  process.stderr.write(`muster: ${text}\n`);
+  return error instanceof ConfigError ? USAGE_ERROR : 1;
+}
+
+createProgram()
+  .parseAsync()
+  .catch((error: unknown) => {
+    process.exitCode = report(error);
+  });

@@ -1,0 +1,29 @@
+import { once } from 'node:events';
+import type { Config } from '../config.js';
+import type { Logger } from '../logger.js';
+import { serve } from '../main.js';
+
+/** A second signal, or a stop that takes longer than this, ends the process at once. */
+const STOP_MS = 9_000;
+
+/** Serves until SIGTERM or SIGINT. Resolves with the exit code. */
+export async function serveCommand(config: Config, logger: Logger): Promise<number> {
+  let databaseLost = false;
+  const wish = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      logger.info({ signal }, 'stopping');
+      wish.abort();
+    });
+  }
+  const server = await serve(config, logger, () => {
+    databaseLost = true;
+    logger.fatal('the embedded PostgreSQL has ended; its log is in DATA_DIR');
+    wish.abort();
+  });
+  if (!wish.signal.aborted) await once(wish.signal, 'abort');
+  setTimeout(() => process.exit(1), STOP_MS).unref();
+  await server.stop();
+  logger.info('stopped');
+  return databaseLost ? 1 : 0;
+}

@@ -1,0 +1,62 @@
+import type { Knex } from 'knex';
+import type { SecretBox } from '../crypto/secret-box.js';
+import { type DeviceTarget, findCurrentSecret, secretIdentity } from '../db/device-repository.js';
+import { AppError } from '../errors.js';
+import { commandAllowed } from '../protocol/apple/command-schema.js';
+import { fullInformation, platformNamed } from './inventory-plan.js';
+import { type CommandQueue, factsOf, readJsonParameters } from './queue.js';
+
+/** What a person does to one device with one click. Every method returns ids of queued commands. */
+export class DeviceActions {
+  constructor(
+    private readonly box: SecretBox,
+    private readonly queue: CommandQueue,
+  ) {}
+
+  /** 422 on a platform without it, 409 `no_unlock_token` when the device has escrowed none. */
+  async clearPasscode(trx: Knex.Transaction, deviceId: number): Promise<number> {
+    const target = await this.queue.target(trx, deviceId);
+    requirePlatform(target, 'ClearPasscode');
+    const sealed = await findCurrentSecret(trx, { deviceId, kind: 'unlock_token' });
+    if (sealed === undefined) {
+      throw new AppError(
+        'no_unlock_token',
+        409,
+        `device ${deviceId} has given no unlock token in its present enrollment`,
+      );
+    }
+    const UnlockToken = this.box.open(sealed, secretIdentity(deviceId, 'unlock_token'));
+    const command = { requestType: 'ClearPasscode', parameters: { UnlockToken } };
+    return this.queue.add(trx, deviceId, command);
+  }
+
+  async inventory(trx: Knex.Transaction, deviceId: number): Promise<number[]> {
+    return this.queue.queueInventory(trx, await this.queue.target(trx, deviceId));
+  }
+
+  /** Any command for a quick check; a harmless DeviceInformation when none is named. */
+  async test(
+    trx: Knex.Transaction,
+    deviceId: number,
+    wanted: { requestType: string; parameters: unknown } | undefined,
+  ): Promise<number> {
+    const target = await this.queue.target(trx, deviceId);
+    const requestType = wanted?.requestType ?? 'DeviceInformation';
+    const parameters =
+      wanted === undefined
+        ? fullInformation(factsOf(target))
+        : readJsonParameters(requestType, wanted.parameters);
+    return this.queue.add(trx, deviceId, { requestType, parameters });
+  }
+}
+
+/** An unknown platform is no misfit: the device itself will say so. */
+function requirePlatform(target: DeviceTarget, requestType: string): void {
+  const { platform } = target;
+  if (commandAllowed(requestType, { platform: platformNamed(platform) })) return;
+  throw new AppError(
+    'unsupported_on_platform',
+    422,
+    `${requestType} does not exist on ${platform}, which device ${target.id} runs`,
+  );
+}

@@ -1,0 +1,70 @@
+import type { Knex } from 'knex';
+import { AppError, type ErrorDetail, validationError } from '../errors.js';
+import type { PlistDict } from '../protocol/plist.js';
+import type { CommandQueue } from './queue.js';
+
+export interface RenamableDevice {
+  id: number;
+  platform?: unknown;
+  is_supervised?: unknown;
+}
+
+export interface NameChanges {
+  device_name?: string | null;
+  hostname?: string | null;
+}
+
+/** Apple's Settings command, item by item: the attribute, its key, and who can take it. */
+const ITEMS = [
+  {
+    attribute: 'device_name',
+    item: 'DeviceName',
+    refusal: ({ platform, is_supervised }: RenamableDevice) =>
+      platform !== 'macOS' && is_supervised === false
+        ? 'only a supervised device can be renamed'
+        : undefined,
+  },
+  {
+    attribute: 'hostname',
+    item: 'HostName',
+    refusal: ({ platform }: RenamableDevice) =>
+      typeof platform === 'string' && platform !== 'macOS'
+        ? `${platform} has no host name that can be set`
+        : undefined,
+  },
+] as const;
+
+/** Queues one Settings command for all the new names. Returns the ids of the queued commands. */
+export async function renameDevice(
+  trx: Knex.Transaction,
+  { device, changes }: { device: RenamableDevice; changes: NameChanges },
+  queue: CommandQueue,
+): Promise<number[]> {
+  const wanted = ITEMS.filter(({ attribute }) => changes[attribute] !== undefined);
+  const faults = wanted.flatMap(({ attribute, refusal }) => {
+    const detail = refusal(device);
+    const fault: ErrorDetail[] =
+      detail === undefined ? [] : [{ detail, source: pointerTo(attribute) }];
+    return fault;
+  });
+  if (faults.length > 0) {
+    const message = faults.map(({ detail }) => detail).join('; ');
+    throw new AppError('unsupported_on_platform', 422, message, { details: faults });
+  }
+  const Settings = wanted.map(({ attribute, item }) => toItem(attribute, item, changes));
+  if (Settings.length === 0) return [];
+  await queue.target(trx, device.id);
+  return [await queue.add(trx, device.id, { requestType: 'Settings', parameters: { Settings } })];
+}
+
+function toItem(attribute: keyof NameChanges, item: string, changes: NameChanges): PlistDict {
+  const name = changes[attribute];
+  if (typeof name === 'string' && name !== '') return { Item: item, [item]: name };
+  throw validationError([
+    { detail: 'an enrolled device cannot be left without a name', source: pointerTo(attribute) },
+  ]);
+}
+
+function pointerTo(attribute: string): { pointer: string } {
+  return { pointer: `/data/attributes/${attribute}` };
+}

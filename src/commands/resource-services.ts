@@ -1,0 +1,25 @@
+import type { Knex } from 'knex';
+import type { SecretBox } from '../crypto/secret-box.js';
+import { deleteDevice } from '../db/device-repository.js';
+import { notFound } from '../errors.js';
+import { CommandAdministration } from './command-service.js';
+import type { CommandQueue } from './queue.js';
+import { type NameChanges, type RenamableDevice, renameDevice } from './rename.js';
+
+/** The command queue and its friends as the JSON:API resources know them. */
+export function createResourceServices(box: SecretBox, queue: CommandQueue) {
+  return {
+    commands: new CommandAdministration(box, queue),
+    settings: {
+      rename: (
+        trx: Knex.Transaction,
+        input: { device: RenamableDevice; changes: NameChanges },
+      ): Promise<number[]> => renameDevice(trx, input, queue),
+    },
+    devices: {
+      async remove(trx: Knex.Transaction, { id }: { id: number }): Promise<void> {
+        if (!(await deleteDevice(trx, id))) throw notFound(`device ${id}`);
+      },
+    },
+  };
+}

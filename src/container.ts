@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs';
+import type { Express } from 'express';
+import { createTokenVerifier } from './api/tokens.js';
+import { createApp } from './app.js';
+import { DeviceActions } from './commands/device-actions.js';
+import { CommandQueue } from './commands/queue.js';
+import { HANDLED_TYPES } from './commands/registry.js';
+import { ReportWorker } from './commands/report-worker.js';
+import { createResourceServices } from './commands/resource-services.js';
+import type { Config } from './config.js';
+import { parseCertificate } from './crypto/certificate.js';
+import { importPrivateKey } from './crypto/keys.js';
+import { parsePem } from './crypto/pem.js';
+import type { SecretBox } from './crypto/secret-box.js';
+import type { Database } from './db/database.js';
+import { createContactStore } from './db/device-path/contact.js';
+import { LastSeen } from './db/device-path/last-seen.js';
+import { createProfileSigner, type ProfileSigner } from './enroll/profile-signer.js';
+import type { TlsFiles } from './http/server.js';
+import type { DeviceHandler } from './http/server.js';
+import type { Logger } from './logger.js';
+import { createDeviceHandler } from './mdm/handler.js';
+import { ensureCertificateAuthority } from './pki/authority.js';
+import { createEnrollmentChallenges } from './pki/enrollment-challenge.js';
+import { createTrust } from './pki/trust.js';
+import { SignerCache } from './protocol/mdm-signature.js';
+
+export interface ContainerDeps {
+  config: Config;
+  db: Database;
+  box: SecretBox;
+  logger: Logger;
+}
+
+export interface Container {
+  app: Express;
+  deviceHandler: DeviceHandler;
+  tls: TlsFiles | undefined;
+  /** Begins the background work of this process. */
+  start(): void;
+  /** Ends it: what is under way is finished, what is in memory is written. */
+  stop(): Promise<void>;
+}
+
+function readTls({ tls }: Config): TlsFiles | undefined {
+  if (tls === undefined) return undefined;
+  return { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) };
+}
+
+/** The server's TLS certificate signs the profiles too, so that devices show them as verified. */
+function createSigner(tls: TlsFiles | undefined): ProfileSigner | undefined {
+  if (tls === undefined) return undefined;
+  const [leaf, ...chain] = parsePem(tls.cert.toString(), 'CERTIFICATE').map(parseCertificate);
+  if (leaf === undefined) throw new Error('TLS_CERT_FILE holds no certificate');
+  const privateKey = importPrivateKey(tls.key);
+  return createProfileSigner({ certificate: leaf, privateKey }, chain);
+}
+
+/** The one place where everything is put together. */
+export async function createContainer(deps: ContainerDeps): Promise<Container> {
+  const { config, db, box, logger } = deps;
+  const authority = await ensureCertificateAuthority({ db, box, logger });
+  const trust = await createTrust({ db, logger });
+  const tokens = createTokenVerifier({ db, logger, adminToken: config.adminToken });
+  const queue = new CommandQueue(box);
+  const reports = new ReportWorker({ db, box, queue, logger });
+  const lastSeen = new LastSeen(db, (error) =>
+    logger.warn({ err: error }, 'times of contact could not be written'),
+  );
+  const contacts = createContactStore({ db, handledTypes: HANDLED_TYPES });
+  const signers = new SignerCache();
+  const tls = readTls(config);
+  const deviceHandler = createDeviceHandler({
+    ...{ contacts, db, lastSeen, reports, box, logger, trust, signers },
+  });
+  const app = createApp({
+    ...{ config, db, box, logger, authority, tokens, deviceHandler },
+    actions: new DeviceActions(box, queue),
+    services: createResourceServices(box, queue),
+    challenges: createEnrollmentChallenges({ box }),
+    profileSigner: createSigner(tls),
+  });
+  return {
+    ...{ app, deviceHandler, tls },
+    start: () => reports.start(),
+    stop: async () => {
+      await reports.drain();
+      await lastSeen.flush();
+      await tokens.close();
+    },
+  };
+}

@@ -1,0 +1,162 @@
+import { AppError, type ErrorDetail, validationError } from '../errors.js';
+import type { Attribute } from './attributes.js';
+import { member, type ResourceDefinition, type WriteInput } from './definition.js';
+import { readIdentifier, readIdentifiers } from './identifiers.js';
+import { pointer } from './pointer.js';
+import { parseId } from './values.js';
+
+type Json = Record<string, unknown>;
+type Mode = 'create' | 'update';
+
+/** What is being read, and every fault found so far. */
+interface Reading {
+  definition: ResourceDefinition;
+  mode: Mode;
+  faults: ErrorDetail[];
+  input: WriteInput;
+}
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function invalidDocument(at: string, message: string): AppError {
+  return new AppError('invalid_document', 422, message, { source: { pointer: at } });
+}
+
+/** The `data` of a request document. AppError 422 when the body is none. */
+export function dataOf(body: unknown): unknown {
+  if (!isObject(body)) throw invalidDocument('', 'the body must be a JSON:API document');
+  if (!Object.hasOwn(body, 'data')) throw invalidDocument('/data', 'the document has no "data"');
+  return body.data;
+}
+
+function resourceOf(body: unknown, definition: ResourceDefinition): Json {
+  const data = dataOf(body);
+  if (!isObject(data)) throw invalidDocument('/data', '"data" must be one resource object');
+  if (typeof data.type !== 'string') throw invalidDocument('/data/type', '"type" is missing');
+  if (data.type === definition.type) return data;
+  const message = `the type here is "${definition.type}"`;
+  throw new AppError('wrong_type', 409, message, { source: { pointer: '/data/type' } });
+}
+
+/**
+ * The document of a create. AppError 422 with every fault and its pointer, 409 for another type,
+ * 403 for an id made by the client. `given` are relationships that the path has set already.
+ */
+export function parseCreate(
+  body: unknown,
+  definition: ResourceDefinition,
+  given: string[] = [],
+): WriteInput {
+  const data = resourceOf(body, definition);
+  if (data.id !== undefined) {
+    const source = { pointer: '/data/id' };
+    throw new AppError('forbidden', 403, 'the server chooses the id', { source });
+  }
+  const reading = startReading('create', definition);
+  const { input, faults } = readAll(reading, data);
+  requireAll(reading, given);
+  if (faults.length > 0) throw validationError(faults);
+  input.attributes = { ...definition.defaults, ...input.attributes };
+  return input;
+}
+
+/** The document of an update: what is absent stays. AppError as parseCreate, 409 for another id. */
+export function parseUpdate(
+  body: unknown,
+  { definition, id }: { definition: ResourceDefinition; id: number },
+): WriteInput {
+  const data = resourceOf(body, definition);
+  if (data.id !== undefined && parseId(data.id) !== id) {
+    const source = { pointer: '/data/id' };
+    throw new AppError('conflict', 409, `the path is that of ${id}`, { source });
+  }
+  const { input, faults } = readAll(startReading('update', definition), data);
+  if (faults.length > 0) throw validationError(faults);
+  return input;
+}
+
+function startReading(mode: Mode, definition: ResourceDefinition): Reading {
+  const input: WriteInput = { attributes: {}, toOne: {}, toMany: {} };
+  return { definition, mode, faults: [], input };
+}
+
+function readAll(reading: Reading, { attributes = {}, relationships = {} }: Json): Reading {
+  for (const [name, value] of membersOf(attributes, 'attributes', reading)) {
+    readAttribute(name, value, reading);
+  }
+  for (const [name, value] of membersOf(relationships, 'relationships', reading)) {
+    readRelationship(name, value, reading);
+  }
+  return reading;
+}
+
+function membersOf(value: unknown, name: string, { faults }: Reading): [string, unknown][] {
+  if (isObject(value)) return Object.entries(value);
+  faults.push({ detail: `"${name}" must be an object`, source: { pointer: `/data/${name}` } });
+  return [];
+}
+
+function readAttribute(name: string, value: unknown, reading: Reading): void {
+  const { definition, mode, faults, input } = reading;
+  const source = { pointer: pointer('data', 'attributes', name) };
+  const attribute = member(definition.attributes, name);
+  if (attribute === undefined) {
+    faults.push({ detail: `${definition.type} has no attribute "${name}"`, source });
+    return;
+  }
+  if (attribute.write !== 'always' && attribute.write !== mode) return;
+  if (value === null && attribute.nullable) input.attributes[name] = null;
+  else input.attributes[name] = readValue(name, value, { attribute, faults });
+}
+
+function readValue(
+  name: string,
+  value: unknown,
+  { attribute, faults }: { attribute: Attribute; faults: ErrorDetail[] },
+): unknown {
+  const result = attribute.schema.safeParse(value);
+  if (result.success) return result.data;
+  for (const issue of result.error.issues) {
+    const at = pointer('data', 'attributes', name, ...issue.path.map(String));
+    faults.push({ detail: `${name}: ${issue.message}`, source: { pointer: at } });
+  }
+  return undefined;
+}
+
+function readRelationship(name: string, value: unknown, reading: Reading): void {
+  const { definition, mode, faults, input } = reading;
+  const at = pointer('data', 'relationships', name);
+  const relation = member(definition.relationships, name);
+  if (relation === undefined) {
+    const detail = `${definition.type} has no relationship "${name}"`;
+    faults.push({ detail, source: { pointer: at } });
+    return;
+  }
+  // Clients send back what they read: links without data change nothing.
+  if (isObject(value) && value.data === undefined) return;
+  const data = isObject(value) ? value.data : value;
+  const place = { type: relation.type, at: `${at}/data`, faults };
+  if (relation.kind === 'toMany') {
+    if (relation.write === 'document') input.toMany[name] = readIdentifiers(data, place);
+    return;
+  }
+  if (relation.write !== 'always' && relation.write !== mode) return;
+  if (data === null && relation.required !== true) input.toOne[name] = null;
+  else input.toOne[name] = readIdentifier(data, place);
+}
+
+function requireAll({ definition, faults, input }: Reading, given: string[]): void {
+  for (const [name, attribute] of Object.entries(definition.attributes)) {
+    if (!attribute.required || Object.hasOwn(input.attributes, name)) continue;
+    const source = { pointer: pointer('data', 'attributes', name) };
+    faults.push({ detail: `${name} is required`, source });
+  }
+  for (const [name, relation] of Object.entries(definition.relationships)) {
+    if (relation.kind === 'toMany' || !relation.required || given.includes(name)) continue;
+    if (Object.hasOwn(input.toOne, name)) continue;
+    const source = { pointer: pointer('data', 'relationships', name) };
+    faults.push({ detail: `the relationship ${name} is required`, source });
+  }
+}

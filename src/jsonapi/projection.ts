@@ -1,0 +1,43 @@
+import type { Attribute } from './attributes.js';
+import type { Relationship, ResourceDefinition } from './definition.js';
+
+/** Which fields of a type a document shows, and the columns they need. */
+export interface Projection {
+  definition: ResourceDefinition;
+  attributes: [name: string, attribute: Attribute][];
+  relationships: [name: string, relation: Relationship][];
+  columns: string[];
+}
+
+export interface ProjectionOptions {
+  /** The sparse fieldset of this type, if the client gave one. */
+  fields?: Set<string> | undefined;
+  /** Relationships whose linkage the document must carry. */
+  include?: string[];
+  /** A document of one resource shows heavy attributes by itself. */
+  detail: boolean;
+}
+
+export function project(definition: ResourceDefinition, options: ProjectionOptions): Projection {
+  const { fields, include = [], detail } = options;
+  const attributes = Object.entries(definition.attributes).filter(([name, attribute]) => {
+    if (attribute.writeOnly) return false;
+    return fields ? fields.has(name) : detail || !attribute.heavy;
+  });
+  // JSON:API 1.1, "Compound Documents": an included resource keeps its linkage.
+  const relationships = Object.entries(definition.relationships).filter(([name]) => {
+    return !fields || fields.has(name) || include.includes(name);
+  });
+  return { definition, attributes, relationships, columns: columnsOf(attributes, relationships) };
+}
+
+function columnsOf(
+  attributes: Projection['attributes'],
+  relationships: Projection['relationships'],
+): string[] {
+  const columns = attributes.flatMap(([name, attribute]) => attribute.derivedFrom ?? [name]);
+  for (const [, relation] of relationships) {
+    if (relation.kind === 'toOne') columns.push(relation.column);
+  }
+  return [...new Set(columns)];
+}

@@ -1,0 +1,95 @@
+import express, { type Request, type Response, type Router } from 'express';
+import { AppError, notFound } from '../errors.js';
+import { type AuditWriter, hasRole, type RequestContext } from './context.js';
+import { createRegistry, type ResourceDefinition } from './definition.js';
+import { MEDIA_TYPE } from './document.js';
+import { type Endpoint, type Method, type Route, routesOf } from './endpoints.js';
+import type { Answer, ApiRequest, Engine } from './engine.js';
+import { checkAccept, checkContentType } from './negotiation.js';
+import type { Store } from './store.js';
+import { parseId } from './values.js';
+
+export interface JsonApiOptions<S> {
+  definitions: ResourceDefinition<S>[];
+  store: Store;
+  audit: AuditWriter;
+  services: S;
+  /** Where the router is mounted, as links show it. */
+  basePath?: string;
+}
+
+const BODY_LIMIT = '1mb';
+
+/**
+ * All collections, items and relationships of the definitions. Expects `res.locals.context` (a
+ * RequestContext); passes AppErrors on, and paths it does not know.
+ */
+export function createJsonApiRouter<S>(options: JsonApiOptions<S>): Router {
+  const { store, audit, services, basePath = '/api/v1' } = options;
+  const registry = createRegistry(options.definitions as ResourceDefinition[]);
+  const engine: Engine = { registry, store, audit, services, basePath };
+  const router = express.Router({ caseSensitive: true });
+  for (const route of routesOf(registry)) {
+    router.all(route.path.replace('{id}', ':id'), (req, res) => answer(engine, route, req, res));
+  }
+  return router;
+}
+
+async function answer(engine: Engine, route: Route, req: Request, res: Response): Promise<void> {
+  if (req.method === 'OPTIONS') {
+    res.status(204).setHeader('Allow', allowed(route));
+    res.end();
+    return;
+  }
+  const endpoint = endpointOf(route, req.method);
+  const context = res.locals.context as RequestContext;
+  if (!hasRole(context.actor, endpoint.role)) {
+    throw new AppError('forbidden', 403, `this needs the role ${endpoint.role}`);
+  }
+  checkAccept(req.headers.accept);
+  const body = endpoint.hasBody ? await readBody(req, res) : undefined;
+  send(res, await endpoint.handler(engine, { ...target(engine, req), context, body }));
+}
+
+function endpointOf(route: Route, method: string): Endpoint {
+  const endpoint = route.methods[(method === 'HEAD' ? 'GET' : method) as Method];
+  if (endpoint) return endpoint;
+  const headers = { Allow: allowed(route) };
+  throw new AppError('method_not_allowed', 405, `${method} is not possible here`, { headers });
+}
+
+function allowed({ methods }: Route): string {
+  return [...Object.keys(methods), 'HEAD', 'OPTIONS'].join(', ');
+}
+
+function target({ basePath }: Engine, req: Request): Omit<ApiRequest, 'context' | 'body'> {
+  const mark = req.url.indexOf('?');
+  const query = new URLSearchParams(mark < 0 ? '' : req.url.slice(mark));
+  const given = req.params.id;
+  const id = given === undefined ? 0 : parseId(given);
+  if (id === undefined) throw notFound(`${req.path} `.trim());
+  return { id, query, path: basePath + req.path.replace(/(.)\/$/, '$1') };
+}
+
+const parseJson = express.json({ limit: BODY_LIMIT, strict: false, type: () => true });
+
+async function readBody(req: Request, res: Response): Promise<unknown> {
+  checkContentType(req.headers['content-type']);
+  await new Promise<void>((resolve, reject) => {
+    parseJson(req, res, (error?: unknown) => (error ? reject(error) : resolve()));
+  });
+  return req.body;
+}
+
+// A Buffer, because Express adds a charset to the type of strings, which JSON:API forbids.
+function send(res: Response, { status, document, location }: Answer): void {
+  res.status(status);
+  res.setHeader('Vary', 'Accept');
+  if (location !== undefined) res.setHeader('Location', location);
+  if (document === undefined) {
+    res.end();
+    return;
+  }
+  res.setHeader('Content-Type', MEDIA_TYPE);
+  res.send(Buffer.from(JSON.stringify(document)));
+}

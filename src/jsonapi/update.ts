@@ -1,0 +1,90 @@
+import { notFound } from '../errors.js';
+import type { Transaction } from './context.js';
+import type { ResourceDefinition, WriteInput, WriteResult } from './definition.js';
+import type { ApiRequest, Engine, Handler } from './engine.js';
+import { parseUpdate } from './input.js';
+import { refuseParameters } from './query/query.js';
+import { itemDocument, readDocumentQuery } from './read.js';
+import { replaceLinks } from './relate.js';
+import { relatedIn, requireRelated } from './related-check.js';
+import { changedFields, columnsOf } from './write-values.js';
+
+export function updateHandler(definition: ResourceDefinition): Handler {
+  return async (engine, request) => {
+    const { id } = request;
+    const query = readDocumentQuery(engine, request, definition);
+    const input = parseUpdate(request.body, { definition, id });
+    return engine.store.inTransaction(async (trx) => {
+      const { meta } = await update(engine, trx, { definition, request, input });
+      const document = await itemDocument(engine, definition, { id, query, trx, meta });
+      return { status: 200, document };
+    });
+  };
+}
+
+interface Updating {
+  definition: ResourceDefinition;
+  request: ApiRequest;
+  input: WriteInput;
+}
+
+async function update(
+  engine: Engine,
+  trx: Transaction,
+  { definition, request, input }: Updating,
+): Promise<WriteResult> {
+  const { store, services } = engine;
+  const { context, id } = request;
+  await requireRelated(engine, trx, relatedIn(engine, definition, input));
+  const operation = { ...input, id, trx, store, services, context };
+  const result = await (definition.operations?.update?.(operation) ??
+    updateRow(engine, trx, { definition, id, input }));
+  await replaceLinks(engine, { definition, trx, context, id }, input.toMany);
+  await engine.audit(trx, {
+    context,
+    action: `${definition.type}.update`,
+    targetType: definition.type,
+    targetId: id,
+    outcome: 'success',
+    details: changedFields(input),
+  });
+  return result;
+}
+
+async function updateRow(
+  { store }: Engine,
+  trx: Transaction,
+  { definition, id, input }: { definition: ResourceDefinition; id: number; input: WriteInput },
+): Promise<WriteResult> {
+  const values = columnsOf(definition, input);
+  if (await store.update(trx, { shape: definition, id, values })) return { id };
+  throw notFound(`${definition.type} ${id}`);
+}
+
+export function deleteHandler(definition: ResourceDefinition): Handler {
+  return async (engine, request) => {
+    refuseParameters(request.query);
+    await engine.store.inTransaction((trx) => remove(engine, trx, { definition, request }));
+    return { status: 204 };
+  };
+}
+
+async function remove(
+  { store, services, audit }: Engine,
+  trx: Transaction,
+  { definition, request }: { definition: ResourceDefinition; request: ApiRequest },
+): Promise<void> {
+  const { context, id } = request;
+  if (definition.operations?.delete) {
+    await definition.operations.delete({ id, trx, store, services, context });
+  } else if (!(await store.remove(trx, { shape: definition, id }))) {
+    throw notFound(`${definition.type} ${id}`);
+  }
+  await audit(trx, {
+    context,
+    action: `${definition.type}.delete`,
+    targetType: definition.type,
+    targetId: id,
+    outcome: 'success',
+  });
+}

@@ -1,0 +1,65 @@
+import type { FleetSnapshot } from './fleet-state.js';
+
+const MOST_SHOWN = 10;
+
+function seconds(snapshot: FleetSnapshot): string {
+  return `${snapshot.seconds.toFixed(1)} s`;
+}
+
+function answered({ answers }: FleetSnapshot): number {
+  return answers.Acknowledged + answers.Error + answers.CommandFormatError;
+}
+
+/** "enrolled 12/20, answered 85, not now 3, 4.2 s" */
+export function describeProgress(snapshot: FleetSnapshot): string {
+  const { fates, total, answers, retries, failures } = snapshot;
+  const parts = [
+    `enrolled ${fates.enrolled + fates.erased + fates.unenrolled}/${total}`,
+    `answered ${answered(snapshot)}`,
+    answers.NotNow > 0 ? `not now ${answers.NotNow}` : '',
+    retries > 0 ? `retries ${retries}` : '',
+    failures.length > 0 ? `errors ${failures.length}` : '',
+    seconds(snapshot),
+  ];
+  return parts.filter((part) => part !== '').join(', ');
+}
+
+function describeFates({ fates, total }: FleetSnapshot): string {
+  const others = [
+    [fates.erased, 'erased'],
+    [fates.unenrolled, 'unenrolled by the server'],
+    [fates.lost, 'failed'],
+    [fates.waiting + fates.enrolling, 'not finished'],
+  ] as const;
+  const present = others.filter(([count]) => count > 0).map(([count, name]) => `${count} ${name}`);
+  return [`${fates.enrolled} of ${total} enrolled`, ...present].join(', ');
+}
+
+function describeAnswers(snapshot: FleetSnapshot): string {
+  const { Acknowledged, Error: errors, CommandFormatError, NotNow } = snapshot.answers;
+  const parts = [
+    `${Acknowledged} Acknowledged`,
+    errors > 0 ? `${errors} Error` : '',
+    CommandFormatError > 0 ? `${CommandFormatError} CommandFormatError` : '',
+  ];
+  const total = `${answered(snapshot)} answered (${parts.filter((part) => part !== '').join(', ')})`;
+  const later = NotNow > 0 ? `, ${NotNow} times NotNow` : '';
+  const open = snapshot.unanswered > 0 ? `, ${snapshot.unanswered} still without an answer` : '';
+  return `${total}${later}${open}`;
+}
+
+/** The lines printed at the end. */
+export function describeSummary(snapshot: FleetSnapshot): string {
+  const { failures, retries } = snapshot;
+  const shown = failures.slice(0, MOST_SHOWN).map(({ serialNumber, reason }) => {
+    return `  ${serialNumber}: ${reason}`;
+  });
+  const more = failures.length - shown.length;
+  return [
+    `Devices:  ${describeFates(snapshot)}`,
+    `Commands: ${describeAnswers(snapshot)}`,
+    `Time:     ${seconds(snapshot)}${retries > 0 ? `, ${retries} requests repeated` : ''}`,
+    ...(failures.length > 0 ? [`Errors:   ${failures.length}`, ...shown] : []),
+    ...(more > 0 ? [`  and ${more} more`] : []),
+  ].join('\n');
+}

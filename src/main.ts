@@ -1,0 +1,106 @@
+import { ensureAdminToken } from './api/first-admin-token.js';
+import type { Config } from './config.js';
+import { createContainer } from './container.js';
+import { SecretBox } from './crypto/secret-box.js';
+import { connectDatabase, type Database } from './db/database.js';
+import { openEmbedded } from './db/embedded/open-embedded.js';
+import { migrate } from './db/migrate.js';
+import { createHttpServer, drain, listen } from './http/server.js';
+import type { Logger } from './logger.js';
+import { loadMasterKey } from './pki/master-key-source.js';
+
+export interface RunningServer {
+  /** Where it listens; the port is the real one when PORT was 0. */
+  url: string;
+  /** Drains and stops everything, the embedded database last. */
+  stop(): Promise<void>;
+}
+
+export interface OpenDatabase {
+  db: Database;
+  close(): Promise<void>;
+}
+
+const DRAIN_MS = 5_000;
+
+/**
+ * The database of this configuration: DATABASE_URL, else the embedded one. `serve` owns that one;
+ * `use` joins it when it runs and starts it for a moment when it does not.
+ */
+export async function openDatabase(
+  config: Config,
+  logger: Logger,
+  { mode, onExit }: { mode: 'serve' | 'use'; onExit?: () => void },
+): Promise<OpenDatabase> {
+  const { databaseUrl, dataDir } = config;
+  if (databaseUrl !== undefined) {
+    const db = connectDatabase({ connectionString: databaseUrl, logger });
+    return { db, close: () => db.close() };
+  }
+  const embedded = await openEmbedded({
+    ...{ dataDir, logger, mode },
+    ...(onExit === undefined ? {} : { onExit }),
+  });
+  const db = connectDatabase({ connection: embedded.connection, logger });
+  const close = async () => {
+    await db.close();
+    await embedded.stop();
+  };
+  return { db, close };
+}
+
+/** Opens the secrets of a migrated database, making the key on the first start. */
+export async function openSecrets(config: Config, db: Database, logger: Logger): Promise<SecretBox> {
+  const { dataDir, masterKey: configured } = config;
+  return new SecretBox(await loadMasterKey({ db, dataDir, configured, logger }));
+}
+
+function warnOfOpenEnrollment({ enrollment, publicUrl }: Config, logger: Logger): void {
+  const { hostname } = new URL(publicUrl);
+  const isLoopback = /^(localhost|127\.|\[::1\])/.test(hostname);
+  if (enrollment !== 'open' || isLoopback) return;
+  logger.warn('ENROLLMENT=open: whoever reaches this server can enroll a device; set link or closed');
+}
+
+/** Migrates, creates what is missing, and serves. Throws when it cannot; nothing is left running. */
+export async function serve(
+  config: Config,
+  logger: Logger,
+  onDatabaseLost: () => void,
+): Promise<RunningServer> {
+  const database = await openDatabase(config, logger, { mode: 'serve', onExit: onDatabaseLost });
+  try {
+    return await serveOn(database, config, logger);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+async function serveOn(
+  { db, close }: OpenDatabase,
+  config: Config,
+  logger: Logger,
+): Promise<RunningServer> {
+  await migrate(db, { logger });
+  const box = await openSecrets(config, db, logger);
+  const container = await createContainer({ config, db, box, logger });
+  if (config.adminToken === undefined) {
+    await ensureAdminToken({ db, dataDir: config.dataDir, logger });
+  }
+  const { app, deviceHandler, tls } = container;
+  const options = { app, deviceHandler, logger };
+  const server = createHttpServer(tls === undefined ? options : { ...options, tls });
+  const address = await listen(server, config);
+  container.start();
+  warnOfOpenEnrollment(config, logger);
+  const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
+  const url = `${tls === undefined ? 'http' : 'https'}://${host}:${address.port}`;
+  logger.info({ url, publicUrl: config.publicUrl }, `Muster is serving at ${url}`);
+  const stop = async () => {
+    await drain(server, DRAIN_MS);
+    await container.stop();
+    await close();
+  };
+  return { url, stop };
+}

@@ -1,0 +1,23 @@
+/** SCEP messages (RFC 8894) in one door, both directions: requests and answers. */
+export {
+  buildCertRep,
+  buildPkcsReq,
+  type CertRep,
+  type CertRepOptions,
+  type CertRepOutcome,
+  type CertRepReader,
+  openPkiEnvelope,
+  type PkcsReqOptions,
+  readCertRep,
+  replyCipher,
+} from './scep-exchange.js';
+export {
+  buildPkiMessage,
+  FailInfo,
+  MessageType,
+  type PkiMessage,
+  type PkiMessageOptions,
+  type PkiSigner,
+  PkiStatus,
+  parsePkiMessage,
+} from './scep-message.js';

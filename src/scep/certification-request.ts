@@ -1,0 +1,40 @@
+import type { KeyObject } from 'node:crypto';
+import { type ParsedCsr, parseCsr } from '../crypto/csr.js';
+import { AppError } from '../errors.js';
+import { FailInfo, openPkiEnvelope, type PkiMessage, type PkiSigner } from '../protocol/scep.js';
+import { ScepRefusal } from './refusal.js';
+
+const MIN_RSA_BITS = 2048;
+const MAX_RSA_BITS = 4096;
+const CURVES = new Set(['prime256v1', 'secp384r1']);
+
+/** Devices get RSA of 2048 to 4096 bits, or P-256 or P-384. */
+function checkKey({ asymmetricKeyType, asymmetricKeyDetails: details }: KeyObject): void {
+  const bits = details?.modulusLength ?? 0;
+  const isGood =
+    asymmetricKeyType === 'rsa'
+      ? bits >= MIN_RSA_BITS && bits <= MAX_RSA_BITS
+      : asymmetricKeyType === 'ec' && CURVES.has(details?.namedCurve ?? '');
+  if (!isGood)
+    throw new ScepRefusal(FailInfo.badAlg, 'the kind or size of the key is not accepted');
+}
+
+// One answer for whatever does not come out as a sound CSR, whether padding, cipher, ASN.1 or its
+// signature is at fault: more would be an oracle for RSA PKCS #1 v1.5.
+function openCsr(message: PkiMessage, recipient: PkiSigner): ParsedCsr {
+  try {
+    return parseCsr(openPkiEnvelope(message, recipient));
+  } catch (cause) {
+    if (!(cause instanceof AppError)) throw cause;
+    throw new ScepRefusal(FailInfo.badMessageCheck, 'no certification request in the envelope', {
+      cause,
+    });
+  }
+}
+
+/** The certification request in a message: signed by its own key, which is of an accepted kind. */
+export function readCertificationRequest(message: PkiMessage, recipient: PkiSigner): ParsedCsr {
+  const csr = openCsr(message, recipient);
+  checkKey(csr.publicKey);
+  return csr;
+}

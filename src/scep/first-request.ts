@@ -1,0 +1,68 @@
+import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
+import type { ParsedCsr } from '../crypto/csr.js';
+import {
+  insertCertificate,
+  revokeCertificate,
+  type Transaction,
+} from '../db/certificate-repository.js';
+import type { Database } from '../db/database.js';
+import { type ChallengeUse, claimChallenge, recordChallengeUse } from '../db/scep-repository.js';
+import { inTransaction } from '../db/unit-of-work.js';
+import { AppError } from '../errors.js';
+import type { CertificateAuthority } from '../pki/authority.js';
+import { certificateRecord } from '../pki/certificate-record.js';
+import type { EnrollmentChallenge, EnrollmentChallenges } from '../pki/enrollment-challenge.js';
+import { FailInfo } from '../protocol/scep.js';
+import { issueFor } from './issue.js';
+import { ScepRefusal } from './refusal.js';
+
+export interface CertificationDeps {
+  db: Database;
+  authority: CertificateAuthority;
+  challenges: EnrollmentChallenges;
+}
+
+function readChallenge(csr: ParsedCsr, challenges: EnrollmentChallenges): EnrollmentChallenge {
+  const { challengePassword = '' } = csr;
+  if (challengePassword === '') throw new ScepRefusal(FailInfo.badRequest, 'no challenge');
+  try {
+    return challenges.readChallenge(challengePassword);
+  } catch (cause) {
+    if (!(cause instanceof AppError)) throw cause;
+    throw new ScepRefusal(FailInfo.badRequest, 'the challenge is not valid', { cause });
+  }
+}
+
+function earlierCertificate({ der, revoked_at }: ChallengeUse): ParsedCertificate {
+  if (revoked_at === null) return parseCertificate(der);
+  throw new ScepRefusal(FailInfo.badRequest, 'the certificate of this challenge was revoked');
+}
+
+/**
+ * A certificate for a challenge. The same request again (its answer was lost) gets the same
+ * certificate; another one replaces the first, for devices try again with a new key, until the
+ * device has authenticated with what it got.
+ */
+export async function certifyFirstRequest(
+  csr: ParsedCsr,
+  { db, authority, challenges }: CertificationDeps,
+): Promise<ParsedCertificate> {
+  const { nonce } = readChallenge(csr, challenges);
+  return await inTransaction(db, async (trx) => {
+    const use = await claimChallenge(trx, nonce);
+    if (use?.csr_fingerprint.equals(csr.fingerprint)) return earlierCertificate(use);
+    if (use !== undefined) await retire(trx, use);
+    const certificate = issueFor(csr, authority);
+    const certificateId = await insertCertificate(
+      trx,
+      certificateRecord(certificate, 'mdm.device'),
+    );
+    await recordChallengeUse(trx, { nonce, csrFingerprint: csr.fingerprint, certificateId });
+    return certificate;
+  });
+}
+
+async function retire(trx: Transaction, use: ChallengeUse): Promise<void> {
+  if (use.locked_at !== null) throw new ScepRefusal(FailInfo.badRequest, 'the challenge is spent');
+  await revokeCertificate(trx, use.certificate_id);
+}

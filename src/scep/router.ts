@@ -1,0 +1,79 @@
+import { type Request, type Response, Router } from 'express';
+import { AppError } from '../errors.js';
+import { deviceErrorHandler } from '../http/device-errors.js';
+import { readBody } from '../http/raw-body.js';
+import { answerPkiOperation, type PkiOperationDeps } from './pki-operation.js';
+
+const MAX_MESSAGE_BYTES = 64 * 1024;
+const BASE64 = /^[A-Za-z0-9+/\s]+={0,2}\s*$/;
+
+// "SCEPStandard" stands for AES, POSTPKIOperation and SHA-256; older clients want each by name.
+const CAPABILITIES = Buffer.from(
+  ['Renewal', 'SHA-1', 'SHA-256', 'AES', 'DES3', 'SCEPStandard', 'POSTPKIOperation'].join('\n'),
+);
+
+function parameter(req: Request, name: string): string {
+  const value = req.query[name];
+  return typeof value === 'string' ? value : '';
+}
+
+/** Express would add a charset, which some clients take for another type. */
+function send(res: Response, type: string, body: Buffer): void {
+  res.writeHead(200, { 'Content-Type': type, 'Content-Length': body.length });
+  res.end(body);
+}
+
+function badRequest(reason: string): AppError {
+  return new AppError('bad_request', 400, reason);
+}
+
+function methodNotAllowed(): AppError {
+  const headers = { Allow: 'GET, POST' };
+  return new AppError('method_not_allowed', 405, 'only GET and POST', { headers });
+}
+
+/** By GET the message is base64 in the query, where a `+` may have turned into a space. */
+function messageInQuery(req: Request): Buffer {
+  const text = parameter(req, 'message').replace(/ /g, '+');
+  if (!BASE64.test(text)) throw badRequest('the message is not base64');
+  return Buffer.from(text, 'base64');
+}
+
+async function readMessage(req: Request): Promise<Buffer> {
+  if (req.method === 'POST') return await readBody(req, MAX_MESSAGE_BYTES);
+  // HEAD would issue a certificate and throw the answer away.
+  if (req.method === 'HEAD') throw methodNotAllowed();
+  return messageInQuery(req);
+}
+
+async function answer(req: Request, res: Response, deps: PkiOperationDeps): Promise<void> {
+  switch (parameter(req, 'operation')) {
+    case 'GetCACaps':
+      send(res, 'text/plain', CAPABILITIES);
+      return;
+    case 'GetCACert':
+      send(res, 'application/x-x509-ca-cert', deps.authority.certificate.der);
+      return;
+    case 'PKIOperation': {
+      const reply = await answerPkiOperation(await readMessage(req), deps);
+      send(res, 'application/x-pki-message', reply);
+      return;
+    }
+    default:
+      throw badRequest('unknown operation');
+  }
+}
+
+/** SCEP (RFC 8894) at /scep. */
+export function createScepRouter(deps: PkiOperationDeps): Router {
+  const router = Router();
+  router
+    .route('/scep')
+    .get((req, res) => answer(req, res, deps))
+    .post((req, res) => answer(req, res, deps))
+    .all(() => {
+      throw methodNotAllowed();
+    });
+  router.use('/scep', deviceErrorHandler(deps.logger));
+  return router;
+}

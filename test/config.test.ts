@@ -1,0 +1,161 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseEnv } from 'node:util';
+import { ConfigError, ENVIRONMENT, loadConfig } from '../src/config.js';
+import { removeTemporaryDirectories, temporaryDirectory } from './helpers/temporary-directory.js';
+
+const KEY = Buffer.alloc(32, 7).toString('base64');
+
+let cwd: string;
+
+beforeAll(() => {
+  cwd = temporaryDirectory();
+});
+afterAll(removeTemporaryDirectories);
+
+function problems(environment: Record<string, string>, directory = cwd): string[] {
+  try {
+    loadConfig(environment, directory);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+describe('a bad environment', () => {
+  it.each([
+    ['PORT', '80a', 'must be a number from 0 to 65535'],
+    ['PORT', '65536', 'must be a number from 0 to 65535'],
+    ['PORT', '-1', 'must be a number from 0 to 65535'],
+    ['HOST', 'two words', 'must be an address or a host name'],
+    ['PUBLIC_URL', 'localhost:8080', 'must be an http or https URL without user and query'],
+    ['PUBLIC_URL', 'https://me@mdm.test', 'must be an http or https URL without user and query'],
+    ['PUBLIC_URL', 'https://mdm.test/?a=1', 'must be an http or https URL without user and query'],
+    ['DATABASE_URL', 'mysql://localhost/muster', 'must be a postgresql:// URL'],
+    ['ADMIN_TOKEN', 'short', 'must have 16 characters or more, ASCII without spaces'],
+    [
+      'ADMIN_TOKEN',
+      'has a space in its middle',
+      'must have 16 characters or more, ASCII without spaces',
+    ],
+    ['MASTER_KEY', 'c2hvcnQ=', 'must be 32 bytes in base64 (openssl rand -base64 32)'],
+    ['TRUST_PROXY', '10.0.0.0/33', 'must be IP addresses or networks (10.0.0.0/8), with commas'],
+    ['TRUST_PROXY', '::1, proxy', 'must be IP addresses or networks (10.0.0.0/8), with commas'],
+    ['TRUST_PROXY', '10.0.0.0/8/8', 'must be IP addresses or networks (10.0.0.0/8), with commas'],
+    ['ENROLLMENT', 'maybe', 'must be one of open, link, closed'],
+    ['LOG_LEVEL', 'loud', 'must be one of trace, debug, info, warn, error, fatal, silent'],
+  ])('is refused: %s=%s', (name, value, problem) => {
+    expect(problems({ [name]: value })).toEqual([`${name}: ${problem}`]);
+  });
+
+  it('is refused with every problem at once and without the values', () => {
+    const found = problems({
+      PORT: 'x',
+      ADMIN_TOKEN: 'hunter2',
+      LOG_LEVEL: 'loud',
+      TLS_KEY_FILE: 'k',
+    });
+    expect(found).toEqual([
+      'PORT: must be a number from 0 to 65535',
+      'ADMIN_TOKEN: must have 16 characters or more, ASCII without spaces',
+      'LOG_LEVEL: must be one of trace, debug, info, warn, error, fatal, silent',
+      'TLS_CERT_FILE: must be set too (TLS_CERT_FILE and TLS_KEY_FILE belong together)',
+    ]);
+    expect(new ConfigError(found).message).not.toContain('hunter2');
+  });
+});
+
+describe('an empty environment', () => {
+  it('gives the defaults, frozen', () => {
+    const config = loadConfig({}, cwd);
+    expect(config).toEqual({
+      port: 8080,
+      host: '127.0.0.1',
+      publicUrl: 'http://localhost:8080',
+      databaseUrl: undefined,
+      dataDir: join(cwd, 'data'),
+      adminToken: undefined,
+      masterKey: undefined,
+      tls: undefined,
+      trustProxy: [],
+      enrollment: 'open',
+      logLevel: 'info',
+    });
+    expect([config, config.trustProxy].map(Object.isFrozen)).toEqual([true, true]);
+  });
+
+  it('is the same as one of empty values and of names that are not ours', () => {
+    const empty = { PORT: '', PUBLIC_URL: ' ', MASTER_KEY: '', MUSTER_UNKNOWN: 'x' };
+    expect(loadConfig(empty, cwd)).toEqual(loadConfig({}, cwd));
+  });
+});
+
+describe('a good environment', () => {
+  it('is read in full', () => {
+    const config = loadConfig(
+      {
+        PORT: '0',
+        HOST: '::',
+        PUBLIC_URL: 'https://mdm.example.com/base/',
+        DATABASE_URL: 'postgresql://u:p@db:5432/muster',
+        DATA_DIR: '/var/muster',
+        ADMIN_TOKEN: '0123456789abcdef',
+        MASTER_KEY: KEY,
+        TLS_CERT_FILE: 'cert.pem',
+        TLS_KEY_FILE: '/etc/key.pem',
+        TRUST_PROXY: '10.0.0.0/8, ::1,',
+        ENROLLMENT: 'link',
+        LOG_LEVEL: 'debug',
+      },
+      cwd,
+    );
+    expect(config).toEqual({
+      port: 0,
+      host: '::',
+      publicUrl: 'https://mdm.example.com/base',
+      databaseUrl: 'postgresql://u:p@db:5432/muster',
+      dataDir: '/var/muster',
+      adminToken: '0123456789abcdef',
+      masterKey: Buffer.alloc(32, 7),
+      tls: { certFile: join(cwd, 'cert.pem'), keyFile: '/etc/key.pem' },
+      trustProxy: ['10.0.0.0/8', '::1'],
+      enrollment: 'link',
+      logLevel: 'debug',
+    });
+  });
+
+  it('tells devices the port it listens on, and https when it has a certificate', () => {
+    expect(loadConfig({ PORT: '9000' }, cwd).publicUrl).toBe('http://localhost:9000');
+    const tls = { TLS_CERT_FILE: 'c', TLS_KEY_FILE: 'k' };
+    expect(loadConfig(tls, cwd).publicUrl).toBe('https://localhost:8080');
+  });
+});
+
+describe('a .env file', () => {
+  it('is read, and the environment overrides it', () => {
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, '.env'), 'PORT=9000 # ours\nLOG_LEVEL="warn"\nHOST=0.0.0.0\n');
+    const config = loadConfig({ HOST: '127.0.0.2' }, directory);
+    expect([config.port, config.logLevel, config.host]).toEqual([9000, 'warn', '127.0.0.2']);
+    expect(process.env.LOG_LEVEL).toBeUndefined();
+  });
+
+  it('is refused for the same problems', () => {
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, '.env'), 'PORT=x\n');
+    expect(problems({}, directory)).toEqual(['PORT: must be a number from 0 to 65535']);
+  });
+});
+
+describe('.env.example', () => {
+  const text = readFileSync(join(__dirname, '..', '.env.example'), 'utf8');
+
+  it('documents every variable and no other', () => {
+    expect(Object.keys(parseEnv(text)).sort()).toEqual(Object.keys(ENVIRONMENT.shape).sort());
+  });
+
+  it('shows the defaults', () => {
+    expect(loadConfig(parseEnv(text), cwd)).toEqual(loadConfig({}, cwd));
+  });
+});

@@ -1,0 +1,165 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Database } from '../../src/db/database.js';
+import { migrate, migrationStatus, rollback } from '../../src/db/migrate.js';
+import { DirectoryMigrationSource, MIGRATIONS_DIRECTORY } from '../../src/db/migration-source.js';
+import { createLogger } from '../../src/logger.js';
+import { killChildren, startTypeScript } from '../helpers/child-process.js';
+import { createEmptyDatabase, type TestDatabase } from '../helpers/database.js';
+import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
+
+const CHILD = join(__dirname, '..', 'helpers', 'migrate-child.ts');
+const OURS = new DirectoryMigrationSource(MIGRATIONS_DIRECTORY).names();
+const logger = createLogger('silent');
+
+let test: TestDatabase;
+let db: Database;
+
+beforeEach(async () => {
+  test = await createEmptyDatabase();
+  db = test.db;
+});
+afterEach(async () => {
+  killChildren();
+  await test.drop();
+});
+afterAll(removeTemporaryDirectories);
+
+function directoryWith(files: Record<string, string>): string {
+  const directory = temporaryDirectory();
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text);
+  return directory;
+}
+
+function migration(up: string, down = 'select 1'): string {
+  return `exports.up = (knex) => knex.raw(\`${up}\`);
+exports.down = (knex) => knex.raw(\`${down}\`);\n`;
+}
+
+async function tables(): Promise<string[]> {
+  const names = await db.knex
+    .from('pg_tables')
+    .where({ schemaname: 'public' })
+    .orderBy('tablename')
+    .pluck<string[]>('tablename');
+  return names;
+}
+
+/** Shapes the scratch directories' first migration. */
+const FIRST = { '20990101000000_first.js': migration('create table a (n int)', 'drop table a') };
+
+describe('migrations', () => {
+  it('of the product go up, down to nothing, and up again', async () => {
+    expect(await migrate(db, { logger })).toEqual(OURS);
+    const once = await tables();
+    expect(once).toContain('devices');
+    expect(await rollback(db, { logger, all: true })).toEqual([...OURS].reverse());
+    expect(await tables()).toEqual(['knex_migrations', 'knex_migrations_lock']);
+    const functions = await db.knex.raw(
+      "select proname from pg_proc where pronamespace = 'public'::regnamespace",
+    );
+    expect(functions.rows).toEqual([]);
+    expect(await migrate(db, { logger })).toEqual(OURS);
+    expect(await tables()).toEqual(once);
+  });
+
+  it('are not repeated', async () => {
+    await migrate(db, { logger });
+    expect(await migrate(db, { logger })).toEqual([]);
+  });
+
+  it('are named without the ending of their file, and other files are passed over', () => {
+    const directory = directoryWith({
+      '20990102000000_second.ts': '',
+      '20990101000000_first.js': '',
+      '20990101000000_first.js.map': '',
+      '20990103000000_types.d.ts': '',
+      'README.md': '',
+    });
+    expect(new DirectoryMigrationSource(directory).names()).toEqual([
+      '20990101000000_first',
+      '20990102000000_second',
+    ]);
+  });
+
+  it('that fail leave nothing behind, nor do those before them in the same run', async () => {
+    const directory = directoryWith({
+      ...FIRST,
+      '20990102000000_bad.js': migration('create table b (n int); select 1 / 0'),
+    });
+    await expect(migrate(db, { logger, directory })).rejects.toThrow('division by zero');
+    expect(await tables()).toEqual(['knex_migrations', 'knex_migrations_lock']);
+    expect(await migrationStatus(db, directory)).toEqual({
+      applied: [],
+      pending: ['20990101000000_first', '20990102000000_bad'],
+      unknown: [],
+    });
+  });
+
+  it('of a database newer than the program are refused, and nothing changes', async () => {
+    await migrate(db, { logger, directory: directoryWith(FIRST) });
+    const message =
+      'The database is newer than this program: it has the migrations 20990101000000_first';
+    await expect(migrate(db, { logger })).rejects.toMatchObject({ code: 'unavailable', message });
+    expect(await tables()).toEqual(['a', 'knex_migrations', 'knex_migrations_lock']);
+    expect((await migrationStatus(db)).unknown).toEqual(['20990101000000_first']);
+  });
+
+  it('may take longer than a statement of a request', async () => {
+    const shown = "create table limits as select current_setting('statement_timeout') as statement";
+    await migrate(db, {
+      logger,
+      directory: directoryWith({ '20990101000000_a.js': migration(shown) }),
+    });
+    expect(await db.knex('limits')).toEqual([{ statement: '0' }]);
+  });
+
+  it('have a status before they ever ran, which changes nothing', async () => {
+    expect(await migrationStatus(db)).toEqual({ applied: [], pending: OURS, unknown: [] });
+    expect(await tables()).toEqual([]);
+  });
+});
+
+describe('migrations of several processes', () => {
+  it('that start at once are applied by one of them', async () => {
+    const children = [1, 2].map(() => startTypeScript(CHILD, [test.connectionString]));
+    expect(await Promise.all(children.map((child) => child.ended))).toEqual([0, 0]);
+    const applied = await Promise.all(children.map((child) => child.line('applied')));
+    expect(applied.sort()).toEqual([JSON.stringify(OURS), '[]']);
+  });
+
+  it('go on after one was killed in the middle', async () => {
+    const slow = 'create table b (n int); select pg_sleep(60)';
+    const first = directoryWith({ ...FIRST, '20990102000000_slow.js': migration(slow) });
+    const killed = startTypeScript(CHILD, [test.connectionString, first]);
+    await killed.line('connected');
+    await waitForStatement('pg_sleep');
+    killed.process.kill('SIGKILL');
+    expect(await killed.ended).toBe('SIGKILL');
+    expect(await db.knex('knex_migrations_lock').pluck('is_locked')).toEqual([1]);
+
+    // Its backend ends once it notices, which a sleeping one does not by itself.
+    await db.knex.raw(
+      "select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(60)%' and pid <> pg_backend_pid()",
+    );
+    const second = directoryWith({
+      ...FIRST,
+      '20990102000000_slow.js': migration('create table b (n int)'),
+    });
+    const applied = await migrate(db, { logger, directory: second });
+    expect(applied).toEqual(['20990101000000_first', '20990102000000_slow']);
+    expect(await tables()).toEqual(['a', 'b', 'knex_migrations', 'knex_migrations_lock']);
+  });
+});
+
+async function waitForStatement(part: string): Promise<void> {
+  for (let attempt = 0; attempt < 200; attempt += 1) {
+    const found = await db.knex.raw(
+      'select 1 from pg_stat_activity where query like ? and state = ? and pid <> pg_backend_pid()',
+      [`%${part}%`, 'active'],
+    );
+    if (found.rows.length > 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  throw new Error(`no statement ${part}`);
+}
