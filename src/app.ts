@@ -19,11 +19,12 @@ import { requestLog } from './http/request-log.js';
 import { apiSecurityHeaders, pageSecurityHeaders } from './http/security-headers.js';
 import type { DeviceHandler } from './http/server.js';
 import { createProxyTrust } from './http/trust-proxy.js';
-import { createJsonApiRouter } from './jsonapi/router.js';
+import { createEngine, createJsonApiRouter } from './jsonapi/router.js';
 import type { Logger } from './logger.js';
 import { createMdmRouter } from './mdm/router.js';
 import type { CertificateAuthority } from './pki/authority.js';
 import type { EnrollmentChallenges } from './pki/enrollment-challenge.js';
+import type { Trust } from './pki/trust.js';
 import { DEFINITIONS } from './resources/index.js';
 import type { ResourceServices } from './resources/services.js';
 import { createScepRouter } from './scep/router.js';
@@ -34,6 +35,7 @@ export interface AppDeps {
   box: SecretBox;
   logger: Logger;
   authority: CertificateAuthority;
+  trust: Trust;
   challenges: EnrollmentChallenges;
   profileSigner: ProfileSigner | undefined;
   tokens: TokenVerifier;
@@ -65,9 +67,11 @@ function adminApi(deps: AppDeps) {
   router.use(apiSecurityHeaders({ https: config.publicUrl.startsWith('https:') }));
   router.use(requestLog({ logger, level: 'info' }));
   router.use(authenticate({ verify: (token) => tokens.verify(token) }));
-  const jsonApi = { definitions: DEFINITIONS, store: createResourceStore(db), services };
-  router.use(createDeviceActionRouter({ ...jsonApi, actions, audit: writeAudit }));
-  router.use(createJsonApiRouter({ ...jsonApi, audit: writeAudit }));
+  const engine = createEngine({
+    ...{ definitions: DEFINITIONS, store: createResourceStore(db), services, audit: writeAudit },
+  });
+  router.use(createDeviceActionRouter({ db, engine, actions, services }));
+  router.use(createJsonApiRouter(engine));
   router.use(noSuchRoute);
   router.use(jsonApiErrorHandler(logger));
   return router;
@@ -75,7 +79,7 @@ function adminApi(deps: AppDeps) {
 
 /** Mounts the surfaces. The app is whole by itself; the server only gives /mdm a shorter way. */
 export function createApp(deps: AppDeps): Express {
-  const { config, db, box, logger, authority, challenges } = deps;
+  const { config, db, box, logger, authority, challenges, trust } = deps;
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -86,7 +90,7 @@ export function createApp(deps: AppDeps): Express {
   app.use('/api/v1', adminApi(deps));
   app.use(requestLog({ logger, level: 'debug' }));
   app.use(pageSecurityHeaders({ https: config.publicUrl.startsWith('https:') }));
-  app.use('/scep', createScepRouter({ db, box, logger, authority, challenges }));
+  app.use(createScepRouter({ db, logger, authority, challenges, trust }));
   app.use(
     '/enroll',
     createEnrollRouter({

@@ -10,14 +10,13 @@ import { createResourceServices } from './commands/resource-services.js';
 import type { Config } from './config.js';
 import { parseCertificate } from './crypto/certificate.js';
 import { importPrivateKey } from './crypto/keys.js';
-import { parsePem } from './crypto/pem.js';
+import { decodePem } from './crypto/pem.js';
 import type { SecretBox } from './crypto/secret-box.js';
 import type { Database } from './db/database.js';
 import { createContactStore } from './db/device-path/contact.js';
 import { LastSeen } from './db/device-path/last-seen.js';
 import { createProfileSigner, type ProfileSigner } from './enroll/profile-signer.js';
-import type { TlsFiles } from './http/server.js';
-import type { DeviceHandler } from './http/server.js';
+import type { DeviceHandler, TlsFiles } from './http/server.js';
 import type { Logger } from './logger.js';
 import { createDeviceHandler } from './mdm/handler.js';
 import { ensureCertificateAuthority } from './pki/authority.js';
@@ -42,15 +41,16 @@ export interface Container {
   stop(): Promise<void>;
 }
 
-function readTls({ tls }: Config): TlsFiles | undefined {
+function readTls({ tls }: Config): { cert: Buffer; key: Buffer } | undefined {
   if (tls === undefined) return undefined;
   return { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) };
 }
 
 /** The server's TLS certificate signs the profiles too, so that devices show them as verified. */
-function createSigner(tls: TlsFiles | undefined): ProfileSigner | undefined {
+function createSigner(tls: ReturnType<typeof readTls>): ProfileSigner | undefined {
   if (tls === undefined) return undefined;
-  const [leaf, ...chain] = parsePem(tls.cert.toString(), 'CERTIFICATE').map(parseCertificate);
+  const certificates = decodePem(tls.cert.toString('utf8')).map(({ der }) => parseCertificate(der));
+  const [leaf, ...chain] = certificates;
   if (leaf === undefined) throw new Error('TLS_CERT_FILE holds no certificate');
   const privateKey = importPrivateKey(tls.key);
   return createProfileSigner({ certificate: leaf, privateKey }, chain);
@@ -60,7 +60,7 @@ function createSigner(tls: TlsFiles | undefined): ProfileSigner | undefined {
 export async function createContainer(deps: ContainerDeps): Promise<Container> {
   const { config, db, box, logger } = deps;
   const authority = await ensureCertificateAuthority({ db, box, logger });
-  const trust = await createTrust({ db, logger });
+  const trust = await createTrust({ db });
   const tokens = createTokenVerifier({ db, logger, adminToken: config.adminToken });
   const queue = new CommandQueue(box);
   const reports = new ReportWorker({ db, box, queue, logger });
@@ -74,7 +74,7 @@ export async function createContainer(deps: ContainerDeps): Promise<Container> {
     ...{ contacts, db, lastSeen, reports, box, logger, trust, signers },
   });
   const app = createApp({
-    ...{ config, db, box, logger, authority, tokens, deviceHandler },
+    ...{ config, db, box, logger, authority, trust, tokens, deviceHandler },
     actions: new DeviceActions(box, queue),
     services: createResourceServices(box, queue),
     challenges: createEnrollmentChallenges({ box }),

@@ -50,7 +50,11 @@ export async function openDatabase(
 }
 
 /** Opens the secrets of a migrated database, making the key on the first start. */
-export async function openSecrets(config: Config, db: Database, logger: Logger): Promise<SecretBox> {
+export async function openSecrets(
+  config: Config,
+  db: Database,
+  logger: Logger,
+): Promise<SecretBox> {
   const { dataDir, masterKey: configured } = config;
   return new SecretBox(await loadMasterKey({ db, dataDir, configured, logger }));
 }
@@ -59,7 +63,9 @@ function warnOfOpenEnrollment({ enrollment, publicUrl }: Config, logger: Logger)
   const { hostname } = new URL(publicUrl);
   const isLoopback = /^(localhost|127\.|\[::1\])/.test(hostname);
   if (enrollment !== 'open' || isLoopback) return;
-  logger.warn('ENROLLMENT=open: whoever reaches this server can enroll a device; set link or closed');
+  logger.warn(
+    'ENROLLMENT=open: whoever reaches this server can enroll a device; set link or closed',
+  );
 }
 
 /** Migrates, creates what is missing, and serves. Throws when it cannot; nothing is left running. */

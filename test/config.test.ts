@@ -152,7 +152,8 @@ describe('.env.example', () => {
   const text = readFileSync(join(__dirname, '..', '.env.example'), 'utf8');
 
   it('documents every variable and no other', () => {
-    expect(Object.keys(parseEnv(text)).sort()).toEqual(Object.keys(ENVIRONMENT.shape).sort());
+    const documented = new Set(Object.keys(parseEnv(text)));
+    expect(documented).toEqual(new Set(Object.keys(ENVIRONMENT.shape)));
   });
 
   it('shows the defaults', () => {

@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 import { Command } from 'commander';
+import { version } from '../../package.json';
 import { type Config, ConfigError, loadConfig } from '../config.js';
 import { migrate, migrationStatus, rollback } from '../db/migrate.js';
 import { AppError } from '../errors.js';
 import { createLogger } from '../logger.js';
 import { openDatabase } from '../main.js';
-import { version } from '../../package.json';
 import { serveCommand } from './serve.js';
 import { addSimulateCommand } from './simulate.js';
 import { tokenCreate, tokenList, tokenRevoke } from './token.js';
@@ -98,14 +98,16 @@ function createProgram(): Command {
     });
   addMigrateCommand(program);
   addTokenCommands(program);
-  addSimulateCommand(program);
+  addSimulateCommand(program, (code) => {
+    process.exitCode = code;
+  });
   return program;
 }
 
 /** What went wrong as one line a person can act on; a stack only where the fault is ours. */
 function report(error: unknown): number {
   const isKnown = error instanceof ConfigError || error instanceof AppError;
-  const text = error instanceof Error ? ((!isKnown && error.stack) || error.message) : String(error);
+  const text = error instanceof Error ? (!isKnown && error.stack) || error.message : String(error);
   process.stderr.write(`muster: ${text}\n`);
   return error instanceof ConfigError ? USAGE_ERROR : 1;
 }

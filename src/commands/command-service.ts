@@ -1,4 +1,3 @@
-import type { Knex } from 'knex';
 import type { SecretBox } from '../crypto/secret-box.js';
 import {
   type CommandRow,
@@ -7,6 +6,7 @@ import {
   lockCommands,
   updateCommand,
 } from '../db/command-repository.js';
+import type { Transaction } from '../db/unit-of-work.js';
 import { AppError, notFound } from '../errors.js';
 import {
   hasSecrets,
@@ -68,7 +68,7 @@ export class CommandAdministration {
     private readonly queue: CommandQueue,
   ) {}
 
-  async enqueue(trx: Knex.Transaction, input: EnqueueInput): Promise<CommandRow> {
+  async enqueue(trx: Transaction, input: EnqueueInput): Promise<CommandRow> {
     const { deviceId, requestType, parameters, ...options } = input;
     const values = readJsonParameters(requestType, parameters);
     await this.queue.target(trx, deviceId);
@@ -77,7 +77,7 @@ export class CommandAdministration {
   }
 
   async update(
-    trx: Knex.Transaction,
+    trx: Transaction,
     { id, changes }: { id: number; changes: CommandChanges },
   ): Promise<CommandRow> {
     const command = await this.locked(trx, id);
@@ -93,13 +93,13 @@ export class CommandAdministration {
     return this.locked(trx, id);
   }
 
-  async remove(trx: Knex.Transaction, { id }: { id: number }): Promise<void> {
+  async remove(trx: Transaction, { id }: { id: number }): Promise<void> {
     if (wasSent(await this.locked(trx, id))) throw alreadySent(id);
     await deleteCommand(trx, id);
   }
 
   async assign(
-    trx: Knex.Transaction,
+    trx: Transaction,
     { deviceId, commandIds }: { deviceId: number; commandIds: number[] },
   ): Promise<void> {
     await this.queue.target(trx, deviceId);
@@ -110,7 +110,7 @@ export class CommandAdministration {
   }
 
   async cancel(
-    trx: Knex.Transaction,
+    trx: Transaction,
     { deviceId, commandIds }: { deviceId: number; commandIds: number[] },
   ): Promise<void> {
     const commands = await this.lockedNeverSent(trx, commandIds);
@@ -134,20 +134,20 @@ export class CommandAdministration {
   }
 
   /** A command is bound to its device only by the row; its payload is checked anew and kept. */
-  private async move(trx: Knex.Transaction, command: CommandRow, deviceId: number): Promise<void> {
+  private async move(trx: Transaction, command: CommandRow, deviceId: number): Promise<void> {
     const parameters = readParameters(this.box, command);
     const { uuid, request_type: requestType } = command;
     const payload = buildPayload(this.box, { uuid, requestType, parameters });
     await updateCommand(trx, command.id, { device_id: deviceId, payload });
   }
 
-  private async locked(trx: Knex.Transaction, id: number): Promise<CommandRow> {
+  private async locked(trx: Transaction, id: number): Promise<CommandRow> {
     const command = await lockCommand(trx, id);
     if (command === undefined) throw notFound(`command ${id}`);
     return command;
   }
 
-  private async lockedNeverSent(trx: Knex.Transaction, ids: number[]): Promise<CommandRow[]> {
+  private async lockedNeverSent(trx: Transaction, ids: number[]): Promise<CommandRow[]> {
     const commands = await lockCommands(trx, ids);
     const found = new Set(commands.map(({ id }) => id));
     const missing = ids.find((id) => !found.has(id));

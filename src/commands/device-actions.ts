@@ -1,6 +1,6 @@
-import type { Knex } from 'knex';
 import type { SecretBox } from '../crypto/secret-box.js';
 import { type DeviceTarget, findCurrentSecret, secretIdentity } from '../db/device-repository.js';
+import type { Transaction } from '../db/unit-of-work.js';
 import { AppError } from '../errors.js';
 import { commandAllowed } from '../protocol/apple/command-schema.js';
 import { fullInformation, platformNamed } from './inventory-plan.js';
@@ -14,7 +14,7 @@ export class DeviceActions {
   ) {}
 
   /** 422 on a platform without it, 409 `no_unlock_token` when the device has escrowed none. */
-  async clearPasscode(trx: Knex.Transaction, deviceId: number): Promise<number> {
+  async clearPasscode(trx: Transaction, deviceId: number): Promise<number> {
     const target = await this.queue.target(trx, deviceId);
     requirePlatform(target, 'ClearPasscode');
     const sealed = await findCurrentSecret(trx, { deviceId, kind: 'unlock_token' });
@@ -30,13 +30,13 @@ export class DeviceActions {
     return this.queue.add(trx, deviceId, command);
   }
 
-  async inventory(trx: Knex.Transaction, deviceId: number): Promise<number[]> {
+  async inventory(trx: Transaction, deviceId: number): Promise<number[]> {
     return this.queue.queueInventory(trx, await this.queue.target(trx, deviceId));
   }
 
   /** Any command for a quick check; a harmless DeviceInformation when none is named. */
   async test(
-    trx: Knex.Transaction,
+    trx: Transaction,
     deviceId: number,
     wanted: { requestType: string; parameters: unknown } | undefined,
   ): Promise<number> {

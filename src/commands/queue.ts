@@ -1,10 +1,7 @@
-import type { Knex } from 'knex';
 import type { SecretBox } from '../crypto/secret-box.js';
 import { insertCommand, insertCommands } from '../db/command-repository.js';
-import {
-  type DeviceTarget,
-  findTarget,
-} from '../db/device-repository.js';
+import { type DeviceTarget, findTarget } from '../db/device-repository.js';
+import type { Transaction } from '../db/unit-of-work.js';
 import { AppError, type ErrorDetail, notFound, validationError } from '../errors.js';
 import { jsonToPlist, validateCommand } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist.js';
@@ -29,7 +26,7 @@ export class CommandQueue {
   constructor(private readonly box: SecretBox) {}
 
   /** The device, if commands may be queued for it: 404 when unknown, 409 once it has unenrolled. */
-  async target(trx: Knex.Transaction, deviceId: number): Promise<DeviceTarget> {
+  async target(trx: Transaction, deviceId: number): Promise<DeviceTarget> {
     const target = await findTarget(trx, deviceId);
     if (target === undefined) throw notFound(`device ${deviceId}`);
     if (target.enrollment_state === 'unenrolled') {
@@ -43,7 +40,7 @@ export class CommandQueue {
   }
 
   /** Queues one command whose parameters are already plist values. Returns its id. */
-  async add(trx: Knex.Transaction, deviceId: number, command: QueuedCommand): Promise<number> {
+  async add(trx: Transaction, deviceId: number, command: QueuedCommand): Promise<number> {
     const { requestType, parameters, options = {} } = command;
     const faults = validateCommand(requestType, parameters);
     if (faults.length > 0) throw validationError(faults);
@@ -61,17 +58,17 @@ export class CommandQueue {
   }
 
   /** The server's own questions to a device, as far as it can take them. Returns their ids. */
-  async queueInventory(trx: Knex.Transaction, target: DeviceTarget): Promise<number[]> {
+  async queueInventory(trx: Transaction, target: DeviceTarget): Promise<number[]> {
     return this.addPlanned(trx, target.id, planInventory(factsOf(target)));
   }
 
   /** What only a supervised device answers, for one that has just said that it is supervised. */
-  async queueSupervisedInventory(trx: Knex.Transaction, target: DeviceTarget): Promise<void> {
+  async queueSupervisedInventory(trx: Transaction, target: DeviceTarget): Promise<void> {
     await this.addPlanned(trx, target.id, planSupervisedInventory(factsOf(target)));
   }
 
   private async addPlanned(
-    trx: Knex.Transaction,
+    trx: Transaction,
     deviceId: number,
     planned: PlannedCommand[],
   ): Promise<number[]> {

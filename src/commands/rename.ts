@@ -1,4 +1,4 @@
-import type { Knex } from 'knex';
+import type { Transaction } from '../db/unit-of-work.js';
 import { AppError, type ErrorDetail, validationError } from '../errors.js';
 import type { PlistDict } from '../protocol/plist.js';
 import type { CommandQueue } from './queue.js';
@@ -36,7 +36,7 @@ const ITEMS = [
 
 /** Queues one Settings command for all the new names. Returns the ids of the queued commands. */
 export async function renameDevice(
-  trx: Knex.Transaction,
+  trx: Transaction,
   { device, changes }: { device: RenamableDevice; changes: NameChanges },
   queue: CommandQueue,
 ): Promise<number[]> {

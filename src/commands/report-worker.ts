@@ -6,7 +6,7 @@ import {
   updateCommand,
 } from '../db/command-repository.js';
 import type { Database } from '../db/database.js';
-import { inTransaction } from '../db/unit-of-work.js';
+import { inTransaction, type Transaction } from '../db/unit-of-work.js';
 import { AppError } from '../errors.js';
 import type { Logger } from '../logger.js';
 import { openReport } from './payload.js';
@@ -131,8 +131,6 @@ export class ReportWorker {
     }
   }
 }
-
-type Transaction = Parameters<typeof claimReport>[0];
 
 /** The database could not answer: the sweep will try again. */
 function isDatabaseFault(error: unknown): boolean {

@@ -1,4 +1,4 @@
-import type { Knex } from 'knex';
+import type { Transaction } from '../db/unit-of-work.js';
 import type { PlistDict } from '../protocol/plist.js';
 
 /** A stored, acknowledged report on its way into the inventory. */
@@ -10,7 +10,7 @@ export interface Report {
 }
 
 export interface HandlerContext {
-  trx: Knex.Transaction;
+  trx: Transaction;
   /** Seals a secret; the identity is bound to it. */
   seal(plain: Buffer, identity: string): Buffer;
   /** Asks what only supervised devices answer, in the same transaction. */

@@ -1,6 +1,6 @@
-import type { Knex } from 'knex';
 import type { SecretBox } from '../crypto/secret-box.js';
 import { deleteDevice } from '../db/device-repository.js';
+import type { Transaction } from '../db/unit-of-work.js';
 import { notFound } from '../errors.js';
 import { CommandAdministration } from './command-service.js';
 import type { CommandQueue } from './queue.js';
@@ -12,12 +12,12 @@ export function createResourceServices(box: SecretBox, queue: CommandQueue) {
     commands: new CommandAdministration(box, queue),
     settings: {
       rename: (
-        trx: Knex.Transaction,
+        trx: Transaction,
         input: { device: RenamableDevice; changes: NameChanges },
       ): Promise<number[]> => renameDevice(trx, input, queue),
     },
     devices: {
-      async remove(trx: Knex.Transaction, { id }: { id: number }): Promise<void> {
+      async remove(trx: Transaction, { id }: { id: number }): Promise<void> {
         if (!(await deleteDevice(trx, id))) throw notFound(`device ${id}`);
       },
     },

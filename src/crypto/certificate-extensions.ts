@@ -63,7 +63,7 @@ function readExtension(cursor: Asn1Cursor): Extension {
 
 /** Reads Extensions (RFC 5280 4.2): at most 64, none twice. Throws `invalid_asn1`. */
 export function readExtensions(element: Asn1Element): Map<string, Extension> {
-  const members = element.children();
+  const members = element.sequence();
   const extensions = new Map<string, Extension>();
   while (!members.done) {
     const extension = readExtension(members);
@@ -80,7 +80,7 @@ export interface BasicConstraints {
 }
 
 export function readBasicConstraints(value: Buffer): BasicConstraints {
-  const members = readDer(value).children();
+  const members = readDer(value).sequence();
   const ca = members.optional(Tag.boolean);
   const pathLength = members.optional(Tag.integer);
   members.finish();
@@ -100,7 +100,7 @@ export function readKeyUsage(value: Buffer): KeyUsage[] {
 }
 
 export function readExtendedKeyUsage(value: Buffer): string[] {
-  const members = readDer(value).children();
+  const members = readDer(value).sequence();
   const purposes: string[] = [];
   while (!members.done) purposes.push(members.oid());
   return purposes;
@@ -113,7 +113,7 @@ export function readSubjectKeyId(value: Buffer): Buffer {
 }
 
 export function readAuthorityKeyId(value: Buffer): Buffer | undefined {
-  return readDer(value).children().optional(primitiveContextTag(0))?.content;
+  return readDer(value).sequence().optional(primitiveContextTag(0))?.content;
 }
 
 function readIp(octets: Buffer): string {
@@ -142,7 +142,7 @@ function readGeneralName(cursor: Asn1Cursor): GeneralName | undefined {
 
 /** The alternative names of known types, in order. Throws `invalid_asn1`. */
 export function readSubjectAltName(value: Buffer): GeneralName[] {
-  const members = readDer(value).children();
+  const members = readDer(value).sequence();
   const names: GeneralName[] = [];
   while (!members.done) {
     const name = readGeneralName(members);

@@ -1,6 +1,11 @@
 import { hash, type KeyObject } from 'node:crypto';
 import { AppError } from '../errors.js';
-import { createSignature, signatureAlgorithm, verifySignature } from './algorithms.js';
+import {
+  createSignature,
+  readAlgorithm,
+  signatureAlgorithm,
+  verifySignature,
+} from './algorithms.js';
 import {
   type Extension,
   encodeExtension,
@@ -77,7 +82,7 @@ function readRequestedExtensions(attribute: Asn1Element | undefined): Map<string
 }
 
 function readInfo(element: Asn1Element) {
-  const info = element.children();
+  const info = element.sequence();
   if (smallInteger(info.next(Tag.integer)) !== 0) throw invalidAsn1('unknown request version');
   const subject = info.next(Tag.sequence);
   const publicKeyRaw = info.next(Tag.sequence).raw;
@@ -97,9 +102,9 @@ function interpretExtensions(attribute: Asn1Element | undefined) {
 
 function readCsr(der: Buffer): ParsedCsr {
   if (der.length > MAX_CSR_BYTES) throw invalidAsn1('request too large');
-  const request = readDer(der).children();
+  const request = readDer(der).sequence();
   const infoElement = request.next(Tag.sequence);
-  const algorithm = request.sequence().oid();
+  const algorithm = readAlgorithm(request);
   const signature = wholeOctets(request.next());
   request.finish();
   const info = readInfo(infoElement);

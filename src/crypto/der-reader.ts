@@ -78,6 +78,12 @@ export class Asn1Element {
     return this.end !== this.contentEnd;
   }
 
+  /** The members of an element that must be a SEQUENCE. */
+  sequence(): Asn1Cursor {
+    if (this.tag !== Tag.sequence) throw invalidAsn1('not a sequence');
+    return this.children();
+  }
+
   children(): Asn1Cursor {
     if (!this.constructed) throw invalidAsn1('a primitive element has no members');
     return new Asn1Cursor(this.document, this.contentStart, this.contentEnd, this.depth + 1);

@@ -11,7 +11,7 @@ import {
 import { promisify } from 'node:util';
 import { AppError } from '../errors.js';
 import { readDer, wholeOctets } from './der.js';
-import { decodePem, isPem } from './pem.js';
+import { isPem } from './pem.js';
 
 const generate = promisify(generateKeyPair);
 const MIN_RSA_BITS = 1024;
@@ -76,18 +76,20 @@ export function exportPrivateKey(key: KeyObject): Buffer {
   return key.export({ format: 'der', type: 'pkcs8' });
 }
 
-function readPrivateKey(bytes: Buffer): KeyObject {
+function readPrivateKey(bytes: Buffer, passphrase: string | undefined): KeyObject {
   if (!isPem(bytes)) return createPrivateKey({ key: bytes, format: 'der', type: 'pkcs8' });
-  const blocks = decodePem(bytes.toString('latin1'));
-  const label = blocks.find((block) => block.label.endsWith('PRIVATE KEY'))?.label ?? '';
-  if (label === 'ENCRYPTED PRIVATE KEY') throw invalidKey('the private key is encrypted');
-  return createPrivateKey({ key: bytes, format: 'pem' });
+  const encrypted = bytes.includes('ENCRYPTED');
+  if (encrypted && passphrase === undefined) throw invalidKey('the private key is encrypted');
+  return createPrivateKey({ key: bytes, format: 'pem', ...(encrypted && { passphrase }) });
 }
 
-/** PKCS #8 in DER, or PEM of PKCS #8, PKCS #1 or SEC 1; not encrypted. */
-export function importPrivateKey(bytes: Buffer): KeyObject {
+/**
+ * PKCS #8 in DER, or PEM of PKCS #8, PKCS #1 or SEC 1. The passphrase opens encrypted PEM.
+ * @throws AppError `invalid_certificate`
+ */
+export function importPrivateKey(bytes: Buffer, passphrase?: string): KeyObject {
   try {
-    return supported(readPrivateKey(bytes));
+    return supported(readPrivateKey(bytes, passphrase));
   } catch (cause) {
     throw cause instanceof AppError ? cause : invalidKey('unreadable private key', cause);
   }
@@ -100,7 +102,7 @@ export function publicKeyFingerprint(key: KeyObject): Buffer {
 
 /** SHA-1 of the subjectPublicKey bits, method 1 of RFC 5280 4.2.1.2: 20 bytes. */
 export function keyIdentifier(key: KeyObject): Buffer {
-  const spki = readDer(exportPublicKey(key)).children();
+  const spki = readDer(exportPublicKey(key)).sequence();
   spki.sequence();
   return hash('sha1', wholeOctets(spki.next()), 'buffer');
 }

@@ -74,8 +74,8 @@ function escapeValue(value: string): string {
   return value
     .replace(/[\\",;+<>]/g, '\\$&')
     .replace(/\0/g, '\\00')
-    .replace(/^[ #]/, '\\$&')
-    .replace(/(?<!^) $/, '\\ ');
+    .replace(/ $/, '\\ ')
+    .replace(/^[ #]/, '\\$&');
 }
 
 function attributeText({ oid, value }: ParsedAttribute): string {

@@ -144,7 +144,7 @@ function interpretNames(tbs: ReturnType<typeof readTbs>) {
 
 function readCertificate(der: Buffer): ParsedCertificate {
   if (der.length > MAX_CERTIFICATE_BYTES) throw invalidAsn1('certificate too large');
-  const certificate = readDer(der).children();
+  const certificate = readDer(der).sequence();
   const tbsElement = certificate.next(Tag.sequence);
   const outer = certificate.next(Tag.sequence);
   const signature = wholeOctets(certificate.next());

@@ -44,18 +44,13 @@ export interface SignedData {
 
 /** Opens ContentInfo (RFC 5652 clause 3) of the one type. Throws `invalid_asn1`. */
 export function readContentInfo(bytes: Buffer, contentType: string): Asn1Cursor {
-  const info = expectSequence(readBer(bytes));
+  const info = readBer(bytes).sequence();
   if (info.oid() !== contentType) throw invalidAsn1('another CMS content type');
   const explicit = info.next(contextTag(0)).children();
   info.finish();
   const content = explicit.sequence();
   explicit.finish();
   return content;
-}
-
-function expectSequence(element: Asn1Element): Asn1Cursor {
-  if (element.tag !== Tag.sequence) throw invalidAsn1('not a sequence');
-  return element.children();
 }
 
 export function readVersion(cursor: Asn1Cursor): number {

@@ -13,17 +13,16 @@ export interface NewCommand {
   expires_at?: Date | null;
 }
 
-export interface CommandRow {
+/** A row of `commands`: these columns are read here, the others go through. */
+export type CommandRow = Record<string, unknown> & {
   id: number;
   uuid: string;
   device_id: number;
   request_type: string;
   status: string;
-  attempts: number;
   sent_at: Date | null;
   payload: Buffer;
-  result: Buffer | null;
-}
+};
 
 export async function insertCommand(trx: Knex.Transaction, command: NewCommand): Promise<number> {
   const [row] = await trx('commands').insert(command).returning('id');

@@ -41,12 +41,14 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
 const LOCK_TIMEOUT_MS = 10_000;
 const INT8 = 20;
-const INT8_ARRAY = 1016;
+/** Not among the driver's named types. */
+const INT8_ARRAY = 1016 as Parameters<typeof pg.types.getTypeParser>[0];
 
 type Parser = (value: string) => unknown;
 
 const parseInt8Array: Parser = (value) => {
-  return pg.types.arrayParser(value, Number);
+  const parse = pg.types.getTypeParser(INT8_ARRAY) as (text: string) => unknown[];
+  return parse(value).map((item) => (item === null ? null : Number(item)));
 };
 
 /** int8 as number (ids and byte counts stay below 2^53); timestamptz is a Date by default. */
@@ -54,7 +56,7 @@ const TYPES: pg.CustomTypesConfig = {
   getTypeParser(oid, format) {
     const text = format !== 'binary';
     if (text && oid === INT8) return Number;
-    if (text && (oid as number) === INT8_ARRAY) return parseInt8Array;
+    if (text && oid === INT8_ARRAY) return parseInt8Array;
     return pg.types.getTypeParser(oid, format);
   },
 };
@@ -76,6 +78,12 @@ function sessionLimits(namedStatements: boolean): pg.ClientConfig {
     lock_timeout: LOCK_TIMEOUT_MS,
     idle_in_transaction_session_timeout: 2 * STATEMENT_TIMEOUT_MS,
   };
+}
+
+/** Knex would write to the console. */
+function knexLog(logger: Logger | undefined): Knex.Logger {
+  const warn = (message: unknown) => logger?.warn({ detail: message }, 'database driver');
+  return { warn, error: warn, deprecate: warn, debug: () => {} };
 }
 
 /**
@@ -100,6 +108,7 @@ export function connectDatabase(options: DatabaseOptions): Database {
     client: 'pg',
     connection: client as Knex.PgConnectionConfig,
     pool: { min: 0, max },
+    log: knexLog(options.logger),
     acquireConnectionTimeout: CONNECT_TIMEOUT_MS + LOCK_TIMEOUT_MS,
   });
   let closing: Promise<void> | undefined;

@@ -26,15 +26,18 @@ function config(directory: string): Knex.MigratorConfig {
   return { migrationSource: new DirectoryMigrationSource(directory) };
 }
 
-/** @throws AppError when the server is older than PostgreSQL 14. */
+/** `version` as in server_version_num: 140005 is 14.5. Throws AppError below 14. */
+export function requireSupportedVersion(version: number): void {
+  if (version >= OLDEST_SERVER) return;
+  const major = Math.floor(version / 10_000);
+  throw new AppError('unavailable', 503, `PostgreSQL 14 or newer is needed, this is ${major}`);
+}
+
 async function requireSupportedServer(db: Database): Promise<void> {
   const shown = await db.knex.raw<{ rows: { server_version_num: string }[] }>(
     'show server_version_num',
   );
-  const version = Number(shown.rows[0]?.server_version_num);
-  if (version >= OLDEST_SERVER) return;
-  const major = Math.floor(version / 10_000);
-  throw new AppError('unavailable', 503, `PostgreSQL 14 or newer is needed, this is ${major}`);
+  requireSupportedVersion(Number(shown.rows[0]?.server_version_num));
 }
 
 /** Reads only: a database never migrated has everything pending. */

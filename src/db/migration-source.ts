@@ -8,6 +8,10 @@ export const MIGRATIONS_DIRECTORY = join(__dirname, '..', '..', 'migrations');
 
 const MIGRATION_FILE = /^(\d{14}_[a-z0-9_]+)\.(?:ts|js)$/;
 
+interface LoadedMigration extends Required<Knex.Migration> {
+  config?: { transaction?: boolean };
+}
+
 const load = createRequire(__filename);
 
 /** A migration may wait and work for as long as it needs; the limits of requests are not for it. */
@@ -42,7 +46,9 @@ export class DirectoryMigrationSource implements Knex.MigrationSource<string> {
   }
 
   getMigration(name: string): Promise<Knex.Migration> {
-    const migration = load(join(this.directory, name)) as Required<Knex.Migration>;
+    const migration = load(join(this.directory, name)) as LoadedMigration;
+    // One that asks to run outside a transaction has to lift the limits itself.
+    if (migration.config?.transaction === false) return Promise.resolve(migration);
     return Promise.resolve({
       ...migration,
       up: withoutTimeouts(migration.up),

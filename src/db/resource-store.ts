@@ -28,6 +28,11 @@ export function createResourceStore(db: Database): Store {
       const [row] = await runSql<Row>(connection(trx), { text, bindings: [id] });
       return row;
     },
+    async findMany(trx: Knex.Transaction, { shape, ids, columns }) {
+      const from = `from ${quoted(shape.table)} as t0 where t0."id" = any(?::bigint[])`;
+      const text = `select ${columnList(columns)} ${from} order by t0."id"`;
+      return await runSql<Row>(trx, { text, bindings: [ids] });
+    },
     related: (trx: Knex.Transaction | null, query) => relatedRows(connection(trx), query),
     linkage: (trx: Knex.Transaction | null, link) => linkage(connection(trx), link),
     async insert(trx: Knex.Transaction, { shape, values }) {

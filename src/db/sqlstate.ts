@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { AppError, type AppErrorOptions, type ErrorCode } from '../errors.js';
 
 /** The members of the driver's error that PostgreSQL fills in (protocol, ErrorResponse). */
@@ -98,7 +99,7 @@ function translate(error: PostgresError): AppError {
  */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
-  if (!(error instanceof Error)) {
+  if (!types.isNativeError(error)) {
     return new AppError('internal_error', 500, 'Internal error', { cause: error });
   }
   return translate(error);

@@ -2,6 +2,9 @@ import type { Knex } from 'knex';
 import type { Database } from './database.js';
 import { toAppError } from './sqlstate.js';
 
+/** What repositories work in; whoever calls them only hands it down. */
+export type Transaction = Knex.Transaction;
+
 /**
  * Runs `work` in one transaction: committed when it resolves, rolled back when it throws. The
  * outermost caller opens it and hands `trx` down. Database errors come out as AppError.

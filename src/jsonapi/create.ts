@@ -72,7 +72,7 @@ async function create(
   const { store, services } = engine;
   const { context } = request;
   await requireRelated(engine, trx, relatedIn(engine, definition, input));
-  const operation = { ...input, trx, store, services, context };
+  const operation = { ...input, shape: definition, trx, store, services, context };
   const result = (await definition.operations?.create?.(operation)) ?? {
     id: await store.insert(trx, { shape: definition, values: columnsOf(definition, input) }),
   };

@@ -13,6 +13,8 @@ export interface Access {
 export interface Operation<S> {
   trx: Transaction;
   store: Store;
+  /** Of the resource itself (a relationship's owner), for the store. */
+  shape: ResourceShape;
   services: S;
   context: RequestContext;
 }

@@ -1,6 +1,8 @@
 /** JSON pointer (RFC 6901) of the given steps. */
 export function pointer(...steps: (string | number)[]): string {
-  const escape = (step: string | number) =>
-    String(step).replaceAll('~', '~0').replaceAll('/', '~1');
-  return steps.map((step) => `/${escape(step)}`).join('');
+  return steps.map((step) => `/${escaped(String(step))}`).join('');
+}
+
+function escaped(step: string): string {
+  return step.replaceAll('~', '~0').replaceAll('/', '~1');
 }

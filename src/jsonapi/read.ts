@@ -88,3 +88,30 @@ export async function itemDocument(
     jsonapi: JSONAPI,
   };
 }
+
+/**
+ * The document of resources that an action has just made, heavy attributes too: one resource for a
+ * number, a list for several. Two statements at most, however many.
+ */
+export async function resourcesDocument(
+  engine: Engine,
+  type: string,
+  { ids, trx }: { ids: number | number[]; trx: Transaction },
+): Promise<Document> {
+  const definition = engine.registry.get(type);
+  if (definition === undefined) throw new Error(`no resource of type ${type}`);
+  const { store, basePath, registry, services } = engine;
+  const projection = project(definition, { fields: undefined, include: [], detail: true });
+  const rows = await store.findMany(trx, {
+    shape: definition,
+    ids: Array.isArray(ids) ? ids : [ids],
+    columns: projection.columns,
+  });
+  const data = rows.map((row) => serialize(row, { projection, basePath, registry, services }));
+  const [first] = data;
+  if (Array.isArray(ids) || first === undefined) {
+    const meta = { count: data.length };
+    return { data, links: { self: `${basePath}${definition.path}` }, meta, jsonapi: JSONAPI };
+  }
+  return { data: first, links: { self: first.links.self ?? null }, jsonapi: JSONAPI };
+}

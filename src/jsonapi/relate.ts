@@ -61,9 +61,9 @@ async function apply(
   { relation, relatedIds }: Change,
 ): Promise<void> {
   const { store, services, registry } = engine;
-  const { trx, context, id } = owner;
+  const { definition: shape, trx, context, id } = owner;
   if (relation.operations) {
-    await relation.operations[verb]({ trx, store, services, context, id, relatedIds });
+    await relation.operations[verb]({ shape, trx, store, services, context, id, relatedIds });
     return;
   }
   const link = { relation, shape: relatedDefinition(registry, relation), id, relatedIds };

@@ -20,16 +20,20 @@ export interface JsonApiOptions<S> {
 
 const BODY_LIMIT = '1mb';
 
+/** What the operations work with, from the definitions; checked at start. */
+export function createEngine<S>(options: JsonApiOptions<S>): Engine {
+  const { store, audit, services, basePath = '/api/v1' } = options;
+  const registry = createRegistry(options.definitions as ResourceDefinition[]);
+  return { registry, store, audit, services, basePath };
+}
+
 /**
  * All collections, items and relationships of the definitions. Expects `res.locals.context` (a
  * RequestContext); passes AppErrors on, and paths it does not know.
  */
-export function createJsonApiRouter<S>(options: JsonApiOptions<S>): Router {
-  const { store, audit, services, basePath = '/api/v1' } = options;
-  const registry = createRegistry(options.definitions as ResourceDefinition[]);
-  const engine: Engine = { registry, store, audit, services, basePath };
+export function createJsonApiRouter(engine: Engine): Router {
   const router = express.Router({ caseSensitive: true });
-  for (const route of routesOf(registry)) {
+  for (const route of routesOf(engine.registry)) {
     router.all(route.path.replace('{id}', ':id'), (req, res) => answer(engine, route, req, res));
   }
   return router;
@@ -67,7 +71,7 @@ function target({ basePath }: Engine, req: Request): Omit<ApiRequest, 'context' 
   const query = new URLSearchParams(mark < 0 ? '' : req.url.slice(mark));
   const given = req.params.id;
   const id = given === undefined ? 0 : parseId(given);
-  if (id === undefined) throw notFound(`${req.path} `.trim());
+  if (id === undefined) throw notFound(req.path);
   return { id, query, path: basePath + req.path.replace(/(.)\/$/, '$1') };
 }
 

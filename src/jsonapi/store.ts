@@ -75,6 +75,11 @@ export interface Store {
   /** At most two statements. AppError not_found when the scope's parent is missing. */
   list(query: ListQuery): Promise<ListResult>;
   find(trx: Transaction | null, query: FindQuery): Promise<Row | undefined>;
+  /** One statement. Those of `ids` that exist, ordered by id. */
+  findMany(
+    trx: Transaction,
+    query: { shape: ResourceShape; ids: number[]; columns: string[] },
+  ): Promise<Row[]>;
   /** One statement. Ordered by id. */
   related(trx: Transaction | null, query: RelatedQuery): Promise<RelatedRow[]>;
   /** The ids in a to-many relationship, ascending. */

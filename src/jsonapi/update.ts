@@ -36,7 +36,7 @@ async function update(
   const { store, services } = engine;
   const { context, id } = request;
   await requireRelated(engine, trx, relatedIn(engine, definition, input));
-  const operation = { ...input, id, trx, store, services, context };
+  const operation = { ...input, id, shape: definition, trx, store, services, context };
   const result = await (definition.operations?.update?.(operation) ??
     updateRow(engine, trx, { definition, id, input }));
   await replaceLinks(engine, { definition, trx, context, id }, input.toMany);
@@ -76,7 +76,7 @@ async function remove(
 ): Promise<void> {
   const { context, id } = request;
   if (definition.operations?.delete) {
-    await definition.operations.delete({ id, trx, store, services, context });
+    await definition.operations.delete({ id, shape: definition, trx, store, services, context });
   } else if (!(await store.remove(trx, { shape: definition, id }))) {
     throw notFound(`${definition.type} ${id}`);
   }

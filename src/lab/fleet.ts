@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { encodePem } from '../crypto/pem.js';
 import type { LabPlatform } from './device-models.js';
@@ -53,6 +54,7 @@ export class Fleet {
 
   constructor(private readonly options: FleetOptions) {
     const { devices, signal, forever } = options;
+    setMaxListeners(0, signal); // every request and every pause listens to it
     this.state = new FleetState(devices, options.onChange);
     this.http = new HttpClient({
       patienceMs: forever ? Number.POSITIVE_INFINITY : PATIENCE_MS,

@@ -31,13 +31,17 @@ export interface HttpClientOptions {
 }
 
 const FIRST_DELAY_MS = 200;
-const LONGEST_DELAY_MS = 5_000;
+const LONGEST_DELAY_MS = 2_000;
 const SOCKET_TIMEOUT_MS = 60_000;
 const MAX_BODY = 32 * 1024 * 1024;
 const AWAY = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ECONNABORTED']);
 
-function isAway(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && AWAY.has(String(error.code));
+/** Why an attempt is worth repeating. */
+type Trouble = { trouble: string };
+
+function isAway(error: unknown): error is NodeJS.ErrnoException {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code;
+  return code !== undefined && AWAY.has(code);
 }
 
 function isBusy({ status }: HttpReply): boolean {
@@ -83,7 +87,7 @@ export class HttpClient {
     const giveUpAt = Date.now() + this.options.patienceMs;
     for (let attempt = 0; ; attempt += 1) {
       const outcome = await this.attempt(request);
-      if (!(outcome instanceof Error) && !isBusy(outcome)) return outcome;
+      if (!('trouble' in outcome)) return outcome;
       if (Date.now() >= giveUpAt) throw this.gaveUp(request, outcome);
       this.options.onRetry?.();
       await sleep(delayBefore(attempt), undefined, { signal: this.options.signal });
@@ -95,17 +99,20 @@ export class HttpClient {
     this.httpsAgent.destroy();
   }
 
-  private gaveUp(request: HttpRequest, outcome: HttpReply | Error): LabError {
+  private gaveUp(request: HttpRequest, { trouble }: Trouble): LabError {
     const { origin, pathname } = new URL(request.url);
-    const what = outcome instanceof Error ? outcome.message : `status ${outcome.status}`;
-    return new LabError(`${origin}${pathname} does not answer: ${what || 'no connection'}`);
+    return new LabError(`${origin}${pathname} does not answer: ${trouble}`);
   }
 
-  private async attempt(request: HttpRequest): Promise<HttpReply | Error> {
+  private async attempt(request: HttpRequest): Promise<HttpReply | Trouble> {
     try {
-      return await this.exchange(request);
+      const reply = await this.exchange(request);
+      return isBusy(reply) ? { trouble: `status ${reply.status}` } : reply;
     } catch (error) {
-      if (isAway(error) && !this.options.signal.aborted) return error as Error;
+      // The error of a name with several addresses has no message of its own.
+      if (isAway(error) && !this.options.signal.aborted) {
+        return { trouble: error.message || `${error.code}` };
+      }
       throw error;
     }
   }

@@ -2,6 +2,7 @@ import { AppError } from '../errors.js';
 import { isPlistDict, type PlistDict } from './plist.js';
 
 const LONGEST_IDENTIFIER = 255;
+const CONTROL = /\p{Cc}/u;
 
 export function invalidMessage(reason: string): AppError {
   return new AppError('invalid_message', 400, `Not a valid device message: ${reason}`);
@@ -10,13 +11,14 @@ export function invalidMessage(reason: string): AppError {
 /** T with each optional member allowed to be undefined. */
 type Loose<T> = { [K in keyof T]: undefined extends T[K] ? T[K] | undefined : T[K] };
 
-/** The message without the members that are undefined. */
+/** A copy without the members that are undefined. */
 export function omitAbsent<T extends object>(fields: Loose<T>): T {
-  const present = fields as Record<string, unknown>;
-  for (const name of Object.keys(present)) {
-    if (present[name] === undefined) delete present[name];
+  const given = fields as Record<string, unknown>;
+  const present: Record<string, unknown> = {};
+  for (const name in given) {
+    if (given[name] !== undefined) present[name] = given[name];
   }
-  return fields as T;
+  return present as T;
 }
 
 export function textOf(body: PlistDict, key: string): string | undefined {
@@ -29,7 +31,7 @@ export function identifierOf(body: PlistDict, key: string): string | undefined {
   const value = textOf(body, key);
   if (value === undefined) return undefined;
   if (value.length > LONGEST_IDENTIFIER) throw invalidMessage(`${key} is too long`);
-  if (/\p{Cc}/u.test(value)) throw invalidMessage(`${key} has a control character`);
+  if (CONTROL.test(value)) throw invalidMessage(`${key} has a control character`);
   return value;
 }
 

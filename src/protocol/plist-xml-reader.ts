@@ -165,8 +165,10 @@ class XmlReader {
       case 'data':
         return Buffer.alloc(0);
       case 'dict':
+        this.checkDepth();
         return newDict();
       case 'array':
+        this.checkDepth();
         return [];
       case 'true':
         return true;
@@ -178,10 +180,14 @@ class XmlReader {
   }
 
   private open(frame: Frame): void {
-    if (this.stack.length >= this.limits.maxDepth) this.fail('nested too deep');
+    this.checkDepth();
     this.value((frame.dict ?? frame.array) as PlistValue);
     this.stack.push(frame);
     this.top = frame;
+  }
+
+  private checkDepth(): void {
+    if (this.stack.length >= this.limits.maxDepth) this.fail('nested too deep');
   }
 
   private close(container: PlistDict | PlistValue[] | undefined): void {

@@ -1,11 +1,11 @@
 import { type Request, type Response, Router } from 'express';
+import { decodeBase64 } from '../crypto/base64.js';
 import { AppError } from '../errors.js';
 import { deviceErrorHandler } from '../http/device-errors.js';
 import { readBody } from '../http/raw-body.js';
 import { answerPkiOperation, type PkiOperationDeps } from './pki-operation.js';
 
 const MAX_MESSAGE_BYTES = 64 * 1024;
-const BASE64 = /^[A-Za-z0-9+/\s]+={0,2}\s*$/;
 
 // "SCEPStandard" stands for AES, POSTPKIOperation and SHA-256; older clients want each by name.
 const CAPABILITIES = Buffer.from(
@@ -34,9 +34,12 @@ function methodNotAllowed(): AppError {
 
 /** By GET the message is base64 in the query, where a `+` may have turned into a space. */
 function messageInQuery(req: Request): Buffer {
-  const text = parameter(req, 'message').replace(/ /g, '+');
-  if (!BASE64.test(text)) throw badRequest('the message is not base64');
-  return Buffer.from(text, 'base64');
+  const text = parameter(req, 'message')
+    .replace(/[\r\n]/g, '')
+    .replace(/ /g, '+');
+  const message = decodeBase64(text);
+  if (message === undefined) throw badRequest('the message is not base64');
+  return message;
 }
 
 async function readMessage(req: Request): Promise<Buffer> {

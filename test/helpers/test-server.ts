@@ -1,13 +1,16 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { connectDatabase, connectionUrl } from '../../src/db/database.js';
 import { openEmbedded } from '../../src/db/embedded/open-embedded.js';
+import { isRunning, processesNaming } from '../../src/db/embedded/process-info.js';
 import { migrate } from '../../src/db/migrate.js';
 import { createLogger } from '../../src/logger.js';
 
 export const TEMPLATE = 'muster_test_template';
+
+const PREFIX = 'muster-test-server-';
 
 export interface TestServer {
   /** Of the migrated template database; `createTestDatabase` clones it. */
@@ -44,8 +47,24 @@ async function makeTemplate(serverUrl: string): Promise<string> {
   return templateUrl;
 }
 
+/** Servers whose jest was killed are of no use to anybody. */
+function removeAbandoned(): void {
+  const names = readdirSync(tmpdir()).filter((name) => name.startsWith(PREFIX));
+  for (const directory of names.map((name) => join(tmpdir(), name))) {
+    const lock = join(directory, 'data', 'muster.lock');
+    if (!existsSync(lock) || isRunning(JSON.parse(readFileSync(lock, 'utf8')))) continue;
+    try {
+      for (const pid of processesNaming(directory) ?? []) process.kill(pid, 'SIGQUIT');
+      rmSync(directory, { recursive: true, force: true, maxRetries: 10 });
+    } catch {
+      // Another user's: left to that user.
+    }
+  }
+}
+
 async function startEmbedded(): Promise<{ url: string; stop(): Promise<void> }> {
-  const directory = mkdtempSync(join(tmpdir(), 'muster-test-'));
+  removeAbandoned();
+  const directory = mkdtempSync(join(tmpdir(), PREFIX));
   // Under root PostgreSQL runs as another user, who has to pass.
   chmodSync(directory, 0o711);
   const embedded = await openEmbedded({

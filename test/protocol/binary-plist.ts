@@ -30,7 +30,6 @@ export class BinaryPlist {
   }
 
   text(text: string): number {
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is what is asked
     if (/^[\0-\x7f]*$/.test(text)) return this.add(head(5, text.length), Buffer.from(text));
     return this.add(head(6, text.length), Buffer.from(text, 'utf16le').swap16());
   }

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import {
+  accessSync,
   chmodSync,
   chownSync,
+  constants,
   existsSync,
   mkdirSync,
   readFileSync,
@@ -30,15 +32,27 @@ export interface ClusterHome {
 const ELSEWHERE = '/var/lib/muster';
 const POINTER = 'postgres-directory';
 
+function makeDirectory(path: string): void {
+  if (existsSync(path)) return;
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    if (runsAsRoot()) chmodSync(path, 0o711);
+  } catch (cause) {
+    throw startupError(`${path} cannot be made (it is DATA_DIR)`, cause);
+  }
+}
+
 /**
  * Creates DATA_DIR if it is missing and returns its real path. Under root others may pass through
  * it (each file in it has its own protection), since PostgreSQL runs as another user.
  */
 export function ensureDataDir(dataDir: string): string {
   const path = resolve(dataDir);
-  if (!existsSync(path)) {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
-    if (runsAsRoot()) chmodSync(path, 0o711);
+  makeDirectory(path);
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    throw startupError(`${path} cannot be written by this user (it is DATA_DIR)`, cause);
   }
   return realpathSync(path);
 }
@@ -68,7 +82,16 @@ function rememberedHome(dataDir: string): string | undefined {
   throw startupError(`The database of ${dataDir} is kept in ${home}, which is missing`);
 }
 
-function homeElsewhere(dataDir: string, blocked: string, logger: Logger): string {
+interface Placement {
+  dataDir: string;
+  account: Account;
+  /** The parent of homes outside DATA_DIR. */
+  elsewhere: string;
+  logger: Logger;
+}
+
+function homeElsewhere(placement: Placement, blocked: string): string {
+  const { dataDir, elsewhere, logger } = placement;
   const inside = join(dataDir, 'postgres', 'data');
   if (existsSync(inside)) {
     throw startupError(
@@ -76,8 +99,8 @@ function homeElsewhere(dataDir: string, blocked: string, logger: Logger): string
         `open ${blocked} to it (chmod o+x) or start Muster as the owner`,
     );
   }
-  const home = join(ELSEWHERE, digest(dataDir));
-  mkdirSync(ELSEWHERE, { recursive: true, mode: 0o755 });
+  const home = join(elsewhere, digest(dataDir));
+  mkdirSync(elsewhere, { recursive: true, mode: 0o755 });
   mkdirSync(home, { recursive: true, mode: 0o700 });
   writeFileSync(join(dataDir, POINTER), `${home}\n`, { mode: 0o600 });
   logger.warn(
@@ -87,20 +110,20 @@ function homeElsewhere(dataDir: string, blocked: string, logger: Logger): string
   return home;
 }
 
-function chooseHome(dataDir: string, account: Account, logger: Logger): string {
+/** The directory for the cluster of a data directory, the same every time. */
+export function placeCluster(placement: Placement): string {
+  const { dataDir, account } = placement;
   const remembered = rememberedHome(dataDir);
   if (remembered !== undefined) return remembered;
   const blocked = obstacle(dataDir, account);
-  return blocked === undefined
-    ? join(dataDir, 'postgres')
-    : homeElsewhere(dataDir, blocked, logger);
+  return blocked === undefined ? join(dataDir, 'postgres') : homeElsewhere(placement, blocked);
 }
 
 /** Decides (the same way every time) where the cluster of `dataDir` is, and makes its directory. */
 export function openHome(dataDir: string, logger: Logger): ClusterHome {
   const remembered = rememberedHome(dataDir) ?? join(dataDir, 'postgres');
   const account = chooseAccount(ownerOf(join(remembered, 'data')));
-  const home = chooseHome(dataDir, account, logger);
+  const home = placeCluster({ dataDir, account, elsewhere: ELSEWHERE, logger });
   privateDirectory(home, account);
   return {
     home,

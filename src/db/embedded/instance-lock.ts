@@ -27,10 +27,13 @@ function hasCode(error: unknown, code: string): boolean {
   return (error as NodeJS.ErrnoException).code === code;
 }
 
+/** Readable by all, since root and an ordinary user may take turns; there is nothing secret in it. */
+const MODE = 0o644;
+
 /** Creates `path` whole or not at all; false when it is there already. */
 function createWhole(path: string, content: string): boolean {
   const draft = `${path}.${process.pid}`;
-  writeFileSync(draft, content, { mode: 0o600 });
+  writeFileSync(draft, content, { mode: MODE });
   try {
     linkSync(draft, path);
     return true;

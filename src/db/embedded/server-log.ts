@@ -2,11 +2,13 @@ import {
   closeSync,
   copyFileSync,
   existsSync,
+  fchownSync,
   fstatSync,
   ftruncateSync,
   openSync,
   readFileSync,
 } from 'node:fs';
+import type { Account } from './service-account.js';
 
 const LARGEST_BYTES = 5 * 1024 * 1024;
 const CHECK_MS = 60_000;
@@ -25,8 +27,9 @@ function rotateIfLarge(path: string, fd: number): void {
 }
 
 /** The log of the server's output, kept to two files of about 5 MB. */
-export function openServerLog(path: string): ServerLog {
+export function openServerLog(path: string, account: Account): ServerLog {
   const fd = openSync(path, 'a', 0o600);
+  if (account !== null) fchownSync(fd, account.uid, account.gid);
   rotateIfLarge(path, fd);
   const timer = setInterval(() => rotateIfLarge(path, fd), CHECK_MS).unref();
   return {

@@ -88,7 +88,12 @@ async function chooseAddress(cluster: ClusterHome): Promise<Address> {
     return { host: '127.0.0.1', port: await freePort(), settings };
   }
   const host = prepareSocketDirectory(cluster);
-  const settings = { listen_addresses: '', unix_socket_directories: host };
+  const settings = {
+    listen_addresses: '',
+    unix_socket_directories: host,
+    // A statement whose client was killed ends with it, and lets go of its locks.
+    client_connection_check_interval: '1s',
+  };
   return { host, port: SOCKET_PORT, settings };
 }
 
@@ -133,7 +138,7 @@ function stopOnWindows(options: ServerOptions): void {
 /** Starts PostgreSQL and resolves when it takes connections. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const address = await chooseAddress(options.cluster);
-  const log = openServerLog(options.cluster.logFile);
+  const log = openServerLog(options.cluster.logFile, options.cluster.account);
   const child = launch(options, address, log.fd);
   const state: ServerState = { running: child.pid !== undefined, mayEnd: true };
   child.once('exit', (code, name) => {

@@ -32,6 +32,7 @@ function shortDirectory(cluster: ClusterHome): string {
   const usable = fits(`${prefix}XXXXXX`) && obstacle(tmpdir(), cluster.account) === undefined;
   const directory = mkdtempSync(usable ? prefix : '/tmp/muster-');
   privateDirectory(directory, cluster.account);
+  rmSync(note, { force: true });
   writeFileSync(note, `${directory}\n`);
   return directory;
 }

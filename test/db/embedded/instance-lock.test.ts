@@ -57,7 +57,7 @@ describe('the lock of a data directory', () => {
   it('is free again once released, and nothing else is left', () => {
     const directory = temporaryDirectory();
     const lock = tryLock(directory, 'serve');
-    expect(statSync(join(directory, 'muster.lock')).mode & 0o777).toBe(0o600);
+    expect(statSync(join(directory, 'muster.lock')).mode & 0o777).toBe(0o644);
     if ('release' in lock) lock.release();
     expect(existsSync(join(directory, 'muster.lock'))).toBe(false);
     expect(readdirSync(directory)).toEqual([]);

@@ -46,12 +46,19 @@ function leavePostmasterFile(pid: number): void {
   writeFileSync(join(run, '.s.PGSQL.5432.lock'), lines.join('\n'));
 }
 
+/** Run by the account of PostgreSQL, which tells its own processes from those of others. */
+function asPostgres(command: string): ChildProcess {
+  const { uid, gid } = statSync(join(dataDir, 'postgres', 'data'));
+  const helper = spawn('sh', ['-c', command], { uid, gid, cwd: '/' });
+  helpers.push(helper);
+  return helper;
+}
+
 async function zombie(): Promise<number> {
   // `sleep 0` ends at once, and the `sleep 30` that its parent has become never asks for it.
-  const parent = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 30']);
-  helpers.push(parent);
+  const parent = asPostgres('sleep 0 & echo $!; exec sleep 30');
   const pid = await new Promise<number>((resolve) => {
-    parent.stdout.once('data', (text: Buffer) => resolve(Number(text.toString())));
+    parent.stdout?.once('data', (text: Buffer) => resolve(Number(text.toString())));
   });
   while (!isZombie(pid)) await new Promise((resolve) => setTimeout(resolve, 10));
   return pid;
@@ -124,7 +131,7 @@ describe('the embedded database', () => {
 
   it('starts although its lock files name a process of another program', async () => {
     await (await open()).stop();
-    leavePostmasterFile(process.pid);
+    leavePostmasterFile(asPostgres('exec sleep 30').pid ?? 0);
     await open();
     expect(await query('select 1 as n')).toEqual([{ n: 1 }]);
   });

@@ -1,0 +1,100 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseCertificate } from '../../src/crypto/certificate.js';
+import { insertCertificate } from '../../src/db/certificate-repository.js';
+import { connectDatabase, connectionUrl, type Database } from '../../src/db/database.js';
+import { openEmbedded } from '../../src/db/embedded/open-embedded.js';
+import { migrate } from '../../src/db/migrate.js';
+import { createLogger } from '../../src/logger.js';
+import { certificateRecord } from '../../src/pki/certificate-record.js';
+import type { FleetSeed } from './fleet.js';
+
+export interface BenchDatabase {
+  db: Database;
+  url: string;
+  /** Process id of the postmaster; undefined when it runs elsewhere. */
+  pid: number | undefined;
+  directory: string;
+  stop(): Promise<void>;
+}
+
+async function openServer(directory: string, given: string | undefined) {
+  if (given !== undefined) return { url: given, stop: () => Promise.resolve() };
+  const logger = createLogger('error');
+  const dataDir = join(directory, 'database');
+  const { connection, stop } = await openEmbedded({ dataDir, logger, mode: 'serve' });
+  return { url: connectionUrl(connection), stop };
+}
+
+/** Only a server on this machine tells a process id that is worth looking up. */
+async function postmasterPid(db: Database, isOurs: boolean): Promise<number | undefined> {
+  if (!isOurs) return undefined;
+  const { rows } = await db.pool.query<{ pid: string }>(
+    `select split_part(pg_read_file('postmaster.pid'), E'\\n', 1) as pid`,
+  );
+  return Number(rows[0]?.pid);
+}
+
+/** An empty, migrated database that trusts the benchmark's CA. */
+export async function openBenchDatabase(seed: FleetSeed): Promise<BenchDatabase> {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-bench-'));
+  const given = process.env.BENCH_DATABASE_URL;
+  const server = await openServer(directory, given);
+  const db = connectDatabase({ connectionString: server.url, applicationName: 'bench' });
+  await migrate(db, { logger: createLogger('error') });
+  const ca = parseCertificate(Buffer.from(seed.caCertificate, 'base64'));
+  await insertCertificate(db.knex, certificateRecord(ca, 'mdm.cacert'));
+  const stop = async () => {
+    await db.close();
+    await server.stop();
+    rmSync(directory, { recursive: true, force: true });
+  };
+  const pid = await postmasterPid(db, given === undefined);
+  return { db, url: server.url, pid, directory, stop };
+}
+
+const COMMAND = `<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0"><dict><key>Command</key><dict><key>RequestType</key><string>TYPE</string></dict>
+<key>CommandUUID</key><string>UUID</string></dict></plist>`;
+
+const FILL = `
+insert into commands (uuid, device_id, request_type, payload)
+select u.uuid, d.id, $1, convert_to(replace($2, 'UUID', u.uuid::text), 'UTF8')
+from devices d cross join generate_series(1, $3::int) n
+cross join lateral (select md5(d.udid || '/' || $4 || '/' || n)::uuid as uuid) u
+where d.udid = any($5)
+order by n, d.id`;
+
+export interface FillOptions {
+  udids: string[];
+  phase: string;
+  perDevice: number;
+  requestType: string;
+}
+
+/** Empties all queues, fills them again with known CommandUUIDs and lets PostgreSQL catch up. */
+export async function refillQueues({ db }: BenchDatabase, fill?: FillOptions): Promise<void> {
+  await db.pool.query('truncate commands');
+  if (fill !== undefined) {
+    const { udids, phase, perDevice, requestType } = fill;
+    const payload = COMMAND.replace('TYPE', requestType);
+    await db.pool.query({
+      text: FILL,
+      values: [requestType, payload, perDevice, phase, udids],
+    });
+  }
+  await db.pool.query('vacuum (analyze) commands');
+  await db.pool.query('vacuum (analyze) devices');
+  await db.pool.query('vacuum (analyze) device_identities');
+  await db.pool.query('checkpoint');
+}
+
+/** How many commands stand at each status, so that no lost answer goes unseen. */
+export async function countCommands({ db }: BenchDatabase): Promise<Record<string, number>> {
+  const { rows } = await db.pool.query<{ status: string; count: number }>(
+    'select status, count(*) from commands group by status',
+  );
+  return Object.fromEntries(rows.map(({ status, count }) => [status, count]));
+}

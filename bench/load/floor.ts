@@ -1,0 +1,163 @@
+import { randomUUID } from 'node:crypto';
+import { connectDatabase, type Database } from '../../src/db/database.js';
+import { authenticateDevice } from '../../src/db/device-path/authenticate.js';
+import { findCaller, updateDeviceToken } from '../../src/db/device-path/check-ins.js';
+import { type Contact, createContactStore } from '../../src/db/device-path/contact.js';
+import { SignerCache, verifyMdmSignature } from '../../src/protocol/mdm-signature.js';
+import { buildPlist } from '../../src/protocol/plist.js';
+import { type BenchDevice, commandUuid, signatureOf, TOPIC } from './fleet.js';
+import { runLanes } from './measure.js';
+import { acknowledged, idle } from './messages.js';
+import type { PreparedPhase } from './phases.js';
+
+/** What the parts of the work cost alone: the best that any server built of them could reach. */
+export interface Floor {
+  /** Signature checks on one thread, certificates known. */
+  signatures(devices: BenchDevice[], seconds: number): PreparedPhase;
+  /** The statements of the device path without HTTP, signatures and property lists. */
+  idle(devices: BenchDevice[], seconds: number): PreparedPhase;
+  loop(devices: BenchDevice[], commands: { phase: string; perDevice: number }): PreparedPhase;
+  enroll(devices: BenchDevice[]): PreparedPhase;
+  close(): Promise<void>;
+}
+
+const INVENTORY = 6;
+const SEALED_PUSH = Buffer.alloc(160, 1);
+const SECONDS = 1000;
+
+function idleContact({ certificate, udid }: BenchDevice): Contact {
+  return {
+    fingerprint: certificate.fingerprint,
+    deviceKey: udid.toLowerCase(),
+    status: 'Idle',
+    commandUuid: null,
+    errorChain: null,
+    result: null,
+  };
+}
+
+function reportContact(device: BenchDevice, uuid: string): Contact {
+  const result = buildPlist(acknowledged(device.udid, uuid));
+  return { ...idleContact(device), status: 'Acknowledged', commandUuid: uuid, result };
+}
+
+function signatures(devices: BenchDevice[], seconds: number): PreparedPhase {
+  const signed = devices.map((device) => {
+    const body = buildPlist(idle(device.udid));
+    return { body, header: signatureOf(device, body) };
+  });
+  const cache = new SignerCache();
+  for (const { header, body } of signed) verifyMdmSignature(header, body, cache);
+  const run = () => {
+    const end = performance.now() + seconds * SECONDS;
+    return runLanes(1, async (_lane, recorder) => {
+      for (let turn = 0; ; turn += 1) {
+        const startedAt = recorder.now();
+        if (startedAt >= end) return;
+        const { header, body } = signed[turn % signed.length] as (typeof signed)[number];
+        verifyMdmSignature(header, body, cache);
+        recorder.done(startedAt, true);
+      }
+    });
+  };
+  return { run };
+}
+
+async function enrollInDatabase(db: Database, device: BenchDevice): Promise<boolean> {
+  const { udid, certificate } = device;
+  const who = { fingerprint: certificate.fingerprint, deviceKey: udid.toLowerCase() };
+  const unknown = { enrollmentId: null, imei: null, meid: null };
+  await authenticateDevice(db, {
+    ...unknown,
+    fingerprint: who.fingerprint,
+    udid,
+    topic: TOPIC,
+    platform: 'macOS',
+    serialNumber: `F${udid.slice(0, 8)}`,
+    deviceName: 'Benchmark Mac',
+    model: 'Mac14,2',
+    modelName: 'MacBook Air',
+    productName: 'Mac14,2',
+    osVersion: '14.6.1',
+    buildVersion: '23G93',
+  });
+  await findCaller(db, who);
+  const updated = await updateDeviceToken(db, {
+    ...who,
+    sealedPush: SEALED_PUSH,
+    topic: TOPIC,
+    awaitingConfiguration: false,
+    sealedUnlockToken: null,
+    inventory: Array.from({ length: INVENTORY }, () => ({
+      uuid: randomUUID(),
+      requestType: 'SecurityInfo',
+      payload: Buffer.alloc(400, 0x20),
+    })),
+  });
+  return updated?.isFirst === true;
+}
+
+/** Lane by lane, as the connections of the load generator share the devices. */
+function ofLane<T>(items: T[], lane: number, lanes: number): T[] {
+  return items.filter((_, index) => index % lanes === lane);
+}
+
+export function createFloor(options: { databaseUrl: string; connections: number }): Floor {
+  const { connections, databaseUrl } = options;
+  const db = connectDatabase({ connectionString: databaseUrl });
+  const { contact } = createContactStore({ db, handledTypes: [] });
+
+  function idleFloor(devices: BenchDevice[], seconds: number): PreparedPhase {
+    const contacts = devices.map(idleContact);
+    const run = () => {
+      const end = performance.now() + seconds * SECONDS;
+      return runLanes(connections, async (lane, recorder) => {
+        const own = ofLane(contacts, lane, connections);
+        for (let turn = 0; ; turn += 1) {
+          const startedAt = recorder.now();
+          if (startedAt >= end) return;
+          const answer = await contact(own[turn % own.length] as Contact);
+          recorder.done(startedAt, answer.isSameDevice && answer.next === null);
+        }
+      });
+    };
+    return { run };
+  }
+
+  function loopFloor(
+    devices: BenchDevice[],
+    { phase, perDevice }: { phase: string; perDevice: number },
+  ): PreparedPhase {
+    const reports = devices.map((device) =>
+      Array.from({ length: perDevice }, (_, n) =>
+        reportContact(device, commandUuid(device.udid, phase, n + 1)),
+      ),
+    );
+    const run = () =>
+      runLanes(connections, async (lane, recorder) => {
+        const own = ofLane(reports, lane, connections);
+        for (let n = 0; n < perDevice; n += 1) {
+          for (const ofDevice of own) {
+            const startedAt = recorder.now();
+            const answer = await contact(ofDevice[n] as Contact);
+            recorder.done(startedAt, answer.reported !== null);
+          }
+        }
+      });
+    return { run };
+  }
+
+  function enrollFloor(devices: BenchDevice[]): PreparedPhase {
+    const run = () =>
+      runLanes(connections, async (lane, recorder) => {
+        for (const device of ofLane(devices, lane, connections)) {
+          const startedAt = recorder.now();
+          recorder.done(startedAt, await enrollInDatabase(db, device));
+        }
+      });
+    return { run };
+  }
+
+  const close = () => db.close();
+  return { signatures, idle: idleFloor, loop: loopFloor, enroll: enrollFloor, close };
+}

@@ -1,0 +1,57 @@
+/** What one measurement found; times in milliseconds. */
+export interface Measured {
+  operations: number;
+  failures: number;
+  perSecond: number;
+  p50: number;
+  p95: number;
+  p99: number;
+  /** CPU of the measuring process as a share of one core. */
+  cpu: number;
+}
+
+function percentile(sorted: Float64Array, share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}
+
+/** Collects the time that each operation took, and the CPU that this process used meanwhile. */
+export class Recorder {
+  private readonly times: number[] = [];
+  private failures = 0;
+  private readonly startedAt = performance.now();
+  private readonly cpuAtStart = process.cpuUsage();
+
+  now(): number {
+    return performance.now();
+  }
+
+  done(startedAt: number, isRight: boolean): void {
+    this.times.push(performance.now() - startedAt);
+    if (!isRight) this.failures += 1;
+  }
+
+  result(): Measured {
+    const elapsed = performance.now() - this.startedAt;
+    const { user, system } = process.cpuUsage(this.cpuAtStart);
+    const sorted = Float64Array.from(this.times).sort();
+    return {
+      operations: sorted.length,
+      failures: this.failures,
+      perSecond: (sorted.length / elapsed) * 1000,
+      p50: percentile(sorted, 0.5),
+      p95: percentile(sorted, 0.95),
+      p99: percentile(sorted, 0.99),
+      cpu: (user + system) / 1000 / elapsed,
+    };
+  }
+}
+
+/** Runs `lanes` workers side by side until each has nothing left to do. */
+export async function runLanes(
+  lanes: number,
+  work: (lane: number, recorder: Recorder) => Promise<void>,
+): Promise<Measured> {
+  const recorder = new Recorder();
+  await Promise.all(Array.from({ length: lanes }, (_, lane) => work(lane, recorder)));
+  return recorder.result();
+}

@@ -1,0 +1,63 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+const CLOCK_TICKS = 100;
+const MB = 1024;
+
+export interface Usage {
+  /** CPU seconds since the process began. */
+  cpuSeconds: number;
+  rssMegabytes: number;
+}
+
+function field(text: string, name: string): number {
+  return Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0);
+}
+
+/** Of one process, from /proc; undefined where there is none. */
+export function usageOf(pid: number): Usage | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+    return {
+      cpuSeconds: (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS,
+      rssMegabytes: field(status, 'VmRSS') / MB,
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+function parentOf(pid: string): number | undefined {
+  try {
+    return field(readFileSync(`/proc/${pid}/status`, 'latin1'), 'PPid');
+  } catch {
+    return undefined;
+  }
+}
+
+function sharedFairly(pid: number | string): number {
+  try {
+    return field(readFileSync(`/proc/${pid}/smaps_rollup`, 'latin1'), 'Pss') / MB;
+  } catch {
+    return 0;
+  }
+}
+
+/**
+ * A server of many processes, such as PostgreSQL: CPU of all that live, and memory as PSS, which
+ * counts the shared buffers once and not once for each process.
+ */
+export function usageOfFamily(pid: number): Usage | undefined {
+  const parent = usageOf(pid);
+  if (parent === undefined) return undefined;
+  const children = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  const family = children.filter((child) => parentOf(child) === pid);
+  return {
+    cpuSeconds: family.reduce(
+      (sum, child) => sum + (usageOf(Number(child))?.cpuSeconds ?? 0),
+      parent.cpuSeconds,
+    ),
+    rssMegabytes: family.reduce((sum, child) => sum + sharedFairly(child), sharedFairly(pid)),
+  };
+}

@@ -1,0 +1,80 @@
+import { AppError, notFound, validationError } from '../errors.js';
+import type { RequestContext } from '../jsonapi/context.js';
+import type {
+  CreateOperation,
+  DeleteOperation,
+  UpdateOperation,
+  WriteResult,
+} from '../jsonapi/definition.js';
+import type { Row } from '../jsonapi/store.js';
+import type { CommandChanges, EnqueueInput, JsonObject, ResourceServices } from './services.js';
+
+type Services = ResourceServices;
+
+interface Asked {
+  requestType: string;
+  parameters: JsonObject;
+}
+
+/** AppError 403 when an operator asks for what only an admin may. */
+export function requireRights(
+  { commands }: Services,
+  { actor }: RequestContext,
+  { requestType, parameters }: Asked,
+): void {
+  if (actor.role === 'admin' || !commands.requiresAdmin(requestType, parameters)) return;
+  throw new AppError('forbidden', 403, `${requestType} like this needs the role admin`);
+}
+
+export async function createCommand(operation: CreateOperation<Services>): Promise<WriteResult> {
+  const { trx, services, context, toOne } = operation;
+  const { request_type, parameters, after, expires_at, priority, ttl } =
+    operation.attributes as Record<string, unknown>;
+  const asked: Asked = {
+    requestType: String(request_type),
+    parameters: (parameters ?? {}) as JsonObject,
+  };
+  requireRights(services, context, asked);
+  const input: EnqueueInput = { ...asked, deviceId: Number(toOne.device), context };
+  if (after instanceof Date) input.after = after;
+  if (expires_at instanceof Date) input.expiresAt = expires_at;
+  if (typeof priority === 'number') input.priority = priority;
+  if (typeof ttl === 'number') input.ttl = ttl;
+  const { id } = await services.commands.enqueue(trx, input);
+  return { id };
+}
+
+export async function updateCommand(operation: UpdateOperation<Services>): Promise<WriteResult> {
+  const { trx, store, shape, services, context, id, attributes } = operation;
+  if (Object.keys(attributes).length === 0) {
+    if (await store.find(trx, { shape, id, columns: [] })) return { id };
+    throw notFound(`commands ${id}`);
+  }
+  const changes = attributes as CommandChanges & { status?: string };
+  if (changes.status !== undefined && changes.status !== 'Cancelled') {
+    const source = { pointer: '/data/attributes/status' };
+    throw validationError([{ detail: 'status can only become Cancelled', source }]);
+  }
+  await services.commands.update(trx, { id, changes: changes as CommandChanges, context });
+  return { id };
+}
+
+export async function removeCommand(operation: DeleteOperation<Services>): Promise<void> {
+  const { trx, services, context, id } = operation;
+  await services.commands.remove(trx, { id, context });
+}
+
+/** The derived attributes: both plists are stored as bytes, sealed when they hold a secret. */
+export function presentCommand(name: string, row: Row, { commands }: Services): unknown {
+  const { uuid, request_type, payload, result } = row as unknown as StoredCommand;
+  return name === 'parameters'
+    ? commands.presentParameters({ uuid, request_type, payload })
+    : commands.presentResult({ uuid, request_type, result });
+}
+
+interface StoredCommand {
+  uuid: string;
+  request_type: string;
+  payload: Buffer;
+  result: Buffer | null;
+}

@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { integer, json, oneOf, text, timestamp, uuid } from '../jsonapi/attributes.js';
+import { defineResource } from '../jsonapi/definition.js';
+import {
+  createCommand,
+  presentCommand,
+  removeCommand,
+  updateCommand,
+} from './command-operations.js';
+import { device, operatorWrites } from './of-device.js';
+import type { ResourceServices } from './services.js';
+
+export const COMMAND_STATUSES = [
+  'Queued',
+  'Sent',
+  'Acknowledged',
+  'Error',
+  'CommandFormatError',
+  'NotNow',
+  'Expired',
+  'Cancelled',
+] as const;
+
+const object = z.record(z.string(), z.json());
+
+export const commands = defineResource<ResourceServices>({
+  type: 'commands',
+  path: '/commands',
+  table: 'commands',
+  access: operatorWrites,
+  attributes: {
+    uuid: uuid({ write: 'never' }),
+    request_type: text({ write: 'create', required: true, min: 1, max: 100 }),
+    parameters: json({
+      write: 'create',
+      schema: object,
+      heavy: true,
+      derivedFrom: ['uuid', 'request_type', 'payload'],
+    }),
+    status: oneOf(COMMAND_STATUSES, { write: 'update', nullable: false }),
+    queued_at: timestamp({ write: 'never' }),
+    sent_at: timestamp({ write: 'never' }),
+    acknowledged_at: timestamp({ write: 'never' }),
+    after: timestamp(),
+    expires_at: timestamp(),
+    priority: integer({ nullable: false }),
+    ttl: integer({ write: 'create', nullable: false, min: 1, max: 1000 }),
+    attempts: integer({ write: 'never' }),
+    reason: text({ write: 'never' }),
+    error_chain: json({ write: 'never' }),
+    result: json({
+      write: 'never',
+      heavy: true,
+      derivedFrom: ['uuid', 'request_type', 'result'],
+    }),
+  },
+  relationships: { device: { ...device, write: 'create' } },
+  operations: { create: createCommand, update: updateCommand, delete: removeCommand },
+  derive: presentCommand,
+});

@@ -1,0 +1,55 @@
+import { notFound } from '../errors.js';
+import type { DeleteOperation, UpdateOperation, WriteResult } from '../jsonapi/definition.js';
+import type { Row } from '../jsonapi/store.js';
+import type { ResourceServices } from './services.js';
+
+type Update = UpdateOperation<ResourceServices>;
+
+const NAMES = ['device_name', 'hostname'] as const;
+
+/** Columns of the row that the services get. */
+const COLUMNS = [
+  'udid',
+  'enrollment_state',
+  'enrollment_type',
+  'enrollment_id',
+  'is_enrolled',
+  'is_supervised',
+  'platform',
+  'os_version',
+  'model',
+  'product_name',
+  ...NAMES,
+];
+
+/**
+ * An enrolled device keeps its names until it has taken the new ones: they go out as a Settings
+ * command, and the column changes with the next inventory.
+ */
+export async function updateDevice(operation: Update): Promise<WriteResult> {
+  const { trx, store, shape, services, context, id, attributes } = operation;
+  const device = await store.find(trx, { shape, id, columns: COLUMNS, lock: true });
+  if (device === undefined) throw notFound(`devices ${id}`);
+  const { changes, values } = split(device, attributes);
+  await store.update(trx, { shape, id, values });
+  if (Object.keys(changes).length === 0) return { id };
+  const queued = await services.settings.rename(trx, { device, changes, context });
+  return { id, meta: { queued_commands: queued } };
+}
+
+function split(device: Row, attributes: Record<string, unknown>) {
+  const changes: { device_name?: string | null; hostname?: string | null } = {};
+  const values = { ...attributes };
+  if (device.is_enrolled !== true) return { changes, values };
+  for (const name of NAMES) {
+    if (!Object.hasOwn(values, name)) continue;
+    changes[name] = values[name] as string | null;
+    delete values[name];
+  }
+  return { changes, values };
+}
+
+export async function removeDevice(operation: DeleteOperation<ResourceServices>): Promise<void> {
+  const { trx, services, context, id } = operation;
+  await services.devices.remove(trx, { id, context });
+}

@@ -1,0 +1,49 @@
+import { defineResource, type ToMany } from '../jsonapi/definition.js';
+import {
+  enrollmentProgram,
+  hardware,
+  identity,
+  management,
+  network,
+  security,
+  updateSettings,
+} from './device-attributes.js';
+import { deviceCommands } from './device-commands.js';
+import { removeDevice, updateDevice } from './device-operations.js';
+import { operatorWrites } from './of-device.js';
+import type { ResourceServices } from './services.js';
+
+/** What the device reported; the next inventory replaces it. */
+function reported(type: string): ToMany<ResourceServices> {
+  return { kind: 'toMany', type, via: { foreignKey: 'device_id' }, write: 'never' };
+}
+
+export const devices = defineResource<ResourceServices>({
+  type: 'devices',
+  path: '/devices',
+  table: 'devices',
+  access: operatorWrites,
+  attributes: {
+    ...identity,
+    ...hardware,
+    ...network,
+    ...management,
+    ...security,
+    ...updateSettings,
+    ...enrollmentProgram,
+  },
+  relationships: {
+    commands: deviceCommands,
+    tags: {
+      kind: 'toMany',
+      type: 'tags',
+      via: { table: 'device_tags', own: 'device_id', other: 'tag_id' },
+      write: 'document',
+    },
+    installed_applications: reported('installed_applications'),
+    installed_certificates: reported('installed_certificates'),
+    installed_profiles: reported('installed_profiles'),
+    available_os_updates: reported('available_os_updates'),
+  },
+  operations: { update: updateDevice, delete: removeDevice },
+});

@@ -1,0 +1,18 @@
+import type { Access } from '../jsonapi/definition.js';
+import type { ToOne } from '../jsonapi/shape.js';
+
+/** The device a row belongs to. */
+export const device: ToOne = {
+  kind: 'toOne',
+  type: 'devices',
+  column: 'device_id',
+  required: true,
+  write: 'always',
+};
+
+export const operatorWrites: Access = {
+  read: 'viewer',
+  create: 'operator',
+  update: 'operator',
+  delete: 'operator',
+};

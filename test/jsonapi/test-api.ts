@@ -1,0 +1,64 @@
+import { randomBytes } from 'node:crypto';
+import express, { type Express } from 'express';
+import type { Knex } from 'knex';
+import { CommandQueue } from '../../src/commands/queue.js';
+import { createResourceServices } from '../../src/commands/resource-services.js';
+import { SecretBox } from '../../src/crypto/secret-box.js';
+import { createResourceStore } from '../../src/db/resource-store.js';
+import { writeAudit } from '../../src/events/audit.js';
+import { jsonApiErrorHandler } from '../../src/http/json-api-errors.js';
+import { noSuchRoute } from '../../src/http/not-found.js';
+import type { RequestContext, Role } from '../../src/jsonapi/context.js';
+import { createEngine, createJsonApiRouter } from '../../src/jsonapi/router.js';
+import { createLogger } from '../../src/logger.js';
+import { DEFINITIONS } from '../../src/resources/index.js';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+
+export interface TestApi {
+  app: Express;
+  knex: Knex;
+  /** Statements sent while `work` runs, transaction control left out. */
+  statements<T>(work: () => Promise<T>): Promise<{ result: T; sql: string[] }>;
+  close(): Promise<void>;
+}
+
+/** The resources over a real database; `X-Role` says who asks (admin unless told). */
+export async function createTestApi(): Promise<TestApi> {
+  const database = await createTestDatabase();
+  const { knex } = database.db;
+  const statements = async <T>(work: () => Promise<T>) => {
+    const sql: string[] = [];
+    const note = (query: { sql: string }) => {
+      if (!/^(BEGIN|COMMIT|ROLLBACK)/.test(query.sql)) sql.push(query.sql);
+    };
+    knex.on('query', note);
+    try {
+      return { result: await work(), sql };
+    } finally {
+      knex.removeListener('query', note);
+    }
+  };
+  return { app: createApp(database), knex, statements, close: () => database.drop() };
+}
+
+function createApp({ db }: TestDatabase): Express {
+  const box = new SecretBox(randomBytes(32));
+  const engine = createEngine({
+    definitions: DEFINITIONS,
+    store: createResourceStore(db),
+    audit: writeAudit,
+    services: createResourceServices(box, new CommandQueue(box)),
+  });
+  const app = express();
+  app.use((req, res, next) => {
+    const role = (req.header('x-role') ?? 'admin') as Role;
+    const actor = { name: 'tester', role };
+    const context: RequestContext = { requestId: 'request-1', actor, sourceAddress: '192.0.2.1' };
+    res.locals.context = context;
+    next();
+  });
+  app.use('/api/v1', createJsonApiRouter(engine));
+  app.use(noSuchRoute);
+  app.use(jsonApiErrorHandler(createLogger('fatal')));
+  return app;
+}

@@ -1,0 +1,109 @@
+import { commandAllowed, queriesFor } from '../../../src/protocol/apple/command-schema.js';
+
+describe('knowing what a target can take', () => {
+  it.each<[string, Parameters<typeof commandAllowed>[1]]>([
+    ['NoSuchCommand', {}],
+    ['ClearPasscode', { platform: 'macOS' }],
+    ['RotateFileVaultKey', { platform: 'iOS' }],
+    ['AvailableOSUpdates', { platform: 'watchOS' }],
+    ['AvailableOSUpdates', { platform: 'iOS', osVersion: '8.4.1' }],
+    ['AvailableOSUpdates', { platform: 'iOS', supervised: false }],
+    ['AvailableOSUpdates', { platform: 'macOS', osVersion: '10.9.5' }],
+    ['DeviceLock', { platform: 'macOS', channel: 'user' }],
+    ['ActiveNSExtensions', { platform: 'macOS', channel: 'device' }],
+    ['EraseDevice', { platform: 'iOS', userEnrollment: true }],
+    ['CertificateList', { platform: 'iOS', channel: 'user' }],
+  ])('keeps %s from %j', (requestType, target) => {
+    expect(commandAllowed(requestType, target)).toBe(false);
+  });
+
+  it.each<[string, Parameters<typeof commandAllowed>[1]]>([
+    ['AvailableOSUpdates', {}],
+    ['AvailableOSUpdates', { platform: 'iOS' }],
+    ['AvailableOSUpdates', { platform: 'iOS', osVersion: '9.0', supervised: true }],
+    ['AvailableOSUpdates', { platform: 'iOS', osVersion: 'beta' }],
+    ['AvailableOSUpdates', { platform: 'macOS', osVersion: '10.11', supervised: false }],
+    ['AvailableOSUpdates', { platform: 'macOS', osVersion: '15' }],
+    ['ActiveNSExtensions', { platform: 'macOS', channel: 'user' }],
+    ['CertificateList', { platform: 'macOS', channel: 'user' }],
+    ['CertificateList', { platform: 'iOS', channel: 'device', userEnrollment: true }],
+    ['SecurityInfo', { platform: 'iOS', osVersion: undefined, supervised: undefined }],
+  ])('lets %s through to %j', (requestType, target) => {
+    expect(commandAllowed(requestType, target)).toBe(true);
+  });
+});
+
+describe('choosing the DeviceInformation queries', () => {
+  it('asks what iOS and macOS both know while the platform is unknown', () => {
+    expect(queriesFor()).toEqual([
+      'UDID',
+      'OrganizationInfo',
+      'MDMOptions',
+      'AwaitingConfiguration',
+      'iTunesStoreAccountIsActive',
+      'iTunesStoreAccountHash',
+      'DeviceName',
+      'OSVersion',
+      'SupplementalOSVersionExtra',
+      'BuildVersion',
+      'SupplementalBuildVersion',
+      'ModelName',
+      'Model',
+      'ModelNumber',
+      'ProductName',
+      'SerialNumber',
+      'DeviceCapacity',
+      'AvailableDeviceCapacity',
+      'BatteryLevel',
+      'IsSupervised',
+      'IsActivationLockEnabled',
+      'PushToken',
+      'BluetoothMAC',
+      'WiFiMAC',
+      'SoftwareUpdateDeviceID',
+    ]);
+  });
+
+  it('asks each platform its own, as far as its version goes', () => {
+    expect(queriesFor('macOS')).toEqual(expect.arrayContaining(['LocalHostName', 'EthernetMAC']));
+    expect(queriesFor('macOS')).not.toContain('IMEI');
+    expect(queriesFor('iOS')).toEqual(
+      expect.arrayContaining(['IMEI', 'PhoneNumber', 'EASDeviceIdentifier']),
+    );
+    expect(queriesFor('iOS')).not.toContain('HostName');
+    expect(queriesFor('tvOS')).toContain('DeviceID');
+    expect(queriesFor('iOS', '11.3.1')).not.toContain('TimeZone');
+    expect(queriesFor('iOS', '14.0')).toContain('TimeZone');
+    expect(queriesFor('iOS', '4.3')).toContain('SIMCarrierNetwork');
+    expect(queriesFor('iOS', '5.0')).not.toContain('SIMCarrierNetwork');
+    expect(queriesFor('macOS', '10.10')).not.toContain('OSUpdateSettings');
+    expect(queriesFor('macOS', '10.11')).toContain('OSUpdateSettings');
+  });
+
+  it('never asks for what makes the device act', () => {
+    for (const platform of ['iOS', 'macOS', 'tvOS', 'visionOS', 'watchOS'] as const) {
+      const queries = queriesFor(platform, undefined, { supervised: true });
+      expect(queries).toContain('OSVersion');
+      expect(queries).not.toContain('DevicePropertiesAttestation');
+      expect(queries).not.toContain('EACSPreflight');
+    }
+  });
+
+  it('asks supervised devices more, and can ask that alone', () => {
+    const plain = queriesFor('iOS', '17.0');
+    expect(queriesFor('iOS', '17.0', { supervised: false })).toEqual(plain);
+    expect(plain).not.toContain('AccessibilitySettings');
+    const rest = queriesFor('iOS', '17.0', { supervised: true, supervisedOnly: true });
+    expect(rest).toContain('AccessibilitySettings');
+    const all = queriesFor('iOS', '17.0', { supervised: true });
+    expect([...all].sort()).toEqual([...plain, ...rest].sort());
+    expect(queriesFor('macOS', '14.0', { supervised: true, supervisedOnly: true })).toEqual([]);
+  });
+
+  it('asks a user enrollment nothing that is forbidden there', () => {
+    const queries = queriesFor('iOS', '17.0', { userEnrollment: true });
+    expect(queries).toEqual(expect.arrayContaining(['OSVersion', 'DeviceName']));
+    expect(queries).not.toContain('UDID');
+    expect(queries).not.toContain('SerialNumber');
+  });
+});
