@@ -114,7 +114,8 @@ async function loop(bench: Bench, name: string, fill: FillOptions): Promise<void
 async function measureServer(bench: Bench): Promise<void> {
   const first = DEVICES;
   await bench.worker.prepare({ kind: 'enroll', from: 0, to: DEVICES });
-  await bench.worker.run();
+  const { failures } = await bench.worker.run();
+  if (failures > 0) throw new Error(`${failures} devices could not enroll`);
   await refillQueues(bench.database);
   await measure(bench, 'Idle polls', { kind: 'idle', to: DEVICES, seconds: SECONDS });
   await loop(bench, 'command loop', fillFor('plain', PLAIN));

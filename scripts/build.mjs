@@ -1,7 +1,7 @@
 // Compiles src and migrations into dist. With --if-stale it does so only when a source is newer
 // than the last build (install scripts are off, so `npm start` has to look for itself).
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -36,5 +36,8 @@ if (!process.argv.includes('--if-stale') || !isFresh()) {
     { cwd: root, stdio: 'inherit' },
   );
   if (result.status !== 0) process.exit(result.status ?? 1);
+  // Apple's licence goes along with every copy of its schema.
+  const licence = join('src', 'protocol', 'apple', 'LICENSE.apple-device-management.txt');
+  cpSync(join(root, licence), join(root, 'dist', licence));
   writeFileSync(stamp, `${started.toISOString()}\n`);
 }

@@ -69,6 +69,7 @@ export class BenchFleet {
   private readonly ca: ParsedCertificate;
   private readonly caKey: KeyObject;
   private readonly keys: KeyObject[];
+  private readonly made = new Map<number, BenchDevice>();
 
   constructor(seed: FleetSeed) {
     this.ca = parseCertificate(Buffer.from(seed.caCertificate, 'base64'));
@@ -76,7 +77,17 @@ export class BenchFleet {
     this.keys = seed.keys.map((key) => importPrivateKey(Buffer.from(key, 'base64')));
   }
 
-  device(index: number): BenchDevice {
+  devices(from: number, to: number): BenchDevice[] {
+    return Array.from({ length: to - from }, (_, offset) => this.device(from + offset));
+  }
+
+  private device(index: number): BenchDevice {
+    const device = this.made.get(index) ?? this.createDevice(index);
+    this.made.set(index, device);
+    return device;
+  }
+
+  private createDevice(index: number): BenchDevice {
     const privateKey = this.keys[index % this.keys.length] as KeyObject;
     const der = issueCertificate({
       subject: [{ type: 'CN', value: `Device ${index}` }],
@@ -89,10 +100,6 @@ export class BenchFleet {
       extendedKeyUsage: [Oid.clientAuth],
     });
     return { udid: udidOf(index), certificate: parseCertificate(der), privateKey };
-  }
-
-  devices(from: number, to: number): BenchDevice[] {
-    return Array.from({ length: to - from }, (_, offset) => this.device(from + offset));
   }
 }
 

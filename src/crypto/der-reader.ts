@@ -146,7 +146,8 @@ export class Asn1Cursor {
 
   /** An object identifier in dotted form. */
   oid(): string {
-    return decodeOid(this.next(Tag.oid).content);
+    const { contentStart, contentEnd } = this.next(Tag.oid);
+    return decodeOid(this.#document.bytes, contentStart, contentEnd);
   }
 
   octetString(): Buffer {

@@ -5,7 +5,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 /** The two's complement octets of an INTEGER; DER's shortest form is required. */
 export function integerOctets(element: Asn1Element): Buffer {
   const { content } = element;
-  const [first, second] = content;
+  const first = content[0];
+  const second = content[1];
   if (element.tag !== Tag.integer || first === undefined) throw invalidAsn1('bad integer');
   const padded =
     second !== undefined && ((first === 0 && second < 0x80) || (first === 0xff && second >= 0x80));
@@ -23,7 +24,7 @@ export function smallInteger(element: Asn1Element): number {
 }
 
 export function booleanValue(element: Asn1Element): boolean {
-  const [value] = element.content;
+  const value = element.content[0];
   if (element.tag !== Tag.boolean || element.content.length !== 1) throw invalidAsn1('bad boolean');
   if (value !== 0 && value !== 0xff && !element.document.ber) throw invalidAsn1('bad boolean');
   return value !== 0;

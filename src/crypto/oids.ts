@@ -108,10 +108,14 @@ function decodeArcs(content: Buffer): bigint[] {
   return arcs;
 }
 
-/** The dotted form of an object identifier's content octets. Throws `invalid_asn1`. */
-export function decodeOid(content: Buffer): string {
-  const known = dottedByEncoded.get(content.toString('latin1'));
+/**
+ * The dotted form of an object identifier's content octets, a range of the bytes given.
+ * @throws AppError `invalid_asn1`
+ */
+export function decodeOid(bytes: Buffer, start = 0, end = bytes.length): string {
+  const known = dottedByEncoded.get(bytes.toString('latin1', start, end));
   if (known !== undefined) return known;
+  const content = bytes.subarray(start, end);
   if (content.length === 0 || content.length > MAX_OID_OCTETS) throw invalidOid('has a bad length');
   const [first = 0n, ...rest] = decodeArcs(content);
   const root = first < 80n ? first / 40n : 2n;
