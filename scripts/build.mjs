@@ -1,13 +1,24 @@
 // Compiles src and migrations into dist. With --if-stale it does so only when a source is newer
 // than the last build (install scripts are off, so `npm start` has to look for itself).
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const stamp = join(root, 'dist', '.built');
+const dist = join(root, 'dist');
+// Apple's licence goes along with every copy of its schema.
+const licence = join('src', 'protocol', 'apple', 'LICENSE.apple-device-management.txt');
 
 function newest(path) {
   const stats = statSync(path);
@@ -20,24 +31,54 @@ function newest(path) {
 
 function isFresh() {
   if (!existsSync(join(root, 'src'))) return true; // an installed package ships dist only
+  const stamp = join(dist, '.built');
   if (!existsSync(stamp)) return false;
   const inputs = ['src', 'migrations', 'package.json', 'tsconfig.json', 'tsconfig.build.json'];
   const latest = Math.max(...inputs.map((name) => newest(join(root, name))));
   return latest <= statSync(stamp).mtimeMs;
 }
 
-if (!process.argv.includes('--if-stale') || !isFresh()) {
-  const started = new Date();
+function compile(directory) {
   const tsc = createRequire(import.meta.url).resolve('typescript/package.json');
-  rmSync(join(root, 'dist'), { recursive: true, force: true });
-  const result = spawnSync(
-    process.execPath,
-    [join(dirname(tsc), 'bin', 'tsc'), '-p', 'tsconfig.build.json'],
-    { cwd: root, stdio: 'inherit' },
-  );
-  if (result.status !== 0) process.exit(result.status ?? 1);
-  // Apple's licence goes along with every copy of its schema.
-  const licence = join('src', 'protocol', 'apple', 'LICENSE.apple-device-management.txt');
-  cpSync(join(root, licence), join(root, 'dist', licence));
-  writeFileSync(stamp, `${started.toISOString()}\n`);
+  const args = [join(dirname(tsc), 'bin', 'tsc'), '-p', 'tsconfig.build.json'];
+  const result = spawnSync(process.execPath, [...args, '--outDir', directory], {
+    cwd: root,
+    stdio: 'inherit',
+  });
+  return result.status ?? 1;
 }
+
+/** Replaced in one step: another terminal may be starting from dist, or building it, just now. */
+function publish(directory) {
+  const former = `${directory}.former`;
+  for (let attempt = 0; attempt < 10; attempt += 1) {
+    if (existsSync(dist)) renameSync(dist, former);
+    try {
+      renameSync(directory, dist);
+      break;
+    } catch (error) {
+      if (attempt === 9 || !['ENOTEMPTY', 'EEXIST', 'EPERM'].includes(error.code)) throw error;
+      rmSync(former, { recursive: true, force: true });
+    }
+  }
+  rmSync(former, { recursive: true, force: true });
+}
+
+function build() {
+  const startedAt = new Date();
+  const directory = join(root, `dist.${process.pid}.building`);
+  try {
+    const status = compile(directory);
+    if (status !== 0) return status;
+    cpSync(join(root, licence), join(directory, licence));
+    const stamp = join(directory, '.built');
+    writeFileSync(stamp, `${startedAt.toISOString()}\n`);
+    utimesSync(stamp, startedAt, startedAt); // what is edited during a build is newer than it
+    publish(directory);
+    return 0;
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+if (!process.argv.includes('--if-stale') || !isFresh()) process.exitCode = build();

@@ -1,5 +1,6 @@
 /** X.509 certificates in one door: reading and issuing. */
-export type { GeneralName, KeyUsage } from './certificate-extensions.js';
+export type { KeyUsage } from './certificate-extensions.js';
+export type { GeneralName } from './general-names.js';
 export { type IssueCertificateOptions, issueCertificate } from './issue-certificate.js';
 export {
   type ParsedCertificate,

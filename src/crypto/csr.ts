@@ -10,12 +10,9 @@ import {
   type Extension,
   encodeExtension,
   encodeKeyUsage,
-  encodeSubjectAltName,
-  type GeneralName,
   type KeyUsage,
   readExtensions,
   readKeyUsage,
-  readSubjectAltName,
 } from './certificate-extensions.js';
 import {
   type Asn1Cursor,
@@ -37,6 +34,7 @@ import {
   Tag,
   wholeOctets,
 } from './der.js';
+import { encodeSubjectAltName, type GeneralName, readSubjectAltName } from './general-names.js';
 import { exportPublicKey, importPublicKey } from './keys.js';
 import { encodeName, type NameAttribute, parseName } from './names.js';
 import { Oid } from './oids.js';

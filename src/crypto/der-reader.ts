@@ -182,9 +182,11 @@ function readElement(document: Document, start: number, limit: number, depth: nu
 function readLongLength(document: Document, start: number, end: number): number {
   const octets = end - start;
   if (octets > MAX_LENGTH_OCTETS) throw invalidAsn1('length too large');
-  const length = document.bytes.readUIntBE(start, octets);
-  const minimal = length >= 0x80 && length >= 2 ** (8 * (octets - 1));
-  if (!minimal && !document.ber) throw invalidAsn1('length not minimal');
+  const { bytes, ber } = document;
+  let length = 0;
+  for (let at = start; at < end; at += 1) length = length * 256 + (bytes[at] ?? 0);
+  const minimal = length >= 0x80 && bytes[start] !== 0;
+  if (!minimal && !ber) throw invalidAsn1('length not minimal');
   return length;
 }
 

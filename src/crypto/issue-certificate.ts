@@ -7,8 +7,6 @@ import {
   encodeExtendedKeyUsage,
   encodeExtension,
   encodeKeyUsage,
-  encodeSubjectAltName,
-  type GeneralName,
   type KeyUsage,
 } from './certificate-extensions.js';
 import {
@@ -20,6 +18,7 @@ import {
   derTime,
   derUnsigned,
 } from './der.js';
+import { encodeSubjectAltName, type GeneralName } from './general-names.js';
 import { exportPublicKey, keyIdentifier } from './keys.js';
 import { encodeName, type NameAttribute } from './names.js';
 import { Oid } from './oids.js';

@@ -33,6 +33,7 @@ export const Oid = {
   messageDigest: '1.2.840.113549.1.9.4',
   signingTime: '1.2.840.113549.1.9.5',
   challengePassword: '1.2.840.113549.1.9.7',
+  smimeCapabilities: '1.2.840.113549.1.9.15',
   extensionRequest: '1.2.840.113549.1.9.14',
   // SCEP attributes (RFC 8894 3.2.1)
   scepMessageType: '2.16.840.1.113733.1.9.2',

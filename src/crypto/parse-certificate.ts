@@ -2,7 +2,6 @@ import { hash, type KeyObject } from 'node:crypto';
 import { AppError } from '../errors.js';
 import {
   type Extension,
-  type GeneralName,
   type KeyUsage,
   knownExtensions,
   readAuthorityKeyId,
@@ -10,7 +9,6 @@ import {
   readExtendedKeyUsage,
   readExtensions,
   readKeyUsage,
-  readSubjectAltName,
   readSubjectKeyId,
 } from './certificate-extensions.js';
 import {
@@ -25,6 +23,7 @@ import {
   timeValue,
   wholeOctets,
 } from './der.js';
+import { type GeneralName, readSubjectAltName } from './general-names.js';
 import { importPublicKey } from './keys.js';
 import { parseName } from './names.js';
 import { Oid } from './oids.js';

@@ -78,8 +78,9 @@ function chooseContent(embedded: Buffer | undefined, given: Buffer | undefined):
 }
 
 function singleValue(attributes: Map<string, Buffer[]>, oid: string, tag: number): Buffer {
-  const [value, ...more] = attributes.get(oid) ?? [];
-  if (value === undefined || more.length > 0) throw refuse('signed attributes');
+  const values = attributes.get(oid);
+  const value = values?.[0];
+  if (value === undefined || values?.length !== 1) throw refuse('signed attributes');
   const element = readDer(value);
   if (element.tag !== tag) throw refuse('signed attributes');
   return element.content;

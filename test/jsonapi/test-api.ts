@@ -54,7 +54,7 @@ function createApp({ db }: TestDatabase): Express {
     const role = (req.header('x-role') ?? 'admin') as Role;
     const actor = { name: 'tester', role };
     const context: RequestContext = { requestId: 'request-1', actor, sourceAddress: '192.0.2.1' };
-    res.locals.context = context;
+    Object.assign(res.locals, { context, requestId: context.requestId });
     next();
   });
   app.use('/api/v1', createJsonApiRouter(engine));

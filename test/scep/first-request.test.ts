@@ -1,5 +1,12 @@
+import { derOid } from '../../src/crypto/der.js';
 import { generateEcKeyPair, generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys.js';
-import { FailInfo, MessageType } from '../../src/protocol/scep.js';
+import { Oid } from '../../src/crypto/oids.js';
+import {
+  buildPkiMessage,
+  FailInfo,
+  MessageType,
+  parsePkiMessage,
+} from '../../src/protocol/scep.js';
 import { ecIdentity, type Identity, rsaIdentity } from '../crypto/identities.js';
 import {
   ask,
@@ -7,9 +14,11 @@ import {
   deviceCertificates,
   issuedIn,
   liveCertificates,
+  post,
   type ScepServer,
   startScepServer,
 } from './scep-server.js';
+import { sealWithSingleDes } from './single-des.js';
 
 const MINUTE = 60_000;
 
@@ -161,6 +170,23 @@ describe('the first SCEP request of a device', () => {
   ] as const)('may be sealed by %s and signed over %s', async (cipher, digest) => {
     const answer = await ask(server, { csr: challenged(keys), signer, cipher, digest });
     expect(answer.status).toBe('success');
+  });
+
+  it('may be sealed by single DES, and is then answered in 3DES', async () => {
+    const { authority, app } = server;
+    const message = buildPkiMessage({
+      messageType: MessageType.pkcsReq,
+      transactionId: 'old',
+      senderNonce: Buffer.alloc(8, 1),
+      envelope: sealWithSingleDes(challenged(keys), authority.certificate),
+      signer,
+      digest: 'sha1',
+    });
+    const { pkiStatus, envelope, recipientNonce } = parsePkiMessage(await post(app, message));
+    expect(pkiStatus).toBe(0);
+    expect(recipientNonce).toEqual(Buffer.alloc(8, 1));
+    expect(envelope.includes(derOid(Oid.desEde3Cbc))).toBe(true);
+    expect(await liveCertificates(server)).toHaveLength(1);
   });
 
   it('gets the same certificate again for the same CSR, also after the challenge is spent', async () => {

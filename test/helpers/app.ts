@@ -1,0 +1,93 @@
+import type { Server } from 'node:http';
+import type { Express } from 'express';
+import { type Container, createContainer } from '../../src/container.js';
+import { type Config, loadConfig } from '../../src/config.js';
+import { SecretBox } from '../../src/crypto/secret-box.js';
+import type { Database } from '../../src/db/database.js';
+import { createHttpServer, drain, listen } from '../../src/http/server.js';
+import { type CertificateAuthority, ensureCertificateAuthority } from '../../src/pki/authority.js';
+import { capturingLogger, type LogLine } from '../http/log-lines.js';
+import { createTestDatabase, type TestDatabase } from './database.js';
+
+export const MASTER_KEY = Buffer.alloc(32, 7);
+export const ADMIN_TOKEN = 'admin-token-of-the-tests';
+export const PUBLIC_URL = 'https://mdm.example.com';
+
+export interface TestApp {
+  /** Where the real server listens; `app` is the Express door alone. */
+  url: string;
+  app: Express;
+  db: Database;
+  box: SecretBox;
+  authority: CertificateAuthority;
+  config: Config;
+  container: Container;
+  database: TestDatabase;
+  logLines: LogLine[];
+  logText(): string;
+  /** Resolves once no stored report waits for its handler. */
+  settled(): Promise<void>;
+  /** Stops the server and the background work; the database stays. */
+  halt(): Promise<void>;
+  /** Halts and drops the database. */
+  stop(): Promise<void>;
+}
+
+export interface TestAppOptions {
+  /** Environment variables beside the usual ones. */
+  env?: Record<string, string>;
+  /** Of an app that was halted; a new one without. */
+  database?: TestDatabase;
+  /** False leaves the background sweep asleep. */
+  isSweeping?: boolean;
+}
+
+/** The whole product, but for the process around it, on a database of its own. */
+export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
+  const { env = {}, isSweeping = true, database = await createTestDatabase() } = options;
+  const { db } = database;
+  const config = testConfig(env);
+  const box = new SecretBox(MASTER_KEY);
+  const { logger, lines: logLines, text: logText } = capturingLogger();
+  const container = await createContainer({ config, db, box, logger });
+  const authority = await ensureCertificateAuthority({ db, box, logger });
+  const { app, deviceHandler, tls } = container;
+  const server = createHttpServer({ app, deviceHandler, logger, ...(tls && { tls }) });
+  const { port } = await listen(server, { port: 0, host: '127.0.0.1' });
+  if (isSweeping) container.start();
+  const halt = () => haltServer(server, container);
+  return {
+    url: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
+    ...{ app, db, box, authority, config, container, database, logLines, logText, halt },
+    settled: () => settled(db),
+    stop: async () => {
+      await halt();
+      await database.drop();
+    },
+  };
+}
+
+function testConfig(env: Record<string, string>): Config {
+  const usual = {
+    PORT: '0',
+    PUBLIC_URL,
+    ADMIN_TOKEN,
+    MASTER_KEY: MASTER_KEY.toString('base64'),
+    LOG_LEVEL: 'debug',
+  };
+  return loadConfig({ ...usual, ...env }, __dirname);
+}
+
+async function haltServer(server: Server, container: Container): Promise<void> {
+  if (server.listening) await drain(server, 1_000);
+  await container.stop();
+}
+
+async function settled(db: Database): Promise<void> {
+  for (let attempt = 0; attempt < 500; attempt += 1) {
+    const waiting = await db.knex('commands').where({ needs_handling: true }).first('id');
+    if (waiting === undefined) return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error('a report was never handled');
+}

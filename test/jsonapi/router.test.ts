@@ -1,0 +1,113 @@
+import request from 'supertest';
+import { createTestApi, type TestApi } from './test-api.js';
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await createTestApi();
+});
+afterAll(() => api.close());
+
+describe('the JSON:API router', () => {
+  it('does not know other paths', async () => {
+    const paths = ['/nonsense', '/devices/1/nonsense', '/devices/1/relationships/x', '/Devices'];
+    for (const path of paths) {
+      const response = await request(api.app).get(`/api/v1${path}`);
+      expect([path, response.status, response.body.errors[0].code]).toEqual([
+        path,
+        404,
+        'no_such_route',
+      ]);
+    }
+  });
+
+  it('refuses a body over a megabyte with 413 and a broken one with 400', async () => {
+    const post = () =>
+      request(api.app).post('/api/v1/tags').set('Content-Type', 'application/json');
+    const name = 'x'.repeat(1024 * 1024);
+    const large = await post().send(
+      JSON.stringify({ data: { type: 'tags', attributes: { name } } }),
+    );
+    expect([large.status, large.body.errors[0].code]).toEqual([413, 'payload_too_large']);
+    for (const body of ['{', '{"a":1}}', 'tags', "{'a':1}"]) {
+      const broken = await post().send(body);
+      expect([broken.status, broken.body.errors[0].code]).toEqual([400, 'malformed_json']);
+    }
+    const empty = await post();
+    expect(empty.status).toBe(422);
+  });
+
+  it('survives names of every object as attributes and relationships', async () => {
+    const body =
+      '{"data":{"type":"tags","attributes":{"__proto__":{"a":1},"toString":1,"name":"x"},' +
+      '"relationships":{"__proto__":{"data":null},"constructor":{"data":null}}}}';
+    const response = await request(api.app)
+      .post('/api/v1/tags')
+      .set('Content-Type', 'application/json')
+      .send(body);
+    expect(response.status).toBe(422);
+    expect(response.body.errors).toHaveLength(4);
+  });
+
+  it('says which representation it chose by', async () => {
+    const response = await request(api.app).get('/api/v1/tags');
+    expect(response.headers.vary).toBe('Accept');
+    expect(response.headers.etag).toMatch(/^W\//);
+  });
+
+  it('answers OPTIONS and 405 on items and relationships', async () => {
+    const allow = async (path: string) =>
+      (await request(api.app).options(`/api/v1${path}`)).headers.allow;
+    expect(await allow('/devices/1')).toBe('GET, PATCH, DELETE, HEAD, OPTIONS');
+    expect(await allow('/devices/1/relationships/tags')).toBe(
+      'GET, POST, PATCH, DELETE, HEAD, OPTIONS',
+    );
+    expect(await allow('/devices/1/relationships/installed_profiles')).toBe('GET, HEAD, OPTIONS');
+    expect(await allow('/devices/1/tags')).toBe('GET, POST, HEAD, OPTIONS');
+    const put = await request(api.app).put('/api/v1/devices/1').send({});
+    expect([put.status, put.headers.allow]).toEqual([405, 'GET, PATCH, DELETE, HEAD, OPTIONS']);
+  });
+});
+
+describe('meta.total', () => {
+  beforeAll(async () => {
+    await api.knex.raw(
+      "insert into tags (name, color) select 'n' || i, case when i % 2 = 0 then 'aaaaaa' else 'bbbbbb' end from generate_series(1, 130000) i",
+    );
+    await api.knex.raw('analyze tags');
+  });
+
+  const list = (query: Record<string, string>) => request(api.app).get('/api/v1/tags').query(query);
+
+  it('is exact for the whole collection and up to 100,000 matches', async () => {
+    const whole = await list({ 'page[size]': '1' });
+    expect(whole.body.meta).toEqual({ count: 1, total: 130_000 });
+    const half = await list({ 'page[size]': '1', 'filter[color]': 'aaaaaa' });
+    expect(half.body.meta).toEqual({ count: 1, total: 65_000 });
+  });
+
+  it('is an estimate beyond, in two statements, unless the exact one is asked for', async () => {
+    const filter = JSON.stringify([{ name: 'name', op: 'startswith', val: 'n' }]);
+    const { result, sql } = await api.statements(() => list({ filter }));
+    expect(result.body.meta).toMatchObject({ count: 30, total_is_estimate: true });
+    expect(result.body.meta.total).toBeGreaterThan(100_000);
+    expect(result.body.links).toMatchObject({ last: null, next: expect.any(String) });
+    expect(sql).toHaveLength(2);
+    const exact = await list({ filter, 'page[total]': 'exact' });
+    expect(exact.body.meta).toEqual({ count: 30, total: 130_000 });
+  });
+});
+
+describe('include', () => {
+  it('refuses more than it can carry', async () => {
+    const [device] = await api.knex('devices').insert({}).returning('id');
+    await api.knex.raw(
+      "insert into installed_applications (device_id, name) select ?, 'a' from generate_series(1, 20001)",
+      [device.id],
+    );
+    const response = await request(api.app).get('/api/v1/devices?include=installed_applications');
+    expect([response.status, response.body.errors[0].source]).toEqual([
+      400,
+      { parameter: 'include' },
+    ]);
+  });
+});

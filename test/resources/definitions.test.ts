@@ -1,0 +1,82 @@
+import type { Attribute, AttributeKind } from '../../src/jsonapi/attributes.js';
+import type { ResourceDefinition } from '../../src/jsonapi/definition.js';
+import { DEFINITIONS } from '../../src/resources/index.js';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+
+interface Column {
+  column_name: string;
+  data_type: string;
+  is_nullable: 'YES' | 'NO';
+}
+
+const KINDS: Record<string, AttributeKind[]> = {
+  text: ['text', 'enum'],
+  boolean: ['boolean'],
+  integer: ['integer'],
+  bigint: ['integer'],
+  'double precision': ['number'],
+  'timestamp with time zone': ['timestamp'],
+  uuid: ['uuid'],
+  jsonb: ['json'],
+};
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+async function columnsOf(table: string): Promise<Column[]> {
+  return database.db
+    .knex<Column>('information_schema.columns')
+    .select('column_name', 'data_type', 'is_nullable')
+    .where({ table_name: table } as Partial<Column>);
+}
+
+const all = DEFINITIONS as ResourceDefinition[];
+
+describe.each(all.map((definition): [string, ResourceDefinition] => [definition.type, definition]))(
+  'the definition of %s',
+  (_type, definition) => {
+    const stored = Object.entries(definition.attributes).filter(
+      ([, { derivedFrom }]) => !derivedFrom,
+    );
+
+    it('has an attribute for every column but keys, secrets and blobs', async () => {
+      const columns = await columnsOf(definition.table);
+      const keys = Object.values(definition.relationships).flatMap((relation) =>
+        relation.kind === 'toOne' ? [relation.column] : [],
+      );
+      const internal = ['id', 'needs_handling', ...keys];
+      const expected = columns
+        .filter(({ column_name, data_type }) => {
+          return data_type !== 'bytea' && !internal.includes(column_name);
+        })
+        .map(({ column_name }) => column_name);
+      expect(stored.map(([name]) => name).sort()).toEqual(expected.sort());
+    });
+
+    it('agrees with the types of the columns', async () => {
+      const columns = new Map(
+        (await columnsOf(definition.table)).map((column) => [column.column_name, column]),
+      );
+      for (const [name, attribute] of stored) {
+        const allowed = KINDS[columns.get(name)?.data_type ?? ''];
+        expect([name, allowed]).toEqual([name, expect.arrayContaining([attribute.kind])]);
+      }
+    });
+
+    it('takes null only where the column does', async () => {
+      const required = (await columnsOf(definition.table)).filter((c) => c.is_nullable === 'NO');
+      const names = required.map(({ column_name }) => column_name);
+      const loose = stored.filter(
+        ([name, attribute]) => isWritable(attribute) && names.includes(name),
+      );
+      expect(loose.filter(([, { nullable }]) => nullable).map(([name]) => name)).toEqual([]);
+    });
+  },
+);
+
+function isWritable({ write }: Attribute): boolean {
+  return write !== 'never';
+}
