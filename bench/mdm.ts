@@ -1,3 +1,5 @@
+// npm run bench:mdm. BENCH_DATABASE_URL uses an empty database elsewhere; BENCH_DEVICES,
+// BENCH_CONNECTIONS, BENCH_SECONDS, BENCH_COMMANDS_PER_DEVICE, BENCH_ENROLLMENTS change the size.
 import { cpus } from 'node:os';
 import {
   type BenchDatabase,
@@ -44,12 +46,14 @@ function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-function share(before: Usage | undefined, after: Usage | undefined, seconds: number) {
+type CpuUsage = Pick<Usage, 'cpuSeconds'>;
+
+function share(before: CpuUsage | undefined, after: CpuUsage | undefined, seconds: number) {
   if (before === undefined || after === undefined) return undefined;
   return (after.cpuSeconds - before.cpuSeconds) / seconds;
 }
 
-function databaseUsage({ pid }: BenchDatabase): Usage | undefined {
+function databaseUsage({ pid }: BenchDatabase) {
   return pid === undefined ? undefined : usageOfFamily(pid);
 }
 
@@ -143,10 +147,13 @@ async function measureFloor(bench: Bench): Promise<void> {
 }
 
 function describeMemory({ server, database }: Bench): string {
-  const megabytes = (usage: Usage | undefined) =>
-    usage === undefined ? 'unknown' : `${Math.round(usage.rssMegabytes)} MB`;
-  const own = megabytes(usageOf(server.pid));
-  return `server RSS ${own}; PostgreSQL ${megabytes(databaseUsage(database))} (PSS of its processes)`;
+  const megabytes = (size: number | undefined) =>
+    size === undefined ? 'unknown' : `${Math.round(size)} MB`;
+  const own = usageOf(server.pid);
+  return [
+    `server RSS ${megabytes(own?.rssMegabytes)}, at most ${megabytes(own?.peakMegabytes)}`,
+    `PostgreSQL ${megabytes(databaseUsage(database)?.rssMegabytes)} (PSS of its processes)`,
+  ].join('; ');
 }
 
 async function runAll(bench: Bench): Promise<void> {

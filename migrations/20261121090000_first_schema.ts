@@ -319,7 +319,9 @@ create table device_tags (
 );
 create index device_tags_tag on device_tags (tag_id, device_id);
 
--- payload and result are plists as bytes on the wire, sealed when they hold a secret.
+-- The indexes look at is_pending, which stays while status goes from Queued to Sent and back, so that
+-- handing out a command rewrites no index. payload and result are plists as on the wire, sealed
+-- when they hold a secret.
 create table commands (
   id bigint generated always as identity primary key,
   uuid uuid not null unique,
@@ -327,6 +329,7 @@ create table commands (
   request_type text not null,
   status text not null default 'Queued' check (status in ('Queued', 'Sent', 'Acknowledged', 'Error',
     'CommandFormatError', 'NotNow', 'Expired', 'Cancelled')),
+  is_pending boolean not null generated always as (status in ('Queued', 'Sent', 'NotNow')) stored,
   priority integer not null default 0,
   ttl integer not null default 5 check (ttl >= 0),
   attempts integer not null default 0,
@@ -341,12 +344,11 @@ create table commands (
   payload bytea not null,
   result bytea
 ) with (fillfactor = 70);
-create index commands_pending on commands (device_id, priority desc, id)
-  where status in ('Queued', 'Sent', 'NotNow');
+create index commands_pending on commands (device_id, priority desc, id) where is_pending;
 create index commands_device on commands (device_id, id);
 create index commands_needs_handling on commands (id) where needs_handling;
 create index commands_expires on commands (expires_at)
-  where expires_at is not null and status in ('Queued', 'Sent', 'NotNow');
+  where expires_at is not null and is_pending;
 
 -- Reports that name a command Muster does not know (of a lost database, or another server).
 create table unknown_reports (

@@ -13,6 +13,7 @@ import { importPrivateKey } from './crypto/keys.js';
 import { decodePem } from './crypto/pem.js';
 import type { SecretBox } from './crypto/secret-box.js';
 import type { Database } from './db/database.js';
+import { createCheckIns } from './db/device-path/check-ins.js';
 import { createContactStore } from './db/device-path/contact.js';
 import { LastSeen } from './db/device-path/last-seen.js';
 import { createProfileSigner, type ProfileSigner } from './enroll/profile-signer.js';
@@ -68,10 +69,11 @@ export async function createContainer(deps: ContainerDeps): Promise<Container> {
     logger.warn({ err: error }, 'times of contact could not be written'),
   );
   const contacts = createContactStore({ db, handledTypes: HANDLED_TYPES });
+  const checkIns = createCheckIns(db);
   const signers = new SignerCache();
   const tls = readTls(config);
   const deviceHandler = createDeviceHandler({
-    ...{ contacts, db, lastSeen, reports, box, logger, trust, signers },
+    ...{ contacts, checkIns, db, lastSeen, reports, box, logger, trust, signers },
   });
   const app = createApp({
     ...{ config, db, box, logger, authority, trust, tokens, deviceHandler },

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { connectDatabase, type Database } from '../../src/db/database.js';
-import { authenticateDevice } from '../../src/db/device-path/authenticate.js';
-import { findCaller, updateDeviceToken } from '../../src/db/device-path/check-ins.js';
+import { connectDatabase } from '../../src/db/database.js';
+import { type CheckIns, createCheckIns } from '../../src/db/device-path/check-ins.js';
 import { type Contact, createContactStore } from '../../src/db/device-path/contact.js';
 import { SignerCache, verifyMdmSignature } from '../../src/protocol/mdm-signature.js';
 import { buildPlist } from '../../src/protocol/plist.js';
 import { type BenchDevice, commandUuid, signatureOf, TOPIC } from './fleet.js';
-import { runLanes } from './measure.js';
+import { ofLane, runLanes } from './measure.js';
 import { acknowledged, idle } from './messages.js';
 import type { PreparedPhase } from './phases.js';
 
@@ -63,11 +62,13 @@ function signatures(devices: BenchDevice[], seconds: number): PreparedPhase {
   return { run };
 }
 
-async function enrollInDatabase(db: Database, device: BenchDevice): Promise<boolean> {
-  const { udid, certificate } = device;
+async function enrollInDatabase(
+  checkIns: CheckIns,
+  { udid, certificate }: BenchDevice,
+): Promise<boolean> {
   const who = { fingerprint: certificate.fingerprint, deviceKey: udid.toLowerCase() };
   const unknown = { enrollmentId: null, imei: null, meid: null };
-  await authenticateDevice(db, {
+  await checkIns.authenticate({
     ...unknown,
     fingerprint: who.fingerprint,
     udid,
@@ -81,8 +82,8 @@ async function enrollInDatabase(db: Database, device: BenchDevice): Promise<bool
     osVersion: '14.6.1',
     buildVersion: '23G93',
   });
-  await findCaller(db, who);
-  const updated = await updateDeviceToken(db, {
+  await checkIns.findCaller(who);
+  const updated = await checkIns.updateToken({
     ...who,
     sealedPush: SEALED_PUSH,
     topic: TOPIC,
@@ -97,15 +98,11 @@ async function enrollInDatabase(db: Database, device: BenchDevice): Promise<bool
   return updated?.isFirst === true;
 }
 
-/** Lane by lane, as the connections of the load generator share the devices. */
-function ofLane<T>(items: T[], lane: number, lanes: number): T[] {
-  return items.filter((_, index) => index % lanes === lane);
-}
-
 export function createFloor(options: { databaseUrl: string; connections: number }): Floor {
   const { connections, databaseUrl } = options;
   const db = connectDatabase({ connectionString: databaseUrl });
   const { contact } = createContactStore({ db, handledTypes: [] });
+  const checkIns = createCheckIns(db);
 
   function idleFloor(devices: BenchDevice[], seconds: number): PreparedPhase {
     const contacts = devices.map(idleContact);
@@ -152,7 +149,7 @@ export function createFloor(options: { databaseUrl: string; connections: number 
       runLanes(connections, async (lane, recorder) => {
         for (const device of ofLane(devices, lane, connections)) {
           const startedAt = recorder.now();
-          recorder.done(startedAt, await enrollInDatabase(db, device));
+          recorder.done(startedAt, await enrollInDatabase(checkIns, device));
         }
       });
     return { run };

@@ -46,6 +46,11 @@ export class Recorder {
   }
 }
 
+/** Every lane has devices of its own, so that no device is served by two at once. */
+export function ofLane<T>(items: T[], lane: number, lanes: number): T[] {
+  return items.filter((_, index) => index % lanes === lane);
+}
+
 /** Runs `lanes` workers side by side until each has nothing left to do. */
 export async function runLanes(
   lanes: number,

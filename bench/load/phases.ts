@@ -1,6 +1,6 @@
 import { type BenchDevice, commandUuid, signedRequest } from './fleet.js';
 import { HttpConnection } from './http-connection.js';
-import { type Measured, runLanes } from './measure.js';
+import { type Measured, ofLane, runLanes } from './measure.js';
 import { acknowledged, authenticate, idle, tokenUpdate } from './messages.js';
 
 export interface PhaseContext {
@@ -27,11 +27,6 @@ async function withConnections<T>(
   } finally {
     for (const connection of open) connection.close();
   }
-}
-
-/** Every lane has devices of its own, so that no device is on two connections at once. */
-function ofLane<T>(items: T[], lane: number, lanes: number): T[] {
-  return items.filter((_, index) => index % lanes === lane);
 }
 
 export function prepareEnrollments(context: PhaseContext, devices: BenchDevice[]): PreparedPhase {

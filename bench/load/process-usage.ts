@@ -6,7 +6,11 @@ const MB = 1024;
 export interface Usage {
   /** CPU seconds since the process began. */
   cpuSeconds: number;
+  /** The same of its children that have ended. */
+  endedSeconds: number;
   rssMegabytes: number;
+  /** The most it ever had. */
+  peakMegabytes: number;
 }
 
 function field(text: string, name: string): number {
@@ -21,7 +25,9 @@ export function usageOf(pid: number): Usage | undefined {
     const status = readFileSync(`/proc/${pid}/status`, 'latin1');
     return {
       cpuSeconds: (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS,
+      endedSeconds: (Number(fields[13]) + Number(fields[14])) / CLOCK_TICKS,
       rssMegabytes: field(status, 'VmRSS') / MB,
+      peakMegabytes: field(status, 'VmHWM') / MB,
     };
   } catch {
     return undefined;
@@ -45,10 +51,10 @@ function sharedFairly(pid: number | string): number {
 }
 
 /**
- * A server of many processes, such as PostgreSQL: CPU of all that live, and memory as PSS, which
+ * A server of many processes, such as PostgreSQL: CPU of all its processes, and memory as PSS, which
  * counts the shared buffers once and not once for each process.
  */
-export function usageOfFamily(pid: number): Usage | undefined {
+export function usageOfFamily(pid: number): Pick<Usage, 'cpuSeconds' | 'rssMegabytes'> | undefined {
   const parent = usageOf(pid);
   if (parent === undefined) return undefined;
   const children = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
@@ -56,7 +62,7 @@ export function usageOfFamily(pid: number): Usage | undefined {
   return {
     cpuSeconds: family.reduce(
       (sum, child) => sum + (usageOf(Number(child))?.cpuSeconds ?? 0),
-      parent.cpuSeconds,
+      parent.cpuSeconds + parent.endedSeconds,
     ),
     rssMegabytes: family.reduce((sum, child) => sum + sharedFairly(child), sharedFairly(pid)),
   };

@@ -3,8 +3,10 @@ import type { Config } from '../config.js';
 import type { Logger } from '../logger.js';
 import { serve } from '../main.js';
 
-/** A second signal, or a stop that takes longer than this, ends the process at once. */
+/** A stop that takes longer than this ends the process at once. */
 const STOP_MS = 9_000;
+/** Everything is stopped: nothing that is left open may hold the process any longer than this. */
+const LINGER_MS = 250;
 
 /** Serves until SIGTERM or SIGINT. Resolves with the exit code. */
 export async function serveCommand(config: Config, logger: Logger): Promise<number> {
@@ -22,8 +24,11 @@ export async function serveCommand(config: Config, logger: Logger): Promise<numb
     wish.abort();
   });
   if (!wish.signal.aborted) await once(wish.signal, 'abort');
-  setTimeout(() => process.exit(1), STOP_MS).unref();
+  const deadline = setTimeout(() => process.exit(1), STOP_MS).unref();
   await server.stop();
+  clearTimeout(deadline);
   logger.info('stopped');
-  return databaseLost ? 1 : 0;
+  const code = databaseLost ? 1 : 0;
+  setTimeout(() => process.exit(code), LINGER_MS).unref();
+  return code;
 }

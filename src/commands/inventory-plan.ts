@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import {
   type CommandTarget,
   commandAllowed,
@@ -46,11 +47,23 @@ function isAllowed(requestType: string, facts: TargetFacts, supervised: boolean)
   return commandAllowed(requestType, targetOf(facts, supervised));
 }
 
+/** A fleet has few kinds of devices, and working a plan out means a walk through Apple's schema. */
+const plans = new LRUCache<string, readonly PlannedCommand[]>({ max: 500 });
+
 /**
  * The queries of a full inventory that this device can take. What only a supervised device answers
  * is left out until the device has said that it is one.
  */
-export function planInventory(facts: TargetFacts): PlannedCommand[] {
+export function planInventory(facts: TargetFacts): readonly PlannedCommand[] {
+  const kind = JSON.stringify([facts.platform, facts.osVersion, facts.isSupervised]);
+  const known = plans.get(kind);
+  if (known !== undefined) return known;
+  const plan = workOutInventory(facts);
+  plans.set(kind, plan);
+  return plan;
+}
+
+function workOutInventory(facts: TargetFacts): PlannedCommand[] {
   const supervised = facts.isSupervised === true;
   return INVENTORY.filter((requestType) => isAllowed(requestType, facts, supervised)).map(
     (requestType) => ({

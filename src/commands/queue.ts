@@ -70,7 +70,7 @@ export class CommandQueue {
   private async addPlanned(
     trx: Transaction,
     deviceId: number,
-    planned: PlannedCommand[],
+    planned: readonly PlannedCommand[],
   ): Promise<number[]> {
     const rows = planned.map(({ requestType, parameters }) => {
       const { uuid, payload } = prepareCommand(this.box, requestType, parameters);

@@ -35,13 +35,17 @@ export class ReportWorker {
   private readonly idleListeners: (() => void)[] = [];
   private running = 0;
   private timer: NodeJS.Timeout | null = null;
+  private sweeping: Promise<void> = Promise.resolve();
 
   constructor(private readonly deps: ReportWorkerDeps) {}
 
   start(): void {
-    this.timer = setInterval(() => void this.sweep(), SWEEP_MS);
+    const begin = () => {
+      this.sweeping = this.sweep();
+    };
+    this.timer = setInterval(begin, SWEEP_MS);
     this.timer.unref();
-    void this.sweep();
+    begin();
   }
 
   submit(report: { id: number; deviceId: number }): void {
@@ -53,6 +57,7 @@ export class ReportWorker {
   async drain(): Promise<void> {
     if (this.timer !== null) clearInterval(this.timer);
     this.timer = null;
+    await this.sweeping;
     if (this.running === 0 && this.waiting.length === 0) return;
     await new Promise<void>((resolve) => this.idleListeners.push(resolve));
   }

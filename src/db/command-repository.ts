@@ -1,7 +1,5 @@
 import type { Knex } from 'knex';
 
-export const PENDING_STATUSES = ['Queued', 'Sent', 'NotNow'] as const;
-
 export interface NewCommand {
   uuid: string;
   device_id: number;
@@ -112,7 +110,7 @@ export async function unhandledReports(
 /** Marks commands whose time is over. Returns how many. */
 export async function expireOverdue(knex: Knex): Promise<number> {
   return knex('commands')
-    .whereIn('status', [...PENDING_STATUSES])
+    .where({ is_pending: true })
     .where('expires_at', '<=', knex.fn.now())
     .update({ status: 'Expired', reason: 'not answered before expires_at' });
 }

@@ -87,6 +87,18 @@ function knexLog(logger: Logger | undefined): Knex.Logger {
 }
 
 /**
+ * Every statement of the device path finds its rows by key. One generic plan each, made for that,
+ * and never a scan of a table that was small when the plan was made: planning such a statement
+ * anew costs several times its execution.
+ */
+function devicePathSession(namedStatements: boolean): pg.ClientConfig {
+  if (!namedStatements) return {};
+  const settings = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off' };
+  const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
+  return { options: options.join(' ') };
+}
+
+/**
  * Opens both doors to one PostgreSQL. Nothing is connected until the first statement, so a wrong
  * address shows there, as the driver's error.
  */
@@ -101,7 +113,7 @@ export function connectDatabase(options: DatabaseOptions): Database {
     keepAlive: true,
     types: TYPES,
   };
-  const pool = new pg.Pool({ ...client, max });
+  const pool = new pg.Pool({ ...client, ...devicePathSession(namedStatements), max });
   // An idle connection that breaks is replaced on the next use; unheard, it would end the process.
   pool.on('error', (error) => options.logger?.warn({ err: error }, 'database connection lost'));
   const builder = knex({

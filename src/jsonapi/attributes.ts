@@ -118,10 +118,14 @@ function parsed<T>(parse: (text: string) => T | undefined, what: string): ZodTyp
   });
 }
 
-/** Any JSON value, or only what `schema` takes. It can be neither filtered nor sorted by. */
-export function json(options: AttributeOptions & { schema?: ZodType } = {}): Attribute {
-  const { schema = z.json(), ...rest } = options;
-  return attribute('json', storableJson(schema), rest);
+/** Any JSON value. It can be neither filtered nor sorted by. */
+export function json(options: AttributeOptions = {}): Attribute {
+  return attribute('json', storableJson(z.json()), options);
+}
+
+/** A JSON object. */
+export function jsonObject(options: AttributeOptions = {}): Attribute {
+  return attribute('json', storableJson(z.record(z.string(), z.json())), options);
 }
 
 function storableJson(schema: ZodType): ZodType {

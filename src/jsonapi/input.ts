@@ -8,6 +8,9 @@ import { parseId } from './values.js';
 type Json = Record<string, unknown>;
 type Mode = 'create' | 'update';
 
+/** Faults told in one answer, so that a small request does not get a huge one. */
+const MAX_FAULTS = 500;
+
 /** What is being read, and every fault found so far. */
 interface Reading {
   definition: ResourceDefinition;
@@ -57,7 +60,7 @@ export function parseCreate(
   const reading = startReading('create', definition);
   const { input, faults } = readAll(reading, data);
   requireAll(reading, given);
-  if (faults.length > 0) throw validationError(faults);
+  if (faults.length > 0) throw validationError(faults.slice(0, MAX_FAULTS));
   input.attributes = { ...definition.defaults, ...input.attributes };
   return input;
 }
@@ -73,7 +76,7 @@ export function parseUpdate(
     throw new AppError('conflict', 409, `the path is that of ${id}`, { source });
   }
   const { input, faults } = readAll(startReading('update', definition), data);
-  if (faults.length > 0) throw validationError(faults);
+  if (faults.length > 0) throw validationError(faults.slice(0, MAX_FAULTS));
   return input;
 }
 

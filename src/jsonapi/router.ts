@@ -88,7 +88,7 @@ async function readBody(req: Request, res: Response): Promise<unknown> {
 // A Buffer, because Express adds a charset to the type of strings, which JSON:API forbids.
 function send(res: Response, { status, document, location }: Answer): void {
   res.status(status);
-  res.setHeader('Vary', 'Accept');
+  res.vary('Accept');
   if (location !== undefined) res.setHeader('Location', location);
   if (document === undefined) {
     res.end();

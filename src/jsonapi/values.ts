@@ -14,7 +14,13 @@ export function parseTimestamp(text: string): Date | undefined {
   const [, day = '', time = '00:00', zulu, sign = '+', hours = '00', minutes = '00'] = match;
   const offset = zulu ? 'Z' : `${sign === '-' ? '-' : '+'}${hours}:${minutes}`;
   const date = new Date(`${day}T${time}${offset}`);
-  return Number.isNaN(date.getTime()) || !isRealDay(day) ? undefined : date;
+  return isStorableTime(date) && isRealDay(day) ? date : undefined;
+}
+
+// Beyond these years the text forms of PostgreSQL and of JavaScript part ways.
+function isStorableTime(date: Date): boolean {
+  const year = date.getUTCFullYear();
+  return year >= 1 && year <= 9999;
 }
 
 // `new Date('2026-02-30T…')` rolls over to March.

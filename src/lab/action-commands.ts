@@ -2,7 +2,7 @@ import { isPlistDict, type PlistDict, parsePlist } from '../protocol/plist.js';
 import { acknowledged, type CommandHandler, failed } from './answer.js';
 import { createManagedApplication } from './applications.js';
 import { openProfile } from './profile-file.js';
-import { toInstalledProfile } from './profiles.js';
+import { isEnrollmentProfile, toInstalledProfile } from './profiles.js';
 import { applySettings } from './settings.js';
 
 const PASSCODE_DOMAIN = 'MCPasscodeErrorDomain';
@@ -47,7 +47,8 @@ const removeProfile: CommandHandler = (device, command) => {
   if (typeof wanted !== 'string') return { status: 'CommandFormatError' };
   const found = device.profiles.find(({ identifier }) => identifier === wanted);
   if (found === undefined) return failed(12_075, `The profile “${wanted}” is not installed.`);
-  if (!found.isManaged) return failed(12_013, `The profile “${wanted}” is not managed.`);
+  if (isEnrollmentProfile(found)) device.isReleased = true;
+  else if (!found.isManaged) return failed(12_013, `The profile “${wanted}” is not managed.`);
   device.profiles = device.profiles.filter((profile) => profile !== found);
   return acknowledged();
 };

@@ -2,7 +2,12 @@ import { createCertificates, toDeviceCertificate } from './certificates.js';
 import type { EnrollmentProfile } from './enrollment-profile.js';
 import type { HttpClient } from './http-client.js';
 import { MdmClient } from './mdm-client.js';
-import { authenticateMessage, tokenUpdateMessage } from './messages.js';
+import {
+  authenticateMessage,
+  bootstrapTokenMessage,
+  tokenUpdateMessage,
+  userTokenUpdateMessage,
+} from './messages.js';
 import type { DeviceSession } from './poll.js';
 import { requestIdentity } from './scep-client.js';
 import type { SimulatedDevice } from './simulated-device.js';
@@ -29,7 +34,24 @@ export async function enroll(
     ...certificates,
   ];
   const client = new MdmClient(http, mdm, identity);
-  await client.checkIn(authenticateMessage(device, mdm.topic));
-  await client.checkIn(tokenUpdateMessage(device, mdm.topic));
-  return { device, mdm: client, postponed: new Set() };
+  await checkIn(device, client, mdm);
+  return { device, mdm: client, topic: mdm.topic, postponed: new Set() };
+}
+
+/** In the order of real devices; what only a Mac sends depends on what the server can do. */
+async function checkIn(
+  device: SimulatedDevice,
+  client: MdmClient,
+  { topic, serverCapabilities }: EnrollmentProfile['mdm'],
+): Promise<void> {
+  await client.checkIn(authenticateMessage(device, topic));
+  await client.checkIn(tokenUpdateMessage(device, topic));
+  const { platform, isSupervised } = device.identity;
+  if (platform !== 'macOS') return;
+  if (serverCapabilities.includes('com.apple.mdm.per-user-connections')) {
+    await client.checkIn(userTokenUpdateMessage(device, topic));
+  }
+  if (isSupervised && serverCapabilities.includes('com.apple.mdm.bootstraptoken')) {
+    await client.checkIn(bootstrapTokenMessage(device));
+  }
 }

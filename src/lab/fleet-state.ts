@@ -2,8 +2,21 @@ import type { Answer } from './answer.js';
 
 export type AnswerStatus = Answer['status'] | 'NotNow';
 
-/** Where each device stands; `lost` ones could not enroll or were refused later. */
-export type DeviceFate = 'waiting' | 'enrolling' | 'enrolled' | 'unenrolled' | 'erased' | 'lost';
+const FATES = [
+  'waiting',
+  'enrolling',
+  'enrolled',
+  /** Erased by a command, or released by one that removed its enrollment profile. */
+  'erased',
+  'released',
+  /** The server no longer recognizes it. */
+  'unenrolled',
+  /** It could not enroll, or was refused later. */
+  'lost',
+] as const;
+
+/** Where a device stands. */
+export type DeviceFate = (typeof FATES)[number];
 
 export interface FleetFailure {
   serialNumber: string;
@@ -73,7 +86,7 @@ export class FleetState {
   }
 
   snapshot(): FleetSnapshot {
-    const fates = { waiting: 0, enrolling: 0, enrolled: 0, unenrolled: 0, erased: 0, lost: 0 };
+    const fates = Object.fromEntries(FATES.map((fate) => [fate, 0])) as FleetSnapshot['fates'];
     for (const fate of this.fateOf) fates[fate] += 1;
     return {
       total: this.total,
@@ -88,7 +101,7 @@ export class FleetState {
   }
 }
 
-/** Every device is enrolled (or was erased on command) and owes no answer. */
+/** Every device is enrolled, or gone because a command said so, and owes no answer. */
 export function isSettled({ total, fates, unanswered }: FleetSnapshot): boolean {
-  return fates.enrolled + fates.erased === total && unanswered === 0;
+  return fates.enrolled + fates.erased + fates.released === total && unanswered === 0;
 }

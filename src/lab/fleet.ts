@@ -134,8 +134,9 @@ export class Fleet {
   private afterPoll(member: Member, session: DeviceSession): void {
     this.state.countPoll();
     this.state.setPostponed(member.index, session.postponed.size);
-    if (!session.device.isErased) return;
-    this.state.setFate(member.index, 'erased');
+    const { isErased, isReleased } = session.device;
+    if (!isErased && !isReleased) return;
+    this.state.setFate(member.index, isErased ? 'erased' : 'released');
     delete member.session;
   }
 

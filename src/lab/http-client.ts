@@ -30,6 +30,8 @@ export interface HttpClientOptions {
   onRetry?: () => void;
 }
 
+/** A server that has never answered is more likely misspelt than restarting. */
+const FIRST_ANSWER_MS = 15_000;
 const FIRST_DELAY_MS = 200;
 const LONGEST_DELAY_MS = 2_000;
 const SOCKET_TIMEOUT_MS = 60_000;
@@ -71,6 +73,8 @@ export class HttpClient {
   private readonly httpAgent = new HttpAgent({ keepAlive: true, timeout: SOCKET_TIMEOUT_MS });
   private httpsAgent = new HttpsAgent({ keepAlive: true, timeout: SOCKET_TIMEOUT_MS });
   private readonly trusted = new Set<string>();
+  private readonly createdAt = Date.now();
+  private hasAnswered = false;
 
   constructor(private readonly options: HttpClientOptions) {}
 
@@ -84,11 +88,11 @@ export class HttpClient {
 
   /** The answer, whatever its status below 500; LabError when the server stays away. */
   async send(request: HttpRequest): Promise<HttpReply> {
-    const giveUpAt = Date.now() + this.options.patienceMs;
+    const startedAt = Date.now();
     for (let attempt = 0; ; attempt += 1) {
       const outcome = await this.attempt(request);
       if (!('trouble' in outcome)) return outcome;
-      if (Date.now() >= giveUpAt) throw this.gaveUp(request, outcome);
+      if (Date.now() >= this.giveUpAt(startedAt)) throw this.gaveUp(request, outcome);
       this.options.onRetry?.();
       await sleep(delayBefore(attempt), undefined, { signal: this.options.signal });
     }
@@ -99,6 +103,11 @@ export class HttpClient {
     this.httpsAgent.destroy();
   }
 
+  private giveUpAt(startedAt: number): number {
+    const end = startedAt + this.options.patienceMs;
+    return this.hasAnswered ? end : Math.min(end, this.createdAt + FIRST_ANSWER_MS);
+  }
+
   private gaveUp(request: HttpRequest, { trouble }: Trouble): LabError {
     const { origin, pathname } = new URL(request.url);
     return new LabError(`${origin}${pathname} does not answer: ${trouble}`);
@@ -107,6 +116,7 @@ export class HttpClient {
   private async attempt(request: HttpRequest): Promise<HttpReply | Trouble> {
     try {
       const reply = await this.exchange(request);
+      this.hasAnswered = true;
       return isBusy(reply) ? { trouble: `status ${reply.status}` } : reply;
     } catch (error) {
       // The error of a name with several addresses has no message of its own.

@@ -36,6 +36,36 @@ export function tokenUpdateMessage(device: SimulatedDevice, topic: string): Buff
   });
 }
 
+/** The user of a Mac, whose channel is separate from the device's. */
+export function userTokenUpdateMessage(device: SimulatedDevice, topic: string): Buffer {
+  const { udid, owner } = device.identity;
+  const random = device.random.fork('user');
+  return buildPlist({
+    MessageType: 'TokenUpdate',
+    Topic: topic,
+    UDID: udid,
+    UserID: random.uuid(),
+    UserShortName: owner
+      .normalize('NFKD')
+      .replaceAll(/[^A-Za-z]/g, '')
+      .toLowerCase(),
+    UserLongName: owner,
+    NotOnConsole: false,
+    PushMagic: random.uuid(),
+    Token: random.bytes(32),
+  });
+}
+
+export function bootstrapTokenMessage(device: SimulatedDevice): Buffer {
+  const BootstrapToken = device.random.fork('bootstrap').bytes(32);
+  const { udid } = device.identity;
+  return buildPlist({ MessageType: 'SetBootstrapToken', UDID: udid, BootstrapToken });
+}
+
+export function checkOutMessage(device: SimulatedDevice, topic: string): Buffer {
+  return buildPlist({ MessageType: 'CheckOut', Topic: topic, UDID: device.identity.udid });
+}
+
 export function idleMessage(device: SimulatedDevice): Buffer {
   return buildPlist({ Status: 'Idle', UDID: device.identity.udid });
 }

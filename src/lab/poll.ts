@@ -2,13 +2,14 @@ import { isPlistDict, type PlistDict } from '../protocol/plist.js';
 import type { Answer } from './answer.js';
 import { obey } from './commands.js';
 import type { MdmClient } from './mdm-client.js';
-import { idleMessage, notNowMessage, reportMessage } from './messages.js';
+import { checkOutMessage, idleMessage, notNowMessage, reportMessage } from './messages.js';
 import type { SimulatedDevice } from './simulated-device.js';
 
 /** A device that is enrolled, and what it still owes an answer. */
 export interface DeviceSession {
   device: SimulatedDevice;
   mdm: MdmClient;
+  topic: string;
   /** UUIDs of commands put off with NotNow. */
   postponed: Set<string>;
 }
@@ -58,6 +59,9 @@ export async function poll(session: DeviceSession, options: PollOptions): Promis
     offers += 1;
     next = await session.mdm.report(answerOffer(session, offer, options));
     if (session.device.isErased) return offers;
+  }
+  if (session.device.isReleased) {
+    await session.mdm.checkIn(checkOutMessage(session.device, session.topic));
   }
   return offers;
 }

@@ -9,6 +9,7 @@ export interface InstalledProfile {
   identifier: string;
   /** As it lies in the profile file, all payloads included. */
   content: PlistDict;
+  /** Installed by a command, as the enrollment profile is not. */
   isManaged: boolean;
   signerCertificates: Buffer[];
 }
@@ -35,6 +36,10 @@ function shownKeys(dict: PlistDict): Record<string, PlistInput> {
 function payloadsOf(profile: PlistDict): PlistDict[] {
   const content = profile.PayloadContent;
   return Array.isArray(content) ? content.filter(isPlistDict) : [];
+}
+
+export function isEnrollmentProfile({ content }: InstalledProfile): boolean {
+  return payloadsOf(content).some((payload) => payload.PayloadType === 'com.apple.mdm');
 }
 
 export interface ProfileOrigin {

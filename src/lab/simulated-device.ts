@@ -25,6 +25,8 @@ export interface SimulatedDevice {
   isLost: boolean;
   isRemoteDesktopEnabled: boolean;
   isErased: boolean;
+  /** The enrollment profile was taken off it: it says goodbye and is managed no longer. */
+  isReleased: boolean;
   isVoiceRoamingEnabled: boolean;
   isDataRoamingEnabled: boolean;
   isHotspotEnabled: boolean;
@@ -71,6 +73,7 @@ export function createSimulatedDevice(options: SimulatedDeviceOptions): Simulate
     isLost: false,
     isRemoteDesktopEnabled: false,
     isErased: false,
+    isReleased: false,
     isVoiceRoamingEnabled: random.chance(0.3),
     isDataRoamingEnabled: random.chance(0.3),
     isHotspotEnabled: random.chance(0.2),

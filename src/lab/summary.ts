@@ -14,7 +14,7 @@ function answered({ answers }: FleetSnapshot): number {
 export function describeProgress(snapshot: FleetSnapshot): string {
   const { fates, total, answers, retries, failures } = snapshot;
   const parts = [
-    `enrolled ${fates.enrolled + fates.erased + fates.unenrolled}/${total}`,
+    `enrolled ${total - fates.waiting - fates.enrolling - fates.lost}/${total}`,
     `answered ${answered(snapshot)}`,
     answers.NotNow > 0 ? `not now ${answers.NotNow}` : '',
     retries > 0 ? `retries ${retries}` : '',
@@ -27,6 +27,7 @@ export function describeProgress(snapshot: FleetSnapshot): string {
 function describeFates({ fates, total }: FleetSnapshot): string {
   const others = [
     [fates.erased, 'erased'],
+    [fates.released, 'released'],
     [fates.unenrolled, 'unenrolled by the server'],
     [fates.lost, 'failed'],
     [fates.waiting + fates.enrolling, 'not finished'],

@@ -1,12 +1,9 @@
 import { planInventory } from '../commands/inventory-plan.js';
 import { prepareCommand } from '../commands/payload.js';
-import { authenticateDevice } from '../db/device-path/authenticate.js';
 import {
   type CallerFacts,
   checkOutDevice,
-  findCaller,
   promoteRenewal,
-  updateDeviceToken,
   type WhoCalls,
 } from '../db/device-path/check-ins.js';
 import { currentSecret, putSecret } from '../db/device-path/side-records.js';
@@ -39,7 +36,7 @@ export async function answerCheckIn(
   if (message.ids.channel === 'user') return answerUserCheckIn(message, identity, services);
   const who = { fingerprint: identity.fingerprint, deviceKey: deviceKeyOf(message) };
   if (message.kind === 'CheckOut') return checkOut(who, services);
-  const caller = await findCaller(services.db, who);
+  const caller = await services.checkIns.findCaller(who);
   const admission = admit(caller, message.kind === 'TokenUpdate' ? ENROLLING : ENROLLED);
   if (admission.kind === 'unrecognized') return UNRECOGNIZED;
   if (admission.kind === 'refused') throw admission.error;
@@ -85,7 +82,7 @@ async function authenticate(
 ): Promise<Answer> {
   const { ids, productName, model, modelName } = message;
   if (ids.channel === 'user') throw new AppError('invalid_message', 400, 'Authenticate of a user');
-  const { outcome, deviceId } = await authenticateDevice(services.db, {
+  const { outcome, deviceId } = await services.checkIns.authenticate({
     fingerprint: identity.fingerprint,
     udid: ids.udid ?? null,
     enrollmentId: ids.udid === undefined ? (ids.enrollmentId ?? null) : null,
@@ -120,7 +117,7 @@ async function updateToken(
   const { unlockToken } = message;
   const isFirst = caller.enrollmentState === 'authenticated';
   const planned = isFirst ? planInventory(caller) : [];
-  const updated = await updateDeviceToken(services.db, {
+  const updated = await services.checkIns.updateToken({
     ...who,
     sealedPush: sealPush(box, secretIdentity(deviceId, 'push'), message),
     topic: message.topic ?? null,
@@ -139,7 +136,7 @@ async function updateToken(
 }
 
 async function checkOut(who: WhoCalls, services: MdmServices): Promise<Answer> {
-  const caller = await findCaller(services.db, who);
+  const caller = await services.checkIns.findCaller(who);
   const admission = admit(caller, ENROLLING);
   if (admission.kind === 'refused') throw admission.error;
   // One that has left already is told so once more by the same 200.

@@ -1,6 +1,7 @@
 import type { ReportWorker } from '../commands/report-worker.js';
 import type { SecretBox } from '../crypto/secret-box.js';
 import type { Database } from '../db/database.js';
+import type { CheckIns } from '../db/device-path/check-ins.js';
 import type { ContactStore } from '../db/device-path/contact.js';
 import type { LastSeen } from '../db/device-path/last-seen.js';
 import type { Logger } from '../logger.js';
@@ -9,6 +10,7 @@ import type { IdentityDeps } from './identity.js';
 /** What answering a device needs. */
 export interface MdmServices extends IdentityDeps {
   contacts: ContactStore;
+  checkIns: CheckIns;
   db: Database;
   lastSeen: LastSeen;
   reports: ReportWorker;

@@ -1,4 +1,3 @@
-import { findCaller } from '../db/device-path/check-ins.js';
 import {
   checkOutUser,
   markUserSeen,
@@ -28,11 +27,11 @@ const ENROLLED = ['enrolled'];
 async function admitUser(
   message: MdmMessage,
   identity: Identity,
-  { db }: MdmServices,
+  { checkIns }: MdmServices,
 ): Promise<Admission> {
   const deviceKey = message.ids.deviceKey.toLowerCase();
   const { fingerprint } = identity;
-  return admit(await findCaller(db, { fingerprint, deviceKey }), ENROLLED);
+  return admit(await checkIns.findCaller({ fingerprint, deviceKey }), ENROLLED);
 }
 
 function userFacts({ ids }: MdmMessage, deviceId: number): UserFacts {

@@ -1,5 +1,4 @@
-import { z } from 'zod';
-import { integer, json, oneOf, text, timestamp, uuid } from '../jsonapi/attributes.js';
+import { integer, json, jsonObject, oneOf, text, timestamp, uuid } from '../jsonapi/attributes.js';
 import { defineResource } from '../jsonapi/definition.js';
 import {
   createCommand,
@@ -21,8 +20,6 @@ export const COMMAND_STATUSES = [
   'Cancelled',
 ] as const;
 
-const object = z.record(z.string(), z.json());
-
 export const commands = defineResource<ResourceServices>({
   type: 'commands',
   path: '/commands',
@@ -31,9 +28,8 @@ export const commands = defineResource<ResourceServices>({
   attributes: {
     uuid: uuid({ write: 'never' }),
     request_type: text({ write: 'create', required: true, min: 1, max: 100 }),
-    parameters: json({
+    parameters: jsonObject({
       write: 'create',
-      schema: object,
       heavy: true,
       derivedFrom: ['uuid', 'request_type', 'payload'],
     }),

@@ -54,7 +54,7 @@ export const hardware: Record<string, Attribute> = {
     'eas_device_identifier',
     'time_zone',
   ]),
-  serial_number: text(),
+  serial_number: text({ max: 255 }),
   is_apple_silicon: bool({ write: 'create' }),
   awaiting_configuration: bool(),
   available_device_capacity: float(),

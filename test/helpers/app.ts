@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import type { Express } from 'express';
+import request from 'supertest';
 import { type Container, createContainer } from '../../src/container.js';
 import { type Config, loadConfig } from '../../src/config.js';
 import { SecretBox } from '../../src/crypto/secret-box.js';
@@ -90,4 +91,27 @@ async function settled(db: Database): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
   throw new Error('a report was never handled');
+}
+
+/** The admin API by its Express door. */
+export function adminApi({ app }: TestApp, token = ADMIN_TOKEN) {
+  const send = (method: 'get' | 'post' | 'patch' | 'delete', path: string, body?: object) =>
+    request(app)[method](`/api/v1${path}`).set('Authorization', `Bearer ${token}`).send(body);
+  return {
+    get: (path: string) => send('get', path),
+    post: (path: string, body?: object) => send('post', path, body),
+    patch: (path: string, body: object) => send('patch', path, body),
+    delete: (path: string) => send('delete', path),
+  };
+}
+
+/** The document that creates a command for a device. */
+export function commandDocument(
+  deviceId: number,
+  request_type: string,
+  attributes: Record<string, unknown> = {},
+) {
+  const device = { data: { type: 'devices', id: deviceId } };
+  const data = { type: 'commands', attributes: { request_type, ...attributes } };
+  return { data: { ...data, relationships: { device } } };
 }

@@ -110,6 +110,7 @@ describe('a simulated device refuses', () => {
     const report = answerOf(device, { RequestType: 'RemoveProfile', Identifier: 'own' });
     expect(firstError(report)?.ErrorCode).toBe(12013);
     expect(device.profiles).toHaveLength(1);
+    expect(device.isReleased).toBe(false);
   });
 });
 
@@ -189,6 +190,15 @@ describe('a simulated device answers', () => {
     const removal = { RequestType: 'RemoveProfile', Identifier: 'com.example.wifi' };
     expect(answerOf(device, removal).Status).toBe('Acknowledged');
     expect(answerOf(device, { RequestType: 'ProfileList' }).ProfileList).toEqual([]);
+  });
+
+  it('RemoveProfile of its enrollment profile, which releases it', () => {
+    const device = createDevice('macOS');
+    const content = { PayloadContent: [{ PayloadType: 'com.apple.mdm' }] };
+    device.profiles = [{ identifier: 'enroll', content, isManaged: false, signerCertificates: [] }];
+    const report = answerOf(device, { RequestType: 'RemoveProfile', Identifier: 'enroll' });
+    expect(report.Status).toBe('Acknowledged');
+    expect(device.isReleased).toBe(true);
   });
 
   it('Settings one by one, and is called by its new name from then on', () => {

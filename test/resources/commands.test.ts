@@ -9,7 +9,10 @@ beforeAll(async () => {
   api = await createTestApi();
 });
 beforeEach(async () => {
-  const rows = await api.knex('devices').insert([{}, {}]).returning('id');
+  const rows = await api
+    .knex('devices')
+    .insert([{ model: 'a' }, { model: 'b' }])
+    .returning('id');
   [deviceId, otherId] = rows.map(({ id }) => id) as [number, number];
 });
 afterAll(() => api.close());

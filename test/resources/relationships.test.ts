@@ -220,13 +220,19 @@ describe('collections below a parent', () => {
   });
 
   it('are not found below a parent that does not exist', async () => {
-    for (const name of ['tags', 'commands', 'installed_profiles']) {
-      const list = await request(api.app).get(`/api/v1/devices/987654/${name}`);
+    const attributes: Record<string, object> = {
+      tags: { name: 'x' },
+      commands: { request_type: 'ProfileList' },
+      installed_profiles: {},
+    };
+    for (const [type, values] of Object.entries(attributes)) {
+      const path = `/api/v1/devices/987654/${type}`;
+      const list = await request(api.app).get(path);
       expect([list.status, list.body.errors[0].code]).toEqual([404, 'not_found']);
       const created = await request(api.app)
-        .post(`/api/v1/devices/987654/${name}`)
-        .send({ data: { type: name, attributes: { name: 'x', request_type: 'ProfileList' } } });
-      expect([name, created.status]).toEqual([name, name === 'installed_profiles' ? 422 : 404]);
+        .post(path)
+        .send({ data: { type, attributes: values } });
+      expect([type, created.status]).toEqual([type, 404]);
     }
     expect(await api.knex('tags').where({ name: 'x' })).toEqual([]);
   });
@@ -234,5 +240,43 @@ describe('collections below a parent', () => {
   it('cost two statements', async () => {
     const { sql } = await api.statements(() => below('tags?page[size]=1'));
     expect(sql.length).toBeLessThanOrEqual(2);
+  });
+});
+
+describe('a to-one relationship', () => {
+  it('has a path of its own that can only be read', async () => {
+    const [row] = await api
+      .knex('installed_applications')
+      .insert({ device_id: deviceId, name: 'Chess' })
+      .returning('id');
+    const self = `/api/v1/installed_applications/${row.id}/relationships/device`;
+    const { body } = await request(api.app).get(self);
+    expect(body).toEqual({
+      links: { self, related: `/api/v1/devices/${deviceId}` },
+      data: { type: 'devices', id: deviceId },
+      jsonapi: { version: '1.0' },
+    });
+    expect((await request(api.app).patch(self).send({ data: null })).status).toBe(405);
+  });
+
+  it('can be moved but not cleared where it is required', async () => {
+    const [other] = await api.knex('devices').insert({ udid: 'D-2' }).returning('id');
+    const [row] = await api
+      .knex('installed_profiles')
+      .insert({ device_id: deviceId })
+      .returning('id');
+    const patch = (data: unknown) =>
+      request(api.app)
+        .patch(`/api/v1/installed_profiles/${row.id}`)
+        .send({ data: { type: 'installed_profiles', relationships: { device: { data } } } });
+    const moved = await patch({ type: 'devices', id: other.id });
+    expect(moved.body.data.relationships.device.data).toEqual({ type: 'devices', id: other.id });
+    const cleared = await patch(null);
+    expect([cleared.status, cleared.body.errors[0].source]).toEqual([
+      422,
+      { pointer: '/data/relationships/device/data' },
+    ]);
+    const wrong = await patch({ type: 'tags', id: 1 });
+    expect([wrong.status, wrong.body.errors[0].code]).toEqual([409, 'wrong_type']);
   });
 });

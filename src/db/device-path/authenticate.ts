@@ -1,4 +1,5 @@
 import { type Database, runStatement } from '../database.js';
+import { MicroBatcher } from './micro-batcher.js';
 
 export type Platform = 'iOS' | 'macOS' | 'tvOS' | 'visionOS' | 'watchOS';
 
@@ -33,135 +34,168 @@ export type AuthenticateOutcome =
   | 'revoked'
   | 'raced';
 
+export interface Authenticated {
+  outcome: AuthenticateOutcome;
+  /** Null when refused or raced. */
+  deviceId: number | null;
+}
+
+/** The columns that a message fills, in the order of the statement's parameters. */
+const FACTS = [
+  ['topic', (facts: AuthenticateFacts) => facts.topic],
+  ['platform', (facts: AuthenticateFacts) => facts.platform],
+  ['serial_number', (facts: AuthenticateFacts) => facts.serialNumber],
+  ['device_name', (facts: AuthenticateFacts) => facts.deviceName],
+  ['model', (facts: AuthenticateFacts) => facts.model],
+  ['model_name', (facts: AuthenticateFacts) => facts.modelName],
+  ['product_name', (facts: AuthenticateFacts) => facts.productName],
+  ['os_version', (facts: AuthenticateFacts) => facts.osVersion],
+  ['build_version', (facts: AuthenticateFacts) => facts.buildVersion],
+  ['imei', (facts: AuthenticateFacts) => facts.imei],
+  ['meid', (facts: AuthenticateFacts) => facts.meid],
+] as const;
+
+const COLUMNS = FACTS.map(([column]) => column);
+const FIRST_FACT = 4;
+
 /**
  * A record known only by serial number (from Apple's enrollment program, or made by an admin) is
- * taken over by the first device that authenticates with that serial.
+ * taken over by the first device that authenticates with that serial. The challenge behind the
+ * certificate is spent first: should SCEP replace the certificate at this moment, the row no longer
+ * names it and the certificate counts as revoked.
  */
-const SQL = {
+const AUTHENTICATE = {
   name: 'authenticate',
   text: `
-with pin as (
-  select device_id, state from device_identities where fingerprint = $1
+with message as (
+  select * from unnest($1::bytea[], $2::text[], $3::text[],
+    ${COLUMNS.map((_, index) => `$${index + FIRST_FACT}::text[]`).join(', ')})
+    with ordinality as q (fingerprint, udid, enrollment_id, ${COLUMNS.join(', ')}, ord)
+), certificate as (
+  select m.ord, c.id, c.revoked_at,
+    exists (select from scep_challenges s where s.certificate_id = c.id) as is_challenged
+  from message m join certificates c on c.fingerprint_sha256 = m.fingerprint
+), spent as (
+  update scep_challenges s set locked_at = coalesce(s.locked_at, now())
+  from certificate c where s.certificate_id = c.id
+  returning c.ord
 ), known as (
-  select id, enrollment_state from devices
-  where ($2::text is not null and lower(udid) = lower($2))
-     or ($2::text is null and lower(enrollment_id) = lower($3))
+  select m.ord, d.id, d.enrollment_state
+  from message m join devices d on lower(d.udid) = lower(m.udid)
+  union all
+  select m.ord, d.id, d.enrollment_state
+  from message m join devices d on lower(d.enrollment_id) = lower(m.enrollment_id)
+  where m.udid is null
 ), by_serial as (
-  select id, enrollment_state from devices
-  where serial_number = $6 and udid is null and enrollment_id is null
-    and not exists (select from known)
-  order by id limit 1
+  select m.ord, d.id, d.enrollment_state
+  from message m cross join lateral (
+    select id, enrollment_state from devices
+    where serial_number = m.serial_number and udid is null and enrollment_id is null
+    order by id limit 1
+  ) d
+  where not exists (select from known k where k.ord = m.ord)
 ), target as (
-  select id, enrollment_state from known union all select id, enrollment_state from by_serial
+  select * from known union all select * from by_serial
 ), verdict as (
-  select case
-    when exists (select from pin where device_id is not null
-      and device_id is distinct from (select id from target)) then 'other_device'
-    when exists (select from pin where state = 'superseded') then 'superseded'
-    when exists (select from certificates where fingerprint_sha256 = $1
-      and revoked_at is not null) then 'revoked'
-    when exists (select from pin where state = 'renewal') then 'known'
-    when exists (select from pin where state = 'active')
-      and (select enrollment_state from target) = 'enrolled' then 'known'
+  select m.*, t.id as target_id, t.enrollment_state as former_state, case
+    when p.device_id is not null and p.device_id is distinct from t.id then 'other_device'
+    when p.state = 'superseded' then 'superseded'
+    when c.revoked_at is not null or (c.is_challenged and spent.ord is null) then 'revoked'
+    when p.state = 'renewal' then 'known'
+    when p.state = 'active' and t.enrollment_state = 'enrolled' then 'known'
     else 'enrolling' end as outcome
+  from message m
+  left join target t using (ord)
+  left join certificate c using (ord)
+  left join spent using (ord)
+  left join device_identities p on p.fingerprint = m.fingerprint
+), decided as (
+  select *, outcome = 'enrolling' as is_new from verdict
 ), updated as (
   update devices d set
-    udid = coalesce($2, d.udid),
-    enrollment_id = coalesce($3, d.enrollment_id),
-    topic = coalesce($4, d.topic),
-    platform = coalesce($5, d.platform),
-    serial_number = coalesce($6, d.serial_number),
-    device_name = coalesce($7, d.device_name),
-    model = coalesce($8, d.model),
-    model_name = coalesce($9, d.model_name),
-    product_name = coalesce($10, d.product_name),
-    os_version = coalesce($11, d.os_version),
-    build_version = coalesce($12, d.build_version),
-    imei = coalesce($13, d.imei),
-    meid = coalesce($14, d.meid),
+    udid = coalesce(v.udid, d.udid),
+    enrollment_id = coalesce(v.enrollment_id, d.enrollment_id),
+    ${COLUMNS.map((column) => `${column} = coalesce(v.${column}, d.${column})`).join(',\n    ')},
+    enrollment_type = case when v.udid is null then 'user' else 'device' end,
     last_seen = now(),
     authenticated_at = now(),
-    enrollment_state = case when v.outcome = 'enrolling' then 'authenticated' else d.enrollment_state end,
-    enrollment_type = case when $2::text is null then 'user' else 'device' end,
-    enrollment_number = d.enrollment_number + case when v.outcome = 'enrolling' then 1 else 0 end,
-    is_enrolled = d.is_enrolled and v.outcome <> 'enrolling',
-    sealed_push = case when v.outcome = 'enrolling' then null else d.sealed_push end,
-    push_state = case when v.outcome = 'enrolling' then null else d.push_state end,
-    awaiting_configuration = case when v.outcome = 'enrolling' then null else d.awaiting_configuration end,
-    unenrolled_at = case when v.outcome = 'enrolling' then null else d.unenrolled_at end
-  from verdict v, target t
-  where d.id = t.id and v.outcome in ('enrolling', 'known')
-  returning d.id
+    enrollment_state = case when v.is_new then 'authenticated' else d.enrollment_state end,
+    enrollment_number = d.enrollment_number + v.is_new::integer,
+    is_enrolled = d.is_enrolled and not v.is_new,
+    sealed_push = case when v.is_new then null else d.sealed_push end,
+    push_state = case when v.is_new then null else d.push_state end,
+    awaiting_configuration = case when v.is_new then null else d.awaiting_configuration end,
+    unenrolled_at = case when v.is_new then null else d.unenrolled_at end
+  from decided v
+  where d.id = v.target_id and v.outcome in ('enrolling', 'known')
+  returning v.ord, d.id, v.is_new, v.former_state
 ), inserted as (
-  insert into devices (udid, enrollment_id, topic, platform, serial_number, device_name, model,
-    model_name, product_name, os_version, build_version, imei, meid, last_seen, authenticated_at,
-    enrollment_state, enrollment_type, enrollment_number)
-  select $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, now(), now(),
-    'authenticated', case when $2::text is null then 'user' else 'device' end, 1
-  from verdict v
-  where v.outcome = 'enrolling' and not exists (select from target)
+  insert into devices (udid, enrollment_id, ${COLUMNS.join(', ')}, enrollment_type, last_seen,
+    authenticated_at, enrollment_state, enrollment_number)
+  select v.udid, v.enrollment_id, ${COLUMNS.map((column) => `v.${column}`).join(', ')},
+    case when v.udid is null then 'user' else 'device' end, now(), now(), 'authenticated', 1
+  from decided v
+  where v.is_new and v.target_id is null
   on conflict do nothing
-  returning id
+  returning id, coalesce(udid, enrollment_id) as device_key
 ), device as (
-  select id from updated union all select id from inserted
+  select ord, id from updated
+  union all
+  select v.ord, i.id
+  from inserted i join decided v on coalesce(v.udid, v.enrollment_id) = i.device_key
 ), pinned as (
   insert into device_identities (fingerprint, device_id, state, udid)
-  select $1, device.id, 'active', coalesce($2, $3) from device
+  select m.fingerprint, device.id, 'active', coalesce(m.udid, m.enrollment_id)
+  from device join message m using (ord)
   on conflict (fingerprint) do update
     set device_id = excluded.device_id, state = 'active', udid = excluded.udid, changed_at = now()
-  returning device_id
 ), superseded as (
   update device_identities i set state = 'superseded', changed_at = now()
-  from updated
-  where i.device_id = updated.id and i.fingerprint <> $1 and i.state in ('active', 'renewal')
+  from device join decided v using (ord)
+  where i.device_id = device.id and v.target_id is not null and i.fingerprint <> v.fingerprint
+    and i.state in ('active', 'renewal')
 ), cancelled as (
   update commands c set status = 'Cancelled', reason = 're-enrolled'
-  from updated u, verdict v, target t
-  where c.device_id = u.id and c.status in ('Queued', 'Sent', 'NotNow')
-    and v.outcome = 'enrolling' and t.enrollment_state in ('enrolled', 'unenrolled')
+  from updated u
+  where c.device_id = u.id and c.is_pending and u.is_new
+    and u.former_state in ('enrolled', 'unenrolled')
 ), signed_out as (
   update device_users s set is_enrolled = false, sealed_push = null
-  from updated u, verdict v
-  where s.device_id = u.id and v.outcome = 'enrolling'
-), locked as (
-  update scep_challenges s set locked_at = now()
-  from certificates c
-  where c.fingerprint_sha256 = $1 and s.certificate_id = c.id and s.locked_at is null
-    and exists (select from device)
+  from updated u where s.device_id = u.id and u.is_new
 )
-select v.outcome, (select device_id from pinned) as device_id from verdict v`,
+select v.outcome, device.id as device_id
+from decided v left join device using (ord)
+order by v.ord`,
 };
 
-/** Pins the certificate to the device and begins an enrollment, or refuses and changes nothing. */
-export async function authenticateDevice(
-  db: Database,
-  facts: AuthenticateFacts,
-): Promise<{ outcome: AuthenticateOutcome; deviceId: number | null }> {
-  const {
-    rows: [row],
-  } = await runStatement<{
-    outcome: AuthenticateOutcome;
-    device_id: number | null;
-  }>(db, SQL, [
-    facts.fingerprint,
-    facts.udid,
-    facts.enrollmentId,
-    facts.topic,
-    facts.platform,
-    facts.serialNumber,
-    facts.deviceName,
-    facts.model,
-    facts.modelName,
-    facts.productName,
-    facts.osVersion,
-    facts.buildVersion,
-    facts.imei,
-    facts.meid,
-  ]);
-  const outcome = row?.outcome ?? 'raced';
-  const deviceId = row?.device_id ?? null;
+interface AuthenticateRow {
+  outcome: AuthenticateOutcome;
+  device_id: number | null;
+}
+
+function toAuthenticated({ outcome, device_id: deviceId }: AuthenticateRow): Authenticated {
   const isAccepted = outcome === 'enrolling' || outcome === 'known';
-  // Another Authenticate of the same new device came first: the insert found its row and made none.
-  if (isAccepted && deviceId === null) return { outcome: 'raced', deviceId: null };
-  return { outcome, deviceId };
+  // Another Authenticate of the same device came first: this one changed nothing.
+  return isAccepted && deviceId === null ? { outcome: 'raced', deviceId } : { outcome, deviceId };
+}
+
+/** Pins the certificate to the device and begins an enrollment, or refuses and changes nothing. */
+export type Authenticate = (facts: AuthenticateFacts) => Promise<Authenticated>;
+
+export function createAuthenticate(db: Database): Authenticate {
+  const run = async (messages: AuthenticateFacts[]) => {
+    const { rows } = await runStatement<AuthenticateRow>(db, AUTHENTICATE, [
+      messages.map((facts) => facts.fingerprint),
+      messages.map((facts) => facts.udid),
+      messages.map((facts) => facts.enrollmentId),
+      ...FACTS.map(([, read]) => messages.map(read)),
+    ]);
+    return rows.map(toAuthenticated);
+  };
+  const batcher = new MicroBatcher(run, {
+    maxBatch: 16,
+    maxInFlight: 4,
+    keyOf: (facts: AuthenticateFacts) => (facts.udid ?? facts.enrollmentId ?? '').toLowerCase(),
+  });
+  return (facts) => batcher.submit(facts);
 }

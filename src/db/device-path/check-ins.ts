@@ -1,5 +1,7 @@
 import { type Database, runStatement } from '../database.js';
+import { type Authenticate, createAuthenticate } from './authenticate.js';
 import type { Caller, PinState } from './contact.js';
+import { MicroBatcher } from './micro-batcher.js';
 
 /** The caller's pin and the facts of its device that choose what to send it. */
 export interface CallerFacts extends Caller {
@@ -24,33 +26,24 @@ export interface WhoCalls {
   deviceKey: string;
 }
 
-const FIND_CALLER = {
-  name: 'find_caller',
+const FIND_CALLERS = {
+  name: 'find_callers',
   text: `
 select i.state as pin_state, d.id as device_id, d.enrollment_state,
-  lower(coalesce(d.udid, d.enrollment_id)) = $2 as is_same_device,
+  lower(coalesce(d.udid, d.enrollment_id)) = q.device_key as is_same_device,
   d.platform, d.os_version, d.is_supervised
-from device_identities i left join devices d on d.id = i.device_id
-where i.fingerprint = $1`,
+from unnest($1::bytea[], $2::text[]) with ordinality as q (fingerprint, device_key, ord)
+left join device_identities i on i.fingerprint = q.fingerprint
+left join devices d on d.id = i.device_id
+order by q.ord`,
 };
 
-const NOBODY: CallerFacts = {
-  pinState: null,
-  deviceId: null,
-  enrollmentState: null,
-  isSameDevice: false,
-  platform: null,
-  osVersion: null,
-  isSupervised: null,
-};
-
-export async function findCaller(db: Database, who: WhoCalls): Promise<CallerFacts> {
-  const values = [who.fingerprint, who.deviceKey];
-  const {
-    rows: [row],
-  } = await runStatement<CallerRow>(db, FIND_CALLER, values);
-  if (row === undefined) return NOBODY;
-  return {
+async function findCallers(db: Database, callers: WhoCalls[]): Promise<CallerFacts[]> {
+  const { rows } = await runStatement<CallerRow>(db, FIND_CALLERS, [
+    callers.map(({ fingerprint }) => fingerprint),
+    callers.map(({ deviceKey }) => deviceKey),
+  ]);
+  return rows.map((row) => ({
     pinState: row.pin_state,
     deviceId: row.device_id,
     enrollmentState: row.enrollment_state,
@@ -58,7 +51,7 @@ export async function findCaller(db: Database, who: WhoCalls): Promise<CallerFac
     platform: row.platform,
     osVersion: row.os_version,
     isSupervised: row.is_supervised,
-  };
+  }));
 }
 
 /** A command ready to be stored: its payload is the plist that the device will get. */
@@ -77,66 +70,96 @@ export interface TokenUpdateFacts extends WhoCalls {
   inventory: PreparedCommand[];
 }
 
-const CALLER_FOR_UPDATE = `
-  select d.id, d.enrollment_state, d.enrollment_number, i.state as pin_state
-  from device_identities i join devices d on d.id = i.device_id
-  where i.fingerprint = $1 and i.state in ('active', 'renewal')
-    and lower(coalesce(d.udid, d.enrollment_id)) = $2
-  for update of d`;
-
 const TOKEN_UPDATE = {
   name: 'token_update',
   text: `
-with caller as (${CALLER_FOR_UPDATE}
+with message as (
+  select * from unnest($1::bytea[], $2::text[], $3::bytea[], $4::text[], $5::boolean[], $6::bytea[])
+    with ordinality as q (fingerprint, device_key, sealed_push, topic, awaiting, unlock_token, ord)
+), caller as (
+  select m.*, d.id, d.enrollment_state, d.enrollment_number
+  from message m
+  join device_identities i on i.fingerprint = m.fingerprint and i.state in ('active', 'renewal')
+  join devices d on d.id = i.device_id and lower(coalesce(d.udid, d.enrollment_id)) = m.device_key
+  order by d.id
+  for update of d
 ), enrolled as (
   update devices d set
-    enrollment_state = 'enrolled', is_enrolled = true, sealed_push = $3, push_state = 'ok',
-    failed_push_count = 0, topic = coalesce($4, d.topic),
-    awaiting_configuration = coalesce($5, d.awaiting_configuration),
-    enrolled_at = case when caller.enrollment_state = 'authenticated' then now() else d.enrolled_at end,
+    enrollment_state = 'enrolled', is_enrolled = true, sealed_push = c.sealed_push,
+    push_state = 'ok', failed_push_count = 0, topic = coalesce(c.topic, d.topic),
+    awaiting_configuration = coalesce(c.awaiting, d.awaiting_configuration),
+    enrolled_at = case when c.enrollment_state = 'authenticated' then now() else d.enrolled_at end,
     tokenupdate_at = now(), last_seen = now()
-  from caller
-  where d.id = caller.id and caller.enrollment_state in ('authenticated', 'enrolled')
-  returning d.id, caller.enrollment_number, caller.enrollment_state = 'authenticated' as is_first
+  from caller c
+  where d.id = c.id and c.enrollment_state in ('authenticated', 'enrolled')
+  returning c.ord, d.id, c.enrollment_number, c.unlock_token,
+    c.enrollment_state = 'authenticated' as is_first
 ), escrow as (
   insert into device_secrets (device_id, enrollment_number, kind, sealed)
-  select id, enrollment_number, 'unlock_token', $6 from enrolled where $6::bytea is not null
+  select id, enrollment_number, 'unlock_token', unlock_token
+  from enrolled where unlock_token is not null
 ), inventory as (
   insert into commands (uuid, device_id, request_type, payload)
-  select c.uuid, enrolled.id, c.request_type, c.payload
-  from enrolled cross join unnest($7::uuid[], $8::text[], $9::bytea[])
-    with ordinality as c (uuid, request_type, payload, ord)
-  where enrolled.is_first
-  order by c.ord
+  select c.uuid, e.id, c.request_type, c.payload
+  from unnest($7::bigint[], $8::uuid[], $9::text[], $10::bytea[])
+    with ordinality as c (ord, uuid, request_type, payload, position)
+  join enrolled e on e.ord = c.ord and e.is_first
+  order by c.position
 )
-select id, is_first from enrolled`,
+select e.id, e.is_first from message m left join enrolled e using (ord) order by m.ord`,
 };
 
-/** Enrolls the device with its push token; null when the caller is not to be let in. */
-export async function updateDeviceToken(
-  db: Database,
-  facts: TokenUpdateFacts,
-): Promise<{ deviceId: number; isFirst: boolean } | null> {
-  const {
-    rows: [row],
-  } = await runStatement<{ id: number; is_first: boolean }>(db, TOKEN_UPDATE, [
-    facts.fingerprint,
-    facts.deviceKey,
-    facts.sealedPush,
-    facts.topic,
-    facts.awaitingConfiguration,
-    facts.sealedUnlockToken,
-    facts.inventory.map((command) => command.uuid),
-    facts.inventory.map((command) => command.requestType),
-    facts.inventory.map((command) => command.payload),
+/** The update's device; null when the caller is not to be let in. */
+export type TokenUpdated = { deviceId: number; isFirst: boolean } | null;
+
+async function updateTokens(db: Database, updates: TokenUpdateFacts[]): Promise<TokenUpdated[]> {
+  const inventory = updates.flatMap((update, index) =>
+    update.inventory.map((command) => ({ ...command, ord: index + 1 })),
+  );
+  const { rows } = await runStatement<{ id: number | null; is_first: boolean }>(db, TOKEN_UPDATE, [
+    updates.map((update) => update.fingerprint),
+    updates.map((update) => update.deviceKey),
+    updates.map((update) => update.sealedPush),
+    updates.map((update) => update.topic),
+    updates.map((update) => update.awaitingConfiguration),
+    updates.map((update) => update.sealedUnlockToken),
+    inventory.map((command) => command.ord),
+    inventory.map((command) => command.uuid),
+    inventory.map((command) => command.requestType),
+    inventory.map((command) => command.payload),
   ]);
-  return row === undefined ? null : { deviceId: row.id, isFirst: row.is_first };
+  return rows.map(({ id, is_first: isFirst }) => (id === null ? null : { deviceId: id, isFirst }));
+}
+
+/** The statements behind check-ins that come in storms, gathered into batches as reports are. */
+export interface CheckIns {
+  authenticate: Authenticate;
+  findCaller(who: WhoCalls): Promise<CallerFacts>;
+  /** Enrolls the device with its push token. */
+  updateToken(update: TokenUpdateFacts): Promise<TokenUpdated>;
+}
+
+export function createCheckIns(db: Database): CheckIns {
+  const keyOf = ({ fingerprint }: WhoCalls) => fingerprint.toString('latin1');
+  const limits = { maxBatch: 16, maxInFlight: 4, keyOf };
+  const finds = new MicroBatcher((callers: WhoCalls[]) => findCallers(db, callers), limits);
+  const tokens = new MicroBatcher((facts: TokenUpdateFacts[]) => updateTokens(db, facts), limits);
+  return {
+    authenticate: createAuthenticate(db),
+    findCaller: (who) => finds.submit(who),
+    updateToken: (update) => tokens.submit(update),
+  };
 }
 
 const CHECK_OUT = {
   name: 'check_out',
   text: `
-with caller as (${CALLER_FOR_UPDATE}
+with caller as (
+  select d.id, d.enrollment_state
+  from device_identities i join devices d on d.id = i.device_id
+  where i.fingerprint = $1 and i.state in ('active', 'renewal')
+    and lower(coalesce(d.udid, d.enrollment_id)) = $2
+  for update of d
 ), unenrolled as (
   update devices d set
     enrollment_state = 'unenrolled', is_enrolled = false, sealed_push = null, push_state = null,
@@ -146,7 +169,7 @@ with caller as (${CALLER_FOR_UPDATE}
   returning d.id
 ), cancelled as (
   update commands c set status = 'Cancelled', reason = 'unenrolled'
-  from unenrolled u where c.device_id = u.id and c.status in ('Queued', 'Sent', 'NotNow')
+  from unenrolled u where c.device_id = u.id and c.is_pending
 ), signed_out as (
   update device_users s set is_enrolled = false, sealed_push = null
   from unenrolled u where s.device_id = u.id

@@ -80,11 +80,11 @@ with contact as (
     error_chain = l.error_chain::jsonb,
     result = l.result,
     reason = null,
-    ttl = case when l.status = 'NotNow' then c.ttl + 1 else c.ttl end,
+    ttl = case when l.status = 'NotNow' and c.status = 'Sent' then c.ttl + 1 else c.ttl end,
     needs_handling = l.status = 'Acknowledged' and c.request_type = any($7::text[])
   from live l
   where c.uuid = l.uuid and c.device_id = l.device_id and (
-    c.status in ('Queued', 'Sent', 'NotNow')
+    c.is_pending
     or (c.status in ('Expired', 'Cancelled') and c.sent_at is not null and l.status <> 'NotNow'))
   returning l.ord, c.id, c.request_type, c.needs_handling
 ), next as (
@@ -93,7 +93,7 @@ with contact as (
     select c.id, c.status = 'Sent' and c.ttl <= 0 as exhausted
     from commands c
     where c.device_id = l.device_id
-      and c.status in ('Queued', 'Sent', 'NotNow')
+      and c.is_pending
       and c.uuid is distinct from l.uuid
       and (l.status <> 'NotNow' or c.status <> 'NotNow')
       and (c.after is null or c.after <= now())

@@ -29,17 +29,23 @@ const MOST_KEPT = 20;
 const RECORD = {
   name: 'unknown_report',
   text: `
-with mine as (
+with known as (
   select 1 from commands where uuid = $4 and device_id = $1
+  union all
+  select 1 from unknown_reports
+  where device_id = $1 and user_key is not distinct from $2 and command_uuid = $3 and status = $5
 ), dropped as (
-  delete from unknown_reports where not exists (select from mine) and id in (
+  delete from unknown_reports where not exists (select from known) and id in (
     select id from unknown_reports where device_id = $1 order by id desc offset ${MOST_KEPT - 1})
 )
 insert into unknown_reports (device_id, user_key, command_uuid, status, sealed_report)
-select $1, $2, $3, $5, $6 where not exists (select from mine)`,
+select $1, $2, $3, $5, $6 where not exists (select from known)`,
 };
 
-/** Keeps a report whose command this server never queued; one already settled is left alone. */
+/**
+ * Keeps a report whose command this server never queued. One already settled is left alone, and one
+ * that is kept already is not kept again.
+ */
 export async function recordUnknownReport(db: Database, report: UnknownReport): Promise<void> {
   const { deviceId, userKey, commandUuid, uuid, status, sealedReport } = report;
   const values = [deviceId, userKey, commandUuid, uuid, status, sealedReport];

@@ -1,0 +1,45 @@
+import type { Database } from '../../src/db/database.js';
+
+async function tables({ knex }: Database): Promise<string[]> {
+  const rows = await knex('pg_tables')
+    .where({ schemaname: 'public' })
+    .orderBy('tablename')
+    .select<{ tablename: string }[]>('tablename');
+  return rows.map(({ tablename }) => tablename);
+}
+
+/** Every row of every table as JSON text, bytes in hex, times of contact left out. */
+export async function dumpRows(db: Database): Promise<Record<string, string[]>> {
+  const dump: Record<string, string[]> = {};
+  for (const table of await tables(db)) {
+    const { rows } = await db.pool.query<{ line: string }>(
+      `select (to_jsonb(t) - 'last_seen')::text as line from "${table}" t order by line`,
+    );
+    dump[table] = rows.map(({ line }) => line);
+  }
+  return dump;
+}
+
+/** How bytes would show in a dump if they were stored as they are, as hex or as base64. */
+export function spellingsOf(secret: Buffer): string[] {
+  const hex = secret.toString('hex');
+  const base64 = [0, 1, 2].map((skipped) =>
+    secret
+      .subarray(skipped, skipped + 3 * Math.floor((secret.length - skipped) / 3))
+      .toString('base64'),
+  );
+  const texts = [hex, hex.toUpperCase(), ...base64];
+  return [...texts, ...texts.map((text) => Buffer.from(text).toString('hex'))];
+}
+
+/** A row without what is null or made up by the database, and without the time of contact. */
+export function facts(row: Record<string, unknown> | undefined): Record<string, unknown> {
+  const made = [
+    ...['id', 'device_id', 'installed_profile_id'],
+    ...['is_pending', 'created_at', 'last_seen'],
+  ];
+  const entries = Object.entries(row ?? {}).filter(
+    ([name, value]) => value !== null && !made.includes(name),
+  );
+  return Object.fromEntries(entries);
+}
