@@ -101,8 +101,7 @@ with message as (
     when p.device_id is not null and p.device_id is distinct from t.id then 'other_device'
     when p.state = 'superseded' then 'superseded'
     when c.revoked_at is not null or (c.is_challenged and spent.ord is null) then 'revoked'
-    when p.state = 'renewal' then 'known'
-    when p.state = 'active' and t.enrollment_state = 'enrolled' then 'known'
+    when p.state in ('active', 'renewal') and t.enrollment_state = 'enrolled' then 'known'
     else 'enrolling' end as outcome
   from message m
   left join target t using (ord)
