@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
 import type { Express } from 'express';
 import { createTokenVerifier } from './api/tokens.js';
 import { createApp } from './app.js';
@@ -7,7 +8,7 @@ import { CommandQueue } from './commands/queue.js';
 import { HANDLED_TYPES } from './commands/registry.js';
 import { ReportWorker } from './commands/report-worker.js';
 import { createResourceServices } from './commands/resource-services.js';
-import type { Config } from './config.js';
+import { type Config, ConfigError } from './config.js';
 import { parseCertificate } from './crypto/certificate.js';
 import { importPrivateKey } from './crypto/keys.js';
 import { decodePem } from './crypto/pem.js';
@@ -42,9 +43,25 @@ export interface Container {
   stop(): Promise<void>;
 }
 
-function readTls({ tls }: Config): { cert: Buffer; key: Buffer } | undefined {
+/** Throws ConfigError that tells what is wrong with the files. */
+export function readTls({ tls }: Config): { cert: Buffer; key: Buffer } | undefined {
   if (tls === undefined) return undefined;
-  return { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) };
+  const problems: string[] = [];
+  const attempt = <T>(name: string, work: () => T): T | undefined => {
+    try {
+      return work();
+    } catch (error) {
+      problems.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+      return undefined;
+    }
+  };
+  const cert = attempt('TLS_CERT_FILE', () => readFileSync(tls.certFile));
+  const key = attempt('TLS_KEY_FILE', () => readFileSync(tls.keyFile));
+  if (cert !== undefined && key !== undefined) {
+    attempt('TLS_CERT_FILE, TLS_KEY_FILE', () => createSecureContext({ cert, key }));
+    if (problems.length === 0) return { cert, key };
+  }
+  throw new ConfigError(problems);
 }
 
 /** The server's TLS certificate signs the profiles too, so that devices show them as verified. */

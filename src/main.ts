@@ -1,12 +1,15 @@
 import { ensureAdminToken } from './api/first-admin-token.js';
 import type { Config } from './config.js';
-import { createContainer } from './container.js';
+import { createContainer, readTls } from './container.js';
 import { SecretBox } from './crypto/secret-box.js';
 import { connectDatabase, type Database } from './db/database.js';
 import { openEmbedded } from './db/embedded/open-embedded.js';
-import { migrate } from './db/migrate.js';
+import { migrate, migrationStatus } from './db/migrate.js';
+import { requireReachable } from './db/reachable.js';
+import { listenError } from './http/listen-error.js';
 import { createHttpServer, drain, listen } from './http/server.js';
 import type { Logger } from './logger.js';
+import { checkMasterKey } from './pki/master-key.js';
 import { loadMasterKey } from './pki/master-key-source.js';
 
 export interface RunningServer {
@@ -34,8 +37,7 @@ export async function openDatabase(
 ): Promise<OpenDatabase> {
   const { databaseUrl, dataDir } = config;
   if (databaseUrl !== undefined) {
-    const db = connectDatabase({ connectionString: databaseUrl, logger });
-    return { db, close: () => db.close() };
+    return await openExternal(databaseUrl, logger);
   }
   const embedded = await openEmbedded({
     ...{ dataDir, logger, mode },
@@ -49,6 +51,17 @@ export async function openDatabase(
   return { db, close };
 }
 
+async function openExternal(connectionString: string, logger: Logger): Promise<OpenDatabase> {
+  const db = connectDatabase({ connectionString, logger });
+  try {
+    await requireReachable(db, connectionString);
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+  return { db, close: () => db.close() };
+}
+
 /** Opens the secrets of a migrated database, making the key on the first start. */
 export async function openSecrets(
   config: Config,
@@ -57,6 +70,13 @@ export async function openSecrets(
 ): Promise<SecretBox> {
   const { dataDir, masterKey: configured } = config;
   return new SecretBox(await loadMasterKey({ db, dataDir, configured, logger }));
+}
+
+/** A wrong key is found before the first change to a database that is in use, migrations included. */
+async function refuseWrongKey(config: Config, db: Database, logger: Logger): Promise<void> {
+  const { applied, unknown } = await migrationStatus(db);
+  if (applied.length === 0 || unknown.length > 0) return;
+  await checkMasterKey(db, await openSecrets(config, db, logger));
 }
 
 function warnOfOpenEnrollment({ enrollment, publicUrl }: Config, logger: Logger): void {
@@ -74,6 +94,7 @@ export async function serve(
   logger: Logger,
   onDatabaseLost: () => void,
 ): Promise<RunningServer> {
+  readTls(config); // before anything is made
   const database = await openDatabase(config, logger, { mode: 'serve', onExit: onDatabaseLost });
   try {
     return await serveOn(database, config, logger);
@@ -88,6 +109,7 @@ async function serveOn(
   config: Config,
   logger: Logger,
 ): Promise<RunningServer> {
+  await refuseWrongKey(config, db, logger);
   await migrate(db, { logger });
   const box = await openSecrets(config, db, logger);
   const container = await createContainer({ config, db, box, logger });
@@ -97,7 +119,9 @@ async function serveOn(
   const { app, deviceHandler, tls } = container;
   const options = { app, deviceHandler, logger };
   const server = createHttpServer(tls === undefined ? options : { ...options, tls });
-  const address = await listen(server, config);
+  const address = await listen(server, config).catch((error: unknown) => {
+    throw listenError(error, config);
+  });
   container.start();
   warnOfOpenEnrollment(config, logger);
   const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;

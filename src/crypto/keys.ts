@@ -10,7 +10,8 @@ import {
 } from 'node:crypto';
 import { promisify } from 'node:util';
 import { AppError } from '../errors.js';
-import { readDer, wholeOctets } from './der.js';
+import { readDer, Tag, wholeOctets } from './der.js';
+import { Oid } from './oids.js';
 import { isPem } from './pem.js';
 
 const generate = promisify(generateKeyPair);
@@ -56,12 +57,34 @@ function supported(key: KeyObject): KeyObject {
   return key;
 }
 
+/**
+ * The RSAPublicKey (RFC 8017 A.1.1) inside a SubjectPublicKeyInfo, undefined for other kinds of key.
+ * OpenSSL 3 reads this form thirty times as fast as the SubjectPublicKeyInfo around it.
+ */
+function rsaPublicKey(spki: Buffer): Buffer | undefined {
+  const fields = readDer(spki).sequence();
+  const algorithm = fields.sequence();
+  if (algorithm.oid() !== Oid.rsaEncryption) return undefined;
+  algorithm.optional(Tag.null);
+  algorithm.finish();
+  const key = wholeOctets(fields.next());
+  fields.finish();
+  readDer(key).sequence();
+  return key;
+}
+
 /** A SubjectPublicKeyInfo (DER): RSA of 1024 to 8192 bits, P-256, P-384, P-521. */
 export function importPublicKey(spki: Buffer): KeyObject {
   try {
-    return supported(createPublicKey({ key: spki, format: 'der', type: 'spki' }));
+    const rsaKey = rsaPublicKey(spki);
+    return supported(
+      rsaKey === undefined
+        ? createPublicKey({ key: spki, format: 'der', type: 'spki' })
+        : createPublicKey({ key: rsaKey, format: 'der', type: 'pkcs1' }),
+    );
   } catch (cause) {
-    throw cause instanceof AppError ? cause : invalidKey('unreadable public key', cause);
+    if (cause instanceof AppError && cause.code === 'invalid_certificate') throw cause;
+    throw invalidKey('unreadable public key', cause);
   }
 }
 

@@ -38,7 +38,11 @@ export function secretIdentity(deviceId: number, kind: string): string {
 
 export interface SecretKey {
   deviceId: number;
-  kind: 'unlock_token' | 'bootstrap_token';
+  kind:
+    | 'unlock_token'
+    | 'bootstrap_token'
+    | 'fde_personal_recovery_key_cms'
+    | 'fde_personal_recovery_key_device_key';
 }
 
 /** The newest secret of the present enrollment, sealed; one of a former enrollment is never given. */

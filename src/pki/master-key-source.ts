@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { anySealedKey, readMasterKeyCheck } from '../db/certificate-repository.js';
 import type { Database } from '../db/database.js';
@@ -27,6 +27,23 @@ function readKeyFile(file: string): Buffer {
   throw new AppError('master_key_mismatch', 500, `${file} does not hold 32 bytes in base64`);
 }
 
+/** Whole or not at all. False when another process that shares the directory was faster. */
+function makeKeyFile(dataDir: string, file: string): boolean {
+  mkdirSync(dataDir, { recursive: true });
+  const draft = `${file}.${randomUUID()}`;
+  const text = `${randomBytes(KEY_BYTES).toString('base64')}\n`;
+  writeFileSync(draft, text, { mode: 0o600, flag: 'wx', flush: true });
+  try {
+    linkSync(draft, file);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
 /**
  * The key that seals every secret: MASTER_KEY, else DATA_DIR/master.key, which is made on the first
  * start only. With sealed data and no key it refuses (master_key_mismatch) and changes nothing.
@@ -43,9 +60,8 @@ export async function loadMasterKey(deps: MasterKeyDeps): Promise<Buffer> {
         'Give the former key; nothing was changed.',
     );
   }
-  const key = randomBytes(KEY_BYTES);
-  mkdirSync(deps.dataDir, { recursive: true });
-  writeFileSync(file, `${key.toString('base64')}\n`, { mode: 0o600, flag: 'wx', flush: true });
-  deps.logger.info({ file }, 'master key made; keep a copy apart from the database backups');
-  return key;
+  if (makeKeyFile(deps.dataDir, file)) {
+    deps.logger.info({ file }, 'master key made; keep a copy apart from the database backups');
+  }
+  return readKeyFile(file);
 }

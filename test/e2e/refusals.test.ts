@@ -76,7 +76,7 @@ describe('a port that is taken', () => {
     const { code, output } = await start({ PORT: String(port) });
     holder.close();
     expect(code).toBe(1);
-    expect(output).toBe(`muster: 127.0.0.1:${port} is in use by another program (PORT, HOST)\n`);
+    expect(output).toBe(`muster: 127.0.0.1:${port} is in use by another program (HOST, PORT)\n`);
     expect(processesOf(dataDir)).toEqual([]);
   });
 });
@@ -166,8 +166,9 @@ describe('a bad configuration', () => {
       env: missing,
     });
     expect(code).toBe(2);
-    expect(output).toContain('TLS_CERT_FILE: /nowhere/cert.pem cannot be read');
-    expect(output).toContain('TLS_KEY_FILE: /nowhere/key.pem cannot be read');
+    expect(output).toContain('  TLS_CERT_FILE: ENOENT');
+    expect(output).toContain('  TLS_KEY_FILE: ENOENT');
+    expect(existsSync(join(home, 'data'))).toBe(false);
   });
 
   it('names the database that does not answer', async () => {
@@ -175,7 +176,7 @@ describe('a bad configuration', () => {
       DATABASE_URL: 'postgresql://muster:hunter2@127.0.0.1:1/muster',
     });
     expect(code).toBe(1);
-    expect(output).toContain('127.0.0.1:1');
+    expect(output).toContain('The database 127.0.0.1:1/muster cannot be reached (DATABASE_URL)');
     expect(output).not.toContain('hunter2');
     expect(output).not.toContain('    at ');
   });

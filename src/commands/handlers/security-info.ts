@@ -1,4 +1,4 @@
-import { secretIdentity } from '../../db/device-repository.js';
+import { findCurrentSecret, secretIdentity } from '../../db/device-repository.js';
 import {
   type EscrowedSecret,
   escrowSecret,
@@ -74,14 +74,17 @@ function securityFacts(info: PlistDict): Record<string, unknown> {
 async function escrowRecoveryKeys(
   deviceId: number,
   info: PlistDict,
-  { trx, seal }: HandlerContext,
+  { trx, seal, open }: HandlerContext,
 ): Promise<void> {
   for (const [key, kind] of Object.entries(ESCROWED)) {
     const value = info[key];
     const bytes = typeof value === 'string' ? Buffer.from(value, 'utf8') : value;
     if (!Buffer.isBuffer(bytes) || bytes.length === 0) continue;
-    const sealed = seal(bytes, secretIdentity(deviceId, kind));
-    await escrowSecret(trx, { deviceId, kind, sealed });
+    const identity = secretIdentity(deviceId, kind);
+    const current = await findCurrentSecret(trx, { deviceId, kind });
+    // Every SecurityInfo brings the key anew; the history is of keys that changed.
+    if (current !== undefined && open(current, identity).equals(bytes)) continue;
+    await escrowSecret(trx, { deviceId, kind, sealed: seal(bytes, identity) });
   }
 }
 
