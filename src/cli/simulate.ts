@@ -62,25 +62,23 @@ function startProgress(fleet: Fleet, out: SimulateIo['out']): () => void {
   };
 }
 
-function interruptible(signal: AbortSignal | undefined): { signal: AbortSignal; release(): void } {
-  if (signal !== undefined) return { signal, release: () => undefined };
+/** Listens to the end: Ctrl-C comes twice under npm, which passes on what reaches us anyway. */
+function interruption(): AbortSignal {
   const controller = new AbortController();
   const abort = () => controller.abort();
-  process.once('SIGINT', abort).once('SIGTERM', abort);
-  const release = () => process.off('SIGINT', abort).off('SIGTERM', abort);
-  return { signal: controller.signal, release };
+  process.on('SIGINT', abort).on('SIGTERM', abort);
+  return controller.signal;
 }
 
 /** Runs a fleet of simulated devices; resolves with the exit code. */
 export async function simulate(options: SimulateOptions, io: SimulateIo): Promise<number> {
-  const { signal, release } = interruptible(io.signal);
+  const signal = io.signal ?? interruption();
   const fleet = new Fleet(await toFleetOptions(options, signal));
   const stopProgress = startProgress(fleet, io.out);
   try {
     await fleet.run();
   } finally {
     stopProgress();
-    release();
   }
   const snapshot = fleet.state.snapshot();
   io.out.write(`${describeSummary(snapshot)}\n`);

@@ -4,7 +4,7 @@ import {
   deleteCommand,
   lockCommand,
   lockCommands,
-  updateCommand,
+  updateCommands,
 } from '../db/command-repository.js';
 import type { Transaction } from '../db/unit-of-work.js';
 import { AppError, notFound } from '../errors.js';
@@ -15,19 +15,15 @@ import {
   plistToJson,
 } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist.js';
-import { buildPayload, openReport, readParameters } from './payload.js';
+import { openReport, readParameters } from './payload.js';
 import { type CommandQueue, type QueueOptions, readJsonParameters } from './queue.js';
 
 type JsonObject = { [key: string]: JsonValue };
 
-export interface EnqueueInput {
+export interface EnqueueInput extends QueueOptions {
   deviceId: number;
   requestType: string;
   parameters: JsonObject;
-  after?: Date | null;
-  expiresAt?: Date | null;
-  priority?: number;
-  ttl?: number;
 }
 
 export interface CommandChanges {
@@ -57,6 +53,10 @@ function wasSent(command: CommandRow): boolean {
   return command.sent_at !== null;
 }
 
+function idsOf(commands: CommandRow[]): number[] {
+  return commands.map(({ id }) => id);
+}
+
 function alreadySent(id: number): AppError {
   return new AppError('command_already_sent', 409, `command ${id} has already been sent`);
 }
@@ -72,7 +72,7 @@ export class CommandAdministration {
     const { deviceId, requestType, parameters, ...options } = input;
     const values = readJsonParameters(requestType, parameters);
     await this.queue.target(trx, deviceId);
-    const command = { requestType, parameters: values, options: pickOptions(options) };
+    const command = { requestType, parameters: values, options };
     return this.locked(trx, await this.queue.add(trx, deviceId, command));
   }
 
@@ -89,7 +89,7 @@ export class CommandAdministration {
       );
     }
     const isCancelled = changes.status === 'Cancelled';
-    await updateCommand(trx, id, { ...changes, ...(isCancelled ? CANCELLED : {}) });
+    await updateCommands(trx, [id], { ...changes, ...(isCancelled ? CANCELLED : {}) });
     return this.locked(trx, id);
   }
 
@@ -104,9 +104,8 @@ export class CommandAdministration {
   ): Promise<void> {
     await this.queue.target(trx, deviceId);
     const commands = await this.lockedNeverSent(trx, commandIds);
-    for (const command of commands) {
-      if (command.device_id !== deviceId) await this.move(trx, command, deviceId);
-    }
+    const moved = commands.filter(({ device_id }) => device_id !== deviceId);
+    await updateCommands(trx, idsOf(moved), { device_id: deviceId });
   }
 
   async cancel(
@@ -114,9 +113,8 @@ export class CommandAdministration {
     { deviceId, commandIds }: { deviceId: number; commandIds: number[] },
   ): Promise<void> {
     const commands = await this.lockedNeverSent(trx, commandIds);
-    for (const { id, device_id } of commands) {
-      if (device_id === deviceId) await updateCommand(trx, id, CANCELLED);
-    }
+    const own = commands.filter(({ device_id }) => device_id === deviceId);
+    await updateCommands(trx, idsOf(own), CANCELLED);
   }
 
   requiresAdmin(requestType: string, parameters: JsonObject): boolean {
@@ -131,14 +129,6 @@ export class CommandAdministration {
   presentResult(row: { uuid: string; result: Buffer | null }): JsonObject | null {
     const { uuid, result } = row;
     return result === null ? null : present(openReport(this.box, { uuid, result }));
-  }
-
-  /** A command is bound to its device only by the row; its payload is checked anew and kept. */
-  private async move(trx: Transaction, command: CommandRow, deviceId: number): Promise<void> {
-    const parameters = readParameters(this.box, command);
-    const { uuid, request_type: requestType } = command;
-    const payload = buildPayload(this.box, { uuid, requestType, parameters });
-    await updateCommand(trx, command.id, { device_id: deviceId, payload });
   }
 
   private async locked(trx: Transaction, id: number): Promise<CommandRow> {
@@ -156,16 +146,6 @@ export class CommandAdministration {
     if (sent !== undefined) throw alreadySent(sent.id);
     return commands;
   }
-}
-
-function pickOptions(options: QueueOptions): QueueOptions {
-  const { after, expiresAt, priority, ttl } = options;
-  return {
-    ...(after === undefined ? {} : { after }),
-    ...(expiresAt === undefined ? {} : { expiresAt }),
-    ...(priority === undefined ? {} : { priority }),
-    ...(ttl === undefined ? {} : { ttl }),
-  };
 }
 
 function present(dict: PlistDict): JsonObject {

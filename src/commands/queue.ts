@@ -8,11 +8,12 @@ import type { PlistDict } from '../protocol/plist.js';
 import { type PlannedCommand, planInventory, planSupervisedInventory } from './inventory-plan.js';
 import { prepareCommand } from './payload.js';
 
+/** What is left out takes the column's default. */
 export interface QueueOptions {
-  after?: Date | null;
-  expiresAt?: Date | null;
-  priority?: number;
-  ttl?: number;
+  after?: Date | null | undefined;
+  expiresAt?: Date | null | undefined;
+  priority?: number | undefined;
+  ttl?: number | undefined;
 }
 
 export interface QueuedCommand {
@@ -50,10 +51,10 @@ export class CommandQueue {
       device_id: deviceId,
       request_type: requestType,
       payload: prepared.payload,
-      ...(options.after === undefined ? {} : { after: options.after }),
-      ...(options.expiresAt === undefined ? {} : { expires_at: options.expiresAt }),
-      ...(options.priority === undefined ? {} : { priority: options.priority }),
-      ...(options.ttl === undefined ? {} : { ttl: options.ttl }),
+      after: options.after,
+      expires_at: options.expiresAt,
+      priority: options.priority,
+      ttl: options.ttl,
     });
   }
 

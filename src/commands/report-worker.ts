@@ -3,7 +3,7 @@ import {
   claimReport,
   expireOverdue,
   unhandledReports,
-  updateCommand,
+  updateCommands,
 } from '../db/command-repository.js';
 import type { Database } from '../db/database.js';
 import { inTransaction, type Transaction } from '../db/unit-of-work.js';
@@ -112,14 +112,14 @@ export class ReportWorker {
         await queue.queueSupervisedInventory(trx, await queue.target(trx, deviceId));
       },
     });
-    await updateCommand(trx, id, { needs_handling: false });
+    await updateCommands(trx, [id], { needs_handling: false });
   }
 
   /** The same bytes would fail again: say so on the command and leave them there for a person. */
   private async giveUp(id: number): Promise<void> {
     const { db, logger } = this.deps;
     const changes = { needs_handling: false, reason: 'the answer could not be read; see the log' };
-    await inTransaction(db, (trx) => updateCommand(trx, id, changes)).catch((error: unknown) =>
+    await inTransaction(db, (trx) => updateCommands(trx, [id], changes)).catch((error: unknown) =>
       logger.error({ err: error, commandId: id }, 'a failed report could not be marked'),
     );
   }

@@ -5,10 +5,10 @@ export interface NewCommand {
   device_id: number;
   request_type: string;
   payload: Buffer;
-  priority?: number;
-  ttl?: number;
-  after?: Date | null;
-  expires_at?: Date | null;
+  priority?: number | undefined;
+  ttl?: number | undefined;
+  after?: Date | null | undefined;
+  expires_at?: Date | null | undefined;
 }
 
 /** A row of `commands`: these columns are read here, the others go through. */
@@ -45,12 +45,14 @@ export async function lockCommand(
   return trx<CommandRow>('commands').where({ id }).forUpdate().first();
 }
 
-export async function updateCommand(
+/** The same change to all of them, in one statement; the caller holds their locks. */
+export async function updateCommands(
   trx: Knex.Transaction,
-  id: number,
+  ids: number[],
   changes: Record<string, unknown>,
 ): Promise<void> {
-  await trx('commands').where({ id }).update(changes);
+  if (ids.length === 0) return;
+  await trx('commands').whereIn('id', ids).update(changes);
 }
 
 export async function deleteCommand(trx: Knex.Transaction, id: number): Promise<void> {
