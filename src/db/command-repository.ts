@@ -59,18 +59,6 @@ export async function deleteCommand(trx: Knex.Transaction, id: number): Promise<
   await trx('commands').where({ id }).delete();
 }
 
-/** Commands of the device that were never sent, locked, oldest first. */
-export async function lockNeverSent(
-  trx: Knex.Transaction,
-  deviceId: number,
-): Promise<CommandRow[]> {
-  return trx<CommandRow>('commands')
-    .where({ device_id: deviceId, status: 'Queued' })
-    .whereNull('sent_at')
-    .orderBy('id')
-    .forUpdate();
-}
-
 export async function lockCommands(trx: Knex.Transaction, ids: number[]): Promise<CommandRow[]> {
   return trx<CommandRow>('commands').whereIn('id', ids).orderBy('id').forUpdate();
 }

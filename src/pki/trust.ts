@@ -1,12 +1,9 @@
-import { verifySignature } from '../crypto/algorithms.js';
 import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
+import { findCertificatePath, isValidAt } from '../crypto/certificate-path.js';
 import { Oid } from '../crypto/oids.js';
 import { listAuthorities } from '../db/certificate-repository.js';
 import type { Database } from '../db/database.js';
-import { AppError } from '../errors.js';
 
-/** Between a device's certificate and the CA that is trusted. */
-const MAX_INTERMEDIATES = 3;
 /** A client can send many; each may cost a signature check at every level. */
 const MAX_CHAIN = 8;
 
@@ -46,54 +43,22 @@ interface Believed {
   now: Date;
 }
 
-function isInTime({ notBefore, notAfter }: ParsedCertificate, now: Date): boolean {
-  return notBefore <= now && now <= notAfter;
-}
-
-function mayIssue(issuer: ParsedCertificate, intermediatesBelow: number): boolean {
-  const { isCa, keyUsage, pathLength, unknownCriticalExtensions } = issuer;
-  if (!isCa || unknownCriticalExtensions.length > 0) return false;
-  if (keyUsage !== undefined && !keyUsage.includes('keyCertSign')) return false;
-  return pathLength === undefined || intermediatesBelow <= pathLength;
+/** RFC 5280 4.2.1.3; a CA never poses as a device. */
+function maySignMessages({ isCa, keyUsage }: ParsedCertificate): boolean {
+  return !isCa && (keyUsage === undefined || keyUsage.includes('digitalSignature'));
 }
 
 // SHA-1 can be made to collide, so it proves nothing about who issued a certificate.
-function isSignedBy(certificate: ParsedCertificate, issuer: ParsedCertificate): boolean {
-  const { signatureAlgorithm: algorithm, tbs: signed, signature } = certificate;
-  if (algorithm === Oid.sha1WithRsa || algorithm === Oid.ecdsaWithSha1) return false;
-  try {
-    return verifySignature({ algorithm, publicKey: issuer.publicKey, signed, signature });
-  } catch (error) {
-    // A kind of key that can't be read vouches for nobody.
-    if (error instanceof AppError) return false;
-    throw error;
-  }
-}
-
-function hasVoucher(certificate: ParsedCertificate, believed: Believed, below: number): boolean {
-  const vouches = (issuer: ParsedCertificate) =>
-    issuer.subjectRaw.equals(certificate.issuerRaw) &&
-    isInTime(issuer, believed.now) &&
-    mayIssue(issuer, below) &&
-    isSignedBy(certificate, issuer);
-  if (believed.anchors.some(vouches)) return true;
-  if (below === MAX_INTERMEDIATES) return false;
-  return believed.chain.some(
-    (issuer) => vouches(issuer) && hasVoucher(issuer, believed, below + 1),
-  );
-}
-
-/** RFC 5280 4.2.1.3 and 4.2.1.12; a CA never poses as a device. */
-function isForClients(certificate: ParsedCertificate): boolean {
-  const { isCa, keyUsage, extendedKeyUsage, unknownCriticalExtensions } = certificate;
-  if (isCa || unknownCriticalExtensions.length > 0) return false;
-  if (keyUsage !== undefined && !keyUsage.includes('digitalSignature')) return false;
-  if (extendedKeyUsage.length === 0) return true;
-  return [Oid.clientAuth, Oid.anyExtendedKeyUsage].some((oid) => extendedKeyUsage.includes(oid));
+function isIssuedBySha1({ signatureAlgorithm }: ParsedCertificate): boolean {
+  return signatureAlgorithm === Oid.sha1WithRsa || signatureAlgorithm === Oid.ecdsaWithSha1;
 }
 
 function isIssuedForClients(certificate: ParsedCertificate, believed: Believed): boolean {
-  return isForClients(certificate) && hasVoucher(certificate, believed, 0);
+  if (!maySignMessages(certificate)) return false;
+  const { anchors, chain: intermediates, now: at } = believed;
+  const purpose = Oid.clientAuth;
+  const path = findCertificatePath(certificate, { anchors, intermediates, at, purpose });
+  return path !== undefined && !path.slice(0, -1).some(isIssuedBySha1);
 }
 
 /** The next time at which one of the CAs begins or ends to be valid. */
@@ -126,19 +91,21 @@ class AnchoredTrust implements Trust {
     chain: ParsedCertificate[] = [],
     now: Date = this.#now(),
   ): boolean {
-    if (chain.length > MAX_CHAIN || !isInTime(certificate, now)) return false;
+    if (chain.length > MAX_CHAIN) return false;
     return isIssuedForClients(certificate, { anchors: this.anchors, chain, now });
   }
 
   isTrustedSigner(signer: TrustSubject): boolean {
     const now = this.#now();
     if (now.getTime() > this.#changesAt) this.#beginEpoch(now);
+    // Not remembered: a certificate of tomorrow is no less trusted tomorrow.
+    if (!isValidAt(signer.certificate, now)) return false;
     if (signer.trust?.epoch !== this.epoch) {
       const believed = { anchors: this.anchors, chain: [], now };
       const ok = isIssuedForClients(signer.certificate, believed);
       signer.trust = { epoch: this.epoch, ok };
     }
-    return signer.trust.ok && isInTime(signer.certificate, now);
+    return signer.trust.ok;
   }
 
   #beginEpoch(now: Date): void {

@@ -124,7 +124,7 @@ describe('the sweep', () => {
     expect((await command(open)).status).toBe('Queued');
   });
 
-  it('leaves a report alone while the database cannot handle it', async () => {
+  it('leaves a report alone that another process holds, and finds it later', async () => {
     const result = buildPlist({ InstalledApplicationList: [{ Name: 'Later' }] });
     const uuid = await storedCommand({
       ...{ status: 'Acknowledged', needs_handling: true, result },

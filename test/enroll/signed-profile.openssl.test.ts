@@ -1,0 +1,73 @@
+import { get } from 'node:https';
+import { join } from 'node:path';
+import { parseCertificate } from '../../src/crypto/certificate.js';
+import { verifySignedData } from '../../src/crypto/cms-signed-data.js';
+import { decodePem } from '../../src/crypto/pem.js';
+import { parsePlistDict } from '../../src/protocol/plist.js';
+import { type OpenSsl, openSsl } from '../crypto/openssl.js';
+import { startApp, type TestApp } from '../helpers/app.js';
+
+describe('the enrollment profile of a server with TLS', () => {
+  let openssl: OpenSsl;
+  let app: TestApp;
+
+  beforeAll(async () => {
+    openssl = openSsl();
+    const cwd = openssl.run('version', '-d').length > 0 ? directoryOf(openssl) : '';
+    makeCertificates(openssl);
+    app = await startApp({
+      env: { TLS_CERT_FILE: join(cwd, 'chain.pem'), TLS_KEY_FILE: join(cwd, 'server.key') },
+    });
+  });
+  afterAll(async () => {
+    await app.stop();
+    openssl.remove();
+  });
+
+  function fetchProfile(query = ''): Promise<Buffer> {
+    const ca = openssl.read('ca.pem');
+    return new Promise((resolve, reject) => {
+      const url = `${app.url}/enroll/profile${query}`;
+      get(url, { ca, agent: false, servername: 'localhost' }, (res) => {
+        expect(res.statusCode).toBe(200);
+        expect(res.headers['content-type']).toBe('application/x-apple-aspen-config');
+        const chunks: Buffer[] = [];
+        res.on('data', (chunk: Buffer) => chunks.push(chunk));
+        res.on('end', () => resolve(Buffer.concat(chunks)));
+      }).on('error', reject);
+    });
+  }
+
+  it('is signed by the certificate of the server, its chain included', async () => {
+    const { content, signers, certificates } = verifySignedData({ der: await fetchProfile() });
+    const [leaf, ca] = decodePem(openssl.read('chain.pem').toString()).map(({ der }) =>
+      parseCertificate(der),
+    );
+    expect(signers.map(({ certificate }) => certificate.subject)).toEqual([leaf?.subject]);
+    expect(certificates.map(({ subject }) => subject).sort()).toEqual(
+      [leaf?.subject, ca?.subject].sort(),
+    );
+    const { PayloadIdentifier } = parsePlistDict(content ?? Buffer.alloc(0));
+    expect(PayloadIdentifier).toBe('dev.muster.enroll');
+  });
+
+  it('is verified by OpenSSL down to the CA', async () => {
+    openssl.write('profile.der', await fetchProfile());
+    const content = openssl.run(
+      ...['cms', '-verify', '-inform', 'DER', '-in', 'profile.der', '-binary'],
+      ...['-CAfile', 'ca.pem', '-purpose', 'any'],
+    );
+    expect(parsePlistDict(content).PayloadType).toBe('Configuration');
+  });
+
+  it('comes unsigned when asked', async () => {
+    const profile = parsePlistDict(await fetchProfile('?signed=false'));
+    expect(profile.PayloadIdentifier).toBe('dev.muster.enroll');
+  });
+
+  it('stays signed whatever else the query says', async () => {
+    for (const query of ['?signed=true', '?signed=', '?signed=false&signed=true']) {
+      expect((await fetchProfile(query)).readUInt8(0)).toBe(0x30);
+    }
+  });
+});
