@@ -466,11 +466,10 @@ create index available_os_updates_device on available_os_updates (device_id, id)
 create table scep_challenges (
   nonce bytea primary key,
   csr_fingerprint bytea not null,
-  certificate_id bigint not null references certificates (id) on delete cascade,
+  certificate_id bigint not null unique references certificates (id) on delete cascade,
   used_at timestamptz not null default now(),
   locked_at timestamptz
 );
-create index scep_challenges_certificate on scep_challenges (certificate_id);
 `;
 
 const TABLES = [

@@ -36,11 +36,12 @@ async function insertRows(
   set: { deviceId: number; columns: string[]; rows: InventoryRow[] },
 ): Promise<void> {
   const json = JSON.stringify(set.rows.map(jsonReady));
+  const columns = ['device_id', ...set.columns];
   await trx.raw(
-    `insert into ?? (device_id, ${set.columns.map(() => '??').join(', ')})
-     select ?, ${set.columns.map(() => '??').join(', ')}
+    `insert into ?? (${columns.map(() => '??').join(', ')})
+     select ${['?', ...set.columns.map(() => '??')].join(', ')}
      from jsonb_populate_recordset(null::${table}, ?::jsonb)`,
-    [table, ...set.columns, set.deviceId, ...set.columns, json],
+    [table, ...columns, set.deviceId, ...set.columns, json],
   );
 }
 

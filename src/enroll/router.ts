@@ -40,6 +40,6 @@ export function createEnrollRouter(deps: EnrollDeps): Router {
   router.all('/profile', () => {
     throw new AppError('method_not_allowed', 405, 'use GET', { headers: { Allow: 'GET, HEAD' } });
   });
-  router.use(deviceErrorHandler(deps.logger));
+  router.use(deviceErrorHandler(deps.logger, { isExplained: true }));
   return router;
 }

@@ -15,6 +15,8 @@ const UNRECOGNIZED_DEVICE = Buffer.from(
 export interface DeviceErrorContext {
   logger: Logger;
   req: IncomingMessage;
+  /** Say why in plain text: a person may be reading, as of an enrollment profile in a browser. */
+  isExplained?: boolean;
 }
 
 /** Apple's 403 that makes a device (iOS 17, macOS 14 and later) remove its enrollment. */
@@ -67,16 +69,21 @@ export function sendDeviceError(
   }
   const extra = error instanceof AppError ? error.headers : {};
   const retry = status === 503 ? { 'Retry-After': RETRY_AFTER } : {};
+  const isTold = context.isExplained === true && error instanceof AppError && status !== 503;
+  const body = Buffer.from(isTold ? `${error.message}\n` : '');
   res.writeHead(status, {
     'Content-Type': 'text/plain',
-    'Content-Length': 0,
+    'Content-Length': body.length,
     ...retry,
     ...extra,
   });
-  res.end();
+  res.end(body);
 }
 
 /** The same answers for device surfaces that are Express routers (SCEP, enrollment). */
-export function deviceErrorHandler(logger: Logger): ErrorRequestHandler {
-  return (error, req, res, _next) => sendDeviceError(res, error, { logger, req });
+export function deviceErrorHandler(
+  logger: Logger,
+  options: Pick<DeviceErrorContext, 'isExplained'> = {},
+): ErrorRequestHandler {
+  return (error, req, res, _next) => sendDeviceError(res, error, { ...options, logger, req });
 }

@@ -18,10 +18,17 @@ export async function enrolledTarget(app: TestApp, facts: Fields = {}): Promise<
 export async function deliver(
   app: TestApp,
   { device, id }: Target,
-  { requestType, body, parameters = {} }: { requestType: string; body: Fields; parameters?: object },
+  {
+    requestType,
+    body,
+    parameters = {},
+  }: { requestType: string; body: Fields; parameters?: object },
 ): Promise<string> {
   const attributes = parameters === undefined ? {} : { parameters };
-  const queued = await adminApi(app).post('/commands', commandDocument(id, requestType, attributes));
+  const queued = await adminApi(app).post(
+    '/commands',
+    commandDocument(id, requestType, attributes),
+  );
   if (queued.status !== 201) throw new Error(JSON.stringify(queued.body));
   const uuid = commandIn(await device.idle())?.uuid ?? 'nothing was offered';
   const reply = await device.report(uuid, 'Acknowledged', body);

@@ -174,7 +174,9 @@ describe('inventory', () => {
 
   it('may be queued for a device that has yet to enroll', async () => {
     const attributes = { udid: 'not-enrolled-yet' };
-    const created = await as('operator').post('/devices', { data: { type: 'devices', attributes } });
+    const created = await as('operator').post('/devices', {
+      data: { type: 'devices', attributes },
+    });
     const reply = await as('operator').post(`/devices/inventory/${created.body.data.id}`);
     expect(reply.status).toBe(201);
   });

@@ -246,11 +246,14 @@ describe('the SCEP configuration', () => {
 });
 
 describe('the policy', () => {
-  it.each(['closed', 'link'])('%s lets nobody in without a link', async (ENROLLMENT) => {
+  it.each([
+    ['closed', 'enrollment is closed on this server\n'],
+    ['link', 'enrollment needs a valid link from an administrator\n'],
+  ])('%s lets nobody in without a link, and says why', async (ENROLLMENT, reason) => {
     const other = await startApp({ env: { ENROLLMENT } });
     for (const query of ['', '?token=guessed', '?signed=false']) {
       const response = await fetch(`${other.url}/enroll/profile${query}`);
-      expect([response.status, await response.text()]).toEqual([403, '']);
+      expect([response.status, await response.text()]).toEqual([403, reason]);
     }
     expect((await fetch(`${other.url}/enroll/profile`, { method: 'HEAD' })).status).toBe(403);
     await other.stop();

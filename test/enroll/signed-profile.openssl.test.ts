@@ -1,4 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { get } from 'node:https';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseCertificate } from '../../src/crypto/certificate.js';
 import { verifySignedData } from '../../src/crypto/cms-signed-data.js';
@@ -7,21 +9,40 @@ import { parsePlistDict } from '../../src/protocol/plist.js';
 import { type OpenSsl, openSsl } from '../crypto/openssl.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 
+/** A CA and a certificate for localhost that it issued, with the chain in one file. */
+function makeCertificates(openssl: OpenSsl): void {
+  const elliptic = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+  openssl.run(
+    ...['req', '-x509', ...elliptic, '-keyout', 'ca.key', '-out', 'ca.pem', '-days', '2'],
+    ...['-subj', '/CN=Test CA'],
+  );
+  openssl.run(
+    ...['req', '-x509', ...elliptic, '-keyout', 'server.key', '-out', 'server.pem', '-days', '2'],
+    ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'],
+    ...['-CA', 'ca.pem', '-CAkey', 'ca.key'],
+  );
+  openssl.write('chain.pem', Buffer.concat([openssl.read('server.pem'), openssl.read('ca.pem')]));
+}
+
 describe('the enrollment profile of a server with TLS', () => {
   let openssl: OpenSsl;
+  let directory: string;
   let app: TestApp;
 
   beforeAll(async () => {
     openssl = openSsl();
-    const cwd = openssl.run('version', '-d').length > 0 ? directoryOf(openssl) : '';
     makeCertificates(openssl);
-    app = await startApp({
-      env: { TLS_CERT_FILE: join(cwd, 'chain.pem'), TLS_KEY_FILE: join(cwd, 'server.key') },
-    });
+    directory = mkdtempSync(join(tmpdir(), 'muster-profile-'));
+    const [TLS_CERT_FILE, TLS_KEY_FILE] = ['chain.pem', 'server.key'].map((name) => {
+      writeFileSync(join(directory, name), openssl.read(name));
+      return join(directory, name);
+    }) as [string, string];
+    app = await startApp({ env: { TLS_CERT_FILE, TLS_KEY_FILE } });
   });
   afterAll(async () => {
     await app.stop();
     openssl.remove();
+    rmSync(directory, { recursive: true });
   });
 
   function fetchProfile(query = ''): Promise<Buffer> {
@@ -44,9 +65,9 @@ describe('the enrollment profile of a server with TLS', () => {
       parseCertificate(der),
     );
     expect(signers.map(({ certificate }) => certificate.subject)).toEqual([leaf?.subject]);
-    expect(certificates.map(({ subject }) => subject).sort()).toEqual(
-      [leaf?.subject, ca?.subject].sort(),
-    );
+    const subjects = new Set(certificates.map(({ subject }) => subject));
+    expect(subjects).toEqual(new Set([leaf?.subject, ca?.subject]));
+    expect(certificates).toHaveLength(2);
     const { PayloadIdentifier } = parsePlistDict(content ?? Buffer.alloc(0));
     expect(PayloadIdentifier).toBe('dev.muster.enroll');
   });

@@ -1,8 +1,8 @@
 import type { Server } from 'node:http';
 import type { Express } from 'express';
 import request from 'supertest';
-import { type Container, createContainer } from '../../src/container.js';
 import { type Config, loadConfig } from '../../src/config.js';
+import { type Container, createContainer } from '../../src/container.js';
 import { SecretBox } from '../../src/crypto/secret-box.js';
 import type { Database } from '../../src/db/database.js';
 import { createHttpServer, drain, listen } from '../../src/http/server.js';

@@ -137,7 +137,10 @@ describe('the body', () => {
     ],
     ['with a NUL as a reference', () => document('<dict><key>a</key><string>&#0;</string></dict>')],
     ['with a NUL in its text', () => Buffer.from(message().toString().replace('Idle', 'Id\0le'))],
-    ['with a NUL in binary', () => binaryPlist({ Status: 'Idle', UDID: device.udid, Name: 'a\0b' })],
+    [
+      'with a NUL in binary',
+      () => binaryPlist({ Status: 'Idle', UDID: device.udid, Name: 'a\0b' }),
+    ],
     [
       'with half a surrogate in binary',
       () => binaryPlist({ Status: 'Idle', UDID: device.udid, Name: 'a\ud800' }),
@@ -205,17 +208,20 @@ describe('the message', () => {
 });
 
 describe('the request', () => {
-  it.each(['GET', 'POST', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'])('has the method %s', async (method) => {
-    for (const path of ['/mdm', '/checkin', '/mdm?x=1', '/mdm/']) {
-      const headers = { 'Mdm-Signature': device.sign(message()) };
-      const reply = await sendRaw(app, { method, path, headers });
-      expect([method, path, reply]).toEqual([
-        method,
-        path,
-        { status: 405, allow: 'PUT', length: 0 },
-      ]);
-    }
-  });
+  it.each(['GET', 'POST', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'])(
+    'has the method %s',
+    async (method) => {
+      for (const path of ['/mdm', '/checkin', '/mdm?x=1', '/mdm/']) {
+        const headers = { 'Mdm-Signature': device.sign(message()) };
+        const reply = await sendRaw(app, { method, path, headers });
+        expect([method, path, reply]).toEqual([
+          method,
+          path,
+          { status: 405, allow: 'PUT', length: 0 },
+        ]);
+      }
+    },
+  );
 
   it.each(['/mdm/x', '/mdmx', '/checkin/mdm'])('has the path %s', async (path) => {
     expect((await device.send(message(), { path })).status).toBe(404);
@@ -250,7 +256,11 @@ it('a fault of the database is 503 with Retry-After, and the device is not unenr
   const victim = await (await createTestDevice(other)).enroll();
   await other.db.knex.raw('alter table device_identities rename to elsewhere');
   const reply = await victim.report(randomUUID());
-  expect([reply.status, reply.headers.get('retry-after'), reply.body.length]).toEqual([503, '30', 0]);
+  expect([reply.status, reply.headers.get('retry-after'), reply.body.length]).toEqual([
+    503,
+    '30',
+    0,
+  ]);
   await other.db.knex.raw('alter table elsewhere rename to device_identities');
   expect((await victim.idle()).status).toBe(200);
   await other.stop();

@@ -125,7 +125,11 @@ describe.each(ENCODINGS)('a captured check-in as %s', (_encoding, encode) => {
     expect([reply.status, reply.body.length]).toEqual([200, 0]);
     expect(facts(await deviceRow(udid))).toEqual({ ...AUTHENTICATED, ...expected });
     expect(await app.db.knex('device_identities')).toEqual([
-      expect.objectContaining({ fingerprint: device.certificate.fingerprint, state: 'active', udid }),
+      expect.objectContaining({
+        fingerprint: device.certificate.fingerprint,
+        state: 'active',
+        udid,
+      }),
     ]);
     expect(await app.db.knex('commands')).toEqual([]);
   });
@@ -207,5 +211,5 @@ it('every captured check-in is covered', () => {
     'unknown-MessageType.plist',
   ];
   const valid = plistFixtures(['checkin']).filter((name) => !name.includes('bad-base64'));
-  expect(valid.map((name) => name.slice('checkin/'.length)).sort()).toEqual(covered.sort());
+  expect(new Set(valid.map((name) => name.slice('checkin/'.length)))).toEqual(new Set(covered));
 });

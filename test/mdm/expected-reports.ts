@@ -1,5 +1,4 @@
-import oracle from 'plist';
-import { fixture } from '../protocol/plist-fixtures.js';
+import { APPLICATION, OS_UPDATE, renamed } from './plist-oracle.js';
 
 export const MAC = '00000000-1111-2222-3333-444455556666';
 export const IPAD = '1c111c111c111c111c111c111c111c111c111c11';
@@ -17,49 +16,6 @@ export interface ExpectedReport {
   device?: Columns;
   rows?: { [table: string]: Columns[] };
 }
-
-/** Read by another library and renamed by these pairs: the oracle for the long lists. */
-function renamed(path: string, key: string, names: [string, string][]): Columns[] {
-  const document = oracle.parse(fixture(path).toString('utf8')) as unknown as {
-    [key: string]: Columns[];
-  };
-  return (document[key] ?? []).map((entry) =>
-    Object.fromEntries(
-      names.flatMap(([from, to]) => (entry[from] === undefined ? [] : [[to, entry[from]]])),
-    ),
-  );
-}
-
-const APPLICATION: [string, string][] = [
-  ['Identifier', 'bundle_identifier'],
-  ['Name', 'name'],
-  ['ShortVersion', 'short_version'],
-  ['Version', 'version'],
-  ['BundleSize', 'bundle_size'],
-  ['DynamicSize', 'dynamic_size'],
-  ['IsValidated', 'is_validated'],
-  ['ExternalVersionIdentifier', 'external_version_identifier'],
-  ['AdHocCodeSigned', 'adhoc_codesigned'],
-  ['AppStoreVendable', 'appstore_vendable'],
-  ['BetaApp', 'beta_app'],
-  ['DeviceBasedVPP', 'device_based_vpp'],
-  ['HasUpdateAvailable', 'has_update_available'],
-  ['Installing', 'installing'],
-];
-
-const OS_UPDATE: [string, string][] = [
-  ['AllowsInstallLater', 'allows_install_later'],
-  ['AppIdentifiersToClose', 'app_identifiers_to_close'],
-  ['HumanReadableName', 'human_readable_name'],
-  ['HumanReadableNameLocale', 'human_readable_name_locale'],
-  ['IsConfigDataUpdate', 'is_config_data_update'],
-  ['IsCritical', 'is_critical'],
-  ['IsFirmwareUpdate', 'is_firmware_update'],
-  ['MetadataURL', 'metadata_url'],
-  ['ProductKey', 'product_key'],
-  ['RestartRequired', 'restart_required'],
-  ['Version', 'version'],
-];
 
 function payload(name: string, type: string, description: string, displayName: string): Columns {
   return {

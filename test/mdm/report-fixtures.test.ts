@@ -87,14 +87,17 @@ describe('a captured report', () => {
     await expectRows(expected, { before, bytes });
   });
 
-  it.each(Object.entries(EXPECTED))('%s leaves the same rows as a binary', async (name, expected) => {
-    const device = await deviceWith(expected);
-    const before = await deviceFacts(expected.udid);
-    const bytes = binaryPlist(parsePlistDict(fixture(`response/${name}`)));
-    expect((await device.send(bytes)).status).toBe(200);
-    await app.settled();
-    await expectRows(expected, { before, bytes });
-  });
+  it.each(Object.entries(EXPECTED))(
+    '%s leaves the same rows as a binary',
+    async (name, expected) => {
+      const device = await deviceWith(expected);
+      const before = await deviceFacts(expected.udid);
+      const bytes = binaryPlist(parsePlistDict(fixture(`response/${name}`)));
+      expect((await device.send(bytes)).status).toBe(200);
+      await app.settled();
+      await expectRows(expected, { before, bytes });
+    },
+  );
 
   it('comes in by the Express door, too', async () => {
     const expected = EXPECTED['SecurityInfo.ios-11.3.1.plist'] as ExpectedReport;
@@ -118,7 +121,9 @@ describe('a captured report', () => {
       uuid: '506315e2-386a-44eb-9f46-e402afce7e80',
     });
     const before = await dumpRows(app.db);
-    const reply = await device.send(fixture('response/CertificateList.ios-11.3.1.bad-base64.plist'));
+    const reply = await device.send(
+      fixture('response/CertificateList.ios-11.3.1.bad-base64.plist'),
+    );
     expect([reply.status, reply.body.length]).toEqual([400, 0]);
     expect(await dumpRows(app.db)).toEqual(before);
   });

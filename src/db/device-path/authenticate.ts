@@ -148,6 +148,8 @@ with message as (
   from device join message m using (ord)
   on conflict (fingerprint) do update
     set device_id = excluded.device_id, state = 'active', udid = excluded.udid, changed_at = now()
+    where device_identities.device_id is null or device_identities.device_id = excluded.device_id
+  returning device_id
 ), superseded as (
   update device_identities i set state = 'superseded', changed_at = now()
   from device join decided v using (ord)
@@ -162,8 +164,10 @@ with message as (
   update device_users s set is_enrolled = false, sealed_push = null
   from updated u where s.device_id = u.id and u.is_new
 )
-select v.outcome, device.id as device_id
-from decided v left join device using (ord)
+select v.outcome, pinned.device_id
+from decided v
+left join device using (ord)
+left join pinned on pinned.device_id = device.id
 order by v.ord`,
 };
 
