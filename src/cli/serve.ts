@@ -12,7 +12,7 @@ const LINGER_MS = 250;
 export async function serveCommand(config: Config, logger: Logger): Promise<number> {
   let databaseLost = false;
   const wish = new AbortController();
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.on(signal, () => {
       logger.info({ signal }, 'stopping');
       wish.abort();

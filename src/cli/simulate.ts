@@ -12,6 +12,8 @@ export interface SimulateOptions {
   url: string;
   /** Path of an enrollment profile to use instead of fetching one for each device. */
   profile?: string;
+  /** Path of a PEM file with CAs to trust for https. */
+  ca?: string;
   /** Probability from 0 to 1. */
   notNow: number;
   forever?: boolean;
@@ -34,7 +36,7 @@ async function toFleetOptions(
   options: SimulateOptions,
   signal: AbortSignal,
 ): Promise<FleetOptions> {
-  const { profile, pollInterval, forever = false, platform, seed } = options;
+  const { profile, ca, pollInterval, forever = false, platform, seed } = options;
   const { devices, url, notNow, concurrency } = options;
   return {
     ...{ devices, url, notNow, concurrency, forever, signal },
@@ -42,6 +44,7 @@ async function toFleetOptions(
     ...(platform === undefined ? {} : { platform }),
     ...(seed === undefined ? {} : { seed }),
     ...(profile === undefined ? {} : { profile: await readFile(profile) }),
+    ...(ca === undefined ? {} : { trustedCas: await readFile(ca, 'utf8') }),
   };
 }
 
@@ -124,6 +127,7 @@ export function addSimulateCommand(program: Command, finish: (code: number) => v
     .addOption(new Option('--enroll <way>', 'how').choices(['profile']).default('profile'))
     .option('--url <url>', 'the server', baseUrl, 'http://localhost:8080')
     .option('--profile <file>', 'an enrollment profile, in place of the one the server offers')
+    .option('--ca <file>', 'certificates (PEM) to trust for https, besides the well-known ones')
     .option('--not-now <probability>', 'how often a device puts a command off', probability, 0)
     .option('--forever', 'keep polling until interrupted')
     .option('--poll-interval <seconds>', 'with --forever: pause between polls', positive, 5)

@@ -21,6 +21,8 @@ export interface FleetOptions {
   url: string;
   /** One profile file for the whole fleet, in place of fetching one for each device. */
   profile?: Buffer;
+  /** PEM of CAs that a TLS server's certificate may come from, besides the well-known ones. */
+  trustedCas?: string;
   notNow: number;
   forever: boolean;
   pollIntervalMs: number;
@@ -61,6 +63,7 @@ export class Fleet {
       signal,
       onRetry: () => this.state.countRetry(),
     });
+    if (options.trustedCas !== undefined) this.http.trust([options.trustedCas]);
     const random = new Random(options.seed ?? randomUUID());
     this.members = Array.from({ length: devices }, (_, index) => this.createMember(index, random));
   }

@@ -62,6 +62,12 @@ async function readReply(message: IncomingMessage): Promise<HttpReply> {
   return { status: statusCode, headers, body: Buffer.concat(chunks) };
 }
 
+/** OpenSSL's verdicts on a chain that ends in nothing known; Node gives them as codes. */
+function isUntrusted(error: unknown): error is Error {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return /SELF_SIGNED_CERT|UNABLE_TO_(GET_ISSUER|VERIFY)/.test(code);
+}
+
 /** Exponential with jitter, so that a whole fleet does not come back at once. */
 function delayBefore(attempt: number): number {
   const longest = Math.min(FIRST_DELAY_MS * 2 ** attempt, LONGEST_DELAY_MS);
@@ -119,6 +125,9 @@ export class HttpClient {
       this.hasAnswered = true;
       return isBusy(reply) ? { trouble: `status ${reply.status}` } : reply;
     } catch (error) {
+      if (isUntrusted(error)) {
+        throw new LabError(`${error.message}: trust its CA with --ca FILE`, { cause: error });
+      }
       // The error of a name with several addresses has no message of its own.
       if (isAway(error) && !this.options.signal.aborted) {
         return { trouble: error.message || `${error.code}` };
