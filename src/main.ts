@@ -79,8 +79,10 @@ async function refuseWrongKey(config: Config, db: Database, logger: Logger): Pro
   await checkMasterKey(db, await openSecrets(config, db, logger));
 }
 
-function warnOfOpenEnrollment({ enrollment, publicUrl }: Config, logger: Logger): void {
-  const { hostname } = new URL(publicUrl);
+function warnOfSettings({ enrollment, publicUrl }: Config, logger: Logger): void {
+  const { hostname, port } = new URL(publicUrl);
+  if (port === '0')
+    logger.warn({ publicUrl }, 'no device can reach PUBLIC_URL; set it with PORT=0');
   const isLoopback = /^(localhost|127\.|\[::1\])/.test(hostname);
   if (enrollment !== 'open' || isLoopback) return;
   logger.warn(
@@ -123,7 +125,7 @@ async function serveOn(
     throw listenError(error, config);
   });
   container.start();
-  warnOfOpenEnrollment(config, logger);
+  warnOfSettings(config, logger);
   const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
   const url = `${tls === undefined ? 'http' : 'https'}://${host}:${address.port}`;
   logger.info({ url, publicUrl: config.publicUrl }, `Muster is serving at ${url}`);

@@ -55,8 +55,8 @@ function asPostgres(command: string): ChildProcess {
 }
 
 async function zombie(): Promise<number> {
-  // `sleep 0` ends at once, and the `sleep 30` that its parent has become never asks for it.
-  const parent = asPostgres('sleep 0 & echo $!; exec sleep 30');
+  // It ends once its parent has become `sleep 30`, which never asks for it; a shell would.
+  const parent = asPostgres('sleep 0.5 & echo $!; exec sleep 30');
   const pid = await new Promise<number>((resolve) => {
     parent.stdout?.once('data', (text: Buffer) => resolve(Number(text.toString())));
   });
