@@ -12,6 +12,8 @@ FROM node:22-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 DATA_DIR=/data
 RUN useradd --system --create-home --uid 10001 muster \
   && install -d -o muster -g muster -m 0700 /data
+RUN printf '#!/bin/sh\nexec node --enable-source-maps /app/dist/src/cli/muster.js "$@"\n' \
+  > /usr/local/bin/muster && chmod 0755 /usr/local/bin/muster
 WORKDIR /app
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
@@ -28,4 +30,4 @@ fetch(`${scheme}://127.0.0.1:${process.env.PORT}/readyz`).then( \
   (answer) => process.exit(answer.ok ? 0 : 1), \
   () => process.exit(1), \
 )"]
-CMD ["node", "--enable-source-maps", "dist/src/cli/muster.js", "serve"]
+CMD ["muster", "serve"]

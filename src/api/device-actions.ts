@@ -3,14 +3,14 @@ import { z } from 'zod';
 import type { DeviceActions } from '../commands/device-actions.js';
 import type { Database } from '../db/database.js';
 import { inTransaction, type Transaction } from '../db/unit-of-work.js';
-import { AppError, notFound, validationError } from '../errors.js';
+import { AppError, type ErrorDetail, notFound, validationError } from '../errors.js';
 import { writeAudit } from '../events/audit.js';
 import { requireRole } from '../http/authenticate.js';
 import { contextOf } from '../http/request-context.js';
 import { hasRole } from '../jsonapi/context.js';
 import { MEDIA_TYPE } from '../jsonapi/document.js';
 import type { Engine } from '../jsonapi/engine.js';
-import { checkContentType } from '../jsonapi/negotiation.js';
+import { checkContentType, checkUtf8 } from '../jsonapi/negotiation.js';
 import { resourcesDocument } from '../jsonapi/read.js';
 import { parseId } from '../jsonapi/values.js';
 import type { ResourceServices } from '../resources/services.js';
@@ -35,6 +35,14 @@ function deviceIdOf(req: Request): number {
   return id;
 }
 
+/** A misspelt parameter must not be passed over by what changes a device. */
+function refuseParameters(req: Request): void {
+  const [parameter] = Object.keys(req.query);
+  if (parameter === undefined) return;
+  const source = { parameter };
+  throw new AppError('invalid_parameter', 400, `${parameter} means nothing here`, { source });
+}
+
 /** Runs the action, with its audit line, in one transaction and answers 201 with what it queued. */
 async function perform(
   deps: DeviceActionDeps,
@@ -42,6 +50,7 @@ async function perform(
   { req, res }: { req: Request; res: Response },
 ): Promise<void> {
   const deviceId = deviceIdOf(req);
+  refuseParameters(req);
   const document = await inTransaction(deps.db, async (trx) => {
     const ids = await action.queue(trx, deviceId);
     await writeAudit(trx, {
@@ -59,25 +68,41 @@ async function perform(
 }
 
 const TEST_BODY = z.strictObject({
-  request_type: z.string().max(100),
+  request_type: z.string().max(100).optional(),
   parameters: z.record(z.string(), z.json()).default({}),
 });
 
+const DOCUMENT = z.object({ data: z.object({ attributes: z.unknown() }) });
+
 /** The command named in the body: flat, or as the attributes of a JSON:API document. */
 function readWanted(body: unknown) {
-  const attributes = z.object({ data: z.object({ attributes: z.unknown() }) }).safeParse(body).data
-    ?.data.attributes;
-  const given = attributes ?? body;
-  if (given === undefined || Object.keys(Object(given)).length === 0) return undefined;
+  if (body === undefined) return undefined;
+  const document = DOCUMENT.safeParse(body);
+  const given = document.success ? document.data.data.attributes : body;
+  const prefix = document.success ? '/data/attributes' : '';
   const { success, data, error } = TEST_BODY.safeParse(given);
-  if (success) return { requestType: data.request_type, parameters: data.parameters };
-  const prefix = attributes === undefined ? '' : '/data/attributes';
-  throw validationError(
-    error.issues.map(({ message, path }) => ({
-      detail: message,
-      source: { pointer: `${prefix}/${path.join('/')}` },
-    })),
-  );
+  if (!success) throw validationError(error.issues.flatMap((issue) => faultsOf(issue, prefix)));
+  const { request_type: named, parameters } = data;
+  if (named === undefined && Object.keys(parameters).length === 0) return undefined;
+  return { requestType: named ?? 'DeviceInformation', parameters, prefix };
+}
+
+function faultsOf(issue: z.core.$ZodIssue, prefix: string): ErrorDetail[] {
+  const keys = issue.code === 'unrecognized_keys' ? issue.keys : [undefined];
+  return keys.map((key) => {
+    const path = [...issue.path, ...(key === undefined ? [] : [key])];
+    return { detail: issue.message, source: { pointer: [prefix, ...path].join('/') } };
+  });
+}
+
+/** Pointers into a JSON:API document, as faults of a command have them, for a flat body. */
+function inBody(error: unknown, prefix: string): unknown {
+  if (!(error instanceof AppError) || prefix !== '' || error.details.length === 0) return error;
+  const details = error.details.map(({ source, ...fault }) => ({
+    ...fault,
+    source: { ...source, pointer: (source?.pointer ?? '').replace('/data/attributes', '') },
+  }));
+  return new AppError(error.code, error.status, error.message, { details });
 }
 
 function testAction({ actions, services }: DeviceActionDeps, req: Request, res: Response): Action {
@@ -88,10 +113,19 @@ function testAction({ actions, services }: DeviceActionDeps, req: Request, res: 
   if (isForAdmins && !hasRole(actor, 'admin')) {
     throw new AppError('forbidden', 403, `${wanted.requestType} needs the role admin`);
   }
-  return { name: 'test', queue: (trx, deviceId) => actions.test(trx, deviceId, wanted) };
+  const queue = (trx: Transaction, deviceId: number) =>
+    actions.test(trx, deviceId, wanted).catch((error: unknown) => {
+      throw inBody(error, wanted?.prefix ?? '');
+    });
+  return { name: 'test', queue };
 }
 
-const parseBody = express.json({ limit: '1mb', type: () => true });
+const parseBody = express.json({
+  limit: '1mb',
+  strict: false,
+  type: () => true,
+  verify: checkUtf8,
+});
 
 const checkBodyType: express.RequestHandler = (req, _res, next) => {
   const hasBody =

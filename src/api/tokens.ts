@@ -19,7 +19,7 @@ import { createLastUse } from './last-use.js';
 import { hashToken, newToken } from './token-format.js';
 
 /** How long another process's revocation may go unnoticed. */
-const CACHE_MS = 5_000;
+const CACHE_MS = 1_000;
 const CACHE_SIZE = 1_000;
 
 export interface TokenInput {

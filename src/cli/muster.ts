@@ -85,12 +85,22 @@ function addMigrateCommand(program: Command): void {
     );
 }
 
+/** Where the server of this configuration is; its faults are for `serve` to tell. */
+function defaultUrl(): string {
+  try {
+    return readConfig().publicUrl;
+  } catch (error) {
+    if (error instanceof ConfigError) return 'http://localhost:8080';
+    throw error;
+  }
+}
+
 function createProgram(): Command {
   const program = new Command('muster')
     .description('manages Apple devices over the MDM protocol')
     .version(version);
   program
-    .command('serve', { isDefault: true })
+    .command('serve')
     .description('run the server until it is told to stop')
     .action(async () => {
       const config = readConfig();
@@ -98,7 +108,7 @@ function createProgram(): Command {
     });
   addMigrateCommand(program);
   addTokenCommands(program);
-  addSimulateCommand(program, (code) => {
+  addSimulateCommand(program, defaultUrl(), (code) => {
     process.exitCode = code;
   });
   return program;

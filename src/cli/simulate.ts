@@ -118,14 +118,18 @@ function baseUrl(text: string): string {
 }
 
 /** Adds `simulate` with its options to the program; `finish` gets the exit code. */
-export function addSimulateCommand(program: Command, finish: (code: number) => void): void {
+export function addSimulateCommand(
+  program: Command,
+  defaultUrl: string,
+  finish: (code: number) => void,
+): void {
   program
     .command('simulate')
     .description('enroll simulated devices over the wire and let them obey')
     .option('--devices <count>', 'how many', wholeNumber, 20)
     .addOption(new Option('--platform <name>', 'only these').choices(['iOS', 'macOS']))
     .addOption(new Option('--enroll <way>', 'how').choices(['profile']).default('profile'))
-    .option('--url <url>', 'the server', baseUrl, 'http://localhost:8080')
+    .option('--url <url>', 'the server', baseUrl, defaultUrl)
     .option('--profile <file>', 'an enrollment profile, in place of the one the server offers')
     .option('--ca <file>', 'certificates (PEM) to trust for https, besides the well-known ones')
     .option('--not-now <probability>', 'how often a device puts a command off', probability, 0)

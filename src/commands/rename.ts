@@ -1,6 +1,6 @@
 import type { Transaction } from '../db/unit-of-work.js';
 import { AppError, type ErrorDetail, validationError } from '../errors.js';
-import type { PlistDict } from '../protocol/plist.js';
+import { hasIllegalCharacter, type PlistDict } from '../protocol/plist.js';
 import type { CommandQueue } from './queue.js';
 
 export interface RenamableDevice {
@@ -59,10 +59,15 @@ export async function renameDevice(
 
 function toItem(attribute: keyof NameChanges, item: string, changes: NameChanges): PlistDict {
   const name = changes[attribute];
-  if (typeof name === 'string' && name !== '') return { Item: item, [item]: name };
-  throw validationError([
-    { detail: 'an enrolled device cannot be left without a name', source: pointerTo(attribute) },
-  ]);
+  const source = pointerTo(attribute);
+  if (typeof name !== 'string' || name === '') {
+    throw validationError([{ detail: 'an enrolled device cannot be left without a name', source }]);
+  }
+  if (hasIllegalCharacter(name)) {
+    const detail = `${attribute} has a character property lists cannot hold`;
+    throw validationError([{ detail, source }]);
+  }
+  return { Item: item, [item]: name };
 }
 
 function pointerTo(attribute: string): { pointer: string } {

@@ -160,7 +160,8 @@ function escaped(value: string): string {
 }
 
 function textSql({ column, op, value }: NodeOf<'text'>, depth: number): Sql {
-  const [operator, pattern] = TEXT_OPERATORS[op](value);
+  const [asked, pattern] = TEXT_OPERATORS[op](value);
+  const operator = column.ignoreCase ? 'ilike' : asked;
   const text = `${reference(column, depth)} ${operator} ?::text`;
   const condition = { text, bindings: [pattern] };
   return op === 'notlike' || op === 'notilike' ? not(condition) : condition;

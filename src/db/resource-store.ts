@@ -9,6 +9,9 @@ import { linkage, linkRows, relatedRows, unlinkRows } from './resource-store-lin
 import { runSql } from './resource-store-sql.js';
 import { inTransaction } from './unit-of-work.js';
 
+/** Keeps other writers of the row away, not those who only refer to it. */
+const ROW_LOCK = 'for no key update';
+
 interface Counted {
   total: number;
   estimate?: number | null;
@@ -24,7 +27,7 @@ export function createResourceStore(db: Database): Store {
     async find(trx: Knex.Transaction | null, query) {
       const { shape, id, columns, lock } = query;
       const from = `from ${quoted(shape.table)} as t0 where t0."id" = ?`;
-      const text = `select ${columnList(columns)} ${from}${lock ? ' for update' : ''}`;
+      const text = `select ${columnList(columns)} ${from}${lock ? ` ${ROW_LOCK}` : ''}`;
       const [row] = await runSql<Row>(connection(trx), { text, bindings: [id] });
       return row;
     },
@@ -105,7 +108,7 @@ function insertSql(shape: ResourceShape, values: [string, unknown][]): Sql {
 function updateSql(shape: ResourceShape, id: number, values: [string, unknown][]): Sql {
   const table = quoted(shape.table);
   if (values.length === 0) {
-    return { text: `select "id" from ${table} where "id" = ? for update`, bindings: [id] };
+    return { text: `select "id" from ${table} where "id" = ? ${ROW_LOCK}`, bindings: [id] };
   }
   const assignments = values.map(([name]) => `${quoted(name)} = ?`).join(', ');
   return {

@@ -10,11 +10,16 @@ interface PostgresError extends Error {
 }
 
 const INVALID_VALUES = new Set(['22001', '22003', '22007', '22008', '22021', '22P02', '22P05']);
-const UNAVAILABLE = new Set([
+const LOCK_CONFLICTS = new Set([
   '40001', // serialization_failure
   '40P01', // deadlock_detected
+]);
+const BUSY = new Set([
+  ...LOCK_CONFLICTS,
   '55P03', // lock_not_available
   '57014', // query_canceled: the statement timeout
+]);
+const UNAVAILABLE = new Set([
   '57P01', // admin_shutdown
   '57P02',
   '57P03', // cannot_connect_now
@@ -85,11 +90,25 @@ function translate(error: PostgresError): AppError {
   if (INVALID_VALUES.has(error.code ?? '')) {
     return fault('validation_failed', 422, 'A value cannot be stored in its field', error);
   }
+  const options = { cause: error, headers: { 'Retry-After': '1' } };
+  if (BUSY.has(error.code ?? '')) {
+    return new AppError(
+      'unavailable',
+      503,
+      'Others are changing the same records; try again',
+      options,
+    );
+  }
   if (isUnavailable(error)) {
-    const options = { cause: error, headers: { 'Retry-After': '1' } };
     return new AppError('unavailable', 503, 'The database is not available', options);
   }
   return new AppError('internal_error', 500, 'Internal error', { cause: error });
+}
+
+/** PostgreSQL gave this transaction up in favour of another; run again it will most likely succeed. */
+export function isConflictOfLocks(error: unknown): boolean {
+  const driver = error instanceof AppError ? error.cause : error;
+  return types.isNativeError(driver) && LOCK_CONFLICTS.has((driver as PostgresError).code ?? '');
 }
 
 /**

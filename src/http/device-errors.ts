@@ -48,8 +48,9 @@ function log(error: unknown, status: number, { logger, req }: DeviceErrorContext
   logger.info({ ...where, code, detail: message, reason }, 'device request refused');
 }
 
-function pathOf(req: IncomingMessage): string {
-  return (req.url ?? '').split('?', 1)[0] ?? '';
+/** As it was asked for: inside a router of Express `url` lacks what the router is mounted at. */
+function pathOf(req: IncomingMessage & { originalUrl?: string }): string {
+  return (req.originalUrl ?? req.url ?? '').split('?', 1)[0] ?? '';
 }
 
 /**

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { AppError } from '../errors.js';
 import { MEDIA_TYPE } from './document.js';
 
@@ -32,6 +33,11 @@ export function checkContentType(header: string | undefined): void {
   const message = `send ${MEDIA_TYPE} without parameters, or application/json`;
   const source = { header: 'Content-Type' };
   throw new AppError('unsupported_media_type', 415, message, { source });
+}
+
+/** For body-parser's `verify`: JSON is UTF-8 (RFC 8259 §8.1), and what is not would be altered. */
+export function checkUtf8(_req: unknown, _res: unknown, body: Buffer): void {
+  if (!isUtf8(body)) throw new AppError('malformed_json', 400, 'the body is not UTF-8');
 }
 
 /**

@@ -5,7 +5,7 @@ import { createRegistry, type ResourceDefinition } from './definition.js';
 import { MEDIA_TYPE } from './document.js';
 import { type Endpoint, type Method, type Route, routesOf } from './endpoints.js';
 import type { Answer, ApiRequest, Engine } from './engine.js';
-import { checkAccept, checkContentType } from './negotiation.js';
+import { checkAccept, checkContentType, checkUtf8 } from './negotiation.js';
 import type { Store } from './store.js';
 import { parseId } from './values.js';
 
@@ -68,14 +68,29 @@ function allowed({ methods }: Route): string {
 
 function target({ basePath }: Engine, req: Request): Omit<ApiRequest, 'context' | 'body'> {
   const mark = req.url.indexOf('?');
-  const query = new URLSearchParams(mark < 0 ? '' : req.url.slice(mark));
+  const query = readQuery(mark < 0 ? '' : req.url.slice(mark));
   const given = req.params.id;
   const id = given === undefined ? 0 : parseId(given);
   if (id === undefined) throw notFound(req.path);
   return { id, query, path: basePath + req.path.replace(/(.)\/$/, '$1') };
 }
 
-const parseJson = express.json({ limit: BODY_LIMIT, strict: false, type: () => true });
+/** Strict where URLSearchParams would put replacement characters for what is not UTF-8. */
+function readQuery(text: string): URLSearchParams {
+  try {
+    decodeURIComponent(text);
+  } catch {
+    throw new AppError('invalid_parameter', 400, 'the query is not valid percent-encoding');
+  }
+  return new URLSearchParams(text);
+}
+
+const parseJson = express.json({
+  limit: BODY_LIMIT,
+  strict: false,
+  type: () => true,
+  verify: checkUtf8,
+});
 
 async function readBody(req: Request, res: Response): Promise<unknown> {
   checkContentType(req.headers['content-type']);

@@ -1,5 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { anySealedKey, readMasterKeyCheck } from '../db/certificate-repository.js';
 import type { Database } from '../db/database.js';
@@ -21,7 +29,10 @@ async function hasSealedData(db: Database): Promise<boolean> {
   return (await anySealedKey(db.knex)) !== undefined;
 }
 
-function readKeyFile(file: string): Buffer {
+function readKeyFile(file: string, logger: Logger): Buffer {
+  // Windows has no such modes.
+  const isOpen = process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0;
+  if (isOpen) logger.warn({ file }, 'others on this machine can read the master key; chmod 600 it');
   const key = Buffer.from(readFileSync(file, 'utf8').trim(), 'base64');
   if (key.length === KEY_BYTES) return key;
   throw new AppError('master_key_mismatch', 500, `${file} does not hold 32 bytes in base64`);
@@ -51,7 +62,7 @@ function makeKeyFile(dataDir: string, file: string): boolean {
 export async function loadMasterKey(deps: MasterKeyDeps): Promise<Buffer> {
   if (deps.configured !== undefined) return deps.configured;
   const file = join(deps.dataDir, 'master.key');
-  if (existsSync(file)) return readKeyFile(file);
+  if (existsSync(file)) return readKeyFile(file, deps.logger);
   if (await hasSealedData(deps.db)) {
     throw new AppError(
       'master_key_mismatch',
@@ -63,5 +74,5 @@ export async function loadMasterKey(deps: MasterKeyDeps): Promise<Buffer> {
   if (makeKeyFile(deps.dataDir, file)) {
     deps.logger.info({ file }, 'master key made; keep a copy apart from the database backups');
   }
-  return readKeyFile(file);
+  return readKeyFile(file, deps.logger);
 }

@@ -13,7 +13,7 @@ import { readXmlPlist } from './plist-xml-reader.js';
 import { writeXmlPlist } from './plist-xml-writer.js';
 
 export type { PlistDict, PlistInput, PlistLimits, PlistValue } from './plist-value.js';
-export { isPlistDict, PlistReal } from './plist-value.js';
+export { hasIllegalCharacter, isPlistDict, PlistReal } from './plist-value.js';
 
 /**
  * Reads a property list, XML (UTF-8, with or without a byte order mark) or binary (`bplist00`).

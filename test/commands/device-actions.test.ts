@@ -185,7 +185,7 @@ describe('inventory', () => {
 describe('test', () => {
   it('asks for DeviceInformation unless told otherwise', async () => {
     const { id } = await iPhone();
-    for (const body of [undefined, {}, { data: { attributes: {} } }]) {
+    for (const body of [undefined, {}, { parameters: {} }, { data: { attributes: {} } }]) {
       const reply = await as('operator').post(`/devices/test/${id}`, body);
       expect(reply.status).toBe(201);
       expect(reply.body.data.attributes.request_type).toBe('DeviceInformation');
@@ -211,7 +211,6 @@ describe('test', () => {
       'Identifier',
     ],
     ['an unknown member', { request_type: 'SecurityInfo', urgent: true }, 'urgent'],
-    ['no request type', { parameters: {} }, 'request_type'],
   ])('answers 422 to %s, naming it', async (_what, body, named) => {
     const { id } = await iPhone();
     const before = await withoutTokens();
@@ -219,6 +218,34 @@ describe('test', () => {
     expect(reply.status).toBe(422);
     expect(JSON.stringify(reply.body.errors)).toContain(named);
     expect(await withoutTokens()).toEqual(before);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['a flat body', { request_type: 'MakeCoffee' }, '/request_type'],
+    ['a key of a flat body', { request_type: 'SecurityInfo', urgent: true }, '/urgent'],
+    [
+      'a parameter of a flat body',
+      { request_type: 'RemoveProfile', parameters: { Identifier: 7 } },
+      '/parameters/Identifier',
+    ],
+    [
+      'a document',
+      { data: { attributes: { request_type: 'MakeCoffee' } } },
+      '/data/attributes/request_type',
+    ],
+    ['what is no object', [], ''],
+  ])('points into %s', async (_what, body, pointer) => {
+    const { id } = await iPhone();
+    const reply = await as('operator').post(`/devices/test/${id}`, body as object);
+    expect(reply.status).toBe(422);
+    expect(reply.body.errors[0].source).toEqual({ pointer });
+  });
+
+  it('refuses a query parameter, which it would otherwise pass over', async () => {
+    const { id } = await iPhone();
+    const reply = await as('operator').post(`/devices/test/${id}?force=true`);
+    expect(reply.status).toBe(400);
+    expect(reply.body.errors[0].source).toEqual({ parameter: 'force' });
   });
 
   it.each([

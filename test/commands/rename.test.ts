@@ -41,6 +41,7 @@ describe('renaming an enrolled device', () => {
     ['a host name on an iPhone', IPHONE, { hostname: 'x' }, 'hostname'],
     ['no name at all', MAC, { device_name: null }, 'device_name'],
     ['an empty name', MAC, { device_name: '' }, 'device_name'],
+    ['a character XML cannot hold', MAC, { device_name: 'a\u0001b' }, 'device_name'],
   ])('is 422 for %s, and nothing is queued', async (_what, facts, attributes, named) => {
     const { id } = await enrolledTarget(app, facts as Record<string, string>);
     const reply = await rename(id, attributes);

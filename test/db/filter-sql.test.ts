@@ -22,6 +22,11 @@ describe('filterSql', () => {
     expect(filterSql(eq)).toEqual({ text: 'lower(t0."udid") = lower(?::text)', bindings: ['A'] });
   });
 
+  it('looks for parts of text without regard to case where case does not count', () => {
+    const starts: FilterNode = { kind: 'text', column: udid, op: 'startswith', value: 'Ab' };
+    expect(filterSql(starts)).toEqual({ text: 't0."udid" ilike ?::text', bindings: ['Ab%'] });
+  });
+
   it('takes a time for its whole millisecond', () => {
     const value = new Date('2026-03-26T23:42:09.120Z');
     const compare = (op: 'eq' | 'gt' | 'le') =>

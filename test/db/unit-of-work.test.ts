@@ -41,4 +41,27 @@ describe('a unit of work', () => {
     expect(count).toBe(2);
     expect(await names()).toEqual(['a', 'b']);
   });
+
+  it('runs again when PostgreSQL gives it up to end a deadlock', async () => {
+    await test.db.knex('tags').insert([{ name: 'left' }, { name: 'right' }]);
+    let runs = 0;
+    const both = { holding: 0, release: () => {} };
+    const bothHoldOne = new Promise<void>((resolve) => {
+      both.release = resolve;
+    });
+    const recolour = (first: string, second: string) =>
+      inTransaction(test.db, async (trx) => {
+        runs += 1;
+        await trx.raw(`set local deadlock_timeout = '50ms'`);
+        await trx('tags').where({ name: first }).update({ color: 'ffffff' });
+        both.holding += 1;
+        if (both.holding === 2) both.release();
+        await bothHoldOne;
+        await trx('tags').where({ name: second }).update({ color: '000000' });
+      });
+    await Promise.all([recolour('left', 'right'), recolour('right', 'left')]);
+    expect(runs).toBe(3);
+    const colours = await test.db.knex('tags').whereIn('name', ['left', 'right']).pluck('color');
+    expect(colours.sort()).toEqual(['000000', 'ffffff']);
+  });
 });

@@ -3,7 +3,7 @@ import { addSimulateCommand } from '../../src/cli/simulate.js';
 
 function parse(...args: string[]): Promise<Command> {
   const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
-  addSimulateCommand(program, () => undefined);
+  addSimulateCommand(program, 'http://localhost:8080', () => undefined);
   for (const command of program.commands) {
     command.exitOverride().configureOutput({ writeErr: () => undefined });
   }

@@ -126,6 +126,25 @@ describe('devices/{id}/relationships/tags', () => {
     expect((await request(api.app).get(`${path}?sort=id`)).status).toBe(400);
   });
 
+  it('is written from both sides at once without either waiting for the other', async () => {
+    const fromTag = (tagId: number) =>
+      request(api.app)
+        .post(`/api/v1/tags/${tagId}/relationships/devices`)
+        .set('Content-Type', MEDIA_TYPE)
+        .send(JSON.stringify({ data: [{ type: 'devices', id: deviceId }] }));
+    const [first = 0] = tagIds;
+    for (let round = 0; round < 20; round += 1) {
+      const replies = await Promise.all([send('post', [tag(first)]), fromTag(first)]);
+      expect(replies.map(({ status }) => status)).toEqual([200, 200]);
+    }
+    const [{ deadlocks }] = await api
+      .knex('pg_stat_database')
+      .whereRaw('datname = current_database()')
+      .select('deadlocks');
+    expect(Number(deadlocks)).toBe(0);
+    expect(await linked()).toEqual([first]);
+  });
+
   it('links 1000 identifiers in one statement', async () => {
     const rows = Array.from({ length: 1000 }, (_, index) => ({ name: `many ${index}` }));
     const ids = (await api.knex('tags').insert(rows).returning('id')).map(({ id }) => id);

@@ -34,6 +34,12 @@ export class LastSeen {
     this.times.clear();
     const ids = entries.map(([id]) => id);
     const times = entries.map(([, at]) => at);
-    await runStatement(this.db, FLUSH, [ids, times]);
+    try {
+      await runStatement(this.db, FLUSH, [ids, times]);
+    } catch (error) {
+      // They go with the next flush, unless the device has been seen again since.
+      for (const [id, at] of entries) if (!this.times.has(id)) this.times.set(id, at);
+      throw error;
+    }
   }
 }
