@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { Express } from 'express';
+import { LRUCache } from 'lru-cache';
 import { createTokenVerifier } from './api/tokens.js';
 import { createApp } from './app.js';
 import { DeviceActions } from './commands/device-actions.js';
@@ -14,6 +15,7 @@ import { importPrivateKey } from './crypto/keys.js';
 import { decodePem } from './crypto/pem.js';
 import type { SecretBox } from './crypto/secret-box.js';
 import type { Database } from './db/database.js';
+import type { KnownDevice } from './db/device-path/authenticate.js';
 import { createCheckIns } from './db/device-path/check-ins.js';
 import { createContactStore } from './db/device-path/contact.js';
 import { LastSeen } from './db/device-path/last-seen.js';
@@ -87,10 +89,11 @@ export async function createContainer(deps: ContainerDeps): Promise<Container> {
   );
   const contacts = createContactStore({ db, handledTypes: HANDLED_TYPES });
   const checkIns = createCheckIns(db);
+  const authenticated = new LRUCache<string, KnownDevice>({ max: 10_000, ttl: 600_000 });
   const signers = new SignerCache();
   const tls = readTls(config);
   const deviceHandler = createDeviceHandler({
-    ...{ contacts, checkIns, db, lastSeen, reports, box, logger, trust, signers },
+    ...{ contacts, checkIns, authenticated, db, lastSeen, reports, box, logger, trust, signers },
   });
   const app = createApp({
     ...{ config, db, box, logger, authority, trust, tokens, deviceHandler },

@@ -68,7 +68,7 @@ async function enrollInDatabase(
 ): Promise<boolean> {
   const who = { fingerprint: certificate.fingerprint, deviceKey: udid.toLowerCase() };
   const unknown = { enrollmentId: null, imei: null, meid: null };
-  await checkIns.authenticate({
+  const { device } = await checkIns.authenticate({
     ...unknown,
     fingerprint: who.fingerprint,
     udid,
@@ -82,9 +82,10 @@ async function enrollInDatabase(
     osVersion: '14.6.1',
     buildVersion: '23G93',
   });
-  await checkIns.findCaller(who);
+  if (device === null) return false;
   const updated = await checkIns.updateToken({
     ...who,
+    deviceId: device.deviceId,
     sealedPush: SEALED_PUSH,
     topic: TOPIC,
     awaitingConfiguration: false,

@@ -3,17 +3,25 @@ import { buildCsr } from '../crypto/csr.js';
 import type { KeyPair } from '../crypto/keys.js';
 import type { NameAttribute } from '../crypto/names.js';
 import type { ScepSettings } from './enrollment-profile.js';
-import type { SimulatedDevice } from './simulated-device.js';
+import { localHostName, type SimulatedDevice } from './simulated-device.js';
 
-/** Only a Mac fills in variables such as %ComputerName%. */
-function expand(text: string, { identity, deviceName }: SimulatedDevice): string {
-  if (identity.platform !== 'macOS') return text;
-  const values: Record<string, string> = {
-    ComputerName: deviceName,
-    SerialNumber: identity.serialNumber,
-    HardwareUUID: identity.udid,
-  };
-  return text.replaceAll(/%(\w+)%/g, (variable, name: string) => values[name] ?? variable);
+// What `mdmclient dumpSCEPVars` lists on a Mac that is bound to no directory.
+const VARIABLES = new Map<string, (device: SimulatedDevice) => string>([
+  ['ComputerName', ({ deviceName }) => deviceName],
+  ['HardwareUUID', ({ identity }) => identity.udid],
+  ['HostName', ({ hostName }) => hostName],
+  ['LocalHostName', localHostName],
+  ['MACAddress', ({ identity }) => identity.ethernetMac],
+  ['SerialNumber', ({ identity }) => identity.serialNumber],
+]);
+
+/** Only a Mac fills in variables: an iPhone asks for a certificate named `%HardwareUUID%`. */
+function expand(text: string, device: SimulatedDevice): string {
+  if (device.identity.platform !== 'macOS') return text;
+  return text.replaceAll(
+    /%(\w+)%/g,
+    (variable, name: string) => VARIABLES.get(name)?.(device) ?? variable,
+  );
 }
 
 function subjectOf(scep: ScepSettings, device: SimulatedDevice): NameAttribute[] {

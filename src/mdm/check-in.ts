@@ -36,13 +36,34 @@ export async function answerCheckIn(
   if (message.ids.channel === 'user') return answerUserCheckIn(message, identity, services);
   const who = { fingerprint: identity.fingerprint, deviceKey: deviceKeyOf(message) };
   if (message.kind === 'CheckOut') return checkOut(who, services);
-  const caller = await services.checkIns.findCaller(who);
+  const caller = await findCaller(message, who, services);
   const admission = admit(caller, message.kind === 'TokenUpdate' ? ENROLLING : ENROLLED);
   if (admission.kind === 'unrecognized') return UNRECOGNIZED;
   if (admission.kind === 'refused') throw admission.error;
   if (caller.pinState === 'renewal') await promoteRenewal(services.db, who.fingerprint);
   services.lastSeen.mark(admission.deviceId);
   return answerAdmitted(message, { who, caller, deviceId: admission.deviceId }, services);
+}
+
+/**
+ * The TokenUpdate that follows an Authenticate finds what this process has just learnt of its device;
+ * the statement that enrolls checks it all the same. Everyone else is looked up.
+ */
+async function findCaller(
+  message: CheckInMessage,
+  who: WhoCalls,
+  { authenticated, checkIns }: MdmServices,
+): Promise<CallerFacts> {
+  const key = keyOf(who);
+  const known = message.kind === 'TokenUpdate' ? authenticated.get(key) : undefined;
+  if (known === undefined) return checkIns.findCaller(who);
+  authenticated.delete(key);
+  const isEnrolling = { pinState: 'active', enrollmentState: 'authenticated' } as const;
+  return { ...known, ...isEnrolling, isSameDevice: true };
+}
+
+function keyOf({ fingerprint, deviceKey }: WhoCalls): string {
+  return `${fingerprint.toString('latin1')} ${deviceKey}`;
 }
 
 /** UDIDs are kept as sent and compared without regard to case. */
@@ -82,7 +103,7 @@ async function authenticate(
 ): Promise<Answer> {
   const { ids, productName, model, modelName } = message;
   if (ids.channel === 'user') throw new AppError('invalid_message', 400, 'Authenticate of a user');
-  const { outcome, deviceId } = await services.checkIns.authenticate({
+  const { outcome, device } = await services.checkIns.authenticate({
     fingerprint: identity.fingerprint,
     udid: ids.udid ?? null,
     enrollmentId: ids.udid === undefined ? (ids.enrollmentId ?? null) : null,
@@ -101,10 +122,12 @@ async function authenticate(
   if (outcome === 'raced') {
     throw new AppError('unavailable', 503, 'the same device authenticated twice at once');
   }
-  if (deviceId === null) {
+  if (device === null) {
     throw new AppError('forbidden', 403, `the certificate may not enroll this device: ${outcome}`);
   }
-  services.logger.info({ deviceId, outcome }, 'device authenticated');
+  const who = { fingerprint: identity.fingerprint, deviceKey: deviceKeyOf(message) };
+  if (outcome === 'enrolling') services.authenticated.set(keyOf(who), device);
+  services.logger.info({ deviceId: device.deviceId, outcome }, 'device authenticated');
   return EMPTY;
 }
 
@@ -119,6 +142,7 @@ async function updateToken(
   const planned = isFirst ? planInventory(caller) : [];
   const updated = await services.checkIns.updateToken({
     ...who,
+    deviceId,
     sealedPush: sealPush(box, secretIdentity(deviceId, 'push'), message),
     topic: message.topic ?? null,
     awaitingConfiguration: message.awaitingConfiguration ?? null,
@@ -130,7 +154,8 @@ async function updateToken(
       prepareCommand(box, requestType, parameters),
     ),
   });
-  if (updated === null) throw new AppError('forbidden', 403, 'the enrollment changed meanwhile');
+  // 503, so that the device asks again and is looked up then.
+  if (updated === null) throw new AppError('unavailable', 503, 'the enrollment changed meanwhile');
   if (updated.isFirst) logger.info({ deviceId }, 'device enrolled');
   return EMPTY;
 }

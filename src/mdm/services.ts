@@ -1,6 +1,8 @@
+import type { LRUCache } from 'lru-cache';
 import type { ReportWorker } from '../commands/report-worker.js';
 import type { SecretBox } from '../crypto/secret-box.js';
 import type { Database } from '../db/database.js';
+import type { KnownDevice } from '../db/device-path/authenticate.js';
 import type { CheckIns } from '../db/device-path/check-ins.js';
 import type { ContactStore } from '../db/device-path/contact.js';
 import type { LastSeen } from '../db/device-path/last-seen.js';
@@ -12,6 +14,8 @@ export interface MdmServices extends IdentityDeps {
   contacts: ContactStore;
   checkIns: CheckIns;
   db: Database;
+  /** Devices that authenticated in this process and have yet to send their TokenUpdate. */
+  authenticated: LRUCache<string, KnownDevice>;
   lastSeen: LastSeen;
   reports: ReportWorker;
   box: SecretBox;

@@ -14,6 +14,7 @@ import {
   buildPkiMessage,
   FailInfo,
   MessageType,
+  type PkiClaims,
   type PkiMessage,
   type PkiSigner,
   PkiStatus,
@@ -92,7 +93,7 @@ export type CertRepOutcome =
   | { failInfo: FailInfo };
 
 export interface CertRepOptions {
-  request: PkiMessage;
+  request: PkiClaims;
   authority: PkiSigner;
   /** The certificates are the issued one and then its CA. */
   outcome: CertRepOutcome;

@@ -1,14 +1,18 @@
 import type { KeyObject } from 'node:crypto';
-import type { DigestName } from '../crypto/algorithms.js';
-import type { ParsedCertificate } from '../crypto/certificate.js';
+import { type DigestName, digestName } from '../crypto/algorithms.js';
+import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
 import {
   buildSignedData,
   parseSignedData,
   type SignedAttribute,
+  type SignedData,
+  type SignerInfo,
+  type VerifiedSignerInfo,
   verifySignedData,
 } from '../crypto/cms-signed-data.js';
 import { derOctetString, derPrintableString, readDer, stringValue, Tag } from '../crypto/der.js';
 import { Oid } from '../crypto/oids.js';
+import { isReferenceTo } from '../crypto/verify-signed-data.js';
 import { AppError } from '../errors.js';
 
 /** RFC 8894 3.2.1.2. */
@@ -44,8 +48,8 @@ export interface PkiSigner {
   privateKey: KeyObject;
 }
 
-/** A pkiMessage (RFC 8894 3.1) whose signature has been verified; nobody vouches for the signer. */
-export interface PkiMessage {
+/** What a pkiMessage (RFC 8894 3.1) says of itself, without its envelope. */
+export interface PkiClaims {
   messageType: number;
   transactionId: string;
   senderNonce: Buffer;
@@ -54,6 +58,10 @@ export interface PkiMessage {
   failInfo: number | undefined;
   signer: ParsedCertificate;
   digest: DigestName;
+}
+
+/** A pkiMessage whose signature has been verified; nobody vouches for the signer. */
+export interface PkiMessage extends PkiClaims {
   /** DER of the pkcsPKIEnvelope; empty when there is none. */
   envelope: Buffer;
 }
@@ -114,6 +122,45 @@ function readAttributes(attributes: Attributes) {
   };
 }
 
+function claimsOf(signer: VerifiedSignerInfo): PkiClaims {
+  const { certificate, signedAttributes, digestAlgorithm } = signer;
+  if (signedAttributes === undefined) throw invalid('no signed attributes');
+  return { ...readAttributes(signedAttributes), signer: certificate, digest: digestAlgorithm };
+}
+
+function only<T>(signers: readonly T[]): T {
+  const [signer, ...others] = signers;
+  if (signer === undefined || others.length > 0) throw invalid('not one signer');
+  return signer;
+}
+
+function certificateOf({ signer }: SignerInfo, { certificates }: SignedData): ParsedCertificate {
+  for (const der of certificates) {
+    try {
+      const certificate = parseCertificate(der);
+      if (isReferenceTo(signer, certificate)) return certificate;
+    } catch {
+      // One that can't be read is of no use, but does no harm either.
+    }
+  }
+  throw invalid('no certificate of the signer');
+}
+
+/**
+ * Reads who sent a pkiMessage in DER or BER and in which transaction. Nothing is verified: good for
+ * an answer that says no, and nothing else. The digest is SHA-256 where its own is not supported.
+ * @throws AppError 400: `invalid_asn1`, `invalid_message`
+ */
+export function readPkiClaims(der: Buffer): PkiClaims {
+  const message = parseSignedData(der);
+  const signer = only(message.signers);
+  return claimsOf({
+    certificate: certificateOf(signer, message),
+    signedAttributes: signer.signedAttributes,
+    digestAlgorithm: digestName(signer.digestAlgorithm) ?? 'sha256',
+  });
+}
+
 /**
  * Reads a pkiMessage in DER or BER and verifies its one signature and its attributes.
  * @throws AppError 400: `invalid_asn1`, `invalid_certificate`, `invalid_signature`, `invalid_message`
@@ -122,15 +169,7 @@ export function parsePkiMessage(der: Buffer): PkiMessage {
   // A message without an envelope signs no content at all (RFC 8894 3.1).
   const isEmpty = parseSignedData(der).content === undefined;
   const { signers, content } = verifySignedData({ der, ...(isEmpty ? { content: EMPTY } : {}) });
-  const [{ certificate, signedAttributes, digestAlgorithm }, ...others] = signers;
-  if (others.length > 0) throw invalid('more than one signer');
-  if (signedAttributes === undefined) throw invalid('no signed attributes');
-  return {
-    ...readAttributes(signedAttributes),
-    signer: certificate,
-    digest: digestAlgorithm,
-    envelope: content,
-  };
+  return { ...claimsOf(only(signers)), envelope: content };
 }
 
 export interface PkiMessageOptions {

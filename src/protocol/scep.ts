@@ -15,9 +15,11 @@ export {
   buildPkiMessage,
   FailInfo,
   MessageType,
+  type PkiClaims,
   type PkiMessage,
   type PkiMessageOptions,
   type PkiSigner,
   PkiStatus,
   parsePkiMessage,
+  readPkiClaims,
 } from './scep-message.js';

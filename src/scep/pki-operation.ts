@@ -6,8 +6,10 @@ import {
   buildCertRep,
   FailInfo,
   MessageType,
+  type PkiClaims,
   type PkiMessage,
   parsePkiMessage,
+  readPkiClaims,
   replyCipher,
 } from '../protocol/scep.js';
 import { readCertificationRequest } from './certification-request.js';
@@ -17,6 +19,16 @@ import { certifyRenewal, type RenewalDeps } from './renewal-request.js';
 
 export interface PkiOperationDeps extends CertificationDeps, RenewalDeps {
   logger: Logger;
+}
+
+// One answer for whatever keeps a signature from being verified: the sender learns no more.
+function verifyMessage(der: Buffer): PkiMessage {
+  try {
+    return parsePkiMessage(der);
+  } catch (cause) {
+    if (!(cause instanceof AppError)) throw cause;
+    throw new ScepRefusal(FailInfo.badMessageCheck, 'the message is not signed soundly', { cause });
+  }
 }
 
 /** What is wrong with a message before its secrets are looked at. */
@@ -48,8 +60,9 @@ async function certify(message: PkiMessage, deps: PkiOperationDeps): Promise<Par
   return await certifyRenewal(csr, message.signer, deps);
 }
 
-async function answer(message: PkiMessage, deps: PkiOperationDeps): Promise<Buffer> {
+async function answer(der: Buffer, deps: PkiOperationDeps): Promise<Buffer> {
   const { authority, logger } = deps;
+  const message = verifyMessage(der);
   const cipher = checkMessage(message);
   const issued = await certify(message, deps);
   const certificates = [issued, authority.certificate];
@@ -58,23 +71,30 @@ async function answer(message: PkiMessage, deps: PkiOperationDeps): Promise<Buff
   return buildCertRep({ request: message, authority, outcome: { certificates, cipher } });
 }
 
-/** `err` is left out on purpose: whatever is in it could hold the challenge. */
-function logRefusal(refusal: ScepRefusal, message: PkiMessage, logger: Logger): void {
-  const { cause, failInfo, message: reason } = refusal;
+/** The messages of a refusal's cause and of that one's cause; undefined when there are none. */
+function becauseOf({ cause }: ScepRefusal): string[] | undefined {
   const deeper = cause instanceof AppError ? cause.cause : undefined;
-  const because = [cause, deeper].map((error) => (error instanceof Error ? error.message : null));
-  const { transactionId, messageType } = message;
+  const because = [cause, deeper].filter((error) => error instanceof Error);
+  return because.length === 0 ? undefined : because.map(({ message }) => message);
+}
+
+/** `err` is left out on purpose: whatever is in it could hold the challenge. */
+function logRefusal(refusal: ScepRefusal, request: PkiClaims, logger: Logger): void {
+  const { failInfo, message: reason } = refusal;
+  const because = becauseOf(refusal);
+  const { transactionId, messageType } = request;
   logger.warn({ failInfo, reason, because, transactionId, messageType }, 'scep request refused');
 }
 
 /**
- * Answers a PKIOperation. What was signed soundly always gets a signed answer, success or failure.
- * @throws AppError 400 for what is no SCEP message or not signed soundly
+ * Answers a PKIOperation. What can be read as a SCEP message always gets a signed answer, success
+ * or failure; a signature that does not hold is a failure (RFC 8894 3.2.1.4).
+ * @throws AppError 400 for what is no SCEP message
  */
 export async function answerPkiOperation(der: Buffer, deps: PkiOperationDeps): Promise<Buffer> {
-  const request = parsePkiMessage(der);
+  const request = readPkiClaims(der);
   try {
-    return await answer(request, deps);
+    return await answer(der, deps);
   } catch (error) {
     if (!(error instanceof ScepRefusal)) throw error;
     logRefusal(error, request, deps.logger);

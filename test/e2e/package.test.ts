@@ -58,6 +58,6 @@ describe('.ci/run', () => {
     const script = readFileSync(join(ROOT, '.ci', 'run'), 'utf8').trimEnd();
     const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
     expect(fencedAfter('## Test', readme)).toBe('npm ci && npm test');
-    expect(script.split('\n').at(-1)).toBe(fencedAfter('## Test', readme));
+    expect(script.split('\n')).toContain(`(${fencedAfter('## Test', readme)})`);
   });
 });

@@ -11,6 +11,7 @@ import {
   openPkiEnvelope,
   parsePkiMessage,
   readCertRep,
+  readPkiClaims,
   replyCipher,
 } from '../../src/protocol/scep.js';
 import { asAuthority, codeOf, fixture, type Identity, rsaIdentity } from '../crypto/identities.js';
@@ -88,10 +89,12 @@ describe('SCEP messages', () => {
     ],
   ])('are refused with %s', (_what, attributes) => {
     expect(codeOf(() => parsePkiMessage(signed(attributes)))).toBe('invalid_message');
+    expect(codeOf(() => readPkiClaims(signed(attributes)))).toBe('invalid_message');
   });
 
   it('are refused without signed attributes', () => {
     expect(codeOf(() => parsePkiMessage(signed([], false)))).toBe('invalid_message');
+    expect(codeOf(() => readPkiClaims(signed([], false)))).toBe('invalid_message');
   });
 
   it('are refused when the signature, the envelope or an attribute was changed', () => {
@@ -110,10 +113,26 @@ describe('SCEP messages', () => {
     }
   });
 
+  it('tell who sent them even when their signature is wrong', () => {
+    const message = request();
+    message.writeUInt8(message.readUInt8(message.length - 1) ^ 1, message.length - 1);
+    const claims = readPkiClaims(message);
+    expect(claims).toMatchObject({
+      messageType: MessageType.pkcsReq,
+      transactionId,
+      senderNonce,
+      digest: 'sha256',
+    });
+    expect(claims.signer.fingerprint).toEqual(client.certificate.fingerprint);
+    expect(Object.keys(claims)).not.toContain('envelope');
+  });
+
   it('are refused at every length short of the whole', () => {
     const message = request();
     for (let length = 0; length < message.length; length += 1) {
-      expect(codeOf(() => parsePkiMessage(message.subarray(0, length)))).toMatch(/^invalid_/);
+      const short = message.subarray(0, length);
+      expect(codeOf(() => parsePkiMessage(short))).toMatch(/^invalid_/);
+      expect(codeOf(() => readPkiClaims(short))).toMatch(/^invalid_/);
     }
   });
 

@@ -65,6 +65,15 @@ describe('the first SCEP request of a device', () => {
     expect(server.logText()).not.toContain('a-made-up-challenge');
   });
 
+  it('leaves no empty causes in the log when it is refused without any', async () => {
+    await expectRefusal(csrOf(keys), FailInfo.badRequest);
+    const refused = server.logText().trim().split('\n').at(-1) ?? '';
+    const line = JSON.parse(refused) as Record<string, unknown>;
+    expect(line).toMatchObject({ msg: 'scep request refused', reason: 'no challenge' });
+    expect(Object.keys(line)).not.toContain('because');
+    expect(server.logText()).not.toContain('null');
+  });
+
   it('is refused by badAlg for RSA of 1024 bits and for curves beyond P-384', async () => {
     await expectRefusal(challenged(await generateRsaKeyPair(1024)), FailInfo.badAlg);
     await expectRefusal(challenged(await generateEcKeyPair('P-521')), FailInfo.badAlg);

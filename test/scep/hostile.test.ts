@@ -1,4 +1,4 @@
-import { constants, publicEncrypt, randomBytes } from 'node:crypto';
+import { constants, hash, publicEncrypt, randomBytes } from 'node:crypto';
 import request from 'supertest';
 import { issuerAndSerial } from '../../src/crypto/build-signed-data.js';
 import { sealEnvelopedData } from '../../src/crypto/cms-enveloped-data.js';
@@ -144,6 +144,108 @@ describe('hostile SCEP messages', () => {
       digest: 'sha512',
     });
     expect(await failInfoOf(message)).toBe(FailInfo.badMessageCheck);
+  });
+
+  /** As the client signed it, and then with one octet changed at each of the places. */
+  function tampered(original: Buffer, places: Record<string, number>): [string, Buffer][] {
+    return Object.entries(places).map(([what, place]) => {
+      const message = Buffer.from(original);
+      message.writeUInt8(message.readUInt8(place) ^ 1, place);
+      return [what, message];
+    });
+  }
+
+  const soundRequest = (senderNonce: Buffer) =>
+    buildPkcsReq({
+      csr: csrOf(signer, { challengePassword: server.challenges.issueChallenge() }),
+      signerCertificate: signer.certificate,
+      signerKey: signer.privateKey,
+      caCertificate: server.authority.certificate,
+      transactionId: 'tampered',
+      senderNonce,
+    });
+
+  it('answers badMessageCheck to a message whose signature or digest is wrong', async () => {
+    const senderNonce = randomBytes(16);
+    const sound = soundRequest(senderNonce);
+    const { envelope } = parsePkiMessage(sound);
+    const messageDigest = hash('sha256', envelope, 'buffer');
+    const messages = tampered(sound, {
+      signature: sound.length - 1,
+      messageDigest: sound.indexOf(messageDigest),
+      cipherText: sound.indexOf(envelope) + envelope.length - 1,
+      encryptedKey: sound.indexOf(envelope) + 250,
+    });
+    for (const [what, message] of messages) {
+      const answer = parsePkiMessage(await post(server.app, message));
+      expect([what, answer]).toEqual([
+        what,
+        expect.objectContaining({
+          messageType: MessageType.certRep,
+          pkiStatus: 2,
+          failInfo: FailInfo.badMessageCheck,
+          transactionId: 'tampered',
+          recipientNonce: senderNonce,
+          digest: 'sha256',
+          envelope: Buffer.alloc(0),
+        }),
+      ]);
+      expect(answer.signer.fingerprint).toEqual(server.authority.certificate.fingerprint);
+      expect(server.lastReason()).toBe('the message is not signed soundly');
+      expect(await server.db.knex('scep_challenges')).toEqual([]);
+    }
+  });
+
+  it('echoes what a message with a wrong signature says, though it was changed on the way', async () => {
+    const senderNonce = randomBytes(16);
+    const sound = soundRequest(senderNonce);
+    const [entry] = tampered(sound, { transactionId: sound.indexOf('tampered') });
+    const answer = parsePkiMessage(await post(server.app, entry?.[1] ?? sound));
+    expect(answer).toMatchObject({
+      failInfo: FailInfo.badMessageCheck,
+      transactionId: 'uampered',
+      recipientNonce: senderNonce,
+    });
+  });
+
+  it('does not look at the type or envelope of a message whose signature is wrong', async () => {
+    const envelopes = [undefined, Buffer.from('hello'), envelopeOf(paddedBlock())];
+    for (const envelope of envelopes) {
+      for (const messageType of [MessageType.pkcsReq, MessageType.certPoll]) {
+        const message = requestWith(envelope, messageType);
+        const [entry] = tampered(message, { signature: message.length - 1 });
+        const answer = parsePkiMessage(await post(server.app, entry?.[1] ?? message));
+        expect(answer.failInfo).toBe(FailInfo.badMessageCheck);
+        expect(server.lastReason()).toBe('the message is not signed soundly');
+      }
+    }
+  });
+
+  it('answers in SHA-256 to a digest that is not supported', async () => {
+    const message = requestWith(envelopeOf(paddedBlock()));
+    const sha256 = derOid(Oid.sha256);
+    const unknown = Buffer.from(sha256);
+    unknown.writeUInt8(0x7f, unknown.length - 1);
+    const at = message.lastIndexOf(sha256);
+    const altered = Buffer.concat([
+      message.subarray(0, at),
+      unknown,
+      message.subarray(at + sha256.length),
+    ]);
+    const answer = parsePkiMessage(await post(server.app, altered));
+    expect(answer).toMatchObject({ failInfo: FailInfo.badMessageCheck, digest: 'sha256' });
+  });
+
+  it('answers 400 when the certificate of the signer is not in the message', async () => {
+    const message = requestWith(undefined);
+    // The issuer in the certificate and in the reference: only the latter is changed.
+    const [entry] = tampered(message, { issuer: message.lastIndexOf('Signer') });
+    const response = await request(server.app)
+      .post(PKI_OPERATION)
+      .set('Content-Type', 'application/x-pki-message')
+      .send(entry?.[1]);
+    expect(response.status).toBe(400);
+    expect(response.text).toBe('');
   });
 
   it('answers 400 to a sound signature over attributes that no answer can be made from', async () => {

@@ -37,7 +37,15 @@ export type AuthenticateOutcome =
 export interface Authenticated {
   outcome: AuthenticateOutcome;
   /** Null when refused or raced. */
-  deviceId: number | null;
+  device: KnownDevice | null;
+}
+
+/** What the record says now, as far as it decides what the device is asked. */
+export interface KnownDevice {
+  deviceId: number;
+  platform: string | null;
+  osVersion: string | null;
+  isSupervised: boolean | null;
 }
 
 /** The columns that a message fills, in the order of the statement's parameters. */
@@ -127,7 +135,7 @@ with message as (
     unenrolled_at = case when v.is_new then null else d.unenrolled_at end
   from decided v
   where d.id = v.target_id and v.outcome in ('enrolling', 'known')
-  returning v.ord, d.id, v.is_new, v.former_state
+  returning v.ord, d.id, d.platform, d.os_version, d.is_supervised, v.is_new, v.former_state
 ), inserted as (
   insert into devices (udid, enrollment_id, ${COLUMNS.join(', ')}, enrollment_type, last_seen,
     authenticated_at, enrollment_state, enrollment_number)
@@ -136,11 +144,11 @@ with message as (
   from decided v
   where v.is_new and v.target_id is null
   on conflict do nothing
-  returning id, coalesce(udid, enrollment_id) as device_key
+  returning id, platform, os_version, coalesce(udid, enrollment_id) as device_key
 ), device as (
-  select ord, id from updated
+  select ord, id, platform, os_version, is_supervised from updated
   union all
-  select v.ord, i.id
+  select v.ord, i.id, i.platform, i.os_version, null
   from inserted i join decided v on coalesce(v.udid, v.enrollment_id) = i.device_key
 ), pinned as (
   insert into device_identities (fingerprint, device_id, state, udid)
@@ -164,7 +172,7 @@ with message as (
   update device_users s set is_enrolled = false, sealed_push = null
   from updated u where s.device_id = u.id and u.is_new
 )
-select v.outcome, pinned.device_id
+select v.outcome, pinned.device_id, device.platform, device.os_version, device.is_supervised
 from decided v
 left join device using (ord)
 left join pinned on pinned.device_id = device.id
@@ -174,12 +182,20 @@ order by v.ord`,
 interface AuthenticateRow {
   outcome: AuthenticateOutcome;
   device_id: number | null;
+  platform: string | null;
+  os_version: string | null;
+  is_supervised: boolean | null;
 }
 
-function toAuthenticated({ outcome, device_id: deviceId }: AuthenticateRow): Authenticated {
-  const isAccepted = outcome === 'enrolling' || outcome === 'known';
+function toAuthenticated(row: AuthenticateRow): Authenticated {
+  const { outcome, device_id: deviceId, platform } = row;
+  if (deviceId !== null) {
+    const facts = { platform, osVersion: row.os_version, isSupervised: row.is_supervised };
+    return { outcome, device: { deviceId, ...facts } };
+  }
   // Another Authenticate of the same device came first: this one changed nothing.
-  return isAccepted && deviceId === null ? { outcome: 'raced', deviceId } : { outcome, deviceId };
+  const isAccepted = outcome === 'enrolling' || outcome === 'known';
+  return { outcome: isAccepted ? 'raced' : outcome, device: null };
 }
 
 /** Pins the certificate to the device and begins an enrollment, or refuses and changes nothing. */
@@ -197,7 +213,7 @@ export function createAuthenticate(db: Database): Authenticate {
   };
   const batcher = new MicroBatcher(run, {
     maxBatch: 16,
-    maxInFlight: 4,
+    maxInFlight: 2,
     keyOf: (facts: AuthenticateFacts) => (facts.udid ?? facts.enrollmentId ?? '').toLowerCase(),
   });
   return (facts) => batcher.submit(facts);

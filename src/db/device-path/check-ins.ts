@@ -62,6 +62,8 @@ export interface PreparedCommand {
 }
 
 export interface TokenUpdateFacts extends WhoCalls {
+  /** The record that the secrets are sealed for; the update fails if it is another by now. */
+  deviceId: number;
   sealedPush: Buffer;
   topic: string | null;
   awaitingConfiguration: boolean | null;
@@ -74,13 +76,15 @@ const TOKEN_UPDATE = {
   name: 'token_update',
   text: `
 with message as (
-  select * from unnest($1::bytea[], $2::text[], $3::bytea[], $4::text[], $5::boolean[], $6::bytea[])
-    with ordinality as q (fingerprint, device_key, sealed_push, topic, awaiting, unlock_token, ord)
+  select * from unnest($1::bytea[], $2::text[], $3::bytea[], $4::text[], $5::boolean[], $6::bytea[],
+    $11::bigint[]) with ordinality as q (fingerprint, device_key, sealed_push, topic, awaiting,
+    unlock_token, device_id, ord)
 ), caller as (
   select m.*, d.id, d.enrollment_state, d.enrollment_number
   from message m
   join device_identities i on i.fingerprint = m.fingerprint and i.state in ('active', 'renewal')
-  join devices d on d.id = i.device_id and lower(coalesce(d.udid, d.enrollment_id)) = m.device_key
+  join devices d on d.id = i.device_id and d.id = m.device_id
+    and lower(coalesce(d.udid, d.enrollment_id)) = m.device_key
   order by d.id
   for update of d
 ), enrolled as (
@@ -127,6 +131,7 @@ async function updateTokens(db: Database, updates: TokenUpdateFacts[]): Promise<
     inventory.map((command) => command.uuid),
     inventory.map((command) => command.requestType),
     inventory.map((command) => command.payload),
+    updates.map((update) => update.deviceId),
   ]);
   return rows.map(({ id, is_first: isFirst }) => (id === null ? null : { deviceId: id, isFirst }));
 }
@@ -141,7 +146,7 @@ export interface CheckIns {
 
 export function createCheckIns(db: Database): CheckIns {
   const keyOf = ({ fingerprint }: WhoCalls) => fingerprint.toString('latin1');
-  const limits = { maxBatch: 16, maxInFlight: 4, keyOf };
+  const limits = { maxBatch: 16, maxInFlight: 2, keyOf };
   const finds = new MicroBatcher((callers: WhoCalls[]) => findCallers(db, callers), limits);
   const tokens = new MicroBatcher((facts: TokenUpdateFacts[]) => updateTokens(db, facts), limits);
   return {
