@@ -3,6 +3,7 @@
 import { cpus } from 'node:os';
 import {
   type BenchDatabase,
+  catchUp,
   countCommands,
   type FillOptions,
   openBenchDatabase,
@@ -124,6 +125,10 @@ async function measureServer(bench: Bench): Promise<void> {
   await measure(bench, 'Idle polls', { kind: 'idle', to: DEVICES, seconds: SECONDS });
   await loop(bench, 'command loop', fillFor('plain', PLAIN));
   await loop(bench, `command loop, ${HANDLED}`, fillFor('handled', HANDLED));
+  const seconds = await catchUp(bench.database);
+  say(
+    `  the inventory of these reports was complete ${seconds.toFixed(1)} s after the last of them`,
+  );
   await refillQueues(bench.database);
   const to = first + ENROLLMENTS;
   await measure(bench, 'enrollments', { kind: 'enroll', from: first, to });

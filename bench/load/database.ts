@@ -98,3 +98,13 @@ export async function countCommands({ db }: BenchDatabase): Promise<Record<strin
   );
   return Object.fromEntries(rows.map(({ status, count }) => [status, count]));
 }
+
+/** Waits until the server has taken all stored reports apart. Returns the seconds it took. */
+export async function catchUp({ db }: BenchDatabase): Promise<number> {
+  const startedAt = performance.now();
+  for (;;) {
+    const { rows } = await db.pool.query('select from commands where needs_handling limit 1');
+    if (rows.length === 0) return (performance.now() - startedAt) / 1000;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}

@@ -6,7 +6,6 @@ import {
   updateCommands,
 } from '../db/command-repository.js';
 import type { Database } from '../db/database.js';
-import { lockDevice } from '../db/device-repository.js';
 import { inTransaction, type Transaction } from '../db/unit-of-work.js';
 import { AppError } from '../errors.js';
 import type { Logger } from '../logger.js';
@@ -76,7 +75,7 @@ export class ReportWorker {
     this.running += 1;
     this.busyDevices.add(deviceId);
     try {
-      await this.handle({ id, deviceId });
+      await this.handle(id);
     } finally {
       this.running -= 1;
       this.busyDevices.delete(deviceId);
@@ -85,14 +84,10 @@ export class ReportWorker {
     }
   }
 
-  private async handle({ id, deviceId }: { id: number; deviceId: number }): Promise<void> {
+  private async handle(id: number): Promise<void> {
     const { db, logger } = this.deps;
     try {
-      await inTransaction(db, async (trx) => {
-        // The device first, then its commands: the order in which the admin API locks them.
-        await lockDevice(trx, deviceId);
-        await this.handleStored(trx, id);
-      });
+      await inTransaction(db, (trx) => this.handleStored(trx, id));
     } catch (error) {
       logger.error({ err: error, commandId: id }, 'a report could not be taken apart');
       if (!isDatabaseFault(error)) await this.giveUp(id);
@@ -105,6 +100,8 @@ export class ReportWorker {
     if (stored === undefined) return;
     const report = {
       deviceId: stored.device_id,
+      isEnrolled: stored.enrollment_state === 'enrolled',
+      wasSupervised: stored.is_supervised === true,
       commandUuid: stored.uuid,
       requestType: stored.request_type,
       body: openReport(box, stored),

@@ -4,6 +4,9 @@ import type { PlistDict } from '../protocol/plist.js';
 /** A stored, acknowledged report on its way into the inventory. */
 export interface Report {
   deviceId: number;
+  /** Of the device, before this report is taken apart. */
+  isEnrolled: boolean;
+  wasSupervised: boolean;
   commandUuid: string;
   requestType: string;
   body: PlistDict;

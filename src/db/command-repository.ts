@@ -69,20 +69,29 @@ export interface StoredReport {
   device_id: number;
   request_type: string;
   result: Buffer;
+  enrollment_state: string | null;
+  is_supervised: boolean | null;
 }
 
-/** Takes the report for this transaction alone; undefined when it was handled before. */
+const CLAIM_REPORT = `
+select c.id, c.uuid, c.device_id, c.request_type, c.result, d.enrollment_state, d.is_supervised,
+  set_config('synchronous_commit', 'off', true)
+from devices d join commands c on c.device_id = d.id
+where c.id = ? and c.needs_handling and c.result is not null
+for no key update of d
+for update of c`;
+
+/**
+ * Takes the report for this transaction alone; undefined when it was handled before. The device is
+ * locked first and then its command, in the order in which the admin API locks them. The commit
+ * does not wait for the disk: should it be lost, the stored report is still there to be handled.
+ */
 export async function claimReport(
   trx: Knex.Transaction,
   id: number,
 ): Promise<StoredReport | undefined> {
-  return trx('commands')
-    .where({ id, needs_handling: true })
-    .whereNotNull('result')
-    .select('id', 'uuid', 'device_id', 'request_type', 'result')
-    .forUpdate()
-    .skipLocked()
-    .first<StoredReport | undefined>();
+  const { rows } = await trx.raw<{ rows: StoredReport[] }>(CLAIM_REPORT, [id]);
+  return rows[0];
 }
 
 /** Reports that were stored but not taken apart, as after a crash; oldest first. */

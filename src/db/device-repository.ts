@@ -12,11 +12,6 @@ export interface DeviceTarget {
   is_supervised: boolean | null;
 }
 
-/** Keeps other writers of the device away until the transaction ends. */
-export async function lockDevice(trx: Knex.Transaction, id: number): Promise<void> {
-  await trx('devices').where({ id }).forNoKeyUpdate().first('id');
-}
-
 export async function findTarget(
   trx: Knex.Transaction,
   id: number,

@@ -1,4 +1,3 @@
-import { findTarget } from '../../db/device-repository.js';
 import { updateDeviceFacts } from '../../db/inventory-repository.js';
 import { dictAt, type FactMap, readFacts } from '../facts.js';
 import type { ReportHandler } from '../report.js';
@@ -114,16 +113,15 @@ export const OS_UPDATE_FACTS: FactMap = {
 
 export const deviceInformation: ReportHandler = {
   requestType: 'DeviceInformation',
-  async handle({ deviceId, body }, { trx, queueSupervisedInventory }) {
+  async handle({ deviceId, isEnrolled, wasSupervised, body }, { trx, queueSupervisedInventory }) {
     const answers = dictAt(body, 'QueryResponses');
     if (answers === undefined) return;
     const updates = dictAt(answers, 'OSUpdateSettings');
-    const before = await findTarget(trx, deviceId);
     await updateDeviceFacts(trx, deviceId, {
       ...readFacts(answers, DEVICE_FACTS),
       ...(updates === undefined ? {} : readFacts(updates, OS_UPDATE_FACTS)),
     });
-    const isNews = answers.IsSupervised === true && before?.is_supervised !== true;
-    if (isNews && before?.enrollment_state === 'enrolled') await queueSupervisedInventory(deviceId);
+    const isNews = answers.IsSupervised === true && !wasSupervised;
+    if (isNews && isEnrolled) await queueSupervisedInventory(deviceId);
   },
 };
