@@ -14,6 +14,11 @@ export async function enrolledTarget(app: TestApp, facts: Fields = {}): Promise<
   return { device, id };
 }
 
+/** The one handled command that has a required parameter. */
+function usualParameters(requestType: string): object {
+  return requestType === 'DeviceInformation' ? { Queries: ['DeviceName'] } : {};
+}
+
 /** Queues a command, hands it out and answers it; returns its UUID once the answer is handled. */
 export async function deliver(
   app: TestApp,
@@ -21,13 +26,12 @@ export async function deliver(
   {
     requestType,
     body,
-    parameters = {},
+    parameters = usualParameters(requestType),
   }: { requestType: string; body: Fields; parameters?: object },
 ): Promise<string> {
-  const attributes = parameters === undefined ? {} : { parameters };
   const queued = await adminApi(app).post(
     '/commands',
-    commandDocument(id, requestType, attributes),
+    commandDocument(id, requestType, { parameters }),
   );
   if (queued.status !== 201) throw new Error(JSON.stringify(queued.body));
   const uuid = commandIn(await device.idle())?.uuid ?? 'nothing was offered';

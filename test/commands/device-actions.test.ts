@@ -273,4 +273,26 @@ describe('test', () => {
     expect((await send('request_type=x', 'application/x-www-form-urlencoded')).status).toBe(415);
     expect((await send('{}', MEDIA_TYPE)).status).toBe(201);
   });
+
+  it.each(['/tags', '/devices/test/1'])(
+    '%s refuses JSON that is not UTF-8, which would be stored altered',
+    async (path) => {
+      const response = await fetch(`${app.url}/api/v1${path}`, {
+        method: 'POST',
+        headers: {
+          Authorization: `Bearer ${tokens.get('admin')}`,
+          'Content-Type': 'application/json',
+        },
+        body: Buffer.from('{"data":{"type":"tags","attributes":{"name":"b\xff"}}}', 'latin1'),
+      });
+      expect(response.status).toBe(400);
+      expect(await response.json()).toMatchObject({ errors: [{ code: 'malformed_json' }] });
+      expect(await app.db.knex('tags')).toEqual([]);
+    },
+  );
+
+  it('a query that is not UTF-8 is refused', async () => {
+    const reply = await as('viewer').get('/devices?filter[serial_number]=%ff');
+    expect([reply.status, reply.body.errors[0].code]).toEqual([400, 'invalid_parameter']);
+  });
 });

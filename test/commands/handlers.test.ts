@@ -18,11 +18,8 @@ beforeEach(async () => {
   target = await enrolledTarget(app);
 });
 
-const QUERIES = { Queries: ['DeviceName'] };
-
-async function answer(requestType: string, body: Fields): Promise<string> {
-  const parameters = requestType === 'DeviceInformation' ? QUERIES : {};
-  return deliver(app, target, { requestType, body, parameters });
+function answer(requestType: string, body: Fields): Promise<string> {
+  return deliver(app, target, { requestType, body });
 }
 
 function deviceRow() {

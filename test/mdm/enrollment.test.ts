@@ -1,13 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { adminApi, commandDocument, startApp, type TestApp } from '../helpers/app.js';
-import {
-  commandIn,
-  createTestDevice,
-  deviceKeys,
-  issueIdentity,
-  type TestDevice,
-} from '../helpers/device.js';
+import { commandIn, createTestDevice } from '../helpers/device.js';
 import { ALL_MESSAGES, expectEmpty, expectPlainRefusal, MESSAGES } from './conversation.js';
+import { recordsOf } from './records.js';
 import { dumpRows } from './rows.js';
 
 let app: TestApp;
@@ -17,27 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
-async function newIdentity() {
-  return issueIdentity(app.authority, await deviceKeys());
-}
-
-function rowOf({ udid }: TestDevice) {
-  return app.db.knex('devices').whereRaw('lower(udid) = lower(?)', [udid]).first();
-}
-
-async function commandsOf(device: TestDevice) {
-  const { id } = await rowOf(device);
-  return app.db
-    .knex('commands')
-    .where({ device_id: id })
-    .orderBy('id')
-    .select('request_type', 'status', 'reason');
-}
-
-function pinOf({ certificate }: TestDevice) {
-  const { fingerprint } = certificate;
-  return app.db.knex('device_identities').where({ fingerprint }).first();
-}
+const { rowOf, newIdentity, commandsOf, pinOf } = recordsOf(() => app);
 
 describe('a certificate that was never seen', () => {
   it.each(MESSAGES)('gets a plain 403 for %s, and nothing is stored', async (_what, say) => {
@@ -200,4 +175,15 @@ describe('a user enrollment', () => {
     });
     expect(commandIn(await device.idle())?.command.RequestType).toBe('DeviceInformation');
   });
+});
+
+it('a TokenUpdate whose device was deleted meanwhile is asked again, then refused', async () => {
+  const device = await createTestDevice(app);
+  await device.authenticate();
+  const { id } = await rowOf(device);
+  expect((await adminApi(app).delete(`/devices/${id}`)).status).toBe(204);
+  const first = await device.tokenUpdate();
+  expect([first.status, first.headers.get('retry-after')]).toEqual([503, '30']);
+  expect((await device.tokenUpdate()).status).toBe(403);
+  expect(await rowOf(device)).toBeUndefined();
 });

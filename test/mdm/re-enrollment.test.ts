@@ -1,12 +1,7 @@
 import { adminApi, commandDocument, startApp, type TestApp } from '../helpers/app.js';
-import {
-  commandIn,
-  createTestDevice,
-  deviceKeys,
-  issueIdentity,
-  type TestDevice,
-} from '../helpers/device.js';
+import { commandIn, createTestDevice, type TestDevice } from '../helpers/device.js';
 import { expectEmpty, expectPlainRefusal, expectUnrecognized, MESSAGES } from './conversation.js';
+import { recordsOf } from './records.js';
 import { dumpRows } from './rows.js';
 
 let app: TestApp;
@@ -16,27 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
-async function newIdentity() {
-  return issueIdentity(app.authority, await deviceKeys());
-}
-
-function rowOf({ udid }: TestDevice) {
-  return app.db.knex('devices').whereRaw('lower(udid) = lower(?)', [udid]).first();
-}
-
-async function commandsOf(device: TestDevice) {
-  const { id } = await rowOf(device);
-  return app.db
-    .knex('commands')
-    .where({ device_id: id })
-    .orderBy('id')
-    .select('request_type', 'status', 'reason');
-}
-
-function pinOf({ certificate }: TestDevice) {
-  const { fingerprint } = certificate;
-  return app.db.knex('device_identities').where({ fingerprint }).first();
-}
+const { rowOf, newIdentity, commandsOf, pinOf } = recordsOf(() => app);
 
 describe('a device that has checked out', () => {
   async function checkedOut(): Promise<TestDevice> {
