@@ -1,4 +1,4 @@
-import { inTransaction } from '../../src/db/unit-of-work.js';
+import { inTransaction, type Transaction } from '../../src/db/unit-of-work.js';
 import { AppError } from '../../src/errors.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 
@@ -43,25 +43,40 @@ describe('a unit of work', () => {
   });
 
   it('runs again when PostgreSQL gives it up to end a deadlock', async () => {
-    await test.db.knex('tags').insert([{ name: 'left' }, { name: 'right' }]);
-    let runs = 0;
-    const both = { holding: 0, release: () => {} };
+    const { db } = test;
+    await db.knex('tags').insert([{ name: 'left' }, { name: 'right' }]);
+    const colour = (trx: Transaction, name: string, color: string) =>
+      trx('tags').where({ name }).update({ color });
+    const runs = { patient: 0, victim: 0 };
+    let holding = 0;
+    let release = () => {};
     const bothHoldOne = new Promise<void>((resolve) => {
-      both.release = resolve;
+      release = resolve;
     });
-    const recolour = (first: string, second: string) =>
-      inTransaction(test.db, async (trx) => {
-        runs += 1;
-        await trx.raw(`set local deadlock_timeout = '50ms'`);
-        await trx('tags').where({ name: first }).update({ color: 'ffffff' });
-        both.holding += 1;
-        if (both.holding === 2) both.release();
-        await bothHoldOne;
-        await trx('tags').where({ name: second }).update({ color: '000000' });
-      });
-    await Promise.all([recolour('left', 'right'), recolour('right', 'left')]);
-    expect(runs).toBe(3);
-    const colours = await test.db.knex('tags').whereIn('name', ['left', 'right']).pluck('color');
-    expect(colours.sort()).toEqual(['000000', 'ffffff']);
+    const meet = () => {
+      holding += 1;
+      if (holding === 2) release();
+      return bothHoldOne;
+    };
+    // Whoever looks for a deadlock first finds it and is given up: that is the victim, always.
+    const patient = inTransaction(db, async (trx) => {
+      runs.patient += 1;
+      await trx.raw(`set local deadlock_timeout = '20s'`);
+      await colour(trx, 'left', 'ffffff');
+      await meet();
+      await colour(trx, 'right', 'ffffff');
+    });
+    const victim = inTransaction(db, async (trx) => {
+      runs.victim += 1;
+      if (runs.victim > 1) await patient;
+      await trx.raw(`set local deadlock_timeout = '50ms'`);
+      await colour(trx, 'right', '000000');
+      await meet();
+      await colour(trx, 'left', '000000');
+    });
+    await Promise.all([patient, victim]);
+    expect(runs).toEqual({ patient: 1, victim: 2 });
+    const colours = await db.knex('tags').whereIn('name', ['left', 'right']).pluck('color');
+    expect(colours).toEqual(['000000', '000000']);
   });
 });
