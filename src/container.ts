@@ -8,7 +8,6 @@ import { DeviceActions } from './commands/device-actions.js';
 import { CommandQueue } from './commands/queue.js';
 import { HANDLED_TYPES } from './commands/registry.js';
 import { ReportWorker } from './commands/report-worker.js';
-import { createResourceServices } from './commands/resource-services.js';
 import { type Config, ConfigError } from './config.js';
 import { parseCertificate } from './crypto/certificate.js';
 import { importPrivateKey } from './crypto/keys.js';
@@ -27,6 +26,7 @@ import { ensureCertificateAuthority } from './pki/authority.js';
 import { createEnrollmentChallenges } from './pki/enrollment-challenge.js';
 import { createTrust } from './pki/trust.js';
 import { SignerCache } from './protocol/mdm-signature.js';
+import { createResourceServices } from './resource-services.js';
 
 export interface ContainerDeps {
   config: Config;
@@ -98,7 +98,7 @@ export async function createContainer(deps: ContainerDeps): Promise<Container> {
   const app = createApp({
     ...{ config, db, box, logger, authority, trust, tokens, deviceHandler },
     actions: new DeviceActions(box, queue),
-    services: createResourceServices(box, queue),
+    services: createResourceServices({ box, queue, publicUrl: config.publicUrl }),
     challenges: createEnrollmentChallenges({ box }),
     profileSigner: createSigner(tls),
   });

@@ -13,11 +13,12 @@ const MAY_IMPORT: Record<string, string[]> = {
   http: ['jsonapi'],
   pki: ['crypto', 'db'],
   commands: ['crypto', 'protocol', 'db'],
+  profiles: ['crypto', 'protocol', 'db'],
   mdm: ['http', 'crypto', 'protocol', 'db', 'pki', 'commands'],
   enroll: ['http', 'crypto', 'protocol', 'db', 'pki'],
   scep: ['http', 'crypto', 'protocol', 'db', 'pki'],
   resources: ['jsonapi'],
-  api: ['http', 'jsonapi', 'resources', 'db', 'events', 'commands'],
+  api: ['http', 'jsonapi', 'resources', 'db', 'events', 'commands', 'pki', 'profiles'],
   lab: ['crypto', 'protocol'],
 };
 
@@ -30,10 +31,14 @@ const HOMES: Record<string, RegExp> = {
   pino: /^logger\.ts$/,
   helmet: /^http\//,
   'express-rate-limit': /^http\//,
+  multer: /^http\//,
+  compression: /^http\//,
+  cors: /^http\//,
+  'node-forge': /^crypto\//,
 };
 
 /** They compose the others, so they may import anything. */
-const COMPOSERS = new Set(['app.ts', 'container.ts', 'main.ts', 'cli']);
+const COMPOSERS = new Set(['app.ts', 'container.ts', 'resource-services.ts', 'main.ts', 'cli']);
 const FOR_EVERYONE = new Set(['errors.ts', 'logger.ts', 'config.ts']);
 
 interface Import {

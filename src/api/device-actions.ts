@@ -10,8 +10,8 @@ import { contextOf } from '../http/request-context.js';
 import { hasRole } from '../jsonapi/context.js';
 import { MEDIA_TYPE } from '../jsonapi/document.js';
 import type { Engine } from '../jsonapi/engine.js';
+import { resourcesDocument } from '../jsonapi/item.js';
 import { checkContentType, checkUtf8 } from '../jsonapi/negotiation.js';
-import { resourcesDocument } from '../jsonapi/read.js';
 import { parseId } from '../jsonapi/values.js';
 import type { ResourceServices } from '../resources/services.js';
 

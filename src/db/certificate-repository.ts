@@ -22,7 +22,7 @@ export interface CertificateRecord {
   x509_cn: string | null;
   not_before: Date;
   not_after: Date;
-  fingerprint_sha256: Buffer;
+  fingerprint: Buffer;
   der: Buffer;
   is_ca: boolean;
   rsa_private_key_id?: number;

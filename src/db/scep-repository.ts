@@ -61,7 +61,7 @@ export async function claimIdentity(
   fingerprint: Buffer,
 ): Promise<IdentityRow | undefined> {
   return await trx('device_identities as i')
-    .join('certificates as c', 'c.fingerprint_sha256', 'i.fingerprint')
+    .join('certificates as c', 'c.fingerprint', 'i.fingerprint')
     .where('i.fingerprint', fingerprint)
     .forUpdate('i')
     .first<IdentityRow | undefined>(
@@ -79,7 +79,7 @@ export async function listPendingRenewals(
   deviceId: number,
 ): Promise<Buffer[]> {
   const rows = await trx('device_identities as i')
-    .join('certificates as c', 'c.fingerprint_sha256', 'i.fingerprint')
+    .join('certificates as c', 'c.fingerprint', 'i.fingerprint')
     .where({ 'i.device_id': deviceId, 'i.state': 'renewal' })
     .whereNull('c.revoked_at')
     .orderBy('c.id', 'desc')

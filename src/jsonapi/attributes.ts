@@ -27,6 +27,8 @@ export interface AttributeOptions {
   ignoreCase?: boolean;
   /** Left out of lists and of included resources unless `fields[type]` names it. */
   heavy?: boolean;
+  /** Changes by itself all the time, so it is no part of what If-Match protects. */
+  volatile?: boolean;
   /** Computed from these columns by the definition's `derive` instead of a column of its own. */
   derivedFrom?: string[];
 }

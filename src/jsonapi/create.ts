@@ -9,7 +9,8 @@ import {
 import { resourcePath } from './document.js';
 import type { ApiRequest, Engine, Handler } from './engine.js';
 import { parseCreate } from './input.js';
-import { itemDocument, readDocumentQuery, type ScopeOf } from './read.js';
+import { itemDocument, readDocumentQuery } from './item.js';
+import type { ScopeOf } from './list.js';
 import { replaceLinks } from './relate.js';
 import { relatedIn, requireRelated } from './related-check.js';
 import { changedFields, columnsOf } from './write-values.js';

@@ -71,6 +71,14 @@ export interface ResourceOperations<S> {
   delete?(operation: DeleteOperation<S>): Promise<void>;
 }
 
+/** Another collection of the same type: the rows whose attribute has this value. */
+export interface View {
+  /** Below /api/v1, with the leading slash. What is created there gets the value. */
+  path: string;
+  attribute: string;
+  value: string;
+}
+
 /**
  * One JSON:API type: routes, validation, SQL and documents follow from it. S is whatever
  * services its operations use.
@@ -83,6 +91,11 @@ export interface ResourceDefinition<S = unknown> extends ResourceShape {
   /** Applied on create only, to attributes that the client left out. */
   defaults?: Record<string, unknown>;
   operations?: ResourceOperations<S>;
+  views?: View[];
+  /** Documents of one resource hold it as an array with `meta.count`, as those of certificates do. */
+  alwaysArray?: boolean;
+  /** Turns other forms of the body of a create into a JSON:API document; others pass unchanged. */
+  adaptCreate?(body: unknown): unknown;
   /** Values of attributes with `derivedFrom`. */
   derive?(name: string, row: Row, services: S): unknown;
 }

@@ -7,7 +7,8 @@ import {
   type ToMany,
 } from './definition.js';
 import type { Handler } from './engine.js';
-import { itemHandler, listHandler } from './read.js';
+import { itemHandler } from './item.js';
+import { listHandler } from './list.js';
 import { changeLinksHandler, linkageHandler } from './relationships.js';
 import { deleteHandler, updateHandler } from './update.js';
 
@@ -95,7 +96,7 @@ function scopedRoute({ definition, name }: Place, relation: ToMany, registry: Re
   return {
     path: `${definition.path}/{id}/${name}`,
     methods: {
-      GET: reads(related.access.read, listHandler(related, scope)),
+      GET: reads(related.access.read, listHandler(related, { scopeOf: scope })),
       ...writes(related.access.create, 'POST', createHandler(related, scope)),
     },
   };

@@ -2,10 +2,10 @@ import express, { type Request, type Response, type Router } from 'express';
 import { AppError, notFound } from '../errors.js';
 import { type AuditWriter, hasRole, type RequestContext } from './context.js';
 import { createRegistry, type ResourceDefinition } from './definition.js';
-import { MEDIA_TYPE } from './document.js';
 import { type Endpoint, type Method, type Route, routesOf } from './endpoints.js';
-import type { Answer, ApiRequest, Engine } from './engine.js';
+import type { ApiRequest, Engine } from './engine.js';
 import { checkAccept, checkContentType, checkUtf8 } from './negotiation.js';
+import { sendAnswer } from './send.js';
 import type { Store } from './store.js';
 import { parseId } from './values.js';
 
@@ -52,7 +52,8 @@ async function answer(engine: Engine, route: Route, req: Request, res: Response)
   }
   checkAccept(req.headers.accept);
   const body = endpoint.hasBody ? await readBody(req, res) : undefined;
-  send(res, await endpoint.handler(engine, { ...target(engine, req), context, body }));
+  const request = { ...target(engine, req), context, body };
+  sendAnswer(req, res, await endpoint.handler(engine, request));
 }
 
 function endpointOf(route: Route, method: string): Endpoint {
@@ -98,17 +99,4 @@ async function readBody(req: Request, res: Response): Promise<unknown> {
     parseJson(req, res, (error?: unknown) => (error ? reject(error) : resolve()));
   });
   return req.body;
-}
-
-// A Buffer, because Express adds a charset to the type of strings, which JSON:API forbids.
-function send(res: Response, { status, document, location }: Answer): void {
-  res.status(status);
-  res.vary('Accept');
-  if (location !== undefined) res.setHeader('Location', location);
-  if (document === undefined) {
-    res.end();
-    return;
-  }
-  res.setHeader('Content-Type', MEDIA_TYPE);
-  res.send(Buffer.from(JSON.stringify(document)));
 }

@@ -14,7 +14,7 @@ export function certificateRecord(
     x509_cn: certificate.commonName ?? null,
     not_before: certificate.notBefore,
     not_after: certificate.notAfter,
-    fingerprint_sha256: certificate.fingerprint,
+    fingerprint: certificate.fingerprint,
     der: certificate.der,
     is_ca: certificate.isCa,
   };

@@ -29,7 +29,7 @@ const CERTIFICATE = {
   serial: '1',
   not_before: new Date(),
   not_after: new Date(),
-  fingerprint_sha256: Buffer.alloc(32),
+  fingerprint: Buffer.alloc(32),
   der: Buffer.of(1),
 };
 

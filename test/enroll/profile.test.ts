@@ -43,7 +43,7 @@ async function insertPushCertificate(columns: Record<string, unknown>): Promise<
   await app.db.knex('certificates').insert({
     ...{ purpose: 'mdm.pushcert', subject: 'CN=APSP', issuer: 'CN=Apple', serial: '01' },
     ...{ not_before: new Date(0), not_after: new Date(Date.now() + 86_400_000) },
-    ...{ fingerprint_sha256: Buffer.alloc(32, certificates), der: Buffer.from('x') },
+    ...{ fingerprint: Buffer.alloc(32, certificates), der: Buffer.from('x') },
     ...columns,
   });
 }

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import express, { type Express } from 'express';
 import type { Knex } from 'knex';
 import { CommandQueue } from '../../src/commands/queue.js';
-import { createResourceServices } from '../../src/commands/resource-services.js';
 import { SecretBox } from '../../src/crypto/secret-box.js';
 import { createResourceStore } from '../../src/db/resource-store.js';
 import { writeAudit } from '../../src/events/audit.js';
@@ -11,8 +10,11 @@ import { noSuchRoute } from '../../src/http/not-found.js';
 import type { RequestContext, Role } from '../../src/jsonapi/context.js';
 import { createEngine, createJsonApiRouter } from '../../src/jsonapi/router.js';
 import { createLogger } from '../../src/logger.js';
+import { createResourceServices } from '../../src/resource-services.js';
 import { DEFINITIONS } from '../../src/resources/index.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+
+const PUBLIC_URL = 'https://mdm.example.com';
 
 export interface TestApi {
   app: Express;
@@ -47,7 +49,7 @@ function createApp({ db }: TestDatabase): Express {
     definitions: DEFINITIONS,
     store: createResourceStore(db),
     audit: writeAudit,
-    services: createResourceServices(box, new CommandQueue(box)),
+    services: createResourceServices({ box, queue: new CommandQueue(box), publicUrl: PUBLIC_URL }),
   });
   const app = express();
   app.use((req, res, next) => {

@@ -133,7 +133,7 @@ describe('a certificate of ours', () => {
       device.certificate;
     await app.db.knex('certificates').insert({
       ...{ purpose: 'mdm.device', subject, issuer, serial: serialHex, der },
-      ...{ not_before: notBefore, not_after: notAfter, fingerprint_sha256: fingerprint },
+      ...{ not_before: notBefore, not_after: notAfter, fingerprint },
       revoked_at: new Date(),
     });
     const before = await dumpRows(app.db);

@@ -146,7 +146,7 @@ describe('the first SCEP request of a device', () => {
       issuer: server.authority.certificate.subject,
       serial: leaf.serialHex,
       x509_cn: 'Device',
-      fingerprint_sha256: leaf.fingerprint,
+      fingerprint: leaf.fingerprint,
       der: leaf.der,
       is_ca: false,
       revoked_at: null,

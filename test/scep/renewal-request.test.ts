@@ -113,7 +113,7 @@ describe('a SCEP renewal', () => {
     await server.db
       .knex('certificates')
       .where({ purpose: 'mdm.device' })
-      .update({ fingerprint_sha256: pin.fingerprint });
+      .update({ fingerprint: pin.fingerprint });
     await expectRefusal(renew({ signer: expired }), 'the signer is not trusted');
   });
 

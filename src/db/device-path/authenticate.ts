@@ -82,7 +82,7 @@ with message as (
 ), certificate as (
   select m.ord, c.id, c.revoked_at,
     exists (select from scep_challenges s where s.certificate_id = c.id) as is_challenged
-  from message m join certificates c on c.fingerprint_sha256 = m.fingerprint
+  from message m join certificates c on c.fingerprint = m.fingerprint
 ), spent as (
   update scep_challenges s set locked_at = coalesce(s.locked_at, now())
   from certificate c where s.certificate_id = c.id

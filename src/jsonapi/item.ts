@@ -4,44 +4,8 @@ import type { ResourceDefinition } from './definition.js';
 import { type Document, JSONAPI, resourcePath, serialize } from './document.js';
 import type { Answer, ApiRequest, Engine, Handler } from './engine.js';
 import { loadIncluded } from './included.js';
-import { pageLinks } from './links.js';
 import { project } from './projection.js';
-import { type DocumentQuery, parseCollectionQuery, parseDocumentQuery } from './query/query.js';
-import type { ListResult, Scope } from './store.js';
-
-/** The parent and relationship of a collection below a resource. */
-export type ScopeOf = Omit<Scope, 'id'>;
-
-export function listHandler(definition: ResourceDefinition, scopeOf?: ScopeOf): Handler {
-  return async (engine, request) => {
-    const { registry, store, basePath, services } = engine;
-    const query = parseCollectionQuery(request.query, definition, {
-      registry,
-      actor: request.context.actor,
-    });
-    const fields = query.fields.get(definition.type);
-    const projection = project(definition, { fields, include: query.include, detail: false });
-    const { columns } = projection;
-    const scope = scopeOf ? { scope: { ...scopeOf, id: request.id } } : {};
-    const result = await store.list({ ...query, ...scope, shape: definition, columns });
-    const included = await loadIncluded(engine, result.rows, { definition, query, trx: null });
-    const { linkage } = included;
-    const options = { projection, basePath, registry, services, linkage };
-    const document: Document = {
-      data: result.rows.map((row) => serialize(row, options)),
-      ...(query.include.length > 0 ? { included: included.resources } : {}),
-      links: pageLinks({ path: request.path, query: request.query, page: query.page, result }),
-      meta: listMeta(result),
-      jsonapi: JSONAPI,
-    };
-    return { status: 200, document };
-  };
-}
-
-function listMeta({ rows, total, totalIsEstimate }: ListResult): Record<string, unknown> {
-  const meta = { count: rows.length, total };
-  return totalIsEstimate ? { ...meta, total_is_estimate: true } : meta;
-}
+import { type DocumentQuery, parseDocumentQuery } from './query/query.js';
 
 export function itemHandler(definition: ResourceDefinition): Handler {
   return async (engine, request): Promise<Answer> => {

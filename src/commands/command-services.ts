@@ -7,7 +7,7 @@ import type { CommandQueue } from './queue.js';
 import { type NameChanges, type RenamableDevice, renameDevice } from './rename.js';
 
 /** The command queue and its friends as the JSON:API resources know them. */
-export function createResourceServices(box: SecretBox, queue: CommandQueue) {
+export function createCommandServices(box: SecretBox, queue: CommandQueue) {
   return {
     commands: new CommandAdministration(box, queue),
     settings: {
