@@ -1,0 +1,128 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROLES, type Role } from '../src/jsonapi/context.js';
+import { type Call, type Case, caseOf } from './contract/operations.js';
+import { createWorld, type World } from './contract/world.js';
+import { createTestDevice } from './helpers/device.js';
+
+interface Operation {
+  method: string;
+  path: string;
+}
+
+const OPERATIONS: Operation[] = JSON.parse(
+  readFileSync(join(__dirname, 'fixtures', 'contract', 'routes.json'), 'utf8'),
+);
+
+/** Not there yet. One that answers has to be tested, and to leave this list. */
+const PENDING = [
+  'GET /enroll/ota',
+  'GET /enroll/trust.mobileconfig',
+  'POST /enroll/ota_authenticate',
+  'POST /enroll/profile',
+  'GET /dep/certificate/download',
+  'POST /dep/stoken/upload',
+  'GET /dep/anchor_certs',
+  'POST /dep/enroll',
+];
+
+/** Of devices: without a token, and tested below each by itself. */
+const OF_DEVICES = ['GET /enroll/profile', 'PUT /mdm'];
+
+const nameOf = ({ method, path }: Operation) => `${method} ${path}`;
+const admin = OPERATIONS.filter(({ path }) => path.startsWith('/api/v1/'));
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+afterAll(() => world.stop());
+
+function send(method: string, { path, body, form }: Call, token?: string): Promise<Response> {
+  const json = body && { 'Content-Type': 'application/vnd.api+json' };
+  return fetch(`${world.app.url}/api/v1${path}`, {
+    method,
+    headers: { ...json, ...(token && { Authorization: `Bearer ${token}` }) },
+    body: form ?? (body ? JSON.stringify(body) : null),
+    redirect: 'manual',
+  });
+}
+
+/** As the given role, with everything the request needs made anew. */
+async function attempt({ method, prepare }: Case & { method: string }, role: Role, slash: string) {
+  const call = await prepare(world);
+  return send(method, { ...call, path: call.path + slash }, world.tokens[role]);
+}
+
+describe('the contract', () => {
+  it('has 123 operations, eight of them pending', () => {
+    expect(OPERATIONS).toHaveLength(123);
+    const names = new Set(OPERATIONS.map(nameOf));
+    expect(names.size).toBe(123);
+    expect(PENDING.filter((name) => !names.has(name))).toEqual([]);
+    expect(admin.length + OF_DEVICES.length + PENDING.length).toBe(123);
+  });
+
+  it.each(PENDING)('has not got %s yet', async (name) => {
+    const [method = '', path = ''] = name.split(' ');
+    const response = await fetch(world.app.url + path, {
+      ...{ method, headers: { Authorization: `Bearer ${world.tokens.admin}` } },
+      body: method === 'POST' ? 'x' : null,
+    });
+    expect([404, 405]).toContain(response.status);
+  });
+});
+
+describe.each(admin.map((operation) => [nameOf(operation), operation] as const))(
+  '%s',
+  (_name, { method, path }) => {
+    const operation = { method, ...caseOf(method, path.replace('/api/v1', '')) };
+    const { role, status } = operation;
+    const rank = ROLES.indexOf(role);
+
+    it.each([
+      ['as written without a slash', ''],
+      ['with a slash at its end', '/'],
+    ])(`answers ${status} to an admin, %s`, async (_how, slash) => {
+      const response = await attempt(operation, 'admin', slash);
+      const text = await response.text();
+      expect([response.status, response.status === status ? '' : text]).toEqual([status, '']);
+      if (status === 204) expect(text).toBe('');
+      else expect(text).not.toBe('');
+      expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+    });
+
+    it.each(ROLES.filter((other) => other !== 'admin'))('knows the role %s', async (other) => {
+      const response = await attempt(operation, other, '');
+      const allowed = ROLES.indexOf(other) >= rank;
+      expect(response.status).toBe(allowed ? status : 403);
+      const body = await response.text();
+      if (!allowed) expect(JSON.parse(body).errors[0].code).toBe('forbidden');
+    });
+
+    it('answers 401 without a token', async () => {
+      const bare = path.replace('/api/v1', '').replace(/\{\w+\}/g, '1');
+      const response = await send(method, { path: bare });
+      expect(response.status).toBe(401);
+      expect(response.headers.get('www-authenticate')).toContain('Bearer');
+      expect(response.headers.get('content-type')).toBe('application/vnd.api+json');
+    });
+  },
+);
+
+describe('what devices call', () => {
+  it.each(['/enroll/profile', '/enroll/profile/'])('GET %s gives a profile', async (path) => {
+    const response = await fetch(world.app.url + path);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe('application/x-apple-aspen-config');
+    expect(await response.text()).toContain('com.apple.mdm');
+  });
+
+  it.each(['/mdm', '/mdm/'])('PUT %s answers a device', async (path) => {
+    const device = await createTestDevice(world.app);
+    await device.enroll();
+    const reply = await device.send({ Status: 'Idle', ...device.ids }, { path });
+    expect(reply.status).toBe(200);
+    expect(reply.body.toString()).toContain('DeviceInformation');
+  });
+});
