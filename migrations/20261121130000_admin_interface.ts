@@ -84,6 +84,8 @@ alter table certificates rename column fingerprint_sha256 to fingerprint;
 alter table certificates add column fingerprint_sha256 text
   generated always as (encode(fingerprint, 'hex')) stored;
 create index certificates_fingerprint_sha256 on certificates (fingerprint_sha256);
+-- The certificates that came with it, its issuer first: DER one after the other.
+alter table certificates add column chain_der bytea;
 
 create table certificate_signing_requests (
   id bigint generated always as identity primary key,
@@ -91,7 +93,7 @@ create table certificate_signing_requests (
     'mdm.encrypt', 'dep.stoken', 'dep.anchor', 'dep.supervision')),
   subject text not null,
   der bytea not null,
-  public_key_fingerprint text not null,
+  public_key_fingerprint bytea not null,
   rsa_private_key_id bigint references rsa_private_keys (id),
   created_at timestamptz not null default now()
 );
@@ -236,18 +238,31 @@ create table profile_device_groups (
 );
 create index profile_device_groups_group on profile_device_groups (device_group_id, profile_id);
 
--- What lists are sorted and searched by.
+-- What lists are sorted and searched by. Nothing here changes with a mere contact or when a command
+-- is handed out: an index on last_seen would cost each contact four times as much, one on a
+-- command's status or sent_at would rewrite every index with each command sent.
 create index devices_device_name on devices (device_name, id);
 create index devices_model_name on devices (model_name, id);
 create index devices_os_version on devices (os_version, id);
 create index devices_serial_number_id on devices (serial_number, id);
 drop index devices_serial_number;
+create index devices_enrolled_at on devices (enrolled_at, id);
+create index devices_platform on devices (platform, is_enrolled, is_supervised);
+create index devices_search on devices using gin
+  (device_name gin_trgm_ops, serial_number gin_trgm_ops, hostname gin_trgm_ops);
+create index commands_queued_at on commands (queued_at, id);
 create index installed_applications_bundle_identifier
   on installed_applications (bundle_identifier, device_id);
+create index installed_applications_name on installed_applications using gin (name gin_trgm_ops);
 `;
 
 const DOWN = `
+drop index installed_applications_name;
 drop index installed_applications_bundle_identifier;
+drop index commands_queued_at;
+drop index devices_search;
+drop index devices_platform;
+drop index devices_enrolled_at;
 create index devices_serial_number on devices (serial_number);
 drop index devices_serial_number_id;
 drop index devices_os_version;
@@ -263,6 +278,7 @@ alter table dep_profiles drop column dep_account_id;
 drop table dep_accounts;
 drop table dep_profiles;
 drop table certificate_signing_requests;
+alter table certificates drop column chain_der;
 alter table certificates drop column fingerprint_sha256;
 alter table certificates rename column fingerprint to fingerprint_sha256;
 drop table application_tags;

@@ -20,6 +20,13 @@ const dist = join(root, 'dist');
 // Apple's licence goes along with every copy of its schema.
 const licence = join('src', 'protocol', 'apple', 'LICENSE.apple-device-management.txt');
 
+// The script of the API's page, with its own licence and those of what it contains.
+const page = {
+  'rapidoc-min.js': join('dist', 'rapidoc-min.js'),
+  'rapidoc-min.js.LICENSE.txt': join('dist', 'rapidoc-min.js.LICENSE.txt'),
+  'rapidoc.LICENSE.txt': 'LICENSE.txt',
+};
+
 function newest(path) {
   const stats = statSync(path);
   if (!stats.isDirectory()) return stats.mtimeMs;
@@ -48,6 +55,13 @@ function compile(directory) {
   return result.status ?? 1;
 }
 
+function copyPage(directory) {
+  const from = dirname(createRequire(import.meta.url).resolve('rapidoc/package.json'));
+  for (const [name, source] of Object.entries(page)) {
+    cpSync(join(from, source), join(directory, 'static', name));
+  }
+}
+
 /** Replaced in one step: another terminal may be starting from dist, or building it, just now. */
 function publish(directory) {
   const former = `${directory}.former`;
@@ -71,6 +85,7 @@ function build() {
     const status = compile(directory);
     if (status !== 0) return status;
     cpSync(join(root, licence), join(directory, licence));
+    copyPage(directory);
     const stamp = join(directory, '.built');
     writeFileSync(stamp, `${startedAt.toISOString()}\n`);
     utimesSync(stamp, startedAt, startedAt); // what is edited during a build is newer than it

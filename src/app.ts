@@ -1,5 +1,6 @@
 import express, { type Express } from 'express';
-import { createDeviceActionRouter } from './api/device-actions.js';
+import { mountRoutes } from './api/api-route.js';
+import { adminRoutes } from './api/routes.js';
 import type { TokenVerifier } from './api/tokens.js';
 import type { DeviceActions } from './commands/device-actions.js';
 import type { Config } from './config.js';
@@ -11,6 +12,8 @@ import type { ProfileSigner } from './enroll/profile-signer.js';
 import { createEnrollRouter } from './enroll/router.js';
 import { writeAudit } from './events/audit.js';
 import { authenticate } from './http/authenticate.js';
+import { compress } from './http/compress.js';
+import { crossOrigin } from './http/cross-origin.js';
 import { createHealthRouter } from './http/health.js';
 import { jsonApiErrorHandler } from './http/json-api-errors.js';
 import { noSuchRoute, plainNotFound } from './http/not-found.js';
@@ -23,6 +26,7 @@ import { createEngine, createJsonApiRouter } from './jsonapi/router.js';
 import type { Logger } from './logger.js';
 import { createMdmRouter } from './mdm/router.js';
 import type { CertificateAuthority } from './pki/authority.js';
+import { CredentialFiles } from './pki/credential-files.js';
 import type { EnrollmentChallenges } from './pki/enrollment-challenge.js';
 import type { Trust } from './pki/trust.js';
 import { DEFINITIONS } from './resources/index.js';
@@ -62,15 +66,19 @@ function healthRouter({ db, logger, authority }: AppDeps) {
 }
 
 function adminApi(deps: AppDeps) {
-  const { db, logger, tokens, actions, services, config } = deps;
+  const { db, box, logger, tokens, actions, services, config, trust } = deps;
   const router = express.Router();
   router.use(apiSecurityHeaders({ https: config.publicUrl.startsWith('https:') }));
   router.use(requestLog({ logger, level: 'info' }));
+  router.use(crossOrigin(config.corsOrigins), compress());
   router.use(authenticate({ verify: (token) => tokens.verify(token) }));
   const engine = createEngine({
     ...{ definitions: DEFINITIONS, store: createResourceStore(db), services, audit: writeAudit },
   });
-  router.use(createDeviceActionRouter({ db, engine, actions, services }));
+  const onScepChange = () => trust.reload();
+  const credentialFiles = new CredentialFiles(box, config.keyExport);
+  const routes = { db, engine, actions, services, onScepChange, credentialFiles };
+  router.use(mountRoutes(adminRoutes(routes)));
   router.use(createJsonApiRouter(engine));
   router.use(noSuchRoute);
   router.use(jsonApiErrorHandler(logger));
@@ -86,10 +94,10 @@ export function createApp(deps: AppDeps): Express {
   app.set('query parser', 'simple');
   app.use(createMdmRouter(deps.deviceHandler, logger));
   app.use(requestContext(createProxyTrust(config.trustProxy)));
-  app.use(healthRouter(deps));
   app.use('/api/v1', adminApi(deps));
-  app.use(requestLog({ logger, level: 'debug' }));
   app.use(pageSecurityHeaders({ https: config.publicUrl.startsWith('https:') }));
+  app.use(healthRouter(deps));
+  app.use(requestLog({ logger, level: 'debug' }));
   app.use(createScepRouter({ db, logger, authority, challenges, trust }));
   app.use(
     '/enroll',

@@ -23,6 +23,10 @@ export interface Config {
   /** Addresses and networks in CIDR form. */
   readonly trustProxy: readonly string[];
   readonly enrollment: (typeof ENROLLMENT_POLICIES)[number];
+  /** False: no private key leaves the server. */
+  readonly keyExport: boolean;
+  /** Origins of front ends on other hosts that may call the API from a browser. */
+  readonly corsOrigins: readonly string[];
   readonly logLevel: (typeof LOG_LEVELS)[number];
 }
 
@@ -55,6 +59,12 @@ function isNetwork(text: string): boolean {
   return length === undefined || (/^\d{1,3}$/.test(length) && Number(length) <= bits);
 }
 
+/** Exactly as a browser sends it: scheme, host and port only, a default port left out. */
+function isOrigin(text: string): boolean {
+  const url = parseUrl(text);
+  return url !== undefined && ['http:', 'https:'].includes(url.protocol) && url.origin === text;
+}
+
 function splitList(text: string): string[] {
   return text
     .split(',')
@@ -82,6 +92,14 @@ const networks = z
     'must be IP addresses or networks (10.0.0.0/8), with commas',
   );
 
+const origins = z
+  .string()
+  .transform(splitList)
+  .refine(
+    (list) => list.every(isOrigin),
+    'must be origins as browsers write them (https://console.example.com), with commas',
+  );
+
 /** One member per variable; `.env.example` documents each. */
 export const ENVIRONMENT = z.object({
   PORT: port.default(8080),
@@ -100,6 +118,8 @@ export const ENVIRONMENT = z.object({
   ENROLLMENT: z
     .enum(ENROLLMENT_POLICIES, `must be one of ${ENROLLMENT_POLICIES.join(', ')}`)
     .default('open'),
+  KEY_EXPORT: z.enum(['on', 'off'], 'must be on or off').default('on'),
+  CORS_ORIGINS: origins.default([]),
   LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 });
 
@@ -148,6 +168,8 @@ function toConfig(env: Environment, cwd: string): Config {
     tls,
     trustProxy: Object.freeze(env.TRUST_PROXY),
     enrollment: env.ENROLLMENT,
+    keyExport: env.KEY_EXPORT === 'on',
+    corsOrigins: Object.freeze(env.CORS_ORIGINS),
     logLevel: env.LOG_LEVEL,
   });
 }

@@ -25,6 +25,7 @@ import { createDeviceHandler } from './mdm/handler.js';
 import { ensureCertificateAuthority } from './pki/authority.js';
 import { createEnrollmentChallenges } from './pki/enrollment-challenge.js';
 import { createTrust } from './pki/trust.js';
+import { createTrustRefresh } from './pki/trust-refresh.js';
 import { SignerCache } from './protocol/mdm-signature.js';
 import { createResourceServices } from './resource-services.js';
 
@@ -81,6 +82,7 @@ export async function createContainer(deps: ContainerDeps): Promise<Container> {
   const { config, db, box, logger } = deps;
   const authority = await ensureCertificateAuthority({ db, box, logger });
   const trust = await createTrust({ db });
+  const trustRefresh = createTrustRefresh({ trust, logger });
   const tokens = createTokenVerifier({ db, logger, adminToken: config.adminToken });
   const queue = new CommandQueue(box);
   const reports = new ReportWorker({ db, box, queue, logger });
@@ -98,14 +100,26 @@ export async function createContainer(deps: ContainerDeps): Promise<Container> {
   const app = createApp({
     ...{ config, db, box, logger, authority, trust, tokens, deviceHandler },
     actions: new DeviceActions(box, queue),
-    services: createResourceServices({ box, queue, publicUrl: config.publicUrl }),
+    services: createResourceServices({
+      ...{ box, queue, publicUrl: config.publicUrl },
+      // The others learn it by their refresh.
+      onAuthoritiesChange: () => {
+        trust.reload().catch((error: unknown) => {
+          logger.warn({ err: error }, 'the trusted CAs could not be read');
+        });
+      },
+    }),
     challenges: createEnrollmentChallenges({ box }),
     profileSigner: createSigner(tls),
   });
   return {
     ...{ app, deviceHandler, tls },
-    start: () => reports.start(),
+    start: () => {
+      reports.start();
+      trustRefresh.start();
+    },
     stop: async () => {
+      await trustRefresh.stop();
       await reports.drain();
       await lastSeen.flush();
       await tokens.close();

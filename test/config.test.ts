@@ -6,6 +6,9 @@ import { removeTemporaryDirectories, temporaryDirectory } from './helpers/tempor
 
 const KEY = Buffer.alloc(32, 7).toString('base64');
 
+const BAD_ORIGIN =
+  'must be origins as browsers write them (https://console.example.com), with commas';
+
 let cwd: string;
 
 beforeAll(() => {
@@ -24,7 +27,7 @@ function problems(environment: Record<string, string>, directory = cwd): string[
 }
 
 describe('a bad environment', () => {
-  it.each([
+  it.each<[string, string, string]>([
     ['PORT', '80a', 'must be a number from 0 to 65535'],
     ['PORT', '65536', 'must be a number from 0 to 65535'],
     ['PORT', '-1', 'must be a number from 0 to 65535'],
@@ -44,6 +47,15 @@ describe('a bad environment', () => {
     ['TRUST_PROXY', '::1, proxy', 'must be IP addresses or networks (10.0.0.0/8), with commas'],
     ['TRUST_PROXY', '10.0.0.0/8/8', 'must be IP addresses or networks (10.0.0.0/8), with commas'],
     ['ENROLLMENT', 'maybe', 'must be one of open, link, closed'],
+    ['KEY_EXPORT', 'yes', 'must be on or off'],
+    ...[
+      '*',
+      'a.test',
+      'https://a.test/',
+      'https://a.test:443',
+      'ftp://a.test',
+      'HTTP://a.test',
+    ].map((value): [string, string, string] => ['CORS_ORIGINS', value, BAD_ORIGIN]),
     ['LOG_LEVEL', 'loud', 'must be one of trace, debug, info, warn, error, fatal, silent'],
   ])('is refused: %s=%s', (name, value, problem) => {
     expect(problems({ [name]: value })).toEqual([`${name}: ${problem}`]);
@@ -80,9 +92,12 @@ describe('an empty environment', () => {
       tls: undefined,
       trustProxy: [],
       enrollment: 'open',
+      keyExport: true,
+      corsOrigins: [],
       logLevel: 'info',
     });
-    expect([config, config.trustProxy].map(Object.isFrozen)).toEqual([true, true]);
+    const parts = [config, config.trustProxy, config.corsOrigins];
+    expect(parts.map(Object.isFrozen)).toEqual([true, true, true]);
   });
 
   it('is the same as one of empty values and of names that are not ours', () => {
@@ -106,6 +121,8 @@ describe('a good environment', () => {
         TLS_KEY_FILE: '/etc/key.pem',
         TRUST_PROXY: '10.0.0.0/8, ::1,',
         ENROLLMENT: 'link',
+        KEY_EXPORT: 'off',
+        CORS_ORIGINS: 'https://a.test, http://localhost:5173',
         LOG_LEVEL: 'debug',
       },
       cwd,
@@ -121,6 +138,8 @@ describe('a good environment', () => {
       tls: { certFile: join(cwd, 'cert.pem'), keyFile: '/etc/key.pem' },
       trustProxy: ['10.0.0.0/8', '::1'],
       enrollment: 'link',
+      keyExport: false,
+      corsOrigins: ['https://a.test', 'http://localhost:5173'],
       logLevel: 'debug',
     });
   });

@@ -1,44 +1,21 @@
 import request from 'supertest';
-import type { Attribute } from '../src/jsonapi/attributes.js';
 import type { ResourceDefinition } from '../src/jsonapi/definition.js';
-import { DEFINITIONS } from '../src/resources/index.js';
 import { filterCases, type Resource, sorted } from './conformance/expectations.js';
-import { ROWS, sampleAttributes, sampleDocument, seed } from './conformance/samples.js';
-import { createTestApi, type TestApi } from './jsonapi/test-api.js';
+import { ROWS, sampleDocument } from './conformance/samples.js';
+import { createWorld, MEDIA_TYPE, NAMED, one, visible, type World } from './conformance/world.js';
+import type { TestApi } from './jsonapi/test-api.js';
 
-const MEDIA_TYPE = 'application/vnd.api+json';
-const all = DEFINITIONS as ResourceDefinition[];
-const named = all.map((definition): [string, ResourceDefinition] => [definition.type, definition]);
-const writable = named.filter(([, { access }]) => access.create !== null);
-
+let world: World;
 let api: TestApi;
 let deviceId: number;
-
 beforeAll(async () => {
-  api = await createTestApi();
-  const devices = all.find(({ type }) => type === 'devices');
-  if (!devices) throw new Error('no devices');
-  await seed(api, devices, 0);
-  deviceId = Number((await api.knex('devices').min('id as id').first())?.id);
-  // audit_events is append-only and fills by itself, so it comes last.
-  const rest = all.filter(({ type }) => type !== 'devices' && type !== 'audit_events');
-  for (const definition of rest) await seed(api, definition, deviceId);
+  world = await createWorld();
+  ({ api, deviceId } = world);
 });
 afterAll(() => api.close());
 
-function get(path: string, query: Record<string, string> = {}) {
-  return request(api.app).get(`/api/v1${path}`).query(query).set('Accept', MEDIA_TYPE);
-}
-
-function visible({ attributes }: ResourceDefinition, test: (attribute: Attribute) => boolean) {
-  return Object.entries(attributes).filter(([, attribute]) => test(attribute));
-}
-
-async function listAll(definition: ResourceDefinition): Promise<Resource[]> {
-  const response = await get(definition.path, { 'page[size]': '1000' });
-  expect(response.body).toMatchObject({ jsonapi: { version: '1.0' } });
-  return response.body.data;
-}
+const get: World['get'] = (path, query) => world.get(path, query);
+const listAll: World['listAll'] = (definition) => world.listAll(definition);
 
 async function idsOf(definition: ResourceDefinition, query: Record<string, string>) {
   const response = await get(definition.path, { 'page[size]': '1000', ...query });
@@ -46,7 +23,7 @@ async function idsOf(definition: ResourceDefinition, query: Record<string, strin
   return response.body.data.map((resource: Resource) => resource.id);
 }
 
-describe.each(named)('the collection of %s', (_type, definition) => {
+describe.each(NAMED)('the collection of %s', (_type, definition) => {
   const { path, type } = definition;
 
   it('lists every row with number ids, links, meta and the media type', async () => {
@@ -82,6 +59,23 @@ describe.each(named)('the collection of %s', (_type, definition) => {
     expect(seen).toEqual(expected);
   });
 
+  it('pages by cursor there and back along its own links', async () => {
+    const expected = (await listAll(definition)).map(({ id }) => id);
+    const walk = async (start: string, direction: 'next' | 'prev') => {
+      const pages: number[][] = [];
+      let link: string | null = `/api/v1${path}?page[size]=3&${start}=`;
+      while (link !== null) {
+        const { body }: request.Response = await request(api.app).get(link);
+        pages.push(body.data.map((row: Resource) => row.id));
+        expect(body.meta.total).toBe(expected.length);
+        link = body.links[direction];
+      }
+      return pages;
+    };
+    expect((await walk('page[after]', 'next')).flat()).toEqual(expected);
+    expect((await walk('page[before]', 'prev')).reverse().flat()).toEqual(expected);
+  });
+
   it('has first, last and previous pages', async () => {
     const total = (await listAll(definition)).length;
     const { body } = await get(path, { 'page[size]': '2', 'page[number]': '2' });
@@ -99,7 +93,7 @@ describe.each(named)('the collection of %s', (_type, definition) => {
     });
   });
 
-  it('sorts by every sortable attribute both ways, ties by id', async () => {
+  it('sorts by every sortable attribute both ways, ties by id the same way', async () => {
     const rows = await listAll(definition);
     for (const [name, attribute] of visible(definition, ({ sortable }) => sortable)) {
       const ascending = sorted(rows, name, attribute, 1);
@@ -178,7 +172,7 @@ describe.each(named)('the collection of %s', (_type, definition) => {
     const include = relations.join(',');
     const included = await api.statements(() => get(path, { 'page[size]': '2', include }));
     expect(included.result.status).toBe(200);
-    expect(included.sql).toHaveLength(2 + relations.length);
+    expect(included.sql.length).toBeLessThanOrEqual(2 + relations.length);
   });
 
   it('includes every relation with full linkage, each resource once', async () => {
@@ -189,7 +183,7 @@ describe.each(named)('the collection of %s', (_type, definition) => {
       );
       const linked: string[] = body.data.flatMap(
         (row: { relationships: Record<string, { data: unknown }> }) =>
-          [row.relationships[name]?.data].flat().map((item) => {
+          [row.relationships[name]?.data ?? []].flat().map((item) => {
             const identifier = item as { type: string; id: number };
             return `${identifier.type}/${identifier.id}`;
           }),
@@ -212,7 +206,7 @@ describe.each(named)('the collection of %s', (_type, definition) => {
     ['page[total]=maybe', 'page[total]'],
     ['sort=id&sort=id', 'sort'],
     ['include=nonsense', 'include'],
-    ['include=device.tags', 'include'],
+    ['include=nonsense.tags', 'include'],
     ['fields[nonsense]=a', 'fields[nonsense]'],
     [`fields[${type}]=nonsense`, `fields[${type}]`],
     ['filter=nonsense', 'filter'],
@@ -242,6 +236,15 @@ describe.each(named)('the collection of %s', (_type, definition) => {
     expect(put.body.errors[0].code).toBe('method_not_allowed');
   });
 
+  it('sends the same headers to HEAD as to GET', async () => {
+    const shown = async (method: 'get' | 'head') => {
+      const { headers } = await request(api.app)[method](`/api/v1${path}?page[size]=2`);
+      const { date: _date, connection: _connection, ...rest } = headers as Record<string, string>;
+      return rest;
+    };
+    expect(await shown('head')).toEqual(await shown('get'));
+  });
+
   it('is closed to roles below the one it needs', async () => {
     const { read, create } = definition.access;
     const list = await get(path).set('X-Role', 'viewer');
@@ -255,7 +258,7 @@ describe.each(named)('the collection of %s', (_type, definition) => {
   });
 });
 
-describe.each(named)('one of %s', (_type, definition) => {
+describe.each(NAMED)('one of %s', (_type, definition) => {
   const { path, type } = definition;
 
   it('is answered by its id with every attribute', async () => {
@@ -263,11 +266,12 @@ describe.each(named)('one of %s', (_type, definition) => {
     const response = await get(`${path}/${row?.id}`);
     const self = `/api/v1${path}/${row?.id}`;
     expect(response.status).toBe(200);
-    expect(response.body).toMatchObject({
-      data: { type, id: row?.id, links: { self } },
-      links: { self },
-    });
-    expect(Object.keys(response.body.data.attributes)).toEqual(Object.keys(definition.attributes));
+    expect(response.body.links).toEqual({ self });
+    expect(one(response)).toMatchObject({ type, id: row?.id, links: { self } });
+    expect(Array.isArray(response.body.data)).toBe(definition.alwaysArray === true);
+    expect(response.body.meta).toEqual(definition.alwaysArray ? { count: 1 } : undefined);
+    const shown = visible(definition, ({ writeOnly }) => writeOnly !== true).map(([name]) => name);
+    expect(Object.keys(one(response).attributes)).toEqual(shown);
   });
 
   it.each(['0', '999999999', '99999999999999999999999', 'abc', '1.5', '-1', '%00'])(
@@ -285,182 +289,6 @@ describe.each(named)('one of %s', (_type, definition) => {
     expect(refused.status).toBe(400);
     expect(refused.body.errors[0].source).toEqual({ parameter: 'sort' });
     const sparse = await get(`${path}/${row?.id}`, { [`fields[${type}]`]: '' });
-    expect(sparse.body.data.attributes).toEqual({});
-  });
-});
-
-describe.each(writable)('writing %s', (_type, definition) => {
-  const { path, type } = definition;
-  const url = `/api/v1${path}`;
-
-  async function create(index: number): Promise<request.Response> {
-    return request(api.app)
-      .post(url)
-      .set('Content-Type', MEDIA_TYPE)
-      .send(JSON.stringify(sampleDocument(definition, index, deviceId)));
-  }
-
-  async function countRows(): Promise<number> {
-    return Number((await api.knex(definition.table).count('* as n').first())?.n);
-  }
-
-  async function faultsOf(body: unknown, status: number) {
-    const before = await countRows();
-    const response = await request(api.app).post(url).send(JSON.stringify(body)).type('json');
-    expect(response.status).toBe(status);
-    expect(await countRows()).toBe(before);
-    return response.body.errors;
-  }
-
-  it('creates with 201, Location and what was sent', async () => {
-    const response = await create(6);
-    expect(response.status).toBe(201);
-    expect(response.headers.location).toBe(`${url}/${response.body.data.id}`);
-    const sent = sampleAttributes(definition, 6);
-    for (const [name, value] of Object.entries(sent)) {
-      const shown = response.body.data.attributes[name];
-      const kind = definition.attributes[name]?.kind;
-      if (kind === 'timestamp') expect(Date.parse(shown)).toBe(Date.parse(String(value)));
-      else expect([name, shown]).toEqual([name, value]);
-    }
-    const again = await get(`${path}/${response.body.data.id}`);
-    expect(again.body).toEqual(response.body);
-  });
-
-  it('writes a line of audit for each change, in the same transaction', async () => {
-    const created = await create(7);
-    const id = created.body.data.id;
-    const lines = await api
-      .knex('audit_events')
-      .where({ target_type: type, target_id: String(id) });
-    expect(lines).toHaveLength(1);
-    expect(lines[0]).toMatchObject({
-      actor: 'tester',
-      role: 'admin',
-      source_address: '192.0.2.1',
-      action: `${type}.create`,
-      request_id: 'request-1',
-      outcome: 'success',
-    });
-    const sent = Object.keys(sampleAttributes(definition, 7));
-    expect(lines[0].details.attributes).toEqual(expect.arrayContaining(sent));
-  });
-
-  it('changes what is sent, clears with null and leaves the rest', async () => {
-    const before = (await create(11)).body.data;
-    const clearable = visible(definition, ({ write, nullable }) => write === 'always' && nullable);
-    const attributes = Object.fromEntries(clearable.map(([name]) => [name, null]));
-    const response = await request(api.app)
-      .patch(`${url}/${before.id}`)
-      .send({ data: { type, id: String(before.id), attributes } });
-    expect(response.status).toBe(200);
-    expect(response.body.data.attributes).toEqual({ ...before.attributes, ...attributes });
-  });
-
-  it('ignores what is known but read-only', async () => {
-    const before = (await create(9)).body.data;
-    const readOnly = visible(definition, ({ write }) => write === 'never');
-    const attributes = Object.fromEntries(readOnly.map(([name]) => [name, { any: 'thing' }]));
-    const response = await request(api.app)
-      .patch(`${url}/${before.id}`)
-      .send({ data: { type, attributes } });
-    expect(response.status).toBe(200);
-    expect(response.body.data).toEqual(before);
-  });
-
-  it('removes with 204, after which it is not found', async () => {
-    // A type may refuse text samples that exist already.
-    const { id } = (await create(5)).body.data;
-    const removed = await request(api.app).delete(`${url}/${id}`);
-    expect([removed.status, removed.text]).toEqual([204, '']);
-    expect((await get(`${path}/${id}`)).status).toBe(404);
-    const again = await request(api.app).delete(`${url}/${id}`);
-    expect([again.status, again.body.errors[0].code]).toEqual([404, 'not_found']);
-    const changed = await request(api.app).patch(`${url}/${id}`).send({ data: { type } });
-    expect([changed.status, changed.body.errors[0].code]).toEqual([404, 'not_found']);
-  });
-
-  it('refuses a body that is not JSON with 400', async () => {
-    const response = await request(api.app)
-      .post(url)
-      .set('Content-Type', MEDIA_TYPE)
-      .send('{"data": ');
-    expect([response.status, response.body.errors[0].code]).toEqual([400, 'malformed_json']);
-  });
-
-  it.each(['text/plain', `${MEDIA_TYPE}; charset=utf-8`, `${MEDIA_TYPE}; ext="x"`, 'text/json'])(
-    'refuses a body of type %s with 415',
-    async (contentType) => {
-      const response = await request(api.app).post(url).set('Content-Type', contentType).send('{}');
-      expect(response.status).toBe(415);
-      expect(response.body.errors[0].code).toBe('unsupported_media_type');
-    },
-  );
-
-  it('refuses to answer only with parameters of the media type: 406', async () => {
-    const accept = `${MEDIA_TYPE}; ext="x", text/html`;
-    const response = await get(path).set('Accept', accept);
-    expect([response.status, response.body.errors[0].code]).toEqual([406, 'not_acceptable']);
-  });
-
-  it('refuses documents without a resource with 422 and the pointer', async () => {
-    for (const body of [null, [], 'text', 7, {}]) await faultsOf(body, 422);
-    for (const data of [null, [], 'text', 7]) {
-      expect((await faultsOf({ data }, 422))[0].source).toEqual({ pointer: '/data' });
-    }
-    expect((await faultsOf({ data: {} }, 422))[0].source).toEqual({ pointer: '/data/type' });
-  });
-
-  it('refuses another type and an id of the client', async () => {
-    const [other] = await faultsOf({ data: { type: 'others' } }, 409);
-    expect(other).toMatchObject({ code: 'wrong_type', source: { pointer: '/data/type' } });
-    const [id] = await faultsOf({ data: { type, id: '7' } }, 403);
-    expect(id).toMatchObject({ code: 'forbidden', source: { pointer: '/data/id' } });
-    const { body } = await create(13);
-    const wrong = await request(api.app)
-      .patch(`${url}/${body.data.id}`)
-      .send({ data: { type, id: body.data.id + 1 } });
-    expect([wrong.status, wrong.body.errors[0].source]).toEqual([409, { pointer: '/data/id' }]);
-  });
-
-  it('names every fault at once', async () => {
-    const wrong = visible(definition, ({ write, kind }) => write !== 'never' && kind !== 'json');
-    const creatable = wrong.filter(([, { write }]) => write !== 'update');
-    const attributes = Object.fromEntries(creatable.map(([name]) => [name, { not: 'this' }]));
-    const errors = await faultsOf(
-      { data: { type, attributes: { ...attributes, nonsense: 1, __proto: 2 } } },
-      422,
-    );
-    const pointers = errors.map((error: { source: { pointer: string } }) => error.source.pointer);
-    for (const name of [...creatable.map(([known]) => known), 'nonsense', '__proto']) {
-      expect(pointers).toContain(`/data/attributes/${name}`);
-    }
-  });
-
-  it('refuses unknown relationships and related resources that do not exist', async () => {
-    const unknown = { data: { type, relationships: { nonsense: { data: null } } } };
-    const pointers = (await faultsOf(unknown, 422)).map(
-      (error: { source: { pointer: string } }) => error.source.pointer,
-    );
-    expect(pointers).toContain('/data/relationships/nonsense');
-    if (!definition.relationships.device) return;
-    const [missing] = await faultsOf(sampleDocument(definition, 1, 987654), 404);
-    expect(missing).toMatchObject({
-      code: 'not_found',
-      detail: 'devices 987654 does not exist',
-      source: { pointer: '/data/relationships/device/data' },
-    });
-  });
-
-  it('refuses text that the database can not keep', async () => {
-    const texts = visible(definition, ({ write, kind }) => write === 'always' && kind === 'text');
-    for (const [name] of texts) {
-      for (const value of ['a\0b', '\ud800']) {
-        const { data } = sampleDocument(definition, 1, deviceId);
-        const attributes = { ...data.attributes, [name]: value };
-        const [error] = await faultsOf({ data: { ...data, attributes } }, 422);
-        expect(error.source).toEqual({ pointer: `/data/attributes/${name}` });
-      }
-    }
+    expect(one(sparse).attributes).toEqual({});
   });
 });

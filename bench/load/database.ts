@@ -19,7 +19,8 @@ export interface BenchDatabase {
   stop(): Promise<void>;
 }
 
-async function openServer(directory: string, given: string | undefined) {
+/** An embedded PostgreSQL below `directory`, or the one that BENCH_DATABASE_URL gives. */
+export async function openServer(directory: string, given = process.env.BENCH_DATABASE_URL) {
   if (given !== undefined) return { url: given, stop: () => Promise.resolve() };
   const logger = createLogger('error');
   const dataDir = join(directory, 'database');
@@ -40,7 +41,7 @@ async function postmasterPid(db: Database, isOurs: boolean): Promise<number | un
 export async function openBenchDatabase(seed: FleetSeed): Promise<BenchDatabase> {
   const directory = mkdtempSync(join(tmpdir(), 'muster-bench-'));
   const given = process.env.BENCH_DATABASE_URL;
-  const server = await openServer(directory, given);
+  const server = await openServer(directory);
   const db = connectDatabase({ connectionString: server.url, applicationName: 'bench' });
   await migrate(db, { logger: createLogger('error') });
   const ca = parseCertificate(Buffer.from(seed.caCertificate, 'base64'));

@@ -11,7 +11,32 @@ export interface ServerProcess {
   pid: number;
   port: number;
   stop(): Promise<void>;
+  /** The longest in ms that the event loop was held since the last question; needs `watchLoop`. */
+  loopHeldMs(): Promise<number>;
 }
+
+export interface ServerProcessOptions {
+  databaseUrl: string;
+  dataDir: string;
+  /** Settings of the server beside the benchmark's own. */
+  settings?: Record<string, string>;
+  watchLoop?: boolean;
+  /** Of node, such as --cpu-prof. */
+  nodeArguments?: string[];
+}
+
+const RESOLUTION_MS = 1;
+
+/** Runs in the server before the server itself; what it says is the wait for a 1 ms timer. */
+const LOOP_WATCH = `
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+const delay = monitorEventLoopDelay({ resolution: ${RESOLUTION_MS} });
+delay.enable();
+process.on('message', () => {
+  process.send(delay.max / 1e6);
+  delay.reset();
+});
+process.channel.unref();`;
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
@@ -33,25 +58,30 @@ async function untilReady(child: ChildProcess, port: number): Promise<void> {
   throw new Error('the server did not become ready');
 }
 
-/** The built server as `npm start` runs it, quiet, on a free port. */
-export async function startServerProcess(options: {
-  databaseUrl: string;
-  dataDir: string;
-}): Promise<ServerProcess> {
-  const port = await freePort();
+function launch(options: ServerProcessOptions, port: number): ChildProcess {
+  const { databaseUrl, dataDir, settings = {}, watchLoop = false, nodeArguments = [] } = options;
   const program = join(ROOT, 'dist', 'src', 'cli', 'muster.js');
-  const child = spawn(process.execPath, ['--enable-source-maps', program, 'serve'], {
-    cwd: options.dataDir,
-    stdio: ['ignore', 'inherit', 'inherit'],
+  const watch = `data:text/javascript,${encodeURIComponent(LOOP_WATCH)}`;
+  const args = [...(watchLoop ? ['--import', watch] : []), ...nodeArguments];
+  return spawn(process.execPath, ['--enable-source-maps', ...args, program, 'serve'], {
+    cwd: dataDir,
+    stdio: ['ignore', 'ignore', 'inherit', ...(watchLoop ? ['ipc' as const] : [])],
     env: {
       ...process.env,
       PORT: String(port),
       HOST: '127.0.0.1',
-      DATABASE_URL: options.databaseUrl,
-      DATA_DIR: options.dataDir,
+      DATABASE_URL: databaseUrl,
+      DATA_DIR: dataDir,
       LOG_LEVEL: 'error',
+      ...settings,
     },
   });
+}
+
+/** The built server as `npm start` runs it, quiet, on a free port. */
+export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
+  const port = await freePort();
+  const child = launch(options, port);
   await untilReady(child, port);
   const stop = async () => {
     if (child.exitCode !== null) return;
@@ -59,5 +89,10 @@ export async function startServerProcess(options: {
     child.kill('SIGTERM');
     await ended;
   };
-  return { pid: child.pid ?? 0, port, stop };
+  const loopHeldMs = async () => {
+    const answer = once(child, 'message');
+    child.send('');
+    return Number((await answer)[0]) - RESOLUTION_MS;
+  };
+  return { pid: child.pid ?? 0, port, stop, loopHeldMs };
 }

@@ -2,6 +2,8 @@ import { type RequestHandler, Router } from 'express';
 import { AppError } from '../errors.js';
 import { contextOf } from '../http/request-context.js';
 import { hasRole, type Role } from '../jsonapi/context.js';
+import { MEDIA_TYPE } from '../jsonapi/document.js';
+import { checkAccept } from '../jsonapi/negotiation.js';
 
 export type ApiMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
@@ -62,7 +64,12 @@ export function mountRoutes(routes: ApiRoute[]): Router {
       const verb = method.toLowerCase() as Lowercase<ApiMethod>;
       // Express answers HEAD by the handler of GET.
       if (operation.changesState) router.head(path, refuse(route));
-      router[verb](path, requireRole(operation.role), ...operation.handlers);
+      router[verb](
+        path,
+        requireRole(operation.role),
+        ...negotiation(operation),
+        ...operation.handlers,
+      );
     }
     router.all(path, refuse(route));
   }
@@ -77,6 +84,19 @@ function requireRole(role: Role): RequestHandler {
     next();
   };
 }
+
+/** Files are sent whatever Accept says. */
+function negotiation({ answers }: ApiOperation): RequestHandler[] {
+  const isDocument = answers.some(({ content = [] }) =>
+    content.some(({ mediaType }) => mediaType === MEDIA_TYPE),
+  );
+  return isDocument ? [acceptDocument] : [];
+}
+
+const acceptDocument: RequestHandler = (req, _res, next) => {
+  checkAccept(req.headers.accept);
+  next();
+};
 
 function refuse(route: ApiRoute): RequestHandler {
   const headers = { Allow: allowedMethods(route) };

@@ -1,22 +1,23 @@
-import express, { type Request, type Response, Router } from 'express';
-import { z } from 'zod';
+import type { Request, RequestHandler, Response } from 'express';
 import type { DeviceActions } from '../commands/device-actions.js';
-import type { Database } from '../db/database.js';
-import { inTransaction, type Transaction } from '../db/unit-of-work.js';
-import { AppError, type ErrorDetail, notFound, validationError } from '../errors.js';
-import { writeAudit } from '../events/audit.js';
-import { requireRole } from '../http/authenticate.js';
+import type { Transaction } from '../db/unit-of-work.js';
+import { AppError, notFound } from '../errors.js';
 import { contextOf } from '../http/request-context.js';
 import { hasRole } from '../jsonapi/context.js';
-import { MEDIA_TYPE } from '../jsonapi/document.js';
 import type { Engine } from '../jsonapi/engine.js';
+import { inFlatBody } from '../jsonapi/flat-body.js';
+import { performWrite, readIdempotency } from '../jsonapi/idempotency.js';
 import { resourcesDocument } from '../jsonapi/item.js';
-import { checkContentType, checkUtf8 } from '../jsonapi/negotiation.js';
+import { sendAnswer } from '../jsonapi/send.js';
 import { parseId } from '../jsonapi/values.js';
 import type { ResourceServices } from '../resources/services.js';
+import type { ApiAnswer, ApiOperation, ApiRoute } from './api-route.js';
+import { itemSchema, jsonApiContent, jsonContent, listSchema } from './documents.js';
+import { jsonBody } from './json-body.js';
+import { refuseParameters } from './refuse-parameters.js';
+import { readTestCommand } from './test-command.js';
 
 export interface DeviceActionDeps {
-  db: Database;
   engine: Engine;
   actions: DeviceActions;
   services: ResourceServices;
@@ -28,85 +29,113 @@ interface Action {
   queue(trx: Transaction, deviceId: number): Promise<number | number[]>;
 }
 
-function deviceIdOf(req: Request): number {
-  const given = String(req.params.id);
-  const id = parseId(given);
-  if (id === undefined) throw notFound(`device ${given}`);
-  return id;
+/** Device actions of the API that are no CRUD. GET and POST alike change state; HEAD never does. */
+export function deviceActionRoutes(deps: DeviceActionDeps): ApiRoute[] {
+  const { actions } = deps;
+  const clearPasscode: Action = {
+    name: 'clear_passcode',
+    queue: (trx, deviceId) => actions.clearPasscode(trx, deviceId),
+  };
+  const inventory: Action = {
+    name: 'inventory',
+    queue: (trx, deviceId) => actions.inventory(trx, deviceId),
+  };
+  return [
+    byGetAndPost('/devices/{id}/clear_passcode', 'clearPasscode', {
+      ...clearPasscodeText,
+      handlers: [refuseParameters, (req, res) => perform(deps, clearPasscode, { req, res })],
+    }),
+    byGetAndPost('/devices/inventory/{id}', 'queueInventory', {
+      ...inventoryText,
+      handlers: [refuseParameters, (req, res) => perform(deps, inventory, { req, res })],
+    }),
+    testRoute(deps),
+  ];
 }
 
-/** A misspelt parameter must not be passed over by what changes a device. */
-function refuseParameters(req: Request): void {
-  const [parameter] = Object.keys(req.query);
-  if (parameter === undefined) return;
-  const source = { parameter };
-  throw new AppError('invalid_parameter', 400, `${parameter} means nothing here`, { source });
+const COMMON: Pick<ApiOperation, 'tag' | 'role' | 'errors'> = {
+  tag: 'devices',
+  role: 'operator',
+  errors: [400, 404, 409, 422],
+};
+
+const clearPasscodeText = {
+  ...COMMON,
+  summary: 'Clear the passcode of a device',
+  description:
+    'Queues ClearPasscode with the unlock token that the device has given. 409 `no_unlock_token` ' +
+    'when it has given none in its present enrollment, 422 on a platform without such a command.',
+  answers: [queued('The queued command.', itemSchema('commands'))],
+};
+
+const inventoryText = {
+  ...COMMON,
+  summary: 'Ask a device for its whole inventory',
+  description:
+    'Queues every query that the device can answer: device information, applications, profiles, ' +
+    'certificates, security and updates.',
+  answers: [queued('The queued commands.', listSchema('commands'))],
+};
+
+function queued(description: string, schema: Record<string, unknown>): ApiAnswer {
+  return { status: 201, description, content: [jsonApiContent(schema)] };
 }
 
-/** Runs the action, with its audit line, in one transaction and answers 201 with what it queued. */
-async function perform(
-  deps: DeviceActionDeps,
-  action: Action,
-  { req, res }: { req: Request; res: Response },
-): Promise<void> {
-  const deviceId = deviceIdOf(req);
-  refuseParameters(req);
-  const document = await inTransaction(deps.db, async (trx) => {
-    const ids = await action.queue(trx, deviceId);
-    await writeAudit(trx, {
-      context: contextOf(res),
-      action: `devices.${action.name}`,
-      targetType: 'devices',
-      targetId: deviceId,
-      outcome: 'success',
-      details: { commands: ids },
-    });
-    return resourcesDocument(deps.engine, 'commands', { ids, trx });
-  });
-  res.status(201).setHeader('Content-Type', MEDIA_TYPE);
-  res.send(Buffer.from(JSON.stringify(document)));
+/** The contract's GET, and a POST for those who keep GET free of consequences. */
+function byGetAndPost(
+  path: string,
+  operationId: string,
+  operation: Omit<ApiOperation, 'operationId'>,
+): ApiRoute {
+  const get = { ...operation, operationId: `${operationId}ByGet`, changesState: true };
+  return { path, methods: { GET: get, POST: { ...operation, operationId } } };
 }
 
-const TEST_BODY = z.strictObject({
-  request_type: z.string().max(100).optional(),
-  parameters: z.record(z.string(), z.json()).default({}),
-});
+const TEST_SCHEMA = {
+  type: 'object',
+  properties: {
+    request_type: {
+      type: 'string',
+      maxLength: 100,
+      default: 'DeviceInformation',
+      description: "One of Apple's request types.",
+    },
+    parameters: {
+      type: 'object',
+      additionalProperties: true,
+      description: "Apple's keys; data as a base64 string, a date as an ISO 8601 string.",
+    },
+  },
+  additionalProperties: false,
+};
 
-const DOCUMENT = z.object({ data: z.object({ attributes: z.unknown() }) });
+const TEST_EXAMPLE = { request_type: 'DeviceInformation', parameters: { Queries: ['OSVersion'] } };
 
-/** The command named in the body: flat, or as the attributes of a JSON:API document. */
-function readWanted(body: unknown) {
-  if (body === undefined) return undefined;
-  const document = DOCUMENT.safeParse(body);
-  const given = document.success ? document.data.data.attributes : body;
-  const prefix = document.success ? '/data/attributes' : '';
-  const { success, data, error } = TEST_BODY.safeParse(given);
-  if (!success) throw validationError(error.issues.flatMap((issue) => faultsOf(issue, prefix)));
-  const { request_type: named, parameters } = data;
-  if (named === undefined && Object.keys(parameters).length === 0) return undefined;
-  return { requestType: named ?? 'DeviceInformation', parameters, prefix };
+function testRoute(deps: DeviceActionDeps): ApiRoute {
+  const run: RequestHandler = (req, res) => perform(deps, testAction(deps, req, res), { req, res });
+  const schema = { anyOf: [TEST_SCHEMA, documentWith(TEST_SCHEMA)] };
+  const operation: ApiOperation = {
+    ...COMMON,
+    operationId: 'queueTestCommand',
+    summary: 'Queue any command for a quick check',
+    description:
+      'Flat, or as the attributes of a JSON:API document. Without a body a DeviceInformation that ' +
+      'asks for everything. Commands that erase or that set or reveal secrets need the role admin.',
+    requestBody: { required: false, content: jsonContent(schema, TEST_EXAMPLE) },
+    answers: [queued('The queued command.', itemSchema('commands'))],
+    errors: [...COMMON.errors, 413, 415],
+    handlers: [refuseParameters, ...jsonBody, run],
+  };
+  return { path: '/devices/test/{id}', methods: { POST: operation } };
 }
 
-function faultsOf(issue: z.core.$ZodIssue, prefix: string): ErrorDetail[] {
-  const keys = issue.code === 'unrecognized_keys' ? issue.keys : [undefined];
-  return keys.map((key) => {
-    const path = [...issue.path, ...(key === undefined ? [] : [key])];
-    return { detail: issue.message, source: { pointer: [prefix, ...path].join('/') } };
-  });
-}
-
-/** Pointers into a JSON:API document, as faults of a command have them, for a flat body. */
-function inBody(error: unknown, prefix: string): unknown {
-  if (!(error instanceof AppError) || prefix !== '' || error.details.length === 0) return error;
-  const details = error.details.map(({ source, ...fault }) => ({
-    ...fault,
-    source: { ...source, pointer: (source?.pointer ?? '').replace('/data/attributes', '') },
-  }));
-  return new AppError(error.code, error.status, error.message, { details });
+function documentWith(attributes: Record<string, unknown>) {
+  const data = { type: 'object', properties: { attributes }, required: ['attributes'] };
+  return { type: 'object', properties: { data }, required: ['data'] };
 }
 
 function testAction({ actions, services }: DeviceActionDeps, req: Request, res: Response): Action {
-  const wanted = readWanted(req.body);
+  const wanted = readTestCommand(req.body);
   const { actor } = contextOf(res);
   const isForAdmins =
     wanted !== undefined && services.commands.requiresAdmin(wanted.requestType, wanted.parameters);
@@ -115,63 +144,38 @@ function testAction({ actions, services }: DeviceActionDeps, req: Request, res: 
   }
   const queue = (trx: Transaction, deviceId: number) =>
     actions.test(trx, deviceId, wanted).catch((error: unknown) => {
-      throw inBody(error, wanted?.prefix ?? '');
+      throw wanted?.isFlat ? inFlatBody(error) : error;
     });
   return { name: 'test', queue };
 }
 
-const parseBody = express.json({
-  limit: '1mb',
-  strict: false,
-  type: () => true,
-  verify: checkUtf8,
-});
-
-const checkBodyType: express.RequestHandler = (req, _res, next) => {
-  const hasBody =
-    Number(req.headers['content-length'] ?? 0) > 0 || 'transfer-encoding' in req.headers;
-  if (hasBody) checkContentType(req.headers['content-type']);
-  next();
-};
-
-/** Device actions of the API that are no CRUD. GET and POST alike change state; HEAD never does. */
-export function createDeviceActionRouter(deps: DeviceActionDeps): Router {
-  const { actions } = deps;
-  const router = Router();
-  const operator = requireRole('operator');
-  const simple: Record<string, Action> = {
-    '/devices/:id/clear_passcode': {
-      name: 'clear_passcode',
-      queue: (trx, deviceId) => actions.clearPasscode(trx, deviceId),
-    },
-    '/devices/inventory/:id': {
-      name: 'inventory',
-      queue: (trx, deviceId) => actions.inventory(trx, deviceId),
-    },
+/** Runs the action, with its audit line, in one transaction and answers 201 with what it queued. */
+async function perform(
+  { engine }: DeviceActionDeps,
+  action: Action,
+  { req, res }: { req: Request; res: Response },
+): Promise<void> {
+  const deviceId = deviceIdOf(req);
+  const context = contextOf(res);
+  const work = async (trx: Transaction) => {
+    const ids = await action.queue(trx, deviceId);
+    await engine.audit(trx, {
+      context,
+      action: `devices.${action.name}`,
+      targetType: 'devices',
+      targetId: deviceId,
+      outcome: 'success',
+      details: { commands: ids },
+    });
+    return { status: 201, document: await resourcesDocument(engine, 'commands', { ids, trx }) };
   };
-  for (const [path, action] of Object.entries(simple)) {
-    const run = (req: Request, res: Response) => perform(deps, action, { req, res });
-    router.head(path, refuseMethod('GET, POST'));
-    router.get(path, operator, run);
-    router.post(path, operator, run);
-    router.all(path, refuseMethod('GET, POST'));
-  }
-  router.post('/devices/test/:id', operator, checkBodyType, parseBody, (req, res) =>
-    perform(deps, testAction(deps, req, res), { req, res }),
-  );
-  router.all('/devices/test/:id', refuseMethod('POST'));
-  return router;
+  const idempotency = readIdempotency(req);
+  sendAnswer(req, res, await performWrite(engine.store, { context, idempotency, work }));
 }
 
-function refuseMethod(allow: string): express.RequestHandler {
-  return (req, res) => {
-    const headers = { Allow: `${allow}, OPTIONS` };
-    if (req.method === 'OPTIONS') {
-      res.status(204).set(headers).end();
-      return;
-    }
-    throw new AppError('method_not_allowed', 405, `${req.method} is not possible here`, {
-      headers,
-    });
-  };
+function deviceIdOf(req: Request): number {
+  const given = String(req.params.id);
+  const id = parseId(given);
+  if (id === undefined) throw notFound(`device ${given}`);
+  return id;
 }

@@ -6,6 +6,7 @@ import { migrate, migrationStatus, rollback } from '../db/migrate.js';
 import { AppError } from '../errors.js';
 import { createLogger } from '../logger.js';
 import { openDatabase } from '../main.js';
+import { addApiCommand } from './api.js';
 import { serveCommand } from './serve.js';
 import { addSimulateCommand } from './simulate.js';
 import { tokenCreate, tokenList, tokenRevoke } from './token.js';
@@ -108,9 +109,11 @@ function createProgram(): Command {
     });
   addMigrateCommand(program);
   addTokenCommands(program);
-  addSimulateCommand(program, defaultUrl(), (code) => {
+  const finish = (code: number) => {
     process.exitCode = code;
-  });
+  };
+  addApiCommand(program, readConfig, finish);
+  addSimulateCommand(program, defaultUrl(), finish);
   return program;
 }
 

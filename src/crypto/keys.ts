@@ -130,6 +130,20 @@ export function keyIdentifier(key: KeyObject): Buffer {
   return hash('sha1', wholeOctets(spki.next()), 'buffer');
 }
 
+export interface KeyDescription {
+  type: 'RSA' | 'EC';
+  /** Of the modulus or the field: 2048, 256 … */
+  bits: number;
+}
+
+/** What kind of key it is, how long. Other kinds than RSA and the curves throw. */
+export function describeKey(key: KeyObject): KeyDescription {
+  const { modulusLength, namedCurve } = supported(key).asymmetricKeyDetails ?? {};
+  if (modulusLength !== undefined) return { type: 'RSA', bits: modulusLength };
+  const curve = Object.entries(curves).find(([, name]) => name === namedCurve)?.[0] ?? '';
+  return { type: 'EC', bits: Number(curve.slice('P-'.length)) };
+}
+
 /** Whether the private key belongs to the public key, proved by a signature. */
 export function keysMatch(privateKey: KeyObject, publicKey: KeyObject): boolean {
   if (privateKey.asymmetricKeyType !== publicKey.asymmetricKeyType) return false;

@@ -34,6 +34,7 @@ const shortNames: Record<string, string> = {
   emailAddress: Oid.emailAddress,
 };
 const shortNameByOid = new Map(Object.entries(shortNames).map(([name, oid]) => [oid, name]));
+const typesByUpperCase = new Map(Object.keys(shortNames).map((name) => [name.toUpperCase(), name]));
 const ia5Types = new Set<string>([Oid.domainComponent, Oid.emailAddress]);
 const printableTypes = new Set<string>([Oid.country, Oid.serialNumber]);
 
@@ -41,6 +42,16 @@ const printableTypes = new Set<string>([Oid.country, Oid.serialNumber]);
 export interface NameAttribute {
   type: string;
   value: string;
+}
+
+/**
+ * The type of attribute that a client names in any case, `E` for an e-mail address too, or by its
+ * dotted object identifier; undefined for others.
+ */
+export function nameType(given: string): string | undefined {
+  if (/^[0-2](\.\d{1,20}){1,20}$/.test(given)) return shortNameByOid.get(given) ?? given;
+  const upper = given.toUpperCase();
+  return upper === 'E' ? 'emailAddress' : typesByUpperCase.get(upper);
 }
 
 interface ParsedAttribute {

@@ -25,7 +25,10 @@ export interface CertificateRecord {
   fingerprint: Buffer;
   der: Buffer;
   is_ca: boolean;
-  rsa_private_key_id?: number;
+  push_topic: string | null;
+  /** Further certificates, its issuer first: DER one after the other. */
+  chain_der?: Buffer | null;
+  rsa_private_key_id?: number | null;
 }
 
 export interface PrivateKeyRecord {
@@ -58,7 +61,7 @@ export async function lockAuthority(trx: Knex.Transaction): Promise<void> {
   await trx.raw('select pg_advisory_xact_lock(?)', [AUTHORITY_LOCK]);
 }
 
-/** Certificates of our own CAs that are not revoked, newest first, with their sealed keys. */
+/** Certificates of the CAs believed in that are not revoked, newest first, with their sealed keys. */
 export async function listAuthorities(knex: Knex): Promise<AuthorityRow[]> {
   return await knex('certificates as c')
     .leftJoin('rsa_private_keys as k', 'k.id', 'c.rsa_private_key_id')
@@ -81,6 +84,19 @@ export async function insertCertificate(knex: Knex, record: CertificateRecord): 
 /** Returns the id. */
 export async function insertPrivateKey(knex: Knex, record: PrivateKeyRecord): Promise<number> {
   return idOf(await knex('rsa_private_keys').insert(record).returning<{ id: number }[]>('id'));
+}
+
+/** As insertCertificate; undefined when the certificate is there already. */
+export async function insertNewCertificate(
+  knex: Knex,
+  record: CertificateRecord,
+): Promise<number | undefined> {
+  const [row] = await knex('certificates')
+    .insert(record)
+    .onConflict('fingerprint')
+    .ignore()
+    .returning<{ id: number }[]>('id');
+  return row?.id;
 }
 
 /** Sets the time of revocation once; revoking again changes nothing. */

@@ -1,3 +1,4 @@
+import type { AttributeKind } from '../jsonapi/attributes.js';
 import type {
   Column,
   Comparison,
@@ -32,6 +33,12 @@ const COMPARISONS: Record<Comparison, string> = {
   le: '<=',
 };
 
+/** What text of an attribute of this kind is cast to; an id's where there is no attribute. */
+export function sqlTypeOf(kind: AttributeKind | undefined): string {
+  if (kind === undefined) return TYPES.integer;
+  return kind === 'enum' || kind === 'json' ? TYPES.text : TYPES[kind];
+}
+
 /** Names come from the definitions, never from a request. */
 export function quoted(name: string): string {
   return `"${name}"`;
@@ -54,8 +61,12 @@ export function filterSql(node: FilterNode, depth = 0): Sql {
         node.nodes.map((inner) => filterSql(inner, depth)),
         ` ${node.kind} `,
       );
-    case 'not':
-      return not(filterSql(node.node, depth));
+    case 'not': {
+      const inner = filterSql(node.node, depth);
+      // Never null, and as an anti-join it does not look at every related row.
+      if (node.node.kind === 'related') return { ...inner, text: `not ${inner.text}` };
+      return not(inner);
+    }
     case 'related':
       return relatedSql(node, depth);
     case 'columns': {

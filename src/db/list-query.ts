@@ -1,5 +1,6 @@
-import type { ListQuery, SortField } from '../jsonapi/store.js';
+import type { ListQuery } from '../jsonapi/store.js';
 import { alias, allOf, filterSql, quoted, type Sql } from './filter-sql.js';
+import { keyColumns, orderBy, type SortKey, sortKeys } from './keyset.js';
 
 /** Matches are counted one by one up to here; beyond it the total is an estimate. */
 export const EXACT_LIMIT = 100_000;
@@ -7,16 +8,35 @@ export const EXACT_LIMIT = 100_000;
 const SAMPLE_PERCENT = 1;
 const TABLE = alias(0);
 
-/** The page's rows, in order. */
+/** The rows of a page found by its number, in order. */
 export function rowsSql(query: ListQuery): Sql {
-  const { shape, page } = query;
-  const where = conditions(query);
-  const text = [
-    `select ${columnList(query.columns)} from ${quoted(shape.table)} as ${TABLE}`,
-    `where ${where.text}`,
-    `order by ${orderBy(query.sort)} limit ? offset ?`,
-  ].join(' ');
-  return { text, bindings: [...where.bindings, page.size, (page.number - 1) * page.size] };
+  const { page } = query;
+  const sql = selectSql(query, { keys: sortKeys(query), columns: columnList(query.columns) });
+  const bindings = [...sql.bindings, page.size, (page.number - 1) * page.size];
+  return { text: `${sql.text} limit ? offset ?`, bindings };
+}
+
+/** Part of a page found by its place in the order, with the keys of that order. */
+export function rangeSql(
+  query: ListQuery,
+  { keys, range, limit }: { keys: SortKey[]; range: Sql | null; limit: number },
+): Sql {
+  const columns = [columnList(query.columns), ...keyColumns(keys)].join(', ');
+  const sql = selectSql(query, { keys, columns, range });
+  return { text: `${sql.text} limit ?`, bindings: [...sql.bindings, limit] };
+}
+
+interface Selection {
+  keys: SortKey[];
+  columns: string;
+  range?: Sql | null;
+}
+
+function selectSql(query: ListQuery, { keys, columns, range }: Selection): Sql {
+  const where = conditions(query, range ? [range] : []);
+  const from = `${quoted(query.shape.table)} as ${TABLE}`;
+  const text = `select ${columns} from ${from} where ${where.text} order by ${orderBy(keys)}`;
+  return { text, bindings: where.bindings };
 }
 
 /** `t0."id", t0."name"`: the id always, each column once. */
@@ -25,16 +45,8 @@ export function columnList(columns: string[], table = TABLE): string {
   return [...names].map((name) => `${table}.${quoted(name)}`).join(', ');
 }
 
-/** The id as the last tie-break makes the order total, so that no page repeats a row. */
-function orderBy(sort: SortField[]): string {
-  const fields = sort.map(({ column, descending }) => {
-    return `${TABLE}.${quoted(column)}${descending ? ' desc' : ''}`;
-  });
-  return [...fields, `${TABLE}."id"`].join(', ');
-}
-
-function conditions({ filter, scope }: ListQuery): Sql {
-  const parts = filter.map((node) => filterSql(node));
+function conditions({ filter, scope }: ListQuery, others: Sql[] = []): Sql {
+  const parts = [...others, ...filter.map((node) => filterSql(node))];
   if (scope === undefined) return allOf(parts);
   const { via } = scope.relation;
   if ('foreignKey' in via) {

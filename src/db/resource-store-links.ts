@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import type { JoinTable, ToManyShape } from '../jsonapi/shape.js';
-import type { Link, RelatedQuery, RelatedRow, Row } from '../jsonapi/store.js';
+import type { ToManyShape } from '../jsonapi/shape.js';
+import type { Link, LinkSelection, RelatedQuery, RelatedRow, Row } from '../jsonapi/store.js';
 import { alias, quoted, type Sql } from './filter-sql.js';
 import { columnList } from './list-query.js';
 import { runSql } from './resource-store-sql.js';
@@ -35,44 +35,80 @@ function except({ except: left }: ToManyShape): Sql {
 }
 
 /** The ids in one relationship of one row, ascending. */
-export async function linkage(knex: Knex, { relation, shape, id }: Link): Promise<number[]> {
-  const rows = await runSql<Row>(knex, linkageSql({ relation, shape, id }));
+export async function linkage(knex: Knex, query: Link & LinkSelection): Promise<number[]> {
+  const rows = await runSql<Row>(knex, linkageSql(query));
   return rows.map((row) => row.id);
 }
 
-function linkageSql({ relation, shape, id }: Link): Sql {
+function linkageSql({ relation, shape, id, ...selection }: Link & LinkSelection): Sql {
   const { via } = relation;
   if ('foreignKey' in via) {
     const left = except(relation);
     const where = `t0.${quoted(via.foreignKey)} = ?${left.text}`;
-    const text = `select t0."id" from ${quoted(shape.table)} as t0 where ${where} order by t0."id"`;
-    return { text, bindings: [id, ...left.bindings] };
+    const text = `select t0."id" from ${quoted(shape.table)} as t0 where ${where}`;
+    return selected({ text, bindings: [id, ...left.bindings] }, 't0."id"', selection);
   }
   const other = quoted(via.other);
   const from = `from ${quoted(via.table)} where ${quoted(via.own)} = ?`;
-  return { text: `select ${other} as "id" ${from} order by ${other}`, bindings: [id] };
+  const sql: Sql = { text: `select ${other} as "id" ${from}`, bindings: [id] };
+  return selected(sql, other, selection);
 }
 
-function joinTable({ relation }: Link): JoinTable {
-  if ('table' in relation.via) return relation.via;
-  throw new Error(`the relationship to ${relation.type} has no join table`);
+function selected({ text, bindings }: Sql, column: string, selection: LinkSelection): Sql {
+  const { only, except: others, limit, offset } = selection;
+  const parts: [string, unknown][] = [];
+  if (only) parts.push([`and ${column} = any(?::bigint[])`, only]);
+  if (others) parts.push([`and ${column} <> all(?::bigint[])`, others]);
+  parts.push([`order by ${column} limit ?`, limit ?? null], ['offset ?', offset ?? 0]);
+  return {
+    text: [text, ...parts.map(([part]) => part)].join(' '),
+    bindings: [...bindings, ...parts.map(([, value]) => value)],
+  };
 }
+
+type Change = Link & { relatedIds: number[] };
 
 /** Any number of links in one statement; those already there stay as they are. */
-export async function linkRows(knex: Knex, input: Link & { relatedIds: number[] }): Promise<void> {
-  const { table, own, other } = joinTable(input);
-  const columns = `${quoted(own)}, ${quoted(other)}`;
-  const values = 'select ?::bigint, v from unnest(?::bigint[]) as v';
-  const text = `insert into ${quoted(table)} (${columns}) ${values} on conflict do nothing`;
-  await runSql(knex, { text, bindings: [input.id, input.relatedIds] });
+export async function linkRows(knex: Knex, change: Change): Promise<void> {
+  const { relation, shape, id, relatedIds } = change;
+  const { via } = relation;
+  if ('foreignKey' in via) {
+    const column = quoted(via.foreignKey);
+    const table = quoted(shape.table);
+    // In the order of their ids, so that two owners who take the same rows don't deadlock.
+    const where = `"id" = any(?::bigint[]) and ${column} is distinct from ?`;
+    const rows = `select "id" from ${table} where ${where} order by "id" for no key update`;
+    const text = `update ${table} set ${column} = ? where "id" in (${rows})`;
+    await runSql(knex, { text, bindings: [id, relatedIds, id] }, shape);
+    return;
+  }
+  const columns = `${quoted(via.own)}, ${quoted(via.other)}`;
+  const values = 'select ?::bigint, v from unnest(?::bigint[]) as v order by v';
+  const text = `insert into ${quoted(via.table)} (${columns}) ${values} on conflict do nothing`;
+  await runSql(knex, { text, bindings: [id, relatedIds] });
 }
 
-export async function unlinkRows(
-  knex: Knex,
-  input: Link & { relatedIds: number[] },
-): Promise<void> {
-  const { table, own, other } = joinTable(input);
-  const where = `${quoted(own)} = ? and ${quoted(other)} = any(?::bigint[])`;
-  const text = `delete from ${quoted(table)} where ${where}`;
-  await runSql(knex, { text, bindings: [input.id, input.relatedIds] });
+export function unlinkRows(knex: Knex, change: Change): Promise<void> {
+  return unlinkWhere(knex, change, '= any(?::bigint[])');
+}
+
+/** Removes every link but those to the given rows, however many, in one statement. */
+export function unlinkOtherRows(knex: Knex, change: Change): Promise<void> {
+  return unlinkWhere(knex, change, '<> all(?::bigint[])');
+}
+
+async function unlinkWhere(knex: Knex, change: Change, test: string): Promise<void> {
+  const { relation, shape, id, relatedIds } = change;
+  const { via } = relation;
+  const bindings = [id, relatedIds];
+  if ('foreignKey' in via) {
+    const column = quoted(via.foreignKey);
+    const left = except(relation);
+    const where = `t0.${column} = ? and t0."id" ${test}${left.text}`;
+    const text = `update ${quoted(shape.table)} as t0 set ${column} = null where ${where}`;
+    await runSql(knex, { text, bindings: [...bindings, ...left.bindings] }, shape);
+    return;
+  }
+  const where = `${quoted(via.own)} = ? and ${quoted(via.other)} ${test}`;
+  await runSql(knex, { text: `delete from ${quoted(via.table)} where ${where}`, bindings });
 }

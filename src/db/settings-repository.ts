@@ -49,16 +49,71 @@ const DEFAULT_SCEP: ScepConfigurationRow = {
   retry_delay: 10,
 };
 
+/** The settings of which there is one row, or none before the first write. */
+export type SettingsTable = 'organizations' | 'scep_configurations';
+
+export interface LockedSettings {
+  /** As readSettings gave it to those who have read before. */
+  row: SettingsRow;
+  /** Made just now: nobody has written these settings before. */
+  isNew: boolean;
+}
+
+/** All columns of the row. */
+export type SettingsRow = Record<string, unknown> & { id: number };
+
+const DEFAULTS: Record<SettingsTable, SettingsRow> = {
+  organizations: { id: 1, ...DEFAULT_ORGANIZATION, updated_at: null },
+  scep_configurations: {
+    id: 1,
+    ...DEFAULT_SCEP,
+    key_type: 'RSA',
+    certificate_renewal_time_interval: 14,
+    updated_at: null,
+  },
+};
+
+/** The row with all its columns; its defaults before the first write. */
+export async function readSettings(knex: Knex, table: SettingsTable): Promise<SettingsRow> {
+  return (await knex(table).first<SettingsRow | undefined>()) ?? DEFAULTS[table];
+}
+
+/** The row, held until the transaction ends; made of the defaults where there is none. */
+export async function lockSettings(
+  trx: Knex.Transaction,
+  table: SettingsTable,
+): Promise<LockedSettings> {
+  const { updated_at: _never, ...defaults } = DEFAULTS[table];
+  const made = await trx(table).insert(defaults).onConflict('id').ignore().returning('id');
+  const row = await trx(table).forUpdate().first<SettingsRow | undefined>();
+  if (row === undefined) throw new Error(`${table} has no row after one was inserted`);
+  const isNew = made.length > 0;
+  return { row: isNew ? DEFAULTS[table] : row, isNew };
+}
+
+/** Writes columns of the locked row, null as their default, and returns the whole row. */
+export async function writeSettings(
+  trx: Knex.Transaction,
+  table: SettingsTable,
+  columns: Record<string, unknown>,
+): Promise<SettingsRow> {
+  const values = Object.entries(columns).map(([name, value]) => [
+    name,
+    value ?? DEFAULTS[table][name] ?? null,
+  ]);
+  const [row] = await trx(table)
+    .update({ ...Object.fromEntries(values), updated_at: trx.fn.now() })
+    .returning<SettingsRow[]>('*');
+  if (row === undefined) throw new Error(`${table} has no row to write`);
+  return row;
+}
+
 export async function readOrganization(knex: Knex): Promise<OrganizationRow> {
-  const columns = Object.keys(DEFAULT_ORGANIZATION);
-  const row = await knex('organizations').first<OrganizationRow | undefined>(columns);
-  return row ?? DEFAULT_ORGANIZATION;
+  return (await readSettings(knex, 'organizations')) as SettingsRow & OrganizationRow;
 }
 
 export async function readScepConfiguration(knex: Knex): Promise<ScepConfigurationRow> {
-  const columns = Object.keys(DEFAULT_SCEP);
-  const row = await knex('scep_configurations').first<ScepConfigurationRow | undefined>(columns);
-  return row ?? DEFAULT_SCEP;
+  return (await readSettings(knex, 'scep_configurations')) as SettingsRow & ScepConfigurationRow;
 }
 
 /** Topic of the newest push certificate that is still valid. */

@@ -5,6 +5,7 @@ import { AppError, type AppErrorOptions, type ErrorCode } from '../errors.js';
 interface PostgresError extends Error {
   code?: string;
   detail?: string;
+  table?: string;
   column?: string;
   constraint?: string;
 }
@@ -40,55 +41,102 @@ function isUnavailable(error: PostgresError): boolean {
   return code === '' && LOST_CONNECTION.test(error.message);
 }
 
-/** `Key (lower(udid))=(…)` and `Key (device_id, name)=(…)` name the columns. */
+/** `Key (lower(udid))=(…)` and `Key (device_id, "position")=(…)` name the columns. */
 function columnsOf(error: PostgresError): string[] {
   if (error.column !== undefined) return [error.column];
   const key = /^Key \((.+?)\)=\(/.exec(error.detail ?? '')?.[1] ?? '';
   return key
     .split(',')
-    .map((part) => /(\w+)\)*\s*$/.exec(part)?.[1] ?? '')
+    .map((part) => /(\w+)"?(?:::\w+)?\)*\s*$/.exec(part)?.[1] ?? '')
     .filter((name) => name !== '');
 }
 
 /** `create table t (c … check (…))` names its constraint `t_c_check`. */
-function checkedColumn(constraint: string): string {
-  return constraint.replace(/_check\d*$/, '');
+function checkedColumn({ table = '', constraint = 'value' }: PostgresError): string {
+  const name = constraint.replace(/_check\d*$/, '');
+  return name.startsWith(`${table}_`) ? name.slice(table.length + 1) : name;
 }
 
-function fault(code: ErrorCode, status: number, message: string, error: PostgresError): AppError {
-  const [column] = columnsOf(error);
-  const options: AppErrorOptions = { cause: error };
-  if (column !== undefined) options.source = { pointer: `/data/attributes/${column}` };
+/** What the interface calls a column, and where a document has it. */
+export interface Field {
+  name: string;
+  pointer: string;
+}
+
+/** undefined for a column that the interface does not show. */
+export type FieldOf = (column: string) => Field | undefined;
+
+const asAttribute: FieldOf = (name) => ({ name, pointer: `/data/attributes/${name}` });
+
+interface Fault {
+  code: ErrorCode;
+  status: number;
+  columns: string[];
+  message: (names: string) => string;
+}
+
+/** One error with a pointer for each of the columns. */
+function fault(cause: PostgresError, fieldOf: FieldOf, fault: Fault): AppError {
+  const { code, status, columns } = fault;
+  const fields = columns.map(fieldOf);
+  const names = columns.map((column, index) => fields[index]?.name ?? column).join(', ');
+  const message = fault.message(names || (cause.constraint ?? 'value'));
+  const pointers = fields.flatMap((field) => (field ? [field.pointer] : []));
+  const [pointer] = pointers;
+  const options: AppErrorOptions = { cause };
+  if (pointer !== undefined) options.source = { pointer };
+  if (pointers.length > 1) {
+    options.details = pointers.map((at) => ({ detail: message, source: { pointer: at } }));
+  }
   return new AppError(code, status, message, options);
 }
 
-function foreignKeyError(error: PostgresError): AppError {
-  const table = /(?:referenced from|present in) table "([^"]+)"/.exec(error.detail ?? '')?.[1];
-  const cause = error;
+// Every table that another refers to without cascade is one of a type with the same name.
+function foreignKeyError(error: PostgresError, fieldOf: FieldOf): AppError {
   if (/is still referenced/.test(error.detail ?? '')) {
-    return new AppError('in_use', 409, `Still in use by ${table ?? 'another record'}`, { cause });
+    const table = /referenced from table "([^"]+)"/.exec(error.detail ?? '')?.[1];
+    const message = `Still in use by ${table ?? 'another record'}`;
+    return new AppError('in_use', 409, message, { cause: error });
   }
-  const columns = columnsOf(error).join(', ');
-  return new AppError('not_found', 409, `What ${columns} refers to does not exist`, { cause });
+  const message = (names: string) => `What ${names} refers to does not exist`;
+  const columns = columnsOf(error);
+  return fault(error, fieldOf, { code: 'not_found', status: 409, columns, message });
 }
 
-function alreadyExists(error: PostgresError): AppError {
-  const columns = columnsOf(error).join(', ') || (error.constraint ?? 'value');
-  return fault('already_exists', 409, `A record with this ${columns} already exists`, error);
+function constraintError(error: PostgresError, fieldOf: FieldOf): AppError | undefined {
+  const columns = columnsOf(error);
+  switch (error.code) {
+    case '23505': {
+      const message = (names: string) => `A record with this ${names} already exists`;
+      return fault(error, fieldOf, { code: 'already_exists', status: 409, columns, message });
+    }
+    case '23503':
+      return foreignKeyError(error, fieldOf);
+    case '23502': {
+      const message = (names: string) => `${names} must not be null`;
+      return fault(error, fieldOf, { code: 'validation_failed', status: 422, columns, message });
+    }
+    case '23514': {
+      const checked = [checkedColumn(error)];
+      const message = (names: string) => `Not an allowed value (${names})`;
+      return fault(error, fieldOf, {
+        code: 'validation_failed',
+        status: 422,
+        columns: checked,
+        message,
+      });
+    }
+    default:
+      return undefined;
+  }
 }
 
-function translate(error: PostgresError): AppError {
-  if (error.code === '23505') return alreadyExists(error);
-  if (error.code === '23503') return foreignKeyError(error);
-  if (error.code === '23502') {
-    return fault('validation_failed', 422, `${error.column} must not be null`, error);
-  }
-  if (error.code === '23514') {
-    const name = checkedColumn(error.constraint ?? 'value');
-    return fault('validation_failed', 422, `Not an allowed value (${name})`, error);
-  }
+function translate(error: PostgresError, fieldOf: FieldOf): AppError {
+  const constraint = constraintError(error, fieldOf);
+  if (constraint !== undefined) return constraint;
   if (INVALID_VALUES.has(error.code ?? '')) {
-    return fault('validation_failed', 422, 'A value cannot be stored in its field', error);
+    const message = 'A value cannot be stored in its field';
+    return new AppError('validation_failed', 422, message, { cause: error });
   }
   const options = { cause: error, headers: { 'Retry-After': '1' } };
   if (BUSY.has(error.code ?? '')) {
@@ -113,13 +161,14 @@ export function isConflictOfLocks(error: unknown): boolean {
 
 /**
  * What went wrong in the database as the product's error, with the driver's as its cause: 23505 is
- * 409 `already_exists` naming the attribute, 23503 is 409, values that do not fit are 422, a
- * database that cannot answer is 503, the rest 500. An AppError passes unchanged.
+ * 409 `already_exists` naming the attributes, 23503 is 409, values that do not fit are 422, a
+ * database that cannot answer is 503, the rest 500. An AppError passes unchanged. `fieldOf` tells
+ * where a document has a column; without it every column is taken for an attribute.
  */
-export function toAppError(error: unknown): AppError {
+export function toAppError(error: unknown, fieldOf: FieldOf = asAttribute): AppError {
   if (error instanceof AppError) return error;
   if (!types.isNativeError(error)) {
     return new AppError('internal_error', 500, 'Internal error', { cause: error });
   }
-  return translate(error);
+  return translate(error, fieldOf);
 }

@@ -5,6 +5,11 @@ import { isConflictOfLocks, toAppError } from './sqlstate.js';
 /** What repositories work in; whoever calls them only hands it down. */
 export type Transaction = Knex.Transaction;
 
+/** Runs `work` once the transaction is committed, and never when it is rolled back. */
+export function afterCommit(trx: Transaction, work: () => void): void {
+  trx.executionPromise.then(work, () => undefined);
+}
+
 const MOST_ATTEMPTS = 3;
 
 /**

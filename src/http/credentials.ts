@@ -1,6 +1,8 @@
 import { AppError } from '../errors.js';
 
-const CHALLENGE = 'Bearer realm="muster", Basic realm="muster", charset="UTF-8"';
+// Basic first: of several challenges in one line Chromium reads the first only, and asks nobody for
+// a Bearer token.
+const CHALLENGE = 'Basic realm="muster", charset="UTF-8", Bearer realm="muster"';
 
 /** The token of an Authorization header: of Bearer, or the password of Basic (RFC 7617). */
 export function tokenOf(header: string | undefined): string | undefined {

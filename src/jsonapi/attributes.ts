@@ -65,7 +65,7 @@ function attribute(
   };
 }
 
-const storable = (schema: z.ZodString) =>
+const storable = <S extends ZodType<string>>(schema: S) =>
   schema.refine(isStorableText, { error: 'holds an invalid character' });
 
 /** Text of at most `max` (10,000) characters, optionally of one pattern. */
@@ -75,6 +75,20 @@ export function text(
   const { min = 0, max = 10_000, pattern, ...rest } = options;
   const bounded = z.string().min(min).max(max);
   return attribute('text', storable(pattern ? bounded.regex(pattern) : bounded), rest);
+}
+
+/** An absolute http or https URL of at most 2,000 characters, kept as it was sent. */
+export function url(options: AttributeOptions = {}): Attribute {
+  const schema = z.url({ protocol: /^https?$/, error: 'expected an http or https URL' });
+  return attribute('text', storable(schema.max(2000)), options);
+}
+
+/** A JSON array of at most `max` (1,000) texts. */
+export function textList(
+  options: AttributeOptions & { max?: number; item?: ZodType<string> } = {},
+): Attribute {
+  const { max = 1000, item = z.string().min(1).max(1000), ...rest } = options;
+  return attribute('json', storableJson(z.array(item).max(max)), rest);
 }
 
 export function oneOf(values: readonly string[], options: AttributeOptions = {}): Attribute {
@@ -90,8 +104,9 @@ export function integer(
 }
 
 /** A whole number of a 64-bit column, as far as JSON numbers are exact (2^53). */
-export function bigInteger(options: AttributeOptions = {}): Attribute {
-  return attribute('integer', z.int(), options);
+export function bigInteger(options: AttributeOptions & { min?: number } = {}): Attribute {
+  const { min = Number.MIN_SAFE_INTEGER, ...rest } = options;
+  return attribute('integer', z.int().min(min), rest);
 }
 
 export function float(options: AttributeOptions = {}): Attribute {

@@ -46,3 +46,8 @@ const RANK: Record<Role, number> = { viewer: 0, operator: 1, admin: 2 };
 export function hasRole(actor: Actor, needed: Role): boolean {
   return RANK[actor.role] >= RANK[needed];
 }
+
+/** The one that includes the other. */
+export function higherRole(one: Role, other: Role): Role {
+  return RANK[one] >= RANK[other] ? one : other;
+}

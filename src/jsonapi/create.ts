@@ -7,46 +7,46 @@ import {
   type WriteResult,
 } from './definition.js';
 import { resourcePath } from './document.js';
-import type { ApiRequest, Engine, Handler } from './engine.js';
-import { parseCreate } from './input.js';
-import { itemDocument, readDocumentQuery } from './item.js';
-import type { ScopeOf } from './list.js';
+import type { ApiRequest, Engine, WriteHandler } from './engine.js';
+import { type FixedByPath, parseCreate } from './input.js';
+import { itemContent, readDocumentQuery } from './item.js';
+import type { CollectionPlace, ScopeOf } from './list.js';
 import { replaceLinks } from './relate.js';
-import { relatedIn, requireRelated } from './related-check.js';
+import { requireSound } from './related-check.js';
 import { changedFields, columnsOf } from './write-values.js';
 
 /** POST to a collection; below a parent the new resource is linked to it. */
-export function createHandler(definition: ResourceDefinition, scopeOf?: ScopeOf): Handler {
-  return async (engine, request) => {
+export function createHandler(
+  definition: ResourceDefinition,
+  place: CollectionPlace = {},
+): WriteHandler {
+  const { scopeOf } = place;
+  return (engine, request) => {
     const query = readDocumentQuery(engine, request, definition);
-    const input = readInput(definition, request, scopeOf);
-    return engine.store.inTransaction(async (trx) => {
+    const body = definition.adaptCreate?.(request.body) ?? request.body;
+    const parsed = parseCreate(body, definition, fixedByPath(definition, place, request));
+    return async (trx) => {
       if (scopeOf) await requireParent(engine, trx, { scopeOf, id: request.id });
+      const input = await requireSound(engine, trx, { ...request, definition, parsed });
       const { id, meta } = await create(engine, trx, { definition, request, input });
       if (scopeOf) await linkToParent(engine, trx, { scopeOf, request, id, definition });
-      const document = await itemDocument(engine, definition, { id, query, trx, meta });
-      const location = resourcePath(engine.basePath, definition, id);
-      return { status: 201, document, location };
-    });
+      const content = await itemContent(engine, definition, { id, query, trx, meta });
+      return { status: 201, ...content, location: resourcePath(engine.basePath, definition, id) };
+    };
   };
 }
 
-function readInput(
+function fixedByPath(
   definition: ResourceDefinition,
-  { body, id }: ApiRequest,
-  scopeOf?: ScopeOf,
-): WriteInput {
+  { scopeOf, view }: CollectionPlace,
+  { id }: ApiRequest,
+): FixedByPath {
   const via = scopeOf?.relation.via;
   const parent = via && 'foreignKey' in via ? inverseOf(definition, via.foreignKey) : undefined;
-  if (parent === undefined) return parseCreate(body, definition);
-  const input = parseCreate(body, definition, [parent]);
-  const given = input.toOne[parent] ?? id;
-  if (given !== id) {
-    const source = { pointer: `/data/relationships/${parent}/data/id` };
-    throw new AppError('conflict', 409, `the path is that of ${id}`, { source });
-  }
-  input.toOne[parent] = id;
-  return input;
+  return {
+    attributes: view ? { [view.attribute]: view.value } : {},
+    toOne: parent === undefined ? {} : { [parent]: id },
+  };
 }
 
 async function requireParent(
@@ -72,7 +72,6 @@ async function create(
 ): Promise<WriteResult> {
   const { store, services } = engine;
   const { context } = request;
-  await requireRelated(engine, trx, relatedIn(engine, definition, input));
   const operation = { ...input, shape: definition, trx, store, services, context };
   const result = (await definition.operations?.create?.(operation)) ?? {
     id: await store.insert(trx, { shape: definition, values: columnsOf(definition, input) }),

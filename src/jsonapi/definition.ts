@@ -1,4 +1,4 @@
-import type { RequestContext, Role, Transaction } from './context.js';
+import { higherRole, type RequestContext, type Role, type Transaction } from './context.js';
 import type { ResourceShape, ToManyShape, ToOne } from './shape.js';
 import type { Row, Store } from './store.js';
 
@@ -47,7 +47,7 @@ export interface WriteResult {
   meta?: Record<string, unknown>;
 }
 
-/** What a to-many relationship does instead of plain inserts and deletes in its join table. */
+/** What a to-many relationship does instead of plain SQL in its join table or foreign key. */
 export interface RelationshipOperations<S> {
   add(operation: RelateOperation<S>): Promise<void>;
   remove(operation: RelateOperation<S>): Promise<void>;
@@ -56,7 +56,9 @@ export interface RelationshipOperations<S> {
 export interface ToMany<S = unknown> extends ToManyShape {
   /**
    * `document`: by the relationship's own path and inside documents of the resource;
-   * `endpoint`: by its path only; `never`: its path answers GET only.
+   * `endpoint`: by its path only; `never`: its path answers GET only. Over a foreign key, adding
+   * takes the rows from their former owner; what is dropped points to none afterwards, and where it
+   * must point to one, dropping is refused.
    */
   write: 'document' | 'endpoint' | 'never';
   operations?: RelationshipOperations<S>;
@@ -108,6 +110,10 @@ export function defineResource<S>(definition: ResourceDefinition<S>): ResourceDe
   // Two underscores part relationship and attribute in filters.
   const bad = names.find((name) => /^(id|type)$|__|[^a-z0-9_]/.test(name));
   if (bad !== undefined) throw new Error(`${definition.type}: bad field name ${bad}`);
+  const blind = definition.views?.find(
+    ({ attribute }) => !member(definition.attributes, attribute),
+  );
+  if (blind) throw new Error(`${definition.type} has no attribute ${blind.attribute} to view by`);
   return definition;
 }
 
@@ -130,12 +136,41 @@ export function createRegistry(definitions: ResourceDefinition[]): Registry {
 function checkToMany(relation: Relationship, registry: Registry): void {
   if (relation.kind === 'toOne' || 'table' in relation.via) return;
   const related = relatedDefinition(registry, relation);
-  if (inverseOf(related, relation.via.foreignKey) === undefined) {
+  const inverse = inverseOf(related, relation.via.foreignKey);
+  if (inverse === undefined) {
     throw new Error(`${related.type} has no relationship over ${relation.via.foreignKey}`);
   }
-  if (relation.write !== 'never' && relation.operations === undefined) {
-    throw new Error(`the relationship to ${related.type} needs operations of its own`);
+  if (relation.write === 'never' || relation.operations !== undefined) return;
+  if (toOneOf(related, inverse)?.write !== 'always') {
+    throw new Error(`the ${inverse} of ${related.type} can't be changed from its other side`);
   }
+}
+
+function toOneOf({ relationships }: ResourceDefinition, name: string): ToOne | undefined {
+  const relation = relationships[name];
+  return relation?.kind === 'toOne' ? relation : undefined;
+}
+
+/** True when rows at the other end of a relationship over a foreign key must have an owner. */
+export function needsOwner(registry: Registry, relation: ToMany): boolean {
+  if ('table' in relation.via) return false;
+  const related = relatedDefinition(registry, relation);
+  const inverse = inverseOf(related, relation.via.foreignKey);
+  return inverse !== undefined && toOneOf(related, inverse)?.required === true;
+}
+
+/**
+ * Who may change a to-many relationship; null = nobody. Over a foreign key it is the rows at the
+ * other end that change, so it takes the right to change those, too.
+ */
+export function roleToLink(
+  registry: Registry,
+  { definition, relation }: { definition: ResourceDefinition; relation: ToMany },
+): Role | null {
+  const own = definition.access.update;
+  if ('table' in relation.via || relation.operations) return own;
+  const other = relatedDefinition(registry, relation).access.update;
+  return own && other && higherRole(own, other);
 }
 
 /** The name of the to-one relationship over this column. */

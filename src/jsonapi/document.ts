@@ -37,7 +37,7 @@ export interface Document {
   jsonapi: typeof JSONAPI;
 }
 
-/** To-many linkage by relationship name, then by the owner's id. */
+/** To-many linkage by relationship name, then by the owner's id; none = it was not loaded. */
 export type Linkage = Map<string, Map<number, Identifier[]>>;
 
 export interface SerializeOptions {
@@ -108,6 +108,6 @@ function relationshipObject(
     };
   }
   const links = { self: `${self}/relationships/${name}`, related: `${self}/${name}` };
-  const owners = linkage?.get(name);
-  return owners ? { links, data: owners.get(row.id) ?? [] } : { links };
+  const data = linkage?.get(name)?.get(row.id);
+  return data ? { links, data } : { links };
 }

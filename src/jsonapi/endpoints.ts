@@ -1,15 +1,20 @@
-import type { Role } from './context.js';
+import { higherRole, type Role } from './context.js';
 import { createHandler } from './create.js';
 import {
+  type Access,
   type Registry,
   type ResourceDefinition,
   relatedDefinition,
+  roleToLink,
   type ToMany,
 } from './definition.js';
-import type { Handler } from './engine.js';
+import type { Handler, WriteHandler } from './engine.js';
+import { performWrite } from './idempotency.js';
 import { itemHandler } from './item.js';
-import { listHandler } from './list.js';
-import { changeLinksHandler, linkageHandler } from './relationships.js';
+import { linkageHandler, type RelationshipPlace } from './linkage.js';
+import { type CollectionPlace, listHandler } from './list.js';
+import { changeLinkHandler, changeLinksHandler } from './relationships.js';
+import type { ToOne } from './shape.js';
 import { deleteHandler, updateHandler } from './update.js';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -29,7 +34,8 @@ export interface Route {
 /** Every route that follows from the definitions. */
 export function routesOf(registry: Registry): Route[] {
   return [...registry.values()].flatMap((definition) => [
-    collectionRoute(definition),
+    collectionRoute(definition.path, definition),
+    ...(definition.views ?? []).map((view) => collectionRoute(view.path, definition, { view })),
     itemRoute(definition),
     ...relationshipRoutes(definition, registry),
   ]);
@@ -39,65 +45,86 @@ function reads(role: Role, handler: Handler): Endpoint {
   return { role, handler, hasBody: false };
 }
 
-function writes(role: Role | null, method: Method, handler: Handler): Route['methods'] {
-  return role === null ? {} : { [method]: { role, handler, hasBody: true } };
+function writes(role: Role | null, method: Method, handler: WriteHandler): Route['methods'] {
+  return role === null ? {} : { [method]: { role, handler: writing(handler), hasBody: true } };
 }
 
-function collectionRoute(definition: ResourceDefinition): Route {
-  const { path, access } = definition;
+/** The one place where a write's transaction is opened. */
+function writing(handler: WriteHandler): Handler {
+  return async (engine, request) => {
+    const work = handler(engine, request);
+    return performWrite(engine.store, { ...request, work });
+  };
+}
+
+/** GET and POST of one set of rows: all of a type, those of a view, those below a parent. */
+function collectionRoute(
+  path: string,
+  definition: ResourceDefinition,
+  { access = definition.access, ...place }: CollectionPlace & { access?: Access } = {},
+): Route {
   const methods = {
-    GET: reads(access.read, listHandler(definition)),
-    ...writes(access.create, 'POST', createHandler(definition)),
+    GET: reads(access.read, listHandler(definition, place)),
+    ...writes(access.create, 'POST', createHandler(definition, place)),
   };
   return { path, methods };
 }
 
 function itemRoute(definition: ResourceDefinition): Route {
   const { path, access } = definition;
-  const remove = { handler: deleteHandler(definition), hasBody: false };
+  const { DELETE } = writes(access.delete, 'DELETE', deleteHandler(definition));
   const methods = {
     GET: reads(access.read, itemHandler(definition)),
     ...writes(access.update, 'PATCH', updateHandler(definition)),
-    ...(access.delete === null ? {} : { DELETE: { ...remove, role: access.delete } }),
+    ...(DELETE ? { DELETE: { ...DELETE, hasBody: false } } : {}),
   };
   return { path: `${path}/{id}`, methods };
 }
 
 function relationshipRoutes(definition: ResourceDefinition, registry: Registry): Route[] {
   return Object.entries(definition.relationships).flatMap(([name, relation]) => {
-    const place = { definition, name };
     const path = `${definition.path}/{id}/relationships/${name}`;
+    const place = { definition, name, relation };
     const get = { GET: reads(definition.access.read, linkageHandler(place)) };
-    if (relation.kind === 'toOne') return [{ path, methods: get }];
-    const change = relation.write === 'never' ? {} : linkChanges(place, relation);
-    return [{ path, methods: { ...get, ...change } }, scopedRoute(place, relation, registry)];
+    if (relation.kind === 'toOne') {
+      return [{ path, methods: { ...get, ...linkChange({ ...place, relation }) } }];
+    }
+    const many = { ...place, relation };
+    const methods = { ...get, ...linkChanges(many, registry) };
+    return [{ path, methods }, scopedRoute(many, registry)];
   });
 }
 
-interface Place {
-  definition: ResourceDefinition;
-  name: string;
+function linkChange(place: RelationshipPlace<ToOne>): Route['methods'] {
+  if (place.relation.write !== 'always') return {};
+  return writes(place.definition.access.update, 'PATCH', changeLinkHandler(place));
 }
 
-function linkChanges(place: Place, relation: ToMany): Route['methods'] {
-  const role = place.definition.access.update;
-  const target = { ...place, relation };
+function linkChanges(place: RelationshipPlace<ToMany>, registry: Registry): Route['methods'] {
+  if (place.relation.write === 'never') return {};
+  const role = roleToLink(registry, place);
   return {
-    ...writes(role, 'POST', changeLinksHandler(target, 'add')),
-    ...writes(role, 'PATCH', changeLinksHandler(target, 'replace')),
-    ...writes(role, 'DELETE', changeLinksHandler(target, 'remove')),
+    ...writes(role, 'POST', changeLinksHandler(place, 'add')),
+    ...writes(role, 'PATCH', changeLinksHandler(place, 'replace')),
+    ...writes(role, 'DELETE', changeLinksHandler(place, 'remove')),
   };
 }
 
-/** The collection below a parent, e.g. a device's tags. */
-function scopedRoute({ definition, name }: Place, relation: ToMany, registry: Registry): Route {
+/** The collection below a parent, e.g. a device's tags. What is created there is linked to it. */
+function scopedRoute(
+  { definition, name, relation }: RelationshipPlace<ToMany>,
+  registry: Registry,
+): Route {
   const related = relatedDefinition(registry, relation);
-  const scope = { parent: definition, relation };
-  return {
-    path: `${definition.path}/{id}/${name}`,
-    methods: {
-      GET: reads(related.access.read, listHandler(related, { scopeOf: scope })),
-      ...writes(related.access.create, 'POST', createHandler(related, scope)),
-    },
-  };
+  const path = `${definition.path}/{id}/${name}`;
+  const access = accessBelow(definition, related, relation);
+  return collectionRoute(path, related, { access, scopeOf: { parent: definition, relation } });
+}
+
+/** In a join table it is the parent's relationship that changes as well. */
+function accessBelow(parent: ResourceDefinition, { access }: ResourceDefinition, relation: ToMany) {
+  const { create } = access;
+  const { update } = parent.access;
+  if ('foreignKey' in relation.via || !create || !update) return access;
+  return { ...access, create: higherRole(create, update) };
 }

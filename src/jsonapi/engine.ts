@@ -1,6 +1,7 @@
-import type { AuditWriter, RequestContext } from './context.js';
+import type { AuditWriter, RequestContext, Transaction } from './context.js';
 import type { Registry } from './definition.js';
 import type { Document } from './document.js';
+import type { Idempotency } from './idempotency.js';
 import type { Store } from './store.js';
 
 /** What every operation works with. */
@@ -22,12 +23,33 @@ export interface ApiRequest {
   path: string;
   context: RequestContext;
   body: unknown;
+  /** The header of that name. */
+  ifMatch?: string | undefined;
+  /** Of a write that came with an Idempotency-Key. */
+  idempotency?: Idempotency | undefined;
 }
 
 export interface Answer {
-  status: 200 | 201 | 204;
+  status: number;
   document?: Document;
+  /** The document as it is to be sent, where its bytes are fixed already. */
+  body?: Buffer;
+  /** The same in parts, for documents that were written in slices. */
+  chunks?: Buffer[];
   location?: string;
+  /** With its quotes. */
+  etag?: string;
+  /** The first answer to an earlier request with the same Idempotency-Key. */
+  replayed?: boolean;
 }
 
 export type Handler = (engine: Engine, request: ApiRequest) => Promise<Answer>;
+
+/**
+ * Reads what it can of a request without the database and returns the work of its transaction,
+ * which may run more than once until it is committed.
+ */
+export type WriteHandler = (
+  engine: Engine,
+  request: ApiRequest,
+) => (trx: Transaction) => Promise<Answer>;

@@ -8,8 +8,11 @@ import { parseId } from './values.js';
 type Json = Record<string, unknown>;
 type Mode = 'create' | 'update';
 
-/** Faults told in one answer, so that a small request does not get a huge one. */
-const MAX_FAULTS = 500;
+/** What a document says, and every fault in it. Where there are faults, not all was understood. */
+export interface Parsed {
+  input: WriteInput;
+  faults: ErrorDetail[];
+}
 
 /** What is being read, and every fault found so far. */
 interface Reading {
@@ -43,15 +46,23 @@ function resourceOf(body: unknown, definition: ResourceDefinition): Json {
   throw new AppError('wrong_type', 409, message, { source: { pointer: '/data/type' } });
 }
 
+/** What the path of a collection says about everything created there. */
+export interface FixedByPath {
+  attributes: Record<string, unknown>;
+  toOne: Record<string, number>;
+}
+
+const NOTHING_FIXED: FixedByPath = { attributes: {}, toOne: {} };
+
 /**
- * The document of a create. AppError 422 with every fault and its pointer, 409 for another type,
- * 403 for an id made by the client. `given` are relationships that the path has set already.
+ * The document of a create. AppError 422 when there is no resource in it, 409 for another type or
+ * for another value than the path's, 403 for an id made by the client.
  */
 export function parseCreate(
   body: unknown,
   definition: ResourceDefinition,
-  given: string[] = [],
-): WriteInput {
+  fixed: FixedByPath = NOTHING_FIXED,
+): Parsed {
   const data = resourceOf(body, definition);
   if (data.id !== undefined) {
     const source = { pointer: '/data/id' };
@@ -59,24 +70,47 @@ export function parseCreate(
   }
   const reading = startReading('create', definition);
   const { input, faults } = readAll(reading, data);
-  requireAll(reading, given);
-  if (faults.length > 0) throw validationError(faults.slice(0, MAX_FAULTS));
-  input.attributes = { ...definition.defaults, ...input.attributes };
-  return input;
+  requireAll(reading, fixed);
+  requireEqual('attributes', input.attributes, fixed.attributes);
+  requireEqual('relationships', input.toOne, fixed.toOne);
+  input.attributes = { ...definition.defaults, ...input.attributes, ...fixed.attributes };
+  input.toOne = { ...input.toOne, ...fixed.toOne };
+  return { input, faults };
+}
+
+function requireEqual(
+  place: 'attributes' | 'relationships',
+  given: Record<string, unknown>,
+  fixed: Record<string, unknown>,
+): void {
+  for (const [name, value] of Object.entries(fixed)) {
+    if (!Object.hasOwn(given, name) || given[name] === value) continue;
+    const steps = place === 'attributes' ? [name] : [name, 'data', 'id'];
+    const source = { pointer: pointer('data', place, ...steps) };
+    throw new AppError('conflict', 409, `the path is that of ${String(value)}`, { source });
+  }
 }
 
 /** The document of an update: what is absent stays. AppError as parseCreate, 409 for another id. */
-export function parseUpdate(
+export function readUpdate(
   body: unknown,
   { definition, id }: { definition: ResourceDefinition; id: number },
-): WriteInput {
+): Parsed {
   const data = resourceOf(body, definition);
   if (data.id !== undefined && parseId(data.id) !== id) {
     const source = { pointer: '/data/id' };
     throw new AppError('conflict', 409, `the path is that of ${id}`, { source });
   }
-  const { input, faults } = readAll(startReading('update', definition), data);
-  if (faults.length > 0) throw validationError(faults.slice(0, MAX_FAULTS));
+  return readAll(startReading('update', definition), data);
+}
+
+/** As readUpdate, for a type whose relationships need no look at the database. */
+export function parseUpdate(
+  body: unknown,
+  target: { definition: ResourceDefinition; id: number },
+): WriteInput {
+  const { input, faults } = readUpdate(body, target);
+  if (faults.length > 0) throw validationError(faults);
   return input;
 }
 
@@ -110,8 +144,9 @@ function readAttribute(name: string, value: unknown, reading: Reading): void {
     return;
   }
   if (attribute.write !== 'always' && attribute.write !== mode) return;
-  if (value === null && attribute.nullable) input.attributes[name] = null;
-  else input.attributes[name] = readValue(name, value, { attribute, faults });
+  if (value !== null) input.attributes[name] = readValue(name, value, { attribute, faults });
+  else if (attribute.nullable) input.attributes[name] = null;
+  else faults.push({ detail: `${name} must not be null`, source });
 }
 
 function readValue(
@@ -150,15 +185,16 @@ function readRelationship(name: string, value: unknown, reading: Reading): void 
   else input.toOne[name] = readIdentifier(data, place);
 }
 
-function requireAll({ definition, faults, input }: Reading, given: string[]): void {
+function requireAll({ definition, faults, input }: Reading, fixed: FixedByPath): void {
   for (const [name, attribute] of Object.entries(definition.attributes)) {
     if (!attribute.required || Object.hasOwn(input.attributes, name)) continue;
+    if (Object.hasOwn(fixed.attributes, name)) continue;
     const source = { pointer: pointer('data', 'attributes', name) };
     faults.push({ detail: `${name} is required`, source });
   }
   for (const [name, relation] of Object.entries(definition.relationships)) {
-    if (relation.kind === 'toMany' || !relation.required || given.includes(name)) continue;
-    if (Object.hasOwn(input.toOne, name)) continue;
+    if (relation.kind === 'toMany' || !relation.required) continue;
+    if (Object.hasOwn(input.toOne, name) || Object.hasOwn(fixed.toOne, name)) continue;
     const source = { pointer: pointer('data', 'relationships', name) };
     faults.push({ detail: `the relationship ${name} is required`, source });
   }

@@ -3,16 +3,17 @@ import type { Transaction } from './context.js';
 import type { ResourceDefinition } from './definition.js';
 import { type Document, JSONAPI, resourcePath, serialize } from './document.js';
 import type { Answer, ApiRequest, Engine, Handler } from './engine.js';
+import { entityTag, stateColumns } from './entity-tag.js';
 import { loadIncluded } from './included.js';
-import { project } from './projection.js';
+import { type Projection, project } from './projection.js';
 import { type DocumentQuery, parseDocumentQuery } from './query/query.js';
+import type { Row } from './store.js';
 
 export function itemHandler(definition: ResourceDefinition): Handler {
-  return async (engine, request): Promise<Answer> => {
+  return async (engine, request) => {
     const query = readDocumentQuery(engine, request, definition);
     const { id } = request;
-    const document = await itemDocument(engine, definition, { id, query, trx: null });
-    return { status: 200, document };
+    return { status: 200, ...(await itemContent(engine, definition, { id, query, trx: null })) };
   };
 }
 
@@ -31,26 +32,45 @@ interface ItemOptions {
   meta?: Record<string, unknown> | undefined;
 }
 
-/** The document of one resource, heavy attributes too. AppError 404. */
-export async function itemDocument(
+/** The document of one resource, heavy attributes too, with its entity tag. AppError 404. */
+export async function itemContent(
   engine: Engine,
   definition: ResourceDefinition,
-  { id, query, trx, meta }: ItemOptions,
-): Promise<Document> {
-  const { store, basePath, registry, services } = engine;
+  options: ItemOptions,
+): Promise<Required<Pick<Answer, 'body' | 'etag'>>> {
+  const { id, query, trx } = options;
   const fields = query.fields.get(definition.type);
   const projection = project(definition, { fields, include: query.include, detail: true });
-  const { columns } = projection;
-  const row = await store.find(trx, { shape: definition, id, columns });
+  const columns = [...new Set([...projection.columns, ...stateColumns(definition)])];
+  const row = await engine.store.find(trx, { shape: definition, id, columns });
   if (row === undefined) throw notFound(`${definition.type} ${id}`);
+  const document = await itemDocument(engine, { row, projection, options });
+  const body = Buffer.from(JSON.stringify(document));
+  return { body, etag: entityTag(definition, row, body) };
+}
+
+async function itemDocument(
+  engine: Engine,
+  { row, projection, options }: { row: Row; projection: Projection; options: ItemOptions },
+): Promise<Document> {
+  const { basePath, registry, services } = engine;
+  const { definition } = projection;
+  const { id, query, trx, meta } = options;
   const included = await loadIncluded(engine, [row], { definition, query, trx });
+  const { linkage } = included;
+  const resource = serialize(row, { projection, basePath, registry, services, linkage });
   return {
-    data: serialize(row, { projection, basePath, registry, services, linkage: included.linkage }),
+    data: definition.alwaysArray ? [resource] : resource,
     ...(query.include.length > 0 ? { included: included.resources } : {}),
     links: { self: resourcePath(basePath, definition, id) },
-    ...(meta ? { meta } : {}),
+    ...metaOf(definition, meta),
     jsonapi: JSONAPI,
   };
+}
+
+function metaOf({ alwaysArray }: ResourceDefinition, meta?: Record<string, unknown>) {
+  if (alwaysArray) return { meta: { count: 1, ...meta } };
+  return meta ? { meta } : {};
 }
 
 /**
@@ -77,5 +97,10 @@ export async function resourcesDocument(
     const meta = { count: data.length };
     return { data, links: { self: `${basePath}${definition.path}` }, meta, jsonapi: JSONAPI };
   }
-  return { data: first, links: { self: first.links.self ?? null }, jsonapi: JSONAPI };
+  return {
+    data: definition.alwaysArray ? [first] : first,
+    links: { self: first.links.self ?? null },
+    ...metaOf(definition),
+    jsonapi: JSONAPI,
+  };
 }

@@ -1,8 +1,9 @@
 import type { ResourceDefinition, View } from './definition.js';
-import { type Document, JSONAPI, serialize } from './document.js';
+import { JSONAPI } from './document.js';
 import type { Handler } from './engine.js';
-import { loadIncluded } from './included.js';
+import { findIncluded } from './included.js';
 import { pageLinks } from './links.js';
+import { writeList } from './list-document.js';
 import { project } from './projection.js';
 import type { FilterNode } from './query/filter-node.js';
 import { parseCollectionQuery } from './query/query.js';
@@ -33,17 +34,19 @@ export function listHandler(
     const scope = scopeOf ? { scope: { ...scopeOf, id: request.id } } : {};
     const filter = view ? [viewFilter(view), ...query.filter] : query.filter;
     const result = await store.list({ ...query, ...scope, filter, shape: definition, columns });
-    const included = await loadIncluded(engine, result.rows, { definition, query, trx: null });
-    const { linkage } = included;
-    const options = { projection, basePath, registry, services, linkage };
-    const document: Document = {
-      data: result.rows.map((row) => serialize(row, options)),
-      ...(query.include.length > 0 ? { included: included.resources } : {}),
-      links: pageLinks({ path: request.path, query: request.query, page: query.page, result }),
-      meta: listMeta(result),
-      jsonapi: JSONAPI,
-    };
-    return { status: 200, document };
+    const { rows } = result;
+    const found = await findIncluded(engine, rows, { definition, query, trx: null });
+    const { linkage } = found;
+    const { path } = request;
+    const place = { definition, sort: query.sort };
+    const links = pageLinks({ ...query, path, query: request.query, place, result });
+    const content = await writeList({
+      rows,
+      options: { projection, basePath, registry, services, linkage },
+      included: query.include.length > 0 ? found.resources : undefined,
+      rest: { links, meta: listMeta(result), jsonapi: JSONAPI },
+    });
+    return { status: 200, ...content };
   };
 }
 

@@ -1,6 +1,8 @@
 import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
 import { AppError } from '../errors.js';
 import { MEDIA_TYPE } from './document.js';
+import { noteBody } from './idempotency.js';
 
 interface MediaType {
   name: string;
@@ -35,9 +37,39 @@ export function checkContentType(header: string | undefined): void {
   throw new AppError('unsupported_media_type', 415, message, { source });
 }
 
-/** For body-parser's `verify`: JSON is UTF-8 (RFC 8259 §8.1), and what is not would be altered. */
-export function checkUtf8(_req: unknown, _res: unknown, body: Buffer): void {
+/** Enough for anything the interface takes. */
+const MAX_DEPTH = 64;
+
+/**
+ * For body-parser's `verify`: what is wrong with a JSON body before it is parsed. AppError 400. JSON
+ * is UTF-8 (RFC 8259 §8.1), and what is not would be altered.
+ */
+export function checkBody(req: IncomingMessage, _res: unknown, body: Buffer): void {
   if (!isUtf8(body)) throw new AppError('malformed_json', 400, 'the body is not UTF-8');
+  if (isDeeperThan(MAX_DEPTH, body)) {
+    throw new AppError('malformed_json', 400, `the body nests deeper than ${MAX_DEPTH} levels`);
+  }
+  noteBody(req, body);
+}
+
+const [QUOTE, BACKSLASH] = [0x22, 0x5c];
+const OPENING = new Set([0x5b, 0x7b]);
+const CLOSING = new Set([0x5d, 0x7d]);
+
+/** Counts brackets outside of strings. */
+function isDeeperThan(limit: number, body: Buffer): boolean {
+  let depth = 0;
+  let isInString = false;
+  for (let at = 0; at < body.length; at += 1) {
+    const byte = body[at] ?? 0;
+    if (isInString && byte === BACKSLASH) at += 1;
+    else if (byte === QUOTE) isInString = !isInString;
+    else if (isInString) continue;
+    else if (OPENING.has(byte)) depth += 1;
+    else if (CLOSING.has(byte)) depth -= 1;
+    if (depth > limit) return true;
+  }
+  return false;
 }
 
 /**

@@ -1,8 +1,17 @@
+import { AppError } from '../errors.js';
 import type { RequestContext, Transaction } from './context.js';
-import { type ResourceDefinition, relatedDefinition, type ToMany } from './definition.js';
+import {
+  needsOwner,
+  type RelationshipOperations,
+  type ResourceDefinition,
+  relatedDefinition,
+  type ToMany,
+} from './definition.js';
 import type { Engine } from './engine.js';
+import { pointer } from './pointer.js';
+import type { Link } from './store.js';
 
-/** One row whose to-many relationships are being changed. */
+/** One row whose to-many relationships are being changed. The caller holds its lock. */
 export interface Owner {
   definition: ResourceDefinition;
   trx: Transaction;
@@ -13,20 +22,31 @@ export interface Owner {
 interface Change {
   relation: ToMany;
   relatedIds: number[];
+  /** JSON pointer of the linkage. */
+  at: string;
 }
 
 /** Adds what is not there yet. */
 export async function addLinks(engine: Engine, owner: Owner, change: Change): Promise<void> {
-  const current = new Set(await currentLinks(engine, owner, change.relation));
-  const relatedIds = change.relatedIds.filter((id) => !current.has(id));
-  if (relatedIds.length > 0) await apply('add', engine, owner, { ...change, relatedIds });
+  const { store } = engine;
+  const { relation, relatedIds } = change;
+  const link = linkOf(engine, owner, relation);
+  if (!relation.operations) return store.link(owner.trx, { ...link, relatedIds });
+  const there = new Set(await store.linkage(owner.trx, { ...link, only: relatedIds }));
+  const added = relatedIds.filter((id) => !there.has(id));
+  if (added.length > 0) await relation.operations.add(operationOf(engine, owner, added));
 }
 
 /** Removes what is there of the given. */
 export async function removeLinks(engine: Engine, owner: Owner, change: Change): Promise<void> {
-  const current = new Set(await currentLinks(engine, owner, change.relation));
-  const relatedIds = change.relatedIds.filter((id) => current.has(id));
-  if (relatedIds.length > 0) await apply('remove', engine, owner, { ...change, relatedIds });
+  const { store, registry } = engine;
+  const { relation, relatedIds } = change;
+  const link = linkOf(engine, owner, relation);
+  if (!relation.operations && !needsOwner(registry, relation)) {
+    return store.unlink(owner.trx, { ...link, relatedIds });
+  }
+  const there = await store.linkage(owner.trx, { ...link, only: relatedIds });
+  await drop(engine, owner, { ...change, relatedIds: there });
 }
 
 /** Makes each named relationship hold exactly the given ids. */
@@ -38,34 +58,51 @@ export async function replaceLinks(
   for (const [name, relatedIds] of Object.entries(wanted)) {
     const relation = owner.definition.relationships[name];
     if (relation?.kind !== 'toMany') continue;
-    const keep = new Set(relatedIds);
-    const current = await currentLinks(engine, owner, relation);
-    const dropped = current.filter((id) => !keep.has(id));
-    await removeLinks(engine, owner, { relation, relatedIds: dropped });
-    await addLinks(engine, owner, { relation, relatedIds });
+    const at = pointer('data', 'relationships', name, 'data');
+    await replace(engine, owner, { relation, relatedIds, at });
   }
 }
 
-export function currentLinks(
-  { store, registry }: Engine,
-  { trx, id }: Owner,
-  relation: ToMany,
-): Promise<number[]> {
-  return store.linkage(trx, { relation, shape: relatedDefinition(registry, relation), id });
+/** Makes one relationship hold exactly the given ids. */
+export async function replace(engine: Engine, owner: Owner, change: Change): Promise<void> {
+  await dropOthers(engine, owner, change);
+  await addLinks(engine, owner, change);
 }
 
-async function apply(
-  verb: 'add' | 'remove',
-  engine: Engine,
-  owner: Owner,
-  { relation, relatedIds }: Change,
-): Promise<void> {
-  const { store, services, registry } = engine;
-  const { definition: shape, trx, context, id } = owner;
+async function dropOthers(engine: Engine, owner: Owner, change: Change): Promise<void> {
+  const { store, registry } = engine;
+  const { relation, relatedIds } = change;
+  const link = linkOf(engine, owner, relation);
+  if (!relation.operations && !needsOwner(registry, relation)) {
+    return store.unlinkOthers(owner.trx, { ...link, relatedIds });
+  }
+  // One is enough to refuse it.
+  const limit = relation.operations ? {} : { limit: 1 };
+  const others = await store.linkage(owner.trx, { ...link, except: relatedIds, ...limit });
+  await drop(engine, owner, { ...change, relatedIds: others });
+}
+
+/** What plain SQL can't drop: by the relationship's own operation, or not at all. */
+async function drop(engine: Engine, owner: Owner, change: Change): Promise<void> {
+  const { relation, relatedIds, at } = change;
+  const [first] = relatedIds;
+  if (first === undefined) return;
   if (relation.operations) {
-    await relation.operations[verb]({ shape, trx, store, services, context, id, relatedIds });
-    return;
+    return relation.operations.remove(operationOf(engine, owner, relatedIds));
   }
-  const link = { relation, shape: relatedDefinition(registry, relation), id, relatedIds };
-  await (verb === 'add' ? store.link(trx, link) : store.unlink(trx, link));
+  const message = `${relation.type} ${first} can't be without one of ${owner.definition.type}`;
+  const source = { pointer: at };
+  throw new AppError('conflict', 409, `${message}; delete it, or move it to another`, { source });
+}
+
+function linkOf({ registry }: Engine, { id }: Owner, relation: ToMany): Link {
+  return { relation, shape: relatedDefinition(registry, relation), id };
+}
+
+type RelateOperation = Parameters<RelationshipOperations<unknown>['add']>[0];
+
+function operationOf(engine: Engine, owner: Owner, relatedIds: number[]): RelateOperation {
+  const { store, services } = engine;
+  const { definition: shape, trx, context, id } = owner;
+  return { shape, trx, store, services, context, id, relatedIds };
 }

@@ -1,8 +1,17 @@
-import { AppError, type ErrorDetail } from '../errors.js';
-import type { Transaction } from './context.js';
-import { type ResourceDefinition, relatedDefinition, type WriteInput } from './definition.js';
+import { AppError, type ErrorDetail, validationError } from '../errors.js';
+import { hasRole, type RequestContext, type Transaction } from './context.js';
+import {
+  type ResourceDefinition,
+  relatedDefinition,
+  roleToLink,
+  type WriteInput,
+} from './definition.js';
 import type { Engine } from './engine.js';
+import type { Parsed } from './input.js';
 import { pointer } from './pointer.js';
+
+/** Faults told in one answer, so that a small request does not get a huge one. */
+const MAX_FAULTS = 500;
 
 interface Wanted {
   shape: ResourceDefinition;
@@ -13,10 +22,21 @@ interface Wanted {
 
 /** AppError 404 naming every related resource that does not exist. The others are kept alive. */
 export async function requireRelated(
-  { store }: Engine,
+  engine: Engine,
   trx: Transaction,
   wanted: Wanted[],
 ): Promise<void> {
+  const details = await missingRelated(engine, trx, wanted);
+  if (details.length === 0) return;
+  const message = details.map((fault) => fault.detail).join('; ');
+  throw new AppError('not_found', 404, message, { details });
+}
+
+async function missingRelated(
+  { store }: Engine,
+  trx: Transaction,
+  wanted: Wanted[],
+): Promise<ErrorDetail[]> {
   const details: ErrorDetail[] = [];
   for (const { shape, ids, at } of wanted) {
     const missing = await store.missing(trx, { shape, ids });
@@ -24,13 +44,52 @@ export async function requireRelated(
       details.push({ detail: `${shape.type} ${id} does not exist`, source: { pointer: at } });
     }
   }
-  if (details.length === 0) return;
-  const message = details.map((fault) => fault.detail).join('; ');
-  throw new AppError('not_found', 404, message, { details });
+  return details.slice(0, MAX_FAULTS);
 }
 
-/** Everything that a document's relationships name. */
-export function relatedIn(
+interface Reading {
+  definition: ResourceDefinition;
+  parsed: Parsed;
+  context: RequestContext;
+}
+
+/**
+ * The input, once all of it is sound and everything it refers to is there. AppError 422 with every
+ * fault and its pointer, 404 when its only faults are related resources that do not exist, 403
+ * when the actor may change the resource but not what a relationship would change.
+ */
+export async function requireSound(
+  engine: Engine,
+  trx: Transaction,
+  { definition, parsed, context }: Reading,
+): Promise<WriteInput> {
+  const { input, faults } = parsed;
+  for (const name of Object.keys(input.toMany)) requireRole(engine, context, { definition, name });
+  const wanted = relatedIn(engine, definition, input);
+  if (faults.length === 0) {
+    await requireRelated(engine, trx, wanted);
+    return input;
+  }
+  const missing = await missingRelated(engine, trx, wanted);
+  const unknown = missing.map((fault): ErrorDetail => ({ ...fault, code: 'not_found' }));
+  throw validationError([...faults, ...unknown].slice(0, MAX_FAULTS));
+}
+
+function requireRole(
+  { registry }: Engine,
+  { actor }: RequestContext,
+  { definition, name }: { definition: ResourceDefinition; name: string },
+): void {
+  const relation = definition.relationships[name];
+  if (relation?.kind !== 'toMany') return;
+  const role = roleToLink(registry, { definition, relation }) ?? definition.access.create;
+  if (role === null || hasRole(actor, role)) return;
+  const source = { pointer: pointer('data', 'relationships', name) };
+  throw new AppError('forbidden', 403, `to change ${name} needs the role ${role}`, { source });
+}
+
+/** Everything that a document's relationships name; 0 stands for an identifier that is none. */
+function relatedIn(
   { registry }: Engine,
   { relationships }: ResourceDefinition,
   { toOne, toMany }: WriteInput,
@@ -39,8 +98,9 @@ export function relatedIn(
     ...Object.entries(toOne).map(([name, id]): [string, number[]] => [name, id ? [id] : []]),
     ...Object.entries(toMany),
   ];
-  return named.flatMap(([name, ids]) => {
+  return named.flatMap(([name, given]) => {
     const relation = relationships[name];
+    const ids = given.filter((id) => id > 0);
     if (relation === undefined || ids.length === 0) return [];
     const at = pointer('data', 'relationships', name, 'data');
     return [{ shape: relatedDefinition(registry, relation), ids, at }];

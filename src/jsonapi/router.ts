@@ -4,7 +4,8 @@ import { type AuditWriter, hasRole, type RequestContext } from './context.js';
 import { createRegistry, type ResourceDefinition } from './definition.js';
 import { type Endpoint, type Method, type Route, routesOf } from './endpoints.js';
 import type { ApiRequest, Engine } from './engine.js';
-import { checkAccept, checkContentType, checkUtf8 } from './negotiation.js';
+import { readIdempotency } from './idempotency.js';
+import { checkAccept, checkBody, checkContentType } from './negotiation.js';
 import { sendAnswer } from './send.js';
 import type { Store } from './store.js';
 import { parseId } from './values.js';
@@ -52,8 +53,14 @@ async function answer(engine: Engine, route: Route, req: Request, res: Response)
   }
   checkAccept(req.headers.accept);
   const body = endpoint.hasBody ? await readBody(req, res) : undefined;
-  const request = { ...target(engine, req), context, body };
+  const request = { ...target(engine, req), ...conditions(req), context, body };
   sendAnswer(req, res, await endpoint.handler(engine, request));
+}
+
+/** What a write depends on; reads and creates have no use for If-Match. */
+function conditions(req: Request): Pick<ApiRequest, 'ifMatch' | 'idempotency'> {
+  if (req.method === 'GET' || req.method === 'HEAD') return {};
+  return { ifMatch: req.headers['if-match'], idempotency: readIdempotency(req) };
 }
 
 function endpointOf(route: Route, method: string): Endpoint {
@@ -90,7 +97,7 @@ const parseJson = express.json({
   limit: BODY_LIMIT,
   strict: false,
   type: () => true,
-  verify: checkUtf8,
+  verify: checkBody,
 });
 
 async function readBody(req: Request, res: Response): Promise<unknown> {

@@ -1,17 +1,63 @@
+import { createHash } from 'node:crypto';
 import type { Request, Response } from 'express';
 import { MEDIA_TYPE } from './document.js';
 import type { Answer } from './engine.js';
 
-// A Buffer, because Express adds a charset to the type of strings, which JSON:API forbids.
-export function sendAnswer(_req: Request, res: Response, answer: Answer): void {
-  const { status, document, location } = answer;
+/** Writes the answer; 304 without a body where If-None-Match already names what a GET would send. */
+export function sendAnswer(req: Request, res: Response, answer: Answer): void {
+  const { status, location, replayed } = answer;
+  const parts = partsOf(answer);
+  const etag = answer.etag ?? (isRead(req) && status === 200 ? hashOf(parts) : undefined);
   res.status(status);
   res.vary('Accept');
   if (location !== undefined) res.setHeader('Location', location);
-  if (document === undefined) {
-    res.end();
+  if (etag !== undefined) res.setHeader('ETag', etag);
+  if (replayed) res.setHeader('Idempotency-Replayed', 'true');
+  if (isRead(req) && etag !== undefined && isKnown(req.headers['if-none-match'], etag)) {
+    res.status(304).end();
     return;
   }
-  res.setHeader('Content-Type', MEDIA_TYPE);
-  res.send(Buffer.from(JSON.stringify(document)));
+  sendParts(req, res, parts);
+}
+
+// Not res.send(): it would add a charset to the type, which JSON:API forbids.
+function sendParts(req: Request, res: Response, parts: Buffer[]): void {
+  if (parts.length > 0) {
+    res.setHeader('Content-Type', MEDIA_TYPE);
+    res.setHeader(
+      'Content-Length',
+      parts.reduce((sum, part) => sum + part.length, 0),
+    );
+    if (req.method !== 'HEAD') for (const part of parts) res.write(part);
+  }
+  res.end();
+}
+
+function partsOf({ chunks, body, document }: Answer): Buffer[] {
+  if (chunks) return chunks;
+  if (body) return [body];
+  return document ? [Buffer.from(JSON.stringify(document))] : [];
+}
+
+function isRead({ method }: Request): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
+function hashOf(parts: Buffer[]): string {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part);
+  return entityTagOf(hash.digest());
+}
+
+/** A strong entity tag, quotes and all, from the digest of what is sent. */
+export function entityTagOf(digest: Buffer): string {
+  return `"${digest.toString('base64url').slice(0, 22)}"`;
+}
+
+/** RFC 9110, 13.1.2: `*` or a list of tags, compared weakly. */
+function isKnown(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
+  if (header.trim() === '*') return true;
+  const tags: string[] = header.match(/"[\x21\x23-\x7e]*"/g) ?? [];
+  return tags.includes(etag.replace(/^W\//, ''));
 }

@@ -10,6 +10,22 @@ export interface SortField {
   descending: boolean;
 }
 
+/** A place in a list's order, between two rows; the row it was taken from may be gone. */
+export interface Position {
+  /** Of the sort fields before the id, as the database writes them: all their digits. */
+  keys: (string | null)[];
+  id: number;
+  /** The total of the list and whether it is an estimate, where counting again is not worth it. */
+  total?: [total: number, isEstimate: boolean];
+}
+
+/** A page found by its place in the order instead of its number. */
+export interface Keyset {
+  direction: 'after' | 'before';
+  /** null = the first page after, or the last page before. */
+  position: Position | null;
+}
+
 /** A collection below a resource: the rows that `relation` of parent `id` leads to. */
 export interface Scope {
   parent: ResourceShape;
@@ -24,6 +40,8 @@ export interface ListQuery {
   filter: FilterNode[];
   sort: SortField[];
   page: { number: number; size: number };
+  /** In place of the page's number. */
+  keyset?: Keyset;
   scope?: Scope;
   /** Count every match, however many. */
   exactTotal: boolean;
@@ -33,6 +51,17 @@ export interface ListResult {
   rows: Row[];
   total: number;
   totalIsEstimate: boolean;
+  /** With a keyset. */
+  edges?: Edges;
+}
+
+/** Where a page by keyset begins and ends. */
+export interface Edges {
+  /** Of its first and last row; null when the page is empty. */
+  first: Position | null;
+  last: Position | null;
+  /** There are more rows in the direction of the keyset. */
+  hasMore: boolean;
 }
 
 export interface RelatedQuery {
@@ -66,13 +95,39 @@ export interface Link {
   id: number;
 }
 
+/** Which part of a to-many relationship; all of it where nothing is said. */
+export interface LinkSelection {
+  only?: number[];
+  except?: number[];
+  limit?: number;
+  offset?: number;
+}
+
+/** An Idempotency-Key of one actor, and the digest of the request it came with. */
+export interface KeyClaim {
+  actor: string;
+  key: string;
+  digest: Buffer;
+}
+
+/** What the first request with a key was answered; `digest` is that request's. */
+export interface FirstAnswer {
+  status: number;
+  headers: { location?: string | undefined; etag?: string | undefined };
+  body: Buffer | null;
+  digest: Buffer;
+}
+
 /**
  * The engine's view of the database; db/ implements it. Every SQL fault that a client can cause
  * comes out as an AppError. `trx` null = outside of any transaction.
  */
 export interface Store {
   inTransaction<T>(work: (trx: Transaction) => Promise<T>): Promise<T>;
-  /** At most two statements. AppError not_found when the scope's parent is missing. */
+  /**
+   * At most two statements, three where a page by keyset goes over to the rows without a value.
+   * AppError not_found when the scope's parent is missing.
+   */
   list(query: ListQuery): Promise<ListResult>;
   find(trx: Transaction | null, query: FindQuery): Promise<Row | undefined>;
   /** One statement. Those of `ids` that exist, ordered by id. */
@@ -83,7 +138,7 @@ export interface Store {
   /** One statement. Ordered by id. */
   related(trx: Transaction | null, query: RelatedQuery): Promise<RelatedRow[]>;
   /** The ids in a to-many relationship, ascending. */
-  linkage(trx: Transaction | null, link: Link): Promise<number[]>;
+  linkage(trx: Transaction | null, link: Link & LinkSelection): Promise<number[]>;
   /** The new row's id. */
   insert(
     trx: Transaction,
@@ -97,7 +152,16 @@ export interface Store {
   remove(trx: Transaction, input: { shape: ResourceShape; id: number }): Promise<boolean>;
   /** Those of `ids` that do not exist. The others can't vanish before the transaction ends. */
   missing(trx: Transaction, input: { shape: ResourceShape; ids: number[] }): Promise<number[]>;
-  /** Adds to a join table; what is there already is left alone. */
+  /** Adds to a relationship; what is there already is left alone. One statement. */
   link(trx: Transaction, link: Link & { relatedIds: number[] }): Promise<void>;
+  /** Removes what is there of the given. One statement. */
   unlink(trx: Transaction, link: Link & { relatedIds: number[] }): Promise<void>;
+  /** Removes all but the given. One statement. */
+  unlinkOthers(trx: Transaction, link: Link & { relatedIds: number[] }): Promise<void>;
+  /**
+   * Claims the key until the transaction ends and for 24 hours once it is committed, or gives the
+   * answer of the first request with it. Waits while another transaction holds the key.
+   */
+  claimKey(trx: Transaction, claim: KeyClaim): Promise<FirstAnswer | undefined>;
+  keepAnswer(trx: Transaction, claim: KeyClaim, answer: Omit<FirstAnswer, 'digest'>): Promise<void>;
 }

@@ -1,24 +1,27 @@
 import { notFound } from '../errors.js';
 import type { Transaction } from './context.js';
 import type { ResourceDefinition, WriteInput, WriteResult } from './definition.js';
-import type { ApiRequest, Engine, Handler } from './engine.js';
-import { parseUpdate } from './input.js';
-import { itemDocument, readDocumentQuery } from './item.js';
+import type { ApiRequest, Engine, WriteHandler } from './engine.js';
+import { lockTarget } from './entity-tag.js';
+import { readUpdate } from './input.js';
+import { itemContent, readDocumentQuery } from './item.js';
 import { refuseParameters } from './query/query.js';
 import { replaceLinks } from './relate.js';
-import { relatedIn, requireRelated } from './related-check.js';
+import { requireSound } from './related-check.js';
 import { changedFields, columnsOf } from './write-values.js';
 
-export function updateHandler(definition: ResourceDefinition): Handler {
-  return async (engine, request) => {
+export function updateHandler(definition: ResourceDefinition): WriteHandler {
+  return (engine, request) => {
     const { id } = request;
     const query = readDocumentQuery(engine, request, definition);
-    const input = parseUpdate(request.body, { definition, id });
-    return engine.store.inTransaction(async (trx) => {
+    const parsed = readUpdate(request.body, { definition, id });
+    return async (trx) => {
+      await lockTarget(engine, trx, { ...request, definition });
+      const input = await requireSound(engine, trx, { ...request, definition, parsed });
       const { meta } = await update(engine, trx, { definition, request, input });
-      const document = await itemDocument(engine, definition, { id, query, trx, meta });
-      return { status: 200, document };
-    });
+      const content = await itemContent(engine, definition, { id, query, trx, meta });
+      return { status: 200, ...content };
+    };
   };
 }
 
@@ -28,14 +31,14 @@ interface Updating {
   input: WriteInput;
 }
 
-async function update(
+/** Changes the row that the caller has locked, with its line of audit. */
+export async function update(
   engine: Engine,
   trx: Transaction,
   { definition, request, input }: Updating,
 ): Promise<WriteResult> {
   const { store, services } = engine;
   const { context, id } = request;
-  await requireRelated(engine, trx, relatedIn(engine, definition, input));
   const operation = { ...input, id, shape: definition, trx, store, services, context };
   const result = await (definition.operations?.update?.(operation) ??
     updateRow(engine, trx, { definition, id, input }));
@@ -61,11 +64,14 @@ async function updateRow(
   throw notFound(`${definition.type} ${id}`);
 }
 
-export function deleteHandler(definition: ResourceDefinition): Handler {
-  return async (engine, request) => {
+export function deleteHandler(definition: ResourceDefinition): WriteHandler {
+  return (engine, request) => {
     refuseParameters(request.query);
-    await engine.store.inTransaction((trx) => remove(engine, trx, { definition, request }));
-    return { status: 204 };
+    return async (trx) => {
+      await lockTarget(engine, trx, { ...request, definition });
+      await remove(engine, trx, { definition, request });
+      return { status: 204 };
+    };
   };
 }
 

@@ -1,8 +1,9 @@
-import type { ResourceDefinition, WriteInput } from './definition.js';
+import type { WriteInput } from './definition.js';
+import type { ResourceShape } from './shape.js';
 
 /** What goes into the columns: attributes and the ids of to-one relationships. */
 export function columnsOf(
-  { relationships }: ResourceDefinition,
+  { relationships }: Pick<ResourceShape, 'relationships'>,
   { attributes, toOne }: WriteInput,
 ): Record<string, unknown> {
   const values = { ...attributes };

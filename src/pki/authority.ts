@@ -142,9 +142,9 @@ function openAuthority({ der, key_fingerprint, sealed_pkcs8 }: AuthorityRow, box
   return { certificate: parseCertificate(der), privateKey: importPrivateKey(pkcs8) };
 }
 
-/** The newest CA that can sign: a certificate without its key is only trusted. */
+/** The oldest CA that can sign: those added later, with or without a key, are only trusted. */
 async function findAuthority(trx: Transaction, box: SecretBox) {
-  for (const row of await listAuthorities(trx)) {
+  for (const row of (await listAuthorities(trx)).reverse()) {
     const found = openAuthority(row, box);
     if (found !== undefined) return found;
   }

@@ -17,5 +17,6 @@ export function certificateRecord(
     fingerprint: certificate.fingerprint,
     der: certificate.der,
     is_ca: certificate.isCa,
+    push_topic: purpose === 'mdm.pushcert' ? (certificate.userId ?? null) : null,
   };
 }

@@ -1,8 +1,10 @@
 import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
 import { findCertificatePath, isValidAt } from '../crypto/certificate-path.js';
 import { Oid } from '../crypto/oids.js';
-import { listAuthorities } from '../db/certificate-repository.js';
+import { type AuthorityRow, listAuthorities } from '../db/certificate-repository.js';
 import type { Database } from '../db/database.js';
+import { readScepConfiguration } from '../db/settings-repository.js';
+import { isExternalAuthority } from './external-authority.js';
 
 /** A client can send many; each may cost a signature check at every level. */
 const MAX_CHAIN = 8;
@@ -16,7 +18,7 @@ export interface TrustSubject {
 export interface Trust {
   /** Grows whenever an earlier decision may no longer hold. */
   readonly epoch: number;
-  /** The CAs believed in, ours first. */
+  /** The CAs believed in: ours, then those of an external SCEP server while it is in use. */
   readonly anchors: readonly ParsedCertificate[];
   /**
    * Whether a device may identify itself by this certificate: it is valid now, meant for clients,
@@ -26,7 +28,7 @@ export interface Trust {
   isTrusted(certificate: ParsedCertificate, chain?: ParsedCertificate[], now?: Date): boolean;
   /** The same for a signer that is kept: decided once in an epoch. */
   isTrustedSigner(signer: TrustSubject): boolean;
-  /** Reads the CAs again, after one was added or removed. */
+  /** Reads the CAs again, after one was added or removed, or the SCEP configuration changed. */
   reload(): Promise<void>;
 }
 
@@ -71,6 +73,7 @@ class AnchoredTrust implements Trust {
   epoch = 0;
   anchors: readonly ParsedCertificate[] = [];
   #changesAt = Number.POSITIVE_INFINITY;
+  #loading: Promise<void> = Promise.resolve();
   readonly #deps: TrustDeps;
   readonly #now: () => Date;
 
@@ -79,10 +82,17 @@ class AnchoredTrust implements Trust {
     this.#now = deps.now ?? (() => new Date());
   }
 
-  async reload(): Promise<void> {
+  /** One after the other: an earlier answer must not replace a later one. */
+  reload(): Promise<void> {
+    this.#loading = this.#loading.catch(() => undefined).then(() => this.#load());
+    return this.#loading;
+  }
+
+  async #load(): Promise<void> {
     const { db, extraAnchors = [] } = this.#deps;
-    const rows = await listAuthorities(db.knex);
-    this.anchors = [...rows.map(({ der }) => parseCertificate(der)), ...extraAnchors];
+    const anchors = [...(await readAnchors(db)), ...extraAnchors];
+    if (isSameList(anchors, this.anchors)) return;
+    this.anchors = anchors;
     this.#beginEpoch(this.#now());
   }
 
@@ -112,6 +122,23 @@ class AnchoredTrust implements Trust {
     this.epoch += 1;
     this.#changesAt = nextChange(this.anchors, now);
   }
+}
+
+function isOurs({ sealed_pkcs8 }: AuthorityRow): boolean {
+  return sealed_pkcs8 !== null;
+}
+
+/** A CA whose key is not here vouches for devices only while they are sent to its SCEP server. */
+async function readAnchors({ knex }: Database): Promise<ParsedCertificate[]> {
+  const [rows, scep] = await Promise.all([listAuthorities(knex), readScepConfiguration(knex)]);
+  const external = rows.filter((row) => !isOurs(row) && isExternalAuthority(row.der, scep));
+  return [...rows.filter(isOurs), ...external].map(({ der }) => parseCertificate(der));
+}
+
+function isSameList(one: readonly ParsedCertificate[], other: readonly ParsedCertificate[]) {
+  const isSame = (certificate: ParsedCertificate, index: number) =>
+    other[index]?.fingerprint.equals(certificate.fingerprint) === true;
+  return one.length === other.length && one.every(isSame);
 }
 
 /** Reads the CAs that are trusted: our own, and those given. */

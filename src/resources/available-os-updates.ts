@@ -1,4 +1,4 @@
-import { bigInteger, bool, each, json, text, timestamp } from '../jsonapi/attributes.js';
+import { bigInteger, bool, each, json, text, timestamp, url } from '../jsonapi/attributes.js';
 import { defineResource } from '../jsonapi/definition.js';
 import { device, operatorWrites } from './of-device.js';
 import type { ResourceServices } from './services.js';
@@ -10,7 +10,8 @@ export const availableOsUpdates = defineResource<ResourceServices>({
   access: operatorWrites,
   attributes: {
     ...each(text(), ['human_readable_name', 'human_readable_name_locale', 'product_key']),
-    ...each(text(), ['product_name', 'version', 'build', 'metadata_url']),
+    ...each(text(), ['product_name', 'version', 'build']),
+    metadata_url: url(),
     ...each(text(), ['supplemental_build_version', 'supplemental_os_version_extra']),
     ...each(bool(), [
       'allows_install_later',

@@ -9,13 +9,13 @@ import {
   updateSettings,
 } from './device-attributes.js';
 import { deviceCommands } from './device-commands.js';
-import { removeDevice, updateDevice } from './device-operations.js';
+import { createDevice, removeDevice, updateDevice } from './device-operations.js';
 import { operatorWrites } from './of-device.js';
 import type { ResourceServices } from './services.js';
 
 /** What the device reported; the next inventory replaces it. */
 function reported(type: string): ToMany<ResourceServices> {
-  return { kind: 'toMany', type, via: { foreignKey: 'device_id' }, write: 'never' };
+  return { kind: 'toMany', type, via: { foreignKey: 'device_id' }, write: 'endpoint' };
 }
 
 export const devices = defineResource<ResourceServices>({
@@ -40,10 +40,22 @@ export const devices = defineResource<ResourceServices>({
       via: { table: 'device_tags', own: 'device_id', other: 'tag_id' },
       write: 'document',
     },
+    device_groups: {
+      kind: 'toMany',
+      type: 'device_groups',
+      via: { table: 'device_group_devices', own: 'device_id', other: 'device_group_id' },
+      write: 'document',
+    },
+    dep_profile: {
+      kind: 'toOne',
+      type: 'dep_profiles',
+      column: 'dep_profile_id',
+      write: 'always',
+    },
     installed_applications: reported('installed_applications'),
     installed_certificates: reported('installed_certificates'),
     installed_profiles: reported('installed_profiles'),
     available_os_updates: reported('available_os_updates'),
   },
-  operations: { update: updateDevice, delete: removeDevice },
+  operations: { create: createDevice, update: updateDevice, delete: removeDevice },
 });

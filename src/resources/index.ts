@@ -1,22 +1,36 @@
 import type { ResourceDefinition } from '../jsonapi/definition.js';
+import { applications } from './applications.js';
 import { auditEvents } from './audit-events.js';
 import { availableOsUpdates } from './available-os-updates.js';
+import { certificateSigningRequests } from './certificate-signing-requests.js';
+import { certificates } from './certificates.js';
 import { commands } from './commands.js';
+import { depAccounts } from './dep-accounts.js';
+import { depProfiles } from './dep-profiles.js';
+import { deviceGroups } from './device-groups.js';
 import { devices } from './devices.js';
 import { installedApplications } from './installed-applications.js';
 import { installedCertificates } from './installed-certificates.js';
 import { installedProfiles } from './installed-profiles.js';
+import { rsaPrivateKeys } from './rsa-private-keys.js';
 import type { ResourceServices } from './services.js';
 import { tags } from './tags.js';
 
 /** Every JSON:API resource. A new one needs its file and its line here, nothing else. */
 export const DEFINITIONS: ResourceDefinition<ResourceServices>[] = [
+  applications,
   auditEvents,
   availableOsUpdates,
+  certificateSigningRequests,
+  certificates,
   commands,
+  depAccounts,
+  depProfiles,
+  deviceGroups,
   devices,
   installedApplications,
   installedCertificates,
   installedProfiles,
+  rsaPrivateKeys,
   tags,
 ];

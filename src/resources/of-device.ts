@@ -16,3 +16,10 @@ export const operatorWrites: Access = {
   update: 'operator',
   delete: 'operator',
 };
+
+export const adminWrites: Access = {
+  read: 'viewer',
+  create: 'admin',
+  update: 'admin',
+  delete: 'admin',
+};

@@ -1,4 +1,5 @@
 import type { RequestContext, Transaction } from '../jsonapi/context.js';
+import type { CERTIFICATE_PURPOSES } from './credential-purposes.js';
 
 export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObject;
 export type JsonObject = { [key: string]: JsonValue };
@@ -86,9 +87,76 @@ export interface DeviceService {
   remove(trx: Transaction, input: { id: number; context: RequestContext }): Promise<void>;
 }
 
+export interface SecretService {
+  /** Encrypts a secret for storage. `identity` names its place (`table/id/name`) and no other. */
+  seal(secret: string, identity: string): Buffer;
+}
+
+export interface EnrollmentProgramService {
+  /** Where a device of Apple's enrollment program asks this server for its profile. */
+  enrollmentUrl: string;
+}
+
+export interface ScepService {
+  /** This server's own SCEP, as devices reach it. */
+  ownUrl: string;
+}
+
+export type CertificatePurpose = (typeof CERTIFICATE_PURPOSES)[number];
+
+export interface CertificateInput {
+  /** One or several certificates in PEM, or one in DER as base64. */
+  pem_certificate?: string | null;
+  pem_private_key?: string | null;
+  /** Base64. */
+  pkcs12?: string | null;
+  password?: string | null;
+  purpose: CertificatePurpose;
+  /** A stored key that has to be its own. */
+  privateKeyId?: number | null;
+}
+
+/** Certificates, with all that has to hold of them. Works inside the caller's transaction. */
+export interface CertificateService {
+  /** The new id. 422 naming each fault; 409 already_exists. */
+  add(trx: Transaction, input: CertificateInput): Promise<number>;
+  /** 404 unknown id; 422 when it does not fit; 409 in_use. */
+  change(
+    trx: Transaction,
+    change: { id: number; purpose?: CertificatePurpose; privateKeyId?: number | null },
+  ): Promise<void>;
+  /** 404 unknown id; 409 in_use. */
+  remove(trx: Transaction, id: number): Promise<void>;
+  /** PEM of the stored bytes. */
+  present(der: Buffer): string;
+}
+
+export interface SigningRequestInput {
+  purpose: CertificatePurpose;
+  subject?: string;
+  pem_request?: string | null;
+  key_type?: 'RSA' | 'EC' | null;
+  key_size?: number | null;
+  subject_alt_names?: string[] | null;
+  /** A stored key in place of a new one. */
+  privateKeyId?: number | null;
+}
+
+export interface SigningRequestService {
+  /** The new id. 422 naming each fault. */
+  add(trx: Transaction, input: SigningRequestInput): Promise<number>;
+  /** PEM of the stored bytes. */
+  present(der: Buffer): string;
+}
+
 /** What the resources need beyond plain rows. Implemented by the command queue and its friends. */
 export interface ResourceServices {
   commands: CommandService;
   settings: SettingsService;
   devices: DeviceService;
+  secrets: SecretService;
+  enrollmentProgram: EnrollmentProgramService;
+  scep: ScepService;
+  certificates: CertificateService;
+  signingRequests: SigningRequestService;
 }

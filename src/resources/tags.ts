@@ -19,5 +19,11 @@ export const tags = defineResource<ResourceServices>({
       via: { table: 'device_tags', own: 'tag_id', other: 'device_id' },
       write: 'document',
     },
+    applications: {
+      kind: 'toMany',
+      type: 'applications',
+      via: { table: 'application_tags', own: 'tag_id', other: 'application_id' },
+      write: 'document',
+    },
   },
 });

@@ -86,6 +86,25 @@ describe.each(ACTIONS)('the action %s', (name, pathOf) => {
     ]);
   });
 
+  it('queues once for one Idempotency-Key, and answers the same again', async () => {
+    const { id } = await iPhone();
+    const send = () => as('operator').post(pathOf(id)).set('Idempotency-Key', `${name}-${id}`);
+    const first = await send();
+    const before = await withoutTokens();
+    const second = await send();
+    expect([second.status, second.text]).toEqual([201, first.text]);
+    expect(second.headers['idempotency-replayed']).toBe('true');
+    expect(await withoutTokens()).toEqual(before);
+  });
+
+  it('answers 406 where the document is wanted in another form, and queues nothing', async () => {
+    const { id } = await iPhone();
+    const before = await withoutTokens();
+    const reply = await as('operator').post(pathOf(id)).set('Accept', `${MEDIA_TYPE};ext="x"`);
+    expect([reply.status, reply.body.errors[0].code]).toEqual([406, 'not_acceptable']);
+    expect(await withoutTokens()).toEqual(before);
+  });
+
   it('queues for an operator, 201, with an audit line', async () => {
     const { id } = await iPhone();
     const reply = await as('operator').post(pathOf(id));

@@ -4,6 +4,7 @@ import request from 'supertest';
 import type { Attribute } from '../../src/jsonapi/attributes.js';
 import type { ResourceDefinition } from '../../src/jsonapi/definition.js';
 import type { TestApi } from '../jsonapi/test-api.js';
+import { sampleCertificate } from './sample-certificate.js';
 
 export const ROWS = 5;
 
@@ -12,23 +13,39 @@ export const EMPTY_ROW = 2;
 
 type Values = Record<string, unknown>;
 
-const TEXTS = [
-  (name: string, index: number) => `${name} 10%_${index}`,
-  (_name: string, index: number) => `${index}`.padStart(6, 'a'),
-  (_name: string, index: number) => `${index}`.padStart(64, 'a'),
+type Sample = (name: string, index: number) => unknown;
+
+/** The first that an attribute's schema takes is its sample. */
+const TEXTS: Sample[] = [
+  (name, index) => `${name} 10%_${index}`,
+  (_name, index) => `${index}`.padStart(6, 'a'),
+  (_name, index) => `${index}`.padStart(64, 'a'),
+  (name, index) => `https://example.com/10%25_/${name}?${index}`,
+  (name, index) => `${name}10%_${index}@example.com`,
+  (_name, index) => `a${'abcdefghijklmnopqrstuvwxyz'[index % 26]}`,
 ];
+const INTEGERS: Sample[] = [(_name, index) => 10 + index, (_name, index) => index % 2];
+const DOCUMENTS: Sample[] = [
+  (_name, index) => [{ index }, 'text', null],
+  (name, index) => [`${name} ${index}`],
+  (_name, index) => [`${index}`.padStart(64, 'a')],
+  (_name, index) => [Buffer.from([0x30, 0x81, 200, ...Array(200).fill(index)]).toString('base64')],
+];
+
+function firstValid(samples: Sample[], name: string, attribute: Attribute, index: number): unknown {
+  const values = samples.map((make) => make(name, index));
+  return values.find((value) => attribute.schema.safeParse(value).success);
+}
 
 /** A value that the attribute's schema takes, another for each index but for booleans and enums. */
 export function sampleValue(name: string, attribute: Attribute, index: number): unknown {
   switch (attribute.kind) {
     case 'text':
-      return TEXTS.map((make) => make(name, index)).find(
-        (text) => attribute.schema.safeParse(text).success,
-      );
+      return firstValid(TEXTS, name, attribute, index);
     case 'enum':
       return attribute.values?.[index % attribute.values.length];
     case 'integer':
-      return 10 + index;
+      return firstValid(INTEGERS, name, attribute, index);
     case 'number':
       return index + 0.5;
     case 'boolean':
@@ -38,19 +55,25 @@ export function sampleValue(name: string, attribute: Attribute, index: number): 
     case 'uuid':
       return `${10_000_000 + index}-0000-4000-8000-000000000000`;
     case 'json':
-      return [{ index }, 'text', null];
+      return firstValid(DOCUMENTS, name, attribute, index);
   }
 }
 
+/** Where attributes have to go together. */
+const OWN_SAMPLES: Record<string, (index: number) => Values> = {
+  commands: (index) => ({
+    request_type: 'DeviceInformation',
+    parameters: { Queries: ['UDID'] },
+    priority: index,
+  }),
+  certificates: (index) => ({ pem_certificate: sampleCertificate(index), purpose: 'mdm.encrypt' }),
+  certificate_signing_requests: (index) => ({ subject: `CN=${index}`, purpose: 'mdm.webcrt' }),
+};
+
 /** What POST takes for this type. */
 export function sampleAttributes(definition: ResourceDefinition, index: number): Values {
-  if (definition.type === 'commands') {
-    return {
-      request_type: 'DeviceInformation',
-      parameters: { Queries: ['UDID'] },
-      priority: index,
-    };
-  }
+  const own = OWN_SAMPLES[definition.type];
+  if (own) return own(index);
   const writable = Object.entries(definition.attributes).filter(([, attribute]) => {
     return attribute.write === 'always' || attribute.write === 'create';
   });
@@ -66,32 +89,49 @@ export function sampleDocument(definition: ResourceDefinition, index: number, de
   return { data: { type, attributes, ...(relationships.device && { relationships: { device } }) } };
 }
 
-async function nullableColumns(knex: Knex, table: string): Promise<Set<string>> {
+export async function nullableColumns(knex: Knex, table: string): Promise<Set<string>> {
   const rows = await knex('information_schema.columns')
     .select('column_name')
     .where({ table_name: table, is_nullable: 'YES' });
   return new Set(rows.map((row) => String(row.column_name)));
 }
 
+/** Generated columns have no values of ours; what may not be null has some where a row is made. */
+async function otherColumns(knex: Knex, table: string) {
+  const rows = await knex('information_schema.columns')
+    .select('column_name as name', 'is_generated', 'data_type', 'is_nullable')
+    .where({ table_name: table });
+  const generated = rows.filter(({ is_generated }) => is_generated === 'ALWAYS');
+  const blobs = rows.filter(
+    ({ data_type, is_nullable }) => data_type === 'bytea' && is_nullable === 'NO',
+  );
+  return {
+    generated: generated.map(({ name }) => String(name)),
+    blobs: Object.fromEntries(blobs.map(({ name }) => [name, Buffer.alloc(1)])),
+  };
+}
+
 async function insertedId(api: TestApi, definition: ResourceDefinition, deviceId: number) {
   if (definition.access.create === null) return undefined;
   const document = sampleDocument(definition, Math.trunc(Math.random() * 1e9), deviceId);
-  const { type } = definition;
-  if (type === 'devices') document.data.attributes = { udid: randomUUID() };
-  if (type === 'tags') document.data.attributes = { name: randomUUID() };
-  if (type !== 'devices' && type !== 'tags' && type !== 'commands') document.data.attributes = {};
+  const { type, attributes } = definition;
+  const required = Object.keys(attributes).filter((name) => attributes[name]?.required);
+  if (OWN_SAMPLES[type] === undefined) {
+    document.data.attributes = Object.fromEntries(required.map((name) => [name, randomUUID()]));
+  }
   const response = await request(api.app).post(`/api/v1${definition.path}`).send(document);
   if (response.status !== 201) throw new Error(`${type}: ${JSON.stringify(response.body)}`);
-  return Number(response.body.data.id);
+  return Number([response.body.data].flat()[0].id);
 }
 
 /** One row of each type's table with a sample in every column, however it gets there. */
 export async function seed(api: TestApi, definition: ResourceDefinition, deviceId: number) {
   const nullable = await nullableColumns(api.knex, definition.table);
+  const { generated, blobs } = await otherColumns(api.knex, definition.table);
   for (let index = 0; index < ROWS; index += 1) {
     const id = await insertedId(api, definition, deviceId);
     const stored = Object.entries(definition.attributes).filter(
-      ([, { derivedFrom }]) => !derivedFrom,
+      ([name, { derivedFrom }]) => !derivedFrom && !generated.includes(name),
     );
     const values = Object.fromEntries(
       stored.map(([name, attribute]) => {
@@ -101,7 +141,7 @@ export async function seed(api: TestApi, definition: ResourceDefinition, deviceI
       }),
     );
     if (definition.type === 'commands') delete values.uuid;
-    if (id === undefined) await api.knex(definition.table).insert(values);
+    if (id === undefined) await api.knex(definition.table).insert({ ...blobs, ...values });
     else await api.knex(definition.table).where({ id }).update(values);
   }
 }

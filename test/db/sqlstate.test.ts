@@ -65,6 +65,27 @@ describe('a failed statement', () => {
     await db.knex('device_tags').insert({ device_id: 1, tag_id: 1 });
     const error = await failure(db.knex('device_tags').insert({ device_id: 1, tag_id: 1 }));
     expect(error.message).toBe('A record with this device_id, tag_id already exists');
+    expect(error.details).toEqual([
+      { detail: error.message, source: attribute('device_id') },
+      { detail: error.message, source: attribute('tag_id') },
+    ]);
+  });
+
+  it('takes the place in the document from those who know it', async () => {
+    const statement = db.knex('device_tags').insert({ device_id: 1, tag_id: 1 });
+    const driverError: unknown = await statement.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    const pointer = '/data/relationships/tag/data';
+    const error = toAppError(driverError, (column) =>
+      column === 'tag_id' ? { name: 'tag', pointer } : undefined,
+    );
+    expect(error).toMatchObject({
+      message: 'A record with this device_id, tag already exists',
+      source: { pointer },
+      details: [],
+    });
   });
 
   it('says that what it refers to does not exist', async () => {
@@ -98,7 +119,8 @@ describe('a failed statement', () => {
     expect(await failure(db.knex('tokens').insert(token))).toMatchObject({
       code: 'validation_failed',
       status: 422,
-      message: 'Not an allowed value (tokens_role)',
+      message: 'Not an allowed value (role)',
+      source: attribute('role'),
     });
   });
 

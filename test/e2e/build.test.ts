@@ -64,6 +64,14 @@ describe('the build', () => {
     expect(existsSync(join(project, 'dist', LICENCE))).toBe(true);
   });
 
+  it('carries the script of the API page along, with its licences', () => {
+    const original = readFileSync(join(ROOT, 'node_modules', 'rapidoc', 'dist', 'rapidoc-min.js'));
+    const carried = (name: string) => readFileSync(join(project, 'dist', 'static', name));
+    expect(carried('rapidoc-min.js').equals(original)).toBe(true);
+    expect(carried('rapidoc.LICENSE.txt').toString()).toContain('MIT License');
+    expect(carried('rapidoc-min.js.LICENSE.txt').toString()).toContain('@license');
+  });
+
   it('does nothing while no source is newer', async () => {
     const before = builtAt();
     expect(await build('--if-stale')).toBe(0);

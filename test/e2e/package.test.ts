@@ -35,6 +35,8 @@ describe('the package', () => {
         'dist/src/protocol/apple/commands.json',
         'dist/src/protocol/apple/LICENSE.apple-device-management.txt',
         'dist/migrations/20261121090000_first_schema.js',
+        'dist/static/rapidoc-min.js',
+        'dist/static/rapidoc.LICENSE.txt',
       ]),
     );
   });

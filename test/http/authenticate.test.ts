@@ -61,7 +61,7 @@ describe('authenticate', () => {
     const response = await request(appWith()).get('/');
     expect(response.status).toBe(401);
     expect(response.headers['www-authenticate']).toBe(
-      'Bearer realm="muster", Basic realm="muster", charset="UTF-8"',
+      'Basic realm="muster", charset="UTF-8", Bearer realm="muster"',
     );
     expect(response.body.errors).toEqual([
       {

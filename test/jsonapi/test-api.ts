@@ -8,26 +8,39 @@ import { writeAudit } from '../../src/events/audit.js';
 import { jsonApiErrorHandler } from '../../src/http/json-api-errors.js';
 import { noSuchRoute } from '../../src/http/not-found.js';
 import type { RequestContext, Role } from '../../src/jsonapi/context.js';
+import type { ResourceDefinition } from '../../src/jsonapi/definition.js';
 import { createEngine, createJsonApiRouter } from '../../src/jsonapi/router.js';
 import { createLogger } from '../../src/logger.js';
 import { createResourceServices } from '../../src/resource-services.js';
 import { DEFINITIONS } from '../../src/resources/index.js';
+import type { ResourceServices } from '../../src/resources/services.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 
 const PUBLIC_URL = 'https://mdm.example.com';
 
 export interface TestApi {
   app: Express;
+  /** Another app over the same database, as another process has one. */
+  other: Express;
   knex: Knex;
   /** Statements sent while `work` runs, transaction control left out. */
   statements<T>(work: () => Promise<T>): Promise<{ result: T; sql: string[] }>;
   close(): Promise<void>;
 }
 
-/** The resources over a real database; `X-Role` says who asks (admin unless told). */
-export async function createTestApi(): Promise<TestApi> {
+export interface TestApiOptions {
+  /** The product's own unless told. */
+  definitions?: ResourceDefinition[];
+  /** Tables beside the product's. */
+  schema?: string;
+}
+
+/** Resources over a real database; `X-Role` and `X-Actor` say who asks (the admin tester unless told). */
+export async function createTestApi(options: TestApiOptions = {}): Promise<TestApi> {
+  const { definitions = DEFINITIONS as ResourceDefinition[], schema } = options;
   const database = await createTestDatabase();
   const { knex } = database.db;
+  if (schema !== undefined) await knex.raw(schema);
   const statements = async <T>(work: () => Promise<T>) => {
     const sql: string[] = [];
     const note = (query: { sql: string }) => {
@@ -40,13 +53,15 @@ export async function createTestApi(): Promise<TestApi> {
       knex.removeListener('query', note);
     }
   };
-  return { app: createApp(database), knex, statements, close: () => database.drop() };
+  const app = createApp(database, definitions);
+  const other = createApp(database, definitions);
+  return { app, other, knex, statements, close: () => database.drop() };
 }
 
-function createApp({ db }: TestDatabase): Express {
+function createApp({ db }: TestDatabase, definitions: ResourceDefinition[]): Express {
   const box = new SecretBox(randomBytes(32));
   const engine = createEngine({
-    definitions: DEFINITIONS,
+    definitions: definitions as ResourceDefinition<ResourceServices>[],
     store: createResourceStore(db),
     audit: writeAudit,
     services: createResourceServices({ box, queue: new CommandQueue(box), publicUrl: PUBLIC_URL }),
@@ -54,7 +69,7 @@ function createApp({ db }: TestDatabase): Express {
   const app = express();
   app.use((req, res, next) => {
     const role = (req.header('x-role') ?? 'admin') as Role;
-    const actor = { name: 'tester', role };
+    const actor = { name: req.header('x-actor') ?? 'tester', role };
     const context: RequestContext = { requestId: 'request-1', actor, sourceAddress: '192.0.2.1' };
     Object.assign(res.locals, { context, requestId: context.requestId });
     next();

@@ -20,6 +20,9 @@ const KINDS: Record<string, AttributeKind[]> = {
   jsonb: ['json'],
 };
 
+/** Null asks for the server's own value. */
+const REPLACED = ['dep_profiles.url'];
+
 let database: TestDatabase;
 beforeAll(async () => {
   database = await createTestDatabase();
@@ -70,7 +73,10 @@ describe.each(all.map((definition): [string, ResourceDefinition] => [definition.
       const required = (await columnsOf(definition.table)).filter((c) => c.is_nullable === 'NO');
       const names = required.map(({ column_name }) => column_name);
       const loose = stored.filter(
-        ([name, attribute]) => isWritable(attribute) && names.includes(name),
+        ([name, attribute]) =>
+          isWritable(attribute) &&
+          names.includes(name) &&
+          !REPLACED.includes(`${definition.type}.${name}`),
       );
       expect(loose.filter(([, { nullable }]) => nullable).map(([name]) => name)).toEqual([]);
     });

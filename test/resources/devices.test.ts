@@ -1,4 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import request from 'supertest';
+import type { ResourceDefinition } from '../../src/jsonapi/definition.js';
+import { devices } from '../../src/resources/devices.js';
+import { sampleAttributes } from '../conformance/samples.js';
 import { createTestApi, type TestApi } from '../jsonapi/test-api.js';
 
 let api: TestApi;
@@ -70,6 +74,18 @@ describe('creating a device', () => {
     expect(response.status).toBe(201);
     expect(response.body.data.attributes).toMatchObject(attributes);
     expect(JSON.stringify(response.body)).not.toContain('sealed');
+  });
+
+  it('takes every attribute there is', async () => {
+    const definition = devices as ResourceDefinition;
+    const attributes = sampleAttributes(definition, 21);
+    expect(new Set(Object.keys(attributes))).toEqual(new Set(Object.keys(definition.attributes)));
+    const response = await request(api.app)
+      .post('/api/v1/devices')
+      .send({ data: { type: 'devices', attributes } });
+    expect(response.status).toBe(201);
+    const shown = Object.entries(response.body.data.attributes as object);
+    expect(shown.filter(([, value]) => value === null)).toEqual([]);
   });
 
   it('refuses a UDID that exists in another case with 409 naming the attribute', async () => {
@@ -149,18 +165,81 @@ describe('finding devices', () => {
 });
 
 describe('deleting a device', () => {
+  const fingerprint = Buffer.alloc(32, 7);
+
+  async function insertOf(id: number): Promise<void> {
+    const device_id = id;
+    const sealed = Buffer.from('sealed');
+    const uuid = randomUUID();
+    const { knex } = api;
+    const identity = { fingerprint, device_id, state: 'active', udid: 'GONE' };
+    await knex('device_identities').insert(identity);
+    const [tag] = await knex('tags').insert({ name: 'of the gone' }).returning('id');
+    const [group] = await knex('device_groups').insert({ name: 'of the gone' }).returning('id');
+    const kind = 'unlock_token';
+    const rows: Record<string, object> = {
+      device_users: { device_id, user_key: 'u' },
+      device_secrets: { device_id, enrollment_number: 1, kind, sealed },
+      device_tags: { device_id, tag_id: tag.id },
+      device_group_devices: { device_id, device_group_id: group.id },
+      commands: { device_id, uuid, request_type: 'ProfileList', payload: sealed },
+      unknown_reports: { device_id, command_uuid: uuid, status: 'Idle', sealed_report: sealed },
+      installed_applications: { device_id, name: 'Chess' },
+      installed_certificates: { device_id, x509_cn: 'Chess' },
+      available_os_updates: { device_id, version: '15' },
+    };
+    for (const [table, row] of Object.entries(rows)) await knex(table).insert(row);
+    const [profile] = await knex('installed_profiles').insert({ device_id }).returning('id');
+    await knex('installed_payloads').insert({ installed_profile_id: profile.id });
+  }
+
+  /** Every table that points to devices, as the database itself knows them. */
+  async function tablesOfDevices(): Promise<string[]> {
+    const { rows } = await api.knex.raw(
+      `select conrelid::regclass::text as name from pg_constraint
+       where confrelid = 'devices'::regclass and contype = 'f' order by 1`,
+    );
+    return rows.map(({ name }: { name: string }) => name);
+  }
+
   it('takes its rows with it and leaves a tombstone for its identity', async () => {
+    const before = Date.now() - 1000;
     const id = await insert({ udid: 'GONE', is_enrolled: true });
-    const fingerprint = Buffer.alloc(32, 7);
-    await api
-      .knex('device_identities')
-      .insert({ fingerprint, device_id: id, state: 'active', udid: 'GONE' });
-    await api.knex('installed_applications').insert({ device_id: id, name: 'Chess' });
+    const other = await insert({ udid: 'STAYS' });
+    await api.knex('installed_applications').insert({ device_id: other, name: 'Chess' });
+    await insertOf(id);
+    const tables = await tablesOfDevices();
+    for (const table of tables) {
+      expect([table, await api.knex(table).where({ device_id: id })]).toEqual([
+        table,
+        [expect.anything()],
+      ]);
+    }
     expect((await request(api.app).delete(`/api/v1/devices/${id}`)).status).toBe(204);
-    expect(await api.knex('installed_applications').where({ device_id: id })).toEqual([]);
+    for (const table of tables) {
+      expect([table, await api.knex(table).where({ device_id: id })]).toEqual([table, []]);
+    }
+    expect(await api.knex('installed_payloads')).toEqual([]);
+    expect(await api.knex('installed_applications').where({ device_id: other })).toHaveLength(1);
     const [identity] = await api.knex('device_identities').where({ fingerprint });
     expect(identity).toMatchObject({ state: 'tombstone', device_id: null, udid: 'GONE' });
-    const line = await api.knex('audit_events').where({ action: 'devices.delete' }).first();
-    expect(line).toMatchObject({ target_id: String(id), outcome: 'success' });
+    expect(identity.changed_at.getTime()).toBeGreaterThan(before);
+    const lines = await api.knex('audit_events').where({ action: 'devices.delete' });
+    expect(lines).toMatchObject([{ target_id: String(id), outcome: 'success', actor: 'tester' }]);
+  });
+
+  it('finds none a second time, and leaves no line then', async () => {
+    const id = await insert({ udid: 'ONCE' });
+    expect((await request(api.app).delete(`/api/v1/devices/${id}`)).status).toBe(204);
+    const again = await request(api.app).delete(`/api/v1/devices/${id}`);
+    expect([again.status, again.body.errors[0].code]).toEqual([404, 'not_found']);
+    expect(await api.knex('audit_events').where({ target_id: String(id) })).toHaveLength(1);
+  });
+
+  it('is for operators, not for viewers', async () => {
+    const id = await insert({ udid: 'KEPT' });
+    const refused = await request(api.app).delete(`/api/v1/devices/${id}`).set('X-Role', 'viewer');
+    expect(refused.status).toBe(403);
+    expect(await api.knex('devices').where({ id })).toHaveLength(1);
   });
 });

@@ -263,7 +263,7 @@ describe('collections below a parent', () => {
 });
 
 describe('a to-one relationship', () => {
-  it('has a path of its own that can only be read', async () => {
+  it('has a path of its own, where it is read and moved', async () => {
     const [row] = await api
       .knex('installed_applications')
       .insert({ device_id: deviceId, name: 'Chess' })
@@ -275,7 +275,14 @@ describe('a to-one relationship', () => {
       data: { type: 'devices', id: deviceId },
       jsonapi: { version: '1.0' },
     });
-    expect((await request(api.app).patch(self).send({ data: null })).status).toBe(405);
+    const [other] = await api.knex('devices').insert({ udid: 'D-3' }).returning('id');
+    const data = { type: 'devices', id: other.id };
+    const moved = await request(api.app).patch(self).send({ data });
+    expect([moved.status, moved.body.data]).toEqual([200, data]);
+    const cleared = await request(api.app).patch(self).send({ data: null });
+    expect([cleared.status, cleared.body.errors[0].source]).toEqual([422, { pointer: '/data' }]);
+    const added = await request(api.app).post(self).send({ data });
+    expect([added.status, added.headers.allow]).toEqual([405, 'GET, PATCH, HEAD, OPTIONS']);
   });
 
   it('can be moved but not cleared where it is required', async () => {

@@ -5,6 +5,10 @@ import type { QueryContext } from './context.js';
 import { invalidParameter } from './invalid-parameter.js';
 
 const MAX_NAMES = 200;
+const MAX_SORT_FIELDS = 10;
+const MAX_INCLUDE_DEPTH = 3;
+/** Each step of a path costs a statement. */
+const MAX_INCLUDE_STEPS = 40;
 
 function names(parameter: string, value: string): string[] {
   const list = value === '' ? [] : value.split(',');
@@ -14,33 +18,62 @@ function names(parameter: string, value: string): string[] {
   return [...new Set(list)];
 }
 
-/** `sort=a,-b`. The id comes last by itself. */
+/** `sort=a,-b`. The id comes last by itself; a name given again changes nothing. */
 export function parseSort(value: string, definition: ResourceDefinition): SortField[] {
-  return names('sort', value).map((name) => {
+  const fields = new Map<string, SortField>();
+  for (const name of names('sort', value)) {
     const descending = name.startsWith('-');
     const column = descending ? name.slice(1) : name;
-    if (column === 'id' || member(definition.attributes, column)?.sortable) {
-      return { column, descending };
+    if (!isSortable(definition, column)) {
+      throw invalidParameter('sort', `${definition.type} can't be sorted by "${column}"`);
     }
-    throw invalidParameter('sort', `${definition.type} can't be sorted by "${column}"`);
-  });
+    if (!fields.has(column)) fields.set(column, { column, descending });
+  }
+  if (fields.size <= MAX_SORT_FIELDS) return [...fields.values()];
+  throw invalidParameter('sort', `sort takes at most ${MAX_SORT_FIELDS} names`);
 }
 
-/** `include=a,b`: names of relationships of the primary resource. */
+function isSortable({ attributes }: ResourceDefinition, name: string): boolean {
+  const attribute = member(attributes, name);
+  return name === 'id' || (attribute?.sortable === true && attribute.writeOnly !== true);
+}
+
+/** `include=a,b.c`: paths of relationships from the primary resource, three steps at most. */
 export function parseInclude(
   value: string,
   definition: ResourceDefinition,
-  { registry, actor }: QueryContext,
+  context: QueryContext,
 ): string[] {
-  return names('include', value).map((name) => {
-    const relation = member(definition.relationships, name);
-    if (!relation) {
-      const reason = name.includes('.') ? 'only one level can be included' : 'no such relationship';
-      throw invalidParameter('include', `"${name}": ${reason}`);
+  const paths = names('include', value);
+  const steps = new Set<string>();
+  for (const path of paths) {
+    const relations = path.split('.');
+    if (relations.length > MAX_INCLUDE_DEPTH) {
+      throw invalidParameter('include', `"${path}": at most ${MAX_INCLUDE_DEPTH} levels`);
     }
-    if (hasRole(actor, relatedDefinition(registry, relation).access.read)) return name;
-    throw invalidParameter('include', `your role can't include "${name}"`);
-  });
+    checkPath(path, { definition, context });
+    for (const index of relations.keys()) steps.add(relations.slice(0, index + 1).join('.'));
+  }
+  if (steps.size <= MAX_INCLUDE_STEPS) return paths;
+  throw invalidParameter('include', `include takes at most ${MAX_INCLUDE_STEPS} relationships`);
+}
+
+function checkPath(
+  path: string,
+  { definition, context }: { definition: ResourceDefinition; context: QueryContext },
+): void {
+  const { registry, actor } = context;
+  let from = definition;
+  for (const name of path.split('.')) {
+    const relation = member(from.relationships, name);
+    if (!relation) {
+      throw invalidParameter('include', `"${path}": ${from.type} has no relationship "${name}"`);
+    }
+    from = relatedDefinition(registry, relation);
+    if (!hasRole(actor, from.access.read)) {
+      throw invalidParameter('include', `your role can't include "${path}"`);
+    }
+  }
 }
 
 /** `fields[type]=a,b`: attributes and relationships of one type. */

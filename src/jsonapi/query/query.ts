@@ -1,6 +1,7 @@
 import type { ResourceDefinition } from '../definition.js';
-import type { SortField } from '../store.js';
+import type { Keyset, SortField } from '../store.js';
 import type { QueryContext } from './context.js';
+import { type CursorPlace, parseCursor } from './cursor.js';
 import { parseFields, parseInclude, parseSort } from './fields.js';
 import { type FilterContext, parseFilter } from './filter.js';
 import type { FilterNode } from './filter-node.js';
@@ -17,6 +18,8 @@ export interface DocumentQuery {
 /** What a collection takes beside. */
 export interface CollectionQuery extends DocumentQuery {
   page: Page;
+  /** Given in place of the page's number. */
+  keyset?: Keyset;
   sort: SortField[];
   filter: FilterNode[];
   exactTotal: boolean;
@@ -84,7 +87,22 @@ export function parseCollectionQuery(
   const readDocument = documentReaders(query, definition, context);
   const readCollection = collectionReaders(query, definition, context);
   readAll(params, (name) => readCollection(name) ?? readDocument(name));
-  return query;
+  const keyset = parseKeyset(params, { definition, sort: query.sort });
+  return keyset ? { ...query, keyset } : query;
+}
+
+const POSITIONS = ['page[after]', 'page[before]', 'page[number]'];
+
+/** Read last: a cursor belongs to the sort, which may stand behind it. */
+function parseKeyset(params: URLSearchParams, place: CursorPlace): Keyset | undefined {
+  const [given, other] = POSITIONS.filter((name) => params.has(name));
+  if (given === undefined || given === 'page[number]') return undefined;
+  if (other) throw invalidParameter(other, `${given} and ${other} exclude each other`);
+  const value = params.get(given) ?? '';
+  return {
+    direction: given === 'page[after]' ? 'after' : 'before',
+    position: value === '' ? null : parseCursor(given, value, place),
+  };
 }
 
 /** For operations that take no parameters at all. */
@@ -108,6 +126,8 @@ function collectionReaders(
     'page[size]': (value, name) => {
       query.page.size = parsePageNumber(name, value, MAX_PAGE_SIZE);
     },
+    'page[after]': () => {},
+    'page[before]': () => {},
     'page[total]': (value, name) => {
       if (value !== 'exact') throw invalidParameter(name, `${name} can only be "exact"`);
       query.exactTotal = true;

@@ -1,0 +1,169 @@
+// npm run bench:api -- [--scale 0.1] [--keep DIR] [--only TEXT] [--seconds 1.5] [--json FILE]
+// Latency: one connection, one call after the other, beside the bare SQL through the driver.
+// BENCH_DATABASE_URL uses a database elsewhere; --keep fills DIR once and uses it again.
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { parseArgs } from 'node:util';
+import { type AdminDatabase, openAdminDatabase } from './load/admin-database.js';
+import { type ApiCase, type CaseContext, type CaseResult, measureCase } from './load/api-case.js';
+import { ApiClient } from './load/api-client.js';
+import { inventoryCases } from './load/api-inventory.js';
+import { itemCases, pageCases, searchCases, sortCases } from './load/api-reads.js';
+import {
+  describeCase,
+  describeHead,
+  describeSorts,
+  describeThroughput,
+} from './load/api-report.js';
+import { deepCursorPath, drawSamples, type Samples } from './load/api-samples.js';
+import { measureThroughput } from './load/api-throughput.js';
+import { CLEAN_UP, createBenchTag, writeCases } from './load/api-writes.js';
+import type { Measured } from './load/measure.js';
+import { usageOf } from './load/process-usage.js';
+import { type ServerProcess, startServerProcess } from './load/server-process.js';
+
+const { values: options } = parseArgs({
+  options: {
+    scale: { type: 'string', default: '1' },
+    keep: { type: 'string' },
+    only: { type: 'string', default: '' },
+    seconds: { type: 'string', default: '1.5' },
+    json: { type: 'string' },
+  },
+});
+
+const SORT_TARGET_MS = 25;
+const CALLS = 20;
+const CURSOR_PAGES = 50;
+
+interface Bench {
+  database: AdminDatabase;
+  server: ServerProcess;
+  token: string;
+  context: CaseContext;
+  samples: Samples;
+  results: Record<string, CaseResult[]>;
+  throughput: Record<string, Measured>;
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+async function group(bench: Bench, title: string, cases: ApiCase[]): Promise<CaseResult[]> {
+  const chosen = cases.filter(({ name }) => `${title}: ${name}`.includes(options.only));
+  if (chosen.length === 0) return [];
+  say(describeHead(title));
+  const results: CaseResult[] = [];
+  for (const one of chosen) {
+    const result = await measureCase(bench.context, one);
+    results.push(result);
+    say(describeCase(result));
+  }
+  bench.results[title] = results;
+  return results;
+}
+
+async function measureAll(bench: Bench): Promise<void> {
+  const { context, samples, database } = bench;
+  const { api } = context;
+  await group(bench, 'items', itemCases(samples));
+  const first = '/devices?page[size]=1000&sort=device_name&fields[devices]=id&page[after]=';
+  const deep = await deepCursorPath(api, first.replace('fields[devices]=id&', ''), CURSOR_PAGES);
+  await group(
+    bench,
+    'pages',
+    pageCases(deep?.replace(/page%5Bsize%5D=1000|page\[size\]=1000/, 'page[size]=100')),
+  );
+  await group(bench, 'searches', searchCases(samples));
+  await group(bench, 'inventory', inventoryCases(samples));
+  const tagId = await createBenchTag(api);
+  try {
+    await group(bench, 'writes', writeCases(samples, tagId));
+  } finally {
+    for (const sql of CLEAN_UP) await database.client.query(sql);
+  }
+  const sorts = await group(bench, 'sorts of 100 devices', sortCases());
+  if (sorts.length > 0) say(describeSorts(sorts, SORT_TARGET_MS));
+}
+
+async function measureThroughputs(bench: Bench): Promise<void> {
+  const { samples, server, token } = bench;
+  if (!'throughput: item'.includes(options.only)) return;
+  say('');
+  for (const connections of [16, 32]) {
+    const name = `GET a device, ${connections} connections`;
+    const paths = samples.deviceIds.map((id) => `/devices/${id}`);
+    const measured = await measureThroughput({
+      ...{ port: server.port, token, connections, paths },
+      seconds: Number(options.seconds) * 3,
+    });
+    bench.throughput[name] = measured;
+    say(describeThroughput(name, measured));
+  }
+}
+
+function describeMachine({ sizes, fillSeconds }: AdminDatabase): string {
+  const cores = cpus();
+  const counts = Object.entries(sizes).map(([name, count]) => {
+    return `${Number(count).toLocaleString('en')} ${name}`;
+  });
+  return [
+    `${cores.length} x ${cores[0]?.model ?? 'unknown CPU'}, node ${process.version}`,
+    `${counts.join(', ')}; opened or filled in ${fillSeconds.toFixed(0)} s`,
+  ].join('\n');
+}
+
+function report({ server, results, throughput, database }: Bench): void {
+  const usage = usageOf(server.pid);
+  const megabytes = (size = 0) => Math.round(size);
+  say(
+    `\nserver RSS ${megabytes(usage?.rssMegabytes)} MB, at most ${megabytes(usage?.peakMegabytes)} MB`,
+  );
+  if (options.json === undefined) return;
+  const { sizes, fillSeconds } = database;
+  const content = { sizes, fillSeconds, results, throughput, usage };
+  writeFileSync(options.json, `${JSON.stringify(content, null, 2)}\n`);
+}
+
+async function runOn(database: AdminDatabase): Promise<void> {
+  const token = randomBytes(24).toString('base64url');
+  const { url: databaseUrl, directory: dataDir, client } = database;
+  const server = await startServerProcess({
+    ...{ databaseUrl, dataDir, watchLoop: true },
+    // What a server writes by default, but to nowhere.
+    settings: { ADMIN_TOKEN: token, LOG_LEVEL: 'info' },
+  });
+  const api = new ApiClient(server.port, token);
+  try {
+    const budget = { seconds: Number(options.seconds), calls: CALLS };
+    const context = { api, client, budget, loopHeldMs: () => server.loopHeldMs() };
+    const samples = await drawSamples(client);
+    const bench: Bench = {
+      ...{ database, server, token, context, samples },
+      ...{ results: {}, throughput: {} },
+    };
+    say(describeMachine(database));
+    await measureAll(bench);
+    await measureThroughputs(bench);
+    report(bench);
+  } finally {
+    api.close();
+    await server.stop();
+  }
+}
+
+async function main(): Promise<void> {
+  const database = await openAdminDatabase({ scale: Number(options.scale), keep: options.keep });
+  try {
+    await runOn(database);
+  } finally {
+    await database.stop();
+  }
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+  process.exitCode = 1;
+});

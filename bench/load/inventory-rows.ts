@@ -1,0 +1,83 @@
+import { APPLICATION_CATALOG } from '../../src/lab/application-catalog.js';
+import type { Random } from '../../src/lab/random.js';
+import type { CopySource, CopyValue } from './copy-rows.js';
+
+const CATALOG = [...APPLICATION_CATALOG.iOS, ...APPLICATION_CATALOG.macOS];
+
+const APPLICATION_COLUMNS = [
+  'device_id',
+  'bundle_identifier',
+  'name',
+  'short_version',
+  'version',
+  'bundle_size',
+  'is_validated',
+  'installing',
+];
+
+function* applicationRows(
+  random: Random,
+  devices: number,
+  perDevice: number,
+): Iterable<CopyValue[]> {
+  for (let deviceId = 1; deviceId <= devices; deviceId += 1) {
+    for (let n = 0; n < perDevice; n += 1) {
+      // The head of the catalog is on nearly every device, its tail on few.
+      const rank = Math.floor(random.fraction() ** 2 * CATALOG.length);
+      const { identifier, name } = CATALOG[rank] ?? { name: 'Unknown' };
+      const short = `${random.integer(1, 20)}.${random.integer(0, 9)}`;
+      const size = random.integer(1, 500) * 1_000_000;
+      yield [deviceId, identifier, name, short, `${short}.1`, size, true, false];
+    }
+  }
+}
+
+export function applicationSource(
+  random: Random,
+  { devices, perDevice }: { devices: number; perDevice: number },
+): CopySource {
+  return {
+    table: 'installed_applications',
+    columns: APPLICATION_COLUMNS,
+    total: devices * perDevice,
+    rows: applicationRows(random, devices, perDevice),
+  };
+}
+
+function* tagRows(count: number): Iterable<CopyValue[]> {
+  for (let id = 1; id <= count; id += 1) {
+    const color = ((id * 7919) % 0xff_ff_ff).toString(16).padStart(6, '0');
+    yield [id, `tag-${String(id).padStart(4, '0')}`, color];
+  }
+}
+
+export function tagSource(count: number): CopySource {
+  return { table: 'tags', columns: ['id', 'name', 'color'], total: count, rows: tagRows(count) };
+}
+
+interface TagCounts {
+  devices: number;
+  tags: number;
+  perDevice: number;
+}
+
+function* deviceTagRows(random: Random, counts: TagCounts): Iterable<CopyValue[]> {
+  const { devices, tags, perDevice } = counts;
+  for (let deviceId = 1; deviceId <= devices; deviceId += 1) {
+    const chosen = new Set<number>();
+    // A few tags are on thousands of devices, most on a hundred.
+    while (chosen.size < Math.min(perDevice, tags)) {
+      chosen.add(1 + Math.floor(random.fraction() ** 2 * tags));
+    }
+    for (const tag of chosen) yield [deviceId, tag];
+  }
+}
+
+export function deviceTagSource(random: Random, counts: TagCounts): CopySource {
+  return {
+    table: 'device_tags',
+    columns: ['device_id', 'tag_id'],
+    total: counts.devices * Math.min(counts.perDevice, counts.tags),
+    rows: deviceTagRows(random, counts),
+  };
+}

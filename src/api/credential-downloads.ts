@@ -1,0 +1,129 @@
+import type { Request, RequestHandler, Response } from 'express';
+import type { Database } from '../db/database.js';
+import { inTransaction } from '../db/unit-of-work.js';
+import { AppError, notFound } from '../errors.js';
+import { writeAudit } from '../events/audit.js';
+import { contextOf } from '../http/request-context.js';
+import { parseId } from '../jsonapi/values.js';
+import type { CredentialFile, CredentialFiles, FileFormat } from '../pki/credential-files.js';
+import type { ApiAnswer, ApiOperation, ApiParameter, ApiRoute } from './api-route.js';
+
+export interface CredentialDownloadDeps {
+  db: Database;
+  credentialFiles: CredentialFiles;
+}
+
+const FORMATS = ['pem', 'der'] as const;
+
+const formatParameter: ApiParameter = {
+  name: 'format',
+  in: 'query',
+  description: 'The form of the file: PEM unless told, or DER.',
+  schema: { type: 'string', enum: [...FORMATS], default: 'pem' },
+};
+
+function idOf(req: Request): number {
+  const given = String(req.params.id);
+  const id = parseId(given);
+  if (id === undefined) throw notFound(given);
+  return id;
+}
+
+function invalidParameter(parameter: string, message: string): AppError {
+  return new AppError('invalid_parameter', 400, message, { source: { parameter } });
+}
+
+/** undefined when the query names none. */
+function formatOf({ query }: Request): FileFormat | undefined {
+  const [other] = Object.keys(query).filter((name) => name !== 'format');
+  if (other !== undefined) throw invalidParameter(other, `${other} means nothing here`);
+  if (query.format === undefined) return undefined;
+  const format = FORMATS.find((known) => known === query.format);
+  if (format === undefined) throw invalidParameter('format', 'format is one of pem, der');
+  return format;
+}
+
+/** Files are sent whatever `Accept` says, but it may ask for the other form. */
+function acceptedFormat(req: Request): FileFormat {
+  const accepted = req.accepts(['application/x-pem-file', 'application/pkcs8']);
+  return accepted === 'application/pkcs8' ? 'der' : 'pem';
+}
+
+function send(res: Response, { name, mediaType, bytes }: CredentialFile): void {
+  res.attachment(name).setHeader('Content-Type', mediaType);
+  res.send(bytes);
+}
+
+function downloadCertificate({ db, credentialFiles }: CredentialDownloadDeps): RequestHandler {
+  return async (req, res) => {
+    const format = formatOf(req) ?? 'pem';
+    send(res, await credentialFiles.certificate(db, idOf(req), format));
+  };
+}
+
+/** The line of audit is committed before the first byte leaves. */
+function downloadKey({ db, credentialFiles }: CredentialDownloadDeps): RequestHandler {
+  return async (req, res) => {
+    const format = formatOf(req) ?? acceptedFormat(req);
+    const id = idOf(req);
+    const file = await inTransaction(db, async (trx) => {
+      const opened = await credentialFiles.privateKey(trx, id, format);
+      await writeAudit(trx, {
+        context: contextOf(res),
+        action: 'rsa_private_keys.download',
+        targetType: 'rsa_private_keys',
+        targetId: id,
+        outcome: 'success',
+        details: { format },
+      });
+      return opened;
+    });
+    res.vary('Accept');
+    send(res, file);
+  };
+}
+
+function fileAnswer(description: string, mediaTypes: string[]): ApiAnswer {
+  const schema = { type: 'string', contentMediaType: 'application/octet-stream' };
+  const content = mediaTypes.map((mediaType) => ({ mediaType, schema }));
+  return { status: 200, description, content };
+}
+
+function certificateDownload(deps: CredentialDownloadDeps): ApiOperation {
+  return {
+    operationId: 'download_certificate',
+    summary: 'Download a certificate',
+    tag: 'certificates',
+    role: 'viewer',
+    parameters: [formatParameter],
+    answers: [
+      fileAnswer('The certificate as a file.', ['application/x-pem-file', 'application/pkix-cert']),
+    ],
+    errors: [400, 404],
+    handlers: [downloadCertificate(deps)],
+  };
+}
+
+function keyDownload(deps: CredentialDownloadDeps): ApiOperation {
+  return {
+    operationId: 'download_rsa_private_key',
+    summary: 'Download a private key',
+    description:
+      'PKCS #8, not encrypted: PEM, or DER with `Accept: application/pkcs8` or `format=der`. Each ' +
+      'download is audited. Keys of CAs never leave, and with KEY_EXPORT=off no key does.',
+    tag: 'rsa_private_keys',
+    role: 'admin',
+    parameters: [formatParameter],
+    answers: [fileAnswer('The key as a file.', ['application/x-pem-file', 'application/pkcs8'])],
+    errors: [400, 404],
+    handlers: [downloadKey(deps)],
+  };
+}
+
+/** Certificates and private keys as files. */
+export function credentialDownloadRoutes(deps: CredentialDownloadDeps): ApiRoute[] {
+  return [
+    { path: '/download/certificates/{id}', methods: { GET: certificateDownload(deps) } },
+    { path: '/rsa_private_keys/{id}/download', methods: { GET: keyDownload(deps) } },
+  ];
+}

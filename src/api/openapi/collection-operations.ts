@@ -1,0 +1,100 @@
+import type { Role } from '../../jsonapi/context.js';
+import type { Registry, ResourceDefinition } from '../../jsonapi/definition.js';
+import type { Method } from '../../jsonapi/endpoints.js';
+import type { Schema } from '../api-route.js';
+import { answerObject, jsonApiObject, jsonBodyObject, type OperationText } from './operation.js';
+import { camelCase, one, singular, words } from './operation-names.js';
+import { parameterRef, reachableTypes } from './parameters.js';
+import { createSchemaName, refTo } from './resource-schemas.js';
+import type { RouteSubject } from './route-subject.js';
+
+export interface OperationPlace {
+  method: Method;
+  role: Role;
+  registry: Registry;
+}
+
+type Collection = Extract<RouteSubject, { kind: 'collection' }>;
+
+/** GET and POST of all of a type, of a view, and of what lies below a parent. */
+export function collectionOperation(subject: Collection, place: OperationPlace): OperationText {
+  return place.method === 'POST' ? createOperation(subject, place) : listOperation(subject, place);
+}
+
+/** The last step of the path names what is in it; below a parent, the parent too. */
+function namesOf({ definition, view, parent }: Collection) {
+  const plural = parent?.relationship ?? view?.path.split('/').pop() ?? definition.type;
+  const owner = parent ? camelCase(singular(parent.definition.type)) : '';
+  return {
+    plural,
+    list: `list${owner}${camelCase(plural)}`,
+    create: `create${owner}${camelCase(singular(plural))}`,
+    below: parent ? ` of ${one(parent.definition.type)}` : '',
+  };
+}
+
+function pathParameters({ parent }: Collection): Schema[] {
+  return parent ? [parameterRef('id')] : [];
+}
+
+/** What shapes any document with resources of this type. */
+export function documentParameters(definition: ResourceDefinition, registry: Registry): Schema[] {
+  const hasRelations = Object.keys(definition.relationships).length > 0;
+  const types = reachableTypes(definition, registry);
+  return [
+    ...(hasRelations ? [parameterRef(`${definition.type}_include`)] : []),
+    ...types.map((type) => parameterRef(`${type}_fields`)),
+  ];
+}
+
+const PAGING = ['page_number', 'page_size', 'page_after', 'page_before', 'page_total'];
+
+function listOperation(subject: Collection, { role, registry }: OperationPlace): OperationText {
+  const { definition, parent } = subject;
+  const { type } = definition;
+  const { list, plural, below } = namesOf(subject);
+  const names = [...PAGING, `${type}_sort`, `${type}_filter`, 'filter_rules'];
+  const content = jsonApiObject(refTo(`${type}_list`), `${type}_list`);
+  return {
+    operationId: list,
+    summary: `List ${words(plural)}${below}`,
+    tag: type,
+    role,
+    parameters: [
+      ...pathParameters(subject),
+      ...names.map(parameterRef),
+      ...documentParameters(definition, registry),
+    ],
+    answers: { 200: answerObject({ description: `A page of ${words(plural)}.`, content }) },
+    errors: parent ? [400, 404] : [400],
+  };
+}
+
+function createOperation(subject: Collection, { role, registry }: OperationPlace): OperationText {
+  const { definition, parent, view } = subject;
+  const { type } = definition;
+  const { create, plural, below } = namesOf(subject);
+  const schema = refTo(createSchemaName(type, parent?.fixes ?? view?.attribute));
+  const content = jsonApiObject(refTo(`${type}_document`), `${type}_document`);
+  const headers = ['Location', 'ETag', 'Idempotency-Replayed'];
+  return {
+    operationId: create,
+    summary: `Create ${one(plural)}${below}`,
+    description: createDescription(subject),
+    tag: type,
+    role,
+    parameters: [
+      ...pathParameters(subject),
+      ...documentParameters(definition, registry),
+      parameterRef('idempotency_key'),
+    ],
+    requestBody: jsonBodyObject(schema, `${type}_create`),
+    answers: { 201: answerObject({ description: 'What was created.', content, headers }) },
+    errors: [400, 404, 409, 413, 415, 422],
+  };
+}
+
+function createDescription({ parent, view }: Collection): string | undefined {
+  if (view) return `Its \`${view.attribute}\` is \`${view.value}\`.`;
+  return parent ? `It is linked to the ${words(singular(parent.definition.type))}.` : undefined;
+}

@@ -1,0 +1,96 @@
+import type { Registry } from '../../jsonapi/definition.js';
+import { COMPARISONS, PATTERNS, TEXT_PARTS } from '../../jsonapi/query/filter-node.js';
+import type { Schema } from '../api-route.js';
+import { refTo, type Schemas } from './resource-schemas.js';
+
+const OPERATORS = [
+  ...COMPARISONS,
+  'in_',
+  'notin_',
+  ...PATTERNS,
+  ...TEXT_PARTS,
+  'between',
+  'is_',
+  'isnot',
+  'any',
+  'has',
+];
+
+function members(properties: Schemas, required: string[] = Object.keys(properties)): Schema {
+  return { type: 'object', properties, required, additionalProperties: false };
+}
+
+const PATH = { type: 'string', description: 'A path on this server.' };
+const PATH_OR_NONE = { type: ['string', 'null'], description: 'null where there is none.' };
+
+const PAGING = { first: PATH_OR_NONE, prev: PATH_OR_NONE, next: PATH_OR_NONE, last: PATH_OR_NONE };
+
+/** What the documents of all types have in common. */
+export function commonSchemas(registry: Registry): Schemas {
+  const types = [...registry.keys()];
+  const mapping = types.map((type) => [type, `#/components/schemas/${type}_resource`]);
+  return {
+    id: { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER, examples: [7] },
+    given_id: {
+      anyOf: [
+        { type: 'integer', minimum: 1 },
+        { type: 'string', pattern: '^[0-9]{1,19}$' },
+      ],
+      description: 'A number, or a string of digits.',
+    },
+    jsonapi: members({ version: { type: 'string', enum: ['1.0'] } }),
+    meta: {
+      type: 'object',
+      description: 'What there is to tell beside.',
+      additionalProperties: true,
+    },
+    count_meta: {
+      type: 'object',
+      properties: {
+        count: { type: 'integer', minimum: 0, description: 'How many `data` holds.' },
+        total: { type: 'integer', minimum: 0, description: 'How many match.' },
+        total_is_estimate: {
+          type: 'boolean',
+          description: 'True where `total` was not counted; `page[total]=exact` counts.',
+        },
+      },
+      required: ['count'],
+      additionalProperties: true,
+    },
+    resource_links: members({ self: PATH }),
+    page_links: members({ self: PATH, ...PAGING }, ['self']),
+    relationship_links: members({ self: PATH, related: PATH_OR_NONE }),
+    linkage_links: members({ self: PATH, related: PATH_OR_NONE, ...PAGING }, ['self', 'related']),
+    included: { type: 'array', items: refTo('any_resource') },
+    any_resource: {
+      oneOf: types.map((type) => refTo(`${type}_resource`)),
+      discriminator: { propertyName: 'type', mapping: Object.fromEntries(mapping) },
+    },
+    ...filterSchemas(),
+  };
+}
+
+function filterSchemas(): Schemas {
+  const rule = refTo('filter_rule');
+  const rules = { type: 'array', items: rule, minItems: 1 };
+  const leaf = {
+    type: 'object',
+    properties: {
+      name: {
+        type: 'string',
+        description: 'An attribute, `id`, a relationship, or `relationship__attribute`.',
+      },
+      op: { type: 'string', enum: OPERATORS },
+      val: { description: 'The value; of `any` and `has` a rule about the related resource.' },
+      field: { type: 'string', description: 'Another attribute, in place of `val`.' },
+    },
+    required: ['name', 'op'],
+    additionalProperties: false,
+  };
+  return {
+    filter_rule: {
+      description: 'A rule of a filter. At most 50 rules, nested at most 5 deep.',
+      anyOf: [leaf, members({ and: rules }), members({ or: rules }), members({ not: rule })],
+    },
+  };
+}

@@ -1,0 +1,144 @@
+import type { Registry, ResourceDefinition } from '../../jsonapi/definition.js';
+import { type Route, routesOf } from '../../jsonapi/endpoints.js';
+import type { ApiRoute, Schema } from '../api-route.js';
+import { apiPathItem } from './api-operations.js';
+import { commonSchemas } from './common-schemas.js';
+import { crudPathItem } from './crud-operations.js';
+import { errorResponses, errorSchemas } from './error-responses.js';
+import { linkageExamples, resourceExamples } from './examples.js';
+import { commonParameters, resourceParameters } from './parameters.js';
+import {
+  bodySchemas,
+  linkageSchemas,
+  resourceSchemas,
+  singletonSchemas,
+} from './resource-schemas.js';
+import { subjectOf } from './route-subject.js';
+import { introduction, tagObjects } from './texts.js';
+
+export interface ApiDocumentSources {
+  registry: Registry;
+  /** Types of which there is one resource, served by routes of their own. */
+  singletons: ResourceDefinition[];
+  /** All that is no CRUD. */
+  routes: ApiRoute[];
+  version: string;
+  /** In front of every path, without a slash at its end. */
+  basePath: string;
+}
+
+export interface ApiDocument extends Schema {
+  openapi: string;
+  paths: Record<string, Record<string, Schema>>;
+  components: Record<string, Record<string, Schema>>;
+}
+
+/** OpenAPI 3.1 of everything below /api/v1. Throws Error when two operations share a name or path. */
+export function createApiDocument(sources: ApiDocumentSources): ApiDocument {
+  const { registry, routes, version, basePath } = sources;
+  const crud = routesOf(registry);
+  const items: [path: string, item: Schema][] = [
+    ...crud.map((route): [string, Schema] => [route.path, crudPathItem(route, registry)]),
+    ...routes.map((route): [string, Schema] => [route.path, apiPathItem(route)]),
+  ];
+  items.sort(([a], [b]) => (a < b ? -1 : 1));
+  const paths = Object.fromEntries(items.map(([path, item]) => [basePath + path, item]));
+  if (Object.keys(paths).length !== items.length) throw new Error('a path is served twice');
+  checkNames(items);
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Muster',
+      version,
+      summary: "Self-hosted server that manages Apple devices over Apple's MDM protocol",
+      description: introduction(registry),
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
+    servers: [{ url: '/', description: 'This server' }],
+    security: [{ bearer: [] }, { basic: [] }],
+    tags: tagObjects(operationsOf(items).flatMap(({ tags }) => tags as string[])),
+    paths: paths as ApiDocument['paths'],
+    components: components(sources, crud),
+  };
+}
+
+function operationsOf(items: [string, Schema][]): Schema[] {
+  return items.flatMap(([, item]) => Object.values(item) as Schema[]);
+}
+
+function checkNames(items: [string, Schema][]): void {
+  const seen = new Set<unknown>();
+  for (const { operationId } of operationsOf(items)) {
+    if (seen.has(operationId)) throw new Error(`two operations are named ${String(operationId)}`);
+    seen.add(operationId);
+  }
+}
+
+function components(
+  { registry, singletons, basePath }: ApiDocumentSources,
+  crud: Route[],
+): ApiDocument['components'] {
+  const definitions = [...registry.values()];
+  const merged = (part: (definition: ResourceDefinition) => Record<string, Schema>) =>
+    Object.assign({}, ...definitions.map(part)) as Record<string, Schema>;
+  const fixed = fixedByPaths(crud, registry);
+  return {
+    schemas: {
+      ...commonSchemas(registry),
+      ...errorSchemas(),
+      ...merged(resourceSchemas),
+      ...merged((definition) => bodySchemas(definition, fixed.get(definition.type) ?? [])),
+      ...linkageSchemas(registry),
+      ...Object.assign({}, ...singletons.map(singletonSchemas)),
+    },
+    parameters: {
+      ...commonParameters(),
+      ...merged((definition) => resourceParameters(definition, registry)),
+    },
+    examples: {
+      ...merged((definition) => resourceExamples(definition, basePath)),
+      ...linkageExamples(registry),
+    },
+    responses: errorResponses(),
+    headers: HEADERS,
+    securitySchemes: {
+      bearer: { type: 'http', scheme: 'bearer', description: 'A token of this server.' },
+      basic: {
+        type: 'http',
+        scheme: 'basic',
+        description: 'Any name, with the token as the password.',
+      },
+    },
+  };
+}
+
+/** For each type what the paths of its collections say themselves of what is created there. */
+function fixedByPaths(crud: Route[], registry: Registry): Map<string, string[]> {
+  const fixed = new Map<string, string[]>();
+  for (const { path } of crud) {
+    const subject = subjectOf(path, registry);
+    if (subject.kind !== 'collection') continue;
+    const name = subject.parent?.fixes ?? subject.view?.attribute;
+    const { type } = subject.definition;
+    const known = fixed.get(type) ?? [];
+    if (name !== undefined && !known.includes(name)) fixed.set(type, [...known, name]);
+  }
+  return fixed;
+}
+
+const HEADERS: Record<string, Schema> = {
+  'X-Request-Id': {
+    description: "The caller's id where it sent one, else a new one.",
+    schema: { type: 'string' },
+  },
+  Location: { description: 'Path of what was created.', schema: { type: 'string' } },
+  ETag: { description: 'Version of the resource, for `If-Match`.', schema: { type: 'string' } },
+  'Idempotency-Replayed': {
+    description: '`true` where this is the first answer to the same `Idempotency-Key`.',
+    schema: { type: 'string', enum: ['true'] },
+  },
+  'WWW-Authenticate': { description: 'Bearer and Basic.', schema: { type: 'string' } },
+  Allow: { description: 'Methods of this path.', schema: { type: 'string' } },
+  'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } },
+};

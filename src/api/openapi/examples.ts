@@ -1,0 +1,116 @@
+import type { Registry, Relationship, ResourceDefinition } from '../../jsonapi/definition.js';
+import type { Schema } from '../api-route.js';
+import { linkageName, type Schemas } from './resource-schemas.js';
+import { sampleAttributes, sampleValue } from './sample-values.js';
+
+const ID = 7;
+const RELATED_ID = 3;
+const JSONAPI = { version: '1.0' };
+
+/** One example of every document and body of each type, by the names of `components.examples`. */
+export function resourceExamples(definition: ResourceDefinition, basePath: string): Schemas {
+  const { type, access } = definition;
+  return {
+    [`${type}_document`]: example(documentExample(definition, basePath)),
+    [`${type}_list`]: example(listExample(definition, basePath)),
+    ...(access.create ? { [`${type}_create`]: example(createExample(definition)) } : {}),
+    ...(access.update ? { [`${type}_update`]: example(updateExample(definition)) } : {}),
+  };
+}
+
+/** Examples of the documents of relationships. */
+export function linkageExamples(registry: Registry): Schemas {
+  const relations = [...registry.values()].flatMap(({ relationships }) =>
+    Object.values(relationships),
+  );
+  return Object.fromEntries(
+    relations.map((relation) => [linkageName(relation), example({ data: linkage(relation) })]),
+  );
+}
+
+function example(value: unknown): Schema {
+  return { value };
+}
+
+function linkage({ kind, type }: Relationship) {
+  const identifier = { type, id: RELATED_ID };
+  return kind === 'toOne' ? identifier : [identifier];
+}
+
+/** A resource as documents show it; heavy attributes only where there is one resource. */
+function resource(definition: ResourceDefinition, basePath: string, detail: boolean) {
+  const { type, path } = definition;
+  const self = `${basePath}${path}/${ID}`;
+  const shown = Object.entries(definition.attributes).filter(
+    ([, { writeOnly, heavy }]) => !writeOnly && (detail || !heavy),
+  );
+  const attributes = shown.map(([name, attribute]) => [name, sampleValue(name, attribute) ?? null]);
+  const relationships = Object.entries(definition.relationships).map(([name, relation]) => [
+    name,
+    relationshipExample({ name, relation, self }),
+  ]);
+  return {
+    type,
+    id: ID,
+    attributes: Object.fromEntries(attributes),
+    links: { self },
+    ...(relationships.length > 0 ? { relationships: Object.fromEntries(relationships) } : {}),
+  };
+}
+
+interface Link {
+  name: string;
+  relation: Relationship;
+  self: string;
+}
+
+function relationshipExample({ name, relation, self }: Link) {
+  const isOne = relation.kind === 'toOne';
+  const links = {
+    self: `${self}/relationships/${name}`,
+    related: isOne ? null : `${self}/${name}`,
+  };
+  return isOne ? { links, data: null } : { links };
+}
+
+function documentExample(definition: ResourceDefinition, basePath: string) {
+  const data = resource(definition, basePath, true);
+  const { alwaysArray } = definition;
+  return {
+    data: alwaysArray ? [data] : data,
+    links: { self: data.links.self },
+    ...(alwaysArray ? { meta: { count: 1 } } : {}),
+    jsonapi: JSONAPI,
+  };
+}
+
+function listExample(definition: ResourceDefinition, basePath: string) {
+  const self = `${basePath}${definition.path}`;
+  const page = `${self}?page%5Bnumber%5D=1`;
+  return {
+    data: [resource(definition, basePath, false)],
+    links: { self, first: page, prev: null, next: null, last: page },
+    meta: { count: 1, total: 1 },
+    jsonapi: JSONAPI,
+  };
+}
+
+function createExample(definition: ResourceDefinition) {
+  const { type } = definition;
+  const required = Object.entries(definition.relationships).filter(
+    ([, relation]) => relation.kind === 'toOne' && relation.required,
+  );
+  const relationships = required.map(([name, to]) => [name, { data: linkage(to) }]);
+  return {
+    data: {
+      type,
+      attributes: sampleAttributes(definition, 'create'),
+      ...(required.length > 0 ? { relationships: Object.fromEntries(relationships) } : {}),
+    },
+  };
+}
+
+function updateExample(definition: ResourceDefinition) {
+  const { type } = definition;
+  return { data: { type, id: ID, attributes: sampleAttributes(definition, 'update') } };
+}

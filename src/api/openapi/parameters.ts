@@ -1,0 +1,210 @@
+import type { Attribute } from '../../jsonapi/attributes.js';
+import {
+  type Registry,
+  type ResourceDefinition,
+  relatedDefinition,
+} from '../../jsonapi/definition.js';
+import { MAX_IDENTIFIERS } from '../../jsonapi/identifiers.js';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../jsonapi/query/page.js';
+import type { Schema } from '../api-route.js';
+import { words } from './operation-names.js';
+import type { Schemas } from './resource-schemas.js';
+
+/** How many relationships a path of `include` may follow. */
+const MAX_INCLUDE_DEPTH = 3;
+
+export function parameterRef(name: string): Schema {
+  return { $ref: `#/components/parameters/${name}` };
+}
+
+/** The parameters that mean the same everywhere. */
+export function commonParameters(): Schemas {
+  return {
+    id: {
+      name: 'id',
+      in: 'path',
+      required: true,
+      description: 'The id of the resource.',
+      schema: { $ref: '#/components/schemas/id' },
+    },
+    ...pageParameters(),
+    filter_rules: {
+      name: 'filter[]',
+      in: 'query',
+      description: FILTER_RULES,
+      style: 'form',
+      explode: true,
+      schema: {
+        type: 'array',
+        items: {
+          type: 'string',
+          contentMediaType: 'application/json',
+          contentSchema: { $ref: '#/components/schemas/filter_rule' },
+        },
+      },
+    },
+    ...headerParameters(),
+  };
+}
+
+const FILTER_RULES =
+  'A rule as JSON, such as `{"name":"id","op":"gt","val":100}`: `{"name","op","val"}`, `{"name","op","field"}`, `{"and":[…]}`, `{"or":[…]}` or ' +
+  '`{"not":…}`. Repeatable; all must hold. Operators: `eq ne gt ge lt le in_ notin_ like ilike ' +
+  'notlike notilike startswith endswith contains between is_ isnot`; `any` and `has` take a rule ' +
+  'about related resources. `filter=[…]`, a JSON array of rules, means the same.';
+
+function query(name: string, description: string, schema: Schema): Schema {
+  return { name, in: 'query', description, schema };
+}
+
+function pageParameters(): Schemas {
+  const size = { type: 'integer', minimum: 1, maximum: MAX_PAGE_SIZE, default: DEFAULT_PAGE_SIZE };
+  const cursor = (place: string) =>
+    `A cursor from the links of a page: what comes ${place} it. Deep pages are as fast as the first.`;
+  return {
+    page_number: query('page[number]', 'The page, counted from 1.', {
+      type: 'integer',
+      minimum: 1,
+      default: 1,
+    }),
+    page_size: query('page[size]', `How many on a page, at most ${MAX_PAGE_SIZE}.`, size),
+    linkage_size: query('page[size]', `How many ids on a page, at most ${MAX_IDENTIFIERS}.`, {
+      type: 'integer',
+      minimum: 1,
+      maximum: MAX_IDENTIFIERS,
+      default: MAX_IDENTIFIERS,
+    }),
+    page_after: query('page[after]', cursor('after'), { type: 'string' }),
+    page_before: query('page[before]', cursor('before'), { type: 'string' }),
+    page_total: query('page[total]', '`exact` counts all that match, however long it takes.', {
+      type: 'string',
+      enum: ['exact'],
+    }),
+  };
+}
+
+function header(name: string, description: string, schema: Schema): Schema {
+  return { name, in: 'header', description, schema };
+}
+
+function headerParameters(): Schemas {
+  return {
+    request_id: header('X-Request-Id', 'Named in the answer, in errors and in the audit trail.', {
+      type: 'string',
+      pattern: '^[A-Za-z0-9_.-]{1,64}$',
+    }),
+    idempotency_key: header(
+      'Idempotency-Key',
+      'Repeated within 24 hours with the same body, it gives the first answer again and changes ' +
+        'nothing; with another body it is refused.',
+      { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
+    ),
+    if_match: header('If-Match', 'Only while this is still the `ETag` of the resource, else 412.', {
+      type: 'string',
+    }),
+    if_none_match: header('If-None-Match', 'The `ETag` known: 304 while nothing has changed.', {
+      type: 'string',
+    }),
+  };
+}
+
+/** The parameters of each type: `sort`, `filter[…]`, `include` and `fields[…]`. */
+export function resourceParameters(definition: ResourceDefinition, registry: Registry): Schemas {
+  const { type } = definition;
+  const include = includeParameter(definition, registry);
+  return {
+    [`${type}_sort`]: sortParameter(definition),
+    [`${type}_filter`]: filterParameter(definition),
+    [`${type}_fields`]: fieldsParameter(definition),
+    ...(include ? { [`${type}_include`]: include } : {}),
+  };
+}
+
+function list(names: string[]): Schema {
+  return { type: 'array', items: { type: 'string', enum: names }, uniqueItems: true };
+}
+
+function commaList(name: string, description: string, names: string[]): Schema {
+  return { ...query(name, description, list(names)), style: 'form', explode: false };
+}
+
+function namesOf(
+  attributes: Record<string, Attribute>,
+  test: (attribute: Attribute) => boolean,
+): string[] {
+  return Object.entries(attributes).flatMap(([name, attribute]) => (test(attribute) ? [name] : []));
+}
+
+function sortParameter({ attributes }: ResourceDefinition): Schema {
+  const names = ['id', ...namesOf(attributes, ({ sortable }) => sortable)];
+  const description = 'Separated by commas; `-` in front descends. The id comes last by itself.';
+  return commaList(
+    'sort',
+    description,
+    names.flatMap((name) => [name, `-${name}`]),
+  );
+}
+
+const FILTER_TYPES: Partial<Record<Attribute['kind'], Schema>> = {
+  integer: { type: 'integer' },
+  number: { type: 'number' },
+  boolean: { type: 'boolean' },
+  timestamp: { type: 'string', format: 'date-time' },
+  uuid: { type: 'string', format: 'uuid' },
+};
+
+function filterParameter({ attributes }: ResourceDefinition): Schema {
+  const names = namesOf(attributes, ({ filterable }) => filterable);
+  const properties = names.map((name): [string, Schema] => {
+    const { kind, values } = attributes[name] ?? { kind: 'text' };
+    const plain = FILTER_TYPES[kind ?? 'text'] ?? { type: 'string' };
+    return [name, values ? { ...plain, enum: [...values] } : plain];
+  });
+  return {
+    ...query('filter', '`filter[name]=value`: the attribute has this value. All must hold.', {
+      type: 'object',
+      properties: { id: { type: 'integer' }, ...Object.fromEntries(properties) },
+      additionalProperties: { type: 'string', description: '`relationship__attribute`' },
+    }),
+    style: 'deepObject',
+    explode: true,
+  };
+}
+
+function fieldsParameter({ type, attributes, relationships }: ResourceDefinition): Schema {
+  const names = [
+    ...namesOf(attributes, ({ writeOnly }) => writeOnly !== true),
+    ...Object.keys(relationships),
+  ];
+  return commaList(`fields[${type}]`, `Only these fields of ${words(type)}.`, names);
+}
+
+function includeParameter(definition: ResourceDefinition, registry: Registry): Schema | undefined {
+  const names = includePaths(definition, registry);
+  if (names.length === 0) return undefined;
+  const description = `Related resources to send along, ${MAX_INCLUDE_DEPTH} relationships deep at most.`;
+  return commaList('include', description, names);
+}
+
+function includePaths(definition: ResourceDefinition, registry: Registry): string[] {
+  return [...walk(definition, registry, 1)].map(([path]) => path);
+}
+
+/** The types that documents of this one may include, itself first. */
+export function reachableTypes(definition: ResourceDefinition, registry: Registry): string[] {
+  const reached = [...walk(definition, registry, 1)].map(([, type]) => type);
+  return [...new Set([definition.type, ...reached])];
+}
+
+function* walk(
+  { relationships }: ResourceDefinition,
+  registry: Registry,
+  depth: number,
+): Generator<[path: string, type: string]> {
+  for (const [name, relation] of Object.entries(relationships)) {
+    yield [name, relation.type];
+    if (depth === MAX_INCLUDE_DEPTH) continue;
+    const beyond = walk(relatedDefinition(registry, relation), registry, depth + 1);
+    for (const [path, type] of beyond) yield [`${name}.${path}`, type];
+  }
+}

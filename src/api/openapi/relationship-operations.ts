@@ -1,0 +1,70 @@
+import type { Method } from '../../jsonapi/endpoints.js';
+import type { OperationPlace } from './collection-operations.js';
+import { answerObject, jsonApiObject, jsonBodyObject, type OperationText } from './operation.js';
+import { camelCase, one, singular, words } from './operation-names.js';
+import { parameterRef } from './parameters.js';
+import { linkageBody, linkageName, refTo } from './resource-schemas.js';
+import type { RouteSubject } from './route-subject.js';
+
+type Linkage = Extract<RouteSubject, { kind: 'relationship' }>;
+
+const VERBS = { POST: 'add', PATCH: 'replace', DELETE: 'remove' };
+
+const SUMMARIES: Record<Exclude<Method, 'GET'>, (name: string, owner: string) => string> = {
+  POST: (name, owner) => `Add ${name} to ${owner}`,
+  PATCH: (name, owner) => `Replace the ${name} of ${owner}`,
+  DELETE: (name, owner) => `Remove ${name} from ${owner}`,
+};
+
+/** …/relationships/{name}. */
+export function relationshipOperation(subject: Linkage, place: OperationPlace): OperationText {
+  const { method } = place;
+  return method === 'GET' ? readOperation(subject, place) : changeOperation(subject, place, method);
+}
+
+function common({ definition, name, relation }: Linkage) {
+  const content = jsonApiObject(refTo(linkageName(relation)), linkageName(relation));
+  return {
+    tag: definition.type,
+    owner: camelCase(singular(definition.type)),
+    below: `the ${words(name)} of ${one(definition.type)}`,
+    content,
+  };
+}
+
+function readOperation(subject: Linkage, { role }: OperationPlace): OperationText {
+  const { name, relation } = subject;
+  const { tag, owner, below, content } = common(subject);
+  const isMany = relation.kind === 'toMany';
+  const pages = ['page_number', 'linkage_size'].map(parameterRef);
+  return {
+    operationId: `get${owner}${camelCase(name)}Relationship`,
+    summary: isMany ? `Get the ids of ${below}` : `Get the id of ${below}`,
+    tag,
+    role,
+    parameters: [parameterRef('id'), ...(isMany ? pages : [])],
+    answers: { 200: answerObject({ description: 'What it points to.', content }) },
+    errors: [400, 404],
+  };
+}
+
+function changeOperation(
+  subject: Linkage,
+  { role }: OperationPlace,
+  method: Exclude<Method, 'GET'>,
+): OperationText {
+  const { definition, name, relation } = subject;
+  const { tag, owner, below, content } = common(subject);
+  const headers = ['Idempotency-Replayed'];
+  const isOne = relation.kind === 'toOne';
+  return {
+    operationId: `${isOne ? 'set' : VERBS[method]}${owner}${camelCase(name)}`,
+    summary: isOne ? `Set ${below}` : SUMMARIES[method](words(name), one(definition.type)),
+    tag,
+    role,
+    parameters: ['id', 'idempotency_key', 'if_match'].map(parameterRef),
+    requestBody: jsonBodyObject(linkageBody(relation), linkageName(relation)),
+    answers: { 200: answerObject({ description: 'What it points to now.', content, headers }) },
+    errors: [400, 404, 409, 412, 413, 415, 422],
+  };
+}

@@ -1,0 +1,79 @@
+import type { Registry } from '../../jsonapi/definition.js';
+import type { Schema } from '../api-route.js';
+import { codeTable } from './error-responses.js';
+import { words } from './operation-names.js';
+
+/** What the tags are about; a type without a line here has its name alone. */
+const TAGS: Record<string, string> = {
+  applications: 'Applications to install, from the App Store or by their manifest.',
+  audit_events: 'Who did what and when. Nothing changes or removes a line.',
+  available_os_updates: 'Updates that devices have offered.',
+  certificates: "The server's own certificates. Documents hold an array, even of one.",
+  certificate_signing_requests: 'Requests for certificates, with the key kept here.',
+  commands: 'What devices are asked to do, and what they answered.',
+  configuration: 'Settings of which there is one each.',
+  dep_accounts: "Accounts of Apple's device enrollment program.",
+  dep_profiles: 'How devices of the program enroll and set themselves up.',
+  device_groups: 'Devices by group.',
+  devices: 'Every device known, enrolled or not.',
+  documentation: 'This description.',
+  installed_applications: 'Applications that devices have reported.',
+  installed_certificates: 'Certificates that devices have reported.',
+  installed_profiles: 'Profiles that devices have reported.',
+  profiles: 'Configuration profiles: upload, inspect, download.',
+  rsa_private_keys: 'What is known of private keys; never the keys themselves.',
+  tags: 'Labels of devices and applications.',
+};
+
+/** Tags in the order of their names. */
+export function tagObjects(names: string[]): Schema[] {
+  return [...new Set(names)].sort().map((name) => ({
+    name,
+    description: Object.hasOwn(TAGS, name) ? TAGS[name] : words(name),
+  }));
+}
+
+/** What holds for every operation, as Markdown. */
+export function introduction(registry: Registry): string {
+  return `${INTRODUCTION}
+
+## Errors
+
+\`code\` is stable; \`detail\` is for people. Several faults of one body come together, each with the
+JSON pointer of its place.
+
+${codeTable()}
+
+## Types
+
+${[...registry.keys()].map((type) => `\`${type}\``).join(', ')}
+`;
+}
+
+const INTRODUCTION = `JSON:API 1.0 over HTTP. Every path works with and without a slash at its end;
+ids are numbers; times are ISO 8601 with an offset.
+
+## Authentication and roles
+
+\`Authorization: Bearer TOKEN\`, or HTTP Basic with the token as the password. A \`viewer\` reads; an
+\`operator\` also changes devices, tags, groups, applications, profiles and commands; an \`admin\` may do
+everything. Each operation names the role that it needs.
+
+## Bodies
+
+Send \`application/vnd.api+json\` or \`application/json\`. Unknown attributes are refused, known ones that
+are read-only are ignored. In an update what is left out stays and \`null\` clears.
+
+## Collections
+
+\`page[number]\` and \`page[size]\`, or the cursors \`page[after]\` and \`page[before]\` from the links of a
+page; \`sort\`, \`filter\`, \`include\`, \`fields[type]\`. An unknown parameter is refused with 400.
+
+## Repeating and concurrency
+
+A write with an \`Idempotency-Key\` can be repeated for 24 hours without being done twice. \`If-Match\`
+with the \`ETag\` of a resource keeps an update from undoing somebody else's.
+
+## Methods
+
+HEAD works wherever GET changes nothing, OPTIONS everywhere; other methods get 405 with \`Allow\`.`;

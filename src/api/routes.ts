@@ -1,0 +1,24 @@
+import type { ResourceDefinition } from '../jsonapi/definition.js';
+import { organization } from '../resources/organization.js';
+import { scepConfiguration } from '../resources/scep-configuration.js';
+import type { ApiRoute } from './api-route.js';
+import { type ConfigurationDeps, configurationRoutes } from './configuration.js';
+import { type CredentialDownloadDeps, credentialDownloadRoutes } from './credential-downloads.js';
+import { type DeviceActionDeps, deviceActionRoutes } from './device-actions.js';
+import { docsRoutes } from './docs.js';
+
+export type AdminRouteDeps = DeviceActionDeps & ConfigurationDeps & CredentialDownloadDeps;
+
+/** Types of which there is one resource each. */
+const SINGLETONS = [organization, scepConfiguration] as ResourceDefinition[];
+
+/** All of /api/v1 that is no CRUD: what is mounted, and what the API document describes. */
+export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
+  const { registry, basePath } = deps.engine;
+  const routes = [
+    ...deviceActionRoutes(deps),
+    ...configurationRoutes(deps),
+    ...credentialDownloadRoutes(deps),
+  ];
+  return [...routes, ...docsRoutes({ registry, basePath, singletons: SINGLETONS, routes })];
+}

@@ -1,0 +1,106 @@
+import type { Knex } from 'knex';
+import { notFound } from '../errors.js';
+import type { Edges, Keyset, ListQuery, ListResult, Row } from '../jsonapi/store.js';
+import type { Sql } from './filter-sql.js';
+import { positionOf, rangesAfter, reversed, type SortKey, sortKeys } from './keyset.js';
+import { countSql, EXACT_LIMIT, rangeSql, rowsSql } from './list-query.js';
+import { runSql } from './resource-store-sql.js';
+
+/** Beyond this many rows a walk by cursor takes the total of its first page along. */
+const CHEAP_TOTAL = 10_000;
+
+interface Counted {
+  total: number;
+  estimate?: number | null;
+  parent_exists?: boolean;
+}
+
+type Total = Pick<ListResult, 'total' | 'totalIsEstimate'>;
+
+/** One page of a list. AppError not_found when the scope's parent is missing. */
+export function listRows(knex: Knex, query: ListQuery): Promise<ListResult> {
+  const { keyset } = query;
+  return keyset ? byKeyset(knex, query, keyset) : byNumber(knex, query);
+}
+
+/** The second statement runs only when the page does not tell the total. */
+async function byNumber(knex: Knex, query: ListQuery): Promise<ListResult> {
+  const { page, scope } = query;
+  const rows = await runSql<Row>(knex, rowsSql(query));
+  const offset = (page.number - 1) * page.size;
+  const isLastPage = rows.length > 0 && rows.length < page.size;
+  const isEmptyList = rows.length === 0 && offset === 0 && scope === undefined;
+  const known = isLastPage || isEmptyList ? exactly(offset + rows.length) : undefined;
+  return { rows, ...(known ?? (await count(knex, query, offset + rows.length))) };
+}
+
+async function byKeyset(knex: Knex, query: ListQuery, keyset: Keyset): Promise<ListResult> {
+  const { size } = query.page;
+  const isBackward = keyset.direction === 'before';
+  const keys = sortKeys(query);
+  const found = await readRanges(knex, query, isBackward ? reversed(keys) : keys);
+  const hasMore = found.length > size;
+  const page = found.slice(0, size);
+  const rows = isBackward ? page.reverse() : page;
+  const total = await totalAround(knex, query, { keyset, rows, hasMore });
+  return { rows, ...total, edges: { ...edgesOf(keys, rows, total), hasMore } };
+}
+
+/** Up to one row more than the page takes: it tells whether there is another page. */
+async function readRanges(knex: Knex, query: ListQuery, keys: SortKey[]): Promise<Row[]> {
+  const position = query.keyset?.position;
+  const ranges: (Sql | null)[] = position ? rangesAfter(keys, position) : [null];
+  const rows: Row[] = [];
+  for (const range of ranges) {
+    const limit = query.page.size + 1 - rows.length;
+    if (limit > 0) rows.push(...(await runSql<Row>(knex, rangeSql(query, { keys, range, limit }))));
+  }
+  return rows;
+}
+
+interface KeysetPage {
+  keyset: Keyset;
+  rows: Row[];
+  hasMore: boolean;
+}
+
+async function totalAround(
+  knex: Knex,
+  query: ListQuery,
+  { keyset, rows, hasMore }: KeysetPage,
+): Promise<Total> {
+  const { position } = keyset;
+  const parentIsKnown = query.scope === undefined || rows.length > 0;
+  if (position === null && !hasMore && parentIsKnown) return exactly(rows.length);
+  if (position?.total && !query.exactTotal && parentIsKnown) {
+    const [total, totalIsEstimate] = position.total;
+    return { total, totalIsEstimate };
+  }
+  return count(knex, query, rows.length);
+}
+
+function edgesOf(
+  keys: SortKey[],
+  rows: Row[],
+  { total, totalIsEstimate }: Total,
+): Omit<Edges, 'hasMore'> {
+  const carried: { total?: [number, boolean] } =
+    total > CHEAP_TOTAL ? { total: [total, totalIsEstimate] } : {};
+  const [first, last] = [rows[0], rows.at(-1)].map((row) =>
+    row === undefined ? null : { ...positionOf(keys, row), ...carried },
+  );
+  return { first: first ?? null, last: last ?? null };
+}
+
+function exactly(total: number): Total {
+  return { total, totalIsEstimate: false };
+}
+
+async function count(knex: Knex, query: ListQuery, seen: number): Promise<Total> {
+  const { scope } = query;
+  const [counted] = await runSql<Counted>(knex, countSql(query));
+  if (scope && counted?.parent_exists !== true) throw notFound(`${scope.parent.type} ${scope.id}`);
+  const { total = 0, estimate } = counted ?? {};
+  if (typeof estimate !== 'number') return exactly(total);
+  return { total: Math.max(estimate, seen, EXACT_LIMIT + 1), totalIsEstimate: true };
+}

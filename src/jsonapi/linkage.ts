@@ -1,0 +1,95 @@
+import { notFound } from '../errors.js';
+import type { Transaction } from './context.js';
+import {
+  type Relationship,
+  type ResourceDefinition,
+  relatedDefinition,
+  type ToMany,
+} from './definition.js';
+import { type Document, type Identifier, JSONAPI, type Links, resourcePath } from './document.js';
+import type { Engine, Handler } from './engine.js';
+import { MAX_IDENTIFIERS } from './identifiers.js';
+import { invalidParameter } from './query/invalid-parameter.js';
+import { type Page, parsePageNumber } from './query/page.js';
+import { refuseParameters } from './query/query.js';
+
+/** One relationship of a resource, as its path names it. */
+export interface RelationshipPlace<R extends Relationship = Relationship> {
+  definition: ResourceDefinition;
+  name: string;
+  relation: R;
+}
+
+/** As many identifiers as one request may name. */
+const FIRST_PAGE: Page = { number: 1, size: MAX_IDENTIFIERS };
+const MAX_PAGE_NUMBER = 1_000_000;
+
+/** GET …/relationships/{name}: `page[size]` and `page[number]` where it holds many. */
+export function linkageHandler(place: RelationshipPlace): Handler {
+  return async (engine, { query, id }) => {
+    if (place.relation.kind === 'toOne') refuseParameters(query);
+    const page = pageOf(query);
+    const document = await linkageDocument(engine, place, { id, trx: null, page });
+    return { status: 200, document };
+  };
+}
+
+function pageOf(query: URLSearchParams): Page {
+  const page = { ...FIRST_PAGE };
+  for (const [name, value] of query) {
+    if (query.getAll(name).length > 1) throw invalidParameter(name, `${name} is given twice`);
+    if (name === 'page[size]') page.size = parsePageNumber(name, value, MAX_IDENTIFIERS);
+    else if (name === 'page[number]') page.number = parsePageNumber(name, value, MAX_PAGE_NUMBER);
+    else throw invalidParameter(name, `unknown query parameter "${name}"`);
+  }
+  return page;
+}
+
+interface LinkageOptions {
+  id: number;
+  trx: Transaction | null;
+  page?: Page;
+}
+
+/** The identifiers in a relationship and its links. AppError 404. */
+export async function linkageDocument(
+  engine: Engine,
+  place: RelationshipPlace,
+  options: LinkageOptions,
+): Promise<Document> {
+  const { store, basePath } = engine;
+  const { definition, name, relation } = place;
+  const { id, trx } = options;
+  const columns = relation.kind === 'toOne' ? [relation.column] : [];
+  const row = await store.find(trx, { shape: definition, id, columns });
+  if (row === undefined) throw notFound(`${definition.type} ${id}`);
+  const self = resourcePath(basePath, definition, id);
+  const links = { self: `${self}/relationships/${name}`, related: `${self}/${name}` };
+  if (relation.kind === 'toMany') {
+    return { ...(await manyLinked(engine, relation, { ...options, links })), jsonapi: JSONAPI };
+  }
+  const target = row[relation.column];
+  const data = typeof target === 'number' ? { type: relation.type, id: target } : null;
+  const shape = relatedDefinition(engine.registry, relation);
+  const related = data && resourcePath(basePath, shape, data.id);
+  return { links: { ...links, related }, data, jsonapi: JSONAPI };
+}
+
+/** One page of identifiers, with links to its neighbours where there are any. */
+async function manyLinked(
+  { store, registry }: Engine,
+  relation: ToMany,
+  { id, trx, page = FIRST_PAGE, links }: LinkageOptions & { links: Links },
+): Promise<{ links: Links; data: Identifier[] }> {
+  const { type } = relation;
+  const { number, size } = page;
+  const shape = relatedDefinition(registry, relation);
+  const offset = (number - 1) * size;
+  const ids = await store.linkage(trx, { relation, shape, id, limit: size + 1, offset });
+  const data = ids.slice(0, size).map((related) => ({ type, id: related }));
+  const at = (other: number) =>
+    `${links.self}?${new URLSearchParams({ 'page[size]': `${size}`, 'page[number]': `${other}` })}`;
+  const prev = number > 1 ? { prev: at(number - 1) } : {};
+  const next = ids.length > size ? { next: at(number + 1) } : {};
+  return { links: { ...links, ...prev, ...next }, data };
+}

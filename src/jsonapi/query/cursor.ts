@@ -1,0 +1,91 @@
+import type { ResourceDefinition } from '../definition.js';
+import type { Position, SortField } from '../store.js';
+import { readValue } from './column-values.js';
+import type { Column } from './filter-node.js';
+import { invalidParameter } from './invalid-parameter.js';
+
+const VERSION = 1;
+const INTEGER = /^-?\d{1,19}$/;
+/** Rows may hold these, though no client can write them. */
+const NO_NUMBER = /^(?:NaN|-?Infinity)$/;
+
+/** What a cursor belongs to: elsewhere it means nothing. */
+export interface CursorPlace {
+  definition: ResourceDefinition;
+  sort: SortField[];
+}
+
+/** An opaque place in one order of one type; it holds nothing that the row's document doesn't. */
+export function encodeCursor(place: CursorPlace, position: Position): string {
+  const { keys, id, total } = position;
+  const parts = [VERSION, signature(place), keys, id, ...(total === undefined ? [] : [total])];
+  return Buffer.from(JSON.stringify(parts)).toString('base64url');
+}
+
+/** AppError 400 for what is no cursor, or one of another type or sort. */
+export function parseCursor(parameter: string, value: string, place: CursorPlace): Position {
+  const position = decode(value, place);
+  if (position !== undefined) return position;
+  const { type } = place.definition;
+  throw invalidParameter(parameter, `${parameter} is no cursor of ${type} in this order`);
+}
+
+function signature({ definition, sort }: CursorPlace): string {
+  const fields = sort.map(({ column, descending }) => `${descending ? '-' : ''}${column}`);
+  return `${definition.type}:${fields.join()}`;
+}
+
+function decode(value: string, place: CursorPlace): Position | undefined {
+  const parts = parseJson(Buffer.from(value, 'base64url').toString());
+  if (!Array.isArray(parts)) return undefined;
+  const [version, owner, keys, id, total] = parts as unknown[];
+  if (version !== VERSION || owner !== signature(place)) return undefined;
+  if (!isWhole(id) || !areKeys(keys, place)) return undefined;
+  if (total === undefined) return { keys, id };
+  return isTotal(total) ? { keys, id, total } : undefined;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isWhole(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+function isTotal(value: unknown): value is [total: number, isEstimate: boolean] {
+  return Array.isArray(value) && isWhole(value[0]) && typeof value[1] === 'boolean';
+}
+
+function areKeys(keys: unknown, { definition, sort }: CursorPlace): keys is Position['keys'] {
+  const fields = keyFields(sort);
+  if (!Array.isArray(keys) || keys.length !== fields.length) return false;
+  return fields.every(({ column }, index) => isKey(keys[index], columnKind(definition, column)));
+}
+
+/** The fields that a position has keys of: the id, which ends every order, stands beside them. */
+function keyFields(sort: SortField[]): SortField[] {
+  const end = sort.findIndex(({ column }) => column === 'id');
+  return end < 0 ? sort : sort.slice(0, end);
+}
+
+function columnKind({ attributes }: ResourceDefinition, name: string): Column['kind'] {
+  const kind = attributes[name]?.kind;
+  return kind === undefined || kind === 'enum' || kind === 'json' ? 'text' : kind;
+}
+
+function isKey(key: unknown, kind: Column['kind']): boolean {
+  if (key === null) return true;
+  if (typeof key !== 'string') return false;
+  if (kind === 'integer') return INTEGER.test(key) && isInt8(BigInt(key));
+  if (kind === 'number' && NO_NUMBER.test(key)) return true;
+  return readValue({ name: '', kind, ignoreCase: false }, key) !== undefined;
+}
+
+function isInt8(value: bigint): boolean {
+  return BigInt.asIntN(64, value) === value;
+}

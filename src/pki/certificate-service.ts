@@ -1,0 +1,163 @@
+import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
+import { publicKeyFingerprint } from '../crypto/keys.js';
+import { encodePem } from '../crypto/pem.js';
+import type { SecretBox } from '../crypto/secret-box.js';
+import { type CertificatePurpose, insertNewCertificate } from '../db/certificate-repository.js';
+import {
+  certificateUses,
+  deleteCertificate,
+  lockCertificate,
+  type StoredCertificate,
+  updateCertificate,
+} from '../db/certificate-uses.js';
+import { findPrivateKey } from '../db/private-key-repository.js';
+import { afterCommit, type Transaction } from '../db/unit-of-work.js';
+import { AppError, notFound } from '../errors.js';
+import { purposeFault, unfitness } from './certificate-fitness.js';
+import { certificateRecord } from './certificate-record.js';
+import { attributeFault, refusal } from './faults.js';
+import { findKeyFor, keepPrivateKey } from './stored-keys.js';
+import {
+  type CertificateUpload,
+  readUploadedCertificate,
+  type UploadedCertificate,
+} from './uploaded-certificate.js';
+
+export interface CertificateServiceDeps {
+  box: SecretBox;
+  /** After the commit of a change to the CAs that are believed in. */
+  onAuthoritiesChange: () => void;
+  now?: () => Date;
+}
+
+export interface CertificateInput extends CertificateUpload {
+  purpose: CertificatePurpose;
+  /** The key that the client says is its own. */
+  privateKeyId?: number | null;
+}
+
+export interface CertificateChange {
+  id: number;
+  purpose?: CertificatePurpose;
+  privateKeyId?: number | null;
+}
+
+const KEY_POINTER = '/data/relationships/rsa_private_key/data';
+
+const USES = {
+  is_identity: 'a device identifies itself by it',
+  pushes: 'enrolled devices get their pushes by it',
+  issued: 'identities of devices were issued by it',
+  signs: 'new identities of devices are issued by it',
+} as const;
+
+/** Certificates as the JSON:API resources know them. */
+export class CertificateService {
+  readonly #deps: CertificateServiceDeps;
+  readonly #now: () => Date;
+
+  constructor(deps: CertificateServiceDeps) {
+    this.#deps = deps;
+    this.#now = deps.now ?? (() => new Date());
+  }
+
+  /** Returns the new row's id. AppError 422 naming each fault, 409 already_exists. */
+  async add(trx: Transaction, input: CertificateInput): Promise<number> {
+    const upload = await readUploadedCertificate(input);
+    const { certificate, chain, source } = upload;
+    const faults = unfitness(certificate, input.purpose, this.#now());
+    if (faults.length > 0) {
+      throw refusal(
+        faults.map(({ detail, code }) => attributeFault(source.certificate, detail, code)),
+      );
+    }
+    const keyId = await this.#keyFor(trx, upload, input.privateKeyId);
+    const id = await insertNewCertificate(trx, {
+      ...certificateRecord(certificate, input.purpose),
+      chain_der: chain.length > 0 ? Buffer.concat(chain.map(({ der }) => der)) : null,
+      rsa_private_key_id: keyId,
+    });
+    if (id === undefined) {
+      const pointer = `/data/attributes/${source.certificate}`;
+      const options = { source: { pointer } };
+      throw new AppError('already_exists', 409, 'this certificate is there already', options);
+    }
+    this.#noteAuthorities(trx, input.purpose);
+    return id;
+  }
+
+  /** AppError 404; 422 when it does not fit; 409 in_use. */
+  async change(trx: Transaction, { id, purpose, privateKeyId }: CertificateChange): Promise<void> {
+    const stored = await this.#lock(trx, id);
+    const certificate = parseCertificate(stored.der);
+    const isOther = purpose !== undefined && purpose !== stored.purpose;
+    const isUnlinked = privateKeyId === null && stored.rsa_private_key_id !== null;
+    if (isOther || isUnlinked) await requireUnused(trx, id);
+    if (isOther) requireFit(certificate, purpose);
+    if (typeof privateKeyId === 'number') await requireKey(trx, certificate, privateKeyId);
+    await updateCertificate(trx, id, {
+      ...(isOther && { purpose, push_topic: certificateRecord(certificate, purpose).push_topic }),
+      ...(privateKeyId !== undefined && { rsa_private_key_id: privateKeyId }),
+    });
+    this.#noteAuthorities(trx, stored.purpose, purpose);
+  }
+
+  /** AppError 404; 409 in_use. */
+  async remove(trx: Transaction, id: number): Promise<void> {
+    const { purpose } = await this.#lock(trx, id);
+    await requireUnused(trx, id);
+    await deleteCertificate(trx, id);
+    this.#noteAuthorities(trx, purpose);
+  }
+
+  /** PEM of a stored certificate (DER). */
+  present(der: Buffer): string {
+    return encodePem('CERTIFICATE', der);
+  }
+
+  async #lock(trx: Transaction, id: number): Promise<StoredCertificate> {
+    const stored = await lockCertificate(trx, id);
+    if (stored === undefined) throw notFound(`certificates ${id}`);
+    return stored;
+  }
+
+  async #keyFor(
+    trx: Transaction,
+    { certificate, privateKey }: UploadedCertificate,
+    wanted: number | null | undefined,
+  ): Promise<number | null> {
+    if (typeof wanted === 'number') await requireKey(trx, certificate, wanted);
+    if (privateKey === undefined) return wanted ?? (await findKeyFor(trx, certificate.publicKey));
+    const name = certificate.commonName ?? null;
+    return keepPrivateKey(trx, this.#deps.box, { key: privateKey, name });
+  }
+
+  #noteAuthorities(trx: Transaction, ...purposes: (CertificatePurpose | undefined)[]): void {
+    if (purposes.includes('mdm.cacert')) afterCommit(trx, this.#deps.onAuthoritiesChange);
+  }
+}
+
+async function requireUnused(trx: Transaction, id: number): Promise<void> {
+  const uses = await certificateUses(trx, id);
+  const reasons = Object.entries(USES).filter(([use]) => uses?.[use as keyof typeof USES]);
+  if (reasons.length === 0) return;
+  const why = reasons.map(([, reason]) => reason).join('; ');
+  throw new AppError('in_use', 409, `the certificate is in use: ${why}`);
+}
+
+function requireFit(certificate: ParsedCertificate, purpose: CertificatePurpose): void {
+  const fault = purposeFault(certificate, purpose);
+  if (fault) throw refusal([attributeFault('purpose', `${purpose}: ${fault.detail}`)]);
+}
+
+async function requireKey(
+  trx: Transaction,
+  { publicKey }: ParsedCertificate,
+  id: number,
+): Promise<void> {
+  const stored = await findPrivateKey(trx, id);
+  const fingerprint = publicKeyFingerprint(publicKey).toString('hex');
+  if (stored?.fingerprint_sha256 === fingerprint) return;
+  const message = 'the private key does not belong to the certificate';
+  throw new AppError('key_mismatch', 422, message, { source: { pointer: KEY_POINTER } });
+}

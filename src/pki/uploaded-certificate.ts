@@ -1,0 +1,182 @@
+import type { KeyObject } from 'node:crypto';
+import { decodeBase64 } from '../crypto/base64.js';
+import {
+  type ParsedCertificate,
+  parseCertificate,
+  parseCertificates,
+} from '../crypto/certificate.js';
+import { isIssuedBy } from '../crypto/certificate-path.js';
+import { importPrivateKey, keysMatch } from '../crypto/keys.js';
+import { WrongPassword } from '../crypto/password-encryption.js';
+import { isPem } from '../crypto/pem.js';
+import { openPkcs12 } from '../crypto/pkcs12.js';
+import { privateKeyBlocks, readPrivateKeyPem } from '../crypto/private-key-pem.js';
+import { AppError, type ErrorDetail } from '../errors.js';
+import { attributeFault, refusal } from './faults.js';
+
+const MAX_CERTIFICATES = 16;
+
+/** The attributes of a create that hold certificates and keys. */
+export interface CertificateUpload {
+  /** One or several in PEM, or one in DER as base64; a private key may stand there too. */
+  pem_certificate?: string | null;
+  pem_private_key?: string | null;
+  /** Base64. */
+  pkcs12?: string | null;
+  /** Of the PKCS #12 file or the encrypted key. */
+  password?: string | null;
+}
+
+type Attribute = keyof CertificateUpload;
+
+export interface UploadedCertificate {
+  certificate: ParsedCertificate;
+  /** The others, its issuer first. */
+  chain: ParsedCertificate[];
+  privateKey: KeyObject | undefined;
+  /** The attribute that the certificate came in, and the key. */
+  source: { certificate: Attribute; key: Attribute };
+}
+
+interface Parts {
+  certificates: ParsedCertificate[];
+  keys: KeyObject[];
+}
+
+/** Runs `read`; what it throws becomes a fault of the attribute, or of the password. */
+async function attempt<T>(
+  name: Attribute,
+  faults: ErrorDetail[],
+  read: () => T | Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const at = error instanceof WrongPassword ? 'password' : name;
+    faults.push(attributeFault(at, `${at}: ${error.message}`, error.code));
+    return undefined;
+  }
+}
+
+function base64Of(text: string): Buffer {
+  const bytes = decodeBase64(text.replace(/\s+/g, ''));
+  if (bytes !== undefined && bytes.length > 0) return bytes;
+  throw new AppError('invalid_certificate', 400, 'neither PEM nor base64');
+}
+
+function readCertificates(text: string): ParsedCertificate[] {
+  const bytes = Buffer.from(text);
+  return parseCertificates(isPem(bytes) ? bytes : base64Of(text));
+}
+
+async function readPem(upload: CertificateUpload, faults: ErrorDetail[]): Promise<Parts> {
+  const { pem_certificate: text = '', pem_private_key, password } = upload;
+  const certificates = await attempt('pem_certificate', faults, () => readCertificates(text ?? ''));
+  const keyText = pem_private_key ?? (privateKeyBlocks(text ?? '').length > 0 ? text : undefined);
+  if (typeof keyText !== 'string') return { certificates: certificates ?? [], keys: [] };
+  const read = () => readPrivateKeyPem(keyText, password ?? undefined);
+  const key = await attempt(sourceOf(upload).key, faults, read);
+  return { certificates: certificates ?? [], keys: key === undefined ? [] : [key] };
+}
+
+async function readPkcs12(upload: CertificateUpload, faults: ErrorDetail[]): Promise<Parts> {
+  const { pkcs12 = '', password } = upload;
+  const parts = await attempt('pkcs12', faults, async () => {
+    const content = await openPkcs12(base64Of(pkcs12 ?? ''), password ?? undefined);
+    if (content.certificates.length === 0) {
+      throw new AppError('invalid_pkcs12', 400, 'it holds no certificate');
+    }
+    return {
+      certificates: content.certificates.map(parseCertificate),
+      keys: content.privateKeys.map((key) => importPrivateKey(key)),
+    };
+  });
+  return parts ?? { certificates: [], keys: [] };
+}
+
+function isKeyOf(key: KeyObject, certificate: ParsedCertificate): boolean {
+  try {
+    return keysMatch(key, certificate.publicKey);
+  } catch {
+    return false;
+  }
+}
+
+/** The one that issued none of the others; with a key, the one that the key belongs to. */
+function findLeaf({ certificates, keys }: Parts): ParsedCertificate | undefined {
+  const ends = certificates.filter(
+    (issuer) => !certificates.some((other) => other !== issuer && isIssuedBy(other, issuer)),
+  );
+  const owned = ends.filter((certificate) => keys.some((key) => isKeyOf(key, certificate)));
+  const found = owned.length > 0 ? owned : ends;
+  return found.length === 1 ? found[0] : undefined;
+}
+
+/** Issuer after issuer; what is no part of the path comes last. */
+function inOrder(leaf: ParsedCertificate, others: ParsedCertificate[]): ParsedCertificate[] {
+  const rest = [...others];
+  const path: ParsedCertificate[] = [];
+  for (let last = leaf; ; ) {
+    const at = rest.findIndex((issuer) => isIssuedBy(last, issuer));
+    const [issuer] = at < 0 ? [] : rest.splice(at, 1);
+    if (issuer === undefined) return [...path, ...rest];
+    path.push(issuer);
+    last = issuer;
+  }
+}
+
+function withoutRepeats(certificates: ParsedCertificate[]): ParsedCertificate[] {
+  const byFingerprint = certificates.map((one) => [one.fingerprint.toString('hex'), one] as const);
+  return [...new Map(byFingerprint).values()];
+}
+
+function missingInput({ pem_certificate, pkcs12 }: CertificateUpload): ErrorDetail[] {
+  const given = [pem_certificate, pkcs12].filter((text) => typeof text === 'string').length;
+  if (given === 1) return [];
+  if (given === 2) return [attributeFault('pkcs12', 'send either pem_certificate or pkcs12')];
+  return [attributeFault('pem_certificate', 'pem_certificate or pkcs12 is required')];
+}
+
+function sourceOf({ pkcs12, pem_private_key }: CertificateUpload): UploadedCertificate['source'] {
+  if (typeof pkcs12 === 'string') return { certificate: 'pkcs12', key: 'pkcs12' };
+  const key = typeof pem_private_key === 'string' ? 'pem_private_key' : 'pem_certificate';
+  return { certificate: 'pem_certificate', key };
+}
+
+/**
+ * Takes the upload apart: the certificate meant, its chain, its private key. Nothing is judged but
+ * that they can be read and belong together. AppError 422 with every fault and its pointer.
+ */
+export async function readUploadedCertificate(
+  upload: CertificateUpload,
+): Promise<UploadedCertificate> {
+  const faults = missingInput(upload);
+  if (faults.length > 0) throw refusal(faults);
+  const source = sourceOf(upload);
+  const read = source.certificate === 'pkcs12' ? readPkcs12 : readPem;
+  const parts = await read(upload, faults);
+  if (faults.length > 0) throw refusal(faults);
+  const certificates = withoutRepeats(parts.certificates);
+  if (certificates.length > MAX_CERTIFICATES) {
+    const detail = `more than ${MAX_CERTIFICATES} certificates`;
+    throw refusal([attributeFault(source.certificate, detail)]);
+  }
+  return assemble({ certificates, keys: parts.keys }, source);
+}
+
+function assemble(parts: Parts, source: UploadedCertificate['source']): UploadedCertificate {
+  const certificate = findLeaf(parts);
+  if (certificate === undefined) {
+    const detail = 'the certificates are not one chain, so it is not clear which one is meant';
+    throw refusal([attributeFault(source.certificate, detail)]);
+  }
+  const [only] = parts.keys;
+  const privateKey = parts.keys.find((key) => isKeyOf(key, certificate));
+  if (only !== undefined && privateKey === undefined) {
+    const detail = 'the private key does not belong to the certificate';
+    throw refusal([attributeFault(source.key, detail, 'key_mismatch')]);
+  }
+  const others = parts.certificates.filter((other) => other !== certificate);
+  return { certificate, chain: inOrder(certificate, others), privateKey, source };
+}

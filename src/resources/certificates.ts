@@ -1,0 +1,61 @@
+import { bool, each, text, timestamp } from '../jsonapi/attributes.js';
+import { defineResource, type View } from '../jsonapi/definition.js';
+import {
+  createCertificate,
+  presentCertificate,
+  removeCertificate,
+  updateCertificate,
+} from './certificate-operations.js';
+import { purpose } from './credential-purposes.js';
+import { adminWrites } from './of-device.js';
+import type { ResourceServices } from './services.js';
+
+/** Taken on create, never stored as it came. */
+function input(max: number) {
+  return text({ write: 'create', writeOnly: true, derivedFrom: [], max });
+}
+
+function view(path: string, value: string): View {
+  return { path, attribute: 'purpose', value };
+}
+
+export const certificates = defineResource<ResourceServices>({
+  type: 'certificates',
+  path: '/certificates',
+  table: 'certificates',
+  alwaysArray: true,
+  views: [
+    view('/ca_certificates', 'mdm.cacert'),
+    view('/push_certificates', 'mdm.pushcert'),
+    view('/ssl_certificates', 'mdm.webcrt'),
+  ],
+  access: adminWrites,
+  attributes: {
+    ...each(timestamp({ write: 'never' }), ['not_before', 'not_after']),
+    pem_certificate: text({ write: 'create', derivedFrom: ['der'], max: 200_000 }),
+    subject: text({ write: 'never' }),
+    purpose,
+    ...each(text({ write: 'never' }), ['issuer', 'serial']),
+    fingerprint_sha256: text({ write: 'never', ignoreCase: true }),
+    ...each(text({ write: 'never' }), ['x509_cn', 'push_topic']),
+    is_ca: bool({ write: 'never' }),
+    ...each(timestamp({ write: 'never' }), ['revoked_at', 'created_at']),
+    pem_private_key: input(50_000),
+    pkcs12: input(700_000),
+    password: input(1_000),
+  },
+  relationships: {
+    rsa_private_key: {
+      kind: 'toOne',
+      type: 'rsa_private_keys',
+      column: 'rsa_private_key_id',
+      write: 'always',
+    },
+  },
+  operations: {
+    create: createCertificate,
+    update: updateCertificate,
+    delete: removeCertificate,
+  },
+  derive: presentCertificate,
+});

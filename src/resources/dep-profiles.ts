@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import { bool, each, text, textList, timestamp, url, uuid } from '../jsonapi/attributes.js';
+import { defineResource } from '../jsonapi/definition.js';
+import { createProfile, updateProfile } from './dep-profile-operations.js';
+import { adminWrites } from './of-device.js';
+import type { ResourceServices } from './services.js';
+
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** Certificates as base64 of their DER. */
+const certificates = textList({
+  max: 50,
+  item: z
+    .string()
+    .max(20_000)
+    .regex(BASE64)
+    .refine(isDer, { error: 'expected the base64 form of a DER certificate' }),
+});
+
+/** One sequence that fills the bytes; more than 127 of them, so its length is in the long form. */
+function isDer(base64: string): boolean {
+  const der = Buffer.from(base64, 'base64');
+  const octets = (der[1] ?? 0) - 0x80;
+  if (der[0] !== 0x30 || octets < 1 || octets > 4 || der.length < 128) return false;
+  return der.length === 2 + octets + der.readUIntBE(2, octets);
+}
+
+/** What a device of Apple's enrollment program is told before its first start. */
+export const depProfiles = defineResource<ResourceServices>({
+  type: 'dep_profiles',
+  path: '/dep/profiles',
+  table: 'dep_profiles',
+  access: adminWrites,
+  attributes: {
+    uuid: uuid({ write: 'never' }),
+    profile_name: text({ required: true, min: 1, max: 255 }),
+    url: url(),
+    ...each(bool({ nullable: false }), [
+      'allow_pairing',
+      'is_supervised',
+      'is_multi_user',
+      'is_mandatory',
+      'await_device_configured',
+      'is_mdm_removable',
+      'auto_advance_setup',
+    ]),
+    ...each(text(), ['support_phone_number', 'support_email_address', 'org_magic', 'department']),
+    ...each(certificates, ['anchor_certs', 'supervising_host_certs']),
+    skip_setup_items: textList({ max: 200, item: z.string().min(1).max(100) }),
+    ...each(text({ max: 100 }), ['language', 'region']),
+    configuration_web_url: url(),
+    last_upload_at: timestamp({ write: 'never' }),
+    created_at: timestamp({ write: 'never' }),
+  },
+  defaults: {
+    allow_pairing: true,
+    is_supervised: false,
+    is_multi_user: false,
+    is_mandatory: false,
+    await_device_configured: false,
+    is_mdm_removable: true,
+    auto_advance_setup: false,
+  },
+  relationships: {
+    devices: {
+      kind: 'toMany',
+      type: 'devices',
+      via: { foreignKey: 'dep_profile_id' },
+      write: 'document',
+    },
+    dep_account: {
+      kind: 'toOne',
+      type: 'dep_accounts',
+      column: 'dep_account_id',
+      write: 'always',
+    },
+  },
+  operations: { create: createProfile, update: updateProfile },
+});

@@ -1,0 +1,24 @@
+import { text, timestamp } from '../jsonapi/attributes.js';
+import { defineResource } from '../jsonapi/definition.js';
+import { operatorWrites } from './of-device.js';
+import type { ResourceServices } from './services.js';
+
+export const deviceGroups = defineResource<ResourceServices>({
+  type: 'device_groups',
+  path: '/device_groups',
+  table: 'device_groups',
+  access: operatorWrites,
+  attributes: {
+    name: text({ required: true, min: 1, max: 255 }),
+    description: text(),
+    created_at: timestamp({ write: 'never' }),
+  },
+  relationships: {
+    devices: {
+      kind: 'toMany',
+      type: 'devices',
+      via: { table: 'device_group_devices', own: 'device_group_id', other: 'device_id' },
+      write: 'document',
+    },
+  },
+});

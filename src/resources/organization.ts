@@ -1,0 +1,29 @@
+import { text, timestamp } from '../jsonapi/attributes.js';
+import { defineResource } from '../jsonapi/definition.js';
+import type { SingletonDefinition } from '../jsonapi/singleton.js';
+import type { ResourceServices } from './services.js';
+import { adminSettings } from './settings-access.js';
+
+const REVERSE_DNS =
+  /^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)+$/;
+
+/** The organization that the devices belong to: named in every profile that is made here. */
+export const organization: SingletonDefinition<ResourceServices> = defineResource<ResourceServices>(
+  {
+    type: 'organizations',
+    path: '/configuration/organization',
+    table: 'organizations',
+    access: adminSettings,
+    attributes: {
+      name: text({ required: true, min: 1, max: 255 }),
+      /** Begins the identifier of every payload that is made here. */
+      payload_prefix: text({ required: true, max: 200, pattern: REVERSE_DNS }),
+      x509_ou: text({ min: 1, max: 32 }),
+      x509_o: text({ min: 1, max: 64 }),
+      x509_st: text({ min: 1, max: 128 }),
+      x509_c: text({ pattern: /^[A-Za-z]{2}$/ }),
+      updated_at: timestamp({ write: 'never' }),
+    },
+    relationships: {},
+  },
+);

@@ -1,0 +1,54 @@
+import request from 'supertest';
+import type { Attribute } from '../../src/jsonapi/attributes.js';
+import type { ResourceDefinition } from '../../src/jsonapi/definition.js';
+import { DEFINITIONS } from '../../src/resources/index.js';
+import { createTestApi, type TestApi } from '../jsonapi/test-api.js';
+import type { Resource } from './expectations.js';
+import { seed } from './samples.js';
+
+export const MEDIA_TYPE = 'application/vnd.api+json';
+export const ALL = DEFINITIONS as ResourceDefinition[];
+export const NAMED = ALL.map((definition): [string, ResourceDefinition] => [
+  definition.type,
+  definition,
+]);
+export const WRITABLE = NAMED.filter(([, { access }]) => access.create !== null);
+
+/** The API over a database with a few rows of every type. */
+export interface World {
+  api: TestApi;
+  deviceId: number;
+  get(path: string, query?: Record<string, string>): request.Test;
+  listAll(definition: ResourceDefinition): Promise<Resource[]>;
+}
+
+export async function createWorld(): Promise<World> {
+  const api = await createTestApi();
+  const devices = ALL.find(({ type }) => type === 'devices');
+  if (!devices) throw new Error('no devices');
+  await seed(api, devices, 0);
+  const deviceId = Number((await api.knex('devices').min('id as id').first())?.id);
+  // audit_events is append-only and fills by itself, so it comes last.
+  const rest = ALL.filter(({ type }) => type !== 'devices' && type !== 'audit_events');
+  for (const definition of rest) await seed(api, definition, deviceId);
+  const get: World['get'] = (path, query = {}) =>
+    request(api.app).get(`/api/v1${path}`).query(query).set('Accept', MEDIA_TYPE);
+  const listAll = async (definition: ResourceDefinition) => {
+    const response = await get(definition.path, { 'page[size]': '1000' });
+    expect(response.body).toMatchObject({ jsonapi: { version: '1.0' } });
+    return response.body.data;
+  };
+  return { api, deviceId, get, listAll };
+}
+
+export function visible(
+  { attributes }: ResourceDefinition,
+  test: (attribute: Attribute) => boolean,
+) {
+  return Object.entries(attributes).filter(([, attribute]) => test(attribute));
+}
+
+/** The one resource of a document, also where the type always has an array. */
+export function one({ body }: request.Response): Resource {
+  return [body.data].flat()[0];
+}

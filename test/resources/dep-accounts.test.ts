@@ -1,0 +1,283 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import request from 'supertest';
+import { createToken } from '../../src/api/tokens.js';
+import type { Role } from '../../src/jsonapi/context.js';
+import { ADMIN_TOKEN, startApp, type TestApp } from '../helpers/app.js';
+
+const FIXTURE = join(__dirname, '../fixtures/dep/server-token.1.expected.json');
+const TOKEN = JSON.parse(readFileSync(FIXTURE, 'utf8')) as Record<string, string>;
+const SECRETS = ['consumer_secret', 'access_secret', 'auth_session_token'];
+const SESSION = 'the-session-token-of-the-test';
+
+let app: TestApp;
+let operator: string;
+let viewer: string;
+
+beforeAll(async () => {
+  app = await startApp({ isSweeping: false });
+  operator = await tokenOf('operator');
+  viewer = await tokenOf('viewer');
+});
+beforeEach(async () => {
+  await app.db.knex('dep_profiles').del();
+  await app.db.knex('dep_accounts').del();
+});
+afterAll(() => app.stop());
+
+async function tokenOf(role: Role): Promise<string> {
+  const actor = { name: 'test', role: 'admin' as const };
+  const context = { requestId: 'test', actor, sourceAddress: null };
+  return (await createToken(app.db, { name: role, role }, context)).token;
+}
+
+type Method = 'get' | 'post' | 'patch' | 'delete';
+
+function send(method: Method, path: string, body?: object, token = ADMIN_TOKEN) {
+  const call = request(app.app)[method](`/api/v1/dep${path}`);
+  return call.set('Authorization', `Bearer ${token}`).send(body);
+}
+
+const attributesOf = (attributes: object) => ({ data: { type: 'dep_accounts', attributes } });
+const rowOf = (id: number) => app.db.knex('dep_accounts').where({ id }).first();
+
+function pointersOf({ body }: request.Response): (string | undefined)[] {
+  return body.errors.map((error: { source?: { pointer?: string } }) => error.source?.pointer);
+}
+
+describe('a DEP account made from a token', () => {
+  it('takes the JSON as the portal gave it', async () => {
+    const before = Date.now() - 1000;
+    const response = await send('post', '/accounts', TOKEN);
+    expect(response.status).toBe(201);
+    const { id, attributes } = response.body.data;
+    expect(response.headers.location).toBe(`/api/v1/dep/accounts/${id}`);
+    expect(attributes).toMatchObject({
+      consumer_key: TOKEN.consumer_key,
+      access_token: TOKEN.access_token,
+      access_token_expiry: '2031-01-15T09:30:00+00:00',
+      server_name: null,
+    });
+    expect(Date.parse(attributes.token_updated_at)).toBeGreaterThan(before);
+    const row = await rowOf(id);
+    for (const name of ['consumer_secret', 'access_secret']) {
+      const sealed = row[`sealed_${name}`];
+      expect(app.box.open(sealed, `dep_accounts/${id}/${name}`).toString()).toBe(TOKEN[name]);
+    }
+    expect(row.sealed_auth_session_token).toBeNull();
+  });
+
+  it('names every member that is missing or wrong', async () => {
+    const wrong = { consumer_key: 'K', access_secret: 7, access_token_expiry: 'soon' };
+    const response = await send('post', '/accounts', wrong);
+    expect(response.status).toBe(422);
+    expect(pointersOf(response)).toEqual([
+      '/consumer_secret',
+      '/access_token',
+      '/access_secret',
+      '/access_token_expiry',
+    ]);
+    expect(await app.db.knex('dep_accounts')).toEqual([]);
+  });
+
+  it('ignores what Apple may add to tokens, but takes nothing else from there', async () => {
+    const more = { ...TOKEN, server_name: 'x', version: 2 };
+    const response = await send('post', '/accounts', more);
+    expect([response.status, response.body.data.attributes.server_name]).toEqual([201, null]);
+  });
+
+  it('refuses the same token twice with 409 naming its key', async () => {
+    await send('post', '/accounts', TOKEN);
+    const response = await send('post', '/accounts', TOKEN);
+    expect([response.status, response.body.errors[0]]).toEqual([
+      409,
+      expect.objectContaining({
+        code: 'already_exists',
+        source: { pointer: '/data/attributes/consumer_key' },
+      }),
+    ]);
+  });
+
+  it('leaves a body that is no token to the usual checks', async () => {
+    for (const body of [{}, { nonsense: 1 }, [], { meta: {} }]) {
+      const response = await send('post', '/accounts', body);
+      expect([response.status, pointersOf(response)]).toEqual([422, [expect.any(String)]]);
+    }
+    const both = await send('post', '/accounts', { ...TOKEN, data: { type: 'tags' } });
+    expect(both.status).toBe(409);
+  });
+});
+
+describe('a DEP account made from attributes', () => {
+  const account = {
+    consumer_key: 'CK_1',
+    consumer_secret: 'consumer-secret-of-the-test',
+    access_token: 'AT_1',
+    access_secret: 'access-secret-of-the-test',
+    auth_session_token: SESSION,
+    server_name: 'dev',
+    server_uuid: '6666ED66-6666-6666-6666-666666666666',
+    admin_id: 'apple-dep@acme.co',
+    org_name: 'Acme, Inc',
+    org_email: 'apple-dep@acme.co',
+    org_type: 'org',
+    org_version: 'v2',
+    url: 'https://mdmenrollment.apple.com',
+    cursor: 'MTowOjA',
+    more_to_follow: false,
+    fetched_until: '2026-03-26T23:42:09+00:00',
+  };
+
+  async function create(more: object = {}): Promise<number> {
+    const response = await send('post', '/accounts', attributesOf({ ...account, ...more }));
+    expect([response.status, response.body.errors]).toEqual([201, undefined]);
+    return response.body.data.id;
+  }
+
+  it('shows everything but its secrets', async () => {
+    const id = await create();
+    const { body } = await send('get', `/accounts/${id}`, undefined, viewer);
+    const shown: Record<string, unknown> = {
+      ...account,
+      server_uuid: account.server_uuid.toLowerCase(),
+    };
+    for (const name of SECRETS) delete shown[name];
+    expect(body.data.attributes).toEqual({
+      ...shown,
+      access_token_expiry: null,
+      token_updated_at: expect.any(String),
+      created_at: expect.any(String),
+      facilitator_id: null,
+      org_phone: null,
+      org_address: null,
+      org_id: null,
+      org_id_hash: null,
+    });
+  });
+
+  it('keeps its secrets out of lists, includes, errors, audit lines, logs and the row', async () => {
+    const id = await create();
+    const profile = { type: 'dep_profiles', attributes: { profile_name: 'P' } };
+    const dep_account = { data: { type: 'dep_accounts', id } };
+    await send('post', '/profiles', { data: { ...profile, relationships: { dep_account } } });
+    const texts = [
+      (await send('get', '/accounts')).text,
+      (await send('get', '/profiles?include=dep_account')).text,
+      (await send('post', '/accounts', attributesOf(account))).text,
+      (await send('post', '/accounts', attributesOf({ ...account, org_email: 'x' }))).text,
+      (await send('patch', `/accounts/${id}`, attributesOf({ consumer_secret: 7 }))).text,
+      JSON.stringify(await app.db.knex('audit_events')),
+      app.logText(),
+    ];
+    const { rows } = await app.db.knex.raw('select dep_accounts::text as row from dep_accounts');
+    texts.push(rows[0].row, Buffer.concat(await sealedOf(id)).toString('latin1'));
+    expect(texts[0]).toContain('CK_1');
+    expect(texts[1]).toContain('CK_1');
+    for (const name of SECRETS) {
+      const secret = account[name as 'consumer_secret'];
+      const hex = Buffer.from(secret).toString('hex');
+      for (const text of texts) {
+        expect([name, text.includes(secret), text.includes(hex)]).toEqual([name, false, false]);
+      }
+    }
+  });
+
+  it.each(SECRETS)('can be neither sorted nor filtered by its %s, nor show it', async (name) => {
+    await create();
+    const rule = encodeURIComponent(JSON.stringify([{ name, op: 'like', val: 'a%' }]));
+    const column = `sealed_${name}`;
+    const queries = [`sort=${name}`, `filter[${name}]=x`, `filter=${rule}`, `sort=${column}`];
+    for (const query of [...queries, `fields[dep_accounts]=${column}`]) {
+      expect([query, (await send('get', `/accounts?${query}`)).status]).toEqual([query, 400]);
+    }
+    const { text } = await send('get', `/accounts?fields[dep_accounts]=${name}`);
+    expect(text).not.toContain('of-the-test');
+  });
+
+  it('seals a new secret for itself alone and forgets one that is cleared', async () => {
+    const id = await create();
+    const before = await rowOf(id);
+    const change = { access_secret: 'new', auth_session_token: null };
+    const changed = await send('patch', `/accounts/${id}`, attributesOf(change));
+    expect([changed.status, changed.text.includes('"new"')]).toEqual([200, false]);
+    const row = await rowOf(id);
+    expect(app.box.open(row.sealed_access_secret, `dep_accounts/${id}/access_secret`)).toEqual(
+      Buffer.from('new'),
+    );
+    expect(() =>
+      app.box.open(row.sealed_access_secret, `dep_accounts/${id + 1}/access_secret`),
+    ).toThrow();
+    expect(row.sealed_auth_session_token).toBeNull();
+    expect(row.sealed_consumer_secret).toEqual(before.sealed_consumer_secret);
+    expect(row.token_updated_at.getTime()).toBeGreaterThan(before.token_updated_at.getTime());
+  });
+
+  it('has a new token only when one of its credentials changes', async () => {
+    const id = await create();
+    const before = await rowOf(id);
+    await send('patch', `/accounts/${id}`, attributesOf({ server_name: 'x', cursor: null }));
+    const times = { token_updated_at: '2001-01-01T00:00:00Z', access_token_expiry: null };
+    await send('patch', `/accounts/${id}`, attributesOf(times));
+    expect((await rowOf(id)).token_updated_at).toEqual(before.token_updated_at);
+  });
+
+  it.each<[string, unknown]>([
+    ['org_email', 'no address'],
+    ['org_type', 'DEPOrgType.Education'],
+    ['org_version', 'v3'],
+    ['server_uuid', '6666'],
+    ['url', 'mdmenrollment.apple.com'],
+    ['url', 'ftp://example.com/'],
+    ['consumer_secret', ''],
+    ['more_to_follow', 'no'],
+    ['fetched_until', 'yesterday'],
+  ])('refuses %s = %j', async (name, value) => {
+    const response = await send('post', '/accounts', attributesOf({ ...account, [name]: value }));
+    expect([response.status, pointersOf(response)]).toEqual([422, [`/data/attributes/${name}`]]);
+  });
+
+  it('is written by admins only', async () => {
+    const id = await create();
+    const body = attributesOf({ server_name: 'x' });
+    for (const token of [operator, viewer]) {
+      expect((await send('post', '/accounts', body, token)).status).toBe(403);
+      expect((await send('patch', `/accounts/${id}`, body, token)).status).toBe(403);
+      expect((await send('delete', `/accounts/${id}`, undefined, token)).status).toBe(403);
+      expect((await send('get', `/accounts/${id}`, undefined, token)).status).toBe(200);
+    }
+  });
+
+  it('can not be removed while it has profiles', async () => {
+    const id = await create();
+    const profile = { data: { type: 'dep_profiles', attributes: { profile_name: 'P' } } };
+    const made = await send('post', `/accounts/${id}/dep_profiles`, profile);
+    expect(made.status).toBe(201);
+    expect(made.body.data.relationships.dep_account.data).toEqual({ type: 'dep_accounts', id });
+    const refused = await send('delete', `/accounts/${id}`);
+    expect([refused.status, refused.body.errors[0].code]).toEqual([409, 'in_use']);
+    expect(refused.body.errors[0].detail).toContain('dep_profiles');
+    await send('delete', `/profiles/${made.body.data.id}`);
+    expect((await send('delete', `/accounts/${id}`)).status).toBe(204);
+  });
+
+  it('names a default profile and forgets it when that goes away', async () => {
+    const id = await create();
+    const profile = { data: { type: 'dep_profiles', attributes: { profile_name: 'P' } } };
+    const made = (await send('post', '/profiles', profile)).body.data.id;
+    const default_dep_profile = { data: { type: 'dep_profiles', id: made } };
+    const data = { type: 'dep_accounts', relationships: { default_dep_profile } };
+    const linked = await send('patch', `/accounts/${id}`, { data });
+    expect(linked.body.data.relationships.default_dep_profile.data).toEqual({
+      type: 'dep_profiles',
+      id: made,
+    });
+    expect((await send('delete', `/profiles/${made}`)).status).toBe(204);
+    const { body } = await send('get', `/accounts/${id}`);
+    expect(body.data.relationships.default_dep_profile.data).toBeNull();
+  });
+
+  async function sealedOf(id: number): Promise<Buffer[]> {
+    const row = await rowOf(id);
+    return SECRETS.map((name) => row[`sealed_${name}`]);
+  }
+});
