@@ -9,17 +9,18 @@ import { type AdminDatabase, openAdminDatabase } from './load/admin-database.js'
 import { type ApiCase, type CaseContext, type CaseResult, measureCase } from './load/api-case.js';
 import { ApiClient } from './load/api-client.js';
 import { inventoryCases } from './load/api-inventory.js';
-import { itemCases, pageCases, searchCases, sortCases } from './load/api-reads.js';
+import { itemCases, pageCases, sortCases } from './load/api-reads.js';
 import {
   describeCase,
   describeHead,
   describeSorts,
   describeThroughput,
+  describeThroughputHead,
 } from './load/api-report.js';
 import { deepCursorPath, drawSamples, type Samples } from './load/api-samples.js';
-import { measureThroughput } from './load/api-throughput.js';
+import { searchCases } from './load/api-searches.js';
+import { measureThroughput, type Throughput } from './load/api-throughput.js';
 import { CLEAN_UP, createBenchTag, writeCases } from './load/api-writes.js';
-import type { Measured } from './load/measure.js';
 import { usageOf } from './load/process-usage.js';
 import { type ServerProcess, startServerProcess } from './load/server-process.js';
 
@@ -36,6 +37,7 @@ const { values: options } = parseArgs({
 const SORT_TARGET_MS = 25;
 const CALLS = 20;
 const CURSOR_PAGES = 50;
+const FEW_FIELDS = 'device_name,serial_number,model_name,os_version,last_seen';
 
 interface Bench {
   database: AdminDatabase;
@@ -44,7 +46,7 @@ interface Bench {
   context: CaseContext;
   samples: Samples;
   results: Record<string, CaseResult[]>;
-  throughput: Record<string, Measured>;
+  throughput: Record<string, Throughput>;
 }
 
 function say(line: string): void {
@@ -65,42 +67,50 @@ async function group(bench: Bench, title: string, cases: ApiCase[]): Promise<Cas
   return results;
 }
 
-async function measureAll(bench: Bench): Promise<void> {
+async function measureWrites(bench: Bench): Promise<void> {
   const { context, samples, database } = bench;
-  const { api } = context;
-  await group(bench, 'items', itemCases(samples));
-  const first = '/devices?page[size]=1000&sort=device_name&fields[devices]=id&page[after]=';
-  const deep = await deepCursorPath(api, first.replace('fields[devices]=id&', ''), CURSOR_PAGES);
-  await group(
-    bench,
-    'pages',
-    pageCases(deep?.replace(/page%5Bsize%5D=1000|page\[size\]=1000/, 'page[size]=100')),
-  );
-  await group(bench, 'searches', searchCases(samples));
-  await group(bench, 'inventory', inventoryCases(samples));
-  const tagId = await createBenchTag(api);
+  const tagId = await createBenchTag(context.api);
   try {
     await group(bench, 'writes', writeCases(samples, tagId));
   } finally {
     for (const sql of CLEAN_UP) await database.client.query(sql);
   }
+}
+
+async function measureAll(bench: Bench): Promise<void> {
+  const { context, samples } = bench;
+  await group(bench, 'items', itemCases(samples));
+  const deepCursor = await deepCursorPath(context.api, CURSOR_PAGES);
+  await group(bench, 'pages', pageCases(deepCursor));
+  await group(bench, 'searches', searchCases(samples));
+  await group(bench, 'inventory', inventoryCases(samples));
+  await measureWrites(bench);
   const sorts = await group(bench, 'sorts of 100 devices', sortCases());
   if (sorts.length > 0) say(describeSorts(sorts, SORT_TARGET_MS));
 }
 
+const SIMPLE: [name: string, type: 'tags' | 'devices', query: string][] = [
+  ['GET a tag', 'tags', ''],
+  ['GET a device', 'devices', ''],
+  ['GET a device, 5 fields', 'devices', `?fields[devices]=${FEW_FIELDS}`],
+];
+
 async function measureThroughputs(bench: Bench): Promise<void> {
+  if (!'throughput'.includes(options.only)) return;
   const { samples, server, token } = bench;
-  if (!'throughput: item'.includes(options.only)) return;
-  say('');
-  for (const connections of [16, 32]) {
-    const name = `GET a device, ${connections} connections`;
-    const paths = samples.deviceIds.map((id) => `/devices/${id}`);
-    const measured = await measureThroughput({
-      ...{ port: server.port, token, connections, paths },
-      seconds: Number(options.seconds) * 3,
-    });
-    bench.throughput[name] = measured;
-    say(describeThroughput(name, measured));
+  const ids = { tags: samples.tagIds, devices: samples.deviceIds };
+  say(`\n${describeThroughputHead()}`);
+  for (const [what, type, query] of SIMPLE) {
+    for (const connections of [16, 32]) {
+      const name = `${what}, ${connections} connections`;
+      const measured = await measureThroughput({
+        ...{ port: server.port, pid: server.pid, token, connections },
+        paths: ids[type].map((id) => `/${type}/${id}${query}`),
+        seconds: Number(options.seconds) * 3,
+      });
+      bench.throughput[name] = measured;
+      say(describeThroughput(name, measured));
+    }
   }
 }
 

@@ -7,6 +7,11 @@ function rules(...given: unknown[]): string {
   return encodeURIComponent(JSON.stringify(given));
 }
 
+/** As far as a filtered list is counted. */
+function counted(from: string): string {
+  return `select count(*) from (select ${from} limit 100001) m`;
+}
+
 interface ListCase {
   name: string;
   table: string;
@@ -30,7 +35,7 @@ function listCase({
   const from = `from ${table} where ${where}`;
   const statements: Statement[] = [
     { text: `select * ${from} order by ${order} limit 100`, values },
-    { text: `select count(*) from (select ${from} limit 100001) m`, values },
+    { text: where === 'true' ? `select count(*) ${from}` : counted(from), values },
   ];
   return {
     name,
@@ -43,7 +48,8 @@ function listCase({
 /** The collections below one device. */
 function ownedCase(table: string, { deviceIds }: Samples, sort = ''): ApiCase {
   const id = (turn: number) => deviceIds[turn % deviceIds.length] as number;
-  const order = sort === '' ? 'id' : `${sort.replace(/^-(.*)/, '$1 desc')}, id`;
+  const order =
+    sort === '' ? 'id' : sort.startsWith('-') ? `${sort.slice(1)} desc, id desc` : `${sort}, id`;
   return {
     name: `a device's ${table}${sort === '' ? '' : `, sort=${sort}`}`,
     targetMs: PAGE_MS,
@@ -71,8 +77,8 @@ export function inventoryCases(samples: Samples): ApiCase[] {
     ownedCase('commands', samples),
     ownedCase('commands', samples, '-queued_at'),
     commands('unfiltered', '', {}),
-    commands('sort=-queued_at', '&sort=-queued_at', { order: 'queued_at desc, id' }),
-    commands('sort=-sent_at', '&sort=-sent_at', { order: 'sent_at desc, id' }),
+    commands('sort=-queued_at', '&sort=-queued_at', { order: 'queued_at desc, id desc' }),
+    commands('sort=-sent_at', '&sort=-sent_at', { order: 'sent_at desc, id desc' }),
     commands('status=NotNow', '&filter[status]=NotNow', { where: `status = 'NotNow'` }),
     commands('status=Error', '&filter[status]=Error', { where: `status = 'Error'` }),
     commands('status=Acknowledged', '&filter[status]=Acknowledged', {
@@ -80,7 +86,7 @@ export function inventoryCases(samples: Samples): ApiCase[] {
     }),
     commands('status=Error, sort=-queued_at', '&filter[status]=Error&sort=-queued_at', {
       where: `status = 'Error'`,
-      order: 'queued_at desc, id',
+      order: 'queued_at desc, id desc',
     }),
     commands('request_type=Restart', '&filter[request_type]=Restart', {
       where: `request_type = 'Restart'`,

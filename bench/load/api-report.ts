@@ -1,5 +1,5 @@
 import type { CaseResult } from './api-case.js';
-import type { Measured } from './measure.js';
+import type { Throughput } from './api-throughput.js';
 
 const WIDTHS = [46, 9, 9, 9, 9, 9, 9, 10, 9];
 const HEADS = ['p50 ms', 'p95 ms', 'p99 ms', 'SQL p50', 'SQL p95', 'target', 'loop ms', 'KB'];
@@ -47,12 +47,15 @@ export function describeSorts(results: CaseResult[], targetMs: number): string {
   ].join(' ');
 }
 
-export function describeThroughput(name: string, measured: Measured): string {
-  const { perSecond, p50, p95, p99, cpu, failures } = measured;
-  return [
-    name.padEnd(46),
-    `${Math.round(perSecond).toLocaleString('en')}/s`.padStart(9),
-    `  p50 ${ms(p50)}, p95 ${ms(p95)}, p99 ${ms(p99)} ms, client CPU ${Math.round(cpu * 100)} %`,
-    failures > 0 ? `  ${failures} FAILED` : '',
-  ].join('');
+export function describeThroughputHead(): string {
+  const heads = ['per s', 'p50 ms', 'p95 ms', 'p99 ms', 'CPU ms', 'client'];
+  return columns(['simple GETs', ...heads]);
+}
+
+export function describeThroughput(name: string, measured: Throughput): string {
+  const { perSecond, p50, p95, p99, cpu, cpuMsPerRequest, failures } = measured;
+  const rate = Math.round(perSecond).toLocaleString('en');
+  const times = [p50, p95, p99, cpuMsPerRequest].map(ms);
+  const row = columns([name, rate, ...times, `${Math.round(cpu * 100)} %`]);
+  return row + (failures > 0 ? `  ${failures} FAILED` : '');
 }

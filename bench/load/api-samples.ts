@@ -6,6 +6,7 @@ export interface Samples {
   deviceIds: number[];
   serials: string[];
   commandIds: number[];
+  tagIds: number[];
   commonTag: string;
   rareTag: string;
   bundle: string;
@@ -48,6 +49,7 @@ export async function drawSamples(client: pg.Client): Promise<Samples> {
     deviceIds,
     serials,
     commandIds: await spread(client, 'commands', 'id'),
+    tagIds: await spread(client, 'tags', 'id'),
     commonTag: tags.at(-1) ?? '',
     rareTag: tags[0] ?? '',
     bundle: bundles[0] ?? '',
@@ -58,13 +60,11 @@ interface Page {
   links: { next?: string | null };
 }
 
-/** The path of a page far into the list, found by following `next`; undefined when refused. */
-export async function deepCursorPath(
-  api: ApiClient,
-  first: string,
-  pages: number,
-): Promise<string | undefined> {
-  let path = first;
+const WALK = '/devices?page[size]=1000&fields[devices]=udid&sort=device_name&page[after]=';
+
+/** The path of 100 devices far into the list by name, found by following `next` so many times. */
+export async function deepCursorPath(api: ApiClient, pages: number): Promise<string | undefined> {
+  let path = WALK;
   for (let n = 0; n < pages; n += 1) {
     const { status, body } = await api.call({ path });
     if (status !== 200) return undefined;
@@ -72,5 +72,8 @@ export async function deepCursorPath(
     if (typeof links.next !== 'string') break;
     path = links.next.replace(/^\/api\/v1/, '');
   }
-  return path;
+  const query = new URLSearchParams(path.split('?')[1]);
+  query.delete('fields[devices]');
+  query.set('page[size]', '100');
+  return `/devices?${query.toString()}`;
 }

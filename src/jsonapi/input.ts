@@ -144,9 +144,12 @@ function readAttribute(name: string, value: unknown, reading: Reading): void {
     return;
   }
   if (attribute.write !== 'always' && attribute.write !== mode) return;
-  if (value !== null) input.attributes[name] = readValue(name, value, { attribute, faults });
-  else if (attribute.nullable) input.attributes[name] = null;
-  else faults.push({ detail: `${name} must not be null`, source });
+  if (value !== null) {
+    input.attributes[name] = readValue(name, value, { attribute, faults });
+    return;
+  }
+  input.attributes[name] = null;
+  if (!attribute.nullable) faults.push({ detail: `${name} must not be null`, source });
 }
 
 function readValue(

@@ -1,3 +1,4 @@
+import { addEntry, type PlistNode, type PlistRead, wholeSeconds } from './plist-node.js';
 import { toPlistInteger } from './plist-scalars.js';
 import {
   hasIllegalCharacter,
@@ -21,12 +22,22 @@ const LAST_DATE_MS = Date.parse('9999-12-31T23:59:59Z');
  * depth limit. Sets, null and the UIDs of keyed archives are refused. Throws AppError invalid_plist.
  */
 export function readBinaryPlist(bytes: Buffer, limits: PlistLimits): PlistValue {
-  return new BinaryReader(bytes, limits).read();
+  return new BinaryReader(bytes, limits, false).read() as PlistValue;
+}
+
+/** The same with nothing lost; two equal keys in a dictionary are refused. */
+export function readBinaryNodes(bytes: Buffer, limits: PlistLimits): PlistNode {
+  return new BinaryReader(bytes, limits, true).read() as PlistNode;
+}
+
+interface Leaf {
+  value: PlistRead;
+  size: number;
 }
 
 class BinaryReader {
   private readonly offsets: number[] = [];
-  private readonly leaves = new Map<number, { value: PlistValue; size: number }>();
+  private readonly leaves = new Map<number, Leaf>();
   private readonly refSize: number;
   private readonly end: number;
   private readonly top: number;
@@ -36,6 +47,7 @@ class BinaryReader {
   constructor(
     private readonly bytes: Buffer,
     private readonly limits: PlistLimits,
+    private readonly exact: boolean,
   ) {
     if (bytes.length < HEADER_SIZE + TRAILER_SIZE + 2) this.fail('too short');
     const trailer = bytes.length - TRAILER_SIZE;
@@ -52,11 +64,11 @@ class BinaryReader {
     }
   }
 
-  read(): PlistValue {
+  read(): PlistRead {
     return this.object(this.top, 0);
   }
 
-  private object(index: number, depth: number): PlistValue {
+  private object(index: number, depth: number): PlistRead {
     if (++this.nodes > this.limits.maxNodes) this.fail('too many values');
     const known = this.leaves.get(index);
     if (known !== undefined) return this.charged(known);
@@ -73,20 +85,20 @@ class BinaryReader {
     return this.charged(leaf);
   }
 
-  private charged(leaf: { value: PlistValue; size: number }): PlistValue {
+  private charged(leaf: Leaf): PlistRead {
     this.expanded += leaf.size;
     if (this.expanded > this.limits.maxBytes) this.fail('too large');
     return leaf.value;
   }
 
-  private leaf(offset: number, marker: number): { value: PlistValue; size: number } {
+  private leaf(offset: number, marker: number): Leaf {
     const low = marker & 0x0f;
     switch (marker >> 4) {
       case 0x0:
         if (low !== 8 && low !== 9) return this.fail('null or unknown simple value');
         return { value: low === 9, size: 1 };
       case 0x1:
-        return { value: this.integer(offset + 1, 2 ** low), size: 8 };
+        return { value: this.number(offset + 1, 2 ** low), size: 8 };
       case 0x2:
         return { value: this.real(offset + 1, 2 ** low), size: 8 };
       case 0x3:
@@ -104,24 +116,26 @@ class BinaryReader {
     }
   }
 
-  private array(offset: number, depth: number): PlistValue[] {
+  private array(offset: number, depth: number): PlistRead[] {
     const { start, count } = this.extent(offset, this.refSize);
-    const values: PlistValue[] = [];
+    const values: PlistRead[] = [];
     for (let item = 0; item < count; item++) {
       values.push(this.object(this.unsigned(start + item * this.refSize, this.refSize), depth + 1));
     }
     return values;
   }
 
-  private dict(offset: number, depth: number): PlistValue {
+  private dict(offset: number, depth: number): PlistRead {
     const { start, count } = this.extent(offset, 2 * this.refSize);
-    const dict = newDict();
+    const dict = this.exact ? new Map<string, PlistRead>() : newDict();
     for (let item = 0; item < count; item++) {
       const at = start + item * this.refSize;
       const key = this.object(this.unsigned(at, this.refSize), depth + 1);
       if (typeof key !== 'string') this.fail('key that is no string');
-      const value = this.unsigned(at + count * this.refSize, this.refSize);
-      dict[key] = this.object(value, depth + 1);
+      const reference = this.unsigned(at + count * this.refSize, this.refSize);
+      const value = this.object(reference, depth + 1);
+      if (dict instanceof Map) addEntry(dict, key, value);
+      else dict[key] = value as PlistValue;
     }
     return dict;
   }
@@ -147,13 +161,18 @@ class BinaryReader {
     return this.bytes.subarray(start, start + count * unit);
   }
 
-  private text(encoded: Buffer, wide: boolean): { value: string; size: number } {
+  private text(encoded: Buffer, wide: boolean): Leaf {
     if (!wide && encoded.some((byte) => byte > 0x7f)) this.fail('text that is not ASCII');
     const value = wide
       ? Buffer.from(encoded).swap16().toString('utf16le')
       : encoded.toString('latin1');
     if (hasIllegalCharacter(value)) this.fail('illegal character');
     return { value, size: encoded.length };
+  }
+
+  private number(start: number, size: number): number | bigint {
+    const value = this.integer(start, size);
+    return this.exact ? BigInt(value) : value;
   }
 
   /** One, two and four bytes are unsigned, eight and sixteen are two's complement. */
@@ -174,7 +193,7 @@ class BinaryReader {
     if (low !== 3) this.fail('date');
     const time = APPLE_EPOCH_MS + this.real(start, 8) * 1000;
     if (!(time >= FIRST_DATE_MS && time <= LAST_DATE_MS)) this.fail('date out of range');
-    return new Date(time);
+    return this.exact ? wholeSeconds(new Date(time)) : new Date(time);
   }
 
   private unsigned(start: number, size: number): number {

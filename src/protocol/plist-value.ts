@@ -22,7 +22,7 @@ export class PlistReal {
   constructor(readonly value: number) {}
 }
 
-/** What the writer takes: read values, reals, and members that are undefined (left out). */
+/** What the writer takes: read values, reals, Maps, and members that are undefined (left out). */
 export type PlistInput =
   | string
   | number
@@ -32,6 +32,7 @@ export type PlistInput =
   | Uint8Array
   | PlistReal
   | readonly PlistInput[]
+  | ReadonlyMap<string, PlistInput>
   | { readonly [key: string]: PlistInput | undefined };
 
 export interface PlistLimits {

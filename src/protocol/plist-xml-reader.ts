@@ -1,3 +1,4 @@
+import { addEntry, type PlistNode, type PlistRead, wholeSeconds } from './plist-node.js';
 import { parseData, parseDate, parseInteger, parseReal } from './plist-scalars.js';
 import {
   hasIllegalCharacter,
@@ -20,7 +21,9 @@ const NAMED: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', a
 /** One open container: a dictionary, waiting for a key or holding one, or an array. */
 interface Frame {
   dict: PlistDict | undefined;
-  array: PlistValue[] | undefined;
+  array: PlistRead[] | undefined;
+  /** A dictionary that keeps the order of its keys. */
+  map: Map<string, PlistRead> | undefined;
   key: string | undefined;
 }
 
@@ -30,8 +33,17 @@ interface Frame {
  * Throws AppError invalid_plist.
  */
 export function readXmlPlist(text: string, limits: PlistLimits): PlistValue {
-  // XML 1.0 §2.11: line ends are read as a line feed, however they were written.
-  return new XmlReader(text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text, limits).read();
+  return new XmlReader(withLineFeeds(text), limits, false).read() as PlistValue;
+}
+
+/** The same with nothing lost; two equal keys in a dictionary are refused. */
+export function readXmlNodes(text: string, limits: PlistLimits): PlistNode {
+  return new XmlReader(withLineFeeds(text), limits, true).read() as PlistNode;
+}
+
+// XML 1.0 §2.11: line ends are read as a line feed, however they were written.
+function withLineFeeds(text: string): string {
+  return text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
 }
 
 class XmlReader {
@@ -39,14 +51,15 @@ class XmlReader {
   private nodes = 0;
   private readonly stack: Frame[] = [];
   private top: Frame | undefined;
-  private root: PlistValue | undefined;
+  private root: PlistRead | undefined;
 
   constructor(
     private readonly text: string,
     private readonly limits: PlistLimits,
+    private readonly exact: boolean,
   ) {}
 
-  read(): PlistValue {
+  read(): PlistRead {
     this.prolog();
     while (!this.atPlistClose()) this.element();
     this.misc();
@@ -114,17 +127,23 @@ class XmlReader {
     this.pos = end + 1;
     if (tag === 'key') this.key(this.content('key'));
     else if (tag === 'string') this.value(this.content('string'));
-    else if (tag === 'dict') this.open({ dict: newDict(), array: undefined, key: undefined });
-    else if (tag === '/dict') this.close(this.top?.dict);
-    else if (tag === 'array') this.open({ dict: undefined, array: [], key: undefined });
+    else if (tag === 'dict') this.open(this.dictFrame());
+    else if (tag === '/dict') this.close(this.top?.dict ?? this.top?.map);
+    else if (tag === 'array')
+      this.open({ dict: undefined, array: [], map: undefined, key: undefined });
     else if (tag === '/array') this.close(this.top?.array);
     else this.value(this.scalar(tag));
   }
 
-  private scalar(tag: string): PlistValue {
+  private dictFrame(): Frame {
+    if (this.exact) return { dict: undefined, array: undefined, map: new Map(), key: undefined };
+    return { dict: newDict(), array: undefined, map: undefined, key: undefined };
+  }
+
+  private scalar(tag: string): PlistRead {
     switch (tag) {
       case 'integer':
-        return parseInteger(this.content('integer'));
+        return this.integer();
       case 'true/':
         return true;
       case 'false/':
@@ -132,7 +151,7 @@ class XmlReader {
       case 'data':
         return this.data();
       case 'date':
-        return parseDate(this.content('date'));
+        return this.date();
       case 'real':
         return parseReal(this.content('real'));
       case 'true':
@@ -141,6 +160,16 @@ class XmlReader {
       default:
         return this.empty(tag);
     }
+  }
+
+  private integer(): number | bigint {
+    const value = parseInteger(this.content('integer'));
+    return this.exact ? BigInt(value) : value;
+  }
+
+  private date(): Date {
+    const date = parseDate(this.content('date'));
+    return this.exact ? wholeSeconds(date) : date;
   }
 
   /** Straight from the document when it is nothing but base64, whose alphabet the decoder checks. */
@@ -158,7 +187,7 @@ class XmlReader {
     return tag === 'true';
   }
 
-  private empty(tag: string): PlistValue {
+  private empty(tag: string): PlistRead {
     switch (tag.endsWith('/') ? tag.slice(0, -1).trimEnd() : '') {
       case 'string':
         return '';
@@ -166,7 +195,7 @@ class XmlReader {
         return Buffer.alloc(0);
       case 'dict':
         this.checkDepth();
-        return newDict();
+        return this.exact ? new Map() : newDict();
       case 'array':
         this.checkDepth();
         return [];
@@ -181,7 +210,7 @@ class XmlReader {
 
   private open(frame: Frame): void {
     this.checkDepth();
-    this.value((frame.dict ?? frame.array) as PlistValue);
+    this.value((frame.dict ?? frame.array ?? frame.map) as PlistRead);
     this.stack.push(frame);
     this.top = frame;
   }
@@ -190,7 +219,7 @@ class XmlReader {
     if (this.stack.length >= this.limits.maxDepth) this.fail('nested too deep');
   }
 
-  private close(container: PlistDict | PlistValue[] | undefined): void {
+  private close(container: PlistRead | undefined): void {
     if (container === undefined) this.fail('mismatched end tag');
     if (this.top?.key !== undefined) this.fail('key without a value');
     this.stack.pop();
@@ -198,12 +227,15 @@ class XmlReader {
   }
 
   private key(name: string): void {
-    if (this.top?.dict === undefined || this.top.key !== undefined) this.fail('misplaced key');
+    const top = this.top;
+    if (top === undefined || top.array !== undefined || top.key !== undefined) {
+      this.fail('misplaced key');
+    }
     this.count();
-    this.top.key = name;
+    top.key = name;
   }
 
-  private value(value: PlistValue): void {
+  private value(value: PlistRead): void {
     this.count();
     const top = this.top;
     if (top === undefined) {
@@ -214,7 +246,8 @@ class XmlReader {
     } else if (top.key === undefined) {
       this.fail('value without a key');
     } else {
-      (top.dict as PlistDict)[top.key] = value;
+      if (top.map !== undefined) addEntry(top.map, top.key, value);
+      else (top.dict as PlistDict)[top.key] = value as PlistValue;
       top.key = undefined;
     }
   }

@@ -38,6 +38,7 @@ function object(value: Exclude<PlistInput, string | number | bigint | boolean>, 
   if (value instanceof PlistReal) return `${indent}<real>${real(value.value)}</real>\n`;
   if (typeof value !== 'object' || value === null) throw invalidPlist('a value of no known type');
   if (depth >= MAX_DEPTH) throw invalidPlist('nested too deep');
+  if (value instanceof Map) return entries(value, depth);
   return Array.isArray(value)
     ? array(value, depth)
     : dict(value as { readonly [key: string]: PlistInput | undefined }, depth);
@@ -62,6 +63,17 @@ function dict(members: { readonly [key: string]: PlistInput | undefined }, depth
   return text === '' ? `${indent}<dict/>\n` : `${indent}<dict>\n${text}${indent}</dict>\n`;
 }
 
+/** In their order, which objects do not keep for keys that look like integers. */
+function entries(members: ReadonlyMap<string, PlistInput>, depth: number): string {
+  const indent = TABS.slice(0, depth);
+  if (members.size === 0) return `${indent}<dict/>\n`;
+  let text = '';
+  for (const [key, value] of members) {
+    text += `${indent}\t<key>${escapeText(key)}</key>\n${element(value, depth + 1)}`;
+  }
+  return `${indent}<dict>\n${text}${indent}</dict>\n`;
+}
+
 function number(value: number): string {
   if (Number.isSafeInteger(value)) return `<integer>${Object.is(value, -0) ? 0 : value}</integer>`;
   // Beyond 2^53 a number's digits are no longer its own: whoever means an integer passes a bigint.
@@ -71,7 +83,7 @@ function number(value: number): string {
 function real(value: number): string {
   if (Number.isNaN(value)) return 'nan';
   if (!Number.isFinite(value)) return value > 0 ? '+infinity' : '-infinity';
-  return String(value);
+  return Object.is(value, -0) ? '-0' : String(value);
 }
 
 function date(value: Date): string {

@@ -1,5 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { readBinaryPlist } from './plist-binary-reader.js';
+import { readBinaryNodes, readBinaryPlist } from './plist-binary-reader.js';
+import { nodeToInput, type PlistNode } from './plist-node.js';
 import {
   DEFAULT_PLIST_LIMITS,
   invalidPlist,
@@ -9,9 +10,10 @@ import {
   type PlistLimits,
   type PlistValue,
 } from './plist-value.js';
-import { readXmlPlist } from './plist-xml-reader.js';
+import { readXmlNodes, readXmlPlist } from './plist-xml-reader.js';
 import { writeXmlPlist } from './plist-xml-writer.js';
 
+export { nodeToValue, type PlistNode, type PlistNodeDict } from './plist-node.js';
 export type { PlistDict, PlistInput, PlistLimits, PlistValue } from './plist-value.js';
 export { hasIllegalCharacter, isPlistDict, PlistReal } from './plist-value.js';
 
@@ -21,11 +23,29 @@ export { hasIllegalCharacter, isPlistDict, PlistReal } from './plist-value.js';
  * whatever is wrong with it.
  */
 export function parsePlist(bytes: Buffer, limits: Partial<PlistLimits> = {}): PlistValue {
+  const all = allLimits(bytes, limits);
+  if (isBinaryPlist(bytes)) return readBinaryPlist(binaryVersion(bytes), all);
+  return readXmlPlist(decode(bytes), all);
+}
+
+/**
+ * Reads a property list with nothing lost, so that buildPlistNodes writes one that says the same.
+ * Beside what parsePlist refuses, two equal keys in one dictionary are refused.
+ */
+export function parsePlistNodes(bytes: Buffer, limits: Partial<PlistLimits> = {}): PlistNode {
+  const all = allLimits(bytes, limits);
+  if (isBinaryPlist(bytes)) return readBinaryNodes(binaryVersion(bytes), all);
+  return readXmlNodes(decode(bytes), all);
+}
+
+export function isBinaryPlist(bytes: Buffer): boolean {
+  return bytes.toString('latin1', 0, 6) === 'bplist';
+}
+
+function allLimits(bytes: Buffer, limits: Partial<PlistLimits>): PlistLimits {
   const all = { ...DEFAULT_PLIST_LIMITS, ...limits };
   if (bytes.length > all.maxBytes) throw invalidPlist('too large');
-  if (bytes.toString('latin1', 0, 6) === 'bplist')
-    return readBinaryPlist(binaryVersion(bytes), all);
-  return readXmlPlist(decode(bytes), all);
+  return all;
 }
 
 /** The same for a document whose value must be a dictionary, as all of Apple's messages are. */
@@ -42,6 +62,11 @@ export function parsePlistDict(bytes: Buffer, limits: Partial<PlistLimits> = {})
  */
 export function buildPlist(value: PlistInput): Buffer {
   return Buffer.from(writeXmlPlist(value), 'utf8');
+}
+
+/** Writes what parsePlistNodes reads, as an XML property list in UTF-8. */
+export function buildPlistNodes(node: PlistNode): Buffer {
+  return buildPlist(nodeToInput(node));
 }
 
 function binaryVersion(bytes: Buffer): Buffer {

@@ -7,7 +7,7 @@ import { devices } from '../../src/resources/devices.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 
 const ROWS = 60;
-const COLUMNS = ['device_name', 'os_version', 'device_capacity', 'is_supervised', 'last_seen_at'];
+const COLUMNS = ['device_name', 'os_version', 'device_capacity', 'is_supervised', 'enrolled_at'];
 
 let database: TestDatabase;
 let store: Store;
@@ -31,7 +31,7 @@ function anyDevice() {
     device_capacity: pick([0.1, 64, 1e300, -5.5, null]),
     is_supervised: pick([true, false]),
     // Within one millisecond of each other.
-    last_seen_at: pick(['2026-03-26T23:42:09.000001Z', '2026-03-26T23:42:09.000002Z', null]),
+    enrolled_at: pick(['2026-03-26T23:42:09.000001Z', '2026-03-26T23:42:09.000002Z', null]),
   };
 }
 
@@ -86,16 +86,16 @@ const SORTS = [
   'device_name',
   '-device_name',
   'device_capacity',
-  '-last_seen_at',
-  'last_seen_at',
+  '-enrolled_at',
+  'enrolled_at',
   'is_supervised',
   'device_name,os_version',
   '-device_name,-os_version',
   'device_name,-os_version',
   '-os_version,device_name',
   '-os_version,-id',
-  'os_version,-last_seen_at,device_capacity',
-  '-is_supervised,-last_seen_at,-device_name',
+  'os_version,-enrolled_at,device_capacity',
+  '-is_supervised,-enrolled_at,-device_name',
 ];
 
 describe('pages by keyset', () => {
@@ -112,7 +112,7 @@ describe('pages by keyset', () => {
     }
   });
 
-  it.each(['device_name', '-device_name', 'os_version,-last_seen_at', '-id'])(
+  it.each(['device_name', '-device_name', 'os_version,-enrolled_at', '-id'])(
     'in the order "%s" miss and repeat nothing that stays while rows come and go',
     async (sort) => {
       const { knex } = database.db;

@@ -61,10 +61,29 @@ describe('the JSON:API router', () => {
     expect(await allow('/devices/1/relationships/tags')).toBe(
       'GET, POST, PATCH, DELETE, HEAD, OPTIONS',
     );
-    expect(await allow('/devices/1/relationships/installed_profiles')).toBe('GET, HEAD, OPTIONS');
+    expect(await allow('/commands/1/relationships/device')).toBe('GET, HEAD, OPTIONS');
+    expect(await allow('/installed_profiles/1/relationships/device')).toBe(
+      'GET, PATCH, HEAD, OPTIONS',
+    );
     expect(await allow('/devices/1/tags')).toBe('GET, POST, HEAD, OPTIONS');
     const put = await request(api.app).put('/api/v1/devices/1').send({});
     expect([put.status, put.headers.allow]).toEqual([405, 'GET, PATCH, DELETE, HEAD, OPTIONS']);
+  });
+});
+
+describe('HEAD', () => {
+  it('sends the headers of GET on items and relationships, and no body', async () => {
+    const [{ id }] = await api.knex('tags').insert({ name: 'head' }).returning('id');
+    for (const path of [`/api/v1/tags/${id}`, `/api/v1/tags/${id}/relationships/devices/`]) {
+      const got = await request(api.app).get(path);
+      const head = await request(api.app).head(path);
+      expect([head.status, head.text]).toEqual([200, undefined]);
+      for (const name of ['content-type', 'content-length', 'etag', 'vary']) {
+        expect([path, name, head.headers[name]]).toEqual([path, name, got.headers[name]]);
+      }
+    }
+    expect((await request(api.app).head('/api/v1/tags/987654')).status).toBe(404);
+    await api.knex('tags').del();
   });
 });
 

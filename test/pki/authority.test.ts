@@ -1,10 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { parseCertificate } from '../../src/crypto/certificate.js';
+import { issueCertificate, parseCertificate } from '../../src/crypto/certificate.js';
 import { generateEcKeyPair, generateRsaKeyPair } from '../../src/crypto/keys.js';
 import { SecretBox } from '../../src/crypto/secret-box.js';
+import { insertCertificate } from '../../src/db/certificate-repository.js';
 import { connectDatabase } from '../../src/db/database.js';
+import { inTransaction } from '../../src/db/unit-of-work.js';
 import { ensureCertificateAuthority } from '../../src/pki/authority.js';
+import { certificateRecord } from '../../src/pki/certificate-record.js';
 import { checkMasterKey } from '../../src/pki/master-key.js';
+import { keepPrivateKey } from '../../src/pki/stored-keys.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { capturingLogger } from '../http/log-lines.js';
 
@@ -105,6 +109,25 @@ describe('the certificate authority', () => {
     expect(second.certificate.der).toEqual(first.certificate.der);
     expect(second.privateKey.equals(first.privateKey)).toBe(true);
     expect(await database.db.knex('certificates')).toHaveLength(1);
+  });
+
+  it('stays the same when another CA with its key is added', async () => {
+    const { certificate } = await ensure();
+    const keys = await generateRsaKeyPair();
+    const added = parseCertificate(
+      issueCertificate({
+        ...{ subject: [{ type: 'CN', value: 'Added' }], isCa: true, keyUsage: ['keyCertSign'] },
+        ...{ publicKey: keys.publicKey, issuerKey: keys.privateKey },
+        ...{ notBefore: certificate.notBefore, notAfter: certificate.notAfter },
+      }),
+    );
+    await inTransaction(database.db, async (trx) => {
+      const key = { key: keys.privateKey, name: 'Added' };
+      const rsa_private_key_id = await keepPrivateKey(trx, box, key);
+      const record = certificateRecord(added, 'mdm.cacert');
+      await insertCertificate(trx, { ...record, rsa_private_key_id });
+    });
+    expect((await ensure()).certificate.subject).toBe(certificate.subject);
   });
 
   it('is one when two processes start at once', async () => {

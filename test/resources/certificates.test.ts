@@ -228,6 +228,20 @@ describe('creating certificates', () => {
     expect((await rowOf(id)).der.equals(certificate.der)).toBe(true);
   });
 
+  it('takes the purpose from its collection, and no other', async () => {
+    const pem_certificate = text('cert/push.mock.pem');
+    const wrong = { pem_certificate, purpose: 'mdm.webcrt' };
+    expect(await refused(wrong, '/push_certificates')).toEqual([
+      409,
+      ['conflict', '/data/attributes/purpose'],
+    ]);
+    const right = { pem_certificate, purpose: 'mdm.pushcert' };
+    const { attributes } = await client.create('/push_certificates', right);
+    expect(attributes.push_topic).toBe(
+      'com.apple.mgmt.External.18a16429-886b-41f1-9c30-2bd04ae4fc37',
+    );
+  });
+
   it('lists each in its collection, and only there', async () => {
     const made = {
       ca_certificates: await makeAuthority(),

@@ -35,25 +35,45 @@ const CALLED: Record<SchemaType, string> = {
   any: 'any value',
 };
 
+/** What of the schema is broken. */
+export type SchemaRule =
+  | 'unknown'
+  | 'required'
+  | 'type'
+  | 'value'
+  | 'range'
+  | 'format'
+  | 'repetition';
+
+export interface SchemaFault extends ErrorDetail {
+  source: { pointer: string };
+  rule: SchemaRule;
+}
+
 export function fault(pointer: string, detail: string): ErrorDetail {
   return { detail, source: { pointer } };
+}
+
+function broken(rule: SchemaRule, pointer: string, detail: string): SchemaFault {
+  return { detail, source: { pointer }, rule };
 }
 
 /**
  * Checks a dictionary against Apple's keys: unknown and missing ones, types, ranges, formats,
  * repetitions, all the way down. Returns every fault, each with a JSON pointer below `pointer`.
  */
-export function checkKeys(keys: SchemaKey[], dict: PlistDict, pointer: string): ErrorDetail[] {
-  const faults: ErrorDetail[] = [];
+export function checkKeys(keys: SchemaKey[], dict: PlistDict, pointer: string): SchemaFault[] {
+  const faults: SchemaFault[] = [];
   for (const [name, value] of Object.entries(dict)) {
     const key = keyNamed(keys, name);
     const at = pointerTo(pointer, name);
-    if (key === undefined) faults.push(fault(at, `${name} is not a key Apple's schema lists here`));
-    else faults.push(...checkValue(key, value, { name, pointer: at }));
+    if (key === undefined) {
+      faults.push(broken('unknown', at, `${name} is not a key Apple's schema lists here`));
+    } else faults.push(...checkValue(key, value, { name, pointer: at }));
   }
   for (const { key, presence } of keys) {
     if (presence === 'required' && key !== 'ANY' && dict[key] === undefined) {
-      faults.push(fault(pointerTo(pointer, key), `${key} is required`));
+      faults.push(broken('required', pointerTo(pointer, key), `${key} is required`));
     }
   }
   return faults;
@@ -64,23 +84,24 @@ interface Place {
   pointer: string;
 }
 
-function checkValue(key: SchemaKey, value: PlistValue, place: Place): ErrorDetail[] {
+function checkValue(key: SchemaKey, value: PlistValue, place: Place): SchemaFault[] {
   if (!IS_TYPE[key.type](value)) {
-    return [fault(place.pointer, `${place.name} must be ${CALLED[key.type]}`)];
+    return [broken('type', place.pointer, `${place.name} must be ${CALLED[key.type]}`)];
   }
   if (Array.isArray(value)) return checkArray(key, value, place);
   if (isPlistDict(value)) {
     return key.subkeys === undefined ? [] : checkKeys(key.subkeys, value, place.pointer);
   }
-  const broken = brokenRule(key, value);
-  return broken === undefined ? [] : [fault(place.pointer, `${place.name} ${broken}`)];
+  const rule = brokenRule(key, value);
+  return rule ? [broken(rule[0], place.pointer, `${place.name} ${rule[1]}`)] : [];
 }
 
-function checkArray(key: SchemaKey, values: PlistValue[], place: Place): ErrorDetail[] {
+function checkArray(key: SchemaKey, values: PlistValue[], place: Place): SchemaFault[] {
   const { min = 0, max = Number.POSITIVE_INFINITY } = key.repetition ?? {};
-  const faults: ErrorDetail[] = [];
+  const faults: SchemaFault[] = [];
   if (values.length < min || values.length > max) {
-    faults.push(fault(place.pointer, `${place.name} must have ${between(min, max)} elements`));
+    const detail = `${place.name} must have ${between(min, max)} elements`;
+    faults.push(broken('repetition', place.pointer, detail));
   }
   for (const [index, value] of values.entries()) {
     faults.push(...checkElement(key, value, { ...place, pointer: `${place.pointer}/${index}` }));
@@ -88,7 +109,7 @@ function checkArray(key: SchemaKey, values: PlistValue[], place: Place): ErrorDe
   return faults;
 }
 
-function checkElement(array: SchemaKey, value: PlistValue, place: Place): ErrorDetail[] {
+function checkElement(array: SchemaKey, value: PlistValue, place: Place): SchemaFault[] {
   const kinds = array.subkeys ?? [];
   if (array.type === 'any' || kinds.length === 0) return [];
   const item = isPlistDict(value) ? value.Item : undefined;
@@ -96,22 +117,23 @@ function checkElement(array: SchemaKey, value: PlistValue, place: Place): ErrorD
   if (element !== undefined) {
     return checkValue(element, value, { ...place, name: `an element of ${place.name}` });
   }
-  if (!isPlistDict(value)) return [fault(place.pointer, `${place.name} holds objects`)];
+  if (!isPlistDict(value)) return [broken('type', place.pointer, `${place.name} holds objects`)];
   const names = kinds.map(({ key }) => key);
-  return [fault(pointerTo(place.pointer, 'Item'), `Item ${mustBeOneOf(names)}`)];
+  return [broken('value', pointerTo(place.pointer, 'Item'), `Item ${mustBeOneOf(names)}`)];
 }
 
-function brokenRule(key: SchemaKey, value: PlistValue): string | undefined {
+function brokenRule(key: SchemaKey, value: PlistValue): [SchemaRule, string] | undefined {
   const listed = key.rangelist ?? (key.type === 'string' ? valuesOf(key) : undefined);
   if (listed !== undefined && !listed.some((allowed) => allowed === value)) {
-    return mustBeOneOf(listed);
+    return ['value', mustBeOneOf(listed)];
   }
   if (typeof value === 'number' || typeof value === 'bigint') {
     const { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY } = key.range ?? {};
-    if (value < min || value > max) return `must be ${between(min, max)}`;
+    if (value < min || value > max) return ['range', `must be ${between(min, max)}`];
   }
   if (typeof value === 'string' && key.format !== undefined) {
-    if (!new RegExp(`^(?:${key.format})$`, 'u').test(value)) return `must match ${key.format}`;
+    const isMatch = new RegExp(`^(?:${key.format})$`, 'u').test(value);
+    if (!isMatch) return ['format', `must match ${key.format}`];
   }
   return undefined;
 }

@@ -1,0 +1,84 @@
+import type { PlistDict } from '../plist-value.js';
+import profiles from './profiles.json';
+import { checkKeys, type SchemaFault, type SchemaRule } from './schema-check.js';
+import type { SchemaKey } from './schema-types.js';
+
+interface PayloadItem {
+  payloadType: string;
+  keys?: SchemaKey[];
+}
+
+const items = profiles.items as unknown as PayloadItem[];
+const byType = Map.groupBy(items, ({ payloadType }) => payloadType);
+const NO_PAYLOADS = ['CommonPayloadKeys', 'TopLevel'];
+
+const common = keysOf('CommonPayloadKeys');
+// A dictionary of texts by language, which the schema writes as one of an array is written.
+const CONSENT: SchemaKey = {
+  key: 'ConsentText',
+  type: 'dictionary',
+  subkeys: [{ key: 'ANY', type: 'string' }],
+};
+const topLevel = [CONSENT, ...keysOf('TopLevel').filter(({ key }) => key !== CONSENT.key)];
+
+/**
+ * Required by the schema, and yet missing in many profiles that devices take: they set the other
+ * keys of the payload only.
+ */
+const LAX = new Set(['com.apple.screensaver/moduleName', 'com.apple.screensaver.user/moduleName']);
+
+/** What makes a payload wrong, whatever the system's version; the schema may not know the newest. */
+const GRAVE: SchemaRule[] = ['type', 'value', 'range'];
+
+/** One thing that Apple's schema says against a payload, with a JSON pointer into it. */
+export interface PayloadFinding {
+  pointer: string;
+  detail: string;
+  /** False = it may be right all the same. */
+  isError: boolean;
+}
+
+/** Whether Apple's schema has payloads of this type. */
+export function isKnownPayloadType(type: string): boolean {
+  return byType.has(type) && !NO_PAYLOADS.includes(type);
+}
+
+/**
+ * Checks a payload against Apple's schema; nothing is found for an unknown type. Errors are wrong
+ * types and values, and required keys missing from the payload itself: what is required further
+ * down often depends on the system's version or on other keys. Where several kinds of payload share
+ * a type, the one that fits best counts.
+ */
+export function checkPayload(type: string, payload: PlistDict): PayloadFinding[] {
+  if (!isKnownPayloadType(type)) return [];
+  const kinds = (byType.get(type) ?? []).map(({ keys = [] }) =>
+    checkKeys([...keys, ...common], payload, '').map((fault) => findingOf(fault, type)),
+  );
+  const [best = []] = kinds.toSorted((one, other) => errorsIn(one) - errorsIn(other));
+  // A key that one of the kinds knows is no unknown key.
+  return best.filter((finding) =>
+    kinds.every((findings) => findings.some(({ pointer }) => pointer === finding.pointer)),
+  );
+}
+
+/** Checks the keys around the payloads; `PayloadContent` is the caller's to check. */
+export function checkProfileKeys(profile: PlistDict): PayloadFinding[] {
+  return checkKeys(topLevel, { ...profile, PayloadContent: [] }, '').map((fault) =>
+    findingOf(fault, 'TopLevel'),
+  );
+}
+
+function keysOf(type: string): SchemaKey[] {
+  return byType.get(type)?.[0]?.keys ?? [];
+}
+
+function errorsIn(findings: PayloadFinding[]): number {
+  return findings.filter(({ isError }) => isError).length;
+}
+
+function findingOf({ rule, detail, source }: SchemaFault, type: string): PayloadFinding {
+  const { pointer } = source;
+  const isOwnKey = pointer.lastIndexOf('/') === 0;
+  const isMissing = rule === 'required' && isOwnKey && !LAX.has(type + pointer);
+  return { pointer, detail, isError: GRAVE.includes(rule) || isMissing };
+}

@@ -1,0 +1,190 @@
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { version } from '../../../package.json';
+import { ROLES } from '../../../src/jsonapi/context.js';
+import type { ResourceDefinition } from '../../../src/jsonapi/definition.js';
+import { DEFINITIONS } from '../../../src/resources/index.js';
+import { ADMIN_TOKEN, startApp, type TestApp } from '../../helpers/app.js';
+import {
+  removeTemporaryDirectories,
+  temporaryDirectory,
+} from '../../helpers/temporary-directory.js';
+import {
+  createOpenApiValidator,
+  type OpenApiDocument,
+  type OpenApiValidator,
+} from '../openapi-validator.js';
+
+const CLI = join(
+  dirname(require.resolve('@seriousme/openapi-schema-validator/package.json')),
+  'bin',
+  'validate-api-cli.js',
+);
+
+let app: TestApp;
+let text: string;
+let document: OpenApiDocument;
+let api: OpenApiValidator;
+
+beforeAll(async () => {
+  app = await startApp({ isSweeping: false });
+  const headers = { Authorization: `Bearer ${ADMIN_TOKEN}` };
+  text = await (await fetch(`${app.url}/api/v1/openapi.json`, { headers })).text();
+  document = JSON.parse(text) as OpenApiDocument;
+  api = createOpenApiValidator(document);
+});
+afterAll(async () => {
+  await app.stop();
+  removeTemporaryDirectories();
+});
+
+/** What a validator that is not ours says, in a process of its own. */
+function judge(candidate: OpenApiDocument): { valid: boolean } {
+  const file = join(temporaryDirectory(), 'openapi.json');
+  writeFileSync(file, JSON.stringify(candidate));
+  const { stdout } = spawnSync(process.execPath, [CLI, file], { encoding: 'utf8' });
+  return JSON.parse(stdout) as { valid: boolean };
+}
+
+function copy(): OpenApiDocument {
+  return JSON.parse(text) as OpenApiDocument;
+}
+
+/** All values of `$ref`, wherever they are. */
+function referencesIn(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, part]) =>
+    name === '$ref' && typeof part === 'string' ? [part] : referencesIn(part),
+  );
+}
+
+describe('the API document', () => {
+  it('is OpenAPI 3.1 to a validator that is not ours', () => {
+    expect(document.openapi).toBe('3.1.0');
+    expect(judge(document)).toEqual({ valid: true });
+  });
+
+  it.each([
+    [
+      'an operation without responses',
+      (broken: OpenApiDocument) => {
+        Object.assign(broken.paths['/api/v1/tags']?.get ?? {}, { responses: 'none' });
+      },
+    ],
+    [
+      'a parameter in no place',
+      (broken: OpenApiDocument) => {
+        Object.assign(broken.components.parameters?.page_size ?? {}, { in: 'nowhere' });
+      },
+    ],
+    [
+      'no version',
+      (broken: OpenApiDocument) => {
+        Object.assign(broken, { info: { title: 'Muster' } });
+      },
+    ],
+  ])('would not be with %s', (_what, damage) => {
+    const broken = copy();
+    damage(broken);
+    expect(judge(broken)).toMatchObject({ valid: false });
+  });
+
+  it('refers to nothing that it does not have, and has nothing that it does not refer to', () => {
+    const used = new Set(referencesIn(document));
+    const had = Object.entries(document.components).flatMap(([kind, parts]) =>
+      Object.keys(parts).map((name) => `#/components/${kind}/${name}`),
+    );
+    const unused = had.filter((name) => !used.has(name) && !/securitySchemes/.test(name));
+    expect([...used].filter((name) => name.startsWith('#') && !had.includes(name))).toEqual([]);
+    expect(unused).toEqual([]);
+  });
+
+  it('tells its version, its security and what everything is about', () => {
+    expect(document.info.version).toBe(version);
+    expect(document.security).toEqual([{ bearer: [] }, { basic: [] }]);
+    expect(document.components.securitySchemes).toMatchObject({
+      bearer: { type: 'http', scheme: 'bearer' },
+      basic: { type: 'http', scheme: 'basic' },
+    });
+    expect(document.info.description).toContain('`validation_failed`');
+  });
+
+  it('names each operation once, with a summary, a tag, a role and its errors', () => {
+    const names = api.operations.map(({ operation }) => operation.operationId);
+    expect(new Set(names).size).toBe(names.length);
+    for (const { operation } of api.operations) {
+      const { operationId, summary, tags, responses } = operation;
+      expect(operationId).toMatch(/^[a-z]+([A-Z][a-z0-9]*)+$/);
+      expect([operationId, summary]).toEqual([operationId, expect.stringMatching(/^[A-Z].+[^.]$/)]);
+      expect([operationId, tags.length]).toEqual([operationId, 1]);
+      expect(ROLES).toContain(operation['x-role']);
+      const statuses = Object.keys(responses);
+      expect(statuses).toEqual(expect.arrayContaining(['401', '403', '429', 'default']));
+      expect([operationId, statuses.some((status) => /^2\d\d$/.test(status))]).toEqual([
+        operationId,
+        true,
+      ]);
+    }
+  });
+
+  it('takes both media types where it takes JSON, and tells the limits of a body', () => {
+    const bodies = api.operations.flatMap(({ operation }) => operation.requestBody ?? []);
+    const json = bodies.filter(({ content }) => 'application/json' in content);
+    expect(json.length).toBeGreaterThan(50);
+    for (const { content } of json) {
+      expect(Object.keys(content)).toEqual(['application/vnd.api+json', 'application/json']);
+    }
+    expect(api.faultsOfBody('createTag', tagWith({ name: 'Sales' }))).toEqual([]);
+    expect(api.faultsOfBody('createTag', tagWith({ name: '' }))).toHaveLength(1);
+    expect(api.faultsOfBody('createTag', tagWith({ name: 'Sales', color: 'red' }))).toHaveLength(1);
+    expect(api.faultsOfBody('createTag', tagWith({ name: 'Sales', size: 1 }))).toHaveLength(1);
+    expect(api.faultsOfBody('createTag', tagWith({}))).toHaveLength(1);
+  });
+
+  it('has examples that are as it says itself', () => {
+    let examples = 0;
+    for (const { operation } of api.operations) {
+      const { operationId, requestBody } = operation;
+      const ok = operation.responses['200'] ?? operation.responses['201'];
+      const answer = ok && 'content' in ok ? ok.content : undefined;
+      for (const content of Object.values({ ...requestBody?.content, ...answer })) {
+        for (const reference of Object.values(content.examples ?? {})) {
+          const { value } = api.resolve<{ value: unknown }>(reference);
+          const { $ref } = content.schema as { $ref?: string };
+          if ($ref === undefined) continue;
+          expect([operationId, $ref, ...api.faultsOf($ref, value)]).toEqual([operationId, $ref]);
+          examples += 1;
+        }
+      }
+    }
+    expect(examples).toBeGreaterThan(150);
+  });
+
+  it('offers no secret to sort, filter or select by, and shows none', () => {
+    for (const { type, attributes } of DEFINITIONS as ResourceDefinition[]) {
+      const secrets = Object.keys(attributes).filter((name) => attributes[name]?.writeOnly);
+      const parts = [
+        ...['sort', 'filter', 'fields'].map(
+          (name) => document.components.parameters?.[`${type}_${name}`],
+        ),
+        document.components.schemas?.[`${type}_attributes`],
+      ];
+      for (const name of secrets) {
+        expect([type, name, JSON.stringify(parts).includes(`"${name}"`)]).toEqual([
+          type,
+          name,
+          false,
+        ]);
+      }
+    }
+  });
+
+  it('is small enough to load', () => {
+    expect(text.length).toBeLessThan(1_500_000);
+  });
+});
+
+function tagWith(attributes: Record<string, unknown>) {
+  return { data: { type: 'tags', attributes } };
+}
