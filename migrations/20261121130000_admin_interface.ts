@@ -177,13 +177,16 @@ create table profiles (
   duration_until_removal double precision,
   consent_en text,
   holds_secrets boolean not null,
+  is_signed boolean not null,
+  signer text,
   current_version integer not null default 1,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now()
 );
 create unique index profiles_identifier on profiles (lower(identifier));
 
--- The top level of the file without its PayloadContent is sealed_content; file is sealed_original.
+-- sealed_content is the top level of the file with an empty PayloadContent, sealed_original the file
+-- itself. content_digest is keyed: a plain one would let guesses at a secret be tried.
 create table profile_versions (
   id bigint generated always as identity primary key,
   profile_id bigint not null references profiles (id) on delete cascade,
@@ -194,6 +197,7 @@ create table profile_versions (
   signer text,
   signer_fingerprint_sha256 text,
   signer_is_trusted boolean,
+  holds_secrets boolean not null,
   size integer not null,
   content_digest bytea not null,
   sealed_original bytea not null,
@@ -204,10 +208,11 @@ create table profile_versions (
   unique (profile_id, number)
 );
 
--- One row for each element of PayloadContent, in its order.
+-- One row for each element of PayloadContent, in its order. Only those of the profile's current
+-- version have its profile_id.
 create table profile_payloads (
   id bigint generated always as identity primary key,
-  profile_id bigint not null references profiles (id) on delete cascade,
+  profile_id bigint references profiles (id) on delete cascade,
   profile_version_id bigint not null references profile_versions (id) on delete cascade,
   position integer not null,
   payload_type text not null,

@@ -91,7 +91,7 @@ function fileAnswer(description: string, mediaTypes: string[]): ApiAnswer {
 
 function certificateDownload(deps: CredentialDownloadDeps): ApiOperation {
   return {
-    operationId: 'download_certificate',
+    operationId: 'downloadCertificate',
     summary: 'Download a certificate',
     tag: 'certificates',
     role: 'viewer',
@@ -106,7 +106,7 @@ function certificateDownload(deps: CredentialDownloadDeps): ApiOperation {
 
 function keyDownload(deps: CredentialDownloadDeps): ApiOperation {
   return {
-    operationId: 'download_rsa_private_key',
+    operationId: 'downloadRsaPrivateKey',
     summary: 'Download a private key',
     description:
       'PKCS #8, not encrypted: PEM, or DER with `Accept: application/pkcs8` or `format=der`. Each ' +

@@ -4,13 +4,16 @@ import type { Link, LinkSelection, RelatedQuery, RelatedRow, Row } from '../json
 import { alias, quoted, type Sql } from './filter-sql.js';
 import { columnList } from './list-query.js';
 import { runSql } from './resource-store-sql.js';
+import { runSliced, SLICE_ROWS } from './sliced-rows.js';
 
 const OWNER = '_owner';
 
 /** The rows at the other end of one relationship for many owners at once, by id. */
 export async function relatedRows(knex: Knex, query: RelatedQuery): Promise<RelatedRow[]> {
-  const rows = await runSql<Row>(knex, relatedSql(query));
-  return rows.map(({ [OWNER]: owner, ...row }) => ({ owner: Number(owner), row }) as RelatedRow);
+  const sql = relatedSql(query);
+  const isLong = query.ids.length > SLICE_ROWS && !knex.isTransaction;
+  const rows = isLong ? await runSliced<Row>(knex, sql) : await runSql<Row>(knex, sql);
+  return rows.map((row) => ({ owner: Number(row[OWNER]), row }));
 }
 
 function relatedSql({ shape, relation, columns, ids, limit }: RelatedQuery): Sql {

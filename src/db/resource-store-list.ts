@@ -5,6 +5,7 @@ import type { Sql } from './filter-sql.js';
 import { positionOf, rangesAfter, reversed, type SortKey, sortKeys } from './keyset.js';
 import { countSql, EXACT_LIMIT, rangeSql, rowsSql } from './list-query.js';
 import { runSql } from './resource-store-sql.js';
+import { runSliced, SLICE_ROWS } from './sliced-rows.js';
 
 /** Beyond this many rows a walk by cursor takes the total of its first page along. */
 const CHEAP_TOTAL = 10_000;
@@ -26,12 +27,16 @@ export function listRows(knex: Knex, query: ListQuery): Promise<ListResult> {
 /** The second statement runs only when the page does not tell the total. */
 async function byNumber(knex: Knex, query: ListQuery): Promise<ListResult> {
   const { page, scope } = query;
-  const rows = await runSql<Row>(knex, rowsSql(query));
+  const rows = await readRows(knex, rowsSql(query), page.size);
   const offset = (page.number - 1) * page.size;
   const isLastPage = rows.length > 0 && rows.length < page.size;
   const isEmptyList = rows.length === 0 && offset === 0 && scope === undefined;
   const known = isLastPage || isEmptyList ? exactly(offset + rows.length) : undefined;
   return { rows, ...(known ?? (await count(knex, query, offset + rows.length))) };
+}
+
+function readRows(knex: Knex, sql: Sql, limit: number): Promise<Row[]> {
+  return limit > SLICE_ROWS + 1 ? runSliced<Row>(knex, sql) : runSql<Row>(knex, sql);
 }
 
 async function byKeyset(knex: Knex, query: ListQuery, keyset: Keyset): Promise<ListResult> {
@@ -53,7 +58,8 @@ async function readRanges(knex: Knex, query: ListQuery, keys: SortKey[]): Promis
   const rows: Row[] = [];
   for (const range of ranges) {
     const limit = query.page.size + 1 - rows.length;
-    if (limit > 0) rows.push(...(await runSql<Row>(knex, rangeSql(query, { keys, range, limit }))));
+    if (limit > 0)
+      rows.push(...(await readRows(knex, rangeSql(query, { keys, range, limit }), limit)));
   }
   return rows;
 }

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Document, type SerializeOptions, serialize } from './document.js';
+import type { Document, SerializeOptions } from './document.js';
 import type { Answer } from './engine.js';
 import type { Unwritten } from './included.js';
+import { resourceText } from './resource-text.js';
 import { entityTagOf } from './send.js';
 import type { Row } from './store.js';
 
@@ -49,7 +50,7 @@ class SlicedWriter {
   async addResources(resources: Unwritten[]): Promise<void> {
     let separator = '';
     for (const { row, options } of resources) {
-      this.add(separator + JSON.stringify(serialize(row, options)));
+      this.add(separator + resourceText(row, options));
       separator = ',';
       if (performance.now() - this.sliceStartedAt < SLICE_MS) continue;
       await nextTurn();

@@ -2,10 +2,11 @@ import type { Role } from '../../jsonapi/context.js';
 import type { Registry, ResourceDefinition } from '../../jsonapi/definition.js';
 import type { Method } from '../../jsonapi/endpoints.js';
 import type { Schema } from '../api-route.js';
+import { createSchemaName } from './body-schemas.js';
 import { answerObject, jsonApiObject, jsonBodyObject, type OperationText } from './operation.js';
 import { camelCase, one, singular, words } from './operation-names.js';
 import { parameterRef, reachableTypes } from './parameters.js';
-import { createSchemaName, refTo } from './resource-schemas.js';
+import { refTo } from './resource-schemas.js';
 import type { RouteSubject } from './route-subject.js';
 
 export interface OperationPlace {

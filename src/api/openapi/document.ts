@@ -2,17 +2,14 @@ import type { Registry, ResourceDefinition } from '../../jsonapi/definition.js';
 import { type Route, routesOf } from '../../jsonapi/endpoints.js';
 import type { ApiRoute, Schema } from '../api-route.js';
 import { apiPathItem } from './api-operations.js';
+import { bodySchemas, singletonSchemas } from './body-schemas.js';
 import { commonSchemas } from './common-schemas.js';
 import { crudPathItem } from './crud-operations.js';
 import { errorResponses, errorSchemas } from './error-responses.js';
 import { linkageExamples, resourceExamples } from './examples.js';
+import { linkageSchemas } from './linkage-schemas.js';
 import { commonParameters, resourceParameters } from './parameters.js';
-import {
-  bodySchemas,
-  linkageSchemas,
-  resourceSchemas,
-  singletonSchemas,
-} from './resource-schemas.js';
+import { resourceSchemas } from './resource-schemas.js';
 import { subjectOf } from './route-subject.js';
 import { introduction, tagObjects } from './texts.js';
 
@@ -98,7 +95,7 @@ function components(
     },
     examples: {
       ...merged((definition) => resourceExamples(definition, basePath)),
-      ...linkageExamples(registry),
+      ...linkageExamples(registry, basePath),
     },
     responses: errorResponses(),
     headers: HEADERS,
@@ -139,6 +136,5 @@ const HEADERS: Record<string, Schema> = {
     schema: { type: 'string', enum: ['true'] },
   },
   'WWW-Authenticate': { description: 'Bearer and Basic.', schema: { type: 'string' } },
-  Allow: { description: 'Methods of this path.', schema: { type: 'string' } },
   'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } },
 };

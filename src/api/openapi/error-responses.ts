@@ -1,79 +1,11 @@
 import type { ErrorCode } from '../../errors.js';
 import type { Schema } from '../api-route.js';
-
-/** The status each code comes with below /api/v1; none for codes that only devices or logs get. */
-const STATUSES: Record<ErrorCode, number[]> = {
-  bad_request: [400],
-  malformed_json: [400],
-  invalid_document: [422],
-  invalid_parameter: [400],
-  invalid_plist: [422],
-  invalid_asn1: [422],
-  invalid_certificate: [422],
-  invalid_signature: [422],
-  invalid_message: [],
-  unauthorized: [401],
-  forbidden: [403],
-  not_found: [404, 409],
-  no_such_route: [404],
-  method_not_allowed: [405],
-  not_acceptable: [406],
-  conflict: [409],
-  wrong_type: [409],
-  already_exists: [409],
-  in_use: [409],
-  no_unlock_token: [409],
-  device_unenrolled: [409],
-  command_already_sent: [409],
-  command_final: [409],
-  enrollment_closed: [],
-  precondition_failed: [412],
-  idempotency_key_reused: [422],
-  key_mismatch: [422],
-  certificate_not_valid: [422],
-  push_topic_mismatch: [422],
-  key_export_off: [403],
-  invalid_pkcs12: [422],
-  invalid_profile: [422],
-  encrypted_profile: [422],
-  invalid_multipart: [400],
-  payload_too_large: [413],
-  unsupported_media_type: [415],
-  validation_failed: [422],
-  unsupported_on_platform: [422],
-  too_many_requests: [429],
-  unavailable: [503],
-  master_key_mismatch: [],
-  internal_error: [500],
-};
-
-const MEANINGS: Record<number, string> = {
-  400: 'The request is malformed, or a query parameter is unknown or has a bad value.',
-  401: 'No valid token came with the request.',
-  403: 'The role of the token does not allow this.',
-  404: 'A resource that the path or the body names does not exist.',
-  405: 'The path does not know this method; `Allow` names those it knows.',
-  406: 'Every media type of `Accept` carries parameters that are not supported.',
-  409: 'The request conflicts with what is stored.',
-  412: 'The resource has changed since the `ETag` in `If-Match` was read.',
-  413: 'The body is too large.',
-  415: 'The media type of the body is not supported.',
-  422: 'The body is not valid; each fault is told with its JSON pointer.',
-  429: 'Too many failed authentications from this address.',
-  500: 'A fault of the server; nothing was changed.',
-  503: 'Not possible just now, for example because the database is away.',
-};
+import { codesOf, MEANINGS } from './error-codes.js';
 
 /** What any operation may answer. */
 export const COMMON_ERRORS = [401, 403, 406, 429];
 
 const MEDIA_TYPE = 'application/vnd.api+json';
-
-/** Every stable code of this status. */
-export function codesOf(status: number): ErrorCode[] {
-  const codes = Object.keys(STATUSES) as ErrorCode[];
-  return codes.filter((code) => STATUSES[code].includes(status));
-}
 
 function titleOf(code: string): string {
   return code.charAt(0).toUpperCase() + code.slice(1).replaceAll('_', ' ').replace('json', 'JSON');
@@ -131,10 +63,14 @@ function errorSchema(status: number): Schema {
   };
 }
 
+/** No operation of the document answers 405, and what the server does wrong is told as one. */
+const UNNAMED = [405, 500, 503];
+
 /** The error answers as `components.responses`. */
 export function errorResponses(): Record<string, Schema> {
-  const entries = Object.keys(MEANINGS).map(Number);
-  const responses = entries.map((status) => [`error_${status}`, errorResponse(status)] as const);
+  const statuses = Object.keys(MEANINGS).map(Number);
+  const named = statuses.filter((status) => !UNNAMED.includes(status));
+  const responses = named.map((status) => [`error_${status}`, errorResponse(status)] as const);
   const other = {
     description: 'A fault of the server (500), or not possible just now (503).',
     headers: { 'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' } },
@@ -145,7 +81,6 @@ export function errorResponses(): Record<string, Schema> {
 
 const HEADERS: Record<number, string> = {
   401: 'WWW-Authenticate',
-  405: 'Allow',
   429: 'Retry-After',
 };
 
@@ -178,7 +113,7 @@ function exampleOf(status: number) {
     status: String(status),
     code,
     title: titleOf(code),
-    ...(status < 500 ? { detail: MEANINGS[status] } : {}),
+    detail: MEANINGS[status],
     ...(source ? { source } : {}),
   };
   return { errors: [error], jsonapi: { version: '1.0' } };
@@ -192,13 +127,4 @@ export function errorAnswers(statuses: number[]): Record<string, Schema> {
     { $ref: `#/components/responses/error_${status}` },
   ]);
   return { ...Object.fromEntries(entries), default: { $ref: '#/components/responses/error' } };
-}
-
-/** The table of codes, as Markdown. */
-export function codeTable(): string {
-  const rows = Object.keys(MEANINGS).map((status) => {
-    const codes = codesOf(Number(status)).map((code) => `\`${code}\``);
-    return `| ${status} | ${codes.join(' ')} |`;
-  });
-  return ['| status | `code` |', '| --- | --- |', ...rows].join('\n');
 }

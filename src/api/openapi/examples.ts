@@ -1,6 +1,7 @@
 import type { Registry, Relationship, ResourceDefinition } from '../../jsonapi/definition.js';
 import type { Schema } from '../api-route.js';
-import { linkageName, type Schemas } from './resource-schemas.js';
+import { linkageName } from './linkage-schemas.js';
+import type { Schemas } from './resource-schemas.js';
 import { sampleAttributes, sampleValue } from './sample-values.js';
 
 const ID = 7;
@@ -18,14 +19,28 @@ export function resourceExamples(definition: ResourceDefinition, basePath: strin
   };
 }
 
-/** Examples of the documents of relationships. */
-export function linkageExamples(registry: Registry): Schemas {
-  const relations = [...registry.values()].flatMap(({ relationships }) =>
-    Object.values(relationships),
+/** Examples of the documents of relationships, and of the bodies that change them. */
+export function linkageExamples(registry: Registry, basePath: string): Schemas {
+  const examples = [...registry.values()].flatMap((definition) =>
+    Object.entries(definition.relationships).map(([name, relation]) => {
+      const self = `${basePath}${definition.path}/${ID}`;
+      return linkageExample({ name, relation, self });
+    }),
   );
-  return Object.fromEntries(
-    relations.map((relation) => [linkageName(relation), example({ data: linkage(relation) })]),
-  );
+  return Object.assign({}, ...examples) as Schemas;
+}
+
+function linkageExample({ name, relation, self }: Link): Schemas {
+  const data = linkage(relation);
+  const links = { self: `${self}/relationships/${name}`, related: `${self}/${name}` };
+  const one = { ...links, related: null };
+  const isOne = relation.kind === 'toOne';
+  const shown = isOne ? { data: null, links: one } : { data, links };
+  const isChanged = isOne ? relation.write === 'always' : relation.write !== 'never';
+  return {
+    [linkageName(relation)]: example({ ...shown, jsonapi: JSONAPI }),
+    ...(isChanged ? { [`${linkageName(relation)}_body`]: example({ data }) } : {}),
+  };
 }
 
 function example(value: unknown): Schema {

@@ -1,9 +1,10 @@
 import type { Method } from '../../jsonapi/endpoints.js';
 import type { OperationPlace } from './collection-operations.js';
+import { linkageBody, linkageName } from './linkage-schemas.js';
 import { answerObject, jsonApiObject, jsonBodyObject, type OperationText } from './operation.js';
 import { camelCase, one, singular, words } from './operation-names.js';
 import { parameterRef } from './parameters.js';
-import { linkageBody, linkageName, refTo } from './resource-schemas.js';
+import { refTo } from './resource-schemas.js';
 import type { RouteSubject } from './route-subject.js';
 
 type Linkage = Extract<RouteSubject, { kind: 'relationship' }>;
@@ -63,7 +64,7 @@ function changeOperation(
     tag,
     role,
     parameters: ['id', 'idempotency_key', 'if_match'].map(parameterRef),
-    requestBody: jsonBodyObject(linkageBody(relation), linkageName(relation)),
+    requestBody: jsonBodyObject(linkageBody(relation), `${linkageName(relation)}_body`),
     answers: { 200: answerObject({ description: 'What it points to now.', content, headers }) },
     errors: [400, 404, 409, 412, 413, 415, 422],
   };

@@ -1,6 +1,6 @@
 import type { Registry } from '../../jsonapi/definition.js';
 import type { Schema } from '../api-route.js';
-import { codeTable } from './error-responses.js';
+import { codeTable } from './error-codes.js';
 import { words } from './operation-names.js';
 
 /** What the tags are about; a type without a line here has its name alone. */

@@ -9,7 +9,10 @@ interface PayloadItem {
 }
 
 const items = profiles.items as unknown as PayloadItem[];
-const byType = Map.groupBy(items, ({ payloadType }) => payloadType);
+const byType = new Map<string, PayloadItem[]>();
+for (const item of items) {
+  byType.set(item.payloadType, [...(byType.get(item.payloadType) ?? []), item]);
+}
 const NO_PAYLOADS = ['CommonPayloadKeys', 'TopLevel'];
 
 const common = keysOf('CommonPayloadKeys');

@@ -1,0 +1,116 @@
+import { member, type Relationship, type ResourceDefinition } from '../../jsonapi/definition.js';
+import type { Schema } from '../api-route.js';
+import { writtenSchema } from './attribute-schema.js';
+import { linkageBody } from './linkage-schemas.js';
+import { refTo, resourceSchemas, type Schemas, typeSchema } from './resource-schemas.js';
+
+type Mode = 'create' | 'update';
+
+/** The name of a create's body where the path gives the relationship or attribute `fixed`. */
+export function createSchemaName(type: string, fixed?: string): string {
+  return fixed === undefined ? `${type}_create` : `${type}_create_without_${fixed}`;
+}
+
+/** The bodies that create and update resources of this type. */
+export function bodySchemas(definition: ResourceDefinition, fixed: string[]): Schemas {
+  const { type, access } = definition;
+  const schemas: Schemas = {};
+  if (access.create !== null) {
+    schemas[createSchemaName(type)] = createSchema(definition);
+    for (const name of fixed) {
+      schemas[createSchemaName(type, name)] = createSchema(definition, name);
+    }
+  }
+  if (access.update !== null) schemas[`${type}_update`] = bodySchema(definition, 'update');
+  return schemas;
+}
+
+/** The bodies of a type of which there is one resource only: a document, or its attributes alone. */
+export function singletonSchemas(definition: ResourceDefinition): Schemas {
+  const { type } = definition;
+  const { [`${type}_attributes`]: attributes = {}, ...shown } = resourceSchemas(definition);
+  const written = writtenAttributes(definition, 'update');
+  const data = {
+    type: 'object',
+    properties: { type: typeSchema(type), id: refTo('given_id'), attributes: written },
+    required: ['attributes'],
+  };
+  const document = { type: 'object', properties: { data }, required: ['data'] };
+  return {
+    [`${type}_attributes`]: attributes,
+    [`${type}_resource`]: shown[`${type}_resource`] ?? {},
+    [`${type}_document`]: shown[`${type}_document`] ?? {},
+    [`${type}_write`]: { anyOf: [document, written] },
+  };
+}
+
+// Other forms than the document are the business of the definition's own reader.
+function createSchema(definition: ResourceDefinition, fixed?: string): Schema {
+  const document = bodySchema(definition, 'create', fixed);
+  if (definition.adaptCreate === undefined) return document;
+  const other = { type: 'object', description: 'What its issuer gives out, as it is.' };
+  return { anyOf: [document, other] };
+}
+
+function bodySchema(definition: ResourceDefinition, mode: Mode, fixed?: string): Schema {
+  const { type } = definition;
+  const attributes = writtenAttributes(definition, mode, fixed);
+  const relationships = writtenRelationships(definition, mode, fixed);
+  const properties = {
+    type: typeSchema(type),
+    ...(mode === 'update' ? { id: refTo('given_id') } : {}),
+    attributes,
+    ...(relationships ? { relationships } : {}),
+  };
+  const needed = { attributes, relationships: relationships ?? {} };
+  const required = Object.entries(needed).filter(([, schema]) => 'required' in schema);
+  const data = {
+    type: 'object',
+    properties,
+    required: ['type', ...required.map(([name]) => name)],
+  };
+  return { type: 'object', properties: { data }, required: ['data'] };
+}
+
+/** Read-only attributes are ignored, so that clients may send back what they read. */
+function writtenAttributes(definition: ResourceDefinition, mode: Mode, fixed?: string): Schema {
+  const { attributes, defaults = {} } = definition;
+  const entries = Object.entries(attributes).map(([name, attribute]) => {
+    const { write } = attribute;
+    if (write !== 'always' && write !== mode) return [name, { readOnly: true }] as const;
+    const preset = mode === 'create' ? member(defaults, name) : undefined;
+    return [name, writtenSchema(attribute, preset)] as const;
+  });
+  const required = Object.keys(attributes).filter(
+    (name) => mode === 'create' && attributes[name]?.required && name !== fixed,
+  );
+  return {
+    type: 'object',
+    properties: Object.fromEntries(entries),
+    ...(required.length > 0 ? { required } : {}),
+    additionalProperties: false,
+  };
+}
+
+function writtenRelationships(
+  { relationships }: ResourceDefinition,
+  mode: Mode,
+  fixed?: string,
+): Schema | undefined {
+  const entries = Object.entries(relationships).filter(([, relation]) => isTaken(relation, mode));
+  if (entries.length === 0) return undefined;
+  const required = entries.filter(
+    ([name, relation]) =>
+      mode === 'create' && relation.kind === 'toOne' && relation.required && name !== fixed,
+  );
+  return {
+    type: 'object',
+    properties: Object.fromEntries(entries.map(([name, to]) => [name, { ...linkageBody(to) }])),
+    ...(required.length > 0 ? { required: required.map(([name]) => name) } : {}),
+  };
+}
+
+function isTaken(relation: Relationship, mode: Mode): boolean {
+  if (relation.kind === 'toMany') return relation.write === 'document';
+  return relation.write === 'always' || relation.write === mode;
+}

@@ -1,0 +1,62 @@
+import type { Registry, Relationship } from '../../jsonapi/definition.js';
+import { MAX_IDENTIFIERS } from '../../jsonapi/identifiers.js';
+import type { Schema } from '../api-route.js';
+import { ID, refTo, type Schemas, typeSchema } from './resource-schemas.js';
+
+/** Identifiers of every type that a relationship points to, and documents of relationships. */
+export function linkageSchemas(registry: Registry): Schemas {
+  const relations = [...registry.values()].flatMap(({ relationships }) =>
+    Object.values(relationships),
+  );
+  return Object.assign({}, ...relations.map(schemasOfLinkage)) as Schemas;
+}
+
+function schemasOfLinkage(relation: Relationship): Schemas {
+  const { type, write } = relation;
+  const given = { [`${type}_reference`]: identifierSchema(type, refTo('given_id')) };
+  return {
+    [`${type}_identifier`]: identifierSchema(type, ID),
+    ...(write === 'never' ? {} : given),
+    [linkageName(relation)]: linkageDocument(relation),
+  };
+}
+
+function identifierSchema(type: string, id: Schema): Schema {
+  return {
+    type: 'object',
+    properties: { type: typeSchema(type), id },
+    required: ['type', 'id'],
+    additionalProperties: false,
+  };
+}
+
+/** The name of the document of a relationship by its own path. */
+export function linkageName({ kind, type }: Relationship): string {
+  return kind === 'toOne' ? `${type}_to_one` : `${type}_to_many`;
+}
+
+function linkageDocument({ kind, type }: Relationship): Schema {
+  const identifier = refTo(`${type}_identifier`);
+  const one = { anyOf: [identifier, { type: 'null' }] };
+  const isOne = kind === 'toOne';
+  return {
+    type: 'object',
+    properties: {
+      data: isOne ? one : { type: 'array', items: identifier },
+      links: refTo('linkage_links'),
+      meta: refTo('count_meta'),
+      jsonapi: refTo('jsonapi'),
+    },
+    required: ['data', 'links', 'jsonapi'],
+    additionalProperties: false,
+  };
+}
+/** The `data` that names what a relationship is to point to. */
+export function linkageBody(relation: Relationship): Schema {
+  const reference = refTo(`${relation.type}_reference`);
+  const orNone = { anyOf: [reference, { type: 'null' }] };
+  const one = relation.kind === 'toOne' && relation.required ? reference : orNone;
+  const many = { type: 'array', items: reference, maxItems: MAX_IDENTIFIERS };
+  const data = relation.kind === 'toOne' ? one : many;
+  return { type: 'object', properties: { data }, required: ['data'] };
+}

@@ -1,0 +1,74 @@
+import type { Attribute } from './attributes.js';
+import { relatedDefinition } from './definition.js';
+import { resourcePath, type SerializeOptions } from './document.js';
+import type { Projection } from './projection.js';
+import type { ToOne } from './shape.js';
+import type { Row } from './store.js';
+import { formatTimestamp } from './values.js';
+
+/** `"name":` of each attribute, a comma before all but the first. */
+const labels = new WeakMap<Projection, string[]>();
+
+function labelsOf(projection: Projection): string[] {
+  const known = labels.get(projection);
+  if (known) return known;
+  const made = projection.attributes.map(([name], index) => `${index === 0 ? '' : ','}"${name}":`);
+  labels.set(projection, made);
+  return made;
+}
+
+/**
+ * `JSON.stringify(serialize(row, options))` to the byte, in a third of the time: lists are long, and
+ * an object of 150 members for each of their rows would be made to be thrown away.
+ */
+export function resourceText(row: Row, options: SerializeOptions): string {
+  const { projection, basePath } = options;
+  const { definition } = projection;
+  const self = resourcePath(basePath, definition, row.id);
+  const head = `{"type":"${definition.type}","id":${row.id},"attributes":{`;
+  const links = `},"links":{"self":"${self}"}`;
+  return `${head}${attributesText(row, options)}${links}${relationshipsText(row, self, options)}}`;
+}
+
+function attributesText(row: Row, { projection, services }: SerializeOptions): string {
+  const { definition, attributes } = projection;
+  const names = labelsOf(projection);
+  let text = '';
+  for (let index = 0; index < attributes.length; index += 1) {
+    const [name, { derivedFrom }] = attributes[index] as [string, Attribute];
+    const value = derivedFrom ? definition.derive?.(name, row, services) : (row[name] ?? null);
+    // JSON leaves members without a value out.
+    if (value !== undefined) text += `${names[index]}${valueText(value)}`;
+  }
+  return text;
+}
+
+function valueText(value: unknown): string {
+  if (value === null) return 'null';
+  if (value instanceof Date) return `"${formatTimestamp(value)}"`;
+  return JSON.stringify(value);
+}
+
+function relationshipsText(row: Row, self: string, options: SerializeOptions): string {
+  const { relationships } = options.projection;
+  if (relationships.length === 0) return '';
+  const members = relationships.map(([name, relation]) => {
+    const own = `"${name}":{"links":{"self":"${self}/relationships/${name}","related":`;
+    return relation.kind === 'toOne'
+      ? `${own}${toOneText(row, relation, options)}}`
+      : `${own}"${self}/${name}"}${linkageText(name, row, options)}}`;
+  });
+  return `,"relationships":{${members.join(',')}}`;
+}
+
+function toOneText(row: Row, relation: ToOne, { registry, basePath }: SerializeOptions): string {
+  const id = row[relation.column];
+  if (typeof id !== 'number') return 'null},"data":null';
+  const path = resourcePath(basePath, relatedDefinition(registry, relation), id);
+  return `"${path}"},"data":{"type":"${relation.type}","id":${id}}`;
+}
+
+function linkageText(name: string, row: Row, { linkage }: SerializeOptions): string {
+  const data = linkage?.get(name)?.get(row.id);
+  return data ? `,"data":${JSON.stringify(data)}` : '';
+}
