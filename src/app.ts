@@ -1,4 +1,5 @@
 import express, { type Express } from 'express';
+import { version } from '../package.json';
 import { mountRoutes } from './api/api-route.js';
 import { adminRoutes } from './api/routes.js';
 import type { TokenVerifier } from './api/tokens.js';
@@ -29,6 +30,8 @@ import type { CertificateAuthority } from './pki/authority.js';
 import { CredentialFiles } from './pki/credential-files.js';
 import type { EnrollmentChallenges } from './pki/enrollment-challenge.js';
 import type { Trust } from './pki/trust.js';
+import { ProfileImport } from './profiles/profile-import.js';
+import { ProfileRebuild } from './profiles/profile-rebuild.js';
 import { DEFINITIONS } from './resources/index.js';
 import type { ResourceServices } from './resources/services.js';
 import { createScepRouter } from './scep/router.js';
@@ -65,6 +68,14 @@ function healthRouter({ db, logger, authority }: AppDeps) {
   return createHealthRouter({ checks, logger });
 }
 
+function profileFiles({ box, trust, profileSigner }: AppDeps) {
+  const sign = profileSigner && ((profile: Buffer) => profileSigner.sign(profile));
+  return {
+    profileImport: new ProfileImport({ box, anchors: () => trust.anchors }),
+    profileRebuild: new ProfileRebuild({ box, sign }),
+  };
+}
+
 function adminApi(deps: AppDeps) {
   const { db, box, logger, tokens, actions, services, config, trust } = deps;
   const router = express.Router();
@@ -77,7 +88,16 @@ function adminApi(deps: AppDeps) {
   });
   const onScepChange = () => trust.reload();
   const credentialFiles = new CredentialFiles(box, config.keyExport);
-  const routes = { db, engine, actions, services, onScepChange, credentialFiles };
+  const routes = {
+    db,
+    engine,
+    actions,
+    services,
+    onScepChange,
+    credentialFiles,
+    ...profileFiles(deps),
+    version,
+  };
   router.use(mountRoutes(adminRoutes(routes)));
   router.use(createJsonApiRouter(engine));
   router.use(noSuchRoute);

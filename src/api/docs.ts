@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { RequestHandler, Response } from 'express';
-import { version } from '../../package.json';
+import type { RequestHandler } from 'express';
 import { pageSecurityHeaders } from '../http/security-headers.js';
 import type { Registry, ResourceDefinition } from '../jsonapi/definition.js';
+import { entityTagOf, isKnown } from '../jsonapi/send.js';
 import type { ApiOperation, ApiRoute } from './api-route.js';
 import { createApiDocument } from './openapi/document.js';
 import { pageScript } from './openapi/page-script.js';
@@ -14,6 +14,8 @@ export interface DocsDeps {
   /** All other routes that are no CRUD. */
   routes: ApiRoute[];
   basePath: string;
+  /** Of this program. */
+  version: string;
 }
 
 /** The API document and a page to read it with, both described in the document themselves. */
@@ -25,7 +27,7 @@ export function docsRoutes(deps: DocsDeps): ApiRoute[] {
   ];
   const document = once(() => {
     const all = [...deps.routes, ...routes];
-    const text = JSON.stringify(createApiDocument({ ...deps, routes: all, version }));
+    const text = JSON.stringify(createApiDocument({ ...deps, routes: all }));
     return asEntity(Buffer.from(text));
   });
   return routes;
@@ -37,8 +39,7 @@ interface Entity {
 }
 
 function asEntity(bytes: Buffer): Entity {
-  const digest = createHash('sha256').update(bytes).digest('base64url');
-  return { bytes, etag: `"${digest}"` };
+  return { bytes, etag: entityTagOf(createHash('sha256').update(bytes).digest()) };
 }
 
 function once<T>(make: () => T): () => T {
@@ -49,12 +50,17 @@ function once<T>(make: () => T): () => T {
   };
 }
 
-// Asked again each time, answered with 304 while it is the same. Express compares the tags.
-function sendEntity(res: Response, mediaType: string, { bytes, etag }: Entity): void {
-  res.setHeader('Content-Type', mediaType);
-  res.setHeader('Cache-Control', 'private, no-cache');
-  res.setHeader('ETag', etag);
-  res.send(bytes);
+/** Browsers ask again each time, and get 304 while it is the same. */
+function entityHandler(mediaType: string, entity: () => Entity): RequestHandler {
+  return (req, res) => {
+    const { bytes, etag } = entity();
+    res.setHeader('Content-Type', mediaType);
+    res.setHeader('Cache-Control', 'private, no-cache');
+    res.setHeader('ETag', etag);
+    // Express leaves it alone where the client sends `Cache-Control: no-cache`, too.
+    if (isKnown(req.headers['if-none-match'], etag)) res.status(304).end();
+    else res.send(bytes);
+  };
 }
 
 const COMMON: Pick<ApiOperation, 'tag' | 'role' | 'errors'> = {
@@ -75,13 +81,13 @@ function documentOperation(document: () => Entity): ApiOperation {
     operationId: 'getApiDocument',
     summary: 'Get this description as OpenAPI 3.1',
     answers: [{ status: 200, description: 'The document.', content }, unchanged()],
-    handlers: [(_req, res) => sendEntity(res, 'application/json', document())],
+    handlers: [entityHandler('application/json', document)],
   };
 }
 
 function pageOperation({ basePath }: DocsDeps): ApiOperation {
   const page = asEntity(Buffer.from(pageText(basePath)));
-  const send: RequestHandler = (_req, res) => sendEntity(res, 'text/html; charset=utf-8', page);
+  const send = entityHandler('text/html; charset=utf-8', () => page);
   return {
     ...COMMON,
     operationId: 'getApiPage',
@@ -102,8 +108,7 @@ function pageOperation({ basePath }: DocsDeps): ApiOperation {
 
 function scriptOperation(): ApiOperation {
   const script = once(() => asEntity(readFileSync(pageScript())));
-  const send: RequestHandler = (_req, res) =>
-    sendEntity(res, 'text/javascript; charset=utf-8', script());
+  const send = entityHandler('text/javascript; charset=utf-8', script);
   return {
     ...COMMON,
     operationId: 'getApiPageScript',
@@ -134,7 +139,8 @@ function pageText(basePath: string): string {
 <rapi-doc spec-url="${basePath}/openapi.json" render-style="focused" show-header="false"
   load-fonts="false" regular-font="system-ui, sans-serif" mono-font="ui-monospace, monospace"
   allow-spec-url-load="false" allow-spec-file-load="false" allow-server-selection="false"
-  fill-request-fields-with-example="false" show-method-in-nav-bar="as-colored-text" schema-style="table" sort-tags="true"></rapi-doc>
+  fill-request-fields-with-example="false" show-method-in-nav-bar="as-colored-text"
+  schema-style="table" sort-tags="true"></rapi-doc>
 </body>
 </html>
 `;

@@ -5,20 +5,28 @@ import type { ApiRoute } from './api-route.js';
 import { type ConfigurationDeps, configurationRoutes } from './configuration.js';
 import { type CredentialDownloadDeps, credentialDownloadRoutes } from './credential-downloads.js';
 import { type DeviceActionDeps, deviceActionRoutes } from './device-actions.js';
-import { docsRoutes } from './docs.js';
+import { type DocsDeps, docsRoutes } from './docs.js';
+import { type ProfileFileDeps, profileFileRoutes } from './profile-files.js';
 
-export type AdminRouteDeps = DeviceActionDeps & ConfigurationDeps & CredentialDownloadDeps;
+export type AdminRouteDeps = DeviceActionDeps &
+  ConfigurationDeps &
+  CredentialDownloadDeps &
+  ProfileFileDeps &
+  Pick<DocsDeps, 'version'>;
 
 /** Types of which there is one resource each. */
 const SINGLETONS = [organization, scepConfiguration] as ResourceDefinition[];
 
 /** All of /api/v1 that is no CRUD: what is mounted, and what the API document describes. */
 export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
-  const { registry, basePath } = deps.engine;
+  const { engine, version } = deps;
+  const { registry, basePath } = engine;
   const routes = [
     ...deviceActionRoutes(deps),
     ...configurationRoutes(deps),
     ...credentialDownloadRoutes(deps),
+    ...profileFileRoutes(deps),
   ];
-  return [...routes, ...docsRoutes({ registry, basePath, singletons: SINGLETONS, routes })];
+  const docs = { registry, basePath, singletons: SINGLETONS, routes, version };
+  return [...routes, ...docsRoutes(docs)];
 }

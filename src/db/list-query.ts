@@ -11,9 +11,9 @@ const TABLE = alias(0);
 /** The rows of a page found by its number, in order. */
 export function rowsSql(query: ListQuery): Sql {
   const { page } = query;
-  const sql = selectSql(query, { keys: sortKeys(query), columns: columnList(query.columns) });
-  const bindings = [...sql.bindings, page.size, (page.number - 1) * page.size];
-  return { text: `${sql.text} limit ? offset ?`, bindings };
+  const keys = sortKeys(query);
+  const limit = { text: 'limit ? offset ?', bindings: [page.size, (page.number - 1) * page.size] };
+  return selectSql(query, { keys, columns: columnList(query.columns), range: null, limit });
 }
 
 /** Part of a page found by its place in the order, with the keys of that order. */
@@ -22,21 +22,34 @@ export function rangeSql(
   { keys, range, limit }: { keys: SortKey[]; range: Sql | null; limit: number },
 ): Sql {
   const columns = [columnList(query.columns), ...keyColumns(keys)].join(', ');
-  const sql = selectSql(query, { keys, columns, range });
-  return { text: `${sql.text} limit ?`, bindings: [...sql.bindings, limit] };
+  return selectSql(query, {
+    ...{ keys, columns, range },
+    limit: { text: 'limit ?', bindings: [limit] },
+  });
 }
 
 interface Selection {
   keys: SortKey[];
   columns: string;
-  range?: Sql | null;
+  range: Sql | null;
+  limit: Sql;
 }
 
-function selectSql(query: ListQuery, { keys, columns, range }: Selection): Sql {
+/**
+ * The ids of the page are found first: what is passed over or sorted is then narrow, or even in
+ * an index alone, and only the page's own rows are read whole. The first rows by id need no such
+ * detour.
+ */
+function selectSql(query: ListQuery, { keys, columns, range, limit }: Selection): Sql {
   const where = conditions(query, range ? [range] : []);
-  const from = `${quoted(query.shape.table)} as ${TABLE}`;
-  const text = `select ${columns} from ${from} where ${where.text} order by ${orderBy(keys)}`;
-  return { text, bindings: where.bindings };
+  const from = `from ${quoted(query.shape.table)} as ${TABLE}`;
+  const order = `order by ${orderBy(keys)}`;
+  const page = `${from} where ${where.text} ${order} ${limit.text}`;
+  const isFirstById = keys.length === 1 && (query.keyset || query.page.number === 1);
+  const text = isFirstById
+    ? `select ${columns} ${page}`
+    : `select ${columns} ${from} where ${TABLE}."id" in (select ${TABLE}."id" ${page}) ${order}`;
+  return { text, bindings: [...where.bindings, ...limit.bindings] };
 }
 
 /** `t0."id", t0."name"`: the id always, each column once. */
@@ -71,7 +84,10 @@ export function countSql(query: ListQuery): Sql {
   const where = conditions(query);
   const table = `${quoted(query.shape.table)} as ${TABLE}`;
   const limit = countsAll(query) ? '' : ` limit ${EXACT_LIMIT + 1}`;
-  const counted = `select count(*) as total from (select 1 from ${table} where ${where.text}${limit}) as matches`;
+  const counted =
+    limit === ''
+      ? `select count(*) as total from ${table} where ${where.text}`
+      : `select count(*) as total from (select 1 from ${table} where ${where.text}${limit}) as matches`;
   const bindings = [...where.bindings];
   const columns = ['total'];
   if (limit !== '') {
@@ -85,6 +101,7 @@ export function countSql(query: ListQuery): Sql {
     columns.push(`exists (select 1 from ${quoted(parent.table)} where "id" = ?) as parent_exists`);
     bindings.push(id);
   }
+  if (columns.length === 1 && limit === '') return { text: counted, bindings };
   const text = `with counted as materialized (${counted}) select ${columns.join(', ')} from counted`;
   return { text, bindings };
 }

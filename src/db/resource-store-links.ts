@@ -13,6 +13,8 @@ export async function relatedRows(knex: Knex, query: RelatedQuery): Promise<Rela
   const sql = relatedSql(query);
   const isLong = query.ids.length > SLICE_ROWS && !knex.isTransaction;
   const rows = isLong ? await runSliced<Row>(knex, sql) : await runSql<Row>(knex, sql);
+  // Not by SQL, which might then look for a few owners' rows along the whole primary key.
+  rows.sort((one, other) => one.id - other.id);
   return rows.map((row) => ({ owner: Number(row[OWNER]), row }));
 }
 
@@ -21,7 +23,7 @@ function relatedSql({ shape, relation, columns, ids, limit }: RelatedQuery): Sql
   const select = (owner: string, from: string, except: Sql): Sql => ({
     text: [
       `select ${owner} as ${quoted(OWNER)}, ${columnList(columns)} from ${from}`,
-      `where ${owner} = any(?::bigint[])${except.text} order by t0."id", 1 limit ?`,
+      `where ${owner} = any(?::bigint[])${except.text} limit ?`,
     ].join(' '),
     bindings: [ids, ...except.bindings, limit],
   });

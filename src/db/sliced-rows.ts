@@ -19,6 +19,8 @@ export async function runSliced<T>(knex: Knex, { text, bindings }: Sql): Promise
 }
 
 async function fetchAll<T>(trx: Knex, { text, bindings }: Sql): Promise<T[]> {
+  // A cursor's plan is made for its first rows otherwise: here all are read.
+  await runSql(trx, { text: 'set local cursor_tuple_fraction = 1', bindings: [] });
   await runSql(trx, { text: `declare rows no scroll cursor for ${text}`, bindings });
   const rows: T[] = [];
   for (;;) {

@@ -6,13 +6,13 @@ import type { ToOne } from './shape.js';
 import type { Row } from './store.js';
 import { formatTimestamp } from './values.js';
 
-/** `"name":` of each attribute, a comma before all but the first. */
+/** `,"name":` of each attribute. */
 const labels = new WeakMap<Projection, string[]>();
 
 function labelsOf(projection: Projection): string[] {
   const known = labels.get(projection);
   if (known) return known;
-  const made = projection.attributes.map(([name], index) => `${index === 0 ? '' : ','}"${name}":`);
+  const made = projection.attributes.map(([name]) => `,"${name}":`);
   labels.set(projection, made);
   return made;
 }
@@ -40,7 +40,7 @@ function attributesText(row: Row, { projection, services }: SerializeOptions): s
     // JSON leaves members without a value out.
     if (value !== undefined) text += `${names[index]}${valueText(value)}`;
   }
-  return text;
+  return text.slice(1);
 }
 
 function valueText(value: unknown): string {

@@ -55,7 +55,7 @@ export function entityTagOf(digest: Buffer): string {
 }
 
 /** RFC 9110, 13.1.2: `*` or a list of tags, compared weakly. */
-function isKnown(header: string | undefined, etag: string): boolean {
+export function isKnown(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
   if (header.trim() === '*') return true;
   const tags: string[] = header.match(/"[\x21\x23-\x7e]*"/g) ?? [];

@@ -20,5 +20,11 @@ export const deviceGroups = defineResource<ResourceServices>({
       via: { table: 'device_group_devices', own: 'device_group_id', other: 'device_id' },
       write: 'document',
     },
+    profiles: {
+      kind: 'toMany',
+      type: 'profiles',
+      via: { table: 'profile_device_groups', own: 'device_group_id', other: 'profile_id' },
+      write: 'document',
+    },
   },
 });

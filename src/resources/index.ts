@@ -12,6 +12,9 @@ import { devices } from './devices.js';
 import { installedApplications } from './installed-applications.js';
 import { installedCertificates } from './installed-certificates.js';
 import { installedProfiles } from './installed-profiles.js';
+import { profilePayloads } from './profile-payloads.js';
+import { profileVersions } from './profile-versions.js';
+import { profiles } from './profiles.js';
 import { rsaPrivateKeys } from './rsa-private-keys.js';
 import type { ResourceServices } from './services.js';
 import { tags } from './tags.js';
@@ -31,6 +34,9 @@ export const DEFINITIONS: ResourceDefinition<ResourceServices>[] = [
   installedApplications,
   installedCertificates,
   installedProfiles,
+  profilePayloads,
+  profileVersions,
+  profiles,
   rsaPrivateKeys,
   tags,
 ];

@@ -25,5 +25,11 @@ export const tags = defineResource<ResourceServices>({
       via: { table: 'application_tags', own: 'tag_id', other: 'application_id' },
       write: 'document',
     },
+    profiles: {
+      kind: 'toMany',
+      type: 'profiles',
+      via: { table: 'profile_tags', own: 'tag_id', other: 'profile_id' },
+      write: 'document',
+    },
   },
 });

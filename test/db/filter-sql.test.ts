@@ -79,4 +79,11 @@ describe('filterSql', () => {
       'exists (select 1 from "tags" as t1 where t1."id" = t0."tag_id" and t1."name" = ?::text)',
     );
   });
+
+  it('asks for what has no such related row in a way that can be joined', () => {
+    const via = { table: 'device_tags', own: 'device_id', other: 'tag_id' };
+    const relation = { kind: 'toMany', type: 'tags', via } as const;
+    const node: FilterNode = { kind: 'related', relation, shape: tags, node: isX };
+    expect(filterSql({ kind: 'not', node }).text).toMatch(/^not exists \(select 1 from/);
+  });
 });

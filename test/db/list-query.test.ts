@@ -53,7 +53,9 @@ describe('rowsSql', () => {
       { column: 'color', descending: false },
     ];
     const { text: sql, bindings } = rowsSql({ ...query, sort, page: { number: 3, size: 20 } });
-    expect(sql).toContain('order by t0."name" desc, t0."color", t0."id" limit ? offset ?');
+    const order = 'order by t0."name" desc, t0."color", t0."id"';
+    expect(sql).toContain(`${order} limit ? offset ?`);
+    expect(sql.endsWith(`) ${order}`)).toBe(true);
     expect(bindings).toEqual([20, 40]);
   });
 
@@ -72,8 +74,7 @@ describe('rowsSql', () => {
 
 describe('countSql', () => {
   it('counts a whole collection, and whatever is asked to be exact', () => {
-    const counted =
-      'with counted as materialized (select count(*) as total from (select 1 from "tags" as t0 where true) as matches) select total from counted';
+    const counted = 'select count(*) as total from "tags" as t0 where true';
     expect(countSql(query)).toEqual({ text: counted, bindings: [] });
     expect(countSql({ ...named, exactTotal: true })).toMatchObject({ bindings: ['x'] });
   });

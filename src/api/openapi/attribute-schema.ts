@@ -79,16 +79,25 @@ function orNull(shape: Schema, nullable: boolean): Schema {
   return { ...shape, type: [shape.type, 'null'], ...names };
 }
 
-// Where the value is parsed, its input has the limits; where it is prepared first, its output.
+const known = new WeakMap<z.ZodType, Schema>();
+
+// Many attributes share a schema, and converting one takes a millisecond.
 function limitsOf({ schema }: Attribute): Schema {
+  const limits = known.get(schema) ?? readLimits(schema);
+  known.set(schema, limits);
+  return limits;
+}
+
+// Where the value is parsed, its input has the limits; where it is prepared first, its output.
+function readLimits(schema: z.ZodType): Schema {
   const input = convert(schema, 'input');
   return 'type' in input ? input : convert(schema, 'output');
 }
 
 function convert(schema: z.ZodType, io: 'input' | 'output'): Schema {
   const whole: Schema = { ...z.toJSONSchema(schema, { io, unrepresentable: 'any' }) };
-  const known = LIMITS.filter((name) => name in whole && !refersElsewhere(whole[name]));
-  const limits = Object.fromEntries(known.map((name) => [name, whole[name]]));
+  const told = LIMITS.filter((name) => name in whole && !refersElsewhere(whole[name]));
+  const limits = Object.fromEntries(told.map((name) => [name, whole[name]]));
   const isClosed = whole.type === 'object' && whole.additionalProperties === false;
   return isClosed ? { ...limits, additionalProperties: false } : limits;
 }

@@ -3,11 +3,17 @@ import type { Registry, ResourceDefinition } from '../../jsonapi/definition.js';
 import type { Method } from '../../jsonapi/endpoints.js';
 import type { Schema } from '../api-route.js';
 import { createSchemaName } from './body-schemas.js';
-import { answerObject, jsonApiObject, jsonBodyObject, type OperationText } from './operation.js';
+import {
+  answerObject,
+  jsonApiObject,
+  jsonBodyObject,
+  type OperationText,
+  readAnswers,
+} from './operation.js';
 import { camelCase, one, singular, words } from './operation-names.js';
 import { parameterRef, reachableTypes } from './parameters.js';
 import { refTo } from './resource-schemas.js';
-import type { RouteSubject } from './route-subject.js';
+import type { Parent, RouteSubject } from './route-subject.js';
 
 export interface OperationPlace {
   method: Method;
@@ -23,15 +29,23 @@ export function collectionOperation(subject: Collection, place: OperationPlace):
 }
 
 /** The last step of the path names what is in it; below a parent, the parent too. */
-function namesOf({ definition, view, parent }: Collection) {
+function namesOf({ definition, view, parent }: Collection, registry: Registry) {
   const plural = parent?.relationship ?? view?.path.split('/').pop() ?? definition.type;
-  const owner = parent ? camelCase(singular(parent.definition.type)) : '';
+  const nameOf = (what: string) => (parent ? nameBelow(parent, what, registry) : camelCase(what));
   return {
     plural,
-    list: `list${owner}${camelCase(plural)}`,
-    create: `create${owner}${camelCase(singular(plural))}`,
+    list: `list${nameOf(plural)}`,
+    create: `create${nameOf(singular(plural))}`,
     below: parent ? ` of ${one(parent.definition.type)}` : '',
   };
+}
+
+/** The payloads of a profile are no `ProfilePayloads` where that is a type of its own. */
+function nameBelow({ definition, relationship }: Parent, what: string, registry: Registry) {
+  const owner = singular(definition.type);
+  return registry.has(`${owner}_${relationship}`)
+    ? `${camelCase(what)}Of${camelCase(owner)}`
+    : camelCase(owner) + camelCase(what);
 }
 
 function pathParameters({ parent }: Collection): Schema[] {
@@ -53,7 +67,7 @@ const PAGING = ['page_number', 'page_size', 'page_after', 'page_before', 'page_t
 function listOperation(subject: Collection, { role, registry }: OperationPlace): OperationText {
   const { definition, parent } = subject;
   const { type } = definition;
-  const { list, plural, below } = namesOf(subject);
+  const { list, plural, below } = namesOf(subject, registry);
   const names = [...PAGING, `${type}_sort`, `${type}_filter`, 'filter_rules'];
   const content = jsonApiObject(refTo(`${type}_list`), `${type}_list`);
   return {
@@ -65,8 +79,9 @@ function listOperation(subject: Collection, { role, registry }: OperationPlace):
       ...pathParameters(subject),
       ...names.map(parameterRef),
       ...documentParameters(definition, registry),
+      parameterRef('if_none_match'),
     ],
-    answers: { 200: answerObject({ description: `A page of ${words(plural)}.`, content }) },
+    answers: readAnswers(`A page of ${words(plural)}.`, content),
     errors: parent ? [400, 404] : [400],
   };
 }
@@ -74,7 +89,7 @@ function listOperation(subject: Collection, { role, registry }: OperationPlace):
 function createOperation(subject: Collection, { role, registry }: OperationPlace): OperationText {
   const { definition, parent, view } = subject;
   const { type } = definition;
-  const { create, plural, below } = namesOf(subject);
+  const { create, plural, below } = namesOf(subject, registry);
   const schema = refTo(createSchemaName(type, parent?.fixes ?? view?.attribute));
   const content = jsonApiObject(refTo(`${type}_document`), `${type}_document`);
   const headers = ['Location', 'ETag', 'Idempotency-Replayed'];

@@ -1,5 +1,11 @@
 import { documentParameters, type OperationPlace } from './collection-operations.js';
-import { answerObject, jsonApiObject, jsonBodyObject, type OperationText } from './operation.js';
+import {
+  answerObject,
+  jsonApiObject,
+  jsonBodyObject,
+  type OperationText,
+  readAnswers,
+} from './operation.js';
 import { camelCase, one, singular } from './operation-names.js';
 import { parameterRef } from './parameters.js';
 import { refTo } from './resource-schemas.js';
@@ -19,8 +25,6 @@ function documentContent(type: string) {
 
 function getOperation({ definition }: Item, { role, registry }: OperationPlace): OperationText {
   const { type } = definition;
-  const found = { description: 'The resource.', content: documentContent(type), headers: ['ETag'] };
-  const unchanged = { description: 'Nothing has changed.', headers: ['ETag'] };
   return {
     operationId: `get${camelCase(singular(type))}`,
     summary: `Get ${one(type)}`,
@@ -31,7 +35,7 @@ function getOperation({ definition }: Item, { role, registry }: OperationPlace):
       ...documentParameters(definition, registry),
       parameterRef('if_none_match'),
     ],
-    answers: { 200: answerObject(found), 304: answerObject(unchanged) },
+    answers: readAnswers('The resource.', documentContent(type)),
     errors: [400, 404],
   };
 }

@@ -56,6 +56,15 @@ export function answerObject({ description, content, headers = [] }: AnswerText)
   };
 }
 
+/** What a GET answers: the document, or that the client has it already. */
+export function readAnswers(description: string, content: Schema): Record<string, Schema> {
+  const headers = ['ETag'];
+  return {
+    200: answerObject({ description, content, headers }),
+    304: answerObject({ description: 'Nothing has changed.', headers }),
+  };
+}
+
 /** A body that is taken under both media types. */
 export function jsonBodyObject(schema: Schema, example?: string): Schema {
   const content = { schema, ...exampleOf(example) };

@@ -5,13 +5,15 @@ import {
   relatedDefinition,
 } from '../../jsonapi/definition.js';
 import { MAX_IDENTIFIERS } from '../../jsonapi/identifiers.js';
+import {
+  MAX_INCLUDE_DEPTH,
+  MAX_INCLUDE_STEPS,
+  MAX_SORT_FIELDS,
+} from '../../jsonapi/query/fields.js';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../jsonapi/query/page.js';
 import type { Schema } from '../api-route.js';
 import { words } from './operation-names.js';
 import type { Schemas } from './resource-schemas.js';
-
-/** How many relationships a path of `include` may follow. */
-const MAX_INCLUDE_DEPTH = 3;
 
 export function parameterRef(name: string): Schema {
   return { $ref: `#/components/parameters/${name}` };
@@ -59,8 +61,9 @@ function query(name: string, description: string, schema: Schema): Schema {
 
 function pageParameters(): Schemas {
   const size = { type: 'integer', minimum: 1, maximum: MAX_PAGE_SIZE, default: DEFAULT_PAGE_SIZE };
-  const cursor = (place: string) =>
-    `A cursor from the links of a page: what comes ${place} it. Deep pages are as fast as the first.`;
+  const cursor = (place: string, end: string) =>
+    `A cursor from the links of a page: what comes ${place} it; empty for the ${end} page. Such ` +
+    'pages stay in step while rows come and go, and deep ones are as fast as the first.';
   return {
     page_number: query('page[number]', 'The page, counted from 1.', {
       type: 'integer',
@@ -74,8 +77,8 @@ function pageParameters(): Schemas {
       maximum: MAX_IDENTIFIERS,
       default: MAX_IDENTIFIERS,
     }),
-    page_after: query('page[after]', cursor('after'), { type: 'string' }),
-    page_before: query('page[before]', cursor('before'), { type: 'string' }),
+    page_after: query('page[after]', cursor('after', 'first'), { type: 'string' }),
+    page_before: query('page[before]', cursor('before', 'last'), { type: 'string' }),
     page_total: query('page[total]', '`exact` counts all that match, however long it takes.', {
       type: 'string',
       enum: ['exact'],
@@ -120,12 +123,16 @@ export function resourceParameters(definition: ResourceDefinition, registry: Reg
   };
 }
 
-function list(names: string[]): Schema {
-  return { type: 'array', items: { type: 'string', enum: names }, uniqueItems: true };
+interface CommaList {
+  name: string;
+  description: string;
+  names: string[];
+  maxItems?: number;
 }
 
-function commaList(name: string, description: string, names: string[]): Schema {
-  return { ...query(name, description, list(names)), style: 'form', explode: false };
+function commaList({ name, description, names, ...limit }: CommaList): Schema {
+  const schema = { type: 'array', items: { type: 'string', enum: names }, ...limit };
+  return { ...query(name, description, schema), style: 'form', explode: false };
 }
 
 function namesOf(
@@ -136,13 +143,13 @@ function namesOf(
 }
 
 function sortParameter({ attributes }: ResourceDefinition): Schema {
-  const names = ['id', ...namesOf(attributes, ({ sortable }) => sortable)];
-  const description = 'Separated by commas; `-` in front descends. The id comes last by itself.';
-  return commaList(
-    'sort',
-    description,
-    names.flatMap((name) => [name, `-${name}`]),
-  );
+  const sortable = ['id', ...namesOf(attributes, (attribute) => attribute.sortable)];
+  return commaList({
+    name: 'sort',
+    description: 'Separated by commas; `-` in front descends. The id comes last by itself.',
+    names: sortable.flatMap((name) => [name, `-${name}`]),
+    maxItems: MAX_SORT_FIELDS,
+  });
 }
 
 const FILTER_TYPES: Partial<Record<Attribute['kind'], Schema>> = {
@@ -172,18 +179,24 @@ function filterParameter({ attributes }: ResourceDefinition): Schema {
 }
 
 function fieldsParameter({ type, attributes, relationships }: ResourceDefinition): Schema {
-  const names = [
-    ...namesOf(attributes, ({ writeOnly }) => writeOnly !== true),
-    ...Object.keys(relationships),
-  ];
-  return commaList(`fields[${type}]`, `Only these fields of ${words(type)}.`, names);
+  const visible = namesOf(attributes, ({ writeOnly }) => writeOnly !== true);
+  return commaList({
+    name: `fields[${type}]`,
+    description: `Only these fields of ${words(type)}.`,
+    names: [...visible, ...Object.keys(relationships)],
+  });
 }
 
 function includeParameter(definition: ResourceDefinition, registry: Registry): Schema | undefined {
   const names = includePaths(definition, registry);
   if (names.length === 0) return undefined;
-  const description = `Related resources to send along, ${MAX_INCLUDE_DEPTH} relationships deep at most.`;
-  return commaList('include', description, names);
+  return commaList({
+    name: 'include',
+    description:
+      `Related resources to send along: paths of at most ${MAX_INCLUDE_DEPTH} relationships, ` +
+      `${MAX_INCLUDE_STEPS} relationships in all. Those that the role may not read are refused.`,
+    names,
+  });
 }
 
 function includePaths(definition: ResourceDefinition, registry: Registry): string[] {

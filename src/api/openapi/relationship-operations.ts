@@ -1,7 +1,13 @@
 import type { Method } from '../../jsonapi/endpoints.js';
 import type { OperationPlace } from './collection-operations.js';
 import { linkageBody, linkageName } from './linkage-schemas.js';
-import { answerObject, jsonApiObject, jsonBodyObject, type OperationText } from './operation.js';
+import {
+  answerObject,
+  jsonApiObject,
+  jsonBodyObject,
+  type OperationText,
+  readAnswers,
+} from './operation.js';
 import { camelCase, one, singular, words } from './operation-names.js';
 import { parameterRef } from './parameters.js';
 import { refTo } from './resource-schemas.js';
@@ -43,8 +49,8 @@ function readOperation(subject: Linkage, { role }: OperationPlace): OperationTex
     summary: isMany ? `Get the ids of ${below}` : `Get the id of ${below}`,
     tag,
     role,
-    parameters: [parameterRef('id'), ...(isMany ? pages : [])],
-    answers: { 200: answerObject({ description: 'What it points to.', content }) },
+    parameters: [parameterRef('id'), ...(isMany ? pages : []), parameterRef('if_none_match')],
+    answers: readAnswers('What it points to.', content),
     errors: [400, 404],
   };
 }

@@ -36,7 +36,8 @@ function toNumber(value: unknown): number | undefined {
 
 /** How an attribute is compared; undefined when it can't be. */
 export function columnOf(name: string, attribute: Attribute): Column | undefined {
-  if (!attribute.filterable || attribute.kind === 'json') return undefined;
+  const { filterable, writeOnly } = attribute;
+  if (!filterable || writeOnly || attribute.kind === 'json') return undefined;
   const kind = attribute.kind === 'enum' ? 'text' : attribute.kind;
   return { name, kind, ignoreCase: attribute.ignoreCase === true };
 }

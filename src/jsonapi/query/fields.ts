@@ -5,10 +5,10 @@ import type { QueryContext } from './context.js';
 import { invalidParameter } from './invalid-parameter.js';
 
 const MAX_NAMES = 200;
-const MAX_SORT_FIELDS = 10;
-const MAX_INCLUDE_DEPTH = 3;
+export const MAX_SORT_FIELDS = 10;
+export const MAX_INCLUDE_DEPTH = 3;
 /** Each step of a path costs a statement. */
-const MAX_INCLUDE_STEPS = 40;
+export const MAX_INCLUDE_STEPS = 40;
 
 function names(parameter: string, value: string): string[] {
   const list = value === '' ? [] : value.split(',');

@@ -85,8 +85,8 @@ function parseLeaf(rule: Json, place: Place): FilterNode {
   if (typeof name !== 'string' || typeof op !== 'string') {
     throw invalidParameter(parameter, 'a rule needs "name" and "op", both strings');
   }
-  const [relation, attribute] = name.split('__', 2);
-  if (attribute !== undefined) return parseDotted({ ...rule, name: attribute }, relation, place);
+  const [first = '', ...further] = name.split('__');
+  if (further.length > 0) return parseDotted({ ...rule, name: further.join('__') }, first, place);
   if (member(place.definition.relationships, name)) return parseRelated(rule, name, place);
   return parseComparison(rule, columnNamed(name, place), place);
 }
@@ -127,13 +127,19 @@ function across(name: string, place: Place) {
   return { relation, shape, inside: { ...deeper(place), definition: shape } };
 }
 
-// {"name":"tags__name","op":"eq","val":…}; the operators any and has mean equality here.
-function parseDotted(rule: Json, name: string | undefined, place: Place): FilterNode {
-  const { relation, shape, inside } = across(name ?? '', place);
-  const op = rule.op === 'any' || rule.op === 'has' ? 'eq' : rule.op;
-  const column = columnNamed(String(rule.name), inside);
-  const node = parseComparison({ ...rule, op }, column, inside);
+// {"name":"device__tags__name","op":"eq","val":…}; the operators any and has mean equality here.
+function parseDotted(rule: Json, name: string, place: Place): FilterNode {
+  const { relation, shape, inside } = across(name, place);
+  const [first = '', ...further] = String(rule.name).split('__');
+  const node =
+    further.length > 0
+      ? parseDotted({ ...rule, name: further.join('__') }, first, inside)
+      : parseComparison(equality(rule), columnNamed(first, inside), inside);
   return { kind: 'related', relation, shape, node };
+}
+
+function equality(rule: Json): Json {
+  return rule.op === 'any' || rule.op === 'has' ? { ...rule, op: 'eq' } : rule;
 }
 
 function parseRelated(rule: Json, name: string, place: Place): FilterNode {

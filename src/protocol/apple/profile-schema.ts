@@ -15,7 +15,8 @@ for (const item of items) {
 }
 const NO_PAYLOADS = ['CommonPayloadKeys', 'TopLevel'];
 
-const common = keysOf('CommonPayloadKeys');
+// The list is that of PayloadVersion: it says 1, and payloads of old say other numbers.
+const common = keysOf('CommonPayloadKeys').map(({ rangelist: _list, ...key }) => key);
 // A dictionary of texts by language, which the schema writes as one of an array is written.
 const CONSENT: SchemaKey = {
   key: 'ConsentText',
@@ -30,7 +31,7 @@ const topLevel = [CONSENT, ...keysOf('TopLevel').filter(({ key }) => key !== CON
  */
 const LAX = new Set(['com.apple.screensaver/moduleName', 'com.apple.screensaver.user/moduleName']);
 
-/** What makes a payload wrong, whatever the system's version; the schema may not know the newest. */
+/** What makes a payload wrong on any system; flags have been written both ways over the years. */
 const GRAVE: SchemaRule[] = ['type', 'value', 'range'];
 
 /** One thing that Apple's schema says against a payload, with a JSON pointer into it. */
@@ -59,9 +60,8 @@ export function checkPayload(type: string, payload: PlistDict): PayloadFinding[]
   );
   const [best = []] = kinds.toSorted((one, other) => errorsIn(one) - errorsIn(other));
   // A key that one of the kinds knows is no unknown key.
-  return best.filter((finding) =>
-    kinds.every((findings) => findings.some(({ pointer }) => pointer === finding.pointer)),
-  );
+  const places = kinds.map((findings) => new Set(findings.map(({ pointer }) => pointer)));
+  return best.filter(({ pointer }) => places.every((place) => place.has(pointer)));
 }
 
 /** Checks the keys around the payloads; `PayloadContent` is the caller's to check. */

@@ -40,6 +40,8 @@ export type SchemaRule =
   | 'unknown'
   | 'required'
   | 'type'
+  /** A boolean for 0 or 1, or the other way round. */
+  | 'flag'
   | 'value'
   | 'range'
   | 'format'
@@ -86,7 +88,8 @@ interface Place {
 
 function checkValue(key: SchemaKey, value: PlistValue, place: Place): SchemaFault[] {
   if (!IS_TYPE[key.type](value)) {
-    return [broken('type', place.pointer, `${place.name} must be ${CALLED[key.type]}`)];
+    const rule = isFlag(key.type, value) ? 'flag' : 'type';
+    return [broken(rule, place.pointer, `${place.name} must be ${CALLED[key.type]}`)];
   }
   if (Array.isArray(value)) return checkArray(key, value, place);
   if (isPlistDict(value)) {
@@ -94,6 +97,11 @@ function checkValue(key: SchemaKey, value: PlistValue, place: Place): SchemaFaul
   }
   const rule = brokenRule(key, value);
   return rule ? [broken(rule[0], place.pointer, `${place.name} ${rule[1]}`)] : [];
+}
+
+function isFlag(type: SchemaType, value: PlistValue): boolean {
+  if (type === 'integer') return typeof value === 'boolean';
+  return type === 'boolean' && (value === 0 || value === 1);
 }
 
 function checkArray(key: SchemaKey, values: PlistValue[], place: Place): SchemaFault[] {

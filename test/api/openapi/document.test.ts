@@ -47,10 +47,6 @@ function judge(candidate: OpenApiDocument): { valid: boolean } {
   return JSON.parse(stdout) as { valid: boolean };
 }
 
-function copy(): OpenApiDocument {
-  return JSON.parse(text) as OpenApiDocument;
-}
-
 /** All values of `$ref`, wherever they are. */
 function referencesIn(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return [];
@@ -65,28 +61,9 @@ describe('the API document', () => {
     expect(judge(document)).toEqual({ valid: true });
   });
 
-  it.each([
-    [
-      'an operation without responses',
-      (broken: OpenApiDocument) => {
-        Object.assign(broken.paths['/api/v1/tags']?.get ?? {}, { responses: 'none' });
-      },
-    ],
-    [
-      'a parameter in no place',
-      (broken: OpenApiDocument) => {
-        Object.assign(broken.components.parameters?.page_size ?? {}, { in: 'nowhere' });
-      },
-    ],
-    [
-      'no version',
-      (broken: OpenApiDocument) => {
-        Object.assign(broken, { info: { title: 'Muster' } });
-      },
-    ],
-  ])('would not be with %s', (_what, damage) => {
-    const broken = copy();
-    damage(broken);
+  it('would not be with a parameter in no place', () => {
+    const broken = JSON.parse(text) as OpenApiDocument;
+    Object.assign(broken.components.parameters?.page_size ?? {}, { in: 'nowhere' });
     expect(judge(broken)).toMatchObject({ valid: false });
   });
 

@@ -112,6 +112,12 @@ describe('parseFilter refuses with 400 naming the parameter', () => {
     ['eq on a relationship', [{ name: 'author', op: 'eq', val: 1 }]],
     ['has without a rule', [{ name: 'author', op: 'has', val: 'x' }]],
     ['an unknown relationship', [{ name: 'shelf__name', op: 'eq', val: 'x' }]],
+    ['a name without its end', [{ name: 'author__', op: 'eq', val: 'x' }]],
+    ['a name without its start', [{ name: '__name', op: 'eq', val: 'x' }]],
+    [
+      'a closed relationship behind an open one',
+      [{ name: 'author__books__diaries__title', op: 'eq', val: 'x' }],
+    ],
     ['an unknown name at the other end', [{ name: 'author__age', op: 'eq', val: 1 }]],
     ['a relationship closed to the role', [{ name: 'diaries__title', op: 'eq', val: 'x' }]],
     ['six levels', [nest(6)]],
@@ -188,5 +194,23 @@ describe('parseFilter reads', () => {
     expect(parse([{ name: 'author__name', op: 'eq', val: 'x' }])).toEqual([expected]);
     expect(parse([{ name: 'author__name', op: 'has', val: 'x' }])).toEqual([expected]);
     expect(parse('x', 'filter[author__name]')).toEqual([expected]);
+  });
+
+  it('names over several relationships, each a level of its own', () => {
+    const expected = {
+      kind: 'related',
+      relation: books.relationships.author,
+      shape: authors,
+      node: {
+        kind: 'related',
+        relation: authors.relationships.books,
+        shape: books,
+        node: { kind: 'compare', column: title, op: 'eq', value: 'x' },
+      },
+    };
+    expect(parse('x', 'filter[author__books__title]')).toEqual([expected]);
+    expect(parse([{ name: 'author__books__title', op: 'any', val: 'x' }])).toEqual([expected]);
+    const name = 'author__books__author__books__author__books__title';
+    expect(() => parse([{ name, op: 'eq', val: 'x' }])).toThrow('5 levels');
   });
 });

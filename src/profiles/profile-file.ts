@@ -1,0 +1,107 @@
+import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
+import { findCertificatePath } from '../crypto/certificate-path.js';
+import { type VerifiedSignedData, verifySignedData } from '../crypto/cms-signed-data.js';
+import { derOid } from '../crypto/der.js';
+import { Oid } from '../crypto/oids.js';
+import { AppError } from '../errors.js';
+import { isBinaryPlist, type PlistNodeDict, parsePlistNodes } from '../protocol/plist.js';
+
+/** Who signed a file. Its signature is right; whether it comes from someone we know is told apart. */
+export interface ProfileSignature {
+  /** Subject of the certificate, RFC 4514. */
+  signer: string;
+  fingerprint_sha256: string;
+  /** The certificate leads to a CA of ours. */
+  isTrusted: boolean;
+}
+
+/** What a file holds, read but not judged. */
+export interface ProfileFile {
+  format: 'xml' | 'binary';
+  profile: PlistNodeDict;
+  signature: ProfileSignature | undefined;
+}
+
+/** Data and text of a binary file count as often as they are referred to. */
+const LIMITS = { maxBytes: 6 * 1024 * 1024 };
+const SEQUENCE = 0x30;
+/** The content type of a CMS message stands within its first bytes. */
+const CMS_HEAD = 32;
+
+/**
+ * Opens a configuration profile: a property list, XML or binary, on its own or signed (CMS).
+ * Throws AppError 422: invalid_plist, invalid_signature, invalid_profile or encrypted_profile.
+ */
+export function openProfileFile(
+  bytes: Buffer,
+  anchors: readonly ParsedCertificate[] = [],
+): ProfileFile {
+  if (bytes[0] !== SEQUENCE) return { ...readPlist(bytes), signature: undefined };
+  if (isEnveloped(bytes)) throw encryptedProfile();
+  const signed = verify(bytes);
+  if (signed.content[0] === SEQUENCE) {
+    throw isEnveloped(signed.content) ? encryptedProfile() : invalidProfile('it is signed twice');
+  }
+  return { ...readPlist(signed.content), signature: signatureOf(signed, anchors) };
+}
+
+export function encryptedProfile(): AppError {
+  return new AppError(
+    'encrypted_profile',
+    422,
+    'the profile is encrypted for one device, and such profiles are not supported: upload it as it was before it was encrypted',
+  );
+}
+
+function invalidProfile(reason: string, cause?: unknown): AppError {
+  return new AppError('invalid_profile', 422, `not a configuration profile: ${reason}`, { cause });
+}
+
+function isEnveloped(bytes: Buffer): boolean {
+  return bytes.subarray(0, CMS_HEAD).includes(derOid(Oid.envelopedData));
+}
+
+function readPlist(bytes: Buffer): Omit<ProfileFile, 'signature'> {
+  const profile = asUnprocessable(() => parsePlistNodes(bytes, LIMITS));
+  if (!(profile instanceof Map)) throw invalidProfile('its property list is no dictionary');
+  return { format: isBinaryPlist(bytes) ? 'binary' : 'xml', profile };
+}
+
+function verify(bytes: Buffer): VerifiedSignedData {
+  try {
+    return verifySignedData({ der: bytes, readCertificate: parseCertificate });
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'invalid_asn1') {
+      throw invalidProfile('it is neither a property list nor a signed one', error);
+    }
+    const message = 'the signature of the profile is not right';
+    throw new AppError('invalid_signature', 422, message, { cause: error });
+  }
+}
+
+/** The request itself was well-formed: what is wrong is what it holds. */
+function asUnprocessable<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    throw new AppError(error.code, 422, error.message, { cause: error });
+  }
+}
+
+function signatureOf(
+  { signers, certificates }: VerifiedSignedData,
+  anchors: readonly ParsedCertificate[],
+): ProfileSignature {
+  const [{ certificate }] = signers;
+  const path = findCertificatePath(certificate, {
+    anchors,
+    intermediates: certificates,
+    at: new Date(),
+  });
+  return {
+    signer: certificate.subject,
+    fingerprint_sha256: certificate.fingerprint.toString('hex'),
+    isTrusted: path !== undefined,
+  };
+}

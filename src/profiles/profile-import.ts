@@ -1,0 +1,180 @@
+import { createHmac } from 'node:crypto';
+import type { ParsedCertificate } from '../crypto/certificate.js';
+import type { SecretBox } from '../crypto/secret-box.js';
+import {
+  insertProfile,
+  insertProfileVersion,
+  type LockedProfile,
+  listPayloadIds,
+  lockProfile,
+  type ProfilePayloadRecord,
+  type ProfileRecord,
+  updateProfile,
+} from '../db/profile-repository.js';
+import type { Transaction } from '../db/unit-of-work.js';
+import { AppError } from '../errors.js';
+import { buildPlistNodes, type PlistNodeDict } from '../protocol/plist.js';
+import { checkProfile } from './check-profile.js';
+import { type Finding, profileRefusal, worthTelling } from './findings.js';
+import { encryptedProfile, openProfileFile, type ProfileFile } from './profile-file.js';
+import { payloadFacts, profileFacts } from './profile-record.js';
+import { holdsSecrets } from './profile-secrets.js';
+import { SealedParts } from './sealed-parts.js';
+
+export interface ProfileImportDeps {
+  box: SecretBox;
+  /** The CAs whose signers are told to be trusted. */
+  anchors: () => readonly ParsedCertificate[];
+}
+
+/** A file that may be stored. */
+export interface CheckedProfile extends ProfileFile {
+  bytes: Buffer;
+  warnings: Finding[];
+}
+
+export interface ImportedProfile {
+  id: number;
+  outcome: 'created' | 'updated' | 'unchanged';
+  /** Number of the version, from 1. */
+  version: number;
+  /** In the order of the file. */
+  payloadIds: number[];
+  warnings: Finding[];
+}
+
+/** Another upload can come between looking and storing; one that is deleted at once, too. */
+const MOST_ATTEMPTS = 5;
+
+/** Takes configuration profiles in: from the bytes of a file to rows. */
+export class ProfileImport {
+  readonly #anchors: ProfileImportDeps['anchors'];
+  readonly #parts: SealedParts;
+  readonly #digestKey: Buffer;
+
+  constructor({ box, anchors }: ProfileImportDeps) {
+    this.#anchors = anchors;
+    this.#parts = new SealedParts(box);
+    this.#digestKey = box.deriveKey('profile-digest');
+  }
+
+  /** Reads and judges a file. AppError 422 naming everything wrong; with `strict` warnings too. */
+  check(bytes: Buffer, { strict }: { strict: boolean }): CheckedProfile {
+    const file = openProfileFile(bytes, this.#anchors());
+    const { profile } = file;
+    if (profile.has('EncryptedPayloadContent') || profile.get('IsEncrypted') === true) {
+      throw encryptedProfile();
+    }
+    const { errors, warnings } = checkProfile(profile);
+    const refused = strict ? [...errors, ...warnings] : errors;
+    if (refused.length > 0) throw profileRefusal(refused);
+    return { ...file, bytes, warnings: worthTelling(warnings) };
+  }
+
+  /** Stores a profile, or a new version of the one with its identifier, unless its bytes are there. */
+  async store(
+    trx: Transaction,
+    checked: CheckedProfile,
+    uploadedBy: string,
+  ): Promise<ImportedProfile> {
+    const digest = createHmac('sha256', this.#digestKey).update(checked.bytes).digest();
+    const place = await this.#place(trx, recordOf(checked));
+    if (place.content_digest?.equals(digest)) {
+      const { id, current_version: version, warnings = [] } = place;
+      return {
+        id,
+        outcome: 'unchanged',
+        version,
+        warnings,
+        payloadIds: await listPayloadIds(trx, id),
+      };
+    }
+    const { id } = place;
+    const number = place.current_version + 1;
+    await this.#addVersion(trx, { checked, digest, id, number, uploadedBy });
+    return {
+      id,
+      outcome: number === 1 ? 'created' : 'updated',
+      version: number,
+      payloadIds: await listPayloadIds(trx, id),
+      warnings: checked.warnings,
+    };
+  }
+
+  /** The locked row of the profile; a new one is at version 0. */
+  async #place(
+    trx: Transaction,
+    record: ProfileRecord,
+  ): Promise<Partial<LockedProfile> & Pick<LockedProfile, 'id' | 'current_version'>> {
+    for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt += 1) {
+      const known = await lockProfile(trx, record.identifier);
+      if (known) return known;
+      const id = await insertProfile(trx, record);
+      if (id !== undefined) return { id, current_version: 0 };
+    }
+    throw new AppError('unavailable', 503, 'the profile is being changed by others');
+  }
+
+  async #addVersion(
+    trx: Transaction,
+    version: {
+      checked: CheckedProfile;
+      digest: Buffer;
+      id: number;
+      number: number;
+      uploadedBy: string;
+    },
+  ): Promise<void> {
+    const { checked, digest, id, number, uploadedBy } = version;
+    const { profile, signature, bytes } = checked;
+    const record = recordOf(checked);
+    if (number > 1) await updateProfile(trx, id, { ...record, current_version: number });
+    const place = { profileId: id, number };
+    await insertProfileVersion(
+      trx,
+      {
+        ...{ profile_id: id, number, uuid: record.uuid, format: checked.format },
+        ...{ is_signed: record.is_signed, signer: record.signer },
+        signer_fingerprint_sha256: signature?.fingerprint_sha256 ?? null,
+        signer_is_trusted: signature?.isTrusted ?? null,
+        holds_secrets: record.holds_secrets,
+        size: bytes.length,
+        content_digest: digest,
+        sealed_original: this.#parts.seal(bytes, place, 'original'),
+        sealed_content: this.#parts.seal(topLevelOf(profile), place, 'content'),
+        warnings: checked.warnings,
+        uploaded_by: uploadedBy,
+      },
+      this.#payloads(profile, place),
+    );
+  }
+
+  #payloads(
+    profile: PlistNodeDict,
+    place: { profileId: number; number: number },
+  ): ProfilePayloadRecord[] {
+    return payloadsOf(profile).map((payload, position) => ({
+      ...payloadFacts(payload, position),
+      sealed_content: this.#parts.seal(buildPlistNodes(payload), place, `payloads/${position}`),
+    }));
+  }
+}
+
+function recordOf({ profile, signature }: CheckedProfile): ProfileRecord {
+  return {
+    ...profileFacts(profile),
+    holds_secrets: holdsSecrets(profile),
+    is_signed: signature !== undefined,
+    signer: signature?.signer ?? null,
+  };
+}
+
+function payloadsOf(profile: PlistNodeDict): PlistNodeDict[] {
+  const content = profile.get('PayloadContent');
+  return Array.isArray(content) ? content.filter((payload) => payload instanceof Map) : [];
+}
+
+/** The payloads have rows of their own; the empty array keeps their place among the keys. */
+function topLevelOf(profile: PlistNodeDict): Buffer {
+  return buildPlistNodes(new Map([...profile, ['PayloadContent', []]]));
+}

@@ -1,0 +1,87 @@
+import { text } from '../../../src/jsonapi/attributes.js';
+import type { Role } from '../../../src/jsonapi/context.js';
+import { createRegistry, defineResource, type ToMany } from '../../../src/jsonapi/definition.js';
+import { parseInclude, parseSort } from '../../../src/jsonapi/query/fields.js';
+
+const access = { read: 'viewer', create: null, update: null, delete: null } as const;
+
+function joined(type: string): ToMany {
+  const via = { table: 'links', own: 'one', other: 'two' };
+  return { kind: 'toMany', type, via, write: 'never' };
+}
+
+const RELATIONS = Array.from({ length: 7 }, (_, index) => `r${index}`);
+const COLUMNS = Array.from({ length: 11 }, (_, index) => `c${index}`);
+
+const pages = defineResource({
+  type: 'pages',
+  path: '/pages',
+  table: 'pages',
+  access,
+  attributes: {
+    ...Object.fromEntries(COLUMNS.map((name) => [name, text()])),
+    hidden: text({ writeOnly: true, sortable: true }),
+  },
+  relationships: {
+    ...Object.fromEntries(RELATIONS.map((name) => [name, joined('pages')])),
+    secrets: joined('secrets'),
+  },
+});
+
+const secrets = defineResource({
+  type: 'secrets',
+  path: '/secrets',
+  table: 'secrets',
+  access: { ...access, read: 'admin' },
+  attributes: {},
+  relationships: { pages: joined('pages') },
+});
+
+const registry = createRegistry([pages, secrets]);
+
+function include(value: string, role: Role = 'viewer') {
+  return parseInclude(value, pages, { registry, actor: { name: 'v', role } });
+}
+
+function refused(parameter: string) {
+  return expect.objectContaining({ status: 400, source: { parameter } });
+}
+
+describe('parseInclude', () => {
+  it('takes paths of three steps', () => {
+    expect(include('r0,r1.r2.r3,r1.r2.r3')).toEqual(['r0', 'r1.r2.r3']);
+    expect(() => include('r0.r1.r2.r3')).toThrow(refused('include'));
+  });
+
+  it('asks for the role of each type on the way, not only of the last', () => {
+    for (const path of ['secrets', 'r0.secrets', 'secrets.pages', 'r0.secrets.pages']) {
+      expect(() => include(path)).toThrow(refused('include'));
+      expect(include(path, 'admin')).toEqual([path]);
+    }
+  });
+
+  it('counts the steps of all paths, shared ones once', () => {
+    const paths = RELATIONS.slice(0, 5).flatMap((first) =>
+      RELATIONS.map((second) => `${first}.${second}`),
+    );
+    expect(include(paths.join())).toHaveLength(35);
+    expect(() => include([...paths, 'r5'].join())).toThrow(refused('include'));
+  });
+});
+
+describe('parseSort', () => {
+  it('takes each column once, as it is named first', () => {
+    expect(parseSort('-c1,c0,c1,id', pages)).toEqual([
+      { column: 'c1', descending: true },
+      { column: 'c0', descending: false },
+      { column: 'id', descending: false },
+    ]);
+  });
+
+  it.each(['hidden', '-hidden', 'secrets', 'constructor', '-', COLUMNS.join()])(
+    'refuses %s',
+    (value) => {
+      expect(() => parseSort(value, pages)).toThrow(refused('sort'));
+    },
+  );
+});
