@@ -36,7 +36,7 @@ const { values: options } = parseArgs({
 
 const SORT_TARGET_MS = 25;
 const CALLS = 12;
-const CURSOR_PAGES = 50;
+const WALK_PAGE = 1000;
 const FEW_FIELDS = 'device_name,serial_number,model_name,os_version,last_seen';
 
 interface Bench {
@@ -80,8 +80,9 @@ async function measureWrites(bench: Bench): Promise<void> {
 async function measureAll(bench: Bench): Promise<void> {
   const { context, samples } = bench;
   await group(bench, 'items', itemCases(samples));
-  const deepCursor = await deepCursorPath(context.api, CURSOR_PAGES);
-  await group(bench, 'pages', pageCases(deepCursor));
+  const pages = Math.floor(bench.database.sizes.devices / 2 / WALK_PAGE);
+  const path = await deepCursorPath(context.api, pages);
+  await group(bench, 'pages', pageCases({ offset: pages * WALK_PAGE, path }));
   await group(bench, 'searches', searchCases(samples));
   await group(bench, 'inventory', inventoryCases(samples));
   await measureWrites(bench);

@@ -13,6 +13,8 @@ export interface Sizes {
 }
 
 const FULL = { devices: 100_000, tags: 1_000 };
+/** As many as the relationships with 1,000 identifiers name. */
+const LEAST_DEVICES = 2_000;
 const APPLICATIONS_PER_DEVICE = 50;
 const COMMANDS_PER_DEVICE = 10;
 const TAGS_PER_DEVICE = 3;
@@ -44,7 +46,7 @@ interface Index {
 
 async function copyAll(client: pg.ClientBase, scale: number): Promise<void> {
   const random = new Random('bench:api');
-  const devices = Math.max(100, Math.round(FULL.devices * scale));
+  const devices = Math.max(LEAST_DEVICES, Math.round(FULL.devices * scale));
   const tags = Math.max(10, Math.round(FULL.tags * scale));
   const links = { devices, tags, perDevice: TAGS_PER_DEVICE };
   await copyRows(client, deviceSource(random.fork('devices'), devices));

@@ -63,7 +63,15 @@ export function sortCases(): ApiCase[] {
   );
 }
 
-export function pageCases(deepCursor: string | undefined): ApiCase[] {
+export interface Deep {
+  /** Rows before a page in the middle of the list. */
+  offset: number;
+  /** The path of such a page by cursor; undefined when the server has none. */
+  path: string | undefined;
+}
+
+export function pageCases({ offset, path }: Deep): ApiCase[] {
+  const deep = offset.toLocaleString('en');
   const numbered = (name: string, number: number, sort: string): ApiCase => ({
     name,
     ...(number === 1 ? { targetMs: PAGE_MS } : {}),
@@ -78,12 +86,12 @@ export function pageCases(deepCursor: string | undefined): ApiCase[] {
   });
   return [
     numbered('100 devices, first page', 1, 'id'),
-    numbered('100 devices, offset 50,000', 501, 'id'),
-    numbered('100 devices by name, offset 50,000', 501, 'device_name'),
+    numbered(`100 devices, offset ${deep}`, offset / 100 + 1, 'id'),
+    numbered(`100 devices by name, offset ${deep}`, offset / 100 + 1, 'device_name'),
     {
-      name: '100 devices by name, cursor after 50,000',
+      name: `100 devices by name, cursor after ${deep}`,
       targetMs: PAGE_MS,
-      call: () => ({ path: deepCursor ?? '/devices?page[size]=100&page[after]=' }),
+      call: () => ({ path: path ?? '/devices?page[size]=100&page[after]=' }),
       floor: () => [
         {
           text: page(

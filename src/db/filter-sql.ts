@@ -136,19 +136,24 @@ function timeSql(
   depth: number,
 ): Sql {
   const name = reference(column, depth);
-  const at = (operator: string, time: Date): Sql => ({
+  const bindings = [value.toISOString()];
+  const from = (operator: string): Sql => ({
     text: `${name} ${operator} ?::timestamptz`,
-    bindings: [time.toISOString()],
+    bindings,
   });
-  const next = new Date(value.getTime() + 1);
-  const within = joined([at('>=', value), at('<', next)], ' and ');
+  // Added by the database: the last millisecond of the year 9999 has no next one as ISO text.
+  const next = (operator: string): Sql => ({
+    text: `${name} ${operator} ?::timestamptz + interval '1 millisecond'`,
+    bindings,
+  });
+  const within = joined([from('>='), next('<')], ' and ');
   const conditions: Record<Comparison, Sql> = {
     eq: within,
     ne: not(within),
-    gt: at('>=', next),
-    ge: at('>=', value),
-    lt: at('<', value),
-    le: at('<', next),
+    gt: next('>='),
+    ge: from('>='),
+    lt: from('<'),
+    le: next('<'),
   };
   return conditions[op];
 }

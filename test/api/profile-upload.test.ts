@@ -16,6 +16,17 @@ const CONTEXT = {
 };
 const WIFI = 'com.apple.wifi.managed';
 
+interface Told {
+  code: string;
+  detail: string;
+  source: { pointer: string };
+}
+
+interface Version {
+  attributes: Record<string, unknown>;
+  relationships: { payloads: { data: unknown[] } };
+}
+
 let app: TestApp;
 let tokens: Record<Role, string>;
 beforeAll(async () => {
@@ -53,7 +64,7 @@ describe('the upload of a profile', () => {
     const wrong = payload(WIFI, { SSID_STR: 1n });
     const { status, body } = await uploadNodes(app, profile([wrong], { PayloadVersion: 2n }));
     expect(status).toBe(422);
-    expect(body.errors.map(({ code, detail, source }: never) => [code, detail, source])).toEqual([
+    expect(body.errors.map(({ code, detail, source }: Told) => [code, detail, source])).toEqual([
       [
         'invalid_profile',
         '/PayloadVersion: PayloadVersion must be the integer 1',
@@ -184,7 +195,7 @@ describe('the upload of a profile', () => {
     const nodes = profile([payload('com.google.Chrome')], { PayloadUUID: 'none' });
     const strict = await uploadNodes(app, nodes, { query: '?strict=true' });
     expect(strict.status).toBe(422);
-    expect(strict.body.errors.map(({ source }: never) => source['pointer'])).toEqual([
+    expect(strict.body.errors.map(({ source }: Told) => source.pointer)).toEqual([
       '/PayloadUUID',
       '/PayloadContent/0/PayloadType',
     ]);
@@ -236,11 +247,11 @@ describe('the upload of a profile', () => {
     expect(two.body.data.relationships.payloads.data).toHaveLength(1);
     const versions = await adminApi(app).get(`/profiles/${id}/versions?include=payloads`);
     expect(
-      versions.body.data.map(({ attributes, relationships }: never) => [
-        attributes['number'],
-        attributes['holds_secrets'],
-        attributes['uploaded_by'],
-        (relationships['payloads']['data'] as unknown[]).length,
+      versions.body.data.map(({ attributes, relationships }: Version) => [
+        attributes.number,
+        attributes.holds_secrets,
+        attributes.uploaded_by,
+        relationships.payloads.data.length,
       ]),
     ).toEqual([
       [1, false, 'ADMIN_TOKEN', 2],

@@ -31,14 +31,18 @@ describe('filterSql', () => {
     const value = new Date('2026-03-26T23:42:09.120Z');
     const compare = (op: 'eq' | 'gt' | 'le') =>
       filterSql({ kind: 'compare', column: seen, op, value });
+    const at = value.toISOString();
     expect(compare('eq')).toEqual({
-      text: '(t0."seen" >= ?::timestamptz and t0."seen" < ?::timestamptz)',
-      bindings: ['2026-03-26T23:42:09.120Z', '2026-03-26T23:42:09.121Z'],
+      text: `(t0."seen" >= ?::timestamptz and t0."seen" < ?::timestamptz + interval '1 millisecond')`,
+      bindings: [at, at],
     });
-    expect(compare('gt').bindings).toEqual(['2026-03-26T23:42:09.121Z']);
+    expect(compare('gt')).toEqual({
+      text: `t0."seen" >= ?::timestamptz + interval '1 millisecond'`,
+      bindings: [at],
+    });
     expect(compare('le')).toEqual({
-      text: 't0."seen" < ?::timestamptz',
-      bindings: ['2026-03-26T23:42:09.121Z'],
+      text: `t0."seen" < ?::timestamptz + interval '1 millisecond'`,
+      bindings: [at],
     });
   });
 

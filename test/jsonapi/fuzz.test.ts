@@ -47,7 +47,9 @@ const OPERATORS = [
 ];
 
 function namesOf({ attributes, relationships }: ResourceDefinition): string[] {
-  const related = Object.keys(relationships).flatMap((name) => [name, `${name}__name`]);
+  const related = Object.keys(relationships).flatMap((name) => [
+    ...[name, `${name}__name`, `${name}__device__udid`, `${name}.device.tags`],
+  ]);
   return ['id', ...Object.keys(attributes), ...related];
 }
 
@@ -57,6 +59,12 @@ function anyRule(names: string[], depth = 0): unknown {
   if (kind !== 'leaf') return { [kind]: [anyRule(names, depth + 1), anyRule(names, depth + 1)] };
   const rule = { name: pick(names), op: pick(OPERATORS) };
   return random() < 0.1 ? { ...rule, field: pick(names) } : { ...rule, val: pick(VALUES) };
+}
+
+function anyCursor(type: string, sort = ''): string {
+  const keys = sort === '' ? [] : [pick(VALUES)];
+  const cursor = [1, `${type}:${sort}`, keys, pick([1, 1, pick(VALUES)])];
+  return Buffer.from(JSON.stringify(cursor)).toString('base64url');
 }
 
 describe('whatever a client sends', () => {
@@ -69,6 +77,7 @@ describe('whatever a client sends', () => {
       if (random() < 0.2) query.sort = pick(names);
       if (random() < 0.2) query.include = pick(names);
       if (random() < 0.1) query['page[number]'] = String(pick(VALUES));
+      else if (random() < 0.3) query['page[after]'] = anyCursor(definition.type, query.sort);
       const { status } = await request(api.app).get(`/api/v1${definition.path}`).query(query);
       expect([query, [200, 400].includes(status)]).toEqual([query, true]);
     }
