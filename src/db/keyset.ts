@@ -80,7 +80,7 @@ export function rangesAfter(keys: SortKey[], position: Position): Sql[] {
 function boundsOf(keys: SortKey[], { keys: values, id }: Position): Bound[] {
   return keys.map((key, index) => ({
     ...key,
-    value: index === keys.length - 1 ? id : (values[index] ?? null),
+    value: index === keys.length - 1 ? id : (values?.[index] ?? null),
   }));
 }
 

@@ -28,6 +28,13 @@ export function rangeSql(
   });
 }
 
+/** The keys of one row, for a place in the order that tells its id alone. */
+export function positionSql({ shape }: ListQuery, keys: SortKey[], id: number): Sql {
+  const columns = [columnList([]), ...keyColumns(keys)].join(', ');
+  const text = `select ${columns} from ${quoted(shape.table)} as ${TABLE} where ${TABLE}."id" = ?`;
+  return { text, bindings: [id] };
+}
+
 interface Selection {
   keys: SortKey[];
   columns: string;

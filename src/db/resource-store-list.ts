@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
-import { notFound } from '../errors.js';
-import type { Edges, Keyset, ListQuery, ListResult, Row } from '../jsonapi/store.js';
+import { AppError, notFound } from '../errors.js';
+import type { Edges, Keyset, ListQuery, ListResult, Position, Row } from '../jsonapi/store.js';
 import type { Sql } from './filter-sql.js';
 import { positionOf, rangesAfter, reversed, type SortKey, sortKeys } from './keyset.js';
-import { countSql, EXACT_LIMIT, rangeSql, rowsSql } from './list-query.js';
+import { countSql, EXACT_LIMIT, positionSql, rangeSql, rowsSql } from './list-query.js';
 import { runSql } from './resource-store-sql.js';
 import { runSliced, SLICE_ROWS } from './sliced-rows.js';
 
@@ -53,7 +53,7 @@ async function byKeyset(knex: Knex, query: ListQuery, keyset: Keyset): Promise<L
 
 /** Up to one row more than the page takes: it tells whether there is another page. */
 async function readRanges(knex: Knex, query: ListQuery, keys: SortKey[]): Promise<Row[]> {
-  const position = query.keyset?.position;
+  const position = await positionIn(knex, query, keys);
   const ranges: (Sql | null)[] = position ? rangesAfter(keys, position) : [null];
   const rows: Row[] = [];
   for (const range of ranges) {
@@ -62,6 +62,20 @@ async function readRanges(knex: Knex, query: ListQuery, keys: SortKey[]): Promis
       rows.push(...(await readRows(knex, rangeSql(query, { keys, range, limit }), limit)));
   }
   return rows;
+}
+
+async function positionIn(
+  knex: Knex,
+  query: ListQuery,
+  keys: SortKey[],
+): Promise<Position | null | undefined> {
+  const { position, direction } = query.keyset ?? {};
+  if (position?.keys !== null) return position;
+  const [row] = await runSql<Row>(knex, positionSql(query, keys, position.id));
+  if (row) return positionOf(keys, row);
+  const message = 'the resource that this cursor points to is gone; start again';
+  const source = { parameter: `page[${direction}]` };
+  throw new AppError('invalid_parameter', 400, message, { source });
 }
 
 interface KeysetPage {

@@ -3,6 +3,7 @@ import type { ResourceShape } from '../jsonapi/shape.js';
 import type { Row, Store } from '../jsonapi/store.js';
 import type { Database } from './database.js';
 import { quoted, type Sql } from './filter-sql.js';
+import { findRow } from './find-row.js';
 import { claimKey, keepAnswer } from './idempotency-repository.js';
 import { columnList } from './list-query.js';
 import {
@@ -26,10 +27,11 @@ export function createResourceStore(db: Database): Store {
     inTransaction: (work) => inTransaction(db, work),
     list: (query) => listRows(db.knex, query),
     async find(trx: Knex.Transaction | null, query) {
+      if (trx === null) return findRow(db, query);
       const { shape, id, columns, lock } = query;
       const from = `from ${quoted(shape.table)} as t0 where t0."id" = ?`;
       const text = `select ${columnList(columns)} ${from}${lock ? ` ${ROW_LOCK}` : ''}`;
-      const [row] = await runSql<Row>(connection(trx), { text, bindings: [id] });
+      const [row] = await runSql<Row>(trx, { text, bindings: [id] });
       return row;
     },
     async findMany(trx: Knex.Transaction, { shape, ids, columns }) {

@@ -14,8 +14,16 @@ function hash(data: string | Buffer): string {
   return createHash('sha256').update(data).digest('base64url').slice(0, 22);
 }
 
+const columnsByShape = new WeakMap<ResourceShape, string[]>();
+
 /** The columns that make up a row's state: what changes by itself all the time is none of it. */
-export function stateColumns({ attributes, relationships }: ResourceShape): string[] {
+export function stateColumns(shape: ResourceShape): string[] {
+  const known = columnsByShape.get(shape) ?? findStateColumns(shape);
+  columnsByShape.set(shape, known);
+  return known;
+}
+
+function findStateColumns({ attributes, relationships }: ResourceShape): string[] {
   const own = Object.entries(attributes).flatMap(([name, attribute]) => {
     if (attribute.volatile) return [];
     if (attribute.derivedFrom === undefined) return [name];

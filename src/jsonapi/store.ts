@@ -12,8 +12,11 @@ export interface SortField {
 
 /** A place in a list's order, between two rows; the row it was taken from may be gone. */
 export interface Position {
-  /** Of the sort fields before the id, as the database writes them: all their digits. */
-  keys: (string | null)[];
+  /**
+   * Of the sort fields before the id, as the database writes them: all their digits. null = those of
+   * the row `id`, which are too long for a URL.
+   */
+  keys: (string | null)[] | null;
   id: number;
   /** The total of the list and whether it is an estimate, where counting again is not worth it. */
   total?: [total: number, isEstimate: boolean];
@@ -125,7 +128,8 @@ export interface FirstAnswer {
 export interface Store {
   inTransaction<T>(work: (trx: Transaction) => Promise<T>): Promise<T>;
   /**
-   * At most two statements, three where a page by keyset goes over to the rows without a value.
+   * At most two statements, one more where a page by keyset goes over to the rows without a value
+   * or its place has no keys, and a few for a page of more rows than are fetched at once.
    * AppError not_found when the scope's parent is missing.
    */
   list(query: ListQuery): Promise<ListResult>;

@@ -8,24 +8,16 @@ import {
   type PlistLimits,
   type PlistValue,
 } from './plist-value.js';
-
-const XML_DECLARATION =
-  /<\?xml\s+version\s*=\s*["']1\.[01]["'](?:\s+encoding\s*=\s*["']([\w.-]+)["'])?(?:\s+standalone\s*=\s*["'](?:yes|no)["'])?\s*\?>/y;
-const DOCTYPE =
-  /<!DOCTYPE\s+plist(?:\s+(?:PUBLIC\s+(?:"[^"]*"|'[^']*')|SYSTEM)\s+(?:"[^"]*"|'[^']*'))?\s*>/y;
-const PLIST_OPEN = /<plist(?:\s+[\w:.-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*\s*>/y;
-const PLIST_CLOSE = /<\/plist\s*>/y;
-const ENTITY = /&(?:(amp|lt|gt|quot|apos)|#(\d{1,7})|#x([0-9a-fA-F]{1,6}));|&/g;
-const NAMED: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
-
-/** One open container: a dictionary, waiting for a key or holding one, or an array. */
-interface Frame {
-  dict: PlistDict | undefined;
-  array: PlistRead[] | undefined;
-  /** A dictionary that keeps the order of its keys. */
-  map: Map<string, PlistRead> | undefined;
-  key: string | undefined;
-}
+import {
+  arrayFrame,
+  DOCTYPE,
+  decodeReferences,
+  dictFrame,
+  type Frame,
+  PLIST_CLOSE,
+  PLIST_OPEN,
+  XML_DECLARATION,
+} from './plist-xml-syntax.js';
 
 /**
  * Reads an XML property list: strict, iterative, in one pass. Entities cannot be declared, since a
@@ -127,17 +119,11 @@ class XmlReader {
     this.pos = end + 1;
     if (tag === 'key') this.key(this.content('key'));
     else if (tag === 'string') this.value(this.content('string'));
-    else if (tag === 'dict') this.open(this.dictFrame());
+    else if (tag === 'dict') this.open(dictFrame(this.exact));
     else if (tag === '/dict') this.close(this.top?.dict ?? this.top?.map);
-    else if (tag === 'array')
-      this.open({ dict: undefined, array: [], map: undefined, key: undefined });
+    else if (tag === 'array') this.open(arrayFrame());
     else if (tag === '/array') this.close(this.top?.array);
     else this.value(this.scalar(tag));
-  }
-
-  private dictFrame(): Frame {
-    if (this.exact) return { dict: undefined, array: undefined, map: new Map(), key: undefined };
-    return { dict: newDict(), array: undefined, map: undefined, key: undefined };
   }
 
   private scalar(tag: string): PlistRead {
@@ -301,17 +287,7 @@ class XmlReader {
   private characters(raw: string): string {
     if (hasIllegalCharacter(raw)) this.fail('illegal character');
     if (!raw.includes('&')) return raw;
-    return raw.replace(ENTITY, (all, name?: string, decimal?: string, hex?: string) => {
-      if (name !== undefined) return NAMED[name] ?? '';
-      if (all === '&') this.fail('unknown entity');
-      return this.reference(decimal === undefined ? Number(`0x${hex}`) : Number(decimal));
-    });
-  }
-
-  private reference(code: number): string {
-    const character = code > 0x10ffff ? '\0' : String.fromCodePoint(code);
-    if (hasIllegalCharacter(character)) this.fail('reference to an illegal character');
-    return character;
+    return decodeReferences(raw, (reason) => this.fail(reason));
   }
 
   private fail(reason: string): never {

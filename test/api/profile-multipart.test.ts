@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import request from 'supertest';
 import { ADMIN_TOKEN, startApp, type TestApp } from '../helpers/app.js';
-import { profile, profileBytes } from '../profiles/sample-profiles.js';
+import { profileBytes } from '../profiles/sample-profiles.js';
 
 const MIB = 1024 * 1024;
 const BOUNDARY = 'a-boundary';

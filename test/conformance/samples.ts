@@ -3,6 +3,7 @@ import type { Knex } from 'knex';
 import request from 'supertest';
 import type { Attribute } from '../../src/jsonapi/attributes.js';
 import type { ResourceDefinition } from '../../src/jsonapi/definition.js';
+import { DEFINITIONS } from '../../src/resources/index.js';
 import type { TestApi } from '../jsonapi/test-api.js';
 import { sampleCertificate } from './sample-certificate.js';
 
@@ -124,10 +125,34 @@ async function insertedId(api: TestApi, definition: ResourceDefinition, deviceId
   return Number([response.body.data].flat()[0].id);
 }
 
+/** The types that a row of this one points to. */
+export function ownersOf({ relationships }: ResourceDefinition): ResourceDefinition[] {
+  const types = Object.values(relationships).flatMap((relation) =>
+    relation.kind === 'toOne' ? [relation.type] : [],
+  );
+  return (DEFINITIONS as ResourceDefinition[]).filter(({ type }) => types.includes(type));
+}
+
+/** The ids that a row must have of its owners. */
+async function ownerIds(knex: Knex, definition: ResourceDefinition, nullable: Set<string>) {
+  const ids: Values = {};
+  for (const relation of Object.values(definition.relationships)) {
+    if (relation.kind !== 'toOne' || nullable.has(relation.column)) continue;
+    const owner = ownersOf(definition).find(({ type }) => type === relation.type);
+    ids[relation.column] = (
+      await knex(owner?.table ?? '')
+        .min('id as id')
+        .first()
+    )?.id;
+  }
+  return ids;
+}
+
 /** One row of each type's table with a sample in every column, however it gets there. */
 export async function seed(api: TestApi, definition: ResourceDefinition, deviceId: number) {
   const nullable = await nullableColumns(api.knex, definition.table);
   const { generated, blobs } = await otherColumns(api.knex, definition.table);
+  const owners = await ownerIds(api.knex, definition, nullable);
   for (let index = 0; index < ROWS; index += 1) {
     const id = await insertedId(api, definition, deviceId);
     const stored = Object.entries(definition.attributes).filter(
@@ -141,7 +166,8 @@ export async function seed(api: TestApi, definition: ResourceDefinition, deviceI
       }),
     );
     if (definition.type === 'commands') delete values.uuid;
-    if (id === undefined) await api.knex(definition.table).insert({ ...blobs, ...values });
+    if (id === undefined)
+      await api.knex(definition.table).insert({ ...blobs, ...owners, ...values });
     else await api.knex(definition.table).where({ id }).update(values);
   }
 }

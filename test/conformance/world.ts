@@ -4,7 +4,7 @@ import type { ResourceDefinition } from '../../src/jsonapi/definition.js';
 import { DEFINITIONS } from '../../src/resources/index.js';
 import { createTestApi, type TestApi } from '../jsonapi/test-api.js';
 import type { Resource } from './expectations.js';
-import { seed } from './samples.js';
+import { ownersOf, seed } from './samples.js';
 
 export const MEDIA_TYPE = 'application/vnd.api+json';
 export const ALL = DEFINITIONS as ResourceDefinition[];
@@ -28,9 +28,15 @@ export async function createWorld(): Promise<World> {
   if (!devices) throw new Error('no devices');
   await seed(api, devices, 0);
   const deviceId = Number((await api.knex('devices').min('id as id').first())?.id);
-  // audit_events is append-only and fills by itself, so it comes last.
-  const rest = ALL.filter(({ type }) => type !== 'devices' && type !== 'audit_events');
-  for (const definition of rest) await seed(api, definition, deviceId);
+  // audit_events is append-only and fills by itself.
+  const done = new Set(['devices', 'audit_events']);
+  const seedAfterOwners = async (definition: ResourceDefinition): Promise<void> => {
+    if (done.has(definition.type)) return;
+    done.add(definition.type);
+    for (const owner of ownersOf(definition)) await seedAfterOwners(owner);
+    await seed(api, definition, deviceId);
+  };
+  for (const definition of ALL) await seedAfterOwners(definition);
   const get: World['get'] = (path, query = {}) =>
     request(api.app).get(`/api/v1${path}`).query(query).set('Accept', MEDIA_TYPE);
   const listAll = async (definition: ResourceDefinition) => {

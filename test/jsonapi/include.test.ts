@@ -19,11 +19,14 @@ async function insert(table: string, row: object): Promise<number> {
 /** Two devices of one tag and a third of another; a group of the first two. */
 beforeAll(async () => {
   api = await createTestApi();
-  const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((udid) => insert('devices', { udid })));
-  const [red, blue] = await Promise.all(['red', 'blue'].map((name) => insert('tags', { name })));
+  const a = await insert('devices', { udid: 'a' });
+  const b = await insert('devices', { udid: 'b' });
+  const c = await insert('devices', { udid: 'c' });
+  const red = await insert('tags', { name: 'red' });
+  const blue = await insert('tags', { name: 'blue' });
   const app = await insert('installed_applications', { device_id: a, name: 'Mail' });
   const group = await insert('device_groups', { name: 'lab' });
-  ids = { a, b, c, red, blue, app, group } as Record<string, number>;
+  ids = { a, b, c, red, blue, app, group };
   await api.knex('device_tags').insert([
     { device_id: a, tag_id: red },
     { device_id: b, tag_id: red },

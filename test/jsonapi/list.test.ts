@@ -95,6 +95,23 @@ describe('a list paged by cursor', () => {
     expect(idsOf(many)).toEqual(ids.slice(0, 440));
   });
 
+  it('has short cursors for long text, as long as the row is there', async () => {
+    const names = ['x', 'y', 'z'].map((letter) => `${'ä'.repeat(9000)}${letter}`);
+    const rows = names.map((device_name, index) => ({ udid: `long ${index}`, device_name }));
+    const added = await api.knex('devices').insert(rows).returning('id');
+    const long = added.map(({ id }) => Number(id));
+    const filter = JSON.stringify([{ name: 'udid', op: 'startswith', val: 'long' }]);
+    const query = { filter, sort: 'device_name', 'page[size]': '1', 'page[after]': '' };
+    const first = await get('/devices', query);
+    expect(first.body.links.next.length).toBeLessThan(400);
+    const second = await request(api.app).get(first.body.links.next);
+    expect([idsOf(first), idsOf(second)]).toEqual([[long[0]], [long[1]]]);
+    expect(idsOf(await request(api.app).get(second.body.links.prev))).toEqual([long[0]]);
+    await api.knex('devices').whereIn('id', long).del();
+    const gone = await request(api.app).get(second.body.links.next);
+    expect([gone.status, gone.body.errors[0].source]).toEqual([400, { parameter: 'page[after]' }]);
+  });
+
   const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
   it.each<[string, string]>([

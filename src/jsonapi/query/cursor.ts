@@ -5,6 +5,8 @@ import type { Column } from './filter-node.js';
 import { invalidParameter } from './invalid-parameter.js';
 
 const VERSION = 1;
+/** Longer text is left out: Node takes 16 KB of headers, a URL among them. */
+const MAX_KEY = 500;
 const INTEGER = /^-?\d{1,19}$/;
 /** Rows may hold these, though no client can write them. */
 const NO_NUMBER = /^(?:NaN|-?Infinity)$/;
@@ -18,7 +20,14 @@ export interface CursorPlace {
 /** An opaque place in one order of one type; it holds nothing that the row's document doesn't. */
 export function encodeCursor(place: CursorPlace, position: Position): string {
   const { keys, id, total } = position;
-  const parts = [VERSION, signature(place), keys, id, ...(total === undefined ? [] : [total])];
+  const isLong = keys?.some((key) => key !== null && key.length > MAX_KEY);
+  const parts = [
+    VERSION,
+    signature(place),
+    isLong ? null : keys,
+    id,
+    ...(total === undefined ? [] : [total]),
+  ];
   return Buffer.from(JSON.stringify(parts)).toString('base64url');
 }
 
@@ -62,6 +71,7 @@ function isTotal(value: unknown): value is [total: number, isEstimate: boolean] 
 }
 
 function areKeys(keys: unknown, { definition, sort }: CursorPlace): keys is Position['keys'] {
+  if (keys === null) return true;
   const fields = keyFields(sort);
   if (!Array.isArray(keys) || keys.length !== fields.length) return false;
   return fields.every(({ column }, index) => isKey(keys[index], columnKind(definition, column)));

@@ -1,0 +1,107 @@
+import type { RequestHandler, Response } from 'express';
+import type { Transaction } from '../db/unit-of-work.js';
+import { writeAudit } from '../events/audit.js';
+import { contextOf } from '../http/request-context.js';
+import { upload, uploadedFile } from '../http/uploads.js';
+import type { Document, ResourceObject } from '../jsonapi/document.js';
+import type { Answer, Engine } from '../jsonapi/engine.js';
+import { performWrite, readIdempotency } from '../jsonapi/idempotency.js';
+import { resourcesDocument } from '../jsonapi/item.js';
+import { sendAnswer } from '../jsonapi/send.js';
+import type { ImportedProfile, ProfileImport } from '../profiles/profile-import.js';
+import type { ApiOperation, ApiParameter } from './api-route.js';
+import { itemSchema, jsonApiContent } from './documents.js';
+import { booleanParameter, refuseOthers } from './query-parameters.js';
+
+export interface ProfileUploadDeps {
+  engine: Engine;
+  profileImport: ProfileImport;
+}
+
+const MAX_BYTES = 5 * 1024 * 1024;
+const PROFILE_TYPE = 'application/x-apple-aspen-config';
+
+/** Takes a profile in: 201 with a new version, 200 when its bytes are there already. */
+export function uploadOperation(deps: ProfileUploadDeps): ApiOperation {
+  const file = { type: 'string', contentMediaType: PROFILE_TYPE };
+  const schema = { type: 'object', properties: { file }, required: ['file'] };
+  const content = [jsonApiContent(itemSchema('profiles'))];
+  return {
+    operationId: 'uploadProfile',
+    summary: 'Upload a configuration profile',
+    description:
+      'A property list, XML or binary, on its own or signed; at most 5 MiB. The profile of the same ' +
+      'PayloadIdentifier gets a new version. What Apple’s schema does not know is told in ' +
+      '`meta.warnings`. Encrypted profiles are not supported.',
+    tag: 'profiles',
+    role: 'operator',
+    parameters: [strictParameter],
+    requestBody: { required: true, content: [{ mediaType: 'multipart/form-data', schema }] },
+    answers: [
+      { status: 200, description: 'The same file is the current version already.', content },
+      { status: 201, description: 'The profile, with the ids of its payloads.', content },
+    ],
+    errors: [400, 413, 415, 422],
+    handlers: [checkUploadQuery, upload({ field: 'file', maxBytes: MAX_BYTES }), takeUpload(deps)],
+  };
+}
+
+const strictParameter: ApiParameter = {
+  name: 'strict',
+  in: 'query',
+  description: 'Refuse the profile for what would be a warning.',
+  schema: { type: 'boolean', default: false },
+};
+
+const checkUploadQuery: RequestHandler = (req, _res, next) => {
+  refuseOthers(req, ['strict']);
+  booleanParameter(req, 'strict');
+  next();
+};
+
+function takeUpload(deps: ProfileUploadDeps): RequestHandler {
+  const { engine, profileImport } = deps;
+  return async (req, res) => {
+    const bytes = uploadedFile(req);
+    const context = contextOf(res);
+    const checked = profileImport.check(bytes, { strict: booleanParameter(req, 'strict') });
+    const work = async (trx: Transaction): Promise<Answer> => {
+      const imported = await profileImport.store(trx, checked, context.actor.name);
+      await auditUpload(trx, imported, res);
+      return uploadAnswer(engine, trx, imported);
+    };
+    const idempotency = readIdempotency(req, bytes);
+    sendAnswer(req, res, await performWrite(engine.store, { context, idempotency, work }));
+  };
+}
+
+async function auditUpload(trx: Transaction, imported: ImportedProfile, res: Response) {
+  if (imported.outcome === 'unchanged') return;
+  await writeAudit(trx, {
+    context: contextOf(res),
+    action: imported.outcome === 'created' ? 'profiles.create' : 'profiles.update',
+    targetType: 'profiles',
+    targetId: imported.id,
+    outcome: 'success',
+    details: { version: imported.version },
+  });
+}
+
+async function uploadAnswer(
+  engine: Engine,
+  trx: Transaction,
+  { id, outcome, payloadIds, warnings }: ImportedProfile,
+): Promise<Answer> {
+  const document = await resourcesDocument(engine, 'profiles', { ids: id, trx });
+  const resource = document.data as ResourceObject;
+  const payloads = resource.relationships?.payloads;
+  if (payloads)
+    payloads.data = payloadIds.map((payload) => ({ type: 'profile_payloads', id: payload }));
+  const told: Document = { ...document, meta: { ...document.meta, warnings } };
+  const location = resource.links.self ?? undefined;
+  return {
+    status: outcome === 'unchanged' ? 200 : 201,
+    document: told,
+    ...(location && { location }),
+  };
+}
