@@ -1,7 +1,6 @@
 import knex, { type Knex } from 'knex';
 import pg from 'pg';
 import type { Logger } from '../logger.js';
-import { createGentleSocket } from './gentle-socket.js';
 
 /** Where a PostgreSQL listens: `host` is a name, an address or the directory of a unix socket. */
 export interface ConnectionSettings {
@@ -119,7 +118,7 @@ export function connectDatabase(options: DatabaseOptions): Database {
   pool.on('error', (error) => options.logger?.warn({ err: error }, 'database connection lost'));
   const builder = knex({
     client: 'pg',
-    connection: { ...client, stream: createGentleSocket } as Knex.PgConnectionConfig,
+    connection: client as Knex.PgConnectionConfig,
     pool: { min: 0, max },
     log: knexLog(options.logger),
     acquireConnectionTimeout: CONNECT_TIMEOUT_MS + LOCK_TIMEOUT_MS,

@@ -26,13 +26,18 @@ export function listRows(knex: Knex, query: ListQuery): Promise<ListResult> {
 
 /** The second statement runs only when the page does not tell the total. */
 async function byNumber(knex: Knex, query: ListQuery): Promise<ListResult> {
-  const { page, scope } = query;
-  const rows = await readRows(knex, rowsSql(query), page.size);
+  const { page, scope, filter } = query;
+  const isWhole = filter.length === 0 && scope === undefined;
+  // A whole collection is counted whatever the page: at the same time, on another connection.
+  const [rows, counted] = await Promise.all([
+    readRows(knex, rowsSql(query), page.size),
+    isWhole ? count(knex, query, 0) : undefined,
+  ]);
   const offset = (page.number - 1) * page.size;
   const isLastPage = rows.length > 0 && rows.length < page.size;
   const isEmptyList = rows.length === 0 && offset === 0 && scope === undefined;
-  const known = isLastPage || isEmptyList ? exactly(offset + rows.length) : undefined;
-  return { rows, ...(known ?? (await count(knex, query, offset + rows.length))) };
+  if (isLastPage || isEmptyList) return { rows, ...exactly(offset + rows.length) };
+  return { rows, ...(counted ?? (await count(knex, query, offset + rows.length))) };
 }
 
 function readRows(knex: Knex, sql: Sql, limit: number): Promise<Row[]> {
