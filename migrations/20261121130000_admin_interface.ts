@@ -86,6 +86,8 @@ alter table certificates add column fingerprint_sha256 text
 create index certificates_fingerprint_sha256 on certificates (fingerprint_sha256);
 -- The certificates that came with it, its issuer first: DER one after the other.
 alter table certificates add column chain_der bytea;
+-- SHA-256 of the certificate of the CA that issued the identity, as it was when it was pinned.
+alter table device_identities add column issuer bytea check (octet_length(issuer) = 32);
 
 create table certificate_signing_requests (
   id bigint generated always as identity primary key,
@@ -283,6 +285,7 @@ alter table dep_profiles drop column dep_account_id;
 drop table dep_accounts;
 drop table dep_profiles;
 drop table certificate_signing_requests;
+alter table device_identities drop column issuer;
 alter table certificates drop column chain_der;
 alter table certificates drop column fingerprint_sha256;
 alter table certificates rename column fingerprint to fingerprint_sha256;

@@ -34,6 +34,7 @@ export type ErrorCode =
   | 'invalid_profile'
   | 'encrypted_profile'
   | 'invalid_multipart'
+  | 'headers_too_large'
   | 'payload_too_large'
   | 'unsupported_media_type'
   | 'validation_failed'

@@ -71,6 +71,7 @@ async function enrollInDatabase(
   const { device } = await checkIns.authenticate({
     ...unknown,
     fingerprint: who.fingerprint,
+    ...{ issuer: null, mayEnroll: true },
     udid,
     topic: TOPIC,
     platform: 'macOS',

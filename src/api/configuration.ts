@@ -20,12 +20,13 @@ import {
   type SingletonInput,
   singletonAnswer,
 } from '../jsonapi/singleton.js';
+import { scepWarnings } from '../pki/external-authority.js';
 import { organization } from '../resources/organization.js';
 import { scepConfiguration } from '../resources/scep-configuration.js';
 import type { ResourceServices } from '../resources/services.js';
 import type { ApiOperation, ApiRoute } from './api-route.js';
 import { itemSchema, jsonApiContent, jsonContent, writeSchema } from './documents.js';
-import { jsonBody } from './json-body.js';
+import { requiredJsonBody } from './json-body.js';
 import { refuseParameters } from './refuse-parameters.js';
 
 export interface ConfigurationDeps {
@@ -43,6 +44,8 @@ interface Setting {
   name: string;
   title: string;
   onChange?: () => Promise<void>;
+  /** What does not work although it is allowed. */
+  readWarnings?: (knex: Database['knex']) => Promise<string[]>;
 }
 
 /** The settings of which there is one each. POST and PATCH alike change what is given. */
@@ -59,6 +62,7 @@ export function configurationRoutes(deps: ConfigurationDeps): ApiRoute[] {
     name: 'ScepConfiguration',
     title: 'the SCEP enrollment configuration',
     onChange: deps.onScepChange,
+    readWarnings: scepWarnings,
   };
   const readHome = readOperation(home, deps);
   return [
@@ -87,10 +91,11 @@ function settingRoute(setting: Setting, deps: ConfigurationDeps): ApiRoute {
 }
 
 function readOperation(setting: Setting, { db, engine }: ConfigurationDeps): ApiOperation {
-  const { definition, table, name, title } = setting;
+  const { definition, table, name, title, readWarnings } = setting;
   const read: RequestHandler = async (req, res) => {
     const row = await readSettings(db.knex, table);
-    sendAnswer(req, res, singletonAnswer(engine, definition, row));
+    const warnings = (await readWarnings?.(db.knex)) ?? [];
+    sendAnswer(req, res, singletonAnswer(engine, definition, { row, warnings }));
   };
   return {
     operationId: `get${name}`,
@@ -110,13 +115,14 @@ function writeOperation(setting: Setting) {
     summary: `Update ${title}`,
     description:
       'Takes a JSON:API document or its attributes alone. What is left out stays, null goes back ' +
-      'to the default. The next enrollment profile obeys.',
+      'to the default. The next enrollment profile obeys. `meta.warnings` tells what keeps devices ' +
+      'from enrolling.',
     tag: 'configuration',
     role: 'admin' as const,
     requestBody: { required: true, content: jsonContent(writeSchema(definition.type)) },
     answers: [answerOf(setting)],
     errors: [400, 409, 412, 413, 415, 422],
-    handlers: [refuseParameters, ...jsonBody],
+    handlers: [refuseParameters, ...requiredJsonBody],
   };
 }
 
@@ -132,7 +138,7 @@ function writer(
   { isWhole }: { isWhole: boolean },
 ): RequestHandler {
   const { engine } = deps;
-  const { definition, onChange } = setting;
+  const { definition, onChange, readWarnings } = setting;
   return async (req, res) => {
     const input = parseSingleton(req.body, definition);
     const ifMatch = req.get('if-match');
@@ -147,7 +153,8 @@ function writer(
         outcome: 'success',
         details: { attributes: Object.keys(input.attributes) },
       });
-      return singletonAnswer(engine, definition, row);
+      const warnings = (await readWarnings?.(trx)) ?? [];
+      return singletonAnswer(engine, definition, { row, warnings });
     };
     const idempotency = readIdempotency(req);
     const answer = await performWrite(engine.store, { context, idempotency, work });

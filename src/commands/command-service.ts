@@ -7,7 +7,7 @@ import {
   updateCommands,
 } from '../db/command-repository.js';
 import type { Transaction } from '../db/unit-of-work.js';
-import { AppError, notFound } from '../errors.js';
+import { type ErrorDetail, notFound, validationError } from '../errors.js';
 import {
   hasSecrets,
   type JsonValue,
@@ -15,8 +15,10 @@ import {
   plistToJson,
 } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist.js';
+import { arrivalFault, moveFault } from './command-move.js';
+import { finalFault, refuse, sentFault, wasSent, withdrawalFault } from './command-state.js';
 import { openReport, readParameters } from './payload.js';
-import { type CommandQueue, type QueueOptions, readJsonParameters } from './queue.js';
+import { type CommandQueue, checkJsonParameters, type QueueOptions } from './queue.js';
 
 type JsonObject = { [key: string]: JsonValue };
 
@@ -46,19 +48,14 @@ const ADMIN_ONLY = new Set([
   'SetRecoveryLock',
 ]);
 
-const FINAL = ['Acknowledged', 'Error', 'CommandFormatError', 'Expired', 'Cancelled'];
 const CANCELLED = { status: 'Cancelled', reason: 'cancelled by an administrator' };
 
-function wasSent(command: CommandRow): boolean {
-  return command.sent_at !== null;
-}
+const LINKAGE = '/data';
+const CONFLICT = { status: 409, pointer: LINKAGE };
+const MISFIT = { status: 422, pointer: LINKAGE };
 
 function idsOf(commands: CommandRow[]): number[] {
   return commands.map(({ id }) => id);
-}
-
-function alreadySent(id: number): AppError {
-  return new AppError('command_already_sent', 409, `command ${id} has already been sent`);
 }
 
 /** What the admin API does with commands; see resources/services.ts for the promises. */
@@ -70,9 +67,11 @@ export class CommandAdministration {
 
   async enqueue(trx: Transaction, input: EnqueueInput): Promise<CommandRow> {
     const { deviceId, requestType, parameters, ...options } = input;
-    const values = readJsonParameters(requestType, parameters);
+    const { value, faults } = checkJsonParameters(requestType, parameters);
+    const all = [...faults, ...timeFaults(options)];
+    if (all.length > 0) throw validationError(all);
     await this.queue.target(trx, deviceId);
-    const command = { requestType, parameters: values, options };
+    const command = { requestType, parameters: value, options };
     return this.locked(trx, await this.queue.add(trx, deviceId, command));
   }
 
@@ -80,21 +79,15 @@ export class CommandAdministration {
     trx: Transaction,
     { id, changes }: { id: number; changes: CommandChanges },
   ): Promise<CommandRow> {
-    const command = await this.locked(trx, id);
-    if (FINAL.includes(command.status)) {
-      throw new AppError(
-        'command_final',
-        409,
-        `command ${id} is ${command.status}, which is final`,
-      );
-    }
+    refuse([finalFault(await this.locked(trx, id))], { status: 409 });
     const isCancelled = changes.status === 'Cancelled';
     await updateCommands(trx, [id], { ...changes, ...(isCancelled ? CANCELLED : {}) });
     return this.locked(trx, id);
   }
 
   async remove(trx: Transaction, { id }: { id: number }): Promise<void> {
-    if (wasSent(await this.locked(trx, id))) throw alreadySent(id);
+    const command = await this.locked(trx, id);
+    if (wasSent(command)) refuse([sentFault(command)], { status: 409 });
     await deleteCommand(trx, id);
   }
 
@@ -102,9 +95,18 @@ export class CommandAdministration {
     trx: Transaction,
     { deviceId, commandIds }: { deviceId: number; commandIds: number[] },
   ): Promise<void> {
-    await this.queue.target(trx, deviceId);
-    const commands = await this.lockedNeverSent(trx, commandIds);
+    const commands = await this.lockedAll(trx, commandIds);
     const moved = commands.filter(({ device_id }) => device_id !== deviceId);
+    if (moved.length === 0) return;
+    refuse(
+      moved.map((command) => moveFault(this.box, command)),
+      CONFLICT,
+    );
+    const target = await this.queue.target(trx, deviceId);
+    refuse(
+      moved.map((command) => arrivalFault(target, command)),
+      MISFIT,
+    );
     await updateCommands(trx, idsOf(moved), { device_id: deviceId });
   }
 
@@ -112,8 +114,9 @@ export class CommandAdministration {
     trx: Transaction,
     { deviceId, commandIds }: { deviceId: number; commandIds: number[] },
   ): Promise<void> {
-    const commands = await this.lockedNeverSent(trx, commandIds);
+    const commands = await this.lockedAll(trx, commandIds);
     const own = commands.filter(({ device_id }) => device_id === deviceId);
+    refuse(own.map(withdrawalFault), CONFLICT);
     await updateCommands(trx, idsOf(own), CANCELLED);
   }
 
@@ -137,15 +140,19 @@ export class CommandAdministration {
     return command;
   }
 
-  private async lockedNeverSent(trx: Transaction, ids: number[]): Promise<CommandRow[]> {
+  private async lockedAll(trx: Transaction, ids: number[]): Promise<CommandRow[]> {
     const commands = await lockCommands(trx, ids);
     const found = new Set(commands.map(({ id }) => id));
     const missing = ids.find((id) => !found.has(id));
     if (missing !== undefined) throw notFound(`command ${missing}`);
-    const sent = commands.find(wasSent);
-    if (sent !== undefined) throw alreadySent(sent.id);
     return commands;
   }
+}
+
+function timeFaults({ expiresAt }: QueueOptions): ErrorDetail[] {
+  if (!expiresAt || expiresAt.getTime() > Date.now()) return [];
+  const source = { pointer: '/data/attributes/expires_at' };
+  return [{ detail: 'expires_at is in the past', source }];
 }
 
 function present(dict: PlistDict): JsonObject {

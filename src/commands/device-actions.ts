@@ -2,8 +2,8 @@ import type { SecretBox } from '../crypto/secret-box.js';
 import { type DeviceTarget, findCurrentSecret, secretIdentity } from '../db/device-repository.js';
 import type { Transaction } from '../db/unit-of-work.js';
 import { AppError } from '../errors.js';
-import { commandAllowed } from '../protocol/apple/command-schema.js';
-import { fullInformation, platformNamed } from './inventory-plan.js';
+import { fullInformation } from './inventory-plan.js';
+import { platformFault } from './platform-fault.js';
 import { type CommandQueue, factsOf, readJsonParameters } from './queue.js';
 
 /** What a person does to one device with one click. Every method returns ids of queued commands. */
@@ -50,13 +50,7 @@ export class DeviceActions {
   }
 }
 
-/** An unknown platform is no misfit: the device itself will say so. */
 function requirePlatform(target: DeviceTarget, requestType: string): void {
-  const { platform } = target;
-  if (commandAllowed(requestType, { platform: platformNamed(platform) })) return;
-  throw new AppError(
-    'unsupported_on_platform',
-    422,
-    `${requestType} does not exist on ${platform}, which device ${target.id} runs`,
-  );
+  const message = platformFault(target, requestType);
+  if (message !== undefined) throw new AppError('unsupported_on_platform', 422, message);
 }

@@ -91,8 +91,23 @@ export function factsOf(target: DeviceTarget) {
 
 /** Parameters as the API takes them (data as base64, dates as ISO 8601) as plist values, or 422. */
 export function readJsonParameters(requestType: string, parameters: unknown): PlistDict {
-  const { value, faults } = jsonToPlist(requestType, parameters);
-  const all: ErrorDetail[] = faults.length > 0 ? faults : validateCommand(requestType, value);
-  if (all.length > 0) throw validationError(all);
+  const { value, faults } = checkJsonParameters(requestType, parameters);
+  if (faults.length > 0) throw validationError(faults);
   return value;
+}
+
+/** As readJsonParameters, with the faults as a list; `value` is of use only without any. */
+export function checkJsonParameters(
+  requestType: string,
+  parameters: unknown,
+): { value: PlistDict; faults: ErrorDetail[] } {
+  const { value, faults } = jsonToPlist(requestType, parameters);
+  return { value, faults: requestType === 'ClearPasscode' ? faults.map(withTokenHint) : faults };
+}
+
+/** Few clients know the token; the server does. */
+function withTokenHint(fault: ErrorDetail): ErrorDetail {
+  if (fault.source?.pointer !== '/data/attributes/parameters/UnlockToken') return fault;
+  const hint = '/devices/{id}/clear_passcode takes the one that the device has given';
+  return { ...fault, detail: `${fault.detail}; ${hint}` };
 }

@@ -14,7 +14,7 @@ export interface CertificateUses {
   is_identity: boolean;
   /** Devices that are enrolled get their pushes by its topic, and no other certificate has it. */
   pushes: boolean;
-  /** Identities of devices were issued by it. */
+  /** Identities of devices were issued by it: here, or elsewhere to devices that are enrolled. */
   issued: boolean;
   /** New identities are. */
   signs: boolean;
@@ -56,9 +56,13 @@ select
       where o.purpose = 'mdm.pushcert' and o.push_topic = c.push_topic
         and o.id <> c.id and o.revoked_at is null and o.not_after > now()
     ) as pushes,
-  c.purpose = 'mdm.cacert' and exists (
+  c.purpose = 'mdm.cacert' and (exists (
     select from certificates i where i.purpose = 'mdm.device' and i.issuer = c.subject
-  ) as issued,
+  ) or exists (
+    select from device_identities i join devices d on d.id = i.device_id
+    where i.issuer = c.fingerprint and i.state in ('active', 'renewal')
+      and d.enrollment_state in ('authenticated', 'enrolled')
+  )) as issued,
   c.id = (
     select min(a.id) from certificates a
     where a.purpose = 'mdm.cacert' and a.is_ca and a.revoked_at is null

@@ -6,6 +6,8 @@ import { keyColumns, orderBy, type SortKey, sortKeys } from './keyset.js';
 export const EXACT_LIMIT = 100_000;
 
 const SAMPLE_PERCENT = 1;
+/** The same pages of the table each time: the estimate changes with the rows alone. */
+const SAMPLE_SEED = 1;
 const TABLE = alias(0);
 
 /** The rows of a page found by its number, in order. */
@@ -98,7 +100,8 @@ export function countSql(query: ListQuery): Sql {
   const bindings = [...where.bindings];
   const columns = ['total'];
   if (limit !== '') {
-    const sample = `select count(*) from ${table} tablesample system (${SAMPLE_PERCENT}) where ${where.text}`;
+    const sampled = `${table} tablesample system (${SAMPLE_PERCENT}) repeatable (${SAMPLE_SEED})`;
+    const sample = `select count(*) from ${sampled} where ${where.text}`;
     const scaled = `(${sample}) * ${100 / SAMPLE_PERCENT}`;
     columns.push(`case when total > ${EXACT_LIMIT} then ${scaled} end as estimate`);
     bindings.push(...where.bindings);

@@ -45,18 +45,31 @@ export async function linkage(knex: Knex, query: Link & LinkSelection): Promise<
   return rows.map((row) => row.id);
 }
 
+/** How many there are in it. */
+export async function countLinked(knex: Knex, link: Link): Promise<number> {
+  const { text, bindings } = linkedSql(link).from;
+  const sql: Sql = { text: `select count(*) as total ${text}`, bindings };
+  const [row] = await runSql<{ total: number }>(knex, sql);
+  return row?.total ?? 0;
+}
+
 function linkageSql({ relation, shape, id, ...selection }: Link & LinkSelection): Sql {
+  const { column, from } = linkedSql({ relation, shape, id });
+  const { text, bindings } = from;
+  return selected({ text: `select ${column} as "id" ${text}`, bindings }, column, selection);
+}
+
+/** The column of the related ids, and where to read it. */
+function linkedSql({ relation, shape, id }: Link): { column: string; from: Sql } {
   const { via } = relation;
   if ('foreignKey' in via) {
     const left = except(relation);
     const where = `t0.${quoted(via.foreignKey)} = ?${left.text}`;
-    const text = `select t0."id" from ${quoted(shape.table)} as t0 where ${where}`;
-    return selected({ text, bindings: [id, ...left.bindings] }, 't0."id"', selection);
+    const text = `from ${quoted(shape.table)} as t0 where ${where}`;
+    return { column: 't0."id"', from: { text, bindings: [id, ...left.bindings] } };
   }
-  const other = quoted(via.other);
-  const from = `from ${quoted(via.table)} where ${quoted(via.own)} = ?`;
-  const sql: Sql = { text: `select ${other} as "id" ${from}`, bindings: [id] };
-  return selected(sql, other, selection);
+  const text = `from ${quoted(via.table)} where ${quoted(via.own)} = ?`;
+  return { column: quoted(via.other), from: { text, bindings: [id] } };
 }
 
 function selected({ text, bindings }: Sql, column: string, selection: LinkSelection): Sql {

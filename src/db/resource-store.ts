@@ -7,6 +7,7 @@ import { findRow } from './find-row.js';
 import { claimKey, keepAnswer } from './idempotency-repository.js';
 import { columnList } from './list-query.js';
 import {
+  countLinked,
   linkage,
   linkRows,
   relatedRows,
@@ -41,6 +42,7 @@ export function createResourceStore(db: Database): Store {
     },
     related: (trx: Knex.Transaction | null, query) => relatedRows(connection(trx), query),
     linkage: (trx: Knex.Transaction | null, link) => linkage(connection(trx), link),
+    countLinked: (trx: Knex.Transaction | null, link) => countLinked(connection(trx), link),
     async insert(trx: Knex.Transaction, { shape, values }) {
       const sql = insertSql(shape, columnValues(shape, values));
       const [row] = await runSql<Row>(trx, sql, shape);

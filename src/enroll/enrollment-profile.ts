@@ -58,6 +58,7 @@ function scepPayload(
   deps: EnrollmentProfileDeps,
 ) {
   const challenge = challengeOf(scep, deps);
+  const caFingerprint = fingerprintOf(scep);
   return {
     url: scep.url ?? `${deps.publicUrl}/scep`,
     name: organization.name,
@@ -67,7 +68,7 @@ function scepPayload(
     retries: scep.retries,
     retryDelay: scep.retry_delay,
     ...(challenge === undefined ? {} : { challenge }),
-    ...(scep.ca_fingerprint ? { caFingerprint: fingerprintOf(scep.ca_fingerprint) } : {}),
+    ...(caFingerprint === undefined ? {} : { caFingerprint }),
     ...(scep.subject_alt_name === null ? {} : { subjectAltName: scep.subject_alt_name }),
   };
 }
@@ -104,6 +105,8 @@ function subjectOf(subject: string | null, organization: OrganizationRow): ScepS
   return pairs.flatMap(([key, value]) => (value === null ? [] : [[[key, value]]]));
 }
 
-function fingerprintOf(text: string): Buffer {
-  return Buffer.from(text.replace(/[^0-9a-f]/gi, ''), 'hex');
+/** It is the external CA's: devices would refuse ours by it. */
+function fingerprintOf({ source_type, ca_fingerprint }: ScepConfigurationRow): Buffer | undefined {
+  if (source_type !== 'ExternalSCEP' || ca_fingerprint === null) return undefined;
+  return Buffer.from(ca_fingerprint.replace(/[^0-9a-f]/gi, ''), 'hex');
 }

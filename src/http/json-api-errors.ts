@@ -3,7 +3,7 @@ import { AppError, type ErrorCode, type ErrorDetail } from '../errors.js';
 import type { Logger } from '../logger.js';
 import { requestIdOf } from './request-context.js';
 
-const MEDIA_TYPE = 'application/vnd.api+json';
+export const MEDIA_TYPE = 'application/vnd.api+json';
 
 // The `type` of the errors of body-parser and raw-body.
 const BODY_ERRORS: Record<string, [code: ErrorCode, status: number, message: string]> = {

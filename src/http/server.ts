@@ -9,6 +9,7 @@ import {
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from '../logger.js';
+import { answerClientErrors } from './client-errors.js';
 import { sendDeviceError } from './device-errors.js';
 
 /** Answers PUT /mdm and /checkin; called before Express, and by the Express router of /mdm. */
@@ -35,7 +36,8 @@ const LIMITS: ServerOptions = {
   requestTimeout: 120_000,
   keepAliveTimeout: 75_000,
   connectionsCheckingInterval: 5_000,
-  maxHeaderSize: 16 * 1024,
+  // A filter by 1,000 UUIDs, percent-encoded, makes a URL of 45 KB.
+  maxHeaderSize: 64 * 1024,
 };
 
 const DRAIN_POLL_MS = 20;
@@ -103,6 +105,7 @@ export function createHttpServer(options: HttpServerOptions): Server {
   const server = options.tls
     ? createTlsServer({ ...limits, ...tlsOptions(options.tls) })
     : createServer(limits);
+  answerClientErrors(server, options.logger);
   server.on('request', createListener(options, server));
   return server;
 }

@@ -68,18 +68,25 @@ function attribute(
 const storable = <S extends ZodType<string>>(schema: S) =>
   schema.refine(isStorableText, { error: 'holds an invalid character' });
 
+interface TextOptions extends AttributeOptions {
+  min?: number;
+  max?: number;
+  pattern?: RegExp;
+  /** The pattern in words that follow "must be". */
+  like?: string;
+}
+
 /** Text of at most `max` (10,000) characters, optionally of one pattern. */
-export function text(
-  options: AttributeOptions & { min?: number; max?: number; pattern?: RegExp } = {},
-): Attribute {
-  const { min = 0, max = 10_000, pattern, ...rest } = options;
+export function text(options: TextOptions = {}): Attribute {
+  const { min = 0, max = 10_000, pattern, like, ...rest } = options;
   const bounded = z.string().min(min).max(max);
-  return attribute('text', storable(pattern ? bounded.regex(pattern) : bounded), rest);
+  const error = like === undefined ? undefined : `must be ${like}`;
+  return attribute('text', storable(pattern ? bounded.regex(pattern, error) : bounded), rest);
 }
 
 /** An absolute http or https URL of at most 2,000 characters, kept as it was sent. */
 export function url(options: AttributeOptions = {}): Attribute {
-  const schema = z.url({ protocol: /^https?$/, error: 'expected an http or https URL' });
+  const schema = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
   return attribute('text', storable(schema.max(2000)), options);
 }
 
@@ -130,7 +137,7 @@ function parsed<T>(parse: (text: string) => T | undefined, what: string): ZodTyp
   return z.string().transform((given, issues) => {
     const value = parse(given);
     if (value !== undefined) return value;
-    issues.addIssue({ code: 'custom', message: `expected ${what}` });
+    issues.addIssue({ code: 'custom', message: `must be ${what}` });
     return z.NEVER;
   });
 }

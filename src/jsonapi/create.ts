@@ -27,7 +27,7 @@ export function createHandler(
     const parsed = parseCreate(body, definition, fixedByPath(definition, place, request));
     return async (trx) => {
       if (scopeOf) await requireParent(engine, trx, { scopeOf, id: request.id });
-      const input = await requireSound(engine, trx, { ...request, definition, parsed });
+      const input = await requireSound(engine, trx, { ...request, body, definition, parsed });
       const { id, meta } = await create(engine, trx, { definition, request, input });
       if (scopeOf) await linkToParent(engine, trx, { scopeOf, request, id, definition });
       const content = await itemContent(engine, definition, { id, query, trx, meta });

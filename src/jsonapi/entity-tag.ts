@@ -40,14 +40,17 @@ export function stateOf(shape: ResourceShape, row: Row): string {
   return hash(JSON.stringify(stateColumns(shape).map((column) => row[column])));
 }
 
-/** `"<state>.<representation>"`, quotes and all. `row` has the columns of `stateColumns`. */
+/**
+ * `W/"<state>.<representation>"`, quotes and all. `row` has the columns of `stateColumns`. Weak, as
+ * `entityTagOf` tells.
+ */
 export function entityTag(shape: ResourceShape, row: Row, body: Buffer): string {
-  return `"${stateOf(shape, row)}.${hash(body)}"`;
+  return `W/"${stateOf(shape, row)}.${hash(body)}"`;
 }
 
 /**
  * The states that an If-Match header names; undefined = any (`*`). AppError 400 when it is neither.
- * Weak tags count: a proxy that compresses weakens ours, and the state in them is still the state.
+ * Weak tags count, which RFC 9110 §13.1.1 leaves to strong ones: a state is the same in every coding.
  */
 export function parseIfMatch(header: string): Set<string> | undefined {
   if (header.trim() === '*') return undefined;

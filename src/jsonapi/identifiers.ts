@@ -40,3 +40,21 @@ export function readIdentifiers(value: unknown, place: IdentifierPlace): number[
   const ids = value.map((item, index) => readIdentifier(item, { ...place, at: `${at}/${index}` }));
   return [...new Set(ids)];
 }
+
+/** Linkage as it was sent, and its JSON pointer. */
+export interface SentLinkage {
+  data: unknown;
+  at: string;
+}
+
+/** The JSON pointer of each identifier by its id; of the linkage itself for an id that is not there. */
+export function pointersById({ data, at }: SentLinkage): (id: number) => string {
+  const places = new Map<number | undefined, string>();
+  if (Array.isArray(data)) {
+    for (const [index, item] of data.entries()) {
+      const id = parseId((item as { id?: unknown } | null)?.id);
+      if (!places.has(id)) places.set(id, `${at}/${index}`);
+    }
+  }
+  return (id) => places.get(id) ?? at;
+}

@@ -39,15 +39,18 @@ interface IncludeOptions {
   definition: ResourceDefinition;
   query: DocumentQuery;
   trx: Transaction | null;
+  /** What the client can do where they are too many. */
+  remedy?: string;
 }
 
-/** Loads what `include` names for these rows: one statement for each step of its paths. */
+/** Loads what `include` names for one resource's row: one statement for each step of its paths. */
 export async function loadIncluded(
   engine: Engine,
   rows: Row[],
   options: IncludeOptions,
 ): Promise<Included> {
-  const { resources, linkage } = await findIncluded(engine, rows, options);
+  const remedy = 'read them by their own path, page by page';
+  const { resources, linkage } = await findIncluded(engine, rows, { ...options, remedy });
   return { resources: resources.map((one) => serialize(one.row, one.options)), linkage };
 }
 
@@ -55,10 +58,10 @@ export async function loadIncluded(
 export async function findIncluded(
   engine: Engine,
   rows: Row[],
-  { definition, query, trx }: IncludeOptions,
+  { definition, query, trx, remedy = 'take a smaller page' }: IncludeOptions,
 ): Promise<Found> {
   const tree = includeTree(query.include, definition, engine.registry);
-  const search = new Search(engine, { tree, query, trx });
+  const search = new Search(engine, { tree, query, trx, remedy });
   await search.below(tree, { definition, rows });
   return {
     resources: search.resources({ definition, rows }),
@@ -72,6 +75,11 @@ interface Owners {
   rows: Row[];
 }
 
+interface SearchOptions extends Pick<IncludeOptions, 'query' | 'trx'> {
+  tree: IncludeTree;
+  remedy: string;
+}
+
 /** What one document includes, gathered along all paths. */
 class Search {
   private readonly rows = new Map<string, Map<number, Row>>();
@@ -82,7 +90,7 @@ class Search {
 
   constructor(
     private readonly engine: Engine,
-    private readonly options: Pick<IncludeOptions, 'query' | 'trx'> & { tree: IncludeTree },
+    private readonly options: SearchOptions,
   ) {
     this.names = namesByType(options.tree);
   }
@@ -128,7 +136,8 @@ class Search {
   private note({ type }: ResourceDefinition, found: RelatedRow[]): void {
     this.count += found.length;
     if (this.count > MAX_INCLUDED) {
-      const message = `this would include more than ${MAX_INCLUDED} resources; take a smaller page`;
+      const what = `this would include more than ${MAX_INCLUDED} resources`;
+      const message = `${what}; ${this.options.remedy}`;
       throw invalidParameter('include', message);
     }
     const known = this.rows.get(type) ?? new Map<number, Row>();

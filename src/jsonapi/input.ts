@@ -2,7 +2,9 @@ import { AppError, type ErrorDetail, validationError } from '../errors.js';
 import type { Attribute } from './attributes.js';
 import { member, type ResourceDefinition, type WriteInput } from './definition.js';
 import { readIdentifier, readIdentifiers } from './identifiers.js';
+import { inPlainWords } from './plain-words.js';
 import { pointer } from './pointer.js';
+import { notWritten, type Repeated } from './repeated-links.js';
 import { parseId } from './values.js';
 
 type Json = Record<string, unknown>;
@@ -11,15 +13,15 @@ type Mode = 'create' | 'update';
 /** What a document says, and every fault in it. Where there are faults, not all was understood. */
 export interface Parsed {
   input: WriteInput;
+  /** Relationships that can't be written in it: harmless where they say what is so anyway. */
+  repeated: Repeated;
   faults: ErrorDetail[];
 }
 
 /** What is being read, and every fault found so far. */
-interface Reading {
+interface Reading extends Parsed {
   definition: ResourceDefinition;
   mode: Mode;
-  faults: ErrorDetail[];
-  input: WriteInput;
 }
 
 export function isObject(value: unknown): value is Json {
@@ -64,18 +66,18 @@ export function parseCreate(
   fixed: FixedByPath = NOTHING_FIXED,
 ): Parsed {
   const data = resourceOf(body, definition);
-  if (data.id !== undefined) {
+  if (data.id !== undefined && data.id !== null) {
     const source = { pointer: '/data/id' };
     throw new AppError('forbidden', 403, 'the server chooses the id', { source });
   }
   const reading = startReading('create', definition);
-  const { input, faults } = readAll(reading, data);
+  const { input, faults, repeated } = readAll(reading, data);
   requireAll(reading, fixed);
   requireEqual('attributes', input.attributes, fixed.attributes);
   requireEqual('relationships', input.toOne, fixed.toOne);
   input.attributes = { ...definition.defaults, ...input.attributes, ...fixed.attributes };
   input.toOne = { ...input.toOne, ...fixed.toOne };
-  return { input, faults };
+  return { input, faults, repeated };
 }
 
 function requireEqual(
@@ -116,7 +118,7 @@ export function parseUpdate(
 
 function startReading(mode: Mode, definition: ResourceDefinition): Reading {
   const input: WriteInput = { attributes: {}, toOne: {}, toMany: {} };
-  return { definition, mode, faults: [], input };
+  return { definition, mode, faults: [], input, repeated: { toOne: {}, toMany: {} } };
 }
 
 function readAll(reading: Reading, { attributes = {}, relationships = {} }: Json): Reading {
@@ -157,17 +159,18 @@ function readValue(
   value: unknown,
   { attribute, faults }: { attribute: Attribute; faults: ErrorDetail[] },
 ): unknown {
-  const result = attribute.schema.safeParse(value);
+  const result = attribute.schema.safeParse(value, { error: inPlainWords });
   if (result.success) return result.data;
   for (const issue of result.error.issues) {
     const at = pointer('data', 'attributes', name, ...issue.path.map(String));
-    faults.push({ detail: `${name}: ${issue.message}`, source: { pointer: at } });
+    const named = [name, ...issue.path].join('.');
+    faults.push({ detail: `${named} ${issue.message}`, source: { pointer: at } });
   }
   return undefined;
 }
 
 function readRelationship(name: string, value: unknown, reading: Reading): void {
-  const { definition, mode, faults, input } = reading;
+  const { definition, faults } = reading;
   const at = pointer('data', 'relationships', name);
   const relation = member(definition.relationships, name);
   if (relation === undefined) {
@@ -178,14 +181,20 @@ function readRelationship(name: string, value: unknown, reading: Reading): void 
   // Clients send back what they read: links without data change nothing.
   if (isObject(value) && value.data === undefined) return;
   const data = isObject(value) ? value.data : value;
-  const place = { type: relation.type, at: `${at}/data`, faults };
-  if (relation.kind === 'toMany') {
-    if (relation.write === 'document') input.toMany[name] = readIdentifiers(data, place);
+  const isWritable = ['document', 'always', reading.mode].includes(relation.write);
+  if (!isWritable && reading.mode === 'create') {
+    if (!isNothing(data)) faults.push(notWritten(name, { definition }));
     return;
   }
-  if (relation.write !== 'always' && relation.write !== mode) return;
-  if (data === null && relation.required !== true) input.toOne[name] = null;
-  else input.toOne[name] = readIdentifier(data, place);
+  const { toOne, toMany } = isWritable ? reading.input : reading.repeated;
+  const place = { type: relation.type, at: `${at}/data`, faults };
+  if (relation.kind === 'toMany') toMany[name] = readIdentifiers(data, place);
+  else if (data === null && relation.required !== true) toOne[name] = null;
+  else toOne[name] = readIdentifier(data, place);
+}
+
+function isNothing(data: unknown): boolean {
+  return data === null || (Array.isArray(data) && data.length === 0);
 }
 
 function requireAll({ definition, faults, input }: Reading, fixed: FixedByPath): void {

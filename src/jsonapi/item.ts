@@ -5,6 +5,7 @@ import { type Document, JSONAPI, resourcePath, serialize } from './document.js';
 import type { Answer, ApiRequest, Engine, Handler } from './engine.js';
 import { entityTag, stateColumns } from './entity-tag.js';
 import { loadIncluded } from './included.js';
+import { withQuery } from './links.js';
 import { type Projection, project } from './projection.js';
 import { type DocumentQuery, parseDocumentQuery } from './query/query.js';
 import type { Row } from './store.js';
@@ -17,17 +18,23 @@ export function itemHandler(definition: ResourceDefinition): Handler {
   };
 }
 
+/** What shapes the document of one resource, also as it was sent: its link to itself says it. */
+export interface ItemQuery extends DocumentQuery {
+  params: URLSearchParams;
+}
+
 export function readDocumentQuery(
   { registry }: Engine,
-  { query, context }: ApiRequest,
+  { query: params, context }: ApiRequest,
   definition: ResourceDefinition,
-): DocumentQuery {
-  return parseDocumentQuery(query, definition, { registry, actor: context.actor });
+): ItemQuery {
+  const query = parseDocumentQuery(params, definition, { registry, actor: context.actor });
+  return { ...query, params };
 }
 
 interface ItemOptions {
   id: number;
-  query: DocumentQuery;
+  query: ItemQuery;
   trx: Transaction | null;
   meta?: Record<string, unknown> | undefined;
 }
@@ -62,7 +69,7 @@ async function itemDocument(
   return {
     data: definition.alwaysArray ? [resource] : resource,
     ...(query.include.length > 0 ? { included: included.resources } : {}),
-    links: { self: resourcePath(basePath, definition, id) },
+    links: { self: withQuery(resourcePath(basePath, definition, id), query.params) },
     ...metaOf(definition, meta),
     jsonapi: JSONAPI,
   };

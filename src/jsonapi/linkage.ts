@@ -6,12 +6,14 @@ import {
   relatedDefinition,
   type ToMany,
 } from './definition.js';
-import { type Document, type Identifier, JSONAPI, type Links, resourcePath } from './document.js';
+import { type Document, JSONAPI, type Links, resourcePath } from './document.js';
 import type { Engine, Handler } from './engine.js';
 import { MAX_IDENTIFIERS } from './identifiers.js';
+import { withQuery } from './links.js';
 import { invalidParameter } from './query/invalid-parameter.js';
 import { type Page, parsePageNumber } from './query/page.js';
 import { refuseParameters } from './query/query.js';
+import type { Link } from './store.js';
 
 /** One relationship of a resource, as its path names it. */
 export interface RelationshipPlace<R extends Relationship = Relationship> {
@@ -28,8 +30,8 @@ const MAX_PAGE_NUMBER = 1_000_000;
 export function linkageHandler(place: RelationshipPlace): Handler {
   return async (engine, { query, id }) => {
     if (place.relation.kind === 'toOne') refuseParameters(query);
-    const page = pageOf(query);
-    const document = await linkageDocument(engine, place, { id, trx: null, page });
+    const paged = { query, page: pageOf(query) };
+    const document = await linkageDocument(engine, place, { id, trx: null, paged });
     return { status: 200, document };
   };
 }
@@ -48,7 +50,8 @@ function pageOf(query: URLSearchParams): Page {
 interface LinkageOptions {
   id: number;
   trx: Transaction | null;
-  page?: Page;
+  /** What a read asks for; absent behind a change, which answers with the first page. */
+  paged?: { query: URLSearchParams; page: Page };
 }
 
 /** The identifiers in a relationship and its links. AppError 404. */
@@ -79,17 +82,22 @@ export async function linkageDocument(
 async function manyLinked(
   { store, registry }: Engine,
   relation: ToMany,
-  { id, trx, page = FIRST_PAGE, links }: LinkageOptions & { links: Links },
-): Promise<{ links: Links; data: Identifier[] }> {
+  { id, trx, paged, links }: LinkageOptions & { links: Links & { self: string } },
+): Promise<Pick<Document, 'links' | 'data' | 'meta'>> {
   const { type } = relation;
-  const { number, size } = page;
-  const shape = relatedDefinition(registry, relation);
+  const { number, size } = paged?.page ?? FIRST_PAGE;
+  const link: Link = { relation, shape: relatedDefinition(registry, relation), id };
   const offset = (number - 1) * size;
-  const ids = await store.linkage(trx, { relation, shape, id, limit: size + 1, offset });
+  const ids = await store.linkage(trx, { ...link, limit: size + 1, offset });
   const data = ids.slice(0, size).map((related) => ({ type, id: related }));
   const at = (other: number) =>
     `${links.self}?${new URLSearchParams({ 'page[size]': `${size}`, 'page[number]': `${other}` })}`;
   const prev = number > 1 ? { prev: at(number - 1) } : {};
   const next = ids.length > size ? { next: at(number + 1) } : {};
-  return { links: { ...links, ...prev, ...next }, data };
+  const all = { ...links, ...prev, ...next };
+  if (!paged) return { links: all, data };
+  const isEnd = ids.length <= size && (ids.length > 0 || number === 1);
+  const total = isEnd ? offset + ids.length : await store.countLinked(trx, link);
+  const self = withQuery(links.self, paged.query);
+  return { links: { ...all, self }, data, meta: { count: data.length, total } };
 }

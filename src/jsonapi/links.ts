@@ -64,7 +64,8 @@ function changed(query: URLSearchParams, name: PageParameter, value: string): UR
   return params;
 }
 
-function withQuery(path: string, query: URLSearchParams): string {
+/** A path with the query of a request, where there is one. */
+export function withQuery(path: string, query: URLSearchParams): string {
   const text = query.toString();
   return text === '' ? path : `${path}?${text}`;
 }

@@ -7,17 +7,17 @@ import {
   type WriteInput,
 } from './definition.js';
 import type { Engine } from './engine.js';
+import { pointersById, type SentLinkage } from './identifiers.js';
 import type { Parsed } from './input.js';
 import { pointer } from './pointer.js';
 
 /** Faults told in one answer, so that a small request does not get a huge one. */
 const MAX_FAULTS = 500;
 
-interface Wanted {
+/** Related resources that a request names. */
+interface Wanted extends SentLinkage {
   shape: ResourceDefinition;
   ids: number[];
-  /** JSON pointer of the linkage. */
-  at: string;
 }
 
 /** AppError 404 naming every related resource that does not exist. The others are kept alive. */
@@ -38,10 +38,13 @@ async function missingRelated(
   wanted: Wanted[],
 ): Promise<ErrorDetail[]> {
   const details: ErrorDetail[] = [];
-  for (const { shape, ids, at } of wanted) {
+  for (const { shape, ids, ...sent } of wanted) {
     const missing = await store.missing(trx, { shape, ids });
+    if (missing.length === 0) continue;
+    const pointerOf = pointersById(sent);
     for (const id of missing) {
-      details.push({ detail: `${shape.type} ${id} does not exist`, source: { pointer: at } });
+      const detail = `${shape.type} ${id} does not exist`;
+      details.push({ detail, source: { pointer: pointerOf(id) } });
     }
   }
   return details.slice(0, MAX_FAULTS);
@@ -50,6 +53,8 @@ async function missingRelated(
 interface Reading {
   definition: ResourceDefinition;
   parsed: Parsed;
+  /** What was parsed. */
+  body: unknown;
   context: RequestContext;
 }
 
@@ -61,11 +66,11 @@ interface Reading {
 export async function requireSound(
   engine: Engine,
   trx: Transaction,
-  { definition, parsed, context }: Reading,
+  { definition, parsed, body, context }: Reading,
 ): Promise<WriteInput> {
   const { input, faults } = parsed;
   for (const name of Object.keys(input.toMany)) requireRole(engine, context, { definition, name });
-  const wanted = relatedIn(engine, definition, input);
+  const wanted = relatedIn(engine, definition, { input, body });
   if (faults.length === 0) {
     await requireRelated(engine, trx, wanted);
     return input;
@@ -92,7 +97,7 @@ function requireRole(
 function relatedIn(
   { registry }: Engine,
   { relationships }: ResourceDefinition,
-  { toOne, toMany }: WriteInput,
+  { input: { toOne, toMany }, body }: { input: WriteInput; body: unknown },
 ): Wanted[] {
   const named = [
     ...Object.entries(toOne).map(([name, id]): [string, number[]] => [name, id ? [id] : []]),
@@ -103,6 +108,12 @@ function relatedIn(
     const ids = given.filter((id) => id > 0);
     if (relation === undefined || ids.length === 0) return [];
     const at = pointer('data', 'relationships', name, 'data');
-    return [{ shape: relatedDefinition(registry, relation), ids, at }];
+    const data = sentLinkage(body, name);
+    return [{ shape: relatedDefinition(registry, relation), ids, data, at }];
   });
+}
+
+function sentLinkage(body: unknown, name: string): unknown {
+  const { data } = body as { data?: { relationships?: Record<string, { data?: unknown }> } };
+  return data?.relationships?.[name]?.data;
 }

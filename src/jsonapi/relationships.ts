@@ -48,7 +48,7 @@ async function changeLink(
   await lockTarget(engine, trx, { ...request, definition });
   const shape = relatedDefinition(engine.registry, relation);
   const ids = related === null ? [] : [related];
-  await requireRelated(engine, trx, [{ shape, ids, at: '/data' }]);
+  await requireRelated(engine, trx, [{ shape, ids, data: null, at: '/data' }]);
   const input = { attributes: {}, toOne: { [name]: related }, toMany: {} };
   await update(engine, trx, { definition, request, input });
 }
@@ -93,7 +93,8 @@ async function changeLinks(
   // The lock keeps two replacements of one relationship apart, too.
   await lockTarget(engine, trx, { ...request, definition });
   const shape = relatedDefinition(engine.registry, relation);
-  await requireRelated(engine, trx, [{ shape, ids: relatedIds, at: '/data' }]);
+  const data = dataOf(request.body);
+  await requireRelated(engine, trx, [{ shape, ids: relatedIds, data, at: '/data' }]);
   const owner = { definition, trx, context, id };
   await CHANGES[verb](engine, owner, { relation, relatedIds, at: '/data' });
   await engine.audit(trx, {

@@ -49,9 +49,12 @@ function hashOf(parts: Buffer[]): string {
   return entityTagOf(hash.digest());
 }
 
-/** A strong entity tag, quotes and all, from the digest of what is sent. */
+/**
+ * An entity tag, quotes and all, from the digest of a document. Weak: the same one comes with its
+ * bytes as they are and compressed (RFC 9110 §8.8.1, §8.8.3.3).
+ */
 export function entityTagOf(digest: Buffer): string {
-  return `"${digest.toString('base64url').slice(0, 22)}"`;
+  return `W/"${digest.toString('base64url').slice(0, 22)}"`;
 }
 
 /** RFC 9110, 13.1.2: `*` or a list of tags, compared weakly. */

@@ -65,16 +65,23 @@ export function faultsInBody(
   }));
 }
 
-/** The document of the row, which may be the defaults of one never written, with its ETag. */
+/** The row, which may be the defaults of one never written, and what to tell the admin about it. */
+export interface Singleton {
+  row: Row;
+  warnings: string[];
+}
+
+/** Its document with its ETag. */
 export function singletonAnswer(
   { basePath, registry, services }: Engine,
   definition: SingletonDefinition,
-  row: Row,
+  { row, warnings }: Singleton,
 ): Answer {
   const projection = project(definition, { fields: undefined, detail: true });
   const links = { self: basePath + definition.path };
   const data = { ...serialize(row, { projection, basePath, registry, services }), links };
-  const document: Document = { data, links, jsonapi: JSONAPI };
+  const meta = warnings.length > 0 ? { meta: { warnings } } : {};
+  const document: Document = { data, links, ...meta, jsonapi: JSONAPI };
   const body = Buffer.from(JSON.stringify(document));
   return { status: 200, document, body, etag: entityTag(definition, row, body) };
 }

@@ -143,6 +143,8 @@ export interface Store {
   related(trx: Transaction | null, query: RelatedQuery): Promise<RelatedRow[]>;
   /** The ids in a to-many relationship, ascending. */
   linkage(trx: Transaction | null, link: Link & LinkSelection): Promise<number[]>;
+  /** How many ids are in a to-many relationship. One statement. */
+  countLinked(trx: Transaction | null, link: Link): Promise<number>;
   /** The new row's id. */
   insert(
     trx: Transaction,

@@ -8,6 +8,7 @@ import { itemContent, readDocumentQuery } from './item.js';
 import { refuseParameters } from './query/query.js';
 import { replaceLinks } from './relate.js';
 import { requireSound } from './related-check.js';
+import { repeatedFaults } from './repeated-links.js';
 import { changedFields, columnsOf } from './write-values.js';
 
 export function updateHandler(definition: ResourceDefinition): WriteHandler {
@@ -17,7 +18,9 @@ export function updateHandler(definition: ResourceDefinition): WriteHandler {
     const parsed = readUpdate(request.body, { definition, id });
     return async (trx) => {
       await lockTarget(engine, trx, { ...request, definition });
-      const input = await requireSound(engine, trx, { ...request, definition, parsed });
+      const faults = await repeatedFaults(engine, trx, { definition, id, ...parsed });
+      const whole = { ...parsed, faults: [...parsed.faults, ...faults] };
+      const input = await requireSound(engine, trx, { ...request, definition, parsed: whole });
       const { meta } = await update(engine, trx, { definition, request, input });
       const content = await itemContent(engine, definition, { id, query, trx, meta });
       return { status: 200, ...content };

@@ -104,7 +104,7 @@ async function authenticate(
   const { ids, productName, model, modelName } = message;
   if (ids.channel === 'user') throw new AppError('invalid_message', 400, 'Authenticate of a user');
   const { outcome, device } = await services.checkIns.authenticate({
-    fingerprint: identity.fingerprint,
+    ...identity,
     udid: ids.udid ?? null,
     enrollmentId: ids.udid === undefined ? (ids.enrollmentId ?? null) : null,
     topic: message.topic ?? null,

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../errors.js';
-import type { Trust } from '../pki/trust.js';
+import type { Trust, Voucher } from '../pki/trust.js';
 import { type SignerCache, verifyMdmSignature } from '../protocol/mdm-signature.js';
 
 /** The device identity certificate that signed the request. */
-export interface Identity {
+export interface Identity extends Voucher {
   /** SHA-256 of the certificate, 32 bytes. */
   fingerprint: Buffer;
 }
@@ -28,10 +28,12 @@ export function signatureHeader(req: IncomingMessage): string {
  */
 export function identify(header: string, body: Buffer, deps: IdentityDeps): Identity {
   const signer = verifyMdmSignature(header, body, deps.signers);
-  if (!deps.trust.isTrustedSigner(signer)) {
+  const voucher = deps.trust.voucherOf(signer);
+  if (voucher === undefined) {
     throw new AppError('invalid_signature', 400, 'The Mdm-Signature is not valid', {
       cause: new Error(`no trusted CA issued ${signer.certificate.subject || 'its certificate'}`),
     });
   }
-  return { fingerprint: signer.fingerprint };
+  const { issuer, mayEnroll } = voucher;
+  return { fingerprint: signer.fingerprint, issuer, mayEnroll };
 }

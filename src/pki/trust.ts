@@ -9,10 +9,18 @@ import { isExternalAuthority } from './external-authority.js';
 /** A client can send many; each may cost a signature check at every level. */
 const MAX_CHAIN = 8;
 
+/** The CA behind a certificate. */
+export interface Voucher {
+  /** SHA-256 of the CA's certificate, 32 bytes. */
+  readonly issuer: Buffer;
+  /** Whether its certificates enroll devices; if not, it vouches for those that are enrolled. */
+  readonly mayEnroll: boolean;
+}
+
 /** A certificate that signed a message, with room for what is decided about it. */
 export interface TrustSubject {
   readonly certificate: ParsedCertificate;
-  trust?: { epoch: number; ok: boolean };
+  trust?: { epoch: number; voucher: Voucher | undefined };
 }
 
 export interface Trust {
@@ -26,8 +34,11 @@ export interface Trust {
    * are the database's to judge.
    */
   isTrusted(certificate: ParsedCertificate, chain?: ParsedCertificate[], now?: Date): boolean;
-  /** The same for a signer that is kept: decided once in an epoch. */
-  isTrustedSigner(signer: TrustSubject): boolean;
+  /**
+   * Who vouches for a signer that is kept: decided once in an epoch. Beside the anchors, every CA
+   * that an admin has uploaded does: devices stay enrolled when new ones are sent elsewhere.
+   */
+  voucherOf(signer: TrustSubject): Voucher | undefined;
   /** Reads the CAs again, after one was added or removed, or the SCEP configuration changed. */
   reload(): Promise<void>;
 }
@@ -55,12 +66,13 @@ function isIssuedBySha1({ signatureAlgorithm }: ParsedCertificate): boolean {
   return signatureAlgorithm === Oid.sha1WithRsa || signatureAlgorithm === Oid.ecdsaWithSha1;
 }
 
-function isIssuedForClients(certificate: ParsedCertificate, believed: Believed): boolean {
-  if (!maySignMessages(certificate)) return false;
+/** The CA that issued the certificate for a client; undefined when none of these did. */
+function issuerOf(certificate: ParsedCertificate, believed: Believed) {
+  if (!maySignMessages(certificate)) return undefined;
   const { anchors, chain: intermediates, now: at } = believed;
   const purpose = Oid.clientAuth;
   const path = findCertificatePath(certificate, { anchors, intermediates, at, purpose });
-  return path !== undefined && !path.slice(0, -1).some(isIssuedBySha1);
+  return path?.slice(0, -1).some(isIssuedBySha1) ? undefined : path?.at(-1);
 }
 
 /** The next time at which one of the CAs begins or ends to be valid. */
@@ -72,6 +84,7 @@ function nextChange(anchors: readonly ParsedCertificate[], now: Date): number {
 class AnchoredTrust implements Trust {
   epoch = 0;
   anchors: readonly ParsedCertificate[] = [];
+  #others: readonly ParsedCertificate[] = [];
   #changesAt = Number.POSITIVE_INFINITY;
   #loading: Promise<void> = Promise.resolve();
   readonly #deps: TrustDeps;
@@ -90,9 +103,11 @@ class AnchoredTrust implements Trust {
 
   async #load(): Promise<void> {
     const { db, extraAnchors = [] } = this.#deps;
-    const anchors = [...(await readAnchors(db)), ...extraAnchors];
-    if (isSameList(anchors, this.anchors)) return;
+    const read = await readAuthorities(db);
+    const anchors = [...read.anchors, ...extraAnchors];
+    if (isSameList(anchors, this.anchors) && isSameList(read.others, this.#others)) return;
     this.anchors = anchors;
+    this.#others = read.others;
     this.#beginEpoch(this.#now());
   }
 
@@ -102,25 +117,31 @@ class AnchoredTrust implements Trust {
     now: Date = this.#now(),
   ): boolean {
     if (chain.length > MAX_CHAIN) return false;
-    return isIssuedForClients(certificate, { anchors: this.anchors, chain, now });
+    return issuerOf(certificate, { anchors: this.anchors, chain, now }) !== undefined;
   }
 
-  isTrustedSigner(signer: TrustSubject): boolean {
+  voucherOf(signer: TrustSubject): Voucher | undefined {
     const now = this.#now();
     if (now.getTime() > this.#changesAt) this.#beginEpoch(now);
     // Not remembered: a certificate of tomorrow is no less trusted tomorrow.
-    if (!isValidAt(signer.certificate, now)) return false;
+    if (!isValidAt(signer.certificate, now)) return undefined;
     if (signer.trust?.epoch !== this.epoch) {
-      const believed = { anchors: this.anchors, chain: [], now };
-      const ok = isIssuedForClients(signer.certificate, believed);
-      signer.trust = { epoch: this.epoch, ok };
+      const voucher = this.#findVoucher(signer.certificate, now);
+      signer.trust = { epoch: this.epoch, voucher };
     }
-    return signer.trust.ok;
+    return signer.trust.voucher;
+  }
+
+  #findVoucher(certificate: ParsedCertificate, now: Date): Voucher | undefined {
+    const anchor = issuerOf(certificate, { anchors: this.anchors, chain: [], now });
+    if (anchor) return { issuer: anchor.fingerprint, mayEnroll: true };
+    const other = issuerOf(certificate, { anchors: this.#others, chain: [], now });
+    return other && { issuer: other.fingerprint, mayEnroll: false };
   }
 
   #beginEpoch(now: Date): void {
     this.epoch += 1;
-    this.#changesAt = nextChange(this.anchors, now);
+    this.#changesAt = nextChange([...this.anchors, ...this.#others], now);
   }
 }
 
@@ -128,11 +149,17 @@ function isOurs({ sealed_pkcs8 }: AuthorityRow): boolean {
   return sealed_pkcs8 !== null;
 }
 
-/** A CA whose key is not here vouches for devices only while they are sent to its SCEP server. */
-async function readAnchors({ knex }: Database): Promise<ParsedCertificate[]> {
+/** A CA whose key is not here enrolls devices only while they are sent to its SCEP server. */
+async function readAuthorities({ knex }: Database) {
   const [rows, scep] = await Promise.all([listAuthorities(knex), readScepConfiguration(knex)]);
-  const external = rows.filter((row) => !isOurs(row) && isExternalAuthority(row.der, scep));
-  return [...rows.filter(isOurs), ...external].map(({ der }) => parseCertificate(der));
+  const isInUse = (row: AuthorityRow) => isOurs(row) || isExternalAuthority(row.der, scep);
+  const [inUse, others] = [rows.filter(isInUse), rows.filter((row) => !isInUse(row))];
+  const anchors = [...inUse.filter(isOurs), ...inUse.filter((row) => !isOurs(row))];
+  return { anchors: anchors.map(parseRow), others: others.map(parseRow) };
+}
+
+function parseRow({ der }: AuthorityRow): ParsedCertificate {
+  return parseCertificate(der);
 }
 
 function isSameList(one: readonly ParsedCertificate[], other: readonly ParsedCertificate[]) {

@@ -38,7 +38,9 @@ const manifest = {
   /** One digest for each chunk of the package, in its order. */
   manifest_checksums: textList({
     max: 10_000,
-    item: z.string().regex(/^([0-9a-fA-F]{32}|[0-9a-fA-F]{64})$/),
+    item: z
+      .string()
+      .regex(/^([0-9a-fA-F]{32}|[0-9a-fA-F]{64})$/, 'must be 32 or 64 hexadecimal digits'),
   }),
 };
 
@@ -48,7 +50,7 @@ export const applications = defineResource<ResourceServices>({
   table: 'applications',
   access: operatorWrites,
   attributes: {
-    discriminator: oneOf(KINDS, { write: 'create', nullable: false }),
+    discriminator: oneOf(KINDS, { nullable: false }),
     display_name: text({ required: true, min: 1, max: 1000 }),
     bundle_id: text({ required: true, min: 1, max: 255 }),
     ...each(text(), ['description', 'version', 'minimum_os_version', 'release_notes']),
@@ -56,7 +58,7 @@ export const applications = defineResource<ResourceServices>({
     purchase_method: integer({ min: 0, max: 1 }),
     management_flags: integer({ min: 0, max: 7 }),
     change_management_state: text({ max: 100 }),
-    country: text({ pattern: /^[A-Za-z]{2}$/ }),
+    country: text({ pattern: /^[A-Za-z]{2}$/, like: '2 letters' }),
     artist_id: bigInteger({ min: 0 }),
     artist_name: text(),
     ...each(url(), ['artist_view_url', 'artwork_url60', 'artwork_url100', 'artwork_url512']),

@@ -7,6 +7,7 @@ import type {
   WriteResult,
 } from '../jsonapi/definition.js';
 import type { Row } from '../jsonapi/store.js';
+import { changedAttributes } from './changed-attributes.js';
 import type { CommandChanges, EnqueueInput, JsonObject, ResourceServices } from './services.js';
 
 type Services = ResourceServices;
@@ -46,11 +47,12 @@ export async function createCommand(operation: CreateOperation<Services>): Promi
 
 export async function updateCommand(operation: UpdateOperation<Services>): Promise<WriteResult> {
   const { trx, store, shape, services, context, id, attributes } = operation;
-  if (Object.keys(attributes).length === 0) {
-    if (await store.find(trx, { shape, id, columns: [] })) return { id };
-    throw notFound(`commands ${id}`);
-  }
-  const changes = attributes as CommandChanges & { status?: string };
+  const columns = Object.keys(attributes);
+  // Locked: a device may report at this moment.
+  const command = await store.find(trx, { shape, id, columns, lock: true });
+  if (command === undefined) throw notFound(`commands ${id}`);
+  const changes: CommandChanges & { status?: string } = changedAttributes(command, attributes);
+  if (Object.keys(changes).length === 0) return { id };
   if (changes.status !== undefined && changes.status !== 'Cancelled') {
     const source = { pointer: '/data/attributes/status' };
     throw validationError([{ detail: 'status can only become Cancelled', source }]);

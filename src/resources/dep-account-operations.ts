@@ -8,6 +8,7 @@ import type {
 } from '../jsonapi/definition.js';
 import type { ResourceShape } from '../jsonapi/shape.js';
 import { columnsOf } from '../jsonapi/write-values.js';
+import { changedAttributes } from './changed-attributes.js';
 import type { ResourceServices } from './services.js';
 
 type Services = ResourceServices;
@@ -16,7 +17,8 @@ type Values = Record<string, unknown>;
 export const SECRETS = ['consumer_secret', 'access_secret', 'auth_session_token'] as const;
 
 /** Any of these makes it another token. */
-const CREDENTIALS = ['consumer_key', 'consumer_secret', 'access_token', 'access_secret'];
+const OPEN_CREDENTIALS = ['consumer_key', 'access_token'];
+const CREDENTIALS = [...OPEN_CREDENTIALS, 'consumer_secret', 'access_secret'];
 
 /** The row comes first: what is sealed is bound to its id. */
 export async function createAccount(operation: CreateOperation<Services>): Promise<WriteResult> {
@@ -28,9 +30,12 @@ export async function createAccount(operation: CreateOperation<Services>): Promi
 
 export async function updateAccount(operation: UpdateOperation<Services>): Promise<WriteResult> {
   const { trx, store, shape, id } = operation;
-  const values = { ...openColumns(operation), ...sealedColumns(operation, id) };
-  if (await store.update(trx, { shape, id, values })) return { id };
-  throw notFound(`dep_accounts ${id}`);
+  const account = await store.find(trx, { shape, id, columns: OPEN_CREDENTIALS, lock: true });
+  if (account === undefined) throw notFound(`dep_accounts ${id}`);
+  const changed = { ...operation, attributes: changedAttributes(account, operation.attributes) };
+  const values = { ...openColumns(changed), ...sealedColumns(changed, id) };
+  await store.update(trx, { shape, id, values });
+  return { id };
 }
 
 function openColumns(input: WriteInput & { shape: ResourceShape }): Values {

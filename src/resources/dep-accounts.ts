@@ -27,7 +27,7 @@ export const depAccounts = defineResource<ResourceServices>({
     server_name: text(),
     server_uuid: uuid(),
     ...each(text(), ['admin_id', 'facilitator_id', 'org_name']),
-    org_email: text({ max: 320, pattern: /^[^\s@]+@[^\s@]+$/ }),
+    org_email: text({ max: 320, pattern: /^[^\s@]+@[^\s@]+$/, like: 'an email address' }),
     ...each(text(), ['org_phone', 'org_address', 'org_id', 'org_id_hash']),
     org_type: oneOf(['edu', 'org']),
     org_version: oneOf(['v1', 'v2']),

@@ -14,7 +14,7 @@ const certificates = textList({
     .string()
     .max(20_000)
     .regex(BASE64)
-    .refine(isDer, { error: 'expected the base64 form of a DER certificate' }),
+    .refine(isDer, { error: 'must be the base64 form of a DER certificate' }),
 });
 
 /** One sequence that fills the bytes; more than 127 of them, so its length is in the long form. */

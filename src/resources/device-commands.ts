@@ -16,6 +16,7 @@ export const deviceCommands: ToMany<ResourceServices> = {
   operations: { add: assignCommands, remove: cancelCommands },
 };
 
+/** Those that are the device's own already, but no longer linked, stay as they are. */
 async function assignCommands(operation: Relate): Promise<void> {
   const { trx, services, context, id, relatedIds } = operation;
   for (const asked of await storedCommands(operation)) requireRights(services, context, asked);
@@ -27,15 +28,16 @@ async function cancelCommands({ trx, services, context, id, relatedIds }: Relate
 }
 
 /** What an operator could not have queued for this device, he can't move to it either. */
-async function storedCommands({ trx, store, services, relatedIds }: Relate) {
+async function storedCommands({ trx, store, services, id, relatedIds }: Relate) {
   const related = await store.related(trx, {
     shape: commands,
     relation: { ...device, type: 'commands' },
-    columns: ['uuid', 'request_type', 'payload'],
+    columns: ['uuid', 'request_type', 'payload', 'device_id'],
     ids: relatedIds,
     limit: relatedIds.length,
   });
-  return related.map(({ row }) => {
+  const others = related.filter(({ row }) => row.device_id !== id);
+  return others.map(({ row }) => {
     const stored = row as unknown as { uuid: string; request_type: string; payload: Buffer };
     const parameters: JsonObject = services.commands.presentParameters(stored);
     return { requestType: stored.request_type, parameters };

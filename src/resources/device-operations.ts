@@ -7,12 +7,16 @@ import type {
 } from '../jsonapi/definition.js';
 import type { Row } from '../jsonapi/store.js';
 import { columnsOf } from '../jsonapi/write-values.js';
+import { changedAttributes } from './changed-attributes.js';
 import type { ResourceServices } from './services.js';
 
 type Create = CreateOperation<ResourceServices>;
 type Update = UpdateOperation<ResourceServices>;
 
-const NAMES = ['device_name', 'hostname'] as const;
+interface NameChanges {
+  device_name?: string | null;
+  hostname?: string | null;
+}
 
 /** Columns of the row that the services get. */
 const COLUMNS = [
@@ -27,7 +31,8 @@ const COLUMNS = [
   'model',
   'product_name',
   'dep_profile_id',
-  ...NAMES,
+  'device_name',
+  'hostname',
 ];
 
 export async function createDevice(operation: Create): Promise<WriteResult> {
@@ -65,14 +70,10 @@ function requireRights({ context, toOne }: Create | Update, current: unknown): v
 }
 
 function split(device: Row, attributes: Record<string, unknown>) {
-  const changes: { device_name?: string | null; hostname?: string | null } = {};
-  const values = { ...attributes };
-  if (device.is_enrolled !== true) return { changes, values };
-  for (const name of NAMES) {
-    if (!Object.hasOwn(values, name)) continue;
-    changes[name] = values[name] as string | null;
-    delete values[name];
-  }
+  if (device.is_enrolled !== true) return { changes: {}, values: attributes };
+  const { device_name, hostname, ...values } = attributes;
+  const names = Object.entries({ device_name, hostname }).filter(([, name]) => name !== undefined);
+  const changes: NameChanges = changedAttributes(device, Object.fromEntries(names));
   return { changes, values };
 }
 

@@ -11,7 +11,11 @@ export const installedCertificates = defineResource<ResourceServices>({
   attributes: {
     x509_cn: text(),
     is_identity: bool(),
-    fingerprint_sha256: text({ pattern: /^[0-9a-fA-F]{64}$/, ignoreCase: true }),
+    fingerprint_sha256: text({
+      pattern: /^[0-9a-fA-F]{64}$/,
+      like: '64 hexadecimal digits',
+      ignoreCase: true,
+    }),
     ...each(text(), ['subject', 'issuer', 'serial']),
     ...each(timestamp(), ['not_before', 'not_after']),
   },

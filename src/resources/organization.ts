@@ -1,4 +1,4 @@
-import { text, timestamp } from '../jsonapi/attributes.js';
+import { type Attribute, text, timestamp } from '../jsonapi/attributes.js';
 import { defineResource } from '../jsonapi/definition.js';
 import type { SingletonDefinition } from '../jsonapi/singleton.js';
 import type { ResourceServices } from './services.js';
@@ -6,6 +6,12 @@ import { adminSettings } from './settings-access.js';
 
 const REVERSE_DNS =
   /^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)+$/;
+const REVERSE_DNS_LIKE = 'a domain name in reverse, such as com.example.mdm';
+
+function upperCase(attribute: Attribute): Attribute {
+  const upper = (given: unknown) => (typeof given === 'string' ? given.toUpperCase() : given);
+  return { ...attribute, schema: attribute.schema.transform(upper) };
+}
 
 /** The organization that the devices belong to: named in every profile that is made here. */
 export const organization: SingletonDefinition<ResourceServices> = defineResource<ResourceServices>(
@@ -17,11 +23,16 @@ export const organization: SingletonDefinition<ResourceServices> = defineResourc
     attributes: {
       name: text({ required: true, min: 1, max: 255 }),
       /** Begins the identifier of every payload that is made here. */
-      payload_prefix: text({ required: true, max: 200, pattern: REVERSE_DNS }),
+      payload_prefix: text({
+        required: true,
+        max: 200,
+        pattern: REVERSE_DNS,
+        like: REVERSE_DNS_LIKE,
+      }),
       x509_ou: text({ min: 1, max: 32 }),
       x509_o: text({ min: 1, max: 64 }),
       x509_st: text({ min: 1, max: 128 }),
-      x509_c: text({ pattern: /^[A-Za-z]{2}$/ }),
+      x509_c: upperCase(text({ pattern: /^[A-Za-z]{2}$/, like: '2 letters' })),
       updated_at: timestamp({ write: 'never' }),
     },
     relationships: {},

@@ -18,9 +18,11 @@ const SOURCE_TYPES = ['InternalSCEP', 'ExternalSCEP', 'InternalPKCS12'] as const
 /** What the sealed challenge is bound to; the enrollment profile opens it. */
 const CHALLENGE_IDENTITY = 'scep_configurations/challenge';
 const DAY_SECONDS = 86_400;
-/** Apple's short names for the subject, and object identifiers. */
-const SUBJECT =
-  /^\/?(?:(?:C|L|ST|O|OU|CN|\d+(?:\.\d+)+)=[^/]+)(?:\/(?:C|L|ST|O|OU|CN|\d+(?:\.\d+)+)=[^/]+)*$/;
+/** Apple's short names for the subject, and object identifiers; a comma parts none of them. */
+const RDN = String.raw`(?:C|L|ST|O|OU|CN|\d+(?:\.\d+)+)=`;
+const SUBJECT = new RegExp(String.raw`^(?!.*,\s*${RDN})(?:(?:^\/?|\/)${RDN}[^/]+)+$`);
+const SUBJECT_LIKE =
+  'parts of C, L, ST, O, OU, CN or object identifiers behind slashes: O=Example/CN=%HardwareUUID%';
 /** MD5 or SHA-1 in hexadecimal: what the payload's CAFingerprint takes. */
 const FINGERPRINT = /^(?:[0-9a-f]{32}|[0-9a-f]{40})$/;
 
@@ -41,8 +43,20 @@ function oneOfNumbers(values: readonly number[], explanation: string): Attribute
 const sourceType: Attribute = {
   ...oneOf(SOURCE_TYPES),
   schema: z.enum(SOURCE_TYPES).refine((name) => name !== 'InternalPKCS12', {
-    error: 'identities as PKCS#12 are not offered: take InternalSCEP or ExternalSCEP',
+    error: 'must be InternalSCEP or ExternalSCEP: identities as PKCS#12 are not offered',
   }),
+};
+
+/** Whoever enrolls could read a password in it. */
+function isWithoutUser(given: unknown): boolean {
+  const { username = '', password = '' } = URL.parse(String(given)) ?? {};
+  return username === '' && password === '';
+}
+
+const own = url({ derivedFrom: ['url'] });
+const address: Attribute = {
+  ...own,
+  schema: own.schema.refine(isWithoutUser, { error: 'must be without a user and password' }),
 };
 
 const fingerprint: Attribute = {
@@ -81,14 +95,14 @@ export const scepConfiguration: SingletonDefinition<ResourceServices> = {
     access: adminSettings,
     attributes: {
       source_type: sourceType,
-      url: url({ derivedFrom: ['url'] }),
+      url: address,
       challenge_enabled: bool(),
       challenge: text({
         ...{ writeOnly: true, derivedFrom: ['sealed_challenge'] },
         ...{ min: 1, max: 1000 },
       }),
       ca_fingerprint: fingerprint,
-      subject: text({ max: 1000, pattern: SUBJECT }),
+      subject: text({ max: 1000, pattern: SUBJECT, like: SUBJECT_LIKE }),
       key_size: oneOfNumbers([2048, 4096], ' (shorter keys are too weak)'),
       key_type: text({ write: 'never' }),
       key_usage: oneOfNumbers([1, 4, 5], ' (signing, encryption, both)'),
@@ -107,8 +121,8 @@ export const scepConfiguration: SingletonDefinition<ResourceServices> = {
     ...(attributes.url === services.scep.ownUrl ? { url: null } : {}),
     ...(challenge === undefined ? {} : { sealed_challenge: sealed(challenge, services) }),
   }),
-  faultsOf: ({ source_type, url: address }) =>
-    source_type === 'ExternalSCEP' && address === null
+  faultsOf: ({ source_type, url: given }) =>
+    source_type === 'ExternalSCEP' && given === null
       ? { url: 'an external CA needs the URL of its SCEP server' }
       : {},
 };

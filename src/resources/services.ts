@@ -51,10 +51,12 @@ export interface CommandService {
   remove(trx: Transaction, input: { id: number; context: RequestContext }): Promise<void>;
   /**
    * Moves commands never sent to `deviceId`, each checked anew for it; those already there are
-   * left alone. 404 naming an unknown id; 409 command_already_sent, device_unenrolled; 422.
+   * left alone. 404 naming an unknown id; 409 command_already_sent, command_final,
+   * device_unenrolled, or conflict for one that holds a secret of its device; 422
+   * unsupported_on_platform. The pointers are those of the linkage.
    */
   assign(trx: Transaction, input: CommandSelection & { deviceId: number }): Promise<void>;
-  /** Cancels commands never sent; they stay as history. 409 command_already_sent naming one. */
+  /** Cancels commands never sent; they stay as history. 409 as assign, naming each. */
   cancel(trx: Transaction, input: CommandSelection & { deviceId: number }): Promise<void>;
   /** Commands that erase a device or that set or reveal secrets are for admins only. */
   requiresAdmin(requestType: string, parameters: JsonObject): boolean;

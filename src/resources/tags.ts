@@ -9,7 +9,7 @@ export const tags = defineResource<ResourceServices>({
   access: { read: 'viewer', create: 'operator', update: 'operator', delete: 'operator' },
   attributes: {
     name: text({ required: true, min: 1, max: 255 }),
-    color: text({ nullable: false, pattern: /^[0-9a-fA-F]{6}$/ }),
+    color: text({ nullable: false, pattern: /^[0-9a-fA-F]{6}$/, like: '6 hexadecimal digits' }),
   },
   defaults: { color: '888888' },
   relationships: {

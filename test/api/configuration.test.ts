@@ -1,5 +1,11 @@
 import { createToken } from '../../src/api/tokens.js';
+import { parseCertificate } from '../../src/crypto/certificate.js';
 import type { Role } from '../../src/jsonapi/context.js';
+import { readProfileFile } from '../../src/lab/enrollment-profile.js';
+import { HttpClient } from '../../src/lab/http-client.js';
+import { Random } from '../../src/lab/random.js';
+import { requestIdentity } from '../../src/lab/scep-client.js';
+import { createSimulatedDevice } from '../../src/lab/simulated-device.js';
 import { type PlistDict, parsePlistDict } from '../../src/protocol/plist.js';
 import { ADMIN_TOKEN, adminApi, PUBLIC_URL, startApp, type TestApp } from '../helpers/app.js';
 
@@ -165,6 +171,12 @@ describe.each([
         headers: { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': type },
       });
     expect((await send('text/plain', '{}')).status).toBe(415);
+    for (const method of ['POST', 'PATCH']) {
+      const headers = { Authorization: `Bearer ${ADMIN_TOKEN}` };
+      const reply = await fetch(`${app.url}/api/v1${path}`, { method, headers });
+      expect([method, reply.status]).toEqual([method, 415]);
+    }
+    expect((await send('application/json', '')).status).toBe(422);
     expect((await send('application/x-www-form-urlencoded', 'name=a')).status).toBe(415);
     expect((await send('application/json', '{')).status).toBe(400);
   });
@@ -189,7 +201,7 @@ describe.each([
 
   it('compares If-Match, also before the first write', async () => {
     const { etag = '' } = (await admin().get(path)).headers;
-    expect(etag).toMatch(/^"[\w-]+\.[\w-]+"$/);
+    expect(etag).toMatch(/^W\/"[\w-]+\.[\w-]+"$/);
     const stale = await admin().patch(path, attributes).set('If-Match', '"other.tag"');
     expect([stale.status, ...faultsOf(stale)]).toEqual([412, ['precondition_failed', 'If-Match']]);
     expect(await app.db.knex(type).select()).toEqual([]);
@@ -294,7 +306,7 @@ describe('the organization', () => {
   it('is obeyed by the next enrollment profile', async () => {
     await admin().post(HOME, {
       ...{ name: 'Ämter & Co', payload_prefix: 'com.example.mdm' },
-      ...{ x509_c: 'DE', x509_st: 'Berlin', x509_o: 'Example', x509_ou: 'IT' },
+      ...{ x509_c: 'de', x509_st: 'Berlin', x509_o: 'Example', x509_ou: 'IT' },
     });
     expect(await enrollmentProfile()).toMatchObject({
       PayloadIdentifier: 'com.example.mdm.enroll',
@@ -310,6 +322,22 @@ describe('the organization', () => {
         [['CN', '%HardwareUUID%']],
       ],
     });
+  });
+
+  it('tells in words what is wrong, and keeps countries in capital letters', async () => {
+    const bad = {
+      ...{ name: '', payload_prefix: 'x', x509_c: 'DEU', x509_o: 'o'.repeat(65), x509_st: 7 },
+    };
+    const reply = await admin().patch(HOME, bad);
+    expect(reply.body.errors.map(({ detail }: { detail: string }) => detail)).toEqual([
+      'name must have at least 1 character',
+      'payload_prefix must be a domain name in reverse, such as com.example.mdm',
+      'x509_c must be 2 letters',
+      'x509_o must have at most 64 characters',
+      'x509_st must be a string',
+    ]);
+    const written = await admin().patch(HOME, { x509_c: 'de' });
+    expect(written.body.data.attributes.x509_c).toBe('DE');
   });
 
   it('is written by both of two first writes at the same instant', async () => {
@@ -353,10 +381,52 @@ describe('the SCEP configuration', () => {
       ]),
     );
     expect(details['/source_type']).toMatch(/PKCS#12 .* not offered/);
-    expect(details['/key_size']).toBe('key_size: must be 2048 or 4096 (shorter keys are too weak)');
+    expect(details).toMatchObject({
+      '/key_size': 'key_size must be 2048 or 4096 (shorter keys are too weak)',
+      '/challenge': 'challenge must have at least 1 character',
+      '/retries': 'retries must be at least 0',
+      '/retry_delay': 'retry_delay must be a number',
+      '/certificate_renewal_time_interval':
+        'certificate_renewal_time_interval must be a whole number',
+      '/challenge_enabled': 'challenge_enabled must be true or false',
+      '/subject_alt_name': 'subject_alt_name has no member "dnsName"',
+      '/url': 'url must be an http or https URL',
+    });
     expect(details['/ca_fingerprint']).toMatch(/SHA-1 or MD5/);
     expect(await app.db.knex('scep_configurations').select()).toEqual([]);
   });
+
+  it.each([
+    'O=Example,CN=%HardwareUUID%',
+    'O=Example, cn=x, CN=%HardwareUUID%',
+    'O=Example/OU=IT,1.2.3=x',
+    'O=/CN=x',
+    'X=y',
+  ])('shows how a subject is written instead of %s', async (subject) => {
+    const reply = await admin().patch(SCEP, { subject });
+    expect([reply.status, reply.body.errors[0].detail]).toEqual([
+      422,
+      'subject must be parts of C, L, ST, O, OU, CN or object identifiers behind slashes: ' +
+        'O=Example/CN=%HardwareUUID%',
+    ]);
+  });
+
+  it('leaves commas in the parts of a subject alone', async () => {
+    const subject = '/O=Example, Inc./CN=%HardwareUUID%';
+    expect((await admin().patch(SCEP, { subject })).status).toBe(200);
+    expect(await scepPayload()).toMatchObject({
+      Subject: [[['O', 'Example, Inc.']], [['CN', '%HardwareUUID%']]],
+    });
+  });
+
+  it.each(['https://user:password@ca.example.com/scep', 'https://user@ca.example.com/scep'])(
+    'refuses a URL with a user, which every device could read: %s',
+    async (url) => {
+      const reply = await admin().patch(SCEP, { url });
+      expect([reply.status, ...faultsOf(reply)]).toEqual([422, ['validation_failed', '/url']]);
+      expect(reply.body.errors[0].detail).toBe('url must be without a user and password');
+    },
+  );
 
   it('takes numbers as the text of a form, and fingerprints in any spelling', async () => {
     const reply = await admin().patch(SCEP, {
@@ -379,7 +449,7 @@ describe('the SCEP configuration', () => {
     await admin().post(SCEP, {
       ...{ url: 'https://ca.example.com/scep?x=1', subject: '/O=Acme/1.2.3.4=x/CN=%SerialNumber%' },
       ...{ key_size: 4096, key_usage: 1, retries: 7, retry_delay: 30, subject_alt_name },
-      ca_fingerprint: '0123456789abcdef0123456789abcdef',
+      ...{ ca_fingerprint: '0123456789abcdef0123456789abcdef', source_type: 'ExternalSCEP' },
     });
     expect(await scepPayload()).toMatchObject({
       URL: 'https://ca.example.com/scep?x=1',
@@ -424,6 +494,35 @@ describe('the SCEP configuration', () => {
     const [one, other] = [await scepPayload(), await scepPayload()];
     expect(one.Challenge).not.toBe('fixed');
     expect(one.Challenge).not.toBe(other.Challenge);
+  });
+
+  it('lets devices enroll here whatever fingerprint an external CA left behind', async () => {
+    await admin().patch(SCEP, { ca_fingerprint: '0123456789abcdef0123456789abcdef01234567' });
+    const file = await (await fetch(`${app.url}/enroll/profile`)).arrayBuffer();
+    const { scep } = readProfileFile(Buffer.from(file));
+    const identity = await requestIdentity({
+      http: new HttpClient({ patienceMs: 0, signal: AbortSignal.timeout(30_000) }),
+      scep: { ...scep, url: `${app.url}/scep` },
+      device: createSimulatedDevice({ platform: 'iOS', random: new Random('fingerprint') }),
+    });
+    const issuer = parseCertificate(identity.certificate).issuer;
+    expect(issuer).toBe(app.authority.certificate.subject);
+  });
+
+  it('warns of what keeps devices from enrolling', async () => {
+    const url = 'https://ca.example.com/scep';
+    const { body } = await admin().patch(SCEP, { url, source_type: 'ExternalSCEP' });
+    expect(body.meta.warnings).toEqual([
+      'the certificate of the external CA is not here, so no device can enroll: ' +
+        'upload it by POST /api/v1/ca_certificates',
+    ]);
+    expect((await as('viewer').get(SCEP)).body).toEqual(body);
+    const inside = await admin().patch(SCEP, { source_type: null });
+    expect(inside.body.meta.warnings).toEqual([
+      'source_type is InternalSCEP, so devices can enroll only if url leads to /scep of this ' +
+        'server: null sets it so',
+    ]);
+    expect((await admin().patch(SCEP, { url: null })).body).not.toHaveProperty('meta');
   });
 
   it('needs the URL of an external CA, and sends its challenge unless that is switched off', async () => {

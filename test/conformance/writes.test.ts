@@ -139,6 +139,19 @@ describe.each(WRITABLE)('writing %s', (_type, definition) => {
     expect(one(response)).toEqual(before);
   });
 
+  it('takes back what was read, and changes nothing', async () => {
+    if (definition.access.update === null) return;
+    const rows = () => api.knex(definition.table).orderBy('id');
+    const { data } = (await get(path, { 'page[size]': '1000' })).body;
+    const before = await rows();
+    for (const { id } of data) {
+      const read = one(await get(`${path}/${id}`));
+      const response = await request(api.app).patch(`${url}/${id}`).send({ data: read });
+      expect([response.status, one(response)]).toEqual([200, read]);
+    }
+    expect(await rows()).toEqual(before);
+  });
+
   it('removes with 204, after which it is not found', async () => {
     // A type may refuse text samples that exist already.
     const { id } = one(await create(5));

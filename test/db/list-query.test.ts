@@ -83,7 +83,7 @@ describe('countSql', () => {
     const { text: sql, bindings } = countSql(named);
     expect(sql).toContain('limit 100001');
     expect(sql).toContain('case when total > 100000 then');
-    expect(sql).toContain('tablesample system (1)');
+    expect(sql).toContain('tablesample system (1) repeatable (1)');
     expect(bindings).toEqual(['x', 'x']);
   });
 

@@ -205,6 +205,7 @@ describe('the SCEP configuration', () => {
       ...{ key_size: 4096, key_usage: 1, retries: 7, retry_delay: 30 },
       ...{ url: 'https://scep.example.com/x', subject: 'O=Acme/OU=IT/CN=%SerialNumber%' },
       ca_fingerprint: '01:23:45:67:89:AB:CD:EF:01:23:45:67:89:AB:CD:EF:01:23:45:67',
+      source_type: 'ExternalSCEP',
       subject_alt_name: JSON.stringify({ dNSName: 'device.example.com' }),
     });
     expect(await scepOf()).toMatchObject({
@@ -214,6 +215,11 @@ describe('the SCEP configuration', () => {
       CAFingerprint: Buffer.from('0123456789abcdef0123456789abcdef01234567', 'hex'),
       SubjectAltName: { dNSName: 'device.example.com' },
     });
+  });
+
+  it('of the internal CA names no fingerprint: that which is stored is another CA', async () => {
+    await configure({ ca_fingerprint: '0123456789abcdef0123456789abcdef' });
+    expect(await scepOf()).not.toHaveProperty('CAFingerprint');
   });
 
   it('of the internal CA always has a challenge of its own', async () => {

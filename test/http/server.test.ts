@@ -95,11 +95,11 @@ describe('the HTTP server', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
   });
 
-  it('answers 431 to headers above 16 KB', async () => {
+  it('answers 431 to headers above 64 KB', async () => {
     const server = await start();
     const answer = await exchange(
       server,
-      `PUT /mdm HTTP/1.1\r\nHost: a\r\nMdm-Signature: ${'A'.repeat(17_000)}\r\n\r\n`,
+      `PUT /mdm HTTP/1.1\r\nHost: a\r\nMdm-Signature: ${'A'.repeat(66_000)}\r\n\r\n`,
     );
     expect(answer).toMatch(/^HTTP\/1\.1 431 /);
   });

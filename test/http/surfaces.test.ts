@@ -49,6 +49,16 @@ describe('every surface', () => {
     }
   });
 
+  it('takes a filter by 1,000 serial numbers or UUIDs', async () => {
+    for (const width of [12, 36]) {
+      const values = Array.from({ length: 1000 }, (_, index) => `${index}`.padStart(width, 'X'));
+      const filter = JSON.stringify([{ name: 'serial_number', op: 'in_', val: values }]);
+      const reply = await ask(`/api/v1/devices?filter=${encodeURIComponent(filter)}`);
+      const { meta } = (await reply.json()) as { meta: unknown };
+      expect([reply.status, meta]).toEqual([200, { count: 0, total: 0 }]);
+    }
+  });
+
   it('tells the id in errors and in the log', async () => {
     const reply = await ask('/api/v1/nothing', { headers: { 'X-Request-Id': 'front-end.8' } });
     expect(await reply.json()).toMatchObject({ errors: [{ id: 'front-end.8' }] });

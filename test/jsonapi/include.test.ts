@@ -78,8 +78,8 @@ describe('include over several relationships', () => {
     const include = 'devices,devices.tags,devices.installed_applications,devices.tags.devices';
     const { result, sql } = await api.statements(() => get('/device_groups', { include }));
     expect(result.status).toBe(200);
-    // The list itself tells its total.
-    expect(sql).toHaveLength(1 + 4);
+    // A whole collection is counted beside the reading of its rows.
+    expect(sql).toHaveLength(2 + 4);
     expect(found(result.body.included)).toEqual([
       ...[`devices/${ids.a}`, `devices/${ids.b}`],
       ...[`installed_applications/${ids.app}`, `tags/${ids.red}`],
@@ -104,6 +104,8 @@ describe('include over several relationships', () => {
   it('works on items, and on what was created or changed', async () => {
     const item = await get(`/devices/${ids.c}`, { include: 'tags.devices' });
     expect(found(item.body.included)).toEqual([`tags/${ids.blue}`]);
+    expect(item.body.links.self).toBe(`/api/v1/devices/${ids.c}?include=tags.devices`);
+    expect(item.body.data.links.self).toBe(`/api/v1/devices/${ids.c}`);
     const data = {
       type: 'device_groups',
       attributes: { name: 'new' },
@@ -114,6 +116,14 @@ describe('include over several relationships', () => {
       .send({ data });
     expect(created.status).toBe(201);
     expect(found(created.body.included)).toEqual([`devices/${ids.c}`, `tags/${ids.blue}`]);
+    const path = String(created.headers.location);
+    expect(created.body.links.self).toBe(`${path}?include=devices.tags`);
+    const again = await request(api.app).get(created.body.links.self);
+    expect(again.body).toEqual(created.body);
+    const sparse = await request(api.app)
+      .patch(`${path}?fields[device_groups]=name`)
+      .send({ data: { type: 'device_groups', attributes: {} } });
+    expect(sparse.body.links.self).toBe(`${path}?fields%5Bdevice_groups%5D=name`);
     await api.knex('device_groups').where({ id: created.body.data.id }).del();
   });
 

@@ -250,6 +250,31 @@ describe('a relationship with more ends than fit into one answer', () => {
     expect(second.body.links.next).toBeUndefined();
     const small = await send('get', `${path}?page[size]=2&page[number]=3`);
     expect(small.body.data).toEqual(identifiers('books', ids.slice(4, 6)));
+    expect(small.body.links.self).toBe(`/api/v1${path}?page%5Bsize%5D=2&page%5Bnumber%5D=3`);
+    expect(small.body.links.related).toBe(`/api/v1/shelves/${shelf}/books`);
+  });
+
+  it('tells how many there are, counted in one statement where the page does not show it', async () => {
+    const shelf = await insertOne(api, 'shelves', { name: 'a' });
+    const rows = novels(5).map((row) => ({ ...row, shelf_id: shelf }));
+    const ids = await insert(api, 'books', rows);
+    await insertOne(api, 'books', { title: 'hidden', kind: 'atlas', shelf_id: shelf });
+    const keyword = await insertOne(api, 'keywords', { name: 'a' });
+    await api
+      .knex('book_keywords')
+      .insert(ids.map((book_id) => ({ book_id, keyword_id: keyword })));
+    for (const path of [`/shelves/${shelf}`, `/keywords/${keyword}`]) {
+      const ask = async (query: string) => {
+        const { result, sql } = await api.statements(() =>
+          send('get', `${path}/relationships/books${query}`),
+        );
+        return [result.body.meta, sql.filter((text) => text.includes('count(*)')).length];
+      };
+      expect(await ask('')).toEqual([{ count: 5, total: 5 }, 0]);
+      expect(await ask('?page[size]=2')).toEqual([{ count: 2, total: 5 }, 1]);
+      expect(await ask('?page[size]=2&page[number]=3')).toEqual([{ count: 1, total: 5 }, 0]);
+      expect(await ask('?page[size]=2&page[number]=9')).toEqual([{ count: 0, total: 5 }, 1]);
+    }
   });
 
   it.each([
@@ -279,6 +304,37 @@ describe('a relationship with more ends than fit into one answer', () => {
       expect(reads).toEqual([expect.stringContaining('limit')]);
     }
     expect(await api.knex('book_keywords').orderBy('book_id').pluck('book_id')).toEqual([one, two]);
+  });
+
+  it('points at the identifiers that lead nowhere, where they were first given', async () => {
+    const keyword = await insertOne(api, 'keywords', { name: 'a' });
+    const [one = 0] = await insert(api, 'books', novels(1));
+    const data = [
+      ...identifiers('books', [one, one, 987654]),
+      { type: 'books', id: '987655' },
+      ...identifiers('books', [987654]),
+    ];
+    const missing = [
+      { code: 'not_found', detail: 'books 987654 does not exist' },
+      { code: 'not_found', detail: 'books 987655 does not exist' },
+    ];
+    const told = (at: string) =>
+      missing.map((fault, index) => ({ ...fault, source: { pointer: `${at}/${index + 2}` } }));
+    for (const verb of ['post', 'patch', 'delete'] as const) {
+      const refused = await send(verb, `/keywords/${keyword}/relationships/books`, data);
+      expect([refused.status, refused.body.errors]).toMatchObject([404, told('/data')]);
+    }
+    const relationships = { books: { data } };
+    const at = '/data/relationships/books/data';
+    const document = { type: 'shelves', attributes: { name: 'new' }, relationships };
+    const created = await send('post', '/shelves', document);
+    expect([created.status, created.body.errors]).toMatchObject([404, told(at)]);
+    const shelf = await insertOne(api, 'shelves', { name: 'a' });
+    const changed = await send('patch', `/shelves/${shelf}`, {
+      ...{ type: 'shelves', attributes: { nonsense: 1 }, relationships },
+    });
+    const stray = { source: { pointer: '/data/attributes/nonsense' } };
+    expect([changed.status, changed.body.errors]).toMatchObject([422, [stray, ...told(at)]]);
   });
 
   it('takes 1000 identifiers in one statement and refuses more', async () => {

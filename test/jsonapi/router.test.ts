@@ -51,7 +51,7 @@ describe('the JSON:API router', () => {
   it('says which representation it chose by', async () => {
     const response = await request(api.app).get('/api/v1/tags');
     expect(response.headers.vary).toBe('Accept');
-    expect(response.headers.etag).toMatch(/^"[\w-]{22}"$/);
+    expect(response.headers.etag).toMatch(/^W\/"[\w-]{22}"$/);
   });
 
   it('answers OPTIONS and 405 on items and relationships', async () => {
@@ -114,6 +114,14 @@ describe('meta.total', () => {
     const exact = await list({ filter, 'page[total]': 'exact' });
     expect(exact.body.meta).toEqual({ count: 30, total: 130_000 });
   });
+
+  it('is the same estimate each time, until the rows change', async () => {
+    const filter = JSON.stringify([{ name: 'name', op: 'startswith', val: 'n' }]);
+    const ask = async () => (await list({ filter })).body.meta;
+    const first = await ask();
+    expect(first.total_is_estimate).toBe(true);
+    for (let round = 0; round < 5; round += 1) expect(await ask()).toEqual(first);
+  });
 });
 
 describe('include', () => {
@@ -123,10 +131,15 @@ describe('include', () => {
       "insert into installed_applications (device_id, name) select ?, 'a' from generate_series(1, 20001)",
       [device.id],
     );
-    const response = await request(api.app).get('/api/v1/devices?include=installed_applications');
-    expect([response.status, response.body.errors[0].source]).toEqual([
-      400,
-      { parameter: 'include' },
-    ]);
+    const told = 'this would include more than 20000 resources';
+    const source = { parameter: 'include' };
+    for (const [path, remedy] of [
+      ['/devices', 'take a smaller page'],
+      [`/devices/${device.id}`, 'read them by their own path, page by page'],
+    ]) {
+      const response = await request(api.app).get(`/api/v1${path}?include=installed_applications`);
+      expect(response.status).toBe(400);
+      expect(response.body.errors[0]).toMatchObject({ source, detail: `${told}; ${remedy}` });
+    }
   });
 });

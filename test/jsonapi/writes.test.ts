@@ -33,7 +33,7 @@ describe('a document', () => {
     relationships: {
       shelf: { data: { type: 'shelves', id: 987654 } },
       keywords: { data: [{ type: 'keywords', id: 987653 }, { type: 'keywords' }] },
-      pages: { data: 'ignored: these are written by their own path' },
+      pages: { data: 'written by their own path' },
       owner: { data: null },
     },
   };
@@ -46,10 +46,11 @@ describe('a document', () => {
       ['/data/attributes/position', 'validation_failed'],
       ['/data/attributes/colour', 'validation_failed'],
       ['/data/relationships/keywords/data/1', 'validation_failed'],
+      ['/data/relationships/pages', 'validation_failed'],
       ['/data/relationships/owner', 'validation_failed'],
       ['/data/attributes/title', 'validation_failed'],
       ['/data/relationships/shelf/data', 'not_found'],
-      ['/data/relationships/keywords/data', 'not_found'],
+      ['/data/relationships/keywords/data/0', 'not_found'],
     ]);
   });
 
@@ -57,8 +58,38 @@ describe('a document', () => {
     const id = await insertOne(api, 'books', { title: 'a', kind: 'novel' });
     const refused = await patch(`/books/${id}`, broken);
     expect(faultsOf(refused).map(([pointer]) => pointer)).not.toContain('/data/attributes/title');
-    expect(faultsOf(refused)).toHaveLength(7);
+    expect(faultsOf(refused)).toHaveLength(8);
     expect((await patch('/books/987654', broken)).status).toBe(404);
+  });
+
+  it('may repeat what its relationships hold, and change only what can be written here', async () => {
+    const id = await insertOne(api, 'books', { title: 'a', kind: 'novel' });
+    const [one, two] = [
+      await insertOne(api, 'pages', { number: 1, book_id: id }),
+      await insertOne(api, 'pages', { number: 2, book_id: id }),
+    ];
+    const send = (data?: unknown) =>
+      patch(`/books/${id}`, {
+        type: 'books',
+        relationships: {
+          pages: { links: { self: '/x' }, ...(data === undefined ? {} : { data }) },
+        },
+      });
+    const pages = (ids: number[]) => ids.map((page) => ({ type: 'pages', id: page }));
+    for (const same of [undefined, pages([two, one])]) expect((await send(same)).status).toBe(200);
+    for (const other of [pages([one]), pages([one, two, 987654]), [], null]) {
+      const refused = await send(other);
+      expect([refused.status, refused.body.errors[0].source.pointer]).toEqual([
+        422,
+        expect.stringMatching(/^\/data\/relationships\/pages/),
+      ]);
+    }
+    const created = await post('/books', {
+      ...book({ title: 'b', kind: 'novel' }),
+      id: null,
+      relationships: { pages: { data: [] } },
+    });
+    expect(created.status).toBe(201);
   });
 
   it('clears with null what may be empty, and names what may not', async () => {

@@ -4,7 +4,7 @@ import { importPrivateKey, type KeyPair } from '../../src/crypto/keys.js';
 import { decodePem, encodePem } from '../../src/crypto/pem.js';
 import { type OpenSsl, openSsl } from '../crypto/openssl.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
-import { commandIn, createTestDevice, TestDevice } from '../helpers/device.js';
+import { commandIn, createTestDevice, type Reply, TestDevice } from '../helpers/device.js';
 
 const SCEP = '/configuration/scep';
 const URL = 'https://ca.example.com/scep';
@@ -51,16 +51,29 @@ function deviceOf(identity: Made): TestDevice {
   return new TestDevice(app.url, identity, identity.certificate, { UDID: randomUUID() });
 }
 
-async function upload({ certificate }: Made): Promise<void> {
+/** Returns the id. */
+async function upload({ certificate }: Made): Promise<number> {
   const pem_certificate = encodePem('CERTIFICATE', certificate.der);
   const data = { type: 'certificates', attributes: { pem_certificate } };
   const reply = await adminApi(app).post('/ca_certificates', { data });
   expect(reply.status).toBe(201);
+  return reply.body.data[0].id;
 }
 
 /** The status that a device of its own with this identity enrolls with. */
 async function enrolls(identity: Made): Promise<number> {
-  return (await deviceOf(identity).authenticate()).status;
+  return statusOf(await deviceOf(identity).authenticate());
+}
+
+async function idOf({ udid }: TestDevice): Promise<number> {
+  const { id } = await app.db.knex('devices').where({ udid }).first('id');
+  return id;
+}
+
+/** A refusal never has a body: Apple's would unenroll the device. */
+function statusOf({ status, body }: Reply): number {
+  if (status !== 200) expect(body).toHaveLength(0);
+  return status;
 }
 
 let corporate: Made;
@@ -68,6 +81,7 @@ let other: Made;
 let ofCorporate: Made;
 let ofOther: Made;
 let ofUnknown: Made;
+const ids = new Map<Made, number>();
 
 beforeAll(async () => {
   app = await startApp();
@@ -78,7 +92,7 @@ beforeAll(async () => {
   ofCorporate = makeIdentity('one', 'corporate');
   ofOther = makeIdentity('two', 'other');
   ofUnknown = makeIdentity('three', 'unknown');
-  await Promise.all([corporate, other].map(upload));
+  for (const made of [corporate, other]) ids.set(made, await upload(made));
 });
 afterAll(async () => {
   tool.remove();
@@ -98,13 +112,34 @@ async function configure(attributes: object): Promise<void> {
 describe('a CA that was uploaded without its key', () => {
   it('vouches for nobody while devices get their certificates here', async () => {
     await configure({ source_type: 'InternalSCEP' });
-    for (const identity of [ofCorporate, ofOther, ofUnknown]) {
-      expect(await enrolls(identity)).toBe(400);
-    }
+    expect(await Promise.all([ofCorporate, ofOther].map(enrolls))).toEqual([403, 403]);
+    expect(await enrolls(ofUnknown)).toBe(400);
     expect(await app.db.knex('device_identities').select()).toEqual([]);
   });
 
-  it('vouches for devices as long as they are sent to an external CA', async () => {
+  it.each(['InternalSCEP', 'ExternalSCEP'])(
+    'makes nobody known by its certificates alone, with %s',
+    async (source_type) => {
+      await configure({ source_type, url: URL });
+      const known = await (await createTestDevice(app)).enroll();
+      for (const device of [deviceOf(ofCorporate), deviceOf(ofCorporate).as(known.ids)]) {
+        for (const reply of [
+          ...[await device.idle(), await device.report(randomUUID())],
+          ...[
+            await device.tokenUpdate(),
+            await device.checkOut(),
+            await device.idle({ UserID: 'u' }),
+          ],
+          await device.checkIn('GetBootstrapToken'),
+        ]) {
+          expect(statusOf(reply)).toBe(403);
+        }
+      }
+      expect((await known.idle()).status).toBe(200);
+    },
+  );
+
+  it('enrolls devices as long as they are sent to an external CA', async () => {
     await configure({ source_type: 'ExternalSCEP', url: URL });
     const device = await deviceOf(ofCorporate).enroll();
     expect(commandIn(await device.idle())?.command).toMatchObject({
@@ -112,20 +147,63 @@ describe('a CA that was uploaded without its key', () => {
     });
     expect(await enrolls(ofOther)).toBe(200);
     expect(await enrolls(ofUnknown)).toBe(400);
+  });
 
-    await configure({ source_type: 'InternalSCEP' });
-    expect((await device.idle()).status).toBe(400);
+  it('vouches for the devices enrolled under it, wherever new ones are sent', async () => {
     await configure({ source_type: 'ExternalSCEP', url: URL });
-    expect((await device.idle()).status).toBe(200);
+    const device = await deviceOf(ofCorporate).enroll();
+    const pins = () => app.db.knex('device_identities').select('fingerprint', 'issuer', 'state');
+    const pin = {
+      fingerprint: ofCorporate.certificate.fingerprint,
+      issuer: corporate.certificate.fingerprint,
+      state: 'active',
+    };
+    expect(await pins()).toEqual([pin]);
+    for (const settings of [
+      { source_type: 'InternalSCEP' },
+      { source_type: 'ExternalSCEP', ca_fingerprint: '00'.repeat(20) },
+    ]) {
+      await configure(settings);
+      for (const reply of [
+        await device.idle(),
+        await device.authenticate(),
+        await device.tokenUpdate(),
+      ]) {
+        expect(reply.status).toBe(200);
+      }
+      expect(await enrolls(ofOther)).toBe(403);
+      expect(await enrolls(ofCorporate)).toBe(403);
+    }
+    expect((await device.checkOut()).status).toBe(200);
+    await device.enroll();
+    expect(await pins()).toEqual([pin]);
+    await adminApi(app).delete(`/devices/${await idOf(device)}`);
+    expect([(await device.idle()).status, await enrolls(ofCorporate)]).toEqual([403, 403]);
   });
 
   it.each(['sha1', 'md5'])('is the only one that a fingerprint by %s names', async (digest) => {
     const ca_fingerprint = createHash(digest).update(corporate.certificate.der).digest('hex');
     await configure({ source_type: 'ExternalSCEP', url: URL, ca_fingerprint });
-    expect(await enrolls(ofOther)).toBe(400);
-    expect(await enrolls(ofCorporate)).toBe(200);
+    expect(await enrolls(ofOther)).toBe(403);
     await configure({ ca_fingerprint: '00'.repeat(ca_fingerprint.length / 2) });
-    expect((await deviceOf(ofCorporate).authenticate()).status).toBe(400);
+    expect(await enrolls(ofCorporate)).toBe(403);
+    await configure({ ca_fingerprint });
+    expect(await enrolls(ofCorporate)).toBe(200);
+  });
+
+  it('is missed by a configuration that names another', async () => {
+    const missing = '00'.repeat(20);
+    const settings = { source_type: 'ExternalSCEP', url: URL, ca_fingerprint: missing };
+    const warned = await adminApi(app).patch(SCEP, settings);
+    expect([warned.status, warned.body.meta.warnings]).toEqual([
+      200,
+      [
+        `no certificate of an external CA here has the ca_fingerprint ${missing}, so no device ` +
+          'can enroll: upload it by POST /api/v1/ca_certificates',
+      ],
+    ]);
+    const { body } = await adminApi(app).patch(SCEP, { ca_fingerprint: null });
+    expect(body).not.toHaveProperty('meta');
   });
 
   it('leaves devices with certificates of ours what they are', async () => {
@@ -142,11 +220,58 @@ describe('a CA that was uploaded without its key', () => {
       UDID: randomUUID(),
     });
     const end = Date.now() + 10_000;
-    let status = 400;
-    for (; status === 400 && Date.now() < end; status = (await device.authenticate()).status) {
+    let status = 403;
+    for (; status === 403 && Date.now() < end; status = (await device.authenticate()).status) {
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     await neighbour.halt();
     expect(status).toBe(200);
+  });
+});
+
+describe('deleting a CA that was uploaded without its key', () => {
+  const path = (made: Made) => `/certificates/${ids.get(made)}`;
+
+  it('is refused while devices are enrolled by its certificates, as is another purpose', async () => {
+    await configure({ source_type: 'ExternalSCEP', url: URL });
+    const device = await deviceOf(ofCorporate).enroll();
+    await configure({ source_type: 'InternalSCEP' });
+    const data = {
+      type: 'certificates',
+      id: ids.get(corporate),
+      attributes: { purpose: 'dep.anchor' },
+    };
+    for (const reply of [
+      await adminApi(app).delete(path(corporate)),
+      await adminApi(app).patch(path(corporate), { data }),
+    ]) {
+      expect([reply.status, reply.body.errors[0].code]).toEqual([409, 'in_use']);
+      expect(reply.body.errors[0].detail).toMatch(/identities of devices were issued by it/);
+    }
+    expect((await device.idle()).status).toBe(200);
+    await device.checkOut();
+    expect((await adminApi(app).delete(path(corporate))).status).toBe(204);
+    ids.set(corporate, await upload(corporate));
+  });
+
+  it('is possible while only devices of other CAs are enrolled', async () => {
+    await configure({ source_type: 'ExternalSCEP', url: URL });
+    await deviceOf(ofCorporate).enroll();
+    expect((await adminApi(app).delete(path(other))).status).toBe(204);
+    ids.set(other, await upload(other));
+  });
+
+  it('lets nobody enroll by it who comes at the same instant', async () => {
+    await configure({ source_type: 'ExternalSCEP', url: URL });
+    const trx = await app.db.knex.transaction();
+    await trx('certificates')
+      .where({ id: ids.get(other) })
+      .delete();
+    const authenticating = enrolls(ofOther);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await trx.commit();
+    expect(await authenticating).toBe(403);
+    expect(await app.db.knex('device_identities').select()).toEqual([]);
+    ids.set(other, await upload(other));
   });
 });

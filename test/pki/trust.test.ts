@@ -134,28 +134,29 @@ describe('trust in device certificates', () => {
   it('remembers its decision about a signer for an epoch, but not beyond its validity', () => {
     const certificate = leaf({ notAfter: new Date(clock.getTime() + HOUR) });
     const signer: TrustSubject = { certificate };
-    expect(trust.isTrustedSigner(signer)).toBe(true);
-    expect(signer.trust).toEqual({ epoch: trust.epoch, ok: true });
+    const voucher = { issuer: authority.certificate.fingerprint, mayEnroll: true };
+    expect(trust.voucherOf(signer)).toEqual(voucher);
+    expect(signer.trust).toEqual({ epoch: trust.epoch, voucher });
     clock = new Date(clock.getTime() + 2 * HOUR);
-    expect(trust.isTrustedSigner(signer)).toBe(false);
+    expect(trust.voucherOf(signer)).toBeUndefined();
   });
 
   it('remembers a refusal too', () => {
     const signer: TrustSubject = { certificate: identityOf(keys, clientAuth).certificate };
-    expect(trust.isTrustedSigner(signer)).toBe(false);
-    expect(signer.trust).toEqual({ epoch: trust.epoch, ok: false });
+    expect(trust.voucherOf(signer)).toBeUndefined();
+    expect(signer.trust).toEqual({ epoch: trust.epoch, voucher: undefined });
   });
 
   it('decides anew after a CA was revoked and the CAs were read again', async () => {
     const signer: TrustSubject = { certificate: leaf() };
-    expect(trust.isTrustedSigner(signer)).toBe(true);
+    expect(trust.voucherOf(signer)).toBeDefined();
     await database.db.knex('certificates').update({ revoked_at: clock });
     await trust.reload();
-    expect(trust.isTrustedSigner(signer)).toBe(false);
+    expect(trust.voucherOf(signer)).toBeUndefined();
     expect(trust.anchors).toEqual([external.certificate]);
     await database.db.knex('certificates').update({ revoked_at: null });
     await trust.reload();
-    expect(trust.isTrustedSigner(signer)).toBe(true);
+    expect(trust.voucherOf(signer)).toBeDefined();
     expect(trust.anchors).toHaveLength(2);
   });
 
@@ -165,10 +166,10 @@ describe('trust in device certificates', () => {
       notAfter: new Date(external.certificate.notAfter.getTime() + HOUR),
     });
     const signer: TrustSubject = { certificate };
-    expect(trust.isTrustedSigner(signer)).toBe(true);
+    expect(trust.voucherOf(signer)).toBeDefined();
     const { epoch } = trust;
     clock = new Date(external.certificate.notAfter.getTime() + 1);
-    expect(trust.isTrustedSigner(signer)).toBe(false);
+    expect(trust.voucherOf(signer)).toBeUndefined();
     expect(trust.epoch).toBe(epoch + 1);
   });
 });

@@ -164,10 +164,10 @@ describe('verifyMdmSignature', () => {
   it('remembers a signer and what was decided about it', () => {
     const cache = new SignerCache();
     const first = verifyMdmSignature(sign(), body, cache);
-    first.trust = { epoch: 7, ok: true };
+    first.trust = { epoch: 7, voucher: undefined };
     const second = verifyMdmSignature(sign({ content: notNow }), notNow, cache);
     expect(second).toBe(first);
-    expect(second.trust).toEqual({ epoch: 7, ok: true });
+    expect(second.trust).toEqual({ epoch: 7, voucher: undefined });
   });
 
   it('remembers no more signers than it is told', async () => {

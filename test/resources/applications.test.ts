@@ -97,13 +97,20 @@ describe('an application', () => {
     expect(body.data.attributes).toMatchObject(attributes);
   });
 
-  it('keeps its kind for good', async () => {
-    const { body } = await post({ ...CHESS, discriminator: 'enterprise_ios' });
-    const changed = await patch(body.data.id, { discriminator: 'appstore_mac', version: '2' });
-    expect(changed.body.data.attributes).toMatchObject({
-      discriminator: 'enterprise_ios',
-      version: '2',
-    });
+  it('may change its kind, but has one', async () => {
+    const { body } = await post({ ...CHESS, discriminator: 'appstore_mac' });
+    const changed = await patch(body.data.id, { discriminator: 'enterprise_ios' });
+    expect([changed.status, changed.body.data.attributes.discriminator]).toEqual([
+      200,
+      'enterprise_ios',
+    ]);
+    for (const discriminator of [null, 'managed']) {
+      const refused = await patch(body.data.id, { discriminator });
+      expect([refused.status, pointersOf(refused)]).toEqual([
+        422,
+        ['/data/attributes/discriminator'],
+      ]);
+    }
     const list = await request(api.app).get(
       '/api/v1/applications?filter[discriminator]=enterprise_ios',
     );

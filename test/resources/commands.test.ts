@@ -41,6 +41,17 @@ function patch(id: number, attributes: Attributes) {
 const markSent = (id: number) =>
   api.knex('commands').where({ id }).update({ status: 'Sent', sent_at: new Date(), attempts: 1 });
 
+const mark = (id: number, status: string) =>
+  api
+    .knex('commands')
+    .where({ id })
+    .update({ status, sent_at: status === 'Expired' ? null : new Date() });
+
+const faultOf = ({ status, body }: request.Response) => {
+  const [{ code, source }] = body.errors;
+  return [status, code, source?.pointer];
+};
+
 const statusOf = async (id: number) => (await api.knex('commands').where({ id }).first())?.status;
 
 describe('queueing a command', () => {
@@ -109,6 +120,44 @@ describe('queueing a command', () => {
     expect([response.status, response.body.errors[0].code]).toEqual([409, 'device_unenrolled']);
   });
 
+  it('names the path that knows the unlock token where none is given', async () => {
+    const response = await post({ request_type: 'ClearPasscode' });
+    expect(faultOf(response)).toEqual([
+      422,
+      'validation_failed',
+      '/data/attributes/parameters/UnlockToken',
+    ]);
+    expect(response.body.errors[0].detail).toContain('/devices/{id}/clear_passcode');
+  });
+
+  it('is refused once its time is over, beside every other fault', async () => {
+    const past = await post({
+      request_type: 'DeviceInformation',
+      parameters: { Queries: 'all' },
+      expires_at: '2020-01-01T00:00:00+00:00',
+    });
+    expect([past.status, past.body.errors]).toMatchObject([
+      422,
+      [
+        { source: { pointer: '/data/attributes/parameters/Queries' } },
+        { source: { pointer: '/data/attributes/expires_at' }, detail: 'expires_at is in the past' },
+      ],
+    ]);
+    const future = await post({
+      request_type: 'ProfileList',
+      expires_at: new Date(Date.now() + 60_000).toISOString(),
+    });
+    expect(future.status).toBe(201);
+  });
+
+  it('takes an id of null for none', async () => {
+    const data = { type: 'commands', id: null, attributes: { request_type: 'ProfileList' } };
+    const response = await request(api.app)
+      .post(`/api/v1/devices/${deviceId}/commands`)
+      .send({ data });
+    expect(response.status).toBe(201);
+  });
+
   it('leaves erasing and secrets to admins', async () => {
     const erase = await post({ request_type: 'EraseDevice' }, 'operator');
     expect([erase.status, erase.body.errors[0].code]).toEqual([403, 'forbidden']);
@@ -158,17 +207,66 @@ describe('changing a command', () => {
     expect(cleared.body.data.attributes.expires_at).toBeNull();
   });
 
-  it('cancels it, once', async () => {
+  it('cancels it, after which nothing else of it changes', async () => {
     const id = await queue();
     const response = await patch(id, { status: 'Cancelled' });
     expect(response.body.data.attributes.status).toBe('Cancelled');
-    const again = await patch(id, { status: 'Cancelled' });
+    const again = await patch(id, { status: 'Cancelled', priority: 9 });
     expect([again.status, again.body.errors[0].code]).toEqual([409, 'command_final']);
+  });
+
+  it.each(['Sent', 'Acknowledged', 'Error', 'Expired', 'Cancelled'])(
+    'takes back a command that is %s as it was read, and changes nothing',
+    async (status) => {
+      const { body } = await post({
+        request_type: 'ProfileList',
+        after: '2026-03-26T23:42:09.125+00:00',
+        expires_at: '2099-01-01T00:00:00+00:00',
+        priority: 3,
+      });
+      const path = `/api/v1/commands/${body.data.id}`;
+      await mark(body.data.id, status);
+      const row = () => api.knex('commands').where({ id: body.data.id }).first();
+      const before = await row();
+      const read = await request(api.app).get(path);
+      const { id: _id, ...data } = read.body.data;
+      const response = await request(api.app).patch(path).send({ data });
+      expect([response.status, response.body.data]).toEqual([200, read.body.data]);
+      expect(await row()).toEqual(before);
+    },
+  );
+
+  it('leaves it with its device, whoever sends another one', async () => {
+    const id = await queue();
+    const send = (device: number) =>
+      request(api.app)
+        .patch(`/api/v1/commands/${id}`)
+        .send({
+          data: {
+            type: 'commands',
+            attributes: { priority: 'high' },
+            relationships: { device: { data: { type: 'devices', id: device } } },
+          },
+        });
+    const refused = await send(otherId);
+    expect(refused.status).toBe(422);
+    expect(refused.body.errors).toMatchObject([
+      { source: { pointer: '/data/attributes/priority' } },
+      {
+        code: 'validation_failed',
+        source: { pointer: '/data/relationships/device' },
+        detail: expect.stringContaining(`/devices/${otherId}/relationships/commands`),
+      },
+    ]);
+    expect((await send(deviceId)).body.errors).toMatchObject([
+      { source: { pointer: '/data/attributes/priority' } },
+    ]);
+    expect(await api.knex('commands').where({ id }).first()).toMatchObject({ device_id: deviceId });
   });
 
   it('takes no other status', async () => {
     const id = await queue();
-    for (const status of ['Acknowledged', 'Queued', 'nonsense', null]) {
+    for (const status of ['Acknowledged', 'Sent', 'nonsense', null]) {
       const response = await patch(id, { status });
       expect([response.status, response.body.errors[0].source]).toEqual([
         422,
@@ -215,6 +313,84 @@ describe('devices/{id}/relationships/commands', () => {
     expect((await send('post', deviceId, [id])).status).toBe(200);
   });
 
+  const UnlockToken = Buffer.from('of the first device').toString('base64');
+
+  it.each<[string, Attributes]>([
+    ['ClearPasscode', { UnlockToken }],
+    ['SetRecoveryLock', { CurrentPassword: 'of the first', NewPassword: 'new' }],
+    ['RotateFileVaultKey', { FileVaultUnlock: { Password: 'p' }, KeyType: 'personal' }],
+    ['DeviceLock', { PIN: '123456' }],
+  ])('never moves %s, which holds a secret of its device', async (request_type, parameters) => {
+    const { body } = await post({ request_type, parameters });
+    const { id } = body.data;
+    for (const verb of ['post', 'patch'] as const) {
+      const response = await send(verb, otherId, [id, await queue()]);
+      expect([faultOf(response), response.body.errors]).toMatchObject([
+        [409, 'conflict', '/data'],
+        [{ detail: expect.stringMatching(`command ${id} .* queue it anew`) }],
+      ]);
+    }
+    expect(await api.knex('commands').where({ device_id: otherId })).toEqual([]);
+    expect((await send('post', deviceId, [id])).status).toBe(200);
+  });
+
+  it('moves a profile, which is no secret of the device', async () => {
+    const Payload = Buffer.from('<plist/>').toString('base64');
+    const { body } = await post({ request_type: 'InstallProfile', parameters: { Payload } });
+    expect((await send('post', otherId, [body.data.id])).status).toBe(200);
+  });
+
+  it.each([
+    ['Acknowledged', 'command_already_sent'],
+    ['Error', 'command_already_sent'],
+    ['Expired', 'command_final'],
+  ])('never moves one that is %s', async (status, code) => {
+    const id = await queue();
+    await mark(id, status);
+    expect(faultOf(await send('post', otherId, [id]))).toEqual([409, code, '/data']);
+    expect(await api.knex('commands').where({ id }).first()).toMatchObject({ device_id: deviceId });
+  });
+
+  it('never moves one that was cancelled, and has nothing against its own', async () => {
+    const id = await queue();
+    await patch(id, { status: 'Cancelled' });
+    expect(faultOf(await send('post', otherId, [id]))).toEqual([409, 'command_final', '/data']);
+    const erase = (await post({ request_type: 'EraseDevice' })).body.data.id;
+    await mark(erase, 'Cancelled');
+    await api.knex('devices').where({ id: deviceId }).update({ enrollment_state: 'unenrolled' });
+    const own = await send('post', deviceId, [id, erase]).set('X-Role', 'operator');
+    expect([own.status, own.body.data]).toEqual([200, []]);
+    expect(await statusOf(id)).toBe('Cancelled');
+  });
+
+  it('names each command that can not be moved', async () => {
+    const [sent, expired] = [await queue(), await queue()];
+    await markSent(sent);
+    await mark(expired, 'Expired');
+    const response = await send('post', otherId, [sent, await queue(), expired]);
+    expect(response.body.errors).toMatchObject([
+      { code: 'command_already_sent', detail: `command ${sent} has already been sent` },
+      { code: 'command_final', detail: `command ${expired} is Expired, which is final` },
+    ]);
+    expect(await api.knex('commands').where({ device_id: otherId })).toEqual([]);
+  });
+
+  it('checks the device that it goes to', async () => {
+    const { body } = await post({ request_type: 'DeviceLocation' });
+    const { id } = body.data;
+    await api.knex('devices').where({ id: otherId }).update({ platform: 'macOS' });
+    const mac = await send('post', otherId, [id]);
+    expect(faultOf(mac)).toEqual([422, 'unsupported_on_platform', '/data']);
+    await api
+      .knex('devices')
+      .where({ id: otherId })
+      .update({ platform: 'iOS', enrollment_state: 'unenrolled' });
+    const gone = await send('post', otherId, [id]);
+    expect(faultOf(gone).slice(0, 2)).toEqual([409, 'device_unenrolled']);
+    await api.knex('devices').where({ id: otherId }).update({ enrollment_state: 'enrolled' });
+    expect((await send('post', otherId, [id])).status).toBe(200);
+  });
+
   it('does not let an operator move what he could not queue', async () => {
     const { body } = await post({ request_type: 'EraseDevice' });
     const response = await send('post', otherId, [body.data.id]).set('X-Role', 'operator');
@@ -229,6 +405,16 @@ describe('devices/{id}/relationships/commands', () => {
     await markSent(second);
     const sent = await send('delete', deviceId, [second]);
     expect([sent.status, sent.body.errors[0].code]).toEqual([409, 'command_already_sent']);
+  });
+
+  it('leaves one whose time ran out as it ended', async () => {
+    const id = await queue();
+    await mark(id, 'Expired');
+    for (const verb of ['delete', 'patch'] as const) {
+      const response = await send(verb, deviceId, verb === 'delete' ? [id] : []);
+      expect(faultOf(response)).toEqual([409, 'command_final', '/data']);
+    }
+    expect(await statusOf(id)).toBe('Expired');
   });
 
   it('cancels with PATCH what is not named any more', async () => {

@@ -44,6 +44,32 @@ describe('renaming a device', () => {
     expect(response.body.meta).toEqual({ queued_commands: [command.id] });
   });
 
+  it.each([
+    { platform: 'macOS', device_name: 'old', hostname: null },
+    { platform: 'iOS', device_name: null, hostname: null, is_supervised: false },
+    { platform: 'iOS', device_name: 'old', hostname: 'reported', is_supervised: false },
+  ])('asks nothing of one that has the names already: %j', async (row) => {
+    const id = await insert({ ...row, is_enrolled: true });
+    const path = `/api/v1/devices/${id}`;
+    const read = await request(api.app).get(path);
+    const { data } = read.body;
+    data.attributes.asset_tag = 'A-1';
+    const response = await request(api.app).patch(path).send({ data });
+    expect([response.status, response.body.meta]).toEqual([200, undefined]);
+    expect(response.body.data).toEqual(data);
+    expect(await api.knex('commands').where({ device_id: id })).toEqual([]);
+  });
+
+  it('asks only for the name that is new', async () => {
+    const id = await insert({ device_name: 'old', platform: 'macOS', is_enrolled: true });
+    await patch(id, { device_name: 'old', hostname: 'new.local' });
+    const [{ id: commandId }] = await api.knex('commands').where({ device_id: id });
+    const { body } = await request(api.app).get(`/api/v1/commands/${commandId}`);
+    expect(body.data.attributes.parameters).toEqual({
+      Settings: [{ Item: 'HostName', HostName: 'new.local' }],
+    });
+  });
+
   it('is refused where the platform can not, and changes nothing else', async () => {
     const id = await insert({ platform: 'iOS', is_enrolled: true, is_supervised: true });
     const response = await patch(id, { hostname: 'new.local', asset_tag: 'A-1' });
@@ -100,6 +126,54 @@ describe('creating a device', () => {
         source: { pointer: '/data/attributes/udid' },
       }),
     ]);
+  });
+});
+
+describe('the relationships in a document of a device', () => {
+  const command = (id: number) => ({ commands: { data: [{ type: 'commands', id }] } });
+
+  it('are refused where they are written by their own path', async () => {
+    const created = await request(api.app)
+      .post('/api/v1/devices')
+      .send({ data: { type: 'devices', relationships: command(1) } });
+    expect([created.status, created.body.errors]).toMatchObject([
+      422,
+      [
+        {
+          code: 'validation_failed',
+          source: { pointer: '/data/relationships/commands' },
+          detail: expect.stringContaining('/devices/{id}/relationships/commands'),
+        },
+      ],
+    ]);
+    const id = await insert({ model: 'a' });
+    const [application] = await api
+      .knex('installed_applications')
+      .insert({ device_id: id, name: 'Draughts' })
+      .returning('id');
+    const identifier = { type: 'installed_applications', id: application.id };
+    const send = (data: object[]) =>
+      request(api.app)
+        .patch(`/api/v1/devices/${id}`)
+        .send({
+          data: {
+            type: 'devices',
+            attributes: { asset_tag: 'A-1' },
+            relationships: { installed_applications: { data } },
+          },
+        });
+    const patched = await send([]);
+    expect([patched.status, patched.body.errors]).toMatchObject([
+      422,
+      [
+        {
+          source: { pointer: '/data/relationships/installed_applications' },
+          detail: expect.stringContaining(`/devices/${id}/relationships/installed_applications`),
+        },
+      ],
+    ]);
+    expect(await api.knex('devices').where({ id }).first()).toMatchObject({ asset_tag: null });
+    expect((await send([identifier])).status).toBe(200);
   });
 });
 

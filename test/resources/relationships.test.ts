@@ -41,6 +41,7 @@ describe('devices/{id}/relationships/tags', () => {
     expect(empty.body).toEqual({
       links: { self: path, related: `/api/v1/devices/${deviceId}/tags` },
       data: [],
+      meta: { count: 0, total: 0 },
       jsonapi: { version: '1.0' },
     });
   });
@@ -190,7 +191,7 @@ describe('relationships that a document carries', () => {
       .send({ data: { type: 'devices', relationships: { tags: { data: [tag(987654)] } } } });
     expect([response.status, response.body.errors[0].source]).toEqual([
       404,
-      { pointer: '/data/relationships/tags/data' },
+      { pointer: '/data/relationships/tags/data/0' },
     ]);
     expect(await api.knex('devices').count()).toEqual(before);
   });

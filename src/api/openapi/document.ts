@@ -130,7 +130,12 @@ const HEADERS: Record<string, Schema> = {
     schema: { type: 'string' },
   },
   Location: { description: 'Path of what was created.', schema: { type: 'string' } },
-  ETag: { description: 'Version of the resource, for `If-Match`.', schema: { type: 'string' } },
+  ETag: {
+    description:
+      'Version of the resource, for `If-Match`, quotes and all. Weak: it is the same for a document ' +
+      'that comes compressed.',
+    schema: { type: 'string', pattern: '^W/"' },
+  },
   'Idempotency-Replayed': {
     description: '`true` where this is the first answer to the same `Idempotency-Key`.',
     schema: { type: 'string', enum: ['true'] },

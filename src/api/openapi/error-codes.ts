@@ -2,7 +2,7 @@ import type { ErrorCode } from '../../errors.js';
 
 /** The status each code comes with below /api/v1; none for codes that only devices or logs get. */
 const STATUSES: Record<ErrorCode, number[]> = {
-  bad_request: [400],
+  bad_request: [400, 408],
   malformed_json: [400],
   invalid_document: [422],
   invalid_parameter: [400],
@@ -36,6 +36,7 @@ const STATUSES: Record<ErrorCode, number[]> = {
   invalid_profile: [422],
   encrypted_profile: [422],
   invalid_multipart: [400],
+  headers_too_large: [431],
   payload_too_large: [413],
   unsupported_media_type: [415],
   validation_failed: [422],
@@ -54,12 +55,14 @@ export const MEANINGS: Record<number, string> = {
   404: 'A resource that the path or the body names does not exist.',
   405: 'The path does not know this method; `Allow` names those it knows.',
   406: 'Every media type of `Accept` carries parameters that are not supported.',
+  408: 'The request did not arrive in time.',
   409: 'The request conflicts with what is stored.',
   412: 'The resource has changed since the `ETag` in `If-Match` was read.',
   413: 'The body is too large.',
   415: 'The media type of the body is not supported.',
   422: 'The body is not valid; each fault is told with its JSON pointer.',
   429: 'Too many failed authentications from this address.',
+  431: 'The URL and the headers are larger than 64 KB together.',
   500: 'A fault of the server; nothing was changed.',
   503: 'Not possible just now, for example because the database is away.',
 };

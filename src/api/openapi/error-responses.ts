@@ -63,8 +63,11 @@ function errorSchema(status: number): Schema {
   };
 }
 
-/** No operation of the document answers 405, and what the server does wrong is told as one. */
-const UNNAMED = [405, 500, 503];
+/**
+ * No operation of the document answers 405; what never gets as far as an operation and what the
+ * server does wrong are told as one.
+ */
+const UNNAMED = [405, 408, 431, 500, 503];
 
 /** The error answers as `components.responses`. */
 export function errorResponses(): Record<string, Schema> {
@@ -72,7 +75,9 @@ export function errorResponses(): Record<string, Schema> {
   const named = statuses.filter((status) => !UNNAMED.includes(status));
   const responses = named.map((status) => [`error_${status}`, errorResponse(status)] as const);
   const other = {
-    description: 'A fault of the server (500), or not possible just now (503).',
+    description:
+      'A fault of the server (500), not possible just now (503), or a request that could not be ' +
+      'read: too slow (408), its URL and headers too large (431).',
     headers: { 'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' } },
     content: { [MEDIA_TYPE]: { schema: { $ref: '#/components/schemas/errors' } } },
   };

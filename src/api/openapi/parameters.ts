@@ -53,7 +53,9 @@ const FILTER_RULES =
   'A rule as JSON, such as `{"name":"id","op":"gt","val":100}`: `{"name","op","val"}`, `{"name","op","field"}`, `{"and":[…]}`, `{"or":[…]}` or ' +
   '`{"not":…}`. Repeatable; all must hold. Operators: `eq ne gt ge lt le in_ notin_ like ilike ' +
   'notlike notilike startswith endswith contains between is_ isnot`; `any` and `has` take a rule ' +
-  'about related resources. `filter=[…]`, a JSON array of rules, means the same.';
+  'about related resources. What denies (`ne`, `notin_`, `notlike`, `notilike`, `isnot`, `not`) also ' +
+  'holds for rows without a value; `{"name":…,"op":"isnot","val":null}` leaves them out. ' +
+  '`filter=[…]`, a JSON array of rules, means the same.';
 
 function query(name: string, description: string, schema: Schema): Schema {
   return { name, in: 'query', description, schema };
@@ -99,7 +101,8 @@ function headerParameters(): Schemas {
     idempotency_key: header(
       'Idempotency-Key',
       'Repeated within 24 hours with the same body, it gives the first answer again and changes ' +
-        'nothing; with another body it is refused.',
+        'nothing; with another body it is refused. Only successes are kept: after an error the same ' +
+        'key may be sent again, with another body too.',
       { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
     ),
     if_match: header('If-Match', 'Only while this is still the `ETag` of the resource, else 412.', {

@@ -67,12 +67,14 @@ are read-only are ignored. In an update what is left out stays and \`null\` clea
 ## Collections
 
 \`page[number]\` and \`page[size]\`, or the cursors \`page[after]\` and \`page[before]\` from the links of a
-page; \`sort\`, \`filter\`, \`include\`, \`fields[type]\`. An unknown parameter is refused with 400.
+page; \`sort\`, \`filter\`, \`include\`, \`fields[type]\`. An unknown parameter is refused with 400. The URL and
+all headers may have 64 KB together, which is enough for \`in_\` with 1,000 values.
 
 ## Repeating and concurrency
 
-A write with an \`Idempotency-Key\` can be repeated for 24 hours without being done twice. \`If-Match\`
-with the \`ETag\` of a resource keeps an update from undoing somebody else's.
+A write with an \`Idempotency-Key\` can be repeated for 24 hours without being done twice; errors are
+not kept, so that the same key may be used again after one. \`If-Match\` with the \`ETag\` of a resource
+keeps an update from undoing somebody else's.
 
 ## Methods
 

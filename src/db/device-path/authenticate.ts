@@ -6,6 +6,10 @@ export type Platform = 'iOS' | 'macOS' | 'tvOS' | 'visionOS' | 'watchOS';
 /** What an Authenticate message says; absent facts are null and leave what is known as it is. */
 export interface AuthenticateFacts {
   fingerprint: Buffer;
+  /** SHA-256 of the certificate of the CA that issued it; null where that need not be known. */
+  issuer: Buffer | null;
+  /** Whether a certificate that no device has used yet may be pinned to one. */
+  mayEnroll: boolean;
   udid: string | null;
   enrollmentId: string | null;
   topic: string | null;
@@ -32,6 +36,7 @@ export type AuthenticateOutcome =
   | 'other_device'
   | 'superseded'
   | 'revoked'
+  | 'untrusted_issuer'
   | 'raced';
 
 export interface Authenticated {
@@ -64,21 +69,23 @@ const FACTS = [
 ] as const;
 
 const COLUMNS = FACTS.map(([column]) => column);
-const FIRST_FACT = 4;
+const FIRST_FACT = 6;
 
 /**
  * A record known only by serial number (from Apple's enrollment program, or made by an admin) is
  * taken over by the first device that authenticates with that serial. The challenge behind the
  * certificate is spent first: should SCEP replace the certificate at this moment, the row no longer
- * names it and the certificate counts as revoked.
+ * names it and the certificate counts as revoked. The CA of a certificate that was issued elsewhere
+ * is held until the pin is there, so that it can't be deleted meanwhile.
  */
 const AUTHENTICATE = {
   name: 'authenticate',
   text: `
 with message as (
-  select * from unnest($1::bytea[], $2::text[], $3::text[],
+  select * from unnest($1::bytea[], $2::text[], $3::text[], $4::bytea[], $5::boolean[],
     ${COLUMNS.map((_, index) => `$${index + FIRST_FACT}::text[]`).join(', ')})
-    with ordinality as q (fingerprint, udid, enrollment_id, ${COLUMNS.join(', ')}, ord)
+    with ordinality as q (fingerprint, udid, enrollment_id, issuer, may_enroll,
+      ${COLUMNS.join(', ')}, ord)
 ), certificate as (
   select m.ord, c.id, c.revoked_at,
     exists (select from scep_challenges s where s.certificate_id = c.id) as is_challenged
@@ -87,6 +94,10 @@ with message as (
   update scep_challenges s set locked_at = coalesce(s.locked_at, now())
   from certificate c where s.certificate_id = c.id
   returning c.ord
+), held as (
+  select m.ord from message m join certificates a on a.fingerprint = m.issuer
+  where a.purpose = 'mdm.cacert' and not exists (select from certificate c where c.ord = m.ord)
+  for key share of a
 ), known as (
   select m.ord, d.id, d.enrollment_state
   from message m join devices d on lower(d.udid) = lower(m.udid)
@@ -109,12 +120,15 @@ with message as (
     when p.device_id is not null and p.device_id is distinct from t.id then 'other_device'
     when p.state = 'superseded' then 'superseded'
     when c.revoked_at is not null or (c.is_challenged and spent.ord is null) then 'revoked'
+    when p.device_id is null and not m.may_enroll
+      or m.issuer is not null and c.id is null and held.ord is null then 'untrusted_issuer'
     when p.state in ('active', 'renewal') and t.enrollment_state = 'enrolled' then 'known'
     else 'enrolling' end as outcome
   from message m
   left join target t using (ord)
   left join certificate c using (ord)
   left join spent using (ord)
+  left join held using (ord)
   left join device_identities p on p.fingerprint = m.fingerprint
 ), decided as (
   select *, outcome = 'enrolling' as is_new from verdict
@@ -151,11 +165,12 @@ with message as (
   select v.ord, i.id, i.platform, i.os_version, null
   from inserted i join decided v on coalesce(v.udid, v.enrollment_id) = i.device_key
 ), pinned as (
-  insert into device_identities (fingerprint, device_id, state, udid)
-  select m.fingerprint, device.id, 'active', coalesce(m.udid, m.enrollment_id)
+  insert into device_identities (fingerprint, device_id, state, udid, issuer)
+  select m.fingerprint, device.id, 'active', coalesce(m.udid, m.enrollment_id), m.issuer
   from device join message m using (ord)
   on conflict (fingerprint) do update
-    set device_id = excluded.device_id, state = 'active', udid = excluded.udid, changed_at = now()
+    set device_id = excluded.device_id, state = 'active', udid = excluded.udid,
+      issuer = excluded.issuer, changed_at = now()
     where device_identities.device_id is null or device_identities.device_id = excluded.device_id
   returning device_id
 ), superseded as (
@@ -207,6 +222,8 @@ export function createAuthenticate(db: Database): Authenticate {
       messages.map((facts) => facts.fingerprint),
       messages.map((facts) => facts.udid),
       messages.map((facts) => facts.enrollmentId),
+      messages.map((facts) => facts.issuer),
+      messages.map((facts) => facts.mayEnroll),
       ...FACTS.map(([, read]) => messages.map(read)),
     ]);
     return rows.map(toAuthenticated);

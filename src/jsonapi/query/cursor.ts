@@ -5,7 +5,7 @@ import type { Column } from './filter-node.js';
 import { invalidParameter } from './invalid-parameter.js';
 
 const VERSION = 1;
-/** Longer text is left out: Node takes 16 KB of headers, a URL among them. */
+/** Longer text is left out: proxies in front may take no more than 8 KB of URL. */
 const MAX_KEY = 500;
 const INTEGER = /^-?\d{1,19}$/;
 /** Rows may hold these, though no client can write them. */

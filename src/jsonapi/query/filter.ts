@@ -8,6 +8,7 @@ import { invalidParameter } from './invalid-parameter.js';
 
 const MAX_DEPTH = 5;
 const MAX_RULES = 50;
+const COMBINATIONS = new Set(['and', 'or', 'not']);
 
 /** Shared by all filters of one request: the limits count them together. */
 export interface FilterContext extends QueryContext {
@@ -80,6 +81,9 @@ function parseLeaf(rule: Json, place: Place): FilterNode {
     throw invalidParameter(parameter, `a filter may have ${MAX_RULES} rules`);
   }
   const stray = Object.keys(rule).find((key) => !['name', 'op', 'val', 'field'].includes(key));
+  if (stray !== undefined && COMBINATIONS.has(stray)) {
+    throw invalidParameter(parameter, '"and", "or" and "not" each stand alone in a rule');
+  }
   if (stray !== undefined) throw invalidParameter(parameter, `unknown member "${stray}" of a rule`);
   const { name, op } = rule;
   if (typeof name !== 'string' || typeof op !== 'string') {

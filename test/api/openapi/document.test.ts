@@ -85,6 +85,17 @@ describe('the API document', () => {
       basic: { type: 'http', scheme: 'basic' },
     });
     expect(document.info.description).toContain('`validation_failed`');
+    expect(document.info.description).toContain('| 431 | `headers_too_large` |');
+  });
+
+  it('tells what would surprise: denials match rows without a value, keys keep no errors', () => {
+    const { filter_rules, idempotency_key } = document.components.parameters ?? {};
+    expect(filter_rules).toMatchObject({
+      description: expect.stringContaining('`not`) also holds for rows without a value'),
+    });
+    expect(idempotency_key).toMatchObject({
+      description: expect.stringContaining('Only successes are kept'),
+    });
   });
 
   it('names each operation once, with a summary, a tag, a role and its errors', () => {

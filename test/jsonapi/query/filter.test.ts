@@ -132,6 +132,15 @@ describe('parseFilter refuses with 400 naming the parameter', () => {
     );
   });
 
+  it.each([
+    { and: [nest(0)], or: [] },
+    { not: nest(0), name: 'title' },
+    { ...(nest(0) as object), or: [] },
+  ])('a combination that is not alone, and says so: %j', (rule) => {
+    const message = '"and", "or" and "not" each stand alone in a rule';
+    expect(() => parse([rule])).toThrow(expect.objectContaining({ message }));
+  });
+
   it('counts the rules of all parameters together', () => {
     const context = { registry, actor: { name: 'v', role: 'viewer' } as const, rules: 0 };
     const value = JSON.stringify(Array(30).fill(nest(0)));
