@@ -118,7 +118,11 @@ describe('a CA that is added', () => {
     const { logger } = capturingLogger();
     const signing = await ensureCertificateAuthority({ db, box, logger });
     expect(signing.certificate.subject).toBe(still.authority.certificate.subject);
-    await adminApi(still).delete(`/certificates/${added.body.data[0].id}`).expect(204);
+    const path = `/certificates/${added.body.data[0].id}`;
+    expect((await adminApi(still).delete(path)).body.errors[0].code).toBe('in_use');
+    const enrolled = await db.knex('devices').where({ udid: ids.UDID }).first<{ id: number }>('id');
+    await adminApi(still).delete(`/devices/${enrolled?.id}`).expect(204);
+    await adminApi(still).delete(path).expect(204);
     await eventually(async () => (await authenticate()).status, 400);
   });
 });
