@@ -83,8 +83,9 @@ function adminApi(deps: AppDeps) {
   router.use(requestLog({ logger, level: 'info' }));
   router.use(crossOrigin(config.corsOrigins), compress());
   router.use(authenticate({ verify: (token) => tokens.verify(token) }));
+  const store = createResourceStore(db, box.deriveKey('idempotency keys'));
   const engine = createEngine({
-    ...{ definitions: DEFINITIONS, store: createResourceStore(db), services, audit: writeAudit },
+    ...{ definitions: DEFINITIONS, store, services, audit: writeAudit },
   });
   const onScepChange = () => trust.reload();
   const credentialFiles = new CredentialFiles(box, config.keyExport);

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { ResourceShape } from '../jsonapi/shape.js';
 import type { Row, Store } from '../jsonapi/store.js';
@@ -21,8 +22,11 @@ import { inTransaction } from './unit-of-work.js';
 /** Keeps other writers of the row away, not those who only refer to it. */
 const ROW_LOCK = 'for no key update';
 
-/** The database behind the JSON:API engine: plain SQL made from the resource's shape. */
-export function createResourceStore(db: Database): Store {
+/**
+ * The database behind the JSON:API engine: plain SQL made from the resource's shape. `digestKey` is
+ * secret, and the same in every process over one database.
+ */
+export function createResourceStore(db: Database, digestKey: Buffer): Store {
   const connection = (trx: Knex.Transaction | null): Knex => trx ?? db.knex;
   return {
     inTransaction: (work) => inTransaction(db, work),
@@ -67,6 +71,7 @@ export function createResourceStore(db: Database): Store {
     link: (trx: Knex.Transaction, input) => linkRows(trx, input),
     unlink: (trx: Knex.Transaction, input) => unlinkRows(trx, input),
     unlinkOthers: (trx: Knex.Transaction, input) => unlinkOtherRows(trx, input),
+    keyedDigest: (digest) => createHmac('sha256', digestKey).update(digest).digest(),
     claimKey: (trx: Knex.Transaction, claim) => claimKey(trx, claim),
     keepAnswer: (trx: Knex.Transaction, claim, answer) => keepAnswer(trx, claim, answer),
   };

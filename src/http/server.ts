@@ -11,6 +11,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from '../logger.js';
 import { answerClientErrors } from './client-errors.js';
 import { sendDeviceError } from './device-errors.js';
+import { endUnreadBody } from './unread-body.js';
 
 /** Answers PUT /mdm and /checkin; called before Express, and by the Express router of /mdm. */
 export type DeviceHandler = (req: IncomingMessage, res: ServerResponse) => Promise<void> | void;
@@ -80,6 +81,7 @@ function createListener(options: HttpServerOptions, server: Server): RequestList
     fresh.delete(req.socket);
     if (!server.listening) res.shouldKeepAlive = false; // draining
     if (!isDeviceRequest(req)) {
+      endUnreadBody(req, res);
       app(req, res);
       return;
     }

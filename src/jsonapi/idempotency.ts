@@ -72,7 +72,8 @@ async function once(
   { context, idempotency, work }: Write & { idempotency: Idempotency },
 ): Promise<Answer> {
   const { name, role } = context.actor;
-  const claim: KeyClaim = { ...idempotency, actor: `${role}:${name}` };
+  const digest = store.keyedDigest(idempotency.digest);
+  const claim: KeyClaim = { key: idempotency.key, digest, actor: `${role}:${name}` };
   const first = await store.claimKey(trx, claim);
   if (first) return replay(first, claim);
   const answer = withBytes(await work(trx));

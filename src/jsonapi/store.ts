@@ -165,6 +165,11 @@ export interface Store {
   /** Removes all but the given. One statement. */
   unlinkOthers(trx: Transaction, link: Link & { relatedIds: number[] }): Promise<void>;
   /**
+   * The digest of a request under a secret key: of a body that holds a PIN, a plain one would tell
+   * the PIN to whoever tries them all.
+   */
+  keyedDigest(digest: Buffer): Buffer;
+  /**
    * Claims the key until the transaction ends and for 24 hours once it is committed, or gives the
    * answer of the first request with it. Waits while another transaction holds the key.
    */

@@ -37,7 +37,7 @@ function anyDevice() {
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  store = createResourceStore(database.db);
+  store = createResourceStore(database.db, Buffer.alloc(32));
   await database.db.knex('devices').insert(Array.from({ length: ROWS }, anyDevice));
 });
 afterAll(() => database.drop());

@@ -49,6 +49,18 @@ describe('the HTTP server', () => {
     lines.length = 0;
   });
 
+  it('ends a connection on which a body goes on after its answer', async () => {
+    const server = await start();
+    const head = 'POST /endless HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
+    const socket = await open(server);
+    socket.on('error', () => {}); // written to once it is closed
+    const answer = untilClosed(socket);
+    socket.write(head);
+    const sending = setInterval(() => socket.write('5\r\nhello\r\n'), 50);
+    expect(await answer).toMatch(/^HTTP\/1\.1 200 /);
+    clearInterval(sending);
+  });
+
   it.each([
     ['GET', '/mdm'],
     ['POST', '/mdm'],

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import request from 'supertest';
 import { createLibrary, insertOne } from './library.js';
 import type { TestApi } from './test-api.js';
@@ -48,6 +49,16 @@ describe('an Idempotency-Key', () => {
     expect([await count('shelves'), await count('idempotency_keys')]).toEqual([1, 1]);
     const lines = await api.knex('audit_events').where({ target_id: String(first.body.data.id) });
     expect(lines).toHaveLength(1);
+  });
+
+  it('leaves no digest by which a body could be guessed', async () => {
+    await create('k-1', 'a');
+    const sha256 = (...parts: (string | Buffer)[]) =>
+      parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest();
+    const body = JSON.stringify(shelf('a'));
+    const { request_digest: stored } = await api.knex('idempotency_keys').first();
+    expect(stored).toHaveLength(32);
+    expect(stored).not.toEqual(sha256('POST /api/v1/shelves\n', sha256(body)));
   });
 
   it('given with another body, path or method is refused with 422', async () => {

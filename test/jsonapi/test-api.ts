@@ -62,7 +62,7 @@ function createApp({ db }: TestDatabase, definitions: ResourceDefinition[]): Exp
   const box = new SecretBox(randomBytes(32));
   const engine = createEngine({
     definitions: definitions as ResourceDefinition<ResourceServices>[],
-    store: createResourceStore(db),
+    store: createResourceStore(db, Buffer.alloc(32)),
     audit: writeAudit,
     services: createResourceServices({ box, queue: new CommandQueue(box), publicUrl: PUBLIC_URL }),
   });
