@@ -19,11 +19,10 @@ export interface ProfileUploadDeps {
 }
 
 const MAX_BYTES = 5 * 1024 * 1024;
-const PROFILE_TYPE = 'application/x-apple-aspen-config';
 
 /** Takes a profile in: 201 with a new version, 200 when its bytes are there already. */
 export function uploadOperation(deps: ProfileUploadDeps): ApiOperation {
-  const file = { type: 'string', contentMediaType: PROFILE_TYPE };
+  const file = { type: 'string', format: 'binary' };
   const schema = { type: 'object', properties: { file }, required: ['file'] };
   const content = [jsonApiContent(itemSchema('profiles'))];
   return {

@@ -72,6 +72,11 @@ export function digestName(oid: string): DigestName | undefined {
   return digestByOid.get(oid);
 }
 
+/** Whether `verifySignature` knows the algorithm of this dotted name. */
+export function isSignatureAlgorithm(oid: string): boolean {
+  return schemeByOid.has(oid);
+}
+
 export interface SignatureCheck {
   /** Dotted name in the signatureAlgorithm field. */
   algorithm: string;

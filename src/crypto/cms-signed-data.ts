@@ -8,6 +8,7 @@ export {
 } from './build-signed-data.js';
 export { parseSignedData, type SignedData, type SignerInfo } from './parse-signed-data.js';
 export {
+  SignatureRefused,
   signingTime,
   type VerifiedSignedData,
   type VerifiedSignerInfo,

@@ -1,6 +1,11 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { AppError } from '../errors.js';
-import { type DigestName, digestName, verifySignature } from './algorithms.js';
+import {
+  type DigestName,
+  digestName,
+  isSignatureAlgorithm,
+  verifySignature,
+} from './algorithms.js';
 import { readDer, Tag, timeValue } from './der.js';
 import { decodeOid, Oid } from './oids.js';
 import { type ParsedCertificate, parseCertificate } from './parse-certificate.js';
@@ -39,8 +44,15 @@ export interface VerifiedSignedData {
   certificates: ParsedCertificate[];
 }
 
-function refuse(why: string): AppError {
-  return new AppError('invalid_signature', 400, `signature refused: ${why}`);
+/** Code `invalid_signature`, and the reason in a few words. */
+export class SignatureRefused extends AppError {
+  constructor(readonly why: string) {
+    super('invalid_signature', 400, `signature refused: ${why}`);
+  }
+}
+
+function refuse(why: string): SignatureRefused {
+  return new SignatureRefused(why);
 }
 
 /** Whether the certificate is the one that the reference names. */
@@ -116,6 +128,7 @@ function verifySigner(
 ): VerifiedSignerInfo {
   const digest = digestName(signer.digestAlgorithm);
   if (digest === undefined) throw refuse('digest algorithm');
+  if (!isSignatureAlgorithm(signer.signatureAlgorithm)) throw refuse('signature algorithm');
   const certificate = candidates.find((candidate) => isReferenceTo(signer.signer, candidate));
   if (certificate === undefined) throw refuse('no certificate of the signer');
   const right = verifySignature({
@@ -138,12 +151,12 @@ function verifySigner(
  */
 export function verifySignedData(options: VerifySignedDataOptions): VerifiedSignedData {
   const message = parseSignedData(options.der);
+  const [first, ...others] = message.signers;
+  if (first === undefined) throw refuse('no signer');
   const certificates = readEmbedded(message, options.readCertificate ?? parseCertificate);
   const content = chooseContent(message.content, options.content);
   const candidates = [...certificates, ...(options.certificates ?? [])];
   const subject = { contentType: message.contentType, content };
-  const [first, ...others] = message.signers;
-  if (first === undefined) throw refuse('no signer');
   return {
     signers: [
       verifySigner(first, subject, candidates),

@@ -19,6 +19,7 @@ import { attributeFault, refusal } from './faults.js';
 import { findKeyFor, keepPrivateKey } from './stored-keys.js';
 import {
   type CertificateUpload,
+  readKeyOf,
   readUploadedCertificate,
   type UploadedCertificate,
 } from './uploaded-certificate.js';
@@ -36,7 +37,7 @@ export interface CertificateInput extends CertificateUpload {
   privateKeyId?: number | null;
 }
 
-export interface CertificateChange {
+export interface CertificateChange extends Pick<CertificateUpload, 'pem_private_key' | 'password'> {
   id: number;
   purpose?: CertificatePurpose;
   privateKeyId?: number | null;
@@ -87,14 +88,15 @@ export class CertificateService {
   }
 
   /** AppError 404; 422 when it does not fit; 409 in_use. */
-  async change(trx: Transaction, { id, purpose, privateKeyId }: CertificateChange): Promise<void> {
+  async change(trx: Transaction, change: CertificateChange): Promise<void> {
+    const { id, purpose } = change;
     const stored = await this.#lock(trx, id);
     const certificate = parseCertificate(stored.der);
     const isOther = purpose !== undefined && purpose !== stored.purpose;
+    const privateKeyId = await this.#changedKey(trx, certificate, change);
     const isUnlinked = privateKeyId === null && stored.rsa_private_key_id !== null;
     if (isOther || isUnlinked) await requireUnused(trx, id);
     if (isOther) requireFit(certificate, purpose);
-    if (typeof privateKeyId === 'number') await requireKey(trx, certificate, privateKeyId);
     await updateCertificate(trx, id, {
       ...(isOther && { purpose, push_topic: certificateRecord(certificate, purpose).push_topic }),
       ...(privateKeyId !== undefined && { rsa_private_key_id: privateKeyId }),
@@ -121,9 +123,21 @@ export class CertificateService {
     return stored;
   }
 
+  /** A key that comes along is linked even where the link read before, none, is sent back. */
+  async #changedKey(
+    trx: Transaction,
+    certificate: ParsedCertificate,
+    { privateKeyId, ...upload }: CertificateChange,
+  ): Promise<number | null | undefined> {
+    const privateKey = await readKeyOf(certificate, upload);
+    if (privateKey) return this.#keyFor(trx, { certificate, privateKey }, privateKeyId);
+    if (typeof privateKeyId === 'number') await requireKey(trx, certificate, privateKeyId);
+    return privateKeyId;
+  }
+
   async #keyFor(
     trx: Transaction,
-    { certificate, privateKey }: UploadedCertificate,
+    { certificate, privateKey }: Pick<UploadedCertificate, 'certificate' | 'privateKey'>,
     wanted: number | null | undefined,
   ): Promise<number | null> {
     if (typeof wanted === 'number') await requireKey(trx, certificate, wanted);

@@ -21,6 +21,7 @@ import { parseAlternativeName } from './alternative-names.js';
 import { attributeFault, refusal } from './faults.js';
 import { findKeyFor, keepPrivateKey, openPrivateKey } from './stored-keys.js';
 
+const LONGEST_COMMON_NAME = 64;
 const RSA_BITS = { least: 2048, most: 4096, usual: 2048 };
 const CURVES = new Map([
   [256, 'P-256'],
@@ -140,12 +141,25 @@ function readWanted(input: SigningRequestInput): Wanted {
 
 function readSubject(text: string, faults: ErrorDetail[]): NameAttribute[] {
   try {
-    return parseDistinguishedName(text);
+    const subject = parseDistinguishedName(text);
+    faults.push(...nameFaults(subject).map((fault) => attributeFault('subject', fault)));
+    return subject;
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     faults.push(attributeFault('subject', `subject: ${error.message}`));
     return [];
   }
+}
+
+/** What CAs refuse by the bounds of X.520 and RFC 5280 appendix A. */
+function nameFaults(subject: NameAttribute[]): string[] {
+  return subject.flatMap(({ type, value }) => {
+    if (type === 'C' && !/^[A-Za-z]{2}$/.test(value)) {
+      return ['subject: the country (C) must be 2 letters'];
+    }
+    if (type !== 'CN' || [...value].length <= LONGEST_COMMON_NAME) return [];
+    return [`subject: the common name (CN) has at most ${LONGEST_COMMON_NAME} characters`];
+  });
 }
 
 function readNames(texts: string[], faults: ErrorDetail[]): GeneralName[] {

@@ -165,6 +165,28 @@ export async function readUploadedCertificate(
   return assemble({ certificates, keys: parts.keys }, source);
 }
 
+/**
+ * The private key that comes for a certificate that is there already; undefined when none does.
+ * AppError 422 when it can't be read or is not the certificate's.
+ */
+export async function readKeyOf(
+  certificate: ParsedCertificate,
+  { pem_private_key, password }: Pick<CertificateUpload, 'pem_private_key' | 'password'>,
+): Promise<KeyObject | undefined> {
+  if (typeof pem_private_key !== 'string') return undefined;
+  const faults: ErrorDetail[] = [];
+  const read = () => readPrivateKeyPem(pem_private_key, password ?? undefined);
+  const key = await attempt('pem_private_key', faults, read);
+  if (key === undefined) throw refusal(faults);
+  if (!isKeyOf(key, certificate)) throw foreignKey('pem_private_key');
+  return key;
+}
+
+function foreignKey(name: Attribute): AppError {
+  const detail = 'the private key does not belong to the certificate';
+  return refusal([attributeFault(name, detail, 'key_mismatch')]);
+}
+
 function assemble(parts: Parts, source: UploadedCertificate['source']): UploadedCertificate {
   const certificate = findLeaf(parts);
   if (certificate === undefined) {
@@ -174,8 +196,7 @@ function assemble(parts: Parts, source: UploadedCertificate['source']): Uploaded
   const [only] = parts.keys;
   const privateKey = parts.keys.find((key) => isKeyOf(key, certificate));
   if (only !== undefined && privateKey === undefined) {
-    const detail = 'the private key does not belong to the certificate';
-    throw refusal([attributeFault(source.key, detail, 'key_mismatch')]);
+    throw foreignKey(source.key);
   }
   const others = parts.certificates.filter((other) => other !== certificate);
   return { certificate, chain: inOrder(certificate, others), privateKey, source };

@@ -1,10 +1,15 @@
 import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
 import { findCertificatePath } from '../crypto/certificate-path.js';
-import { type VerifiedSignedData, verifySignedData } from '../crypto/cms-signed-data.js';
+import {
+  SignatureRefused,
+  type VerifiedSignedData,
+  verifySignedData,
+} from '../crypto/cms-signed-data.js';
 import { derOid } from '../crypto/der.js';
 import { Oid } from '../crypto/oids.js';
 import { AppError } from '../errors.js';
 import { isBinaryPlist, type PlistNodeDict, parsePlistNodes } from '../protocol/plist.js';
+import { datesWithFraction } from './dates-with-fraction.js';
 
 /** Who signed a file. Its signature is right; whether it comes from someone we know is told apart. */
 export interface ProfileSignature {
@@ -19,11 +24,25 @@ export interface ProfileSignature {
 export interface ProfileFile {
   format: 'xml' | 'binary';
   profile: PlistNodeDict;
+  /** JSON pointers to the dates that lost a fraction of a second. */
+  cutDates: string[];
   signature: ProfileSignature | undefined;
 }
 
 /** Data and text of a binary file count as often as they are referred to. */
 const LIMITS = { maxBytes: 6 * 1024 * 1024 };
+const UNSUPPORTED = 'it is signed by an algorithm that is not supported';
+/** By the reason of SignatureRefused: nothing was altered, but there is nothing to judge by. */
+const UNCHECKED = new Map([
+  ['no signer', 'nobody signed it'],
+  ['no content', 'it is a detached signature: upload the signed file whole'],
+  [
+    'no certificate of the signer',
+    "its signer's certificate is not in the file, or can not be read",
+  ],
+  ['digest algorithm', UNSUPPORTED],
+  ['signature algorithm', UNSUPPORTED],
+]);
 const SEQUENCE = 0x30;
 /** The content type of a CMS message stands within its first bytes. */
 const CMS_HEAD = 32;
@@ -64,7 +83,8 @@ function isEnveloped(bytes: Buffer): boolean {
 function readPlist(bytes: Buffer): Omit<ProfileFile, 'signature'> {
   const profile = asUnprocessable(() => parsePlistNodes(bytes, LIMITS));
   if (!(profile instanceof Map)) throw invalidProfile('its property list is no dictionary');
-  return { format: isBinaryPlist(bytes) ? 'binary' : 'xml', profile };
+  const cutDates = datesWithFraction(bytes, { nodes: profile, limits: LIMITS });
+  return { format: isBinaryPlist(bytes) ? 'binary' : 'xml', profile, cutDates };
 }
 
 function verify(bytes: Buffer): VerifiedSignedData {
@@ -74,9 +94,14 @@ function verify(bytes: Buffer): VerifiedSignedData {
     if (error instanceof AppError && error.code === 'invalid_asn1') {
       throw invalidProfile('it is neither a property list nor a signed one', error);
     }
-    const message = 'the signature of the profile is not right';
-    throw new AppError('invalid_signature', 422, message, { cause: error });
+    throw new AppError('invalid_signature', 422, signatureFault(error), { cause: error });
   }
+}
+
+function signatureFault(error: unknown): string {
+  const why = error instanceof SignatureRefused ? UNCHECKED.get(error.why) : undefined;
+  if (why === undefined) return 'the signature of the profile is not right';
+  return `the signature of the profile can not be checked; ${why}`;
 }
 
 /** The request itself was well-formed: what is wrong is what it holds. */

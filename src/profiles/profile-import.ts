@@ -43,6 +43,7 @@ export interface ImportedProfile {
   warnings: Finding[];
 }
 
+const CUT_DATE = 'the fraction of a second of the date is not kept';
 /** Another upload can come between looking and storing; one that is deleted at once, too. */
 const MOST_ATTEMPTS = 5;
 
@@ -61,11 +62,13 @@ export class ProfileImport {
   /** Reads and judges a file. AppError 422 naming everything wrong; with `strict` warnings too. */
   check(bytes: Buffer, { strict }: { strict: boolean }): CheckedProfile {
     const file = openProfileFile(bytes, this.#anchors());
-    const { profile } = file;
+    const { profile, cutDates } = file;
     if (profile.has('EncryptedPayloadContent') || profile.get('IsEncrypted') === true) {
       throw encryptedProfile();
     }
-    const { errors, warnings } = checkProfile(profile);
+    const findings = checkProfile(profile);
+    for (const at of cutDates) findings.warning(at, CUT_DATE);
+    const { errors, warnings } = findings;
     const refused = strict ? [...errors, ...warnings] : errors;
     if (refused.length > 0) throw profileRefusal(refused);
     return { ...file, bytes, warnings: worthTelling(warnings) };

@@ -5,7 +5,7 @@ import type {
   WriteResult,
 } from '../jsonapi/definition.js';
 import type { Row } from '../jsonapi/store.js';
-import type { CertificateInput, CertificatePurpose, ResourceServices } from './services.js';
+import type { CertificateChange, CertificateInput, ResourceServices } from './services.js';
 
 type Services = ResourceServices;
 
@@ -23,8 +23,8 @@ export async function updateCertificate(
 ): Promise<WriteResult> {
   const { trx, services, id, attributes, toOne } = operation;
   await services.certificates.change(trx, {
+    ...(attributes as Omit<CertificateChange, 'id' | 'privateKeyId'>),
     id,
-    ...(attributes.purpose !== undefined && { purpose: attributes.purpose as CertificatePurpose }),
     ...(toOne.rsa_private_key !== undefined && { privateKeyId: toOne.rsa_private_key }),
   });
   return { id };

@@ -10,9 +10,9 @@ import { purpose } from './credential-purposes.js';
 import { adminWrites } from './of-device.js';
 import type { ResourceServices } from './services.js';
 
-/** Taken on create, never stored as it came. */
-function input(max: number) {
-  return text({ write: 'create', writeOnly: true, derivedFrom: [], max });
+/** Never stored as it came. */
+function input(write: 'always' | 'create', max: number) {
+  return text({ write, writeOnly: true, derivedFrom: [], max });
 }
 
 function view(path: string, value: string): View {
@@ -40,9 +40,9 @@ export const certificates = defineResource<ResourceServices>({
     ...each(text({ write: 'never' }), ['x509_cn', 'push_topic']),
     is_ca: bool({ write: 'never' }),
     ...each(timestamp({ write: 'never' }), ['revoked_at', 'created_at']),
-    pem_private_key: input(50_000),
-    pkcs12: input(700_000),
-    password: input(1_000),
+    pem_private_key: input('always', 50_000),
+    pkcs12: input('create', 700_000),
+    password: input('always', 1_000),
   },
   relationships: {
     rsa_private_key: {

@@ -34,10 +34,8 @@ function digits(attribute: Attribute): Attribute {
 }
 
 function oneOfNumbers(values: readonly number[], explanation: string): Attribute {
-  const attribute = integer();
   const error = `must be ${values.join(' or ')}${explanation}`;
-  const schema = attribute.schema.refine((value) => values.includes(value as number), { error });
-  return digits({ ...attribute, schema });
+  return digits({ ...integer(), schema: z.literal(values, { error }) });
 }
 
 const sourceType: Attribute = {

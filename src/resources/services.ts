@@ -118,15 +118,22 @@ export interface CertificateInput {
   privateKeyId?: number | null;
 }
 
+/** What is absent stays. */
+export interface CertificateChange {
+  id: number;
+  purpose?: CertificatePurpose;
+  privateKeyId?: number | null;
+  /** Its own key: null changes nothing. */
+  pem_private_key?: string | null;
+  password?: string | null;
+}
+
 /** Certificates, with all that has to hold of them. Works inside the caller's transaction. */
 export interface CertificateService {
   /** The new id. 422 naming each fault; 409 already_exists. */
   add(trx: Transaction, input: CertificateInput): Promise<number>;
   /** 404 unknown id; 422 when it does not fit; 409 in_use. */
-  change(
-    trx: Transaction,
-    change: { id: number; purpose?: CertificatePurpose; privateKeyId?: number | null },
-  ): Promise<void>;
+  change(trx: Transaction, change: CertificateChange): Promise<void>;
   /** 404 unknown id; 409 in_use. */
   remove(trx: Transaction, id: number): Promise<void>;
   /** PEM of the stored bytes. */

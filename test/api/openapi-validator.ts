@@ -113,7 +113,18 @@ export function createOpenApiValidator(document: OpenApiDocument): OpenApiValida
     if (content === undefined) return mediaType === undefined ? [] : ['there should be no body'];
     const described = content[mediaType ?? ''];
     if (!described) return [`${operation.operationId} does not answer ${mediaType}`];
-    return faultsOf(`${at}/content/${stepOf(mediaType ?? '')}/schema`, answer.body);
+    return [
+      ...faultsOf(`${at}/content/${stepOf(mediaType ?? '')}/schema`, answer.body),
+      ...faultsOfIncluded(answer.body),
+    ];
+  }
+
+  /** The document says of them only what all types have in common. */
+  function faultsOfIncluded(body: unknown): string[] {
+    const { included = [] } = (body ?? {}) as { included?: { type: string }[] };
+    return included.flatMap((resource) =>
+      faultsOf(`#/components/schemas/${resource.type}_resource`, resource),
+    );
   }
 
   function faultsOfBody(name: string, body: unknown, mediaType = JSON_API): string[] {

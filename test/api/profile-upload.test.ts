@@ -215,6 +215,21 @@ describe('the upload of a profile', () => {
     expect([again.status, again.body.meta]).toEqual([200, { warnings }]);
   });
 
+  it('takes dates with a fraction of a second, but tells that it is not kept', async () => {
+    const RemovalDate = new Date('2030-01-02T03:04:05Z');
+    const xml = buildPlistNodes(profile([], { RemovalDate })).toString();
+    const file = Buffer.from(xml.replace('03:04:05Z', '03:04:05.5Z'));
+    const strict = await uploadFile(app, file, { query: '?strict=true' });
+    const [error] = strict.body.errors;
+    expect([strict.status, error.source.pointer]).toEqual([422, '/RemovalDate']);
+    const { status, body } = await uploadFile(app, file);
+    expect(status).toBe(201);
+    const detail = 'the fraction of a second of the date is not kept';
+    expect(body.meta).toEqual({ warnings: [{ pointer: '/RemovalDate', detail }] });
+    const again = await uploadFile(app, file);
+    expect([again.status, again.body.meta]).toEqual([200, body.meta]);
+  });
+
   it('refuses parameters it does not know', async () => {
     for (const [query, parameter] of [
       ['?strict=yes', 'strict'],

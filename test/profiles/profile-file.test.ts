@@ -1,12 +1,15 @@
 import { sealEnvelopedData } from '../../src/crypto/cms-enveloped-data.js';
 import { buildCertsOnly, buildSignedData } from '../../src/crypto/cms-signed-data.js';
+import { derOid, derSequence } from '../../src/crypto/der.js';
 import { AppError } from '../../src/errors.js';
 import { openProfileFile } from '../../src/profiles/profile-file.js';
 import { buildPlist, buildPlistNodes } from '../../src/protocol/plist.js';
+import { handmade } from '../crypto/handmade-signed-data.js';
 import { asAuthority, ecIdentity, type Identity, rsaIdentity } from '../crypto/identities.js';
 import { binaryPlist } from '../protocol/binary-plist.js';
-import { profile } from './sample-profiles.js';
+import { dict, profile } from './sample-profiles.js';
 
+const RSA_PSS = '1.2.840.113549.1.1.10';
 const CONTENT = buildPlistNodes(profile([]));
 
 let authority: Identity;
@@ -59,6 +62,52 @@ describe('opening the file of a profile', () => {
     expect(refusal(detached)).toEqual(['invalid_signature', 422]);
   });
 
+  it('tells what it takes to judge a signature that it can not', async () => {
+    const anonymous = { algorithm: derSequence(derOid(RSA_PSS)) };
+    const md5 = { digest: derSequence(derOid('1.2.840.113549.2.5')) };
+    const unsupported = 'it is signed by an algorithm that is not supported';
+    const ec = await ecIdentity('P-256');
+    const cases: [Buffer, string][] = [
+      [handmade(ec, anonymous), unsupported],
+      [handmade(ec, md5), unsupported],
+      [handmade(ec, { signers: 0 }), 'nobody signed it'],
+      [
+        buildSignedData({ content: CONTENT, signer, detached: true }),
+        'it is a detached signature: upload the signed file whole',
+      ],
+      [
+        handmade({ ...ec, certificate: { ...ec.certificate, der: signer.certificate.der } }),
+        "its signer's certificate is not in the file, or can not be read",
+      ],
+    ];
+    for (const [bytes, why] of cases) {
+      expect(refusal(bytes)).toEqual(['invalid_signature', 422]);
+      const message = `the signature of the profile can not be checked; ${why}`;
+      expect(() => openProfileFile(bytes)).toThrow(message);
+    }
+  });
+
+  it('finds the dates that lose a fraction of a second', () => {
+    const whole = new Date('2026-03-26T23:42:09Z');
+    const cut = new Date('2026-03-26T23:42:09.250Z');
+    const nodes = dict({ whole, list: [whole, cut], 'a/b': cut, text: '09.250Z' });
+    const expected = ['/list/1', '/a~1b'];
+    expect(openProfileFile(binaryPlist({ whole, list: [whole, cut], 'a/b': cut }))).toMatchObject({
+      profile: new Map<string, unknown>([
+        ['whole', whole],
+        ['list', [whole, whole]],
+        ['a/b', whole],
+      ]),
+      cutDates: expected,
+    });
+    const xml = buildPlistNodes(nodes).toString();
+    expect(openProfileFile(Buffer.from(xml)).cutDates).toEqual([]);
+    const time = /(<date>[^<]*)Z<\/date>(?=\s*<\/array>|\s*<key>text)/g;
+    const withFraction = Buffer.from(xml.replace(time, '$1.250Z</date>'));
+    expect(openProfileFile(withFraction).cutDates).toEqual(expected);
+    expect(openProfileFile(sign(withFraction)).cutDates).toEqual(expected);
+  });
+
   it('says of encrypted profiles that they are not supported', async () => {
     const enveloped = sealEnvelopedData(CONTENT, signer.certificate);
     expect(refusal(enveloped)).toEqual(['encrypted_profile', 422]);
@@ -87,6 +136,7 @@ describe('opening the file of a profile', () => {
     expect(openProfileFile(binaryPlist({ PayloadVersion: 1 }))).toEqual({
       format: 'binary',
       profile: new Map([['PayloadVersion', 1n]]),
+      cutDates: [],
       signature: undefined,
     });
   });

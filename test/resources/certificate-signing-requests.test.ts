@@ -44,6 +44,10 @@ describe('creating certificate signing requests', () => {
     ['both', { subject: 'CN=x', pem_request: 'x' }, ['subject']],
     ['no name', { subject: 'Example' }, ['subject']],
     ['an empty name', { subject: '' }, ['subject']],
+    ['a country spelled out', { subject: 'CN=x,C=Germany' }, ['subject']],
+    ['a country of digits', { subject: '/C=49/CN=x' }, ['subject']],
+    ['a long common name', { subject: `CN=${'x'.repeat(65)}` }, ['subject']],
+    ['both at once', { subject: `C=DEU,2.5.4.3=${'x'.repeat(65)}` }, ['subject', 'subject']],
     ['no subject', { subject: null }, ['subject']],
     ['another kind of key', { subject: 'CN=x', key_type: 'DSA' }, ['key_type']],
     ['a small key', { subject: 'CN=x', key_size: 1024 }, ['key_size']],
@@ -119,6 +123,12 @@ describe('creating certificate signing requests', () => {
       { type: 'email', value: 'me@example.com' },
       { type: 'uri', value: 'https://example.com/x' },
     ]);
+  });
+
+  it('takes a common name of 64 characters, whatever their bytes', async () => {
+    const subject = `CN=${'ü'.repeat(64)},C=de`;
+    const made = await client.create(PATH, { subject, purpose: 'mdm.webcrt', key_type: 'EC' });
+    expect(made.attributes.subject).toBe(subject);
   });
 
   it('takes a request made elsewhere, in PEM or DER', async () => {

@@ -1,4 +1,4 @@
-import { generateRsaKeyPair } from '../../src/crypto/keys.js';
+import { exportPrivateKey, generateRsaKeyPair } from '../../src/crypto/keys.js';
 import { encodePem } from '../../src/crypto/pem.js';
 import { fixture, identityOf } from '../crypto/identities.js';
 import { createTestApi, type TestApi } from '../jsonapi/test-api.js';
@@ -371,9 +371,77 @@ describe('changing certificates', () => {
   it('ignores the certificate itself', async () => {
     const { id, attributes } = await make(await makeIdentity(), 'mdm.encrypt');
     const { body } = await client.patch(`/certificates/${id}`, {
-      attributes: { pem_certificate: 'x', subject: 'CN=x', pem_private_key: 'x' },
+      attributes: { pem_certificate: 'x', pkcs12: 'x', subject: 'CN=x', password: 'x' },
     });
     expect(body.data[0].attributes).toEqual(attributes);
+  });
+
+  describe('gives it a private key', () => {
+    async function bare() {
+      const identity = await makeIdentity();
+      const { id } = await make(identity, 'mdm.encrypt');
+      const give = (attributes: Json, extra: Json = {}) =>
+        client.patch(`/certificates/${id}`, { attributes, ...extra });
+      return { identity, id, give };
+    }
+
+    it('that is its own and can be read, or stores nothing', async () => {
+      const { id, give } = await bare();
+      const before = await api.knex('rsa_private_keys').count();
+      const foreign = await give({ pem_private_key: keyPem(await makeIdentity()) });
+      expect(faults(foreign)).toEqual([422, ['key_mismatch', KEY]]);
+      const unreadable = await give({ pem_private_key: 'x' });
+      expect(faults(unreadable)).toEqual([422, ['invalid_certificate', KEY]]);
+      const encrypted = { pem_private_key: text('cert/push.test-pair.key') };
+      expect(faults(await give(encrypted))).toEqual([422, ['invalid_certificate', KEY]]);
+      const wrong = await give({ ...encrypted, password: 'wrong' });
+      const password = ['invalid_certificate', '/data/attributes/password'];
+      expect(faults(wrong)).toEqual([422, password]);
+      const right = await give({ ...encrypted, password: 'secret' });
+      expect(faults(right)).toEqual([422, ['key_mismatch', KEY]]);
+      expect((await rowOf(id)).rsa_private_key_id).toBeNull();
+      expect(await api.knex('rsa_private_keys').count()).toEqual(before);
+    });
+
+    it('stored once, shown nowhere, with a line of audit that only names it', async () => {
+      const { identity, id, give } = await bare();
+      const given = await give({ pem_private_key: keyPem(identity), pem_certificate: 'x' });
+      expect(given.status).toBe(200);
+      expect(given.text).not.toContain('PRIVATE');
+      const link = given.body.data[0].relationships.rsa_private_key.data;
+      const key = await api.knex('rsa_private_keys').where({ id: link.id }).first();
+      expect(key).toMatchObject({ name: identity.certificate.commonName, key_type: 'EC' });
+      expect(key.sealed_pkcs8.includes(exportPrivateKey(identity.privateKey))).toBe(false);
+      const count = await api.knex('rsa_private_keys').count();
+      const again = await give({ pem_private_key: keyPem(identity) });
+      expect(again.body.data[0].relationships.rsa_private_key.data).toEqual(link);
+      expect(await api.knex('rsa_private_keys').count()).toEqual(count);
+      const line = await api.knex('audit_events').where({ target_id: String(id) });
+      expect(line.map(({ action, details }) => [action, details])).toEqual([
+        ['certificates.create', expect.anything()],
+        ['certificates.update', { attributes: ['pem_private_key'] }],
+        ['certificates.update', { attributes: ['pem_private_key'] }],
+      ]);
+    });
+
+    it('also where the links that were read come back, unless they are of another key', async () => {
+      const { identity, give } = await bare();
+      const key = { pem_private_key: keyPem(identity) };
+      const linked = (data: unknown) => ({ relationships: { rsa_private_key: { data } } });
+      const other = await makeIdentity();
+      const unrelated = await client.create('/ssl_certificates', {
+        pem_certificate: certificatePem(other.certificate),
+        pem_private_key: keyPem(other),
+      });
+      const pointer = '/data/relationships/rsa_private_key/data';
+      const wrong = await give(key, linked(unrelated.relationships.rsa_private_key?.data));
+      expect(faults(wrong)).toEqual([422, ['key_mismatch', pointer]]);
+      const { body } = await give(key, linked(null));
+      const { data } = body.data[0].relationships.rsa_private_key;
+      expect(data).toMatchObject({ type: 'rsa_private_keys' });
+      const kept = await give({ pem_private_key: null });
+      expect(kept.body.data[0].relationships.rsa_private_key.data).toEqual(data);
+    });
   });
 
   it('links the key that belongs to it, and lets go of it', async () => {

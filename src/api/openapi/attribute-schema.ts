@@ -22,6 +22,7 @@ const WHEN_WRITTEN: Partial<Record<Attribute['write'], string>> = {
 /** What a schema of the validation library tells that is true of JSON, too. */
 const LIMITS = [
   'type',
+  'enum',
   'minLength',
   'maxLength',
   'pattern',
@@ -52,18 +53,26 @@ export function writtenSchema(attribute: Attribute, defaultValue?: unknown): Sch
   const { kind, nullable, values, write, writeOnly } = attribute;
   const limits = limitsOf(attribute);
   const shape = kind === 'json' ? limits : { ...limits, ...kindShape(attribute) };
-  const description = WHEN_WRITTEN[write];
+  const given = orNull(values ? { ...shape, enum: [...values] } : shape, nullable);
+  const told = [given.description, WHEN_WRITTEN[write]].filter((part) => part !== undefined);
+  const description = told.join(' ');
   return {
-    ...orNull(values ? { ...shape, enum: [...values] } : shape, nullable),
+    ...given,
     ...(defaultValue === undefined ? {} : { default: defaultValue }),
     ...(writeOnly ? { writeOnly: true } : {}),
     ...(description ? { description } : {}),
   };
 }
 
-function kindShape({ kind }: Attribute): Schema {
+function kindShape(attribute: Attribute): Schema {
+  const { kind } = attribute;
   const format = FORMATS[kind];
-  return { type: TYPES[kind], ...(format ? { format } : {}) };
+  const numbers = kind === 'integer' ? limitsOf(attribute).enum : undefined;
+  return {
+    type: TYPES[kind],
+    ...(format ? { format } : {}),
+    ...(numbers ? { enum: numbers } : {}),
+  };
 }
 
 /** `{}`, which is anything, where the attribute is any JSON value. */
@@ -75,8 +84,16 @@ function jsonShape(attribute: Attribute): Schema {
 
 function orNull(shape: Schema, nullable: boolean): Schema {
   if (!nullable || shape.type === undefined) return shape;
+  if (shape.type === 'object') return objectOrNull(shape);
   const names = Array.isArray(shape.enum) ? { enum: [...shape.enum, null] } : {};
   return { ...shape, type: [shape.type, 'null'], ...names };
+}
+
+/** Any JSON value, in words: generators stumble over the types `object` and `null` together. */
+function objectOrNull({ properties }: Schema): Schema {
+  const names = Object.keys(properties ?? {}).map((name) => `\`${name}\``);
+  const members = names.length > 0 ? ` of ${names.join(', ')}` : '';
+  return { description: `An object${members}, or null.` };
 }
 
 const known = new WeakMap<z.ZodType, Schema>();

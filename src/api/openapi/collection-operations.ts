@@ -3,6 +3,7 @@ import type { Registry, ResourceDefinition } from '../../jsonapi/definition.js';
 import type { Method } from '../../jsonapi/endpoints.js';
 import type { Schema } from '../api-route.js';
 import { createSchemaName } from './body-schemas.js';
+import { createExampleName } from './examples.js';
 import {
   answerObject,
   jsonApiObject,
@@ -68,7 +69,7 @@ function listOperation(subject: Collection, { role, registry }: OperationPlace):
   const { definition, parent } = subject;
   const { type } = definition;
   const { list, plural, below } = namesOf(subject, registry);
-  const names = [...PAGING, `${type}_sort`, `${type}_filter`, 'filter_rules'];
+  const names = [...PAGING, `${type}_sort`, `${type}_filter`];
   const content = jsonApiObject(refTo(`${type}_list`), `${type}_list`);
   return {
     operationId: list,
@@ -104,7 +105,7 @@ function createOperation(subject: Collection, { role, registry }: OperationPlace
       ...documentParameters(definition, registry),
       parameterRef('idempotency_key'),
     ],
-    requestBody: jsonBodyObject(schema, `${type}_create`),
+    requestBody: jsonBodyObject(schema, createExampleName(type, view)),
     answers: { 201: answerObject({ description: 'What was created.', content, headers }) },
     errors: [400, 404, 409, 413, 415, 422],
   };

@@ -1,7 +1,7 @@
 import type { Registry, ResourceDefinition } from '../../jsonapi/definition.js';
 import { type Route, routesOf } from '../../jsonapi/endpoints.js';
 import type { ApiRoute, Schema } from '../api-route.js';
-import { apiPathItem } from './api-operations.js';
+import { apiBodySchemas, apiPathItem } from './api-operations.js';
 import { bodySchemas, singletonSchemas } from './body-schemas.js';
 import { commonSchemas } from './common-schemas.js';
 import { crudPathItem } from './crud-operations.js';
@@ -73,7 +73,7 @@ function checkNames(items: [string, Schema][]): void {
 }
 
 function components(
-  { registry, singletons, basePath }: ApiDocumentSources,
+  { registry, singletons, routes, basePath }: ApiDocumentSources,
   crud: Route[],
 ): ApiDocument['components'] {
   const definitions = [...registry.values()];
@@ -88,6 +88,7 @@ function components(
       ...merged((definition) => bodySchemas(definition, fixed.get(definition.type) ?? [])),
       ...linkageSchemas(registry),
       ...Object.assign({}, ...singletons.map(singletonSchemas)),
+      ...apiBodySchemas(routes),
     },
     parameters: {
       ...commonParameters(),

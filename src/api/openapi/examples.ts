@@ -1,6 +1,6 @@
-import type { Registry, Relationship, ResourceDefinition } from '../../jsonapi/definition.js';
+import type { Registry, Relationship, ResourceDefinition, View } from '../../jsonapi/definition.js';
 import type { Schema } from '../api-route.js';
-import { linkageName } from './linkage-schemas.js';
+import { isChangedAlone, linkageName } from './linkage-schemas.js';
 import type { Schemas } from './resource-schemas.js';
 import { sampleAttributes, sampleValue } from './sample-values.js';
 
@@ -14,7 +14,7 @@ export function resourceExamples(definition: ResourceDefinition, basePath: strin
   return {
     [`${type}_document`]: example(documentExample(definition, basePath)),
     [`${type}_list`]: example(listExample(definition, basePath)),
-    ...(access.create ? { [`${type}_create`]: example(createExample(definition)) } : {}),
+    ...(access.create ? createExamples(definition) : {}),
     ...(access.update ? { [`${type}_update`]: example(updateExample(definition)) } : {}),
   };
 }
@@ -36,10 +36,9 @@ function linkageExample({ name, relation, self }: Link): Schemas {
   const one = { ...links, related: null };
   const isOne = relation.kind === 'toOne';
   const shown = isOne ? { data: null, links: one } : { data, links };
-  const isChanged = isOne ? relation.write === 'always' : relation.write !== 'never';
   return {
     [linkageName(relation)]: example({ ...shown, jsonapi: JSONAPI }),
-    ...(isChanged ? { [`${linkageName(relation)}_body`]: example({ data }) } : {}),
+    ...(isChangedAlone(relation) ? { [`${linkageName(relation)}_body`]: example({ data }) } : {}),
   };
 }
 
@@ -110,7 +109,25 @@ function listExample(definition: ResourceDefinition, basePath: string) {
   };
 }
 
-function createExample(definition: ResourceDefinition) {
+/** The name of the example of a create in a view, or in the collection of all. */
+export function createExampleName(type: string, view?: View): string {
+  return view === undefined ? `${type}_create` : `${type}_create_${view.value.replace('.', '_')}`;
+}
+
+/** Each view gets one of its own, without the attribute that its path gives. */
+function createExamples(definition: ResourceDefinition): Schemas {
+  const { type, views = [] } = definition;
+  const inViews = views.map((view) => [
+    createExampleName(type, view),
+    example(createExample(definition, view)),
+  ]);
+  return {
+    [createExampleName(type)]: example(createExample(definition)),
+    ...Object.fromEntries(inViews),
+  };
+}
+
+function createExample(definition: ResourceDefinition, view?: View) {
   const { type } = definition;
   const required = Object.entries(definition.relationships).filter(
     ([, relation]) => relation.kind === 'toOne' && relation.required,
@@ -119,7 +136,7 @@ function createExample(definition: ResourceDefinition) {
   return {
     data: {
       type,
-      attributes: sampleAttributes(definition, 'create'),
+      attributes: sampleAttributes(definition, 'create', view),
       ...(required.length > 0 ? { relationships: Object.fromEntries(relationships) } : {}),
     },
   };

@@ -17,6 +17,7 @@ function schemasOfLinkage(relation: Relationship): Schemas {
   return {
     [`${type}_identifier`]: identifierSchema(type, ID),
     ...(write === 'never' ? {} : given),
+    ...(isChangedAlone(relation) ? { [linkageBodyName(relation)]: linkageBody(relation) } : {}),
     [linkageName(relation)]: linkageDocument(relation),
   };
 }
@@ -35,6 +36,17 @@ export function linkageName({ kind, type }: Relationship): string {
   return kind === 'toOne' ? `${type}_to_one` : `${type}_to_many`;
 }
 
+/** Whether the path of the relationship itself takes changes. */
+export function isChangedAlone({ kind, write }: Relationship): boolean {
+  return kind === 'toOne' ? write === 'always' : write !== 'never';
+}
+
+/** The name of the body that changes a relationship by its own path. */
+export function linkageBodyName(relation: Relationship): string {
+  const isNeeded = relation.kind === 'toOne' && relation.required;
+  return `${linkageName(relation)}${isNeeded ? '_required' : ''}_body`;
+}
+
 function linkageDocument({ kind, type }: Relationship): Schema {
   const identifier = refTo(`${type}_identifier`);
   const one = { anyOf: [identifier, { type: 'null' }] };
@@ -51,6 +63,7 @@ function linkageDocument({ kind, type }: Relationship): Schema {
     additionalProperties: false,
   };
 }
+
 /** The `data` that names what a relationship is to point to. */
 export function linkageBody(relation: Relationship): Schema {
   const reference = refTo(`${relation.type}_reference`);

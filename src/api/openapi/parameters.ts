@@ -30,21 +30,6 @@ export function commonParameters(): Schemas {
       schema: { $ref: '#/components/schemas/id' },
     },
     ...pageParameters(),
-    filter_rules: {
-      name: 'filter[]',
-      in: 'query',
-      description: FILTER_RULES,
-      style: 'form',
-      explode: true,
-      schema: {
-        type: 'array',
-        items: {
-          type: 'string',
-          contentMediaType: 'application/json',
-          contentSchema: { $ref: '#/components/schemas/filter_rule' },
-        },
-      },
-    },
     ...headerParameters(),
   };
 }
@@ -55,7 +40,8 @@ const FILTER_RULES =
   'notlike notilike startswith endswith contains between is_ isnot`; `any` and `has` take a rule ' +
   'about related resources. What denies (`ne`, `notin_`, `notlike`, `notilike`, `isnot`, `not`) also ' +
   'holds for rows without a value; `{"name":…,"op":"isnot","val":null}` leaves them out. ' +
-  '`filter=[…]`, a JSON array of rules, means the same.';
+  '`filter=[…]`, a JSON array of rules, means the same, and `filter[name]=value` that an attribute ' +
+  'has this value.';
 
 function query(name: string, description: string, schema: Schema): Schema {
   return { name, in: 'query', description, schema };
@@ -114,7 +100,7 @@ function headerParameters(): Schemas {
   };
 }
 
-/** The parameters of each type: `sort`, `filter[…]`, `include` and `fields[…]`. */
+/** The parameters of each type: `sort`, `filter[]`, `include` and `fields[…]`. */
 export function resourceParameters(definition: ResourceDefinition, registry: Registry): Schemas {
   const { type } = definition;
   const include = includeParameter(definition, registry);
@@ -155,30 +141,18 @@ function sortParameter({ attributes }: ResourceDefinition): Schema {
   });
 }
 
-const FILTER_TYPES: Partial<Record<Attribute['kind'], Schema>> = {
-  integer: { type: 'integer' },
-  number: { type: 'number' },
-  boolean: { type: 'boolean' },
-  timestamp: { type: 'string', format: 'date-time' },
-  uuid: { type: 'string', format: 'uuid' },
-};
-
+/** One parameter: generators take `filter` and `filter[]` for the same name. */
 function filterParameter({ attributes }: ResourceDefinition): Schema {
-  const names = namesOf(attributes, ({ filterable }) => filterable);
-  const properties = names.map((name): [string, Schema] => {
-    const { kind, values } = attributes[name] ?? { kind: 'text' };
-    const plain = FILTER_TYPES[kind ?? 'text'] ?? { type: 'string' };
-    return [name, values ? { ...plain, enum: [...values] } : plain];
-  });
-  return {
-    ...query('filter', '`filter[name]=value`: the attribute has this value. All must hold.', {
-      type: 'object',
-      properties: { id: { type: 'integer' }, ...Object.fromEntries(properties) },
-      additionalProperties: { type: 'string', description: '`relationship__attribute`' },
-    }),
-    style: 'deepObject',
-    explode: true,
+  const filterable = ['id', ...namesOf(attributes, (attribute) => attribute.filterable)];
+  const names = filterable.map((name) => `\`${name}\``).join(', ');
+  const rule = {
+    type: 'string',
+    contentMediaType: 'application/json',
+    contentSchema: { $ref: '#/components/schemas/filter_rule' },
   };
+  const description = `${FILTER_RULES} Names: ${names}, and those of related resources.`;
+  const schema = { type: 'array', items: rule };
+  return { ...query('filter[]', description, schema), style: 'form', explode: true };
 }
 
 function fieldsParameter({ type, attributes, relationships }: ResourceDefinition): Schema {

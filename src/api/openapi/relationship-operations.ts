@@ -1,6 +1,6 @@
 import type { Method } from '../../jsonapi/endpoints.js';
 import type { OperationPlace } from './collection-operations.js';
-import { linkageBody, linkageName } from './linkage-schemas.js';
+import { linkageBodyName, linkageName } from './linkage-schemas.js';
 import {
   answerObject,
   jsonApiObject,
@@ -70,7 +70,7 @@ function changeOperation(
     tag,
     role,
     parameters: ['id', 'idempotency_key', 'if_match'].map(parameterRef),
-    requestBody: jsonBodyObject(linkageBody(relation), `${linkageName(relation)}_body`),
+    requestBody: jsonBodyObject(refTo(linkageBodyName(relation)), `${linkageName(relation)}_body`),
     answers: { 200: answerObject({ description: 'What it points to now.', content, headers }) },
     errors: [400, 404, 409, 412, 413, 415, 422],
   };

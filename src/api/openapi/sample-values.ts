@@ -1,8 +1,10 @@
 import type { Attribute } from '../../jsonapi/attributes.js';
-import type { ResourceDefinition } from '../../jsonapi/definition.js';
+import type { ResourceDefinition, View } from '../../jsonapi/definition.js';
+import { SAMPLE_CERTIFICATES } from './sample-certificates.js';
 
 const TIME = '2026-03-26T23:42:09+00:00';
 const SOME_UUID = '0b6b6a5e-4c33-4a3c-9a52-3d0c6f1f7c11';
+const PURPOSE = 'mdm.webcrt';
 const PEM = '-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQ…\n-----END CERTIFICATE-----\n';
 
 /** What looks right where the kind alone does not tell. */
@@ -29,7 +31,8 @@ const BY_NAME: Record<string, unknown> = {
   x509_cn: 'mdm.example.com',
   issuer: 'CN=Example CA',
   serial: '4d2',
-  pem_certificate: PEM,
+  purpose: PURPOSE,
+  pem_certificate: SAMPLE_CERTIFICATES[PURPOSE],
   pem_request: PEM.replaceAll('CERTIFICATE', 'CERTIFICATE REQUEST'),
   pem_private_key: PEM.replaceAll('CERTIFICATE', 'PRIVATE KEY'),
   fingerprint_sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
@@ -91,10 +94,11 @@ const TELLING: Record<string, string[]> = {
   rsa_private_keys: ['name'],
 };
 
-/** The attributes of an example of a create or an update. */
+/** The attributes of an example of a create or an update; of a create in a view without its own. */
 export function sampleAttributes(
   definition: ResourceDefinition,
   mode: 'create' | 'update',
+  view?: View,
 ): Record<string, unknown> {
   const { attributes, type } = definition;
   const writable = Object.entries(attributes).filter(
@@ -108,5 +112,12 @@ export function sampleAttributes(
   const samples = (chosen.length > 0 ? chosen : writable.slice(0, 1)).map(
     ([name, attribute]) => [name, sampleValue(name, attribute)] as const,
   );
-  return Object.fromEntries(samples.filter(([, value]) => value !== undefined));
+  const known = samples.filter(([name, value]) => value !== undefined && name !== view?.attribute);
+  return { ...Object.fromEntries(known), ...certificateFor(known, view) };
+}
+
+function certificateFor(samples: (readonly [string, unknown])[], view?: View) {
+  const pem_certificate = SAMPLE_CERTIFICATES[view?.value ?? ''];
+  const hasOne = samples.some(([name]) => name === 'pem_certificate');
+  return hasOne && pem_certificate !== undefined ? { pem_certificate } : {};
 }

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { version } from '../../../package.json';
@@ -21,6 +22,12 @@ const CLI = join(
   'bin',
   'validate-api-cli.js',
 );
+
+type Json = Record<string, unknown>;
+
+interface CertificateBody {
+  data: { attributes: { purpose?: string; pem_certificate: string } };
+}
 
 let app: TestApp;
 let text: string;
@@ -89,8 +96,9 @@ describe('the API document', () => {
   });
 
   it('tells what would surprise: denials match rows without a value, keys keep no errors', () => {
-    const { filter_rules, idempotency_key } = document.components.parameters ?? {};
-    expect(filter_rules).toMatchObject({
+    const { tags_filter, idempotency_key } = document.components.parameters ?? {};
+    expect(tags_filter).toMatchObject({
+      name: 'filter[]',
       description: expect.stringContaining('`not`) also holds for rows without a value'),
     });
     expect(idempotency_key).toMatchObject({
@@ -149,6 +157,73 @@ describe('the API document', () => {
     expect(examples).toBeGreaterThan(150);
   });
 
+  it('has what generators take: names of parameters that differ in letters too', () => {
+    for (const { operation } of api.operations) {
+      const given = operation.parameters.map((parameter) => api.resolve<Json>(parameter as Json));
+      const names = given.map((parameter) => String(parameter.name).replace(/\W+/g, ''));
+      expect([operation.operationId, new Set(names).size]).toEqual([
+        operation.operationId,
+        names.length,
+      ]);
+    }
+  });
+
+  it('has what generators take: no type of object and null, and bodies of JSON by name', () => {
+    expect(text).not.toContain('"type":["object","null"]');
+    for (const { operation } of api.operations) {
+      const { operationId, requestBody } = operation;
+      for (const [mediaType, { schema }] of Object.entries(requestBody?.content ?? {})) {
+        if (!mediaType.endsWith('json')) continue;
+        expect([operationId, schema]).toEqual([operationId, { $ref: expect.any(String) }]);
+      }
+    }
+  });
+
+  it('tells of every write that it takes a key', () => {
+    const names = ['X-Request-Id', 'Idempotency-Key'];
+    for (const { method, operation } of api.operations) {
+      const given = operation.parameters.map((parameter) => api.resolve<Json>(parameter as Json));
+      const changes = method !== 'GET' || operation.operationId.endsWith('ByGet');
+      const headers = given.map(({ name }) => name).filter((name) => names.includes(String(name)));
+      expect([operation.operationId, new Set(headers)]).toEqual([
+        operation.operationId,
+        new Set(changes ? names : names.slice(0, 1)),
+      ]);
+    }
+  });
+
+  it.each([
+    ['/certificates', 'mdm.webcrt', 'CN=mdm.example.com'],
+    ['/ca_certificates', undefined, 'CN=Example CA'],
+    ['/push_certificates', undefined, 'UID=com.apple.mgmt.'],
+    ['/ssl_certificates', undefined, 'CN=mdm.example.com'],
+  ])('has an example for %s that is taken there', async (path, purpose, subject) => {
+    const { requestBody } = api.find(`POST /api/v1${path}`).operation;
+    const [example] = Object.values(requestBody?.content['application/json']?.examples ?? {});
+    const { value } = api.resolve<{ value: CertificateBody }>(example ?? { $ref: '' });
+    const { attributes } = value.data;
+    expect(attributes.purpose).toBe(purpose);
+    const certificate = new X509Certificate(attributes.pem_certificate);
+    expect(certificate.subject).toContain(subject);
+    expect(new Date(certificate.validTo).getUTCFullYear()).toBe(2099);
+    const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json' };
+    const body = JSON.stringify(value);
+    const created = await fetch(`${app.url}/api/v1${path}`, { method: 'POST', headers, body });
+    const { data } = (await created.json()) as { data: [{ id: number }] };
+    expect([created.status, data]).toEqual([201, [expect.anything()]]);
+    const one = `${app.url}/api/v1/certificates/${data[0].id}`;
+    expect((await fetch(one, { method: 'DELETE', headers })).status).toBe(204);
+  });
+
+  it('tells the numbers that settings take', () => {
+    expect(document.components.schemas?.scep_configurations_attributes).toMatchObject({
+      properties: {
+        key_size: { type: ['integer', 'null'], enum: [2048, 4096, null] },
+        key_usage: { type: ['integer', 'null'], enum: [1, 4, 5, null] },
+      },
+    });
+  });
+
   it('offers no secret to sort, filter or select by, and shows none', () => {
     for (const { type, attributes } of DEFINITIONS as ResourceDefinition[]) {
       const secrets = Object.keys(attributes).filter((name) => attributes[name]?.writeOnly);
@@ -159,7 +234,7 @@ describe('the API document', () => {
         document.components.schemas?.[`${type}_attributes`],
       ];
       for (const name of secrets) {
-        expect([type, name, JSON.stringify(parts).includes(`"${name}"`)]).toEqual([
+        expect([type, name, new RegExp(`["\`]${name}["\`]`).test(JSON.stringify(parts))]).toEqual([
           type,
           name,
           false,
