@@ -29,18 +29,20 @@ export function bodySchemas(definition: ResourceDefinition, fixed: string[]): Sc
 export function singletonSchemas(definition: ResourceDefinition): Schemas {
   const { type } = definition;
   const { [`${type}_attributes`]: attributes = {}, ...shown } = resourceSchemas(definition);
-  const written = writtenAttributes(definition, 'update');
+  const flat = `${type}_write_attributes`;
+  const whole = `${type}_write_document`;
   const data = {
     type: 'object',
-    properties: { type: typeSchema(type), id: refTo('given_id'), attributes: written },
+    properties: { type: typeSchema(type), id: refTo('given_id'), attributes: refTo(flat) },
     required: ['attributes'],
   };
-  const document = { type: 'object', properties: { data }, required: ['data'] };
   return {
+    [flat]: writtenAttributes(definition, 'update'),
+    [whole]: { type: 'object', properties: { data }, required: ['data'] },
     [`${type}_attributes`]: attributes,
     [`${type}_resource`]: shown[`${type}_resource`] ?? {},
     [`${type}_document`]: shown[`${type}_document`] ?? {},
-    [`${type}_write`]: { anyOf: [document, written] },
+    [`${type}_write`]: { anyOf: [refTo(whole), refTo(flat)] },
   };
 }
 

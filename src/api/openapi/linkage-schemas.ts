@@ -49,7 +49,7 @@ export function linkageBodyName(relation: Relationship): string {
 
 function linkageDocument({ kind, type }: Relationship): Schema {
   const identifier = refTo(`${type}_identifier`);
-  const one = { anyOf: [identifier, { type: 'null' }] };
+  const one = { oneOf: [identifier, { type: 'null' }] };
   const isOne = kind === 'toOne';
   return {
     type: 'object',
@@ -67,7 +67,7 @@ function linkageDocument({ kind, type }: Relationship): Schema {
 /** The `data` that names what a relationship is to point to. */
 export function linkageBody(relation: Relationship): Schema {
   const reference = refTo(`${relation.type}_reference`);
-  const orNone = { anyOf: [reference, { type: 'null' }] };
+  const orNone = { oneOf: [reference, { type: 'null' }] };
   const one = relation.kind === 'toOne' && relation.required ? reference : orNone;
   const many = { type: 'array', items: reference, maxItems: MAX_IDENTIFIERS };
   const data = relation.kind === 'toOne' ? one : many;

@@ -67,7 +67,7 @@ function shownRelationship(relation: Relationship): Schema {
   const identifier = refTo(`${relation.type}_identifier`);
   const isOne = relation.kind === 'toOne';
   const data = isOne
-    ? { anyOf: [identifier, { type: 'null' }] }
+    ? { oneOf: [identifier, { type: 'null' }] }
     : { type: 'array', items: identifier, description: 'Only where it is included.' };
   return {
     type: 'object',
