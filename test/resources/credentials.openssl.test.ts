@@ -82,7 +82,7 @@ describe('certificates made by OpenSSL', () => {
     expect(made.attributes).toMatchObject({
       subject: 'CN=leaf,O=Grüße\\, GmbH,C=DE',
       issuer: 'CN=middle,O=Grüße\\, GmbH,C=DE',
-      serial: leaf.serialNumber.toLowerCase().replace(/^0+/, ''),
+      serial: leaf.serialNumber.toLowerCase(),
       fingerprint_sha256: leaf.fingerprint256.replaceAll(':', '').toLowerCase(),
     });
     expect(Date.parse(made.attributes.not_after)).toBe(Date.parse(leaf.validTo));
