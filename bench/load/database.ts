@@ -46,6 +46,8 @@ export async function openBenchDatabase(seed: FleetSeed): Promise<BenchDatabase>
   await migrate(db, { logger: createLogger('error') });
   const ca = parseCertificate(Buffer.from(seed.caCertificate, 'base64'));
   await insertCertificate(db.knex, certificateRecord(ca, 'mdm.cacert'));
+  // The identities are of a CA made here, whose key the server never gets.
+  await db.knex('scep_configurations').insert({ source_type: 'ExternalSCEP' });
   const stop = async () => {
     await db.close();
     await server.stop();
