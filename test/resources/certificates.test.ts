@@ -418,7 +418,7 @@ describe('changing certificates', () => {
       expect(await api.knex('rsa_private_keys').count()).toEqual(count);
       const line = await api.knex('audit_events').where({ target_id: String(id) });
       expect(line.map(({ action, details }) => [action, details])).toEqual([
-        ['certificates.create', expect.anything()],
+        ['certificates.create', { attributes: ['purpose', 'pem_certificate'] }],
         ['certificates.update', { attributes: ['pem_private_key'] }],
         ['certificates.update', { attributes: ['pem_private_key'] }],
       ]);
