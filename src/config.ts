@@ -6,6 +6,9 @@ import { z } from 'zod';
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export const ENROLLMENT_POLICIES = ['open', 'link', 'closed'] as const;
+export const ROLES = ['all', 'web', 'worker'] as const;
+
+export const APPLE_PUSH_HOST = 'https://api.push.apple.com';
 
 /** What the program runs with. Paths are absolute, `publicUrl` has no slash at its end. */
 export interface Config {
@@ -22,6 +25,16 @@ export interface Config {
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
   /** Addresses and networks in CIDR form. */
   readonly trustProxy: readonly string[];
+  /** web serves the surfaces, worker does the background work, all does both. */
+  readonly role: (typeof ROLES)[number];
+  /** Origin of Apple's push service, or of a stand-in. */
+  readonly apnsHost: string;
+  /** PEM file of CAs to believe for `apnsHost`; undefined: those Node knows. */
+  readonly apnsCaFile: string | undefined;
+  /** Stand-ins for Apple's services in this process, for trying out. */
+  readonly lab: boolean;
+  /** Milliseconds between two inventories of a device; undefined: only when asked for. */
+  readonly inventoryInterval: number | undefined;
   readonly enrollment: (typeof ENROLLMENT_POLICIES)[number];
   /** False: no private key leaves the server. */
   readonly keyExport: boolean;
@@ -59,6 +72,25 @@ function isNetwork(text: string): boolean {
   return length === undefined || (/^\d{1,3}$/.test(length) && Number(length) <= bits);
 }
 
+export function isLoopback(hostname: string): boolean {
+  return /^(localhost|127(\.\d{1,3}){3}|\[::1\]|::1)$/.test(hostname);
+}
+
+/** Origin only; without TLS only to this machine. */
+function isServiceHost(text: string): boolean {
+  const url = parseUrl(text);
+  if (url === undefined || url.origin !== text.replace(/\/$/, '')) return false;
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
+}
+
+const UNIT_MS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** `30m`, `24h`, `7d`; undefined for off. */
+function durationOf(text: string): number | undefined {
+  const [, count = '', unit = ''] = /^(\d{1,4})([mhd])$/.exec(text) ?? [];
+  return Number(count) * (UNIT_MS[unit] ?? Number.NaN) || undefined;
+}
+
 /** Exactly as a browser sends it: scheme, host and port only, a default port left out. */
 function isOrigin(text: string): boolean {
   const url = parseUrl(text);
@@ -92,6 +124,22 @@ const networks = z
     'must be IP addresses or networks (10.0.0.0/8), with commas',
   );
 
+const serviceHost = z
+  .string()
+  .refine(isServiceHost, 'must be like https://host:port (http only to this machine)')
+  .transform((text) => text.replace(/\/$/, ''));
+
+const interval = z
+  .string()
+  .default('1d')
+  .refine(
+    (text) => text === 'off' || (durationOf(text) ?? 0) >= 10 * 60_000,
+    'must be off, or a time of at least 10 minutes like 30m, 24h or 7d',
+  )
+  .transform(durationOf);
+
+const onOff = z.enum(['on', 'off'], 'must be on or off');
+
 const origins = z
   .string()
   .transform(splitList)
@@ -118,8 +166,13 @@ export const ENVIRONMENT = z.object({
   ENROLLMENT: z
     .enum(ENROLLMENT_POLICIES, `must be one of ${ENROLLMENT_POLICIES.join(', ')}`)
     .default('open'),
-  KEY_EXPORT: z.enum(['on', 'off'], 'must be on or off').default('on'),
+  KEY_EXPORT: onOff.default('on'),
   CORS_ORIGINS: origins.default([]),
+  ROLE: z.enum(ROLES, `must be one of ${ROLES.join(', ')}`).default('all'),
+  APNS_HOST: serviceHost.default(APPLE_PUSH_HOST),
+  APNS_CA_FILE: z.string().optional(),
+  LAB: onOff.default('off'),
+  INVENTORY_INTERVAL: interval,
   LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 });
 
@@ -130,6 +183,29 @@ function pairProblems(env: Record<string, string>): string[] {
   if ((env.TLS_CERT_FILE === undefined) === (env.TLS_KEY_FILE === undefined)) return [];
   const missing = env.TLS_CERT_FILE === undefined ? 'TLS_CERT_FILE' : 'TLS_KEY_FILE';
   return [`${missing}: must be set too (TLS_CERT_FILE and TLS_KEY_FILE belong together)`];
+}
+
+/** The parts of a large server meet in a database that all of them reach. */
+function roleProblems({ ROLE: role = 'all', DATABASE_URL: url }: Record<string, string>): string[] {
+  if (role === 'all' || url !== undefined) return [];
+  return [`ROLE: ${role} needs DATABASE_URL (processes of one server share a database)`];
+}
+
+/** The lab hands out keys and trusts whom it made: nothing for a server that others reach. */
+function labProblems(env: Record<string, string>): string[] {
+  if (env.LAB !== 'on') return [];
+  const problems: string[] = [];
+  const publicUrl = parseUrl(env.PUBLIC_URL ?? 'http://localhost');
+  if (publicUrl && !isLoopback(publicUrl.hostname)) {
+    problems.push(
+      'LAB: on works only with a PUBLIC_URL on this machine, like http://localhost:8080',
+    );
+  }
+  if (env.APNS_HOST !== undefined) {
+    problems.push('APNS_HOST: must not be set with LAB=on, which brings its own');
+  }
+  if ((env.ROLE ?? 'all') !== 'all') problems.push('LAB: on works only with ROLE=all');
+  return problems;
 }
 
 function readDotEnv(cwd: string): Record<string, string | undefined> {
@@ -170,6 +246,11 @@ function toConfig(env: Environment, cwd: string): Config {
     enrollment: env.ENROLLMENT,
     keyExport: env.KEY_EXPORT === 'on',
     corsOrigins: Object.freeze(env.CORS_ORIGINS),
+    role: env.ROLE,
+    apnsHost: env.APNS_HOST,
+    apnsCaFile: env.APNS_CA_FILE === undefined ? undefined : resolve(cwd, env.APNS_CA_FILE),
+    lab: env.LAB === 'on',
+    inventoryInterval: env.INVENTORY_INTERVAL,
     logLevel: env.LOG_LEVEL,
   });
 }
@@ -186,7 +267,7 @@ export function loadConfig(
   const parsed = ENVIRONMENT.safeParse(env);
   const issues = parsed.error?.issues ?? [];
   const problems = issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-  problems.push(...pairProblems(env));
+  problems.push(...pairProblems(env), ...roleProblems(env), ...labProblems(env));
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   return toConfig(parsed.data, cwd);
 }

@@ -1,5 +1,5 @@
 import { ensureAdminToken } from './api/first-admin-token.js';
-import type { Config } from './config.js';
+import { type Config, isLoopback } from './config.js';
 import { createContainer, readTls } from './container.js';
 import { SecretBox } from './crypto/secret-box.js';
 import { connectDatabase, type Database } from './db/database.js';
@@ -83,8 +83,7 @@ function warnOfSettings({ enrollment, publicUrl }: Config, logger: Logger): void
   const { hostname, port } = new URL(publicUrl);
   if (port === '0')
     logger.warn({ publicUrl }, 'no device can reach PUBLIC_URL; set it with PORT=0');
-  const isLoopback = /^(localhost|127\.|\[::1\])/.test(hostname);
-  if (enrollment !== 'open' || isLoopback) return;
+  if (enrollment !== 'open' || isLoopback(hostname)) return;
   logger.warn(
     'ENROLLMENT=open: whoever reaches this server can enroll a device; set link or closed',
   );

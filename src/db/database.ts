@@ -16,6 +16,10 @@ export interface Database {
   knex: Knex;
   /** The device path's own connections, for `runStatement`. */
   pool: pg.Pool;
+  /** Connections of the background work: the job queue and pushes. */
+  background: pg.Pool;
+  /** A connection of its own, not yet connected; whoever asked for it ends it. */
+  createClient(): pg.Client;
   /** False behind a transaction-mode pooler, where a prepared statement may meet another backend. */
   namedStatements: boolean;
   close(): Promise<void>;
@@ -37,6 +41,8 @@ export interface Statement {
   text: string;
 }
 
+/** One of them listens for jobs all the time. */
+const BACKGROUND_CONNECTIONS = 6;
 const CONNECT_TIMEOUT_MS = 5_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
 const LOCK_TIMEOUT_MS = 10_000;
@@ -114,8 +120,11 @@ export function connectDatabase(options: DatabaseOptions): Database {
     types: TYPES,
   };
   const pool = new pg.Pool({ ...client, ...devicePathSession(namedStatements), max });
-  // An idle connection that breaks is replaced on the next use; unheard, it would end the process.
-  pool.on('error', (error) => options.logger?.warn({ err: error }, 'database connection lost'));
+  const background = new pg.Pool({ ...client, max: BACKGROUND_CONNECTIONS });
+  for (const each of [pool, background]) {
+    // An idle connection that breaks is replaced on the next use; unheard, it would end the process.
+    each.on('error', (error) => options.logger?.warn({ err: error }, 'database connection lost'));
+  }
   const builder = knex({
     client: 'pg',
     connection: client as Knex.PgConnectionConfig,
@@ -125,11 +134,13 @@ export function connectDatabase(options: DatabaseOptions): Database {
   });
   let closing: Promise<void> | undefined;
   const close = async () => {
-    await Promise.all([pool.end(), builder.destroy()]);
+    await Promise.all([pool.end(), background.end(), builder.destroy()]);
   };
   return {
     knex: builder,
     pool,
+    background,
+    createClient: () => new pg.Client(client),
     namedStatements,
     close: () => {
       closing ??= close();
