@@ -187,7 +187,7 @@ function pairProblems(env: Record<string, string>): string[] {
 
 /** The parts of a large server meet in a database that all of them reach. */
 function roleProblems({ ROLE: role = 'all', DATABASE_URL: url }: Record<string, string>): string[] {
-  if (role === 'all' || url !== undefined) return [];
+  if (!['web', 'worker'].includes(role) || url !== undefined) return [];
   return [`ROLE: ${role} needs DATABASE_URL (processes of one server share a database)`];
 }
 
@@ -201,7 +201,7 @@ function labProblems(env: Record<string, string>): string[] {
       'LAB: on works only with a PUBLIC_URL on this machine, like http://localhost:8080',
     );
   }
-  if (env.APNS_HOST !== undefined) {
+  if ((env.APNS_HOST ?? APPLE_PUSH_HOST) !== APPLE_PUSH_HOST) {
     problems.push('APNS_HOST: must not be set with LAB=on, which brings its own');
   }
   if ((env.ROLE ?? 'all') !== 'all') problems.push('LAB: on works only with ROLE=all');

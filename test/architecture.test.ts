@@ -12,13 +12,19 @@ const MAY_IMPORT: Record<string, string[]> = {
   events: ['db', 'jsonapi'],
   http: ['jsonapi'],
   pki: ['crypto', 'db'],
+  push: ['crypto', 'protocol', 'db', 'pki', 'jobs'],
   commands: ['crypto', 'protocol', 'db'],
+  jobs: ['db', 'commands', 'pki'],
+  metrics: ['db', 'pki'],
   profiles: ['crypto', 'protocol', 'db'],
   mdm: ['http', 'crypto', 'protocol', 'db', 'pki', 'commands'],
   enroll: ['http', 'crypto', 'protocol', 'db', 'pki'],
   scep: ['http', 'crypto', 'protocol', 'db', 'pki'],
   resources: ['jsonapi'],
-  api: ['http', 'jsonapi', 'resources', 'db', 'events', 'commands', 'pki', 'profiles'],
+  api: [
+    ...['http', 'jsonapi', 'resources', 'db', 'events'],
+    ...['commands', 'pki', 'profiles', 'push', 'jobs'],
+  ],
   lab: ['crypto', 'protocol'],
 };
 
@@ -35,10 +41,14 @@ const HOMES: Record<string, RegExp> = {
   compression: /^http\//,
   cors: /^http\//,
   'node-forge': /^crypto\//,
+  'graphile-worker': /^(jobs|db)\//,
+  'prom-client': /^metrics\//,
 };
 
 /** They compose the others, so they may import anything. */
-const COMPOSERS = new Set(['app.ts', 'container.ts', 'resource-services.ts', 'main.ts', 'cli']);
+const COMPOSERS = new Set([
+  ...['app.ts', 'container.ts', 'resource-services.ts', 'lab-mode.ts', 'main.ts', 'cli'],
+]);
 const FOR_EVERYONE = new Set(['errors.ts', 'logger.ts', 'config.ts']);
 
 interface Import {

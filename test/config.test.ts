@@ -56,9 +56,44 @@ describe('a bad environment', () => {
       'ftp://a.test',
       'HTTP://a.test',
     ].map((value): [string, string, string] => ['CORS_ORIGINS', value, BAD_ORIGIN]),
+    ['ROLE', 'queen', 'must be one of all, web, worker'],
+    ...[
+      'api.push.apple.com',
+      'http://push.example.com',
+      'https://push.example.com/path',
+      'https://me@push.example.com',
+    ].map((value): [string, string, string] => [
+      'APNS_HOST',
+      value,
+      'must be like https://host:port (http only to this machine)',
+    ]),
+    ['LAB', 'yes', 'must be on or off'],
+    ...['never', '5m', '24', '0h', '1w'].map((value): [string, string, string] => [
+      'INVENTORY_INTERVAL',
+      value,
+      'must be off, or a time of at least 10 minutes like 30m, 24h or 7d',
+    ]),
     ['LOG_LEVEL', 'loud', 'must be one of trace, debug, info, warn, error, fatal, silent'],
   ])('is refused: %s=%s', (name, value, problem) => {
     expect(problems({ [name]: value })).toEqual([`${name}: ${problem}`]);
+  });
+
+  it.each(['web', 'worker'])('is refused: ROLE=%s without a database to share', (role) => {
+    expect(problems({ ROLE: role })).toEqual([
+      `ROLE: ${role} needs DATABASE_URL (processes of one server share a database)`,
+    ]);
+  });
+
+  it('is refused: a lab that others could reach, or that is not the whole server', () => {
+    const DATABASE_URL = 'postgresql://u:p@db:5432/muster';
+    const lab = { LAB: 'on', PUBLIC_URL: 'https://mdm.example.com', ROLE: 'web', DATABASE_URL };
+    expect(problems({ ...lab, APNS_HOST: 'https://localhost:2197' })).toEqual([
+      'LAB: on works only with a PUBLIC_URL on this machine, like http://localhost:8080',
+      'APNS_HOST: must not be set with LAB=on, which brings its own',
+      'LAB: on works only with ROLE=all',
+    ]);
+    expect(problems({ LAB: 'on', PUBLIC_URL: 'http://127.0.0.1.example.com' })).toHaveLength(1);
+    expect(problems({ LAB: 'on', PUBLIC_URL: 'http://[::1]:8080' })).toEqual([]);
   });
 
   it('is refused with every problem at once and without the values', () => {
@@ -94,6 +129,11 @@ describe('an empty environment', () => {
       enrollment: 'open',
       keyExport: true,
       corsOrigins: [],
+      role: 'all',
+      apnsHost: 'https://api.push.apple.com',
+      apnsCaFile: undefined,
+      lab: false,
+      inventoryInterval: 86_400_000,
       logLevel: 'info',
     });
     const parts = [config, config.trustProxy, config.corsOrigins];
@@ -123,6 +163,11 @@ describe('a good environment', () => {
         ENROLLMENT: 'link',
         KEY_EXPORT: 'off',
         CORS_ORIGINS: 'https://a.test, http://localhost:5173',
+        ROLE: 'worker',
+        APNS_HOST: 'http://127.0.0.1:2197/',
+        APNS_CA_FILE: 'apns.pem',
+        LAB: 'off',
+        INVENTORY_INTERVAL: '90m',
         LOG_LEVEL: 'debug',
       },
       cwd,
@@ -140,6 +185,11 @@ describe('a good environment', () => {
       enrollment: 'link',
       keyExport: false,
       corsOrigins: ['https://a.test', 'http://localhost:5173'],
+      role: 'worker',
+      apnsHost: 'http://127.0.0.1:2197',
+      apnsCaFile: join(cwd, 'apns.pem'),
+      lab: false,
+      inventoryInterval: 5_400_000,
       logLevel: 'debug',
     });
   });
@@ -148,6 +198,19 @@ describe('a good environment', () => {
     expect(loadConfig({ PORT: '9000' }, cwd).publicUrl).toBe('http://localhost:9000');
     const tls = { TLS_CERT_FILE: 'c', TLS_KEY_FILE: 'k' };
     expect(loadConfig(tls, cwd).publicUrl).toBe('https://localhost:8080');
+  });
+});
+
+describe('the time between inventories', () => {
+  it('is a day, what is given, or none', () => {
+    const read = (value: string) =>
+      loadConfig({ INVENTORY_INTERVAL: value }, cwd).inventoryInterval;
+    expect(['', '10m', '7d', 'off'].map(read)).toEqual([
+      86_400_000,
+      600_000,
+      604_800_000,
+      undefined,
+    ]);
   });
 });
 
