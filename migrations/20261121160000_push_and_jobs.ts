@@ -26,6 +26,9 @@ alter table devices add column last_push_result text;
 alter table devices add column inventory_queued_at timestamptz;
 create index devices_inventory_due on devices (coalesce(inventory_queued_at, enrolled_at))
   where is_enrolled;
+-- Who is affected when a topic has no certificate, and whom the push service has refused.
+create index devices_topic on devices (topic) where is_enrolled;
+create index devices_push_refused on devices (id) where is_enrolled and push_state <> 'ok';
 
 -- The processes of this server, by their heartbeat.
 create table server_processes (
@@ -34,6 +37,8 @@ create table server_processes (
   hostname text not null,
   pid integer not null,
   version text not null,
+  -- What its jobs are locked by; null when it runs none, or when they have been taken from it.
+  worker_pool text,
   started_at timestamptz not null default now(),
   seen_at timestamptz not null default now()
 );
@@ -95,6 +100,8 @@ drop trigger tokens_change on tokens;
 drop function note_change();
 drop table change_topics;
 drop table server_processes;
+drop index devices_push_refused;
+drop index devices_topic;
 drop index devices_inventory_due;
 alter table devices drop column inventory_queued_at;
 alter table devices drop column last_push_result;

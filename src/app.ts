@@ -1,4 +1,4 @@
-import express, { type Express } from 'express';
+import express, { type Express, type RequestHandler } from 'express';
 import { version } from '../package.json';
 import { mountRoutes } from './api/api-route.js';
 import { adminRoutes } from './api/routes.js';
@@ -17,6 +17,8 @@ import { compress } from './http/compress.js';
 import { crossOrigin } from './http/cross-origin.js';
 import { createHealthRouter } from './http/health.js';
 import { jsonApiErrorHandler } from './http/json-api-errors.js';
+import { createLabRouter } from './http/lab.js';
+import { createMetricsRouter } from './http/metrics-router.js';
 import { noSuchRoute, plainNotFound } from './http/not-found.js';
 import { requestContext } from './http/request-context.js';
 import { requestLog } from './http/request-log.js';
@@ -24,14 +26,17 @@ import { apiSecurityHeaders, pageSecurityHeaders } from './http/security-headers
 import type { DeviceHandler } from './http/server.js';
 import { createProxyTrust } from './http/trust-proxy.js';
 import { createEngine, createJsonApiRouter } from './jsonapi/router.js';
+import type { Lab } from './lab-mode.js';
 import type { Logger } from './logger.js';
 import { createMdmRouter } from './mdm/router.js';
+import type { Metrics } from './metrics/metrics.js';
 import type { CertificateAuthority } from './pki/authority.js';
 import { CredentialFiles } from './pki/credential-files.js';
 import type { EnrollmentChallenges } from './pki/enrollment-challenge.js';
 import type { Trust } from './pki/trust.js';
 import { ProfileImport } from './profiles/profile-import.js';
 import { ProfileRebuild } from './profiles/profile-rebuild.js';
+import type { PushService } from './push/push-service.js';
 import { DEFINITIONS } from './resources/index.js';
 import type { ResourceServices } from './resources/services.js';
 import { createScepRouter } from './scep/router.js';
@@ -49,6 +54,10 @@ export interface AppDeps {
   deviceHandler: DeviceHandler;
   actions: DeviceActions;
   services: ResourceServices;
+  metrics: Metrics;
+  push: PushService;
+  /** Only with LAB=on. */
+  lab: Lab | undefined;
 }
 
 async function checkMigrations(db: Database): Promise<void> {
@@ -76,13 +85,13 @@ function profileFiles({ box, trust, profileSigner }: AppDeps) {
   };
 }
 
-function adminApi(deps: AppDeps) {
-  const { db, box, logger, tokens, actions, services, config, trust } = deps;
+function adminApi(deps: AppDeps, authenticated: RequestHandler) {
+  const { db, box, logger, actions, services, config, trust, push } = deps;
   const router = express.Router();
   router.use(apiSecurityHeaders({ https: config.publicUrl.startsWith('https:') }));
   router.use(requestLog({ logger, level: 'info' }));
   router.use(crossOrigin(config.corsOrigins), compress());
-  router.use(authenticate({ verify: (token) => tokens.verify(token) }));
+  router.use(authenticated);
   const store = createResourceStore(db, box.deriveKey('idempotency keys'));
   const engine = createEngine({
     ...{ definitions: DEFINITIONS, store, services, audit: writeAudit },
@@ -90,14 +99,8 @@ function adminApi(deps: AppDeps) {
   const onScepChange = () => trust.reload();
   const credentialFiles = new CredentialFiles(box, config.keyExport);
   const routes = {
-    db,
-    engine,
-    actions,
-    services,
-    onScepChange,
-    credentialFiles,
+    ...{ config, db, engine, actions, services, push, onScepChange, credentialFiles, version },
     ...profileFiles(deps),
-    version,
   };
   router.use(mountRoutes(adminRoutes(routes)));
   router.use(createJsonApiRouter(engine));
@@ -106,19 +109,23 @@ function adminApi(deps: AppDeps) {
   return router;
 }
 
-/** Mounts the surfaces. The app is whole by itself; the server only gives /mdm a shorter way. */
-export function createApp(deps: AppDeps): Express {
-  const { config, db, box, logger, authority, challenges, trust } = deps;
-  const app = express();
-  app.disable('x-powered-by');
-  app.disable('etag');
-  app.set('query parser', 'simple');
-  app.use(createMdmRouter(deps.deviceHandler, logger));
-  app.use(requestContext(createProxyTrust(config.trustProxy)));
-  app.use('/api/v1', adminApi(deps));
+/** What every process answers, whatever its role. */
+function mountOperations(app: Express, deps: AppDeps, authenticated: RequestHandler): void {
+  const { config, logger, metrics, lab } = deps;
   app.use(pageSecurityHeaders({ https: config.publicUrl.startsWith('https:') }));
   app.use(healthRouter(deps));
+  if (lab !== undefined) app.use(createLabRouter(() => lab.describe()));
   app.use(requestLog({ logger, level: 'debug' }));
+  app.use(
+    createMetricsRouter({
+      ...{ metrics, logger, authenticate: authenticated },
+      isBehindProxy: config.trustProxy.length > 0,
+    }),
+  );
+}
+
+function mountEnrollment(app: Express, deps: AppDeps): void {
+  const { config, db, box, logger, authority, challenges, trust } = deps;
   app.use(createScepRouter({ db, logger, authority, challenges, trust }));
   app.use(
     '/enroll',
@@ -130,6 +137,22 @@ export function createApp(deps: AppDeps): Express {
       caCertificates: () => [authority.certificate.der],
     }),
   );
+}
+
+/** Mounts the surfaces. The app is whole by itself; the server only gives /mdm a shorter way. */
+export function createApp(deps: AppDeps): Express {
+  const { config, logger, tokens } = deps;
+  const isServing = config.role !== 'worker';
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.set('query parser', 'simple');
+  if (isServing) app.use(createMdmRouter(deps.deviceHandler, logger));
+  app.use(requestContext(createProxyTrust(config.trustProxy)));
+  const authenticated = authenticate({ verify: (token) => tokens.verify(token) });
+  if (isServing) app.use('/api/v1', adminApi(deps, authenticated));
+  mountOperations(app, deps, authenticated);
+  if (isServing) mountEnrollment(app, deps);
   app.use(plainNotFound);
   return app;
 }

@@ -1,6 +1,7 @@
 import { ensureAdminToken } from './api/first-admin-token.js';
 import { type Config, isLoopback } from './config.js';
-import { createContainer, readTls } from './container.js';
+import { readApnsCa, readTls } from './config-files.js';
+import { createContainer } from './container.js';
 import { SecretBox } from './crypto/secret-box.js';
 import { connectDatabase, type Database } from './db/database.js';
 import { openEmbedded } from './db/embedded/open-embedded.js';
@@ -96,6 +97,7 @@ export async function serve(
   onDatabaseLost: () => void,
 ): Promise<RunningServer> {
   readTls(config); // before anything is made
+  readApnsCa(config);
   const database = await openDatabase(config, logger, { mode: 'serve', onExit: onDatabaseLost });
   try {
     return await serveOn(database, config, logger);
@@ -118,9 +120,11 @@ async function serveOn(
     await ensureAdminToken({ db, dataDir: config.dataDir, logger });
   }
   const { app, deviceHandler, tls } = container;
-  const options = { app, deviceHandler, logger };
+  const options = { app, deviceHandler, logger, onAnswer: container.metrics.observeRequest };
   const server = createHttpServer(tls === undefined ? options : { ...options, tls });
-  const address = await listen(server, config).catch((error: unknown) => {
+  const address = await listen(server, config).catch(async (error: unknown) => {
+    await container.stopBackground();
+    await container.stop();
     throw listenError(error, config);
   });
   container.start();
@@ -129,7 +133,7 @@ async function serveOn(
   const url = `${tls === undefined ? 'http' : 'https'}://${host}:${address.port}`;
   logger.info({ url, publicUrl: config.publicUrl }, `Muster is serving at ${url}`);
   const stop = async () => {
-    await drain(server, DRAIN_MS);
+    await Promise.all([drain(server, DRAIN_MS), container.stopBackground()]);
     await container.stop();
     await close();
   };

@@ -1,6 +1,8 @@
 import { createCommandServices } from './commands/command-services.js';
 import type { CommandQueue } from './commands/queue.js';
 import type { SecretBox } from './crypto/secret-box.js';
+import type { Transaction } from './db/unit-of-work.js';
+import { JobService } from './jobs/job-service.js';
 import { CertificateService } from './pki/certificate-service.js';
 import { SigningRequestService } from './pki/signing-request-service.js';
 import type { ResourceServices } from './resources/services.js';
@@ -12,17 +14,26 @@ export interface ResourceServiceDeps {
   publicUrl: string;
   /** After the commit of a change to the CAs that are believed in. */
   onAuthoritiesChange?: () => void;
+  /** In the transaction that brings or changes the push certificate of a topic. */
+  onPushCertificate?: (trx: Transaction, topic: string) => Promise<void>;
+  /** The lab has its own push certificate: no other may be added. */
+  isLabOn?: boolean;
 }
 
 /** What the resources need of the rest, put together: for the container and for tests. */
 export function createResourceServices(deps: ResourceServiceDeps): ResourceServices {
-  const { box, queue, publicUrl, onAuthoritiesChange = () => undefined } = deps;
+  const { box, queue, publicUrl, isLabOn: isLab = false } = deps;
+  const { onAuthoritiesChange = () => undefined, onPushCertificate } = deps;
   return {
     ...createCommandServices(box, queue),
     secrets: { seal: (secret, identity) => box.seal(Buffer.from(secret, 'utf8'), identity) },
     enrollmentProgram: { enrollmentUrl: `${publicUrl}/dep/enroll` },
     scep: { ownUrl: `${publicUrl}/scep` },
-    certificates: new CertificateService({ box, onAuthoritiesChange }),
+    certificates: new CertificateService({
+      ...{ box, isLab, onAuthoritiesChange },
+      ...(onPushCertificate === undefined ? {} : { onPushCertificate }),
+    }),
     signingRequests: new SigningRequestService(box),
+    jobs: new JobService(),
   };
 }

@@ -47,7 +47,8 @@ const HOMES: Record<string, RegExp> = {
 
 /** They compose the others, so they may import anything. */
 const COMPOSERS = new Set([
-  ...['app.ts', 'container.ts', 'resource-services.ts', 'lab-mode.ts', 'main.ts', 'cli'],
+  ...['app.ts', 'background.ts', 'config-files.ts', 'container.ts', 'resource-services.ts'],
+  ...['lab-mode.ts', 'main.ts', 'cli'],
 ]);
 const FOR_EVERYONE = new Set(['errors.ts', 'logger.ts', 'config.ts']);
 

@@ -11,6 +11,8 @@ export interface ServerProcess {
   pid: number;
   port: number;
   stop(): Promise<void>;
+  /** As a crash does. */
+  kill(): Promise<void>;
   /** The longest in ms that the event loop was held since the last question; needs `watchLoop`. */
   loopHeldMs(): Promise<number>;
 }
@@ -83,10 +85,10 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
   const port = await freePort();
   const child = launch(options, port);
   await untilReady(child, port);
-  const stop = async () => {
-    if (child.exitCode !== null) return;
+  const end = async (signal: NodeJS.Signals) => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
     const ended = once(child, 'exit');
-    child.kill('SIGTERM');
+    child.kill(signal);
     await ended;
   };
   const loopHeldMs = async () => {
@@ -94,5 +96,9 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
     child.send('');
     return Number((await answer)[0]) - RESOLUTION_MS;
   };
-  return { pid: child.pid ?? 0, port, stop, loopHeldMs };
+  return {
+    ...{ pid: child.pid ?? 0, port, loopHeldMs },
+    stop: () => end('SIGTERM'),
+    kill: () => end('SIGKILL'),
+  };
 }

@@ -4,14 +4,20 @@ import { scepConfiguration } from '../resources/scep-configuration.js';
 import type { ApiRoute } from './api-route.js';
 import { type ConfigurationDeps, configurationRoutes } from './configuration.js';
 import { type CredentialDownloadDeps, credentialDownloadRoutes } from './credential-downloads.js';
+import { type CredentialRouteDeps, credentialRoutes } from './credentials.js';
 import { type DeviceActionDeps, deviceActionRoutes } from './device-actions.js';
+import { type DevicePushDeps, devicePushRoutes } from './device-push.js';
 import { type DocsDeps, docsRoutes } from './docs.js';
+import { type JobRouteDeps, jobRoutes } from './jobs.js';
 import { type ProfileFileDeps, profileFileRoutes } from './profile-files.js';
 
 export type AdminRouteDeps = DeviceActionDeps &
+  DevicePushDeps &
   ConfigurationDeps &
   CredentialDownloadDeps &
+  CredentialRouteDeps &
   ProfileFileDeps &
+  JobRouteDeps &
   Pick<DocsDeps, 'version'>;
 
 /** Types of which there is one resource each. */
@@ -23,9 +29,12 @@ export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
   const { registry, basePath } = engine;
   const routes = [
     ...deviceActionRoutes(deps),
+    ...devicePushRoutes(deps),
     ...configurationRoutes(deps),
     ...credentialDownloadRoutes(deps),
+    ...credentialRoutes(deps, basePath),
     ...profileFileRoutes(deps),
+    ...jobRoutes(deps),
   ];
   const docs = { registry, basePath, singletons: SINGLETONS, routes, version };
   return [...routes, ...docsRoutes(docs)];

@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import type { ChangeFeed } from '../db/change-feed.js';
 import type { Database } from '../db/database.js';
 import { toAppError } from '../db/sqlstate.js';
 import {
@@ -18,7 +19,7 @@ import type { Logger } from '../logger.js';
 import { createLastUse } from './last-use.js';
 import { hashToken, newToken } from './token-format.js';
 
-/** How long another process's revocation may go unnoticed. */
+/** How long a revocation by another process may go unnoticed while the change feed is deaf. */
 const CACHE_MS = 1_000;
 const CACHE_SIZE = 1_000;
 
@@ -45,6 +46,8 @@ export interface TokenVerifier {
 export interface TokenVerifierDeps {
   db: Database;
   logger: Logger;
+  /** Tells of tokens that other processes revoke. */
+  changes?: Pick<ChangeFeed, 'on'>;
   /** ADMIN_TOKEN of the environment. */
   adminToken?: string | undefined;
 }
@@ -121,11 +124,16 @@ export function allTokens(db: Database): Promise<TokenRow[]> {
 
 /** Finds tokens by their hash, remembers them for seconds, and notes their use. */
 export function createTokenVerifier(deps: TokenVerifierDeps): TokenVerifier {
-  const { db, adminToken } = deps;
+  const { db, changes, adminToken } = deps;
   const adminHash = adminToken === undefined ? undefined : hashToken(adminToken);
   const cache = new LRUCache<string, { row: TokenRow; until: number }>({ max: CACHE_SIZE });
   const lastUse = createLastUse(deps);
   let revocations = 0;
+
+  function forget(): void {
+    revocations += 1;
+    cache.clear();
+  }
 
   async function find(hash: Buffer): Promise<TokenRow | undefined> {
     const key = hash.toString('base64');
@@ -152,10 +160,10 @@ export function createTokenVerifier(deps: TokenVerifierDeps): TokenVerifier {
 
   async function revoke(selector: TokenSelector, context: RequestContext): Promise<TokenRow[]> {
     const rows = await revokeToken(db, selector, context);
-    revocations += 1;
-    cache.clear();
+    forget();
     return rows;
   }
 
+  changes?.on('tokens', forget);
   return { verify, revoke, close: () => lastUse.close() };
 }

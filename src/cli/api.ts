@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import type { Config } from '../config.js';
 import { AppError } from '../errors.js';
+import { readAdminToken } from './admin-token.js';
 import { type ApiCall, type ApiReply, callApi } from './api-client.js';
 import { apiUrl, bodyOfFields, readData } from './api-request.js';
+import { httpUrl } from './option-values.js';
 
 /** What `muster api` takes on its command line, beside method and path. */
 export interface ApiOptions {
@@ -53,7 +54,7 @@ async function prepare(
   return {
     method: method.toUpperCase(),
     url: apiUrl(options.url ?? io.config().publicUrl, path),
-    token: options.token ?? (await readToken(io.config())),
+    token: options.token ?? (await readAdminToken(io.config())),
     headers: readHeaders(options.header ?? []),
     body: data === undefined ? fromFields : await readData(data, io.stdin),
     ca: ca === undefined ? undefined : await readCa(ca),
@@ -62,23 +63,6 @@ async function prepare(
 
 function refuse(message: string): never {
   throw new AppError('bad_request', 400, message);
-}
-
-/** ADMIN_TOKEN, or the one that the server made on its first start. */
-async function readToken({ adminToken, dataDir }: ReturnType<ApiIo['config']>): Promise<string> {
-  if (adminToken !== undefined) return adminToken;
-  const file = join(dataDir, 'admin-token');
-  try {
-    return (await readFile(file, 'utf8')).trim();
-  } catch (error) {
-    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    const why = isMissing ? 'does not exist' : `cannot be read (${(error as Error).message})`;
-    throw new AppError(
-      'unauthorized',
-      401,
-      `no token: ${file} ${why}. Set DATA_DIR or ADMIN_TOKEN as the server has them, or give --token`,
-    );
-  }
 }
 
 async function readCa(file: string): Promise<string> {
@@ -146,11 +130,6 @@ function verdict({ status, statusText }: ApiReply, { err }: ApiIo): number {
 
 function collect(value: string, former: string[] = []): string[] {
   return [...former, value];
-}
-
-function httpUrl(text: string): string {
-  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
-  throw new InvalidArgumentError('It must be an http or https URL.');
 }
 
 /** Adds `api` with its options to the program; `finish` gets the exit code. */

@@ -4,9 +4,11 @@ import { version } from '../../package.json';
 import { type Config, ConfigError, loadConfig } from '../config.js';
 import { migrate, migrationStatus, rollback } from '../db/migrate.js';
 import { AppError } from '../errors.js';
+import { LabError } from '../lab/lab-error.js';
 import { createLogger } from '../logger.js';
 import { openDatabase } from '../main.js';
 import { addApiCommand } from './api.js';
+import { addLabCommand, type LabIo } from './lab.js';
 import { serveCommand } from './serve.js';
 import { addSimulateCommand } from './simulate.js';
 import { tokenCreate, tokenList, tokenRevoke } from './token.js';
@@ -19,6 +21,16 @@ function writeLine(line: string): void {
 
 function readConfig(): Config {
   return loadConfig(process.env, process.cwd());
+}
+
+/**
+ * With the lab, and a log on standard error that tells only what is wrong unless LOG_LEVEL wants
+ * more; as .env.example has it, LOG_LEVEL=info in a `.env` is what goes without saying.
+ */
+function openLab(): Pick<LabIo, 'config' | 'logger'> {
+  const config = loadConfig({ ...process.env, LAB: 'on' }, process.cwd());
+  const isWanted = Boolean(process.env.LOG_LEVEL?.trim()) || config.logLevel !== 'info';
+  return { config, logger: createLogger(isWanted ? config.logLevel : 'warn', process.stderr) };
 }
 
 /** A command that needs the database: the running server's own, or the embedded one for a moment. */
@@ -114,12 +126,13 @@ function createProgram(): Command {
   };
   addApiCommand(program, readConfig, finish);
   addSimulateCommand(program, defaultUrl(), finish);
+  addLabCommand(program, openLab, finish);
   return program;
 }
 
 /** What went wrong as one line a person can act on; a stack only where the fault is ours. */
 function report(error: unknown): number {
-  const isKnown = error instanceof ConfigError || error instanceof AppError;
+  const isKnown = [ConfigError, AppError, LabError].some((kind) => error instanceof kind);
   const text = error instanceof Error ? (!isKnown && error.stack) || error.message : String(error);
   process.stderr.write(`muster: ${text}\n`);
   return error instanceof ConfigError ? USAGE_ERROR : 1;

@@ -1,15 +1,22 @@
 import { once } from 'node:events';
 import type { Config } from '../config.js';
 import type { Logger } from '../logger.js';
-import { serve } from '../main.js';
+import { type RunningServer, serve } from '../main.js';
 
 /** A stop that takes longer than this ends the process at once. */
 const STOP_MS = 9_000;
 /** Everything is stopped: nothing that is left open may hold the process any longer than this. */
 const LINGER_MS = 250;
 
-/** Serves until SIGTERM or SIGINT. Resolves with the exit code. */
-export async function serveCommand(config: Config, logger: Logger): Promise<number> {
+/** What is done beside serving; it ends when the signal is aborted. */
+export type BesideServing = (signal: AbortSignal) => Promise<void>;
+
+/** Serves until SIGTERM or SIGINT. Resolves with the exit code; rejects as `beside` does. */
+export async function serveCommand(
+  config: Config,
+  logger: Logger,
+  beside: BesideServing = untilAborted,
+): Promise<number> {
   let databaseLost = false;
   const wish = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
@@ -23,12 +30,22 @@ export async function serveCommand(config: Config, logger: Logger): Promise<numb
     logger.fatal('the embedded PostgreSQL has ended; its log is in DATA_DIR');
     wish.abort();
   });
-  if (!wish.signal.aborted) await once(wish.signal, 'abort');
+  try {
+    await beside(wish.signal);
+  } finally {
+    await stop(server);
+  }
+  logger.info('stopped');
+  return databaseLost ? 1 : 0;
+}
+
+async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort');
+}
+
+async function stop(server: RunningServer): Promise<void> {
   const deadline = setTimeout(() => process.exit(1), STOP_MS).unref();
   await server.stop();
   clearTimeout(deadline);
-  logger.info('stopped');
-  const code = databaseLost ? 1 : 0;
-  setTimeout(() => process.exit(code), LINGER_MS).unref();
-  return code;
+  setTimeout(() => process.exit(), LINGER_MS).unref(); // with the exit code set by then
 }

@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { Fleet, type FleetOptions } from '../lab/fleet.js';
 import { isSettled } from '../lab/fleet-state.js';
+import { type LabCourier, openLabCourier } from '../lab/lab-courier.js';
 import { describeProgress, describeSummary } from '../lab/summary.js';
+import { httpUrl, probability, seconds, wholeNumber } from './option-values.js';
 
 /** What `muster simulate` takes on its command line. */
 export interface SimulateOptions {
@@ -16,6 +18,8 @@ export interface SimulateOptions {
   ca?: string;
   /** Probability from 0 to 1. */
   notNow: number;
+  /** Devices poll when the lab of the server pushes them, and not by the clock. */
+  push?: boolean;
   forever?: boolean;
   /** Seconds. */
   pollInterval: number;
@@ -36,16 +40,23 @@ async function toFleetOptions(
   options: SimulateOptions,
   signal: AbortSignal,
 ): Promise<FleetOptions> {
-  const { profile, ca, pollInterval, forever = false, platform, seed } = options;
+  const { profile, ca, pollInterval, push, forever = false, platform, seed } = options;
   const { devices, url, notNow, concurrency } = options;
   return {
     ...{ devices, url, notNow, concurrency, forever, signal },
     pollIntervalMs: pollInterval * 1000,
+    ...(push ? { openCourier: (http) => openCourier(http, { url, signal }) } : {}),
     ...(platform === undefined ? {} : { platform }),
     ...(seed === undefined ? {} : { seed }),
     ...(profile === undefined ? {} : { profile: await readFile(profile) }),
     ...(ca === undefined ? {} : { trustedCas: await readFile(ca, 'utf8') }),
   };
+}
+
+async function openCourier(
+  ...target: Parameters<typeof openLabCourier>
+): Promise<LabCourier['courier']> {
+  return (await openLabCourier(...target)).courier;
 }
 
 /** Shows how far the fleet is: one line rewritten on a terminal, a line now and then elsewhere. */
@@ -88,35 +99,6 @@ export async function simulate(options: SimulateOptions, io: SimulateIo): Promis
   return isSettled(snapshot) ? 0 : 1;
 }
 
-function wholeNumber(text: string): number {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 1) {
-    throw new InvalidArgumentError('It must be a whole number from 1.');
-  }
-  return value;
-}
-
-function probability(text: string): number {
-  const value = text.trim() === '' ? Number.NaN : Number(text);
-  if (!(value >= 0 && value <= 1)) throw new InvalidArgumentError('It must be from 0 to 1.');
-  return value;
-}
-
-function positive(text: string): number {
-  const value = Number(text);
-  if (!(value > 0 && value <= 86_400)) {
-    throw new InvalidArgumentError('It must be a number of seconds, at most a day.');
-  }
-  return value;
-}
-
-function baseUrl(text: string): string {
-  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
-    throw new InvalidArgumentError('It must be an http or https URL.');
-  }
-  return text;
-}
-
 /** Adds `simulate` with its options to the program; `finish` gets the exit code. */
 export function addSimulateCommand(
   program: Command,
@@ -129,12 +111,13 @@ export function addSimulateCommand(
     .option('--devices <count>', 'how many', wholeNumber, 20)
     .addOption(new Option('--platform <name>', 'only these').choices(['iOS', 'macOS']))
     .addOption(new Option('--enroll <way>', 'how').choices(['profile']).default('profile'))
-    .option('--url <url>', 'the server', baseUrl, defaultUrl)
+    .option('--url <url>', 'the server', httpUrl, defaultUrl)
     .option('--profile <file>', 'an enrollment profile, in place of the one the server offers')
     .option('--ca <file>', 'certificates (PEM) to trust for https, besides the well-known ones')
     .option('--not-now <probability>', 'how often a device puts a command off', probability, 0)
-    .option('--forever', 'keep polling until interrupted')
-    .option('--poll-interval <seconds>', 'with --forever: pause between polls', positive, 5)
+    .option('--push', 'ask only when pushed; the server has to run with LAB=on')
+    .option('--forever', 'stay until interrupted')
+    .option('--poll-interval <seconds>', '--forever without --push: pause', seconds, 5)
     .option('--concurrency <count>', 'devices that talk at the same time', wholeNumber, 8)
     .option('--seed <text>', 'the same text makes the same devices again')
     .action(async (options: SimulateOptions) => {

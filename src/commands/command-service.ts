@@ -58,6 +58,11 @@ function idsOf(commands: CommandRow[]): number[] {
   return commands.map(({ id }) => id);
 }
 
+/** When the first of them can be given out; the beginning of time when one can already. */
+function earliest(commands: CommandRow[]): Date {
+  return new Date(Math.min(...commands.map(({ after }) => after?.getTime() ?? 0)));
+}
+
 /** What the admin API does with commands; see resources/services.ts for the promises. */
 export class CommandAdministration {
   constructor(
@@ -82,7 +87,9 @@ export class CommandAdministration {
     refuse([finalFault(await this.locked(trx, id))], { status: 409 });
     const isCancelled = changes.status === 'Cancelled';
     await updateCommands(trx, [id], { ...changes, ...(isCancelled ? CANCELLED : {}) });
-    return this.locked(trx, id);
+    const changed = await this.locked(trx, id);
+    if (!isCancelled) await this.queue.pushLater(trx, [changed.device_id], { at: changed.after });
+    return changed;
   }
 
   async remove(trx: Transaction, { id }: { id: number }): Promise<void> {
@@ -108,6 +115,7 @@ export class CommandAdministration {
       MISFIT,
     );
     await updateCommands(trx, idsOf(moved), { device_id: deviceId });
+    await this.queue.pushLater(trx, [deviceId], { at: earliest(moved) });
   }
 
   async cancel(

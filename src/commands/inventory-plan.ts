@@ -20,7 +20,7 @@ export interface PlannedCommand {
 }
 
 /** DeviceInformation goes first: its answer tells what else the device can be asked. */
-const INVENTORY = [
+export const INVENTORY = [
   'DeviceInformation',
   'InstalledApplicationList',
   'CertificateList',

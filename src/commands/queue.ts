@@ -1,7 +1,8 @@
 import type { SecretBox } from '../crypto/secret-box.js';
-import { insertCommand, insertCommands } from '../db/command-repository.js';
-import { type DeviceTarget, findTarget } from '../db/device-repository.js';
-import type { Transaction } from '../db/unit-of-work.js';
+import { insertCommand, insertCommands, type NewCommand } from '../db/command-repository.js';
+import { type DeviceTarget, findTarget, noteInventoryQueued } from '../db/device-repository.js';
+import { type PushRequestOptions, requestPushes } from '../db/push-requests.js';
+import { afterCommit, type Transaction } from '../db/unit-of-work.js';
 import { AppError, type ErrorDetail, notFound, validationError } from '../errors.js';
 import { jsonToPlist, validateCommand } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist.js';
@@ -22,9 +23,22 @@ export interface QueuedCommand {
   options?: QueueOptions;
 }
 
-/** Where commands enter. Every method works inside the caller's transaction. */
+/**
+ * A device whose answer has just brought more questions is asking for them at this moment: it is
+ * pushed only if it has not fetched them by then.
+ */
+const STILL_TALKING_MS = 10_000;
+
+/**
+ * Where commands enter, and with them the wish to push their device. Every method works inside the
+ * caller's transaction.
+ */
 export class CommandQueue {
-  constructor(private readonly box: SecretBox) {}
+  /** @param wake told after each commit that made pushes due. */
+  constructor(
+    private readonly box: SecretBox,
+    private readonly wake: () => void = () => undefined,
+  ) {}
 
   /** The device, if commands may be queued for it: 404 when unknown, 409 once it has unenrolled. */
   async target(trx: Transaction, deviceId: number): Promise<DeviceTarget> {
@@ -46,7 +60,7 @@ export class CommandQueue {
     const faults = validateCommand(requestType, parameters);
     if (faults.length > 0) throw validationError(faults);
     const prepared = prepareCommand(this.box, requestType, parameters);
-    return insertCommand(trx, {
+    const id = await insertCommand(trx, {
       uuid: prepared.uuid,
       device_id: deviceId,
       request_type: requestType,
@@ -56,29 +70,56 @@ export class CommandQueue {
       priority: options.priority,
       ttl: options.ttl,
     });
+    await this.pushLater(trx, [deviceId], { at: options.after });
+    return id;
   }
 
   /** The server's own questions to a device, as far as it can take them. Returns their ids. */
-  async queueInventory(trx: Transaction, target: DeviceTarget): Promise<number[]> {
-    return this.addPlanned(trx, target.id, planInventory(factsOf(target)));
+  queueInventory(trx: Transaction, target: DeviceTarget): Promise<number[]> {
+    return this.queueInventories(trx, [target]);
+  }
+
+  /** The same for many devices in one go. Returns the ids of the commands of all of them. */
+  async queueInventories(
+    trx: Transaction,
+    targets: readonly DeviceTarget[],
+    push: PushRequestOptions = {},
+  ): Promise<number[]> {
+    const rows = targets.flatMap((target) => this.prepare(target, planInventory(factsOf(target))));
+    await noteInventoryQueued(trx, idsOf(targets));
+    const ids = await insertCommands(trx, rows);
+    await this.pushLater(trx, idsOf(targets), push);
+    return ids;
   }
 
   /** What only a supervised device answers, for one that has just said that it is supervised. */
   async queueSupervisedInventory(trx: Transaction, target: DeviceTarget): Promise<void> {
-    await this.addPlanned(trx, target.id, planSupervisedInventory(factsOf(target)));
+    const rows = this.prepare(target, planSupervisedInventory(factsOf(target)));
+    await insertCommands(trx, rows);
+    const at = new Date(Date.now() + STILL_TALKING_MS);
+    await this.pushLater(trx, [target.id], { at });
   }
 
-  private async addPlanned(
+  /** Has devices pushed that have something to fetch now, or will have at `push.at`. */
+  async pushLater(
     trx: Transaction,
-    deviceId: number,
-    planned: readonly PlannedCommand[],
-  ): Promise<number[]> {
-    const rows = planned.map(({ requestType, parameters }) => {
-      const { uuid, payload } = prepareCommand(this.box, requestType, parameters);
-      return { uuid, device_id: deviceId, request_type: requestType, payload };
-    });
-    return insertCommands(trx, rows);
+    deviceIds: readonly number[],
+    push: PushRequestOptions = {},
+  ): Promise<void> {
+    await requestPushes(trx, deviceIds, push);
+    afterCommit(trx, this.wake);
   }
+
+  private prepare({ id }: DeviceTarget, planned: readonly PlannedCommand[]): NewCommand[] {
+    return planned.map(({ requestType, parameters }) => {
+      const { uuid, payload } = prepareCommand(this.box, requestType, parameters);
+      return { uuid, device_id: id, request_type: requestType, payload };
+    });
+  }
+}
+
+function idsOf(targets: readonly DeviceTarget[]): number[] {
+  return targets.map(({ id }) => id);
 }
 
 export function factsOf(target: DeviceTarget) {

@@ -1,10 +1,5 @@
 import type { SecretBox } from '../crypto/secret-box.js';
-import {
-  claimReport,
-  expireOverdue,
-  unhandledReports,
-  updateCommands,
-} from '../db/command-repository.js';
+import { claimReport, unhandledReports, updateCommands } from '../db/command-repository.js';
 import type { Database } from '../db/database.js';
 import { inTransaction, type Transaction } from '../db/unit-of-work.js';
 import { AppError } from '../errors.js';
@@ -129,7 +124,6 @@ export class ReportWorker {
   private async sweep(): Promise<void> {
     const { db, logger } = this.deps;
     try {
-      await expireOverdue(db.knex);
       const known = new Set(this.waiting.map(({ id }) => id));
       for (const report of await unhandledReports(db.knex, SWEEP_LIMIT)) {
         if (!known.has(report.id)) this.submit(report);

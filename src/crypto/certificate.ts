@@ -1,5 +1,5 @@
 /** X.509 certificates in one door: reading and issuing. */
-export type { KeyUsage } from './certificate-extensions.js';
+export type { Extension, KeyUsage } from './certificate-extensions.js';
 export type { GeneralName } from './general-names.js';
 export { type IssueCertificateOptions, issueCertificate } from './issue-certificate.js';
 export {

@@ -44,6 +44,8 @@ export interface IssueCertificateOptions {
   extendedKeyUsage?: readonly string[];
   /** Names, or the DER of the extension's value as a CSR asked for it. */
   subjectAltName?: readonly GeneralName[] | Buffer;
+  /** Further extensions, after those above; `value` is the DER of the extension's own type. */
+  furtherExtensions?: readonly Extension[];
 }
 
 /** 128 random bits, positive and never zero. */
@@ -94,6 +96,7 @@ function certificateExtensions(
       value: encodeAuthorityKeyId(authorityKeyId),
     },
     ...alternativeNames(options, emptySubject),
+    ...(options.furtherExtensions ?? []),
   ];
 }
 

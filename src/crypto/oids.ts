@@ -80,6 +80,9 @@ export const Oid = {
   certificatePolicies: '2.5.29.32',
   extendedKeyUsage: '2.5.29.37',
   authorityKeyIdentifier: '2.5.29.35',
+  // Apple's marks on certificates for its push service
+  applePushDevelopment: '1.2.840.113635.100.6.3.1',
+  applePushProduction: '1.2.840.113635.100.6.3.2',
   // Extended key usages
   serverAuth: '1.3.6.1.5.5.7.3.1',
   clientAuth: '1.3.6.1.5.5.7.3.2',

@@ -19,6 +19,7 @@ export type CommandRow = Record<string, unknown> & {
   request_type: string;
   status: string;
   sent_at: Date | null;
+  after: Date | null;
   payload: Buffer;
 };
 
@@ -106,10 +107,18 @@ export async function unhandledReports(
     .select('id', { deviceId: 'device_id' });
 }
 
-/** Marks commands whose time is over. Returns how many. */
-export async function expireOverdue(knex: Knex): Promise<number> {
-  return knex('commands')
-    .where({ is_pending: true })
-    .where('expires_at', '<=', knex.fn.now())
-    .update({ status: 'Expired', reason: 'not answered before expires_at' });
+const EXPIRE = `
+update commands set status = 'Expired', reason = 'not answered before expires_at'
+where id in (
+  select id from commands where is_pending and expires_at <= now()
+  order by expires_at limit ? for update skip locked
+)`;
+
+/**
+ * Marks commands whose time is over, at most so many. Returns how many. One that is held at this
+ * moment, by an answer to it or by an admin, is left for the next time.
+ */
+export async function expireOverdue(knex: Knex, limit: number): Promise<number> {
+  const { rowCount } = await knex.raw<{ rowCount: number }>(EXPIRE, [limit]);
+  return rowCount;
 }

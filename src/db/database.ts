@@ -104,11 +104,15 @@ function devicePathSession(namedStatements: boolean): pg.ClientConfig {
   return { options: options.join(' ') };
 }
 
+/** Whoever has lent the connection gets the error too, with the statement that failed. */
+const ignore = () => undefined;
+
 /**
  * Opens both doors to one PostgreSQL. Nothing is connected until the first statement, so a wrong
  * address shows there, as the driver's error.
  */
 export function connectDatabase(options: DatabaseOptions): Database {
+  const { logger } = options;
   const namedStatements = options.namedStatements ?? !asksForPooler(options.connectionString);
   const max = options.poolSize ?? 10;
   const client: pg.ClientConfig = {
@@ -121,18 +125,23 @@ export function connectDatabase(options: DatabaseOptions): Database {
   };
   const pool = new pg.Pool({ ...client, ...devicePathSession(namedStatements), max });
   const background = new pg.Pool({ ...client, max: BACKGROUND_CONNECTIONS });
+  let closing: Promise<void> | undefined;
+  const complain = ({ message }: Error) => {
+    if (closing === undefined) logger?.warn({ detail: message }, 'database connection lost');
+  };
   for (const each of [pool, background]) {
-    // An idle connection that breaks is replaced on the next use; unheard, it would end the process.
-    each.on('error', (error) => options.logger?.warn({ err: error }, 'database connection lost'));
+    // A connection that breaks is replaced on the next use; unheard, it would end the process. The
+    // pool hears of idle ones; those lent out must be heard too.
+    each.on('error', complain);
+    each.on('connect', (connected) => connected.on('error', ignore));
   }
   const builder = knex({
     client: 'pg',
     connection: client as Knex.PgConnectionConfig,
     pool: { min: 0, max },
-    log: knexLog(options.logger),
+    log: knexLog(logger),
     acquireConnectionTimeout: CONNECT_TIMEOUT_MS + LOCK_TIMEOUT_MS,
   });
-  let closing: Promise<void> | undefined;
   const close = async () => {
     await Promise.all([pool.end(), background.end(), builder.destroy()]);
   };

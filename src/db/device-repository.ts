@@ -31,6 +31,22 @@ export async function findTarget(
     .first();
 }
 
+/** Notes, for devices that get a whole inventory, when it was asked for. */
+export async function noteInventoryQueued(
+  trx: Knex.Transaction,
+  ids: readonly number[],
+): Promise<void> {
+  if (ids.length === 0) return;
+  await trx.raw(NOTE_INVENTORY, [[...ids]]);
+}
+
+const NOTE_INVENTORY = `
+update devices d set inventory_queued_at = now()
+from (
+  select id from devices where id = any(?::bigint[]) order by id for no key update
+) locked
+where d.id = locked.id`;
+
 /** The identity under which a secret of the device is sealed. */
 export function secretIdentity(deviceId: number, kind: string): string {
   return `devices/${deviceId}/${kind}`;

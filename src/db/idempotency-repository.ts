@@ -11,15 +11,11 @@ on conflict (actor, key) do update
   where k.created_at < now() - interval '24 hours'
 returning true as claimed`;
 
-/**
- * Few at a time, and none that another write holds: cleaning must not make anyone wait. An hour
- * later than they end, so that none vanishes before the eyes of who found it still valid.
- */
-const CLEAN = `
+/** An hour later than they end, so that none vanishes before the eyes of who found it still valid. */
+const REMOVE_OLD = `
 delete from idempotency_keys where ctid in (
-  select ctid from idempotency_keys
-  where created_at < now() - interval '25 hours' and (actor, key) <> (?, ?)
-  order by created_at limit 10 for update skip locked)`;
+  select ctid from idempotency_keys where created_at < now() - interval '25 hours'
+  order by created_at limit ? for update skip locked)`;
 
 const FIRST = `
 select status, headers, body, request_digest as digest
@@ -42,7 +38,6 @@ export async function claimKey(
     if (first === undefined) throw new Error('an idempotency key vanished within its day');
     return first;
   }
-  await runSql(trx, { text: CLEAN, bindings: [actor, key] });
   return undefined;
 }
 
@@ -54,4 +49,10 @@ export async function keepAnswer(
 ): Promise<void> {
   const bindings = [status, JSON.stringify(headers), body, actor, key];
   await runSql(trx, { text: KEEP, bindings });
+}
+
+/** Removes keys that are good for nothing any more, at most so many. Returns how many. */
+export async function removeOldKeys(knex: Knex, limit: number): Promise<number> {
+  const { rowCount } = await knex.raw<{ rowCount: number }>(REMOVE_OLD, [limit]);
+  return rowCount;
 }

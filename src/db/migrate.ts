@@ -3,6 +3,7 @@ import type pg from 'pg';
 import { AppError } from '../errors.js';
 import type { Logger } from '../logger.js';
 import type { Database } from './database.js';
+import { dropJobs, migrateJobs } from './jobs-schema.js';
 import { DirectoryMigrationSource, MIGRATIONS_DIRECTORY } from './migration-source.js';
 
 export interface MigrationOptions {
@@ -112,7 +113,7 @@ async function prepare(db: Database, directory: string): Promise<void> {
 }
 
 /**
- * Brings the schema up to date, in one transaction; several processes may call it at once.
+ * Brings the schema up to date, ours in one transaction, then the job queue's; several processes may call it at once.
  * Returns the names applied. Throws AppError for a server too old or a database newer than this.
  */
 export async function migrate(db: Database, options: MigrationOptions): Promise<string[]> {
@@ -121,6 +122,7 @@ export async function migrate(db: Database, options: MigrationOptions): Promise<
     await prepare(db, directory);
     const [, applied] = (await db.knex.migrate.latest(config(directory))) as [number, string[]];
     for (const name of applied) logger.info({ migration: name }, 'migration applied');
+    await migrateJobs(db, logger);
     return applied;
   });
 }
@@ -135,6 +137,7 @@ export async function rollback(
     await prepare(db, directory);
     const undone = (await db.knex.migrate.rollback(config(directory), all)) as [number, string[]];
     for (const name of undone[1]) logger.info({ migration: name }, 'migration taken back');
+    if ((await recordedMigrations(db)).length === 0) await dropJobs(db);
     return undone[1];
   });
 }

@@ -11,6 +11,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from '../logger.js';
 import { answerClientErrors } from './client-errors.js';
 import { sendDeviceError } from './device-errors.js';
+import { observeRequest, type RequestObserver, secondsSince } from './request-observer.js';
 import { endUnreadBody } from './unread-body.js';
 
 /** Answers PUT /mdm and /checkin; called before Express, and by the Express router of /mdm. */
@@ -28,6 +29,7 @@ export interface HttpServerOptions {
   deviceHandler: DeviceHandler;
   logger: Logger;
   tls?: TlsFiles;
+  onAnswer?: RequestObserver;
   /** Only tests change these. */
   limits?: ServerOptions;
 }
@@ -75,30 +77,34 @@ function track(server: Server, secure: boolean): Connections {
 }
 
 function createListener(options: HttpServerOptions, server: Server): RequestListener {
-  const { app, deviceHandler, logger } = options;
+  const { app, onAnswer } = options;
   const { fresh } = track(server, options.tls !== undefined);
   return (req, res) => {
     fresh.delete(req.socket);
     if (!server.listening) res.shouldKeepAlive = false; // draining
     if (!isDeviceRequest(req)) {
+      if (onAnswer) observeRequest(req, res, onAnswer);
       endUnreadBody(req, res);
       app(req, res);
       return;
     }
-    void answerDevice(deviceHandler, logger, { req, res });
+    void answerDevice(options, req, res);
   };
 }
 
 async function answerDevice(
-  handler: DeviceHandler,
-  logger: Logger,
-  { req, res }: { req: IncomingMessage; res: ServerResponse },
+  { deviceHandler, logger, onAnswer }: HttpServerOptions,
+  req: IncomingMessage,
+  res: ServerResponse,
 ): Promise<void> {
+  const started = onAnswer ? performance.now() : 0;
   try {
-    await handler(req, res);
+    await deviceHandler(req, res);
   } catch (error) {
     sendDeviceError(res, error, { logger, req });
   }
+  const surface = req.url?.startsWith('/checkin') ? 'checkin' : 'mdm';
+  onAnswer?.(surface, res.statusCode, secondsSince(started));
 }
 
 /** The one listening server: device requests straight to their handler, the rest to Express. */

@@ -18,7 +18,10 @@ export interface Task<Payload = unknown> {
   readonly name: string;
   /** Makes sense of what lies in the row, which an older version may have written; throws if it can't. */
   readonly parse: (payload: unknown) => Payload;
-  /** Attempts before the job counts as dead; 25 unless told. */
+  /**
+   * Attempts before the job counts as dead; 25 unless told. The pauses between them grow from 3
+   * seconds to 6 hours. An attempt in which the process dies counts, so 1 means: at most once.
+   */
   readonly maxAttempts?: number;
   /** Crontab (UTC): runs once for all processes at each such minute, with the payload `{}`. */
   readonly schedule?: string;
@@ -38,5 +41,12 @@ export interface JobQueue {
     task: { readonly name: string; readonly maxAttempts?: number },
     payload: object,
     options?: JobOptions,
+  ): Promise<void>;
+  /** One job for each of the payloads, in one statement. */
+  addMany(
+    trx: Transaction,
+    task: { readonly name: string; readonly maxAttempts?: number },
+    payloads: object[],
+    options?: Pick<JobOptions, 'runAt'>,
   ): Promise<void>;
 }

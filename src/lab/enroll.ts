@@ -1,6 +1,7 @@
 import { createCertificates, toDeviceCertificate } from './certificates.js';
 import type { EnrollmentProfile } from './enrollment-profile.js';
 import type { HttpClient } from './http-client.js';
+import type { KeyPool } from './key-pool.js';
 import { MdmClient } from './mdm-client.js';
 import {
   authenticateMessage,
@@ -15,16 +16,17 @@ import type { SimulatedDevice } from './simulated-device.js';
 export interface EnrollOptions {
   http: HttpClient;
   profile: EnrollmentProfile;
+  keys: KeyPool;
 }
 
 /** Installs the profile as a person who taps Install would: keys, SCEP, Authenticate, TokenUpdate. */
 export async function enroll(
   device: SimulatedDevice,
-  { http, profile }: EnrollOptions,
+  { http, profile, keys }: EnrollOptions,
 ): Promise<DeviceSession> {
   const { scep, mdm, installed, caCertificates } = profile;
   const [identity, certificates] = await Promise.all([
-    requestIdentity({ http, scep, device }),
+    keys.take(scep.keySize).then((pair) => requestIdentity({ http, scep, device, keys: pair })),
     createCertificates(device, device.random.fork('certificates')),
   ]);
   device.profiles = [installed];

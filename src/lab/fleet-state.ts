@@ -29,6 +29,9 @@ export interface FleetSnapshot {
   answers: Record<AnswerStatus, number>;
   /** Commands put off with NotNow and not answered since. */
   unanswered: number;
+  /** Enrolled, and waiting for the first push since. */
+  unpushed: number;
+  pushes: number;
   retries: number;
   polls: number;
   failures: FleetFailure[];
@@ -41,67 +44,121 @@ const MOST_FAILURES = 1000;
 export class FleetState {
   private readonly startedAt = Date.now();
   private readonly fateOf: DeviceFate[];
+  private readonly fates = Object.fromEntries(
+    FATES.map((fate) => [fate, 0]),
+  ) as FleetSnapshot['fates'];
   private readonly answers = { Acknowledged: 0, Error: 0, CommandFormatError: 0, NotNow: 0 };
   private readonly failures: FleetFailure[] = [];
   private readonly postponed: number[];
+  private readonly unpushed = new Set<number>();
+  private unanswered = 0;
+  private pushes = 0;
   private retries = 0;
   private polls = 0;
+  private changedAt = this.startedAt;
+  private progressedAt = this.startedAt;
 
   constructor(
     private readonly total: number,
     private readonly onChange: () => void = () => undefined,
   ) {
     this.fateOf = new Array<DeviceFate>(total).fill('waiting');
+    this.fates.waiting = total;
     this.postponed = new Array<number>(total).fill(0);
   }
 
   setFate(index: number, fate: DeviceFate): void {
+    this.fates[this.fateOf[index] ?? 'waiting'] -= 1;
+    this.fates[fate] += 1;
     this.fateOf[index] = fate;
-    if (fate !== 'enrolled') this.postponed[index] = 0;
-    this.onChange();
+    if (fate !== 'enrolled') {
+      this.setPostponed(index, 0);
+      this.unpushed.delete(index);
+    }
+    this.progressed();
   }
 
   setPostponed(index: number, count: number): void {
+    this.unanswered += count - (this.postponed[index] ?? 0);
     this.postponed[index] = count;
   }
 
   countAnswer(status: AnswerStatus): void {
     this.answers[status] += 1;
-    this.onChange();
+    if (status === 'NotNow') this.changed();
+    else this.progressed();
   }
 
-  countPoll(): void {
+  /** The device polls only when pushed: until then it counts as unpushed. */
+  expectPush(index: number): void {
+    this.unpushed.add(index);
+    this.changed();
+  }
+
+  countPush(): void {
+    this.pushes += 1;
+    this.changed();
+  }
+
+  countPoll(index: number): void {
     this.polls += 1;
-    this.onChange();
+    if (this.unpushed.delete(index)) this.progressed();
+    else this.changed();
   }
 
   countRetry(): void {
     this.retries += 1;
-    this.onChange();
+    this.changed();
   }
 
   addFailure(failure: FleetFailure): void {
     if (this.failures.length < MOST_FAILURES) this.failures.push(failure);
-    this.onChange();
+    this.changed();
+  }
+
+  /** No device waits for its first push or owes an answer. */
+  isAtRest(): boolean {
+    return this.unanswered === 0 && this.unpushed.size === 0;
+  }
+
+  /** Milliseconds since anything happened. */
+  quietMs(): number {
+    return Date.now() - this.changedAt;
+  }
+
+  /** Milliseconds since the fleet came any nearer to its end. */
+  stuckMs(): number {
+    return Date.now() - this.progressedAt;
   }
 
   snapshot(): FleetSnapshot {
-    const fates = Object.fromEntries(FATES.map((fate) => [fate, 0])) as FleetSnapshot['fates'];
-    for (const fate of this.fateOf) fates[fate] += 1;
     return {
       total: this.total,
-      fates,
+      fates: { ...this.fates },
       answers: { ...this.answers },
-      unanswered: this.postponed.reduce((sum, count) => sum + count, 0),
+      unanswered: this.unanswered,
+      unpushed: this.unpushed.size,
+      pushes: this.pushes,
       retries: this.retries,
       polls: this.polls,
       failures: [...this.failures],
       seconds: (Date.now() - this.startedAt) / 1000,
     };
   }
+
+  private changed(): void {
+    this.changedAt = Date.now();
+    this.onChange();
+  }
+
+  private progressed(): void {
+    this.progressedAt = Date.now();
+    this.changed();
+  }
 }
 
 /** Every device is enrolled, or gone because a command said so, and owes no answer. */
-export function isSettled({ total, fates, unanswered }: FleetSnapshot): boolean {
-  return fates.enrolled + fates.erased + fates.released === total && unanswered === 0;
+export function isSettled({ total, fates, unanswered, unpushed }: FleetSnapshot): boolean {
+  const isWhole = fates.enrolled + fates.erased + fates.released === total;
+  return isWhole && unanswered === 0 && unpushed === 0;
 }

@@ -1,23 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { encodePem } from '../crypto/pem.js';
 import type { LabPlatform } from './device-models.js';
-import { enroll } from './enroll.js';
-import { fetchProfile, readProfileFile } from './enrollment-profile.js';
+import { type Answered, FleetMember, type MemberContext } from './fleet-member.js';
 import { FleetState } from './fleet-state.js';
 import { HttpClient } from './http-client.js';
-import { UnenrolledError } from './lab-error.js';
+import { KeyPool } from './key-pool.js';
 import { forEachLimited } from './limited.js';
-import { type DeviceSession, poll } from './poll.js';
+import { Limiter } from './limiter.js';
+import type { Polling } from './polling.js';
+import { type Courier, PushedPolling } from './pushed-polling.js';
 import { Random } from './random.js';
 import { createSimulatedDevice, type SimulatedDevice } from './simulated-device.js';
+import { TimedPolling } from './timed-polling.js';
 
 export interface FleetOptions {
   devices: number;
   /** A mix of both when absent. */
   platform?: LabPlatform;
-  /** Base URL of the server; only used to fetch enrollment profiles. */
+  /** Base URL of the server; only used to fetch enrollment profiles and addresses of the lab. */
   url: string;
   /** One profile file for the whole fleet, in place of fetching one for each device. */
   profile?: Buffer;
@@ -26,38 +26,33 @@ export interface FleetOptions {
   notNow: number;
   forever: boolean;
   pollIntervalMs: number;
+  /** Without it the devices poll by the clock. */
+  openCourier?: (http: HttpClient) => Promise<Courier>;
   concurrency: number;
   /** The same seed makes the same devices. */
   seed?: string;
   signal: AbortSignal;
   onChange?: () => void;
+  onAnswer?: (device: SimulatedDevice, answered: Answered) => void;
+  /** Every device has tried to enroll and, where it is pushed, has answered its first commands. */
+  onReady?: () => Promise<void>;
 }
 
 const PATIENCE_MS = 60_000;
-const SETTLE_MS = 1_000;
-/** A fleet that still says NotNow after so many rounds is given up. */
-const MOST_ROUNDS = 120;
-
-interface Member {
-  index: number;
-  device: SimulatedDevice;
-  session?: DeviceSession;
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
 
 /** Simulated devices that enroll and obey, over the wire alone. */
 export class Fleet {
   readonly state: FleetState;
   private readonly http: HttpClient;
-  private readonly members: Member[];
+  private readonly members: FleetMember[];
+  private readonly limiter: Limiter;
+  private readonly keys = new KeyPool();
 
   constructor(private readonly options: FleetOptions) {
-    const { devices, signal, forever } = options;
+    const { devices, signal, forever, concurrency } = options;
     setMaxListeners(0, signal); // every request and every pause listens to it
     this.state = new FleetState(devices, options.onChange);
+    this.limiter = new Limiter(concurrency);
     this.http = new HttpClient({
       patienceMs: forever ? Number.POSITIVE_INFINITY : PATIENCE_MS,
       signal,
@@ -70,116 +65,50 @@ export class Fleet {
 
   /** Resolves when every device is enrolled and has answered; with `forever` only when aborted. */
   async run(): Promise<void> {
+    let polling: Polling | undefined;
     try {
-      await this.eachMember((member) => this.enrollMember(member));
-      await (this.options.forever ? this.pollForever() : this.pollUntilSettled());
+      polling = await this.createPolling();
+      await this.live(polling);
     } catch (error) {
       if (!this.options.signal.aborted) throw error;
     } finally {
+      polling?.close();
       this.http.close();
     }
   }
 
-  private createMember(index: number, random: Random): Member {
+  private createMember(index: number, random: Random): FleetMember {
+    const { http, state, keys } = this;
+    const { url, profile, notNow, forever, signal, onAnswer } = this.options;
+    const context: MemberContext = {
+      ...{ http, state, keys, url, notNow, forever, signal },
+      ...(profile === undefined ? {} : { profile }),
+      ...(onAnswer === undefined ? {} : { onAnswer }),
+    };
     const own = random.fork(`device ${index}`);
     const platform = this.options.platform ?? own.pick<LabPlatform>(['iOS', 'macOS']);
-    return { index, device: createSimulatedDevice({ platform, random: own }) };
+    return new FleetMember(index, createSimulatedDevice({ platform, random: own }), context);
   }
 
-  private eachMember(work: (member: Member) => Promise<void>): Promise<void> {
-    const { concurrency, signal } = this.options;
-    return forEachLimited(this.members, { limit: concurrency, signal }, work);
-  }
-
-  private async enrollMember(member: Member): Promise<void> {
-    const { http } = this;
-    const { profile: file, url, signal } = this.options;
-    this.state.setFate(member.index, 'enrolling');
-    try {
-      const profile = file ? readProfileFile(file) : await fetchProfile(http, url);
-      http.trust(profile.caCertificates.map((der) => encodePem('CERTIFICATE', der)));
-      member.session = await enroll(member.device, { http, profile });
-      this.state.setFate(member.index, 'enrolled');
-    } catch (error) {
-      if (!signal.aborted) this.lose(member, error);
-      return;
+  private async createPolling(): Promise<Polling> {
+    const { members, state, limiter } = this;
+    const { openCourier, pollIntervalMs: intervalMs, ...rest } = this.options;
+    const { concurrency, signal, forever } = rest;
+    if (openCourier === undefined) {
+      return new TimedPolling({ members, state, intervalMs, concurrency, signal });
     }
-    await this.pollMember(member);
+    const courier = await openCourier(this.http);
+    return new PushedPolling({ courier, state, limiter, forever, signal });
   }
 
-  private lose(member: Member, error: unknown): void {
-    this.state.setFate(member.index, error instanceof UnenrolledError ? 'unenrolled' : 'lost');
-    this.state.addFailure({
-      serialNumber: member.device.identity.serialNumber,
-      reason: reasonOf(error),
+  private async live(polling: Polling): Promise<void> {
+    const { concurrency: limit, signal, forever, openCourier, onReady } = this.options;
+    await forEachLimited(this.members, { limit, signal }, async (member) => {
+      await this.limiter.run(() => member.enroll((profile) => polling.prepare(member, profile)));
+      await polling.afterEnrollment(member);
     });
-    delete member.session;
-  }
-
-  /** The number of commands offered. */
-  private async pollMember(member: Member): Promise<number> {
-    const { session } = member;
-    if (session === undefined) return 0;
-    try {
-      const { notNow } = this.options;
-      const offers = await poll(session, {
-        notNow,
-        onAnswer: (status) => this.state.countAnswer(status),
-      });
-      this.afterPoll(member, session);
-      return offers;
-    } catch (error) {
-      this.afterFailedPoll(member, error);
-      return 0;
-    }
-  }
-
-  private afterPoll(member: Member, session: DeviceSession): void {
-    this.state.countPoll();
-    this.state.setPostponed(member.index, session.postponed.size);
-    const { isErased, isReleased } = session.device;
-    if (!isErased && !isReleased) return;
-    this.state.setFate(member.index, isErased ? 'erased' : 'released');
-    delete member.session;
-  }
-
-  /** A device that is only refused goes on trying, as a real one would, if it is to go on at all. */
-  private afterFailedPoll(member: Member, error: unknown): void {
-    const { signal, forever } = this.options;
-    if (signal.aborted) return;
-    if (error instanceof UnenrolledError || !forever) {
-      this.lose(member, error);
-      return;
-    }
-    this.state.addFailure({
-      serialNumber: member.device.identity.serialNumber,
-      reason: reasonOf(error),
-    });
-  }
-
-  /** What an answer makes the server queue comes a moment later, so one quiet round has to pass. */
-  private async pollUntilSettled(): Promise<void> {
-    for (let round = 0; round < MOST_ROUNDS; round += 1) {
-      await sleep(SETTLE_MS, undefined, { signal: this.options.signal });
-      let offers = 0;
-      await this.eachMember(async (member) => {
-        offers += await this.pollMember(member);
-      });
-      if (offers === 0 && this.state.snapshot().unanswered === 0) return;
-    }
-  }
-
-  private async pollForever(): Promise<void> {
-    const { pollIntervalMs, signal } = this.options;
-    await Promise.all(
-      this.members.map(async (member) => {
-        await sleep(Math.random() * pollIntervalMs, undefined, { signal });
-        while (member.session !== undefined) {
-          await this.pollMember(member);
-          await sleep(pollIntervalMs * (0.9 + Math.random() / 5), undefined, { signal });
-        }
-      }),
-    );
-    if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    if (!forever || openCourier !== undefined) await polling.settle();
+    await onReady?.();
+    if (forever) await polling.stay();
   }
 }

@@ -17,7 +17,7 @@ export interface DeviceSession {
 export interface PollOptions {
   /** Probability of NotNow for each offer. */
   notNow: number;
-  onAnswer: (status: Answer['status'] | 'NotNow') => void;
+  onAnswer: (status: Answer['status'] | 'NotNow', requestType: string) => void;
 }
 
 interface Offer {
@@ -34,20 +34,20 @@ function readOffer(body: PlistDict): Offer | undefined {
 function answerOffer(session: DeviceSession, offer: Offer, options: PollOptions): Buffer {
   const { device, postponed } = session;
   const { commandUuid, command } = offer;
+  const requestType = typeof command.RequestType === 'string' ? command.RequestType : undefined;
   if (device.random.chance(options.notNow)) {
     postponed.add(commandUuid);
-    options.onAnswer('NotNow');
+    options.onAnswer('NotNow', requestType ?? '');
     return notNowMessage(device, commandUuid);
   }
   const answer = obey(device, command);
   postponed.delete(commandUuid);
-  options.onAnswer(answer.status);
-  const requestType = typeof command.RequestType === 'string' ? command.RequestType : undefined;
+  options.onAnswer(answer.status, requestType ?? '');
   return reportMessage(device, { commandUuid, requestType, answer });
 }
 
 /**
- * One connection as a push would cause it: Idle, then a report for each command offered, until
+ * One connection as a push causes it: Idle, then a report for each command offered, until
  * there is none left. Resolves with the number of offers. An erased device falls silent at once.
  */
 export async function poll(session: DeviceSession, options: PollOptions): Promise<number> {

@@ -10,11 +10,12 @@ function answered({ answers }: FleetSnapshot): number {
   return answers.Acknowledged + answers.Error + answers.CommandFormatError;
 }
 
-/** "enrolled 12/20, answered 85, not now 3, 4.2 s" */
+/** "enrolled 12/20, pushed 31, answered 85, not now 3, 4.2 s" */
 export function describeProgress(snapshot: FleetSnapshot): string {
-  const { fates, total, answers, retries, failures } = snapshot;
+  const { fates, total, answers, pushes, retries, failures } = snapshot;
   const parts = [
     `enrolled ${total - fates.waiting - fates.enrolling - fates.lost}/${total}`,
+    pushes > 0 ? `pushed ${pushes}` : '',
     `answered ${answered(snapshot)}`,
     answers.NotNow > 0 ? `not now ${answers.NotNow}` : '',
     retries > 0 ? `retries ${retries}` : '',
@@ -49,6 +50,13 @@ function describeAnswers(snapshot: FleetSnapshot): string {
   return `${total}${later}${open}`;
 }
 
+/** Only a fleet that lives by pushes has this line. */
+function describePushes({ pushes, unpushed }: FleetSnapshot): string[] {
+  if (pushes === 0 && unpushed === 0) return [];
+  const without = unpushed > 0 ? `, ${unpushed} devices without any` : '';
+  return [`Pushes:   ${pushes} received${without}`];
+}
+
 /** The lines printed at the end. */
 export function describeSummary(snapshot: FleetSnapshot): string {
   const { failures, retries } = snapshot;
@@ -58,6 +66,7 @@ export function describeSummary(snapshot: FleetSnapshot): string {
   const more = failures.length - shown.length;
   return [
     `Devices:  ${describeFates(snapshot)}`,
+    ...describePushes(snapshot),
     `Commands: ${describeAnswers(snapshot)}`,
     `Time:     ${seconds(snapshot)}${retries > 0 ? `, ${retries} requests repeated` : ''}`,
     ...(failures.length > 0 ? [`Errors:   ${failures.length}`, ...shown] : []),

@@ -157,6 +157,8 @@ async function updateToken(
   // 503, so that the device asks again and is looked up then.
   if (updated === null) throw new AppError('unavailable', 503, 'the enrollment changed meanwhile');
   if (updated.isFirst) logger.info({ deviceId }, 'device enrolled');
+  // After the answer: the device need not wait for its push.
+  if (updated.isPushDue && services.onPushDue) setImmediate(services.onPushDue);
   return EMPTY;
 }
 

@@ -36,13 +36,19 @@ function dispatch(
 
 /**
  * PUT /mdm and PUT /checkin: read, identify, decode, dispatch, answer. Faults are thrown as
- * AppError; whoever calls this turns them into a bare status.
+ * AppError; whoever calls this turns them into a bare status. `onMessage` is told what each message
+ * is that could be read: the status of a report, the type of a check-in.
  */
-export function createDeviceHandler(services: MdmServices): DeviceHandler {
+export function createDeviceHandler(
+  services: MdmServices,
+  onMessage?: (type: string) => void,
+): DeviceHandler {
   return async (req, res) => {
     const header = signatureHeader(req);
     const body = await readBody(req, BODY_LIMIT);
     const identity = identify(header, body, services);
-    sendAnswer(res, await dispatch(decode(req, body), identity, services));
+    const message = decode(req, body);
+    onMessage?.(message.kind === 'report' ? message.status : message.kind);
+    sendAnswer(res, await dispatch(message, identity, services));
   };
 }

@@ -18,6 +18,8 @@ export interface MdmServices extends IdentityDeps {
   authenticated: LRUCache<string, KnownDevice>;
   lastSeen: LastSeen;
   reports: ReportWorker;
+  /** A check-in has made a push due. */
+  onPushDue?: () => void;
   box: SecretBox;
   logger: Logger;
 }

@@ -28,6 +28,10 @@ export interface CertificateServiceDeps {
   box: SecretBox;
   /** After the commit of a change to the CAs that are believed in. */
   onAuthoritiesChange: () => void;
+  /** In the transaction that brings or changes the push certificate of a topic. */
+  onPushCertificate?: (trx: Transaction, topic: string) => Promise<void>;
+  /** The lab is on, which has its own push certificate and wants no real one beside it. */
+  isLab?: boolean;
   now?: () => Date;
 }
 
@@ -64,6 +68,7 @@ export class CertificateService {
 
   /** Returns the new row's id. AppError 422 naming each fault, 409 already_exists. */
   async add(trx: Transaction, input: CertificateInput): Promise<number> {
+    this.#refuseBesideLab(input.purpose);
     const upload = await readUploadedCertificate(input);
     const { certificate, chain, source } = upload;
     const faults = unfitness(certificate, input.purpose, this.#now());
@@ -84,6 +89,7 @@ export class CertificateService {
       throw new AppError('already_exists', 409, 'this certificate is there already', options);
     }
     this.#noteAuthorities(trx, input.purpose);
+    await this.#notePushTopic(trx, certificate, input.purpose);
     return id;
   }
 
@@ -96,12 +102,14 @@ export class CertificateService {
     const privateKeyId = await this.#changedKey(trx, certificate, change);
     const isUnlinked = privateKeyId === null && stored.rsa_private_key_id !== null;
     if (isOther || isUnlinked) await requireUnused(trx, id);
+    if (isOther) this.#refuseBesideLab(purpose);
     if (isOther) requireFit(certificate, purpose);
     await updateCertificate(trx, id, {
       ...(isOther && { purpose, push_topic: certificateRecord(certificate, purpose).push_topic }),
       ...(privateKeyId !== undefined && { rsa_private_key_id: privateKeyId }),
     });
     this.#noteAuthorities(trx, stored.purpose, purpose);
+    await this.#notePushTopic(trx, certificate, purpose ?? stored.purpose);
   }
 
   /** AppError 404; 409 in_use. */
@@ -144,6 +152,21 @@ export class CertificateService {
     if (privateKey === undefined) return wanted ?? (await findKeyFor(trx, certificate.publicKey));
     const name = certificate.commonName ?? null;
     return keepPrivateKey(trx, this.#deps.box, { key: privateKey, name });
+  }
+
+  #refuseBesideLab(purpose: CertificatePurpose | undefined): void {
+    if (purpose !== 'mdm.pushcert' || !this.#deps.isLab) return;
+    const message = 'with LAB=on no push certificate can be added: the lab has its own';
+    throw new AppError('lab_only', 409, message);
+  }
+
+  async #notePushTopic(
+    trx: Transaction,
+    certificate: ParsedCertificate,
+    purpose: CertificatePurpose,
+  ): Promise<void> {
+    const { push_topic: topic } = certificateRecord(certificate, purpose);
+    if (topic !== null) await this.#deps.onPushCertificate?.(trx, topic);
   }
 
   #noteAuthorities(trx: Transaction, ...purposes: (CertificatePurpose | undefined)[]): void {

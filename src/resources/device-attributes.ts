@@ -26,6 +26,7 @@ export const identity: Record<string, Attribute> = {
   topic: text(),
   push_state: oneOf(['ok', 'unregistered', 'bad_token'], { write: 'create' }),
   last_apns_id: text({ write: 'create', volatile: true }),
+  last_push_result: text({ write: 'create', volatile: true }),
   failed_push_count: integer({ write: 'create', nullable: false, min: 0, volatile: true }),
   ...each(timestamp({ write: 'create' }), ['authenticated_at', 'enrolled_at', 'unenrolled_at']),
   ...each(timestamp({ write: 'create', volatile: true }), ['last_seen', 'last_push_at']),

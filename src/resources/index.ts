@@ -12,6 +12,7 @@ import { devices } from './devices.js';
 import { installedApplications } from './installed-applications.js';
 import { installedCertificates } from './installed-certificates.js';
 import { installedProfiles } from './installed-profiles.js';
+import { jobs } from './jobs.js';
 import { profilePayloads } from './profile-payloads.js';
 import { profileVersions } from './profile-versions.js';
 import { profiles } from './profiles.js';
@@ -34,6 +35,7 @@ export const DEFINITIONS: ResourceDefinition<ResourceServices>[] = [
   installedApplications,
   installedCertificates,
   installedProfiles,
+  jobs,
   profilePayloads,
   profileVersions,
   profiles,

@@ -158,6 +158,14 @@ export interface SigningRequestService {
   present(der: Buffer): string;
 }
 
+/** Jobs of the queue. Works inside the caller's transaction. */
+export interface JobService {
+  /** Makes it due now, with all its attempts before it. 404 unknown id; 409 job_running. */
+  retry(trx: Transaction, id: number): Promise<void>;
+  /** 404 unknown id; 409 job_running. */
+  remove(trx: Transaction, id: number): Promise<void>;
+}
+
 /** What the resources need beyond plain rows. Implemented by the command queue and its friends. */
 export interface ResourceServices {
   commands: CommandService;
@@ -168,4 +176,5 @@ export interface ResourceServices {
   scep: ScepService;
   certificates: CertificateService;
   signingRequests: SigningRequestService;
+  jobs: JobService;
 }

@@ -1,5 +1,12 @@
-import { allTokens, createToken, createTokenVerifier, revokeToken } from '../../src/api/tokens.js';
-import { connectDatabase } from '../../src/db/database.js';
+import {
+  allTokens,
+  createToken,
+  createTokenVerifier,
+  revokeToken,
+  type TokenVerifier,
+} from '../../src/api/tokens.js';
+import { createChangeFeed } from '../../src/db/change-feed.js';
+import { connectDatabase, type Database } from '../../src/db/database.js';
 import { AppError } from '../../src/errors.js';
 import type { RequestContext, Role } from '../../src/jsonapi/context.js';
 import { createTestDatabase } from '../helpers/database.js';
@@ -13,15 +20,32 @@ const CONTEXT: RequestContext = {
   sourceAddress: '192.0.2.1',
 };
 const NEVER = { id: 2 ** 31 };
+const REAL_TIMERS = [
+  'setTimeout',
+  'clearTimeout',
+  'setInterval',
+  'clearInterval',
+  'setImmediate',
+  'clearImmediate',
+  'nextTick',
+  'queueMicrotask',
+  'performance',
+] as const;
 
 describe('tokens', () => {
   const { logger, lines } = capturingLogger();
   let test: TestDatabase;
+  /** Another process, as far as PostgreSQL can tell. */
+  let elsewhere: Database;
 
   beforeAll(async () => {
     test = await createTestDatabase();
+    elsewhere = connectDatabase({ connectionString: test.connectionString });
   });
-  afterAll(() => test.drop());
+  afterAll(async () => {
+    await elsewhere.close();
+    await test.drop();
+  });
 
   function verifier(adminToken?: string) {
     return createTokenVerifier({ db: test.db, logger, adminToken });
@@ -119,19 +143,56 @@ describe('tokens', () => {
       await tokens.close();
     });
 
-    it("notices another process's revocation within seconds", async () => {
-      jest.useFakeTimers({
-        now: Date.now(),
-        doNotFake: ['setTimeout', 'nextTick', 'setImmediate'],
+    describe('in another process', () => {
+      beforeEach(() => {
+        // The clock stands still, so that nothing is forgotten because it is old.
+        jest.useFakeTimers({ now: Date.now(), doNotFake: [...REAL_TIMERS] });
       });
-      const tokens = verifier();
-      const { token, row } = await create();
-      await tokens.verify(token);
-      await revokeToken(test.db, { id: row.id }, CONTEXT);
-      jest.advanceTimersByTime(5_001);
-      expect(await tokens.verify(token)).toBeNull();
-      await tokens.close();
-      jest.useRealTimers();
+      afterEach(() => {
+        jest.useRealTimers();
+      });
+
+      async function untilRefused(tokens: TokenVerifier, token: string): Promise<void> {
+        for (let attempt = 0; attempt < 1_000; attempt += 1) {
+          if ((await tokens.verify(token)) === null) return;
+          await new Promise((resolve) => setTimeout(resolve, 5));
+        }
+        throw new Error('the token was still admitted, seconds after its end');
+      }
+
+      it.each<[string, (id: number) => unknown]>([
+        ['a revocation', (id) => revokeToken(elsewhere, { id }, CONTEXT)],
+        ['the deletion', (id) => elsewhere.knex('tokens').where({ id }).delete()],
+        [
+          'an earlier end',
+          (id) =>
+            elsewhere
+              .knex('tokens')
+              .where({ id })
+              .update({ expires_at: new Date(0) }),
+        ],
+      ])('notices %s at once', async (_what, end) => {
+        const changes = createChangeFeed({ db: test.db, logger });
+        const tokens = createTokenVerifier({ db: test.db, logger, changes });
+        await changes.start();
+        const { token, row } = await create();
+        expect(await tokens.verify(token)).not.toBeNull();
+        await end(row.id);
+        await untilRefused(tokens, token);
+        await tokens.close();
+        await changes.stop();
+      });
+
+      it('notices a revocation within seconds when it hears of none', async () => {
+        const tokens = verifier();
+        const { token, row } = await create();
+        await tokens.verify(token);
+        await revokeToken(elsewhere, { id: row.id }, CONTEXT);
+        expect(await tokens.verify(token)).not.toBeNull();
+        jest.advanceTimersByTime(5_001);
+        expect(await tokens.verify(token)).toBeNull();
+        await tokens.close();
+      });
     });
 
     it('fails, instead of refusing the token, when there is no database', async () => {

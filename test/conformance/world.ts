@@ -4,6 +4,7 @@ import type { ResourceDefinition } from '../../src/jsonapi/definition.js';
 import { DEFINITIONS } from '../../src/resources/index.js';
 import { createTestApi, type TestApi } from '../jsonapi/test-api.js';
 import type { Resource } from './expectations.js';
+import { seedJobs } from './sample-jobs.js';
 import { ownersOf, seed } from './samples.js';
 
 export const MEDIA_TYPE = 'application/vnd.api+json';
@@ -29,7 +30,8 @@ export async function createWorld(): Promise<World> {
   await seed(api, devices, 0);
   const deviceId = Number((await api.knex('devices').min('id as id').first())?.id);
   // audit_events is append-only and fills by itself.
-  const done = new Set(['devices', 'audit_events']);
+  const done = new Set(['devices', 'audit_events', 'jobs']);
+  await seedJobs(api.knex);
   const seedAfterOwners = async (definition: ResourceDefinition): Promise<void> => {
     if (done.has(definition.type)) return;
     done.add(definition.type);

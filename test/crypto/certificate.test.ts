@@ -155,6 +155,29 @@ describe('issueCertificate', () => {
     expect(new X509Certificate(certificate.der).verify(authority.publicKey)).toBe(true);
   });
 
+  it('adds the extensions that it is given to its own', async () => {
+    const { publicKey } = await ecIdentity();
+    const der = issueCertificate({
+      subject: [{ type: 'CN', value: 'further' }],
+      publicKey,
+      issuer: authority.certificate,
+      issuerKey: authority.privateKey,
+      notBefore: new Date('2026-01-01T00:00:00Z'),
+      notAfter: new Date('2027-01-01T00:00:00Z'),
+      keyUsage: ['digitalSignature'],
+      furtherExtensions: [
+        { oid: '1.2.840.113635.100.6.3.1', critical: false, value: Buffer.from([5, 0]) },
+        { oid: '1.2.3', critical: true, value: Buffer.from([5, 0]) },
+      ],
+    });
+    expect(parseCertificate(der)).toMatchObject({
+      keyUsage: ['digitalSignature'],
+      unknownCriticalExtensions: ['1.2.3'],
+    });
+    const notCritical = '060a2a864886f7636406030104020500';
+    expect(der.toString('hex')).toContain(notCritical);
+  });
+
   it('issues for RSA and EC keys under RSA and EC authorities', async () => {
     const ecAuthority = await ecIdentity('P-384', asAuthority);
     for (const issuedBy of [authority, ecAuthority]) {

@@ -72,7 +72,8 @@ export class DeviceProxy {
     const content = await buffer(reply);
     if (exchange !== undefined) {
       exchange.answer = reply.statusCode;
-      exchange.offered = content.length > 0 ? text(parsePlistDict(content).CommandUUID) : undefined;
+      const isCommand = reply.statusCode === 200 && content.length > 0;
+      exchange.offered = isCommand ? text(parsePlistDict(content).CommandUUID) : undefined;
       this.onAnswer();
     }
     res.writeHead(reply.statusCode ?? 502, reply.headers).end(content);

@@ -52,8 +52,9 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
   const { logger, lines: logLines, text: logText } = capturingLogger();
   const container = await createContainer({ config, db, box, logger });
   const authority = await ensureCertificateAuthority({ db, box, logger });
-  const { app, deviceHandler, tls } = container;
-  const server = createHttpServer({ app, deviceHandler, logger, ...(tls && { tls }) });
+  const { app, deviceHandler, tls, metrics } = container;
+  const onAnswer = metrics.observeRequest;
+  const server = createHttpServer({ app, deviceHandler, logger, onAnswer, ...(tls && { tls }) });
   const { port } = await listen(server, { port: 0, host: '127.0.0.1' });
   if (isSweeping) container.start();
   const halt = () => haltServer(server, container);
@@ -80,7 +81,7 @@ function testConfig(env: Record<string, string>): Config {
 }
 
 async function haltServer(server: Server, container: Container): Promise<void> {
-  if (server.listening) await drain(server, 1_000);
+  await Promise.all([server.listening ? drain(server, 1_000) : true, container.stopBackground()]);
   await container.stop();
 }
 

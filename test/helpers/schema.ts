@@ -25,6 +25,15 @@ const INDEXES = `
 const TRIGGERS = `
   select pg_get_triggerdef(oid) as line from pg_trigger where not tgisinternal`;
 
+// Servers write the text of a view in different ways; what it gives is the same.
+const VIEWS = `
+  select c.relname || ': view of '
+    || string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' order by a.attnum)
+    as line
+  from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
+  where c.relkind = 'v' and c.relnamespace = 'public'::regnamespace
+  group by c.relname`;
+
 const STORAGE = `
   select relname || ' with (' || array_to_string(reloptions, ', ') || ')' as line from pg_class
   where relkind = 'r' and relnamespace = 'public'::regnamespace and reloptions is not null`;
@@ -32,7 +41,7 @@ const STORAGE = `
 /** The schema as text, in an order that does not depend on how it came about. */
 export async function dumpSchema(db: Database): Promise<string> {
   const parts: string[] = [];
-  for (const query of [COLUMNS, CONSTRAINTS, INDEXES, TRIGGERS, STORAGE]) {
+  for (const query of [COLUMNS, CONSTRAINTS, INDEXES, TRIGGERS, VIEWS, STORAGE]) {
     const sorted = `select line from (${query}) as lines order by line collate "C"`;
     const result = await db.pool.query<{ line: string }>(sorted);
     parts.push(result.rows.map((row) => row.line).join('\n'));

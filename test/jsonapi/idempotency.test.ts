@@ -157,7 +157,7 @@ describe('an Idempotency-Key', () => {
     expect(await count('idempotency_keys')).toBe(0);
   });
 
-  it('is forgotten after a day, and old ones are removed a few at a time', async () => {
+  it('is forgotten after a day', async () => {
     const day = api.knex.raw("now() - interval '24 hours 1 second'");
     const first = await create('k-1', 'a');
     await api.knex('idempotency_keys').update({ created_at: day });
@@ -165,16 +165,6 @@ describe('an Idempotency-Key', () => {
     const again = await create('k-1', 'other');
     expect(again.status).toBe(201);
     expect(again.body.data.id).not.toBe(first.body.data.id);
-
-    const old = Array.from({ length: 25 }, (_, index) => ({
-      actor: 'gone',
-      key: `old-${index}`,
-      request_digest: Buffer.of(1),
-      created_at: api.knex.raw("now() - interval '26 hours'"),
-    }));
-    await api.knex('idempotency_keys').insert(old);
-    await create('k-2', 'b');
-    expect(await api.knex('idempotency_keys').where({ actor: 'gone' })).toHaveLength(15);
   });
 
   it('means nothing to those who read', async () => {

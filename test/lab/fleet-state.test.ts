@@ -25,6 +25,65 @@ describe('a fleet is not done', () => {
   });
 });
 
+describe('a fleet that is pushed is not done', () => {
+  it('while a device that was enrolled has not been pushed', () => {
+    const state = enrolled(2);
+    for (const index of [0, 1]) state.expectPush(index);
+    state.countPush();
+    state.countPoll(0);
+    expect(state.isAtRest()).toBe(false);
+    expect(isSettled(state.snapshot())).toBe(false);
+    state.countPoll(1);
+    expect(state.isAtRest()).toBe(true);
+    expect(isSettled(state.snapshot())).toBe(true);
+  });
+
+  it('but does not wait for one that is gone', () => {
+    const state = enrolled(2);
+    state.expectPush(0);
+    state.setPostponed(0, 3);
+    state.setFate(0, 'erased');
+    expect(state.isAtRest()).toBe(true);
+    expect(state.snapshot()).toMatchObject({ unpushed: 0, unanswered: 0 });
+  });
+});
+
+describe('a fleet comes no nearer to its end', () => {
+  const SECOND = 1_000;
+  beforeEach(() => jest.useFakeTimers());
+  afterEach(() => jest.useRealTimers());
+
+  it('by pushes, polls and NotNow; by answers, first polls and fates it does', () => {
+    const state = enrolled(1);
+    state.expectPush(0);
+    const nothing: [string, () => void][] = [
+      ['push', () => state.countPush()],
+      ['NotNow', () => state.countAnswer('NotNow')],
+      ['retry', () => state.countRetry()],
+      ['failure', () => state.addFailure({ serialNumber: '', reason: '' })],
+    ];
+    const progress: [string, () => void][] = [
+      ['first poll', () => state.countPoll(0)],
+      ['answer', () => state.countAnswer('Error')],
+      ['fate', () => state.setFate(0, 'released')],
+    ];
+    for (const [name, happen] of nothing) {
+      jest.advanceTimersByTime(SECOND);
+      const stuckMs = state.stuckMs();
+      happen();
+      expect([name, state.quietMs(), state.stuckMs()]).toEqual([name, 0, stuckMs]);
+    }
+    for (const [name, happen] of progress) {
+      jest.advanceTimersByTime(SECOND);
+      happen();
+      expect([name, state.quietMs(), state.stuckMs()]).toEqual([name, 0, 0]);
+    }
+    jest.advanceTimersByTime(SECOND);
+    state.countPoll(0);
+    expect(state.stuckMs()).toBe(SECOND);
+  });
+});
+
 describe('the summary of a fleet', () => {
   it('counts devices, answers and errors, and says which device failed and why', () => {
     const state = enrolled(3);
@@ -41,6 +100,18 @@ describe('the summary of a fleet', () => {
       'Errors:   1',
       '  C02XYZ: the server answered 403',
     ]);
+  });
+
+  it('counts the pushes, and the devices that got none', () => {
+    const state = enrolled(3);
+    for (const index of [0, 1, 2]) state.expectPush(index);
+    state.countPush();
+    state.countPoll(0);
+    const snapshot = { ...state.snapshot(), seconds: 1 };
+    expect(describeProgress(snapshot)).toBe('enrolled 3/3, pushed 1, answered 0, 1.0 s');
+    expect(describeSummary(snapshot).split('\n')[1]).toBe(
+      'Pushes:   1 received, 2 devices without any',
+    );
   });
 
   it('leaves out of the progress line what did not happen', () => {

@@ -3,7 +3,11 @@ import type { ParsedCertificate } from '../../src/crypto/certificate.js';
 import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys.js';
 import { Oid } from '../../src/crypto/oids.js';
 import { SecretBox } from '../../src/crypto/secret-box.js';
+import { insertCertificate, revokeCertificate } from '../../src/db/certificate-repository.js';
+import { createChangeFeed } from '../../src/db/change-feed.js';
+import { connectDatabase } from '../../src/db/database.js';
 import { type CertificateAuthority, ensureCertificateAuthority } from '../../src/pki/authority.js';
+import { certificateRecord } from '../../src/pki/certificate-record.js';
 import { createTrust, type Trust, type TrustSubject } from '../../src/pki/trust.js';
 import { asAuthority, ecIdentity, type Identity, identityOf } from '../crypto/identities.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
@@ -11,6 +15,14 @@ import { capturingLogger } from '../http/log-lines.js';
 
 const HOUR = 3_600_000;
 const clientAuth = { extendedKeyUsage: [Oid.clientAuth] };
+
+async function until(isSo: () => boolean): Promise<void> {
+  for (let attempt = 0; attempt < 1_000; attempt += 1) {
+    if (isSo()) return;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  throw new Error('it never came to pass');
+}
 
 describe('trust in device certificates', () => {
   let database: TestDatabase;
@@ -158,6 +170,28 @@ describe('trust in device certificates', () => {
     await trust.reload();
     expect(trust.voucherOf(signer)).toBeDefined();
     expect(trust.anchors).toHaveLength(2);
+  });
+
+  it('follows a CA that another process adds, and one that it revokes', async () => {
+    const elsewhere = connectDatabase({ connectionString: database.connectionString });
+    const { logger } = capturingLogger();
+    const changes = createChangeFeed({ db: database.db, logger });
+    changes.on('authorities', () => trust.reload());
+    await changes.start();
+    const added = identityOf(keys, asAuthority);
+    const issued = leaf({ issuedBy: added });
+    const signer: TrustSubject = { certificate: issued };
+    expect(trust.voucherOf(signer)).toBeUndefined();
+    const id = await insertCertificate(
+      elsewhere.knex,
+      certificateRecord(added.certificate, 'mdm.cacert'),
+    );
+    await until(() => trust.voucherOf(signer) !== undefined);
+    expect(trust.voucherOf(signer)?.issuer).toEqual(added.certificate.fingerprint);
+    await revokeCertificate(elsewhere.knex, id);
+    await until(() => trust.voucherOf(signer) === undefined);
+    await changes.stop();
+    await elsewhere.close();
   });
 
   it('decides anew when a CA expires', () => {

@@ -33,7 +33,7 @@ async function columnsOf(table: string): Promise<Column[]> {
   return database.db
     .knex<Column>('information_schema.columns')
     .select('column_name', 'data_type', 'is_nullable')
-    .where({ table_name: table } as Partial<Column>);
+    .where({ table_schema: 'public', table_name: table } as Partial<Column>);
 }
 
 const all = DEFINITIONS as ResourceDefinition[];

@@ -20,6 +20,7 @@ const TAGS: Record<string, string> = {
   installed_applications: 'Applications that devices have reported.',
   installed_certificates: 'Certificates that devices have reported.',
   installed_profiles: 'Profiles that devices have reported.',
+  jobs: 'What the server itself has yet to do, and what it failed to do.',
   profiles: 'Configuration profiles: upload, inspect, download.',
   rsa_private_keys: 'What is known of private keys; never the keys themselves.',
   tags: 'Labels of devices and applications.',

@@ -1,4 +1,5 @@
 import { type Database, runStatement } from '../database.js';
+import { REQUEST_AGAIN } from '../push-requests.js';
 import { type Authenticate, createAuthenticate } from './authenticate.js';
 import type { Caller, PinState } from './contact.js';
 import { MicroBatcher } from './micro-batcher.js';
@@ -72,6 +73,10 @@ export interface TokenUpdateFacts extends WhoCalls {
   inventory: PreparedCommand[];
 }
 
+/**
+ * A device that could not be pushed before, as one that enrolls, is pushed whatever is seen to wait
+ * for it: what is queued at this very moment found it mute, and isn't seen here either.
+ */
 const TOKEN_UPDATE = {
   name: 'token_update',
   text: `
@@ -80,7 +85,8 @@ with message as (
     $11::bigint[]) with ordinality as q (fingerprint, device_key, sealed_push, topic, awaiting,
     unlock_token, device_id, ord)
 ), caller as (
-  select m.*, d.id, d.enrollment_state, d.enrollment_number
+  select m.*, d.id, d.enrollment_state, d.enrollment_number,
+    d.sealed_push is null or d.push_state is distinct from 'ok' as was_mute
   from message m
   join device_identities i on i.fingerprint = m.fingerprint and i.state in ('active', 'renewal')
   join devices d on d.id = i.device_id and d.id = m.device_id
@@ -90,13 +96,16 @@ with message as (
 ), enrolled as (
   update devices d set
     enrollment_state = 'enrolled', is_enrolled = true, sealed_push = c.sealed_push,
-    push_state = 'ok', failed_push_count = 0, topic = coalesce(c.topic, d.topic),
+    push_state = 'ok', failed_push_count = 0, last_push_result = null,
+    topic = coalesce(c.topic, d.topic),
     awaiting_configuration = coalesce(c.awaiting, d.awaiting_configuration),
     enrolled_at = case when c.enrollment_state = 'authenticated' then now() else d.enrolled_at end,
+    inventory_queued_at = case when c.enrollment_state = 'authenticated' then now()
+      else d.inventory_queued_at end,
     tokenupdate_at = now(), last_seen = now()
   from caller c
   where d.id = c.id and c.enrollment_state in ('authenticated', 'enrolled')
-  returning c.ord, d.id, c.enrollment_number, c.unlock_token,
+  returning c.ord, d.id, c.enrollment_number, c.unlock_token, c.was_mute,
     c.enrollment_state = 'authenticated' as is_first
 ), escrow as (
   insert into device_secrets (device_id, enrollment_number, kind, sealed)
@@ -109,18 +118,34 @@ with message as (
     with ordinality as c (ord, uuid, request_type, payload, position)
   join enrolled e on e.ord = c.ord and e.is_first
   order by c.position
+), pushed as (
+  insert into device_pushes as p (device_id, due_at)
+  select e.id, now() from enrolled e
+  where e.was_mute
+    or exists (select from commands c where c.device_id = e.id and c.is_pending)
+  order by e.id
+  on conflict (device_id) ${REQUEST_AGAIN}
+  returning device_id
 )
-select e.id, e.is_first from message m left join enrolled e using (ord) order by m.ord`,
+select e.id, e.is_first, p.device_id is not null as is_push_due
+from message m left join enrolled e using (ord) left join pushed p on p.device_id = e.id
+order by m.ord`,
 };
 
 /** The update's device; null when the caller is not to be let in. */
-export type TokenUpdated = { deviceId: number; isFirst: boolean } | null;
+export type TokenUpdated = { deviceId: number; isFirst: boolean; isPushDue: boolean } | null;
+
+interface TokenUpdatedRow {
+  id: number | null;
+  is_first: boolean;
+  is_push_due: boolean;
+}
 
 async function updateTokens(db: Database, updates: TokenUpdateFacts[]): Promise<TokenUpdated[]> {
   const inventory = updates.flatMap((update, index) =>
     update.inventory.map((command) => ({ ...command, ord: index + 1 })),
   );
-  const { rows } = await runStatement<{ id: number | null; is_first: boolean }>(db, TOKEN_UPDATE, [
+  const { rows } = await runStatement<TokenUpdatedRow>(db, TOKEN_UPDATE, [
     updates.map((update) => update.fingerprint),
     updates.map((update) => update.deviceKey),
     updates.map((update) => update.sealedPush),
@@ -133,7 +158,9 @@ async function updateTokens(db: Database, updates: TokenUpdateFacts[]): Promise<
     inventory.map((command) => command.payload),
     updates.map((update) => update.deviceId),
   ]);
-  return rows.map(({ id, is_first: isFirst }) => (id === null ? null : { deviceId: id, isFirst }));
+  return rows.map(({ id, is_first: isFirst, is_push_due: isPushDue }) =>
+    id === null ? null : { deviceId: id, isFirst, isPushDue },
+  );
 }
 
 /** The statements behind check-ins that come in storms, gathered into batches as reports are. */
@@ -178,6 +205,8 @@ with caller as (
 ), signed_out as (
   update device_users s set is_enrolled = false, sealed_push = null
   from unenrolled u where s.device_id = u.id
+), silenced as (
+  delete from device_pushes p using unenrolled u where p.device_id = u.id
 )
 select id from caller`,
 };

@@ -1,0 +1,120 @@
+// npm run bench:push -- [--devices 50000] [--pushes 20000] [--fleet 1000] [--jobs 20000]
+//   [--only whole] [--json FILE]
+// BENCH_DATABASE_URL uses a PostgreSQL elsewhere (a superuser's URL).
+import { writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { parseArgs } from 'node:util';
+import { measureBareClient } from './push/bare-client.js';
+import { type BenchServer, openBenchServer } from './push/bench-server.js';
+import { measureClientAlone } from './push/client-alone.js';
+import { measureFleetLatency } from './push/fleet-latency.js';
+import { measureJobs } from './push/job-throughput.js';
+import { describe, missedTargets, type PushResults } from './push/push-report.js';
+import { measureSingles } from './push/single-latency.js';
+import { startStandIn } from './push/stand-in-process.js';
+import { measureWhole } from './push/whole.js';
+import { openWorld, type World, type WorldOptions } from './soak/world.js';
+
+const { values: options } = parseArgs({
+  options: {
+    devices: { type: 'string', default: '50000' },
+    pushes: { type: 'string', default: '20000' },
+    fleet: { type: 'string', default: '1000' },
+    jobs: { type: 'string', default: '20000' },
+    only: { type: 'string' },
+    json: { type: 'string' },
+  },
+});
+
+const IN_FLIGHT = 1_000;
+const WARM_UP = 2_000;
+const SINGLES = 200;
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+async function measureClients(results: PushResults): Promise<void> {
+  const standIn = await startStandIn();
+  const amount = { pushes: Number(options.pushes), inFlight: IN_FLIGHT };
+  try {
+    await measureBareClient(standIn.target, { ...amount, pushes: WARM_UP });
+    results.bare = await measureBareClient(standIn.target, amount);
+    await measureClientAlone(standIn.target, { ...amount, pushes: WARM_UP });
+    results.client = await measureClientAlone(standIn.target, amount);
+  } finally {
+    await standIn.stop();
+  }
+}
+
+async function inWorld<T>(world: WorldOptions, work: (world: World) => Promise<T>): Promise<T> {
+  const opened = await openWorld(world);
+  try {
+    return await work(opened);
+  } finally {
+    await opened.close();
+  }
+}
+
+async function measureAll(results: PushResults, server: BenchServer): Promise<void> {
+  const parts: Record<string, () => Promise<void>> = {
+    clients: () => measureClients(results),
+    whole: async () => {
+      const databaseUrl = await server.newDatabase('whole');
+      const devices = Number(options.devices);
+      results.whole = await inWorld({ databaseUrl, devices }, (world) =>
+        measureWhole(world, server.pid),
+      );
+    },
+    singles: async () => {
+      const all = { databaseUrl: await server.newDatabase('singles'), devices: SINGLES };
+      results.singles = await inWorld({ ...all, role: 'all' }, (world) =>
+        measureSingles(world, SINGLES),
+      );
+      const across = { databaseUrl: await server.newDatabase('across'), devices: SINGLES };
+      results.singlesAcross = await inWorld(across, async (world) => {
+        await world.start({ role: 'worker' });
+        return await measureSingles(world, SINGLES);
+      });
+    },
+    fleet: async () => {
+      const { directory } = server;
+      const databaseUrl = await server.newDatabase('fleet');
+      const devices = Number(options.fleet);
+      results.fleet = await measureFleetLatency({ databaseUrl, directory, devices });
+    },
+    jobs: async () => {
+      const databaseUrl = await server.newDatabase('jobs');
+      results.jobs = await measureJobs(databaseUrl, Number(options.jobs));
+    },
+  };
+  for (const [name, measure] of Object.entries(parts)) {
+    if (options.only !== undefined && options.only !== name) continue;
+    process.stderr.write(`${name} …\n`);
+    await measure();
+  }
+}
+
+async function main(): Promise<void> {
+  const cores = cpus();
+  say(`${cores.length} x ${cores[0]?.model ?? 'unknown CPU'}, node ${process.version}`);
+  const server = await openBenchServer();
+  const results: PushResults = {};
+  try {
+    await measureAll(results, server);
+  } finally {
+    await server.stop();
+  }
+  say(describe(results));
+  const missed = missedTargets(results);
+  for (const words of missed) say(`MISSED: ${words}`);
+  if (options.json !== undefined) {
+    writeFileSync(options.json, `${JSON.stringify({ ...results, missed }, null, 2)}\n`);
+  }
+  if (missed.length > 0) process.exitCode = 1;
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+  process.exitCode = 1;
+});

@@ -1,0 +1,39 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { openServer } from '../load/database.js';
+import { createDatabase } from './new-database.js';
+
+/** A PostgreSQL with room for several databases; BENCH_DATABASE_URL names another one. */
+export interface BenchServer {
+  directory: string;
+  /** Process id of the postmaster; 0 when it runs elsewhere. */
+  pid: number;
+  /** An empty database of its own. Returns its URL. */
+  newDatabase(name: string): Promise<string>;
+  stop(): Promise<void>;
+}
+
+async function postmasterPid(connectionString: string): Promise<number> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  try {
+    const text = `select split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int as pid`;
+    return (await client.query<{ pid: number }>(text)).rows[0]?.pid ?? 0;
+  } finally {
+    await client.end();
+  }
+}
+
+export async function openBenchServer(): Promise<BenchServer> {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-bench-push-'));
+  const given = process.env.BENCH_DATABASE_URL;
+  const server = await openServer(directory, given);
+  const stop = async () => {
+    await server.stop();
+    rmSync(directory, { recursive: true, force: true });
+  };
+  const pid = given === undefined ? await postmasterPid(server.url) : 0;
+  return { directory, pid, newDatabase: (name) => createDatabase(server.url, name), stop };
+}

@@ -1,0 +1,68 @@
+import { join } from 'node:path';
+import { startCallableChild } from './child-calls.js';
+
+/** Where to push, and as whom; PEM. */
+export interface PushTarget {
+  url: string;
+  ca: string;
+  /** Where devices connect. */
+  courier: string;
+  topic: string;
+  certificate: string;
+  privateKey: string;
+}
+
+/** What the stand-in has accepted since it was reset, over its outages. */
+export interface Tally {
+  accepted: number;
+  /** How many devices were pushed at all. */
+  told: number;
+}
+
+/** Of so many pushes; `process.hrtime` in milliseconds, which is one clock for all processes. */
+export interface Watched {
+  firstAt: number;
+  lastAt: number;
+}
+
+export interface StandInCalls {
+  target(): PushTarget;
+  tally(): Tally;
+  reset(): void;
+  /** Resolves when so many pushes more were accepted. */
+  watch(pushes: number): Promise<Watched>;
+  /** 0: as fast as it can. */
+  delayAnswers(ms: number): void;
+  goDown(): Promise<void>;
+  comeBack(): Promise<void>;
+}
+
+export interface StandInProcess {
+  pid: number;
+  target: PushTarget;
+  tally(): Promise<Tally>;
+  reset(): Promise<void>;
+  watch(pushes: number): Promise<Watched>;
+  delayAnswers(ms: number): Promise<void>;
+  /** Nobody listens any more, and what was connected is cut off. */
+  goDown(): Promise<void>;
+  /** At the same address, with the same CA. */
+  comeBack(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** The stand-in for Apple's push service in a process of its own. */
+export async function startStandIn(): Promise<StandInProcess> {
+  const child = await startCallableChild<StandInCalls>(join(__dirname, 'stand-in-child.ts'));
+  return {
+    pid: child.pid,
+    target: await child.call('target', undefined),
+    tally: () => child.call('tally', undefined),
+    reset: () => child.call('reset', undefined),
+    watch: (pushes) => child.call('watch', pushes),
+    delayAnswers: (ms) => child.call('delayAnswers', ms),
+    goDown: () => child.call('goDown', undefined),
+    comeBack: () => child.call('comeBack', undefined),
+    stop: () => child.kill('SIGTERM'),
+  };
+}

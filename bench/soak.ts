@@ -1,0 +1,86 @@
+// npm run soak -- [--devices 10000] [--jobs 10000] [--outage 60] [--only TEXT] [--json FILE]
+// BENCH_DATABASE_URL uses a PostgreSQL elsewhere (a superuser's URL), which is not crashed.
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { openBenchServer } from './push/bench-server.js';
+import { databaseRestart } from './soak/database-restart.js';
+import { jobsKill } from './soak/jobs-kill.js';
+import { pushOutage } from './soak/push-outage.js';
+import type { ScenarioResult, Size } from './soak/scenario.js';
+import { sharedJobs } from './soak/shared-jobs.js';
+import { sharedWork } from './soak/shared-work.js';
+import { workerKill } from './soak/worker-kill.js';
+import { openWorld, type World } from './soak/world.js';
+
+const { values: options } = parseArgs({
+  options: {
+    devices: { type: 'string', default: '10000' },
+    jobs: { type: 'string', default: '10000' },
+    outage: { type: 'string', default: '60' },
+    only: { type: 'string', default: '' },
+    json: { type: 'string' },
+  },
+});
+
+const FULL: Size = {
+  jobs: Number(options.jobs),
+  outageMs: Number(options.outage) * 1000,
+  answerDelayMs: 200,
+  skipsWaiting: false,
+  silentMs: 30_000,
+  crashesDatabase: process.env.BENCH_DATABASE_URL === undefined,
+};
+
+const SCENARIOS = { sharedWork, workerKill, databaseRestart, pushOutage, sharedJobs, jobsKill };
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+function describe({ name, broken, figures }: ScenarioResult): string {
+  const values = Object.entries(figures).map(([key, value]) => {
+    return `${key} ${Number.isInteger(value) ? value.toLocaleString('en') : value.toFixed(1)}`;
+  });
+  const verdict = broken.length === 0 ? 'kept  ' : 'BROKEN';
+  const faults = broken.map((words) => `\n         ${words}`);
+  return `${verdict} ${name}\n         ${values.join(', ')}${faults.join('')}`;
+}
+
+async function runAll(world: World): Promise<ScenarioResult[]> {
+  const results: ScenarioResult[] = [];
+  for (const [key, scenario] of Object.entries(SCENARIOS)) {
+    if (!key.includes(options.only)) continue;
+    process.stderr.write(`${key} …\n`);
+    results.push(await scenario(world, FULL));
+  }
+  return results;
+}
+
+async function inWorld(): Promise<ScenarioResult[]> {
+  const server = await openBenchServer();
+  try {
+    const databaseUrl = await server.newDatabase('soak');
+    const world = await openWorld({ databaseUrl, devices: Number(options.devices) });
+    try {
+      return await runAll(world);
+    } finally {
+      await world.close();
+    }
+  } finally {
+    await server.stop();
+  }
+}
+
+async function main(): Promise<void> {
+  const results = await inWorld();
+  for (const result of results) say(describe(result));
+  if (options.json !== undefined) {
+    writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`);
+  }
+  if (results.some(({ broken }) => broken.length > 0)) process.exitCode = 1;
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+  process.exitCode = 1;
+});

@@ -1,0 +1,102 @@
+import type pg from 'pg';
+import { skipClaims, untilQuiet } from './claims.js';
+import type { Enqueued } from './enqueue.js';
+import { RECOVERY_MS, type Size } from './scenario.js';
+import { until } from './until.js';
+import type { World } from './world.js';
+
+const STATE = `
+select
+  (select count(*) from commands)::int as commands,
+  (select count(*) from devices d where exists (
+     select from commands c where c.device_id = d.id and c.is_pending
+       and (d.last_push_at is null or d.last_push_at < c.queued_at)))::int as unpushed,
+  (select count(*) from devices d where d.last_push_result is distinct from 'delivered'
+     and exists (select from commands c where c.device_id = d.id and c.is_pending))::int as failed,
+  (select count(*) from devices where push_state <> 'ok')::int as given_up,
+  (select count(*) from device_pushes where due_at < now() - interval '5 s')::int as overdue,
+  (select count(*) from device_pushes where claimed_at is not null)::int as claimed,
+  (select count(*) from device_pushes)::int as rows,
+  (select coalesce(sum(attempts), 0) from device_pushes)::int as attempts`;
+
+export interface PushState {
+  commands: number;
+  /** Devices with a waiting command and no push noted since it was queued. */
+  unpushed: number;
+  /** Those whose last push was not delivered. */
+  failed: number;
+  given_up: number;
+  overdue: number;
+  claimed: number;
+  rows: number;
+  /** Pushes noted, those of the growing schedule with them. */
+  attempts: number;
+}
+
+export async function pushState(pool: pg.Pool): Promise<PushState> {
+  const { rows } = await pool.query<PushState>(STATE);
+  if (rows[0] === undefined) throw new Error('nothing was counted');
+  return rows[0];
+}
+
+/** Whether each device was told, by the stand-in's own account and by ours. */
+export async function isAllPushed({ pool, standIn, devices }: World): Promise<boolean> {
+  if ((await standIn.tally()).told < devices.length) return false;
+  const { unpushed, failed, claimed } = await pushState(pool);
+  return unpushed === 0 && failed === 0 && claimed === 0;
+}
+
+/** Waits until each device was pushed, as long as is promised. Returns the seconds it took. */
+export async function recover(
+  world: World,
+  { skipsWaiting }: Pick<Size, 'skipsWaiting'>,
+): Promise<number> {
+  const startedAt = performance.now();
+  if (skipsWaiting) {
+    await untilQuiet(world);
+    await skipClaims(world);
+  }
+  const patience = { what: 'every device was pushed', ms: RECOVERY_MS, everyMs: 100 };
+  // The checks that follow say in detail what is missing.
+  await until(() => isAllPushed(world), patience).catch(() => undefined);
+  return (performance.now() - startedAt) / 1000;
+}
+
+/** What was promised of pushes whatever happened meanwhile, and is not so. */
+export async function brokenPromises(world: World, enqueued: Enqueued): Promise<string[]> {
+  const { pool, devices, standIn } = world;
+  const state = await pushState(pool);
+  const missed = devices.length - (await standIn.tally()).told;
+  const { accepted, repeated } = enqueued;
+  const lost = accepted - state.commands;
+  const faults: [boolean, string][] = [
+    [missed > 0, `${missed} devices were never pushed`],
+    [lost > 0, `${lost} accepted commands are gone`],
+    [state.commands > accepted + repeated, 'more commands than anybody queued'],
+    [state.unpushed > 0, `${state.unpushed} devices have no push noted for their commands`],
+    [state.failed > 0, `the last push of ${state.failed} devices failed`],
+    [state.given_up > 0, `${state.given_up} devices were given up`],
+    [state.overdue > 0, `${state.overdue} rows of device_pushes are stuck`],
+    [state.claimed > 0, `${state.claimed} claims were never closed`],
+    [state.rows !== devices.length, `${state.rows} rows for ${devices.length} waiting devices`],
+  ];
+  return faults.filter(([isSo]) => isSo).map(([, words]) => words);
+}
+
+/** Pushes that reached the push service beyond those that are noted as sent. */
+export async function surplusPushes({ pool, standIn }: World): Promise<number> {
+  const { attempts } = await pushState(pool);
+  return (await standIn.tally()).accepted - attempts;
+}
+
+/** As if nothing had been queued or pushed yet. */
+export async function startOver({ pool, standIn }: World): Promise<void> {
+  await pool.query('truncate commands, device_pushes');
+  await pool.query(
+    `update devices set last_push_at = null, last_push_result = null, last_apns_id = null,
+       failed_push_count = 0`,
+  );
+  await pool.query('vacuum (analyze) devices');
+  await standIn.delayAnswers(0);
+  await standIn.reset();
+}

@@ -1,0 +1,113 @@
+import { type Config, isLoopback } from '../config.js';
+import { COUNTED_AT_MOST, type TopicCount } from '../db/device-reach.js';
+import type { BlockedTopic } from '../db/metrics-repository.js';
+import { credentialAdvice } from '../pki/credential-advice.js';
+import type { Credential } from '../pki/credential-status.js';
+
+export interface CredentialWarning {
+  code: string;
+  /** What is wrong and what to do. */
+  detail: string;
+}
+
+export interface CredentialFacts {
+  credentials: Credential[];
+  /** Enrolled devices of topics without a usable push certificate. */
+  unreachable: TopicCount[];
+  /** Enrolled devices whose push token was refused. */
+  refused: number;
+  blocked: BlockedTopic[];
+  config: Pick<Config, 'enrollment' | 'publicUrl' | 'lab'>;
+}
+
+/** Topics whose push certificate can be used now. */
+export function usableTopics(credentials: Credential[]): string[] {
+  return credentials.flatMap(({ kind, status, topic }) =>
+    kind === 'push_certificate' && topic !== undefined && isUsable(status) ? [topic] : [],
+  );
+}
+
+function isUsable(status: Credential['status']): boolean {
+  return status === 'ok' || status === 'expiring';
+}
+
+/** Everything that keeps devices from being reached, now or soon, or lets the wrong ones in. */
+export function credentialWarnings(facts: CredentialFacts): CredentialWarning[] {
+  return [
+    ...pushCertificateWarnings(facts),
+    ...facts.credentials.flatMap(lifeWarning),
+    ...facts.blocked.map(blockedWarning),
+    ...refusedWarning(facts),
+    ...settingWarnings(facts),
+  ];
+}
+
+function pushCertificateWarnings({ credentials, unreachable }: CredentialFacts) {
+  const topics = usableTopics(credentials);
+  const warnings: CredentialWarning[] = [];
+  if (topics.length === 0) {
+    const detail =
+      'There is no usable push certificate: commands are queued, but no device is told of them. ' +
+      'POST one with its private key to /api/v1/push_certificates.';
+    warnings.push({ code: 'no_push_certificate', detail });
+  }
+  if (topics.length > 1) {
+    const detail =
+      `There are push certificates of ${topics.length} topics (${topics.join(', ')}). New devices ` +
+      'enroll with one of them; each must be renewed as long as devices of its topic are enrolled.';
+    warnings.push({ code: 'several_push_topics', detail });
+  }
+  return [...warnings, ...unreachable.map(unreachableWarning)];
+}
+
+function unreachableWarning({ topic, count }: TopicCount): CredentialWarning {
+  const detail =
+    `${many(count)} of the topic ${topic} cannot be told of their commands: no usable push ` +
+    'certificate has that topic. POST it to /api/v1/push_certificates, or enroll the devices anew.';
+  return { code: 'devices_without_push_certificate', detail };
+}
+
+function lifeWarning(credential: Credential): CredentialWarning[] {
+  const { kind, status } = credential;
+  const detail = credentialAdvice(credential);
+  if (detail === undefined) return [];
+  const isKeyless = status === 'no_private_key';
+  return [{ code: isKeyless ? 'push_certificate_without_key' : `${kind}_${status}`, detail }];
+}
+
+function blockedWarning({ topic, reason, blockedAt, retryAt }: BlockedTopic): CredentialWarning {
+  const detail =
+    `Apple's push service refuses the certificate of ${topic} since ${blockedAt.toISOString()}: ` +
+    `${reason}. Its devices are not pushed; the next attempt is at ${retryAt.toISOString()}, or at ` +
+    'once when its successor is POSTed to /api/v1/push_certificates.';
+  return { code: 'push_topic_blocked', detail };
+}
+
+function refusedWarning({ refused }: CredentialFacts): CredentialWarning[] {
+  if (refused === 0) return [];
+  const detail =
+    `Apple's push service no longer knows the push token of ${many(refused)}. Each is pushed again ` +
+    'once it checks in; find them by /api/v1/devices?filter[push_state]=unregistered (or bad_token).';
+  return [{ code: 'devices_not_pushable', detail }];
+}
+
+function many(count: number): string {
+  if (count > COUNTED_AT_MOST) return `more than ${COUNTED_AT_MOST} enrolled devices`;
+  return count === 1 ? '1 enrolled device' : `${count} enrolled devices`;
+}
+
+function settingWarnings({ config }: CredentialFacts): CredentialWarning[] {
+  const warnings: CredentialWarning[] = [];
+  if (config.enrollment === 'open' && !isLoopback(new URL(config.publicUrl).hostname)) {
+    const detail =
+      'ENROLLMENT=open: whoever reaches this server can enroll a device. Set link or closed.';
+    warnings.push({ code: 'enrollment_open', detail });
+  }
+  if (config.lab) {
+    const detail =
+      "LAB=on: pushes go to a stand-in, not to Apple, and the lab's devices are believed. Only for " +
+      'trying out.';
+    warnings.push({ code: 'lab_on', detail });
+  }
+  return warnings;
+}

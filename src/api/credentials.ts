@@ -1,0 +1,107 @@
+import type { RequestHandler } from 'express';
+import type { Config } from '../config.js';
+import type { Database } from '../db/database.js';
+import { countDevicesOfOtherTopics, countRefusedDevices } from '../db/device-reach.js';
+import { blockedTopics } from '../db/metrics-repository.js';
+import { type Document, JSONAPI } from '../jsonapi/document.js';
+import { sendAnswer } from '../jsonapi/send.js';
+import { formatTimestamp } from '../jsonapi/values.js';
+import { type Credential, credentialStatus } from '../pki/credential-status.js';
+import type { ApiOperation, ApiRoute, Schema } from './api-route.js';
+import { type CredentialFacts, credentialWarnings, usableTopics } from './credential-warnings.js';
+import { jsonApiContent } from './documents.js';
+import { refuseParameters } from './refuse-parameters.js';
+
+export interface CredentialRouteDeps {
+  db: Database;
+  config: Pick<Config, 'enrollment' | 'publicUrl' | 'lab'>;
+}
+
+const PATH = '/credentials';
+
+/** The place where an admin looks when devices do not come. */
+export function credentialRoutes(deps: CredentialRouteDeps, basePath: string): ApiRoute[] {
+  const read: RequestHandler = async (req, res) => {
+    const document = documentOf(await readFacts(deps), basePath);
+    sendAnswer(req, res, { status: 200, document });
+  };
+  const GET: ApiOperation = {
+    operationId: 'getCredentials',
+    summary: 'See what the server works by, and what is wrong with it',
+    description:
+      'Every certificate and token that ends by itself, the first to end first, and warnings: what ' +
+      'keeps devices from being reached, now or within 30 days, and what to do about it. `code` is ' +
+      'stable, `detail` is for people.',
+    tag: 'configuration',
+    role: 'viewer',
+    answers: [
+      { status: 200, description: 'The document.', content: [jsonApiContent(documentSchema())] },
+    ],
+    errors: [400],
+    handlers: [refuseParameters, read],
+  };
+  return [{ path: PATH, methods: { GET } }];
+}
+
+async function readFacts({ db, config }: CredentialRouteDeps): Promise<CredentialFacts> {
+  const credentials = await credentialStatus(db.knex);
+  const [unreachable, refused, blocked] = await Promise.all([
+    countDevicesOfOtherTopics(db.knex, usableTopics(credentials)),
+    countRefusedDevices(db.knex),
+    blockedTopics(db),
+  ]);
+  return { credentials, unreachable, refused, blocked, config };
+}
+
+function documentOf(facts: CredentialFacts, basePath: string): Document {
+  const links = { self: basePath + PATH };
+  const attributes = {
+    credentials: facts.credentials.map((credential) => shown(credential, basePath)),
+    warnings: credentialWarnings(facts),
+  };
+  return { data: { type: 'credentials', id: 1, attributes, links }, links, jsonapi: JSONAPI };
+}
+
+function shown(credential: Credential, basePath: string) {
+  const { kind, id, not_after, topic = null, ...rest } = credential;
+  const collection = kind === 'dep_token' ? 'dep/accounts' : 'certificates';
+  const links = { self: `${basePath}/${collection}/${id}` };
+  return { kind, id, ...rest, topic, not_after: formatTimestamp(not_after), links };
+}
+
+function object(properties: Record<string, Schema>): Schema {
+  const required = Object.keys(properties);
+  return { type: 'object', properties, required, additionalProperties: false };
+}
+
+function documentSchema(): Schema {
+  const links = { $ref: '#/components/schemas/resource_links' };
+  const attributes = object({
+    credentials: { type: 'array', items: credentialSchema(links) },
+    warnings: { type: 'array', items: object({ code: TEXT, detail: TEXT }) },
+  });
+  const data = object({
+    type: { type: 'string', enum: ['credentials'] },
+    id: { type: 'integer', enum: [1] },
+    ...{ attributes, links },
+  });
+  return object({ data, links, jsonapi: { $ref: '#/components/schemas/jsonapi' } });
+}
+
+const TEXT: Schema = { type: 'string' };
+
+function credentialSchema(links: Schema): Schema {
+  return object({
+    kind: {
+      type: 'string',
+      enum: ['push_certificate', 'certificate_authority', 'ssl_certificate', 'dep_token'],
+    },
+    id: { $ref: '#/components/schemas/id' },
+    name: TEXT,
+    days_left: { type: 'integer', description: 'Negative once it has expired.' },
+    status: { type: 'string', enum: ['ok', 'expiring', 'expired', 'no_private_key'] },
+    topic: { type: ['string', 'null'], description: 'Of push certificates.' },
+    not_after: { type: 'string', format: 'date-time' },
+    links,
+  });
+}

@@ -1,0 +1,66 @@
+import type { Request, Response } from 'express';
+import type { Transaction } from '../db/unit-of-work.js';
+import { notFound } from '../errors.js';
+import { contextOf } from '../http/request-context.js';
+import type { Engine } from '../jsonapi/engine.js';
+import { performWrite, readIdempotency } from '../jsonapi/idempotency.js';
+import { resourcesDocument } from '../jsonapi/item.js';
+import { sendAnswer } from '../jsonapi/send.js';
+import { parseId } from '../jsonapi/values.js';
+import type { ResourceServices } from '../resources/services.js';
+import type { ApiOperation, ApiRoute } from './api-route.js';
+import { itemSchema, jsonApiContent } from './documents.js';
+import { refuseParameters } from './refuse-parameters.js';
+
+export interface JobRouteDeps {
+  engine: Engine;
+  services: Pick<ResourceServices, 'jobs'>;
+}
+
+/** What can be done with a job beside reading and removing it. */
+export function jobRoutes(deps: JobRouteDeps): ApiRoute[] {
+  const operation: ApiOperation = {
+    operationId: 'retryJob',
+    tag: 'jobs',
+    role: 'operator',
+    summary: 'Run a job now',
+    description:
+      'Makes the job due at once and gives it all its attempts again, whether it is dead, waits for ' +
+      'its next attempt or for its time. 409 `job_running` while it runs.',
+    answers: [
+      {
+        status: 200,
+        description: 'The job, which is due now.',
+        content: [jsonApiContent(itemSchema('jobs'))],
+      },
+    ],
+    errors: [400, 404, 409, 422],
+    handlers: [refuseParameters, (req, res) => retry(deps, req, res)],
+  };
+  return [{ path: '/jobs/{id}/retry', methods: { POST: operation } }];
+}
+
+async function retry({ engine, services }: JobRouteDeps, req: Request, res: Response) {
+  const id = jobIdOf(req);
+  const context = contextOf(res);
+  const work = async (trx: Transaction) => {
+    await services.jobs.retry(trx, id);
+    await engine.audit(trx, {
+      context,
+      action: 'jobs.retry',
+      targetType: 'jobs',
+      targetId: id,
+      outcome: 'success',
+    });
+    return { status: 200, document: await resourcesDocument(engine, 'jobs', { ids: id, trx }) };
+  };
+  const idempotency = readIdempotency(req);
+  sendAnswer(req, res, await performWrite(engine.store, { context, idempotency, work }));
+}
+
+function jobIdOf(req: Request): number {
+  const given = String(req.params.id);
+  const id = parseId(given);
+  if (id === undefined) throw notFound(`job ${given}`);
+  return id;
+}

@@ -1,0 +1,52 @@
+import type { Config } from './config.js';
+import type { ChangeFeed } from './db/change-feed.js';
+import type { Database } from './db/database.js';
+import { createHeartbeat } from './jobs/heartbeat.js';
+import { createJobRunner } from './jobs/job-runner.js';
+import type { OnFinish } from './jobs/run-task.js';
+import type { Task } from './jobs/task.js';
+import { checkCredentials } from './jobs/tasks/check-credentials.js';
+import type { Logger } from './logger.js';
+import type { PushService } from './push/push-service.js';
+
+export interface BackgroundDeps {
+  config: Pick<Config, 'role'>;
+  db: Database;
+  logger: Logger;
+  version: string;
+  changes: ChangeFeed;
+  push: PushService;
+  tasks: Task[];
+  onFinish: OnFinish;
+}
+
+export interface Background {
+  start(): Promise<void>;
+  /** Resolves when nothing is under way any more, within 8 seconds. */
+  stop(): Promise<void>;
+}
+
+/** What this process does by itself: hear of changes, be alive, and, by its role, jobs and pushes. */
+export function createBackground(deps: BackgroundDeps): Background {
+  const { config, db, logger, version, changes, push, tasks, onFinish } = deps;
+  const { role } = config;
+  const heartbeat = createHeartbeat({ db, role, version, logger });
+  const runner =
+    role === 'web' ? undefined : createJobRunner({ db, tasks, logger, heartbeat, onFinish });
+  return {
+    start: async () => {
+      await changes.start();
+      await heartbeat.start();
+      push.start();
+      await runner?.start();
+      await checkCredentials({ db, logger }).catch((error: unknown) => {
+        logger.warn({ err: error }, 'the credentials could not be checked');
+      });
+    },
+    stop: async () => {
+      await Promise.all([runner?.stop(), push.stop()]);
+      await heartbeat.stop();
+      await changes.stop();
+    },
+  };
+}

@@ -1,0 +1,143 @@
+import { readFile } from 'node:fs/promises';
+import { type Command, Option } from 'commander';
+import { type Config, ConfigError } from '../config.js';
+import { AppError } from '../errors.js';
+import { Fleet } from '../lab/fleet.js';
+import type { Answered } from '../lab/fleet-member.js';
+import { openLabCourier } from '../lab/lab-courier.js';
+import { LabError } from '../lab/lab-error.js';
+import type { SimulatedDevice } from '../lab/simulated-device.js';
+import { describeSummary } from '../lab/summary.js';
+import type { Logger } from '../logger.js';
+import { readAdminToken } from './admin-token.js';
+import { callApi } from './api-client.js';
+import { describeLab, type LabDevice } from './lab-guide.js';
+import { wholeNumber } from './option-values.js';
+import { serveCommand } from './serve.js';
+
+/** What `muster lab` takes on its command line. */
+export interface LabOptions {
+  devices: number;
+  platform?: 'iOS' | 'macOS';
+}
+
+export interface LabIo {
+  config: Config;
+  logger: Logger;
+  out: { write(text: string): unknown };
+}
+
+const CONCURRENCY = 8;
+/** Of a page of the API. */
+const MOST_LISTED = 1000;
+
+/** Serves with the lab on, and with a few devices; resolves with the exit code. */
+export async function lab(options: LabOptions, io: LabIo): Promise<number> {
+  const { config, logger } = io;
+  if (new URL(config.publicUrl).port === '0') {
+    throw new ConfigError(['PORT: 0 cannot be told to devices; set PORT or PUBLIC_URL']);
+  }
+  const ca = config.tls && (await readFile(config.tls.certFile, 'utf8'));
+  return await serveCommand(config, logger, (signal) =>
+    new Laboratory(options, { ...io, ca }, signal).live(),
+  );
+}
+
+class Laboratory {
+  private readonly fleet: Fleet;
+  private devices = new Map<string, LabDevice>();
+  private controlUrl = '';
+
+  constructor(
+    private readonly options: LabOptions,
+    private readonly io: LabIo & { ca: string | undefined },
+    signal: AbortSignal,
+  ) {
+    const { ca, config } = io;
+    const { devices, platform } = options;
+    const url = config.publicUrl;
+    this.fleet = new Fleet({
+      ...{ devices, url, signal, notNow: 0, forever: true, pollIntervalMs: 0 },
+      ...(platform === undefined ? {} : { platform }),
+      ...(ca === undefined ? {} : { trustedCas: ca }),
+      concurrency: CONCURRENCY,
+      openCourier: async (http) => {
+        const { courier, description } = await openLabCourier(http, { url, signal });
+        this.controlUrl = description.apns.control;
+        return courier;
+      },
+      onAnswer: (device, answered) => this.tell(device, answered),
+      onReady: () => this.introduce(),
+    });
+  }
+
+  async live(): Promise<void> {
+    const { devices } = this.options;
+    this.io.out.write(`The lab is on. Enrolling ${devices} simulated devices …\n`);
+    await this.fleet.run();
+  }
+
+  private async introduce(): Promise<void> {
+    const { config, out } = this.io;
+    const snapshot = this.fleet.state.snapshot();
+    if (snapshot.failures.length > 0 || snapshot.unpushed > 0) {
+      out.write(`${describeSummary(snapshot)}\n`);
+    }
+    if (snapshot.fates.enrolled === 0) throw new LabError('no device could enroll');
+    const devices = await this.readDevices();
+    out.write(`\n${describeLab({ config, devices, controlUrl: this.controlUrl })}\n`);
+    this.devices = new Map(devices.map((device) => [device.serialNumber, device]));
+  }
+
+  /** Those of this run as the API knows them, in the order in which they enrolled. */
+  private async readDevices(): Promise<LabDevice[]> {
+    const { config, ca } = this.io;
+    const size = Math.min(this.options.devices, MOST_LISTED);
+    const fields = 'fields[devices]=serial_number,platform,device_name';
+    const { status, body } = await callApi({
+      method: 'GET',
+      url: new URL(`${config.publicUrl}/api/v1/devices?sort=-id&page[size]=${size}&${fields}`),
+      token: await readAdminToken(config),
+      ...{ headers: {}, ca },
+    });
+    if (status !== 200) throw new AppError('unavailable', 503, `the API answered ${status}`);
+    return toDevices(JSON.parse(body.toString('utf8'))).reverse();
+  }
+
+  private tell({ identity }: SimulatedDevice, { requestType, status }: Answered): void {
+    const device = this.devices.get(identity.serialNumber);
+    if (device === undefined) return;
+    const time = new Date().toTimeString().slice(0, 8);
+    this.io.out.write(`${time}  ${device.id} ${device.name}: ${requestType} ${status}\n`);
+  }
+}
+
+interface DeviceList {
+  data: {
+    id: number;
+    attributes: { serial_number: string; platform: string; device_name: string };
+  }[];
+}
+
+function toDevices({ data }: DeviceList): LabDevice[] {
+  return data.map(({ id, attributes }) => {
+    const { serial_number: serialNumber, platform, device_name: name } = attributes;
+    return { id, serialNumber, platform, name };
+  });
+}
+
+/** Adds `lab` to the program; `finish` gets the exit code. */
+export function addLabCommand(
+  program: Command,
+  open: () => Pick<LabIo, 'config' | 'logger'>,
+  finish: (code: number) => void,
+): void {
+  program
+    .command('lab')
+    .description('serve with stand-ins for Apple and a few simulated devices, to try things out')
+    .option('--devices <count>', 'how many', wholeNumber, 5)
+    .addOption(new Option('--platform <name>', 'only these').choices(['iOS', 'macOS']))
+    .action(async (options: LabOptions) => {
+      finish(await lab(options, { ...open(), out: process.stdout }));
+    });
+}

@@ -1,0 +1,69 @@
+import type { Knex } from 'knex';
+
+/** The lab's own CA. */
+export interface LabSetting {
+  /** DER. */
+  certificate: Buffer;
+  /** PKCS #8. */
+  sealedKey: Buffer;
+}
+
+export interface PushCertificate {
+  id: number;
+  der: Buffer;
+  not_after: Date;
+  /** Whether the key is here, and it was not revoked. */
+  is_usable: boolean;
+}
+
+interface StoredSetting {
+  ca: string;
+  sealed_key: string;
+}
+
+const NAME = 'lab';
+/** Advisory lock of the one process that makes the lab's CA. */
+const LAB_LOCK = 0x6d75_6c61;
+
+/** Held until the transaction ends. */
+export async function lockLab(trx: Knex.Transaction): Promise<void> {
+  await trx.raw('select pg_advisory_xact_lock(?)', [LAB_LOCK]);
+}
+
+/** undefined where the lab has never been on. */
+export async function readLabSetting(knex: Knex): Promise<LabSetting | undefined> {
+  const row = await knex('server_settings')
+    .where({ name: NAME })
+    .first<{ value: StoredSetting } | undefined>('value');
+  if (row === undefined) return undefined;
+  return {
+    certificate: Buffer.from(row.value.ca, 'base64'),
+    sealedKey: Buffer.from(row.value.sealed_key, 'base64'),
+  };
+}
+
+export async function writeLabSetting(
+  trx: Knex.Transaction,
+  { certificate, sealedKey }: LabSetting,
+): Promise<void> {
+  const value: StoredSetting = {
+    ca: certificate.toString('base64'),
+    sealed_key: sealedKey.toString('base64'),
+  };
+  await trx('server_settings').insert({ name: NAME, value: JSON.stringify(value) });
+}
+
+/** All of them, newest first. */
+export async function listAllPushCertificates(knex: Knex): Promise<PushCertificate[]> {
+  return await knex('certificates')
+    .where({ purpose: 'mdm.pushcert' })
+    .orderBy('id', 'desc')
+    .select<PushCertificate[]>(
+      ...['id', 'der', 'not_after'],
+      knex.raw('revoked_at is null and rsa_private_key_id is not null as is_usable'),
+    );
+}
+
+export async function hasDepAccount(knex: Knex): Promise<boolean> {
+  return (await knex('dep_accounts').first('id')) !== undefined;
+}

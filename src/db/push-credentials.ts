@@ -1,0 +1,33 @@
+import type { Knex } from 'knex';
+
+export interface PushCertificateRow {
+  id: number;
+  der: Buffer;
+  chain_der: Buffer | null;
+  /** Hexadecimal. */
+  fingerprint: string;
+  key_fingerprint: string;
+  sealed_pkcs8: Buffer;
+}
+
+/** Push certificates of a topic that can be used now, with their sealed keys, newest first. */
+export async function listPushCertificates(
+  knex: Knex,
+  topic: string,
+): Promise<PushCertificateRow[]> {
+  return await knex('certificates as c')
+    .join('rsa_private_keys as k', 'k.id', 'c.rsa_private_key_id')
+    .where({ 'c.purpose': 'mdm.pushcert', 'c.push_topic': topic })
+    .whereNull('c.revoked_at')
+    .where('c.not_before', '<=', knex.fn.now())
+    .where('c.not_after', '>', knex.fn.now())
+    .orderBy([
+      { column: 'c.not_before', order: 'desc' },
+      { column: 'c.id', order: 'desc' },
+    ])
+    .select<PushCertificateRow[]>(
+      ...['c.id', 'c.der', 'c.chain_der', 'k.sealed_pkcs8'],
+      'c.fingerprint_sha256 as fingerprint',
+      'k.fingerprint_sha256 as key_fingerprint',
+    );
+}

@@ -1,0 +1,154 @@
+import { runInBackground } from './background-statement.js';
+import type { Database } from './database.js';
+
+export interface ClaimedPush {
+  deviceId: number;
+  /** Pushes since something was last queued for the device. */
+  attempts: number;
+  /** Names the claim, to the microsecond. */
+  claimedAt: string;
+}
+
+/** How long a claim lasts: after it, the row of a process that died is anybody's. */
+export const CLAIM_MS = 30_000;
+
+/** None of this needs to survive a crash: a row whose change is lost is due again, that is all. */
+const ASYNC = `set_config('synchronous_commit', 'off', true)`;
+
+const CLAIM = {
+  name: 'claim_pushes',
+  text: `
+with due as (
+  select device_id from device_pushes where due_at <= now()
+  order by due_at
+  limit $1
+  for update skip locked
+)
+update device_pushes p set
+  claimed_at = clock_timestamp(), due_at = now() + ${CLAIM_MS} * interval '1 ms'
+from due where p.device_id = due.device_id
+returning p.device_id, p.attempts, p.claimed_at::text as claimed_at, ${ASYNC}`,
+};
+
+/** Takes up to `limit` devices whose push is due, for this process alone, the longest due first. */
+export async function claimPushes(db: Database, limit: number): Promise<ClaimedPush[]> {
+  type Row = { device_id: number; attempts: number; claimed_at: string };
+  const { rows } = await runInBackground<Row>(db, CLAIM, [limit]);
+  return rows.map(({ device_id: deviceId, attempts, claimed_at: claimedAt }) => ({
+    ...{ deviceId, attempts, claimedAt },
+  }));
+}
+
+/** What decides whether and how a device is pushed. Times are milliseconds from now. */
+export interface PushTarget {
+  deviceId: number;
+  isEnrolled: boolean;
+  topic: string | null;
+  sealedPush: Buffer | null;
+  pushState: string | null;
+  /** Refused pushes since the last one that was delivered. */
+  refusals: number;
+  isWaitedFor: boolean;
+  /** Until the next command may be given out that may not be yet. */
+  nextIn: number | null;
+  /** Until the topic is tried again, when it is blocked; negative once that is due. */
+  blockedFor: number | null;
+}
+
+interface TargetRow {
+  id: number;
+  is_enrolled: boolean;
+  topic: string | null;
+  sealed_push: Buffer | null;
+  push_state: string | null;
+  failed_push_count: number;
+  is_waited_for: boolean;
+  next_in: number | null;
+  blocked_for: number | null;
+}
+
+const DESCRIBE = {
+  name: 'describe_pushes',
+  text: `
+select d.id, d.is_enrolled, d.topic, d.sealed_push, d.push_state, d.failed_push_count,
+  w.is_waited_for, w.next_in,
+  (extract(epoch from t.retry_at - now()) * 1000)::float8 as blocked_for
+from devices d
+left join push_topics t on t.topic = d.topic
+cross join lateral (
+  select coalesce(bool_or(c.after is null or c.after <= now()), false) as is_waited_for,
+    (extract(epoch from min(c.after) filter (where c.after > now()) - now()) * 1000)::float8
+      as next_in
+  from commands c
+  where c.device_id = d.id and c.is_pending and (c.expires_at is null or c.expires_at > now())
+) w
+where d.id = any($1::bigint[])`,
+};
+
+/**
+ * Reads after the claim, in a statement of its own: whatever was committed with a request that the
+ * claim took up is seen here.
+ */
+export async function describePushes(db: Database, deviceIds: number[]): Promise<PushTarget[]> {
+  const { rows } = await runInBackground<TargetRow>(db, DESCRIBE, [deviceIds]);
+  return rows.map((row) => ({
+    deviceId: row.id,
+    isEnrolled: row.is_enrolled,
+    topic: row.topic,
+    sealedPush: row.sealed_push,
+    pushState: row.push_state,
+    refusals: row.failed_push_count,
+    isWaitedFor: row.is_waited_for,
+    nextIn: row.next_in,
+    blockedFor: row.blocked_for,
+  }));
+}
+
+/** What becomes of a claimed row. */
+export interface PushEnd extends ClaimedPush {
+  /** Milliseconds from now; null: the row goes. */
+  dueIn: number | null;
+  /**
+   * What was queued before the claim is taken care of: a request that came later makes the row due
+   * at once. Otherwise that request waits until `dueIn` with the earlier ones.
+   */
+  isSettled: boolean;
+}
+
+const FINISH = {
+  name: 'finish_pushes',
+  text: `
+with ending as (
+  select * from unnest($1::bigint[], $2::timestamptz[], $3::float8[], $4::integer[], $5::boolean[])
+    as e (device_id, claimed_at, due_in, attempts, is_settled)
+), locked as (
+  select e.*, p.requested_at > p.claimed_at as is_asked,
+    p.requested_at > p.claimed_at and e.is_settled as is_due
+  from device_pushes p
+  join ending e on e.device_id = p.device_id and e.claimed_at = p.claimed_at
+  order by p.device_id
+  for update of p
+), gone as (
+  delete from device_pushes p using locked l
+  where p.device_id = l.device_id and l.due_in is null and not l.is_due
+)
+update device_pushes p set
+  claimed_at = null,
+  due_at = case when l.is_due then now() else now() + l.due_in * interval '1 ms' end,
+  attempts = case when l.is_asked then 0 else l.attempts end
+from locked l
+where p.device_id = l.device_id and (l.due_in is not null or l.is_due)
+returning l.is_due, ${ASYNC}`,
+};
+
+/** Ends claims that are still this process's own. True when some of the rows are due again at once. */
+export async function finishPushes(db: Database, ends: readonly PushEnd[]): Promise<boolean> {
+  const { rows } = await runInBackground<{ is_due: boolean }>(db, FINISH, [
+    ends.map(({ deviceId }) => deviceId),
+    ends.map(({ claimedAt }) => claimedAt),
+    ends.map(({ dueIn }) => dueIn),
+    ends.map(({ attempts }) => attempts),
+    ends.map(({ isSettled }) => isSettled),
+  ]);
+  return rows.some(({ is_due: isDue }) => isDue);
+}

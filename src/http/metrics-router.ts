@@ -1,0 +1,67 @@
+import type { IncomingMessage } from 'node:http';
+import { BlockList, isIP } from 'node:net';
+import { type RequestHandler, Router } from 'express';
+import { AppError } from '../errors.js';
+import type { Logger } from '../logger.js';
+import { requireRole } from './authenticate.js';
+import { jsonApiErrorHandler } from './json-api-errors.js';
+
+export interface MetricsRouterOptions {
+  metrics: { readonly contentType: string; text: () => Promise<string> };
+  /** Refuses requests without a valid token; the one of the API, so that failures count together. */
+  authenticate: RequestHandler;
+  /** Behind known proxies a peer on this machine may be one of them: everyone needs a token. */
+  isBehindProxy: boolean;
+  logger: Logger;
+}
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
+
+/** By which a proxy that nobody told us of gives itself away. */
+const FORWARDING = [
+  'forwarded',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+];
+
+/** A program on this machine that asks for itself, not for somebody else. */
+export function isLocalRequest({
+  headers,
+  socket,
+}: Pick<IncomingMessage, 'headers'> & { socket: { remoteAddress?: string | undefined } }): boolean {
+  const address = (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/i, '');
+  const family = isIP(address);
+  if (family === 0 || !LOOPBACK.check(address, family === 6 ? 'ipv6' : 'ipv4')) return false;
+  return FORWARDING.every((name) => headers[name] === undefined);
+}
+
+/** GET /metrics in the Prometheus text format: for admins, and for this machine. */
+export function createMetricsRouter(options: MetricsRouterOptions): Router {
+  const { metrics, authenticate, isBehindProxy, logger } = options;
+  const unlessLocal =
+    (handler: RequestHandler): RequestHandler =>
+    (req, res, next) =>
+      !isBehindProxy && isLocalRequest(req) ? next() : handler(req, res, next);
+  const send: RequestHandler = async (_req, res) => {
+    const body = Buffer.from(await metrics.text());
+    res.status(200).set({ 'Content-Type': metrics.contentType, 'Cache-Control': 'no-store' });
+    res.send(body);
+  };
+  const router = Router({ caseSensitive: true });
+  router.all('/metrics', refuseMethods);
+  router.get('/metrics', unlessLocal(authenticate), unlessLocal(requireRole('admin')), send);
+  router.use('/metrics', jsonApiErrorHandler(logger));
+  return router;
+}
+
+const refuseMethods: RequestHandler = (req, _res, next) => {
+  if (req.method === 'GET' || req.method === 'HEAD') return next();
+  throw new AppError('method_not_allowed', 405, `${req.method} is not possible here`, {
+    headers: { Allow: 'GET, HEAD' },
+  });
+};

@@ -1,0 +1,58 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+export type Surface =
+  | 'mdm'
+  | 'checkin'
+  | 'scep'
+  | 'enroll'
+  | 'dep'
+  | 'api'
+  | 'health'
+  | 'metrics'
+  | 'other';
+
+/** Told of each request once it is answered; `aborted` when its client left before. */
+export type RequestObserver = (
+  surface: Surface,
+  status: number | 'aborted',
+  seconds: number,
+) => void;
+
+const SURFACES: [path: string, surface: Surface][] = [
+  ['/mdm', 'mdm'],
+  ['/checkin', 'checkin'],
+  ['/api/v1', 'api'],
+  ['/scep', 'scep'],
+  ['/enroll', 'enroll'],
+  ['/dep', 'dep'],
+  ['/healthz', 'health'],
+  ['/readyz', 'health'],
+  ['/metrics', 'metrics'],
+];
+
+/** A few words in place of paths: what anybody may ask for must not become names of time series. */
+export function surfaceOf(url: string): Surface {
+  const found = SURFACES.find(([path]) => {
+    const next = url.charAt(path.length);
+    return url.startsWith(path) && (next === '' || next === '/' || next === '?');
+  });
+  return found?.[1] ?? 'other';
+}
+
+/** Seconds since `started`, of performance.now(). */
+export function secondsSince(started: number): number {
+  return (performance.now() - started) / 1000;
+}
+
+/** Watches one request to its end. */
+export function observeRequest(
+  req: IncomingMessage,
+  res: ServerResponse,
+  observer: RequestObserver,
+): void {
+  const started = performance.now();
+  const surface = surfaceOf(req.url ?? '');
+  res.once('close', () => {
+    observer(surface, res.writableFinished ? res.statusCode : 'aborted', secondsSince(started));
+  });
+}

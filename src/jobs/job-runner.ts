@@ -1,0 +1,110 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Database } from '../db/database.js';
+import { giveBackJobs } from '../db/job-repository.js';
+import type { Logger } from '../logger.js';
+import type { Heartbeat } from './heartbeat.js';
+import type { OnFinish } from './run-task.js';
+import type { Task } from './task.js';
+import { openWorkerPool, type WorkerPool, type WorkerPoolDeps } from './worker-pool.js';
+
+export interface JobRunner {
+  /** Resolves after the first attempt; a database that does not answer is asked again and again. */
+  start(): Promise<void>;
+  /** Takes no new jobs, waits for those that run, aborts them after a while and gives them back. */
+  stop(): Promise<void>;
+}
+
+export interface JobRunnerDeps {
+  db: Database;
+  tasks: Task[];
+  logger: Logger;
+  heartbeat: Pick<Heartbeat, 'claimPool'>;
+  onFinish?: OnFinish;
+  times?: Partial<WorkerPoolDeps['times'] & { reopenMs: number }>;
+}
+
+const TIMES = { pollMs: 1_000, graceMs: 5_000, abortMs: 1_500, reopenMs: 1_000 };
+
+/** Runs the jobs of the queue, through every loss of the database. */
+export function createJobRunner(deps: JobRunnerDeps): JobRunner {
+  const runner = new Supervisor(deps);
+  return { start: () => runner.start(), stop: () => runner.stop() };
+}
+
+class Supervisor {
+  private readonly stopping = new AbortController();
+  private readonly times: typeof TIMES;
+  /** Pools that ended when the database could not be told to unlock their jobs. */
+  private readonly abandoned = new Set<string>();
+  private isFailing = false;
+  private loop: Promise<void> = Promise.resolve();
+
+  constructor(private readonly deps: JobRunnerDeps) {
+    this.times = { ...TIMES, ...deps.times };
+  }
+
+  async start(): Promise<void> {
+    const first = await this.open();
+    this.loop = this.supervise(first);
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.loop;
+    this.deps.heartbeat.claimPool(null);
+  }
+
+  private async supervise(first: WorkerPool | undefined): Promise<void> {
+    const { signal } = this.stopping;
+    let pool = first;
+    while (!signal.aborted) {
+      if (pool !== undefined) await this.runUntilEnd(pool);
+      if (signal.aborted) return;
+      await delay(this.times.reopenMs, undefined, { signal }).catch(() => undefined);
+      pool = signal.aborted ? undefined : await this.open();
+    }
+    if (pool !== undefined) await this.close(pool);
+  }
+
+  private async runUntilEnd(pool: WorkerPool): Promise<void> {
+    await Promise.race([pool.ended, aborted(this.stopping.signal)]);
+    if (!this.stopping.signal.aborted) {
+      this.deps.logger.warn('the workers of the job queue have ended; new ones follow');
+    }
+    await this.close(pool);
+  }
+
+  private async open(): Promise<WorkerPool | undefined> {
+    const { db, tasks, logger, heartbeat, onFinish = () => undefined } = this.deps;
+    try {
+      const onOpen = (id: string) => heartbeat.claimPool(id);
+      const pool = await openWorkerPool({
+        ...{ db, tasks, logger, onFinish, onOpen },
+        times: this.times,
+      });
+      this.isFailing = false;
+      for (const id of this.abandoned) await this.giveBack(id);
+      return pool;
+    } catch (error) {
+      if (!this.isFailing) logger.warn({ err: error }, 'the job queue cannot be reached yet');
+      this.isFailing = true;
+      return undefined;
+    }
+  }
+
+  private async close(pool: WorkerPool): Promise<void> {
+    await pool.close().catch(() => this.abandoned.add(pool.id));
+  }
+
+  private async giveBack(id: string): Promise<void> {
+    await giveBackJobs(this.deps.db, { pool: id }).then(
+      () => this.abandoned.delete(id),
+      () => undefined,
+    );
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
+}

@@ -1,0 +1,63 @@
+import type { Logger } from '../logger.js';
+
+export interface RepeaterOptions {
+  logger: Logger;
+  /** Between the end of one run and the start of the next. */
+  intervalMs: number;
+  /** Logged when a run fails after one that did not. */
+  complaint: string;
+}
+
+export interface Repeater {
+  /** Resolves after the first run, also when it failed. */
+  start(): Promise<void>;
+  /** Runs soon instead of after the interval; nothing before the start. */
+  hurry(): void;
+  /** Resolves when no run is under way. */
+  stop(): Promise<void>;
+}
+
+/** Does something again and again, never twice at a time, whether it fails or not. */
+export function createRepeater(
+  work: () => Promise<void>,
+  { logger, intervalMs, complaint }: RepeaterOptions,
+): Repeater {
+  let state: 'new' | 'on' | 'off' = 'new';
+  let isFailing = false;
+  let isHurried = false;
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> | undefined;
+  const attempt = async () => {
+    try {
+      await work();
+      isFailing = false;
+    } catch (error) {
+      if (!isFailing) logger.warn({ err: error }, complaint);
+      isFailing = true;
+    }
+    running = undefined;
+    if (state === 'on') timer = setTimeout(run, isHurried ? 0 : intervalMs).unref();
+    isHurried = false;
+  };
+  const run = () => {
+    clearTimeout(timer);
+    running = attempt();
+  };
+  return {
+    start: async () => {
+      state = 'on';
+      run();
+      await running;
+    },
+    hurry: () => {
+      if (state !== 'on') return;
+      if (running === undefined) run();
+      else isHurried = true;
+    },
+    stop: async () => {
+      state = 'off';
+      clearTimeout(timer);
+      await running;
+    },
+  };
+}

@@ -1,0 +1,89 @@
+import type { JobHelpers, Task as LibraryTask } from 'graphile-worker';
+import type { Logger } from '../logger.js';
+import type { Task } from './task.js';
+
+/** How an attempt ended; dead = it was the last one. */
+export type JobOutcome = 'ok' | 'failed' | 'dead';
+
+export type OnFinish = (task: string, outcome: JobOutcome, seconds: number) => void;
+
+export interface TaskRunnerDeps {
+  logger: Logger;
+  onFinish: OnFinish;
+  /** Takes the job from this process, as if the attempt had never begun. */
+  giveBack(jobId: number): Promise<void>;
+}
+
+/** A task as the library calls it: checked payload, context, and one line for every failure. */
+export function asLibraryTask(task: Task, deps: TaskRunnerDeps): LibraryTask {
+  return async (payload, helpers) => {
+    const started = performance.now();
+    const finish = (outcome: JobOutcome) => {
+      deps.onFinish(task.name, outcome, (performance.now() - started) / 1_000);
+    };
+    const failure = await attempt(task, payload, helpers);
+    if (failure === undefined) {
+      finish('ok');
+      return;
+    }
+    if (helpers.abortSignal.aborted) await deps.giveBack(Number(helpers.job.id));
+    else finish(report(failure, { task, helpers, logger: deps.logger }));
+    throw failure;
+  };
+}
+
+async function attempt(
+  task: Task,
+  payload: unknown,
+  { job, abortSignal }: JobHelpers,
+): Promise<Error | undefined> {
+  try {
+    await task.run(task.parse(withoutSchedule(payload)), {
+      jobId: Number(job.id),
+      attempt: job.attempts,
+      signal: abortSignal,
+    });
+    return undefined;
+  } catch (error) {
+    return storable(error);
+  }
+}
+
+/** What the library adds to the payload of a scheduled job is not the task's business. */
+function withoutSchedule(payload: unknown): unknown {
+  if (typeof payload !== 'object' || payload === null || !('_cron' in payload)) return payload;
+  const { _cron, ...rest } = payload;
+  return rest;
+}
+
+const LONGEST_MESSAGE = 2_000;
+
+/**
+ * The message goes to a text column by way of JSON: with a NUL or half a surrogate pair in it the
+ * failure could not be written, and the workers would stop.
+ */
+function storable(error: unknown): Error {
+  const text = error instanceof Error ? error.message || error.name : String(error);
+  const sound = Buffer.from(text.slice(0, LONGEST_MESSAGE)).toString().replaceAll('\0', '\ufffd');
+  return new Error(sound, { cause: error });
+}
+
+/** As the library reckons it: e seconds to the power of the attempts, ten at most. */
+function nextRun(attempts: number): Date {
+  return new Date(Date.now() + Math.exp(Math.min(attempts, 10)) * 1_000);
+}
+
+function report(
+  failure: Error,
+  { task, helpers, logger }: { task: Task; helpers: JobHelpers; logger: Logger },
+): JobOutcome {
+  const { id, attempts, max_attempts } = helpers.job;
+  const jobId = Number(id);
+  const about = { task: task.name, jobId, attempt: attempts, err: failure.cause };
+  if (attempts < max_attempts) {
+    logger.warn({ ...about, nextRun: nextRun(attempts) }, 'a job failed and will be tried again');
+    return 'failed';
+  }
+  logger.error(about, `a job is dead; retry with POST /api/v1/jobs/${jobId}/retry`);
+  return 'dead';
+}

@@ -1,0 +1,23 @@
+import { expireOverdue } from '../../db/command-repository.js';
+import type { Database } from '../../db/database.js';
+import type { Logger } from '../../logger.js';
+import type { Task } from '../task.js';
+import { inBatches } from './in-batches.js';
+import { scheduledTask } from './scheduled-task.js';
+
+export interface ExpireCommandsDeps {
+  db: Database;
+  logger: Logger;
+}
+
+/** Commands that nobody answered before their `expires_at` get their final status. */
+export function createExpireCommandsTask({ db, logger }: ExpireCommandsDeps): Task<undefined> {
+  return scheduledTask({
+    name: 'commands.expire',
+    schedule: '* * * * *',
+    run: async ({ signal }) => {
+      const count = await inBatches(signal, (limit) => expireOverdue(db.knex, limit));
+      if (count > 0) logger.info({ count }, 'commands have expired');
+    },
+  });
+}

@@ -1,0 +1,29 @@
+import type { CommandQueue } from '../../commands/queue.js';
+import type { Config } from '../../config.js';
+import type { Database } from '../../db/database.js';
+import type { Logger } from '../../logger.js';
+import type { Task } from '../task.js';
+import { createCheckCredentialsTask } from './check-credentials.js';
+import { createExpireCommandsTask } from './expire-commands.js';
+import { createPruneRecordsTask } from './prune-records.js';
+import { createRefreshInventoryTask } from './refresh-inventory.js';
+
+export interface TaskDeps {
+  db: Database;
+  logger: Logger;
+  queue: Pick<CommandQueue, 'queueInventories'>;
+  config: Pick<Config, 'inventoryInterval'>;
+}
+
+/** What the server does by itself, by the clock. */
+export function createTasks({ db, logger, queue, config }: TaskDeps): Task[] {
+  const { inventoryInterval: interval } = config;
+  return [
+    createExpireCommandsTask({ db, logger }),
+    createPruneRecordsTask({ db, logger }),
+    createCheckCredentialsTask({ db, logger }),
+    ...(interval === undefined
+      ? []
+      : [createRefreshInventoryTask({ db, queue, logger, interval })]),
+  ];
+}

@@ -1,0 +1,28 @@
+import type { Database } from '../../db/database.js';
+import { removeOldKeys } from '../../db/idempotency-repository.js';
+import { removeOrphanTopics, removeSpentChallenges } from '../../db/maintenance-repository.js';
+import type { Logger } from '../../logger.js';
+import type { Task } from '../task.js';
+import { inBatches } from './in-batches.js';
+import { scheduledTask } from './scheduled-task.js';
+
+export interface PruneRecordsDeps {
+  db: Database;
+  logger: Logger;
+}
+
+/** Removes what has served its time. Tokens, audit, commands and escrow stay. */
+export function createPruneRecordsTask({ db, logger }: PruneRecordsDeps): Task<undefined> {
+  return scheduledTask({
+    name: 'records.prune',
+    schedule: '17 * * * *',
+    run: async ({ signal }) => {
+      const removed = {
+        idempotencyKeys: await inBatches(signal, (limit) => removeOldKeys(db.knex, limit)),
+        challenges: await inBatches(signal, (limit) => removeSpentChallenges(db.knex, limit)),
+        pushTopics: await removeOrphanTopics(db.knex),
+      };
+      logger.debug(removed, 'old records were removed');
+    },
+  });
+}

@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto';
+import { type Config, ConfigError } from './config.js';
+import { parseCertificate } from './crypto/certificate.js';
+import { exportPrivateKey, importPrivateKey } from './crypto/keys.js';
+import type { SecretBox } from './crypto/secret-box.js';
+import { insertCertificate } from './db/certificate-repository.js';
+import type { Database } from './db/database.js';
+import {
+  hasDepAccount,
+  type LabSetting,
+  listAllPushCertificates,
+  lockLab,
+  readLabSetting,
+  writeLabSetting,
+} from './db/lab-repository.js';
+import { inTransaction, type Transaction } from './db/unit-of-work.js';
+import { writeAudit } from './events/audit.js';
+import { type ApnsStandIn, startApnsStandIn } from './lab/apns/apns-stand-in.js';
+import {
+  createLabAuthority,
+  isOfLab,
+  issuePushCertificate,
+  type LabAuthority,
+} from './lab/lab-authority.js';
+import type { Logger } from './logger.js';
+import { certificateRecord } from './pki/certificate-record.js';
+import { keepPrivateKey } from './pki/stored-keys.js';
+
+export interface LabDeps {
+  config: Pick<Config, 'publicUrl'>;
+  db: Database;
+  box: SecretBox;
+  logger: Logger;
+}
+
+/** What GET /lab tells. */
+export interface LabDescription {
+  apns: { url: string; ca: string; courier: string; control: string };
+  push_topic: string;
+}
+
+export interface Lab {
+  /** In place of APNS_HOST. */
+  apnsHost: string;
+  /** PEM, in place of APNS_CA_FILE. */
+  apnsCa: string;
+  standIn: ApnsStandIn;
+  describe(): LabDescription;
+  /** Whether the lab's CA issued this certificate (DER); those alone are used while the lab is on. */
+  isLabCertificate(der: Buffer): boolean;
+  close(): Promise<void>;
+}
+
+const KEY_IDENTITY = 'lab/authority';
+/** One that ends sooner gets a successor, so that a lab that stays up never runs out of it. */
+const ENOUGH_MS = 30 * 86_400_000;
+const REMEDY = 'use another DATA_DIR or DATABASE_URL for the lab';
+
+function openAuthority(box: SecretBox, { certificate, sealedKey }: LabSetting): LabAuthority {
+  return {
+    certificate: parseCertificate(certificate),
+    privateKey: importPrivateKey(box.open(sealedKey, KEY_IDENTITY)),
+  };
+}
+
+async function makeAuthority(trx: Transaction, box: SecretBox): Promise<LabAuthority> {
+  const made = await createLabAuthority();
+  const sealedKey = box.seal(exportPrivateKey(made.privateKey), KEY_IDENTITY);
+  await writeLabSetting(trx, { certificate: made.certificate.der, sealedKey });
+  return made;
+}
+
+/** Lab and real devices would be mixed up for good. */
+async function realCredentials(
+  trx: Transaction,
+  authority: LabAuthority | undefined,
+): Promise<string[]> {
+  const all = await listAllPushCertificates(trx);
+  const real = all.filter(({ der }) => authority === undefined || !isOfLab(authority, der));
+  const problems: string[] = [];
+  if (real.length > 0) {
+    const ids = real.map(({ id }) => id).join(', ');
+    problems.push(`LAB: on does not work beside a real push certificate (id ${ids}); ${REMEDY}`);
+  }
+  if (await hasDepAccount(trx)) {
+    problems.push(`LAB: on does not work beside an account of Apple's enrollment; ${REMEDY}`);
+  }
+  return problems;
+}
+
+/** The topic of the stored push certificate that will do for a while. */
+async function findTopic(trx: Transaction): Promise<string | undefined> {
+  const all = await listAllPushCertificates(trx);
+  const usable = all.find(
+    ({ is_usable, not_after }) => is_usable && not_after.getTime() > Date.now() + ENOUGH_MS,
+  );
+  return usable && parseCertificate(usable.der).userId;
+}
+
+/** The former topic is kept, as a renewal at Apple keeps it: enrolled devices listen to it. */
+async function formerTopic(trx: Transaction): Promise<string | undefined> {
+  const [newest] = await listAllPushCertificates(trx);
+  return newest && parseCertificate(newest.der).userId;
+}
+
+async function storePushCertificate(
+  trx: Transaction,
+  box: SecretBox,
+  authority: LabAuthority,
+): Promise<string> {
+  const former = await formerTopic(trx);
+  const made = await issuePushCertificate(authority, former === undefined ? {} : { topic: former });
+  const { certificate, privateKey, topic } = made;
+  const name = certificate.commonName ?? null;
+  const keyId = await keepPrivateKey(trx, box, { key: privateKey, name });
+  const record = certificateRecord(certificate, 'mdm.pushcert');
+  const id = await insertCertificate(trx, { ...record, rsa_private_key_id: keyId });
+  await writeAudit(trx, {
+    context: {
+      requestId: randomUUID(),
+      actor: { name: 'muster', role: 'admin' },
+      sourceAddress: null,
+    },
+    action: 'certificates.create',
+    targetType: 'certificates',
+    targetId: id,
+    outcome: 'success',
+    details: { purpose: 'mdm.pushcert', lab: true },
+  });
+  return topic;
+}
+
+interface Prepared {
+  authority: LabAuthority;
+  topic: string;
+}
+
+/** What the lab keeps in the database, made where it is missing. ConfigError beside what is real. */
+async function prepare({ db, box }: LabDeps): Promise<Prepared> {
+  const prepared = await inTransaction(db, async (trx): Promise<Prepared | string[]> => {
+    await lockLab(trx);
+    const setting = await readLabSetting(trx);
+    const known = setting && openAuthority(box, setting);
+    const problems = await realCredentials(trx, known);
+    if (problems.length > 0) return problems;
+    const authority = known ?? (await makeAuthority(trx, box));
+    const topic = (await findTopic(trx)) ?? (await storePushCertificate(trx, box, authority));
+    return { authority, topic };
+  });
+  if (Array.isArray(prepared)) throw new ConfigError(prepared);
+  return prepared;
+}
+
+/** Starts what LAB=on promises: the stand-in for Apple's push service, with a certificate for it. */
+export async function openLab(deps: LabDeps): Promise<Lab> {
+  const { authority, topic } = await prepare(deps);
+  const standIn = await startApnsStandIn({ authority });
+  const { url, caPem, courierUrl, controlUrl } = standIn;
+  deps.logger.info(
+    { apns: url, control: controlUrl, push_topic: topic },
+    `the lab is on: pushes go to its stand-in for APNs; see ${deps.config.publicUrl}/lab`,
+  );
+  return {
+    apnsHost: url,
+    apnsCa: caPem,
+    standIn,
+    describe: () => ({
+      apns: { url, ca: caPem, courier: courierUrl, control: controlUrl },
+      push_topic: topic,
+    }),
+    isLabCertificate: (der) => isOfLab(authority, der),
+    close: () => standIn.close(),
+  };
+}
+
+/** Whether the CA of this database's lab issued a certificate (DER); without LAB=on none is used. */
+export async function readLabCertificates(db: Database): Promise<(der: Buffer) => boolean> {
+  const setting = await readLabSetting(db.knex);
+  if (setting === undefined) return () => false;
+  const certificate = parseCertificate(setting.certificate);
+  return (der) => isOfLab({ certificate }, der);
+}

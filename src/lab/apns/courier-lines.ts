@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import { LabError } from '../lab-error.js';
+import type { CourierOperation } from './courier-batches.js';
+
+/** What a device is told. */
+export interface CourierPush {
+  /** Lower-case hexadecimal. */
+  token: string;
+  payload: { mdm: string };
+  apnsId: string;
+}
+
+/** Hexadecimal of either case; APNs takes 32 to 100 bytes. */
+export function isDeviceToken(text: string): boolean {
+  const { length } = text;
+  return length >= 64 && length <= 200 && length % 2 === 0 && /^[0-9a-f]+$/i.test(text);
+}
+
+const tokens = z.array(z.string().refine(isDeviceToken)).max(10_000);
+
+const clientLine = z.strictObject({
+  /** Told back when the line is obeyed. */
+  id: z.int().optional(),
+  connect: tokens.optional(),
+  topic: z.string().max(256).optional(),
+  disconnect: tokens.optional(),
+  forget: tokens.optional(),
+});
+
+export type ClientLine = z.infer<typeof clientLine>;
+
+const serverLine = z.union([
+  z.object({ done: z.number() }),
+  z
+    .object({
+      token: z.string(),
+      payload: z.object({ mdm: z.string() }),
+      apns_id: z.string(),
+    })
+    .transform(({ token, payload, apns_id }) => ({ token, payload, apnsId: apns_id })),
+]);
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export function writeClientLine(
+  id: number,
+  operation: CourierOperation,
+  tokens: readonly string[],
+): string {
+  const topic = operation.name === 'connect' ? { topic: operation.topic } : {};
+  return `${JSON.stringify({ id, [operation.name]: tokens, ...topic })}\n`;
+}
+
+/** Throws LabError when it is none. */
+export function readClientLine(text: string): ClientLine {
+  const { data } = clientLine.safeParse(parseJson(text));
+  if (data === undefined || (data.connect !== undefined && data.topic === undefined)) {
+    throw new LabError('not a line that the courier understands');
+  }
+  return data;
+}
+
+export function writePushLine({ token, payload, apnsId }: CourierPush): string {
+  return `${JSON.stringify({ token, payload, apns_id: apnsId })}\n`;
+}
+
+export function writeDoneLine(id: number): string {
+  return `${JSON.stringify({ done: id })}\n`;
+}
+
+/** undefined for lines of another kind. */
+export function readServerLine(text: string): CourierPush | { done: number } | undefined {
+  return serverLine.safeParse(parseJson(text)).data;
+}

@@ -1,0 +1,86 @@
+import type { IncomingHttpHeaders } from 'node:http2';
+import { isDeviceToken } from './courier-lines.js';
+import { type Refusal, refusal } from './refusal.js';
+
+const PATH = '/3/device/';
+export const LARGEST_PAYLOAD = 4096;
+const LONGEST_COLLAPSE_ID = 64;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const PRIORITIES = new Set(['1', '5', '10']);
+
+/** Who has connected, by its certificate. */
+export interface Pusher {
+  /** The UID of a certificate that the lab's CA issued; undefined: none, or a foreign one. */
+  topic: string | undefined;
+}
+
+type Headers = IncomingHttpHeaders;
+
+function faultyHeader(value: string | string[] | undefined, reason: string): Refusal {
+  // Node.js joins what was sent twice.
+  return refusal(400, String(value).includes(', ') ? 'DuplicateHeaders' : reason);
+}
+
+function tokenFault(path: string): Refusal | undefined {
+  if (!path.startsWith(PATH) || path.includes('/', PATH.length)) return refusal(404, 'BadPath');
+  if (path.length === PATH.length) return refusal(400, 'MissingDeviceToken');
+  const isGood = isDeviceToken(path.slice(PATH.length));
+  return isGood ? undefined : refusal(400, 'BadDeviceToken');
+}
+
+function topicFault({ 'apns-topic': topic }: Headers, pusher: Pusher): Refusal | undefined {
+  if (topic === pusher.topic) return undefined;
+  return topic === undefined ? refusal(400, 'MissingTopic') : faultyHeader(topic, 'BadTopic');
+}
+
+function optionFault(headers: Headers): Refusal | undefined {
+  const priority = headers['apns-priority'];
+  if (priority !== undefined && !PRIORITIES.has(String(priority))) {
+    return faultyHeader(priority, 'BadPriority');
+  }
+  const expiration = headers['apns-expiration'];
+  if (expiration !== undefined && !/^\d{1,15}$/.test(String(expiration))) {
+    return faultyHeader(expiration, 'BadExpirationDate');
+  }
+  const collapseId = headers['apns-collapse-id'];
+  if (collapseId !== undefined && Buffer.byteLength(String(collapseId)) > LONGEST_COLLAPSE_ID) {
+    return refusal(400, 'BadCollapseId');
+  }
+  return undefined;
+}
+
+/** All that can be said against a push before its payload is there; in the order of the headers. */
+export function headerFault(headers: Headers, pusher: Pusher): Refusal | undefined {
+  if (headers[':method'] !== 'POST') return refusal(405, 'MethodNotAllowed');
+  if (pusher.topic === undefined) return refusal(403, 'BadCertificate');
+  const fault = tokenFault(headers[':path'] ?? '');
+  if (fault !== undefined) return fault;
+  const id = headers['apns-id'];
+  if (id !== undefined && !UUID.test(String(id))) return faultyHeader(id, 'BadMessageId');
+  if (headers['apns-push-type'] !== 'mdm') {
+    return faultyHeader(headers['apns-push-type'], 'InvalidPushType');
+  }
+  return topicFault(headers, pusher) ?? optionFault(headers);
+}
+
+/** The token of a path that `headerFault` found nothing wrong with, lower case. */
+export function tokenOf(path: string): string {
+  // A copy: a slice would keep the whole path, which lies outside of the heap, for as long.
+  const token = Buffer.from(path, 'latin1').toString('latin1', PATH.length);
+  return /[A-F]/.test(token) ? token.toLowerCase() : token;
+}
+
+/** The push magic out of a payload; MDM payloads have that one member. */
+export function readPayload(body: Buffer): string | Refusal {
+  if (body.length > LARGEST_PAYLOAD) return refusal(413, 'PayloadTooLarge');
+  if (body.length === 0) return refusal(400, 'PayloadEmpty');
+  try {
+    const payload: unknown = JSON.parse(body.toString('utf8'));
+    const [[name, magic] = [], ...others] = Object.entries(payload ?? {});
+    if (name === 'mdm' && typeof magic === 'string' && others.length === 0) return magic;
+  } catch {
+    // falls through
+  }
+  // Our own word: Apple's table has none for it.
+  return refusal(400, 'BadPayload');
+}

@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto';
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { AnswerRules } from './answer-rules.js';
+import { type ServerAnswer, sendAnswer } from './push-answer.js';
+import { headerFault, LARGEST_PAYLOAD, type Pusher, readPayload, tokenOf } from './push-checks.js';
+import type { PushCounts } from './push-counts.js';
+import { type Refusal, refusal } from './refusal.js';
+import type { TokenStore } from './token-store.js';
+
+export interface PushDeskOptions {
+  store: TokenStore;
+  rules: AnswerRules;
+  counts: PushCounts;
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** Takes pushes: checks, answers, and hands them to the store. */
+export class PushDesk {
+  readonly #options: PushDeskOptions;
+
+  constructor(options: PushDeskOptions) {
+    this.#options = options;
+  }
+
+  /** Reads the payload, never more of it than there may be, and answers. */
+  receive(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, pusher: Pusher): void {
+    let body: Buffer = NOTHING;
+    stream.on('error', () => undefined);
+    stream.on('data', (chunk: Buffer) => {
+      if (body.length > LARGEST_PAYLOAD) return;
+      body = body === NOTHING ? chunk : Buffer.concat([body, chunk]);
+      if (body.length <= LARGEST_PAYLOAD) return;
+      const fault = headerFault(headers, pusher) ?? refusal(413, 'PayloadTooLarge');
+      this.#answer(stream, headers, { refusal: fault });
+      stream.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR));
+    });
+    stream.on('end', () => {
+      if (!stream.headersSent) this.#take(stream, headers, { pusher, body });
+    });
+  }
+
+  #take(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    { pusher, body }: { pusher: Pusher; body: Buffer },
+  ): void {
+    const found = judge(headers, pusher, body);
+    if (typeof found !== 'string') {
+      this.#answer(stream, headers, { refusal: found });
+      return;
+    }
+    const token = tokenOf(headers[':path'] ?? '');
+    const topic = pusher.topic ?? '';
+    const fault = this.#tokenFault(token, topic);
+    const demanded = this.#options.rules.next(token, topic);
+    const answer = { ...demanded, refusal: demanded?.refusal ?? fault };
+    const apnsId = this.#answer(stream, headers, answer);
+    if (answer.refusal !== undefined) return;
+    const expiration = Number(headers['apns-expiration'] ?? 0);
+    this.#options.store.accept({ token, topic, mdm: found, apnsId, expiration });
+  }
+
+  #tokenFault(token: string, topic: string): Refusal | undefined {
+    const { store } = this.#options;
+    const timestamp = store.goneAt(token);
+    if (timestamp !== undefined) return { ...refusal(410, 'Unregistered'), timestamp };
+    const ofDevice = store.topicOf(token);
+    if (ofDevice === undefined || ofDevice === topic) return undefined;
+    return refusal(400, 'DeviceTokenNotForTopic');
+  }
+
+  /** Returns the push's id: the client's, or a new one. */
+  #answer(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, answer: ServerAnswer): string {
+    const given = headers['apns-id'];
+    const isMessageId = typeof given === 'string' && answer.refusal?.reason !== 'BadMessageId';
+    const apnsId = isMessageId ? given : randomUUID();
+    this.#options.counts.note(answer.refusal);
+    sendAnswer(stream, apnsId, answer);
+    return apnsId;
+  }
+}
+
+/** The push magic, or what is wrong. */
+function judge(headers: IncomingHttpHeaders, pusher: Pusher, body: Buffer): string | Refusal {
+  return headerFault(headers, pusher) ?? readPayload(body);
+}

@@ -1,0 +1,113 @@
+import { createSecureServer, type ServerHttp2Session } from 'node:http2';
+import { createServer, type Server, type Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { parseCertificate } from '../../crypto/certificate.js';
+import {
+  certificatePem,
+  issueServerCertificate,
+  type LabAuthority,
+  privateKeyPem,
+} from '../lab-authority.js';
+import type { Pusher } from './push-checks.js';
+import type { PushDesk } from './push-desk.js';
+
+/** How new connections are turned away: by a TLS alert, by a reset, or not at all. */
+export type ConnectionRefusal = 'tls' | 'connection' | null;
+
+export interface PushServerOptions {
+  authority: LabAuthority;
+  desk: PushDesk;
+  host: string;
+  maxConcurrentStreams: number;
+}
+
+const SESSION_MEMORY_MB = 64;
+const MOST_CONNECTIONS = 1_000;
+/** A fatal alert, bad_certificate (RFC 8446 6), as it stands before anything is encrypted. */
+const BAD_CERTIFICATE_ALERT = Buffer.from([21, 3, 3, 0, 2, 2, 42]);
+
+/** Whether the CA vouches for it is OpenSSL's verdict; without one pushes are answered 403. */
+function pusherOf(session: ServerHttp2Session): Pusher {
+  const socket = session.socket as TLSSocket;
+  if (!socket.authorized) return { topic: undefined };
+  return { topic: parseCertificate(socket.getPeerCertificate().raw).userId };
+}
+
+/** Speaks HTTP/2 over TLS and nothing else. */
+export class PushServer {
+  readonly #sockets = new Set<Socket>();
+  readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #front: Server;
+  refusal: ConnectionRefusal = null;
+
+  private constructor(
+    readonly options: PushServerOptions,
+    tls: { key: string; cert: string; ca: string },
+  ) {
+    const secure = createSecureServer({
+      ...tls,
+      minVersion: 'TLSv1.2',
+      requestCert: true,
+      rejectUnauthorized: false,
+      maxSessionMemory: SESSION_MEMORY_MB,
+      settings: { maxConcurrentStreams: options.maxConcurrentStreams, enablePush: false },
+    });
+    secure.on('session', (session) => this.#onSession(session));
+    secure.on('sessionError', () => undefined);
+    secure.on('tlsClientError', () => undefined);
+    // TLS begins behind it, so that a connection can be refused before.
+    this.#front = createServer((socket) => {
+      if (this.#admit(socket)) secure.emit('connection', socket);
+    });
+    this.#front.maxConnections = MOST_CONNECTIONS;
+  }
+
+  static async create(options: PushServerOptions): Promise<PushServer> {
+    const server = await issueServerCertificate(options.authority);
+    return new PushServer(options, {
+      key: privateKeyPem(server),
+      cert: certificatePem(server),
+      ca: certificatePem(options.authority),
+    });
+  }
+
+  get server(): Server {
+    return this.#front;
+  }
+
+  get connections(): number {
+    return this.#sessions.size;
+  }
+
+  /** Asks every client to go elsewhere: GOAWAY with a reason, what is under way is answered. */
+  goAway(reason: string): void {
+    const data = Buffer.from(JSON.stringify({ reason }));
+    for (const session of this.#sessions) {
+      if (session.closed || session.destroyed) continue;
+      session.goaway(0, 0, data);
+      session.close();
+    }
+  }
+
+  destroyConnections(): void {
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+  }
+
+  #onSession(session: ServerHttp2Session): void {
+    this.#sessions.add(session);
+    session.once('close', () => this.#sessions.delete(session));
+    session.on('error', () => undefined);
+    const pusher = pusherOf(session);
+    session.on('stream', (stream, headers) => this.options.desk.receive(stream, headers, pusher));
+  }
+
+  #admit(socket: Socket): boolean {
+    socket.setNoDelay(true);
+    socket.on('error', () => undefined);
+    if (this.refusal === 'connection') socket.resetAndDestroy();
+    if (this.refusal === 'tls') socket.once('data', () => socket.end(BAD_CERTIFICATE_ALERT));
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
+    return this.refusal === null;
+  }
+}

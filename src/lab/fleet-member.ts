@@ -1,0 +1,126 @@
+import { encodePem } from '../crypto/pem.js';
+import { enroll } from './enroll.js';
+import { type EnrollmentProfile, fetchProfile, readProfileFile } from './enrollment-profile.js';
+import type { AnswerStatus, FleetState } from './fleet-state.js';
+import type { HttpClient } from './http-client.js';
+import type { KeyPool } from './key-pool.js';
+import { UnenrolledError } from './lab-error.js';
+import { type DeviceSession, poll } from './poll.js';
+import type { SimulatedDevice } from './simulated-device.js';
+
+/** What the members of a fleet have in common. */
+export interface MemberContext {
+  http: HttpClient;
+  state: FleetState;
+  keys: KeyPool;
+  /** Base URL of the server; only used to fetch enrollment profiles. */
+  url: string;
+  /** One profile file for the whole fleet, in place of fetching one for each device. */
+  profile?: Buffer;
+  notNow: number;
+  forever: boolean;
+  signal: AbortSignal;
+  onAnswer?: (device: SimulatedDevice, answered: Answered) => void;
+}
+
+export interface Answered {
+  status: AnswerStatus;
+  requestType: string;
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** One device of a fleet, and how it fares. */
+export class FleetMember {
+  private session: DeviceSession | undefined;
+  /** Nothing binds it to the server any more: erased, released or unenrolled. */
+  isGone = false;
+
+  constructor(
+    private readonly index: number,
+    readonly device: SimulatedDevice,
+    private readonly context: MemberContext,
+  ) {}
+
+  get isEnrolled(): boolean {
+    return this.session !== undefined;
+  }
+
+  /** It has put a command off. */
+  get owesAnswer(): boolean {
+    return this.session !== undefined && this.session.postponed.size > 0;
+  }
+
+  /** `onProfile` comes before the server hears of the device. Failures end up in the state. */
+  async enroll(onProfile: (profile: EnrollmentProfile) => Promise<void>): Promise<void> {
+    const { http, state, keys, signal, url, profile: file } = this.context;
+    state.setFate(this.index, 'enrolling');
+    try {
+      const profile = file ? readProfileFile(file) : await fetchProfile(http, url);
+      http.trust(profile.caCertificates.map((der) => encodePem('CERTIFICATE', der)));
+      await onProfile(profile);
+      this.session = await enroll(this.device, { http, profile, keys });
+      state.setFate(this.index, 'enrolled');
+    } catch (error) {
+      if (!signal.aborted) this.lose(error);
+    }
+  }
+
+  /** The number of commands offered; failures end up in the state. */
+  async poll(): Promise<number> {
+    const { session } = this;
+    if (session === undefined) return 0;
+    try {
+      const offers = await poll(session, {
+        notNow: this.context.notNow,
+        onAnswer: (status, requestType) => this.countAnswer(status, requestType),
+      });
+      this.afterPoll(session);
+      return offers;
+    } catch (error) {
+      this.afterFailedPoll(error);
+      return 0;
+    }
+  }
+
+  expectPush(): void {
+    this.context.state.expectPush(this.index);
+  }
+
+  addFailure(reason: string): void {
+    const { serialNumber } = this.device.identity;
+    this.context.state.addFailure({ serialNumber, reason });
+  }
+
+  private countAnswer(status: AnswerStatus, requestType: string): void {
+    this.context.state.countAnswer(status);
+    this.context.onAnswer?.(this.device, { status, requestType });
+  }
+
+  private afterPoll({ device, postponed }: DeviceSession): void {
+    const { state } = this.context;
+    state.countPoll(this.index);
+    state.setPostponed(this.index, postponed.size);
+    if (!device.isErased && !device.isReleased) return;
+    this.isGone = true;
+    this.session = undefined;
+    state.setFate(this.index, device.isErased ? 'erased' : 'released');
+  }
+
+  /** A device that is only refused goes on trying, as a real one would, if it is to go on at all. */
+  private afterFailedPoll(error: unknown): void {
+    const { signal, forever } = this.context;
+    if (signal.aborted) return;
+    if (error instanceof UnenrolledError || !forever) this.lose(error);
+    else this.addFailure(reasonOf(error));
+  }
+
+  private lose(error: unknown): void {
+    this.isGone = error instanceof UnenrolledError;
+    this.session = undefined;
+    this.context.state.setFate(this.index, this.isGone ? 'unenrolled' : 'lost');
+    this.addFailure(reasonOf(error));
+  }
+}

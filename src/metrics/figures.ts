@@ -1,0 +1,128 @@
+import { Gauge, type Registry } from 'prom-client';
+import type {
+  BlockedTopic,
+  DuePushes,
+  PendingCommands,
+  RoleCount,
+  StatusCount,
+} from '../db/metrics-repository.js';
+
+export interface CredentialDays {
+  kind: string;
+  name: string;
+  days_left: number;
+}
+
+/** What only the database knows; the same in every process of this server. */
+export interface Figures {
+  commands: PendingCommands[];
+  pushes: DuePushes;
+  topics: Pick<BlockedTopic, 'topic'>[];
+  jobs: StatusCount[];
+  processes: RoleCount[];
+  credentials: CredentialDays[];
+}
+
+type Labels = Record<string, string>;
+type Sample = readonly [labels: Labels, value: number];
+
+/** Shows figures in the registry; what is absent there is absent here. */
+export function createFigureGauges(registry: Registry): (figures: Partial<Figures>) => void {
+  const families = FAMILIES.map(({ name, help, labelNames, samples }) => {
+    const gauge = new Gauge({ name, help, labelNames, registers: [registry] });
+    return { gauge, samples, isPlain: labelNames.length === 0 };
+  });
+  return (figures) => {
+    for (const { gauge, samples, isPlain } of families) {
+      gauge.reset();
+      // What `reset` makes of it is 0, not nothing.
+      if (isPlain) gauge.remove();
+      for (const [labels, value] of samples(figures)) gauge.set(labels, value);
+    }
+  };
+}
+
+interface Family {
+  name: string;
+  help: string;
+  labelNames: string[];
+  samples(figures: Partial<Figures>): Sample[];
+}
+
+const STATUSES_OF_JOBS = ['waiting', 'scheduled', 'running', 'retrying', 'dead'];
+
+const FAMILIES: Family[] = [
+  {
+    name: 'muster_database_up',
+    help: '0: the database does not answer, and all that is read from it is missing here.',
+    labelNames: [],
+    samples: (figures) => [[{}, Object.keys(figures).length > 0 ? 1 : 0]],
+  },
+  {
+    name: 'muster_commands_pending',
+    help:
+      'Commands without a final answer, by status. Sum the statuses for the depth of the queue; ' +
+      'the same in every process, so take the maximum over processes.',
+    labelNames: ['status'],
+    samples: ({ commands = [] }) => commands.map(({ status, count }) => [{ status }, count]),
+  },
+  {
+    name: 'muster_commands_oldest_age_seconds',
+    help:
+      'Age of the oldest pending command, by status; 0 without one. An old Queued is a device that ' +
+      'does not come: see its last_push_result.',
+    labelNames: ['status'],
+    samples: ({ commands = [] }) =>
+      commands.map(({ status, oldestSeconds }) => [{ status }, oldestSeconds]),
+  },
+  {
+    name: 'muster_pushes_due',
+    help: 'Devices to be pushed now. More than 0 for long: no process with ROLE all or worker keeps up.',
+    labelNames: [],
+    samples: ({ pushes }) => (pushes === undefined ? [] : [[{}, pushes.count]]),
+  },
+  {
+    name: 'muster_pushes_late_seconds',
+    help: 'How long the first due push has been waiting. Alert above 60.',
+    labelNames: [],
+    samples: ({ pushes }) => (pushes === undefined ? [] : [[{}, pushes.lateSeconds]]),
+  },
+  {
+    name: 'muster_push_topic_blocked',
+    help: '1 for each topic whose push certificate Apple refuses: see /api/v1/credentials.',
+    labelNames: ['topic'],
+    samples: ({ topics = [] }) => topics.map(({ topic }) => [{ topic }, 1]),
+  },
+  {
+    name: 'muster_jobs',
+    help: 'Background jobs by status. Dead ones wait for POST /api/v1/jobs/{id}/retry.',
+    labelNames: ['status'],
+    samples: ({ jobs }) => (jobs === undefined ? [] : jobSamples(jobs)),
+  },
+  {
+    name: 'muster_processes_alive',
+    help: 'Processes of this server whose heartbeat is not older than 30 s, by role.',
+    labelNames: ['role'],
+    samples: ({ processes = [] }) => processes.map(({ role, count }) => [{ role }, count]),
+  },
+  {
+    name: 'muster_credential_days_left',
+    help:
+      'Days until a credential expires, negative afterwards; of those with one name the first. ' +
+      'Alert below 30: see /api/v1/credentials.',
+    labelNames: ['kind', 'name'],
+    samples: ({ credentials = [] }) => credentialSamples(credentials),
+  },
+];
+
+/** A status without jobs is 0, not unknown. */
+function jobSamples(jobs: StatusCount[]): Sample[] {
+  const counts = new Map(STATUSES_OF_JOBS.map((status) => [status, 0]));
+  for (const { status, count } of jobs) counts.set(status, count);
+  return [...counts].map(([status, count]) => [{ status }, count]);
+}
+
+function credentialSamples(credentials: CredentialDays[]): Sample[] {
+  const latestFirst = [...credentials].sort((a, b) => b.days_left - a.days_left);
+  return latestFirst.map(({ kind, name, days_left }) => [{ kind, name }, days_left]);
+}

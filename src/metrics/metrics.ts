@@ -1,0 +1,60 @@
+import { Registry } from 'prom-client';
+import type { Database } from '../db/database.js';
+import {
+  blockedTopics,
+  duePushes,
+  jobCounts,
+  pendingCommands,
+  processCounts,
+} from '../db/metrics-repository.js';
+import { poolUse } from '../db/pool-use.js';
+import type { Logger } from '../logger.js';
+import { credentialStatus } from '../pki/credential-status.js';
+import { createFigureGauges, type Figures } from './figures.js';
+import { createProcessMetrics } from './process-metrics.js';
+import { createRequestMetrics, type RequestMetrics } from './request-metrics.js';
+import { createSnapshot, type Sources } from './snapshot.js';
+import { createWorkMetrics, type WorkMetrics } from './work-metrics.js';
+
+export interface MetricsDeps {
+  db: Database;
+  logger: Logger;
+  version: string;
+  role: string;
+}
+
+/** The recorders are plain functions, to be handed to those who have something to record. */
+export interface Metrics extends RequestMetrics, WorkMetrics {
+  readonly contentType: string;
+  /** All of it in the Prometheus text format; what the database does not tell in time is left out. */
+  text: () => Promise<string>;
+}
+
+/** With a registry of its own, so that several can live in one process. */
+export function createMetrics({ db, logger, version, role }: MetricsDeps): Metrics {
+  const registry = new Registry();
+  const recorders = { ...createRequestMetrics(registry), ...createWorkMetrics(registry) };
+  const show = createFigureGauges(registry);
+  createProcessMetrics(registry, { version, role, poolUse: () => poolUse(db) });
+  const snapshot = createSnapshot(figureSources(db), { logger });
+  return {
+    ...recorders,
+    contentType: registry.contentType,
+    text: async () => {
+      show(await snapshot.read());
+      return await registry.metrics();
+    },
+  };
+}
+
+function figureSources(db: Database): Sources<Figures> {
+  return {
+    pushes: () => duePushes(db),
+    topics: () => blockedTopics(db),
+    jobs: () => jobCounts(db),
+    processes: () => processCounts(db),
+    credentials: () => credentialStatus(db.knex, new Date()),
+    // The one that can take long comes last.
+    commands: () => pendingCommands(db),
+  };
+}

@@ -1,0 +1,242 @@
+import { type ClientHttp2Session, type ClientHttp2Stream, constants } from 'node:http2';
+import type { Socket } from 'node:net';
+import { readRefusal } from '../protocol/apns.js';
+import type { ApnsConnection } from './apns-connect.js';
+import type { ApnsExchange } from './apns-exchange.js';
+import { type ApnsFault, connectionFault, type GoAway, goAwayFault } from './apns-faults.js';
+import type { ApnsLimits } from './apns-limits.js';
+
+/** connecting: until the service's settings are here; checking: until it answers a PING. */
+export type ApnsSessionState = 'connecting' | 'open' | 'checking' | 'leaving';
+
+/** Whom a session tells what happens on it. */
+export interface ApnsSessionOwner {
+  /** The session takes a push, or more of them than before. */
+  onRoom(session: ApnsSession): void;
+  /** The first answer on this session. */
+  onAnswer(session: ApnsSession): void;
+  /** The service has certainly not looked at this one. */
+  onUntouched(exchange: ApnsExchange): void;
+  /** Reset by the service, or without an answer for too long. */
+  onFailure(exchange: ApnsExchange, words: string): void;
+  /** It takes no more pushes: the service said goodbye, or it broke. Told once. */
+  onLeave(session: ApnsSession): void;
+  /** The connection is gone. */
+  onEnd(session: ApnsSession): void;
+  /** The service may have acted on this one or not. */
+  onLost(session: ApnsSession, exchange: ApnsExchange): void;
+}
+
+const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } = constants;
+const REQUEST = { endStream: false } as const;
+const TIMEOUTS_IN_A_ROW = 2;
+const UNTIL_SETTINGS = 0;
+
+const SESSION = Symbol('session');
+const EXCHANGE = Symbol('exchange');
+/** Thousands a second: the stream carries what its handlers need, so that they are no closures. */
+type PushStream = ClientHttp2Stream & { [SESSION]: ApnsSession; [EXCHANGE]: ApnsExchange };
+
+function onResponse(this: PushStream, headers: Parameters<ApnsExchange['takeHeaders']>[0]): void {
+  this[EXCHANGE].takeHeaders(headers);
+}
+
+function onData(this: PushStream, chunk: Buffer): void {
+  if (!this[EXCHANGE].takeBody(chunk)) this.close(NGHTTP2_CANCEL);
+}
+
+function onClose(this: PushStream): void {
+  this[SESSION].finish(this, this[EXCHANGE]);
+}
+
+/** What an error means is judged when the stream closes, which follows. */
+function ignore(): void {}
+
+/** One connection to the push service. */
+export class ApnsSession {
+  state: ApnsSessionState = 'connecting';
+  /** Most pushes at once, as the service allows. */
+  limit = UNTIL_SETTINGS;
+  hasAnswered = false;
+  #goAway: GoAway | undefined;
+  #fault: ApnsFault | undefined;
+  #error: unknown;
+  #timeouts = 0;
+  #heardAt = performance.now();
+  #patienceUntil: number;
+  readonly #session: ClientHttp2Session;
+  readonly #socket: Socket;
+  readonly #inFlight = new Set<ApnsExchange>();
+
+  constructor(
+    { session, socket }: ApnsConnection,
+    private readonly limits: ApnsLimits,
+    private readonly owner: ApnsSessionOwner,
+  ) {
+    this.#session = session;
+    this.#socket = socket;
+    this.#patienceUntil = this.#heardAt + limits.connectTimeout;
+    session.on('remoteSettings', (settings) => this.#onSettings(settings.maxConcurrentStreams));
+    session.on('goaway', (code, last, data) => this.#onGoAway(code, last, data));
+    session.on('error', (error) => {
+      this.#error = error;
+    });
+    session.on('close', () => this.#onEnd());
+  }
+
+  get size(): number {
+    return this.#inFlight.size;
+  }
+
+  /** Ended by the service, with a farewell that blames nobody. */
+  get isGraceful(): boolean {
+    return this.#goAway?.code === NGHTTP2_NO_ERROR && this.fault.kind === 'unreachable';
+  }
+
+  /** Why it is over. */
+  get fault(): ApnsFault {
+    if (this.#fault !== undefined) return this.#fault;
+    if (this.#goAway !== undefined) return goAwayFault(this.#goAway);
+    return connectionFault(this.#error, this.#socket);
+  }
+
+  /** Whether it takes a push. One that has been silent for long is asked for a sign of life first. */
+  takes(now: number): boolean {
+    if (this.state !== 'open' || this.#inFlight.size >= this.limit) return false;
+    if (this.#session.closed || this.#session.destroyed) return false;
+    if (this.#inFlight.size > 0 || now - this.#heardAt < this.limits.staleAfter) return true;
+    this.#ping(now);
+    return false;
+  }
+
+  send(exchange: ApnsExchange, now: number): void {
+    const stream = this.#session.request(exchange.headers, REQUEST) as PushStream;
+    stream[SESSION] = this;
+    stream[EXCHANGE] = exchange;
+    exchange.begin(stream, now + this.limits.requestTimeout);
+    this.#inFlight.add(exchange);
+    stream.on('response', onResponse).on('data', onData);
+    stream.on('close', onClose).on('error', ignore);
+    stream.end(exchange.payload);
+  }
+
+  /** The end of a stream, whatever it was. */
+  finish(stream: ClientHttp2Stream, exchange: ApnsExchange): void {
+    if (exchange.stream !== stream || !this.#inFlight.has(exchange)) return;
+    if (exchange.isAnswered) this.#settle(exchange);
+    else if (this.#isUntouched(stream, exchange)) this.#release(exchange).onUntouched(exchange);
+    else if (!this.#socket.destroyed && !this.#session.destroyed) this.#fail(stream, exchange);
+    if (this.state === 'open') this.owner.onRoom(this);
+  }
+
+  /** Looks after what must not last too long. */
+  tick(now: number): void {
+    const isWaiting = this.state === 'connecting' || this.state === 'checking';
+    if (isWaiting && now >= this.#patienceUntil) this.#drop('does not answer');
+    this.#expire(now);
+    const isIdle = this.#inFlight.size === 0;
+    if (this.state === 'leaving' && isIdle) this.#socket.destroy();
+    else if (this.state === 'open' && isIdle && now - this.#heardAt >= this.limits.pingEvery) {
+      this.#ping(now);
+    }
+  }
+
+  /** Ends it, with whatever is under way. */
+  async destroy(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#session.once('close', resolve));
+    this.#drop('is left, since this server stops');
+    await closed;
+  }
+
+  #release(exchange: ApnsExchange): ApnsSessionOwner {
+    this.#inFlight.delete(exchange);
+    exchange.stream = undefined;
+    return this.owner;
+  }
+
+  /** A server that goes down resets what it no longer answers, without an error. */
+  #fail({ rstCode }: ClientHttp2Stream, exchange: ApnsExchange): void {
+    if (rstCode !== NGHTTP2_NO_ERROR) {
+      this.#release(exchange).onFailure(exchange, `reset the request (error code ${rstCode})`);
+    } else if (this.state === 'leaving') this.#release(exchange).onLost(this, exchange);
+    else this.#drop('ended a request without an answer');
+  }
+
+  #settle(exchange: ApnsExchange): void {
+    this.#release(exchange);
+    exchange.settle();
+    this.#timeouts = 0;
+    this.#heardAt = performance.now();
+    if (this.hasAnswered) return;
+    this.hasAnswered = true;
+    this.owner.onAnswer(this);
+  }
+
+  /** RFC 9113, 6.8 and 8.7: beyond the last stream of a GOAWAY, or refused, nothing was processed. */
+  #isUntouched({ id, rstCode }: ClientHttp2Stream, exchange: ApnsExchange): boolean {
+    if (this.#goAway !== undefined) return id === undefined || id > this.#goAway.lastStreamId;
+    if (rstCode !== NGHTTP2_REFUSED_STREAM || exchange.wasRefused) return false;
+    exchange.wasRefused = true;
+    return true;
+  }
+
+  #expire(now: number): void {
+    for (const exchange of this.#inFlight) {
+      if (exchange.deadline > now) continue;
+      const { stream } = exchange;
+      this.#release(exchange).onFailure(exchange, 'did not answer the request in time');
+      stream?.close(NGHTTP2_CANCEL);
+      this.#timeouts += 1;
+    }
+    if (this.#timeouts >= TIMEOUTS_IN_A_ROW) this.#drop('no longer answers requests');
+  }
+
+  #ping(now: number): void {
+    this.state = 'checking';
+    this.#patienceUntil = now + this.limits.pingTimeout;
+    const isSent = this.#session.ping((error) => {
+      if (error !== null || this.state !== 'checking') return;
+      this.#heardAt = performance.now();
+      this.state = 'open';
+      this.owner.onRoom(this);
+    });
+    if (!isSent) this.#drop('takes no PING');
+  }
+
+  #drop(words: string): void {
+    this.#fault ??= { kind: 'unreachable', words };
+    this.#session.destroy();
+  }
+
+  #onSettings(maxConcurrentStreams = Number.POSITIVE_INFINITY): void {
+    this.limit = Math.min(this.limits.streams, maxConcurrentStreams);
+    this.#heardAt = performance.now();
+    if (this.state === 'connecting') this.state = 'open';
+    this.owner.onRoom(this);
+  }
+
+  /** Node.js closes the session then, or destroys it where the code tells of an error. */
+  #onGoAway(code: number, lastStreamId: number, data: Uint8Array | undefined): void {
+    const { reason } = readRefusal(data && Buffer.from(data));
+    this.#goAway = { code, lastStreamId, reason };
+    this.#leave();
+  }
+
+  #leave(): void {
+    if (this.state === 'leaving') return;
+    this.state = 'leaving';
+    this.owner.onLeave(this);
+  }
+
+  #onEnd(): void {
+    this.#leave();
+    this.owner.onEnd(this);
+    for (const exchange of this.#inFlight) {
+      const { stream } = exchange;
+      if (exchange.isAnswered) this.#settle(exchange);
+      else if (stream && this.#goAway && this.#isUntouched(stream, exchange)) {
+        this.#release(exchange).onUntouched(exchange);
+      } else this.#release(exchange).onLost(this, exchange);
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import type { SecretBox } from '../crypto/secret-box.js';
+import type { ChangeFeed } from '../db/change-feed.js';
+import type { Database } from '../db/database.js';
+import type { JobQueue } from '../jobs/task.js';
+import type { Logger } from '../logger.js';
+import type { ApnsClients } from './apns-clients.js';
+import { Availability } from './availability.js';
+import { BlockedTopics } from './blocked-topics.js';
+import { Dispatcher } from './dispatcher.js';
+import { PushAttempts } from './push-attempt.js';
+import { PushByHand } from './push-by-hand.js';
+import type { PushService } from './push-service.js';
+import { Pusher } from './pusher.js';
+
+export interface PushServiceDeps {
+  db: Database;
+  box: SecretBox;
+  /** Closed with the service. */
+  clients: ApnsClients;
+  jobs: JobQueue;
+  changes: Pick<ChangeFeed, 'on' | 'announce'>;
+  logger: Logger;
+  /** This process sends the pushes that are due; otherwise it only announces them. */
+  dispatches: boolean;
+  /** For the metrics: how many pushes ended so. */
+  onResult?: (result: string, count: number) => void;
+}
+
+const STOP_MS = 2_000;
+
+export function createPushService(deps: PushServiceDeps): PushService {
+  const { db, box, clients, changes, logger, dispatches, onResult } = deps;
+  const availability = new Availability(logger);
+  const topics = new BlockedTopics(deps);
+  const attempts = new PushAttempts({ box, clients, logger, topics, availability });
+  const pusher = new Pusher({ db, clients, logger, topics, attempts });
+  const dispatcher = new Dispatcher({ db, logger, pusher, attempts, availability, onResult });
+  const byHand = new PushByHand({ db, box, clients, attempts, onResult });
+  if (dispatches) changes.on('pushes', () => dispatcher.wake());
+  changes.on('push_topics', () => topics.forget());
+  changes.on('push_certificates', () => {
+    pusher.forget();
+    return clients.refresh();
+  });
+  return {
+    start: () => {
+      if (dispatches) dispatcher.start();
+    },
+    wake: () => {
+      if (dispatches) dispatcher.wake();
+      else changes.announce('pushes');
+    },
+    pushByHand: (deviceId) => byHand.push(deviceId),
+    stop: async () => {
+      await Promise.all([dispatcher.stop(STOP_MS), clients.close()]);
+    },
+  };
+}

@@ -1,0 +1,103 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database } from '../db/database.js';
+import { CLAIM_MS, finishPushes } from '../db/push-queue.js';
+import { notePushResults, type PushResult } from '../db/push-results.js';
+import type { Logger } from '../logger.js';
+import type { PushOutcome } from './outcome.js';
+
+export interface OutcomeWriterDeps {
+  db: Database;
+  logger: Logger;
+  /** After each write; `isDue`: some of the devices are to be pushed again at once. */
+  onWritten: (count: number, isDue: boolean) => void;
+  /** For the metrics: how many pushes ended so. */
+  onResult?: ((result: string, count: number) => void) | undefined;
+}
+
+const MOST_AT_ONCE = 500;
+const MOST_WRITES = 2;
+const FIRST_PAUSE_MS = 200;
+const LONGEST_PAUSE_MS = 5_000;
+
+/**
+ * Writes outcomes in batches: what comes while statements are under way goes out together with the
+ * next one. A write that fails is repeated while the claims last; after that others do the work.
+ */
+export class OutcomeWriter {
+  readonly #deps: OutcomeWriterDeps;
+  #waiting: PushOutcome[] = [];
+  #writes = 0;
+  #isScheduled = false;
+  #isClosing = false;
+
+  constructor(deps: OutcomeWriterDeps) {
+    this.#deps = deps;
+  }
+
+  add(outcome: PushOutcome): void {
+    this.#waiting.push(outcome);
+    this.#schedule();
+  }
+
+  /** From now on nothing is repeated. */
+  close(): void {
+    this.#isClosing = true;
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#writes >= MOST_WRITES || this.#waiting.length === 0) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      void this.#writeNext();
+      this.#schedule();
+    });
+  }
+
+  async #writeNext(): Promise<void> {
+    const batch = this.#waiting.splice(0, MOST_AT_ONCE);
+    this.#writes += 1;
+    const isDue = await this.#write(batch);
+    this.#writes -= 1;
+    this.#deps.onWritten(batch.length, isDue);
+    this.#schedule();
+  }
+
+  async #write(batch: PushOutcome[]): Promise<boolean> {
+    const { db } = this.#deps;
+    const results = batch.flatMap(({ result }) => result ?? []);
+    this.#count(results);
+    const deadline = Date.now() + CLAIM_MS;
+    const mute = await this.#repeatedly(deadline, () => notePushResults(db, results));
+    const ends = batch.map(({ end, result }) => {
+      const isOver = isJudged(result) && mute?.has(end.deviceId);
+      return isOver ? { ...end, dueIn: null } : end;
+    });
+    return (await this.#repeatedly(deadline, () => finishPushes(db, ends))) ?? false;
+  }
+
+  async #repeatedly<T>(deadline: number, work: () => Promise<T>): Promise<T | undefined> {
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+      try {
+        return await work();
+      } catch (error) {
+        this.#deps.logger.warn({ err: error }, 'how pushes ended could not be written');
+        if (this.#isClosing || Date.now() + pause > deadline) return undefined;
+        await sleep(pause);
+      }
+    }
+  }
+
+  #count(results: PushResult[]): void {
+    const { onResult } = this.#deps;
+    if (onResult === undefined) return;
+    const counts = new Map<string, number>();
+    for (const { result } of results) counts.set(result, (counts.get(result) ?? 0) + 1);
+    for (const [result, count] of counts) onResult(result, count);
+  }
+}
+
+/** The push service has said that the token is of no use. */
+function isJudged(result: PushResult | null): boolean {
+  return result?.pushState === 'unregistered' || result?.pushState === 'bad_token';
+}

@@ -1,0 +1,80 @@
+import type { ClaimedPush, PushEnd, PushTarget } from '../db/push-queue.js';
+import type { PushResult } from '../db/push-results.js';
+import { type ApnsAnswer, judge, type Verdict } from '../protocol/apns.js';
+import { nextPushIn, retryIn } from './schedule.js';
+
+/** A device whose push is due, claimed by this process. */
+export type Claimed = ClaimedPush & PushTarget;
+
+export interface PushOutcome {
+  end: PushEnd;
+  /** For the device's record; null where there is nothing new to tell. */
+  result: PushResult | null;
+}
+
+const UNANSWERED = {
+  ...{ apnsId: null, isDelivered: null },
+  ...{ pushState: null, sealedPush: null, since: null },
+};
+
+function endOf(
+  { deviceId, claimedAt, attempts }: Claimed,
+  rest: Pick<PushEnd, 'dueIn' | 'isSettled'> & Partial<PushEnd>,
+): PushEnd {
+  return { deviceId, claimedAt, attempts, ...rest };
+}
+
+/** What becomes of a device that needs no push at this moment; undefined when it does need one. */
+export function withoutPush(claimed: Claimed): PushOutcome | undefined {
+  const { isEnrolled, sealedPush, pushState } = claimed;
+  const isPushable = isEnrolled && sealedPush !== null && pushState === 'ok';
+  if (isPushable && claimed.isWaitedFor) return undefined;
+  const dueIn = isPushable ? claimed.nextIn : null;
+  return { end: endOf(claimed, { dueIn, attempts: 0, isSettled: true }), result: null };
+}
+
+/** No push went out, for a reason that lies elsewhere: the device has to wait. */
+export function postponed(claimed: Claimed, dueIn: number, reason?: string): PushOutcome {
+  const { deviceId } = claimed;
+  return {
+    end: endOf(claimed, { dueIn, isSettled: false }),
+    result: reason === undefined ? null : unanswered(deviceId, reason),
+  };
+}
+
+export function unanswered(deviceId: number, reason: string): PushResult {
+  return { deviceId, result: reason, ...UNANSWERED };
+}
+
+/** Devices with nothing to be told of their token keep what is known of it. */
+function pushStateAfter(verdict: Verdict, before: string | null): PushResult['pushState'] {
+  if (verdict === 'unregistered' || verdict === 'bad_token') return verdict;
+  return verdict === 'delivered' && before !== 'ok' ? 'ok' : null;
+}
+
+export function resultOf(
+  { deviceId, pushState: before, sealedPush }: PushTarget,
+  answer: ApnsAnswer,
+): PushResult {
+  const verdict = judge(answer);
+  const isDelivered = verdict === 'delivered';
+  const pushState = pushStateAfter(verdict, before);
+  return {
+    ...{ deviceId, apnsId: answer.apnsId, isDelivered, pushState },
+    result: isDelivered ? 'delivered' : (answer.reason ?? `status ${answer.status}`),
+    sealedPush: pushState === null ? null : sealedPush,
+    since: verdict === 'unregistered' ? answer.timestamp : null,
+  };
+}
+
+/** The push service has answered, and has nothing against the certificate. */
+export function answered(claimed: Claimed, answer: ApnsAnswer): PushOutcome {
+  const { attempts, refusals, nextIn } = claimed;
+  const result = resultOf(claimed, answer);
+  if (judge(answer) === 'retry') {
+    const dueIn = retryIn({ refusals, retryAfter: answer.retryAfter });
+    return { end: endOf(claimed, { dueIn, isSettled: false }), result };
+  }
+  const dueIn = Math.min(nextPushIn(attempts), nextIn ?? Number.POSITIVE_INFINITY);
+  return { end: endOf(claimed, { dueIn, attempts: attempts + 1, isSettled: true }), result };
+}

@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import type { Database } from '../db/database.js';
+import { rearmPushes, unblockTopic } from '../db/push-topics.js';
+import type { Transaction } from '../db/unit-of-work.js';
+import type { JobQueue, Task } from '../jobs/task.js';
+
+const PAYLOAD = z.object({ topic: z.string() });
+type Payload = z.infer<typeof PAYLOAD>;
+
+const STEP = 1_000;
+/** Every process knows the new certificate by then, whether it was told or had to look. */
+const FIRST_MS = 3_000;
+const PER_SECOND = 500;
+
+const NAME = 'push.rearm';
+
+/** Has all devices of a topic that wait for a push pushed soon: it has a certificate that is good. */
+export function createRearmTask({ db }: { db: Database }): Task<Payload> {
+  return {
+    name: NAME,
+    parse: (payload) => PAYLOAD.parse(payload),
+    async run({ topic }, { signal }) {
+      await unblockTopic(db.knex, topic);
+      const every = 1000 / PER_SECOND;
+      let from = FIRST_MS;
+      for (let after: number | null = 0; after !== null; ) {
+        signal.throwIfAborted();
+        const step = await rearmPushes(db, { topic, after, limit: STEP, from, every });
+        from += step.count * every;
+        after = step.last;
+      }
+    },
+  };
+}
+
+/** In the transaction of the change that makes it worthwhile. */
+export async function rearmTopics(
+  jobs: JobQueue,
+  trx: Transaction,
+  topics: readonly string[],
+): Promise<void> {
+  for (const topic of topics) {
+    await jobs.add(trx, { name: NAME }, { topic }, { key: `${NAME}:${topic}` });
+  }
+}

@@ -1,0 +1,268 @@
+import express from 'express';
+import request from 'supertest';
+import { mountRoutes } from '../../src/api/api-route.js';
+import { type CredentialRouteDeps, credentialRoutes } from '../../src/api/credentials.js';
+import { jsonApiErrorHandler } from '../../src/http/json-api-errors.js';
+import { requestContext, setActor } from '../../src/http/request-context.js';
+import { createProxyTrust } from '../../src/http/trust-proxy.js';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { capturingLogger } from '../http/log-lines.js';
+
+const DAY_MS = 86_400_000;
+const TOPIC = 'com.apple.mgmt.External.1';
+const USUAL: CredentialRouteDeps['config'] = {
+  ...{ enrollment: 'closed', publicUrl: 'https://mdm.example.com', lab: false },
+};
+
+let test: TestDatabase;
+let keyId = 0;
+let serial = 0;
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+  const key = { key_type: 'RSA', key_size: 2048, fingerprint_sha256: 'aa' };
+  const row = { ...key, sealed_pkcs8: Buffer.from('sealed') };
+  const [inserted] = await test.db.knex('rsa_private_keys').insert(row).returning('id');
+  keyId = inserted.id;
+});
+afterEach(async () => {
+  for (const table of ['certificates', 'dep_accounts', 'devices', 'push_topics']) {
+    await test.db.knex(table).delete();
+  }
+});
+afterAll(() => test.drop());
+
+interface Given {
+  purpose?: string;
+  name?: string;
+  topic?: string | null;
+  days?: number;
+  hasKey?: boolean;
+}
+
+/** Ends half a day after `days`, so that the days left are the same however long the test takes. */
+async function certificate(given: Given = {}): Promise<number> {
+  const { purpose = 'mdm.pushcert', name = 'APSP:1', days = 200, hasKey = true } = given;
+  const { topic = purpose === 'mdm.pushcert' ? TOPIC : null } = given;
+  serial += 1;
+  const [row] = await test.db
+    .knex('certificates')
+    .insert({
+      ...{ purpose, subject: `CN=${name}`, issuer: 'CN=CA', x509_cn: name, push_topic: topic },
+      ...{ serial: `${serial}`, der: Buffer.from([serial]), fingerprint: Buffer.alloc(32, serial) },
+      not_before: new Date(0),
+      not_after: new Date(Date.now() + (days + 0.5) * DAY_MS),
+      rsa_private_key_id: hasKey ? keyId : null,
+    })
+    .returning('id');
+  return row.id;
+}
+
+function devices(count: number, facts: Record<string, unknown>) {
+  const row = { is_enrolled: true, topic: TOPIC, push_state: 'ok', ...facts };
+  return test.db.knex('devices').insert(Array.from({ length: count }, () => row));
+}
+
+function get(path = '/credentials', config = USUAL) {
+  const app = express();
+  app.use(requestContext(createProxyTrust([])));
+  app.use((_req, res, next) => {
+    setActor(res, { name: 'eye', role: 'viewer' });
+    next();
+  });
+  app.use('/api/v1', mountRoutes(credentialRoutes({ db: test.db, config }, '/api/v1')));
+  app.use(jsonApiErrorHandler(capturingLogger().logger));
+  return request(app).get(`/api/v1${path}`);
+}
+
+interface Warning {
+  code: string;
+  detail: string;
+}
+
+async function warnings(config = USUAL): Promise<Warning[]> {
+  const { body, status } = await get('/credentials', config);
+  expect(status).toBe(200);
+  return body.data.attributes.warnings as Warning[];
+}
+
+describe('GET /api/v1/credentials', () => {
+  it('takes no parameters', async () => {
+    const { status, body } = await get('/credentials?sort=name');
+    expect([status, body.errors[0].code]).toEqual([400, 'invalid_parameter']);
+  });
+
+  it('shows what ends by itself, the first to end first, and no warning where all is well', async () => {
+    const push = await certificate();
+    const ca = await certificate({ purpose: 'mdm.cacert', name: 'Muster CA', days: 3000 });
+    await certificate({ purpose: 'mdm.device', name: 'a device', days: 2 });
+    const [account] = await test.db
+      .knex('dep_accounts')
+      .insert({ server_name: 'ABM', access_token_expiry: new Date(Date.now() + 100.5 * DAY_MS) })
+      .returning(['id', 'access_token_expiry']);
+    await devices(2, {});
+    const { status, body, headers } = await get();
+    expect([status, headers['content-type']]).toEqual([200, 'application/vnd.api+json']);
+    const [first, second, third] = body.data.attributes.credentials;
+    expect(first).toEqual({
+      ...{ kind: 'dep_token', id: account.id, name: 'ABM', topic: null },
+      ...{ days_left: 100, status: 'ok' },
+      not_after: account.access_token_expiry.toISOString().replace('Z', '+00:00'),
+      links: { self: `/api/v1/dep/accounts/${account.id}` },
+    });
+    expect(second).toEqual({
+      ...{ kind: 'push_certificate', id: push, name: 'APSP:1', topic: TOPIC },
+      ...{ days_left: 200, status: 'ok', not_after: second.not_after },
+      links: { self: `/api/v1/certificates/${push}` },
+    });
+    expect([third.kind, third.id, third.name, third.topic]).toEqual([
+      ...['certificate_authority', ca, 'Muster CA', null],
+    ]);
+    expect(body).toEqual({
+      data: {
+        ...{ type: 'credentials', id: 1 },
+        attributes: { credentials: [first, second, third], warnings: [] },
+        links: { self: '/api/v1/credentials' },
+      },
+      links: { self: '/api/v1/credentials' },
+      jsonapi: { version: '1.0' },
+    });
+  });
+
+  it('says that no device is told of commands without a push certificate', async () => {
+    await devices(3, {});
+    expect(await warnings()).toEqual([
+      {
+        code: 'no_push_certificate',
+        detail:
+          'There is no usable push certificate: commands are queued, but no device is told of ' +
+          'them. POST one with its private key to /api/v1/push_certificates.',
+      },
+      {
+        code: 'devices_without_push_certificate',
+        detail:
+          `3 enrolled devices of the topic ${TOPIC} cannot be told of their commands: no usable ` +
+          'push certificate has that topic. POST it to /api/v1/push_certificates, or enroll the ' +
+          'devices anew.',
+      },
+    ]);
+  });
+
+  it('says so of a push certificate without its key', async () => {
+    const id = await certificate({ hasKey: false });
+    expect(await warnings()).toEqual([
+      expect.objectContaining({ code: 'no_push_certificate' }),
+      {
+        code: 'push_certificate_without_key',
+        detail:
+          `The push certificate "APSP:1" (id ${id}) has no private key, so nothing can be pushed ` +
+          `with it: PATCH /api/v1/certificates/${id} with pem_private_key.`,
+      },
+    ]);
+  });
+
+  it.each([
+    ['mdm.pushcert', 'push_certificate', ['no_push_certificate']],
+    ['mdm.cacert', 'certificate_authority', []],
+    ['mdm.webcrt', 'ssl_certificate', []],
+  ])(
+    'warns of a certificate for %s 30 days before it ends, and after',
+    async (purpose, kind, also) => {
+      const isPush = purpose === 'mdm.pushcert';
+      if (!isPush) await certificate();
+      const topic = isPush ? TOPIC : null;
+      const expiring = await certificate({ purpose, topic, name: 'It', days: 29 });
+      const [warning, ...others] = await warnings();
+      expect(others).toEqual([]);
+      expect(warning?.code).toBe(`${kind}_expiring`);
+      expect(warning?.detail).toMatch(
+        /"It" \(id \d+\) expires on \d{4}-\d\d-\d\d, in 29 days\. \w/,
+      );
+      expect(warning?.detail).toContain(`(id ${expiring})`);
+
+      const not_after = new Date(Date.now() - DAY_MS);
+      await test.db.knex('certificates').where({ id: expiring }).update({ not_after });
+      const expired = await warnings();
+      expect(expired.map(({ code }) => code)).toEqual([...also, `${kind}_expired`]);
+      const day = not_after.toISOString().slice(0, 10);
+      expect(expired.at(-1)?.detail).toContain(`(id ${expiring}) expired on ${day}. `);
+    },
+  );
+
+  it('says how a push certificate is renewed', async () => {
+    await certificate({ days: 1 });
+    const [warning] = await warnings();
+    expect(warning?.detail).toMatch(
+      /, in 1 day\. Renew it at identity\.apple\.com under the Apple /,
+    );
+  });
+
+  it("warns of a token of Apple's enrollment program that ends", async () => {
+    await certificate();
+    await test.db
+      .knex('dep_accounts')
+      .insert({ server_name: 'ABM', access_token_expiry: new Date(Date.now() + 3.5 * DAY_MS) });
+    const [warning, ...others] = await warnings();
+    expect([warning?.code, others]).toEqual(['dep_token_expiring', []]);
+    expect(warning?.detail).toContain('"ABM"');
+  });
+
+  it('tells of several topics, and of the devices of one that has no certificate', async () => {
+    await certificate();
+    await certificate({ name: 'APSP:2', topic: 'topic.2', days: 300 });
+    await certificate({ name: 'APSP:3', topic: 'topic.3', days: -1 });
+    await devices(1, { topic: 'topic.3' });
+    await devices(1, { topic: 'topic.2' });
+    const found = await warnings();
+    expect(found.map(({ code }) => code)).toEqual([
+      'several_push_topics',
+      'devices_without_push_certificate',
+      'push_certificate_expired',
+    ]);
+    expect(found[0]?.detail).toContain(`2 topics (${TOPIC}, topic.2)`);
+    expect(found[1]?.detail).toMatch(/^1 enrolled device of the topic topic\.3 cannot /);
+  });
+
+  it("gives Apple's reason for a topic that it refuses, since when, and the next attempt", async () => {
+    await certificate();
+    await test.db.knex('push_topics').insert({
+      ...{ topic: TOPIC, blocked_reason: 'BadCertificateEnvironment' },
+      ...{ blocked_at: new Date(86_400_000), retry_at: new Date(90_000_000) },
+    });
+    expect(await warnings()).toEqual([
+      {
+        code: 'push_topic_blocked',
+        detail:
+          `Apple's push service refuses the certificate of ${TOPIC} since ` +
+          '1970-01-02T00:00:00.000Z: BadCertificateEnvironment. Its devices are not pushed; the ' +
+          'next attempt is at 1970-01-02T01:00:00.000Z, or at once when its successor is POSTed ' +
+          'to /api/v1/push_certificates.',
+      },
+    ]);
+  });
+
+  it('counts the devices whose push token was refused', async () => {
+    await certificate();
+    await devices(2, { push_state: 'unregistered' });
+    await devices(1, { push_state: 'bad_token' });
+    const [warning, ...others] = await warnings();
+    expect([warning?.code, others]).toEqual(['devices_not_pushable', []]);
+    expect(warning?.detail).toContain('the push token of 3 enrolled devices.');
+  });
+
+  it('warns of open enrollment where others than this machine are told to come', async () => {
+    await certificate();
+    const open = { ...USUAL, enrollment: 'open' as const };
+    expect((await warnings(open)).map(({ code }) => code)).toEqual(['enrollment_open']);
+    for (const publicUrl of ['http://localhost:8080', 'http://127.0.0.1', 'http://[::1]:8080']) {
+      expect(await warnings({ ...open, publicUrl })).toEqual([]);
+    }
+    expect(await warnings({ ...open, enrollment: 'link' })).toEqual([]);
+  });
+
+  it('warns that the lab is on', async () => {
+    await certificate();
+    const lab = { ...USUAL, lab: true };
+    expect((await warnings(lab)).map(({ code }) => code)).toEqual(['lab_on']);
+  });
+});

@@ -1,0 +1,36 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { cleanUp, freePort, newHome, run } from '../helpers/process.js';
+
+/** Every call fails the script unless it succeeds, and leaves its status. */
+const PRELUDE = `set -euo pipefail
+curl() { command curl --fail-with-body --write-out '%{stderr}%{method} %{http_code}\\n' "$@"; }
+`;
+
+afterAll(cleanUp);
+
+describe('what muster lab prints to try', () => {
+  it('works as it is written', async () => {
+    const dataDir = join(newHome(), 'data');
+    const args = ['lab', '--devices', '2', '--platform', 'iOS'];
+    const lab = run(args, { dataDir, env: { PORT: String(await freePort()) } });
+    const [, script = ''] = await lab.waitFor(/^(AUTH=.*)^Ctrl-C ends everything/ms, 60_000);
+    const { stderr } = await promisify(execFile)('bash', ['-c', PRELUDE + script]);
+    expect(stderr.trim().split('\n')).toEqual([
+      'GET 200',
+      'POST 201',
+      'GET 200',
+      'POST 201',
+      'POST 200',
+      'GET 200',
+      'GET 200',
+      'GET 200',
+      'GET 200',
+      'POST 201',
+    ]);
+    await lab.waitFor(/: ClearPasscode Acknowledged$/m);
+    lab.kill('SIGTERM');
+    expect(await lab.ended).toBe(0);
+  }, 90_000);
+});

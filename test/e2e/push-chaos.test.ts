@@ -1,0 +1,71 @@
+import { databaseRestart } from '../../bench/soak/database-restart.js';
+import { jobsKill } from '../../bench/soak/jobs-kill.js';
+import { pushOutage } from '../../bench/soak/push-outage.js';
+import type { ScenarioResult, Size } from '../../bench/soak/scenario.js';
+import { sharedJobs } from '../../bench/soak/shared-jobs.js';
+import { sharedWork } from '../../bench/soak/shared-work.js';
+import { workerKill } from '../../bench/soak/worker-kill.js';
+import { openWorld, type World } from '../../bench/soak/world.js';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+
+const DEVICES = 500;
+const SMALL: Size = {
+  jobs: 300,
+  outageMs: 3_000,
+  answerDelayMs: 100,
+  skipsWaiting: true,
+  silentMs: 1_000,
+  crashesDatabase: false,
+};
+
+let database: TestDatabase;
+let world: World;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  world = await openWorld({ databaseUrl: database.connectionString, devices: DEVICES });
+}, 120_000);
+afterAll(async () => {
+  await world.close();
+  await database.drop();
+});
+
+function expectKept({ broken, figures }: ScenarioResult): ScenarioResult['figures'] {
+  expect(broken).toEqual([]);
+  return figures;
+}
+
+describe('each device with a waiting command is pushed', () => {
+  it('once, when two processes share the work', async () => {
+    const { pushes, surplus } = expectKept(await sharedWork(world));
+    expect({ pushes, surplus }).toEqual({ pushes: DEVICES, surplus: 0 });
+  }, 120_000);
+
+  it('although a process that pushes is killed in the middle of it', async () => {
+    const { surplus, pushedAtKill } = expectKept(await workerKill(world, SMALL));
+    expect(pushedAtKill).toBeLessThan(DEVICES);
+    expect(surplus).toBeLessThan(DEVICES);
+  }, 120_000);
+
+  it('although the database breaks all connections, again and again', async () => {
+    const { terminated, accepted } = expectKept(await databaseRestart(world, SMALL));
+    expect(terminated).toBeGreaterThan(2);
+    expect(accepted).toBe(DEVICES);
+  }, 120_000);
+
+  it('although the push service is away for a while', async () => {
+    const { pushedBefore, pushedMeanwhile } = expectKept(await pushOutage(world, SMALL));
+    expect(pushedBefore).toBeLessThan(DEVICES);
+    expect(pushedMeanwhile).toBe(0);
+  }, 120_000);
+});
+
+describe('each job is run', () => {
+  it('once, when two processes share them', async () => {
+    expect(expectKept(await sharedJobs(world, SMALL)).runs).toBe(SMALL.jobs);
+  }, 120_000);
+
+  it('although one of the processes is killed in the middle of it', async () => {
+    expect(expectKept(await jobsKill(world, SMALL)).runs).toBeGreaterThanOrEqual(SMALL.jobs);
+  }, 120_000);
+});

@@ -1,0 +1,270 @@
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { connectDatabase, type Database } from '../../src/db/database.js';
+import { inTransaction } from '../../src/db/unit-of-work.js';
+import { createHeartbeat, type Heartbeat, type HeartbeatDeps } from '../../src/jobs/heartbeat.js';
+import { createJobQueue } from '../../src/jobs/job-queue.js';
+import { createLogger } from '../../src/logger.js';
+import { type Child, killChildren, startTypeScript } from '../helpers/child-process.js';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { capturingLogger } from '../http/log-lines.js';
+import { jobRows, noJobsLeft, recordingTask, startRunner, stopRunners, until } from './helpers.js';
+
+const CHILD = join(__dirname, 'worker-child.ts');
+const WARN = 40;
+/** In place of 30 s. */
+const SILENT_MS = 1_000;
+
+const queue = createJobQueue();
+
+let test: TestDatabase;
+let db: Database;
+const hearts = new Set<Heartbeat>();
+
+beforeEach(async () => {
+  test = await createTestDatabase();
+  db = test.db;
+});
+afterEach(async () => {
+  await stopRunners();
+  await Promise.all([...hearts].map((heart) => heart.stop()));
+  hearts.clear();
+  killChildren();
+  await test.drop();
+});
+
+async function startHeartbeat(deps: Partial<HeartbeatDeps> = {}): Promise<Heartbeat> {
+  const heart = createHeartbeat({
+    ...{ db, role: 'worker', version: '1.2.3', logger: createLogger('silent') },
+    ...{ intervalMs: 100, silentMs: SILENT_MS },
+    ...deps,
+  });
+  hearts.add(heart);
+  await heart.start();
+  return heart;
+}
+
+function processes() {
+  return db.knex('server_processes').orderBy('started_at').select();
+}
+
+function add(name: string, options: { maxAttempts?: number } = {}): Promise<void> {
+  return inTransaction(db, (trx) => queue.add(trx, { name, ...options }, {}));
+}
+
+/** A process of its own that runs `test.hang`, which never ends. */
+async function startWorker(silentMs = SILENT_MS): Promise<Child> {
+  const child = startTypeScript(CHILD, [test.connectionString, String(silentMs)]);
+  await child.line('ready');
+  return child;
+}
+
+describe('the row of a process', () => {
+  it('says what it is, is kept fresh, and goes with it', async () => {
+    const heart = await startHeartbeat({ role: 'all' });
+    const [row] = await processes();
+    expect(row).toEqual({
+      id: heart.processId,
+      role: 'all',
+      hostname: hostname(),
+      pid: process.pid,
+      version: '1.2.3',
+      worker_pool: null,
+      started_at: row.started_at,
+      seen_at: row.seen_at,
+    });
+    await until(async () => (await processes())[0].seen_at > row.seen_at);
+    expect((await processes())[0].started_at).toEqual(row.started_at);
+    await heart.stop();
+    expect(await processes()).toEqual([]);
+  });
+
+  it('says at once which pool of workers is its own', async () => {
+    const heart = await startHeartbeat({ intervalMs: 60_000 });
+    heart.claimPool('pool-1');
+    await until(async () => (await processes())[0].worker_pool === 'pool-1');
+    heart.claimPool(null);
+    await until(async () => (await processes())[0].worker_pool === null);
+  });
+
+  it('comes back when somebody has removed it', async () => {
+    const heart = await startHeartbeat();
+    heart.claimPool('pool-1');
+    await db.knex('server_processes').delete();
+    await until(async () => (await processes())[0]?.worker_pool === 'pool-1');
+  });
+
+  it('is forgotten a day after it fell silent, and no earlier', async () => {
+    const old = { role: 'all', hostname: 'old', pid: 1, version: '0' };
+    const ago = (interval: string) => db.knex.raw('now() - ?::interval', [interval]);
+    await db.knex('server_processes').insert([
+      { ...old, id: 'a', seen_at: ago('24 hours 1 minute') },
+      { ...old, id: 'b', seen_at: ago('23 hours 59 minutes') },
+    ]);
+    const heart = await startHeartbeat();
+    expect((await processes()).map(({ id }) => id).sort()).toEqual(['b', heart.processId].sort());
+  });
+
+  it('that cannot be written is complained of once, and written as soon as it can be', async () => {
+    const { logger, lines } = capturingLogger();
+    await db.knex.raw('alter table server_processes rename to away');
+    const heart = await startHeartbeat({ role: 'web', logger, intervalMs: 10 });
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await db.knex.raw('alter table away rename to server_processes');
+    await until(async () => (await processes())[0]?.id === heart.processId);
+    expect(lines.map(({ level, msg }) => [level, msg])).toEqual([
+      [WARN, 'the heartbeat of this process could not be written'],
+    ]);
+  });
+});
+
+describe('a process that is killed in the middle of a job', () => {
+  it('loses the job to another one when it has been silent for long enough, and not before', async () => {
+    const { task, runs } = recordingTask('test.hang');
+    const { logger, lines } = capturingLogger();
+    const child = await startWorker();
+    await add('test.hang');
+    await child.line('hanging');
+    const heartbeat = await startHeartbeat({ logger });
+    await startRunner({ db, tasks: [task], heartbeat });
+    // A living process keeps its job however long it takes.
+    await new Promise((resolve) => setTimeout(resolve, 2 * SILENT_MS));
+    expect(runs).toEqual([]);
+    child.process.kill('SIGKILL');
+    await child.ended;
+    await noJobsLeft(db);
+    expect(runs).toEqual([{}]);
+    expect(lines.filter(({ level }) => level >= WARN)).toMatchObject([
+      {
+        level: WARN,
+        msg: 'a process has fallen silent; its jobs run elsewhere',
+        hostname: hostname(),
+        pid: child.pid,
+        jobs: 1,
+      },
+    ]);
+  });
+
+  it('in the last attempt leaves a dead job that says so', async () => {
+    const child = await startWorker();
+    await add('test.hang', { maxAttempts: 1 });
+    await child.line('hanging');
+    child.process.kill('SIGKILL');
+    await startHeartbeat();
+    await until(async () => (await jobRows(db))[0]?.status === 'dead');
+    const last_error = 'The process that ran the last attempt ended in the middle of it';
+    expect(await jobRows(db)).toMatchObject([{ attempts: 1, last_error, worker: null }]);
+  });
+
+  it('is not noticed by a process that runs no jobs', async () => {
+    const child = await startWorker();
+    await add('test.hang');
+    await child.line('hanging');
+    child.process.kill('SIGKILL');
+    await startHeartbeat({ role: 'web' });
+    await new Promise((resolve) => setTimeout(resolve, 3 * SILENT_MS));
+    expect(await jobRows(db)).toMatchObject([{ status: 'running' }]);
+  });
+});
+
+describe('a process that was only frozen', () => {
+  it('loses its jobs, and goes on when it is thawed', async () => {
+    const { task, runs } = recordingTask('test.hang');
+    const child = await startWorker();
+    await add('test.hang');
+    await child.line('hanging');
+    child.process.kill('SIGSTOP');
+    const heartbeat = await startHeartbeat();
+    await startRunner({ db, tasks: [task], heartbeat });
+    await until(() => runs.length === 1);
+    await stopRunners();
+    await heartbeat.stop();
+    child.process.kill('SIGCONT');
+    await db.knex.raw('create table runs (job_id bigint, pid integer)');
+    await add('test.count');
+    await noJobsLeft(db);
+    expect(await db.knex('runs').pluck('pid')).toEqual([child.pid]);
+    child.process.kill('SIGTERM');
+    expect(await child.ended).toBe(0);
+    expect(child.lines.at(-1)).toBe('stopped');
+  });
+});
+
+describe('a worker process', () => {
+  it('outlives the loss of all its connections again and again, and does every job', async () => {
+    await db.knex.raw('create table runs (job_id bigint, pid integer)');
+    const child = await startWorker(30_000);
+    const jobs = 2_000;
+    await inTransaction(db, (trx) => {
+      return queue.addMany(trx, { name: 'test.count' }, Array(jobs).fill({}));
+    });
+    const done = async () => Number((await db.knex('runs').countDistinct('job_id as n'))[0]?.n);
+    for (const share of [100, 500, 1_000, 1_500]) {
+      await until(async () => (await done()) > share);
+      await db
+        .knex('pg_stat_activity')
+        .where({ application_name: 'worker-child' })
+        .select(db.knex.raw('pg_terminate_backend(pid)'));
+    }
+    await noJobsLeft(db);
+    expect(await done()).toBe(jobs);
+    expect([child.process.exitCode, child.errors()]).toEqual([null, '']);
+    child.process.kill('SIGTERM');
+    expect(await child.ended).toBe(0);
+  }, 60_000);
+});
+
+describe('jobs locked by workers that no process claims', () => {
+  async function lock(worker: string, ago: string): Promise<void> {
+    await db.knex.raw(
+      `update graphile_worker._private_jobs set attempts = 1, locked_by = ?,
+       locked_at = now() - ?::interval where locked_by is null`,
+      [worker, ago],
+    );
+  }
+
+  it('are freed when they have been locked for long enough', async () => {
+    const { logger, lines } = capturingLogger();
+    await add('test.any');
+    await lock('pool-lost', '2 seconds');
+    await startHeartbeat({ logger });
+    expect(await jobRows(db)).toMatchObject([{ status: 'retrying', attempts: 1, worker: null }]);
+    expect(lines).toMatchObject([
+      { level: WARN, jobs: 1, msg: 'jobs of workers unknown to every process run again' },
+    ]);
+  });
+
+  it('are left alone before that, and those that a process claims for ever', async () => {
+    const heart = await startHeartbeat();
+    heart.claimPool('pool-live');
+    await until(async () => (await processes())[0].worker_pool === 'pool-live');
+    await add('test.any');
+    await lock('pool-live', '1 hour');
+    await add('test.any');
+    await lock('pool-new', '-1 hour');
+    await startHeartbeat();
+    await new Promise((resolve) => setTimeout(resolve, 1.5 * SILENT_MS));
+    expect(await jobRows(db)).toMatchObject([
+      { status: 'running', worker: 'pool-live' },
+      { status: 'running', worker: 'pool-new' },
+    ]);
+  });
+});
+
+describe('several processes', () => {
+  it('that notice a silent one at once tell of it once', async () => {
+    const { logger, lines } = capturingLogger();
+    const row = { id: 'x', role: 'all', hostname: 'gone', pid: 7, version: '0' };
+    const seen_at = db.knex.raw("now() - interval '1 minute'");
+    const others = [1, 2, 3].map(() => {
+      return connectDatabase({ connectionString: test.connectionString });
+    });
+    await db.knex('server_processes').insert({ ...row, seen_at, worker_pool: 'pool-x' });
+    await Promise.all(others.map((each) => startHeartbeat({ db: each, logger })));
+    await until(() => lines.length > 0);
+    await Promise.all([...hearts].map((heart) => heart.stop()));
+    hearts.clear();
+    await Promise.all(others.map((each) => each.close()));
+    expect(lines).toMatchObject([{ level: WARN, hostname: 'gone', pid: 7, jobs: 0 }]);
+  });
+});

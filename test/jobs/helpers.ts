@@ -1,0 +1,78 @@
+import type { Database } from '../../src/db/database.js';
+import { createJobRunner, type JobRunner, type JobRunnerDeps } from '../../src/jobs/job-runner.js';
+import type { Task } from '../../src/jobs/task.js';
+import { createLogger } from '../../src/logger.js';
+
+/** A row of the view `jobs`. */
+export interface JobRow {
+  id: number;
+  task: string;
+  status: string;
+  attempts: number;
+  max_attempts: number;
+  last_error: string | null;
+  run_at: Date;
+  key: string | null;
+  worker: string | null;
+}
+
+export function jobRows(db: Database): Promise<JobRow[]> {
+  return db.knex<JobRow>('jobs').orderBy('id').select();
+}
+
+/** Resolves once `isTrue`; rejects when it never becomes so. */
+export async function until(
+  isTrue: () => boolean | Promise<boolean>,
+  patienceMs = 15_000,
+): Promise<void> {
+  const end = performance.now() + patienceMs;
+  while (!(await isTrue())) {
+    if (performance.now() > end) throw new Error(`never came true: ${isTrue}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+export async function noJobsLeft(db: Database): Promise<void> {
+  await until(async () => (await jobRows(db)).length === 0);
+}
+
+/** A task that keeps what it was given; `work` may do more. */
+export function recordingTask(name: string, work: Task<unknown>['run'] = async () => {}) {
+  const runs: unknown[] = [];
+  const task: Task = {
+    name,
+    parse: (payload) => payload,
+    run: async (payload, context) => {
+      runs.push(payload);
+      await work(payload, context);
+    },
+  };
+  return { task, runs };
+}
+
+export function withoutHeartbeat() {
+  const pools: (string | null)[] = [];
+  return { pools, claimPool: (pool: string | null) => pools.push(pool) };
+}
+
+const runners = new Set<JobRunner>();
+
+/** Quick in all it does. `stopRunners` in `afterEach` ends what is left. */
+export async function startRunner(
+  deps: Pick<JobRunnerDeps, 'db' | 'tasks'> & Partial<JobRunnerDeps>,
+): Promise<JobRunner> {
+  const runner = createJobRunner({
+    logger: createLogger('silent'),
+    heartbeat: withoutHeartbeat(),
+    ...deps,
+    times: { pollMs: 100, graceMs: 300, abortMs: 300, reopenMs: 50, ...deps.times },
+  });
+  runners.add(runner);
+  await runner.start();
+  return runner;
+}
+
+export async function stopRunners(): Promise<void> {
+  await Promise.all([...runners].map((runner) => runner.stop()));
+  runners.clear();
+}

@@ -1,0 +1,313 @@
+import type { Database } from '../../src/db/database.js';
+import { connectDatabase } from '../../src/db/database.js';
+import { inTransaction } from '../../src/db/unit-of-work.js';
+import { createJobQueue } from '../../src/jobs/job-queue.js';
+import type { OnFinish } from '../../src/jobs/run-task.js';
+import type { Task } from '../../src/jobs/task.js';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { freePort } from '../helpers/process.js';
+import { capturingLogger } from '../http/log-lines.js';
+import { jobRows, noJobsLeft, recordingTask, startRunner, stopRunners, until } from './helpers.js';
+
+const WARN = 40;
+const ERROR = 50;
+
+const queue = createJobQueue();
+
+let test: TestDatabase;
+let db: Database;
+
+beforeEach(async () => {
+  test = await createTestDatabase();
+  db = test.db;
+});
+afterEach(async () => {
+  await stopRunners();
+  await test.drop();
+});
+
+function add(task: Task, payload: object = {}): Promise<void> {
+  return inTransaction(db, (trx) => queue.add(trx, task, payload));
+}
+
+function failing(message: string, options: Partial<Task> = {}) {
+  const recorded = recordingTask('test.fail', () => Promise.reject(new Error(message)));
+  return { ...recorded, task: { ...recorded.task, ...options } };
+}
+
+/** Lets a job that waits for its next attempt run now. */
+async function makeDue(): Promise<void> {
+  await db.knex.raw('update graphile_worker._private_jobs set run_at = now()');
+}
+
+describe('a job that fails', () => {
+  it('waits longer before each attempt, and says why', async () => {
+    const { task, runs } = failing('the reason');
+    await add(task);
+    await startRunner({ db, tasks: [task] });
+    const seconds: number[] = [];
+    for (const attempts of [1, 2, 3]) {
+      await until(async () => (await jobRows(db))[0]?.status === 'retrying');
+      const [row] = await jobRows(db);
+      expect(row).toMatchObject({ attempts, last_error: 'the reason', max_attempts: 25 });
+      seconds.push((Number(row?.run_at) - Date.now()) / 1_000);
+      if (attempts < 3) await makeDue();
+      if (attempts < 3) await until(() => runs.length > attempts);
+    }
+    const expected = [Math.E, Math.E ** 2, Math.E ** 3];
+    for (const [index, value] of expected.entries()) {
+      expect(Math.abs((seconds[index] ?? 0) - value)).toBeLessThan(1.5);
+    }
+  });
+
+  it('is dead after its last attempt, and is not run again', async () => {
+    const { task, runs } = failing('no', { maxAttempts: 2 });
+    await add(task);
+    await startRunner({ db, tasks: [task] });
+    await until(async () => (await jobRows(db))[0]?.status === 'retrying');
+    await makeDue();
+    await until(async () => (await jobRows(db))[0]?.status === 'dead');
+    await makeDue();
+    const marker = recordingTask('test.other').task;
+    await add(marker);
+    await startRunner({ db, tasks: [marker, task] });
+    await until(async () => (await jobRows(db)).length === 1);
+    expect(runs).toHaveLength(2);
+  });
+
+  it('is one warning each time, and one error that names the way out when it is dead', async () => {
+    const { logger, lines } = capturingLogger();
+    const outcomes: [string, string][] = [];
+    const onFinish: OnFinish = (task, outcome, seconds) => {
+      expect(seconds).toBeLessThan(5);
+      outcomes.push([task, outcome]);
+    };
+    const { task } = failing('the reason', { maxAttempts: 2 });
+    await add(task, { secret: 'of the payload' });
+    await startRunner({ db, tasks: [task], logger, onFinish });
+    await until(async () => (await jobRows(db))[0]?.status === 'retrying');
+    await makeDue();
+    await until(async () => (await jobRows(db))[0]?.status === 'dead');
+    const told = lines.filter(({ level }) => level >= WARN);
+    expect(
+      told.map(({ level, msg, task, jobId, attempt }) => [level, msg, task, jobId, attempt]),
+    ).toEqual([
+      [WARN, 'a job failed and will be tried again', 'test.fail', 1, 1],
+      [ERROR, 'a job is dead; retry with POST /api/v1/jobs/1/retry', 'test.fail', 1, 2],
+    ]);
+    expect(told[0]).toMatchObject({ err: { message: 'the reason' } });
+    expect(Date.parse(String(told[0]?.nextRun))).toBeGreaterThan(Date.now() - 5_000);
+    expect(JSON.stringify(lines)).not.toContain('of the payload');
+    expect(outcomes).toEqual([
+      ['test.fail', 'failed'],
+      ['test.fail', 'dead'],
+    ]);
+  });
+
+  it.each([
+    ['a NUL', 'a\0b', 'a\ufffdb'],
+    ['half a surrogate pair', 'a\ud800b', 'a\ufffdb'],
+    ['nothing', '', 'Error'],
+    ['far too much', 'x'.repeat(5_000), 'x'.repeat(2_000)],
+  ])('with %s in its message stops no other', async (_what, message, stored) => {
+    const { task } = failing(message);
+    const { task: other } = recordingTask('test.other');
+    const { logger, lines } = capturingLogger();
+    await add(task);
+    await startRunner({ db, tasks: [task, other], logger });
+    await until(async () => (await jobRows(db))[0]?.status === 'retrying');
+    await add(other);
+    await until(async () => (await jobRows(db)).length === 1);
+    expect((await jobRows(db))[0]?.last_error).toBe(stored);
+    expect(lines.map(({ msg }) => msg)).not.toContain(
+      'the workers of the job queue have ended; new ones follow',
+    );
+  });
+
+  it('may throw what is no error', async () => {
+    const { task } = recordingTask('test.fail', () => Promise.reject('just text'));
+    await add(task);
+    await startRunner({ db, tasks: [task] });
+    await until(async () => (await jobRows(db))[0]?.last_error === 'just text');
+  });
+});
+
+describe('a payload that its task cannot make sense of', () => {
+  it('fails the job, which says so, and the task does not run', async () => {
+    const { task, runs } = recordingTask('test.parse');
+    const parse = () => {
+      throw new Error('deviceId must be a number');
+    };
+    await add(task, { deviceId: 'x' });
+    await startRunner({ db, tasks: [{ ...task, parse }] });
+    await until(async () => (await jobRows(db))[0]?.last_error === 'deviceId must be a number');
+    expect(runs).toEqual([]);
+  });
+});
+
+describe('a job', () => {
+  it('runs with its id, its attempt and a signal', async () => {
+    const seen: unknown[] = [];
+    const { task } = recordingTask('test.context', (payload, { jobId, attempt, signal }) => {
+      seen.push([payload, jobId, attempt, signal.aborted]);
+      return Promise.resolve();
+    });
+    await startRunner({ db, tasks: [task] });
+    await add(task, { n: 1 });
+    await noJobsLeft(db);
+    expect(seen).toEqual([[{ n: 1 }, 1, 1, false]]);
+  });
+
+  it('of a task unknown here is left to others', async () => {
+    const known = recordingTask('test.known');
+    const unknown = recordingTask('test.unknown');
+    await add(unknown.task);
+    await add(known.task);
+    await startRunner({ db, tasks: [known.task] });
+    await until(async () => (await jobRows(db)).length === 1);
+    expect(await jobRows(db)).toMatchObject([{ task: 'test.unknown', status: 'waiting' }]);
+  });
+
+  it('is running while it runs, and its worker is the pool that was announced', async () => {
+    let release: () => void = () => {};
+    const { task, runs } = recordingTask('test.hold', () => {
+      return new Promise((resolve) => {
+        release = resolve;
+      });
+    });
+    const pools: (string | null)[] = [];
+    await add(task);
+    await startRunner({ db, tasks: [task], heartbeat: { claimPool: (id) => pools.push(id) } });
+    await until(() => runs.length === 1);
+    expect(await jobRows(db)).toMatchObject([{ status: 'running', worker: pools[0] }]);
+    release();
+    await noJobsLeft(db);
+  });
+});
+
+describe('two runners on one database', () => {
+  it('share a thousand jobs: none is lost, none runs twice', async () => {
+    const first = recordingTask('test.share', takesAMoment);
+    const second = recordingTask('test.share', takesAMoment);
+    const payloads = Array.from({ length: 1_000 }, (_, n) => ({ n }));
+    const other = connectDatabase({ connectionString: test.connectionString });
+    await startRunner({ db, tasks: [first.task] });
+    await startRunner({ db: other, tasks: [second.task] });
+    await inTransaction(db, (trx) => queue.addMany(trx, first.task, payloads));
+    await noJobsLeft(db);
+    await stopRunners();
+    await other.close();
+    const numbers = [...first.runs, ...second.runs].map((run) => (run as { n: number }).n);
+    expect(numbers.sort((a, b) => a - b)).toEqual(payloads.map(({ n }) => n));
+    expect(first.runs.length).toBeGreaterThan(0);
+    expect(second.runs.length).toBeGreaterThan(0);
+  });
+});
+
+describe('the loss of the database', () => {
+  it('at the start is no failure: the workers come when it does', async () => {
+    const port = await freePort();
+    const nowhere = new URL(test.connectionString);
+    nowhere.port = String(port);
+    nowhere.hostname = '127.0.0.1';
+    nowhere.search = '';
+    const lost = connectDatabase({ connectionString: nowhere.href });
+    const { logger, lines } = capturingLogger();
+    const runner = await startRunner({ db: lost, tasks: [recordingTask('x').task], logger });
+    await until(() => lines.length > 0);
+    expect(lines.map(({ level, msg }) => [level, msg])).toEqual([
+      [WARN, 'the job queue cannot be reached yet'],
+    ]);
+    await runner.stop();
+    await lost.close();
+  });
+
+  it('in the middle of the work loses no job, and new ones run at once', async () => {
+    const { task, runs } = recordingTask('test.work', takesAMoment);
+    const own = connectDatabase({
+      connectionString: test.connectionString,
+      applicationName: 'own',
+    });
+    const payloads = Array.from({ length: 3_000 }, (_, n) => ({ n }));
+    await inTransaction(db, (trx) => queue.addMany(trx, task, payloads));
+    await startRunner({ db: own, tasks: [task] });
+    for (const share of [100, 1_000, 2_000]) {
+      await until(() => runs.length > share);
+      await terminate('own');
+    }
+    await noJobsLeft(db);
+    await add(task, { n: 3_000 });
+    await noJobsLeft(db);
+    await stopRunners();
+    await own.close();
+    const done = new Set(runs.map((run) => (run as { n: number }).n));
+    expect(done.size).toBe(3_001);
+  }, 60_000);
+});
+
+describe('a scheduled task', () => {
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('runs once in its minute for two runners, with an empty payload', async () => {
+    const first = recordingTask('test.minutely');
+    const second = recordingTask('test.minutely');
+    const minute = 60_000 * Math.floor(Date.now() / 60_000 - 10);
+    stopTheClock(minute - 100);
+    await startRunner({ db, tasks: [{ ...first.task, schedule: '* * * * *', maxAttempts: 3 }] });
+    await startRunner({ db, tasks: [{ ...second.task, schedule: '* * * * *', maxAttempts: 3 }] });
+    await schedulersReach(minute);
+    await noJobsLeft(db);
+    expect([...first.runs, ...second.runs]).toEqual([{}]);
+  });
+
+  it('that still waits for its next attempt is not queued a second time', async () => {
+    const { task, runs } = failing('no', { schedule: '* * * * *', maxAttempts: 3 });
+    const minute = 60_000 * Math.floor(Date.now() / 60_000 - 10);
+    for (const [index, at] of [minute, minute + 60_000].entries()) {
+      stopTheClock(at - 100);
+      await startRunner({ db, tasks: [task] });
+      await schedulersReach(at);
+      await until(() => runs.length === index + 1);
+      await stopRunners();
+    }
+    await until(async () => (await jobRows(db))[0]?.status === 'retrying');
+    expect(await jobRows(db)).toMatchObject([
+      { task: 'test.fail', attempts: 1, max_attempts: 3, key: 'schedule:test.fail' },
+    ]);
+  });
+});
+
+const NOT_THE_DATE = [
+  ...(['setTimeout', 'setInterval', 'setImmediate', 'nextTick', 'queueMicrotask'] as const),
+  ...(['clearTimeout', 'clearInterval', 'clearImmediate', 'hrtime', 'performance'] as const),
+];
+
+/** For the schedule, which goes by the time of day; whatever waits goes on waiting. */
+function stopTheClock(now: number): void {
+  jest.useFakeTimers({ now, doNotFake: NOT_THE_DATE });
+}
+
+async function schedulersReach(at: number): Promise<void> {
+  jest.setSystemTime(at + 1);
+  await until(async () => Number(await lastExecution()) === at);
+}
+
+async function lastExecution(): Promise<Date | null> {
+  const { rows } = await db.knex.raw(
+    'select last_execution from graphile_worker._private_known_crontabs',
+  );
+  return rows[0]?.last_execution ?? null;
+}
+
+function takesAMoment(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 1));
+}
+
+async function terminate(applicationName: string): Promise<void> {
+  await db
+    .knex('pg_stat_activity')
+    .where({ application_name: applicationName })
+    .select(db.knex.raw('pg_terminate_backend(pid)'));
+}

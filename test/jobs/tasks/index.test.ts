@@ -1,0 +1,34 @@
+import { CommandQueue } from '../../../src/commands/queue.js';
+import { SecretBox } from '../../../src/crypto/secret-box.js';
+import { createTasks } from '../../../src/jobs/tasks/index.js';
+import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
+import { capturingLogger } from '../../http/log-lines.js';
+
+const DAY_MS = 86_400_000;
+let test: TestDatabase;
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+
+function schedules(inventoryInterval: number | undefined) {
+  const { logger } = capturingLogger();
+  const queue = new CommandQueue(new SecretBox(Buffer.alloc(32, 1)));
+  const tasks = createTasks({ db: test.db, logger, queue, config: { inventoryInterval } });
+  return Object.fromEntries(tasks.map(({ name, schedule }) => [name, schedule]));
+}
+
+describe('the tasks by the clock', () => {
+  it('refresh no inventory when INVENTORY_INTERVAL is off', () => {
+    expect(schedules(undefined)).toEqual({
+      'commands.expire': '* * * * *',
+      'records.prune': '17 * * * *',
+      'credentials.check': '0 6 * * *',
+    });
+  });
+
+  it('refresh the inventory each minute when there is an interval', () => {
+    expect(schedules(DAY_MS)).toHaveProperty(['inventory.refresh'], '* * * * *');
+  });
+});

@@ -1,0 +1,132 @@
+import { randomBytes } from 'node:crypto';
+import type { Knex } from 'knex';
+import { createPruneRecordsTask } from '../../../src/jobs/tasks/prune-records.js';
+import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
+import { capturingLogger } from '../../http/log-lines.js';
+import { runTask } from './run-task.js';
+
+const { logger } = capturingLogger();
+let test: TestDatabase;
+let knex: Knex;
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+  knex = test.db.knex;
+});
+afterAll(() => test.drop());
+
+const prune = () => runTask(createPruneRecordsTask({ db: test.db, logger }));
+
+function ago(span: string): Knex.Raw {
+  return knex.raw('now() - ?::interval', [span]);
+}
+
+function idempotencyKey(key: string, age: string) {
+  return { actor: 'a', key, request_digest: Buffer.of(1), created_at: ago(age) };
+}
+
+async function insertCertificate(columns: Record<string, unknown>) {
+  const row = {
+    ...{ subject: 'CN=x', issuer: 'CN=x', serial: '1', der: Buffer.of(0) },
+    ...{ not_before: new Date(0), not_after: new Date(), fingerprint: randomBytes(32) },
+  };
+  const [{ id, fingerprint }] = await knex('certificates').insert({ ...row, ...columns }, [
+    ...['id', 'fingerprint'],
+  ]);
+  return { id, fingerprint };
+}
+
+async function insertChallenge(nonce: string, isPinned: boolean, locked_at: Knex.Raw | null) {
+  const { id, fingerprint } = await insertCertificate({ purpose: 'mdm.device' });
+  if (isPinned) await knex('device_identities').insert({ fingerprint, state: 'active' });
+  await knex('scep_challenges').insert({
+    ...{ nonce: Buffer.from(nonce), csr_fingerprint: Buffer.of(1), certificate_id: id },
+    ...{ used_at: ago('90 days'), locked_at },
+  });
+}
+
+describe('the pruning of records', () => {
+  it('removes idempotency keys a day and an hour old, and no younger ones', async () => {
+    await knex('idempotency_keys').insert([
+      idempotencyKey('old', '25 hours 1 second'),
+      idempotencyKey('just over', '24 hours 59 minutes'),
+      idempotencyKey('new', '0 seconds'),
+    ]);
+    await prune();
+    const kept = ['just over', 'new'];
+    expect(await knex('idempotency_keys').orderBy('key').pluck('key')).toEqual(kept);
+    await prune();
+    expect(await knex('idempotency_keys').orderBy('key').pluck('key')).toEqual(kept);
+  });
+
+  it('waits for no write that takes an old key over', async () => {
+    await knex('idempotency_keys').delete();
+    await knex('idempotency_keys').insert(idempotencyKey('taken', '30 hours'));
+    const write = await knex.transaction();
+    await write('idempotency_keys').update({ created_at: knex.fn.now() });
+    await prune();
+    await write.commit();
+    await prune();
+    expect(await knex('idempotency_keys').pluck('key')).toEqual(['taken']);
+  });
+
+  it('removes thousands of them in one run', async () => {
+    await knex('idempotency_keys').delete();
+    await knex.raw(`insert into idempotency_keys (actor, key, request_digest, created_at)
+      select 'a', n::text, '', now() - interval '2 days' from generate_series(1, 2100) n`);
+    await prune();
+    expect(await knex('idempotency_keys').count()).toEqual([{ count: 0 }]);
+  });
+
+  it('removes challenges spent long ago whose certificate is pinned, and no others', async () => {
+    await insertChallenge('spent long ago', true, ago('31 days'));
+    await insertChallenge('spent of late', true, ago('29 days'));
+    await insertChallenge('never spent', true, null);
+    await insertChallenge('not pinned', false, ago('31 days'));
+    await prune();
+    const kept = ['never spent', 'not pinned', 'spent of late'];
+    const nonces = async () => {
+      const rows: Buffer[] = await knex('scep_challenges').orderBy('nonce').pluck('nonce');
+      return rows.map(String);
+    };
+    expect(await nonces()).toEqual(kept);
+    await prune();
+    expect(await nonces()).toEqual(kept);
+    expect(await knex('certificates').where({ purpose: 'mdm.device' })).toHaveLength(4);
+    expect(await knex('device_identities')).toHaveLength(3);
+  });
+
+  it('removes blocks of topics without a certificate, revoked ones not counted', async () => {
+    const push = (push_topic: string) => ({ purpose: 'mdm.pushcert', push_topic });
+    await insertCertificate(push('com.apple.mgmt.kept'));
+    await insertCertificate({ ...push('com.apple.mgmt.revoked'), revoked_at: new Date() });
+    await insertCertificate({ purpose: 'mdm.webcrt', push_topic: 'com.apple.mgmt.other' });
+    const topics = ['kept', 'revoked', 'other', 'gone'].map((name) => `com.apple.mgmt.${name}`);
+    await knex('push_topics').insert(
+      topics.map((topic) => ({ topic, blocked_reason: 'x', retry_at: new Date() })),
+    );
+    await prune();
+    expect(await knex('push_topics').pluck('topic')).toEqual(['com.apple.mgmt.kept']);
+    await prune();
+    expect(await knex('push_topics').pluck('topic')).toEqual(['com.apple.mgmt.kept']);
+  });
+
+  it('leaves tokens, audit, commands and escrow alone, however old', async () => {
+    const created_at = ago('10 years');
+    const old = { token_hash: Buffer.of(1), name: 'x', role: 'viewer', created_at };
+    await knex('tokens').insert({ ...old, revoked_at: created_at, expires_at: created_at });
+    const event = { actor: 'a', role: 'admin', action: 'x', target_type: 'x' };
+    await knex('audit_events').insert({ ...event, at: created_at });
+    const [{ id: device_id }] = await knex('devices').insert({ udid: 'x', created_at }, 'id');
+    await knex('commands').insert({
+      ...{ uuid: crypto.randomUUID(), device_id, request_type: 'x', status: 'Acknowledged' },
+      ...{ queued_at: created_at, payload: Buffer.of(0) },
+    });
+    const escrow = { enrollment_number: 1, kind: 'unlock_token', sealed: Buffer.of(0) };
+    await knex('device_secrets').insert({ device_id, ...escrow, created_at });
+    await prune();
+    for (const table of ['tokens', 'audit_events', 'commands', 'device_secrets', 'devices']) {
+      expect(await knex(table)).toHaveLength(1);
+    }
+  });
+});

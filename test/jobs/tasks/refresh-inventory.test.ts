@@ -1,0 +1,191 @@
+import type { Knex } from 'knex';
+import { CommandQueue } from '../../../src/commands/queue.js';
+import { SecretBox } from '../../../src/crypto/secret-box.js';
+import {
+  createRefreshInventoryTask,
+  inventoryQuota,
+} from '../../../src/jobs/tasks/refresh-inventory.js';
+import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
+import { capturingLogger } from '../../http/log-lines.js';
+import { runTask } from './run-task.js';
+
+const DAY_MS = 86_400_000;
+const INVENTORY = [
+  'DeviceInformation',
+  'InstalledApplicationList',
+  'CertificateList',
+  'SecurityInfo',
+  'ProfileList',
+  'AvailableOSUpdates',
+];
+const { logger } = capturingLogger();
+const queue = new CommandQueue(new SecretBox(Buffer.alloc(32, 1)));
+let test: TestDatabase;
+let knex: Knex;
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+  knex = test.db.knex;
+});
+afterAll(() => test.drop());
+beforeEach(() => knex('devices').delete());
+
+function refresh(signal?: AbortSignal): Promise<void> {
+  const task = createRefreshInventoryTask({ db: test.db, queue, logger, interval: DAY_MS });
+  return runTask(task, signal);
+}
+
+function hoursAgo(hours: number): Date {
+  return new Date(Date.now() - hours * 3_600_000);
+}
+
+async function insertDevices(devices: Record<string, unknown>[]): Promise<number[]> {
+  const rows = devices.map((columns) => ({
+    ...{ udid: crypto.randomUUID(), platform: 'macOS', os_version: '15.5', is_supervised: true },
+    ...{ is_enrolled: true, enrollment_state: 'enrolled', enrolled_at: hoursAgo(100) },
+    ...{ push_state: 'ok', sealed_push: Buffer.of(1), ...columns },
+  }));
+  const inserted = await knex('devices').insert(rows, 'id');
+  return inserted.map(({ id }) => id);
+}
+
+function typesFor(id: number | undefined): Promise<string[]> {
+  return knex('commands').where({ device_id: id }).orderBy('id').pluck('request_type');
+}
+
+async function planOf(query: { sql: string; bindings: unknown[] } | undefined): Promise<string> {
+  if (query === undefined) throw new Error('there was no such statement');
+  const { sql, bindings } = query;
+  const { rows } = await test.db.background.query(`explain ${sql}`, bindings);
+  return rows.map((row: Record<string, string>) => row['QUERY PLAN']).join('\n');
+}
+
+function due(hours: number) {
+  return { inventory_queued_at: hoursAgo(hours) };
+}
+
+describe('the refresh of inventories', () => {
+  it('asks no device that is not enrolled, nor one that was asked within the interval', async () => {
+    await insertDevices([
+      due(23.9),
+      { enrolled_at: hoursAgo(23.9) },
+      { ...due(25), is_enrolled: false, enrollment_state: 'unenrolled' },
+      { ...due(25), is_enrolled: false, enrollment_state: 'authenticated' },
+    ]);
+    await refresh();
+    expect(await knex('commands')).toEqual([]);
+    expect(await knex('device_pushes')).toEqual([]);
+  });
+
+  it('asks those that are due, once in an interval, and has them pushed within a minute', async () => {
+    const ids = await insertDevices([due(24.1), { enrolled_at: hoursAgo(24.1) }]);
+    const before = Date.now();
+    await refresh();
+    for (const id of ids) expect(await typesFor(id)).toEqual(INVENTORY);
+    const devices = await knex('devices');
+    for (const { inventory_queued_at } of devices) {
+      expect(inventory_queued_at.getTime()).toBeGreaterThanOrEqual(before - 1_000);
+    }
+    const pushes = await knex('device_pushes').orderBy('device_id');
+    expect(pushes.map(({ device_id }) => device_id)).toEqual(ids);
+    for (const { due_at } of pushes) {
+      expect(due_at.getTime()).toBeLessThan(Date.now() + 51_000);
+    }
+    await knex('commands').update({ status: 'Acknowledged' });
+    await refresh();
+    for (const id of ids) expect(await typesFor(id)).toEqual(INVENTORY);
+  });
+
+  it('spreads the pushes of many devices over the minute', async () => {
+    await insertDevices(Array.from({ length: 20 }, () => due(30)));
+    await refresh();
+    const times: Date[] = await knex('device_pushes').pluck('due_at');
+    const seconds = times.map((time) => (time.getTime() - Date.now()) / 1_000);
+    expect(seconds).toHaveLength(20);
+    expect(Math.max(...seconds) - Math.min(...seconds)).toBeGreaterThan(10);
+  });
+
+  it('gives one that has yet to answer the last time its turn after another interval', async () => {
+    const [asleep, busy] = await insertDevices([due(30), due(30)]);
+    const command = (device_id: number | undefined, request_type: string, status: string) => ({
+      ...{ uuid: crypto.randomUUID(), payload: Buffer.of(0) },
+      ...{ device_id, request_type, status },
+    });
+    await knex('commands').insert([
+      command(asleep, 'SecurityInfo', 'NotNow'),
+      command(asleep, 'CertificateList', 'Acknowledged'),
+      command(busy, 'RestartDevice', 'Queued'),
+    ]);
+    await refresh();
+    expect(await typesFor(asleep)).toEqual(['SecurityInfo', 'CertificateList']);
+    expect(await typesFor(busy)).toEqual(['RestartDevice', ...INVENTORY]);
+    await knex('commands').update({ status: 'Acknowledged' });
+    await refresh();
+    expect(await typesFor(asleep)).toHaveLength(2);
+    await knex('devices').where({ id: asleep }).update(due(24.1));
+    await refresh();
+    expect(await typesFor(asleep)).toHaveLength(8);
+  });
+
+  it('takes those first that were asked longest ago, no more than the quota in a run', async () => {
+    const ids = await insertDevices(Array.from({ length: 30 }, (_, index) => due(100 - index)));
+    await refresh();
+    const asked = () =>
+      knex('commands').distinct('device_id').orderBy('device_id').pluck('device_id');
+    expect(await asked()).toEqual(ids.slice(0, 20));
+    await refresh();
+    expect(await asked()).toEqual(ids);
+  });
+
+  it('asks no device twice when two processes do it at once', async () => {
+    const ids = await insertDevices(Array.from({ length: 20 }, () => due(30)));
+    await Promise.all([refresh(), refresh()]);
+    for (const id of ids) expect(await typesFor(id)).toEqual(INVENTORY);
+  });
+
+  it('leaves a device alone that another transaction holds', async () => {
+    const [held, free] = await insertDevices([due(40), due(30)]);
+    const report = await knex.transaction();
+    await report('devices').where({ id: held }).forNoKeyUpdate().first();
+    await refresh();
+    await report.rollback();
+    expect([await typesFor(held), await typesFor(free)]).toEqual([[], INVENTORY]);
+  });
+
+  it('does nothing more once the process is told to stop', async () => {
+    await insertDevices([due(30)]);
+    await refresh(AbortSignal.abort());
+    expect(await knex('commands')).toEqual([]);
+  });
+
+  it('finds them by the index, whatever the size of the fleet', async () => {
+    await knex.raw(`insert into devices (udid, is_enrolled, enrolled_at)
+      select 'd' || n, true, now() - n * interval '10 seconds' from generate_series(1, 20000) n`);
+    await knex.raw('analyze devices');
+    const claims: { sql: string; bindings: unknown[] }[] = [];
+    const listen = (query: { sql: string; bindings: unknown[] }) => {
+      if (query.sql.includes('skip locked')) claims.push(query);
+    };
+    knex.on('query', listen);
+    await refresh();
+    knex.removeListener('query', listen);
+    const asked = await knex('commands').countDistinct('device_id');
+    expect(asked).toEqual([{ count: inventoryQuota(20_000, DAY_MS) }]);
+    const plan = await planOf(claims[0]);
+    expect(plan).toMatch(/Index Scan using devices_inventory_due on devices/);
+    expect(plan).not.toMatch(/Sort|Seq Scan on devices/);
+  });
+});
+
+describe('the quota of one run', () => {
+  it.each([
+    [0, DAY_MS, 20],
+    [10_000, DAY_MS, 20],
+    [100_000, DAY_MS, 105],
+    [1_000_000, DAY_MS, 1_042],
+    [1_000_000, 3_600_000, 5_000],
+    [1_000, 600_000, 150],
+  ])('of %d devices every %d ms is %d', (enrolled, interval, quota) => {
+    expect(inventoryQuota(enrolled, interval)).toBe(quota);
+  });
+});

@@ -1,0 +1,207 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
+import { connect } from 'node:http2';
+import { ConfigError } from '../src/config.js';
+import { issueCertificate, parseCertificate } from '../src/crypto/certificate.js';
+import { importPrivateKey } from '../src/crypto/keys.js';
+import { encodePem } from '../src/crypto/pem.js';
+import { SecretBox } from '../src/crypto/secret-box.js';
+import { insertCertificate } from '../src/db/certificate-repository.js';
+import { type Lab, type LabDescription, openLab, readLabCertificates } from '../src/lab-mode.js';
+import { certificateRecord } from '../src/pki/certificate-record.js';
+import { privateKeyIdentity } from '../src/pki/master-key.js';
+import { startApp } from './helpers/app.js';
+import { createTestDatabase, type TestDatabase } from './helpers/database.js';
+import { capturingLogger } from './http/log-lines.js';
+
+const config = { publicUrl: 'http://localhost:8080' };
+const box = new SecretBox(Buffer.alloc(32, 7));
+const TOPIC = /^com\.apple\.mgmt\.External\.[0-9a-f-]{36}$/;
+
+let database: TestDatabase;
+let labs: Lab[];
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  labs = [];
+});
+
+afterEach(async () => {
+  for (const lab of labs) await lab.close();
+  await database.drop();
+});
+
+async function open(logger = capturingLogger().logger): Promise<Lab> {
+  const lab = await openLab({ config, db: database.db, box, logger });
+  labs.push(lab);
+  return lab;
+}
+
+function pushCertificates() {
+  return database.db
+    .knex('certificates as c')
+    .leftJoin('rsa_private_keys as k', 'k.id', 'c.rsa_private_key_id')
+    .where({ purpose: 'mdm.pushcert' })
+    .orderBy('c.id')
+    .select('c.id', 'c.der', 'c.push_topic', 'k.sealed_pkcs8', 'k.fingerprint_sha256');
+}
+
+/** As Apple would have issued it. */
+async function storeRealCertificate(): Promise<number> {
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const der = issueCertificate({
+    subject: [{ type: 'UID', value: 'com.apple.mgmt.External.real' }],
+    publicKey,
+    issuerKey: privateKey,
+    notBefore: new Date(Date.now() - 1000),
+    notAfter: new Date(Date.now() + 86_400_000),
+    keyUsage: ['digitalSignature'],
+  });
+  const record = certificateRecord(parseCertificate(der), 'mdm.pushcert');
+  return insertCertificate(database.db.knex, record);
+}
+
+async function refusal(): Promise<string[]> {
+  const error: unknown = await open().catch((cause: unknown) => cause);
+  if (!(error instanceof ConfigError)) throw new Error('it was not refused', { cause: error });
+  return error.problems;
+}
+
+describe('the lab refuses to start', () => {
+  it('beside a real push certificate, and says which, and what to do', async () => {
+    const id = await storeRealCertificate();
+    expect(await refusal()).toEqual([
+      `LAB: on does not work beside a real push certificate (id ${id}); use another DATA_DIR or DATABASE_URL for the lab`,
+    ]);
+    expect(await database.db.knex('server_settings').where({ name: 'lab' })).toEqual([]);
+  });
+
+  it('beside one that came after the lab was on', async () => {
+    await open();
+    const id = await storeRealCertificate();
+    expect(await refusal()).toEqual([
+      `LAB: on does not work beside a real push certificate (id ${id}); use another DATA_DIR or DATABASE_URL for the lab`,
+    ]);
+  });
+
+  it("beside an account of Apple's enrollment", async () => {
+    await database.db.knex('dep_accounts').insert({ consumer_key: 'CK_1' });
+    expect(await refusal()).toEqual([
+      "LAB: on does not work beside an account of Apple's enrollment; use another DATA_DIR or DATABASE_URL for the lab",
+    ]);
+  });
+});
+
+describe('the lab', () => {
+  it('makes a push certificate, stores it with its key, and leaves a trace', async () => {
+    const { logger, lines, text } = capturingLogger();
+    const lab = await open(logger);
+    const [row, ...others] = await pushCertificates();
+    expect(others).toEqual([]);
+    expect(row.push_topic).toMatch(TOPIC);
+    expect(lab.describe()).toEqual({
+      apns: {
+        url: lab.apnsHost,
+        ca: lab.apnsCa,
+        courier: lab.standIn.courierUrl,
+        control: lab.standIn.controlUrl,
+      },
+      push_topic: row.push_topic,
+    });
+    const audited = await database.db.knex('audit_events').select('actor', 'action', 'target_id');
+    expect(audited).toEqual([
+      { actor: 'muster', action: 'certificates.create', target_id: String(row.id) },
+    ]);
+    expect(lines.map(({ level, push_topic }) => [level, push_topic])).toEqual([
+      [30, row.push_topic],
+    ]);
+    expect(text()).not.toContain('PRIVATE KEY');
+  });
+
+  it('takes pushes by that certificate', async () => {
+    const lab = await open();
+    const [row] = await pushCertificates();
+    const pkcs8 = box.open(row.sealed_pkcs8, privateKeyIdentity(row.fingerprint_sha256));
+    const session = connect(lab.apnsHost, {
+      ca: lab.apnsCa,
+      cert: encodePem('CERTIFICATE', row.der),
+      key: importPrivateKey(pkcs8).export({ format: 'pem', type: 'pkcs8' }),
+    });
+    const stream = session.request({
+      ...{ ':method': 'POST', ':path': `/3/device/${'ab'.repeat(32)}` },
+      ...{ 'apns-topic': row.push_topic, 'apns-push-type': 'mdm' },
+    });
+    stream.end('{"mdm":"x"}');
+    const [headers] = await once(stream, 'response');
+    expect(headers[':status']).toBe(200);
+    session.destroy();
+  });
+
+  it('knows its CA and its certificate again on the next start', async () => {
+    const first = await open();
+    await first.close();
+    const second = await open();
+    expect(second.describe().push_topic).toBe(first.describe().push_topic);
+    expect(second.apnsCa).toBe(first.apnsCa);
+    expect(await pushCertificates()).toHaveLength(1);
+  });
+
+  it('is one lab when two processes start at once', async () => {
+    const [one, other] = await Promise.all([open(), open()]);
+    expect(one.apnsCa).toBe(other.apnsCa);
+    expect(await pushCertificates()).toHaveLength(1);
+  });
+
+  it('renews a certificate that ends soon, with its topic', async () => {
+    const first = await open();
+    const soon = new Date(Date.now() + 86_400_000);
+    await database.db.knex('certificates').update({ not_after: soon });
+    const second = await open();
+    expect(second.describe().push_topic).toBe(first.describe().push_topic);
+    const rows = await pushCertificates();
+    expect(rows.map(({ push_topic }) => push_topic)).toEqual([
+      first.describe().push_topic,
+      first.describe().push_topic,
+    ]);
+  });
+
+  it('tells its certificates from real ones, also when it is off', async () => {
+    expect((await readLabCertificates(database.db))(Buffer.alloc(0))).toBe(false);
+    const lab = await open();
+    await storeRealCertificate();
+    const [ofLab, real] = await pushCertificates();
+    const isLabCertificate = await readLabCertificates(database.db);
+    expect([lab.isLabCertificate(ofLab.der), lab.isLabCertificate(real.der)]).toEqual([
+      true,
+      false,
+    ]);
+    expect([isLabCertificate(ofLab.der), isLabCertificate(real.der)]).toEqual([true, false]);
+  });
+
+  it('keeps the key of its CA sealed', async () => {
+    await open();
+    const { value } = await database.db.knex('server_settings').where({ name: 'lab' }).first();
+    expect(new Set(Object.keys(value))).toEqual(new Set(['ca', 'sealed_key']));
+    expect(SecretBox.isSealed(Buffer.from(value.sealed_key, 'base64'))).toBe(true);
+  });
+});
+
+describe('a server', () => {
+  it('has no lab unless LAB=on', async () => {
+    const app = await startApp({ database });
+    expect((await fetch(`${app.url}/lab`)).status).toBe(404);
+    await app.halt();
+  });
+
+  it('starts the lab with LAB=on, tells of it, and ends it', async () => {
+    const env = { LAB: 'on', PUBLIC_URL: 'http://localhost:8080' };
+    const app = await startApp({ env, database });
+    const response = await fetch(`${app.url}/lab`);
+    expect(response.status).toBe(200);
+    const { apns, push_topic } = (await response.json()) as LabDescription;
+    expect(push_topic).toMatch(TOPIC);
+    expect((await fetch(`${apns.control}/lab/pushes`)).status).toBe(200);
+    await app.halt();
+    await expect(fetch(`${apns.control}/lab/pushes`)).rejects.toThrow('fetch failed');
+  });
+});

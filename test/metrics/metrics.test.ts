@@ -1,0 +1,160 @@
+import { randomUUID } from 'node:crypto';
+import { connectDatabase, type Database } from '../../src/db/database.js';
+import { createMetrics, type Metrics } from '../../src/metrics/metrics.js';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { capturingLogger } from '../http/log-lines.js';
+import { parseExposition, valuesOf } from './exposition.js';
+
+const DAY_MS = 86_400_000;
+const TOPIC = 'com.apple.mgmt.External.metrics';
+
+let test: TestDatabase;
+const { logger } = capturingLogger();
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+
+function metricsOf(db: Database = test.db): Metrics {
+  return createMetrics({ db, logger, version: '1.2.3', role: 'worker' });
+}
+
+async function fill({ knex }: Database): Promise<void> {
+  const [device] = await knex('devices').insert({ udid: 'SECRET-UDID' }).returning('id');
+  await knex('commands').insert({
+    ...{ uuid: randomUUID(), device_id: device.id, request_type: 'DeviceLock' },
+    payload: Buffer.from('x'),
+    queued_at: knex.raw("now() - interval '5 minutes'"),
+  });
+  await knex('device_pushes').insert({ device_id: device.id, due_at: new Date(0) });
+  const blocked = { blocked_reason: 'BadCertificate', retry_at: new Date() };
+  await knex('push_topics').insert({ topic: TOPIC, ...blocked });
+  const process = { id: 'p', role: 'web', hostname: 'secret-host', pid: 1, version: '1' };
+  await knex('server_processes').insert(process);
+  await knex.raw(`select graphile_worker.add_job('push.rearm', '{"note":"secret-payload"}')`);
+  for (const [index, days] of [40.5, 10.5].entries()) {
+    await knex('certificates').insert({
+      ...{ purpose: 'mdm.cacert', subject: 'CN=CA', issuer: 'CN=CA', x509_cn: 'CA "1"' },
+      ...{ serial: `${index}`, der: Buffer.from([index]), fingerprint: Buffer.alloc(32, index) },
+      ...{ not_before: new Date(0), not_after: new Date(Date.now() + days * DAY_MS) },
+    });
+  }
+}
+
+describe('metrics', () => {
+  it('are there before anything happened, each with help, in a format that parses', async () => {
+    const text = await metricsOf().text();
+    const families = parseExposition(text);
+    const ours = [...families].filter(([name]) => name.startsWith('muster_'));
+    const kinds = ours.map(([name, { type }]) => `${name} ${type}`);
+    expect(kinds.sort((a, b) => (a < b ? -1 : 1))).toEqual([
+      'muster_build_info gauge',
+      'muster_commands_oldest_age_seconds gauge',
+      'muster_commands_pending gauge',
+      'muster_credential_days_left gauge',
+      'muster_database_pool_connections gauge',
+      'muster_database_pool_waiting gauge',
+      'muster_database_up gauge',
+      'muster_http_request_duration_seconds histogram',
+      'muster_job_duration_seconds histogram',
+      'muster_jobs gauge',
+      'muster_mdm_messages_total counter',
+      'muster_processes_alive gauge',
+      'muster_push_topic_blocked gauge',
+      'muster_pushes_due gauge',
+      'muster_pushes_late_seconds gauge',
+      'muster_pushes_total counter',
+    ]);
+    for (const [name, { help }] of ours) expect([name, help.length > 15]).toEqual([name, true]);
+    expect(valuesOf(text, 'muster_build_info')).toEqual({ 'worker 1.2.3': 1 });
+    expect(valuesOf(text, 'muster_pushes_total')).toEqual({ delivered: 0 });
+    expect(valuesOf(text, 'muster_jobs')).toEqual({
+      ...{ waiting: 0, scheduled: 0, running: 0, retrying: 0, dead: 0 },
+    });
+    expect(valuesOf(text, 'muster_commands_pending')).toEqual({ Queued: 0, Sent: 0, NotNow: 0 });
+    const memory = valuesOf(text, 'process_resident_memory_bytes');
+    expect(Object.values(memory).every((bytes) => bytes > 10_000_000)).toBe(true);
+    expect(families.get('nodejs_eventloop_lag_p99_seconds')?.samples).toHaveLength(1);
+  });
+
+  it('count what they are told', async () => {
+    const metrics = metricsOf();
+    metrics.observeRequest('mdm', 200, 0.00390625);
+    metrics.observeRequest('mdm', 200, 0.125);
+    metrics.observeRequest('api', 'aborted', 30);
+    metrics.countMessage('Idle');
+    metrics.countMessage('Idle');
+    metrics.countMessage('TokenUpdate');
+    metrics.countPushes('delivered', 500);
+    metrics.countPushes('BadDeviceToken', 2);
+    metrics.observeJob('push.rearm', 'ok', 0.01);
+    metrics.observeJob('push.rearm', 'dead', 7);
+    const text = await metrics.text();
+    const requests = 'muster_http_request_duration_seconds';
+    expect(valuesOf(text, `${requests}_count`)).toEqual({ '200 mdm': 2, 'aborted api': 1 });
+    expect(valuesOf(text, `${requests}_sum`)).toEqual({ '200 mdm': 0.12890625, 'aborted api': 30 });
+    expect(valuesOf(text, `${requests}_bucket`)).toMatchObject({
+      ...{ '0.0025 200 mdm': 0, '0.005 200 mdm': 1, '0.1 200 mdm': 1, '0.25 200 mdm': 2 },
+      ...{ '10 aborted api': 0, '+Inf aborted api': 1 },
+    });
+    expect(valuesOf(text, 'muster_mdm_messages_total')).toEqual({ Idle: 2, TokenUpdate: 1 });
+    expect(valuesOf(text, 'muster_pushes_total')).toEqual({ delivered: 500, BadDeviceToken: 2 });
+    expect(valuesOf(text, 'muster_job_duration_seconds_count')).toEqual({
+      'ok push.rearm': 1,
+      'dead push.rearm': 1,
+    });
+  });
+
+  it('make no label of what a push service says out of the ordinary', async () => {
+    const metrics = metricsOf();
+    metrics.countPushes('<html>\n"quoted"', 1);
+    metrics.countPushes('x'.repeat(65), 1);
+    for (let index = 0; index < 200; index += 1) metrics.countPushes(`Reason${index}`, 1);
+    const results = valuesOf(await metrics.text(), 'muster_pushes_total');
+    expect(Object.keys(results)).toHaveLength(66);
+    expect([results.Reason63, results.Reason64, results.other]).toEqual([1, undefined, 138]);
+  });
+
+  it('do not mix with those of another server in this process', async () => {
+    const [one, other] = [metricsOf(), metricsOf()];
+    one.countMessage('Idle');
+    expect(valuesOf(await other.text(), 'muster_mdm_messages_total')).toEqual({});
+    expect(valuesOf(await one.text(), 'muster_mdm_messages_total')).toEqual({ Idle: 1 });
+  });
+
+  it('lack what the database does not tell, and are there all the same', async () => {
+    const url = new URL(test.connectionString);
+    url.pathname = '/no_such_database';
+    const away = connectDatabase({ connectionString: url.href });
+    const text = await metricsOf(away).text();
+    await away.close();
+    expect(valuesOf(text, 'muster_database_up')).toEqual({ '': 0 });
+    const absent = ['commands_pending', 'pushes_due', 'jobs', 'credential_days_left'];
+    for (const name of absent) {
+      expect([name, valuesOf(text, `muster_${name}`)]).toEqual([name, {}]);
+    }
+    expect(valuesOf(text, 'muster_build_info')).toEqual({ 'worker 1.2.3': 1 });
+    expect(valuesOf(text, 'muster_database_pool_waiting')).toEqual({
+      ...{ admin: 0, background: 0, device: 0 },
+    });
+  });
+
+  it('show what is in the database, and nothing secret of it', async () => {
+    await fill(test.db);
+    const text = await metricsOf().text();
+    expect(valuesOf(text, 'muster_database_up')).toEqual({ '': 1 });
+    expect(valuesOf(text, 'muster_commands_pending')).toEqual({ Queued: 1, Sent: 0, NotNow: 0 });
+    const { Queued = 0 } = valuesOf(text, 'muster_commands_oldest_age_seconds');
+    expect(Math.floor(Queued / 60)).toBe(5);
+    expect(valuesOf(text, 'muster_pushes_due')).toEqual({ '': 1 });
+    expect(valuesOf(text, 'muster_pushes_late_seconds')['']).toBeGreaterThan(1e9);
+    expect(valuesOf(text, 'muster_push_topic_blocked')).toEqual({ [TOPIC]: 1 });
+    expect(valuesOf(text, 'muster_processes_alive')).toEqual({ web: 1 });
+    expect(valuesOf(text, 'muster_jobs')).toMatchObject({ waiting: 1, dead: 0 });
+    expect(valuesOf(text, 'muster_credential_days_left')).toEqual({
+      'certificate_authority CA "1"': 10,
+    });
+    expect(text).not.toMatch(/secret/i);
+  });
+});

@@ -1,0 +1,108 @@
+import { LRUCache } from 'lru-cache';
+import { CommandQueue } from '../../src/commands/queue.js';
+import { HANDLED_TYPES } from '../../src/commands/registry.js';
+import { ReportWorker } from '../../src/commands/report-worker.js';
+import { createCheckIns } from '../../src/db/device-path/check-ins.js';
+import { createContactStore } from '../../src/db/device-path/contact.js';
+import { LastSeen } from '../../src/db/device-path/last-seen.js';
+import { createHttpServer, drain, listen } from '../../src/http/server.js';
+import { createDeviceHandler } from '../../src/mdm/handler.js';
+import type { MdmServices } from '../../src/mdm/services.js';
+import { createMetrics, type Metrics } from '../../src/metrics/metrics.js';
+import { createTrust } from '../../src/pki/trust.js';
+import { SignerCache } from '../../src/protocol/mdm-signature.js';
+import { ADMIN_TOKEN, startApp, type TestApp } from '../helpers/app.js';
+import { createTestDevice, type TestDevice } from '../helpers/device.js';
+import { capturingLogger } from '../http/log-lines.js';
+import { parseExposition, valuesOf } from './exposition.js';
+
+let app: TestApp;
+let device: TestDevice;
+let metrics: Metrics;
+let url: string;
+let close: () => Promise<unknown>;
+
+async function deviceHandlerOf({ db, box }: TestApp, onMessage: (type: string) => void) {
+  const { logger } = capturingLogger();
+  const services: MdmServices = {
+    ...{ db, box, logger, checkIns: createCheckIns(db), trust: await createTrust({ db }) },
+    contacts: createContactStore({ db, handledTypes: HANDLED_TYPES }),
+    authenticated: new LRUCache({ max: 10 }),
+    lastSeen: new LastSeen(db, () => {}),
+    reports: new ReportWorker({ db, box, queue: new CommandQueue(box), logger }),
+    signers: new SignerCache(),
+  };
+  return createDeviceHandler(services, onMessage);
+}
+
+/** The whole product, served by a server that is observed. */
+beforeAll(async () => {
+  app = await startApp({ isSweeping: false });
+  const { logger } = capturingLogger();
+  metrics = createMetrics({ db: app.db, logger, version: '1.2.3', role: 'all' });
+  const deviceHandler = await deviceHandlerOf(app, metrics.countMessage);
+  const onAnswer = metrics.observeRequest;
+  const server = createHttpServer({ app: app.app, deviceHandler, logger, onAnswer });
+  const { port } = await listen(server, { port: 0, host: '127.0.0.1' });
+  url = `http://127.0.0.1:${port}`;
+  close = () => drain(server, 1_000);
+  device = await createTestDevice({ ...app, url });
+});
+afterAll(async () => {
+  await close();
+  await app.stop();
+});
+
+function get(path: string, token?: string): Promise<Response> {
+  const headers: Record<string, string> = token ? { Authorization: `Bearer ${token}` } : {};
+  return fetch(url + path, { headers });
+}
+
+/** A response is out a moment before it is counted. */
+async function countsOf(total: number): Promise<Record<string, number>> {
+  for (let attempt = 0; attempt < 500; attempt += 1) {
+    const text = await metrics.text();
+    const counts = valuesOf(text, 'muster_http_request_duration_seconds_count');
+    if (Object.values(counts).reduce((sum, count) => sum + count, 0) >= total) return counts;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error(`never counted ${total} requests`);
+}
+
+describe('requests to the product', () => {
+  it('are counted by surface and status, and leave nothing else behind', async () => {
+    await device.enroll();
+    await device.idle();
+    await device.send({ Status: 'Idle', UDID: 'ANOTHER-UDID' });
+    await device.send(Buffer.from('no plist'), { path: '/checkin', signature: null });
+    await get('/api/v1/devices?filter[udid]=secret-filter', ADMIN_TOKEN);
+    await get('/api/v1/devices/7', 'secret-token-1');
+    await get('/api/v1/secret-path');
+    await get('/scep?operation=GetCACaps&message=secret');
+    await get('/enroll/profile');
+    await get('/healthz');
+    await get('/secret-path/wp-login.php');
+    expect(await countsOf(12)).toEqual({
+      ...{ '200 mdm': 3, '403 mdm': 1, '400 checkin': 1 },
+      ...{ '200 api': 1, '401 api': 2, '200 scep': 1, '200 enroll': 1, '200 health': 1 },
+      '404 other': 1,
+    });
+    const text = await metrics.text();
+    // Also the one that was refused as another's; what can't be read is no message.
+    expect(valuesOf(text, 'muster_mdm_messages_total')).toEqual({
+      ...{ Authenticate: 1, TokenUpdate: 1, Idle: 2 },
+    });
+    expect(text).not.toMatch(/secret/i);
+    for (const hidden of [device.udid, device.pushMagic, 'ANOTHER-UDID', ADMIN_TOKEN, '127.0.0']) {
+      expect(text).not.toContain(hidden);
+    }
+    const labels = new Set<string>();
+    for (const [name, { samples }] of parseExposition(text)) {
+      const names = name.startsWith('muster_') ? samples.flatMap((s) => Object.keys(s.labels)) : [];
+      for (const label of names) labels.add(label);
+    }
+    const known = ['le', 'surface', 'status', 'type', 'result', 'topic', 'role', 'kind', 'name'];
+    const allowed = [...known, 'task', 'outcome', 'pool', 'state', 'version'];
+    expect([...labels].filter((label) => !allowed.includes(label))).toEqual([]);
+  });
+});

@@ -1,0 +1,269 @@
+import { claimPushes } from '../../src/db/push-queue.js';
+import { eventually, type PushWorld, startPushWorld, type TestTarget } from './push-world.js';
+
+let world: PushWorld;
+
+beforeAll(async () => {
+  world = await startPushWorld();
+  await world.addCertificate();
+});
+afterEach(() => world.reset());
+afterAll(() => world.stop());
+
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+
+const pushes = () => world.db.knex('device_pushes');
+
+async function makeDue(target: TestTarget): Promise<void> {
+  await pushes().where({ device_id: target.id }).update({ due_at: world.db.knex.fn.now() });
+}
+
+/** Resolves when the target has had so many pushes and no claim is open. */
+function pushed(target: TestTarget, count: number): Promise<void> {
+  return eventually(async () => {
+    expect(world.accepted(target)).toBe(count);
+    expect((await world.pushRow(target))?.claimed_at ?? null).toBeNull();
+  });
+}
+
+/** Resolves when the target needs no push any more. */
+function forgotten(target: TestTarget): Promise<void> {
+  return eventually(async () => expect(await world.pushRow(target)).toBeUndefined());
+}
+
+describe('a request for a push', () => {
+  it.each([
+    ['is not enrolled', { is_enrolled: false }],
+    ['has given no token', { sealed_push: null }],
+    ['has given its token up', { push_state: 'unregistered' }],
+  ])('is not made for a device that %s', async (_, facts) => {
+    const target = await world.device();
+    await world.db.knex('devices').where({ id: target.id }).update(facts);
+    await world.queueCommand(target);
+    expect(await world.pushRow(target)).toBeUndefined();
+  });
+
+  it('is undone with the command that caused it', async () => {
+    const target = await world.device();
+    const command = { requestType: 'ProfileList', parameters: {} };
+    const work = world.db.knex.transaction(async (trx) => {
+      await world.queue.add(trx, target.id, command);
+      throw new Error('changed my mind');
+    });
+    await expect(work).rejects.toThrow('changed my mind');
+    expect(await world.pushRow(target)).toBeUndefined();
+  });
+
+  it('is one for many commands', async () => {
+    const target = await world.device();
+    for (let count = 0; count < 6; count += 1) await world.queueCommand(target);
+    expect(await pushes().where({ device_id: target.id })).toHaveLength(1);
+    world.start();
+    await pushed(target, 1);
+  });
+});
+
+describe('the dispatcher', () => {
+  it('does not push a device that has nothing to fetch', async () => {
+    const target = await world.device();
+    await world.queueCommand(target);
+    await world.db.knex('commands').update({ status: 'Acknowledged' });
+    world.start();
+    await forgotten(target);
+    expect(world.accepted(target)).toBe(0);
+  });
+
+  it('does not push for a command whose time is over', async () => {
+    const target = await world.device();
+    await world.queueCommand(target);
+    await world.db.knex('commands').update({ expires_at: new Date(Date.now() - 1000) });
+    world.start();
+    await forgotten(target);
+    expect(world.accepted(target)).toBe(0);
+  });
+
+  it('does not push a device that has left', async () => {
+    const target = await world.device();
+    await world.queueCommand(target);
+    await world.db.knex('devices').where({ id: target.id }).update({ is_enrolled: false });
+    world.start();
+    await forgotten(target);
+    expect(world.accepted(target)).toBe(0);
+  });
+
+  it('pushes within a second of the command and notes it on the device', async () => {
+    const target = await world.device();
+    const { results } = world.start();
+    const before = new Date();
+    await world.queueCommand(target);
+    await eventually(() => expect(world.accepted(target)).toBe(1), 1_000);
+    await pushed(target, 1);
+    const device = await world.deviceRow(target);
+    expect(device).toMatchObject({ last_push_result: 'delivered', failed_push_count: 0 });
+    expect(device.last_apns_id).toMatch(/^[\da-f-]{36}$/i);
+    expect(Number(device.last_push_at)).toBeGreaterThanOrEqual(before.getTime() - 1000);
+    expect(results).toEqual(new Map([['delivered', 1]]));
+  });
+
+  it('finds what is due by itself when nobody has told it', async () => {
+    const target = await world.device();
+    world.start();
+    await world.db.knex('commands').insert({
+      ...{ uuid: '6f1d7b52-0000-4000-8000-000000000001', device_id: target.id },
+      ...{ request_type: 'ProfileList', payload: Buffer.from('plist') },
+    });
+    await pushes().insert({ device_id: target.id, due_at: world.db.knex.fn.now() });
+    await pushed(target, 1);
+  });
+
+  it('pushes again for a command that was queued while a push was on its way', async () => {
+    const target = await world.device();
+    world.standIn.addAnswer({ token: target.token, status: 200, delayMs: 300, times: 1 });
+    world.start();
+    await world.queueCommand(target);
+    await eventually(() => expect(world.standIn.answers()).toEqual([]));
+    await world.queueCommand(target);
+    await pushed(target, 2);
+    expect(await world.pushRow(target)).toMatchObject({ attempts: 1 });
+  });
+
+  it('pushes a device that does not come again and again, less and less often', async () => {
+    const target = await world.device();
+    const { service } = world.start();
+    await world.queueCommand(target);
+    const usual = [2 * MINUTE, 10 * MINUTE, HOUR, 4 * HOUR, 12 * HOUR, 24 * HOUR, 24 * HOUR];
+    for (const [index, seconds] of usual.entries()) {
+      if (index > 0) await makeDue(target);
+      service.wake();
+      await pushed(target, index + 1);
+      const row = await world.pushRow(target);
+      expect(row?.attempts).toBe(index + 1);
+      expect(row?.due_in).toBeGreaterThan(0.75 * seconds - 15);
+      expect(row?.due_in).toBeLessThanOrEqual(1.25 * seconds);
+    }
+  });
+
+  it('begins anew with the next command', async () => {
+    const target = await world.device();
+    world.start();
+    await world.queueCommand(target);
+    await pushed(target, 1);
+    await pushes().update({ attempts: 5 });
+    await world.queueCommand(target);
+    await pushed(target, 2);
+    const row = await world.pushRow(target);
+    expect(row?.attempts).toBe(1);
+    expect(row?.due_in).toBeLessThanOrEqual(2.5 * MINUTE);
+  });
+
+  it('waits for the time of a command that is not for now', async () => {
+    const target = await world.device();
+    const { service } = world.start();
+    await world.queueCommand(target, new Date(Date.now() + HOUR * 1000));
+    await makeDue(target);
+    service.wake();
+    await eventually(async () => {
+      const row = await world.pushRow(target);
+      expect(row?.claimed_at).toBeNull();
+      expect(row?.due_in).toBeGreaterThan(HOUR - MINUTE);
+      expect(row?.due_in).toBeLessThanOrEqual(HOUR);
+    });
+    expect(world.accepted(target)).toBe(0);
+    await world.db.knex('commands').update({ after: world.db.knex.fn.now() });
+    await makeDue(target);
+    await pushed(target, 1);
+  });
+
+  it('comes back for a later command before its schedule says so', async () => {
+    const target = await world.device();
+    await world.queueCommand(target);
+    await world.queueCommand(target, new Date(Date.now() + 30_000));
+    world.start();
+    await pushed(target, 1);
+    expect((await world.pushRow(target))?.due_in).toBeLessThanOrEqual(30);
+  });
+});
+
+describe('dispatchers in several processes', () => {
+  const dueNow = async (count: number) => {
+    const targets = await world.devices(count);
+    const ids = targets.map(({ id }) => id);
+    await world.db.knex.raw(
+      `insert into commands (uuid, device_id, request_type, payload)
+       select gen_random_uuid(), id, 'ProfileList', 'plist' from unnest(?::bigint[]) id`,
+      [ids],
+    );
+    await world.db.knex.raw(
+      'insert into device_pushes (device_id, due_at) select id, now() from unnest(?::bigint[]) id',
+      [ids],
+    );
+    return targets;
+  };
+
+  it('push each of a thousand devices once', async () => {
+    const targets = await dueNow(1_000);
+    const first = world.start();
+    const second = world.start();
+    await eventually(async () => {
+      expect(await pushes().whereNull('claimed_at').where({ attempts: 1 })).toHaveLength(1_000);
+    });
+    expect(new Set(targets.map(world.accepted))).toEqual(new Set([1]));
+    const delivered = [first, second].map(({ results }) => results.get('delivered') ?? 0);
+    expect(delivered.reduce((sum, count) => sum + count)).toBe(1_000);
+  });
+
+  it('push what one claimed that has died, once its claim is over', async () => {
+    const targets = await dueNow(50);
+    const claims = await claimPushes(world.db, 20);
+    expect(claims).toHaveLength(20);
+    world.start();
+    const claimed = targets.filter(({ id }) => claims.some(({ deviceId }) => deviceId === id));
+    const others = targets.filter((target) => !claimed.includes(target));
+    for (const target of others) await pushed(target, 1);
+    expect(claimed.map(world.accepted)).toEqual(claimed.map(() => 0));
+    const { rows } = await world.db.knex.raw(
+      "select max(due_at - claimed_at) <= interval '31 s' as soon from device_pushes where attempts = 0",
+    );
+    expect(rows).toEqual([{ soon: true }]);
+    await pushes().where({ attempts: 0 }).update({ due_at: world.db.knex.fn.now() });
+    for (const target of claimed) await pushed(target, 1);
+  });
+
+  it('leave a claim alone that is no longer their own', async () => {
+    const target = await world.device();
+    world.standIn.addAnswer({ token: target.token, status: 200, delayMs: 500, times: 1 });
+    world.start();
+    await world.queueCommand(target);
+    await eventually(() => expect(world.standIn.answers()).toEqual([]));
+    const [row] = await pushes()
+      .where({ device_id: target.id })
+      .update({ claimed_at: world.db.knex.raw("now() + interval '1 s'") })
+      .returning('*');
+    await eventually(async () => {
+      expect(await world.deviceRow(target)).toMatchObject({ last_push_result: 'delivered' });
+    });
+    expect(await world.pushRow(target)).toMatchObject(row);
+  });
+
+  it('go on when the database has thrown them out', async () => {
+    const targets = await dueNow(300);
+    const late = await world.device();
+    const delayed = targets.slice(0, 50).map(({ token }) => token);
+    for (const token of delayed) world.standIn.addAnswer({ token, status: 200, delayMs: 300 });
+    world.start();
+    await eventually(() => expect(world.standIn.report().total).toBeGreaterThan(0));
+    await world.db.knex.raw(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid()`,
+    );
+    await eventually(() => world.queueCommand(late));
+    await pushed(late, 1);
+    // Claims whose end could not be written come again; that is what their time is for.
+    await pushes().whereNotNull('claimed_at').update({ due_at: world.db.knex.fn.now() });
+    await eventually(async () => {
+      expect(await pushes().where({ attempts: 0 })).toEqual([]);
+    });
+    expect(targets.filter((target) => world.accepted(target) === 0)).toEqual([]);
+  });
+});

@@ -1,0 +1,75 @@
+import { eventually, type PushWorld, startPushWorld } from './push-world.js';
+
+let world: PushWorld;
+
+beforeAll(async () => {
+  world = await startPushWorld();
+  await world.addCertificate();
+});
+afterEach(() => world.reset());
+afterAll(() => world.stop());
+
+const limits = { firstBackOff: 50, longestBackOff: 200 };
+const WARN = 40;
+
+function away(): void {
+  world.standIn.refuseConnections('connection');
+  world.standIn.destroyConnections();
+}
+
+describe('while the push service is away', () => {
+  it('devices keep their place in the queue, and it says so once', async () => {
+    const targets = await world.devices(200);
+    away();
+    world.start({ limits });
+    for (const target of targets) await world.queueCommand(target);
+    await eventually(async () => {
+      const [first] = targets;
+      expect(first && (await world.deviceRow(first)).last_push_result).toBe('unreachable');
+    });
+    const results = await world.db
+      .knex('devices')
+      .whereIn(
+        'id',
+        targets.map(({ id }) => id),
+      )
+      .select('push_state', 'failed_push_count', 'last_push_at');
+    const untouched = { push_state: 'ok', failed_push_count: 0, last_push_at: null };
+    expect(results).toEqual(targets.map(() => untouched));
+    expect(await world.db.knex('device_pushes').whereNot({ attempts: 0 })).toEqual([]);
+    world.standIn.refuseConnections(null);
+    await eventually(() => {
+      expect(targets.filter((target) => world.accepted(target) === 0)).toEqual([]);
+    }, 20_000);
+    const about = (level: number, words: RegExp) =>
+      world.logLines.filter((line) => line.level === level && words.test(line.msg));
+    expect(about(WARN, /can be reached/)).toHaveLength(1);
+    expect(about(30, /can be reached again/)).toHaveLength(1);
+  });
+
+  it('pushes go on by themselves after a connection is lost', async () => {
+    const target = await world.device();
+    world.start({ limits });
+    for (let time = 1; time <= 3; time += 1) {
+      await world.queueCommand(target);
+      await eventually(() => expect(world.accepted(target)).toBeGreaterThanOrEqual(time));
+      world.standIn.destroyConnections();
+    }
+  });
+
+  it('a process that is told to stop leaves nothing claimed', async () => {
+    const targets = await world.devices(20);
+    for (const { token } of targets)
+      world.standIn.addAnswer({ token, status: 200, delayMs: 5_000 });
+    const { service } = world.start({ limits: { drainTimeout: 200 } });
+    for (const target of targets) await world.queueCommand(target);
+    await eventually(async () => {
+      expect(await world.db.knex('device_pushes').whereNull('claimed_at')).toEqual([]);
+    });
+    await service.stop();
+    const rows = await world.db.knex('device_pushes').where({ attempts: 0, claimed_at: null });
+    expect(rows).toHaveLength(20);
+    const [device] = targets;
+    expect(device && (await world.deviceRow(device))).toMatchObject({ last_push_result: null });
+  });
+});
