@@ -35,7 +35,9 @@ export async function claimPushes(db: Database, limit: number): Promise<ClaimedP
   type Row = { device_id: number; attempts: number; claimed_at: string };
   const { rows } = await runInBackground<Row>(db, CLAIM, [limit]);
   return rows.map(({ device_id: deviceId, attempts, claimed_at: claimedAt }) => ({
-    ...{ deviceId, attempts, claimedAt },
+    deviceId,
+    attempts,
+    claimedAt,
   }));
 }
 

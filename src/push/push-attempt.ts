@@ -61,7 +61,10 @@ export class PushAttempts {
     const token = this.#open(claimed);
     if (token === undefined) return postponed(claimed, jittered(UNREADABLE_MS));
     try {
-      return await this.#conclude(attempt, await client.push({ ...token, topic }));
+      return await this.#conclude(
+        attempt,
+        await client.push({ token: token.token, pushMagic: token.pushMagic, topic }),
+      );
     } catch (error) {
       return this.#fail(attempt, error);
     }

@@ -51,7 +51,7 @@ export class Pusher {
     const byId = new Map(targets.map((target) => [target.deviceId, target]));
     return claims.map((claim) => {
       const target = byId.get(claim.deviceId);
-      return target && { ...claim, ...target };
+      return target && Object.assign(target, claim);
     });
   }
 

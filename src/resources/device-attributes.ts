@@ -31,6 +31,7 @@ export const identity: Record<string, Attribute> = {
   ...each(timestamp({ write: 'create' }), ['authenticated_at', 'enrolled_at', 'unenrolled_at']),
   ...each(timestamp({ write: 'create', volatile: true }), ['last_seen', 'last_push_at']),
   tokenupdate_at: timestamp({ volatile: true }),
+  inventory_queued_at: timestamp({ write: 'create', volatile: true }),
   created_at: timestamp({ write: 'create', nullable: false }),
 };
 

@@ -252,6 +252,26 @@ describe('jobs locked by workers that no process claims', () => {
 });
 
 describe('several processes', () => {
+  it('are not taken for silent while the database itself was down', async () => {
+    const { logger, lines } = capturingLogger();
+    const row = { id: 'x', role: 'all', hostname: 'gone', pid: 7, version: '0' };
+    const beforeItsStart = db.knex.raw("pg_postmaster_start_time() - interval '1 hour'");
+    await db.knex('server_processes').insert({
+      ...row,
+      seen_at: beforeItsStart,
+      worker_pool: 'pool-x',
+    });
+    const { rows } = await db.knex.raw(
+      'select extract(epoch from now() - pg_postmaster_start_time()) * 1000 as up',
+    );
+    const up = Number(rows[0].up);
+    const patient = await startHeartbeat({ logger, silentMs: up + 60_000 });
+    await patient.stop();
+    expect(lines).toEqual([]);
+    await startHeartbeat({ logger, silentMs: up });
+    expect(lines).toMatchObject([{ level: WARN, hostname: 'gone', jobs: 0 }]);
+  });
+
   it('that notice a silent one at once tell of it once', async () => {
     const { logger, lines } = capturingLogger();
     const row = { id: 'x', role: 'all', hostname: 'gone', pid: 7, version: '0' };
