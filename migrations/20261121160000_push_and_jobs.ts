@@ -12,6 +12,8 @@ create table device_pushes (
   attempts integer not null default 0
 ) with (fillfactor = 70);
 create index device_pushes_due on device_pushes (due_at);
+-- Commands that wait for their time: when their device is to be pushed for them.
+create index commands_after on commands (device_id, after) where after is not null and is_pending;
 
 -- Topics that Apple's push service refuses for a reason that lies in their certificate.
 create table push_topics (
@@ -106,6 +108,7 @@ drop index devices_inventory_due;
 alter table devices drop column inventory_queued_at;
 alter table devices drop column last_push_result;
 drop table push_topics;
+drop index commands_after;
 drop table device_pushes;
 `;
 

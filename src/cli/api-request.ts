@@ -24,16 +24,22 @@ export function typeAt(path: string): string | undefined {
   return definition?.relationships[below]?.type;
 }
 
-/** `name=text` and `name:=JSON` as attributes. */
-function readFields(fields: string[]): Record<string, unknown> {
-  const pairs = fields.map((field): [string, unknown] => {
+/** `name=text`, `name=@FILE` and `name:=JSON` as attributes. */
+async function readFields(fields: string[]): Promise<Record<string, unknown>> {
+  const attributes: Record<string, unknown> = {};
+  for (const field of fields) {
     const [, name = '', sign, value = ''] = /^([^=:]+)(:?=)([\s\S]*)$/.exec(field) ?? [];
     if (sign === undefined) {
-      throw new AppError('bad_request', 400, `${field} is neither name=text nor name:=JSON`);
+      const forms = 'name=text, name=@FILE nor name:=JSON';
+      throw new AppError('bad_request', 400, `${field} is neither ${forms}`);
     }
-    return [name, sign === '=' ? value : readJson(value, name)];
-  });
-  return Object.fromEntries(pairs);
+    attributes[name] = sign === '=' ? await readText(value) : readJson(value, name);
+  }
+  return attributes;
+}
+
+async function readText(value: string): Promise<string> {
+  return value.startsWith('@') ? (await readNamed(value.slice(1))).toString('utf8') : value;
 }
 
 function readJson(text: string, name: string): unknown {
@@ -45,8 +51,8 @@ function readJson(text: string, name: string): unknown {
 }
 
 /** The document that writes these fields at this path, or the flat object where it takes one. */
-export function bodyOfFields(path: string, fields: string[]): string {
-  const attributes = readFields(fields);
+export async function bodyOfFields(path: string, fields: string[]): Promise<string> {
+  const attributes = await readFields(fields);
   const type = typeAt(path);
   if (type === undefined) return JSON.stringify(attributes);
   const id = /\/(\d+)\/?$/.exec(path.split('?', 1)[0] ?? '')?.[1];
@@ -62,8 +68,10 @@ export async function readData(data: string, stdin: AsyncIterable<Buffer>): Prom
     for await (const chunk of stdin) chunks.push(chunk);
     return Buffer.concat(chunks);
   }
-  if (!data.startsWith('@')) return Buffer.from(data);
-  const file = data.slice(1);
+  return data.startsWith('@') ? await readNamed(data.slice(1)) : Buffer.from(data);
+}
+
+async function readNamed(file: string): Promise<Buffer> {
   return await readFile(file).catch((cause: Error) => {
     throw new AppError('bad_request', 400, `${file} cannot be read (${cause.message})`, { cause });
   });

@@ -50,7 +50,7 @@ async function prepare(
   const { data, field, ca } = options;
   if (data !== undefined && field !== undefined) refuse('give either --data or --field');
   if (options.all && method.toUpperCase() !== 'GET') refuse('--all is for GET');
-  const fromFields = field && Buffer.from(bodyOfFields(path, field));
+  const fromFields = field && Buffer.from(await bodyOfFields(path, field));
   return {
     method: method.toUpperCase(),
     url: apiUrl(options.url ?? io.config().publicUrl, path),
@@ -146,7 +146,7 @@ export function addApiCommand(
     .option('-d, --data <json>', 'the body; @FILE reads a file, - standard input')
     .option(
       '-f, --field <name=text>',
-      'an attribute to write; name:=JSON for other values',
+      'an attribute to write; name=@FILE reads it from a file, name:=JSON is for other values',
       collect,
     )
     .option('-H, --header <name: value>', 'a header to send', collect)

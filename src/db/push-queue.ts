@@ -18,15 +18,14 @@ const ASYNC = `set_config('synchronous_commit', 'off', true)`;
 const CLAIM = {
   name: 'claim_pushes',
   text: `
-with due as (
+update device_pushes p set
+  claimed_at = clock_timestamp(), due_at = now() + ${CLAIM_MS} * interval '1 ms'
+where p.device_id = any(array(
   select device_id from device_pushes where due_at <= now()
   order by due_at
   limit $1
   for update skip locked
-)
-update device_pushes p set
-  claimed_at = clock_timestamp(), due_at = now() + ${CLAIM_MS} * interval '1 ms'
-from due where p.device_id = due.device_id
+))
 returning p.device_id, p.attempts, p.claimed_at::text as claimed_at, ${ASYNC}`,
 };
 
@@ -73,17 +72,25 @@ const DESCRIBE = {
   name: 'describe_pushes',
   text: `
 select d.id, d.is_enrolled, d.topic, d.sealed_push, d.push_state, d.failed_push_count,
-  w.is_waited_for, w.next_in,
+  coalesce(waiting.is_any, false) as is_waited_for,
+  (extract(epoch from later.first - now()) * 1000)::float8 as next_in,
   (extract(epoch from t.retry_at - now()) * 1000)::float8 as blocked_for
 from devices d
 left join push_topics t on t.topic = d.topic
-cross join lateral (
-  select coalesce(bool_or(c.after is null or c.after <= now()), false) as is_waited_for,
-    (extract(epoch from min(c.after) filter (where c.after > now()) - now()) * 1000)::float8
-      as next_in
-  from commands c
-  where c.device_id = d.id and c.is_pending and (c.expires_at is null or c.expires_at > now())
-) w
+left join lateral (
+  select true as is_any from commands c
+  where c.device_id = d.id and c.is_pending and (c.after is null or c.after <= now())
+    and (c.expires_at is null or c.expires_at > now())
+  order by c.priority desc, c.id
+  limit 1
+) waiting on true
+left join lateral (
+  select c.after as first from commands c
+  where c.device_id = d.id and c.is_pending and c.after > now()
+    and (c.expires_at is null or c.expires_at > now())
+  order by c.after
+  limit 1
+) later on true
 where d.id = any($1::bigint[])`,
 };
 

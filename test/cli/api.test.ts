@@ -105,6 +105,17 @@ describe('muster api', () => {
     expect(await run(['DELETE', `/tags/${id}`])).toEqual({ code: 0, out: '', err: '' });
   });
 
+  it('takes a field from a file', async () => {
+    const file = join(temporaryDirectory(), 'name');
+    writeFileSync(file, 'name of a file');
+    const made = await run(['POST', '/tags'], { field: [`name=@${file}`] });
+    expect([made.code, dataOf(made).attributes]).toEqual([
+      0,
+      expect.objectContaining({ name: 'name of a file' }),
+    ]);
+    expect((await run(['DELETE', `/tags/${dataOf(made).id}`])).code).toBe(0);
+  });
+
   it('writes settings with fields of other kinds than text', async () => {
     const { code, out } = await run(['PATCH', '/configuration/scep'], {
       field: ['key_size:=4096', 'challenge_enabled:=false', 'subject=O=Acme/CN=x'],
@@ -184,8 +195,9 @@ describe('muster api', () => {
     ]);
     const cases: [ApiOptions, RegExp][] = [
       [{ data: '{}', field: ['a=b'] }, /either --data or --field/],
-      [{ field: ['a'] }, /a is neither name=text nor name:=JSON/],
+      [{ field: ['a'] }, /a is neither name=text, name=@FILE nor name:=JSON/],
       [{ field: ['a:=x'] }, /a is not valid JSON/],
+      [{ field: ['a=@/nonexistent/file'] }, /\/nonexistent\/file cannot be read/],
       [{ data: '@/nonexistent/file' }, /\/nonexistent\/file cannot be read/],
       [{ header: ['nonsense'] }, /nonsense is no header/],
       [{ all: true }, /--all is for GET/],

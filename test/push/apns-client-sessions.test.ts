@@ -27,7 +27,6 @@ import {
   TOPIC,
 } from './apns-service.js';
 
-const APNS_ID = '0f7e7a4e-3c1b-4f0a-9d57-1f2b3c4d5e6f';
 const logger = createLogger('silent');
 
 let authority: Identity;
@@ -125,12 +124,12 @@ describe('GOAWAY', () => {
       connections += 1;
       socket.on('error', () => undefined).write(settings);
       socket.on('data', (chunk) => {
-        if (chunk.includes(APNS_ID)) socket.end(goAway);
+        if (chunk.includes('{"mdm":')) socket.end(goAway);
       });
     });
     const port = await listen(server);
     const client = connect(`http://127.0.0.1:${port}`);
-    const push = { token: 'a0', pushMagic: 'magic', topic: TOPIC, apnsId: APNS_ID };
+    const push = { token: 'a0', pushMagic: 'magic', topic: TOPIC };
     await expect(client.push(push)).rejects.toMatchObject({
       kind: 'unreachable',
       message: `the push service at 127.0.0.1:${port} ended the connection (error code 0)`,
