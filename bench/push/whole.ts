@@ -37,7 +37,7 @@ interface Sample extends CpuShares {
 }
 
 const PATIENCE_MS = 120_000;
-const NEARLY = 0.9;
+const NEARLY = 0.85;
 
 function busySeconds(): number {
   const busy = cpus().map(({ times: { user, nice, sys, irq } }) => user + nice + sys + irq);

@@ -1,0 +1,84 @@
+import { decodePem } from '../../src/crypto/pem.js';
+import { inTransaction } from '../../src/db/unit-of-work.js';
+import { issuePushCertificate, privateKeyPem } from '../../src/lab/lab-authority.js';
+import { CertificateService } from '../../src/pki/certificate-service.js';
+import { createPushCertificateLoader } from '../../src/push/push-certificates.js';
+import { type PushWorld, startPushWorld } from './push-world.js';
+
+let world: PushWorld;
+
+beforeAll(async () => {
+  world = await startPushWorld();
+});
+afterEach(() => world.reset());
+afterAll(() => world.stop());
+
+let topics = 0;
+
+function newTopic(): string {
+  topics += 1;
+  return `com.apple.mgmt.External.bbbbbbbb-0000-4000-8000-${String(topics).padStart(12, '0')}`;
+}
+
+const row = (id: number) => world.db.knex('certificates').where({ id });
+
+async function load(topic: string, accepts?: (der: Buffer) => boolean) {
+  const { db, box } = world;
+  return createPushCertificateLoader({ db, box, ...(accepts && { accepts }) })(topic);
+}
+
+describe('the push certificate of a topic', () => {
+  it('is none when there is none', async () => {
+    await world.addCertificate(newTopic());
+    expect(await load(newTopic())).toBeUndefined();
+  });
+
+  it.each([
+    ['is revoked', { revoked_at: new Date() }],
+    ['has expired', { not_after: new Date(Date.now() - 1000) }],
+    ['is not valid yet', { not_before: new Date(Date.now() + 60_000) }],
+    ['has no private key', { rsa_private_key_id: null }],
+    ['serves another purpose', { purpose: 'mdm.encrypt' }],
+  ])('is not one that %s', async (_, facts) => {
+    const topic = newTopic();
+    const id = await world.addCertificate(topic);
+    await row(id).update(facts);
+    expect(await load(topic)).toBeUndefined();
+  });
+
+  it('is not one that this process must not use', async () => {
+    const topic = newTopic();
+    await world.addCertificate(topic);
+    expect(await load(topic, () => false)).toBeUndefined();
+  });
+
+  it('is the newest that can be used, with its key and the chain that came with it', async () => {
+    const topic = newTopic();
+    const ids = [await world.addCertificate(topic), await world.addCertificate(topic)];
+    const newest = await world.addCertificate(topic);
+    await row(newest).update({ revoked_at: new Date() });
+    const { certificate: issuer } = world.authority;
+    await row(ids[0] ?? 0).update({ not_before: new Date(Date.now() - 3_600_000) });
+    await row(ids[0] ?? 0).update({ chain_der: Buffer.concat([issuer.der, issuer.der]) });
+    const found = await load(topic);
+    const stored = await row(ids[0] ?? 0).first();
+    expect(found).toMatchObject({ topic, fingerprint: stored.fingerprint_sha256 });
+    const chain = decodePem(found?.certificate ?? '').map(({ der }) => der);
+    expect(chain).toEqual([stored.der, issuer.der, issuer.der]);
+  });
+
+  it('cannot be added while the lab has its own', async () => {
+    const issued = await issuePushCertificate(world.authority);
+    const service = new CertificateService({
+      ...{ box: world.box, isLab: true },
+      onAuthoritiesChange: () => undefined,
+    });
+    const input = {
+      purpose: 'mdm.pushcert',
+      pem_certificate: service.present(issued.certificate.der),
+      pem_private_key: privateKeyPem(issued),
+    } as const;
+    const work = inTransaction(world.db, (trx) => service.add(trx, input));
+    await expect(work).rejects.toMatchObject({ code: 'lab_only', status: 409 });
+  });
+});
