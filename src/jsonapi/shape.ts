@@ -35,6 +35,8 @@ export interface ToManyShape {
 export interface ResourceShape {
   type: string;
   table: string;
+  /** `table` is a view, of which no sample can be taken: its rows are always counted. */
+  isView?: boolean;
   attributes: Record<string, Attribute>;
   relationships: Record<string, ToOne | ToManyShape>;
 }

@@ -29,23 +29,26 @@ function codeOf(error: unknown): string | undefined {
   return errors === undefined ? undefined : codeOf(errors[0]);
 }
 
-/** The service has shown its certificate, so that ours was next. */
-function hasSeenPeer(socket: Socket): boolean {
-  return socket instanceof TLSSocket && socket.getPeerX509Certificate() !== undefined;
-}
-
 function isUntrusted(socket: Socket): boolean {
   return socket instanceof TLSSocket && Boolean(socket.authorizationError);
 }
 
-/** What a failed connection, or one that broke, means. `error` undefined: it was closed in peace. */
-export function connectionFault(error: unknown, socket: Socket): ApnsFault {
+/** `error` undefined: it was closed in peace. */
+export interface BrokenConnection {
+  error: unknown;
+  socket: Socket;
+  /** Our side of the handshake was done: in TLS 1.3 the service judges our certificate after that. */
+  wasSecure: boolean;
+}
+
+/** What a failed connection, or one that broke, means. */
+export function connectionFault({ error, socket, wasSecure }: BrokenConnection): ApnsFault {
   const code = codeOf(error) ?? '';
   if (isUntrusted(socket)) {
     const words = `shows a certificate that is not trusted here (${code}); APNS_CA_FILE names the CA`;
     return { kind: 'unreachable', words, cause: error };
   }
-  if (CERTIFICATE_ALERT.test(code) || (HANDSHAKE_FAILURE.test(code) && hasSeenPeer(socket))) {
+  if (CERTIFICATE_ALERT.test(code) || (HANDSHAKE_FAILURE.test(code) && wasSecure)) {
     const words = `refuses the push certificate in the TLS handshake (${code})`;
     return { kind: 'certificate_refused', words, cause: error };
   }

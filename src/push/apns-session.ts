@@ -58,6 +58,7 @@ export class ApnsSession {
   /** Most pushes at once, as the service allows. */
   limit = UNTIL_SETTINGS;
   hasAnswered = false;
+  #isConnected = false;
   #goAway: GoAway | undefined;
   #fault: ApnsFault | undefined;
   #error: unknown;
@@ -78,10 +79,13 @@ export class ApnsSession {
     this.#patienceUntil = this.#heardAt + limits.connectTimeout;
     session.on('remoteSettings', (settings) => this.#onSettings(settings.maxConcurrentStreams));
     session.on('goaway', (code, last, data) => this.#onGoAway(code, last, data));
-    session.on('error', (error) => {
-      this.#error = error;
+    session.on('connect', () => {
+      this.#isConnected = true;
     });
+    session.on('error', (error) => this.#onError(error));
     session.on('close', () => this.#onEnd());
+    // An alert after our side of the handshake: Node.js tells the socket and lets the session live.
+    socket.on('error', (error) => this.#onError(error));
   }
 
   get size(): number {
@@ -97,7 +101,8 @@ export class ApnsSession {
   get fault(): ApnsFault {
     if (this.#fault !== undefined) return this.#fault;
     if (this.#goAway !== undefined) return goAwayFault(this.#goAway);
-    return connectionFault(this.#error, this.#socket);
+    const wasSecure = this.#isConnected;
+    return connectionFault({ error: this.#error, socket: this.#socket, wasSecure });
   }
 
   /** Whether it takes a push. One that has been silent for long is asked for a sign of life first. */
@@ -144,7 +149,7 @@ export class ApnsSession {
   /** Ends it, with whatever is under way. */
   async destroy(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#session.once('close', resolve));
-    this.#drop('is left, since this server stops');
+    this.#drop('is no longer called from here');
     await closed;
   }
 
@@ -205,7 +210,13 @@ export class ApnsSession {
 
   #drop(words: string): void {
     this.#fault ??= { kind: 'unreachable', words };
+    this.#destroy();
+  }
+
+  /** On a dead line Node.js would wait for its last words to be written, or for the peer's. */
+  #destroy(): void {
     this.#session.destroy();
+    //X setImmediate
   }
 
   #onSettings(maxConcurrentStreams = Number.POSITIVE_INFINITY): void {
@@ -226,6 +237,11 @@ export class ApnsSession {
     if (this.state === 'leaving') return;
     this.state = 'leaving';
     this.owner.onLeave(this);
+  }
+
+  #onError(error: Error): void {
+    this.#error ??= error;
+    this.#destroy();
   }
 
   #onEnd(): void {

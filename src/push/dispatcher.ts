@@ -64,14 +64,17 @@ export class Dispatcher {
     this.#deps.attempts.close();
     this.#writer.close();
     this.wake();
+    const tooLate = new AbortController();
+    const deadline = sleep(ms, undefined, { signal: tooLate.signal }).catch(() => undefined);
+    await Promise.race([this.#ended(), deadline]);
+    tooLate.abort();
+  }
+
+  async #ended(): Promise<void> {
     await this.#running;
     if (this.#underWay === 0) return;
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.#onIdle = () => {
-        clearTimeout(timer);
-        resolve();
-      };
+      this.#onIdle = resolve;
     });
   }
 

@@ -14,6 +14,7 @@ export const jobs = defineResource<ResourceServices>({
   type: 'jobs',
   path: '/jobs',
   table: 'jobs',
+  isView: true,
   access: { read: 'viewer', create: null, update: null, delete: 'admin' },
   attributes: {
     task: text({ write: 'never' }),

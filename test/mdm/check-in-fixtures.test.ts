@@ -27,6 +27,7 @@ const ENROLLED = {
   enrollment_state: 'enrolled',
   is_enrolled: true,
   enrolled_at: expect.any(Date),
+  inventory_queued_at: expect.any(Date),
   tokenupdate_at: expect.any(Date),
   push_state: 'ok',
   sealed_push: expect.any(Buffer),

@@ -8,7 +8,7 @@ import {
 } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger } from '../../src/logger.js';
-import type { ApnsAnswer } from '../../src/protocol/apns.js';
+import type { ApnsAnswer, ApnsPush } from '../../src/protocol/apns.js';
 import {
   type ApnsClient,
   type ApnsCredentials,
@@ -65,8 +65,11 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
+function pushOf(token: string): ApnsPush {
+  return { token, pushMagic: 'magic', topic: TOPIC };
+}
+
 function pushMany(client: ApnsClient, tokens: string[]): Promise<ApnsAnswer[]> {
-  const pushOf = (token: string) => ({ token, pushMagic: 'magic', topic: TOPIC });
   return Promise.all(tokens.map((token) => client.push(pushOf(token))));
 }
 
@@ -129,8 +132,7 @@ describe('GOAWAY', () => {
     });
     const port = await listen(server);
     const client = connect(`http://127.0.0.1:${port}`);
-    const push = { token: 'a0', pushMagic: 'magic', topic: TOPIC };
-    await expect(client.push(push)).rejects.toMatchObject({
+    await expect(client.push(pushOf('a0'))).rejects.toMatchObject({
       kind: 'unreachable',
       message: `the push service at 127.0.0.1:${port} ended the connection (error code 0)`,
     });
@@ -230,6 +232,20 @@ describe('a connection at rest', () => {
     expect(statusesOf(await pushMany(client, ['a1', 'a2']))).toEqual([200, 200]);
     expect(new Set(service.tokens)).toEqual(new Set(['a0', 'a1', 'a2']));
     expect(service.tokens).toHaveLength(3);
+    expect(service.sessions).toHaveLength(2);
+  });
+
+  it('is left even when nothing more can be written to it', async () => {
+    const service = await start();
+    const relay = await startRelay(service.port);
+    const client = connect(relay.host, { requestTimeout: 300 });
+    await pushMany(client, ['a0']);
+    relay.cut();
+    // 12 MB, more than the buffers on the way hold.
+    const long = Array.from({ length: 800 }, () => client.push(pushOf('a'.repeat(15_000))));
+    const outcomes = await Promise.allSettled(long);
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toEqual([]);
+    expect(statusesOf(await pushMany(client, ['a1']))).toEqual([200]);
     expect(service.sessions).toHaveLength(2);
   });
 

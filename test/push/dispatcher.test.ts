@@ -230,6 +230,34 @@ describe('dispatchers in several processes', () => {
     for (const target of claimed) await pushed(target, 1);
   });
 
+  it('lose no push, however requests and looks fall together', async () => {
+    const targets = await world.devices(20);
+    const processes = [world.start(), world.start()];
+    let isOver = false;
+    // Rows come due all the time, most of them for devices with nothing to fetch, and go.
+    const stir = async () => {
+      while (!isOver) {
+        await pushes().whereNull('claimed_at').update({ due_at: world.db.knex.fn.now() });
+        for (const { service } of processes) service.wake();
+      }
+    };
+    const converse = async (target: TestTarget) => {
+      for (let time = 0; time < 15; time += 1) {
+        const id = await world.queueCommand(target);
+        const before = world.accepted(target);
+        await eventually(() => {
+          expect(world.accepted(target)).toBeGreaterThan(before);
+        });
+        await world.db.knex('commands').where({ id }).update({ status: 'Acknowledged' });
+      }
+    };
+    const stirring = stir();
+    await Promise.all(targets.map(converse)).finally(() => {
+      isOver = true;
+    });
+    await stirring;
+  });
+
   it('leave a claim alone that is no longer their own', async () => {
     const target = await world.device();
     world.standIn.addAnswer({ token: target.token, status: 200, delayMs: 500, times: 1 });
