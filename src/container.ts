@@ -25,7 +25,7 @@ import { AppError } from './errors.js';
 import type { DeviceHandler, TlsFiles } from './http/server.js';
 import { createJobQueue } from './jobs/job-queue.js';
 import { createTasks } from './jobs/tasks/index.js';
-import { openLab, readLabCertificates } from './lab-mode.js';
+import { openLab, retireLab } from './lab-mode.js';
 import type { Logger } from './logger.js';
 import { createDeviceHandler } from './mdm/handler.js';
 import type { MdmServices } from './mdm/services.js';
@@ -79,11 +79,8 @@ const workerHandler: DeviceHandler = () => {
 async function createAfterwards(deps: ContainerDeps, metrics: Metrics) {
   const { config, db, box, logger } = deps;
   const lab = config.lab ? await openLab({ config, db, box, logger }) : undefined;
-  const isLabCertificate = lab?.isLabCertificate ?? (await readLabCertificates(db));
-  const load = createPushCertificateLoader({
-    ...{ db, box },
-    accepts: (der) => isLabCertificate(der) === config.lab,
-  });
+  if (lab === undefined) await retireLab({ db, logger });
+  const load = createPushCertificateLoader({ db, box });
   const host = lab?.apnsHost ?? config.apnsHost;
   const ca = lab?.apnsCa ?? readApnsCa(config);
   const clients = createApnsClients({ host, logger, load, ...(ca === undefined ? {} : { ca }) });

@@ -3,7 +3,7 @@ import { type Config, ConfigError } from './config.js';
 import { parseCertificate } from './crypto/certificate.js';
 import { exportPrivateKey, importPrivateKey } from './crypto/keys.js';
 import type { SecretBox } from './crypto/secret-box.js';
-import { insertCertificate } from './db/certificate-repository.js';
+import { insertCertificate, revokeCertificate } from './db/certificate-repository.js';
 import type { Database } from './db/database.js';
 import {
   hasDepAccount,
@@ -46,8 +46,6 @@ export interface Lab {
   apnsCa: string;
   standIn: ApnsStandIn;
   describe(): LabDescription;
-  /** Whether the lab's CA issued this certificate (DER); those alone are used while the lab is on. */
-  isLabCertificate(der: Buffer): boolean;
   close(): Promise<void>;
 }
 
@@ -115,19 +113,17 @@ async function storePushCertificate(
   const keyId = await keepPrivateKey(trx, box, { key: privateKey, name });
   const record = certificateRecord(certificate, 'mdm.pushcert');
   const id = await insertCertificate(trx, { ...record, rsa_private_key_id: keyId });
+  await auditCertificate(trx, 'certificates.create', id);
+  return topic;
+}
+
+async function auditCertificate(trx: Transaction, action: string, id: number): Promise<void> {
+  const actor = { name: 'muster', role: 'admin' } as const;
   await writeAudit(trx, {
-    context: {
-      requestId: randomUUID(),
-      actor: { name: 'muster', role: 'admin' },
-      sourceAddress: null,
-    },
-    action: 'certificates.create',
-    targetType: 'certificates',
-    targetId: id,
-    outcome: 'success',
+    context: { requestId: randomUUID(), actor, sourceAddress: null },
+    ...{ action, targetType: 'certificates', targetId: id, outcome: 'success' },
     details: { purpose: 'mdm.pushcert', lab: true },
   });
-  return topic;
 }
 
 interface Prepared {
@@ -168,15 +164,28 @@ export async function openLab(deps: LabDeps): Promise<Lab> {
       apns: { url, ca: caPem, courier: courierUrl, control: controlUrl },
       push_topic: topic,
     }),
-    isLabCertificate: (der) => isOfLab(authority, der),
     close: () => standIn.close(),
   };
 }
 
-/** Whether the CA of this database's lab issued a certificate (DER); without LAB=on none is used. */
-export async function readLabCertificates(db: Database): Promise<(der: Buffer) => boolean> {
-  const setting = await readLabSetting(db.knex);
-  if (setting === undefined) return () => false;
-  const certificate = parseCertificate(setting.certificate);
-  return (der) => isOfLab({ certificate }, der);
+/**
+ * Without LAB=on nothing of the lab is used any more: its push certificates are revoked. The lab makes
+ * a new one, with the same topic, when it is on again.
+ */
+export async function retireLab({ db, logger }: Pick<LabDeps, 'db' | 'logger'>): Promise<void> {
+  const retired = await inTransaction(db, async (trx) => {
+    await lockLab(trx);
+    const setting = await readLabSetting(trx);
+    if (setting === undefined) return 0;
+    const authority = { certificate: parseCertificate(setting.certificate) };
+    const all = await listAllPushCertificates(trx);
+    const inUse = all.filter(({ is_usable, der }) => is_usable && isOfLab(authority, der));
+    for (const { id } of inUse) {
+      await revokeCertificate(trx, id);
+      await auditCertificate(trx, 'certificates.revoke', id);
+    }
+    return inUse.length;
+  });
+  if (retired > 0)
+    logger.info({ certificates: retired }, 'the lab is off: its push certificate is revoked');
 }

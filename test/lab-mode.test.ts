@@ -7,7 +7,8 @@ import { importPrivateKey } from '../src/crypto/keys.js';
 import { encodePem } from '../src/crypto/pem.js';
 import { SecretBox } from '../src/crypto/secret-box.js';
 import { insertCertificate } from '../src/db/certificate-repository.js';
-import { type Lab, type LabDescription, openLab, readLabCertificates } from '../src/lab-mode.js';
+import { readPushTopic } from '../src/db/settings-repository.js';
+import { type Lab, type LabDescription, openLab, retireLab } from '../src/lab-mode.js';
 import { certificateRecord } from '../src/pki/certificate-record.js';
 import { privateKeyIdentity } from '../src/pki/master-key.js';
 import { startApp } from './helpers/app.js';
@@ -43,7 +44,14 @@ function pushCertificates() {
     .leftJoin('rsa_private_keys as k', 'k.id', 'c.rsa_private_key_id')
     .where({ purpose: 'mdm.pushcert' })
     .orderBy('c.id')
-    .select('c.id', 'c.der', 'c.push_topic', 'k.sealed_pkcs8', 'k.fingerprint_sha256');
+    .select(
+      'c.id',
+      'c.der',
+      'c.push_topic',
+      'c.revoked_at',
+      'k.sealed_pkcs8',
+      'k.fingerprint_sha256',
+    );
 }
 
 /** As Apple would have issued it. */
@@ -165,17 +173,25 @@ describe('the lab', () => {
     ]);
   });
 
-  it('tells its certificates from real ones, also when it is off', async () => {
-    expect((await readLabCertificates(database.db))(Buffer.alloc(0))).toBe(false);
-    const lab = await open();
+  it('is over when it is off: its certificate is revoked, a real one stays', async () => {
+    const { logger, lines } = capturingLogger();
+    const retire = () => retireLab({ db: database.db, logger });
+    await retire();
+    const first = await open();
     await storeRealCertificate();
+    await retire();
+    await retire();
     const [ofLab, real] = await pushCertificates();
-    const isLabCertificate = await readLabCertificates(database.db);
-    expect([lab.isLabCertificate(ofLab.der), lab.isLabCertificate(real.der)]).toEqual([
-      true,
-      false,
+    expect([ofLab.revoked_at instanceof Date, real.revoked_at]).toEqual([true, null]);
+    expect(lines.map(({ msg }) => msg)).toEqual([
+      'the lab is off: its push certificate is revoked',
     ]);
-    expect([isLabCertificate(ofLab.der), isLabCertificate(real.der)]).toEqual([true, false]);
+    const audited = await database.db.knex('audit_events').orderBy('id').pluck('action');
+    expect(audited).toEqual(['certificates.create', 'certificates.revoke']);
+    await database.db.knex('certificates').where({ id: real.id }).delete();
+    const again = await open();
+    expect(again.describe().push_topic).toBe(first.describe().push_topic);
+    expect(await readPushTopic(database.db.knex)).toBe(first.describe().push_topic);
   });
 
   it('keeps the key of its CA sealed', async () => {

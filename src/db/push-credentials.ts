@@ -10,11 +10,11 @@ export interface PushCertificateRow {
   sealed_pkcs8: Buffer;
 }
 
-/** Push certificates of a topic that can be used now, with their sealed keys, newest first. */
-export async function listPushCertificates(
+/** The newest push certificate of a topic that can be used now, with its sealed key. */
+export async function findPushCertificate(
   knex: Knex,
   topic: string,
-): Promise<PushCertificateRow[]> {
+): Promise<PushCertificateRow | undefined> {
   return await knex('certificates as c')
     .join('rsa_private_keys as k', 'k.id', 'c.rsa_private_key_id')
     .where({ 'c.purpose': 'mdm.pushcert', 'c.push_topic': topic })
@@ -25,7 +25,7 @@ export async function listPushCertificates(
       { column: 'c.not_before', order: 'desc' },
       { column: 'c.id', order: 'desc' },
     ])
-    .select<PushCertificateRow[]>(
+    .first<PushCertificateRow | undefined>(
       ...['c.id', 'c.der', 'c.chain_der', 'k.sealed_pkcs8'],
       'c.fingerprint_sha256 as fingerprint',
       'k.fingerprint_sha256 as key_fingerprint',

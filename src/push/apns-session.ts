@@ -216,7 +216,7 @@ export class ApnsSession {
   /** On a dead line Node.js would wait for its last words to be written, or for the peer's. */
   #destroy(): void {
     this.#session.destroy();
-    //X setImmediate
+    setImmediate(() => this.#socket.destroy());
   }
 
   #onSettings(maxConcurrentStreams = Number.POSITIVE_INFINITY): void {

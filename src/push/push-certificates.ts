@@ -4,15 +4,13 @@ import { importPrivateKey } from '../crypto/keys.js';
 import { encodePem } from '../crypto/pem.js';
 import type { SecretBox } from '../crypto/secret-box.js';
 import type { Database } from '../db/database.js';
-import { listPushCertificates, type PushCertificateRow } from '../db/push-credentials.js';
+import { findPushCertificate, type PushCertificateRow } from '../db/push-credentials.js';
 import { privateKeyIdentity } from '../pki/master-key.js';
 import type { ApnsCredentials } from './apns-connect.js';
 
 export interface PushCertificateDeps {
   db: Database;
   box: SecretBox;
-  /** Which certificates (DER) this process may use; all of them unless told. */
-  accepts?: (der: Buffer) => boolean;
 }
 
 export type LoadPushCertificate = (topic: string) => Promise<ApnsCredentials | undefined>;
@@ -38,10 +36,9 @@ function toCredentials(row: PushCertificateRow, topic: string, box: SecretBox): 
 
 /** Finds the newest usable push certificate of a topic, with its key; undefined without any. */
 export function createPushCertificateLoader(deps: PushCertificateDeps): LoadPushCertificate {
-  const { db, box, accepts = () => true } = deps;
+  const { db, box } = deps;
   return async (topic) => {
-    const rows = await listPushCertificates(db.knex, topic);
-    const row = rows.find(({ der }) => accepts(der));
+    const row = await findPushCertificate(db.knex, topic);
     return row && toCredentials(row, topic, box);
   };
 }
