@@ -6,6 +6,7 @@ import { type ApnsConnect, type ApnsConnectOptions, createConnect } from './apns
 import { ApnsExchange } from './apns-exchange.js';
 import { APNS_LIMITS, type ApnsLimits } from './apns-limits.js';
 import { ApnsSession, type ApnsSessionOwner } from './apns-session.js';
+import { startTicks } from './apns-ticker.js';
 import { type ApnsFailure, ApnsUnreachableError } from './apns-unreachable.js';
 
 export type { ApnsCredentials } from './apns-connect.js';
@@ -28,8 +29,6 @@ export interface ApnsClientOptions extends ApnsConnectOptions {
 }
 
 const KEPT_SECONDS = 7 * 86_400;
-const LONGEST_TICK = 500;
-const TICKS_OF_A_STALL = 4;
 
 class PooledClient implements ApnsClient, ApnsSessionOwner {
   readonly #service: string;
@@ -42,9 +41,7 @@ class PooledClient implements ApnsClient, ApnsSessionOwner {
   #queue: ApnsExchange[] = [];
   /** How many pushes a connection takes, as the last one said. */
   #streams: number;
-  readonly #tick: number;
-  readonly #timer: NodeJS.Timeout;
-  #tickedAt = performance.now();
+  readonly #stopTicks: () => void;
   #closing: Promise<void> | undefined;
   #onDrained: () => void = () => undefined;
 
@@ -56,12 +53,7 @@ class PooledClient implements ApnsClient, ApnsSessionOwner {
     this.#streams = this.#limits.streams;
     this.#connect = createConnect(options, this.#limits.streams);
     this.#backOff = new ApnsBackOff(this.#service, this.#limits);
-    const { requestTimeout, connectTimeout, pingTimeout } = this.#limits;
-    this.#tick = Math.min(
-      LONGEST_TICK,
-      ...[requestTimeout, connectTimeout, pingTimeout].map((t) => t / 10),
-    );
-    this.#timer = setInterval(() => this.#onTick(), this.#tick).unref();
+    this.#stopTicks = startTicks(this.#limits, (now) => this.#onTick(now));
   }
 
   push(push: ApnsPush): Promise<ApnsAnswer> {
@@ -195,13 +187,14 @@ class PooledClient implements ApnsClient, ApnsSessionOwner {
     }
   }
 
-  #onTick(): void {
-    const now = performance.now();
-    const isStalled = now - this.#tickedAt > TICKS_OF_A_STALL * this.#tick;
-    this.#tickedAt = now;
-    // After a stall of this process the answers lie unread, so nothing is late yet.
-    if (isStalled) return;
+  #onTick(now: number): void {
     for (const session of this.#sessions) session.tick(now);
+    this.#giveUpLate(now);
+    // A back-off may have ended while all that wait were waiting for another connection.
+    if (this.#queue.length > 0) this.#serveQueue();
+  }
+
+  #giveUpLate(now: number): void {
     const late = this.#queue.filter(({ expiresAt }) => expiresAt <= now);
     if (late.length === 0) return;
     this.#queue = this.#queue.filter(({ expiresAt }) => expiresAt > now);
@@ -223,7 +216,7 @@ class PooledClient implements ApnsClient, ApnsSessionOwner {
 
   async #close(): Promise<void> {
     if (!this.#isDrained) await this.#drained();
-    clearInterval(this.#timer);
+    this.#stopTicks();
     for (const exchange of this.#queue.splice(0)) {
       exchange.reject(this.#unreachable('is no longer called from here'));
     }

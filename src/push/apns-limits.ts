@@ -14,6 +14,8 @@ export interface ApnsLimits {
   pushTimeout: number;
   /** After as much silence a connection is tried by PING before anything is entrusted to it. */
   staleAfter: number;
+  /** A connection that answers nothing of what is under way for so long is tried by PING too. */
+  silentAfter: number;
   /** A connection without pushes is kept open by PING this often. */
   pingEvery: number;
   pingTimeout: number;
@@ -31,6 +33,7 @@ export const APNS_LIMITS: Readonly<ApnsLimits> = {
   requestTimeout: 10_000,
   pushTimeout: 20_000,
   staleAfter: 60_000,
+  silentAfter: 1_500,
   pingEvery: 3_600_000,
   pingTimeout: 5_000,
   firstBackOff: 250,

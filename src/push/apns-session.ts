@@ -5,6 +5,7 @@ import type { ApnsConnection } from './apns-connect.js';
 import type { ApnsExchange } from './apns-exchange.js';
 import { type ApnsFault, connectionFault, type GoAway, goAwayFault } from './apns-faults.js';
 import type { ApnsLimits } from './apns-limits.js';
+import { type ApnsStreamOwner, openStream } from './apns-stream.js';
 
 /** connecting: until the service's settings are here; checking: until it answers a PING. */
 export type ApnsSessionState = 'connecting' | 'open' | 'checking' | 'leaving';
@@ -28,32 +29,11 @@ export interface ApnsSessionOwner {
 }
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } = constants;
-const REQUEST = { endStream: false } as const;
 const TIMEOUTS_IN_A_ROW = 2;
 const UNTIL_SETTINGS = 0;
 
-const SESSION = Symbol('session');
-const EXCHANGE = Symbol('exchange');
-/** Thousands a second: the stream carries what its handlers need, so that they are no closures. */
-type PushStream = ClientHttp2Stream & { [SESSION]: ApnsSession; [EXCHANGE]: ApnsExchange };
-
-function onResponse(this: PushStream, headers: Parameters<ApnsExchange['takeHeaders']>[0]): void {
-  this[EXCHANGE].takeHeaders(headers);
-}
-
-function onData(this: PushStream, chunk: Buffer): void {
-  if (!this[EXCHANGE].takeBody(chunk)) this.close(NGHTTP2_CANCEL);
-}
-
-function onClose(this: PushStream): void {
-  this[SESSION].finish(this, this[EXCHANGE]);
-}
-
-/** What an error means is judged when the stream closes, which follows. */
-function ignore(): void {}
-
 /** One connection to the push service. */
-export class ApnsSession {
+export class ApnsSession implements ApnsStreamOwner {
   state: ApnsSessionState = 'connecting';
   /** Most pushes at once, as the service allows. */
   limit = UNTIL_SETTINGS;
@@ -64,6 +44,7 @@ export class ApnsSession {
   #error: unknown;
   #timeouts = 0;
   #heardAt = performance.now();
+  #busySince = 0;
   #patienceUntil: number;
   readonly #session: ClientHttp2Session;
   readonly #socket: Socket;
@@ -115,17 +96,12 @@ export class ApnsSession {
   }
 
   send(exchange: ApnsExchange, now: number): void {
-    const stream = this.#session.request(exchange.headers, REQUEST) as PushStream;
-    stream[SESSION] = this;
-    stream[EXCHANGE] = exchange;
+    if (this.#inFlight.size === 0) this.#busySince = now;
+    const stream = openStream(this.#session, exchange, this);
     exchange.begin(stream, now + this.limits.requestTimeout);
     this.#inFlight.add(exchange);
-    stream.on('response', onResponse).on('data', onData);
-    stream.on('close', onClose).on('error', ignore);
-    stream.end(exchange.payload);
   }
 
-  /** The end of a stream, whatever it was. */
   finish(stream: ClientHttp2Stream, exchange: ApnsExchange): void {
     if (exchange.stream !== stream || !this.#inFlight.has(exchange)) return;
     if (exchange.isAnswered) this.#settle(exchange);
@@ -139,11 +115,8 @@ export class ApnsSession {
     const isWaiting = this.state === 'connecting' || this.state === 'checking';
     if (isWaiting && now >= this.#patienceUntil) this.#drop('does not answer');
     this.#expire(now);
-    const isIdle = this.#inFlight.size === 0;
-    if (this.state === 'leaving' && isIdle) this.#socket.destroy();
-    else if (this.state === 'open' && isIdle && now - this.#heardAt >= this.limits.pingEvery) {
-      this.#ping(now);
-    }
+    if (this.state === 'leaving' && this.#inFlight.size === 0) this.#socket.destroy();
+    else if (this.state === 'open' && this.#isSilent(now)) this.#ping(now);
   }
 
   /** Ends it, with whatever is under way. */
@@ -163,8 +136,7 @@ export class ApnsSession {
   #fail({ rstCode }: ClientHttp2Stream, exchange: ApnsExchange): void {
     if (rstCode !== NGHTTP2_NO_ERROR) {
       this.#release(exchange).onFailure(exchange, `reset the request (error code ${rstCode})`);
-    } else if (this.state === 'leaving') this.#release(exchange).onLost(this, exchange);
-    else this.#drop('ended a request without an answer');
+    } else this.#drop('ended a request without an answer');
   }
 
   #settle(exchange: ApnsExchange): void {
@@ -194,6 +166,16 @@ export class ApnsSession {
       this.#timeouts += 1;
     }
     if (this.#timeouts >= TIMEOUTS_IN_A_ROW) this.#drop('no longer answers requests');
+  }
+
+  /**
+   * For too long, with or without pushes under way. Node.js can overlook the end of a connection
+   * while it writes, and then says nothing more of it.
+   */
+  #isSilent(now: number): boolean {
+    const { pingEvery, silentAfter } = this.limits;
+    if (this.#inFlight.size === 0) return now - this.#heardAt >= pingEvery;
+    return now - Math.max(this.#heardAt, this.#busySince) >= silentAfter;
   }
 
   #ping(now: number): void {

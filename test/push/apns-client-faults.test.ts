@@ -219,6 +219,20 @@ describe('the push certificate', () => {
     });
   });
 
+  it('is refused so after it has worked too, and not tried again at once', async () => {
+    const service = await start();
+    const client = connect(service.host);
+    expect((await client.push(push)).status).toBe(200);
+    const pushed = failureOf(client.push(push));
+    const { stream } = await nextRequest(service);
+    stream.session?.goaway(0, 1, Buffer.from('{"reason":"BadCertificateEnvironment"}'));
+    const failure = await pushed;
+    expect(failure.kind).toBe('certificate_refused');
+    expect(failure.retryAt.getTime()).toBeGreaterThan(Date.now());
+    expect(await failureOf(client.push(push))).toBe(failure);
+    expect(service.sessions).toHaveLength(1);
+  });
+
   it('is not used with the key of another', async () => {
     const other = await createCredentials(authority);
     const mixed = { ...credentials, privateKey: other.privateKey };

@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import {
   type AddressInfo,
   connect as connectTcp,
@@ -15,6 +15,7 @@ import {
   createApnsClient,
 } from '../../src/push/apns-client.js';
 import type { ApnsLimits } from '../../src/push/apns-limits.js';
+import type { ApnsUnreachableError } from '../../src/push/apns-unreachable.js';
 import type { Identity } from '../crypto/identities.js';
 import {
   type ApnsService,
@@ -42,9 +43,9 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-function connect(host: string, limits: Partial<ApnsLimits> = {}): ApnsClient {
+function connect(host: string, limits: Partial<ApnsLimits> = {}, log = logger): ApnsClient {
   const ca = pemOf(authority).cert;
-  const client = createApnsClient({ host, ca, credentials, logger, limits });
+  const client = createApnsClient({ host, ca, credentials, logger: log, limits });
   closers.push(() => client.close());
   return client;
 }
@@ -83,6 +84,14 @@ function untilReceived(service: ApnsService, count: number): Promise<Received[]>
   });
 }
 
+/** How a push failed. */
+function kindOf(pushed: Promise<ApnsAnswer>): Promise<string> {
+  return pushed.then(
+    ({ status }) => `answered ${status}`,
+    ({ kind }: ApnsUnreachableError) => kind,
+  );
+}
+
 function statusesOf(answers: ApnsAnswer[]): number[] {
   return answers.map(({ status }) => status);
 }
@@ -105,6 +114,23 @@ describe('GOAWAY', () => {
     expect(service.received.map(({ session }) => session)).toEqual([0, 0, 0, 0, 1, 1]);
     const idOf = (index: number) => service.received[index]?.headers['apns-id'];
     expect([idOf(4), idOf(5)].sort()).toEqual([idOf(2), idOf(3)].sort());
+  });
+
+  it('does not repeat below the last stream what was lost then', async () => {
+    const service = await start();
+    const client = connect(service.host);
+    const two = untilReceived(service, 2);
+    const kind = kindOf(client.push(pushOf('a0')));
+    const beyond = pushMany(client, ['a1']);
+    const held = await two;
+    const again = untilReceived(service, 1);
+    service.sessions[0]?.goaway(0, held[0]?.stream.id);
+    const repeated = await again;
+    service.cut(1);
+    expect(await kind).toBe('unreachable');
+    repeated.forEach(delivered);
+    expect(statusesOf(await beyond)).toEqual([200]);
+    expect(service.tokens).toEqual(['a0', 'a1', 'a1']);
   });
 
   it('sends the next push by another connection', async () => {
@@ -141,6 +167,30 @@ describe('GOAWAY', () => {
   });
 });
 
+describe('a second connection', () => {
+  it('is tried again after its back-off, while the first one works', async () => {
+    const service = await startService({ authority, settings: { maxConcurrentStreams: 1 } });
+    closers.push(() => service.close());
+    const ended = new EventEmitter();
+    const log = createLogger('debug', { write: (line: string) => ended.emit('line', line) });
+    const client = connect(service.host, { firstBackOff: 50, silentAfter: 60_000 }, log);
+    const held = untilReceived(service, 1);
+    const first = pushMany(client, ['a0']);
+    const received = await held;
+    // Takes no more connections; those that stand remain.
+    service.server.close();
+    const failed = once(ended, 'line');
+    const second = pushMany(client, ['a1']);
+    expect(String(await failed)).toContain('cannot be reached (ECONNREFUSED)');
+    service.reply = delivered;
+    service.server.listen(service.port, '127.0.0.1');
+    expect(statusesOf(await second)).toEqual([200]);
+    expect(service.received.map(({ session }) => session)).toEqual([0, 1]);
+    received.forEach(delivered);
+    expect(statusesOf(await first)).toEqual([200]);
+  });
+});
+
 describe('a connection that breaks', () => {
   it.each([
     ['without a word', (service: ApnsService) => service.cut()],
@@ -171,12 +221,18 @@ describe('a connection that breaks', () => {
     const service = await start();
     const client = connect(service.host);
     await pushMany(client, ['a0']);
-    service.reply = (received) => {
-      if (service.tokens.at(-1) === 'a1') service.cut();
-      else delivered(received);
-    };
-    await expect(pushMany(client, ['a1'])).rejects.toMatchObject({ kind: 'unreachable' });
-    expect(service.tokens).toEqual(['a0', 'a1', 'a1']);
+    const first = untilReceived(service, 1);
+    const kind = kindOf(client.push(pushOf('a1')));
+    await first;
+    const second = untilReceived(service, 1);
+    service.cut();
+    await second;
+    service.reply = delivered;
+    // The second connection has worked too, then.
+    await pushMany(client, ['a2']);
+    service.cut();
+    expect(await kind).toBe('unreachable');
+    expect(service.tokens).toEqual(['a0', 'a1', 'a1', 'a2']);
   });
 
   it('is replaced without a word after a restart of the service', async () => {
@@ -238,18 +294,40 @@ describe('a connection at rest', () => {
   it('is left even when nothing more can be written to it', async () => {
     const service = await start();
     const relay = await startRelay(service.port);
-    const client = connect(relay.host, { requestTimeout: 300 });
+    const client = connect(relay.host, { silentAfter: 200, pingTimeout: 1000 });
     await pushMany(client, ['a0']);
     relay.cut();
     // 12 MB, more than the buffers on the way hold.
-    const long = Array.from({ length: 800 }, () => client.push(pushOf('a'.repeat(15_000))));
-    const outcomes = await Promise.allSettled(long);
-    const reasons = outcomes.map((outcome) => (outcome.status === 'rejected' ? 'failed' : 'sent'));
-    // Those that were not yet overdue when the connection was left are repeated by another.
-    expect(reasons).toHaveLength(800);
-    expect(reasons).toContain('failed');
-    expect(statusesOf(await pushMany(client, ['a1']))).toEqual([200]);
+    const tokens = Array<string>(800).fill('a'.repeat(15_000));
+    expect(new Set(statusesOf(await pushMany(client, tokens)))).toEqual(new Set([200]));
     expect(service.sessions).toHaveLength(2);
+  });
+
+  it('that falls silent with pushes under way is tried by PING, and they are repeated', async () => {
+    const service = await start();
+    const relay = await startRelay(service.port);
+    const client = connect(relay.host, { silentAfter: 50, pingTimeout: 100 });
+    await pushMany(client, ['a0']);
+    const held = untilReceived(service, 2);
+    const answers = pushMany(client, ['a1', 'a2']);
+    await held;
+    service.reply = delivered;
+    relay.cut();
+    expect(statusesOf(await answers)).toEqual([200, 200]);
+    expect(service.received.map(({ session }) => session)).toEqual([0, 0, 0, 1, 1]);
+  });
+
+  it('that answers the PING is waited for', async () => {
+    const service = await start();
+    const client = connect(service.host, { silentAfter: 50, pingTimeout: 1000 });
+    const held = untilReceived(service, 1);
+    const answers = pushMany(client, ['a1']);
+    const received = await held;
+    const [session] = service.sessions;
+    for (let count = 0; count < 3; count += 1) await once(session ?? service.server, 'ping');
+    received.forEach(delivered);
+    expect(statusesOf(await answers)).toEqual([200]);
+    expect(service.sessions).toHaveLength(1);
   });
 
   it('is kept open by PING', async () => {

@@ -33,6 +33,7 @@ export interface ServiceOptions extends SecureServerOptions {
 }
 
 export const delivered: Reply = ({ stream, headers }) => {
+  if (stream.destroyed) return;
   stream.respond({ ':status': 200, 'apns-id': headers['apns-id'] }, { endStream: true });
 };
 
@@ -103,9 +104,9 @@ export class ApnsService {
     return this.received.map(({ headers }) => headers[':path']?.slice('/3/device/'.length) ?? '');
   }
 
-  /** Breaks every connection without a farewell. */
-  cut(): void {
-    for (const socket of this.#sockets) socket.destroy();
+  /** Breaks the connections, or the oldest of them, without a farewell. */
+  cut(count = this.#sockets.size): void {
+    for (const socket of [...this.#sockets].slice(0, count)) socket.destroy();
   }
 
   async close(): Promise<void> {
