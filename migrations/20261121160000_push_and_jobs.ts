@@ -12,6 +12,12 @@ create table device_pushes (
   attempts integer not null default 0
 ) with (fillfactor = 70);
 create index device_pushes_due on device_pushes (due_at);
+-- What was queued before there were pushes; spread, so that not all devices come at once.
+insert into device_pushes (device_id, due_at)
+select d.id, now() + random() * interval '5 minutes'
+from devices d
+where d.is_enrolled and d.sealed_push is not null and d.push_state = 'ok'
+  and exists (select from commands c where c.device_id = d.id and c.is_pending);
 -- Commands that wait for their time: when their device is to be pushed for them.
 create index commands_after on commands (device_id, after) where after is not null and is_pending;
 

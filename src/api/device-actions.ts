@@ -43,20 +43,23 @@ export function deviceActionRoutes(deps: DeviceActionDeps): ApiRoute[] {
   return [
     byGetAndPost('/devices/{id}/clear_passcode', 'clearPasscode', {
       ...clearPasscodeText,
-      handlers: [refuseParameters, (req, res) => perform(deps, clearPasscode, { req, res })],
+      handlers: [...plain, (req, res) => perform(deps, clearPasscode, { req, res })],
     }),
     byGetAndPost('/devices/inventory/{id}', 'queueInventory', {
       ...inventoryText,
-      handlers: [refuseParameters, (req, res) => perform(deps, inventory, { req, res })],
+      handlers: [...plain, (req, res) => perform(deps, inventory, { req, res })],
     }),
     testRoute(deps),
   ];
 }
 
+/** Neither parameters nor a body mean anything, but a body that is none is a mistake. */
+const plain: RequestHandler[] = [refuseParameters, ...jsonBody];
+
 const COMMON: Pick<ApiOperation, 'tag' | 'role' | 'errors'> = {
   tag: 'devices',
   role: 'operator',
-  errors: [400, 404, 409, 422],
+  errors: [400, 404, 409, 413, 415, 422],
 };
 
 const clearPasscodeText = {
@@ -123,7 +126,6 @@ function testRoute(deps: DeviceActionDeps): ApiRoute {
       'asks for everything. Commands that erase or that set or reveal secrets need the role admin.',
     requestBody: { required: false, content: jsonContent(schema, TEST_EXAMPLE) },
     answers: [queued('The queued command.', itemSchema('commands'))],
-    errors: [...COMMON.errors, 413, 415],
     handlers: [refuseParameters, ...jsonBody, run],
   };
   return { path: '/devices/test/{id}', methods: { POST: operation } };

@@ -10,6 +10,7 @@ import { formatTimestamp, parseId } from '../jsonapi/values.js';
 import type { PushedByHand, PushService } from '../push/push-service.js';
 import type { ApiOperation, ApiRoute, Schema } from './api-route.js';
 import { jsonApiContent } from './documents.js';
+import { jsonBody } from './json-body.js';
 import { refuseParameters } from './refuse-parameters.js';
 
 export interface DevicePushDeps {
@@ -34,8 +35,8 @@ export function devicePushRoutes(deps: DevicePushDeps): ApiRoute[] {
     answers: [
       { status: 200, description: "Apple's answer.", content: [jsonApiContent(documentSchema())] },
     ],
-    errors: [400, 404, 409, 422],
-    handlers: [refuseParameters, (req, res) => push(deps, req, res)],
+    errors: [400, 404, 409, 413, 415, 422],
+    handlers: [refuseParameters, ...jsonBody, (req, res) => push(deps, req, res)],
   };
   return [{ path: '/devices/{id}/push', methods: { POST } }];
 }

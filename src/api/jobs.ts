@@ -10,6 +10,7 @@ import { parseId } from '../jsonapi/values.js';
 import type { ResourceServices } from '../resources/services.js';
 import type { ApiOperation, ApiRoute } from './api-route.js';
 import { itemSchema, jsonApiContent } from './documents.js';
+import { jsonBody } from './json-body.js';
 import { refuseParameters } from './refuse-parameters.js';
 
 export interface JobRouteDeps {
@@ -34,8 +35,8 @@ export function jobRoutes(deps: JobRouteDeps): ApiRoute[] {
         content: [jsonApiContent(itemSchema('jobs'))],
       },
     ],
-    errors: [400, 404, 409, 422],
-    handlers: [refuseParameters, (req, res) => retry(deps, req, res)],
+    errors: [400, 404, 409, 413, 415, 422],
+    handlers: [refuseParameters, ...jsonBody, (req, res) => retry(deps, req, res)],
   };
   return [{ path: '/jobs/{id}/retry', methods: { POST: operation } }];
 }

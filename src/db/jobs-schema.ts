@@ -30,7 +30,6 @@ select
   max_attempts::integer as max_attempts,
   last_error,
   created_at,
-  updated_at,
   key,
   locked_at,
   locked_by as worker

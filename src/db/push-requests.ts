@@ -39,3 +39,20 @@ export async function requestPushes(
   if (deviceIds.length === 0) return;
   await trx.raw(REQUEST, { ids: [...deviceIds], at: at ?? null, spread: spreadMs });
 }
+
+const REQUEST_MISSING = `
+insert into device_pushes (device_id, due_at)
+select d.id, now() + random() * interval '1 minute'
+from devices d
+where d.id in (select c.device_id from commands c where c.is_pending)
+  and d.is_enrolled and d.sealed_push is not null and d.push_state = 'ok'
+  and not exists (select from device_pushes p where p.device_id = d.id)
+order by d.id
+limit ?
+on conflict (device_id) do nothing`;
+
+/** Has devices pushed that wait for commands without anybody having asked. Returns how many. */
+export async function requestMissingPushes(knex: Knex, limit: number): Promise<number> {
+  const { rowCount } = await knex.raw<{ rowCount: number }>(REQUEST_MISSING, [limit]);
+  return rowCount;
+}

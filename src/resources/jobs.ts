@@ -21,7 +21,7 @@ export const jobs = defineResource<ResourceServices>({
     status: oneOf(JOB_STATUSES, { write: 'never' }),
     ...each(integer({ write: 'never' }), ['attempts', 'max_attempts', 'priority']),
     last_error: text({ write: 'never' }),
-    ...each(timestamp({ write: 'never' }), ['run_at', 'created_at', 'updated_at', 'locked_at']),
+    ...each(timestamp({ write: 'never' }), ['run_at', 'created_at', 'locked_at']),
     key: text({ write: 'never' }),
     worker: text({ write: 'never' }),
   },

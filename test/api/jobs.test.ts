@@ -155,7 +155,6 @@ describe('GET /jobs', () => {
       last_error: 'the reason',
       run_at: '2036-01-02T03:04:05.678+00:00',
       created_at: body.data.attributes.created_at,
-      updated_at: body.data.attributes.updated_at,
       locked_at: null,
       key: null,
       worker: null,

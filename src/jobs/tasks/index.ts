@@ -5,6 +5,7 @@ import type { Logger } from '../../logger.js';
 import type { Task } from '../task.js';
 import { createCheckCredentialsTask } from './check-credentials.js';
 import { createExpireCommandsTask } from './expire-commands.js';
+import { createFindUnpushedTask } from './find-unpushed.js';
 import { createPruneRecordsTask } from './prune-records.js';
 import { createRefreshInventoryTask } from './refresh-inventory.js';
 
@@ -20,6 +21,7 @@ export function createTasks({ db, logger, queue, config }: TaskDeps): Task[] {
   const { inventoryInterval: interval } = config;
   return [
     createExpireCommandsTask({ db, logger }),
+    createFindUnpushedTask({ db, logger }),
     createPruneRecordsTask({ db, logger }),
     createCheckCredentialsTask({ db, logger }),
     ...(interval === undefined

@@ -25,6 +25,7 @@ describe('the tasks by the clock', () => {
       'commands.expire': '* * * * *',
       'records.prune': '17 * * * *',
       'credentials.check': '0 6 * * *',
+      'push.find_unpushed': '*/5 * * * *',
     });
   });
 
