@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { type Config, ConfigError } from './config.js';
 import { parseCertificate } from './crypto/certificate.js';
 import { exportPrivateKey, importPrivateKey } from './crypto/keys.js';
@@ -13,6 +14,7 @@ import {
   readLabSetting,
   writeLabSetting,
 } from './db/lab-repository.js';
+import { recentProcesses } from './db/process-repository.js';
 import { inTransaction, type Transaction } from './db/unit-of-work.js';
 import { writeAudit } from './events/audit.js';
 import { type ApnsStandIn, startApnsStandIn } from './lab/apns/apns-stand-in.js';
@@ -66,6 +68,25 @@ async function makeAuthority(trx: Transaction, box: SecretBox): Promise<LabAutho
   const sealedKey = box.seal(exportPrivateKey(made.privateKey), KEY_IDENTITY);
   await writeLabSetting(trx, { certificate: made.certificate.der, sealedKey });
   return made;
+}
+
+/** Three heartbeats. */
+const RECENT_MS = 15_000;
+
+function isGone(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return pid === process.pid; // of a former run
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+  }
+}
+
+/** Other processes of this server that run now; one of this host that was killed does not count. */
+async function otherProcesses(trx: Transaction): Promise<string[]> {
+  const recent = await recentProcesses(trx, RECENT_MS);
+  const others = recent.filter(({ hostname: host, pid }) => host !== hostname() || !isGone(pid));
+  return others.map(({ hostname: host, pid }) => `${host}, process ${pid}`);
 }
 
 /** Lab and real devices would be mixed up for good. */
@@ -138,6 +159,11 @@ async function prepare({ db, box }: LabDeps): Promise<Prepared> {
     const setting = await readLabSetting(trx);
     const known = setting && openAuthority(box, setting);
     const problems = await realCredentials(trx, known);
+    const others = await otherProcesses(trx);
+    if (others.length > 0) {
+      const who = others.join('; ');
+      problems.push(`LAB: on is for a single process, but others use this database (${who})`);
+    }
     if (problems.length > 0) return problems;
     const authority = known ?? (await makeAuthority(trx, box));
     const topic = (await findTopic(trx)) ?? (await storePushCertificate(trx, box, authority));
@@ -170,22 +196,31 @@ export async function openLab(deps: LabDeps): Promise<Lab> {
 
 /**
  * Without LAB=on nothing of the lab is used any more: its push certificates are revoked. The lab makes
- * a new one, with the same topic, when it is on again.
+ * a new one, with the same topic, when it is on again. ConfigError while it is on in another process.
  */
 export async function retireLab({ db, logger }: Pick<LabDeps, 'db' | 'logger'>): Promise<void> {
-  const retired = await inTransaction(db, async (trx) => {
+  const retired = await inTransaction(db, async (trx): Promise<number | string[]> => {
     await lockLab(trx);
     const setting = await readLabSetting(trx);
     if (setting === undefined) return 0;
     const authority = { certificate: parseCertificate(setting.certificate) };
     const all = await listAllPushCertificates(trx);
     const inUse = all.filter(({ is_usable, der }) => is_usable && isOfLab(authority, der));
+    const others = inUse.length > 0 ? await otherProcesses(trx) : [];
+    if (others.length > 0) return others;
     for (const { id } of inUse) {
       await revokeCertificate(trx, id);
       await auditCertificate(trx, 'certificates.revoke', id);
     }
     return inUse.length;
   });
-  if (retired > 0)
+  if (Array.isArray(retired)) {
+    const who = retired.join('; ');
+    throw new ConfigError([
+      `LAB: is on in another process of this database (${who}); stop it first`,
+    ]);
+  }
+  if (retired > 0) {
     logger.info({ certificates: retired }, 'the lab is off: its push certificate is revoked');
+  }
 }

@@ -1,6 +1,8 @@
+import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:http2';
+import { hostname } from 'node:os';
 import { ConfigError } from '../src/config.js';
 import { issueCertificate, parseCertificate } from '../src/crypto/certificate.js';
 import { importPrivateKey } from '../src/crypto/keys.js';
@@ -192,6 +194,40 @@ describe('the lab', () => {
     const again = await open();
     expect(again.describe().push_topic).toBe(first.describe().push_topic);
     expect(await readPushTopic(database.db.knex)).toBe(first.describe().push_topic);
+  });
+
+  describe('beside other processes of the database', () => {
+    const process = (columns: Record<string, unknown>) =>
+      database.db.knex('server_processes').insert({
+        ...{ id: crypto.randomUUID(), role: 'all', version: '0', hostname: 'elsewhere', pid: 7 },
+        ...columns,
+      });
+
+    it('is refused', async () => {
+      await process({});
+      await expect(open()).rejects.toThrow(
+        'LAB: on is for a single process, but others use this database (elsewhere, process 7)',
+      );
+    });
+
+    it('refuses them', async () => {
+      await open();
+      await process({});
+      const { logger } = capturingLogger();
+      await expect(retireLab({ db: database.db, logger })).rejects.toThrow(
+        'LAB: is on in another process of this database (elsewhere, process 7); stop it first',
+      );
+      expect((await pushCertificates())[0].revoked_at).toBeNull();
+    });
+
+    it('minds none that was killed, or of which nothing was heard for long', async () => {
+      const gone = spawnSync('true').pid;
+      await process({ hostname: hostname(), pid: gone });
+      await process({ hostname: hostname(), pid: globalThis.process.pid });
+      await process({ seen_at: new Date(Date.now() - 60_000) });
+      await open();
+      expect(await pushCertificates()).toHaveLength(1);
+    });
   });
 
   it('keeps the key of its CA sealed', async () => {

@@ -31,6 +31,17 @@ export async function removeProcess({ background }: Database, id: string): Promi
 const SILENT = `greatest(seen_at, pg_postmaster_start_time())
   < clock_timestamp() - ? * interval '1 millisecond'`;
 
+/** Processes heard of within so many milliseconds, on whatever host. */
+export async function recentProcesses(
+  trx: Transaction,
+  ms: number,
+): Promise<Pick<ServerProcess, 'hostname' | 'pid'>[]> {
+  return await trx('server_processes')
+    .whereRaw("seen_at > clock_timestamp() - ? * interval '1 millisecond'", [ms])
+    .orderBy('started_at')
+    .select('hostname', 'pid');
+}
+
 /** A process whose heartbeat stopped while it was running jobs. */
 export interface SilentProcess {
   hostname: string;
