@@ -20,9 +20,10 @@ export interface BlockedTopic {
   retryAt: Date;
 }
 
-export interface StatusCount {
+export interface JobCount {
   status: string;
   count: number;
+  late_seconds: number;
 }
 
 export interface RoleCount {
@@ -81,9 +82,14 @@ export async function blockedTopics(db: Database): Promise<BlockedTopic[]> {
   });
 }
 
-/** Jobs by status, as the view `jobs` tells it. */
-export function jobCounts(db: Database): Promise<StatusCount[]> {
-  return select(db, 'select status, count(*) as count from jobs group by status');
+/** Jobs by status, as the view `jobs` tells it, and for how long the first of them has been due. */
+export function jobCounts(db: Database): Promise<JobCount[]> {
+  return select(
+    db,
+    `select status, count(*) as count,
+       greatest(0, extract(epoch from now() - min(run_at)))::float8 as late_seconds
+     from jobs group by status`,
+  );
 }
 
 /** Processes of this server whose heart beats, by role. */

@@ -2,9 +2,9 @@ import { Gauge, type Registry } from 'prom-client';
 import type {
   BlockedTopic,
   DuePushes,
+  JobCount,
   PendingCommands,
   RoleCount,
-  StatusCount,
 } from '../db/metrics-repository.js';
 
 export interface CredentialDays {
@@ -18,7 +18,7 @@ export interface Figures {
   commands: PendingCommands[];
   pushes: DuePushes;
   topics: Pick<BlockedTopic, 'topic'>[];
-  jobs: StatusCount[];
+  jobs: JobCount[];
   processes: RoleCount[];
   credentials: CredentialDays[];
 }
@@ -100,6 +100,14 @@ const FAMILIES: Family[] = [
     samples: ({ jobs }) => (jobs === undefined ? [] : jobSamples(jobs)),
   },
   {
+    name: 'muster_jobs_late_seconds',
+    help:
+      'How long the first job that is due has been waiting. Above 60 for long: no process with ROLE ' +
+      'all or worker runs jobs, or none knows the task (see /api/v1/jobs?sort=run_at).',
+    labelNames: [],
+    samples: ({ jobs }) => (jobs === undefined ? [] : [[{}, latenessOf(jobs)]]),
+  },
+  {
     name: 'muster_processes_alive',
     help: 'Processes of this server whose heartbeat is not older than 30 s, by role.',
     labelNames: ['role'],
@@ -116,10 +124,16 @@ const FAMILIES: Family[] = [
 ];
 
 /** A status without jobs is 0, not unknown. */
-function jobSamples(jobs: StatusCount[]): Sample[] {
+function jobSamples(jobs: JobCount[]): Sample[] {
   const counts = new Map(STATUSES_OF_JOBS.map((status) => [status, 0]));
   for (const { status, count } of jobs) counts.set(status, count);
   return [...counts].map(([status, count]) => [{ status }, count]);
+}
+
+/** Jobs that run, or that are dead, wait for nobody. */
+function latenessOf(jobs: JobCount[]): number {
+  const waiting = jobs.filter(({ status }) => ['waiting', 'retrying'].includes(status));
+  return Math.max(0, ...waiting.map(({ late_seconds }) => late_seconds));
 }
 
 function credentialSamples(credentials: CredentialDays[]): Sample[] {

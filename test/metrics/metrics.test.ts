@@ -32,7 +32,10 @@ async function fill({ knex }: Database): Promise<void> {
   await knex('push_topics').insert({ topic: TOPIC, ...blocked });
   const process = { id: 'p', role: 'web', hostname: 'secret-host', pid: 1, version: '1' };
   await knex('server_processes').insert(process);
-  await knex.raw(`select graphile_worker.add_job('push.rearm', '{"note":"secret-payload"}')`);
+  await knex.raw(
+    `select graphile_worker.add_job('push.rearm', '{"note":"secret-payload"}',
+       run_at := now() - interval '1 hour')`,
+  );
   for (const [index, days] of [40.5, 10.5].entries()) {
     await knex('certificates').insert({
       ...{ purpose: 'mdm.cacert', subject: 'CN=CA', issuer: 'CN=CA', x509_cn: 'CA "1"' },
@@ -59,6 +62,7 @@ describe('metrics', () => {
       'muster_http_request_duration_seconds histogram',
       'muster_job_duration_seconds histogram',
       'muster_jobs gauge',
+      'muster_jobs_late_seconds gauge',
       'muster_mdm_messages_total counter',
       'muster_processes_alive gauge',
       'muster_push_topic_blocked gauge',
@@ -152,6 +156,7 @@ describe('metrics', () => {
     expect(valuesOf(text, 'muster_push_topic_blocked')).toEqual({ [TOPIC]: 1 });
     expect(valuesOf(text, 'muster_processes_alive')).toEqual({ web: 1 });
     expect(valuesOf(text, 'muster_jobs')).toMatchObject({ waiting: 1, dead: 0 });
+    expect(valuesOf(text, 'muster_jobs_late_seconds')['']).toBeGreaterThan(3599);
     expect(valuesOf(text, 'muster_credential_days_left')).toEqual({
       'certificate_authority CA "1"': 10,
     });
