@@ -76,10 +76,11 @@ export function isLoopback(hostname: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|\[::1\]|::1)$/.test(hostname);
 }
 
-/** Origin only; without TLS only to this machine. */
+/** Origin only, a default port or not; without TLS only to this machine. */
 function isServiceHost(text: string): boolean {
   const url = parseUrl(text);
-  if (url === undefined || url.origin !== text.replace(/\/$/, '')) return false;
+  const bare = text.replace(/\/$/, '').replace(/:(443|80)$/, '');
+  if (url === undefined || url.origin.replace(/:(443|80)$/, '') !== bare) return false;
   return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
 }
 
@@ -127,7 +128,7 @@ const networks = z
 const serviceHost = z
   .string()
   .refine(isServiceHost, 'must be like https://host:port (http only to this machine)')
-  .transform((text) => text.replace(/\/$/, ''));
+  .transform((text) => new URL(text).origin);
 
 const interval = z
   .string()

@@ -17,6 +17,7 @@ import {
 import { recentProcesses } from './db/process-repository.js';
 import { inTransaction, type Transaction } from './db/unit-of-work.js';
 import { writeAudit } from './events/audit.js';
+import { createJobQueue } from './jobs/job-queue.js';
 import { type ApnsStandIn, startApnsStandIn } from './lab/apns/apns-stand-in.js';
 import {
   createLabAuthority,
@@ -27,6 +28,7 @@ import {
 import type { Logger } from './logger.js';
 import { certificateRecord } from './pki/certificate-record.js';
 import { keepPrivateKey } from './pki/stored-keys.js';
+import { rearmTopics } from './push/rearm-task.js';
 
 export interface LabDeps {
   config: Pick<Config, 'publicUrl'>;
@@ -135,6 +137,7 @@ async function storePushCertificate(
   const record = certificateRecord(certificate, 'mdm.pushcert');
   const id = await insertCertificate(trx, { ...record, rsa_private_key_id: keyId });
   await auditCertificate(trx, 'certificates.create', id);
+  await rearmTopics(createJobQueue(), trx, [topic]);
   return topic;
 }
 

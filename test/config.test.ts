@@ -201,6 +201,16 @@ describe('a good environment', () => {
   });
 });
 
+describe('the push service', () => {
+  it.each([
+    ['https://api.push.apple.com:443', 'https://api.push.apple.com'],
+    ['https://api.push.apple.com:2197/', 'https://api.push.apple.com:2197'],
+    ['http://localhost:80', 'http://localhost'],
+  ])('may be %s', (value, host) => {
+    expect(loadConfig({ APNS_HOST: value }, cwd).apnsHost).toBe(host);
+  });
+});
+
 describe('the time between inventories', () => {
   it('is a day, what is given, or none', () => {
     const read = (value: string) =>

@@ -194,6 +194,12 @@ describe('the lab', () => {
     const again = await open();
     expect(again.describe().push_topic).toBe(first.describe().push_topic);
     expect(await readPushTopic(database.db.knex)).toBe(first.describe().push_topic);
+    // Devices that have waited meanwhile are pushed.
+    const { rows } = await database.db.knex.raw(
+      'select task_identifier, key from graphile_worker.jobs',
+    );
+    const key = `push.rearm:${first.describe().push_topic}`;
+    expect(rows).toEqual([{ task_identifier: 'push.rearm', key }]);
   });
 
   describe('beside other processes of the database', () => {

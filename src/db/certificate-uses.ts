@@ -49,12 +49,13 @@ const USES = `
 select
   exists (select from device_identities i where i.fingerprint = c.fingerprint)
     or exists (select from scep_challenges s where s.certificate_id = c.id) as is_identity,
-  c.purpose = 'mdm.pushcert'
+  c.purpose = 'mdm.pushcert' and c.revoked_at is null and c.rsa_private_key_id is not null
     and exists (select from devices d where d.is_enrolled and d.topic = c.push_topic)
     and not exists (
       select from certificates o
       where o.purpose = 'mdm.pushcert' and o.push_topic = c.push_topic
         and o.id <> c.id and o.revoked_at is null and o.not_after > now()
+        and o.rsa_private_key_id is not null
     ) as pushes,
   c.purpose = 'mdm.cacert' and (exists (
     select from certificates i where i.purpose = 'mdm.device' and i.issuer = c.subject

@@ -10,7 +10,7 @@ export interface PushCertificateRow {
   sealed_pkcs8: Buffer;
 }
 
-/** The newest push certificate of a topic that can be used now, with its sealed key. */
+/** Of the push certificates of a topic that can be used now, the one added last, with its sealed key. */
 export async function findPushCertificate(
   knex: Knex,
   topic: string,
@@ -21,10 +21,7 @@ export async function findPushCertificate(
     .whereNull('c.revoked_at')
     .where('c.not_before', '<=', knex.fn.now())
     .where('c.not_after', '>', knex.fn.now())
-    .orderBy([
-      { column: 'c.not_before', order: 'desc' },
-      { column: 'c.id', order: 'desc' },
-    ])
+    .orderBy('c.id', 'desc')
     .first<PushCertificateRow | undefined>(
       ...['c.id', 'c.der', 'c.chain_der', 'k.sealed_pkcs8'],
       'c.fingerprint_sha256 as fingerprint',

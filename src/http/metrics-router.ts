@@ -1,10 +1,9 @@
-import type { IncomingMessage } from 'node:http';
-import { BlockList, isIP } from 'node:net';
 import { type RequestHandler, Router } from 'express';
 import { AppError } from '../errors.js';
 import type { Logger } from '../logger.js';
 import { requireRole } from './authenticate.js';
 import { jsonApiErrorHandler } from './json-api-errors.js';
+import { isLocalRequest } from './local-request.js';
 
 export interface MetricsRouterOptions {
   metrics: { readonly contentType: string; text: () => Promise<string> };
@@ -13,31 +12,6 @@ export interface MetricsRouterOptions {
   /** Behind known proxies a peer on this machine may be one of them: everyone needs a token. */
   isBehindProxy: boolean;
   logger: Logger;
-}
-
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
-LOOPBACK.addAddress('::1', 'ipv6');
-
-/** By which a proxy that nobody told us of gives itself away. */
-const FORWARDING = [
-  'forwarded',
-  'via',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-  'x-real-ip',
-];
-
-/** A program on this machine that asks for itself, not for somebody else. */
-export function isLocalRequest({
-  headers,
-  socket,
-}: Pick<IncomingMessage, 'headers'> & { socket: { remoteAddress?: string | undefined } }): boolean {
-  const address = (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/i, '');
-  const family = isIP(address);
-  if (family === 0 || !LOOPBACK.check(address, family === 6 ? 'ipv6' : 'ipv4')) return false;
-  return FORWARDING.every((name) => headers[name] === undefined);
 }
 
 /** GET /metrics in the Prometheus text format: for admins, and for this machine. */

@@ -46,16 +46,18 @@ describe('the push certificate of a topic', () => {
     expect(await load(topic)).toBeUndefined();
   });
 
-  it('is the newest that can be used, with its key and the chain that came with it', async () => {
+  it('is the one added last that can be used, with its key and the chain that came with it', async () => {
     const topic = newTopic();
-    const ids = [await world.addCertificate(topic), await world.addCertificate(topic)];
-    const newest = await world.addCertificate(topic);
-    await row(newest).update({ revoked_at: new Date() });
+    const first = await world.addCertificate(topic);
+    const second = await world.addCertificate(topic);
+    const revoked = await world.addCertificate(topic);
+    await row(revoked).update({ revoked_at: new Date() });
+    // Issued later, yet added earlier: whoever goes back to a former certificate means it.
+    await row(first).update({ not_before: new Date(Date.now() - 1_000) });
     const { certificate: issuer } = world.authority;
-    await row(ids[0] ?? 0).update({ not_before: new Date(Date.now() - 3_600_000) });
-    await row(ids[0] ?? 0).update({ chain_der: Buffer.concat([issuer.der, issuer.der]) });
+    await row(second).update({ chain_der: Buffer.concat([issuer.der, issuer.der]) });
     const found = await load(topic);
-    const stored = await row(ids[0] ?? 0).first();
+    const stored = await row(second).first();
     expect(found).toMatchObject({ topic, fingerprint: stored.fingerprint_sha256 });
     const chain = decodePem(found?.certificate ?? '').map(({ der }) => der);
     expect(chain).toEqual([stored.der, issuer.der, issuer.der]);

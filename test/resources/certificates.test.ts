@@ -499,11 +499,19 @@ describe('certificates in use', () => {
   it('are those that enrolled devices get their pushes by, until there is another', async () => {
     const topic = 'com.apple.mgmt.External.in-use';
     const [old, renewed] = [await makePushIdentity(topic), await makePushIdentity(topic)];
-    const create = ({ certificate }: typeof old) =>
-      client.create('/push_certificates', { pem_certificate: certificatePem(certificate) });
+    const create = (identity: typeof old) =>
+      client.create('/push_certificates', {
+        pem_certificate: certificatePem(identity.certificate),
+        pem_private_key: keyPem(identity),
+      });
     const { id } = await create(old);
+    const keyless = await makePushIdentity(topic);
+    const useless = await client.create('/push_certificates', {
+      pem_certificate: certificatePem(keyless.certificate),
+    });
     await api.knex('devices').insert({ udid: 'push-user', topic, is_enrolled: true });
     await expectInUse(id, 'enrolled devices get their pushes by it');
+    await client.delete(`/certificates/${useless.id}`).expect(204);
     const { id: newer } = await create(renewed);
     await client.delete(`/certificates/${id}`).expect(204);
     await expectInUse(newer, 'enrolled devices get their pushes by it');
