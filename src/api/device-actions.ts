@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { DeviceActions } from '../commands/device-actions.js';
 import type { Transaction } from '../db/unit-of-work.js';
-import { AppError, notFound } from '../errors.js';
+import { AppError } from '../errors.js';
 import { contextOf } from '../http/request-context.js';
 import { hasRole } from '../jsonapi/context.js';
 import type { Engine } from '../jsonapi/engine.js';
@@ -9,11 +9,11 @@ import { inFlatBody } from '../jsonapi/flat-body.js';
 import { performWrite, readIdempotency } from '../jsonapi/idempotency.js';
 import { resourcesDocument } from '../jsonapi/item.js';
 import { sendAnswer } from '../jsonapi/send.js';
-import { parseId } from '../jsonapi/values.js';
 import type { ResourceServices } from '../resources/services.js';
 import type { ApiAnswer, ApiOperation, ApiRoute } from './api-route.js';
 import { itemSchema, jsonApiContent, jsonContent, listSchema } from './documents.js';
 import { jsonBody } from './json-body.js';
+import { pathId } from './path-id.js';
 import { refuseParameters } from './refuse-parameters.js';
 import { readTestCommand } from './test-command.js';
 
@@ -157,7 +157,7 @@ async function perform(
   action: Action,
   { req, res }: { req: Request; res: Response },
 ): Promise<void> {
-  const deviceId = deviceIdOf(req);
+  const deviceId = pathId(req, 'device');
   const context = contextOf(res);
   const work = async (trx: Transaction) => {
     const ids = await action.queue(trx, deviceId);
@@ -173,11 +173,4 @@ async function perform(
   };
   const idempotency = readIdempotency(req);
   sendAnswer(req, res, await performWrite(engine.store, { context, idempotency, work }));
-}
-
-function deviceIdOf(req: Request): number {
-  const given = String(req.params.id);
-  const id = parseId(given);
-  if (id === undefined) throw notFound(`device ${given}`);
-  return id;
 }

@@ -1,16 +1,16 @@
 import type { Request, Response } from 'express';
 import type { Transaction } from '../db/unit-of-work.js';
-import { notFound } from '../errors.js';
 import { contextOf } from '../http/request-context.js';
 import { type Document, JSONAPI } from '../jsonapi/document.js';
 import type { Engine } from '../jsonapi/engine.js';
 import { performWrite, readIdempotency } from '../jsonapi/idempotency.js';
 import { sendAnswer } from '../jsonapi/send.js';
-import { formatTimestamp, parseId } from '../jsonapi/values.js';
+import { formatTimestamp } from '../jsonapi/values.js';
 import type { PushedByHand, PushService } from '../push/push-service.js';
 import type { ApiOperation, ApiRoute, Schema } from './api-route.js';
 import { jsonApiContent } from './documents.js';
 import { jsonBody } from './json-body.js';
+import { pathId } from './path-id.js';
 import { refuseParameters } from './refuse-parameters.js';
 
 export interface DevicePushDeps {
@@ -49,7 +49,7 @@ async function push(
 ): Promise<void> {
   const idempotency = readIdempotency(req);
   const context = contextOf(res);
-  const pushed = await service.pushByHand(deviceIdOf(req));
+  const pushed = await service.pushByHand(pathId(req, 'device'));
   const work = async (trx: Transaction) => {
     await engine.audit(trx, {
       context,
@@ -62,13 +62,6 @@ async function push(
     return { status: 200, document: documentOf(pushed, engine.basePath) };
   };
   sendAnswer(req, res, await performWrite(engine.store, { context, idempotency, work }));
-}
-
-function deviceIdOf(req: Request): number {
-  const given = String(req.params.id);
-  const id = parseId(given);
-  if (id === undefined) throw notFound(`device ${given}`);
-  return id;
 }
 
 function documentOf(pushed: PushedByHand, basePath: string): Document {

@@ -1,16 +1,15 @@
 import type { Request, Response } from 'express';
 import type { Transaction } from '../db/unit-of-work.js';
-import { notFound } from '../errors.js';
 import { contextOf } from '../http/request-context.js';
 import type { Engine } from '../jsonapi/engine.js';
 import { performWrite, readIdempotency } from '../jsonapi/idempotency.js';
 import { resourcesDocument } from '../jsonapi/item.js';
 import { sendAnswer } from '../jsonapi/send.js';
-import { parseId } from '../jsonapi/values.js';
 import type { ResourceServices } from '../resources/services.js';
 import type { ApiOperation, ApiRoute } from './api-route.js';
 import { itemSchema, jsonApiContent } from './documents.js';
 import { jsonBody } from './json-body.js';
+import { pathId } from './path-id.js';
 import { refuseParameters } from './refuse-parameters.js';
 
 export interface JobRouteDeps {
@@ -42,7 +41,7 @@ export function jobRoutes(deps: JobRouteDeps): ApiRoute[] {
 }
 
 async function retry({ engine, services }: JobRouteDeps, req: Request, res: Response) {
-  const id = jobIdOf(req);
+  const id = pathId(req, 'job');
   const context = contextOf(res);
   const work = async (trx: Transaction) => {
     await services.jobs.retry(trx, id);
@@ -57,11 +56,4 @@ async function retry({ engine, services }: JobRouteDeps, req: Request, res: Resp
   };
   const idempotency = readIdempotency(req);
   sendAnswer(req, res, await performWrite(engine.store, { context, idempotency, work }));
-}
-
-function jobIdOf(req: Request): number {
-  const given = String(req.params.id);
-  const id = parseId(given);
-  if (id === undefined) throw notFound(`job ${given}`);
-  return id;
 }
