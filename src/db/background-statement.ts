@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { Database, Statement } from './database.js';
 
 /** A connection that went silent must not stop the work for good. */
-const ANSWER_TIMEOUT_MS = 15_000;
+export const ANSWER_TIMEOUT_MS = 15_000;
 
 /** As runStatement, on a connection of the background work. */
 export function runInBackground<Row extends pg.QueryResultRow>(

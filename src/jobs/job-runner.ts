@@ -23,6 +23,9 @@ export interface JobRunnerDeps {
   times?: Partial<WorkerPoolDeps['times'] & { reopenMs: number }>;
 }
 
+/** Workers that have lasted for so long have seen the end of an outage. */
+const STEADY_MS = 60_000;
+
 const TIMES = { pollMs: 1_000, graceMs: 5_000, abortMs: 1_500, reopenMs: 1_000 };
 
 /** Runs the jobs of the queue, through every loss of the database. */
@@ -36,6 +39,7 @@ class Supervisor {
   private readonly times: typeof TIMES;
   /** Pools that ended when the database could not be told to unlock their jobs. */
   private readonly abandoned = new Set<string>();
+  /** One outage is one line of the log, however many workers it costs. */
   private isFailing = false;
   private loop: Promise<void> = Promise.resolve();
 
@@ -67,11 +71,19 @@ class Supervisor {
   }
 
   private async runUntilEnd(pool: WorkerPool): Promise<void> {
-    await Promise.race([pool.ended, aborted(this.stopping.signal)]);
-    if (!this.stopping.signal.aborted) {
-      this.deps.logger.warn('the workers of the job queue have ended; new ones follow');
+    const { signal } = this.stopping;
+    const startedAt = performance.now();
+    const reason = await Promise.race([pool.ended, aborted(signal)]);
+    if (performance.now() - startedAt > STEADY_MS) this.isFailing = false;
+    if (!signal.aborted) {
+      this.complain(reason, 'the workers of the job queue have ended; new ones follow');
     }
     await this.close(pool);
+  }
+
+  private complain(error: unknown, message: string): void {
+    this.deps.logger[this.isFailing ? 'debug' : 'warn']({ err: error }, message);
+    this.isFailing = true;
   }
 
   private async open(): Promise<WorkerPool | undefined> {
@@ -82,12 +94,10 @@ class Supervisor {
         ...{ db, tasks, logger, onFinish, onOpen },
         times: this.times,
       });
-      this.isFailing = false;
       for (const id of this.abandoned) await this.giveBack(id);
       return pool;
     } catch (error) {
-      if (!this.isFailing) logger.warn({ err: error }, 'the job queue cannot be reached yet');
-      this.isFailing = true;
+      this.complain(error, 'the job queue cannot be reached yet');
       return undefined;
     }
   }

@@ -5,7 +5,10 @@ export interface JobContext {
   jobId: number;
   /** 1 for the first attempt. */
   attempt: number;
-  /** Aborted when the process is told to stop: end soon, by throwing if need be; the job runs again. */
+  /**
+   * Aborted when the process is told to stop or has lost the database: end soon, by throwing if need
+   * be; the job runs again.
+   */
   signal: AbortSignal;
 }
 

@@ -11,6 +11,7 @@ import {
   type WorkerEvents,
 } from 'graphile-worker';
 import type { Database } from '../db/database.js';
+import { createJobPool, type JobPool } from '../db/job-pool.js';
 import { createJobQueueLogger } from '../db/job-queue-logger.js';
 import { giveBackJobs } from '../db/job-repository.js';
 import { JOBS_SCHEMA } from '../db/jobs-schema.js';
@@ -31,8 +32,8 @@ export interface WorkerPoolDeps {
 /** Some workers that share their locks. One that fails is replaced by a new one, locks and all. */
 export interface WorkerPool {
   readonly id: string;
-  /** Resolves when it takes no more jobs, for whatever reason. */
-  readonly ended: Promise<void>;
+  /** Resolves, with the reason, when it is of no more use: close it. */
+  readonly ended: Promise<unknown>;
   /**
    * Waits a little for running jobs, then aborts them. Afterwards none of its jobs is locked; rejects
    * when the database can't be told so.
@@ -42,25 +43,25 @@ export interface WorkerPool {
 
 /** No more than the connections of the background, or the library complains. */
 const CONCURRENCY = 6;
-/**
- * As many jobs fetched at once, which triples what the workers get through. What none of them takes
- * soon goes back: another process may be idle.
- */
-const LOCAL_QUEUE = { size: CONCURRENCY, ttl: 500 };
 
 /** A database that does not answer must not hold up the end of the process. */
 const GIVE_BACK_MS = 1_000;
 
 /** Rejects when the database does not answer. */
 export async function openWorkerPool(deps: WorkerPoolDeps): Promise<WorkerPool> {
+  const connections = createJobPool(deps.db);
   const events: WorkerEvents = new EventEmitter();
   const created: { pool?: LibraryPool } = {};
   events.once('pool:create', ({ workerPool }) => {
     created.pool = workerPool;
+    connections.hideFailures();
     deps.onOpen(workerPool.id);
   });
-  const ended = once(events, 'pool:gracefulShutdown').then(() => undefined);
-  const runner = await run(runnerOptions(deps, { events, idOf: () => created.pool?.id ?? '' }));
+  const shutDown = once(events, 'pool:gracefulShutdown').then(() => {
+    return new Error('the library has shut them down');
+  });
+  const idOf = () => created.pool?.id ?? '';
+  const runner = await run(runnerOptions(deps, { events, connections, idOf }));
   const { pool } = created;
   if (pool === undefined) throw new Error('the job queue made no pool of workers');
   // Its failures are in the log by then.
@@ -71,7 +72,7 @@ export async function openWorkerPool(deps: WorkerPoolDeps): Promise<WorkerPool> 
     await Promise.race([settle(runner, stopped), later(graceMs + abortMs)]);
     await Promise.race([giveBackJobs(deps.db, { pool: pool.id }), tooLate(GIVE_BACK_MS)]);
   };
-  return { id: pool.id, ended, close };
+  return { id: pool.id, ended: Promise.race([connections.lost, shutDown]), close };
 }
 
 async function settle(runner: Runner, stopped: Promise<void>): Promise<void> {
@@ -90,11 +91,13 @@ async function tooLate(ms: number): Promise<never> {
 
 interface Internals {
   events: WorkerEvents;
+  connections: JobPool;
   idOf(): string;
 }
 
-function runnerOptions(deps: WorkerPoolDeps, { events, idOf }: Internals): RunnerOptions {
+function runnerOptions(deps: WorkerPoolDeps, internals: Internals): RunnerOptions {
   const { db, tasks, logger, onFinish, times } = deps;
+  const { events, connections, idOf } = internals;
   const giveBack = async (id: number) => {
     await giveBackJobs(db, { pool: idOf(), id });
   };
@@ -103,9 +106,9 @@ function runnerOptions(deps: WorkerPoolDeps, { events, idOf }: Internals): Runne
     taskList[task.name] = asLibraryTask(task, { logger, onFinish, giveBack });
   }
   return {
-    pgPool: db.background,
+    pgPool: connections.pool,
     schema: JOBS_SCHEMA,
-    logger: createJobQueueLogger(logger),
+    logger: createJobQueueLogger(logger, connections.isLost),
     noHandleSignals: true,
     noPreparedStatements: !db.namedStatements,
     concurrency: CONCURRENCY,
@@ -116,8 +119,8 @@ function runnerOptions(deps: WorkerPoolDeps, { events, idOf }: Internals): Runne
     parsedCronItems: parseCronItems(tasks.flatMap(cronItem)),
     preset: {
       worker: {
-        localQueue: LOCAL_QUEUE,
-        // Not batched, an outcome that can't be written would be an unhandled rejection.
+        // Stopped while a local queue holds jobs, the library fails with all that it has to end.
+        localQueue: { size: -1 },
         completeJobBatchDelay: 0,
         failJobBatchDelay: 0,
       },

@@ -3,24 +3,34 @@ import { inTransaction } from '../../src/db/unit-of-work.js';
 import { createJobQueue } from '../../src/jobs/job-queue.js';
 import type { Task } from '../../src/jobs/task.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
-import { jobRows, recordingTask, startRunner, stopRunners, until } from './helpers.js';
+import { capturingLogger } from '../http/log-lines.js';
+import { forgetJobs, jobRows, recordingTask, startRunner, stopRunners, until } from './helpers.js';
+
+const WARN = 40;
 
 const queue = createJobQueue();
 
 let test: TestDatabase;
 let db: Database;
 
-beforeEach(async () => {
+beforeAll(async () => {
   test = await createTestDatabase();
   db = test.db;
 });
 afterEach(async () => {
   await stopRunners();
-  await test.drop();
+  await forgetJobs(db);
 });
+afterAll(() => test.drop());
 
 function add(task: Task, payload: object = {}): Promise<void> {
   return inTransaction(db, (trx) => queue.add(trx, task, payload));
+}
+
+/** None of them has asked for a job and waits for the answer; one connection listens. */
+function areWorkersIdle(): boolean {
+  const { totalCount, idleCount, waitingCount } = db.background;
+  return waitingCount === 0 && totalCount === idleCount + 1;
 }
 
 const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
@@ -33,8 +43,9 @@ describe('a runner that is stopped', () => {
       isDone = true;
     });
     await add(task);
-    const runner = await startRunner({ db, tasks: [task], times: { graceMs: 5_000 } });
-    await until(() => runs.length === 1);
+    const times = { graceMs: 5_000, pollMs: 60_000 };
+    const runner = await startRunner({ db, tasks: [task], times });
+    await until(() => runs.length === 1 && areWorkersIdle());
     const stopped = runner.stop();
     await add(task, { n: 2 });
     await stopped;
@@ -76,7 +87,28 @@ describe('a runner that is stopped', () => {
     expect(await jobRows(db)).toMatchObject([{ status: 'waiting', attempts: 0, worker: null }]);
   });
 
-  it('leaves the jobs that it had fetched and not begun to others', async () => {
+  it('lets what runs come to its end also when more waits, and that is no failure', async () => {
+    const { logger, lines } = capturingLogger();
+    const ended: unknown[] = [];
+    const { task, runs } = recordingTask('test.busy', async (payload) => {
+      await wait(200);
+      ended.push(payload);
+    });
+    const payloads = Array.from({ length: 100 }, (_, n) => ({ n }));
+    await inTransaction(db, (trx) => queue.addMany(trx, task, payloads));
+    const runner = await startRunner({ db, tasks: [task], logger, times: { graceMs: 5_000 } });
+    await until(() => runs.length > 0);
+    await runner.stop();
+    expect(ended).toEqual(runs);
+    const rows = await jobRows(db);
+    expect(rows).toHaveLength(payloads.length - ended.length);
+    expect(new Set(rows.map(({ status, attempts }) => `${status} ${attempts}`))).toEqual(
+      new Set(['waiting 0']),
+    );
+    expect(lines.filter(({ level }) => level >= WARN)).toEqual([]);
+  });
+
+  it('leaves the jobs that it has not begun to others', async () => {
     const { task, runs } = recordingTask('test.long', (_payload, { signal }) => {
       return new Promise((_resolve, reject) => {
         signal.addEventListener('abort', () => reject(new Error('told to stop')));

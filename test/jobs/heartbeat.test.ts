@@ -8,12 +8,24 @@ import { createLogger } from '../../src/logger.js';
 import { type Child, killChildren, startTypeScript } from '../helpers/child-process.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { capturingLogger } from '../http/log-lines.js';
-import { jobRows, noJobsLeft, recordingTask, startRunner, stopRunners, until } from './helpers.js';
+import {
+  forgetJobs,
+  jobRows,
+  makeDue,
+  noJobsLeft,
+  recordingTask,
+  startRunner,
+  stopRunners,
+  terminate,
+  until,
+} from './helpers.js';
 
 const CHILD = join(__dirname, 'worker-child.ts');
+const INFO = 30;
 const WARN = 40;
 /** In place of 30 s. */
 const SILENT_MS = 1_000;
+const LOSSES = 10;
 
 const queue = createJobQueue();
 
@@ -21,17 +33,19 @@ let test: TestDatabase;
 let db: Database;
 const hearts = new Set<Heartbeat>();
 
-beforeEach(async () => {
+beforeAll(async () => {
   test = await createTestDatabase();
   db = test.db;
+  await db.knex.raw('create table runs (job_id bigint, pid integer)');
 });
 afterEach(async () => {
   await stopRunners();
-  await Promise.all([...hearts].map((heart) => heart.stop()));
-  hearts.clear();
+  await stopHearts();
   killChildren();
-  await test.drop();
+  await forgetJobs(db);
+  await db.knex('runs').truncate();
 });
+afterAll(() => test.drop());
 
 async function startHeartbeat(deps: Partial<HeartbeatDeps> = {}): Promise<Heartbeat> {
   const heart = createHeartbeat({
@@ -44,6 +58,11 @@ async function startHeartbeat(deps: Partial<HeartbeatDeps> = {}): Promise<Heartb
   return heart;
 }
 
+async function stopHearts(): Promise<void> {
+  await Promise.all([...hearts].map((heart) => heart.stop()));
+  hearts.clear();
+}
+
 function processes() {
   return db.knex('server_processes').orderBy('started_at').select();
 }
@@ -52,9 +71,19 @@ function add(name: string, options: { maxAttempts?: number } = {}): Promise<void
   return inTransaction(db, (trx) => queue.add(trx, { name, ...options }, {}));
 }
 
+/** All jobs that nobody holds. */
+async function lock(worker: string, ago: string): Promise<void> {
+  await db.knex.raw(
+    `update graphile_worker._private_jobs set attempts = 1, locked_by = ?,
+     locked_at = now() - ?::interval where locked_by is null`,
+    [worker, ago],
+  );
+}
+
 /** A process of its own that runs `test.hang`, which never ends. */
 async function startWorker(silentMs = SILENT_MS): Promise<Child> {
-  const child = startTypeScript(CHILD, [test.connectionString, String(silentMs)]);
+  const env = { NODE_OPTIONS: '--unhandled-rejections=strict' };
+  const child = startTypeScript(CHILD, [test.connectionString, String(silentMs)], { env });
   await child.line('ready');
   return child;
 }
@@ -114,21 +143,25 @@ describe('the row of a process', () => {
     await until(async () => (await processes())[0]?.id === heart.processId);
     expect(lines.map(({ level, msg }) => [level, msg])).toEqual([
       [WARN, 'the heartbeat of this process could not be written'],
+      [INFO, 'the heartbeat of this process is written again'],
     ]);
   });
 });
 
 describe('a process that is killed in the middle of a job', () => {
-  it('loses the job to another one when it has been silent for long enough, and not before', async () => {
+  it('loses the job to another one when it falls silent, and not before', async () => {
     const { task, runs } = recordingTask('test.hang');
     const { logger, lines } = capturingLogger();
     const child = await startWorker();
     await add('test.hang');
     await child.line('hanging');
-    const heartbeat = await startHeartbeat({ logger });
-    await startRunner({ db, tasks: [task], heartbeat });
     // A living process keeps its job however long it takes.
-    await new Promise((resolve) => setTimeout(resolve, 2 * SILENT_MS));
+    await db.knex.raw(
+      `update graphile_worker._private_jobs set locked_at = now() - '1 h'::interval`,
+    );
+    const heartbeat = await startHeartbeat({ logger });
+    expect(await jobRows(db)).toMatchObject([{ status: 'running' }]);
+    await startRunner({ db, tasks: [task], heartbeat });
     expect(runs).toEqual([]);
     child.process.kill('SIGKILL');
     await child.ended;
@@ -138,31 +171,46 @@ describe('a process that is killed in the middle of a job', () => {
       {
         level: WARN,
         msg: 'a process has fallen silent; its jobs run elsewhere',
-        hostname: hostname(),
-        pid: child.pid,
+        silentHost: hostname(),
+        silentPid: child.pid,
         jobs: 1,
       },
     ]);
   });
+});
 
-  it('in the last attempt leaves a dead job that says so', async () => {
-    const child = await startWorker();
-    await add('test.hang', { maxAttempts: 1 });
-    await child.line('hanging');
-    child.process.kill('SIGKILL');
+describe('the jobs of a process that is silent', () => {
+  /** A process that was heard of so long ago, and its job. */
+  async function leaveJob(ago: string, options: { maxAttempts?: number } = {}): Promise<void> {
+    const row = { id: 'x', role: 'all', hostname: 'gone', pid: 7, version: '0' };
+    const seen_at = db.knex.raw('now() - ?::interval', [ago]);
+    await db.knex('server_processes').insert({ ...row, seen_at, worker_pool: 'pool-x' });
+    await add('test.any', options);
+    await lock('pool-x', ago);
+  }
+
+  it('are its own until it has been silent for long enough', async () => {
+    await leaveJob('1 second');
+    await startHeartbeat({ silentMs: 60_000 });
+    expect(await jobRows(db)).toMatchObject([{ status: 'running', worker: 'pool-x' }]);
+    await stopHearts();
     await startHeartbeat();
-    await until(async () => (await jobRows(db))[0]?.status === 'dead');
-    const last_error = 'The process that ran the last attempt ended in the middle of it';
-    expect(await jobRows(db)).toMatchObject([{ attempts: 1, last_error, worker: null }]);
+    expect(await jobRows(db)).toMatchObject([{ status: 'retrying', attempts: 1, worker: null }]);
   });
 
-  it('is not noticed by a process that runs no jobs', async () => {
-    const child = await startWorker();
-    await add('test.hang');
-    await child.line('hanging');
-    child.process.kill('SIGKILL');
-    await startHeartbeat({ role: 'web' });
-    await new Promise((resolve) => setTimeout(resolve, 3 * SILENT_MS));
+  it('are dead after their last attempt, and say so', async () => {
+    await leaveJob('1 second', { maxAttempts: 1 });
+    await startHeartbeat();
+    const last_error = 'The process that ran the last attempt ended in the middle of it';
+    expect(await jobRows(db)).toMatchObject([
+      { status: 'dead', attempts: 1, last_error, worker: null },
+    ]);
+  });
+
+  it('are not looked for by a process that runs no jobs', async () => {
+    await leaveJob('1 hour');
+    await startHeartbeat({ role: 'web', silentMs: 10 });
+    await new Promise((resolve) => setTimeout(resolve, 200));
     expect(await jobRows(db)).toMatchObject([{ status: 'running' }]);
   });
 });
@@ -178,9 +226,8 @@ describe('a process that was only frozen', () => {
     await startRunner({ db, tasks: [task], heartbeat });
     await until(() => runs.length === 1);
     await stopRunners();
-    await heartbeat.stop();
+    await stopHearts();
     child.process.kill('SIGCONT');
-    await db.knex.raw('create table runs (job_id bigint, pid integer)');
     await add('test.count');
     await noJobsLeft(db);
     expect(await db.knex('runs').pluck('pid')).toEqual([child.pid]);
@@ -192,37 +239,30 @@ describe('a process that was only frozen', () => {
 
 describe('a worker process', () => {
   it('outlives the loss of all its connections again and again, and does every job', async () => {
-    await db.knex.raw('create table runs (job_id bigint, pid integer)');
     const child = await startWorker(30_000);
-    const jobs = 2_000;
-    await inTransaction(db, (trx) => {
-      return queue.addMany(trx, { name: 'test.count' }, Array(jobs).fill({}));
-    });
     const done = async () => Number((await db.knex('runs').countDistinct('job_id as n'))[0]?.n);
-    for (const share of [100, 500, 1_000, 1_500]) {
-      await until(async () => (await done()) > share);
-      await db
-        .knex('pg_stat_activity')
-        .where({ application_name: 'worker-child' })
-        .select(db.knex.raw('pg_terminate_backend(pid)'));
+    const some = Array(60).fill({});
+    for (let losses = 0; losses < LOSSES; losses += 1) {
+      const before = await done();
+      await inTransaction(db, (trx) => queue.addMany(trx, { name: 'test.count' }, some));
+      await until(async () => child.process.exitCode !== null || (await done()) > before);
+      // At any moment of what the workers do: also while they begin.
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 50));
+      await terminate(db, 'worker-child');
     }
-    await noJobsLeft(db);
-    expect(await done()).toBe(jobs);
+    await until(async () => {
+      await makeDue(db);
+      return (await jobRows(db)).length === 0;
+    });
+    expect(await done()).toBe(LOSSES * some.length);
     expect([child.process.exitCode, child.errors()]).toEqual([null, '']);
     child.process.kill('SIGTERM');
     expect(await child.ended).toBe(0);
+    expect(child.errors()).toBe('');
   }, 60_000);
 });
 
 describe('jobs locked by workers that no process claims', () => {
-  async function lock(worker: string, ago: string): Promise<void> {
-    await db.knex.raw(
-      `update graphile_worker._private_jobs set attempts = 1, locked_by = ?,
-       locked_at = now() - ?::interval where locked_by is null`,
-      [worker, ago],
-    );
-  }
-
   it('are freed when they have been locked for long enough', async () => {
     const { logger, lines } = capturingLogger();
     await add('test.any');
@@ -242,8 +282,9 @@ describe('jobs locked by workers that no process claims', () => {
     await lock('pool-live', '1 hour');
     await add('test.any');
     await lock('pool-new', '-1 hour');
+    // Each looks for them as it starts.
     await startHeartbeat();
-    await new Promise((resolve) => setTimeout(resolve, 1.5 * SILENT_MS));
+    await startHeartbeat();
     expect(await jobRows(db)).toMatchObject([
       { status: 'running', worker: 'pool-live' },
       { status: 'running', worker: 'pool-new' },
@@ -269,7 +310,7 @@ describe('several processes', () => {
     await patient.stop();
     expect(lines).toEqual([]);
     await startHeartbeat({ logger, silentMs: up });
-    expect(lines).toMatchObject([{ level: WARN, hostname: 'gone', jobs: 0 }]);
+    expect(lines).toMatchObject([{ level: WARN, silentHost: 'gone', jobs: 0 }]);
   });
 
   it('that notice a silent one at once tell of it once', async () => {
@@ -282,9 +323,8 @@ describe('several processes', () => {
     await db.knex('server_processes').insert({ ...row, seen_at, worker_pool: 'pool-x' });
     await Promise.all(others.map((each) => startHeartbeat({ db: each, logger })));
     await until(() => lines.length > 0);
-    await Promise.all([...hearts].map((heart) => heart.stop()));
-    hearts.clear();
+    await stopHearts();
     await Promise.all(others.map((each) => each.close()));
-    expect(lines).toMatchObject([{ level: WARN, hostname: 'gone', pid: 7, jobs: 0 }]);
+    expect(lines).toMatchObject([{ level: WARN, silentHost: 'gone', silentPid: 7, jobs: 0 }]);
   });
 });

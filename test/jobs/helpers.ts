@@ -32,6 +32,28 @@ export async function until(
   }
 }
 
+/** Lets what waits for its next attempt run now. */
+export async function makeDue(db: Database): Promise<void> {
+  await db.knex.raw('update graphile_worker._private_jobs set run_at = now() where run_at > now()');
+}
+
+/** As in a database of its own, which takes longer to make. */
+export async function forgetJobs(db: Database): Promise<void> {
+  await db.knex.raw(
+    `truncate graphile_worker._private_jobs, graphile_worker._private_known_crontabs,
+       server_processes restart identity`,
+  );
+}
+
+/** Breaks the connections that were made under this name, as a restart of the database does. */
+export async function terminate(db: Database, applicationName: string): Promise<void> {
+  await db.knex.raw(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and application_name = ?`,
+    [applicationName],
+  );
+}
+
 export async function noJobsLeft(db: Database): Promise<void> {
   await until(async () => (await jobRows(db)).length === 0);
 }

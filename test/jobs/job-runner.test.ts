@@ -7,24 +7,36 @@ import type { Task } from '../../src/jobs/task.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { freePort } from '../helpers/process.js';
 import { capturingLogger } from '../http/log-lines.js';
-import { jobRows, noJobsLeft, recordingTask, startRunner, stopRunners, until } from './helpers.js';
+import {
+  forgetJobs,
+  jobRows,
+  makeDue,
+  noJobsLeft,
+  recordingTask,
+  startRunner,
+  stopRunners,
+  terminate,
+  until,
+} from './helpers.js';
 
 const WARN = 40;
 const ERROR = 50;
+const ENDED = 'the workers of the job queue have ended; new ones follow';
 
 const queue = createJobQueue();
 
 let test: TestDatabase;
 let db: Database;
 
-beforeEach(async () => {
+beforeAll(async () => {
   test = await createTestDatabase();
   db = test.db;
 });
 afterEach(async () => {
   await stopRunners();
-  await test.drop();
+  await forgetJobs(db);
 });
+afterAll(() => test.drop());
 
 function add(task: Task, payload: object = {}): Promise<void> {
   return inTransaction(db, (trx) => queue.add(trx, task, payload));
@@ -33,11 +45,6 @@ function add(task: Task, payload: object = {}): Promise<void> {
 function failing(message: string, options: Partial<Task> = {}) {
   const recorded = recordingTask('test.fail', () => Promise.reject(new Error(message)));
   return { ...recorded, task: { ...recorded.task, ...options } };
-}
-
-/** Lets a job that waits for its next attempt run now. */
-async function makeDue(): Promise<void> {
-  await db.knex.raw('update graphile_worker._private_jobs set run_at = now()');
 }
 
 describe('a job that fails', () => {
@@ -51,7 +58,7 @@ describe('a job that fails', () => {
       const [row] = await jobRows(db);
       expect(row).toMatchObject({ attempts, last_error: 'the reason', max_attempts: 25 });
       seconds.push((Number(row?.run_at) - Date.now()) / 1_000);
-      if (attempts < 3) await makeDue();
+      if (attempts < 3) await makeDue(db);
       if (attempts < 3) await until(() => runs.length > attempts);
     }
     const expected = [Math.E, Math.E ** 2, Math.E ** 3];
@@ -65,9 +72,9 @@ describe('a job that fails', () => {
     await add(task);
     await startRunner({ db, tasks: [task] });
     await until(async () => (await jobRows(db))[0]?.status === 'retrying');
-    await makeDue();
+    await makeDue(db);
     await until(async () => (await jobRows(db))[0]?.status === 'dead');
-    await makeDue();
+    await makeDue(db);
     const marker = recordingTask('test.other').task;
     await add(marker);
     await startRunner({ db, tasks: [marker, task] });
@@ -86,7 +93,7 @@ describe('a job that fails', () => {
     await add(task, { secret: 'of the payload' });
     await startRunner({ db, tasks: [task], logger, onFinish });
     await until(async () => (await jobRows(db))[0]?.status === 'retrying');
-    await makeDue();
+    await makeDue(db);
     await until(async () => (await jobRows(db))[0]?.status === 'dead');
     const told = lines.filter(({ level }) => level >= WARN);
     expect(
@@ -119,9 +126,7 @@ describe('a job that fails', () => {
     await add(other);
     await until(async () => (await jobRows(db)).length === 1);
     expect((await jobRows(db))[0]?.last_error).toBe(stored);
-    expect(lines.map(({ msg }) => msg)).not.toContain(
-      'the workers of the job queue have ended; new ones follow',
-    );
+    expect(lines.map(({ msg }) => msg)).not.toContain(ENDED);
   });
 
   it('may throw what is no error', async () => {
@@ -222,6 +227,22 @@ describe('the loss of the database', () => {
     await lost.close();
   });
 
+  it('at the first thing that the workers do is one line of the log, and they are replaced', async () => {
+    const { task } = recordingTask('test.work');
+    const { logger, lines } = capturingLogger();
+    await db.knex.raw('alter table graphile_worker._private_tasks rename to away');
+    await startRunner({ db, tasks: [task], logger });
+    const attempts = () => lines.filter(({ msg }) => msg === ENDED);
+    await until(() => attempts().length > 2);
+    await db.knex.raw('alter table graphile_worker.away rename to _private_tasks');
+    await add(task);
+    await noJobsLeft(db);
+    const told = lines.filter(({ level }) => level >= WARN && level < ERROR);
+    expect(told.map(({ msg, err }) => [msg, (err as Error).message])).toEqual([
+      [ENDED, 'relation "graphile_worker._private_tasks" does not exist'],
+    ]);
+  });
+
   it('in the middle of the work loses no job, and new ones run at once', async () => {
     const { task, runs } = recordingTask('test.work', takesAMoment);
     const own = connectDatabase({
@@ -233,7 +254,7 @@ describe('the loss of the database', () => {
     await startRunner({ db: own, tasks: [task] });
     for (const share of [100, 1_000, 2_000]) {
       await until(() => runs.length > share);
-      await terminate('own');
+      await terminate(db, 'own');
     }
     await noJobsLeft(db);
     await add(task, { n: 3_000 });
@@ -303,11 +324,4 @@ async function lastExecution(): Promise<Date | null> {
 
 function takesAMoment(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 1));
-}
-
-async function terminate(applicationName: string): Promise<void> {
-  await db
-    .knex('pg_stat_activity')
-    .where({ application_name: applicationName })
-    .select(db.knex.raw('pg_terminate_backend(pid)'));
 }

@@ -33,7 +33,8 @@ async function main(): Promise<void> {
   const silent = Number(silentMs);
   const beats = { intervalMs: silent / 5, silentMs: silent };
   const heartbeat = createHeartbeat({ db, role: 'worker', version: '0', logger, ...beats });
-  const runner = createJobRunner({ db, tasks: [hang, count], logger, heartbeat });
+  const times = { pollMs: 100, graceMs: 300, abortMs: 300, reopenMs: 20 };
+  const runner = createJobRunner({ db, tasks: [hang, count], logger, heartbeat, times });
   await heartbeat.start();
   await runner.start();
   say('ready');
