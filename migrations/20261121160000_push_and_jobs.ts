@@ -47,6 +47,9 @@ create table server_processes (
   version text not null,
   -- What its jobs are locked by; null when it runs none, or when they have been taken from it.
   worker_pool text,
+  -- Why it cannot push, and since when.
+  push_trouble text,
+  push_trouble_since timestamptz,
   started_at timestamptz not null default now(),
   seen_at timestamptz not null default now()
 );

@@ -1,6 +1,7 @@
 import express, { type Express, type RequestHandler } from 'express';
 import { version } from '../package.json';
 import { mountRoutes } from './api/api-route.js';
+import { explainOutages } from './api/database-errors.js';
 import { adminRoutes } from './api/routes.js';
 import type { TokenVerifier } from './api/tokens.js';
 import type { DeviceActions } from './commands/device-actions.js';
@@ -105,7 +106,7 @@ function adminApi(deps: AppDeps, authenticated: RequestHandler) {
   router.use(mountRoutes(adminRoutes(routes)));
   router.use(createJsonApiRouter(engine));
   router.use(noSuchRoute);
-  router.use(jsonApiErrorHandler(logger));
+  router.use(explainOutages, jsonApiErrorHandler(logger));
   return router;
 }
 

@@ -30,7 +30,9 @@ export interface Background {
 export function createBackground(deps: BackgroundDeps): Background {
   const { config, db, logger, version, changes, push, tasks, onFinish } = deps;
   const { role } = config;
-  const heartbeat = createHeartbeat({ db, role, version, logger });
+  const pushTrouble = () => push.trouble();
+  const heartbeat = createHeartbeat({ db, role, version, logger, pushTrouble });
+  push.onTrouble(() => heartbeat.hurry());
   const runner =
     role === 'web' ? undefined : createJobRunner({ db, tasks, logger, heartbeat, onFinish });
   return {

@@ -26,7 +26,7 @@ import type { DeviceHandler, TlsFiles } from './http/server.js';
 import { createJobQueue } from './jobs/job-queue.js';
 import { createTasks } from './jobs/tasks/index.js';
 import { openLab, retireLab } from './lab-mode.js';
-import type { Logger } from './logger.js';
+import { createWarner, type Logger } from './logger.js';
 import { createDeviceHandler } from './mdm/handler.js';
 import type { MdmServices } from './mdm/services.js';
 import { createMetrics, type Metrics } from './metrics/metrics.js';
@@ -91,6 +91,7 @@ async function createAfterwards(deps: ContainerDeps, metrics: Metrics) {
     dispatches: config.role !== 'web',
     onResult: metrics.countPushes,
   });
+  push.onTrouble(() => metrics.showPushService(push.trouble() === null));
   return { lab, changes, jobs, push };
 }
 
@@ -105,8 +106,9 @@ export async function createContainer(deps: ContainerDeps): Promise<Container> {
   const tokens = createTokenVerifier({ db, logger, changes, adminToken: config.adminToken });
   const queue = new CommandQueue(box, () => push.wake());
   const reports = new ReportWorker({ db, box, queue, logger });
+  const warn = createWarner(logger);
   const lastSeen = new LastSeen(db, (error) =>
-    logger.warn({ err: error }, 'times of contact could not be written'),
+    warn({ err: error }, 'times of contact could not be written'),
   );
   const services: MdmServices = {
     ...{ db, lastSeen, reports, box, logger, trust },

@@ -69,3 +69,21 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
   };
   return destination === undefined ? pino(options) : pino(options, destination);
 }
+
+/** Tells at the level warn; `kind` is what counts as the same, the message unless given. */
+export type Warner = (fields: object, message: string, kind?: string) => void;
+
+/** As long as an outage lasts, it is told of so often. */
+const QUIET_MS = 30_000;
+
+/** What was told a moment ago already is told again at the level debug: an outage is a few lines. */
+export function createWarner(logger: Logger | undefined, quietMs = QUIET_MS): Warner {
+  const toldAt = new Map<string, number>();
+  return (fields, message, kind = message) => {
+    const now = performance.now();
+    for (const [told, at] of toldAt) if (now - at >= quietMs) toldAt.delete(told);
+    const isRepeated = toldAt.has(kind);
+    if (!isRepeated) toldAt.set(kind, now);
+    logger?.[isRepeated ? 'debug' : 'warn'](fields, message);
+  };
+}

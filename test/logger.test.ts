@@ -1,4 +1,5 @@
-import { createLogger } from '../src/logger.js';
+import { createLogger, createWarner } from '../src/logger.js';
+import { capturingLogger } from './http/log-lines.js';
 
 function logged(level: string, fields: object): string {
   const lines: string[] = [];
@@ -62,5 +63,46 @@ describe('a log line', () => {
 
   it('is not written below the level', () => {
     expect(logged('warn', {})).toBe('');
+  });
+});
+
+describe('a warning that is repeated', () => {
+  function warned(quietMs?: number) {
+    const { logger, lines } = capturingLogger();
+    const warn = createWarner(logger, quietMs);
+    return { warn, told: () => lines.map(({ level, msg, n }) => [level, msg, n]) };
+  }
+
+  it('is told at the level debug, each kind by itself', () => {
+    const { warn, told } = warned();
+    warn({ n: 1 }, 'a');
+    warn({ n: 2 }, 'b');
+    warn({ n: 3 }, 'a');
+    warn({ n: 4 }, 'a', 'another kind');
+    warn({ n: 5 }, 'c', 'another kind');
+    expect(told()).toEqual([
+      ...[
+        [40, 'a', 1],
+        [40, 'b', 2],
+        [20, 'a', 3],
+        [40, 'a', 4],
+        [20, 'c', 5],
+      ],
+    ]);
+  });
+
+  it('is told again after a while, however often it came meanwhile', async () => {
+    const quietMs = 50;
+    const { warn, told } = warned(quietMs);
+    const start = performance.now();
+    const warnings = () => told().filter(([level]) => level === 40).length;
+    warn({}, 'a');
+    warn({}, 'a');
+    expect(warnings()).toBe(1);
+    while (warnings() === 1) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      warn({}, 'a');
+    }
+    expect(performance.now() - start).toBeGreaterThanOrEqual(quietMs);
   });
 });

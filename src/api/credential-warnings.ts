@@ -1,6 +1,7 @@
 import { type Config, isLoopback } from '../config.js';
 import { COUNTED_AT_MOST, type TopicCount } from '../db/device-reach.js';
 import type { BlockedTopic } from '../db/metrics-repository.js';
+import type { TroubledProcess } from '../db/process-repository.js';
 import { credentialAdvice } from '../pki/credential-advice.js';
 import type { Credential } from '../pki/credential-status.js';
 
@@ -17,7 +18,11 @@ export interface CredentialFacts {
   /** Enrolled devices whose push token was refused. */
   refused: number;
   blocked: BlockedTopic[];
-  config: Pick<Config, 'enrollment' | 'publicUrl' | 'lab'>;
+  /** With which devices enroll now. */
+  enrollmentTopic: string | undefined;
+  /** Processes that cannot push, the first in trouble first. */
+  troubled: TroubledProcess[];
+  config: Pick<Config, 'enrollment' | 'publicUrl' | 'lab' | 'apnsHost'>;
 }
 
 /** Topics whose push certificate can be used now. */
@@ -35,14 +40,16 @@ function isUsable(status: Credential['status']): boolean {
 export function credentialWarnings(facts: CredentialFacts): CredentialWarning[] {
   return [
     ...pushCertificateWarnings(facts),
-    ...facts.credentials.flatMap(lifeWarning),
+    ...troubleWarnings(facts),
+    ...facts.credentials.flatMap((credential) => lifeWarning(credential, facts)),
     ...facts.blocked.map(blockedWarning),
     ...refusedWarning(facts),
     ...settingWarnings(facts),
   ];
 }
 
-function pushCertificateWarnings({ credentials, unreachable }: CredentialFacts) {
+function pushCertificateWarnings(facts: CredentialFacts): CredentialWarning[] {
+  const { credentials, unreachable, enrollmentTopic } = facts;
   const topics = usableTopics(credentials);
   const warnings: CredentialWarning[] = [];
   if (topics.length === 0) {
@@ -51,10 +58,11 @@ function pushCertificateWarnings({ credentials, unreachable }: CredentialFacts) 
       'POST one with its private key to /api/v1/push_certificates.';
     warnings.push({ code: 'no_push_certificate', detail });
   }
-  if (topics.length > 1) {
+  if (topics.length > 1 && enrollmentTopic !== undefined) {
     const detail =
       `There are push certificates of ${topics.length} topics (${topics.join(', ')}). New devices ` +
-      'enroll with one of them; each must be renewed as long as devices of its topic are enrolled.';
+      `enroll with ${enrollmentTopic}, whose certificate was added last; each must be renewed as ` +
+      'long as devices of its topic are enrolled.';
     warnings.push({ code: 'several_push_topics', detail });
   }
   return [...warnings, ...unreachable.map(unreachableWarning)];
@@ -67,9 +75,34 @@ function unreachableWarning({ topic, count }: TopicCount): CredentialWarning {
   return { code: 'devices_without_push_certificate', detail };
 }
 
-function lifeWarning(credential: Credential): CredentialWarning[] {
+/** One for each reason. */
+function troubleWarnings({ troubled, config }: CredentialFacts): CredentialWarning[] {
+  const reasons = new Set(troubled.map(({ why }) => why));
+  return [...reasons].map((reason) => {
+    const members = troubled.filter(({ why }) => why === reason);
+    return { code: 'push_service_unreachable', detail: troubleDetail(reason, members, config) };
+  });
+}
+
+function troubleDetail(
+  why: string,
+  members: TroubledProcess[],
+  { lab, apnsHost }: CredentialFacts['config'],
+): string {
+  const host = lab ? "The lab's stand-in for Apple's push service" : apnsHost;
+  const places = members.map(({ hostname, pid }) => `${hostname} (process ${pid})`).join(', ');
+  const since = members[0]?.since.toISOString();
+  return (
+    `${host} cannot be reached from ${places} since ${since}: ${why}. Commands wait, and their ` +
+    'devices are pushed once it can be. Check there that APNS_HOST is meant, that its name ' +
+    'resolves, and that no firewall or proxy keeps HTTP/2 over TLS from it; POST ' +
+    '/api/v1/devices/{id}/push tries it from the process that answers.'
+  );
+}
+
+function lifeWarning(credential: Credential, { credentials }: CredentialFacts) {
   const { kind, status } = credential;
-  const detail = credentialAdvice(credential);
+  const detail = credentialAdvice(credential, credentials);
   if (detail === undefined) return [];
   const isKeyless = status === 'no_private_key';
   return [{ code: isKeyless ? 'push_certificate_without_key' : `${kind}_${status}`, detail }];

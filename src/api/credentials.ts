@@ -3,6 +3,8 @@ import type { Config } from '../config.js';
 import type { Database } from '../db/database.js';
 import { countDevicesOfOtherTopics, countRefusedDevices } from '../db/device-reach.js';
 import { blockedTopics } from '../db/metrics-repository.js';
+import { troubledProcesses } from '../db/process-repository.js';
+import { readPushTopic } from '../db/settings-repository.js';
 import { type Document, JSONAPI } from '../jsonapi/document.js';
 import { sendAnswer } from '../jsonapi/send.js';
 import { formatTimestamp } from '../jsonapi/values.js';
@@ -14,10 +16,12 @@ import { refuseParameters } from './refuse-parameters.js';
 
 export interface CredentialRouteDeps {
   db: Database;
-  config: Pick<Config, 'enrollment' | 'publicUrl' | 'lab'>;
+  config: Pick<Config, 'enrollment' | 'publicUrl' | 'lab' | 'apnsHost'>;
 }
 
 const PATH = '/credentials';
+/** A process that has been silent for so long is taken for dead. */
+const SILENT_MS = 30_000;
 
 /** The place where an admin looks when devices do not come. */
 export function credentialRoutes(deps: CredentialRouteDeps, basePath: string): ApiRoute[] {
@@ -45,12 +49,14 @@ export function credentialRoutes(deps: CredentialRouteDeps, basePath: string): A
 
 async function readFacts({ db, config }: CredentialRouteDeps): Promise<CredentialFacts> {
   const credentials = await credentialStatus(db.knex);
-  const [unreachable, refused, blocked] = await Promise.all([
+  const [troubled, enrollmentTopic, unreachable, refused, blocked] = await Promise.all([
+    troubledProcesses(db, SILENT_MS),
+    readPushTopic(db.knex),
     countDevicesOfOtherTopics(db.knex, usableTopics(credentials)),
     countRefusedDevices(db.knex),
     blockedTopics(db),
   ]);
-  return { credentials, unreachable, refused, blocked, config };
+  return { credentials, troubled, enrollmentTopic, unreachable, refused, blocked, config };
 }
 
 function documentOf(facts: CredentialFacts, basePath: string): Document {

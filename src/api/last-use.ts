@@ -1,6 +1,6 @@
 import type { Database } from '../db/database.js';
 import { touchTokens } from '../db/token-repository.js';
-import type { Logger } from '../logger.js';
+import { createWarner, type Logger } from '../logger.js';
 
 export interface LastUse {
   note(id: number): void;
@@ -13,6 +13,7 @@ const FLUSH_MS = 5_000;
 /** Collects when tokens were used, so that a request costs no write. */
 export function createLastUse(deps: { db: Database; logger: Logger }): LastUse {
   let pending = new Map<number, Date>();
+  const warn = createWarner(deps.logger);
   const timer = setInterval(() => void flush(), FLUSH_MS);
   timer.unref();
 
@@ -25,7 +26,7 @@ export function createLastUse(deps: { db: Database; logger: Logger }): LastUse {
     } catch (error) {
       // Newer uses win over the batch that comes back.
       pending = new Map([...batch, ...pending]);
-      deps.logger.warn({ err: error }, 'last use of tokens not stored yet');
+      warn({ err: error }, 'last use of tokens not stored yet');
     }
   }
 

@@ -84,8 +84,11 @@ export class CommandAdministration {
     trx: Transaction,
     { id, changes }: { id: number; changes: CommandChanges },
   ): Promise<CommandRow> {
-    refuse([finalFault(await this.locked(trx, id))], { status: 409 });
+    const command = await this.locked(trx, id);
+    refuse([finalFault(command)], { status: 409 });
     const isCancelled = changes.status === 'Cancelled';
+    const faults = isCancelled ? [] : orderFaults(changedTimes(command, changes));
+    if (faults.length > 0) throw validationError(faults);
     await updateCommands(trx, [id], { ...changes, ...(isCancelled ? CANCELLED : {}) });
     const changed = await this.locked(trx, id);
     if (!isCancelled) await this.queue.pushLater(trx, [changed.device_id], { at: changed.after });
@@ -157,10 +160,25 @@ export class CommandAdministration {
   }
 }
 
-function timeFaults({ expiresAt }: QueueOptions): ErrorDetail[] {
-  if (!expiresAt || expiresAt.getTime() > Date.now()) return [];
+function timeFaults({ after, expiresAt }: QueueOptions): ErrorDetail[] {
+  if (!expiresAt || expiresAt.getTime() > Date.now()) return orderFaults({ after, expiresAt });
   const source = { pointer: '/data/attributes/expires_at' };
   return [{ detail: 'expires_at is in the past', source }];
+}
+
+type Times = Pick<QueueOptions, 'after' | 'expiresAt'>;
+
+/** As they are after the change; none where it leaves them alone. */
+function changedTimes({ after, expires_at }: CommandRow, changes: CommandChanges): Times {
+  if (changes.after === undefined && changes.expires_at === undefined) return {};
+  const changed = { after, expires_at, ...changes };
+  return { after: changed.after, expiresAt: changed.expires_at };
+}
+
+function orderFaults({ after, expiresAt }: Times): ErrorDetail[] {
+  if (!after || !expiresAt || after.getTime() < expiresAt.getTime()) return [];
+  const source = { pointer: '/data/attributes/after' };
+  return [{ detail: 'after is not before expires_at: the command would never be sent', source }];
 }
 
 function present(dict: PlistDict): JsonObject {

@@ -2,48 +2,69 @@ import type { SecretBox } from '../crypto/secret-box.js';
 import { claimReport, unhandledReports, updateCommands } from '../db/command-repository.js';
 import type { Database } from '../db/database.js';
 import { inTransaction, type Transaction } from '../db/unit-of-work.js';
-import { AppError } from '../errors.js';
-import type { Logger } from '../logger.js';
+import { createWarner, type Logger, type Warner } from '../logger.js';
 import { openReport } from './payload.js';
 import type { CommandQueue } from './queue.js';
 import { handlerFor } from './registry.js';
+import { FailedTries, faultOf } from './report-faults.js';
 
 export interface ReportWorkerDeps {
   db: Database;
   box: SecretBox;
   queue: CommandQueue;
   logger: Logger;
+  /** How often what was left undone is looked for; only tests change it. */
+  sweepMs?: number;
 }
 
 const CONCURRENCY = 4;
 const SWEEP_MS = 10_000;
 const SWEEP_LIMIT = 500;
 
+/** The same bytes would fail again: say so on the command and leave them there for a person. */
+const GIVEN_UP = { needs_handling: false, reason: 'the answer could not be read; see the log' };
+/** Nothing says that the next start, or the next version, will fail too. */
+const LEFT = { reason: 'the answer could not be read yet; see the log' };
+
+interface WaitingReport {
+  id: number;
+  deviceId: number;
+}
+
 /**
- * Takes stored reports apart after the device has had its answer. What a crash left undone is found
- * again by a sweep; the row itself says whether it still needs handling.
+ * Takes stored reports apart after the device has had its answer. What a crash or an outage left
+ * undone is found again by a sweep; the row itself says whether it still needs handling.
  */
 export class ReportWorker {
-  private readonly waiting: { id: number; deviceId: number }[] = [];
+  private waiting: WaitingReport[] = [];
   /** Reports of one device are handled one after another, so that the newest inventory stays. */
   private readonly busyDevices = new Set<number>();
+  /** Their next reports must not overtake the one that failed: the sweep brings all, in order. */
+  private readonly heldDevices = new Set<number>();
+  private readonly failedTries = new FailedTries();
+  private readonly warn: Warner;
   private readonly idleListeners: (() => void)[] = [];
   private running = 0;
   private timer: NodeJS.Timeout | null = null;
-  private sweeping: Promise<void> = Promise.resolve();
+  private sweeping: Promise<void> | null = null;
 
-  constructor(private readonly deps: ReportWorkerDeps) {}
+  constructor(private readonly deps: ReportWorkerDeps) {
+    this.warn = createWarner(deps.logger);
+  }
 
   start(): void {
     const begin = () => {
-      this.sweeping = this.sweep();
+      this.sweeping ??= this.sweep().finally(() => {
+        this.sweeping = null;
+      });
     };
-    this.timer = setInterval(begin, SWEEP_MS);
+    this.timer = setInterval(begin, this.deps.sweepMs ?? SWEEP_MS);
     this.timer.unref();
     begin();
   }
 
-  submit(report: { id: number; deviceId: number }): void {
+  submit(report: WaitingReport): void {
+    if (this.heldDevices.has(report.deviceId)) return;
     this.waiting.push(report);
     this.runNext();
   }
@@ -66,11 +87,11 @@ export class ReportWorker {
     }
   }
 
-  private async run({ id, deviceId }: { id: number; deviceId: number }): Promise<void> {
+  private async run({ id, deviceId }: WaitingReport): Promise<void> {
     this.running += 1;
     this.busyDevices.add(deviceId);
     try {
-      await this.handle(id);
+      if ((await this.handle(id)) === 'later') this.hold(deviceId);
     } finally {
       this.running -= 1;
       this.busyDevices.delete(deviceId);
@@ -79,14 +100,41 @@ export class ReportWorker {
     }
   }
 
-  private async handle(id: number): Promise<void> {
-    const { db, logger } = this.deps;
+  private hold(deviceId: number): void {
+    this.heldDevices.add(deviceId);
+    this.waiting = this.waiting.filter((report) => report.deviceId !== deviceId);
+  }
+
+  private async handle(id: number): Promise<'over' | 'later'> {
     try {
-      await inTransaction(db, (trx) => this.handleStored(trx, id));
+      await inTransaction(this.deps.db, (trx) => this.handleStored(trx, id));
+      this.failedTries.forget(id);
+      return 'over';
     } catch (error) {
-      logger.error({ err: error, commandId: id }, 'a report could not be taken apart');
-      if (!isDatabaseFault(error)) await this.giveUp(id);
+      return await this.conclude(id, error);
     }
+  }
+
+  private async conclude(id: number, error: unknown): Promise<'over' | 'later'> {
+    const { logger } = this.deps;
+    const about = { err: error, commandId: id };
+    const fault = faultOf(error);
+    if (fault === 'report') {
+      logger.error(about, 'a report could not be taken apart');
+      await this.mark(id, GIVEN_UP);
+      return 'over';
+    }
+    if (fault === 'database') {
+      this.warn(about, 'reports wait for the database; they are taken apart when it is back');
+      return 'later';
+    }
+    if (!this.failedTries.count(id)) {
+      this.warn(about, 'a report could not be taken apart; it is tried again', String(id));
+      return 'later';
+    }
+    logger.error(about, 'a report could not be taken apart; it is left until the next start');
+    await this.mark(id, LEFT);
+    return 'over';
   }
 
   private async handleStored(trx: Transaction, id: number): Promise<void> {
@@ -109,32 +157,26 @@ export class ReportWorker {
         await queue.queueSupervisedInventory(trx, await queue.target(trx, deviceId));
       },
     });
-    await updateCommands(trx, [id], { needs_handling: false });
+    await updateCommands(trx, [id], { needs_handling: false, reason: null });
   }
 
-  /** The same bytes would fail again: say so on the command and leave them there for a person. */
-  private async giveUp(id: number): Promise<void> {
+  private async mark(id: number, changes: typeof GIVEN_UP | typeof LEFT): Promise<void> {
     const { db, logger } = this.deps;
-    const changes = { needs_handling: false, reason: 'the answer could not be read; see the log' };
     await inTransaction(db, (trx) => updateCommands(trx, [id], changes)).catch((error: unknown) =>
       logger.error({ err: error, commandId: id }, 'a failed report could not be marked'),
     );
   }
 
   private async sweep(): Promise<void> {
-    const { db, logger } = this.deps;
+    const { db } = this.deps;
     try {
+      const except = this.failedTries.left;
+      const found = await unhandledReports(db.knex, { limit: SWEEP_LIMIT, except });
       const known = new Set(this.waiting.map(({ id }) => id));
-      for (const report of await unhandledReports(db.knex, SWEEP_LIMIT)) {
-        if (!known.has(report.id)) this.submit(report);
-      }
+      this.heldDevices.clear();
+      for (const report of found) if (!known.has(report.id)) this.submit(report);
     } catch (error) {
-      logger.warn({ err: error }, 'the sweep of stored reports failed; it will run again');
+      this.warn({ err: error }, 'the sweep of stored reports failed; it will run again');
     }
   }
-}
-
-/** The database could not answer: the sweep will try again. */
-function isDatabaseFault(error: unknown): boolean {
-  return error instanceof AppError && error.code === 'unavailable';
 }

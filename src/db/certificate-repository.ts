@@ -99,6 +99,24 @@ export async function insertNewCertificate(
   return row?.id;
 }
 
+/**
+ * Gives a certificate that is there its private key, and a chain if it has none. Undefined, and nothing
+ * is done, when it has a key, is for another purpose, or revoked.
+ */
+export async function completeCertificate(
+  knex: Knex,
+  record: CertificateRecord,
+): Promise<number | undefined> {
+  const { fingerprint, purpose, rsa_private_key_id, chain_der = null } = record;
+  const [row] = await knex('certificates')
+    .where({ fingerprint, purpose })
+    .whereNull('rsa_private_key_id')
+    .whereNull('revoked_at')
+    .update({ rsa_private_key_id, chain_der: knex.raw('coalesce(chain_der, ?)', [chain_der]) })
+    .returning<{ id: number }[]>('id');
+  return row?.id;
+}
+
 /** Sets the time of revocation once; revoking again changes nothing. */
 export async function revokeCertificate(knex: Knex, id: number): Promise<void> {
   await knex('certificates')

@@ -159,6 +159,7 @@ class VersionedChangeFeed implements ChangeFeed {
     const client = this.#connection?.client;
     try {
       const { rows } = await (client ?? db.background).query<VersionRow>(LOOK);
+      if (this.#isBlind) logger.info('changes by other processes are seen again');
       this.#isBlind = false;
       return rows;
     } catch (error) {

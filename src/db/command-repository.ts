@@ -20,6 +20,7 @@ export type CommandRow = Record<string, unknown> & {
   status: string;
   sent_at: Date | null;
   after: Date | null;
+  expires_at: Date | null;
   payload: Buffer;
 };
 
@@ -95,13 +96,14 @@ export async function claimReport(
   return rows[0];
 }
 
-/** Reports that were stored but not taken apart, as after a crash; oldest first. */
+/** Reports that were stored but not taken apart, as after a crash; oldest first, and less `except`. */
 export async function unhandledReports(
   knex: Knex,
-  limit: number,
+  { limit, except }: { limit: number; except: readonly number[] },
 ): Promise<{ id: number; deviceId: number }[]> {
   return knex('commands')
     .where({ needs_handling: true })
+    .whereRaw('id <> all(?)', [[...except]])
     .orderBy('id')
     .limit(limit)
     .select('id', { deviceId: 'device_id' });

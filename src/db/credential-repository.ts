@@ -21,15 +21,12 @@ export interface ProgramTokenRow {
 
 const SERVER_PURPOSES: CertificatePurpose[] = ['mdm.pushcert', 'mdm.cacert', 'mdm.webcrt'];
 
-/** Push, CA and TLS certificates that are not revoked, newest first. */
+/** Push, CA and TLS certificates that are not revoked, the last added first. */
 export async function listServerCertificates(knex: Knex): Promise<ServerCertificateRow[]> {
   return await knex('certificates')
     .whereIn('purpose', SERVER_PURPOSES)
     .whereNull('revoked_at')
-    .orderBy([
-      { column: 'not_before', order: 'desc' },
-      { column: 'id', order: 'desc' },
-    ])
+    .orderBy('id', 'desc')
     .select<ServerCertificateRow[]>(
       ...['id', 'purpose', 'subject', 'x509_cn', 'push_topic', 'not_before', 'not_after'],
       knex.raw('rsa_private_key_id is not null as has_key'),

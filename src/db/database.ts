@@ -1,6 +1,6 @@
 import knex, { type Knex } from 'knex';
 import pg from 'pg';
-import type { Logger } from '../logger.js';
+import { createWarner, type Logger } from '../logger.js';
 
 /** Where a PostgreSQL listens: `host` is a name, an address or the directory of a unix socket. */
 export interface ConnectionSettings {
@@ -86,9 +86,13 @@ function sessionLimits(namedStatements: boolean): pg.ClientConfig {
   };
 }
 
-/** Knex would write to the console. */
+/** Knex would write to the console: of an error also where it comes from, which its catcher tells. */
 function knexLog(logger: Logger | undefined): Knex.Logger {
-  const warn = (message: unknown) => logger?.warn({ detail: message }, 'database driver');
+  const tell = createWarner(logger);
+  const warn = (message: unknown) => {
+    const [detail = ''] = String(message).split('\n', 1);
+    tell({ detail }, 'database driver', detail);
+  };
   return { warn, error: warn, deprecate: warn, debug: () => {} };
 }
 
@@ -126,8 +130,9 @@ export function connectDatabase(options: DatabaseOptions): Database {
   const pool = new pg.Pool({ ...client, ...devicePathSession(namedStatements), max });
   const background = new pg.Pool({ ...client, max: BACKGROUND_CONNECTIONS });
   let closing: Promise<void> | undefined;
+  const warn = createWarner(logger);
   const complain = ({ message }: Error) => {
-    if (closing === undefined) logger?.warn({ detail: message }, 'database connection lost');
+    if (closing === undefined) warn({ detail: message }, 'database connection lost', message);
   };
   for (const each of [pool, background]) {
     // A connection that breaks is replaced on the next use; unheard, it would end the process. The

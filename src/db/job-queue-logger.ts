@@ -1,24 +1,18 @@
 import { Logger as LibraryLogger } from 'graphile-worker';
-import type { Logger } from '../logger.js';
-
-/** In an outage the library says the same at each of its attempts. */
-const REPEATED_MS = 60_000;
+import { createWarner, type Logger } from '../logger.js';
 
 /**
  * The queue library's log in ours. Its messages alone: what it hands along holds payloads. How each
- * job ended is told by whoever runs the jobs.
+ * job ended is told by whoever runs the jobs. While `isQuiet`, what it believes is not so.
  */
-export function createJobQueueLogger(logger: Logger): LibraryLogger {
-  const last = { message: '', at: 0 };
-  const isRepeated = (message: string) => {
-    if (message === last.message && Date.now() - last.at < REPEATED_MS) return true;
-    Object.assign(last, { message, at: Date.now() });
-    return false;
-  };
+export function createJobQueueLogger(logger: Logger, isQuiet = () => false): LibraryLogger {
+  // In an outage the library says the same at each of its attempts.
+  const warn = createWarner(logger);
   return new LibraryLogger(() => (level, message, meta) => {
     if (meta?.success === true || meta?.failure === true) return;
     // What it calls an error it makes up for by itself.
-    const isTold = (level === 'error' || level === 'warning') && !isRepeated(message);
-    logger[isTold ? 'warn' : 'debug']({ detail: message }, 'job queue');
+    const isGrave = level === 'error' || level === 'warning';
+    if (isGrave && !isQuiet()) warn({ detail: message }, 'job queue', message);
+    else logger.debug({ detail: message }, 'job queue');
   });
 }

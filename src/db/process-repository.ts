@@ -10,17 +10,27 @@ export interface ServerProcess {
   pid: number;
   version: string;
   workerPool: string | null;
+  pushTrouble: PushTrouble | null;
+}
+
+/** What keeps a process from pushing. */
+export interface PushTrouble {
+  why: string;
+  since: Date;
 }
 
 const BEAT = `
-insert into server_processes (id, role, hostname, pid, version, worker_pool)
-values ($1, $2, $3, $4, $5, $6)
-on conflict (id) do update set seen_at = clock_timestamp(), worker_pool = excluded.worker_pool`;
+insert into server_processes
+  (id, role, hostname, pid, version, worker_pool, push_trouble, push_trouble_since)
+values ($1, $2, $3, $4, $5, $6, $7, $8)
+on conflict (id) do update set seen_at = clock_timestamp(), worker_pool = excluded.worker_pool,
+  push_trouble = excluded.push_trouble, push_trouble_since = excluded.push_trouble_since`;
 
 /** Tells the others that this process lives. */
 export async function recordBeat({ background }: Database, process: ServerProcess): Promise<void> {
-  const { id, role, hostname, pid, version, workerPool } = process;
-  await background.query(BEAT, [id, role, hostname, pid, version, workerPool]);
+  const { id, role, hostname, pid, version, workerPool, pushTrouble } = process;
+  const trouble = [pushTrouble?.why ?? null, pushTrouble?.since ?? null];
+  await background.query(BEAT, [id, role, hostname, pid, version, workerPool, ...trouble]);
 }
 
 export async function removeProcess({ background }: Database, id: string): Promise<void> {
@@ -40,6 +50,23 @@ export async function recentProcesses(
     .whereRaw("seen_at > clock_timestamp() - ? * interval '1 millisecond'", [ms])
     .orderBy('started_at')
     .select('hostname', 'pid');
+}
+
+export type TroubledProcess = PushTrouble & Pick<ServerProcess, 'hostname' | 'pid'>;
+
+/** Processes heard of within so many milliseconds that cannot push, the first in trouble first. */
+export async function troubledProcesses(
+  { knex }: Pick<Database, 'knex'>,
+  ms: number,
+): Promise<TroubledProcess[]> {
+  return await knex('server_processes')
+    .whereNotNull('push_trouble')
+    .whereRaw("seen_at > clock_timestamp() - ? * interval '1 millisecond'", [ms])
+    .orderBy(['push_trouble_since', 'hostname', 'pid'])
+    .select<TroubledProcess[]>('hostname', 'pid', {
+      why: 'push_trouble',
+      since: 'push_trouble_since',
+    });
 }
 
 /** A process whose heartbeat stopped while it was running jobs. */

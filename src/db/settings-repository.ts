@@ -116,12 +116,14 @@ export async function readScepConfiguration(knex: Knex): Promise<ScepConfigurati
   return (await readSettings(knex, 'scep_configurations')) as SettingsRow & ScepConfigurationRow;
 }
 
-/** Topic of the newest push certificate that is still valid. */
+/** What devices enroll with: the topic of the push certificate added last that can be used now. */
 export async function readPushTopic(knex: Knex): Promise<string | undefined> {
   const row = await knex('certificates')
     .where({ purpose: 'mdm.pushcert' })
     .whereNull('revoked_at')
     .whereNotNull('push_topic')
+    .whereNotNull('rsa_private_key_id')
+    .where('not_before', '<=', knex.fn.now())
     .where('not_after', '>', knex.fn.now())
     .orderBy('id', 'desc')
     .first<{ push_topic: string } | undefined>('push_topic');

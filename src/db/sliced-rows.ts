@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import type { Sql } from './filter-sql.js';
 import { runSql } from './resource-store-sql.js';
 import { toAppError } from './sqlstate.js';
+import { runTransaction } from './unit-of-work.js';
 
 /** As many rows as the driver may take apart at a time: 200 devices are some 4 ms. */
 export const SLICE_ROWS = 200;
@@ -12,7 +13,7 @@ export const SLICE_ROWS = 200;
  */
 export async function runSliced<T>(knex: Knex, { text, bindings }: Sql): Promise<T[]> {
   try {
-    return await knex.transaction((trx) => fetchAll<T>(trx, { text, bindings }));
+    return await runTransaction(knex, (trx) => fetchAll<T>(trx, { text, bindings }));
   } catch (error) {
     throw toAppError(error);
   }

@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import { AppError, type AppErrorOptions, type ErrorCode } from '../errors.js';
+import { isOutage } from './outage.js';
 
 /** The members of the driver's error that PostgreSQL fills in (protocol, ErrorResponse). */
 interface PostgresError extends Error {
@@ -20,26 +21,6 @@ const BUSY = new Set([
   '55P03', // lock_not_available
   '57014', // query_canceled: the statement timeout
 ]);
-const UNAVAILABLE = new Set([
-  '57P01', // admin_shutdown
-  '57P02',
-  '57P03', // cannot_connect_now
-  '53300', // too_many_connections
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ENOENT', // the unix socket is gone
-  'ENOTFOUND',
-  'EPIPE',
-  'ETIMEDOUT',
-]);
-const LOST_CONNECTION = /timeout|Connection terminated|Connection ended|pool is draining/i;
-
-/** Classes 08 (connection) and 53 (resources) as a whole mean: not now. */
-function isUnavailable(error: PostgresError): boolean {
-  const code = error.code ?? '';
-  if (UNAVAILABLE.has(code) || /^(08|53)...$/.test(code)) return true;
-  return code === '' && LOST_CONNECTION.test(error.message);
-}
 
 /** `Key (lower(udid))=(…)` and `Key (device_id, "position")=(…)` name the columns. */
 function columnsOf(error: PostgresError): string[] {
@@ -147,7 +128,7 @@ function translate(error: PostgresError, fieldOf: FieldOf): AppError {
       options,
     );
   }
-  if (isUnavailable(error)) {
+  if (isOutage(error)) {
     return new AppError('unavailable', 503, 'The database is not available', options);
   }
   return new AppError('internal_error', 500, 'Internal error', { cause: error });

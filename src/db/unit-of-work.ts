@@ -10,6 +10,32 @@ export function afterCommit(trx: Transaction, work: () => void): void {
   trx.executionPromise.then(work, () => undefined);
 }
 
+/**
+ * Runs `work` in one transaction of the driver. Rejects with what went wrong first: when the
+ * connection is lost the roll-back fails too, and knex would tell of that alone.
+ */
+export async function runTransaction<T>(
+  knex: Knex,
+  work: (trx: Transaction) => Promise<T>,
+): Promise<T> {
+  const failures: unknown[] = [];
+  const attempt = async (trx: Transaction) => {
+    // Knex gets here also when it could not begin, and rejects with the reason.
+    if (trx.isCompleted()) throw new Error('the transaction has not begun');
+    try {
+      return await work(trx);
+    } catch (error) {
+      failures.push(error);
+      throw error;
+    }
+  };
+  try {
+    return await knex.transaction(attempt);
+  } catch (error) {
+    throw failures.length > 0 ? failures[0] : error;
+  }
+}
+
 const MOST_ATTEMPTS = 3;
 
 /**
@@ -19,11 +45,11 @@ const MOST_ATTEMPTS = 3;
  */
 export async function inTransaction<T>(
   db: Database,
-  work: (trx: Knex.Transaction) => Promise<T>,
+  work: (trx: Transaction) => Promise<T>,
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await db.knex.transaction(work);
+      return await runTransaction(db.knex, work);
     } catch (error) {
       if (attempt === MOST_ATTEMPTS || !isConflictOfLocks(error)) throw toAppError(error);
     }

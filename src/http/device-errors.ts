@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorRequestHandler } from 'express';
 import { AppError } from '../errors.js';
-import type { Logger } from '../logger.js';
+import { createWarner, type Logger, type Warner } from '../logger.js';
 
 /** Seconds a device is told to wait after a fault of ours. */
 const RETRY_AFTER = '30';
@@ -12,11 +12,23 @@ const UNRECOGNIZED_DEVICE = Buffer.from(
   'ascii',
 );
 
-export interface DeviceErrorContext {
+/** While the database is away every device fails, again and again. */
+const AWAY_QUIET_MS = 5_000;
+
+/** The log of one surface, or of several: it remembers what it told a moment ago. */
+export interface DeviceErrorLog {
   logger: Logger;
+  warn: Warner;
+}
+
+export interface DeviceErrorContext extends DeviceErrorLog {
   req: IncomingMessage;
   /** Say why in plain text: a person may be reading, as of an enrollment profile in a browser. */
   isExplained?: boolean;
+}
+
+export function createDeviceErrorLog(logger: Logger): DeviceErrorLog {
+  return { logger, warn: createWarner(logger, AWAY_QUIET_MS) };
 }
 
 /** Apple's 403 that makes a device (iOS 17, macOS 14 and later) remove its enrollment. */
@@ -36,13 +48,15 @@ function statusOf(error: unknown): number {
   return status === 401 ? 403 : status;
 }
 
-function log(error: unknown, status: number, { logger, req }: DeviceErrorContext): void {
+function log(error: unknown, status: number, { logger, warn, req }: DeviceErrorContext): void {
   const where = { method: req.method, path: pathOf(req), peer: req.socket.remoteAddress, status };
+  const code = error instanceof AppError ? error.code : 'bad_request';
   if (status === 503) {
-    logger.error({ ...where, err: error }, 'device request failed');
+    const about = { ...where, err: error };
+    if (code !== 'unavailable') logger.error(about, 'device request failed');
+    else warn(about, 'device request failed', error instanceof Error ? error.message : code);
     return;
   }
-  const code = error instanceof AppError ? error.code : 'bad_request';
   const { message, cause } = error instanceof Error ? error : new Error('refused');
   const reason = cause instanceof Error ? cause.message : undefined;
   logger.info({ ...where, code, detail: message, reason }, 'device request refused');
@@ -86,5 +100,6 @@ export function deviceErrorHandler(
   logger: Logger,
   options: Pick<DeviceErrorContext, 'isExplained'> = {},
 ): ErrorRequestHandler {
-  return (error, req, res, _next) => sendDeviceError(res, error, { ...options, logger, req });
+  const log = createDeviceErrorLog(logger);
+  return (error, req, res, _next) => sendDeviceError(res, error, { ...options, ...log, req });
 }

@@ -1,5 +1,5 @@
 import { type Response, Router } from 'express';
-import type { Logger } from '../logger.js';
+import { createWarner, type Logger, type Warner } from '../logger.js';
 
 export interface HealthOptions {
   /** What must work before traffic may come, by name. A rejection is a failure. */
@@ -18,13 +18,15 @@ function withTimeout(work: Promise<unknown>, ms: number): Promise<unknown> {
   return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
-async function runCheck(name: string, options: HealthOptions): Promise<[string, CheckResult]> {
-  const { checks, logger, timeoutMs = 2_000 } = options;
+async function runCheck(
+  name: string,
+  { checks, warn, timeoutMs = 2_000 }: HealthOptions & { warn: Warner },
+): Promise<[string, CheckResult]> {
   try {
     await withTimeout(Promise.resolve(checks[name]?.()), timeoutMs);
     return [name, 'ok'];
   } catch (error) {
-    logger.warn({ err: error, check: name }, 'not ready');
+    warn({ err: error, check: name }, 'not ready', name);
     return [name, 'failed'];
   }
 }
@@ -36,10 +38,11 @@ function answer(res: Response, status: number, body: object): void {
 /** /healthz: the process answers. /readyz: so does all it needs. Neither tells why not. */
 export function createHealthRouter(options: HealthOptions): Router {
   const router = Router();
+  const checking = { ...options, warn: createWarner(options.logger) };
   router.get('/healthz', (_req, res) => answer(res, 200, { status: 'ok' }));
   router.get('/readyz', async (_req, res) => {
     const names = Object.keys(options.checks);
-    const results = await Promise.all(names.map((name) => runCheck(name, options)));
+    const results = await Promise.all(names.map((name) => runCheck(name, checking)));
     const ready = results.every(([, result]) => result === 'ok');
     answer(res, ready ? 200 : 503, {
       status: ready ? 'ready' : 'not ready',

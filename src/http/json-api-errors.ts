@@ -1,7 +1,10 @@
 import type { ErrorRequestHandler, Response } from 'express';
 import { AppError, type ErrorCode, type ErrorDetail } from '../errors.js';
-import type { Logger } from '../logger.js';
+import { createWarner, type Logger } from '../logger.js';
 import { requestIdOf } from './request-context.js';
+
+/** While the database is away every request fails, and the request log has a line for each. */
+const AWAY_QUIET_MS = 5_000;
 
 export const MEDIA_TYPE = 'application/vnd.api+json';
 
@@ -15,6 +18,9 @@ const BODY_ERRORS: Record<string, [code: ErrorCode, status: number, message: str
   'request.aborted': ['bad_request', 400, 'the request ended before its body did'],
   'request.size.invalid': ['bad_request', 400, 'Content-Length is not the size of the body'],
 };
+
+/** No fault of this server, but of what it waits for: told to the client, and worth no stack. */
+const ELSEWHERE: ReadonlySet<ErrorCode> = new Set(['unavailable', 'push_service_unreachable']);
 
 const CODES_BY_STATUS: Record<number, ErrorCode> = {
   401: 'unauthorized',
@@ -61,7 +67,7 @@ function describe(error: AppError, fault: ErrorDetail, requestId: string) {
     status: String(error.status),
     code,
     title: titleOf(code),
-    ...(error.status < 500 || code === 'unavailable' ? { detail: fault.detail } : {}),
+    ...(error.status < 500 || ELSEWHERE.has(code) ? { detail: fault.detail } : {}),
     ...(fault.source ? { source: fault.source } : {}),
   };
 }
@@ -89,12 +95,15 @@ function send(res: Response, error: AppError): void {
 
 /** Answers every failure under /api/v1; `res.locals.failure` is for the request log. */
 export function jsonApiErrorHandler(logger: Logger): ErrorRequestHandler {
+  const warn = createWarner(logger, AWAY_QUIET_MS);
   return (thrown: unknown, req, res, _next) => {
     const error = toAppError(thrown);
-    const requestId = requestIdOf(res);
-    if (error.status >= 500) {
-      logger.error({ err: error, requestId, method: req.method }, 'admin request failed');
-    }
+    const request = { requestId: requestIdOf(res), method: req.method };
+    const about = { err: error, ...request };
+    if (error.code === 'unavailable') warn(about, 'admin request failed', error.message);
+    else if (ELSEWHERE.has(error.code)) {
+      logger.warn({ ...request, why: error.message }, 'admin request failed');
+    } else if (error.status >= 500) logger.error(about, 'admin request failed');
     res.locals.failure = { code: error.code, reason: reasonOf(error) };
     if (res.headersSent) res.destroy();
     else send(res, error);

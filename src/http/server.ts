@@ -10,7 +10,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from '../logger.js';
 import { answerClientErrors } from './client-errors.js';
-import { sendDeviceError } from './device-errors.js';
+import { createDeviceErrorLog, type DeviceErrorLog, sendDeviceError } from './device-errors.js';
 import { observeRequest, type RequestObserver, secondsSince } from './request-observer.js';
 import { endUnreadBody } from './unread-body.js';
 
@@ -79,6 +79,7 @@ function track(server: Server, secure: boolean): Connections {
 function createListener(options: HttpServerOptions, server: Server): RequestListener {
   const { app, onAnswer } = options;
   const { fresh } = track(server, options.tls !== undefined);
+  const device = { ...options, log: createDeviceErrorLog(options.logger) };
   return (req, res) => {
     fresh.delete(req.socket);
     if (!server.listening) res.shouldKeepAlive = false; // draining
@@ -88,12 +89,12 @@ function createListener(options: HttpServerOptions, server: Server): RequestList
       app(req, res);
       return;
     }
-    void answerDevice(options, req, res);
+    void answerDevice(device, req, res);
   };
 }
 
 async function answerDevice(
-  { deviceHandler, logger, onAnswer }: HttpServerOptions,
+  { deviceHandler, log, onAnswer }: HttpServerOptions & { log: DeviceErrorLog },
   req: IncomingMessage,
   res: ServerResponse,
 ): Promise<void> {
@@ -101,7 +102,7 @@ async function answerDevice(
   try {
     await deviceHandler(req, res);
   } catch (error) {
-    sendDeviceError(res, error, { logger, req });
+    sendDeviceError(res, error, { ...log, req });
   }
   const surface = req.url?.startsWith('/checkin') ? 'checkin' : 'mdm';
   onAnswer?.(surface, res.statusCode, secondsSince(started));

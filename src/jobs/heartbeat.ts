@@ -5,6 +5,7 @@ import {
   forgetOldProcesses,
   freeJobsOfSilent,
   freeUnclaimedJobs,
+  type PushTrouble,
   recordBeat,
   removeProcess,
   type ServerProcess,
@@ -17,6 +18,8 @@ export interface Heartbeat {
   readonly processId: string;
   /** From now on jobs locked by this pool of workers are this process's, and those of no other. */
   claimPool(pool: string | null): void;
+  /** What it tells has changed: the next beat comes at once. */
+  hurry(): void;
   /** Resolves after the first beat, also when it failed: it is repeated. */
   start(): Promise<void>;
   /** Says goodbye. Call it when no jobs run here any more. */
@@ -28,6 +31,8 @@ export interface HeartbeatDeps {
   role: ServerProcess['role'];
   version: string;
   logger: Logger;
+  /** What keeps this process from pushing now. */
+  pushTrouble?: () => PushTrouble | null;
   intervalMs?: number;
   /** A process not heard of for so long is taken for dead. */
   silentMs?: number;
@@ -42,15 +47,17 @@ const LOOK_MS = 1_000;
  */
 export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
   const { db, role, version, logger, intervalMs = 5_000, silentMs = 30_000 } = deps;
+  const { pushTrouble = () => null } = deps;
   const processId = randomUUID();
   let workerPool: string | null = null;
   const beat = () => {
-    const { pid } = process;
-    return recordBeat(db, { id: processId, role, hostname: hostname(), pid, version, workerPool });
+    const self = { id: processId, role, hostname: hostname(), pid: process.pid, version };
+    return recordBeat(db, { ...self, workerPool, pushTrouble: pushTrouble() });
   };
   const pulse = createRepeater(beat, {
     ...{ logger, intervalMs },
     complaint: 'the heartbeat of this process could not be written',
+    relief: 'the heartbeat of this process is written again',
   });
   const runsJobs = role !== 'web';
   const watches = runsJobs ? watchOthers({ db, logger, silentMs }) : [];
@@ -60,6 +67,7 @@ export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
       workerPool = pool;
       pulse.hurry();
     },
+    hurry: () => pulse.hurry(),
     start: async () => {
       await pulse.start();
       for (const watch of watches) await watch.start();
@@ -74,10 +82,16 @@ export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
 }
 
 function watchOthers({ db, logger, silentMs }: { db: Database; logger: Logger; silentMs: number }) {
-  const complaint = 'the jobs of silent processes could not be looked for';
+  const words = {
+    logger,
+    complaint: 'the jobs of silent processes could not be looked for',
+    relief: 'the jobs of silent processes are looked for again',
+  };
   const freeSilent = async () => {
     for (const { hostname, pid, jobs } of await freeJobsOfSilent(db, silentMs)) {
-      logger.warn({ hostname, pid, jobs }, 'a process has fallen silent; its jobs run elsewhere');
+      // Every line of the log has a pid: that of the process that writes it.
+      const about = { silentHost: hostname, silentPid: pid, jobs };
+      logger.warn(about, 'a process has fallen silent; its jobs run elsewhere');
     }
   };
   const freeUnclaimed = async () => {
@@ -86,7 +100,7 @@ function watchOthers({ db, logger, silentMs }: { db: Database; logger: Logger; s
     if (jobs > 0) logger.warn({ jobs }, 'jobs of workers unknown to every process run again');
   };
   return [
-    createRepeater(freeSilent, { logger, complaint, intervalMs: Math.min(LOOK_MS, silentMs) }),
-    createRepeater(freeUnclaimed, { logger, complaint, intervalMs: silentMs }),
+    createRepeater(freeSilent, { ...words, intervalMs: Math.min(LOOK_MS, silentMs) }),
+    createRepeater(freeUnclaimed, { ...words, intervalMs: silentMs }),
   ];
 }

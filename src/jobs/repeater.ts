@@ -6,6 +6,8 @@ export interface RepeaterOptions {
   intervalMs: number;
   /** Logged when a run fails after one that did not. */
   complaint: string;
+  /** Logged when a run succeeds after one that did not. */
+  relief: string;
 }
 
 export interface Repeater {
@@ -20,7 +22,7 @@ export interface Repeater {
 /** Does something again and again, never twice at a time, whether it fails or not. */
 export function createRepeater(
   work: () => Promise<void>,
-  { logger, intervalMs, complaint }: RepeaterOptions,
+  { logger, intervalMs, complaint, relief }: RepeaterOptions,
 ): Repeater {
   let state: 'new' | 'on' | 'off' = 'new';
   let isFailing = false;
@@ -30,6 +32,7 @@ export function createRepeater(
   const attempt = async () => {
     try {
       await work();
+      if (isFailing) logger.info(relief);
       isFailing = false;
     } catch (error) {
       if (!isFailing) logger.warn({ err: error }, complaint);

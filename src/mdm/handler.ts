@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { toAppError } from '../db/sqlstate.js';
 import { AppError } from '../errors.js';
 import { readBody } from '../http/raw-body.js';
 import type { DeviceHandler } from '../http/server.js';
@@ -24,14 +25,26 @@ function decode(req: IncomingMessage, body: Buffer): MdmMessage {
   return message;
 }
 
-function dispatch(
+async function dispatch(
   message: MdmMessage,
   identity: Parameters<typeof answerReport>[1],
   services: MdmServices,
 ): Promise<Answer> {
-  return message.kind === 'report'
-    ? answerReport(message, identity, services)
-    : answerCheckIn(message, identity, services);
+  try {
+    return message.kind === 'report'
+      ? await answerReport(message, identity, services)
+      : await answerCheckIn(message, identity, services);
+  } catch (error) {
+    throw explained(error);
+  }
+}
+
+/** An outage by its name, for the log; any other error of the driver stays one, and becomes 503. */
+function explained(error: unknown): unknown {
+  const { code, status, message } = toAppError(error);
+  if (error instanceof AppError || code !== 'unavailable') return error;
+  // Without its header: a device is to wait longer than the admin API's clients.
+  return new AppError(code, status, message, { cause: error });
 }
 
 /**

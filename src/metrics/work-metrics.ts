@@ -1,4 +1,4 @@
-import { Counter, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 const JOB_BUCKETS = [0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300];
 
@@ -8,6 +8,7 @@ const MOST_RESULTS = 64;
 export interface WorkMetrics {
   countPushes: (result: string, count: number) => void;
   observeJob: (task: string, outcome: string, seconds: number) => void;
+  showPushService: (isReachable: boolean) => void;
 }
 
 /** What this process does in the background. */
@@ -32,10 +33,19 @@ export function createWorkMetrics(registry: Registry): WorkMetrics {
     buckets: JOB_BUCKETS,
     registers,
   });
+  const reachable = new Gauge({
+    name: 'muster_push_service_reachable',
+    help:
+      "0: this process cannot reach Apple's push service, and what it should push waits; see " +
+      '/api/v1/credentials. Always 1 with ROLE=web, which pushes only by hand.',
+    registers,
+  });
+  reachable.set(1);
   const resultLabel = createResultLabel();
   return {
     countPushes: (result, count) => pushes.inc({ result: resultLabel(result) }, count),
     observeJob: (task, outcome, seconds) => jobs.observe({ task, outcome }, seconds),
+    showPushService: (isReachable) => reachable.set(isReachable ? 1 : 0),
   };
 }
 

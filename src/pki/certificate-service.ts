@@ -2,7 +2,12 @@ import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.
 import { publicKeyFingerprint } from '../crypto/keys.js';
 import { encodePem } from '../crypto/pem.js';
 import type { SecretBox } from '../crypto/secret-box.js';
-import { type CertificatePurpose, insertNewCertificate } from '../db/certificate-repository.js';
+import {
+  type CertificatePurpose,
+  type CertificateRecord,
+  completeCertificate,
+  insertNewCertificate,
+} from '../db/certificate-repository.js';
 import {
   certificateUses,
   deleteCertificate,
@@ -66,7 +71,10 @@ export class CertificateService {
     this.#now = deps.now ?? (() => new Date());
   }
 
-  /** Returns the new row's id. AppError 422 naming each fault, 409 already_exists. */
+  /**
+   * Returns the row's id: a new one, or that of the same certificate for the same purpose, which had no
+   * key before. AppError 422 naming each fault, 409 already_exists.
+   */
   async add(trx: Transaction, input: CertificateInput): Promise<number> {
     this.#refuseBesideLab(input.purpose);
     const upload = await readUploadedCertificate(input);
@@ -78,7 +86,7 @@ export class CertificateService {
       );
     }
     const keyId = await this.#keyFor(trx, upload, input.privateKeyId);
-    const id = await insertNewCertificate(trx, {
+    const id = await insertOrComplete(trx, {
       ...certificateRecord(certificate, input.purpose),
       chain_der: chain.length > 0 ? Buffer.concat(chain.map(({ der }) => der)) : null,
       rsa_private_key_id: keyId,
@@ -89,7 +97,8 @@ export class CertificateService {
       throw new AppError('already_exists', 409, 'this certificate is there already', options);
     }
     this.#noteAuthorities(trx, input.purpose);
-    await this.#notePushTopic(trx, certificate, input.purpose);
+    // Without its key it is of no use to any device that waits.
+    if (keyId !== null) await this.#notePushTopic(trx, certificate, input.purpose);
     return id;
   }
 
@@ -172,6 +181,16 @@ export class CertificateService {
   #noteAuthorities(trx: Transaction, ...purposes: (CertificatePurpose | undefined)[]): void {
     if (purposes.includes('mdm.cacert')) afterCommit(trx, this.#deps.onAuthoritiesChange);
   }
+}
+
+/** Whoever forgets the key sends the same again, with it. */
+async function insertOrComplete(
+  trx: Transaction,
+  record: CertificateRecord,
+): Promise<number | undefined> {
+  const id = await insertNewCertificate(trx, record);
+  const hasKey = typeof record.rsa_private_key_id === 'number';
+  return id ?? (hasKey ? await completeCertificate(trx, record) : undefined);
 }
 
 async function requireUnused(trx: Transaction, id: number): Promise<void> {

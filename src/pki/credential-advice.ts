@@ -26,14 +26,21 @@ function ending({ status, not_after, days_left }: Credential): string {
   return `expires on ${day}, in ${days_left} ${days_left === 1 ? 'day' : 'days'}`;
 }
 
-/** What is wrong with it, now or soon, and what to do; undefined while all is well. */
-export function credentialAdvice(credential: Credential): string | undefined {
+/** The one that a push certificate without its key was to replace. */
+function staying({ kind, topic }: Credential, all: Credential[]): string {
+  const rivals = all.filter((other) => other.kind === kind && other.topic === topic);
+  const used = rivals.find(({ status }) => status !== 'no_private_key');
+  return used === undefined ? '' : `; id ${used.id}, which ${ending(used)}, stays in its place`;
+}
+
+/** What is wrong with one of them, now or soon, and what to do; undefined while all is well. */
+export function credentialAdvice(credential: Credential, all: Credential[]): string | undefined {
   const { kind, id, name, status } = credential;
   if (status === 'ok') return undefined;
   const what = `The ${NAMES[kind]} ${JSON.stringify(name)} (id ${id})`;
   if (status !== 'no_private_key') return `${what} ${ending(credential)}. ${REMEDIES[kind]}`;
   return (
-    `${what} has no private key, so nothing can be pushed with it: PATCH ` +
-    `/api/v1/certificates/${id} with pem_private_key.`
+    `${what} has no private key, so nothing can be pushed with it${staying(credential, all)}. ` +
+    `PATCH /api/v1/certificates/${id} with pem_private_key, or POST it again with its key.`
   );
 }

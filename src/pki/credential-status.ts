@@ -46,14 +46,33 @@ function placeOf(row: ServerCertificateRow): string {
   return `authority ${row.id}`;
 }
 
-/** One in each place: what is of use now before what is not (yet), then the newest. */
+/** 0: can be used now; 1: not yet, or no longer; 2: not without its key. */
+function uselessness({ has_key, not_before, not_after }: ServerCertificateRow, now: Date): number {
+  if (!has_key) return 2;
+  return not_before <= now && not_after > now ? 0 : 1;
+}
+
+/** One in each place: of those that can be used now, if any, the one added last. */
 function inUse(rows: ServerCertificateRow[], now: Date): ServerCertificateRow[] {
-  const isUsable = (row: ServerCertificateRow) => row.has_key && row.not_before <= now;
   const chosen = new Map<string, ServerCertificateRow>();
-  for (const row of [...rows.filter(isUsable), ...rows.filter((each) => !isUsable(each))]) {
-    if (!chosen.has(placeOf(row))) chosen.set(placeOf(row), row);
+  for (const row of rows) {
+    const other = chosen.get(placeOf(row));
+    const isBetter = other === undefined || uselessness(row, now) < uselessness(other, now);
+    if (isBetter) chosen.set(placeOf(row), row);
   }
   return [...chosen.values()];
+}
+
+/** Push certificates added after the one in use, which they would replace if their keys were here. */
+function waitingForKey(
+  rows: ServerCertificateRow[],
+  used: ServerCertificateRow[],
+  now: Date,
+): ServerCertificateRow[] {
+  return rows.filter((row) => {
+    if (row.purpose !== 'mdm.pushcert' || row.has_key || row.not_after <= now) return false;
+    return used.some((other) => placeOf(other) === placeOf(row) && other.id < row.id);
+  });
 }
 
 function lifeOf(notAfter: Date, now: Date): Pick<Credential, 'not_after' | 'days_left' | 'status'> {
@@ -80,15 +99,17 @@ function ofToken(row: ProgramTokenRow, now: Date): Credential {
   return { kind: 'dep_token', id: row.id, name, ...lifeOf(row.access_token_expiry, now) };
 }
 
-/** Everything that the server works by and that ends by itself; the first to end comes first. */
+/** All that the server works by, or soon should, and that ends by itself; the first to end first. */
 export async function credentialStatus(
   knex: Database['knex'],
   now: Date = new Date(),
 ): Promise<Credential[]> {
   const certificates = await listServerCertificates(knex);
+  const used = inUse(certificates, now);
+  const shown = [...used, ...waitingForKey(certificates, used, now)];
   const tokens = await listProgramTokens(knex);
   return [
-    ...inUse(certificates, now).flatMap((row) => ofCertificate(row, now)),
+    ...shown.flatMap((row) => ofCertificate(row, now)),
     ...tokens.map((row) => ofToken(row, now)),
   ].sort((one, other) => one.not_after.getTime() - other.not_after.getTime() || one.id - other.id);
 }

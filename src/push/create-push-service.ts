@@ -51,6 +51,8 @@ export function createPushService(deps: PushServiceDeps): PushService {
       else changes.announce('pushes');
     },
     pushByHand: (deviceId) => byHand.push(deviceId),
+    trouble: () => availability.trouble,
+    onTrouble: (listener) => availability.onChange(listener),
     stop: async () => {
       await Promise.all([dispatcher.stop(STOP_MS), clients.close()]);
     },

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database.js';
 import { type ClaimedPush, claimPushes } from '../db/push-queue.js';
-import type { Logger } from '../logger.js';
+import { createWarner, type Logger, type Warner } from '../logger.js';
 import type { Availability } from './availability.js';
 import { OutcomeWriter } from './outcome-writer.js';
 import type { PushAttempts } from './push-attempt.js';
@@ -33,6 +33,7 @@ const LONGEST_PAUSE_MS = 5_000;
 export class Dispatcher {
   readonly #deps: DispatcherDeps;
   readonly #writer: OutcomeWriter;
+  readonly #warn: Warner;
   readonly #wakeUp = new WakeUp();
   readonly #stopping = new AbortController();
   #underWay = 0;
@@ -44,6 +45,7 @@ export class Dispatcher {
 
   constructor(deps: DispatcherDeps) {
     this.#deps = deps;
+    this.#warn = createWarner(deps.logger);
     this.#writer = new OutcomeWriter({
       ...{ db: deps.db, logger: deps.logger, onResult: deps.onResult },
       onWritten: (count, isDue) => this.#release(count, isDue),
@@ -101,7 +103,7 @@ export class Dispatcher {
   async #look(limit: number): Promise<boolean> {
     try {
       const claims = await claimPushes(this.#deps.db, limit);
-      this.#failures = 0;
+      this.#recovered();
       if (claims.length > 0) void this.#push(claims);
       return claims.length === limit;
     } catch (error) {
@@ -118,10 +120,7 @@ export class Dispatcher {
         else this.#writer.add(outcome);
       });
     } catch (error) {
-      this.#deps.logger.warn(
-        { err: error },
-        'devices to be pushed could not be read; they come again',
-      );
+      this.#warn({ err: error }, 'devices to be pushed could not be read; they come again');
       this.#release(claims.length, false);
     }
   }
@@ -130,6 +129,11 @@ export class Dispatcher {
     this.#underWay -= count;
     if (isDue || this.#isHungry) this.wake();
     if (this.#underWay === 0) this.#onIdle();
+  }
+
+  #recovered(): void {
+    if (this.#failures > 0) this.#deps.logger.info('pushes that are due are read again');
+    this.#failures = 0;
   }
 
   /** The database is away: one line, and a pause that grows. */

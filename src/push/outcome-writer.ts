@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database.js';
 import { CLAIM_MS, finishPushes } from '../db/push-queue.js';
 import { notePushResults, type PushResult } from '../db/push-results.js';
-import type { Logger } from '../logger.js';
+import { createWarner, type Logger, type Warner } from '../logger.js';
 import type { PushOutcome } from './outcome.js';
 
 export interface OutcomeWriterDeps {
@@ -25,6 +25,7 @@ const LONGEST_PAUSE_MS = 5_000;
  */
 export class OutcomeWriter {
   readonly #deps: OutcomeWriterDeps;
+  readonly #warn: Warner;
   #waiting: PushOutcome[] = [];
   #writes = 0;
   #isScheduled = false;
@@ -32,6 +33,7 @@ export class OutcomeWriter {
 
   constructor(deps: OutcomeWriterDeps) {
     this.#deps = deps;
+    this.#warn = createWarner(deps.logger);
   }
 
   add(outcome: PushOutcome): void {
@@ -81,7 +83,7 @@ export class OutcomeWriter {
       try {
         return await work();
       } catch (error) {
-        this.#deps.logger.warn({ err: error }, 'how pushes ended could not be written');
+        this.#warn({ err: error }, 'how pushes ended could not be written');
         if (this.#isClosing || Date.now() + pause > deadline) return undefined;
         await sleep(pause);
       }

@@ -1,3 +1,4 @@
+import type { PushTrouble } from '../db/process-repository.js';
 import type { ApnsAnswer } from '../protocol/apns.js';
 
 /** The push by hand: Apple's answer, which is stored with the device too. */
@@ -14,6 +15,10 @@ export interface PushService {
   wake(): void;
   /** AppError 404; 409 device_not_pushable, no_push_certificate; 503 push_service_unreachable. */
   pushByHand(deviceId: number): Promise<PushedByHand>;
+  /** Why this process cannot do the pushes that are due; null while it can, or has none to do. */
+  trouble(): PushTrouble | null;
+  /** Told when trouble begins and when it is over. */
+  onTrouble(listener: () => void): void;
   /** Ends what is under way; at most two seconds. */
   stop(): Promise<void>;
 }

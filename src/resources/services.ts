@@ -130,7 +130,7 @@ export interface CertificateChange {
 
 /** Certificates, with all that has to hold of them. Works inside the caller's transaction. */
 export interface CertificateService {
-  /** The new id. 422 naming each fault; 409 already_exists. */
+  /** The new id, or that of one that lacked its key. 422 naming each fault; 409 already_exists. */
   add(trx: Transaction, input: CertificateInput): Promise<number>;
   /** 404 unknown id; 422 when it does not fit; 409 in_use. */
   change(trx: Transaction, change: CertificateChange): Promise<void>;

@@ -12,7 +12,10 @@ const DAY_MS = 86_400_000;
 const TOPIC = 'com.apple.mgmt.External.1';
 const USUAL: CredentialRouteDeps['config'] = {
   ...{ enrollment: 'closed', publicUrl: 'https://mdm.example.com', lab: false },
+  apnsHost: 'https://push.example.com',
 };
+
+const PROCESS_TABLES = ['push_topics', 'server_processes'];
 
 let test: TestDatabase;
 let keyId = 0;
@@ -26,7 +29,7 @@ beforeAll(async () => {
   keyId = inserted.id;
 });
 afterEach(async () => {
-  for (const table of ['certificates', 'dep_accounts', 'devices', 'push_topics']) {
+  for (const table of [...['certificates', 'dep_accounts', 'devices'], ...PROCESS_TABLES]) {
     await test.db.knex(table).delete();
   }
 });
@@ -156,9 +159,26 @@ describe('GET /api/v1/credentials', () => {
         code: 'push_certificate_without_key',
         detail:
           `The push certificate "APSP:1" (id ${id}) has no private key, so nothing can be pushed ` +
-          `with it: PATCH /api/v1/certificates/${id} with pem_private_key.`,
+          `with it. PATCH /api/v1/certificates/${id} with pem_private_key, or POST it again with ` +
+          'its key.',
       },
     ]);
+  });
+
+  it('says so of a renewed one, and which stays in use', async () => {
+    const used = await certificate({ days: 40 });
+    const renewed = await certificate({ hasKey: false });
+    const not_after = new Date('2099-05-06T12:00:00Z');
+    await test.db.knex('certificates').where({ id: used }).update({ not_after });
+    const [warning, ...others] = await warnings();
+    expect([warning?.code, others]).toEqual(['push_certificate_without_key', []]);
+    expect(warning?.detail.replace(/in \d+ days/, 'in n days')).toBe(
+      `The push certificate "APSP:1" (id ${renewed}) has no private key, so nothing can be pushed ` +
+        `with it; id ${used}, which expires on 2099-05-06, in n days, stays in its place. PATCH ` +
+        `/api/v1/certificates/${renewed} with pem_private_key, or POST it again with its key.`,
+    );
+    await test.db.knex('certificates').where({ id: renewed }).update({ rsa_private_key_id: keyId });
+    expect(await warnings()).toEqual([]);
   });
 
   it.each([
@@ -219,7 +239,11 @@ describe('GET /api/v1/credentials', () => {
       'devices_without_push_certificate',
       'push_certificate_expired',
     ]);
-    expect(found[0]?.detail).toContain(`2 topics (${TOPIC}, topic.2)`);
+    expect(found[0]?.detail).toBe(
+      `There are push certificates of 2 topics (${TOPIC}, topic.2). New devices enroll with ` +
+        'topic.2, whose certificate was added last; each must be renewed as long as devices of its ' +
+        'topic are enrolled.',
+    );
     expect(found[1]?.detail).toMatch(/^1 enrolled device of the topic topic\.3 cannot /);
   });
 
@@ -239,6 +263,64 @@ describe('GET /api/v1/credentials', () => {
           'to /api/v1/push_certificates.',
       },
     ]);
+  });
+
+  describe('of a push service that cannot be reached', () => {
+    const NO_NAME = 'the push service at push.example.com cannot be reached (ENOTFOUND)';
+
+    function process(pid: number, facts: Record<string, unknown> = {}) {
+      return test.db.knex('server_processes').insert({
+        ...{ id: `p${pid}`, role: 'all', hostname: 'one.example.com', pid, version: '1' },
+        ...{ push_trouble: NO_NAME, push_trouble_since: new Date(pid * 3_600_000) },
+        ...facts,
+      });
+    }
+
+    it('are none while every process reaches it, or has fallen silent', async () => {
+      await certificate();
+      await process(1, { push_trouble: null, push_trouble_since: null });
+      await process(2, { seen_at: test.db.knex.raw("now() - interval '31 seconds'") });
+      expect(await warnings()).toEqual([]);
+    });
+
+    it('say which host, from where, since when, why, and what to look at', async () => {
+      await certificate();
+      await process(7, { seen_at: test.db.knex.raw("now() - interval '20 seconds'") });
+      expect(await warnings()).toEqual([
+        {
+          code: 'push_service_unreachable',
+          detail:
+            'https://push.example.com cannot be reached from one.example.com (process 7) since ' +
+            '1970-01-01T07:00:00.000Z: the push service at push.example.com cannot be reached ' +
+            '(ENOTFOUND). Commands wait, and their devices are pushed once it can be. Check there ' +
+            'that APNS_HOST is meant, that its name resolves, and that no firewall or proxy keeps ' +
+            'HTTP/2 over TLS from it; POST /api/v1/devices/{id}/push tries it from the process ' +
+            'that answers.',
+        },
+      ]);
+    });
+
+    it('are one for each reason, whose processes are named', async () => {
+      await certificate();
+      await process(3);
+      await process(1, { hostname: 'two.example.com' });
+      await process(2, { push_trouble: 'it does not answer' });
+      const found = await warnings();
+      expect(found.map(({ code }) => code)).toEqual(Array(2).fill('push_service_unreachable'));
+      expect(found[0]?.detail).toContain(
+        ' from two.example.com (process 1), one.example.com (process 3) since 1970-01-01T01:00:00.000Z: the',
+      );
+      expect(found[1]?.detail).toContain(
+        ' from one.example.com (process 2) since 1970-01-01T02:00:00.000Z: it does not answer. ',
+      );
+    });
+
+    it("name the lab's stand-in where it is in Apple's place", async () => {
+      await certificate();
+      await process(1);
+      const [warning] = await warnings({ ...USUAL, lab: true });
+      expect(warning?.detail).toMatch(/^The lab's stand-in for Apple's push service cannot be /);
+    });
   });
 
   it('counts the devices whose push token was refused', async () => {

@@ -101,7 +101,11 @@ describe('a push by hand', () => {
     world.standIn.destroyConnections();
     const reply = await push(target);
     expect(reply.status).toBe(503);
-    expect(reply.body.errors[0].code).toBe('push_service_unreachable');
+    const [{ code, detail }] = reply.body.errors;
+    expect(code).toBe('push_service_unreachable');
+    const { host } = new URL(world.standIn.url);
+    expect(detail.startsWith(`the push service at ${host} `)).toBe(true);
+    expect(detail).not.toContain(target.token);
     expect(Number(reply.headers['retry-after'])).toBeGreaterThanOrEqual(1);
     expect(await world.deviceRow(target)).toMatchObject({ last_push_result: 'unreachable' });
   });

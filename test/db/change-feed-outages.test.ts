@@ -134,6 +134,7 @@ describe('a database out of reach', () => {
       'changes by other processes are not seen at present',
       'no connection to listen for changes; trying again',
       'listening for changes by other processes again',
+      'changes by other processes are seen again',
     ]);
   });
 

@@ -5,6 +5,8 @@ import {
   runStatement,
 } from '../../src/db/database.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { duringOutage } from '../helpers/outage.js';
+import { capturingLogger } from '../http/log-lines.js';
 
 const TYPES = `select 9007199254740991::bigint as big, array[1, null, 3]::bigint[] as bigs,
   '2026-11-21T10:00:00.123Z'::timestamptz as at, '\\x0102'::bytea as bytes,
@@ -62,6 +64,30 @@ describe('a connected database', () => {
     expect((await other.pool.query('select 1 as n')).rows).toEqual([{ n: 1 }]);
     expect((await other.knex.raw('select 1 as n')).rows).toEqual([{ n: 1 }]);
     await Promise.all([other.close(), other.close()]);
+  });
+
+  it('tells of an outage in a few lines, whatever is asked meanwhile', async () => {
+    const { logger, lines } = capturingLogger();
+    const other = connectDatabase({ connectionString: test.connectionString, logger });
+    const threeTimes = (ask: () => PromiseLike<unknown>) =>
+      Promise.allSettled([ask(), ask(), ask()]);
+    const ask = async () => {
+      await threeTimes(() => other.pool.query('select pg_sleep(0.01)'));
+      await threeTimes(() => other.knex.raw('select pg_sleep(0.01)'));
+    };
+    await ask();
+    await duringOutage(test, ask);
+    await other.close();
+    const told = lines.filter(({ level }) => level === 40);
+    expect(told.map(({ msg, detail }) => [msg, detail])).toEqual([
+      ['database connection lost', 'terminating connection due to administrator command'],
+      ['database driver', expect.stringMatching(/^Connection Error: /)],
+      ['database driver', expect.stringMatching(/^Acquire connection error: .*accepting/)],
+    ]);
+    expect(lines.length).toBeGreaterThan(2 * told.length);
+    expect(lines.every(({ level, detail }) => level <= 40 && !String(detail).includes('\n'))).toBe(
+      true,
+    );
   });
 });
 

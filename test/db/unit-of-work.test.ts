@@ -1,6 +1,7 @@
 import { inTransaction, type Transaction } from '../../src/db/unit-of-work.js';
 import { AppError } from '../../src/errors.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { breakConnections, duringOutage } from '../helpers/outage.js';
 
 let test: TestDatabase;
 
@@ -78,5 +79,56 @@ describe('a unit of work', () => {
     expect(runs).toEqual({ patient: 1, victim: 2 });
     const colours = await db.knex('tags').whereIn('name', ['left', 'right']).pluck('color');
     expect(colours).toEqual(['000000', '000000']);
+  });
+});
+
+describe('a unit of work whose connection is lost', () => {
+  const lost = { code: 'unavailable', status: 503, message: 'The database is not available' };
+
+  it('tells what went wrong first, though it cannot be rolled back', async () => {
+    const error = new AppError('conflict', 409, 'no');
+    const work = inTransaction(test.db, async () => {
+      await breakConnections(test);
+      throw error;
+    });
+    await expect(work).rejects.toBe(error);
+  });
+
+  it('is unavailable when it would go on', async () => {
+    const work = inTransaction(test.db, async (trx) => {
+      await breakConnections(test);
+      await trx('tags').insert({ name: 'lost' });
+    });
+    await expect(work).rejects.toMatchObject(lost);
+    expect(await names()).not.toContain('lost');
+  });
+
+  it('is unavailable when it would be committed', async () => {
+    const work = inTransaction(test.db, async (trx) => {
+      await trx('tags').insert({ name: 'lost' });
+      await breakConnections(test);
+    });
+    await expect(work).rejects.toMatchObject(lost);
+    expect(await names()).not.toContain('lost');
+  });
+
+  it('does not run when it cannot begin', async () => {
+    const { db } = test;
+    const runs: string[] = [];
+    const run = () => inTransaction(db, async () => void runs.push('ran'));
+    await duringOutage(test, () => expect(run()).rejects.toMatchObject(lost));
+    const connection = await db.knex.client.acquireConnection();
+    db.knex.client.releaseConnection(connection);
+    // Broken without a word, as by a firewall: it shows at the first statement.
+    const end = new Promise((resolve) => connection.once('end', resolve));
+    connection.query = (_statement: unknown, answer: (error: Error) => void) => {
+      connection.connection.stream.destroy();
+      answer(new Error('Connection terminated unexpectedly'));
+    };
+    await expect(run()).rejects.toMatchObject(lost);
+    await end;
+    expect(runs).toEqual([]);
+    await run();
+    expect(runs).toEqual(['ran']);
   });
 });

@@ -38,12 +38,21 @@ async function scepOf(): Promise<PlistDict> {
 }
 
 let certificates = 0;
+
+async function insertKey(): Promise<number> {
+  const fingerprint_sha256 = `key ${certificates}`;
+  const key = { key_type: 'RSA', key_size: 2048, sealed_pkcs8: Buffer.of(0), fingerprint_sha256 };
+  const [{ id }] = await app.db.knex('rsa_private_keys').insert(key, 'id');
+  return id;
+}
+
 async function insertPushCertificate(columns: Record<string, unknown>): Promise<void> {
   certificates += 1;
   await app.db.knex('certificates').insert({
     ...{ purpose: 'mdm.pushcert', subject: 'CN=APSP', issuer: 'CN=Apple', serial: '01' },
     ...{ not_before: new Date(0), not_after: new Date(Date.now() + 86_400_000) },
     ...{ fingerprint: Buffer.alloc(32, certificates), der: Buffer.from('x') },
+    rsa_private_key_id: await insertKey(),
     ...columns,
   });
 }
@@ -149,14 +158,16 @@ describe('the topic', () => {
   const topic = 'com.apple.mgmt.External.11111111-2222-3333-4444-555555555555';
   const topicNow = async () => payloadOf(await fetchProfile(), 'com.apple.mdm').Topic;
 
-  it("is the newest push certificate's", async () => {
-    await insertPushCertificate({ push_topic: 'com.apple.mgmt.External.old' });
+  it('is that of the push certificate added last', async () => {
+    await insertPushCertificate({ push_topic: 'other', not_before: new Date(1_000) });
     await insertPushCertificate({ push_topic: topic });
     expect(await topicNow()).toBe(topic);
   });
 
-  it('is no longer that of one that expired, was revoked, or is another kind', async () => {
+  it('is not that of one that cannot be used: without its key, not yet, no longer, revoked', async () => {
     await insertPushCertificate({ push_topic: topic });
+    await insertPushCertificate({ push_topic: 'keyless', rsa_private_key_id: null });
+    await insertPushCertificate({ push_topic: 'early', not_before: new Date(Date.now() + 60_000) });
     await insertPushCertificate({ push_topic: 'expired', not_after: new Date(1) });
     await insertPushCertificate({ push_topic: 'revoked', revoked_at: new Date() });
     await insertPushCertificate({ push_topic: null });

@@ -26,6 +26,22 @@ describe('health', () => {
     expect(lines.at(-1)).toMatchObject({ level: 40, check: 'database' });
   });
 
+  it('tells the log once in a while which check fails', async () => {
+    lines.length = 0;
+    const app = appWith({ database: broken, ca: broken });
+    for (const _ of [1, 2, 3]) await request(app).get('/readyz');
+    expect(lines.map(({ level, check }) => [level, check])).toEqual([
+      ...[
+        [40, 'database'],
+        [40, 'ca'],
+        [20, 'database'],
+        [20, 'ca'],
+        [20, 'database'],
+        [20, 'ca'],
+      ],
+    ]);
+  });
+
   it('is not ready while a check does not answer', async () => {
     const app = appWith({ database: () => new Promise(() => undefined) });
     expect((await request(app).get('/readyz')).body).toEqual({

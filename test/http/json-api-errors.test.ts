@@ -110,6 +110,40 @@ describe('errors under /api/v1', () => {
     expect(response.body.errors[0].detail).toBe('the database is not available');
   });
 
+  it('tells the log once in a while that the database is not there, and of others at once', async () => {
+    const away = new AppError('unavailable', 503, 'away', { cause: new Error('inner') });
+    const app = failing(away);
+    for (const id of ['r.1', 'r.2', 'r.3']) {
+      expect((await request(app).get('/api/v1/').set('X-Request-Id', id)).status).toBe(503);
+    }
+    expect(lines).toEqual(
+      ['r.1', 'r.2', 'r.3'].map((requestId, at) => {
+        const told = { level: at === 0 ? 40 : 20, requestId, method: 'GET' };
+        return expect.objectContaining({ ...told, msg: 'admin request failed' });
+      }),
+    );
+    expect(lines[0]?.err).toMatchObject({ message: 'away: inner' });
+  });
+
+  it("tells why Apple's push service cannot be reached, in one line of the log without a stack", async () => {
+    const error = new AppError('push_service_unreachable', 503, 'no such name', {
+      ...{ headers: { 'Retry-After': '2' }, cause: new Error('inner') },
+    });
+    const response = await request(failing(error)).post('/api/v1/').set('X-Request-Id', 'r.1');
+    expect([response.status, response.headers['retry-after']]).toEqual([503, '2']);
+    expect(response.body.errors).toMatchObject([
+      { code: 'push_service_unreachable', detail: 'no such name' },
+    ]);
+    const [line, ...others] = lines;
+    expect(others).toEqual([]);
+    expect(line).toMatchObject({
+      ...{ level: 40, msg: 'admin request failed', why: 'no such name' },
+      ...{ requestId: 'r.1', method: 'POST' },
+    });
+    expect(JSON.stringify(line)).not.toContain('    at ');
+    expect(line).not.toHaveProperty('err');
+  });
+
   describe('of the body parser', () => {
     const parser = express.json({ limit: 100 });
 

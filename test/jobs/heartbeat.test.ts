@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { connectDatabase, type Database } from '../../src/db/database.js';
+import type { PushTrouble } from '../../src/db/process-repository.js';
 import { inTransaction } from '../../src/db/unit-of-work.js';
 import { createHeartbeat, type Heartbeat, type HeartbeatDeps } from '../../src/jobs/heartbeat.js';
 import { createJobQueue } from '../../src/jobs/job-queue.js';
@@ -99,6 +100,8 @@ describe('the row of a process', () => {
       pid: process.pid,
       version: '1.2.3',
       worker_pool: null,
+      push_trouble: null,
+      push_trouble_since: null,
       started_at: row.started_at,
       seen_at: row.seen_at,
     });
@@ -114,6 +117,21 @@ describe('the row of a process', () => {
     await until(async () => (await processes())[0].worker_pool === 'pool-1');
     heart.claimPool(null);
     await until(async () => (await processes())[0].worker_pool === null);
+  });
+
+  it('says what keeps it from pushing, at once when it is asked to, until that is over', async () => {
+    const since = new Date('2026-01-02T03:04:05.678Z');
+    let trouble: PushTrouble | null = null;
+    const heart = await startHeartbeat({ intervalMs: 60_000, pushTrouble: () => trouble });
+    expect(await processes()).toMatchObject([{ push_trouble: null, push_trouble_since: null }]);
+    trouble = { why: 'no answer', since };
+    heart.hurry();
+    await until(async () => (await processes())[0].push_trouble === 'no answer');
+    expect((await processes())[0].push_trouble_since).toEqual(since);
+    trouble = null;
+    heart.hurry();
+    await until(async () => (await processes())[0].push_trouble === null);
+    expect((await processes())[0].push_trouble_since).toBeNull();
   });
 
   it('comes back when somebody has removed it', async () => {

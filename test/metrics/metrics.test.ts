@@ -65,6 +65,7 @@ describe('metrics', () => {
       'muster_jobs_late_seconds gauge',
       'muster_mdm_messages_total counter',
       'muster_processes_alive gauge',
+      'muster_push_service_reachable gauge',
       'muster_push_topic_blocked gauge',
       'muster_pushes_due gauge',
       'muster_pushes_late_seconds gauge',
@@ -73,6 +74,7 @@ describe('metrics', () => {
     for (const [name, { help }] of ours) expect([name, help.length > 15]).toEqual([name, true]);
     expect(valuesOf(text, 'muster_build_info')).toEqual({ 'worker 1.2.3': 1 });
     expect(valuesOf(text, 'muster_pushes_total')).toEqual({ delivered: 0 });
+    expect(valuesOf(text, 'muster_push_service_reachable')).toEqual({ '': 1 });
     expect(valuesOf(text, 'muster_jobs')).toEqual({
       ...{ waiting: 0, scheduled: 0, running: 0, retrying: 0, dead: 0 },
     });
@@ -94,6 +96,7 @@ describe('metrics', () => {
     metrics.countPushes('BadDeviceToken', 2);
     metrics.observeJob('push.rearm', 'ok', 0.01);
     metrics.observeJob('push.rearm', 'dead', 7);
+    metrics.showPushService(false);
     const text = await metrics.text();
     const requests = 'muster_http_request_duration_seconds';
     expect(valuesOf(text, `${requests}_count`)).toEqual({ '200 mdm': 2, 'aborted api': 1 });
@@ -104,6 +107,9 @@ describe('metrics', () => {
     });
     expect(valuesOf(text, 'muster_mdm_messages_total')).toEqual({ Idle: 2, TokenUpdate: 1 });
     expect(valuesOf(text, 'muster_pushes_total')).toEqual({ delivered: 500, BadDeviceToken: 2 });
+    expect(valuesOf(text, 'muster_push_service_reachable')).toEqual({ '': 0 });
+    metrics.showPushService(true);
+    expect(valuesOf(await metrics.text(), 'muster_push_service_reachable')).toEqual({ '': 1 });
     expect(valuesOf(text, 'muster_job_duration_seconds_count')).toEqual({
       'ok push.rearm': 1,
       'dead push.rearm': 1,

@@ -92,15 +92,49 @@ describe('the state of credentials', () => {
     ]);
   });
 
-  it('counts of one topic the newest that can be used now', async () => {
-    await insert({ ...push('a'), not_before: days(-100), not_after: days(5) });
+  it('counts of one topic the last added that can be used now', async () => {
+    await insert({ ...push('a'), not_before: days(-1), not_after: days(310) });
     const a = await insert({ ...push('a'), not_before: days(-20), not_after: days(300) });
-    await insert({ ...push('a'), ...NO_KEY, not_before: days(-1), not_after: days(400) });
     await insert({ ...push('a'), not_before: days(1), not_after: days(500) });
+    await insert({ ...push('a'), not_before: days(-30), not_after: days(-1) });
     const b = await insert({ ...push('b'), not_after: days(200) });
     expect(await shown()).toEqual([
       [b, 'ok', 200],
       [a, 'ok', 300],
+    ]);
+  });
+
+  it('counts of a topic without any the last that could, and of those the last', async () => {
+    await insert({ ...push('a'), not_before: days(-9), not_after: days(-1) });
+    const ended = await insert({ ...push('a'), not_before: days(-20), not_after: days(-3) });
+    expect(await shown()).toEqual([[ended, 'expired', -3]]);
+    const keyless = await insert({ ...push('a'), ...NO_KEY });
+    expect(await shown()).toEqual([
+      [ended, 'expired', -3],
+      [keyless, 'no_private_key', 365],
+    ]);
+  });
+
+  it('tells of push certificates added after the one in use that lack their key', async () => {
+    await insert({ ...push('a'), ...NO_KEY, not_after: days(50) });
+    const used = await insert({ ...push('a'), not_after: days(100) });
+    const renewed = await insert({ ...push('a'), ...NO_KEY, not_before: days(-99) });
+    await insert({ ...push('a'), ...NO_KEY, not_after: days(-1) });
+    await insert({ ...push('a'), ...NO_KEY, revoked_at: NOW });
+    await insert({ purpose: 'mdm.webcrt', not_after: days(101) });
+    const web = await insert({ purpose: 'mdm.webcrt', not_after: days(102) });
+    await insert({ purpose: 'mdm.webcrt', ...NO_KEY });
+    expect(await shown()).toEqual([
+      [used, 'ok', 100],
+      [web, 'ok', 102],
+      [renewed, 'no_private_key', 365],
+    ]);
+    await knex('certificates')
+      .where({ id: renewed })
+      .update({ rsa_private_key_id: await insertKey() });
+    expect(await shown()).toEqual([
+      [web, 'ok', 102],
+      [renewed, 'ok', 365],
     ]);
   });
 

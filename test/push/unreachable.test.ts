@@ -47,6 +47,29 @@ describe('while the push service is away', () => {
     expect(about(30, /can be reached again/)).toHaveLength(1);
   });
 
+  it('says why and since when, and tells when it begins and when it is over', async () => {
+    const target = await world.device();
+    away();
+    const { service } = world.start({ limits });
+    const told: boolean[] = [];
+    service.onTrouble(() => told.push(service.trouble() !== null));
+    expect(service.trouble()).toBeNull();
+    const before = Date.now();
+    await world.queueCommand(target);
+    await eventually(() => expect(told).toEqual([true]));
+    const { host } = new URL(world.standIn.url);
+    const trouble = service.trouble();
+    expect(trouble?.why.startsWith(`the push service at ${host} `)).toBe(true);
+    const since = trouble?.since.getTime() ?? 0;
+    expect(since).toBeGreaterThanOrEqual(before);
+    expect(since).toBeLessThanOrEqual(Date.now());
+    expect(JSON.stringify(trouble)).not.toContain(target.token);
+    expect(JSON.stringify(trouble)).not.toContain(target.pushMagic);
+    world.standIn.refuseConnections(null);
+    await eventually(() => expect(told).toEqual([true, false]));
+    expect(service.trouble()).toBeNull();
+  });
+
   it('pushes go on by themselves after a connection is lost', async () => {
     const target = await world.device();
     world.start({ limits });

@@ -345,6 +345,89 @@ describe('creating certificates', () => {
   });
 });
 
+describe('a certificate that was created without its key', () => {
+  type Pair = Awaited<ReturnType<typeof makeIdentity>>;
+  const withKey = ({ certificate, privateKey }: Pair) => ({
+    pem_certificate: certificatePem(certificate),
+    pem_private_key: keyPem({ privateKey }),
+  });
+
+  async function bare(overrides: Parameters<typeof makeIdentity>[0] = {}) {
+    const identity = await makeIdentity(overrides);
+    const pem_certificate = certificatePem(identity.certificate);
+    const { id } = await client.create('/ssl_certificates', { pem_certificate });
+    return { identity, id };
+  }
+
+  it('does not get it with another purpose, or once it is revoked', async () => {
+    const { identity, id } = await bare();
+    const exists = [409, ['already_exists', CERTIFICATE]];
+    const other = { ...withKey(identity), purpose: 'mdm.encrypt' };
+    expect(await refused(other)).toEqual(exists);
+    await api.knex('certificates').where({ id }).update({ revoked_at: new Date() });
+    expect(await refused(withKey(identity), '/ssl_certificates')).toEqual(exists);
+    expect((await rowOf(id)).rsa_private_key_id).toBeNull();
+  });
+
+  it('is there already for one who brings no key either', async () => {
+    const { identity } = await bare();
+    const pem_certificate = certificatePem(identity.certificate);
+    const exists = [409, ['already_exists', CERTIFICATE]];
+    expect(await refused({ pem_certificate }, '/ssl_certificates')).toEqual(exists);
+  });
+
+  it('gets the key, and the chain that it lacked, when it is created again with them', async () => {
+    const root = await makeAuthority();
+    const { identity, id } = await bare({ issuedBy: root });
+    const pem_certificate = certificatePem(identity.certificate) + certificatePem(root.certificate);
+    const again = { pem_certificate, pem_private_key: keyPem(identity) };
+    const made = await client.create('/ssl_certificates', again);
+    expect(made.id).toBe(id);
+    const row = await rowOf(id);
+    expect(row.chain_der).toEqual(root.certificate.der);
+    expect(made.relationships.rsa_private_key?.data?.id).toBe(row.rsa_private_key_id);
+    const lines = await api.knex('audit_events').where({ target_id: String(id) });
+    expect(lines.map(({ action, details }) => [action, details.attributes])).toEqual([
+      ['certificates.create', ['pem_certificate', 'purpose']],
+      ['certificates.create', ['pem_certificate', 'pem_private_key', 'purpose']],
+    ]);
+    expect(await refused(again, '/ssl_certificates')).toEqual([
+      409,
+      ['already_exists', CERTIFICATE],
+    ]);
+  });
+
+  it('keeps the chain that it has', async () => {
+    const root = await makeAuthority();
+    const identity = await makeIdentity({ issuedBy: root });
+    const pem_certificate = certificatePem(identity.certificate) + certificatePem(root.certificate);
+    const { id } = await client.create('/ssl_certificates', { pem_certificate });
+    await client.create('/ssl_certificates', withKey(identity));
+    expect((await rowOf(id)).chain_der).toEqual(root.certificate.der);
+  });
+
+  it('gets it once, however many bring it at the same instant', async () => {
+    const { identity, id } = await bare();
+    const replies = await Promise.all(
+      Array.from({ length: 5 }, () => client.post('/ssl_certificates', withKey(identity))),
+    );
+    const statuses = replies.map(({ status }) => status).sort();
+    expect(statuses).toEqual([201, 409, 409, 409, 409]);
+    const good = replies.find(({ status }) => status === 201);
+    expect(good?.body.data[0].id).toBe(id);
+  });
+
+  it('gives the first answer again to the same Idempotency-Key', async () => {
+    const { identity, id } = await bare();
+    const send = () =>
+      client.post('/ssl_certificates', withKey(identity)).set('Idempotency-Key', `key-of-${id}`);
+    const [first, second] = [await send(), await send()];
+    expect([first.status, second.status, second.body]).toEqual([201, 201, first.body]);
+    expect(second.headers['idempotency-replayed']).toBe('true');
+    expect(second.headers.location).toBe(`/api/v1/certificates/${id}`);
+  });
+});
+
 describe('changing certificates', () => {
   async function make(identity: Awaited<ReturnType<typeof makeIdentity>>, purpose: string) {
     const pem_certificate = certificatePem(identity.certificate);

@@ -150,6 +150,21 @@ describe('queueing a command', () => {
     expect(future.status).toBe(201);
   });
 
+  it('is refused where it would expire before it may be sent', async () => {
+    const [early, late] = [
+      new Date(Date.now() + 60_000).toISOString(),
+      new Date(Date.now() + 120_000).toISOString(),
+    ];
+    for (const after of [early, late]) {
+      const never = await post({ request_type: 'ProfileList', after, expires_at: early });
+      expect(faultOf(never)).toEqual([422, 'validation_failed', '/data/attributes/after']);
+      expect(never.body.errors[0].detail).toContain('would never be sent');
+    }
+    expect(await api.knex('commands').where({ device_id: deviceId })).toEqual([]);
+    const times = { after: early, expires_at: late };
+    expect((await post({ request_type: 'ProfileList', ...times })).status).toBe(201);
+  });
+
   it('takes an id of null for none', async () => {
     const data = { type: 'commands', id: null, attributes: { request_type: 'ProfileList' } };
     const response = await request(api.app)
@@ -205,6 +220,33 @@ describe('changing a command', () => {
     });
     const cleared = await patch(id, { expires_at: null });
     expect(cleared.body.data.attributes.expires_at).toBeNull();
+  });
+
+  it('never so that it would expire before it may be sent', async () => {
+    const id = await queue();
+    const [early, middle, late] = [
+      '2090-01-01T00:00:00+00:00',
+      '2091-01-01T00:00:00+00:00',
+      '2092-01-01T00:00:00+00:00',
+    ];
+    const fault = [422, 'validation_failed', '/data/attributes/after'];
+    expect(faultOf(await patch(id, { after: late, expires_at: early }))).toEqual(fault);
+    expect((await patch(id, { expires_at: middle })).status).toBe(200);
+    expect(faultOf(await patch(id, { after: middle }))).toEqual(fault);
+    expect(faultOf(await patch(id, { after: late }))).toEqual(fault);
+    expect((await patch(id, { after: late, expires_at: null })).status).toBe(200);
+    expect(faultOf(await patch(id, { expires_at: early }))).toEqual(fault);
+    const row = await api.knex('commands').where({ id }).first();
+    expect([row.after, row.expires_at]).toEqual([new Date(late), null]);
+    expect((await patch(id, { after: early, expires_at: middle })).status).toBe(200);
+  });
+
+  it('that could never be sent from the start, in all but its times', async () => {
+    const id = await queue();
+    const [after, expires_at] = [new Date('2092-01-01'), new Date('2091-01-01')];
+    await api.knex('commands').where({ id }).update({ after, expires_at });
+    expect((await patch(id, { priority: 9 })).status).toBe(200);
+    expect((await patch(id, { status: 'Cancelled', after: null })).status).toBe(200);
   });
 
   it('cancels it, after which nothing else of it changes', async () => {

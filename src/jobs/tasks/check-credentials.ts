@@ -14,8 +14,9 @@ export interface CheckCredentialsDeps {
 /** One warning for each credential that has ended or will soon, with what to do. */
 export async function checkCredentials(deps: CheckCredentialsDeps): Promise<void> {
   const { db, logger, now = () => new Date() } = deps;
-  for (const credential of await credentialStatus(db.knex, now())) {
-    const advice = credentialAdvice(credential);
+  const all = await credentialStatus(db.knex, now());
+  for (const credential of all) {
+    const advice = credentialAdvice(credential, all);
     if (advice === undefined) continue;
     const { kind, id, topic, status, days_left } = credential;
     logger.warn({ kind, id, topic, status, days_left }, advice);

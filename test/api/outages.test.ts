@@ -1,0 +1,70 @@
+import { adminApi, startApp, type TestApp } from '../helpers/app.js';
+import { createTestDevice } from '../helpers/device.js';
+import { duringOutage } from '../helpers/outage.js';
+import { ALL_MESSAGES } from '../mdm/conversation.js';
+
+const WARN = 40;
+const ERROR = 50;
+
+let app: TestApp;
+
+beforeAll(async () => {
+  app = await startApp();
+});
+afterAll(() => app.stop());
+beforeEach(() => {
+  app.logLines.length = 0;
+});
+
+/** Every path that is read by itself, and records that are not there. */
+async function readPaths(): Promise<string[]> {
+  const { body } = await adminApi(app).get('/openapi.json');
+  const paths: Record<string, object> = body.paths;
+  const readable = Object.keys(paths).filter((path) => 'get' in (paths[path] ?? {}));
+  return readable.map((path) => path.replace('/api/v1', '').replaceAll(/\{\w+\}/g, '1'));
+}
+
+function told(msg: string): number[] {
+  return app.logLines.filter((line) => line.msg === msg).map(({ level }) => level);
+}
+
+describe('while the database is away', () => {
+  it('whatever is read is 503 with Retry-After or needs no database, in one line or two', async () => {
+    const paths = await readPaths();
+    expect(paths.length).toBeGreaterThan(60);
+    app.logLines.length = 0;
+    const answers = await duringOutage(app.database, async () => {
+      const all: [status: number, code: string, retry: string | undefined][] = [];
+      for (const path of paths) {
+        const { status, body, headers } = await adminApi(app).get(path);
+        if (status !== 200) all.push([status, body.errors[0].code, headers['retry-after']]);
+      }
+      return all;
+    });
+    expect(answers.length).toBeGreaterThan(60);
+    expect(answers.filter(([status]) => status !== 503)).toEqual([]);
+    expect(new Set(answers.map(String))).toEqual(new Set(['503,unavailable,1']));
+    expect(new Set(told('admin request failed'))).toEqual(new Set([20, WARN]));
+    expect(told('admin request failed').filter((level) => level === WARN).length).toBeLessThan(4);
+    expect(app.logLines.filter(({ level }) => level >= ERROR)).toEqual([]);
+    expect(told('request').length).toBe(paths.length);
+  });
+
+  it('devices get 503, are to come back after a while, and make one line or two', async () => {
+    const device = await (await createTestDevice(app)).enroll();
+    const answers = await duringOutage(app.database, async () => {
+      const all: [number, string | null][] = [];
+      for (const [, say] of [...ALL_MESSAGES, ...ALL_MESSAGES]) {
+        const { status, headers } = await say(device);
+        all.push([status, headers.get('retry-after')]);
+      }
+      return all;
+    });
+    expect(answers).toEqual(Array(2 * ALL_MESSAGES.length).fill([503, '30']));
+    const levels = told('device request failed');
+    expect(levels).toHaveLength(answers.length);
+    expect(levels.filter((level) => level === WARN).length).toBeLessThan(4);
+    expect(levels.filter((level) => level >= ERROR)).toEqual([]);
+    expect((await device.idle()).status).toBe(200);
+  });
+});

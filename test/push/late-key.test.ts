@@ -1,0 +1,85 @@
+import { inTransaction, type Transaction } from '../../src/db/unit-of-work.js';
+import { createJobQueue } from '../../src/jobs/job-queue.js';
+import { issuePushCertificate, privateKeyPem } from '../../src/lab/lab-authority.js';
+import { CertificateService } from '../../src/pki/certificate-service.js';
+import { rearmTopics } from '../../src/push/rearm-task.js';
+import { eventually, type PushWorld, startPushWorld, TOPIC } from './push-world.js';
+
+let world: PushWorld;
+let service: CertificateService;
+
+beforeAll(async () => {
+  world = await startPushWorld();
+  const jobs = createJobQueue();
+  service = new CertificateService({
+    box: world.box,
+    onAuthoritiesChange: () => undefined,
+    onPushCertificate: (trx, topic) => rearmTopics(jobs, trx, [topic]),
+  });
+});
+afterEach(async () => {
+  await world.reset();
+  await world.db.knex('certificates').where({ purpose: 'mdm.pushcert' }).delete();
+});
+afterAll(() => world.stop());
+
+const change = <T>(work: (trx: Transaction) => Promise<T>) => inTransaction(world.db, work);
+
+/** A certificate that was uploaded without its key, and what the key comes with. */
+async function addBare() {
+  const issued = await issuePushCertificate(world.authority, { topic: TOPIC });
+  const upload = {
+    purpose: 'mdm.pushcert' as const,
+    pem_certificate: service.present(issued.certificate.der),
+  };
+  const id = await change((trx) => service.add(trx, upload));
+  const pem_private_key = privateKeyPem(issued);
+  return { id, upload, pem_private_key };
+}
+
+const jobs = () => world.db.knex('jobs').pluck('key');
+
+describe('the key of a push certificate that comes later', () => {
+  it.each([
+    [
+      'to it',
+      ({ id, pem_private_key }: Awaited<ReturnType<typeof addBare>>) =>
+        change((trx) => service.change(trx, { id, pem_private_key })),
+    ],
+    [
+      'with it once more',
+      ({ upload, pem_private_key }: Awaited<ReturnType<typeof addBare>>) =>
+        change((trx) => service.add(trx, { ...upload, pem_private_key })),
+    ],
+  ])('%s has the devices pushed that wait', async (_way, bring) => {
+    const target = await world.device();
+    const bare = await addBare();
+    expect(await jobs()).toEqual([]);
+    const { changes } = world.start();
+    await world.queueCommand(target);
+    await eventually(async () => {
+      expect(await world.pushRow(target)).toMatchObject({ claimed_at: null });
+      const { last_push_result } = await world.deviceRow(target);
+      expect(last_push_result).toBe('no_push_certificate');
+    });
+    await bring(bare);
+    expect(await jobs()).toEqual([`push.rearm:${TOPIC}`]);
+    await world.runRearmJobs();
+    await changes.tell('push_certificates');
+    await eventually(() => expect(world.accepted(target)).toBe(1));
+  });
+
+  it('changes nothing for one added before, which goes on until then', async () => {
+    const target = await world.device();
+    const used = await world.addCertificate();
+    const bare = await addBare();
+    const { changes } = world.start();
+    await world.queueCommand(target);
+    await eventually(() => expect(world.accepted(target)).toBe(1));
+    expect(bare.id).toBeGreaterThan(used);
+    await change((trx) => service.change(trx, bare));
+    await changes.tell('push_certificates');
+    const swaps = world.logLines.filter(({ msg }) => msg === 'push certificate changed');
+    expect(swaps).toHaveLength(1);
+  });
+});
