@@ -70,8 +70,8 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
   return destination === undefined ? pino(options) : pino(options, destination);
 }
 
-/** Tells at the level warn; `kind` is what counts as the same, the message unless given. */
-export type Warner = (fields: object, message: string, kind?: string) => void;
+/** `kind` is what counts as the same, the message unless given. Returns whether it was at level warn. */
+export type Warner = (fields: object, message: string, kind?: string) => boolean;
 
 /** As long as an outage lasts, it is told of so often. */
 const QUIET_MS = 30_000;
@@ -85,5 +85,6 @@ export function createWarner(logger: Logger | undefined, quietMs = QUIET_MS): Wa
     const isRepeated = toldAt.has(kind);
     if (!isRepeated) toldAt.set(kind, now);
     logger?.[isRepeated ? 'debug' : 'warn'](fields, message);
+    return !isRepeated;
   };
 }

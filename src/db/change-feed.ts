@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Logger } from '../logger.js';
+import { createWarner, type Logger, type Warner } from '../logger.js';
 import type { Database } from './database.js';
 import { LISTEN_CHANNEL, ListenConnection } from './listen-connection.js';
 
@@ -60,7 +60,9 @@ class VersionedChangeFeed implements ChangeFeed {
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
   #looksAgain = false;
+  readonly #warn: Warner;
   #isBlind = false;
+  #isTold = false;
   #announceTimer: NodeJS.Timeout | undefined;
   #announcedAt = Number.NEGATIVE_INFINITY;
   #telling: Promise<void> = Promise.resolve();
@@ -68,6 +70,7 @@ class VersionedChangeFeed implements ChangeFeed {
   constructor(deps: ChangeFeedDeps) {
     const { db, logger, reconnectMs = RECONNECT_MS } = deps;
     this.#deps = deps;
+    this.#warn = createWarner(logger);
     // A transaction-mode pooler gives the backend that listens to somebody else.
     if (!db.namedStatements) return;
     this.#connection = new ListenConnection({
@@ -159,14 +162,16 @@ class VersionedChangeFeed implements ChangeFeed {
     const client = this.#connection?.client;
     try {
       const { rows } = await (client ?? db.background).query<VersionRow>(LOOK);
-      if (this.#isBlind) logger.info('changes by other processes are seen again');
+      if (this.#isTold) logger.info('changes by other processes are seen again');
       this.#isBlind = false;
+      this.#isTold = false;
       return rows;
     } catch (error) {
       if (client !== undefined) this.#connection?.reset(client, error);
       else if (!this.#isBlind) {
         this.#isBlind = true;
-        logger.warn({ err: error }, 'changes by other processes are not seen at present');
+        const message = 'changes by other processes are not seen at present';
+        this.#isTold = this.#warn({ err: error }, message);
       }
       return [];
     }

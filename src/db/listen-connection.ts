@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { Logger } from '../logger.js';
+import { createWarner, type Logger, type Warner } from '../logger.js';
 
 /** The one channel; the payload is the topic, with the sender after a space where there is one. */
 export const LISTEN_CHANNEL = 'muster';
@@ -25,11 +25,15 @@ export class ListenConnection {
   #pause: number;
   #isStopped = false;
   #isLost = false;
+  /** What was said of its loss; one that comes and goes all the time is lost once. */
+  #isTold = false;
+  readonly #warn: Warner;
   readonly #deps: ListenConnectionDeps;
 
   constructor(deps: ListenConnectionDeps) {
     this.#deps = deps;
     this.#pause = deps.reconnectMs;
+    this.#warn = createWarner(deps.logger);
   }
 
   /** While it listens. One statement at a time. */
@@ -78,8 +82,9 @@ export class ListenConnection {
 
   async #listening(): Promise<void> {
     this.#pause = this.#deps.reconnectMs;
-    if (this.#isLost) this.#deps.logger.info('listening for changes by other processes again');
+    if (this.#isTold) this.#deps.logger.info('listening for changes by other processes again');
     this.#isLost = false;
+    this.#isTold = false;
     if (!this.#isStopped) await this.#deps.onListening();
   }
 
@@ -87,7 +92,8 @@ export class ListenConnection {
     this.#close(client);
     if (this.#isStopped) return;
     if (!this.#isLost) {
-      this.#deps.logger.warn({ err: error }, 'no connection to listen for changes; trying again');
+      const message = 'no connection to listen for changes; trying again';
+      this.#isTold = this.#warn({ err: error }, message);
     }
     this.#isLost = true;
     this.#timer = setTimeout(() => {

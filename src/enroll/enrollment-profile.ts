@@ -7,6 +7,7 @@ import {
   readScepConfiguration,
   type ScepConfigurationRow,
 } from '../db/settings-repository.js';
+import { toAppError } from '../db/sqlstate.js';
 import { AppError } from '../errors.js';
 import type { EnrollmentChallenges } from '../pki/enrollment-challenge.js';
 import { buildEnrollmentProfile, type ScepSubject } from '../protocol/mobileconfig.js';
@@ -38,7 +39,9 @@ export async function createEnrollmentProfile(deps: EnrollmentProfileDeps): Prom
     readOrganization(db.knex),
     readScepConfiguration(db.knex),
     readPushTopic(db.knex),
-  ]);
+  ]).catch((error: unknown) => {
+    throw toAppError(error);
+  });
   return buildEnrollmentProfile({
     organization,
     caCertificates: deps.caCertificates(),

@@ -89,8 +89,9 @@ export function sendDeviceError(
   res.writeHead(status, {
     'Content-Type': 'text/plain',
     'Content-Length': body.length,
-    ...retry,
     ...extra,
+    // Whatever the clients of the admin API are told: there are many devices.
+    ...retry,
   });
   res.end(body);
 }

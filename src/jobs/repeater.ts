@@ -1,12 +1,12 @@
-import type { Logger } from '../logger.js';
+import { createWarner, type Logger } from '../logger.js';
 
 export interface RepeaterOptions {
   logger: Logger;
   /** Between the end of one run and the start of the next. */
   intervalMs: number;
-  /** Logged when a run fails after one that did not. */
+  /** Logged when a run fails after one that did not, and once in a while at most. */
   complaint: string;
-  /** Logged when a run succeeds after one that did not. */
+  /** Logged when a run succeeds after that. */
   relief: string;
 }
 
@@ -25,17 +25,20 @@ export function createRepeater(
   { logger, intervalMs, complaint, relief }: RepeaterOptions,
 ): Repeater {
   let state: 'new' | 'on' | 'off' = 'new';
+  const warn = createWarner(logger);
   let isFailing = false;
+  let isTold = false;
   let isHurried = false;
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
   const attempt = async () => {
     try {
       await work();
-      if (isFailing) logger.info(relief);
+      if (isTold) logger.info(relief);
       isFailing = false;
+      isTold = false;
     } catch (error) {
-      if (!isFailing) logger.warn({ err: error }, complaint);
+      if (!isFailing) isTold = warn({ err: error }, complaint);
       isFailing = true;
     }
     running = undefined;

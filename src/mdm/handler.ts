@@ -41,10 +41,8 @@ async function dispatch(
 
 /** An outage by its name, for the log; any other error of the driver stays one, and becomes 503. */
 function explained(error: unknown): unknown {
-  const { code, status, message } = toAppError(error);
-  if (error instanceof AppError || code !== 'unavailable') return error;
-  // Without its header: a device is to wait longer than the admin API's clients.
-  return new AppError(code, status, message, { cause: error });
+  const known = toAppError(error);
+  return known.code === 'unavailable' ? known : error;
 }
 
 /**

@@ -5,7 +5,8 @@ import { ApnsBackOff } from './apns-back-off.js';
 import { type ApnsConnect, type ApnsConnectOptions, createConnect } from './apns-connect.js';
 import { ApnsExchange } from './apns-exchange.js';
 import { APNS_LIMITS, type ApnsLimits } from './apns-limits.js';
-import { ApnsSession, type ApnsSessionOwner } from './apns-session.js';
+import { ApnsSession } from './apns-session.js';
+import type { ApnsSessionOwner } from './apns-session-owner.js';
 import { startTicks } from './apns-ticker.js';
 import { type ApnsFailure, ApnsUnreachableError } from './apns-unreachable.js';
 
@@ -15,8 +16,6 @@ export type { ApnsCredentials } from './apns-connect.js';
 export interface ApnsClient {
   /** Apple's answer, whatever it is. ApnsUnreachableError where there was none. */
   push(push: ApnsPush): Promise<ApnsAnswer>;
-  /** How many more pushes would be on their way at once. */
-  readonly capacity: number;
   /** Until when pushes are refused at once, since connecting has failed; undefined: go on. */
   readonly retryAt: Date | undefined;
   /** Finishes what is under way, two seconds at most; then, and for later pushes, it is over. */
@@ -39,8 +38,6 @@ class PooledClient implements ApnsClient, ApnsSessionOwner {
   readonly #backOff: ApnsBackOff;
   readonly #sessions = new Set<ApnsSession>();
   #queue: ApnsExchange[] = [];
-  /** How many pushes a connection takes, as the last one said. */
-  #streams: number;
   readonly #stopTicks: () => void;
   #closing: Promise<void> | undefined;
   #onDrained: () => void = () => undefined;
@@ -50,7 +47,6 @@ class PooledClient implements ApnsClient, ApnsSessionOwner {
     this.#topic = options.credentials.topic;
     this.#logger = logger;
     this.#limits = { ...APNS_LIMITS, ...limits };
-    this.#streams = this.#limits.streams;
     this.#connect = createConnect(options, this.#limits.streams);
     this.#backOff = new ApnsBackOff(this.#service, this.#limits);
     this.#stopTicks = startTicks(this.#limits, (now) => this.#onTick(now));
@@ -72,24 +68,12 @@ class PooledClient implements ApnsClient, ApnsSessionOwner {
       : undefined;
   }
 
-  get capacity(): number {
-    if (this.#closing !== undefined) return 0;
-    const live = this.#live();
-    const unopened = this.#backOff.isActive ? 0 : this.#limits.sessions - live.length;
-    const rooms = live.map((session) =>
-      session.state === 'connecting' ? this.#streams : Math.max(0, session.limit - session.size),
-    );
-    const room = rooms.reduce((sum, one) => sum + one, unopened * this.#streams);
-    return Math.max(0, room - this.#queue.length);
-  }
-
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
   }
 
-  onRoom({ limit }: ApnsSession): void {
-    this.#streams = limit;
+  onRoom(): void {
     this.#serveQueue();
   }
 
@@ -97,7 +81,7 @@ class PooledClient implements ApnsClient, ApnsSessionOwner {
     this.#backOff.succeed();
   }
 
-  onUntouched(exchange: ApnsExchange): void {
+  onRepeat(exchange: ApnsExchange): void {
     this.#repeat(exchange);
   }
 

@@ -23,7 +23,9 @@ export class ApnsExchange {
   stream: ClientHttp2Stream | undefined;
   /** Of the attempt under way, on the clock of performance.now(). */
   deadline = 0;
-  wasRefused = false;
+  /** Repeated, since its stream was refused or reset on a connection that goes on. */
+  wasReset = false;
+  /** Repeated, since its connection did not go on. */
   wasLost = false;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
@@ -59,7 +61,8 @@ export class ApnsExchange {
 
   /** False when the body is longer than any answer. */
   takeBody(chunk: Buffer): boolean {
-    this.#body = this.#body === undefined ? chunk : Buffer.concat([this.#body, chunk]);
+    if (this.#body === undefined) this.#body = chunk;
+    else if (this.#body.length <= MAX_ANSWER_BODY) this.#body = Buffer.concat([this.#body, chunk]);
     return this.#body.length <= MAX_ANSWER_BODY;
   }
 

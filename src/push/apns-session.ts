@@ -5,28 +5,12 @@ import type { ApnsConnection } from './apns-connect.js';
 import type { ApnsExchange } from './apns-exchange.js';
 import { type ApnsFault, connectionFault, type GoAway, goAwayFault } from './apns-faults.js';
 import type { ApnsLimits } from './apns-limits.js';
+import { ApnsResets } from './apns-resets.js';
+import type { ApnsSessionOwner } from './apns-session-owner.js';
 import { type ApnsStreamOwner, openStream } from './apns-stream.js';
 
 /** connecting: until the service's settings are here; checking: until it answers a PING. */
 export type ApnsSessionState = 'connecting' | 'open' | 'checking' | 'leaving';
-
-/** Whom a session tells what happens on it. */
-export interface ApnsSessionOwner {
-  /** The session takes a push, or more of them than before. */
-  onRoom(session: ApnsSession): void;
-  /** The first answer on this session. */
-  onAnswer(session: ApnsSession): void;
-  /** The service has certainly not looked at this one. */
-  onUntouched(exchange: ApnsExchange): void;
-  /** Reset by the service, or without an answer for too long. */
-  onFailure(exchange: ApnsExchange, words: string): void;
-  /** It takes no more pushes: the service said goodbye, or it broke. Told once. */
-  onLeave(session: ApnsSession): void;
-  /** The connection is gone. */
-  onEnd(session: ApnsSession): void;
-  /** The service may have acted on this one or not. */
-  onLost(session: ApnsSession, exchange: ApnsExchange): void;
-}
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } = constants;
 const TIMEOUTS_IN_A_ROW = 2;
@@ -43,6 +27,7 @@ export class ApnsSession implements ApnsStreamOwner {
   #fault: ApnsFault | undefined;
   #error: unknown;
   #timeouts = 0;
+  readonly #resets = new ApnsResets();
   #heardAt = performance.now();
   #busySince = 0;
   #patienceUntil: number;
@@ -105,9 +90,10 @@ export class ApnsSession implements ApnsStreamOwner {
   finish(stream: ClientHttp2Stream, exchange: ApnsExchange): void {
     if (exchange.stream !== stream || !this.#inFlight.has(exchange)) return;
     if (exchange.isAnswered) this.#settle(exchange);
-    else if (this.#isUntouched(stream, exchange)) this.#release(exchange).onUntouched(exchange);
+    else if (this.#isUntouched(stream, exchange)) this.#release(exchange).onRepeat(exchange);
     else if (!this.#socket.destroyed && !this.#session.destroyed) this.#fail(stream, exchange);
     if (this.state === 'open') this.owner.onRoom(this);
+    else if (this.state === 'leaving' && this.#inFlight.size === 0) this.#session.close();
   }
 
   /** Looks after what must not last too long. */
@@ -134,26 +120,45 @@ export class ApnsSession implements ApnsStreamOwner {
 
   /** A server that goes down resets what it no longer answers, without an error. */
   #fail({ rstCode }: ClientHttp2Stream, exchange: ApnsExchange): void {
-    if (rstCode !== NGHTTP2_NO_ERROR) {
-      this.#release(exchange).onFailure(exchange, `reset the request (error code ${rstCode})`);
-    } else this.#drop('ended a request without an answer');
+    if (rstCode === NGHTTP2_NO_ERROR) this.#drop('ended a request without an answer');
+    else this.#reset(rstCode, exchange);
+  }
+
+  #reset(code: number, exchange: ApnsExchange): void {
+    const words = `reset the request (error code ${code})`;
+    if (this.#resets.add(code)) this.#retire(words);
+    const owner = this.#release(exchange);
+    if (this.state === 'leaving') owner.onLost(this, exchange);
+    else if (this.hasAnswered && !exchange.wasReset) {
+      exchange.wasReset = true;
+      owner.onRepeat(exchange);
+    } else owner.onFailure(exchange, words);
+  }
+
+  /** What is under way may still be answered. */
+  #retire(words: string): void {
+    if (this.state === 'leaving') return;
+    this.#fault ??= { kind: 'unreachable', words };
+    this.#leave();
   }
 
   #settle(exchange: ApnsExchange): void {
     this.#release(exchange);
     exchange.settle();
     this.#timeouts = 0;
+    this.#resets.clear();
     this.#heardAt = performance.now();
     if (this.hasAnswered) return;
     this.hasAnswered = true;
-    this.owner.onAnswer(this);
+    // Of one that is of no use otherwise it would end the back-off.
+    if (this.#fault === undefined) this.owner.onAnswer(this);
   }
 
   /** RFC 9113, 6.8 and 8.7: beyond the last stream of a GOAWAY, or refused, nothing was processed. */
   #isUntouched({ id, rstCode }: ClientHttp2Stream, exchange: ApnsExchange): boolean {
     if (this.#goAway !== undefined) return id === undefined || id > this.#goAway.lastStreamId;
-    if (rstCode !== NGHTTP2_REFUSED_STREAM || exchange.wasRefused) return false;
-    exchange.wasRefused = true;
+    if (rstCode !== NGHTTP2_REFUSED_STREAM || exchange.wasReset) return false;
+    exchange.wasReset = true;
     return true;
   }
 
@@ -161,9 +166,12 @@ export class ApnsSession implements ApnsStreamOwner {
     for (const exchange of this.#inFlight) {
       if (exchange.deadline > now) continue;
       const { stream } = exchange;
-      this.#release(exchange).onFailure(exchange, 'did not answer the request in time');
+      if (exchange.isAnswered) this.#settle(exchange);
+      else {
+        this.#release(exchange).onFailure(exchange, 'did not answer the request in time');
+        this.#timeouts += 1;
+      }
       stream?.close(NGHTTP2_CANCEL);
-      this.#timeouts += 1;
     }
     if (this.#timeouts >= TIMEOUTS_IN_A_ROW) this.#drop('no longer answers requests');
   }
@@ -233,7 +241,7 @@ export class ApnsSession implements ApnsStreamOwner {
       const { stream } = exchange;
       if (exchange.isAnswered) this.#settle(exchange);
       else if (stream && this.#goAway && this.#isUntouched(stream, exchange)) {
-        this.#release(exchange).onUntouched(exchange);
+        this.#release(exchange).onRepeat(exchange);
       } else this.#release(exchange).onLost(this, exchange);
     }
   }

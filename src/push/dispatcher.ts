@@ -19,6 +19,8 @@ export interface DispatcherDeps {
 
 /** Rows come due without a word too; and words get lost. */
 const LOOK_EVERY_MS = 1_000;
+/** What comes due within this time of the last look is claimed together, in one statement. */
+const GATHER_MS = 20;
 const BATCH = 500;
 /** Pushes that this process has claimed and not yet written off. */
 const MOST_UNDER_WAY = 2_000;
@@ -40,6 +42,8 @@ export class Dispatcher {
   /** The last look left rows behind, for want of room. */
   #isHungry = false;
   #failures = 0;
+  #lookedAt = 0;
+  #isTold = false;
   #running: Promise<void> = Promise.resolve();
   #onIdle: () => void = () => undefined;
 
@@ -87,7 +91,15 @@ export class Dispatcher {
       if (limit > 0 && this.#isHungry) continue;
       const { pauseMs } = this.#deps.availability;
       await this.#wakeUp.sleep(Math.min(pauseMs || LOOK_EVERY_MS, LOOK_EVERY_MS));
+      await this.#gather();
     }
+  }
+
+  async #gather(): Promise<void> {
+    const rest = this.#lookedAt + GATHER_MS - performance.now();
+    const { signal } = this.#stopping;
+    if (rest > 0) await sleep(rest, undefined, { signal }).catch(() => undefined);
+    this.#lookedAt = performance.now();
   }
 
   /** How many to claim now. */
@@ -132,14 +144,15 @@ export class Dispatcher {
   }
 
   #recovered(): void {
-    if (this.#failures > 0) this.#deps.logger.info('pushes that are due are read again');
+    if (this.#isTold) this.#deps.logger.info('pushes that are due are read again');
+    this.#isTold = false;
     this.#failures = 0;
   }
 
   /** The database is away: one line, and a pause that grows. */
   async #rest(error: unknown): Promise<void> {
-    const { logger } = this.#deps;
-    if (this.#failures === 0) logger.warn({ err: error }, 'pushes that are due could not be read');
+    const message = 'pushes that are due could not be read';
+    if (this.#failures === 0) this.#isTold = this.#warn({ err: error }, message);
     const pause = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures, LONGEST_PAUSE_MS);
     this.#failures += 1;
     await sleep(pause, undefined, { signal: this.#stopping.signal }).catch(() => undefined);

@@ -16,6 +16,8 @@ export interface OutcomeWriterDeps {
 
 const MOST_AT_ONCE = 500;
 const MOST_WRITES = 2;
+/** How long an outcome waits for others to be written with. */
+const GATHER_MS = 20;
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5_000;
 
@@ -29,6 +31,7 @@ export class OutcomeWriter {
   #waiting: PushOutcome[] = [];
   #writes = 0;
   #isScheduled = false;
+  #timer: NodeJS.Timeout | undefined;
   #isClosing = false;
 
   constructor(deps: OutcomeWriterDeps) {
@@ -39,21 +42,27 @@ export class OutcomeWriter {
   add(outcome: PushOutcome): void {
     this.#waiting.push(outcome);
     this.#schedule();
+    if (this.#isScheduled && this.#waiting.length === MOST_AT_ONCE) this.#begin();
   }
 
-  /** From now on nothing is repeated. */
+  /** From now on nothing is repeated, and nothing waits for more. */
   close(): void {
     this.#isClosing = true;
+    if (this.#isScheduled) this.#begin();
   }
 
   #schedule(): void {
     if (this.#isScheduled || this.#writes >= MOST_WRITES || this.#waiting.length === 0) return;
     this.#isScheduled = true;
-    setImmediate(() => {
-      this.#isScheduled = false;
-      void this.#writeNext();
-      this.#schedule();
-    });
+    const isFull = this.#isClosing || this.#waiting.length >= MOST_AT_ONCE;
+    this.#timer = setTimeout(() => this.#begin(), isFull ? 0 : GATHER_MS);
+  }
+
+  #begin(): void {
+    clearTimeout(this.#timer);
+    this.#isScheduled = false;
+    void this.#writeNext();
+    this.#schedule();
   }
 
   async #writeNext(): Promise<void> {

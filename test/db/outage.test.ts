@@ -1,8 +1,9 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import pg from 'pg';
-import { connectDatabase } from '../../src/db/database.js';
+import { connectDatabase, type Database } from '../../src/db/database.js';
 import { isOutage } from '../../src/db/outage.js';
 import { toAppError } from '../../src/db/sqlstate.js';
+import type { Transaction } from '../../src/db/unit-of-work.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { breakConnections, duringOutage } from '../helpers/outage.js';
 
@@ -131,7 +132,26 @@ async function listening(onConnection: (socket: Socket) => void) {
 
 /** What the drivers of this version say, each provoked. */
 describe('an outage in earnest', () => {
-  const own = () => connectDatabase({ connectionString: test.connectionString, poolSize: 1 });
+  const opened: Database[] = [];
+  const own = () => {
+    const db = connectDatabase({ connectionString: test.connectionString, poolSize: 1 });
+    opened.push(db);
+    return db;
+  };
+
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((db) => db.close()));
+  });
+
+  /** Ended in any case: the pool waits for it when it is closed. */
+  async function inOpenTransaction(db: Database, work: (trx: Transaction) => Promise<void>) {
+    const trx = await db.knex.transaction();
+    try {
+      await work(trx);
+    } finally {
+      await trx.rollback().catch(() => undefined);
+    }
+  }
 
   function expectOutage(error: Error, message: RegExp): void {
     expect(error.message).toMatch(message);
@@ -152,18 +172,17 @@ describe('an outage in earnest', () => {
     for (const failure of failures) {
       expectOutage(await failure, /terminating connection due to administrator command$/);
     }
-    await db.close();
   });
 
   it('is what the connection says afterwards', async () => {
-    const db = own();
-    const trx = await db.knex.transaction();
-    await trx.raw('select 1');
-    await breakConnections(test);
-    await failureOf(trx.raw('select 1'));
-    expectOutage(await failureOf(trx.raw('select 2')), / - Client has .* is not queryable$/);
-    expectOutage(await failureOf(trx.commit().then(() => trx.executionPromise)), /not queryable$/);
-    await db.close();
+    await inOpenTransaction(own(), async (trx) => {
+      await trx.raw('select 1');
+      await breakConnections(test);
+      await failureOf(trx.raw('select 1'));
+      expectOutage(await failureOf(trx.raw('select 2')), / - Client has .* is not queryable$/);
+      const committed = trx.commit().then(() => trx.executionPromise);
+      expectOutage(await failureOf(committed), /^COMMIT; - Client has .* is not queryable$/);
+    });
   });
 
   it('is a database that lets nobody in', async () => {
@@ -173,7 +192,6 @@ describe('an outage in earnest', () => {
       expectOutage(await failureOf(db.pool.query('select 1')), words);
       expectOutage(await failureOf(db.knex.raw('select 1')), words);
     });
-    await db.close();
   });
 
   it('is whatever is asked of connections that are closed', async () => {
@@ -201,10 +219,9 @@ describe('an outage in earnest', () => {
   it('is a wait for one of the connections of transactions that took too long', async () => {
     const db = own();
     db.knex.client.pool.acquireTimeoutMillis = 50;
-    const trx = await db.knex.transaction();
-    expectOutage(await failureOf(db.knex.raw('select 1')), /^Knex: Timeout acquiring/);
-    await trx.rollback();
-    await db.close();
+    await inOpenTransaction(db, async () => {
+      expectOutage(await failureOf(db.knex.raw('select 1')), /^Knex: Timeout acquiring/);
+    });
   });
 
   it('is a server that hangs up, is silent, or knows no TLS', async () => {

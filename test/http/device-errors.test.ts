@@ -62,6 +62,14 @@ describe('errors on the device surfaces', () => {
     expect(lines.map(({ level }) => level)).toEqual([40, 20, 50, 50]);
   });
 
+  it('tells a device to wait for longer than the clients of the admin API', async () => {
+    const headers = { 'Retry-After': '1' };
+    const response = await request(
+      appThatFails(new AppError('unavailable', 503, 'away', { headers })),
+    ).get('/mdm');
+    expect([response.status, response.headers['retry-after']]).toEqual([503, '30']);
+  });
+
   it('answers 503 to a thrown value that is no error', async () => {
     const response = await request(appThatFails('oops')).get('/mdm');
     expect(response.status).toBe(503);

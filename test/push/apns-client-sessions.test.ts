@@ -294,7 +294,9 @@ describe('a connection at rest', () => {
   it('is left even when nothing more can be written to it', async () => {
     const service = await start();
     const relay = await startRelay(service.port);
-    const client = connect(relay.host, { silentAfter: 200, pingTimeout: 1000 });
+    // The time for all of them is no matter here.
+    const unhurried = { requestTimeout: 25_000, pushTimeout: 25_000 };
+    const client = connect(relay.host, { silentAfter: 200, pingTimeout: 1000, ...unhurried });
     await pushMany(client, ['a0']);
     relay.cut();
     // 12 MB, more than the buffers on the way hold.

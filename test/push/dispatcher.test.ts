@@ -295,3 +295,23 @@ describe('dispatchers in several processes', () => {
     expect(targets.filter((target) => world.accepted(target) === 0)).toEqual([]);
   });
 });
+
+describe('pushes that cannot be read', () => {
+  it('are told of once, and once when they are read again', async () => {
+    const target = await world.device();
+    const { knex } = world.db;
+    const before = world.logLines.length;
+    const told = () => world.logLines.slice(before).filter(({ level }) => level > 20);
+    await knex.raw('alter table device_pushes rename to away');
+    world.start();
+    await eventually(async () => expect(told()).toHaveLength(1));
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    await knex.raw('alter table away rename to device_pushes');
+    await world.queueCommand(target);
+    await pushed(target, 1);
+    expect(told().map(({ level, msg }) => [level, msg])).toEqual([
+      [40, 'pushes that are due could not be read'],
+      [30, 'pushes that are due are read again'],
+    ]);
+  });
+});
