@@ -30,8 +30,9 @@ export class OutcomeWriter {
   readonly #warn: Warner;
   #waiting: PushOutcome[] = [];
   #writes = 0;
-  #isScheduled = false;
+  #isUrgent = false;
   #timer: NodeJS.Timeout | undefined;
+  #immediate: NodeJS.Immediate | undefined;
   #isClosing = false;
 
   constructor(deps: OutcomeWriterDeps) {
@@ -41,32 +42,37 @@ export class OutcomeWriter {
 
   add(outcome: PushOutcome): void {
     this.#waiting.push(outcome);
+    // Whoever was put off may be wanted sooner by now: the claim must not stand in the way.
+    this.#isUrgent ||= !outcome.end.isSettled || this.#waiting.length >= MOST_AT_ONCE;
     this.#schedule();
-    if (this.#isScheduled && this.#waiting.length === MOST_AT_ONCE) this.#begin();
   }
 
   /** From now on nothing is repeated, and nothing waits for more. */
   close(): void {
     this.#isClosing = true;
-    if (this.#isScheduled) this.#begin();
+    this.#isUrgent = true;
+    this.#schedule();
   }
 
   #schedule(): void {
-    if (this.#isScheduled || this.#writes >= MOST_WRITES || this.#waiting.length === 0) return;
-    this.#isScheduled = true;
-    const isFull = this.#isClosing || this.#waiting.length >= MOST_AT_ONCE;
-    this.#timer = setTimeout(() => this.#begin(), isFull ? 0 : GATHER_MS);
+    if (this.#writes >= MOST_WRITES || this.#waiting.length === 0) return;
+    if (this.#isUrgent) this.#immediate ??= setImmediate(() => this.#begin());
+    else this.#timer ??= setTimeout(() => this.#begin(), GATHER_MS);
   }
 
   #begin(): void {
     clearTimeout(this.#timer);
-    this.#isScheduled = false;
-    void this.#writeNext();
+    if (this.#immediate !== undefined) clearImmediate(this.#immediate);
+    this.#timer = undefined;
+    this.#immediate = undefined;
+    this.#isUrgent = this.#isClosing;
+    if (this.#writes < MOST_WRITES) void this.#writeNext();
     this.#schedule();
   }
 
   async #writeNext(): Promise<void> {
     const batch = this.#waiting.splice(0, MOST_AT_ONCE);
+    if (batch.length === 0) return;
     this.#writes += 1;
     const isDue = await this.#write(batch);
     this.#writes -= 1;

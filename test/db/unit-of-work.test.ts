@@ -1,3 +1,4 @@
+import { connectDatabase, type Database } from '../../src/db/database.js';
 import { inTransaction, type Transaction } from '../../src/db/unit-of-work.js';
 import { AppError } from '../../src/errors.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
@@ -83,20 +84,29 @@ describe('a unit of work', () => {
 });
 
 describe('a unit of work whose connection is lost', () => {
+  const applicationName = 'own';
+  let own: Database;
+
+  beforeEach(() => {
+    own = connectDatabase({ connectionString: test.connectionString, applicationName });
+  });
+  afterEach(() => own.close());
+
+  const loseConnection = () => breakConnections(test, applicationName);
   const lost = { code: 'unavailable', status: 503, message: 'The database is not available' };
 
   it('tells what went wrong first, though it cannot be rolled back', async () => {
     const error = new AppError('conflict', 409, 'no');
-    const work = inTransaction(test.db, async () => {
-      await breakConnections(test);
+    const work = inTransaction(own, async () => {
+      await loseConnection();
       throw error;
     });
     await expect(work).rejects.toBe(error);
   });
 
   it('is unavailable when it would go on', async () => {
-    const work = inTransaction(test.db, async (trx) => {
-      await breakConnections(test);
+    const work = inTransaction(own, async (trx) => {
+      await loseConnection();
       await trx('tags').insert({ name: 'lost' });
     });
     await expect(work).rejects.toMatchObject(lost);
@@ -104,21 +114,20 @@ describe('a unit of work whose connection is lost', () => {
   });
 
   it('is unavailable when it would be committed', async () => {
-    const work = inTransaction(test.db, async (trx) => {
+    const work = inTransaction(own, async (trx) => {
       await trx('tags').insert({ name: 'lost' });
-      await breakConnections(test);
+      await loseConnection();
     });
     await expect(work).rejects.toMatchObject(lost);
     expect(await names()).not.toContain('lost');
   });
 
   it('does not run when it cannot begin', async () => {
-    const { db } = test;
     const runs: string[] = [];
-    const run = () => inTransaction(db, async () => void runs.push('ran'));
+    const run = () => inTransaction(own, async () => void runs.push('ran'));
     await duringOutage(test, () => expect(run()).rejects.toMatchObject(lost));
-    const connection = await db.knex.client.acquireConnection();
-    db.knex.client.releaseConnection(connection);
+    const connection = await own.knex.client.acquireConnection();
+    own.knex.client.releaseConnection(connection);
     // Broken without a word, as by a firewall: it shows at the first statement.
     const end = new Promise((resolve) => connection.once('end', resolve));
     connection.query = (_statement: unknown, answer: (error: Error) => void) => {

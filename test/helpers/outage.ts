@@ -13,12 +13,16 @@ async function administer(work: (client: pg.Client, name: string) => Promise<voi
   }
 }
 
-const TERMINATE = `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1`;
+const TERMINATE = `select pg_terminate_backend(pid) from pg_stat_activity
+  where datname = $1 and application_name = coalesce($2, application_name)`;
 
-/** Breaks all connections to this one database, as a restart of the server does. */
-export async function breakConnections({ connectionString }: TestDatabase): Promise<void> {
+/** Breaks the connections to this one database, as a restart of the server does: all, or one's own. */
+export async function breakConnections(
+  { connectionString }: TestDatabase,
+  applicationName?: string,
+): Promise<void> {
   await administer(async (client, name) => {
-    await client.query(TERMINATE, [name]);
+    await client.query(TERMINATE, [name, applicationName]);
   }, new URL(connectionString));
 }
 

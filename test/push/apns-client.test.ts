@@ -178,7 +178,8 @@ describe('an answer', () => {
         stream.write(`{"reason":"BadDeviceToken","more":"${'x'.repeat(5000)}`);
       };
     });
-    expect(await connect().push(pushOf('aa'))).toMatchObject({ status: 400, reason: null });
+    const client = connect({ requestTimeout: 60_000, pushTimeout: 60_000 });
+    expect(await client.push(pushOf('aa'))).toMatchObject({ status: 400, reason: null });
     expect(await ended).toBe(8);
   });
 });
