@@ -78,16 +78,13 @@ describe('a connected database', () => {
     await ask();
     await duringOutage(test, ask);
     await other.close();
-    const told = lines.filter(({ level }) => level === 40);
-    expect(told.map(({ msg, detail }) => [msg, detail])).toEqual([
-      ['database connection lost', 'terminating connection due to administrator command'],
-      ['database driver', expect.stringMatching(/^Connection Error: /)],
-      ['database driver', expect.stringMatching(/^Acquire connection error: .*accepting/)],
-    ]);
-    expect(lines.length).toBeGreaterThan(2 * told.length);
-    expect(lines.every(({ level, detail }) => level <= 40 && !String(detail).includes('\n'))).toBe(
-      true,
+    const kinds = lines.map(({ msg, detail }) => `${msg}: ${detail}`);
+    const told = kinds.filter((_kind, at) => lines[at]?.level === 40);
+    expect(told).toEqual([...new Set(kinds)]);
+    expect(told).toContainEqual(
+      expect.stringMatching(/^database driver: Acquire connection error: [^\n]*accepting[^\n]*$/),
     );
+    expect(lines.length).toBeGreaterThan(told.length);
   });
 });
 

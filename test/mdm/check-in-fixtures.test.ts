@@ -106,7 +106,7 @@ const ENCODINGS: [string, (bytes: Buffer) => Buffer][] = [
 let app: TestApp;
 
 beforeAll(async () => {
-  app = await startApp();
+  app = await startApp({ isSweeping: false });
 });
 afterAll(() => app.stop());
 afterEach(async () => {

@@ -8,7 +8,7 @@ import { dumpRows } from './rows.js';
 let app: TestApp;
 
 beforeAll(async () => {
-  app = await startApp();
+  app = await startApp({ isSweeping: false });
 });
 afterAll(() => app.stop());
 

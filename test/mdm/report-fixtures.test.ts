@@ -18,7 +18,7 @@ const INVENTORY = [
 let app: TestApp;
 
 beforeAll(async () => {
-  app = await startApp();
+  app = await startApp({ isSweeping: false });
 });
 afterAll(() => app.stop());
 afterEach(async () => {
