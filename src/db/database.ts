@@ -145,6 +145,8 @@ export function connectDatabase(options: DatabaseOptions): Database {
     connection: client as Knex.PgConnectionConfig,
     pool: { min: 0, max },
     log: knexLog(logger),
+    // Error messages go into the log; the values bound to the statement must not.
+    compileSqlOnError: false,
     acquireConnectionTimeout: CONNECT_TIMEOUT_MS + LOCK_TIMEOUT_MS,
   });
   const close = async () => {
