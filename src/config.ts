@@ -23,8 +23,18 @@ export interface Config {
   /** 32 bytes; undefined: the one made on the first start. */
   readonly masterKey: Buffer | undefined;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
+  /** False: plain HTTP, also where an ssl certificate is stored. */
+  readonly storedTls: boolean;
+  /** Ask for client certificates in the TLS handshake: devices may identify themselves by them. */
+  readonly tlsClientCert: boolean;
   /** Addresses and networks in CIDR form. */
   readonly trustProxy: readonly string[];
+  /** In lower case: the header in which a proxy of `trustProxy` passes the client's certificate. */
+  readonly clientCertHeader: string | undefined;
+  /** PEM file of further CAs of Apple devices, beside the one built in. */
+  readonly deviceCaFile: string | undefined;
+  /** Milliseconds for which an identity that has expired still serves its device. */
+  readonly identityGrace: number;
   /** web serves the surfaces, worker does the background work, all does both. */
   readonly role: (typeof ROLES)[number];
   /** Origin of Apple's push service, or of a stand-in. */
@@ -139,6 +149,20 @@ const interval = z
   )
   .transform(durationOf);
 
+const grace = z
+  .string()
+  .default('90d')
+  .refine(
+    (text) => text === 'off' || durationOf(text) !== undefined,
+    'must be off, or a time like 12h or 90d',
+  )
+  .transform((text) => durationOf(text) ?? 0);
+
+const headerName = z
+  .string()
+  .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the name of a header, like Client-Cert')
+  .transform((text) => text.toLowerCase());
+
 const onOff = z.enum(['on', 'off'], 'must be on or off');
 
 const origins = z
@@ -163,7 +187,12 @@ export const ENVIRONMENT = z.object({
   MASTER_KEY: masterKey.optional(),
   TLS_CERT_FILE: z.string().optional(),
   TLS_KEY_FILE: z.string().optional(),
+  TLS: z.enum(['auto', 'off'], 'must be auto or off').default('auto'),
+  TLS_CLIENT_CERT: onOff.default('off'),
   TRUST_PROXY: networks.default([]),
+  CLIENT_CERT_HEADER: headerName.optional(),
+  DEVICE_CA_FILE: z.string().optional(),
+  IDENTITY_GRACE: grace,
   ENROLLMENT: z
     .enum(ENROLLMENT_POLICIES, `must be one of ${ENROLLMENT_POLICIES.join(', ')}`)
     .default('open'),
@@ -184,6 +213,21 @@ function pairProblems(env: Record<string, string>): string[] {
   if ((env.TLS_CERT_FILE === undefined) === (env.TLS_KEY_FILE === undefined)) return [];
   const missing = env.TLS_CERT_FILE === undefined ? 'TLS_CERT_FILE' : 'TLS_KEY_FILE';
   return [`${missing}: must be set too (TLS_CERT_FILE and TLS_KEY_FILE belong together)`];
+}
+
+/** TLS=off says that a proxy does it; files for it say the opposite. */
+function tlsProblems(env: Record<string, string>): string[] {
+  const problems: string[] = [];
+  if (env.TLS === 'off' && env.TLS_CERT_FILE !== undefined) {
+    problems.push('TLS: off does not go with TLS_CERT_FILE');
+  }
+  if (env.TLS === 'off' && env.TLS_CLIENT_CERT === 'on') {
+    problems.push('TLS_CLIENT_CERT: on does not go with TLS=off');
+  }
+  if (env.CLIENT_CERT_HEADER !== undefined && env.TRUST_PROXY === undefined) {
+    problems.push('CLIENT_CERT_HEADER: needs TRUST_PROXY (from others it would prove nothing)');
+  }
+  return problems;
 }
 
 /** The parts of a large server meet in a database that all of them reach. */
@@ -243,7 +287,12 @@ function toConfig(env: Environment, cwd: string): Config {
     adminToken: env.ADMIN_TOKEN,
     masterKey: env.MASTER_KEY,
     tls,
+    storedTls: env.TLS === 'auto',
+    tlsClientCert: env.TLS_CLIENT_CERT === 'on',
     trustProxy: Object.freeze(env.TRUST_PROXY),
+    clientCertHeader: env.CLIENT_CERT_HEADER,
+    deviceCaFile: env.DEVICE_CA_FILE === undefined ? undefined : resolve(cwd, env.DEVICE_CA_FILE),
+    identityGrace: env.IDENTITY_GRACE,
     enrollment: env.ENROLLMENT,
     keyExport: env.KEY_EXPORT === 'on',
     corsOrigins: Object.freeze(env.CORS_ORIGINS),
@@ -268,7 +317,8 @@ export function loadConfig(
   const parsed = ENVIRONMENT.safeParse(env);
   const issues = parsed.error?.issues ?? [];
   const problems = issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-  problems.push(...pairProblems(env), ...roleProblems(env), ...labProblems(env));
+  problems.push(...pairProblems(env), ...tlsProblems(env));
+  problems.push(...roleProblems(env), ...labProblems(env));
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   return toConfig(parsed.data, cwd);
 }

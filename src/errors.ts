@@ -29,6 +29,8 @@ export type ErrorCode =
   | 'key_mismatch'
   | 'certificate_not_valid'
   | 'push_topic_mismatch'
+  | 'no_vendor_certificate'
+  | 'key_rotation_unfinished'
   | 'no_push_certificate'
   | 'device_not_pushable'
   | 'push_service_unreachable'

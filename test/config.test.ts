@@ -125,7 +125,12 @@ describe('an empty environment', () => {
       adminToken: undefined,
       masterKey: undefined,
       tls: undefined,
+      storedTls: true,
+      tlsClientCert: false,
       trustProxy: [],
+      clientCertHeader: undefined,
+      deviceCaFile: undefined,
+      identityGrace: 90 * 86_400_000,
       enrollment: 'open',
       keyExport: true,
       corsOrigins: [],
@@ -159,7 +164,12 @@ describe('a good environment', () => {
         MASTER_KEY: KEY,
         TLS_CERT_FILE: 'cert.pem',
         TLS_KEY_FILE: '/etc/key.pem',
+        TLS: 'auto',
+        TLS_CLIENT_CERT: 'on',
         TRUST_PROXY: '10.0.0.0/8, ::1,',
+        CLIENT_CERT_HEADER: 'X-Client-Cert',
+        DEVICE_CA_FILE: 'device-ca.pem',
+        IDENTITY_GRACE: 'off',
         ENROLLMENT: 'link',
         KEY_EXPORT: 'off',
         CORS_ORIGINS: 'https://a.test, http://localhost:5173',
@@ -181,7 +191,12 @@ describe('a good environment', () => {
       adminToken: '0123456789abcdef',
       masterKey: Buffer.alloc(32, 7),
       tls: { certFile: join(cwd, 'cert.pem'), keyFile: '/etc/key.pem' },
+      storedTls: true,
+      tlsClientCert: true,
       trustProxy: ['10.0.0.0/8', '::1'],
+      clientCertHeader: 'x-client-cert',
+      deviceCaFile: join(cwd, 'device-ca.pem'),
+      identityGrace: 0,
       enrollment: 'link',
       keyExport: false,
       corsOrigins: ['https://a.test', 'http://localhost:5173'],
@@ -198,6 +213,24 @@ describe('a good environment', () => {
     expect(loadConfig({ PORT: '9000' }, cwd).publicUrl).toBe('http://localhost:9000');
     const tls = { TLS_CERT_FILE: 'c', TLS_KEY_FILE: 'k' };
     expect(loadConfig(tls, cwd).publicUrl).toBe('https://localhost:8080');
+  });
+});
+
+describe('who speaks TLS and passes on client certificates', () => {
+  it('must not be contradicted', () => {
+    const files = { TLS_CERT_FILE: 'c', TLS_KEY_FILE: 'k' };
+    expect(problems({ TLS: 'off', ...files })).toEqual(['TLS: off does not go with TLS_CERT_FILE']);
+    expect(problems({ TLS: 'off', TLS_CLIENT_CERT: 'on' })).toEqual([
+      'TLS_CLIENT_CERT: on does not go with TLS=off',
+    ]);
+    expect(problems({ CLIENT_CERT_HEADER: 'Client-Cert' })).toEqual([
+      'CLIENT_CERT_HEADER: needs TRUST_PROXY (from others it would prove nothing)',
+    ]);
+  });
+
+  it('may be a proxy alone', () => {
+    const config = loadConfig({ TLS: 'off', TRUST_PROXY: '::1' }, cwd);
+    expect([config.storedTls, config.tlsClientCert]).toEqual([false, false]);
   });
 });
 

@@ -9,6 +9,7 @@ export type CertificatePurpose =
   | 'mdm.webcrt'
   | 'mdm.device'
   | 'mdm.encrypt'
+  | 'mdm.vendor'
   | 'dep.stoken'
   | 'dep.anchor'
   | 'dep.supervision';

@@ -4,7 +4,12 @@ import type { Database } from './database.js';
 import { LISTEN_CHANNEL, ListenConnection } from './listen-connection.js';
 
 /** What processes keep in memory and hear of when another one changes it; see table change_topics. */
-export type ChangeTopic = 'authorities' | 'push_certificates' | 'push_topics' | 'tokens';
+export type ChangeTopic =
+  | 'authorities'
+  | 'push_certificates'
+  | 'push_topics'
+  | 'ssl_certificates'
+  | 'tokens';
 
 /** Announced without a version, since the due rows themselves are looked for again and again. */
 export type Announcement = ChangeTopic | 'pushes';

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import type { PinState } from './device-path/contact.js';
 
 export interface ChallengeUse {
   csr_fingerprint: Buffer;
@@ -12,7 +13,7 @@ export interface ChallengeUse {
 export interface IdentityRow {
   fingerprint: Buffer;
   device_id: number | null;
-  state: 'active' | 'renewal' | 'superseded' | 'tombstone';
+  state: PinState;
   udid: string | null;
   revoked_at: Date | null;
 }

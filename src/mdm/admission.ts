@@ -19,6 +19,7 @@ function refuse(message: string): Admission {
 export function admit(caller: Caller, states: readonly string[]): Admission {
   const { pinState, deviceId, enrollmentState, isSameDevice } = caller;
   if (pinState === null) return refuse('the certificate belongs to no enrollment known here');
+  if (pinState === 'revoked') return refuse('the certificate was revoked');
   if (pinState === 'tombstone') return { kind: 'unrecognized' };
   if (deviceId === null || !isSameDevice) {
     return refuse('the certificate belongs to another enrollment');

@@ -7,6 +7,8 @@ import { type SignerCache, verifyMdmSignature } from '../protocol/mdm-signature.
 export interface Identity extends Voucher {
   /** SHA-256 of the certificate, 32 bytes. */
   fingerprint: Buffer;
+  notBefore: Date;
+  notAfter: Date;
 }
 
 export interface IdentityDeps {
@@ -34,6 +36,6 @@ export function identify(header: string, body: Buffer, deps: IdentityDeps): Iden
       cause: new Error(`no trusted CA issued ${signer.certificate.subject || 'its certificate'}`),
     });
   }
-  const { issuer, mayEnroll } = voucher;
-  return { fingerprint: signer.fingerprint, issuer, mayEnroll };
+  const { notBefore, notAfter } = signer.certificate;
+  return { ...voucher, fingerprint: signer.fingerprint, notBefore, notAfter };
 }

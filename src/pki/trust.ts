@@ -15,6 +15,8 @@ export interface Voucher {
   readonly issuer: Buffer;
   /** Whether its certificates enroll devices; if not, it vouches for those that are enrolled. */
   readonly mayEnroll: boolean;
+  /** The certificate has expired, but serves its device for a while, so that it can be renewed. */
+  readonly isExpired: boolean;
 }
 
 /** A certificate that signed a message, with room for what is decided about it. */
@@ -134,9 +136,9 @@ class AnchoredTrust implements Trust {
 
   #findVoucher(certificate: ParsedCertificate, now: Date): Voucher | undefined {
     const anchor = issuerOf(certificate, { anchors: this.anchors, chain: [], now });
-    if (anchor) return { issuer: anchor.fingerprint, mayEnroll: true };
+    if (anchor) return { issuer: anchor.fingerprint, mayEnroll: true, isExpired: false };
     const other = issuerOf(certificate, { anchors: this.#others, chain: [], now });
-    return other && { issuer: other.fingerprint, mayEnroll: false };
+    return other && { issuer: other.fingerprint, mayEnroll: false, isExpired: false };
   }
 
   #beginEpoch(now: Date): void {

@@ -14,7 +14,10 @@ export interface VerifiedSigner {
   readonly fingerprint: Buffer;
   readonly certificate: ParsedCertificate;
   /** Kept here by the trust decision, valid while the trust store's epoch is the same. */
-  trust?: { epoch: number; voucher: { issuer: Buffer; mayEnroll: boolean } | undefined };
+  trust?: {
+    epoch: number;
+    voucher: { issuer: Buffer; mayEnroll: boolean; isExpired: boolean } | undefined;
+  };
 }
 
 /** Signers by certificate, so that a known one costs no parsing. One for each process. */

@@ -7,6 +7,7 @@ export const CERTIFICATE_PURPOSES = [
   'mdm.webcrt',
   'mdm.device',
   'mdm.encrypt',
+  'mdm.vendor',
   'dep.stoken',
   'dep.anchor',
   'dep.supervision',

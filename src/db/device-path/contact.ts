@@ -19,7 +19,7 @@ export interface Contact {
   result: Buffer | null;
 }
 
-export type PinState = 'active' | 'renewal' | 'superseded' | 'tombstone';
+export type PinState = 'active' | 'renewal' | 'superseded' | 'revoked' | 'tombstone';
 
 /** What the database knows of who calls; every member is null for a certificate never pinned. */
 export interface Caller {
