@@ -1,10 +1,12 @@
-// npm run soak -- [--devices 10000] [--jobs 10000] [--outage 60] [--only TEXT] [--json FILE]
+// npm run soak -- [--devices 10000] [--jobs 10000] [--outage 60] [--inputs 100000] [--only TEXT]
+//   [--json FILE]
 // BENCH_DATABASE_URL uses a PostgreSQL elsewhere (a superuser's URL), which is not crashed.
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { openBenchServer } from './push/bench-server.js';
 import { databaseRestart } from './soak/database-restart.js';
 import { jobsKill } from './soak/jobs-kill.js';
+import { mutations } from './soak/mutations/mutations.js';
 import { pushOutage } from './soak/push-outage.js';
 import type { ScenarioResult, Size } from './soak/scenario.js';
 import { sharedJobs } from './soak/shared-jobs.js';
@@ -17,6 +19,7 @@ const { values: options } = parseArgs({
     devices: { type: 'string', default: '10000' },
     jobs: { type: 'string', default: '10000' },
     outage: { type: 'string', default: '60' },
+    inputs: { type: 'string', default: '100000' },
     only: { type: 'string', default: '' },
     json: { type: 'string' },
   },
@@ -72,7 +75,12 @@ async function inWorld(): Promise<ScenarioResult[]> {
 }
 
 async function main(): Promise<void> {
-  const results = await inWorld();
+  const results = 'mutations'.includes(options.only)
+    ? await mutations(Number(options.inputs), process.pid.toString())
+    : [];
+  if (Object.keys(SCENARIOS).some((key) => key.includes(options.only))) {
+    results.push(...(await inWorld()));
+  }
   for (const result of results) say(describe(result));
   if (options.json !== undefined) {
     writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`);

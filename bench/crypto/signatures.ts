@@ -1,0 +1,52 @@
+import { findCertificatePath, isValidAt } from '../../src/crypto/certificate-path.js';
+import { buildSignedData } from '../../src/crypto/cms-signed-data.js';
+import { Oid } from '../../src/crypto/oids.js';
+import { SignerCache, verifyMdmSignature } from '../../src/protocol/mdm-signature.js';
+import { type Identity, makeAuthority, makeIdentities } from './identities.js';
+import { type Rate, rateOf } from './rate.js';
+
+/** As large as the report of a DeviceInformation. */
+const BODY = Buffer.alloc(1024, 'device ');
+const KEYS = 16;
+
+function headerOf({ certificate, privateKey }: Identity): string {
+  const signer = { certificate, privateKey };
+  return buildSignedData({ content: BODY, detached: true, signer }).toString('base64');
+}
+
+function verifyKnown(headers: readonly string[]): (index: number) => void {
+  const cache = new SignerCache();
+  return (index) => {
+    const header = headers[index % headers.length] ?? '';
+    const { certificate } = verifyMdmSignature(header, BODY, cache);
+    if (!isValidAt(certificate, new Date())) throw new Error('not valid now');
+  };
+}
+
+/** The certificate is read and its path to the CA is built each time, as for a device never seen. */
+function verifyNew(headers: readonly string[], authority: Identity): (index: number) => void {
+  const anchors = [authority.certificate];
+  const cache = new SignerCache(1); // forgets each before it comes again
+  return (index) => {
+    const header = headers[index % headers.length] ?? '';
+    const { certificate } = verifyMdmSignature(header, BODY, cache);
+    const options = { anchors, at: new Date(), purpose: Oid.clientAuth };
+    if (findCertificatePath(certificate, options) === undefined) throw new Error('no path');
+  };
+}
+
+/** Detached signatures with signed attributes, SHA-256, over 1 KiB, from header to verdict. */
+export async function measureSignatures(ms: number, devices: number): Promise<Rate[]> {
+  const authority = await makeAuthority();
+  const rates: Rate[] = [];
+  for (const kind of ['RSA', 'EC'] as const) {
+    const identities = await makeIdentities(authority, { kind, count: devices, keys: KEYS });
+    const headers = identities.map(headerOf);
+    const name = kind === 'RSA' ? 'RSA-2048' : 'ECDSA P-256';
+    rates.push(
+      rateOf(`Mdm-Signature, ${name}, known certificate`, ms, verifyKnown(headers)),
+      rateOf(`Mdm-Signature, ${name}, new certificate`, ms, verifyNew(headers, authority)),
+    );
+  }
+  return rates;
+}

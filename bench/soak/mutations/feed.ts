@@ -1,0 +1,61 @@
+import { AppError } from '../../../src/errors.js';
+import { Random } from '../../../src/lab/random.js';
+import { mutate } from './mutate.js';
+
+/** What takes bytes of strangers apart, with inputs that it accepts. */
+export interface Parser {
+  name: string;
+  seeds: Buffer[];
+  /** Throws AppError for what it does not accept; whatever else it throws is a fault. */
+  parse(bytes: Buffer): unknown;
+}
+
+export interface Feeding {
+  inputs: number;
+  /** How many of the mutated inputs it still accepted. */
+  accepted: number;
+  slowestMs: number;
+  /** Growth of the heap between the first tenth and the end, in megabytes. */
+  heapGrowthMb: number;
+  /** At most ten, with the input in hexadecimal. */
+  faults: string[];
+}
+
+const MOST_FAULTS = 10;
+const MEGABYTE = 1024 * 1024;
+
+function heapUsed(): number {
+  global.gc?.();
+  return process.memoryUsage().heapUsed;
+}
+
+async function outcomeOf({ parse }: Parser, bytes: Buffer): Promise<boolean | string> {
+  try {
+    await parse(bytes);
+    return true;
+  } catch (error) {
+    if (error instanceof AppError && error.status < 500) return false;
+    return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  }
+}
+
+/** Gives the parser mutations of its seeds. The seed makes the same inputs again. */
+export async function feed(parser: Parser, inputs: number, seed: string): Promise<Feeding> {
+  const random = new Random(`${seed}/${parser.name}`);
+  const result: Feeding = { inputs, accepted: 0, slowestMs: 0, heapGrowthMb: 0, faults: [] };
+  let heapBefore = heapUsed();
+  for (let index = 0; index < inputs; index += 1) {
+    const original = parser.seeds[index % parser.seeds.length] ?? Buffer.alloc(0);
+    const bytes = mutate(original, random);
+    const startedAt = performance.now();
+    const outcome = await outcomeOf(parser, bytes);
+    result.slowestMs = Math.max(result.slowestMs, performance.now() - startedAt);
+    if (outcome === true) result.accepted += 1;
+    if (typeof outcome === 'string' && result.faults.length < MOST_FAULTS) {
+      result.faults.push(`${outcome} for ${bytes.toString('hex')}`);
+    }
+    if (index === Math.floor(inputs / 10)) heapBefore = heapUsed();
+  }
+  result.heapGrowthMb = (heapUsed() - heapBefore) / MEGABYTE;
+  return result;
+}
