@@ -10,6 +10,8 @@ alter table certificates add constraint certificates_purpose_check
 alter table certificates
   -- The one CA that issues identities of devices now; others of ours go on vouching for theirs.
   add column issues_identities boolean not null default false,
+  -- Made here, with a key that never came from outside; uploaded CAs are only trusted.
+  add column is_own_ca boolean not null default false,
   -- By the names of RFC 5280 5.3.1.
   add column revocation_reason text check (revocation_reason in ('unspecified', 'keyCompromise',
     'cACompromise', 'affiliationChanged', 'superseded', 'cessationOfOperation',
@@ -20,7 +22,9 @@ alter table certificates
     references certificate_signing_requests (id) on delete set null;
 alter table certificates add constraint certificates_reason_of_revoked
   check (revocation_reason is null or revoked_at is not null);
-update certificates set issues_identities = true
+alter table certificates add constraint certificates_own_issues
+  check (is_own_ca or not issues_identities);
+update certificates set issues_identities = true, is_own_ca = true
 where id = (
   select min(id) from certificates
   where purpose = 'mdm.cacert' and is_ca and revoked_at is null and rsa_private_key_id is not null
@@ -89,9 +93,23 @@ create trigger ssl_certificates_update after update on certificates
   execute function note_change('ssl_certificates');
 create trigger ssl_certificates_delete after delete on certificates
   for each row when (old.purpose = 'mdm.webcrt') execute function note_change('ssl_certificates');
+
+-- The version of the revocation lists: each list says which one it was made from.
+insert into change_topics (topic) values ('revocations');
+create trigger revocations_insert after insert on certificates
+  for each row when (new.revoked_at is not null) execute function note_change('revocations');
+create trigger revocations_update after update on certificates
+  for each row when (new.revoked_at is distinct from old.revoked_at)
+  execute function note_change('revocations');
+create trigger revocations_delete after delete on certificates
+  for each row when (old.revoked_at is not null) execute function note_change('revocations');
 `;
 
 const DOWN = `
+drop trigger revocations_delete on certificates;
+drop trigger revocations_update on certificates;
+drop trigger revocations_insert on certificates;
+delete from change_topics where topic = 'revocations';
 drop trigger ssl_certificates_delete on certificates;
 drop trigger ssl_certificates_update on certificates;
 drop trigger ssl_certificates_insert on certificates;
@@ -117,10 +135,12 @@ drop index certificates_serial;
 drop index certificates_signing_request;
 drop index certificates_issuing;
 alter table certificates drop constraint certificates_reason_of_revoked;
+alter table certificates drop constraint certificates_own_issues;
 alter table certificates
   drop column signing_request_id,
   drop column apple_account,
   drop column revocation_reason,
+  drop column is_own_ca,
   drop column issues_identities;
 delete from certificates where purpose = 'mdm.vendor';
 alter table certificates drop constraint certificates_purpose_check;

@@ -10,6 +10,7 @@ import type { SecretBox } from './crypto/secret-box.js';
 import type { Database } from './db/database.js';
 import { migrationStatus } from './db/migrate.js';
 import { createResourceStore } from './db/resource-store.js';
+import type { IdentityRenewals } from './enroll/identity-renewal.js';
 import type { ProfileSigner } from './enroll/profile-signer.js';
 import { createEnrollRouter } from './enroll/router.js';
 import { writeAudit } from './events/audit.js';
@@ -31,15 +32,21 @@ import type { Lab } from './lab-mode.js';
 import type { Logger } from './logger.js';
 import { createMdmRouter } from './mdm/router.js';
 import type { Metrics } from './metrics/metrics.js';
-import type { CertificateAuthority } from './pki/authority.js';
+import type { CertificateAuthorities } from './pki/authorities.js';
+import { AuthorityRotations } from './pki/authority-rotation.js';
 import { CredentialFiles } from './pki/credential-files.js';
 import type { EnrollmentChallenges } from './pki/enrollment-challenge.js';
+import { PushCertificateRequests } from './pki/push-request-service.js';
+import { RevocationLists } from './pki/revocation-lists.js';
+import { RevocationResponder } from './pki/revocation-responder.js';
+import type { TlsCaveat } from './pki/tls-certificates.js';
 import type { Trust } from './pki/trust.js';
 import { ProfileImport } from './profiles/profile-import.js';
 import { ProfileRebuild } from './profiles/profile-rebuild.js';
 import type { PushService } from './push/push-service.js';
 import { DEFINITIONS } from './resources/index.js';
 import type { ResourceServices } from './resources/services.js';
+import { createRevocationRouter } from './revocation/router.js';
 import { createScepRouter } from './scep/router.js';
 
 export interface AppDeps {
@@ -47,10 +54,13 @@ export interface AppDeps {
   db: Database;
   box: SecretBox;
   logger: Logger;
-  authority: CertificateAuthority;
+  authorities: CertificateAuthorities;
   trust: Trust;
   challenges: EnrollmentChallenges;
-  profileSigner: ProfileSigner | undefined;
+  renewals: IdentityRenewals;
+  profileSigner: () => ProfileSigner | undefined;
+  /** What is wrong with how this process speaks TLS. */
+  tlsCaveat: () => TlsCaveat | undefined;
   tokens: TokenVerifier;
   deviceHandler: DeviceHandler;
   actions: DeviceActions;
@@ -66,12 +76,12 @@ async function checkMigrations(db: Database): Promise<void> {
   if (pending.length > 0) throw new Error(`migrations pending: ${pending.join(', ')}`);
 }
 
-function healthRouter({ db, logger, authority }: AppDeps) {
+function healthRouter({ db, logger, authorities }: AppDeps) {
   const checks = {
     database: async () => db.pool.query('select 1'),
     migrations: () => checkMigrations(db),
     certificate_authority: () =>
-      authority.certificate.notAfter > new Date()
+      authorities.current.certificate.notAfter > new Date()
         ? Promise.resolve()
         : Promise.reject(new Error('the certificate authority has expired')),
   };
@@ -79,10 +89,9 @@ function healthRouter({ db, logger, authority }: AppDeps) {
 }
 
 function profileFiles({ box, trust, profileSigner }: AppDeps) {
-  const sign = profileSigner && ((profile: Buffer) => profileSigner.sign(profile));
   return {
     profileImport: new ProfileImport({ box, anchors: () => trust.anchors }),
-    profileRebuild: new ProfileRebuild({ box, sign }),
+    profileRebuild: new ProfileRebuild({ box, sign: (profile) => profileSigner()?.sign(profile) }),
   };
 }
 
@@ -102,6 +111,10 @@ function adminApi(deps: AppDeps, authenticated: RequestHandler) {
   const routes = {
     ...{ config, db, engine, actions, services, push, onScepChange, credentialFiles, version },
     ...profileFiles(deps),
+    pushCertificateRequests: new PushCertificateRequests({ box }),
+    ...{ tlsCaveat: deps.tlsCaveat, renewals: deps.renewals },
+    authorityRotations: new AuthorityRotations(box),
+    onAuthoritiesChange: () => trust.reload().then(() => deps.authorities.reload()),
   };
   router.use(mountRoutes(adminRoutes(routes)));
   router.use(createJsonApiRouter(engine));
@@ -126,8 +139,11 @@ function mountOperations(app: Express, deps: AppDeps, authenticated: RequestHand
 }
 
 function mountEnrollment(app: Express, deps: AppDeps): void {
-  const { config, db, box, logger, authority, challenges, trust } = deps;
-  app.use(createScepRouter({ db, logger, authority, challenges, trust }));
+  const { config, db, box, logger, authorities, challenges, trust } = deps;
+  app.use(createScepRouter({ db, logger, authorities, challenges, trust }));
+  const lists = new RevocationLists({ db, authorities });
+  const responder = new RevocationResponder({ db, authorities, logger });
+  app.use(createRevocationRouter({ authorities, lists, responder, logger }));
   app.use(
     '/enroll',
     createEnrollRouter({
@@ -135,7 +151,7 @@ function mountEnrollment(app: Express, deps: AppDeps): void {
       policy: config.enrollment,
       publicUrl: config.publicUrl,
       signer: deps.profileSigner,
-      caCertificates: () => [authority.certificate.der],
+      caCertificates: () => [authorities.current.certificate.der],
     }),
   );
 }

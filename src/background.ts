@@ -21,6 +21,8 @@ export interface BackgroundDeps {
 }
 
 export interface Background {
+  /** Lets the other processes know of this one, before it does anything. */
+  announce(): Promise<void>;
   start(): Promise<void>;
   /** Resolves when nothing is under way any more, within 8 seconds. */
   stop(): Promise<void>;
@@ -35,10 +37,16 @@ export function createBackground(deps: BackgroundDeps): Background {
   push.onTrouble(() => heartbeat.hurry());
   const runner =
     role === 'web' ? undefined : createJobRunner({ db, tasks, logger, heartbeat, onFinish });
+  let announced: Promise<void> | undefined;
+  const announce = () => {
+    announced ??= heartbeat.start();
+    return announced;
+  };
   return {
+    announce,
     start: async () => {
       await changes.start();
-      await heartbeat.start();
+      await announce();
       push.start();
       await runner?.start();
       await checkCredentials({ db, logger }).catch((error: unknown) => {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { type Config, ConfigError } from './config.js';
+import { type ParsedCertificate, parseCertificates } from './crypto/certificate.js';
 
 /** Runs each part; what they throw becomes one ConfigError that names the settings. */
 class Reading {
@@ -45,4 +46,18 @@ export function readApnsCa({ apnsCaFile }: Config): string | undefined {
   });
   reading.finish();
   return pem;
+}
+
+/** The CAs in DEVICE_CA_FILE: PEM, or one in DER. Throws ConfigError that tells what is wrong. */
+export function readDeviceCas({ deviceCaFile }: Config): ParsedCertificate[] {
+  if (deviceCaFile === undefined) return [];
+  const reading = new Reading();
+  const authorities = reading.attempt('DEVICE_CA_FILE', () => {
+    const found = parseCertificates(readFileSync(deviceCaFile));
+    const other = found.find(({ isCa }) => !isCa);
+    if (other !== undefined) throw new Error(`${other.subject || 'a certificate'} is not of a CA`);
+    return found;
+  });
+  reading.finish();
+  return authorities ?? [];
 }

@@ -253,6 +253,13 @@ function labProblems(env: Record<string, string>): string[] {
   return problems;
 }
 
+/** What devices are told unless PUBLIC_URL is set, once it is known that this server speaks TLS. */
+export function withHttps(config: Config): Config {
+  const ownUrl = `localhost:${config.port}`;
+  if (config.publicUrl !== `http://${ownUrl}`) return config;
+  return Object.freeze({ ...config, publicUrl: `https://${ownUrl}` });
+}
+
 function readDotEnv(cwd: string): Record<string, string | undefined> {
   try {
     return parseEnv(readFileSync(join(cwd, '.env'), 'utf8'));

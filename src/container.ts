@@ -8,11 +8,8 @@ import { DeviceActions } from './commands/device-actions.js';
 import { CommandQueue } from './commands/queue.js';
 import { HANDLED_TYPES } from './commands/registry.js';
 import { ReportWorker } from './commands/report-worker.js';
-import type { Config } from './config.js';
-import { readApnsCa, readTls } from './config-files.js';
-import { parseCertificate } from './crypto/certificate.js';
-import { importPrivateKey } from './crypto/keys.js';
-import { decodePem } from './crypto/pem.js';
+import { type Config, withHttps } from './config.js';
+import { readApnsCa } from './config-files.js';
 import type { SecretBox } from './crypto/secret-box.js';
 import { createChangeFeed } from './db/change-feed.js';
 import type { Database } from './db/database.js';
@@ -20,18 +17,26 @@ import type { KnownDevice } from './db/device-path/authenticate.js';
 import { createCheckIns } from './db/device-path/check-ins.js';
 import { createContactStore } from './db/device-path/contact.js';
 import { LastSeen } from './db/device-path/last-seen.js';
+import { IdentityRenewals } from './enroll/identity-renewal.js';
+import { createIdentityRenewalTask } from './enroll/identity-renewal-task.js';
 import { createProfileSigner, type ProfileSigner } from './enroll/profile-signer.js';
 import { AppError } from './errors.js';
-import type { DeviceHandler, TlsFiles } from './http/server.js';
+import type { DeviceHandler } from './http/server.js';
+import type { TlsSettings } from './http/tls.js';
+import { createProxyTrust } from './http/trust-proxy.js';
 import { createJobQueue } from './jobs/job-queue.js';
 import { createTasks } from './jobs/tasks/index.js';
 import { openLab, retireLab } from './lab-mode.js';
 import { createWarner, type Logger } from './logger.js';
+import { createClientCertificates } from './mdm/client-certificates.js';
+import { createExpiredIdentities } from './mdm/expired-identities.js';
 import { createDeviceHandler } from './mdm/handler.js';
 import type { MdmServices } from './mdm/services.js';
 import { createMetrics, type Metrics } from './metrics/metrics.js';
-import { ensureCertificateAuthority } from './pki/authority.js';
+import { type CertificateAuthorities, createCertificateAuthorities } from './pki/authorities.js';
 import { createEnrollmentChallenges } from './pki/enrollment-challenge.js';
+import { refuseUnfinishedRotation } from './pki/master-key.js';
+import { openTlsCertificates, type TlsCertificates } from './pki/tls-certificates.js';
 import { createTrust } from './pki/trust.js';
 import { SignerCache } from './protocol/mdm-signature.js';
 import { createApnsClients } from './push/apns-clients.js';
@@ -50,8 +55,14 @@ export interface ContainerDeps {
 export interface Container {
   app: Express;
   deviceHandler: DeviceHandler;
-  tls: TlsFiles | undefined;
+  /** undefined: plain HTTP. */
+  tls: TlsSettings | undefined;
+  /** What devices are told to reach this server at. */
+  publicUrl: string;
   metrics: Metrics;
+  authorities: CertificateAuthorities;
+  /** Lets others know of this process. AppError when a rotation of the master key has begun. */
+  announce(): Promise<void>;
   /** Begins the background work of this process. */
   start(): void;
   /** Ends jobs and pushes, which may take seconds; while requests are answered to their end. */
@@ -61,13 +72,28 @@ export interface Container {
 }
 
 /** The server's TLS certificate signs the profiles too, so that devices show them as verified. */
-function createSigner(tls: ReturnType<typeof readTls>): ProfileSigner | undefined {
-  if (tls === undefined) return undefined;
-  const certificates = decodePem(tls.cert.toString('utf8')).map(({ der }) => parseCertificate(der));
-  const [leaf, ...chain] = certificates;
-  if (leaf === undefined) throw new Error('TLS_CERT_FILE holds no certificate');
-  const privateKey = importPrivateKey(tls.key);
-  return createProfileSigner({ certificate: leaf, privateKey }, chain);
+function currentSigner({ current }: TlsCertificates): ProfileSigner | undefined {
+  return current && createProfileSigner(current, current.chain);
+}
+
+function tlsSettings(certificates: TlsCertificates, config: Config): TlsSettings | undefined {
+  const { current, servesTls } = certificates;
+  if (current === undefined || !servesTls) return undefined;
+  const { cert, key } = current;
+  const onChange: TlsSettings['onChange'] = (swap) => certificates.onChange(swap);
+  return { cert, key, onChange, requestClientCertificate: config.tlsClientCert };
+}
+
+/** How devices show who they are. */
+function identitySources(config: Config, logger: Logger) {
+  const { tlsClientCert: fromTls, clientCertHeader: header } = config;
+  const signers = new SignerCache();
+  const proxies = createProxyTrust(config.trustProxy);
+  return {
+    signers,
+    clientCertificates: createClientCertificates({ fromTls, header, proxies, signers }),
+    onExpired: createExpiredIdentities(logger, config.identityGrace),
+  };
 }
 
 /** Why this process has no surfaces. */
@@ -96,13 +122,20 @@ async function createAfterwards(deps: ContainerDeps, metrics: Metrics) {
 }
 
 /** The one place where everything is put together. */
-export async function createContainer(deps: ContainerDeps): Promise<Container> {
+export async function createContainer(given: ContainerDeps): Promise<Container> {
+  const tlsCertificates = await openTlsCertificates(given);
+  const isOverTls = tlsCertificates.servesTls;
+  const deps = isOverTls ? { ...given, config: withHttps(given.config) } : given;
   const { config, db, box, logger } = deps;
   const metrics = createMetrics({ db, logger, version, role: config.role });
-  const authority = await ensureCertificateAuthority({ db, box, logger });
-  const trust = await createTrust({ db });
+  const { publicUrl, identityGrace } = config;
+  const authorities = await createCertificateAuthorities({ db, box, logger, publicUrl });
+  const trust = await createTrust({ db, identityGrace });
   const { lab, changes, jobs, push } = await createAfterwards(deps, metrics);
-  changes.on('authorities', () => trust.reload());
+  // Trust first: an identity must not be issued before it is believed in.
+  const reloadAuthorities = () => trust.reload().then(() => authorities.reload());
+  changes.on('authorities', reloadAuthorities);
+  changes.on('ssl_certificates', () => tlsCertificates.refresh());
   const tokens = createTokenVerifier({ db, logger, changes, adminToken: config.adminToken });
   const queue = new CommandQueue(box, () => push.wake());
   const reports = new ReportWorker({ db, box, queue, logger });
@@ -115,42 +148,59 @@ export async function createContainer(deps: ContainerDeps): Promise<Container> {
     contacts: createContactStore({ db, handledTypes: HANDLED_TYPES }),
     checkIns: createCheckIns(db),
     authenticated: new LRUCache<string, KnownDevice>({ max: 10_000, ttl: 600_000 }),
-    signers: new SignerCache(),
+    ...identitySources(config, logger),
     onPushDue: () => push.wake(),
   };
-  const tls = readTls(config);
+  const challenges = createEnrollmentChallenges({ box });
+  const renewals = new IdentityRenewals({
+    ...{ db, box, queue, challenges, publicUrl },
+    caCertificates: () => [authorities.current.certificate.der],
+    sign: (profile) => currentSigner(tlsCertificates)?.sign(profile) ?? profile,
+  });
   const deviceHandler =
     config.role === 'worker' ? workerHandler : createDeviceHandler(services, metrics.countMessage);
   const app = createApp({
-    ...{ config, db, box, logger, authority, trust, tokens, deviceHandler, lab, metrics, push },
+    ...{ config, db, box, logger, authorities, trust, tokens, deviceHandler, lab, metrics, push },
     actions: new DeviceActions(box, queue),
     services: createResourceServices({
       ...{ box, queue, publicUrl: config.publicUrl },
       // The others learn it by the change feed.
       onAuthoritiesChange: () => {
-        trust.reload().catch((error: unknown) => {
-          logger.warn({ err: error }, 'the trusted CAs could not be read');
+        reloadAuthorities().catch((error: unknown) => {
+          logger.warn({ err: error }, 'the CAs could not be read');
         });
       },
       onPushCertificate: (trx, topic) => rearmTopics(jobs, trx, [topic]),
       isLabOn: config.lab,
     }),
-    challenges: createEnrollmentChallenges({ box }),
-    profileSigner: createSigner(tls),
+    ...{ challenges, renewals },
+    profileSigner: () => currentSigner(tlsCertificates),
+    tlsCaveat: () => tlsCertificates.caveat,
   });
   const background = createBackground({
     ...{ config, db, logger, version, changes, push },
-    tasks: [...createTasks({ db, logger, queue, config }), createRearmTask({ db })],
+    tasks: [
+      ...createTasks({ db, logger, queue, config }),
+      createRearmTask({ db }),
+      createIdentityRenewalTask({ renewals, logger }),
+    ],
     onFinish: metrics.observeJob,
   });
   let starting = Promise.resolve();
   return {
-    ...{ app, deviceHandler, tls, metrics },
+    ...{ app, deviceHandler, metrics, authorities, publicUrl },
+    tls: tlsSettings(tlsCertificates, config),
+    announce: async () => {
+      await background.announce();
+      await refuseUnfinishedRotation(db);
+    },
     start: () => {
       reports.start();
+      tlsCertificates.start();
       starting = background.start();
     },
     stopBackground: async () => {
+      tlsCertificates.stop();
       await starting;
       await background.stop();
     },

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
 import { type Config, ConfigError } from './config.js';
 import { parseCertificate } from './crypto/certificate.js';
 import { exportPrivateKey, importPrivateKey } from './crypto/keys.js';
@@ -14,7 +13,7 @@ import {
   readLabSetting,
   writeLabSetting,
 } from './db/lab-repository.js';
-import { recentProcesses } from './db/process-repository.js';
+import { liveProcesses } from './db/live-processes.js';
 import { inTransaction, type Transaction } from './db/unit-of-work.js';
 import { writeAudit } from './events/audit.js';
 import { createJobQueue } from './jobs/job-queue.js';
@@ -72,23 +71,10 @@ async function makeAuthority(trx: Transaction, box: SecretBox): Promise<LabAutho
   return made;
 }
 
-/** Three heartbeats. */
-const RECENT_MS = 15_000;
-
-function isGone(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return pid === process.pid; // of a former run
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH';
-  }
-}
-
-/** Other processes of this server that run now; one of this host that was killed does not count. */
+/** Other processes of this server that run now. */
 async function otherProcesses(trx: Transaction): Promise<string[]> {
-  const recent = await recentProcesses(trx, RECENT_MS);
-  const others = recent.filter(({ hostname: host, pid }) => host !== hostname() || !isGone(pid));
-  return others.map(({ hostname: host, pid }) => `${host}, process ${pid}`);
+  const others = await liveProcesses(trx);
+  return others.map(({ hostname, pid }) => `${hostname}, process ${pid}`);
 }
 
 /** Lab and real devices would be mixed up for good. */

@@ -1,7 +1,7 @@
 import { ensureAdminToken } from './api/first-admin-token.js';
 import { type Config, isLoopback } from './config.js';
-import { readApnsCa, readTls } from './config-files.js';
-import { createContainer } from './container.js';
+import { readApnsCa, readDeviceCas, readTls } from './config-files.js';
+import { type Container, createContainer } from './container.js';
 import { SecretBox } from './crypto/secret-box.js';
 import { connectDatabase, type Database } from './db/database.js';
 import { openEmbedded } from './db/embedded/open-embedded.js';
@@ -16,6 +16,10 @@ import { loadMasterKey } from './pki/master-key-source.js';
 export interface RunningServer {
   /** Where it listens; the port is the real one when PORT was 0. */
   url: string;
+  /** What devices are told. */
+  publicUrl: string;
+  /** PEM of its certificate, when it speaks TLS. */
+  certificate: string | undefined;
   /** Drains and stops everything, the embedded database last. */
   stop(): Promise<void>;
 }
@@ -80,11 +84,13 @@ async function refuseWrongKey(config: Config, db: Database, logger: Logger): Pro
   await checkMasterKey(db, await openSecrets(config, db, logger));
 }
 
-function warnOfSettings({ enrollment, publicUrl }: Config, logger: Logger): void {
+function warnOfSettings(config: Config, { publicUrl, tls }: Container, logger: Logger): void {
   const { hostname, port } = new URL(publicUrl);
   if (port === '0')
     logger.warn({ publicUrl }, 'no device can reach PUBLIC_URL; set it with PORT=0');
-  if (enrollment !== 'open' || isLoopback(hostname)) return;
+  if (config.tlsClientCert && tls === undefined)
+    logger.warn('TLS_CLIENT_CERT=on has no effect: this server speaks plain HTTP');
+  if (config.enrollment !== 'open' || isLoopback(hostname)) return;
   logger.warn(
     'ENROLLMENT=open: whoever reaches this server can enroll a device; set link or closed',
   );
@@ -98,6 +104,7 @@ export async function serve(
 ): Promise<RunningServer> {
   readTls(config); // before anything is made
   readApnsCa(config);
+  readDeviceCas(config);
   const database = await openDatabase(config, logger, { mode: 'serve', onExit: onDatabaseLost });
   try {
     return await serveOn(database, config, logger);
@@ -119,23 +126,24 @@ async function serveOn(
   if (config.adminToken === undefined) {
     await ensureAdminToken({ db, dataDir: config.dataDir, logger });
   }
-  const { app, deviceHandler, tls } = container;
+  const { app, deviceHandler, tls, publicUrl } = container;
   const options = { app, deviceHandler, logger, onAnswer: container.metrics.observeRequest };
   const server = createHttpServer(tls === undefined ? options : { ...options, tls });
-  const address = await listen(server, config).catch(async (error: unknown) => {
+  const listening = container.announce().then(() => listen(server, config));
+  const address = await listening.catch(async (error: unknown) => {
     await container.stopBackground();
     await container.stop();
     throw listenError(error, config);
   });
   container.start();
-  warnOfSettings(config, logger);
+  warnOfSettings(config, container, logger);
   const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
   const url = `${tls === undefined ? 'http' : 'https'}://${host}:${address.port}`;
-  logger.info({ url, publicUrl: config.publicUrl }, `Muster is serving at ${url}`);
+  logger.info({ url, publicUrl }, `Muster is serving at ${url}`);
   const stop = async () => {
     await Promise.all([drain(server, DRAIN_MS), container.stopBackground()]);
     await container.stop();
     await close();
   };
-  return { url, stop };
+  return { url, publicUrl, certificate: tls?.cert.toString(), stop };
 }

@@ -11,15 +11,16 @@ const MAY_IMPORT: Record<string, string[]> = {
   db: ['jsonapi'],
   events: ['db', 'jsonapi'],
   http: ['jsonapi'],
-  pki: ['crypto', 'db'],
+  pki: ['crypto', 'protocol', 'db'],
   push: ['crypto', 'protocol', 'db', 'pki', 'jobs'],
   commands: ['crypto', 'protocol', 'db'],
   jobs: ['db', 'commands', 'pki'],
   metrics: ['db', 'pki'],
   profiles: ['crypto', 'protocol', 'db'],
   mdm: ['http', 'crypto', 'protocol', 'db', 'pki', 'commands'],
-  enroll: ['http', 'crypto', 'protocol', 'db', 'pki'],
+  enroll: ['http', 'crypto', 'protocol', 'db', 'pki', 'commands', 'jobs'],
   scep: ['http', 'crypto', 'protocol', 'db', 'pki'],
+  revocation: ['http', 'crypto', 'pki'],
   resources: ['jsonapi'],
   api: [
     ...['http', 'jsonapi', 'resources', 'db', 'events'],
@@ -30,7 +31,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 
 /** The packages with one home, and the files or folders that may import them. */
 const HOMES: Record<string, RegExp> = {
-  express: /^(http|jsonapi|api|mdm|enroll|scep)\/|^(app|container)\.ts$/,
+  express: /^(http|jsonapi|api|mdm|enroll|scep|revocation)\/|^(app|container)\.ts$/,
   knex: /^db\//,
   pg: /^db\//,
   commander: /^cli\//,

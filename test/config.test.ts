@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
-import { ConfigError, ENVIRONMENT, loadConfig } from '../src/config.js';
+import { ConfigError, ENVIRONMENT, loadConfig, withHttps } from '../src/config.js';
 import { removeTemporaryDirectories, temporaryDirectory } from './helpers/temporary-directory.js';
 
 const KEY = Buffer.alloc(32, 7).toString('base64');
@@ -213,6 +213,15 @@ describe('a good environment', () => {
     expect(loadConfig({ PORT: '9000' }, cwd).publicUrl).toBe('http://localhost:9000');
     const tls = { TLS_CERT_FILE: 'c', TLS_KEY_FILE: 'k' };
     expect(loadConfig(tls, cwd).publicUrl).toBe('https://localhost:8080');
+  });
+
+  it('tells devices https where a stored certificate serves it, unless it was told otherwise', () => {
+    const publicUrl = (env: Record<string, string>) => withHttps(loadConfig(env, cwd)).publicUrl;
+    expect(publicUrl({ PORT: '9000' })).toBe('https://localhost:9000');
+    expect(publicUrl({ PUBLIC_URL: 'http://localhost:8080' })).toBe('https://localhost:8080');
+    for (const PUBLIC_URL of ['https://mdm.test', 'http://mdm.test', 'http://localhost:81']) {
+      expect(publicUrl({ PUBLIC_URL })).toBe(PUBLIC_URL);
+    }
   });
 });
 

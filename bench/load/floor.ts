@@ -72,6 +72,7 @@ async function enrollInDatabase(
     ...unknown,
     fingerprint: who.fingerprint,
     ...{ issuer: null, mayEnroll: true },
+    ...{ notAfter: certificate.notAfter, renewAt: certificate.notAfter },
     udid,
     topic: TOPIC,
     platform: 'macOS',

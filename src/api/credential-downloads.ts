@@ -7,12 +7,18 @@ import { contextOf } from '../http/request-context.js';
 import { parseId } from '../jsonapi/values.js';
 import type { CredentialFile, CredentialFiles, FileFormat } from '../pki/credential-files.js';
 import type { ApiAnswer, ApiOperation, ApiParameter, ApiRoute } from './api-route.js';
+import { booleanParameter, refuseOthers } from './query-parameters.js';
 
 export interface CredentialDownloadDeps {
   db: Database;
   credentialFiles: CredentialFiles;
 }
 
+const CERTIFICATE_TYPES = [
+  'application/x-pem-file',
+  'application/pkix-cert',
+  'application/pkcs7-mime',
+];
 const FORMATS = ['pem', 'der'] as const;
 
 const formatParameter: ApiParameter = {
@@ -22,6 +28,15 @@ const formatParameter: ApiParameter = {
   schema: { type: 'string', enum: [...FORMATS], default: 'pem' },
 };
 
+const chainParameter: ApiParameter = {
+  name: 'chain',
+  in: 'query',
+  description:
+    'With the certificates of its issuers, the root last: those that came with it, else those of ' +
+    'the CAs stored here. In DER it is then PKCS #7 (.p7b).',
+  schema: { type: 'boolean', default: false },
+};
+
 function idOf(req: Request): number {
   const given = String(req.params.id);
   const id = parseId(given);
@@ -29,18 +44,13 @@ function idOf(req: Request): number {
   return id;
 }
 
-function invalidParameter(parameter: string, message: string): AppError {
-  return new AppError('invalid_parameter', 400, message, { source: { parameter } });
-}
-
 /** undefined when the query names none. */
 function formatOf({ query }: Request): FileFormat | undefined {
-  const [other] = Object.keys(query).filter((name) => name !== 'format');
-  if (other !== undefined) throw invalidParameter(other, `${other} means nothing here`);
   if (query.format === undefined) return undefined;
   const format = FORMATS.find((known) => known === query.format);
-  if (format === undefined) throw invalidParameter('format', 'format is one of pem, der');
-  return format;
+  if (format !== undefined) return format;
+  const source = { parameter: 'format' };
+  throw new AppError('invalid_parameter', 400, 'format is one of pem, der', { source });
 }
 
 /** Files are sent whatever `Accept` says, but it may ask for the other form. */
@@ -56,14 +66,17 @@ function send(res: Response, { name, mediaType, bytes }: CredentialFile): void {
 
 function downloadCertificate({ db, credentialFiles }: CredentialDownloadDeps): RequestHandler {
   return async (req, res) => {
+    refuseOthers(req, ['format', 'chain']);
     const format = formatOf(req) ?? 'pem';
-    send(res, await credentialFiles.certificate(db, idOf(req), format));
+    const withChain = booleanParameter(req, 'chain');
+    send(res, await credentialFiles.certificate(db, { id: idOf(req), format, withChain }));
   };
 }
 
 /** The line of audit is committed before the first byte leaves. */
 function downloadKey({ db, credentialFiles }: CredentialDownloadDeps): RequestHandler {
   return async (req, res) => {
+    refuseOthers(req, ['format']);
     const format = formatOf(req) ?? acceptedFormat(req);
     const id = idOf(req);
     const file = await inTransaction(db, async (trx) => {
@@ -95,10 +108,8 @@ function certificateDownload(deps: CredentialDownloadDeps): ApiOperation {
     summary: 'Download a certificate',
     tag: 'certificates',
     role: 'viewer',
-    parameters: [formatParameter],
-    answers: [
-      fileAnswer('The certificate as a file.', ['application/x-pem-file', 'application/pkix-cert']),
-    ],
+    parameters: [formatParameter, chainParameter],
+    answers: [fileAnswer('The certificate as a file.', CERTIFICATE_TYPES)],
     errors: [400, 404],
     handlers: [downloadCertificate(deps)],
   };

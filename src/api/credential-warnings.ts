@@ -4,6 +4,7 @@ import type { BlockedTopic } from '../db/metrics-repository.js';
 import type { TroubledProcess } from '../db/process-repository.js';
 import { credentialAdvice } from '../pki/credential-advice.js';
 import type { Credential } from '../pki/credential-status.js';
+import { CAVEATS, type TlsCaveat } from '../pki/tls-certificates.js';
 
 export interface CredentialWarning {
   code: string;
@@ -23,6 +24,8 @@ export interface CredentialFacts {
   /** Processes that cannot push, the first in trouble first. */
   troubled: TroubledProcess[];
   config: Pick<Config, 'enrollment' | 'publicUrl' | 'lab' | 'apnsHost'>;
+  /** Of the process that answers. */
+  tlsCaveat: TlsCaveat | undefined;
 }
 
 /** Topics whose push certificate can be used now. */
@@ -45,6 +48,7 @@ export function credentialWarnings(facts: CredentialFacts): CredentialWarning[] 
     ...facts.blocked.map(blockedWarning),
     ...refusedWarning(facts),
     ...settingWarnings(facts),
+    ...tlsWarnings(facts),
   ];
 }
 
@@ -127,6 +131,10 @@ function refusedWarning({ refused }: CredentialFacts): CredentialWarning[] {
 function many(count: number): string {
   if (count > COUNTED_AT_MOST) return `more than ${COUNTED_AT_MOST} enrolled devices`;
   return count === 1 ? '1 enrolled device' : `${count} enrolled devices`;
+}
+
+function tlsWarnings({ tlsCaveat: code }: CredentialFacts): CredentialWarning[] {
+  return code === undefined ? [] : [{ code, detail: CAVEATS[code] }];
 }
 
 function settingWarnings({ config }: CredentialFacts): CredentialWarning[] {

@@ -9,6 +9,7 @@ import { type Document, JSONAPI } from '../jsonapi/document.js';
 import { sendAnswer } from '../jsonapi/send.js';
 import { formatTimestamp } from '../jsonapi/values.js';
 import { type Credential, credentialStatus } from '../pki/credential-status.js';
+import type { TlsCaveat } from '../pki/tls-certificates.js';
 import type { ApiOperation, ApiRoute, Schema } from './api-route.js';
 import { type CredentialFacts, credentialWarnings, usableTopics } from './credential-warnings.js';
 import { jsonApiContent } from './documents.js';
@@ -17,6 +18,7 @@ import { refuseParameters } from './refuse-parameters.js';
 export interface CredentialRouteDeps {
   db: Database;
   config: Pick<Config, 'enrollment' | 'publicUrl' | 'lab' | 'apnsHost'>;
+  tlsCaveat?: () => TlsCaveat | undefined;
 }
 
 const PATH = '/credentials';
@@ -47,7 +49,9 @@ export function credentialRoutes(deps: CredentialRouteDeps, basePath: string): A
   return [{ path: PATH, methods: { GET } }];
 }
 
-async function readFacts({ db, config }: CredentialRouteDeps): Promise<CredentialFacts> {
+async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
+  const { db, config } = deps;
+  const tlsCaveat = deps.tlsCaveat?.();
   const credentials = await credentialStatus(db.knex);
   const [troubled, enrollmentTopic, unreachable, refused, blocked] = await Promise.all([
     troubledProcesses(db, SILENT_MS),
@@ -56,7 +60,10 @@ async function readFacts({ db, config }: CredentialRouteDeps): Promise<Credentia
     countRefusedDevices(db.knex),
     blockedTopics(db),
   ]);
-  return { credentials, troubled, enrollmentTopic, unreachable, refused, blocked, config };
+  return {
+    ...{ credentials, troubled, enrollmentTopic, unreachable, refused, blocked, config },
+    tlsCaveat,
+  };
 }
 
 function documentOf(facts: CredentialFacts, basePath: string): Document {

@@ -23,7 +23,7 @@ export interface DeviceActionDeps {
   services: ResourceServices;
 }
 
-interface Action {
+export interface DeviceAction {
   name: string;
   /** Queues the command or commands; a number is answered with one resource, a list with many. */
   queue(trx: Transaction, deviceId: number): Promise<number | number[]>;
@@ -32,11 +32,11 @@ interface Action {
 /** Device actions of the API that are no CRUD. GET and POST alike change state; HEAD never does. */
 export function deviceActionRoutes(deps: DeviceActionDeps): ApiRoute[] {
   const { actions } = deps;
-  const clearPasscode: Action = {
+  const clearPasscode: DeviceAction = {
     name: 'clear_passcode',
     queue: (trx, deviceId) => actions.clearPasscode(trx, deviceId),
   };
-  const inventory: Action = {
+  const inventory: DeviceAction = {
     name: 'inventory',
     queue: (trx, deviceId) => actions.inventory(trx, deviceId),
   };
@@ -54,9 +54,9 @@ export function deviceActionRoutes(deps: DeviceActionDeps): ApiRoute[] {
 }
 
 /** Neither parameters nor a body mean anything, but a body that is none is a mistake. */
-const plain: RequestHandler[] = [refuseParameters, ...jsonBody];
+export const plain: RequestHandler[] = [refuseParameters, ...jsonBody];
 
-const COMMON: Pick<ApiOperation, 'tag' | 'role' | 'errors'> = {
+export const COMMON: Pick<ApiOperation, 'tag' | 'role' | 'errors'> = {
   tag: 'devices',
   role: 'operator',
   errors: [400, 404, 409, 413, 415, 422],
@@ -80,7 +80,7 @@ const inventoryText = {
   answers: [queued('The queued commands.', listSchema('commands'))],
 };
 
-function queued(description: string, schema: Record<string, unknown>): ApiAnswer {
+export function queued(description: string, schema: Record<string, unknown>): ApiAnswer {
   return { status: 201, description, content: [jsonApiContent(schema)] };
 }
 
@@ -136,7 +136,11 @@ function documentWith(attributes: Record<string, unknown>) {
   return { type: 'object', properties: { data }, required: ['data'] };
 }
 
-function testAction({ actions, services }: DeviceActionDeps, req: Request, res: Response): Action {
+function testAction(
+  { actions, services }: DeviceActionDeps,
+  req: Request,
+  res: Response,
+): DeviceAction {
   const wanted = readTestCommand(req.body);
   const { actor } = contextOf(res);
   const isForAdmins =
@@ -152,9 +156,9 @@ function testAction({ actions, services }: DeviceActionDeps, req: Request, res: 
 }
 
 /** Runs the action, with its audit line, in one transaction and answers 201 with what it queued. */
-async function perform(
-  { engine }: DeviceActionDeps,
-  action: Action,
+export async function perform(
+  { engine }: Pick<DeviceActionDeps, 'engine'>,
+  action: DeviceAction,
   { req, res }: { req: Request; res: Response },
 ): Promise<void> {
   const deviceId = pathId(req, 'device');

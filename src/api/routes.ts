@@ -2,21 +2,32 @@ import type { ResourceDefinition } from '../jsonapi/definition.js';
 import { organization } from '../resources/organization.js';
 import { scepConfiguration } from '../resources/scep-configuration.js';
 import type { ApiRoute } from './api-route.js';
+import { type AuthorityRotationDeps, authorityRotationRoutes } from './authority-rotation.js';
+import {
+  type CertificateRevocationDeps,
+  certificateRevocationRoutes,
+} from './certificate-revocation.js';
 import { type ConfigurationDeps, configurationRoutes } from './configuration.js';
 import { type CredentialDownloadDeps, credentialDownloadRoutes } from './credential-downloads.js';
 import { type CredentialRouteDeps, credentialRoutes } from './credentials.js';
 import { type DeviceActionDeps, deviceActionRoutes } from './device-actions.js';
 import { type DevicePushDeps, devicePushRoutes } from './device-push.js';
+import { type DeviceRenewalDeps, deviceRenewalRoutes } from './device-renewal.js';
 import { type DocsDeps, docsRoutes } from './docs.js';
 import { type JobRouteDeps, jobRoutes } from './jobs.js';
 import { type ProfileFileDeps, profileFileRoutes } from './profile-files.js';
+import { type PushCertificateDeps, pushCertificateRoutes } from './push-certificate.js';
 
 export type AdminRouteDeps = DeviceActionDeps &
   DevicePushDeps &
+  DeviceRenewalDeps &
   ConfigurationDeps &
+  AuthorityRotationDeps &
+  CertificateRevocationDeps &
   CredentialDownloadDeps &
   CredentialRouteDeps &
   ProfileFileDeps &
+  PushCertificateDeps &
   JobRouteDeps &
   Pick<DocsDeps, 'version'>;
 
@@ -30,9 +41,13 @@ export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
   const routes = [
     ...deviceActionRoutes(deps),
     ...devicePushRoutes(deps),
+    ...deviceRenewalRoutes(deps),
     ...configurationRoutes(deps),
+    ...authorityRotationRoutes(deps),
+    ...certificateRevocationRoutes(deps),
     ...credentialDownloadRoutes(deps),
     ...credentialRoutes(deps, basePath),
+    ...pushCertificateRoutes(deps),
     ...profileFileRoutes(deps),
     ...jobRoutes(deps),
   ];

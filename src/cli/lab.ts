@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import { type Config, ConfigError } from '../config.js';
 import { AppError } from '../errors.js';
@@ -37,9 +36,8 @@ export async function lab(options: LabOptions, io: LabIo): Promise<number> {
   if (new URL(config.publicUrl).port === '0') {
     throw new ConfigError(['PORT: 0 cannot be told to devices; set PORT or PUBLIC_URL']);
   }
-  const ca = config.tls && (await readFile(config.tls.certFile, 'utf8'));
-  return await serveCommand(config, logger, (signal) =>
-    new Laboratory(options, { ...io, ca }, signal).live(),
+  return await serveCommand(config, logger, (signal, { publicUrl, certificate: ca }) =>
+    new Laboratory(options, { ...io, config: { ...config, publicUrl }, ca }, signal).live(),
   );
 }
 

@@ -6,12 +6,18 @@ import { migrate, migrationStatus, rollback } from '../db/migrate.js';
 import { AppError } from '../errors.js';
 import { LabError } from '../lab/lab-error.js';
 import { createLogger } from '../logger.js';
-import { openDatabase } from '../main.js';
+import { openDatabase, openSecrets } from '../main.js';
+import { checkMasterKey } from '../pki/master-key.js';
 import { addApiCommand } from './api.js';
+import { addCaCommands } from './ca.js';
+import { addKeysCommand, type WithDatabase } from './keys.js';
 import { addLabCommand, type LabIo } from './lab.js';
+import { addPushCertCommands } from './push-cert.js';
+import { createPushCertServices, type OpenPushCert } from './push-cert-services.js';
 import { serveCommand } from './serve.js';
 import { addSimulateCommand } from './simulate.js';
 import { tokenCreate, tokenList, tokenRevoke } from './token.js';
+import { UsageError } from './usage-error.js';
 
 const USAGE_ERROR = 2;
 
@@ -47,6 +53,12 @@ async function withDatabase(
   }
 }
 
+/** As `withDatabase`, with what the keys at rest are found by. */
+const withKeys: WithDatabase = (work) => {
+  const [config, logger] = [readConfig(), createLogger('warn')];
+  return withDatabase((db) => work({ config, db, logger }));
+};
+
 /** As `withDatabase`, with the schema up to date. */
 function withMigrated(work: Parameters<typeof withDatabase>[0]): Promise<void> {
   return withDatabase(async (db) => {
@@ -54,6 +66,16 @@ function withMigrated(work: Parameters<typeof withDatabase>[0]): Promise<void> {
     await work(db);
   });
 }
+
+/** As `withMigrated`, with the stored secrets open. */
+const withPushCert: OpenPushCert = (work) => {
+  const config = readConfig();
+  return withMigrated(async (db) => {
+    const box = await openSecrets(config, db, createLogger('warn', process.stderr));
+    await checkMasterKey(db, box);
+    await work(createPushCertServices({ db, box, config }));
+  });
+};
 
 function addTokenCommands(program: Command): void {
   const token = program.command('token').description('tokens of the admin API');
@@ -121,6 +143,16 @@ function createProgram(): Command {
     });
   addMigrateCommand(program);
   addTokenCommands(program);
+  addKeysCommand(program, withKeys, {
+    write: writeLine,
+    newMasterKey: process.env.NEW_MASTER_KEY,
+  });
+  addCaCommands(program, {
+    withDatabase: withMigrated,
+    openSecrets: (db) => openSecrets(readConfig(), db, createLogger('warn')),
+    write: writeLine,
+  });
+  addPushCertCommands(program, withPushCert);
   const finish = (code: number) => {
     process.exitCode = code;
   };
@@ -132,10 +164,13 @@ function createProgram(): Command {
 
 /** What went wrong as one line a person can act on; a stack only where the fault is ours. */
 function report(error: unknown): number {
-  const isKnown = [ConfigError, AppError, LabError].some((kind) => error instanceof kind);
+  const isKnown = [ConfigError, AppError, LabError, UsageError].some(
+    (kind) => error instanceof kind,
+  );
   const text = error instanceof Error ? (!isKnown && error.stack) || error.message : String(error);
   process.stderr.write(`muster: ${text}\n`);
-  return error instanceof ConfigError ? USAGE_ERROR : 1;
+  const isUsage = error instanceof ConfigError || error instanceof UsageError;
+  return isUsage ? USAGE_ERROR : 1;
 }
 
 createProgram()

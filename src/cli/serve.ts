@@ -9,7 +9,7 @@ const STOP_MS = 9_000;
 const LINGER_MS = 250;
 
 /** What is done beside serving; it ends when the signal is aborted. */
-export type BesideServing = (signal: AbortSignal) => Promise<void>;
+export type BesideServing = (signal: AbortSignal, server: RunningServer) => Promise<void>;
 
 /** Serves until SIGTERM or SIGINT. Resolves with the exit code; rejects as `beside` does. */
 export async function serveCommand(
@@ -31,7 +31,7 @@ export async function serveCommand(
     wish.abort();
   });
   try {
-    await beside(wish.signal);
+    await beside(wish.signal, server);
   } finally {
     await stop(server);
   }

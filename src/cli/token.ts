@@ -16,7 +16,8 @@ export interface TokenCreateArgs {
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-function cliContext(): RequestContext {
+/** Who changes something by the command line. */
+export function cliContext(): RequestContext {
   return {
     requestId: randomUUID(),
     actor: { name: 'cli', role: 'admin' },

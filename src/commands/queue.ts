@@ -56,22 +56,25 @@ export class CommandQueue {
 
   /** Queues one command whose parameters are already plist values. Returns its id. */
   async add(trx: Transaction, deviceId: number, command: QueuedCommand): Promise<number> {
-    const { requestType, parameters, options = {} } = command;
-    const faults = validateCommand(requestType, parameters);
-    if (faults.length > 0) throw validationError(faults);
-    const prepared = prepareCommand(this.box, requestType, parameters);
-    const id = await insertCommand(trx, {
-      uuid: prepared.uuid,
-      device_id: deviceId,
-      request_type: requestType,
-      payload: prepared.payload,
-      after: options.after,
-      expires_at: options.expiresAt,
-      priority: options.priority,
-      ttl: options.ttl,
-    });
-    await this.pushLater(trx, [deviceId], { at: options.after });
+    const id = await insertCommand(trx, this.toRow(deviceId, command));
+    await this.pushLater(trx, [deviceId], { at: command.options?.after });
     return id;
+  }
+
+  /** The same for many devices, with a command for each, in one go. Returns their ids in that order. */
+  async addEach(
+    trx: Transaction,
+    wanted: readonly { deviceId: number; command: QueuedCommand }[],
+    push: PushRequestOptions = {},
+  ): Promise<number[]> {
+    const rows = wanted.map(({ deviceId, command }) => this.toRow(deviceId, command));
+    const ids = await insertCommands(trx, rows);
+    await this.pushLater(
+      trx,
+      wanted.map(({ deviceId }) => deviceId),
+      push,
+    );
+    return ids;
   }
 
   /** The server's own questions to a device, as far as it can take them. Returns their ids. */
@@ -108,6 +111,20 @@ export class CommandQueue {
   ): Promise<void> {
     await requestPushes(trx, deviceIds, push);
     afterCommit(trx, this.wake);
+  }
+
+  private toRow(deviceId: number, command: QueuedCommand): NewCommand {
+    const { requestType, parameters, options = {} } = command;
+    const faults = validateCommand(requestType, parameters);
+    if (faults.length > 0) throw validationError(faults);
+    const { uuid, payload } = prepareCommand(this.box, requestType, parameters);
+    return {
+      ...{ uuid, device_id: deviceId, request_type: requestType, payload },
+      after: options.after,
+      expires_at: options.expiresAt,
+      priority: options.priority,
+      ttl: options.ttl,
+    };
   }
 
   private prepare({ id }: DeviceTarget, planned: readonly PlannedCommand[]): NewCommand[] {

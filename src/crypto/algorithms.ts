@@ -1,22 +1,25 @@
 import { type KeyObject, sign, verify } from 'node:crypto';
 import { AppError } from '../errors.js';
-import { type Asn1Cursor, derNull, derOid, derSequence, Tag } from './der.js';
+import { derNull, derOid, derSequence, Tag } from './der.js';
+import type { DigestName } from './digests.js';
 import { Oid } from './oids.js';
+import { verifyPss } from './rsa-pss.js';
 
-export type DigestName = 'sha1' | 'sha256' | 'sha384' | 'sha512';
+export {
+  type AlgorithmIdentifier,
+  algorithmIdentifier,
+  type DigestName,
+  digestAlgorithm,
+  digestName,
+  readAlgorithm,
+  readAlgorithmIdentifier,
+} from './digests.js';
 
 interface SignatureScheme {
   keyType: 'rsa' | 'ec';
   /** Absent where the scheme leaves the digest to another field. */
   digest?: DigestName;
 }
-
-const digestByOid = new Map<string, DigestName>([
-  [Oid.sha1, 'sha1'],
-  [Oid.sha256, 'sha256'],
-  [Oid.sha384, 'sha384'],
-  [Oid.sha512, 'sha512'],
-]);
 
 const schemeByOid = new Map<string, SignatureScheme>([
   [Oid.rsaEncryption, { keyType: 'rsa' }],
@@ -32,13 +35,6 @@ const schemeByOid = new Map<string, SignatureScheme>([
   [Oid.ecdsaWithSha512, { keyType: 'ec', digest: 'sha512' }],
 ]);
 
-const digestOids: Record<DigestName, string> = {
-  sha1: Oid.sha1,
-  sha256: Oid.sha256,
-  sha384: Oid.sha384,
-  sha512: Oid.sha512,
-};
-
 const rsaSignatureOids: Record<DigestName, string> = {
   sha1: Oid.sha1WithRsa,
   sha256: Oid.sha256WithRsa,
@@ -53,33 +49,16 @@ const ecdsaSignatureOids: Record<DigestName, string> = {
   sha512: Oid.ecdsaWithSha512,
 };
 
-/** Reads an AlgorithmIdentifier whose parameters are absent or NULL. Returns its dotted name. */
-export function readAlgorithm(cursor: Asn1Cursor): string {
-  const members = cursor.sequence();
-  const oid = members.oid();
-  members.optional(Tag.null);
-  members.finish();
-  return oid;
-}
-
-/** Reads an AlgorithmIdentifier and ignores its parameters. */
-export function readAlgorithmName(cursor: Asn1Cursor): string {
-  return cursor.sequence().oid();
-}
-
-/** The digest for a dotted name; undefined for one that is not accepted (MD5 among them). */
-export function digestName(oid: string): DigestName | undefined {
-  return digestByOid.get(oid);
-}
-
 /** Whether `verifySignature` knows the algorithm of this dotted name. */
 export function isSignatureAlgorithm(oid: string): boolean {
-  return schemeByOid.has(oid);
+  return schemeByOid.has(oid) || oid === Oid.rsassaPss;
 }
 
 export interface SignatureCheck {
   /** Dotted name in the signatureAlgorithm field. */
   algorithm: string;
+  /** DER of that field's parameters: RSASSA-PSS has some, PKCS #1 v1.5 NULL or none. */
+  parameters?: Buffer | undefined;
   publicKey: KeyObject;
   signed: Buffer;
   signature: Buffer;
@@ -87,23 +66,24 @@ export interface SignatureCheck {
   digest?: DigestName;
 }
 
-/** Whether the signature is right: RSA PKCS #1 v1.5, or ECDSA, of a key of the scheme's kind. */
+function hasParameters({ parameters }: SignatureCheck): boolean {
+  return parameters !== undefined && !(parameters.length === 2 && parameters[0] === Tag.null);
+}
+
+/** Whether the signature is right: RSA PKCS #1 v1.5 or PSS, or ECDSA, of a key of that kind. */
 export function verifySignature(check: SignatureCheck): boolean {
+  if (check.algorithm === Oid.rsassaPss) return verifyPss(check);
   const scheme = schemeByOid.get(check.algorithm);
   const digest = check.digest ?? scheme?.digest;
   if (scheme === undefined || digest === undefined) return false;
   if (scheme.digest !== undefined && scheme.digest !== digest) return false;
   if (check.publicKey.asymmetricKeyType !== scheme.keyType) return false;
+  if (scheme.keyType === 'rsa' && hasParameters(check)) return false;
   try {
     return verify(digest, check.signed, check.publicKey, check.signature);
   } catch {
     return false;
   }
-}
-
-/** DER AlgorithmIdentifier of a digest, without parameters (RFC 5754 2). */
-export function digestAlgorithm(digest: DigestName): Buffer {
-  return derSequence(derOid(digestOids[digest]));
 }
 
 /** DER AlgorithmIdentifier of a certificate's or request's signature by the key: NULL parameters for RSA, none for ECDSA. */

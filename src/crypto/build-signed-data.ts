@@ -21,6 +21,8 @@ import {
 import { keyIdentifier } from './keys.js';
 import { Oid } from './oids.js';
 import type { ParsedCertificate } from './parse-certificate.js';
+import { pssAlgorithm } from './rsa-parameters.js';
+import { createPssSignature, ownPssParameters } from './rsa-pss.js';
 
 /** One signed attribute; each value is the DER of one element. */
 export interface SignedAttribute {
@@ -39,16 +41,20 @@ export interface BuildSignedDataOptions {
   /** Leaves the content out of the message. */
   detached?: boolean;
   signer: Signer;
+  /** Others who sign the same content in the same way, each with a key of any kind. */
+  cosigners?: readonly Signer[];
   /** SHA-256 when absent. */
   digest?: DigestName;
+  /** How RSA keys sign: PKCS #1 v1.5 when absent, which every reader knows. */
+  scheme?: 'pkcs1' | 'pss';
   /** False signs the content itself, as old device agents do. */
   attributes?: boolean;
   extraAttributes?: readonly SignedAttribute[];
   /** Now when absent. */
   signingTime?: Date;
-  /** Certificates to embed besides the signer's. */
+  /** Certificates to embed besides the signers': the chain. */
   certificates?: readonly ParsedCertificate[];
-  /** Names the signer by subject key identifier instead of issuer and serial number. */
+  /** Names the signers by subject key identifier instead of issuer and serial number. */
   byKeyId?: boolean;
 }
 
@@ -66,27 +72,49 @@ function signedAttributes(options: BuildSignedDataOptions, digest: DigestName): 
 }
 
 /** IssuerAndSerialNumber of a certificate. */
-export function issuerAndSerial(certificate: ParsedCertificate): Buffer {
-  return derSequence(certificate.issuerRaw, derElement(Tag.integer, certificate.serial));
+export function issuerAndSerial({ issuerRaw, serial }: ParsedCertificate): Buffer {
+  return derSequence(issuerRaw, derElement(Tag.integer, serial));
 }
 
-function signerReference({ signer, byKeyId = false }: BuildSignedDataOptions): Buffer {
-  const { certificate } = signer;
+/** IssuerAndSerialNumber of a certificate, or its `[0]` SubjectKeyIdentifier. */
+export function certificateReference(certificate: ParsedCertificate, byKeyId: boolean): Buffer {
   if (!byKeyId) return issuerAndSerial(certificate);
   return derPrimitiveContext(0, certificate.subjectKeyId ?? keyIdentifier(certificate.publicKey));
 }
 
-function signerInfo(options: BuildSignedDataOptions, digest: DigestName): Buffer {
-  const { content, signer, attributes = true, byKeyId = false } = options;
-  const members = attributes ? signedAttributes(options, digest) : [];
-  const signed = attributes ? derElement(Tag.set, ...members) : content;
+interface SignatureValue {
+  algorithm: Buffer;
+  signature: Buffer;
+}
+
+function signBytes(
+  key: KeyObject,
+  signed: Buffer,
+  { digest = 'sha256', scheme }: BuildSignedDataOptions,
+): SignatureValue {
+  if (scheme === 'pss' && key.asymmetricKeyType === 'rsa') {
+    const algorithm = pssAlgorithm(ownPssParameters(digest));
+    return { algorithm, signature: createPssSignature(key, digest, signed) };
+  }
+  const algorithm = cmsSignatureAlgorithm(key, digest);
+  return { algorithm, signature: createSignature(key, digest, signed) };
+}
+
+function signerInfo(
+  { certificate, privateKey }: Signer,
+  members: readonly Buffer[],
+  options: BuildSignedDataOptions,
+): Buffer {
+  const { content, digest = 'sha256', byKeyId = false } = options;
+  const signed = members.length > 0 ? derElement(Tag.set, ...members) : content;
+  const { algorithm, signature } = signBytes(privateKey, signed, options);
   return derSequence(
     derInteger(byKeyId ? 3 : 1),
-    signerReference(options),
+    certificateReference(certificate, byKeyId),
     digestAlgorithm(digest),
-    ...(attributes ? [derContext(0, ...members)] : []),
-    cmsSignatureAlgorithm(signer.privateKey, digest),
-    derOctetString(createSignature(signer.privateKey, digest, signed)),
+    ...(members.length > 0 ? [derContext(0, ...members)] : []),
+    algorithm,
+    derOctetString(signature),
   );
 }
 
@@ -102,19 +130,22 @@ function contentInfo(content: Buffer): Buffer {
 }
 
 /**
- * Builds SignedData over plain data with one signer, RSA (PKCS #1 v1.5) or EC. The signer's
- * certificate is embedded first. Returns the DER of a ContentInfo.
+ * Builds SignedData over plain data, by RSA or EC keys. The signers' certificates are embedded first.
+ * Returns the DER of a ContentInfo.
  */
 export function buildSignedData(options: BuildSignedDataOptions): Buffer {
-  const { content, detached = false, signer, digest = 'sha256', certificates = [] } = options;
+  const { content, detached = false, digest = 'sha256', attributes = true } = options;
+  const signers = [options.signer, ...(options.cosigners ?? [])];
+  const members = attributes ? signedAttributes(options, digest) : [];
   const encapsulated = detached ? [] : [derContext(0, derOctetString(content))];
+  const certificates = signers.map(({ certificate }) => certificate);
   return contentInfo(
     derSequence(
       derInteger(options.byKeyId === true ? 3 : 1),
       derSet(digestAlgorithm(digest)),
       derSequence(derOid(Oid.data), ...encapsulated),
-      certificateSet([signer.certificate, ...certificates]),
-      derSet(signerInfo(options, digest)),
+      certificateSet([...certificates, ...(options.certificates ?? [])]),
+      derSet(...signers.map((signer) => signerInfo(signer, members, options))),
     ),
   );
 }

@@ -1,4 +1,4 @@
 /** CMS EnvelopedData (RFC 5652 clause 6) in one door: opening and sealing. */
-export type { ContentAlgorithm } from './content-ciphers.js';
+export type { ContentAlgorithm, GcmAlgorithm } from './content-ciphers.js';
 export { type EnvelopeOpener, openEnvelopedData } from './open-enveloped-data.js';
 export { type SealEnvelopeOptions, sealEnvelopedData } from './seal-enveloped-data.js';

@@ -7,6 +7,7 @@ export {
   type Signer,
 } from './build-signed-data.js';
 export { parseSignedData, type SignedData, type SignerInfo } from './parse-signed-data.js';
+export { readCertsOnly } from './read-certs-only.js';
 export {
   SignatureRefused,
   signingTime,

@@ -1,13 +1,15 @@
 import { hash, type KeyObject } from 'node:crypto';
 import { AppError } from '../errors.js';
 import {
+  type AlgorithmIdentifier,
   createSignature,
-  readAlgorithm,
+  readAlgorithmIdentifier,
   signatureAlgorithm,
   verifySignature,
 } from './algorithms.js';
 import {
   type Extension,
+  encodeExtendedKeyUsage,
   encodeExtension,
   encodeKeyUsage,
   type KeyUsage,
@@ -21,6 +23,7 @@ import {
   derBitString,
   derContext,
   derInteger,
+  derNull,
   derOid,
   derPrintableString,
   derSequence,
@@ -98,16 +101,26 @@ function interpretExtensions(attribute: Asn1Element | undefined) {
   };
 }
 
+/** Nothing signs these parameters, so only those that mean something may be there. */
+function readSignatureAlgorithm(request: Asn1Cursor): AlgorithmIdentifier {
+  const algorithm = readAlgorithmIdentifier(request);
+  const { oid, parameters } = algorithm;
+  const isNull = parameters?.equals(derNull()) ?? true;
+  if (oid !== Oid.rsassaPss && !isNull) throw invalidAsn1('parameters of the signature');
+  return algorithm;
+}
+
 function readCsr(der: Buffer): ParsedCsr {
   if (der.length > MAX_CSR_BYTES) throw invalidAsn1('request too large');
   const request = readDer(der).sequence();
   const infoElement = request.next(Tag.sequence);
-  const algorithm = readAlgorithm(request);
+  const { oid: algorithm, parameters } = readSignatureAlgorithm(request);
   const signature = wholeOctets(request.next());
   request.finish();
   const info = readInfo(infoElement);
   const publicKey = importPublicKey(info.publicKeyRaw);
-  if (!verifySignature({ algorithm, publicKey, signed: infoElement.raw, signature })) {
+  const signed = infoElement.raw;
+  if (!verifySignature({ algorithm, parameters, publicKey, signed, signature })) {
     throw new AppError('invalid_signature', 400, 'the request is not signed by its own key');
   }
   const name = parseName(info.subject);
@@ -125,7 +138,7 @@ function readCsr(der: Buffer): ParsedCsr {
 }
 
 /**
- * Reads a certification request in DER and verifies its signature (RSA or EC).
+ * Reads a certification request in DER and verifies its signature (RSA, PSS among it, or EC).
  * @throws AppError `invalid_asn1`, `invalid_certificate` (its key) or `invalid_signature`
  */
 export function parseCsr(der: Buffer): ParsedCsr {
@@ -139,13 +152,20 @@ export interface BuildCsrOptions {
   challengePassword?: string;
   subjectAltName?: readonly GeneralName[];
   keyUsage?: readonly KeyUsage[];
+  /** Dotted object identifiers. */
+  extendedKeyUsage?: readonly string[];
 }
 
-function requestedExtensions({ subjectAltName, keyUsage }: BuildCsrOptions): Buffer[] {
+function requestedExtensions(options: BuildCsrOptions): Buffer[] {
+  const { subjectAltName, keyUsage, extendedKeyUsage } = options;
   const extensions: Buffer[] = [];
   if (keyUsage !== undefined) {
     const value = encodeKeyUsage(keyUsage);
     extensions.push(encodeExtension({ oid: Oid.keyUsage, critical: true, value }));
+  }
+  if (extendedKeyUsage !== undefined) {
+    const value = encodeExtendedKeyUsage(extendedKeyUsage);
+    extensions.push(encodeExtension({ oid: Oid.extendedKeyUsage, critical: false, value }));
   }
   if (subjectAltName !== undefined) {
     const value = encodeSubjectAltName(subjectAltName);

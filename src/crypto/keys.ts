@@ -49,7 +49,12 @@ function isSupported(key: KeyObject): boolean {
   }
   const { modulusLength: bits = 0, publicExponent: exponent = 0n } = details ?? {};
   const sized = bits >= MIN_RSA_BITS && bits <= MAX_RSA_BITS && exponent <= MAX_RSA_EXPONENT;
-  return key.asymmetricKeyType === 'rsa' && sized;
+  return isRsa(key) && sized;
+}
+
+/** A key that is for RSASSA-PSS only (RFC 4055 1.2) verifies, but signs nothing here. */
+function isRsa({ asymmetricKeyType: kind, type }: KeyObject): boolean {
+  return kind === 'rsa' || (kind === 'rsa-pss' && type === 'public');
 }
 
 function supported(key: KeyObject): KeyObject {

@@ -4,6 +4,10 @@ import { AppError } from '../errors.js';
 export const Oid = {
   // PKCS #1, X9.62, SEC 2
   rsaEncryption: '1.2.840.113549.1.1.1',
+  rsaesOaep: '1.2.840.113549.1.1.7',
+  mgf1: '1.2.840.113549.1.1.8',
+  pSpecified: '1.2.840.113549.1.1.9',
+  rsassaPss: '1.2.840.113549.1.1.10',
   sha1WithRsa: '1.2.840.113549.1.1.5',
   sha256WithRsa: '1.2.840.113549.1.1.11',
   sha384WithRsa: '1.2.840.113549.1.1.12',
@@ -38,11 +42,15 @@ export const Oid = {
   aes128Cbc: '2.16.840.1.101.3.4.1.2',
   aes192Cbc: '2.16.840.1.101.3.4.1.22',
   aes256Cbc: '2.16.840.1.101.3.4.1.42',
+  aes128Gcm: '2.16.840.1.101.3.4.1.6',
+  aes192Gcm: '2.16.840.1.101.3.4.1.26',
+  aes256Gcm: '2.16.840.1.101.3.4.1.46',
   // PKCS #7 / CMS
   data: '1.2.840.113549.1.7.1',
   signedData: '1.2.840.113549.1.7.2',
   envelopedData: '1.2.840.113549.1.7.3',
   encryptedData: '1.2.840.113549.1.7.6',
+  authEnvelopedData: '1.2.840.113549.1.9.16.1.23',
   // PKCS #9 attributes
   emailAddress: '1.2.840.113549.1.9.1',
   contentType: '1.2.840.113549.1.9.3',
@@ -77,9 +85,19 @@ export const Oid = {
   keyUsage: '2.5.29.15',
   subjectAltName: '2.5.29.17',
   basicConstraints: '2.5.29.19',
+  cRLNumber: '2.5.29.20',
+  reasonCode: '2.5.29.21',
+  nameConstraints: '2.5.29.30',
+  cRLDistributionPoints: '2.5.29.31',
   certificatePolicies: '2.5.29.32',
   extendedKeyUsage: '2.5.29.37',
   authorityKeyIdentifier: '2.5.29.35',
+  authorityInfoAccess: '1.3.6.1.5.5.7.1.1',
+  // Ways of access in the one before (RFC 5280 4.2.2.1), and OCSP (RFC 6960)
+  ocsp: '1.3.6.1.5.5.7.48.1',
+  caIssuers: '1.3.6.1.5.5.7.48.2',
+  ocspBasic: '1.3.6.1.5.5.7.48.1.1',
+  ocspNonce: '1.3.6.1.5.5.7.48.1.2',
   // Apple's marks on certificates for its push service
   applePushDevelopment: '1.2.840.113635.100.6.3.1',
   applePushProduction: '1.2.840.113635.100.6.3.2',

@@ -1,4 +1,5 @@
 import {
+  type CipherGCMTypes,
   constants,
   createDecipheriv,
   createHmac,
@@ -9,7 +10,13 @@ import {
 import { AppError } from '../errors.js';
 import { invalidAsn1 } from './der.js';
 import type { ParsedCertificate } from './parse-certificate.js';
-import { type EnvelopedData, parseEnvelopedData } from './parse-enveloped-data.js';
+import {
+  type Authentication,
+  type EnvelopedData,
+  parseEnvelopedData,
+  type Recipient,
+} from './parse-enveloped-data.js';
+import { unpadOaep, unpadPkcs1 } from './unpad-content-key.js';
 import { isReferenceTo } from './verify-signed-data.js';
 
 /** Everything that is wrong with a message looks the same from outside: no oracle. */
@@ -36,30 +43,25 @@ function rawDecrypt(privateKey: KeyObject, encryptedKey: Buffer): Buffer {
   }
 }
 
-/** 1 when the octet is zero, else 0, without a branch. */
-function isZero(octet: number): number {
-  return ((octet - 1) >>> 31) & 1;
+function openContentKey(recipient: Recipient, privateKey: KeyObject, keyBytes: number): Buffer {
+  const { encryptedKey, oaep } = recipient;
+  const block = rawDecrypt(privateKey, encryptedKey);
+  const standIn = standInKey(encryptedKey, keyBytes);
+  return oaep === undefined ? unpadPkcs1(block, standIn) : unpadOaep(block, standIn, oaep);
 }
 
-/**
- * The content key out of an RSA PKCS #1 v1.5 block (RFC 8017 7.2.2): node refuses this padding, and
- * a visible failure would be Bleichenbacher's oracle. The length of the key is known, so the place
- * of the separator is too, and the check runs over every octet. A bad block yields a stand-in key.
- */
-function unpadContentKey(block: Buffer, standIn: Buffer): Buffer {
-  const separator = block.length - standIn.length - 1;
-  let bad = (block[0] ?? 1) | ((block[1] ?? 0) ^ 2) | (block[separator] ?? 1);
-  for (let index = 2; index < separator; index += 1) bad |= isZero(block[index] ?? 0);
-  const mask = -(1 - isZero(bad)) & 0xff;
-  const key = Buffer.alloc(standIn.length);
-  for (let index = 0; index < key.length; index += 1) {
-    const real = block[separator + 1 + index] ?? 0;
-    key[index] = (real & ~mask) | ((standIn[index] ?? 0) & mask);
-  }
-  return key;
+function decryptAuthenticated(message: EnvelopedData, key: Buffer, checks: Authentication): Buffer {
+  const { cipher, iv, ciphertext } = message;
+  const authTagLength = checks.tag.length;
+  const decipher = createDecipheriv(cipher.name as CipherGCMTypes, key, iv, { authTagLength });
+  decipher.setAAD(checks.additionalData);
+  decipher.setAuthTag(checks.tag);
+  return Buffer.concat([decipher.update(ciphertext), decipher.final()]);
 }
 
-function decryptContent({ cipher, iv, ciphertext }: EnvelopedData, key: Buffer): Buffer {
+function decryptContent(message: EnvelopedData, key: Buffer): Buffer {
+  const { cipher, iv, ciphertext, authentication } = message;
+  if (authentication !== undefined) return decryptAuthenticated(message, key, authentication);
   const fullKey = cipher.keyBytes === 8 ? Buffer.concat([key, key, key]) : key;
   const decipher = createDecipheriv(cipher.name, fullKey, iv);
   return Buffer.concat([decipher.update(ciphertext), decipher.final()]);
@@ -79,15 +81,14 @@ function open(der: Buffer, { certificate, privateKey }: EnvelopeOpener): Buffer 
   );
   const recipient = matching ?? message.recipients[0];
   if (recipient === undefined) throw invalidAsn1('no recipient');
-  const { encryptedKey } = recipient;
-  const block = rawDecrypt(privateKey, encryptedKey);
-  const standIn = standInKey(encryptedKey, message.cipher.keyBytes);
-  return decryptContent(message, unpadContentKey(block, standIn));
+  const key = openContentKey(recipient, privateKey, message.cipher.keyBytes);
+  return decryptContent(message, key);
 }
 
 /**
- * Opens EnvelopedData (RFC 5652 clause 6), DER or BER: RSA PKCS #1 v1.5 key transport; AES-CBC,
- * 3DES and single DES content. Returns the content.
+ * Opens EnvelopedData (RFC 5652 clause 6) with AES-CBC, 3DES or single DES content, and
+ * AuthEnvelopedData (RFC 5083) with AES-GCM, DER or BER. Keys come by RSA, PKCS #1 v1.5 or OAEP.
+ * Returns the content.
  * @throws AppError `invalid_message`, one and the same for every fault
  */
 export function openEnvelopedData(der: Buffer, opener: EnvelopeOpener): Buffer {

@@ -23,6 +23,7 @@ import {
   timeValue,
   wholeOctets,
 } from './der.js';
+import { algorithmIdentifier } from './digests.js';
 import { type GeneralName, readSubjectAltName } from './general-names.js';
 import { importPublicKey } from './keys.js';
 import { parseName } from './names.js';
@@ -34,6 +35,8 @@ const MAX_CERTIFICATE_BYTES = 65_536;
 /** A certificate's fields (RFC 5280 4.1). Buffers are views on `der`. */
 export interface ParsedCertificate {
   der: Buffer;
+  /** 1 has no extensions, 3 may have. */
+  version: number;
   /** SHA-256 of `der`, 32 bytes. */
   fingerprint: Buffer;
   /** Lower-case hex of the serial number without sign octet. */
@@ -64,9 +67,13 @@ export interface ParsedCertificate {
   subjectAltNames: GeneralName[];
   /** Dotted names of critical extensions that were not understood. */
   unknownCriticalExtensions: string[];
+  /** All of them as they are, by dotted name. */
+  extensions: ReadonlyMap<string, Extension>;
   /** The signed part, and the issuer's signature over it. */
   tbs: Buffer;
   signatureAlgorithm: string;
+  /** DER of that algorithm's parameters. */
+  signatureParameters: Buffer | undefined;
   signature: Buffer;
 }
 
@@ -76,9 +83,9 @@ function invalidCertificate(cause: unknown): AppError {
 
 function readVersion(tbs: Asn1Cursor): number {
   const explicit = tbs.optional(contextTag(0));
-  if (explicit === undefined) return 0;
-  const version = smallInteger(explicit.children().next(Tag.integer));
-  if (version > 2) throw invalidAsn1('unknown certificate version');
+  if (explicit === undefined) return 1;
+  const version = smallInteger(explicit.children().next(Tag.integer)) + 1;
+  if (version > 3) throw invalidAsn1('unknown certificate version');
   return version;
 }
 
@@ -95,14 +102,15 @@ function readTbs(tbs: Asn1Cursor) {
   tbs.optional(primitiveContextTag(1));
   tbs.optional(primitiveContextTag(2));
   const extensions = readOptionalExtensions(tbs, version);
-  return { serial, innerAlgorithm, issuer, notBefore, notAfter, subject, publicKeyRaw, extensions };
+  const times = { notBefore, notAfter };
+  return { version, serial, innerAlgorithm, issuer, ...times, subject, publicKeyRaw, extensions };
 }
 
 function readOptionalExtensions(tbs: Asn1Cursor, version: number): Map<string, Extension> {
   const explicit = tbs.optional(contextTag(3));
   tbs.finish();
   if (explicit === undefined) return new Map();
-  if (version !== 2) throw invalidAsn1('extensions in an old certificate');
+  if (version !== 3) throw invalidAsn1('extensions in an old certificate');
   const wrapper = explicit.children();
   const extensions = readExtensions(wrapper.next(Tag.sequence));
   wrapper.finish();
@@ -150,9 +158,11 @@ function readCertificate(der: Buffer): ParsedCertificate {
   certificate.finish();
   const tbs = readTbs(tbsElement.children());
   if (!outer.raw.equals(tbs.innerAlgorithm)) throw invalidAsn1('two signature algorithms');
+  const algorithm = algorithmIdentifier(outer);
   let publicKey: KeyObject | undefined;
   return {
     der,
+    version: tbs.version,
     fingerprint: hash('sha256', der, 'buffer'),
     serialHex: tbs.serial.toString('hex').replace(/^00(?=.)/, ''),
     serial: tbs.serial,
@@ -165,8 +175,10 @@ function readCertificate(der: Buffer): ParsedCertificate {
     },
     publicKeyRaw: tbs.publicKeyRaw,
     ...interpretExtensions(tbs.extensions),
+    extensions: tbs.extensions,
     tbs: tbsElement.raw,
-    signatureAlgorithm: outer.children().oid(),
+    signatureAlgorithm: algorithm.oid,
+    signatureParameters: algorithm.parameters,
     signature,
   };
 }

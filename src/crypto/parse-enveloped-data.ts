@@ -1,19 +1,40 @@
-import { readAlgorithm } from './algorithms.js';
-import { type ContentCipher, readableCiphers } from './content-ciphers.js';
-import { type Asn1Cursor, contextTag, invalidAsn1, primitiveContextTag, Tag } from './der.js';
+import { readAlgorithmIdentifier } from './algorithms.js';
+import { type ContentCipher, gcmCiphers, readableCiphers } from './content-ciphers.js';
+import {
+  type Asn1Cursor,
+  contextTag,
+  derNull,
+  invalidAsn1,
+  primitiveContextTag,
+  smallInteger,
+  Tag,
+} from './der.js';
 import { Oid } from './oids.js';
 import {
   type CertificateReference,
+  openContentInfo,
   readCertificateReference,
-  readContentInfo,
   readVersion,
 } from './parse-signed-data.js';
+import { type OaepParameters, readOaepParameters } from './rsa-parameters.js';
 
 const MAX_RECIPIENTS = 16;
+const SET_TAG = Buffer.from([Tag.set]);
+/** RFC 5084 3.2. */
+const [MIN_TAG_BYTES, MAX_TAG_BYTES] = [12, 16];
 
 export interface Recipient {
   reference: CertificateReference;
+  /** Undefined for RSAES-PKCS1-v1_5. */
+  oaep: OaepParameters | undefined;
   encryptedKey: Buffer;
+}
+
+/** What AES-GCM checks the content with. */
+export interface Authentication {
+  tag: Buffer;
+  /** The authenticated attributes in DER, as a SET; empty when there are none. */
+  additionalData: Buffer;
 }
 
 export interface EnvelopedData {
@@ -21,6 +42,8 @@ export interface EnvelopedData {
   cipher: ContentCipher;
   iv: Buffer;
   ciphertext: Buffer;
+  /** Undefined in EnvelopedData, always there in AuthEnvelopedData. */
+  authentication: Authentication | undefined;
 }
 
 function readRecipient(cursor: Asn1Cursor): Recipient | undefined {
@@ -32,10 +55,16 @@ function readRecipient(cursor: Asn1Cursor): Recipient | undefined {
   const members = cursor.sequence();
   readVersion(members);
   const reference = readCertificateReference(members);
-  const algorithm = readAlgorithm(members);
+  const { oid, parameters } = readAlgorithmIdentifier(members);
   const encryptedKey = members.octetString();
   members.finish();
-  return algorithm === Oid.rsaEncryption ? { reference, encryptedKey } : undefined;
+  if (oid === Oid.rsaesOaep) {
+    const oaep = readOaepParameters(parameters ?? Buffer.alloc(0));
+    return { reference, oaep, encryptedKey };
+  }
+  if (oid !== Oid.rsaEncryption) return undefined;
+  if (parameters?.equals(derNull()) === false) throw invalidAsn1('parameters of key transport');
+  return { reference, oaep: undefined, encryptedKey };
 }
 
 function readRecipients(cursor: Asn1Cursor): Recipient[] {
@@ -50,29 +79,95 @@ function readRecipients(cursor: Asn1Cursor): Recipient[] {
   return recipients;
 }
 
+function findCipher(ciphers: readonly ContentCipher[], oid: string): ContentCipher {
+  const cipher = ciphers.find((candidate) => candidate.oid === oid);
+  if (cipher === undefined) throw invalidAsn1('unsupported content encryption');
+  return cipher;
+}
+
+function readInitializationVector(algorithm: Asn1Cursor, { ivBytes }: ContentCipher): Buffer {
+  const iv = algorithm.octetString();
+  if (iv.length !== ivBytes) throw invalidAsn1('bad initialization vector');
+  return iv;
+}
+
+function readCiphertext(members: Asn1Cursor): Buffer {
+  const segmented = members.tag === contextTag(0);
+  return members.next(segmented ? contextTag(0) : primitiveContextTag(0)).octets();
+}
+
 function readEncryptedContent(cursor: Asn1Cursor) {
   const members = cursor.sequence();
   members.oid();
   const algorithm = members.sequence();
-  const oid = algorithm.oid();
-  const cipher = readableCiphers.find((candidate) => candidate.oid === oid);
-  if (cipher === undefined) throw invalidAsn1('unsupported content encryption');
-  const iv = algorithm.octetString();
-  if (iv.length !== cipher.ivBytes) throw invalidAsn1('bad initialization vector');
-  const segmented = members.tag === contextTag(0);
-  const ciphertext = members.next(segmented ? contextTag(0) : primitiveContextTag(0)).octets();
+  const cipher = findCipher(readableCiphers, algorithm.oid());
+  const iv = readInitializationVector(algorithm, cipher);
+  const ciphertext = readCiphertext(members);
   members.finish();
   return { cipher, iv, ciphertext };
 }
 
-/** Reads EnvelopedData in DER or BER. Throws `invalid_asn1`. */
-export function parseEnvelopedData(der: Buffer): EnvelopedData {
-  const members = readContentInfo(der, Oid.envelopedData);
+function readEnvelopedData(members: Asn1Cursor): EnvelopedData {
   readVersion(members);
   members.optional(contextTag(0));
   const recipients = readRecipients(members);
   const content = readEncryptedContent(members);
   members.optional(contextTag(1));
   members.finish();
-  return { recipients, ...content };
+  return { recipients, ...content, authentication: undefined };
+}
+
+/** The length of the tag is 12 octets by default. */
+function readGcmParameters(algorithm: Asn1Cursor, cipher: ContentCipher) {
+  const parameters = algorithm.sequence();
+  algorithm.finish();
+  const iv = readInitializationVector(parameters, cipher);
+  const length = parameters.optional(Tag.integer);
+  parameters.finish();
+  return { iv, tagBytes: length === undefined ? MIN_TAG_BYTES : smallInteger(length) };
+}
+
+function readAuthEncryptedContent(cursor: Asn1Cursor) {
+  const members = cursor.sequence();
+  members.oid();
+  const algorithm = members.sequence();
+  const cipher = findCipher(Object.values(gcmCiphers), algorithm.oid());
+  const { iv, tagBytes } = readGcmParameters(algorithm, cipher);
+  const ciphertext = readCiphertext(members);
+  members.finish();
+  return { cipher, iv, tagBytes, ciphertext };
+}
+
+/** The attributes as a SET (RFC 5083 2.2). They must come in DER; others don't authenticate. */
+function readAdditionalData(members: Asn1Cursor): Buffer {
+  const attributes = members.optional(contextTag(1));
+  if (attributes === undefined) return Buffer.alloc(0);
+  if (attributes.indefinite) throw invalidAsn1('authenticated attributes are not DER');
+  return Buffer.concat([SET_TAG, attributes.raw.subarray(1)]);
+}
+
+function readAuthEnvelopedData(members: Asn1Cursor): EnvelopedData {
+  readVersion(members);
+  members.optional(contextTag(0));
+  const recipients = readRecipients(members);
+  const { tagBytes, ...content } = readAuthEncryptedContent(members);
+  const additionalData = readAdditionalData(members);
+  const tag = members.octetString();
+  members.optional(contextTag(2));
+  members.finish();
+  if (tag.length !== tagBytes || tagBytes < MIN_TAG_BYTES || tagBytes > MAX_TAG_BYTES) {
+    throw invalidAsn1('bad authentication tag');
+  }
+  return { recipients, ...content, authentication: { tag, additionalData } };
+}
+
+/**
+ * Reads EnvelopedData (RFC 5652) or AuthEnvelopedData (RFC 5083), DER or BER. At most 16 recipients.
+ * @throws AppError `invalid_asn1`
+ */
+export function parseEnvelopedData(der: Buffer): EnvelopedData {
+  const { contentType, content } = openContentInfo(der);
+  if (contentType === Oid.envelopedData) return readEnvelopedData(content);
+  if (contentType === Oid.authEnvelopedData) return readAuthEnvelopedData(content);
+  throw invalidAsn1('another CMS content type');
 }

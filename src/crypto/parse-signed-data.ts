@@ -1,4 +1,4 @@
-import { readAlgorithm, readAlgorithmName } from './algorithms.js';
+import { readAlgorithm, readAlgorithmIdentifier } from './algorithms.js';
 import {
   type Asn1Cursor,
   type Asn1Element,
@@ -29,6 +29,8 @@ export interface SignerInfo {
   /** DER of the values, by dotted name. */
   signedAttributes: Map<string, Buffer[]> | undefined;
   signatureAlgorithm: string;
+  /** DER of the parameters of `signatureAlgorithm`. */
+  signatureParameters: Buffer | undefined;
   signature: Buffer;
 }
 
@@ -42,14 +44,28 @@ export interface SignedData {
   signers: SignerInfo[];
 }
 
-/** Opens ContentInfo (RFC 5652 clause 3) of the one type. Throws `invalid_asn1`. */
-export function readContentInfo(bytes: Buffer, contentType: string): Asn1Cursor {
+export interface ContentInfo {
+  /** Dotted name. */
+  contentType: string;
+  /** The members of the content. */
+  content: Asn1Cursor;
+}
+
+/** Opens ContentInfo (RFC 5652 clause 3) of any type that is a SEQUENCE. Throws `invalid_asn1`. */
+export function openContentInfo(bytes: Buffer): ContentInfo {
   const info = readBer(bytes).sequence();
-  if (info.oid() !== contentType) throw invalidAsn1('another CMS content type');
+  const contentType = info.oid();
   const explicit = info.next(contextTag(0)).children();
   info.finish();
   const content = explicit.sequence();
   explicit.finish();
+  return { contentType, content };
+}
+
+/** As `openContentInfo`, of the one type. */
+export function readContentInfo(bytes: Buffer, expected: string): Asn1Cursor {
+  const { contentType, content } = openContentInfo(bytes);
+  if (contentType !== expected) throw invalidAsn1('another CMS content type');
   return content;
 }
 
@@ -97,7 +113,7 @@ function readSigner(cursor: Asn1Cursor): SignerInfo {
   const attributes = members.optional(contextTag(0));
   // The signature covers the DER encoding, so only a definite length can be right.
   if (attributes?.indefinite === true) throw invalidAsn1('signed attributes are not DER');
-  const signatureAlgorithm = readAlgorithmName(members);
+  const { oid: signatureAlgorithm, parameters } = readAlgorithmIdentifier(members);
   const signature = members.octetString();
   members.optional(contextTag(1));
   members.finish();
@@ -107,6 +123,7 @@ function readSigner(cursor: Asn1Cursor): SignerInfo {
     signedAttributesRaw: attributes?.raw,
     signedAttributes: attributes && readAttributes(attributes),
     signatureAlgorithm,
+    signatureParameters: parameters,
     signature,
   };
 }

@@ -133,6 +133,7 @@ function verifySigner(
   if (certificate === undefined) throw refuse('no certificate of the signer');
   const right = verifySignature({
     algorithm: signer.signatureAlgorithm,
+    parameters: signer.signatureParameters,
     publicKey: certificate.publicKey,
     signed: signedBytes(signer, subject, digest),
     signature: signer.signature,
@@ -144,7 +145,7 @@ function verifySigner(
 
 /**
  * Verifies SignedData in DER or BER (RFC 5652 5.4 and 5.6): every signer's signature, its message
- * digest and content type. SHA-1 and SHA-2 with RSA PKCS #1 v1.5 or ECDSA. Trust in the signers'
+ * digest and content type. SHA-1 and SHA-2 with RSA (PKCS #1 v1.5, PSS) or ECDSA. Trust in the signers'
  * certificates, their validity and the signing time are the caller's to judge.
  * @throws AppError `invalid_asn1` (structure), `invalid_certificate` (signer's key) or
  *   `invalid_signature` (everything else)

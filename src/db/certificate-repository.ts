@@ -30,6 +30,10 @@ export interface CertificateRecord {
   /** Further certificates, its issuer first: DER one after the other. */
   chain_der?: Buffer | null;
   rsa_private_key_id?: number | null;
+  /** The request that it answers. */
+  signing_request_id?: number | null;
+  /** Who can renew a push certificate at Apple. */
+  apple_account?: string | null;
 }
 
 export interface PrivateKeyRecord {
@@ -41,41 +45,12 @@ export interface PrivateKeyRecord {
   sealed_pkcs8: Buffer;
 }
 
-export interface AuthorityRow {
-  id: number;
-  der: Buffer;
-  key_fingerprint: string | null;
-  sealed_pkcs8: Buffer | null;
-}
-
 export interface SealedKeyRow {
   fingerprint_sha256: string;
   sealed_pkcs8: Buffer;
 }
 
-/** Advisory lock of the one process that makes the certificate authority. */
-const AUTHORITY_LOCK = 0x6d75_6361;
 const MASTER_KEY_CHECK = 'master_key_check';
-
-/** Held until the transaction ends: only one process at a time makes or reads the first CA. */
-export async function lockAuthority(trx: Knex.Transaction): Promise<void> {
-  await trx.raw('select pg_advisory_xact_lock(?)', [AUTHORITY_LOCK]);
-}
-
-/** Certificates of the CAs believed in that are not revoked, newest first, with their sealed keys. */
-export async function listAuthorities(knex: Knex): Promise<AuthorityRow[]> {
-  return await knex('certificates as c')
-    .leftJoin('rsa_private_keys as k', 'k.id', 'c.rsa_private_key_id')
-    .where({ 'c.purpose': 'mdm.cacert', 'c.is_ca': true })
-    .whereNull('c.revoked_at')
-    .orderBy('c.id', 'desc')
-    .select<AuthorityRow[]>(
-      'c.id',
-      'c.der',
-      'k.fingerprint_sha256 as key_fingerprint',
-      'k.sealed_pkcs8',
-    );
-}
 
 /** Returns the id. A certificate that is there already violates a unique key (already_exists). */
 export async function insertCertificate(knex: Knex, record: CertificateRecord): Promise<number> {
@@ -101,7 +76,7 @@ export async function insertNewCertificate(
 }
 
 /**
- * Gives a certificate that is there its private key, and a chain if it has none. Undefined, and nothing
+ * Gives a certificate that is there its private key, and what else it lacks. Undefined, and nothing
  * is done, when it has a key, is for another purpose, or revoked.
  */
 export async function completeCertificate(
@@ -109,11 +84,19 @@ export async function completeCertificate(
   record: CertificateRecord,
 ): Promise<number | undefined> {
   const { fingerprint, purpose, rsa_private_key_id, chain_der = null } = record;
+  const { signing_request_id = null, apple_account = null } = record;
+  const missing = (column: string, value: unknown) =>
+    knex.raw('coalesce(??, ?)', [column, value as Buffer | number | string | null]);
   const [row] = await knex('certificates')
     .where({ fingerprint, purpose })
     .whereNull('rsa_private_key_id')
     .whereNull('revoked_at')
-    .update({ rsa_private_key_id, chain_der: knex.raw('coalesce(chain_der, ?)', [chain_der]) })
+    .update({
+      rsa_private_key_id,
+      chain_der: missing('chain_der', chain_der),
+      signing_request_id: missing('signing_request_id', signing_request_id),
+      apple_account: missing('apple_account', apple_account),
+    })
     .returning<{ id: number }[]>('id');
   return row?.id;
 }

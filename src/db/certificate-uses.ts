@@ -6,6 +6,7 @@ export interface StoredCertificate {
   purpose: CertificatePurpose;
   der: Buffer;
   rsa_private_key_id: number | null;
+  apple_account: string | null;
 }
 
 /** What would break if the certificate were gone, or of another purpose. */
@@ -28,15 +29,15 @@ export async function lockCertificate(
   return await trx('certificates')
     .where({ id })
     .forUpdate()
-    .first<StoredCertificate | undefined>('id', 'purpose', 'der', 'rsa_private_key_id');
+    .first<StoredCertificate | undefined>(
+      ...['id', 'purpose', 'der', 'rsa_private_key_id', 'apple_account'],
+    );
 }
 
 export async function updateCertificate(
   trx: Knex.Transaction,
   id: number,
-  values: Partial<Pick<StoredCertificate, 'purpose' | 'rsa_private_key_id'>> & {
-    push_topic?: string | null;
-  },
+  values: Partial<Omit<StoredCertificate, 'id' | 'der'>> & { push_topic?: string | null },
 ): Promise<void> {
   if (Object.keys(values).length > 0) await trx('certificates').where({ id }).update(values);
 }
@@ -64,14 +65,10 @@ select
     where i.issuer = c.fingerprint and i.state in ('active', 'renewal')
       and d.enrollment_state in ('authenticated', 'enrolled')
   )) as issued,
-  c.id = (
-    select min(a.id) from certificates a
-    where a.purpose = 'mdm.cacert' and a.is_ca and a.revoked_at is null
-      and a.rsa_private_key_id is not null
-  ) as signs
+  c.issues_identities and c.revoked_at is null as signs
 from certificates c where c.id = ?`;
 
-/** One statement. `signs` as the certificate authority chooses: the oldest CA with a key. */
+/** One statement. */
 export async function certificateUses(
   trx: Knex.Transaction,
   id: number,
@@ -80,8 +77,47 @@ export async function certificateUses(
   return rows[0];
 }
 
-/** The certificate's DER. */
-export async function findCertificateFile(knex: Knex, id: number): Promise<Buffer | undefined> {
-  const row = await knex('certificates').where({ id }).first<{ der: Buffer } | undefined>('der');
-  return row?.der;
+/** Whether any certificate here, revoked and expired ones too, has the topic. */
+export async function hasPushTopic(knex: Knex, push_topic: string): Promise<boolean> {
+  const row = await knex('certificates').where({ purpose: 'mdm.pushcert', push_topic }).first('id');
+  return row !== undefined;
+}
+
+/** Which Apple account made the certificates of a topic, as far as it is known: the last one told. */
+export async function findAppleAccount(
+  knex: Knex,
+  push_topic: string,
+): Promise<string | undefined> {
+  const row = await knex('certificates')
+    .where({ purpose: 'mdm.pushcert', push_topic })
+    .whereNotNull('apple_account')
+    .orderBy('id', 'desc')
+    .first<{ apple_account: string } | undefined>('apple_account');
+  return row?.apple_account;
+}
+
+export interface CertificateFile {
+  der: Buffer;
+  chain_der: Buffer | null;
+}
+
+/** The certificate's DER, and that of its chain as it is stored. */
+export async function findCertificateFile(
+  knex: Knex,
+  id: number,
+): Promise<CertificateFile | undefined> {
+  return await knex('certificates')
+    .where({ id })
+    .first<CertificateFile | undefined>('der', 'chain_der');
+}
+
+/** DER of the CAs stored under this name (RFC 4514) that are not revoked; the last to expire first. */
+export async function findAuthoritiesNamed(knex: Knex, subject: string): Promise<Buffer[]> {
+  const rows = await knex('certificates')
+    .where({ subject, is_ca: true })
+    .whereNull('revoked_at')
+    .orderBy('not_after', 'desc')
+    .limit(8)
+    .select<{ der: Buffer }[]>('der');
+  return rows.map(({ der }) => der);
 }

@@ -8,6 +8,7 @@ export type ChangeTopic =
   | 'authorities'
   | 'push_certificates'
   | 'push_topics'
+  | 'revocations'
   | 'ssl_certificates'
   | 'tokens';
 

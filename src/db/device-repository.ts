@@ -77,7 +77,8 @@ export async function findCurrentSecret(
 
 /**
  * Deletes the device with all its rows and leaves a tombstone for each of its identities, so that
- * its next contact is told to unenroll. Returns false when there is no such device.
+ * its next contact is told to unenroll; those that were revoked stay so. Returns false when there is
+ * no such device.
  */
 export async function deleteDevice(trx: Knex.Transaction, id: number): Promise<boolean> {
   // The device before its identities, in the order of its own messages; and none is pinned meanwhile.
@@ -85,6 +86,7 @@ export async function deleteDevice(trx: Knex.Transaction, id: number): Promise<b
   if (device === undefined) return false;
   await trx('device_identities')
     .where({ device_id: id })
+    .whereNot({ state: 'revoked' })
     .update({ state: 'tombstone', changed_at: trx.fn.now() });
   await trx('devices').where({ id }).delete();
   return true;

@@ -43,10 +43,10 @@ const SILENT = `greatest(seen_at, pg_postmaster_start_time())
 
 /** Processes heard of within so many milliseconds, on whatever host. */
 export async function recentProcesses(
-  trx: Transaction,
+  knex: Database['knex'],
   ms: number,
 ): Promise<Pick<ServerProcess, 'hostname' | 'pid'>[]> {
-  return await trx('server_processes')
+  return await knex('server_processes')
     .whereRaw("seen_at > clock_timestamp() - ? * interval '1 millisecond'", [ms])
     .orderBy('started_at')
     .select('hostname', 'pid');

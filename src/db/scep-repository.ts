@@ -56,6 +56,37 @@ export async function recordChallengeUse(
     .merge({ ...changed, used_at: trx.fn.now() });
 }
 
+/**
+ * The device whose identity is to be renewed, held as it is until the transaction ends. Undefined
+ * when that enrollment has ended, or when its identity was revoked: whoever lost it must enroll.
+ */
+export async function findRenewedDevice(
+  trx: Knex.Transaction,
+  enrollment: { deviceId: number; enrollmentNumber: number },
+): Promise<{ udid: string | null } | undefined> {
+  return await trx('devices as d')
+    .where({ 'd.id': enrollment.deviceId, 'd.enrollment_number': enrollment.enrollmentNumber })
+    .whereIn('d.enrollment_state', ['authenticated', 'enrolled'])
+    .whereExists(
+      trx('device_identities as i')
+        .whereRaw('i.device_id = d.id')
+        .where('i.state', 'active')
+        .select(trx.raw('1')),
+    )
+    .forShare('d')
+    .first<{ udid: string | null } | undefined>(
+      trx.raw('coalesce(d.udid, d.enrollment_id) as udid'),
+    );
+}
+
+/** A renewed certificate that was replaced before its first use is its device's no longer. */
+export async function retireRenewal(trx: Knex.Transaction, certificateId: number): Promise<void> {
+  await trx('device_identities')
+    .where({ state: 'renewal' })
+    .whereIn('fingerprint', trx('certificates').where({ id: certificateId }).select('fingerprint'))
+    .update({ state: 'revoked', changed_at: trx.fn.now() });
+}
+
 /** The pin of a certificate of ours, locked until the transaction ends. */
 export async function claimIdentity(
   trx: Knex.Transaction,
@@ -89,15 +120,22 @@ export async function listPendingRenewals(
   return rows.map((row) => row.der);
 }
 
+export interface Renewal {
+  fingerprint: Buffer;
+  deviceId: number;
+  udid: string | null;
+  notAfter: Date;
+  renewAt: Date;
+}
+
 /** Pins a renewed certificate to its device; it takes over when the device first uses it. */
-export async function insertRenewal(
-  trx: Knex.Transaction,
-  renewal: { fingerprint: Buffer; deviceId: number; udid: string | null },
-): Promise<void> {
+export async function insertRenewal(trx: Knex.Transaction, renewal: Renewal): Promise<void> {
   await trx('device_identities').insert({
     fingerprint: renewal.fingerprint,
     device_id: renewal.deviceId,
     state: 'renewal',
     udid: renewal.udid,
+    not_after: renewal.notAfter,
+    renew_at: renewal.renewAt,
   });
 }

@@ -9,6 +9,14 @@ export interface SigningRequestRecord {
   /** SHA-256 of the SubjectPublicKeyInfo. */
   public_key_fingerprint: Buffer;
   rsa_private_key_id: number | null;
+  /** Whose account at Apple the push certificate is to be made with. */
+  apple_account?: string | null;
+}
+
+export interface KnownRequest {
+  id: number;
+  purpose: CertificatePurpose;
+  apple_account: string | null;
 }
 
 /** Returns the id. */
@@ -21,4 +29,36 @@ export async function insertSigningRequest(
     .returning<{ id: number }[]>('id');
   if (row === undefined) throw new Error('insert returned no row');
   return row.id;
+}
+
+/** The requests made of a public key (SHA-256 of its SubjectPublicKeyInfo), the last one first. */
+export async function findSigningRequests(
+  trx: Knex.Transaction,
+  public_key_fingerprint: Buffer,
+): Promise<KnownRequest[]> {
+  return await trx('certificate_signing_requests')
+    .where({ public_key_fingerprint })
+    .orderBy('id', 'desc')
+    .forKeyShare()
+    .select<KnownRequest[]>('id', 'purpose', 'apple_account');
+}
+
+/** The request's DER, locked until the transaction ends; undefined when there is none. */
+export async function lockSigningRequest(
+  trx: Knex.Transaction,
+  id: number,
+): Promise<{ der: Buffer; purpose: CertificatePurpose } | undefined> {
+  return await trx('certificate_signing_requests')
+    .where({ id })
+    .forUpdate()
+    .first<{ der: Buffer; purpose: CertificatePurpose } | undefined>('der', 'purpose');
+}
+
+export async function updateSigningRequest(
+  trx: Knex.Transaction,
+  id: number,
+  values: Partial<Pick<SigningRequestRecord, 'purpose' | 'apple_account'>>,
+): Promise<void> {
+  if (Object.keys(values).length === 0) return;
+  await trx('certificate_signing_requests').where({ id }).update(values);
 }

@@ -9,7 +9,7 @@ import {
 } from '../db/settings-repository.js';
 import { toAppError } from '../db/sqlstate.js';
 import { AppError } from '../errors.js';
-import type { EnrollmentChallenges } from '../pki/enrollment-challenge.js';
+import type { ChallengeOptions, EnrollmentChallenges } from '../pki/enrollment-challenge.js';
 import { buildEnrollmentProfile, type ScepSubject } from '../protocol/mobileconfig.js';
 
 /**
@@ -32,45 +32,65 @@ const ALL_ACCESS_RIGHTS = 8191;
 
 const CAPABILITIES = ['com.apple.mdm.per-user-connections', 'com.apple.mdm.bootstraptoken'];
 
+/** What an admin has set, as far as enrollment profiles obey it. */
+export interface EnrollmentSettings {
+  organization: OrganizationRow;
+  scep: ScepConfigurationRow;
+  /** Of the push certificate that devices enroll with. */
+  topic: string;
+}
+
+/** One after the other, for it may be asked in a transaction. */
+export async function readEnrollmentSettings(knex: Database['knex']): Promise<EnrollmentSettings> {
+  try {
+    const organization = await readOrganization(knex);
+    const scep = await readScepConfiguration(knex);
+    const topic = (await readPushTopic(knex)) ?? PLACEHOLDER_TOPIC;
+    return { organization, scep, topic };
+  } catch (error) {
+    throw toAppError(error);
+  }
+}
+
 /** The profile that enrolls a device, with a challenge of its own; nothing is stored for it. */
 export async function createEnrollmentProfile(deps: EnrollmentProfileDeps): Promise<Buffer> {
-  const { db, publicUrl } = deps;
-  const [organization, scep, topic] = await Promise.all([
-    readOrganization(db.knex),
-    readScepConfiguration(db.knex),
-    readPushTopic(db.knex),
-  ]).catch((error: unknown) => {
-    throw toAppError(error);
-  });
+  return enrollmentProfile(await readEnrollmentSettings(deps.db.knex), deps);
+}
+
+/** The profile by these settings. @param options of the challenge, where it is of our own CA. */
+export function enrollmentProfile(
+  settings: EnrollmentSettings,
+  deps: EnrollmentProfileDeps,
+  options?: ChallengeOptions,
+): Buffer {
+  const { organization, scep, topic } = settings;
+  const challenge = challengeOf(scep, deps, options);
   return buildEnrollmentProfile({
     organization,
     caCertificates: deps.caCertificates(),
-    scep: scepPayload(scep, organization, deps),
+    scep: {
+      ...scepPayload(scep, organization, deps.publicUrl),
+      ...(challenge === undefined ? {} : { challenge }),
+    },
     mdm: {
-      serverUrl: `${publicUrl}/mdm`,
-      topic: topic ?? PLACEHOLDER_TOPIC,
+      serverUrl: `${deps.publicUrl}/mdm`,
+      topic,
       accessRights: ALL_ACCESS_RIGHTS,
       serverCapabilities: CAPABILITIES,
     },
   });
 }
 
-function scepPayload(
-  scep: ScepConfigurationRow,
-  organization: OrganizationRow,
-  deps: EnrollmentProfileDeps,
-) {
-  const challenge = challengeOf(scep, deps);
+function scepPayload(scep: ScepConfigurationRow, organization: OrganizationRow, publicUrl: string) {
   const caFingerprint = fingerprintOf(scep);
   return {
-    url: scep.url ?? `${deps.publicUrl}/scep`,
+    url: scep.url ?? `${publicUrl}/scep`,
     name: organization.name,
     subject: subjectOf(scep.subject, organization),
     keySize: scep.key_size,
     keyUsage: scep.key_usage,
     retries: scep.retries,
     retryDelay: scep.retry_delay,
-    ...(challenge === undefined ? {} : { challenge }),
     ...(caFingerprint === undefined ? {} : { caFingerprint }),
     ...(scep.subject_alt_name === null ? {} : { subjectAltName: scep.subject_alt_name }),
   };
@@ -80,11 +100,12 @@ function scepPayload(
 function challengeOf(
   scep: ScepConfigurationRow,
   { box, challenges }: EnrollmentProfileDeps,
+  options: ChallengeOptions | undefined,
 ): string | undefined {
   if (scep.source_type === 'InternalPKCS12') {
     throw new AppError('unavailable', 503, 'identities as PKCS#12 are not offered');
   }
-  if (scep.source_type === 'InternalSCEP') return challenges.issueChallenge();
+  if (scep.source_type === 'InternalSCEP') return challenges.issueChallenge(options);
   if (!scep.challenge_enabled || scep.sealed_challenge === null) return undefined;
   return box.open(scep.sealed_challenge, 'scep_configurations/challenge').toString('utf8');
 }

@@ -1,6 +1,6 @@
 import { type BuildSignedDataOptions, buildSignedData } from '../crypto/cms-signed-data.js';
 
-/** Signs what devices install; absent while the server has no certificate of its own. */
+/** Signs what devices install. */
 export interface ProfileSigner {
   /** CMS SignedData around the profile, certificates of the chain included. */
   sign(profile: Buffer): Buffer;

@@ -8,7 +8,8 @@ import type { ProfileSigner } from './profile-signer.js';
 
 export interface EnrollDeps extends EnrollmentProfileDeps {
   policy: Config['enrollment'];
-  signer: ProfileSigner | undefined;
+  /** The one of this moment; undefined while the server has no certificate of its own. */
+  signer: () => ProfileSigner | undefined;
   logger: Logger;
 }
 
@@ -31,11 +32,11 @@ export function createEnrollRouter(deps: EnrollDeps): Router {
   router.get('/profile', async (req, res) => {
     checkPolicy(deps.policy);
     const profile = await createEnrollmentProfile(deps);
-    const isSigned = deps.signer !== undefined && req.query.signed !== 'false';
+    const signer = req.query.signed === 'false' ? undefined : deps.signer();
     res.setHeader('Content-Type', PROFILE_TYPE);
     res.setHeader('Content-Disposition', 'attachment; filename="enroll.mobileconfig"');
     res.setHeader('Cache-Control', 'no-store');
-    res.end(isSigned ? deps.signer?.sign(profile) : profile);
+    res.end(signer === undefined ? profile : signer.sign(profile));
   });
   router.all('/profile', () => {
     throw new AppError('method_not_allowed', 405, 'use GET', { headers: { Allow: 'GET, HEAD' } });

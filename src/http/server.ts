@@ -6,29 +6,22 @@ import {
   type ServerOptions,
   type ServerResponse,
 } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from '../logger.js';
 import { answerClientErrors } from './client-errors.js';
 import { createDeviceErrorLog, type DeviceErrorLog, sendDeviceError } from './device-errors.js';
 import { observeRequest, type RequestObserver, secondsSince } from './request-observer.js';
+import { createTlsServer, type TlsSettings } from './tls.js';
 import { endUnreadBody } from './unread-body.js';
 
 /** Answers PUT /mdm and /checkin; called before Express, and by the Express router of /mdm. */
 export type DeviceHandler = (req: IncomingMessage, res: ServerResponse) => Promise<void> | void;
 
-export interface TlsFiles {
-  cert: string | Buffer;
-  key: string | Buffer;
-  /** Ask for a client certificate; whether it is believed is decided by the device handler. */
-  requestClientCertificate?: boolean;
-}
-
 export interface HttpServerOptions {
   app: RequestListener;
   deviceHandler: DeviceHandler;
   logger: Logger;
-  tls?: TlsFiles;
+  tls?: TlsSettings;
   onAnswer?: RequestObserver;
   /** Only tests change these. */
   limits?: ServerOptions;
@@ -111,23 +104,10 @@ async function answerDevice(
 /** The one listening server: device requests straight to their handler, the rest to Express. */
 export function createHttpServer(options: HttpServerOptions): Server {
   const limits = { ...LIMITS, ...options.limits };
-  const server = options.tls
-    ? createTlsServer({ ...limits, ...tlsOptions(options.tls) })
-    : createServer(limits);
+  const server = options.tls ? createTlsServer(limits, options.tls) : createServer(limits);
   answerClientErrors(server, options.logger);
   server.on('request', createListener(options, server));
   return server;
-}
-
-function tlsOptions({ cert, key, requestClientCertificate = false }: TlsFiles) {
-  // Not rejectUnauthorized: which issuers count is the trust store's decision, not OpenSSL's.
-  return {
-    cert,
-    key,
-    minVersion: 'TLSv1.2' as const,
-    requestCert: requestClientCertificate,
-    rejectUnauthorized: false,
-  };
 }
 
 /** Resolves with the bound address; rejects when the port is taken. */

@@ -9,7 +9,7 @@ import {
 import { resourcePath } from './document.js';
 import type { ApiRequest, Engine, WriteHandler } from './engine.js';
 import { type FixedByPath, parseCreate } from './input.js';
-import { itemContent, readDocumentQuery } from './item.js';
+import { itemContent, readWriteQuery } from './item.js';
 import type { CollectionPlace, ScopeOf } from './list.js';
 import { replaceLinks } from './relate.js';
 import { requireSound } from './related-check.js';
@@ -22,13 +22,14 @@ export function createHandler(
 ): WriteHandler {
   const { scopeOf } = place;
   return (engine, request) => {
-    const query = readDocumentQuery(engine, request, definition);
+    const query = readWriteQuery(engine, request, definition);
+    const { flags } = query;
     const body = definition.adaptCreate?.(request.body) ?? request.body;
     const parsed = parseCreate(body, definition, fixedByPath(definition, place, request));
     return async (trx) => {
       if (scopeOf) await requireParent(engine, trx, { scopeOf, id: request.id });
       const input = await requireSound(engine, trx, { ...request, body, definition, parsed });
-      const { id, meta } = await create(engine, trx, { definition, request, input });
+      const { id, meta } = await create(engine, trx, { definition, request, input, flags });
       if (scopeOf) await linkToParent(engine, trx, { scopeOf, request, id, definition });
       const content = await itemContent(engine, definition, { id, query, trx, meta });
       return { status: 201, ...content, location: resourcePath(engine.basePath, definition, id) };
@@ -63,16 +64,17 @@ interface Creating {
   definition: ResourceDefinition;
   request: ApiRequest;
   input: WriteInput;
+  flags: ReadonlySet<string>;
 }
 
 async function create(
   engine: Engine,
   trx: Transaction,
-  { definition, request, input }: Creating,
+  { definition, request, input, flags }: Creating,
 ): Promise<WriteResult> {
   const { store, services } = engine;
   const { context } = request;
-  const operation = { ...input, shape: definition, trx, store, services, context };
+  const operation = { ...input, flags, shape: definition, trx, store, services, context };
   const result = (await definition.operations?.create?.(operation)) ?? {
     id: await store.insert(trx, { shape: definition, values: columnsOf(definition, input) }),
   };
@@ -83,7 +85,7 @@ async function create(
     targetType: definition.type,
     targetId: result.id,
     outcome: 'success',
-    details: changedFields(input),
+    details: changedFields(input, flags),
   });
   return result;
 }

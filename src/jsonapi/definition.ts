@@ -31,9 +31,12 @@ export interface WriteInput {
   toMany: Record<string, number[]>;
 }
 
-export interface CreateOperation<S> extends Operation<S>, WriteInput {}
+export interface CreateOperation<S> extends Operation<S>, WriteInput {
+  /** Those of `writeFlags` that are set. */
+  flags: ReadonlySet<string>;
+}
 
-export interface UpdateOperation<S> extends Operation<S>, WriteInput {
+export interface UpdateOperation<S> extends CreateOperation<S> {
   id: number;
 }
 
@@ -93,6 +96,8 @@ export interface ResourceDefinition<S = unknown> extends ResourceShape {
   /** Applied on create only, to attributes that the client left out. */
   defaults?: Record<string, unknown>;
   operations?: ResourceOperations<S>;
+  /** Query parameters of its create and update, each true or false: name -> what it means. */
+  writeFlags?: Record<string, string>;
   views?: View[];
   /** Documents of one resource hold it as an array with `meta.count`, as those of certificates do. */
   alwaysArray?: boolean;

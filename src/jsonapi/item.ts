@@ -7,7 +7,12 @@ import { entityTag, stateColumns } from './entity-tag.js';
 import { loadIncluded } from './included.js';
 import { withQuery } from './links.js';
 import { type Projection, project } from './projection.js';
-import { type DocumentQuery, parseDocumentQuery } from './query/query.js';
+import {
+  type DocumentQuery,
+  parseDocumentQuery,
+  parseWriteQuery,
+  type WriteQuery,
+} from './query/query.js';
 import type { Row } from './store.js';
 
 export function itemHandler(definition: ResourceDefinition): Handler {
@@ -29,6 +34,18 @@ export function readDocumentQuery(
   definition: ResourceDefinition,
 ): ItemQuery {
   const query = parseDocumentQuery(params, definition, { registry, actor: context.actor });
+  return { ...query, params };
+}
+
+/** Of a create or an update. The link to itself says nothing of how it was written. */
+export function readWriteQuery(
+  { registry }: Engine,
+  { query: given, context }: ApiRequest,
+  definition: ResourceDefinition,
+): ItemQuery & WriteQuery {
+  const query = parseWriteQuery(given, definition, { registry, actor: context.actor });
+  const params = new URLSearchParams(given);
+  for (const name of Object.keys(definition.writeFlags ?? {})) params.delete(name);
   return { ...query, params };
 }
 

@@ -4,7 +4,7 @@ import type { ResourceDefinition, WriteInput, WriteResult } from './definition.j
 import type { ApiRequest, Engine, WriteHandler } from './engine.js';
 import { lockTarget } from './entity-tag.js';
 import { readUpdate } from './input.js';
-import { itemContent, readDocumentQuery } from './item.js';
+import { itemContent, readWriteQuery } from './item.js';
 import { refuseParameters } from './query/query.js';
 import { replaceLinks } from './relate.js';
 import { requireSound } from './related-check.js';
@@ -14,14 +14,15 @@ import { changedFields, columnsOf } from './write-values.js';
 export function updateHandler(definition: ResourceDefinition): WriteHandler {
   return (engine, request) => {
     const { id } = request;
-    const query = readDocumentQuery(engine, request, definition);
+    const query = readWriteQuery(engine, request, definition);
+    const { flags } = query;
     const parsed = readUpdate(request.body, { definition, id });
     return async (trx) => {
       await lockTarget(engine, trx, { ...request, definition });
       const faults = await repeatedFaults(engine, trx, { definition, id, ...parsed });
       const whole = { ...parsed, faults: [...parsed.faults, ...faults] };
       const input = await requireSound(engine, trx, { ...request, definition, parsed: whole });
-      const { meta } = await update(engine, trx, { definition, request, input });
+      const { meta } = await update(engine, trx, { definition, request, input, flags });
       const content = await itemContent(engine, definition, { id, query, trx, meta });
       return { status: 200, ...content };
     };
@@ -32,17 +33,20 @@ interface Updating {
   definition: ResourceDefinition;
   request: ApiRequest;
   input: WriteInput;
+  flags?: ReadonlySet<string>;
 }
+
+const NO_FLAGS: ReadonlySet<string> = new Set();
 
 /** Changes the row that the caller has locked, with its line of audit. */
 export async function update(
   engine: Engine,
   trx: Transaction,
-  { definition, request, input }: Updating,
+  { definition, request, input, flags = NO_FLAGS }: Updating,
 ): Promise<WriteResult> {
   const { store, services } = engine;
   const { context, id } = request;
-  const operation = { ...input, id, shape: definition, trx, store, services, context };
+  const operation = { ...input, flags, id, shape: definition, trx, store, services, context };
   const result = await (definition.operations?.update?.(operation) ??
     updateRow(engine, trx, { definition, id, input }));
   await replaceLinks(engine, { definition, trx, context, id }, input.toMany);
@@ -52,7 +56,7 @@ export async function update(
     targetType: definition.type,
     targetId: id,
     outcome: 'success',
-    details: changedFields(input),
+    details: changedFields(input, flags),
   });
   return result;
 }

@@ -15,10 +15,14 @@ export function columnsOf(
 }
 
 /** For the audit trail: names only, since a value may be a secret. */
-export function changedFields({ attributes, toOne, toMany }: WriteInput): Record<string, unknown> {
+export function changedFields(
+  { attributes, toOne, toMany }: WriteInput,
+  flags: ReadonlySet<string>,
+): Record<string, unknown> {
   const relationships = [...Object.keys(toOne), ...Object.keys(toMany)];
   return {
     attributes: Object.keys(attributes),
     ...(relationships.length > 0 ? { relationships } : {}),
+    ...(flags.size > 0 ? { parameters: [...flags] } : {}),
   };
 }

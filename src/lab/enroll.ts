@@ -37,7 +37,8 @@ export async function enroll(
   ];
   const client = new MdmClient(http, mdm, identity);
   await checkIn(device, client, mdm);
-  return { device, mdm: client, topic: mdm.topic, postponed: new Set() };
+  const { topic } = mdm;
+  return { device, http, keys, mdm: client, identity, topic, postponed: new Set() };
 }
 
 /** In the order of real devices; what only a Mac sends depends on what the server can do. */

@@ -1,14 +1,21 @@
 import { isPlistDict, type PlistDict } from '../protocol/plist.js';
 import type { Answer } from './answer.js';
 import { obey } from './commands.js';
-import type { MdmClient } from './mdm-client.js';
+import type { HttpClient } from './http-client.js';
+import type { KeyPool } from './key-pool.js';
+import type { MdmClient, MdmIdentity } from './mdm-client.js';
 import { checkOutMessage, idleMessage, notNowMessage, reportMessage } from './messages.js';
+import { renewIdentity } from './renew.js';
 import type { SimulatedDevice } from './simulated-device.js';
 
 /** A device that is enrolled, and what it still owes an answer. */
 export interface DeviceSession {
   device: SimulatedDevice;
+  http: HttpClient;
+  keys: KeyPool;
+  /** These two change when the identity is renewed. */
   mdm: MdmClient;
+  identity: MdmIdentity;
   topic: string;
   /** UUIDs of commands put off with NotNow. */
   postponed: Set<string>;
@@ -31,7 +38,11 @@ function readOffer(body: PlistDict): Offer | undefined {
   return { commandUuid, command };
 }
 
-function answerOffer(session: DeviceSession, offer: Offer, options: PollOptions): Buffer {
+async function answerOffer(
+  session: DeviceSession,
+  offer: Offer,
+  options: PollOptions,
+): Promise<Buffer> {
   const { device, postponed } = session;
   const { commandUuid, command } = offer;
   const requestType = typeof command.RequestType === 'string' ? command.RequestType : undefined;
@@ -40,7 +51,7 @@ function answerOffer(session: DeviceSession, offer: Offer, options: PollOptions)
     options.onAnswer('NotNow', requestType ?? '');
     return notNowMessage(device, commandUuid);
   }
-  const answer = obey(device, command);
+  const answer = (await renewIdentity(session, command)) ?? obey(device, command);
   postponed.delete(commandUuid);
   options.onAnswer(answer.status, requestType ?? '');
   return reportMessage(device, { commandUuid, requestType, answer });
@@ -57,7 +68,8 @@ export async function poll(session: DeviceSession, options: PollOptions): Promis
     const offer = readOffer(next);
     if (offer === undefined) return offers;
     offers += 1;
-    next = await session.mdm.report(answerOffer(session, offer, options));
+    const report = await answerOffer(session, offer, options);
+    next = await session.mdm.report(report);
     if (session.device.isErased) return offers;
   }
   if (session.device.isReleased) {

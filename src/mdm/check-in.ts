@@ -9,6 +9,7 @@ import {
 import { currentSecret, putSecret } from '../db/device-path/side-records.js';
 import { secretIdentity } from '../db/device-repository.js';
 import { AppError } from '../errors.js';
+import { renewalTime } from '../pki/identity-life.js';
 import type {
   AuthenticateMessage,
   CheckInMessage,
@@ -105,6 +106,7 @@ async function authenticate(
   if (ids.channel === 'user') throw new AppError('invalid_message', 400, 'Authenticate of a user');
   const { outcome, device } = await services.checkIns.authenticate({
     ...identity,
+    renewAt: renewalTime(identity),
     udid: ids.udid ?? null,
     enrollmentId: ids.udid === undefined ? (ids.enrollmentId ?? null) : null,
     topic: message.topic ?? null,

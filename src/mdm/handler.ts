@@ -6,7 +6,7 @@ import type { DeviceHandler } from '../http/server.js';
 import { decodeMessage, type MdmMessage } from '../protocol/mdm-messages.js';
 import { type Answer, sendAnswer } from './answer.js';
 import { answerCheckIn } from './check-in.js';
-import { identify, signatureHeader } from './identity.js';
+import { credentialOf, identify } from './identity.js';
 import { answerReport } from './report.js';
 import type { MdmServices } from './services.js';
 
@@ -55,9 +55,9 @@ export function createDeviceHandler(
   onMessage?: (type: string) => void,
 ): DeviceHandler {
   return async (req, res) => {
-    const header = signatureHeader(req);
+    const credential = credentialOf(req, services);
     const body = await readBody(req, BODY_LIMIT);
-    const identity = identify(header, body, services);
+    const identity = identify(credential, body, services);
     const message = decode(req, body);
     onMessage?.(message.kind === 'report' ? message.status : message.kind);
     sendAnswer(res, await dispatch(message, identity, services));

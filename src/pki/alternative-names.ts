@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { isIP, SocketAddress } from 'node:net';
 import type { GeneralName } from '../crypto/certificate.js';
 
 const PREFIXED = /^(DNS|IP|email|URI):(.+)$/i;
@@ -25,4 +25,20 @@ export function parseAlternativeName(text: string): GeneralName | undefined {
   const value = rest ?? text.trim();
   const type = prefix === undefined ? kindOf(value) : (prefix.toLowerCase() as Kind);
   return TESTS[type](value) ? { type, value } : undefined;
+}
+
+const PREFIXES = { dns: 'DNS', ip: 'IP', email: 'email', uri: 'URI', upn: 'UPN' } as const;
+
+/** The form that `parseAlternativeName` reads; addresses as short as RFC 5952 has them. */
+export function formatAlternativeName({ type, value }: GeneralName): string {
+  const isV6 = type === 'ip' && isIP(value) === 6;
+  const shown = isV6 ? new SocketAddress({ address: value, family: 'ipv6' }).address : value;
+  return `${PREFIXES[type]}:${shown}`;
+}
+
+/** The alternative name that stands for a common name which is an address or a full host name. */
+export function hostNameOf(commonName: string): GeneralName | undefined {
+  if (isIP(commonName) !== 0) return parseAlternativeName(commonName);
+  const isHost = /\.[a-z][a-z0-9-]*$/i.test(commonName) && TESTS.dns(commonName);
+  return isHost || commonName === 'localhost' ? { type: 'dns', value: commonName } : undefined;
 }

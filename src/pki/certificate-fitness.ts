@@ -2,6 +2,7 @@ import type { ParsedCertificate } from '../crypto/certificate.js';
 import { allowsPurpose } from '../crypto/certificate-path.js';
 import { describeKey } from '../crypto/keys.js';
 import { Oid } from '../crypto/oids.js';
+import { describePublicKeyInfo } from '../crypto/public-key-info.js';
 import type { CertificatePurpose } from '../db/certificate-repository.js';
 import type { ErrorCode } from '../errors.js';
 
@@ -21,6 +22,12 @@ const isAuthority: Check = ({ isCa, keyUsage }) =>
     ? undefined
     : 'it is not the certificate of a CA';
 
+/** Apple's portal takes requests signed with SHA-256 and RSA only. */
+const isVendor: Check = ({ isCa, publicKeyRaw }) =>
+  !isCa && describePublicKeyInfo(publicKeyRaw)?.type === 'RSA'
+    ? undefined
+    : 'it is no MDM vendor certificate: those have an RSA key and are no CAs';
+
 const PURPOSE_CHECKS: Partial<Record<CertificatePurpose, Check>> = {
   'mdm.cacert': isAuthority,
   'mdm.pushcert': ({ userId = '' }) =>
@@ -33,6 +40,7 @@ const PURPOSE_CHECKS: Partial<Record<CertificatePurpose, Check>> = {
     !certificate.isCa && allowsPurpose(certificate, Oid.clientAuth)
       ? undefined
       : 'it is not meant for clients',
+  'mdm.vendor': isVendor,
 };
 
 /** Why the certificate can't serve the purpose, whatever the time. */
@@ -62,15 +70,17 @@ function keyFault(certificate: ParsedCertificate): Unfitness | undefined {
   }
 }
 
-/** All that speaks against taking the certificate for this purpose now. */
-export function unfitness(
-  certificate: ParsedCertificate,
-  purpose: CertificatePurpose,
-  now: Date,
-): Unfitness[] {
+export interface Intended {
+  purpose: CertificatePurpose;
+  /** When it has to be valid; any time will do where there is none. */
+  at: Date | undefined;
+}
+
+/** All that speaks against taking the certificate for this purpose. */
+export function unfitness(certificate: ParsedCertificate, { purpose, at }: Intended): Unfitness[] {
   const found = [
     keyFault(certificate),
-    timeFault(certificate, now),
+    at && timeFault(certificate, at),
     purposeFault(certificate, purpose),
   ];
   return found.filter((fault) => fault !== undefined);

@@ -1,5 +1,4 @@
 import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
-import { publicKeyFingerprint } from '../crypto/keys.js';
 import { encodePem } from '../crypto/pem.js';
 import type { SecretBox } from '../crypto/secret-box.js';
 import {
@@ -9,18 +8,29 @@ import {
   insertNewCertificate,
 } from '../db/certificate-repository.js';
 import {
-  certificateUses,
   deleteCertificate,
   lockCertificate,
   type StoredCertificate,
   updateCertificate,
 } from '../db/certificate-uses.js';
-import { findPrivateKey } from '../db/private-key-repository.js';
 import { afterCommit, type Transaction } from '../db/unit-of-work.js';
 import { AppError, notFound } from '../errors.js';
-import { purposeFault, unfitness } from './certificate-fitness.js';
+import {
+  PURPOSE_POINTER,
+  requireFit,
+  requireFitNow,
+  requireKey,
+  requireUnused,
+} from './certificate-checks.js';
+import { changedAccount, originOf } from './certificate-origin.js';
+import { requireTopic } from './certificate-push-topic.js';
 import { certificateRecord } from './certificate-record.js';
-import { attributeFault, refusal } from './faults.js';
+import {
+  type CertificateView,
+  type ChainLink,
+  certificateView,
+  chainView,
+} from './certificate-view.js';
 import { findKeyFor, keepPrivateKey } from './stored-keys.js';
 import {
   type CertificateUpload,
@@ -44,22 +54,20 @@ export interface CertificateInput extends CertificateUpload {
   purpose: CertificatePurpose;
   /** The key that the client says is its own. */
   privateKeyId?: number | null;
+  /** The request that the client says it answers. */
+  signingRequestId?: number | null;
+  /** Of push certificates only; left out, it is that of the request or of the former certificate. */
+  apple_account?: string | null;
+  /** Takes what is not valid now, and a push topic that no enrolled device listens to. */
+  isForced?: boolean;
 }
 
-export interface CertificateChange extends Pick<CertificateUpload, 'pem_private_key' | 'password'> {
+export interface CertificateChange
+  extends Pick<CertificateUpload, 'pem_private_key' | 'password'>,
+    Pick<CertificateInput, 'privateKeyId' | 'apple_account' | 'isForced'> {
   id: number;
   purpose?: CertificatePurpose;
-  privateKeyId?: number | null;
 }
-
-const KEY_POINTER = '/data/relationships/rsa_private_key/data';
-
-const USES = {
-  is_identity: 'a device identifies itself by it',
-  pushes: 'enrolled devices get their pushes by it',
-  issued: 'identities of devices were issued by it',
-  signs: 'new identities of devices are issued by it',
-} as const;
 
 /** Certificates as the JSON:API resources know them. */
 export class CertificateService {
@@ -79,20 +87,19 @@ export class CertificateService {
     this.#refuseBesideLab(input.purpose);
     const upload = await readUploadedCertificate(input);
     const { certificate, chain, source } = upload;
-    const faults = unfitness(certificate, input.purpose, this.#now());
-    if (faults.length > 0) {
-      throw refusal(
-        faults.map(({ detail, code }) => attributeFault(source.certificate, detail, code)),
-      );
-    }
+    requireFitNow(upload, { ...input, now: this.#now() });
+    const origin = await originOf(trx, certificate, input);
     const keyId = await this.#keyFor(trx, upload, input.privateKeyId);
+    const record = certificateRecord(certificate, input.purpose);
+    const pointer = `/data/attributes/${source.certificate}`;
+    await requireTopic(trx, { topic: record.push_topic, pointer, isForced: input.isForced });
     const id = await insertOrComplete(trx, {
-      ...certificateRecord(certificate, input.purpose),
+      ...record,
+      ...origin,
       chain_der: chain.length > 0 ? Buffer.concat(chain.map(({ der }) => der)) : null,
       rsa_private_key_id: keyId,
     });
     if (id === undefined) {
-      const pointer = `/data/attributes/${source.certificate}`;
       const options = { source: { pointer } };
       throw new AppError('already_exists', 409, 'this certificate is there already', options);
     }
@@ -108,13 +115,15 @@ export class CertificateService {
     const stored = await this.#lock(trx, id);
     const certificate = parseCertificate(stored.der);
     const isOther = purpose !== undefined && purpose !== stored.purpose;
+    const next = certificateRecord(certificate, purpose ?? stored.purpose);
     const privateKeyId = await this.#changedKey(trx, certificate, change);
     const isUnlinked = privateKeyId === null && stored.rsa_private_key_id !== null;
     if (isOther || isUnlinked) await requireUnused(trx, id);
-    if (isOther) this.#refuseBesideLab(purpose);
-    if (isOther) requireFit(certificate, purpose);
+    if (isOther) await this.#requireMayBecome(trx, certificate, { ...change, purpose });
+    const account = await changedAccount(trx, change, { stored, next });
     await updateCertificate(trx, id, {
-      ...(isOther && { purpose, push_topic: certificateRecord(certificate, purpose).push_topic }),
+      ...(isOther && { purpose, push_topic: next.push_topic }),
+      ...(account !== undefined && { apple_account: account }),
       ...(privateKeyId !== undefined && { rsa_private_key_id: privateKeyId }),
     });
     this.#noteAuthorities(trx, stored.purpose, purpose);
@@ -132,6 +141,28 @@ export class CertificateService {
   /** PEM of a stored certificate (DER). */
   present(der: Buffer): string {
     return encodePem('CERTIFICATE', der);
+  }
+
+  /** What a stored certificate (DER) says; undefined where it can't be read. */
+  view(der: Buffer): CertificateView | undefined {
+    return certificateView(der);
+  }
+
+  /** Of a stored chain (DER one after the other). */
+  viewChain(chain: Buffer | null): ChainLink[] {
+    return chainView(chain);
+  }
+
+  /** Not whether it is valid now: it was taken. */
+  async #requireMayBecome(
+    trx: Transaction,
+    certificate: ParsedCertificate,
+    { purpose, isForced }: Pick<CertificateInput, 'purpose' | 'isForced'>,
+  ): Promise<void> {
+    this.#refuseBesideLab(purpose);
+    requireFit(certificate, purpose);
+    const { push_topic: topic } = certificateRecord(certificate, purpose);
+    await requireTopic(trx, { topic, pointer: PURPOSE_POINTER, isForced });
   }
 
   async #lock(trx: Transaction, id: number): Promise<StoredCertificate> {
@@ -191,29 +222,4 @@ async function insertOrComplete(
   const id = await insertNewCertificate(trx, record);
   const hasKey = typeof record.rsa_private_key_id === 'number';
   return id ?? (hasKey ? await completeCertificate(trx, record) : undefined);
-}
-
-async function requireUnused(trx: Transaction, id: number): Promise<void> {
-  const uses = await certificateUses(trx, id);
-  const reasons = Object.entries(USES).filter(([use]) => uses?.[use as keyof typeof USES]);
-  if (reasons.length === 0) return;
-  const why = reasons.map(([, reason]) => reason).join('; ');
-  throw new AppError('in_use', 409, `the certificate is in use: ${why}`);
-}
-
-function requireFit(certificate: ParsedCertificate, purpose: CertificatePurpose): void {
-  const fault = purposeFault(certificate, purpose);
-  if (fault) throw refusal([attributeFault('purpose', `${purpose}: ${fault.detail}`)]);
-}
-
-async function requireKey(
-  trx: Transaction,
-  { publicKey }: ParsedCertificate,
-  id: number,
-): Promise<void> {
-  const stored = await findPrivateKey(trx, id);
-  const fingerprint = publicKeyFingerprint(publicKey).toString('hex');
-  if (stored?.fingerprint_sha256 === fingerprint) return;
-  const message = 'the private key does not belong to the certificate';
-  throw new AppError('key_mismatch', 422, message, { source: { pointer: KEY_POINTER } });
 }

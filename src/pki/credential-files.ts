@@ -1,3 +1,5 @@
+import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
+import { buildCertsOnly } from '../crypto/cms-signed-data.js';
 import { exportPrivateKey } from '../crypto/keys.js';
 import { encodePem } from '../crypto/pem.js';
 import type { SecretBox } from '../crypto/secret-box.js';
@@ -5,6 +7,7 @@ import { findCertificateFile } from '../db/certificate-uses.js';
 import type { Database } from '../db/database.js';
 import type { Transaction } from '../db/unit-of-work.js';
 import { AppError, notFound } from '../errors.js';
+import { chainOf } from './certificate-chain.js';
 import { openPrivateKey } from './stored-keys.js';
 
 export type FileFormat = 'pem' | 'der';
@@ -17,6 +20,23 @@ export interface CredentialFile {
 
 const PEM_TYPE = 'application/x-pem-file';
 
+export interface CertificateFileChoice {
+  id: number;
+  format: FileFormat;
+  withChain: boolean;
+}
+
+function pemFile(certificates: { der: Buffer }[]): CredentialFile {
+  const text = certificates.map(({ der }) => encodePem('CERTIFICATE', der)).join('');
+  return { name: 'certificate.pem', mediaType: PEM_TYPE, bytes: Buffer.from(text) };
+}
+
+function chainFile(format: FileFormat, certificates: ParsedCertificate[]): CredentialFile {
+  if (format === 'pem') return pemFile(certificates);
+  const bytes = buildCertsOnly(certificates);
+  return { name: 'certificate.p7b', mediaType: 'application/pkcs7-mime', bytes };
+}
+
 /** Stored certificates and keys as files to take away. */
 export class CredentialFiles {
   constructor(
@@ -25,15 +45,17 @@ export class CredentialFiles {
     private readonly isKeyExportOn: boolean,
   ) {}
 
-  /** AppError 404. */
-  async certificate({ knex }: Database, id: number, format: FileFormat): Promise<CredentialFile> {
-    const der = await findCertificateFile(knex, id);
-    if (der === undefined) throw notFound(`certificates ${id}`);
-    if (format === 'der') {
-      return { name: 'certificate.cer', mediaType: 'application/pkix-cert', bytes: der };
-    }
-    const bytes = Buffer.from(encodePem('CERTIFICATE', der));
-    return { name: 'certificate.pem', mediaType: PEM_TYPE, bytes };
+  /** With its chain, DER is PKCS #7 of certificates only. AppError 404. */
+  async certificate(
+    db: Database,
+    { id, format, withChain }: CertificateFileChoice,
+  ): Promise<CredentialFile> {
+    const file = await findCertificateFile(db.knex, id);
+    if (file === undefined) throw notFound(`certificates ${id}`);
+    if (withChain)
+      return chainFile(format, [parseCertificate(file.der), ...(await chainOf(db, file))]);
+    if (format === 'pem') return pemFile([file]);
+    return { name: 'certificate.cer', mediaType: 'application/pkix-cert', bytes: file.der };
   }
 
   /** PKCS #8. AppError 404; 403 for the key of a CA, and where no key may leave. */

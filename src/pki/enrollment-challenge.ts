@@ -3,25 +3,35 @@ import type { SecretBox } from '../crypto/secret-box.js';
 import { AppError } from '../errors.js';
 
 const VERSION = 1;
+/** As version 1, with the renewed device between header and serial number. */
+const RENEWAL_VERSION = 2;
 const NONCE_BYTES = 16;
 const MAC_BYTES = 32;
 /** Version, nonce, expiry in seconds as 48 bits. */
 const HEADER_BYTES = 1 + NONCE_BYTES + 6;
+/** Device id as 48 bits, number of the enrollment as 32. */
+const RENEWAL_BYTES = 6 + 4;
 const MAX_SERIAL_BYTES = 40;
 const MAX_CHALLENGE_CHARS = 128;
 const DEFAULT_LIFE_MS = 24 * 60 * 60 * 1000;
 
-export interface EnrollmentChallenge {
-  /** Names the challenge where its use is recorded. */
-  nonce: Buffer;
-  expiresAt: Date;
-  /** The one device (serial number) it was made for. */
-  serial?: string;
+/** The one enrollment whose identity is renewed. */
+export interface RenewedEnrollment {
+  deviceId: number;
+  enrollmentNumber: number;
 }
 
 export interface ChallengeOptions {
   expiresAt?: Date;
+  /** The one device (serial number) it is made for. */
   serial?: string;
+  renewal?: RenewedEnrollment;
+}
+
+export interface EnrollmentChallenge extends ChallengeOptions {
+  /** Names the challenge where its use is recorded. */
+  nonce: Buffer;
+  expiresAt: Date;
 }
 
 export interface EnrollmentChallenges {
@@ -35,25 +45,43 @@ function refused(reason: string): AppError {
   });
 }
 
-function encode({ nonce, expiresAt, serial = '' }: EnrollmentChallenge): Buffer {
+// Without a renewal in the form of old, so that processes not upgraded yet can read it.
+function encode({ nonce, expiresAt, serial = '', renewal }: EnrollmentChallenge): Buffer {
   const header = Buffer.alloc(HEADER_BYTES);
-  header.writeUInt8(VERSION, 0);
+  header.writeUInt8(renewal === undefined ? VERSION : RENEWAL_VERSION, 0);
   nonce.copy(header, 1);
   header.writeUIntBE(Math.floor(expiresAt.getTime() / 1000), 1 + NONCE_BYTES, 6);
+  const bound = renewal === undefined ? Buffer.alloc(0) : encodeRenewal(renewal);
   const serialBytes = Buffer.from(serial, 'utf8');
-  if (serialBytes.length > MAX_SERIAL_BYTES) {
+  if (serialBytes.length > MAX_SERIAL_BYTES - bound.length) {
     throw new AppError('bad_request', 400, 'the serial number is too long for a challenge');
   }
-  return Buffer.concat([header, serialBytes]);
+  return Buffer.concat([header, bound, serialBytes]);
 }
 
+function encodeRenewal({ deviceId, enrollmentNumber }: RenewedEnrollment): Buffer {
+  const bytes = Buffer.alloc(RENEWAL_BYTES);
+  bytes.writeUIntBE(deviceId, 0, 6);
+  bytes.writeUInt32BE(enrollmentNumber, 6);
+  return bytes;
+}
+
+/** `payload` is known to be ours. */
 function decode(payload: Buffer): EnrollmentChallenge {
-  const serial = payload.subarray(HEADER_BYTES).toString('utf8');
+  const isRenewal = payload[0] === RENEWAL_VERSION;
+  if (!isRenewal && payload[0] !== VERSION) throw refused('unknown version');
+  const serialAt = HEADER_BYTES + (isRenewal ? RENEWAL_BYTES : 0);
+  const serial = payload.subarray(serialAt).toString('utf8');
   return {
     nonce: payload.subarray(1, 1 + NONCE_BYTES),
     expiresAt: new Date(payload.readUIntBE(1 + NONCE_BYTES, 6) * 1000),
     ...(serial === '' ? {} : { serial }),
+    ...(isRenewal ? { renewal: decodeRenewal(payload.subarray(HEADER_BYTES)) } : {}),
   };
+}
+
+function decodeRenewal(bytes: Buffer): RenewedEnrollment {
+  return { deviceId: bytes.readUIntBE(0, 6), enrollmentNumber: bytes.readUInt32BE(6) };
 }
 
 // Only the one spelling that was issued: base64 decoders forgive, comparisons must not.
@@ -82,9 +110,10 @@ export function createEnrollmentChallenges(deps: {
   const now = deps.now ?? (() => new Date());
   const macOf = (payload: Buffer) => createHmac('sha256', key).update(payload).digest();
   return {
-    issueChallenge({ expiresAt = new Date(now().getTime() + DEFAULT_LIFE_MS), serial } = {}) {
+    issueChallenge(options = {}) {
+      const expiresAt = options.expiresAt ?? new Date(now().getTime() + DEFAULT_LIFE_MS);
       const nonce = randomBytes(NONCE_BYTES);
-      const payload = encode({ nonce, expiresAt, ...(serial === undefined ? {} : { serial }) });
+      const payload = encode({ ...options, nonce, expiresAt });
       return toText(Buffer.concat([payload, macOf(payload)]));
     },
     readChallenge(text) {
@@ -92,7 +121,6 @@ export function createEnrollmentChallenges(deps: {
       const payload = bytes.subarray(0, -MAC_BYTES);
       if (!timingSafeEqual(macOf(payload), bytes.subarray(-MAC_BYTES))) throw refused('not ours');
       const challenge = decode(payload);
-      if (payload[0] !== VERSION) throw refused('unknown version');
       if (challenge.expiresAt.getTime() <= now().getTime()) throw refused('expired');
       return challenge;
     },

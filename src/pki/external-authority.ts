@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { listAuthorities } from '../db/certificate-repository.js';
+import { listAuthorities } from '../db/authority-repository.js';
 import type { Database } from '../db/database.js';
 import { readScepConfiguration, type ScepConfigurationRow } from '../db/settings-repository.js';
 

@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto';
 import type { SecretBox } from '../crypto/secret-box.js';
 import { anySealedKey, readMasterKeyCheck } from '../db/certificate-repository.js';
 import type { Database } from '../db/database.js';
+import { readRotation } from '../db/reseal-repository.js';
 import { AppError } from '../errors.js';
 
 const CHECK_IDENTITY = 'server_settings/master_key_check';
@@ -11,27 +13,69 @@ export function sealMasterKeyCheck(box: SecretBox): Buffer {
   return box.seal(CHECK_TEXT, CHECK_IDENTITY);
 }
 
+/** Whether the check was sealed under this key. */
+export function opensMasterKeyCheck(box: SecretBox, check: Buffer): boolean {
+  return opens(box, check, CHECK_IDENTITY);
+}
+
 /** The identity that the sealed bytes of a private key are bound to. */
 export function privateKeyIdentity(fingerprint: string): string {
   return `rsa_private_keys/${fingerprint}`;
 }
 
-function openOrRefuse(box: SecretBox, sealed: Buffer, identity: string): void {
+/** Names a master key and tells nothing of it: 8 hexadecimal digits. */
+export function masterKeyId(box: SecretBox): string {
+  return createHash('sha256').update(box.deriveKey('key id')).digest('hex').slice(0, 8);
+}
+
+function opens(box: SecretBox, sealed: Buffer, identity: string): boolean {
   try {
     box.open(sealed, identity);
-  } catch (cause) {
-    const message =
-      'MASTER_KEY is not the key that this database was made with; nothing was changed. ' +
-      'Give the former key (MASTER_KEY or DATA_DIR/master.key), or another database.';
-    throw new AppError('master_key_mismatch', 500, message, { cause });
+    return true;
+  } catch {
+    return false;
   }
 }
 
-/** Refuses (master_key_mismatch) when stored secrets do not open. Reads only. */
+export function rotationUnfinished(how: string): AppError {
+  const message =
+    `A rotation of the master key is not finished: ${how}. Run \`muster keys rotate-master\` again, ` +
+    'as it was run before; nothing was changed.';
+  return new AppError('key_rotation_unfinished', 500, message);
+}
+
+/** Refuses (key_rotation_unfinished) while the sealed values are under two keys. Reads only. */
+export async function refuseUnfinishedRotation({ knex }: Pick<Database, 'knex'>): Promise<void> {
+  const rotation = await readRotation(knex);
+  if (rotation === undefined) return;
+  const since = rotation.startedAt.toISOString();
+  throw rotationUnfinished(`since ${since} only some of the secrets are under the new key`);
+}
+
+/** Whether the stored secrets are under this key; undefined where there are none. Reads only. */
+export async function isMasterKey(
+  { knex }: Pick<Database, 'knex'>,
+  box: SecretBox,
+): Promise<boolean | undefined> {
+  const check = await readMasterKeyCheck(knex);
+  if (check !== undefined && !opensMasterKeyCheck(box, check)) return false;
+  const key = await anySealedKey(knex);
+  if (key === undefined) return check && true;
+  return opens(box, key.sealed_pkcs8, privateKeyIdentity(key.fingerprint_sha256));
+}
+
+export function wrongMasterKey(): AppError {
+  const message =
+    'MASTER_KEY is not the key that this database was made with; nothing was changed. ' +
+    'Give the former key (MASTER_KEY or DATA_DIR/master.key), or another database.';
+  return new AppError('master_key_mismatch', 500, message);
+}
+
+/**
+ * Refuses when stored secrets do not open (master_key_mismatch), or not all of them yet
+ * (key_rotation_unfinished). Reads only.
+ */
 export async function checkMasterKey(db: Database, box: SecretBox): Promise<void> {
-  const check = await readMasterKeyCheck(db.knex);
-  if (check !== undefined) openOrRefuse(box, check, CHECK_IDENTITY);
-  const key = await anySealedKey(db.knex);
-  if (key === undefined) return;
-  openOrRefuse(box, key.sealed_pkcs8, privateKeyIdentity(key.fingerprint_sha256));
+  await refuseUnfinishedRotation(db);
+  if ((await isMasterKey(db, box)) === false) throw wrongMasterKey();
 }

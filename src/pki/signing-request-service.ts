@@ -1,46 +1,45 @@
 import type { KeyObject } from 'node:crypto';
-import { decodeBase64 } from '../crypto/base64.js';
 import type { GeneralName } from '../crypto/certificate.js';
-import { buildCsr, type ParsedCsr, parseCsr } from '../crypto/csr.js';
+import { type BuildCsrOptions, buildCsr, type ParsedCsr, parseCsr } from '../crypto/csr.js';
 import {
+  describeKey,
   exportPublicKey,
-  generateEcKeyPair,
-  generateRsaKeyPair,
   importPublicKey,
   publicKeyFingerprint,
 } from '../crypto/keys.js';
 import type { NameAttribute } from '../crypto/names.js';
-import { parseDistinguishedName } from '../crypto/parse-distinguished-name.js';
-import { decodePem, encodePem, isPem } from '../crypto/pem.js';
+import { Oid } from '../crypto/oids.js';
+import { encodePem } from '../crypto/pem.js';
 import type { SecretBox } from '../crypto/secret-box.js';
 import type { CertificatePurpose } from '../db/certificate-repository.js';
-import { insertSigningRequest } from '../db/signing-request-repository.js';
+import {
+  insertSigningRequest,
+  lockSigningRequest,
+  updateSigningRequest,
+} from '../db/signing-request-repository.js';
 import type { Transaction } from '../db/unit-of-work.js';
-import { AppError, type ErrorDetail } from '../errors.js';
-import { parseAlternativeName } from './alternative-names.js';
+import { AppError, type ErrorDetail, notFound } from '../errors.js';
+import { hostNameOf, parseAlternativeName } from './alternative-names.js';
 import { attributeFault, refusal } from './faults.js';
+import { faultOfKey, type KeyWish, readKeyWish } from './signing-request-key.js';
+import { hasParts, readSubject, type SubjectInput } from './signing-request-subject.js';
+import { readRequestText } from './signing-request-text.js';
+import { type SigningRequestView, signingRequestView } from './signing-request-view.js';
 import { findKeyFor, keepPrivateKey, openPrivateKey } from './stored-keys.js';
 
-const LONGEST_COMMON_NAME = 64;
-const RSA_BITS = { least: 2048, most: 4096, usual: 2048 };
-const CURVES = new Map([
-  [256, 'P-256'],
-  [384, 'P-384'],
-  [521, 'P-521'],
-] as const);
-
-export interface SigningRequestInput {
-  purpose: CertificatePurpose;
-  /** RFC 4514, or OpenSSL's form with slashes. */
-  subject?: string;
+export interface SigningRequestInput extends SubjectInput, KeyWish {
   /** A request made elsewhere: PEM, or DER as base64. */
   pem_request?: string | null;
-  key_type?: 'RSA' | 'EC' | null;
-  /** Bits of the modulus or of the curve's field. */
-  key_size?: number | null;
   subject_alt_names?: string[] | null;
+  /** Of push certificates only. */
+  apple_account?: string | null;
   /** A stored key to be used in place of a new one. */
   privateKeyId?: number | null;
+}
+
+export interface SigningRequestChange {
+  id: number;
+  purpose?: CertificatePurpose;
 }
 
 interface Wanted {
@@ -49,16 +48,23 @@ interface Wanted {
   generate: () => Promise<{ privateKey: KeyObject }>;
 }
 
+interface Made {
+  request: ParsedCsr;
+  keyId: number | null;
+}
+
+const KEY_POINTER = '/data/relationships/rsa_private_key/data';
+/** Said by the request itself, where one is sent. */
+const WISHES = ['key_type', 'key_size', 'subject_alt_names'] as const;
+
 /** Certificate signing requests as the JSON:API resources know them. */
 export class SigningRequestService {
   constructor(private readonly box: SecretBox) {}
 
   /** Returns the new row's id. AppError 422 naming each fault. */
   async add(trx: Transaction, input: SigningRequestInput): Promise<number> {
+    refuseContradictions(input);
     const isGiven = typeof input.pem_request === 'string';
-    if (isGiven === (input.subject !== undefined)) {
-      throw refusal([attributeFault('subject', 'send either subject or pem_request')]);
-    }
     const { request, keyId } = await (isGiven ? this.#take(trx, input) : this.#make(trx, input));
     return insertSigningRequest(trx, {
       purpose: input.purpose,
@@ -66,7 +72,19 @@ export class SigningRequestService {
       der: request.der,
       public_key_fingerprint: publicKeyFingerprint(request.publicKey),
       rsa_private_key_id: keyId,
+      apple_account: input.apple_account ?? null,
     });
+  }
+
+  /** AppError 404; 422 when it is no request for that purpose. */
+  async change(trx: Transaction, { id, purpose }: SigningRequestChange): Promise<void> {
+    const stored = await lockSigningRequest(trx, id);
+    if (stored === undefined) throw notFound(`certificate_signing_requests ${id}`);
+    if (purpose === undefined || purpose === stored.purpose) return;
+    const fault = faultOfKey(parseCsr(stored.der).publicKey, purpose);
+    if (fault !== undefined) throw refusal([attributeFault('purpose', `purpose: ${fault}`)]);
+    const isPush = purpose === 'mdm.pushcert';
+    await updateSigningRequest(trx, id, { purpose, ...(isPush ? {} : { apple_account: null }) });
   }
 
   /** PEM of a stored request (DER). */
@@ -74,92 +92,103 @@ export class SigningRequestService {
     return encodePem('CERTIFICATE REQUEST', der);
   }
 
-  async #take(trx: Transaction, { pem_request, privateKeyId }: SigningRequestInput) {
-    const request = readRequest(pem_request ?? '');
+  /** What a stored request (DER) says; undefined where it can't be read. */
+  view(der: Buffer): SigningRequestView | undefined {
+    return signingRequestView(der);
+  }
+
+  async #take(trx: Transaction, input: SigningRequestInput): Promise<Made> {
+    const request = readRequestText(input.pem_request ?? '');
+    const fault = faultOfKey(request.publicKey, input.purpose);
+    if (fault !== undefined) {
+      throw refusal([attributeFault('pem_request', `pem_request: ${fault}`)]);
+    }
     const found = await findKeyFor(trx, request.publicKey);
-    if (typeof privateKeyId === 'number' && found !== privateKeyId) {
-      const source = { pointer: '/data/relationships/rsa_private_key/data' };
+    if (typeof input.privateKeyId === 'number' && found !== input.privateKeyId) {
       const message = 'the private key does not belong to the request';
-      throw new AppError('key_mismatch', 422, message, { source });
+      throw new AppError('key_mismatch', 422, message, { source: { pointer: KEY_POINTER } });
     }
     return { request, keyId: found };
   }
 
-  async #make(trx: Transaction, input: SigningRequestInput) {
-    const { subject, names, generate } = readWanted(input);
-    const isStored = typeof input.privateKeyId === 'number';
-    const { privateKey } = isStored
-      ? { privateKey: (await openPrivateKey(trx, this.box, Number(input.privateKeyId))).key }
-      : await generate();
-    const publicKey = importPublicKey(exportPublicKey(privateKey));
-    const der = buildCsr({
-      ...{ subject, publicKey, privateKey },
-      ...(names.length > 0 && { subjectAltName: names }),
-    });
-    const request = parseCsr(der);
+  async #make(trx: Transaction, input: SigningRequestInput): Promise<Made> {
+    const { generate, ...wanted } = readWanted(input);
+    const { privateKeyId } = input;
+    const isStored = typeof privateKeyId === 'number';
+    const privateKey = isStored
+      ? await this.#storedKey(trx, privateKeyId, input.purpose)
+      : (await generate()).privateKey;
+    const request = buildRequest(privateKey, { ...wanted, purpose: input.purpose });
     const name = request.commonName ?? null;
     const keyId = isStored
-      ? Number(input.privateKeyId)
+      ? privateKeyId
       : await keepPrivateKey(trx, this.box, { key: privateKey, name });
     return { request, keyId };
   }
-}
 
-function readRequest(text: string): ParsedCsr {
-  try {
-    return parseCsr(requestBytes(text));
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    throw refusal([attributeFault('pem_request', `pem_request: ${error.message}`, error.code)]);
+  async #storedKey(trx: Transaction, id: number, purpose: CertificatePurpose): Promise<KeyObject> {
+    const { key } = await openPrivateKey(trx, this.box, id);
+    const fault = faultOfKey(key, purpose);
+    if (fault === undefined) return key;
+    throw new AppError('validation_failed', 422, fault, { source: { pointer: KEY_POINTER } });
   }
 }
 
-function requestBytes(text: string): Buffer {
-  const unreadable = new AppError('invalid_asn1', 400, 'it holds no certificate request');
-  if (isPem(Buffer.from(text))) {
-    const requests = decodePem(text).filter(({ label }) =>
-      /^(NEW )?CERTIFICATE REQUEST$/.test(label),
-    );
-    if (requests.length !== 1 || requests[0] === undefined) throw unreadable;
-    return requests[0].der;
+function buildRequest(
+  privateKey: KeyObject,
+  { subject, names, purpose }: Omit<Wanted, 'generate'> & { purpose: CertificatePurpose },
+): ParsedCsr {
+  const publicKey = importPublicKey(exportPublicKey(privateKey));
+  const der = buildCsr({
+    ...{ subject, publicKey, privateKey },
+    ...(names.length > 0 && { subjectAltName: names }),
+    ...(purpose === 'mdm.webcrt' && serverUsage(publicKey)),
+  });
+  return parseCsr(der);
+}
+
+/** What a TLS server does with its key; RSA also decrypts, up to TLS 1.2. */
+function serverUsage(key: KeyObject): Pick<BuildCsrOptions, 'keyUsage' | 'extendedKeyUsage'> {
+  const isRsa = describeKey(key).type === 'RSA';
+  return {
+    keyUsage: isRsa ? ['digitalSignature', 'keyEncipherment'] : ['digitalSignature'],
+    extendedKeyUsage: [Oid.serverAuth],
+  };
+}
+
+function refuseContradictions(input: SigningRequestInput): void {
+  const faults: ErrorDetail[] = [];
+  const isGiven = typeof input.pem_request === 'string';
+  const forms = [input.subject !== undefined, hasParts(input), isGiven].filter((form) => form);
+  if (forms.length !== 1) {
+    const detail = 'send either subject, its parts (x509_cn and others) or pem_request';
+    faults.push(attributeFault('subject', detail));
   }
-  const der = decodeBase64(text.replace(/\s+/g, ''));
-  if (der === undefined) throw unreadable;
-  return der;
+  if (typeof input.apple_account === 'string' && input.purpose !== 'mdm.pushcert') {
+    const detail = 'apple_account: only push certificates (mdm.pushcert) belong to one';
+    faults.push(attributeFault('apple_account', detail));
+  }
+  const wishes = WISHES.filter((name) => isGiven && (input[name] ?? null) !== null);
+  const detail = 'pem_request is taken as it is';
+  faults.push(...wishes.map((name) => attributeFault(name, `${name}: ${detail}`)));
+  if (faults.length > 0) throw refusal(faults);
 }
 
 function readWanted(input: SigningRequestInput): Wanted {
   const faults: ErrorDetail[] = [];
-  const wanted = {
-    subject: readSubject(input.subject ?? '', faults),
-    names: readNames(input.subject_alt_names ?? [], faults),
-    generate: readKeyWish(input, faults),
-  };
+  const subject = readSubject(input, faults);
+  const names = readNames(input.subject_alt_names ?? [], faults);
+  const generate = readKeyWish(input, faults);
   if (faults.length > 0) throw refusal(faults);
-  return wanted;
+  const isBare = input.purpose === 'mdm.webcrt' && names.length === 0;
+  return { subject, names: isBare ? namesOf(subject) : names, generate };
 }
 
-function readSubject(text: string, faults: ErrorDetail[]): NameAttribute[] {
-  try {
-    const subject = parseDistinguishedName(text);
-    faults.push(...nameFaults(subject).map((fault) => attributeFault('subject', fault)));
-    return subject;
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    faults.push(attributeFault('subject', `subject: ${error.message}`));
-    return [];
-  }
-}
-
-/** What CAs refuse by the bounds of X.520 and RFC 5280 appendix A. */
-function nameFaults(subject: NameAttribute[]): string[] {
-  return subject.flatMap(({ type, value }) => {
-    if (type === 'C' && !/^[A-Za-z]{2}$/.test(value)) {
-      return ['subject: the country (C) must be 2 letters'];
-    }
-    if (type !== 'CN' || [...value].length <= LONGEST_COMMON_NAME) return [];
-    return [`subject: the common name (CN) has at most ${LONGEST_COMMON_NAME} characters`];
-  });
+/** Browsers look at the alternative names only. */
+function namesOf(subject: NameAttribute[]): GeneralName[] {
+  const commonName = subject.find(({ type }) => type === 'CN');
+  const name = commonName && hostNameOf(commonName.value);
+  return name === undefined ? [] : [name];
 }
 
 function readNames(texts: string[], faults: ErrorDetail[]): GeneralName[] {
@@ -170,20 +199,4 @@ function readNames(texts: string[], faults: ErrorDetail[]): GeneralName[] {
     faults.push(attributeFault(`subject_alt_names/${index}`, detail));
     return [];
   });
-}
-
-function readKeyWish(input: SigningRequestInput, faults: ErrorDetail[]): Wanted['generate'] {
-  const { key_type, key_size } = input;
-  const { least, most, usual } = RSA_BITS;
-  if (key_type === 'EC') {
-    const curve = CURVES.get((key_size ?? 256) as 256);
-    if (!curve) faults.push(attributeFault('key_size', 'key_size: 256, 384 or 521 for EC'));
-    return () => generateEcKeyPair(curve);
-  }
-  const bits = key_size ?? usual;
-  if (bits < least || bits > most || bits % 256 !== 0) {
-    const detail = `key_size: ${least} to ${most} for RSA, in steps of 256`;
-    faults.push(attributeFault('key_size', detail));
-  }
-  return () => generateRsaKeyPair(bits);
 }

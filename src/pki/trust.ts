@@ -1,7 +1,7 @@
 import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
 import { findCertificatePath, isValidAt } from '../crypto/certificate-path.js';
 import { Oid } from '../crypto/oids.js';
-import { type AuthorityRow, listAuthorities } from '../db/certificate-repository.js';
+import { type AuthorityRow, listAuthorities } from '../db/authority-repository.js';
 import type { Database } from '../db/database.js';
 import { readScepConfiguration } from '../db/settings-repository.js';
 import { isExternalAuthority } from './external-authority.js';
@@ -22,6 +22,8 @@ export interface Voucher {
 /** A certificate that signed a message, with room for what is decided about it. */
 export interface TrustSubject {
   readonly certificate: ParsedCertificate;
+  /** Intermediates that came with it. */
+  readonly chain?: readonly ParsedCertificate[];
   trust?: { epoch: number; voucher: Voucher | undefined };
 }
 
@@ -38,7 +40,8 @@ export interface Trust {
   isTrusted(certificate: ParsedCertificate, chain?: ParsedCertificate[], now?: Date): boolean;
   /**
    * Who vouches for a signer that is kept: decided once in an epoch. Beside the anchors, every CA
-   * that an admin has uploaded does: devices stay enrolled when new ones are sent elsewhere.
+   * that an admin has uploaded does: devices stay enrolled when new ones are sent elsewhere. A
+   * certificate that has expired is vouched for as it was at its end, while the grace lasts.
    */
   voucherOf(signer: TrustSubject): Voucher | undefined;
   /** Reads the CAs again, after one was added or removed, or the SCEP configuration changed. */
@@ -49,6 +52,8 @@ export interface TrustDeps {
   db: Database;
   /** CAs that are not in the database. */
   extraAnchors?: readonly ParsedCertificate[];
+  /** Milliseconds for which a certificate that has expired still serves its device; 0 if absent. */
+  identityGrace?: number;
   now?: () => Date;
 }
 
@@ -126,18 +131,28 @@ class AnchoredTrust implements Trust {
     const now = this.#now();
     if (now.getTime() > this.#changesAt) this.#beginEpoch(now);
     // Not remembered: a certificate of tomorrow is no less trusted tomorrow.
-    if (!isValidAt(signer.certificate, now)) return undefined;
+    if (!isValidAt(signer.certificate, now)) return this.#voucherAfterEnd(signer, now);
     if (signer.trust?.epoch !== this.epoch) {
-      const voucher = this.#findVoucher(signer.certificate, now);
+      const voucher = this.#findVoucher(signer, now);
       signer.trust = { epoch: this.epoch, voucher };
     }
     return signer.trust.voucher;
   }
 
-  #findVoucher(certificate: ParsedCertificate, now: Date): Voucher | undefined {
-    const anchor = issuerOf(certificate, { anchors: this.anchors, chain: [], now });
+  /** Not remembered either: there are few, and each is soon renewed or beyond its grace. */
+  #voucherAfterEnd(signer: TrustSubject, now: Date): Voucher | undefined {
+    const { identityGrace = 0 } = this.#deps;
+    const end = signer.certificate.notAfter;
+    const age = now.getTime() - end.getTime();
+    if (age <= 0 || age > identityGrace) return undefined;
+    const voucher = this.#findVoucher(signer, end);
+    return voucher && { ...voucher, mayEnroll: false, isExpired: true };
+  }
+
+  #findVoucher({ certificate, chain = [] }: TrustSubject, now: Date): Voucher | undefined {
+    const anchor = issuerOf(certificate, { anchors: this.anchors, chain, now });
     if (anchor) return { issuer: anchor.fingerprint, mayEnroll: true, isExpired: false };
-    const other = issuerOf(certificate, { anchors: this.#others, chain: [], now });
+    const other = issuerOf(certificate, { anchors: this.#others, chain, now });
     return other && { issuer: other.fingerprint, mayEnroll: false, isExpired: false };
   }
 

@@ -1,24 +1,22 @@
 import type { KeyObject } from 'node:crypto';
-import { decodeBase64 } from '../crypto/base64.js';
-import {
-  type ParsedCertificate,
-  parseCertificate,
-  parseCertificates,
-} from '../crypto/certificate.js';
+import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
 import { isIssuedBy } from '../crypto/certificate-path.js';
 import { importPrivateKey, keysMatch } from '../crypto/keys.js';
 import { WrongPassword } from '../crypto/password-encryption.js';
-import { isPem } from '../crypto/pem.js';
 import { openPkcs12 } from '../crypto/pkcs12.js';
 import { privateKeyBlocks, readPrivateKeyPem } from '../crypto/private-key-pem.js';
 import { AppError, type ErrorDetail } from '../errors.js';
+import { decodeBase64Text, readCertificateText } from './certificate-text.js';
 import { attributeFault, refusal } from './faults.js';
 
 const MAX_CERTIFICATES = 16;
 
 /** The attributes of a create that hold certificates and keys. */
 export interface CertificateUpload {
-  /** One or several in PEM, or one in DER as base64; a private key may stand there too. */
+  /**
+   * One or several in PEM, also as PKCS #7, or DER of one of both as base64; a private key in PEM may
+   * stand there too.
+   */
   pem_certificate?: string | null;
   pem_private_key?: string | null;
   /** Base64. */
@@ -59,20 +57,11 @@ async function attempt<T>(
   }
 }
 
-function base64Of(text: string): Buffer {
-  const bytes = decodeBase64(text.replace(/\s+/g, ''));
-  if (bytes !== undefined && bytes.length > 0) return bytes;
-  throw new AppError('invalid_certificate', 400, 'neither PEM nor base64');
-}
-
-function readCertificates(text: string): ParsedCertificate[] {
-  const bytes = Buffer.from(text);
-  return parseCertificates(isPem(bytes) ? bytes : base64Of(text));
-}
-
 async function readPem(upload: CertificateUpload, faults: ErrorDetail[]): Promise<Parts> {
   const { pem_certificate: text = '', pem_private_key, password } = upload;
-  const certificates = await attempt('pem_certificate', faults, () => readCertificates(text ?? ''));
+  const certificates = await attempt('pem_certificate', faults, () =>
+    readCertificateText(text ?? ''),
+  );
   const keyText = pem_private_key ?? (privateKeyBlocks(text ?? '').length > 0 ? text : undefined);
   if (typeof keyText !== 'string') return { certificates: certificates ?? [], keys: [] };
   const read = () => readPrivateKeyPem(keyText, password ?? undefined);
@@ -83,7 +72,7 @@ async function readPem(upload: CertificateUpload, faults: ErrorDetail[]): Promis
 async function readPkcs12(upload: CertificateUpload, faults: ErrorDetail[]): Promise<Parts> {
   const { pkcs12 = '', password } = upload;
   const parts = await attempt('pkcs12', faults, async () => {
-    const content = await openPkcs12(base64Of(pkcs12 ?? ''), password ?? undefined);
+    const content = await openPkcs12(decodeBase64Text(pkcs12 ?? ''), password ?? undefined);
     if (content.certificates.length === 0) {
       throw new AppError('invalid_pkcs12', 400, 'it holds no certificate');
     }

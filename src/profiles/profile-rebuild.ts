@@ -15,8 +15,8 @@ const LIMITS = { maxBytes: 256 * 1024 * 1024, maxNodes: 1_000_000 };
 
 export interface ProfileRebuildDeps {
   box: SecretBox;
-  /** Signs what leaves; undefined while the server has no certificate of its own. */
-  sign: ((profile: Buffer) => Buffer) | undefined;
+  /** Signs what leaves; gives undefined while the server has no certificate of its own. */
+  sign: (profile: Buffer) => Buffer | undefined;
 }
 
 export interface FileChoice {
@@ -56,8 +56,11 @@ export class ProfileRebuild {
   }
 
   #signed(profile: Buffer): Buffer {
-    if (this.#sign) return this.#sign(profile);
-    const message = 'the server has no certificate to sign profiles with: set TLS_CERT_FILE';
+    const signed = this.#sign(profile);
+    if (signed !== undefined) return signed;
+    const message =
+      'the server has no certificate to sign profiles with: set TLS_CERT_FILE, or POST one with ' +
+      'its private key to /api/v1/ssl_certificates';
     throw new AppError('conflict', 409, message);
   }
 

@@ -7,8 +7,12 @@ import {
   sealEnvelopedData,
 } from '../crypto/cms-enveloped-data.js';
 import { buildCertsOnly, parseSignedData } from '../crypto/cms-signed-data.js';
-import { contextTag, readBer } from '../crypto/der.js';
+import { type Asn1Cursor, contextTag, readBer, Tag } from '../crypto/der.js';
 import { Oid } from '../crypto/oids.js';
+import {
+  type CertificateReference,
+  readCertificateReference,
+} from '../crypto/parse-signed-data.js';
 import { AppError } from '../errors.js';
 import {
   buildPkiMessage,
@@ -22,6 +26,7 @@ import {
 } from './scep-message.js';
 
 const NONCE_BYTES = 16;
+const MAX_RECIPIENTS = 16;
 
 // Clients that still send single DES understand 3DES; nobody should be answered in DES.
 const REPLY_CIPHERS = new Map<string, ContentAlgorithm>([
@@ -38,15 +43,36 @@ const REPLY_CIPHERS = new Map<string, ContentAlgorithm>([
  * @throws AppError `invalid_asn1`
  */
 export function replyCipher(envelope: Buffer): ContentAlgorithm | undefined {
+  const { content } = readEnvelope(envelope);
+  content.oid();
+  return REPLY_CIPHERS.get(content.sequence().oid());
+}
+
+/**
+ * Whom an envelope is addressed to, by certificates: at most 16. Looks at what is public only.
+ * @throws AppError `invalid_asn1`
+ */
+export function envelopeRecipients(envelope: Buffer): CertificateReference[] {
+  const { recipients } = readEnvelope(envelope);
+  const references: CertificateReference[] = [];
+  while (!recipients.done && references.length < MAX_RECIPIENTS) {
+    const recipient = recipients.next();
+    // Key agreement and other kinds carry context tags; none is supported.
+    if (recipient.tag !== Tag.sequence) continue;
+    const members = recipient.sequence();
+    members.next();
+    references.push(readCertificateReference(members));
+  }
+  return references;
+}
+
+function readEnvelope(envelope: Buffer): { recipients: Asn1Cursor; content: Asn1Cursor } {
   const info = readBer(envelope).children();
   info.oid();
   const members = info.next(contextTag(0)).children().sequence();
   members.next();
   members.optional(contextTag(0));
-  members.set();
-  const content = members.sequence();
-  content.oid();
-  return REPLY_CIPHERS.get(content.sequence().oid());
+  return { recipients: members.set(), content: members.sequence() };
 }
 
 /**
@@ -95,7 +121,7 @@ export type CertRepOutcome =
 export interface CertRepOptions {
   request: PkiClaims;
   authority: PkiSigner;
-  /** The certificates are the issued one and then its CA. */
+  /** The certificates are the issued one and then its CA, which need not be who answers. */
   outcome: CertRepOutcome;
 }
 

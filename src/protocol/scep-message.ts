@@ -66,6 +66,11 @@ export interface PkiMessage extends PkiClaims {
   envelope: Buffer;
 }
 
+/** As PkiMessage, but nothing at all is verified. */
+export interface UnverifiedPkiMessage extends PkiClaims {
+  envelope: Buffer;
+}
+
 type Attributes = Map<string, Buffer[]>;
 
 function invalid(reason: string): AppError {
@@ -151,14 +156,15 @@ function certificateOf({ signer }: SignerInfo, { certificates }: SignedData): Pa
  * an answer that says no, and nothing else. The digest is SHA-256 where its own is not supported.
  * @throws AppError 400: `invalid_asn1`, `invalid_message`
  */
-export function readPkiClaims(der: Buffer): PkiClaims {
+export function readPkiClaims(der: Buffer): UnverifiedPkiMessage {
   const message = parseSignedData(der);
   const signer = only(message.signers);
-  return claimsOf({
+  const claims = claimsOf({
     certificate: certificateOf(signer, message),
     signedAttributes: signer.signedAttributes,
     digestAlgorithm: digestName(signer.digestAlgorithm) ?? 'sha256',
   });
+  return { ...claims, envelope: message.content ?? EMPTY };
 }
 
 /**

@@ -6,6 +6,7 @@ export {
   type CertRepOptions,
   type CertRepOutcome,
   type CertRepReader,
+  envelopeRecipients,
   openPkiEnvelope,
   type PkcsReqOptions,
   readCertRep,
@@ -22,4 +23,5 @@ export {
   PkiStatus,
   parsePkiMessage,
   readPkiClaims,
+  type UnverifiedPkiMessage,
 } from './scep-message.js';

@@ -5,26 +5,38 @@ import type {
   WriteResult,
 } from '../jsonapi/definition.js';
 import type { Row } from '../jsonapi/store.js';
-import type { CertificateChange, CertificateInput, ResourceServices } from './services.js';
+import { formatTimestamp } from '../jsonapi/values.js';
+import type {
+  CertificateChange,
+  CertificateInput,
+  CertificateView,
+  ResourceServices,
+} from './services.js';
 
 type Services = ResourceServices;
 
 export async function createCertificate(
   operation: CreateOperation<Services>,
 ): Promise<WriteResult> {
-  const { trx, services, attributes, toOne } = operation;
+  const { trx, services, attributes, toOne, flags } = operation;
   const input = attributes as Omit<CertificateInput, 'privateKeyId'>;
-  const privateKeyId = toOne.rsa_private_key ?? null;
-  return { id: await services.certificates.add(trx, { ...input, privateKeyId }) };
+  const id = await services.certificates.add(trx, {
+    ...input,
+    privateKeyId: toOne.rsa_private_key ?? null,
+    signingRequestId: toOne.certificate_signing_request ?? null,
+    isForced: flags.has('force'),
+  });
+  return { id };
 }
 
 export async function updateCertificate(
   operation: UpdateOperation<Services>,
 ): Promise<WriteResult> {
-  const { trx, services, id, attributes, toOne } = operation;
+  const { trx, services, id, attributes, toOne, flags } = operation;
   await services.certificates.change(trx, {
     ...(attributes as Omit<CertificateChange, 'id' | 'privateKeyId'>),
     id,
+    isForced: flags.has('force'),
     ...(toOne.rsa_private_key !== undefined && { privateKeyId: toOne.rsa_private_key }),
   });
   return { id };
@@ -35,7 +47,18 @@ export async function removeCertificate(operation: DeleteOperation<Services>): P
   await services.certificates.remove(trx, id);
 }
 
-/** The one derived attribute that is shown: the certificate itself. */
-export function presentCertificate(name: string, row: Row, services: Services): unknown {
-  return name === 'pem_certificate' ? services.certificates.present(row.der as Buffer) : null;
+/** What is not a column of its own. */
+export function presentCertificate(
+  name: string,
+  row: Row,
+  { certificates }: ResourceServices,
+): unknown {
+  if (name === 'chain') return presentChain(certificates.viewChain(row.chain_der as Buffer | null));
+  const der = row.der as Buffer;
+  if (name === 'pem_certificate') return certificates.present(der);
+  return certificates.view(der)?.[name as keyof CertificateView] ?? null;
+}
+
+function presentChain(chain: { not_after: Date }[]): unknown[] {
+  return chain.map((link) => ({ ...link, not_after: formatTimestamp(link.not_after) }));
 }

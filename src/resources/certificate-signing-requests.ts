@@ -1,18 +1,34 @@
 import {
   type AttributeOptions,
+  each,
   integer,
   oneOf,
   text,
   textList,
   timestamp,
 } from '../jsonapi/attributes.js';
-import { type CreateOperation, defineResource, type WriteResult } from '../jsonapi/definition.js';
+import {
+  type CreateOperation,
+  defineResource,
+  type UpdateOperation,
+  type WriteResult,
+} from '../jsonapi/definition.js';
+import type { Row } from '../jsonapi/store.js';
 import { purpose } from './credential-purposes.js';
 import { adminWrites } from './of-device.js';
-import type { ResourceServices, SigningRequestInput } from './services.js';
+import type {
+  ResourceServices,
+  SigningRequestChange,
+  SigningRequestInput,
+  SigningRequestView,
+} from './services.js';
 
-/** A wish that only the making of the request knows. */
-const input: AttributeOptions = { write: 'create', writeOnly: true, derivedFrom: [] };
+/** A wish on create; afterwards what the request says. */
+const wish: AttributeOptions = { write: 'create', derivedFrom: ['der'] };
+/** A part of the subject, which is shown as a whole. */
+const part: AttributeOptions = { write: 'create', writeOnly: true, derivedFrom: [] };
+const country = { pattern: /^[A-Za-z]{2}$/, like: 'a country of 2 letters' };
+const address = { pattern: /^[\x21-\x7e]+@[\x21-\x7e]+$/, like: 'an e-mail address' };
 
 export const certificateSigningRequests = defineResource<ResourceServices>({
   type: 'certificate_signing_requests',
@@ -24,9 +40,14 @@ export const certificateSigningRequests = defineResource<ResourceServices>({
     purpose,
     pem_request: text({ write: 'create', derivedFrom: ['der'], max: 100_000 }),
     created_at: timestamp({ write: 'never' }),
-    key_type: oneOf(['RSA', 'EC'], input),
-    key_size: integer({ ...input, min: 1 }),
-    subject_alt_names: textList({ ...input, max: 100 }),
+    apple_account: text({ write: 'create', min: 1, max: 255 }),
+    key_type: oneOf(['RSA', 'EC'], wish),
+    key_size: integer({ ...wish, min: 1 }),
+    subject_alt_names: textList({ ...wish, max: 100 }),
+    ...each(text({ ...part, max: 64 }), ['x509_cn', 'x509_ou', 'x509_o']),
+    ...each(text({ ...part, max: 128 }), ['x509_l', 'x509_st']),
+    x509_c: text({ ...part, ...country }),
+    email: text({ ...part, ...address, max: 255 }),
   },
   relationships: {
     rsa_private_key: {
@@ -35,10 +56,15 @@ export const certificateSigningRequests = defineResource<ResourceServices>({
       column: 'rsa_private_key_id',
       write: 'create',
     },
+    certificates: {
+      kind: 'toMany',
+      type: 'certificates',
+      via: { foreignKey: 'signing_request_id' },
+      write: 'never',
+    },
   },
-  operations: { create: createSigningRequest },
-  derive: (name, row, services) =>
-    name === 'pem_request' ? services.signingRequests.present(row.der as Buffer) : null,
+  operations: { create: createSigningRequest, update: updateSigningRequest },
+  derive: presentSigningRequest,
 });
 
 async function createSigningRequest(
@@ -48,4 +74,20 @@ async function createSigningRequest(
   const given = attributes as Omit<SigningRequestInput, 'privateKeyId'>;
   const privateKeyId = toOne.rsa_private_key ?? null;
   return { id: await services.signingRequests.add(trx, { ...given, privateKeyId }) };
+}
+
+async function updateSigningRequest(
+  operation: UpdateOperation<ResourceServices>,
+): Promise<WriteResult> {
+  const { trx, services, id, attributes } = operation;
+  const changes = attributes as Omit<SigningRequestChange, 'id'>;
+  await services.signingRequests.change(trx, { ...changes, id });
+  return { id };
+}
+
+function presentSigningRequest(name: string, row: Row, services: ResourceServices): unknown {
+  const { signingRequests } = services;
+  const der = row.der as Buffer;
+  if (name === 'pem_request') return signingRequests.present(der);
+  return signingRequests.view(der)?.[name as keyof SigningRequestView] ?? null;
 }

@@ -1,4 +1,14 @@
-import { bool, each, text, timestamp } from '../jsonapi/attributes.js';
+import {
+  type AttributeOptions,
+  bool,
+  each,
+  integer,
+  json,
+  oneOf,
+  text,
+  textList,
+  timestamp,
+} from '../jsonapi/attributes.js';
 import { defineResource, type View } from '../jsonapi/definition.js';
 import {
   createCertificate,
@@ -14,6 +24,19 @@ import type { ResourceServices } from './services.js';
 function input(write: 'always' | 'create', max: number) {
   return text({ write, writeOnly: true, derivedFrom: [], max });
 }
+
+/** Told by the certificate itself. */
+const said: AttributeOptions = { write: 'never', derivedFrom: ['der'] };
+
+/** RFC 5280 5.3.1. */
+const REVOCATION_REASONS = [
+  ...['unspecified', 'keyCompromise', 'cACompromise', 'affiliationChanged'],
+  ...['superseded', 'cessationOfOperation', 'privilegeWithdrawn'],
+];
+
+const FORCE =
+  'Takes a certificate that is not valid now, and a push certificate of another topic than enrolled ' +
+  'devices listen to. Audited.';
 
 function view(path: string, value: string): View {
   return { path, attribute: 'purpose', value };
@@ -40,6 +63,14 @@ export const certificates = defineResource<ResourceServices>({
     ...each(text({ write: 'never' }), ['x509_cn', 'push_topic']),
     is_ca: bool({ write: 'never' }),
     ...each(timestamp({ write: 'never' }), ['revoked_at', 'created_at']),
+    revocation_reason: oneOf(REVOCATION_REASONS, { write: 'never' }),
+    ...each(bool({ write: 'never' }), ['is_own_ca', 'issues_identities']),
+    apple_account: text({ min: 1, max: 255 }),
+    ...each(textList(said), ['subject_alt_names', 'key_usage', 'extended_key_usage']),
+    key_type: oneOf(['RSA', 'EC'], said),
+    key_size: integer(said),
+    signature_algorithm: text(said),
+    chain: json({ write: 'never', derivedFrom: ['chain_der'], heavy: true }),
     pem_private_key: input('always', 50_000),
     pkcs12: input('create', 700_000),
     password: input('always', 1_000),
@@ -51,7 +82,14 @@ export const certificates = defineResource<ResourceServices>({
       column: 'rsa_private_key_id',
       write: 'always',
     },
+    certificate_signing_request: {
+      kind: 'toOne',
+      type: 'certificate_signing_requests',
+      column: 'signing_request_id',
+      write: 'never',
+    },
   },
+  writeFlags: { force: FORCE },
   operations: {
     create: createCertificate,
     update: updateCertificate,

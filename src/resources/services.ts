@@ -107,7 +107,7 @@ export interface ScepService {
 export type CertificatePurpose = (typeof CERTIFICATE_PURPOSES)[number];
 
 export interface CertificateInput {
-  /** One or several certificates in PEM, or one in DER as base64. */
+  /** One or several certificates in PEM, also as PKCS #7, or DER of one of both as base64. */
   pem_certificate?: string | null;
   pem_private_key?: string | null;
   /** Base64. */
@@ -116,6 +116,12 @@ export interface CertificateInput {
   purpose: CertificatePurpose;
   /** A stored key that has to be its own. */
   privateKeyId?: number | null;
+  /** A stored request that it has to be the answer to. */
+  signingRequestId?: number | null;
+  /** Of push certificates; where it is left out, that of the request or of the former one. */
+  apple_account?: string | null;
+  /** Takes what is not valid now, and a push topic that no enrolled device listens to. */
+  isForced?: boolean;
 }
 
 /** What is absent stays. */
@@ -126,23 +132,52 @@ export interface CertificateChange {
   /** Its own key: null changes nothing. */
   pem_private_key?: string | null;
   password?: string | null;
+  apple_account?: string | null;
+  isForced?: boolean;
+}
+
+/** What a certificate says, by the names of the attributes; undefined where it can't be read. */
+export interface CertificateView {
+  subject_alt_names: string[];
+  key_usage: string[] | null;
+  extended_key_usage: string[] | null;
+  key_type: 'RSA' | 'EC' | null;
+  key_size: number | null;
+  signature_algorithm: string;
 }
 
 /** Certificates, with all that has to hold of them. Works inside the caller's transaction. */
 export interface CertificateService {
-  /** The new id, or that of one that lacked its key. 422 naming each fault; 409 already_exists. */
+  /**
+   * The new id, or that of one that lacked its key. 422 naming each fault; 409 already_exists,
+   * push_topic_mismatch.
+   */
   add(trx: Transaction, input: CertificateInput): Promise<number>;
-  /** 404 unknown id; 422 when it does not fit; 409 in_use. */
+  /** 404 unknown id; 422 when it does not fit; 409 in_use, push_topic_mismatch. */
   change(trx: Transaction, change: CertificateChange): Promise<void>;
   /** 404 unknown id; 409 in_use. */
   remove(trx: Transaction, id: number): Promise<void>;
   /** PEM of the stored bytes. */
   present(der: Buffer): string;
+  view(der: Buffer): CertificateView | undefined;
+  /** Of the stored chain, the issuer first. */
+  viewChain(
+    chain: Buffer | null,
+  ): { subject: string; not_after: Date; fingerprint_sha256: string }[];
 }
 
 export interface SigningRequestInput {
   purpose: CertificatePurpose;
   subject?: string;
+  /** The parts of a subject, in place of it. */
+  x509_cn?: string | null;
+  x509_ou?: string | null;
+  x509_o?: string | null;
+  x509_l?: string | null;
+  x509_st?: string | null;
+  x509_c?: string | null;
+  email?: string | null;
+  apple_account?: string | null;
   pem_request?: string | null;
   key_type?: 'RSA' | 'EC' | null;
   key_size?: number | null;
@@ -151,11 +186,25 @@ export interface SigningRequestInput {
   privateKeyId?: number | null;
 }
 
+export interface SigningRequestChange {
+  id: number;
+  purpose?: CertificatePurpose;
+}
+
+/** What a request says, by the names of the attributes; undefined where it can't be read. */
+export type SigningRequestView = Pick<
+  CertificateView,
+  'subject_alt_names' | 'key_type' | 'key_size'
+>;
+
 export interface SigningRequestService {
   /** The new id. 422 naming each fault. */
   add(trx: Transaction, input: SigningRequestInput): Promise<number>;
+  /** What is absent stays. 404 unknown id; 422 when it does not fit. */
+  change(trx: Transaction, change: SigningRequestChange): Promise<void>;
   /** PEM of the stored bytes. */
   present(der: Buffer): string;
+  view(der: Buffer): SigningRequestView | undefined;
 }
 
 /** Jobs of the queue. Works inside the caller's transaction. */

@@ -6,14 +6,25 @@ import {
   type Transaction,
 } from '../db/certificate-repository.js';
 import type { Database } from '../db/database.js';
-import { type ChallengeUse, claimChallenge, recordChallengeUse } from '../db/scep-repository.js';
+import {
+  type ChallengeUse,
+  claimChallenge,
+  findRenewedDevice,
+  recordChallengeUse,
+  retireRenewal,
+} from '../db/scep-repository.js';
 import { inTransaction } from '../db/unit-of-work.js';
 import { AppError } from '../errors.js';
 import type { CertificateAuthority } from '../pki/authority.js';
 import { certificateRecord } from '../pki/certificate-record.js';
-import type { EnrollmentChallenge, EnrollmentChallenges } from '../pki/enrollment-challenge.js';
+import type {
+  EnrollmentChallenge,
+  EnrollmentChallenges,
+  RenewedEnrollment,
+} from '../pki/enrollment-challenge.js';
 import { FailInfo } from '../protocol/scep.js';
 import { issueFor } from './issue.js';
+import { type RenewedDevice, recordRenewal } from './record-renewal.js';
 import { ScepRefusal } from './refusal.js';
 
 export interface CertificationDeps {
@@ -41,28 +52,46 @@ function earlierCertificate({ der, revoked_at }: ChallengeUse): ParsedCertificat
 /**
  * A certificate for a challenge. The same request again (its answer was lost) gets the same
  * certificate; another one replaces the first, for devices try again with a new key, until the
- * device has authenticated with what it got.
+ * device has authenticated with what it got. A challenge that was made to renew an identity does
+ * so for that enrollment alone: its certificate is pinned to the device and good for nothing else.
  */
 export async function certifyFirstRequest(
   csr: ParsedCsr,
   { db, authority, challenges }: CertificationDeps,
 ): Promise<ParsedCertificate> {
-  const { nonce } = readChallenge(csr, challenges);
+  const { nonce, renewal } = readChallenge(csr, challenges);
   return await inTransaction(db, async (trx) => {
     const use = await claimChallenge(trx, nonce);
     if (use?.csr_fingerprint.equals(csr.fingerprint)) return earlierCertificate(use);
+    const device = renewal && (await claimRenewedDevice(trx, renewal));
     if (use !== undefined) await retire(trx, use);
     const certificate = issueFor(csr, authority);
-    const certificateId = await insertCertificate(
-      trx,
-      certificateRecord(certificate, 'mdm.device'),
-    );
+    const certificateId = await record(trx, certificate, device);
     await recordChallengeUse(trx, { nonce, csrFingerprint: csr.fingerprint, certificateId });
     return certificate;
   });
 }
 
+async function claimRenewedDevice(
+  trx: Transaction,
+  renewal: RenewedEnrollment,
+): Promise<RenewedDevice> {
+  const device = await findRenewedDevice(trx, renewal);
+  if (device !== undefined) return { deviceId: renewal.deviceId, udid: device.udid };
+  throw new ScepRefusal(FailInfo.badRequest, 'the enrollment of this challenge is over');
+}
+
+async function record(
+  trx: Transaction,
+  certificate: ParsedCertificate,
+  device: RenewedDevice | undefined,
+): Promise<number> {
+  if (device !== undefined) return await recordRenewal(trx, certificate, device);
+  return await insertCertificate(trx, certificateRecord(certificate, 'mdm.device'));
+}
+
 async function retire(trx: Transaction, use: ChallengeUse): Promise<void> {
   if (use.locked_at !== null) throw new ScepRefusal(FailInfo.badRequest, 'the challenge is spent');
   await revokeCertificate(trx, use.certificate_id);
+  await retireRenewal(trx, use.certificate_id);
 }

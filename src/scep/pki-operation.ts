@@ -2,8 +2,11 @@ import type { ParsedCertificate } from '../crypto/certificate.js';
 import type { ContentAlgorithm } from '../crypto/cms-enveloped-data.js';
 import { AppError } from '../errors.js';
 import type { Logger } from '../logger.js';
+import type { CertificateAuthorities } from '../pki/authorities.js';
+import type { CertificateAuthority } from '../pki/authority.js';
 import {
   buildCertRep,
+  envelopeRecipients,
   FailInfo,
   MessageType,
   type PkiClaims,
@@ -17,8 +20,31 @@ import { type CertificationDeps, certifyFirstRequest } from './first-request.js'
 import { ScepRefusal } from './refusal.js';
 import { certifyRenewal, type RenewalDeps } from './renewal-request.js';
 
-export interface PkiOperationDeps extends CertificationDeps, RenewalDeps {
+export interface PkiOperationDeps
+  extends Omit<CertificationDeps, 'authority'>,
+    Omit<RenewalDeps, 'authority'> {
+  authorities: CertificateAuthorities;
   logger: Logger;
+}
+
+/**
+ * The CA that a message was sent to: who fetched its certificate before a rotation knows no other.
+ * It opens the message and signs the answer; what it does not find out is told by the answer.
+ */
+function recipientOf(envelope: Buffer, { authorities }: PkiOperationDeps): CertificateAuthority {
+  return findRecipient(envelope, authorities) ?? authorities.current;
+}
+
+function findRecipient(envelope: Buffer, authorities: CertificateAuthorities) {
+  try {
+    for (const reference of envelopeRecipients(envelope)) {
+      const authority = authorities.addressedBy(reference);
+      if (authority !== undefined) return authority;
+    }
+  } catch (cause) {
+    if (!(cause instanceof AppError)) throw cause;
+  }
+  return undefined;
 }
 
 // One answer for whatever keeps a signature from being verified: the sender learns no more.
@@ -54,18 +80,30 @@ function cipherOf({ envelope }: PkiMessage): ContentAlgorithm | undefined {
   }
 }
 
-async function certify(message: PkiMessage, deps: PkiOperationDeps): Promise<ParsedCertificate> {
-  const csr = readCertificationRequest(message, deps.authority);
-  if (message.messageType === MessageType.pkcsReq) return await certifyFirstRequest(csr, deps);
-  return await certifyRenewal(csr, message.signer, deps);
+async function certify(
+  message: PkiMessage,
+  recipient: CertificateAuthority,
+  deps: PkiOperationDeps,
+): Promise<ParsedCertificate> {
+  const csr = readCertificationRequest(message, recipient);
+  if (message.messageType === MessageType.renewalReq) {
+    return await certifyRenewal(csr, message.signer, deps);
+  }
+  return await certifyFirstRequest(csr, { ...deps, authority: deps.authorities.current });
 }
 
-async function answer(der: Buffer, deps: PkiOperationDeps): Promise<Buffer> {
-  const { authority, logger } = deps;
+async function answer(
+  der: Buffer,
+  authority: CertificateAuthority,
+  deps: PkiOperationDeps,
+): Promise<Buffer> {
+  const { authorities, logger } = deps;
   const message = verifyMessage(der);
   const cipher = checkMessage(message);
-  const issued = await certify(message, deps);
-  const certificates = [issued, authority.certificate];
+  const issued = await certify(message, authority, deps);
+  // One issued before, which is asked for again, may be by a former CA.
+  const issuer = authorities.issuerOf(issued) ?? authorities.current;
+  const certificates = [issued, issuer.certificate];
   const { subject, serialHex: serial } = issued;
   logger.info({ subject, serial, messageType: message.messageType }, 'scep issued a certificate');
   return buildCertRep({ request: message, authority, outcome: { certificates, cipher } });
@@ -93,12 +131,12 @@ function logRefusal(refusal: ScepRefusal, request: PkiClaims, logger: Logger): v
  */
 export async function answerPkiOperation(der: Buffer, deps: PkiOperationDeps): Promise<Buffer> {
   const request = readPkiClaims(der);
+  const authority = recipientOf(request.envelope, deps);
   try {
-    return await answer(der, deps);
+    return await answer(der, authority, deps);
   } catch (error) {
     if (!(error instanceof ScepRefusal)) throw error;
     logRefusal(error, request, deps.logger);
-    const { authority } = deps;
     return buildCertRep({ request, authority, outcome: { failInfo: error.failInfo } });
   }
 }

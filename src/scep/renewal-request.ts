@@ -1,24 +1,19 @@
 import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
 import type { ParsedCsr } from '../crypto/csr.js';
-import { insertCertificate, type Transaction } from '../db/certificate-repository.js';
+import type { Transaction } from '../db/certificate-repository.js';
 import type { Database } from '../db/database.js';
-import {
-  claimIdentity,
-  type IdentityRow,
-  insertRenewal,
-  listPendingRenewals,
-} from '../db/scep-repository.js';
+import { claimIdentity, type IdentityRow, listPendingRenewals } from '../db/scep-repository.js';
 import { inTransaction } from '../db/unit-of-work.js';
-import type { CertificateAuthority } from '../pki/authority.js';
-import { certificateRecord } from '../pki/certificate-record.js';
+import type { CertificateAuthorities } from '../pki/authorities.js';
 import type { Trust } from '../pki/trust.js';
 import { FailInfo } from '../protocol/scep.js';
 import { issueFor } from './issue.js';
+import { recordRenewal } from './record-renewal.js';
 import { ScepRefusal } from './refusal.js';
 
 export interface RenewalDeps {
   db: Database;
-  authority: CertificateAuthority;
+  authorities: CertificateAuthorities;
   trust: Trust;
 }
 
@@ -30,12 +25,19 @@ function refuse(reason: string): ScepRefusal {
   return new ScepRefusal(FailInfo.badRequest, reason);
 }
 
-/** Only what our own CA issued is renewed here, and only under the same name. */
+/**
+ * Only what a CA of ours issued is renewed here, and only under the same name. One that expired a
+ * while ago is no hindrance: it has yet to be found pinned to a device.
+ */
 function checkSigner(signer: ParsedCertificate, csr: ParsedCsr, deps: RenewalDeps): void {
-  if (!signer.issuerRaw.equals(deps.authority.certificate.subjectRaw)) {
+  const issuers = deps.authorities.all().map(({ certificate }) => certificate);
+  if (!issuers.some(({ subjectRaw }) => signer.issuerRaw.equals(subjectRaw))) {
     throw refuse('the signer was not issued by this CA');
   }
-  if (!deps.trust.isTrusted(signer)) throw refuse('the signer is not trusted');
+  const voucher = deps.trust.voucherOf({ certificate: signer });
+  if (!issuers.some(({ fingerprint }) => voucher?.issuer.equals(fingerprint))) {
+    throw refuse('the signer is not trusted');
+  }
   if (csr.subject !== '' && csr.subject !== signer.subject) {
     throw refuse('the request is for another name');
   }
@@ -79,13 +81,8 @@ export async function certifyRenewal(
     const identity = await claimRenewable(trx, signer);
     const renewed = await findRenewed(trx, identity.device_id, csr);
     if (renewed !== undefined) return renewed;
-    const certificate = issueFor(csr, deps.authority, signer.subjectRaw);
-    await insertCertificate(trx, certificateRecord(certificate, 'mdm.device'));
-    await insertRenewal(trx, {
-      fingerprint: certificate.fingerprint,
-      deviceId: identity.device_id,
-      udid: identity.udid,
-    });
+    const certificate = issueFor(csr, deps.authorities.current, signer.subjectRaw);
+    await recordRenewal(trx, certificate, { deviceId: identity.device_id, udid: identity.udid });
     return certificate;
   });
 }

@@ -55,7 +55,7 @@ async function answer(req: Request, res: Response, deps: PkiOperationDeps): Prom
       send(res, 'text/plain', CAPABILITIES);
       return;
     case 'GetCACert':
-      send(res, 'application/x-x509-ca-cert', deps.authority.certificate.der);
+      send(res, 'application/x-x509-ca-cert', deps.authorities.current.certificate.der);
       return;
     case 'PKIOperation': {
       const reply = await answerPkiOperation(await readMessage(req), deps);

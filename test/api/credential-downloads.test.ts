@@ -93,6 +93,9 @@ describe('the download of a certificate', () => {
     expect(await refusal('/download/certificates/x')).toEqual([404, 'not_found', undefined]);
     expect(await refusal(`${path}?format=p12`)).toEqual([400, 'invalid_parameter', 'format']);
     expect(await refusal(`${path}?form=der`)).toEqual([400, 'invalid_parameter', 'form']);
+    for (const chain of ['', 'yes', 'TRUE', '1']) {
+      expect(await refusal(`${path}?chain=${chain}`)).toEqual([400, 'invalid_parameter', 'chain']);
+    }
     const { status, headers } = await adminApi(app).post(path);
     expect([status, headers.allow]).toEqual([405, 'GET, HEAD, OPTIONS']);
   });
@@ -176,6 +179,8 @@ describe('the download of a private key', () => {
       const path = `/rsa_private_keys/${keyId}/download?format=${format}`;
       expect(await refusal(path)).toEqual([400, 'invalid_parameter', 'format']);
     }
+    const chain = await refusal(`/rsa_private_keys/${keyId}/download?chain=true`);
+    expect(chain).toEqual([400, 'invalid_parameter', 'chain']);
     expect(await auditLines()).toEqual(before);
   });
 

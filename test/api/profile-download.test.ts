@@ -186,7 +186,7 @@ describe('the download of a profile', () => {
 
   it('says the same as what was stored: 200 generated profiles without HTTP', async () => {
     const taking = new ProfileImport({ box: app.box, anchors: () => [] });
-    const giving = new ProfileRebuild({ box: app.box, sign: undefined });
+    const giving = new ProfileRebuild({ box: app.box, sign: () => undefined });
     const throughRows = (nodes: PlistNodeDict): Promise<PlistNode> =>
       inTransaction(app.db, async (trx) => {
         const checked = taking.check(buildPlistNodes(nodes), { strict: false });

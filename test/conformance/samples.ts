@@ -16,6 +16,9 @@ type Values = Record<string, unknown>;
 
 type Sample = (name: string, index: number) => unknown;
 
+/** True of one row at most. */
+const ONE_ONLY = new Set(['issues_identities']);
+
 /** The first that an attribute's schema takes is its sample. */
 const TEXTS: Sample[] = [
   (name, index) => `${name} 10%_${index}`,
@@ -50,7 +53,7 @@ export function sampleValue(name: string, attribute: Attribute, index: number): 
     case 'number':
       return index + 0.5;
     case 'boolean':
-      return index % 2 === 0;
+      return ONE_ONLY.has(name) ? index === 0 : index % 2 === 0;
     case 'timestamp':
       return `2026-03-${index + 10}T23:42:09.${index}5+02:00`;
     case 'uuid':

@@ -3,6 +3,7 @@ import {
   allowsPurpose,
   findCertificatePath,
   isIssuedBy,
+  isSignedOverSha1,
   isValidAt,
 } from '../../src/crypto/certificate-path.js';
 import { generateEcKeyPair } from '../../src/crypto/keys.js';
@@ -75,6 +76,50 @@ describe('findCertificatePath', () => {
       };
       expect(findCertificatePath(leaf.certificate, options)).toBeUndefined();
     }
+  });
+
+  it('ignores the dates of the authorities, or of all, when it is told to', () => {
+    const options = {
+      at: new Date(at.getTime() + 2 * day),
+      anchors: [root.certificate],
+      intermediates: [middle.certificate],
+    };
+    const length = (ignoreDates: 'authorities' | 'all', notAfter: Date) =>
+      findCertificatePath({ ...leaf.certificate, notAfter }, { ...options, ignoreDates })?.length;
+    const { notAfter } = leaf.certificate;
+    expect(length('authorities', notAfter)).toBeUndefined();
+    expect(length('authorities', new Date(at.getTime() + 3 * day))).toBe(3);
+    expect(length('all', notAfter)).toBe(3);
+  });
+
+  it('finds none over SHA-1 but when it is allowed, as in the chain of Apple devices', () => {
+    const [device] = parseCertificates(fixture('cert/device.apple-iphone-device-ca.sha1.pem'));
+    const [issuer, ...above] = parseCertificates(fixture('cert/device.apple-chain.pem'));
+    const [apple] = above.slice(-1);
+    if (!device || !issuer || !apple) throw new Error('no chain');
+    const options = { at, anchors: [apple], intermediates: [issuer, ...above] };
+    const all = { ...options, ignoreDates: 'all' } as const;
+    expect(isSignedOverSha1(device)).toBe(true);
+    expect(findCertificatePath(device, all)).toBeUndefined();
+    expect(findCertificatePath(device, { ...options, allowSha1: true })).toBeUndefined();
+    const path = findCertificatePath(device, { ...all, allowSha1: true });
+    expect(path?.map(({ commonName }) => commonName).slice(1)).toEqual([
+      'Apple iPhone Device CA',
+      'Apple iPhone Certification Authority',
+      'Apple Root CA',
+    ]);
+  });
+
+  it('finds none over an authority that is for another purpose', async () => {
+    const servers = { ...asAuthority, subject: cn('Servers'), issuedBy: root };
+    const issuer = await ecIdentity('P-256', { ...servers, extendedKeyUsage: [Oid.serverAuth] });
+    const below = await ecIdentity('P-256', { issuedBy: issuer });
+    const options = { at, anchors: [root.certificate], intermediates: [issuer.certificate] };
+    expect(findCertificatePath(below.certificate, options)?.length).toBe(3);
+    const purpose = Oid.clientAuth;
+    expect(findCertificatePath(below.certificate, { ...options, purpose })).toBeUndefined();
+    const anchored = { ...options, anchors: [issuer.certificate], purpose };
+    expect(findCertificatePath(below.certificate, anchored)).toBeUndefined();
   });
 
   it('finds none over an expired authority', async () => {

@@ -140,7 +140,7 @@ describe('EnvelopedData', () => {
       }
     });
 
-    it('RC2, an initialization vector of the wrong size, and OAEP', () => {
+    it('RC2, an initialization vector of the wrong size, and a key that is no OAEP block', () => {
       expect(failure(handmade({ oid: '1.2.840.113549.3.2' }))).toEqual(refusal);
       const der = handmade({ cipher: 'des-ede3-cbc', iv: Buffer.alloc(8), key: randomBytes(24) });
       expect(failure(der)).toEqual(refusal);

@@ -1,11 +1,13 @@
-import { openEnvelopedData, sealEnvelopedData } from '../../src/crypto/cms-enveloped-data.js';
+import { findCertificatePath } from '../../src/crypto/certificate-path.js';
 import {
   buildCertsOnly,
   buildSignedData,
+  parseSignedData,
+  readCertsOnly,
   verifySignedData,
 } from '../../src/crypto/cms-signed-data.js';
 import { exportPrivateKey } from '../../src/crypto/keys.js';
-import { decodePem, encodePem } from '../../src/crypto/pem.js';
+import { decodePem, decodePemBlock, encodePem } from '../../src/crypto/pem.js';
 import { asAuthority, codeOf, ecIdentity, type Identity, rsaIdentity } from './identities.js';
 import { type OpenSsl, openSsl } from './openssl.js';
 
@@ -13,18 +15,26 @@ const content = Buffer.from('<plist><string>Grüße\r\n</string></plist>\n');
 
 describe('CMS with OpenSSL', () => {
   let tool: OpenSsl;
+  let authority: Identity;
+  let middle: Identity;
+  let below: Identity;
   let signers: [string, Identity][];
 
   beforeAll(async () => {
     tool = openSsl();
-    const authority = await rsaIdentity(asAuthority);
+    authority = await rsaIdentity({ ...asAuthority, pathLength: 1 });
+    const subject = [{ type: 'CN', value: 'Middle' }];
+    middle = await ecIdentity('P-384', { ...asAuthority, subject, issuedBy: authority });
+    below = await ecIdentity('P-256', { issuedBy: middle });
     signers = [
       ['rsa', await rsaIdentity({ issuedBy: authority })],
       ['p256', await ecIdentity('P-256', { issuedBy: authority })],
       ['p384', await ecIdentity('P-384', { issuedBy: authority })],
+      ['p521', await ecIdentity('P-521', { issuedBy: authority })],
     ];
     tool.write('content', content);
     tool.write('ca.pem', encodePem('CERTIFICATE', authority.certificate.der));
+    tool.write('middle.pem', encodePem('CERTIFICATE', middle.certificate.der));
     for (const [name, { certificate, privateKey }] of signers) {
       tool.write(`${name}.pem`, encodePem('CERTIFICATE', certificate.der));
       tool.write(`${name}.key`, encodePem('PRIVATE KEY', exportPrivateKey(privateKey)));
@@ -86,23 +96,99 @@ describe('CMS with OpenSSL', () => {
     }
   });
 
-  it('we verify a large message in many segments, and several signers', () => {
+  it('we verify a large message in many segments', () => {
     const large = Buffer.alloc(500_000, 'x');
     tool.write('content', large);
     const streamed = opensslSign('rsa', '-nodetach', '-stream');
-    const both = opensslSign('rsa', '-signer', 'p256.pem', '-inkey', 'p256.key', '-nodetach');
     tool.write('content', content);
     expect(verifySignedData({ der: streamed }).content).toEqual(large);
-    expect(verifySignedData({ der: both }).signers.length).toBe(2);
   });
 
-  it('we refuse MD5 and RSA-PSS', () => {
-    for (const args of [
-      ['-md', 'md5'],
-      ['-keyopt', 'rsa_padding_mode:pss'],
-    ]) {
-      const der = opensslSign('rsa', '-nodetach', ...args);
-      expect(codeOf(() => verifySignedData({ der }))).toBeDefined();
+  it('we verify several signers, and nothing when one of them is altered', () => {
+    const others = ['p256', 'p384'].flatMap((name) => [
+      ...['-signer', `${name}.pem`, '-inkey', `${name}.key`],
+    ]);
+    const der = opensslSign('rsa', ...others, '-nodetach');
+    const subjects = verifySignedData({ der }).signers.map(({ certificate }) => certificate.der);
+    const expected = signers.slice(0, 3).map(([, { certificate }]) => certificate.der);
+    expect(new Set(subjects.map(String))).toEqual(new Set(expected.map(String)));
+    for (const { signature } of parseSignedData(der).signers) {
+      const altered = Buffer.from(der);
+      const at = altered.indexOf(signature) + signature.length - 1;
+      altered[at] = (altered[at] ?? 0) ^ 1;
+      expect(codeOf(() => verifySignedData({ der: altered }))).toBe('invalid_signature');
+    }
+  });
+
+  it('OpenSSL verifies several signers of ours, each with a key of another kind', () => {
+    const [[, signer] = [], ...rest] = signers;
+    if (signer === undefined) throw new Error('no signer');
+    const cosigners = rest.map(([, identity]) => identity);
+    for (const byKeyId of [false, true]) {
+      for (const attributes of [false, true]) {
+        const der = buildSignedData({ content, signer, cosigners, byKeyId, attributes });
+        tool.write('message', der);
+        expect(opensslVerify('-purpose', 'any', '-in', 'message')).toEqual(content);
+        expect(verifySignedData({ der }).signers.length).toBe(4);
+        const [last] = parseSignedData(der).signers.slice(-1);
+        if (last === undefined) throw new Error('no signer');
+        const at = der.indexOf(last.signature) + last.signature.length - 1;
+        der[at] = (der[at] ?? 0) ^ 1;
+        tool.write('message', der);
+        expect(() => opensslVerify('-purpose', 'any', '-in', 'message')).toThrow();
+      }
+    }
+  });
+
+  it('we find a signer that is not in the message among the certificates given', () => {
+    for (const [name, { certificate }] of signers) {
+      const der = opensslSign(name, '-nodetach', '-nocerts');
+      expect(parseSignedData(der).certificates).toEqual([]);
+      expect(codeOf(() => verifySignedData({ der }))).toBe('invalid_signature');
+      const certificates = signers.map(([, one]) => one.certificate);
+      const [signer] = verifySignedData({ der, certificates }).signers;
+      expect(signer.certificate).toBe(certificate);
+    }
+  });
+
+  it('we find the chain that OpenSSL embeds, and OpenSSL the one that we do', () => {
+    const der = opensslSign('rsa', '-nodetach', '-certfile', 'middle.pem');
+    const path = findCertificatePath(verifySignedData({ der }).signers[0].certificate, {
+      anchors: [authority.certificate],
+      at: new Date(),
+    });
+    expect(path?.length).toBe(2);
+    const embedded = verifySignedData({ der }).certificates.map((one) => one.der);
+    expect(new Set(embedded.map(String))).toEqual(
+      new Set([signers[0]?.[1].certificate.der, middle.certificate.der].map(String)),
+    );
+    const certificates = [middle.certificate];
+    tool.write('message', buildSignedData({ content, signer: below, certificates }));
+    expect(opensslVerify('-purpose', 'any', '-in', 'message')).toEqual(content);
+    tool.write('message', buildSignedData({ content, signer: below }));
+    expect(() => opensslVerify('-purpose', 'any', '-in', 'message')).toThrow();
+  });
+
+  it('we read the PEM of OpenSSL, and OpenSSL ours', () => {
+    const pem = opensslSign('p256', '-nodetach', '-outform', 'PEM').toString();
+    const der = decodePemBlock(pem, 'CMS');
+    expect(verifySignedData({ der }).content).toEqual(content);
+    tool.write('message.pem', encodePem('PKCS7', der));
+    const args = ['-CAfile', 'ca.pem', '-purpose', 'any', '-in', 'message.pem'];
+    expect(tool.run('smime', '-verify', '-binary', '-inform', 'PEM', ...args)).toEqual(content);
+  });
+
+  it('we refuse MD5', () => {
+    const der = opensslSign('rsa', '-nodetach', '-md', 'md5');
+    expect(codeOf(() => verifySignedData({ der }))).toBe('invalid_signature');
+  });
+
+  it('we read the bundle of certificates that OpenSSL makes', () => {
+    const files = ['rsa', 'p256', 'p384'].flatMap((name) => ['-certfile', `${name}.pem`]);
+    const expected = signers.slice(0, 3).map(([, { certificate }]) => certificate.der);
+    for (const form of ['DER', 'PEM']) {
+      const bundle = tool.run('crl2pkcs7', '-nocrl', ...files, '-outform', form);
+      expect(readCertsOnly(bundle).map(({ der }) => der)).toEqual(expected);
     }
   });
 
@@ -112,21 +198,4 @@ describe('CMS with OpenSSL', () => {
     const found = decodePem(listed.toString()).map(({ der }) => der);
     expect(found).toEqual(signers.map(([, { certificate }]) => certificate.der));
   });
-
-  it.each(['aes-128-cbc', 'aes-192-cbc', 'aes-256-cbc', 'des-ede3-cbc'] as const)(
-    'each side opens what the other seals with %s',
-    (algorithm) => {
-      const [[, recipient] = []] = signers;
-      if (recipient === undefined) throw new Error('no recipient');
-      tool.write('sealed', sealEnvelopedData(content, recipient.certificate, { algorithm }));
-      const decrypt = ['cms', '-decrypt', '-binary', '-inform', 'DER', '-in', 'sealed'];
-      expect(tool.run(...decrypt, '-recip', 'rsa.pem', '-inkey', 'rsa.key')).toEqual(content);
-      for (const form of [[], ['-stream'], ['-keyid']]) {
-        const encrypt = ['cms', '-encrypt', '-binary', '-outform', 'DER', '-in', 'content'];
-        const cipher = algorithm === 'des-ede3-cbc' ? '-des3' : `-${algorithm}`;
-        const der = tool.run(...encrypt, cipher, ...form, 'rsa.pem');
-        expect(openEnvelopedData(der, recipient)).toEqual(content);
-      }
-    },
-  );
 });

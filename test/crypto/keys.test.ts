@@ -18,7 +18,7 @@ describe('keys', () => {
     const pairs = [
       generateKeyPairSync('ed25519'),
       generateKeyPairSync('rsa', { modulusLength: 512 }),
-      generateKeyPairSync('rsa-pss', { modulusLength: 2048 }),
+      generateKeyPairSync('rsa-pss', { modulusLength: 512 }),
       generateKeyPairSync('ec', { namedCurve: 'secp256k1' }),
     ];
     for (const { publicKey, privateKey } of pairs) {
@@ -27,6 +27,14 @@ describe('keys', () => {
       const pkcs8 = privateKey.export({ format: 'der', type: 'pkcs8' });
       expect(codeOf(() => importPrivateKey(pkcs8))).toBe('invalid_certificate');
     }
+  });
+
+  it('takes a public key for RSASSA-PSS alone, but no private one', () => {
+    const { publicKey, privateKey } = generateKeyPairSync('rsa-pss', { modulusLength: 2048 });
+    const spki = publicKey.export({ format: 'der', type: 'spki' });
+    expect(exportPublicKey(importPublicKey(spki))).toEqual(spki);
+    const pkcs8 = privateKey.export({ format: 'der', type: 'pkcs8' });
+    expect(codeOf(() => importPrivateKey(pkcs8))).toBe('invalid_certificate');
   });
 
   it('refuses an exponent that makes verification slow', () => {

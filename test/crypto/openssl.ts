@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export interface OpenSsl {
+  /** Where the command runs. */
+  directory: string;
   /** Runs the command with the directory as working directory; its standard output. */
   run(...args: string[]): Buffer;
   write(name: string, bytes: Buffer | string): void;
@@ -14,6 +16,7 @@ export interface OpenSsl {
 export function openSsl(): OpenSsl {
   const cwd = mkdtempSync(join(tmpdir(), 'muster-openssl-'));
   return {
+    directory: cwd,
     run: (...args) => execFileSync('openssl', args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] }),
     write: (name, bytes) => writeFileSync(join(cwd, name), bytes),
     read: (name) => readFileSync(join(cwd, name)),

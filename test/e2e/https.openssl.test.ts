@@ -1,32 +1,29 @@
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cleanUp, freePort, newHome, runToEnd, serve } from '../helpers/process.js';
+import { AdminClient, readAdminToken } from './admin-client.js';
 
 afterAll(cleanUp);
+
+/** A self-signed certificate for localhost, in cert.pem and key.pem. */
+function makeCertificate(home: string): { cert: string; key: string } {
+  const [cert, key] = [join(home, 'cert.pem'), join(home, 'key.pem')];
+  execFileSync(
+    'openssl',
+    [
+      ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost'],
+      ...['-addext', 'subjectAltName=DNS:localhost', '-keyout', key, '-out', cert],
+    ],
+    { stdio: 'pipe' },
+  );
+  return { cert, key };
+}
 
 describe('over HTTPS', () => {
   it('devices enroll that trust the certificate, and no others', async () => {
     const home = newHome();
-    const [TLS_CERT_FILE, TLS_KEY_FILE] = [join(home, 'cert.pem'), join(home, 'key.pem')];
-    execFileSync(
-      'openssl',
-      [
-        ...[
-          'req',
-          '-x509',
-          '-newkey',
-          'rsa:2048',
-          '-nodes',
-          '-days',
-          '2',
-          '-subj',
-          '/CN=localhost',
-        ],
-        ...['-addext', 'subjectAltName=DNS:localhost', '-keyout', TLS_KEY_FILE],
-        ...['-out', TLS_CERT_FILE],
-      ],
-      { stdio: 'pipe' },
-    );
+    const { cert: TLS_CERT_FILE, key: TLS_KEY_FILE } = makeCertificate(home);
     const port = await freePort();
     const env = { PORT: String(port), TLS_CERT_FILE, TLS_KEY_FILE };
     await serve({ dataDir: join(home, 'data'), env });
@@ -39,5 +36,32 @@ describe('over HTTPS', () => {
     const friends = await runToEnd([...simulate, '--ca', TLS_CERT_FILE]);
     expect(friends.output).toContain('Devices:  2 of 2 enrolled');
     expect(friends.code).toBe(0);
+  });
+
+  it('devices enroll after a restart when the certificate was stored, with no further setting', async () => {
+    const home = newHome();
+    const { cert, key } = makeCertificate(home);
+    const port = await freePort();
+    const [dataDir, env] = [join(home, 'data'), { PORT: String(port) }];
+    const plain = await serve({ dataDir, env });
+    expect(plain.url).toBe(`http://127.0.0.1:${port}`);
+    const admin = new AdminClient(plain.url, readAdminToken(dataDir));
+    const [pem_certificate, pem_private_key] = [cert, key].map((file) =>
+      readFileSync(file, 'utf8'),
+    );
+    const attributes = { pem_certificate, pem_private_key };
+    const data = { type: 'certificates', attributes };
+    expect((await admin.call('/ssl_certificates', { data })).status).toBe(201);
+    await plain.waitFor(/"code":"restart_for_https"/);
+    plain.kill('SIGTERM');
+    expect(await plain.ended).toBe(0);
+
+    const secure = await serve({ dataDir, env });
+    expect(secure.url).toBe(`https://127.0.0.1:${port}`);
+    expect(secure.output()).toContain(`"publicUrl":"https://localhost:${port}"`);
+    const args = ['simulate', '--devices', '1', '--url', `https://localhost:${port}`];
+    const { code, output } = await runToEnd([...args, '--ca', cert]);
+    expect(output).toContain('Devices:  1 of 1 enrolled');
+    expect(code).toBe(0);
   });
 });

@@ -41,14 +41,16 @@ export interface TestAppOptions {
   database?: TestDatabase;
   /** False leaves the background sweep asleep. */
   isSweeping?: boolean;
+  masterKey?: Buffer;
 }
 
 /** The whole product, but for the process around it, on a database of its own. */
 export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
   const { env = {}, isSweeping = true, database = await createTestDatabase() } = options;
+  const { masterKey = MASTER_KEY } = options;
   const { db } = database;
   const config = testConfig(env);
-  const box = new SecretBox(MASTER_KEY);
+  const box = new SecretBox(masterKey);
   const { logger, lines: logLines, text: logText } = capturingLogger();
   const container = await createContainer({ config, db, box, logger });
   const authority = await ensureCertificateAuthority({ db, box, logger });

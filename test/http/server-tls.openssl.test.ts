@@ -6,12 +6,13 @@ import { connect as connectPlain } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
-import { createHttpServer, drain, listen, type TlsFiles } from '../../src/http/server.js';
+import { createHttpServer, drain, listen } from '../../src/http/server.js';
+import type { TlsPair, TlsSettings } from '../../src/http/tls.js';
 import { capturingLogger } from './log-lines.js';
 import { portOf, stop, untilClosed } from './raw-client.js';
 
 describe('the HTTPS server', () => {
-  let tls: TlsFiles;
+  let tls: TlsSettings;
   let server: Server;
 
   beforeAll(() => {
@@ -30,14 +31,19 @@ describe('the HTTPS server', () => {
     rmSync(dir, { recursive: true });
   });
 
+  let swap: (pair: TlsPair) => void;
+
   beforeEach(async () => {
+    const onChange: TlsSettings['onChange'] = (given) => {
+      swap = given;
+    };
     server = createHttpServer({
       app: (_req, res) => res.end('app'),
       deviceHandler: (_req, res) => {
         res.end('device');
       },
       logger: capturingLogger().logger,
-      tls,
+      tls: { ...tls, onChange },
     });
     await listen(server, { port: 0, host: '127.0.0.1' });
   });
@@ -55,7 +61,8 @@ describe('the HTTPS server', () => {
     });
   }
 
-  it('refuses TLS 1.1', async () => {
+  it.each(['from the start', 'with another certificate'])('refuses TLS 1.1 %s', async (when) => {
+    if (when !== 'from the start') swap(tls);
     const socket = connect({
       port: portOf(server),
       ca: tls.cert,

@@ -22,7 +22,7 @@ const DAY = 86_400_000;
 let app: TestApp;
 
 beforeAll(async () => {
-  app = await startApp();
+  app = await startApp({ env: { IDENTITY_GRACE: 'off' } });
 });
 afterAll(() => app.stop());
 
@@ -119,8 +119,8 @@ describe('a certificate of ours', () => {
     expect((await device.send(message, { signing })).status).toBe(200);
   });
 
-  it('may have an elliptic key', async () => {
-    const keys = await generateEcKeyPair('P-256');
+  it.each(['P-256', 'P-384'] as const)('may have an elliptic key of %s', async (curve) => {
+    const keys = await generateEcKeyPair(curve);
     const certificate = issueIdentity(app.authority, keys);
     const device = new TestDevice(app.url, keys, certificate, { UDID: randomUUID() });
     await device.enroll();

@@ -1,4 +1,4 @@
-import { request } from 'node:http';
+import { type OutgoingHttpHeaders, request } from 'node:http';
 import type { TestApp } from '../helpers/app.js';
 
 export interface RawReply {
@@ -10,7 +10,7 @@ export interface RawReply {
 /** A request with exactly these headers, for what a device would never send. */
 export function sendRaw(
   { url }: TestApp,
-  options: { method?: string; path?: string; headers?: Record<string, string>; body?: Buffer },
+  options: { method?: string; path?: string; headers?: OutgoingHttpHeaders; body?: Buffer },
 ): Promise<RawReply> {
   const { method = 'PUT', path = '/mdm', headers = {}, body = Buffer.alloc(0) } = options;
   return new Promise((resolve, reject) => {

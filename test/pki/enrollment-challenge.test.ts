@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { SecretBox } from '../../src/crypto/secret-box.js';
 import { AppError } from '../../src/errors.js';
 import { createEnrollmentChallenges } from '../../src/pki/enrollment-challenge.js';
@@ -80,6 +80,47 @@ describe('enrollment challenge', () => {
     expect(challenge.nonce).toHaveLength(16);
     expect(challenge.expiresAt).toEqual(expiresAt);
     expect(challenge.serial).toBe('C02XYZ');
+  });
+
+  it('carries the enrollment whose identity it renews, beside a serial number', () => {
+    const expiresAt = new Date('2026-03-31T00:00:00Z');
+    for (const renewal of [
+      { deviceId: 1, enrollmentNumber: 0 },
+      { deviceId: 2 ** 48 - 1, enrollmentNumber: 2 ** 32 - 1 },
+    ]) {
+      const { issueChallenge, readChallenge } = at(start);
+      const { nonce: _nonce, ...bound } = readChallenge(issueChallenge({ expiresAt, renewal }));
+      expect(bound).toEqual({ expiresAt, renewal });
+      const serial = 'S'.repeat(30);
+      const text = issueChallenge({ expiresAt, renewal, serial });
+      expect(readChallenge(text)).toMatchObject({ expiresAt, renewal, serial });
+      expect(text).toMatch(/^[A-Za-z0-9+/]{72,128}$/);
+      expect(() => issueChallenge({ renewal, serial: `${serial}S` })).toThrow('too long');
+    }
+  });
+
+  it('that renews is refused when any byte of it is changed', () => {
+    const renewal = { deviceId: 70_000, enrollmentNumber: 2 };
+    const bytes = Buffer.from(at(start).issueChallenge({ renewal }), 'base64');
+    for (let index = 0; index < bytes.length; index += 1) {
+      const altered = Buffer.from(bytes);
+      altered[index] = (altered[index] ?? 0) ^ 1;
+      const spelled = altered.toString('base64').replace(/=+$/, '');
+      expect(reasonOf(() => at(start).readChallenge(spelled))).toBe('not ours');
+    }
+  });
+
+  it('is read in its first form, and made in it where nothing is renewed', () => {
+    const nonce = Buffer.alloc(16, 9);
+    const expiry = Buffer.from('000069a47940', 'hex'); // 2026-03-01T17:37:04Z
+    const first = Buffer.concat([Buffer.of(1), nonce, expiry, Buffer.from('C02XYZ')]);
+    const mac = createHmac('sha256', box.deriveKey('scep-challenge')).update(first).digest();
+    const text = Buffer.concat([first, mac]).toString('base64').replace(/=+$/, '');
+    const expiresAt = new Date('2026-03-01T17:37:04Z');
+    expect(at(start).readChallenge(text)).toEqual({ nonce, expiresAt, serial: 'C02XYZ' });
+    const made = Buffer.from(at(start).issueChallenge({ serial: 'C02XYZ', expiresAt }), 'base64');
+    expect(made.subarray(0, 1)).toEqual(Buffer.of(1));
+    expect(made.subarray(17, 29)).toEqual(first.subarray(17));
   });
 
   it('lives a day, has no serial number and a new nonce each time unless told otherwise', () => {

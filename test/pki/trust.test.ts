@@ -146,7 +146,11 @@ describe('trust in device certificates', () => {
   it('remembers its decision about a signer for an epoch, but not beyond its validity', () => {
     const certificate = leaf({ notAfter: new Date(clock.getTime() + HOUR) });
     const signer: TrustSubject = { certificate };
-    const voucher = { issuer: authority.certificate.fingerprint, mayEnroll: true };
+    const voucher = {
+      issuer: authority.certificate.fingerprint,
+      mayEnroll: true,
+      isExpired: false,
+    };
     expect(trust.voucherOf(signer)).toEqual(voucher);
     expect(signer.trust).toEqual({ epoch: trust.epoch, voucher });
     clock = new Date(clock.getTime() + 2 * HOUR);

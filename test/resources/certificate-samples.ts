@@ -49,7 +49,7 @@ export function credentialClient(api: TestApi) {
     const type = path
       .split('/')
       .at(-1)
-      ?.replace(/^(ca|push|ssl)_/, '');
+      ?.replace(/^(ca|push|ssl)_|\?.*$/g, '');
     return request(api.app)
       .post(`/api/v1${path}`)
       .send({ data: { type, attributes, ...extra } });

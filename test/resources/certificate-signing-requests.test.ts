@@ -42,6 +42,38 @@ describe('creating certificate signing requests', () => {
   it.each<[string, Json, string[]]>([
     ['neither subject nor request', {}, ['subject']],
     ['both', { subject: 'CN=x', pem_request: 'x' }, ['subject']],
+    ['a subject and its parts', { subject: 'CN=x', x509_cn: 'x' }, ['subject']],
+    ['a part beside a request', { pem_request: 'x', email: 'a@example.com' }, ['subject']],
+    ['parts that say nothing', { x509_cn: null, email: null }, ['subject']],
+    ['empty parts', { x509_cn: '', x509_o: ' ' }, ['x509_o', 'x509_cn']],
+    ['a country part spelled out', { x509_cn: 'x', x509_c: 'Germany' }, ['x509_c']],
+    ['long parts', { x509_cn: 'x'.repeat(65), x509_l: 'x'.repeat(129) }, ['x509_cn', 'x509_l']],
+    ['no address', { x509_cn: 'x', email: 'example.com' }, ['email']],
+    [
+      'wishes beside a request',
+      { pem_request: 'x', key_type: 'RSA', key_size: 2048, subject_alt_names: [] },
+      ['key_type', 'key_size', 'subject_alt_names'],
+    ],
+    [
+      'an EC key for a push certificate',
+      { subject: 'CN=x', key_type: 'EC', purpose: 'mdm.pushcert' },
+      ['key_type'],
+    ],
+    [
+      'a long key for a push certificate',
+      { subject: 'CN=x', key_size: 4096, purpose: 'mdm.pushcert' },
+      ['key_size'],
+    ],
+    [
+      'an EC key for a vendor certificate',
+      { subject: 'CN=x', key_type: 'EC', key_size: 384, purpose: 'mdm.vendor' },
+      ['key_type'],
+    ],
+    [
+      'an Apple account of a server',
+      { subject: 'CN=x', apple_account: 'it@example.com' },
+      ['apple_account'],
+    ],
     ['no name', { subject: 'Example' }, ['subject']],
     ['an empty name', { subject: '' }, ['subject']],
     ['a country spelled out', { subject: 'CN=x,C=Germany' }, ['subject']],
@@ -87,10 +119,13 @@ describe('creating certificate signing requests', () => {
       purpose: 'mdm.webcrt',
       pem_request: expect.stringMatching(/^-----BEGIN CERTIFICATE REQUEST-----\n/),
       created_at: expect.any(String),
+      apple_account: null,
+      key_type: 'RSA',
+      key_size: 2048,
+      subject_alt_names: ['DNS:mdm.example.com'],
     });
     const request = requestOf(made);
     expect(request.subject).toBe(made.attributes.subject);
-    expect(request.subjectAltNames).toEqual([]);
     const key = await client.get(
       `/rsa_private_keys/${made.relationships.rsa_private_key?.data?.id}`,
     );
@@ -100,6 +135,88 @@ describe('creating certificate signing requests', () => {
       key_size: 2048,
       fingerprint_sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
+  });
+
+  it('refuses a key that Apple would refuse, wherever it comes from', async () => {
+    const keys = await generateEcKeyPair();
+    const pem_request = encodePem(LABEL, buildCsr({ subject: [], ...keys }));
+    const purpose = 'mdm.pushcert';
+    const taken = await refused({ pem_request, purpose });
+    expect(taken).toEqual([422, ['validation_failed', at('pem_request')]]);
+    const made = await client.create(PATH, { pem_request, purpose: 'mdm.webcrt' });
+    const changed = await client.patch(`${PATH}/${made.id}`, { attributes: { purpose } });
+    expect(faults(changed)).toEqual([422, ['validation_failed', at('purpose')]]);
+    const stored = await client.create(PATH, {
+      subject: 'CN=x',
+      key_type: 'EC',
+      purpose: 'mdm.webcrt',
+    });
+    const key = stored.relationships.rsa_private_key?.data?.id;
+    const below = await client.post(`/rsa_private_keys/${key}${PATH}`, {
+      subject: 'CN=x',
+      purpose,
+    });
+    expect(faults(below)).toEqual([
+      422,
+      ['validation_failed', '/data/relationships/rsa_private_key/data'],
+    ]);
+    expect((await client.get(`${PATH}/${made.id}`)).body.data.attributes.purpose).toBe(
+      'mdm.webcrt',
+    );
+  });
+
+  it('builds the subject from its parts, least specific first', async () => {
+    const made = await client.create(PATH, {
+      purpose: 'mdm.pushcert',
+      apple_account: 'it@example.com',
+      x509_cn: ' Example push ',
+      x509_o: 'Example, Inc.',
+      x509_ou: 'IT',
+      x509_l: 'Zürich',
+      x509_st: 'ZH',
+      x509_c: 'CH',
+      email: 'it@example.com',
+    });
+    expect(made.attributes).toMatchObject({
+      subject:
+        'emailAddress=it@example.com,CN=Example push,OU=IT,O=Example\\, Inc.,L=Zürich,ST=ZH,C=CH',
+      apple_account: 'it@example.com',
+      key_type: 'RSA',
+      key_size: 2048,
+      subject_alt_names: [],
+    });
+    expect(requestOf(made).subject).toBe(made.attributes.subject);
+    expect(Object.keys(made.attributes)).not.toContain('x509_cn');
+  });
+
+  it.each([
+    ['mdm.example.com', ['DNS:mdm.example.com']],
+    ['*.example.com', ['DNS:*.example.com']],
+    ['192.0.2.1', ['IP:192.0.2.1']],
+    ['2001:db8::1', ['IP:2001:db8::1']],
+    ['localhost', ['DNS:localhost']],
+    ['Example server', []],
+    ['mdm', []],
+    ['version 1.0', []],
+    ['a_b.example.com', []],
+  ])('asks for a server named %s, since browsers look at nothing else', async (x509_cn, names) => {
+    const wanted = { x509_cn, key_type: 'EC' };
+    const made = await client.create(PATH, { ...wanted, purpose: 'mdm.webcrt' });
+    expect(made.attributes.subject_alt_names).toEqual(names);
+    expect(requestOf(made).keyUsage).toEqual(['digitalSignature']);
+    const other = await client.create(PATH, { ...wanted, purpose: 'mdm.encrypt' });
+    expect(other.attributes.subject_alt_names).toEqual([]);
+    expect(requestOf(other).keyUsage).toBeUndefined();
+  });
+
+  it('leaves alternative names as they are told', async () => {
+    const made = await client.create(PATH, {
+      x509_cn: 'mdm.example.com',
+      key_type: 'EC',
+      purpose: 'mdm.webcrt',
+      subject_alt_names: ['other.example.com'],
+    });
+    expect(made.attributes.subject_alt_names).toEqual(['DNS:other.example.com']);
   });
 
   it('makes EC keys and asks for alternative names', async () => {
@@ -113,6 +230,7 @@ describe('creating certificate signing requests', () => {
         ...['email:me@example.com', 'https://example.com/x'],
       ],
     });
+    expect(made.attributes).toMatchObject({ key_type: 'EC', key_size: 384 });
     const request = requestOf(made);
     expect(request.publicKey.asymmetricKeyDetails?.namedCurve).toBe('secp384r1');
     expect(request.subjectAltNames).toEqual([
@@ -149,15 +267,15 @@ describe('creating certificate signing requests', () => {
     const first = await client.create(PATH, {
       subject: 'CN=first',
       key_type: 'EC',
-      purpose: 'mdm.pushcert',
+      purpose: 'mdm.webcrt',
     });
     const key = first.relationships.rsa_private_key?.data;
     const path = `/rsa_private_keys/${key?.id}${PATH}`;
-    const again = await client.create(path, { subject: 'CN=again', purpose: 'mdm.pushcert' });
+    const again = await client.create(path, { subject: 'CN=again', purpose: 'mdm.webcrt' });
     expect(again.relationships.rsa_private_key?.data).toEqual(key);
     expect(requestOf(again).publicKey.equals(requestOf(first).publicKey)).toBe(true);
     const { pem_request } = again.attributes;
-    const taken = await client.create(PATH, { pem_request, purpose: 'mdm.pushcert' });
+    const taken = await client.create(PATH, { pem_request, purpose: 'mdm.webcrt' });
     expect(taken.relationships.rsa_private_key?.data).toEqual(key);
     const other = await client.create(PATH, {
       subject: 'CN=other',
@@ -198,9 +316,9 @@ describe('creating certificate signing requests', () => {
       purpose: 'mdm.webcrt',
     });
     const changed = await client.patch(`${PATH}/${made.id}`, {
-      attributes: { purpose: 'mdm.pushcert', subject: 'CN=other' },
+      attributes: { purpose: 'mdm.encrypt', subject: 'CN=other' },
     });
-    expect(changed.body.data.attributes).toEqual({ ...made.attributes, purpose: 'mdm.pushcert' });
+    expect(changed.body.data.attributes).toEqual({ ...made.attributes, purpose: 'mdm.encrypt' });
     await client.delete(`${PATH}/${made.id}`).expect(204);
     await client
       .get(`/rsa_private_keys/${made.relationships.rsa_private_key?.data?.id}`)

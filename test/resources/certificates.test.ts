@@ -222,6 +222,17 @@ describe('creating certificates', () => {
       push_topic: PUSH_TOPIC,
       is_ca: false,
       revoked_at: null,
+      revocation_reason: null,
+      is_own_ca: false,
+      issues_identities: false,
+      apple_account: null,
+      subject_alt_names: [],
+      key_usage: ['digitalSignature', 'keyEncipherment'],
+      extended_key_usage: null,
+      key_type: 'EC',
+      key_size: 256,
+      signature_algorithm: 'ecdsa-with-SHA256',
+      chain: [],
       created_at: expect.any(String),
     });
     expect(relationships.rsa_private_key.data).toBeNull();
@@ -611,6 +622,8 @@ describe('certificates in use', () => {
         pem_private_key: keyPem(authority),
       });
     const [first, second] = [await create(signing), await create(later)];
+    const issuing = { issues_identities: true, is_own_ca: true };
+    await api.knex('certificates').where({ id: first.id }).update(issuing);
     await expectInUse(first.id, 'new identities of devices are issued by it');
     const unlinked = await client.patch(`/certificates/${first.id}`, {
       relationships: { rsa_private_key: { data: null } },

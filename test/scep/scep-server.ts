@@ -5,8 +5,11 @@ import { type ParsedCertificate, parseCertificate } from '../../src/crypto/certi
 import { type BuildCsrOptions, buildCsr } from '../../src/crypto/csr.js';
 import type { KeyPair } from '../../src/crypto/keys.js';
 import { SecretBox } from '../../src/crypto/secret-box.js';
+import {
+  type CertificateAuthorities,
+  createCertificateAuthorities,
+} from '../../src/pki/authorities.js';
 import type { CertificateAuthority } from '../../src/pki/authority.js';
-import { ensureCertificateAuthority } from '../../src/pki/authority.js';
 import {
   createEnrollmentChallenges,
   type EnrollmentChallenges,
@@ -27,6 +30,9 @@ export const PKI_OPERATION = '/scep?operation=PKIOperation';
 
 export interface ScepServer extends TestDatabase {
   app: Express;
+  box: SecretBox;
+  authorities: CertificateAuthorities;
+  /** The one that issues at the start. */
   authority: CertificateAuthority;
   trust: Trust;
   challenges: EnrollmentChallenges;
@@ -37,18 +43,29 @@ export interface ScepServer extends TestDatabase {
 }
 
 /** The SCEP surface alone, on a database of its own. */
-export async function startScepServer(): Promise<ScepServer> {
+export async function startScepServer({ identityGrace = 0 } = {}): Promise<ScepServer> {
   const database = await createTestDatabase();
   const { db } = database;
   const { logger, lines, text } = capturingLogger();
   const box = new SecretBox(randomBytes(32));
-  const authority = await ensureCertificateAuthority({ db, box, logger });
-  const trust = await createTrust({ db });
+  const authorities = await createCertificateAuthorities({ db, box, logger });
+  const authority = authorities.current;
+  const trust = await createTrust({ db, identityGrace });
   const challenges = createEnrollmentChallenges({ box });
   const app = express();
-  app.use(createScepRouter({ db, authority, trust, challenges, logger }));
+  app.use(createScepRouter({ db, authorities, trust, challenges, logger }));
   const lastReason = () => lines.findLast(({ msg }) => msg === 'scep request refused')?.reason;
-  return { ...database, app, authority, trust, challenges, logText: text, lastReason };
+  return {
+    ...database,
+    box,
+    app,
+    authorities,
+    authority,
+    trust,
+    challenges,
+    logText: text,
+    lastReason,
+  };
 }
 
 /** The answer's body, with its status and exact content type asserted. */

@@ -63,6 +63,11 @@ export function documentParameters(definition: ResourceDefinition, registry: Reg
   ];
 }
 
+/** What says how it is written. */
+export function writeParameters({ type, writeFlags = {} }: ResourceDefinition): Schema[] {
+  return Object.keys(writeFlags).map((name) => parameterRef(`${type}_${name}`));
+}
+
 const PAGING = ['page_number', 'page_size', 'page_after', 'page_before', 'page_total'];
 
 function listOperation(subject: Collection, { role, registry }: OperationPlace): OperationText {
@@ -103,6 +108,7 @@ function createOperation(subject: Collection, { role, registry }: OperationPlace
     parameters: [
       ...pathParameters(subject),
       ...documentParameters(definition, registry),
+      ...writeParameters(definition),
       parameterRef('idempotency_key'),
     ],
     requestBody: jsonBodyObject(schema, createExampleName(type, view)),

@@ -1,4 +1,8 @@
-import { documentParameters, type OperationPlace } from './collection-operations.js';
+import {
+  documentParameters,
+  type OperationPlace,
+  writeParameters,
+} from './collection-operations.js';
 import {
   answerObject,
   jsonApiObject,
@@ -54,6 +58,7 @@ function updateOperation({ definition }: Item, { role, registry }: OperationPlac
     parameters: [
       parameterRef('id'),
       ...documentParameters(definition, registry),
+      ...writeParameters(definition),
       parameterRef('idempotency_key'),
       parameterRef('if_match'),
     ],

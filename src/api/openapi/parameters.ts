@@ -109,7 +109,17 @@ export function resourceParameters(definition: ResourceDefinition, registry: Reg
     [`${type}_filter`]: filterParameter(definition),
     [`${type}_fields`]: fieldsParameter(definition),
     ...(include ? { [`${type}_include`]: include } : {}),
+    ...flagParameters(definition),
   };
+}
+
+function flagParameters({ type, writeFlags = {} }: ResourceDefinition): Schemas {
+  const schema = { type: 'boolean', default: false };
+  const entries = Object.entries(writeFlags).map(([name, description]) => [
+    `${type}_${name}`,
+    query(name, description, schema),
+  ]);
+  return Object.fromEntries(entries);
 }
 
 interface CommaList {

@@ -10,6 +10,9 @@ export interface AuthenticateFacts {
   issuer: Buffer | null;
   /** Whether a certificate that no device has used yet may be pinned to one. */
   mayEnroll: boolean;
+  /** Until when the certificate is good, and from when on it is to be renewed. */
+  notAfter: Date;
+  renewAt: Date;
   udid: string | null;
   enrollmentId: string | null;
   topic: string | null;
@@ -69,7 +72,7 @@ const FACTS = [
 ] as const;
 
 const COLUMNS = FACTS.map(([column]) => column);
-const FIRST_FACT = 6;
+const FIRST_FACT = 8;
 
 /**
  * A record known only by serial number (from Apple's enrollment program, or made by an admin) is
@@ -83,8 +86,9 @@ const AUTHENTICATE = {
   text: `
 with message as (
   select * from unnest($1::bytea[], $2::text[], $3::text[], $4::bytea[], $5::boolean[],
+    $6::timestamptz[], $7::timestamptz[],
     ${COLUMNS.map((_, index) => `$${index + FIRST_FACT}::text[]`).join(', ')})
-    with ordinality as q (fingerprint, udid, enrollment_id, issuer, may_enroll,
+    with ordinality as q (fingerprint, udid, enrollment_id, issuer, may_enroll, not_after, renew_at,
       ${COLUMNS.join(', ')}, ord)
 ), certificate as (
   select m.ord, c.id, c.revoked_at,
@@ -119,7 +123,8 @@ with message as (
   select m.*, t.id as target_id, t.enrollment_state as former_state, case
     when p.device_id is not null and p.device_id is distinct from t.id then 'other_device'
     when p.state = 'superseded' then 'superseded'
-    when c.revoked_at is not null or (c.is_challenged and spent.ord is null) then 'revoked'
+    when p.state = 'revoked' or c.revoked_at is not null
+      or (c.is_challenged and spent.ord is null) then 'revoked'
     when p.device_id is null and not m.may_enroll
       or m.issuer is not null and c.id is null and held.ord is null then 'untrusted_issuer'
     when p.state in ('active', 'renewal') and t.enrollment_state = 'enrolled' then 'known'
@@ -165,13 +170,16 @@ with message as (
   select v.ord, i.id, i.platform, i.os_version, null
   from inserted i join decided v on coalesce(v.udid, v.enrollment_id) = i.device_key
 ), pinned as (
-  insert into device_identities (fingerprint, device_id, state, udid, issuer)
-  select m.fingerprint, device.id, 'active', coalesce(m.udid, m.enrollment_id), m.issuer
+  insert into device_identities (fingerprint, device_id, state, udid, issuer, not_after, renew_at)
+  select m.fingerprint, device.id, 'active', coalesce(m.udid, m.enrollment_id), m.issuer,
+    m.not_after, m.renew_at
   from device join message m using (ord)
   on conflict (fingerprint) do update
     set device_id = excluded.device_id, state = 'active', udid = excluded.udid,
-      issuer = excluded.issuer, changed_at = now()
-    where device_identities.device_id is null or device_identities.device_id = excluded.device_id
+      issuer = excluded.issuer, not_after = excluded.not_after, renew_at = excluded.renew_at,
+      changed_at = now()
+    where device_identities.state <> 'revoked' and (device_identities.device_id is null
+      or device_identities.device_id = excluded.device_id)
   returning device_id
 ), superseded as (
   update device_identities i set state = 'superseded', changed_at = now()
@@ -224,6 +232,8 @@ export function createAuthenticate(db: Database): Authenticate {
       messages.map((facts) => facts.enrollmentId),
       messages.map((facts) => facts.issuer),
       messages.map((facts) => facts.mayEnroll),
+      messages.map((facts) => facts.notAfter),
+      messages.map((facts) => facts.renewAt),
       ...FACTS.map(([, read]) => messages.map(read)),
     ]);
     return rows.map(toAuthenticated);

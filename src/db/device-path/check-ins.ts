@@ -220,9 +220,13 @@ export async function checkOutDevice(db: Database, who: WhoCalls): Promise<boole
 const PROMOTE_RENEWAL = {
   name: 'promote_renewal',
   text: `
-with promoted as (
+with spent as (
+  update scep_challenges s set locked_at = coalesce(s.locked_at, now())
+  from certificates c where c.fingerprint = $1 and s.certificate_id = c.id
+  returning s.nonce
+), promoted as (
   update device_identities set state = 'active', changed_at = now()
-  where fingerprint = $1 and state = 'renewal'
+  where fingerprint = $1 and state = 'renewal' and (select count(*) from spent) >= 0
   returning device_id
 )
 update device_identities i set state = 'superseded', changed_at = now()
@@ -230,7 +234,10 @@ from promoted p
 where i.device_id = p.device_id and i.fingerprint <> $1 and i.state in ('active', 'renewal')`,
 };
 
-/** A renewed certificate was used for the first time: from now on it is the only one. */
+/**
+ * A renewed certificate was used for the first time: from now on it is the only one. The challenge
+ * behind it is spent first, as by Authenticate, and in the order in which SCEP takes the rows.
+ */
 export async function promoteRenewal(db: Database, fingerprint: Buffer): Promise<void> {
   await runStatement(db, PROMOTE_RENEWAL, [fingerprint]);
 }

@@ -15,6 +15,12 @@ export interface DocumentQuery {
   fields: Map<string, Set<string>>;
 }
 
+/** What a create or an update takes beside. */
+export interface WriteQuery extends DocumentQuery {
+  /** The names of the definition's `writeFlags` that are set. */
+  flags: Set<string>;
+}
+
 /** What a collection takes beside. */
 export interface CollectionQuery extends DocumentQuery {
   page: Page;
@@ -59,7 +65,7 @@ function documentReaders(
   };
 }
 
-/** The query of an item, a create or an update: `include` and `fields[type]`. */
+/** The query of an item: `include` and `fields[type]`. */
 export function parseDocumentQuery(
   params: URLSearchParams,
   definition: ResourceDefinition,
@@ -67,6 +73,23 @@ export function parseDocumentQuery(
 ): DocumentQuery {
   const query: DocumentQuery = { include: [], fields: new Map() };
   readAll(params, documentReaders(query, definition, context));
+  return query;
+}
+
+/** The query of a create or an update: that of an item, and the definition's flags. */
+export function parseWriteQuery(
+  params: URLSearchParams,
+  definition: ResourceDefinition,
+  context: QueryContext,
+): WriteQuery {
+  const query: WriteQuery = { include: [], fields: new Map(), flags: new Set() };
+  const readDocument = documentReaders(query, definition, context);
+  const readFlag: Reader = (value, name) => {
+    if (value === 'true') query.flags.add(name);
+    else if (value !== 'false') throw invalidParameter(name, `${name} is true or false`);
+  };
+  const { writeFlags = {} } = definition;
+  readAll(params, (name) => (Object.hasOwn(writeFlags, name) ? readFlag : readDocument(name)));
   return query;
 }
 

@@ -227,6 +227,30 @@ describe('the API document', () => {
     });
   });
 
+  it('tells by what parameters a certificate is forced in, and none else', () => {
+    const force = { $ref: '#/components/parameters/certificates_force' };
+    expect(document.components.parameters?.certificates_force).toMatchObject({
+      name: 'force',
+      in: 'query',
+      schema: { type: 'boolean', default: false },
+    });
+    const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+      Object.entries(item).flatMap(([method, operation]) => {
+        const parameters = operation.parameters as { $ref?: string }[] | undefined;
+        return parameters?.some(({ $ref }) => $ref === force.$ref) ? [`${method} ${path}`] : [];
+      }),
+    );
+    expect(operations.sort()).toEqual([
+      'patch /api/v1/certificates/{id}',
+      'post /api/v1/ca_certificates',
+      'post /api/v1/certificate_signing_requests/{id}/certificates',
+      'post /api/v1/certificates',
+      'post /api/v1/push_certificates',
+      'post /api/v1/rsa_private_keys/{id}/certificates',
+      'post /api/v1/ssl_certificates',
+    ]);
+  });
+
   it('offers no secret to sort, filter or select by, and shows none', () => {
     for (const { type, attributes } of DEFINITIONS as ResourceDefinition[]) {
       const secrets = Object.keys(attributes).filter((name) => attributes[name]?.writeOnly);

@@ -1,0 +1,121 @@
+import type { Request, Response } from 'express';
+import { z } from 'zod';
+import type { Transaction } from '../db/unit-of-work.js';
+import { validationError } from '../errors.js';
+import { writeAudit } from '../events/audit.js';
+import { contextOf } from '../http/request-context.js';
+import type { RequestContext } from '../jsonapi/context.js';
+import type { Engine } from '../jsonapi/engine.js';
+import { performWrite, readIdempotency } from '../jsonapi/idempotency.js';
+import { resourcesDocument } from '../jsonapi/item.js';
+import { pointer } from '../jsonapi/pointer.js';
+import { sendAnswer } from '../jsonapi/send.js';
+import {
+  type AuthorityKeys,
+  type AuthorityRotations,
+  CA_KEY_SIZES,
+  type CaKeySize,
+  makeAuthorityKeys,
+  type Rotation,
+} from '../pki/authority-rotation.js';
+import type { ApiOperation, ApiRoute } from './api-route.js';
+import { itemSchema, jsonApiContent, jsonContent } from './documents.js';
+import { jsonBody } from './json-body.js';
+import { refuseParameters } from './refuse-parameters.js';
+
+export interface AuthorityRotationDeps {
+  engine: Engine;
+  authorityRotations: AuthorityRotations;
+  /** After the commit, so that this process issues by the new CA at once. */
+  onAuthoritiesChange: () => Promise<void>;
+}
+
+const BODY = z.strictObject({ key_size: z.literal(CA_KEY_SIZES).default(2048) });
+const DOCUMENT = z.object({ data: z.object({ attributes: z.unknown() }) });
+
+const BODY_SCHEMA = {
+  type: 'object',
+  properties: { key_size: { type: 'integer', enum: [...CA_KEY_SIZES], default: 2048 } },
+  additionalProperties: false,
+};
+
+/** A new CA of ours takes over, with its line of audit, in the caller's transaction. */
+export async function rotateAudited(
+  trx: Transaction,
+  rotations: AuthorityRotations,
+  { keys, context }: { keys: AuthorityKeys; context: RequestContext },
+): Promise<Rotation> {
+  const rotation = await rotations.rotate(trx, keys);
+  const { made, former } = rotation;
+  const { subject, fingerprint } = made.certificate;
+  await writeAudit(trx, {
+    context,
+    action: 'ca_certificates.rotate',
+    targetType: 'certificates',
+    targetId: made.id,
+    outcome: 'success',
+    details: { subject, fingerprint: fingerprint.toString('hex'), former: former?.id ?? null },
+  });
+  return rotation;
+}
+
+/** Lets a new CA issue the identities of devices. */
+export function authorityRotationRoutes(deps: AuthorityRotationDeps): ApiRoute[] {
+  const data = { type: 'object', properties: { attributes: BODY_SCHEMA } };
+  const document = { type: 'object', properties: { data }, required: ['data'] };
+  const POST: ApiOperation = {
+    operationId: 'rotateCaCertificate',
+    tag: 'certificates',
+    role: 'admin',
+    summary: 'Let a new CA issue the identities of devices',
+    description:
+      'Makes a CA with a new key, which issues from now on, in every process within seconds. The ' +
+      'former one stays trusted: devices notice nothing until their identities are renewed. Without ' +
+      'a body, its key is RSA of 2048 bits.',
+    requestBody: {
+      required: false,
+      content: jsonContent({ anyOf: [BODY_SCHEMA, document] }, { key_size: 3072 }),
+    },
+    answers: [
+      {
+        status: 201,
+        description: 'The certificate of the new CA.',
+        content: [jsonApiContent(itemSchema('certificates'))],
+      },
+    ],
+    errors: [400, 413, 415, 422],
+    handlers: [refuseParameters, ...jsonBody, (req, res) => rotate(deps, req, res)],
+  };
+  return [{ path: '/ca_certificates/rotate', methods: { POST } }];
+}
+
+function readKeySize(body: unknown): CaKeySize {
+  const document = DOCUMENT.safeParse(body);
+  const given = document.success ? (document.data.data.attributes ?? {}) : (body ?? {});
+  const prefix = document.success ? '/data/attributes' : '';
+  const { success, data, error } = BODY.safeParse(given);
+  if (success) return data.key_size;
+  throw validationError(
+    error.issues.map(({ message, path }) => {
+      return { detail: message, source: { pointer: prefix + pointer(...path.map(String)) } };
+    }),
+  );
+}
+
+async function rotate(
+  { engine, authorityRotations, onAuthoritiesChange }: AuthorityRotationDeps,
+  req: Request,
+  res: Response,
+): Promise<void> {
+  const keys = await makeAuthorityKeys(readKeySize(req.body));
+  const context = contextOf(res);
+  const work = async (trx: Transaction) => {
+    const { made } = await rotateAudited(trx, authorityRotations, { keys, context });
+    const document = await resourcesDocument(engine, 'certificates', { ids: made.id, trx });
+    return { status: 201, document, location: `${engine.basePath}/certificates/${made.id}` };
+  };
+  const idempotency = readIdempotency(req);
+  const answer = await performWrite(engine.store, { context, idempotency, work });
+  await onAuthoritiesChange();
+  sendAnswer(req, res, answer);
+}

@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import type { Config } from '../config.js';
+import { SecretBox } from '../crypto/secret-box.js';
+import type { Database } from '../db/database.js';
+import { migrationStatus } from '../db/migrate.js';
+import { readRotation } from '../db/reseal-repository.js';
+import type { Transaction } from '../db/unit-of-work.js';
+import { AppError } from '../errors.js';
+import { writeAudit } from '../events/audit.js';
+import type { Logger } from '../logger.js';
+import { isMasterKey, masterKeyId } from '../pki/master-key.js';
+import { type Rotated, rotateMasterKey } from '../pki/rotate-master-key.js';
+import { rotationKeys } from '../pki/rotation-keys.js';
+import type { WriteLine } from './token.js';
+
+export interface KeysIo {
+  config: Pick<Config, 'dataDir' | 'masterKey'>;
+  db: Database;
+  logger: Logger;
+  write: WriteLine;
+}
+
+export interface RotateArgs {
+  newKeyFile?: string | undefined;
+  skipUnreadable?: boolean | undefined;
+}
+
+const KEY = /^[A-Za-z0-9+/]{43}=$/;
+
+function parseKey(text: string, where: string): Buffer {
+  if (KEY.test(text.trim())) return Buffer.from(text.trim(), 'base64');
+  throw new AppError('bad_request', 400, `${where} does not hold 32 bytes in base64`);
+}
+
+function givenKey(file: string | undefined, variable: string | undefined): Buffer | undefined {
+  if (file !== undefined) return parseKey(readFileSync(file, 'utf8'), file);
+  return variable ? parseKey(variable, 'NEW_MASTER_KEY') : undefined;
+}
+
+async function requireSchema(db: Database): Promise<void> {
+  const { pending, unknown } = await migrationStatus(db);
+  if (pending.length + unknown.length === 0) return;
+  const message = "the schema of the database is not this program's; run `muster migrate` first";
+  throw new AppError('conflict', 409, message);
+}
+
+function auditRotation(trx: Transaction, rotated: Rotated): Promise<void> {
+  return writeAudit(trx, {
+    context: {
+      requestId: randomUUID(),
+      actor: { name: 'cli', role: 'admin' },
+      sourceAddress: null,
+    },
+    ...{ action: 'keys.rotate_master', targetType: 'keys', targetId: null, outcome: 'success' },
+    details: { ...rotated },
+  });
+}
+
+/** `variable`: NEW_MASTER_KEY of the environment. */
+export async function keysRotateMaster(
+  io: KeysIo,
+  { newKeyFile, skipUnreadable = false }: RotateArgs,
+  variable?: string,
+): Promise<void> {
+  const { config, db, logger, write } = io;
+  const keys = rotationKeys({ config, logger, given: givenKey(newKeyFile, variable) });
+  await requireSchema(db);
+  await rotateMasterKey({ db, keys, skipUnreadable, write, onFinish: auditRotation });
+  write(
+    'Enrollment profiles that were fetched but not installed yet hold a challenge that is no longer ' +
+      'good: fetch them again.',
+  );
+}
+
+/** Where the master key is, which one it is, and whether the database is under it. */
+export async function keysStatus({ config, db, logger, write }: KeysIo): Promise<void> {
+  const keys = rotationKeys({ config, logger });
+  await requireSchema(db);
+  const box = new SecretBox(keys.former());
+  const rotation = await readRotation(db.knex);
+  write(`master key  ${masterKeyId(box)}, from ${keys.place}`);
+  if (rotation !== undefined) {
+    const since = rotation.startedAt.toISOString();
+    write(`rotation    unfinished since ${since}: run \`muster keys rotate-master\` again`);
+    return;
+  }
+  write(`database    ${databaseState(await isMasterKey(db, box))}`);
+  const next = keys.next();
+  if (next === undefined) return;
+  const nextBox = new SecretBox(next);
+  const isDone = (await isMasterKey(db, nextBox)) === true;
+  write(`new key     ${masterKeyId(nextBox)}${isDone ? ', which the database is under' : ''}`);
+  if (isDone) write('rotation    unfinished: run `muster keys rotate-master` again');
+}
+
+function databaseState(fits: boolean | undefined): string {
+  if (fits === undefined) return 'holds no secrets yet';
+  return fits ? 'is under this key' : 'is under another key';
+}
+
+export type WithDatabase = (work: (io: Omit<KeysIo, 'write'>) => Promise<void>) => Promise<void>;
+
+/** `muster keys …`. */
+export function addKeysCommand(
+  program: Command,
+  withDatabase: WithDatabase,
+  { write, newMasterKey }: { write: WriteLine; newMasterKey: string | undefined },
+): void {
+  const keys = program.command('keys').description('the key that seals every secret');
+  keys
+    .command('status')
+    .description('tell which master key is in use and where it is')
+    .action(() => withDatabase((io) => keysStatus({ ...io, write })));
+  keys
+    .command('rotate-master')
+    .description('seal every secret under a new master key; the server must be stopped')
+    .option('--new-key-file <file>', 'the new key, where MASTER_KEY is set (or NEW_MASTER_KEY)')
+    .option('--skip-unreadable', 'leave secrets that do not open as they are')
+    .action((args: RotateArgs) =>
+      withDatabase((io) => keysRotateMaster({ ...io, write }, args, newMasterKey)),
+    );
+}

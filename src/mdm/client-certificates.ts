@@ -1,0 +1,97 @@
+import type { X509Certificate } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
+import type { ProxyTrust } from '../http/trust-proxy.js';
+import type { SignerCache } from '../protocol/mdm-signature.js';
+import {
+  invalidClientCertificate,
+  readClientCertificateHeader,
+} from './client-certificate-header.js';
+
+/** A certificate whose possession was proved in a TLS handshake, here or at a proxy. */
+export interface ClientCertificate {
+  /** SHA-256 of the certificate, 32 bytes. */
+  readonly fingerprint: Buffer;
+  readonly certificate: ParsedCertificate;
+  /** Intermediates that came with it. */
+  readonly chain?: readonly ParsedCertificate[];
+  /** Kept here by the trust decision. */
+  trust?: {
+    epoch: number;
+    voucher: { issuer: Buffer; mayEnroll: boolean; isExpired: boolean } | undefined;
+  };
+}
+
+export interface ClientCertificateOptions {
+  /** Whether the handshakes with this server count. */
+  fromTls: boolean;
+  /** In lower case: the header of a proxy; undefined: none. */
+  header: string | undefined;
+  proxies: ProxyTrust;
+  signers: SignerCache;
+}
+
+/**
+ * The client certificate behind a request, undefined when there is none. Throws AppError
+ * invalid_certificate (400) when it is forged or unreadable.
+ */
+export type FindClientCertificate = (req: IncomingMessage) => ClientCertificate | undefined;
+
+/** Of those that a client sends. */
+const MOST_INTERMEDIATES = 8;
+
+function intermediatesOf(certificate: X509Certificate): ParsedCertificate[] {
+  const chain: ParsedCertificate[] = [];
+  let issuer = certificate.issuerCertificate;
+  while (issuer !== undefined && chain.length < MOST_INTERMEDIATES) {
+    chain.push(parseCertificate(issuer.raw));
+    issuer = issuer.issuerCertificate;
+  }
+  return chain;
+}
+
+function readPeer(socket: TLSSocket): ClientCertificate | null {
+  // The first call takes the intermediates away from the connection.
+  const peer = socket.getPeerX509Certificate();
+  if (peer === undefined) return null;
+  const certificate = parseCertificate(peer.raw);
+  return { certificate, fingerprint: certificate.fingerprint, chain: intermediatesOf(peer) };
+}
+
+/** Where devices show their certificates otherwise than by a signature. */
+export function createClientCertificates(options: ClientCertificateOptions): FindClientCertificate {
+  const { fromTls, header, proxies, signers } = options;
+  const peers = new WeakMap<Socket, ClientCertificate | null>();
+
+  function ofConnection(socket: Socket): ClientCertificate | undefined {
+    if (!(socket instanceof TLSSocket)) return undefined;
+    const known = peers.get(socket);
+    if (known !== undefined) return known ?? undefined;
+    const peer = readPeer(socket);
+    peers.set(socket, peer);
+    return peer ?? undefined;
+  }
+
+  function ofProxy(req: IncomingMessage, name: string): ClientCertificate | undefined {
+    const values = req.headersDistinct[name] ?? [];
+    if (values.every((value) => value === '')) return undefined;
+    const peer = req.socket.remoteAddress;
+    if (!proxies.isTrusted(peer)) throw new Error(`forged: ${peer} is not in TRUST_PROXY`);
+    const der = readClientCertificateHeader(values);
+    if (der === undefined) return undefined;
+    const { key, signer } = signers.find(der);
+    signers.keep(key, signer);
+    return signer;
+  }
+
+  return (req) => {
+    try {
+      const own = fromTls ? ofConnection(req.socket) : undefined;
+      return own ?? (header === undefined ? undefined : ofProxy(req, header));
+    } catch (cause) {
+      throw invalidClientCertificate(cause);
+    }
+  };
+}

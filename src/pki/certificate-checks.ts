@@ -1,0 +1,64 @@
+import type { ParsedCertificate } from '../crypto/certificate.js';
+import { publicKeyFingerprint } from '../crypto/keys.js';
+import type { CertificatePurpose } from '../db/certificate-repository.js';
+import { certificateUses } from '../db/certificate-uses.js';
+import { findPrivateKey } from '../db/private-key-repository.js';
+import type { Transaction } from '../db/unit-of-work.js';
+import { AppError } from '../errors.js';
+import { purposeFault, unfitness } from './certificate-fitness.js';
+import { attributeFault, refusal } from './faults.js';
+import type { UploadedCertificate } from './uploaded-certificate.js';
+
+export const PURPOSE_POINTER = '/data/attributes/purpose';
+const KEY_POINTER = '/data/relationships/rsa_private_key/data';
+
+const USES = {
+  is_identity: 'a device identifies itself by it',
+  pushes: 'enrolled devices get their pushes by it',
+  issued: 'identities of devices were issued by it',
+  signs: 'new identities of devices are issued by it',
+} as const;
+
+/** AppError 409 in_use that tells what for. */
+export async function requireUnused(trx: Transaction, id: number): Promise<void> {
+  const uses = await certificateUses(trx, id);
+  const reasons = Object.entries(USES).filter(([use]) => uses?.[use as keyof typeof USES]);
+  if (reasons.length === 0) return;
+  const why = reasons.map(([, reason]) => reason).join('; ');
+  throw new AppError('in_use', 409, `the certificate is in use: ${why}`);
+}
+
+/** AppError 422 naming the purpose. */
+export function requireFit(certificate: ParsedCertificate, purpose: CertificatePurpose): void {
+  const fault = purposeFault(certificate, purpose);
+  if (fault) throw refusal([attributeFault('purpose', `${purpose}: ${fault.detail}`)]);
+}
+
+/** AppError 422 key_mismatch when the stored key is another's. */
+export async function requireKey(
+  trx: Transaction,
+  { publicKey }: ParsedCertificate,
+  id: number,
+): Promise<void> {
+  const stored = await findPrivateKey(trx, id);
+  const fingerprint = publicKeyFingerprint(publicKey).toString('hex');
+  if (stored?.fingerprint_sha256 === fingerprint) return;
+  const message = 'the private key does not belong to the certificate';
+  throw new AppError('key_mismatch', 422, message, { source: { pointer: KEY_POINTER } });
+}
+
+interface FittingNow {
+  purpose: CertificatePurpose;
+  now: Date;
+  isForced?: boolean;
+}
+
+/** AppError 422 with all that speaks against it; by force its time does not count. */
+export function requireFitNow(
+  { certificate, source }: UploadedCertificate,
+  { purpose, now, isForced = false }: FittingNow,
+): void {
+  const faults = unfitness(certificate, { purpose, at: isForced ? undefined : now });
+  if (faults.length === 0) return;
+  throw refusal(faults.map(({ detail, code }) => attributeFault(source.certificate, detail, code)));
+}

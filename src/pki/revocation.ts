@@ -1,0 +1,71 @@
+import { certificateUses } from '../db/certificate-uses.js';
+import {
+  countDependents,
+  lockRevocable,
+  markRevoked,
+  type RevocableCertificate,
+} from '../db/revocation-repository.js';
+import type { Transaction } from '../db/unit-of-work.js';
+import { AppError, notFound } from '../errors.js';
+
+/** By the names of RFC 5280 5.3.1; those that a certificate can't be given back from. */
+export const REVOCATION_REASONS = [
+  ...(['unspecified', 'keyCompromise', 'cACompromise', 'affiliationChanged'] as const),
+  ...(['superseded', 'cessationOfOperation', 'privilegeWithdrawn'] as const),
+] as const;
+
+export type StoredRevocationReason = (typeof REVOCATION_REASONS)[number];
+
+export interface Revocation {
+  id: number;
+  reason: StoredRevocationReason;
+  /** Also what devices depend on. */
+  isForced: boolean;
+}
+
+export interface Revoked {
+  /** False when it was revoked before: nothing was changed. */
+  isNew: boolean;
+  /** It vouched for others until now. */
+  isAuthority: boolean;
+}
+
+function inUse(why: string): AppError {
+  return new AppError('in_use', 409, why);
+}
+
+/**
+ * Revokes a certificate inside the caller's transaction. AppError 404; 409 in_use for the CA that
+ * issues, and unless forced for whatever devices depend on.
+ */
+export async function revoke(
+  trx: Transaction,
+  { id, reason, isForced }: Revocation,
+): Promise<Revoked> {
+  const certificate = await lockRevocable(trx, id);
+  if (certificate === undefined) throw notFound(`certificates ${id}`);
+  const isAuthority = certificate.purpose === 'mdm.cacert';
+  if (certificate.revoked_at !== null) return { isNew: false, isAuthority };
+  if (certificate.issues_identities) {
+    const first = 'let another one issue first: muster ca rotate';
+    throw inUse(`the identities of devices are issued by this CA; ${first}`);
+  }
+  if (!isForced) await requireNoDependents(trx, certificate);
+  await markRevoked(trx, id, reason);
+  return { isNew: true, isAuthority };
+}
+
+async function requireNoDependents(
+  trx: Transaction,
+  { id, purpose }: RevocableCertificate,
+): Promise<void> {
+  const force = 'revoke it all the same with force=true';
+  if (purpose === 'mdm.cacert') {
+    const count = await countDependents(trx, id);
+    const who = count === 1 ? 'device identifies itself' : 'devices identify themselves';
+    if (count > 0) throw inUse(`${count} enrolled ${who} by what this CA has issued; ${force}`);
+  }
+  if (purpose === 'mdm.pushcert' && (await certificateUses(trx, id))?.pushes) {
+    throw inUse(`enrolled devices get their pushes by this certificate alone; ${force}`);
+  }
+}

@@ -1,0 +1,23 @@
+import type { ParsedCertificate } from '../crypto/certificate.js';
+import { insertCertificate, type Transaction } from '../db/certificate-repository.js';
+import { insertRenewal } from '../db/scep-repository.js';
+import { certificateRecord } from '../pki/certificate-record.js';
+import { renewalTime } from '../pki/identity-life.js';
+
+export interface RenewedDevice {
+  deviceId: number;
+  /** UDID or EnrollmentID. */
+  udid: string | null;
+}
+
+/** Stores a renewed certificate, pinned to the device that it was made for. Returns its id. */
+export async function recordRenewal(
+  trx: Transaction,
+  certificate: ParsedCertificate,
+  device: RenewedDevice,
+): Promise<number> {
+  const id = await insertCertificate(trx, certificateRecord(certificate, 'mdm.device'));
+  const { fingerprint, notAfter } = certificate;
+  await insertRenewal(trx, { ...device, fingerprint, notAfter, renewAt: renewalTime(certificate) });
+  return id;
+}

@@ -1,0 +1,103 @@
+import {
+  issueCertificate,
+  type ParsedCertificate,
+  parseCertificate,
+} from '../../src/crypto/certificate.js';
+import { Oid } from '../../src/crypto/oids.js';
+import { SecretBox } from '../../src/crypto/secret-box.js';
+import { insertCertificate } from '../../src/db/certificate-repository.js';
+import { certificateRecord } from '../../src/pki/certificate-record.js';
+import { keepPrivateKey } from '../../src/pki/stored-keys.js';
+import { asAuthority, type Identity, rsaIdentity } from '../crypto/identities.js';
+import { MASTER_KEY, startApp, type TestApp } from '../helpers/app.js';
+import { createTestDatabase } from '../helpers/database.js';
+import { createTestDevice, deviceKeys, type TestDevice } from '../helpers/device.js';
+import { dumpRows } from './rows.js';
+
+const DAY = 86_400_000;
+const MESSAGE = /^an identity has expired; it serves its device until /;
+
+let app: TestApp;
+
+let authority: Identity;
+
+/** A CA of ours that is older than the identities of these tests. */
+beforeAll(async () => {
+  const database = await createTestDatabase();
+  authority = await rsaIdentity({ ...asAuthority, notBefore: new Date(Date.now() - 500 * DAY) });
+  const { certificate, privateKey: key } = authority;
+  await database.db.knex.transaction(async (trx) => {
+    const box = new SecretBox(MASTER_KEY);
+    const rsa_private_key_id = await keepPrivateKey(trx, box, { key, name: null });
+    const record = certificateRecord(certificate, 'mdm.cacert');
+    await insertCertificate(trx, { ...record, rsa_private_key_id });
+  });
+  app = await startApp({ database, isSweeping: false });
+});
+afterAll(() => app.stop());
+
+/** An identity of ours whose time was up so many days ago. */
+async function expired(days: number): Promise<ParsedCertificate> {
+  const notAfter = new Date(Math.floor(Date.now() / 1000) * 1000 - days * DAY);
+  const der = issueCertificate({
+    subject: [{ type: 'CN', value: 'Device' }],
+    publicKey: (await deviceKeys()).publicKey,
+    issuer: authority.certificate,
+    issuerKey: authority.privateKey,
+    notBefore: new Date(notAfter.getTime() - 100 * DAY),
+    notAfter,
+    keyUsage: ['digitalSignature'],
+    extendedKeyUsage: [Oid.clientAuth],
+  });
+  return parseCertificate(der);
+}
+
+/** Enrolled long ago, so to say. */
+async function deviceWith(certificate: ParsedCertificate): Promise<TestDevice> {
+  const device = await (await createTestDevice(app)).enroll();
+  const { fingerprint } = device.certificate;
+  await app.db
+    .knex('device_identities')
+    .where({ fingerprint })
+    .update({ fingerprint: certificate.fingerprint });
+  return device.with(certificate);
+}
+
+function warnings() {
+  return app.logLines.filter(({ msg }) => MESSAGE.test(msg));
+}
+
+it('an identity beyond the grace is refused like any that has expired: 400', async () => {
+  const device = await deviceWith(await expired(91));
+  const before = await dumpRows(app.db);
+  for (const reply of [await device.idle(), await device.authenticate()]) {
+    expect([reply.status, reply.body.length]).toEqual([400, 0]);
+  }
+  expect(await dumpRows(app.db)).toEqual(before);
+  expect(warnings()).toEqual([]);
+});
+
+it('an expired identity enrolls nobody: 403, and nothing is stored', async () => {
+  const device = (await createTestDevice(app)).with(await expired(2));
+  const before = await dumpRows(app.db);
+  const reply = await device.authenticate();
+  expect([reply.status, reply.body.length]).toEqual([403, 0]);
+  expect(await dumpRows(app.db)).toEqual(before);
+});
+
+it('an expired identity that is pinned serves its device, and is warned of once', async () => {
+  const certificate = await expired(3);
+  const device = await deviceWith(certificate);
+  for (const reply of [await device.idle(), await device.tokenUpdate(), await device.idle()]) {
+    expect(reply.status).toBe(200);
+  }
+  const fingerprint = certificate.fingerprint.toString('hex');
+  const servesUntil = new Date(certificate.notAfter.getTime() + 90 * DAY).toISOString();
+  expect(warnings().filter((line) => line.fingerprint === fingerprint)).toMatchObject([
+    {
+      level: 40,
+      msg: `an identity has expired; it serves its device until ${servesUntil}`,
+      ...{ subject: 'CN=Device', servesUntil },
+    },
+  ]);
+});
