@@ -26,8 +26,8 @@ function read(spki: Buffer): KeyDescription | undefined {
 }
 
 /**
- * What kind of key a SubjectPublicKeyInfo (DER) holds, how long, by its bytes alone: reading an EC key
- * takes node:crypto ten times as long as the certificate around it. undefined for other kinds.
+ * What kind of key a SubjectPublicKeyInfo (DER) holds, how long, by its bytes alone: to read an EC
+ * key takes node:crypto ten times as long as all around it. undefined for other kinds.
  */
 export function describePublicKeyInfo(spki: Buffer): KeyDescription | undefined {
   try {

@@ -83,7 +83,7 @@ export async function hasPushTopic(knex: Knex, push_topic: string): Promise<bool
   return row !== undefined;
 }
 
-/** Which Apple account made the certificates of a topic, as far as it is known: the last one told. */
+/** Which Apple account made the certificates of a topic: the last one that was told. */
 export async function findAppleAccount(
   knex: Knex,
   push_topic: string,
@@ -111,7 +111,7 @@ export async function findCertificateFile(
     .first<CertificateFile | undefined>('der', 'chain_der');
 }
 
-/** DER of the CAs stored under this name (RFC 4514) that are not revoked; the last to expire first. */
+/** DER of the CAs of this name (RFC 4514) that are not revoked; the last to expire first. */
 export async function findAuthoritiesNamed(knex: Knex, subject: string): Promise<Buffer[]> {
   const rows = await knex('certificates')
     .where({ subject, is_ca: true })

@@ -21,7 +21,9 @@ export function createIdentityRenewalTask(deps: IdentityRenewalTaskDeps): Task<u
     run: async ({ signal }) => {
       const { renewals, logger } = deps;
       if (!(await renewals.isOffered())) {
-        logger.warn('no identity is renewed: SCEP is not in use (InternalPKCS12)');
+        logger.debug(
+          'no identity is renewed: source_type of the SCEP configuration is not InternalSCEP',
+        );
         return;
       }
       const begun = await renewals.begin(MOST_BEGUN);

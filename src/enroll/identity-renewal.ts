@@ -37,7 +37,7 @@ const ENROLL = '.enroll';
 export class IdentityRenewals {
   constructor(private readonly deps: IdentityRenewalDeps) {}
 
-  /** Whether the CA in use gives identities by SCEP. */
+  /** Whether the CA in use is ours. */
   async isOffered(): Promise<boolean> {
     return isOffered(await readEnrollmentSettings(this.deps.db.knex));
   }
@@ -93,7 +93,7 @@ export class IdentityRenewals {
   async #attempt(trx: Transaction, rows: RenewalRow[], now = new Date()): Promise<number[]> {
     if (rows.length === 0) return [];
     const settings = await readEnrollmentSettings(trx);
-    if (!isOffered(settings)) throw conflict('identities as PKCS#12 are not renewed');
+    if (!isOffered(settings)) throw conflict('only identities by the internal SCEP are renewed');
     const expiresAt = new Date(now.getTime() + ATTEMPT_LIFE_MS);
     const wanted: { deviceId: number; command: QueuedCommand }[] = [];
     for (const row of rows) {
@@ -126,8 +126,12 @@ function conflict(message: string): AppError {
   return new AppError('conflict', 409, message);
 }
 
+/**
+ * Nothing binds a certificate of an external CA to the enrollment that asked for it, so the device's
+ * next Authenticate would begin a new one, and without an Authenticate the device would be refused.
+ */
 function isOffered({ scep }: EnrollmentSettings): boolean {
-  return scep.source_type !== 'InternalPKCS12';
+  return scep.source_type === 'InternalSCEP';
 }
 
 function refuseSecond({ device_id, command_id, status }: RenewalRow): void {

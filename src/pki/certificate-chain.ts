@@ -15,7 +15,7 @@ async function findIssuer(
   return named.map(parseCertificate).find((issuer) => isIssuedBy(certificate, issuer));
 }
 
-/** Issuer after issuer, the root too: as they came with it, else what the CAs stored here make up. */
+/** Issuer after issuer, the root too: as they came with it, else of the CAs stored here. */
 export async function chainOf(
   db: Database,
   { der, chain_der }: CertificateFile,

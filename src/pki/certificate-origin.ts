@@ -35,7 +35,9 @@ async function findRequestFor(
   const [last] = requests;
   const found = requests.find((request) => request.purpose === purpose);
   if (found !== undefined || last === undefined) return found;
-  const detail = `purpose: it was requested for ${last.purpose} (certificate_signing_requests ${last.id})`;
+  const detail =
+    `purpose: certificate_signing_requests ${last.id} asked for ${last.purpose}; if it is meant ` +
+    'for another purpose, change that of the request first';
   throw refusal([attributeFault('purpose', detail)]);
 }
 

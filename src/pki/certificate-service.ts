@@ -56,7 +56,7 @@ export interface CertificateInput extends CertificateUpload {
   privateKeyId?: number | null;
   /** The request that the client says it answers. */
   signingRequestId?: number | null;
-  /** Of push certificates only; left out, it is that of the request or of the former certificate. */
+  /** Of push certificates only; left out, it is that of the request or of the former one. */
   apple_account?: string | null;
   /** Takes what is not valid now, and a push topic that no enrolled device listens to. */
   isForced?: boolean;

@@ -33,7 +33,8 @@ export function keyFault(
   purpose: CertificatePurpose,
 ): string | undefined {
   if (!MADE_BY_APPLE.includes(purpose) || (type === 'RSA' && bits === APPLE_BITS)) return undefined;
-  return `Apple issues ${purpose} to RSA keys of ${APPLE_BITS} bits only, and this is ${type} of ${bits}`;
+  const only = `RSA keys of ${APPLE_BITS} bits`;
+  return `Apple issues ${purpose} to ${only} only, and this is ${type} of ${bits}`;
 }
 
 /** As `keyFault`, of a key at hand. */

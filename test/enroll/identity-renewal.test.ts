@@ -87,12 +87,12 @@ describe('identities that are not renewed', () => {
     await expectNone(device);
   });
 
-  it('are any while identities come as PKCS #12, which the log says', async () => {
+  it('are any while identities come from an external CA, which the log says', async () => {
     const device = await createDueDevice(app);
-    await app.db.knex('scep_configurations').insert({ source_type: 'InternalPKCS12' });
+    await app.db.knex('scep_configurations').insert({ source_type: 'ExternalSCEP' });
     const lines = await runRenewals(app);
     expect(lines.map(({ level, msg }) => [level, msg])).toEqual([
-      [40, 'no identity is renewed: SCEP is not in use (InternalPKCS12)'],
+      [20, 'no identity is renewed: source_type of the SCEP configuration is not InternalSCEP'],
     ]);
     expect(await installs(device)).toEqual([]);
   });
@@ -302,11 +302,11 @@ describe('the renewal by an admin', () => {
     expect((await refusal(id)).slice(0, 2)).toEqual([409, 'conflict']);
   });
 
-  it('is refused while identities come as PKCS #12', async () => {
+  it('is refused while identities come from an external CA', async () => {
     const device = await (await createTestDevice(app)).enroll();
-    await app.db.knex('scep_configurations').insert({ source_type: 'InternalPKCS12' });
+    await app.db.knex('scep_configurations').insert({ source_type: 'ExternalSCEP' });
     const { id } = await rowOf(device);
-    const detail = 'identities as PKCS#12 are not renewed';
+    const detail = 'only identities by the internal SCEP are renewed';
     expect(await refusal(id)).toEqual([409, 'conflict', detail]);
   });
 

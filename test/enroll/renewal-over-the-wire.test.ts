@@ -115,19 +115,6 @@ describe('the renewal of an identity', () => {
     ]);
   });
 
-  it('has the challenge of an external CA where devices are sent to one', async () => {
-    const device = await createDueDevice(app);
-    await app.db.knex('scep_configurations').insert({
-      ...{ source_type: 'ExternalSCEP', url: 'https://scep.example.com' },
-      sealed_challenge: app.box.seal(Buffer.from('of theirs'), 'scep_configurations/challenge'),
-    });
-    await runRenewals(app);
-    await app.db.knex('scep_configurations').delete();
-    const offered = await fetchCommand(device, 'InstallProfile');
-    const { scep } = profileIn(offered?.command ?? {});
-    expect(scep).toMatchObject({ url: 'https://scep.example.com', challenge: 'of theirs' });
-  });
-
   it('is signed as enrollment profiles are', async () => {
     const device = await createDueDevice(app);
     const { id } = await rowOf(device);
