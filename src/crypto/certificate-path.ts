@@ -114,11 +114,17 @@ function isFit({ issuer, isAnchor }: Candidate, { at, purpose, ignoreDates }: Se
   return purpose === undefined || allowsPurpose(issuer, purpose);
 }
 
-/** Self-issued CAs, at a change of keys, go unconstrained (RFC 5280 6.1.3 b). */
-function permitsBelow(issuer: ParsedCertificate, path: readonly ParsedCertificate[]): boolean {
-  return path.every(
-    (certificate, index) =>
-      (index > 0 && isSelfIssued(certificate)) || permitsNames(issuer, certificate),
+/**
+ * Name constraints of each authority on all that is below it; self-issued CAs, as at a change of
+ * keys, go free (RFC 5280 6.1.3 b). Looked at only when the path is anchored: by then strangers
+ * have no say in how much there is to compare.
+ */
+function obeysNameConstraints(path: readonly ParsedCertificate[]): boolean {
+  return path.every((issuer, height) =>
+    path
+      .slice(0, height)
+      .filter((certificate, index) => index === 0 || !isSelfIssued(certificate))
+      .every((certificate) => permitsNames(issuer, certificate)),
   );
 }
 
@@ -133,7 +139,7 @@ function mayFollow(
   if (intermediatesBelow(path) > (issuer.pathLength ?? Number.POSITIVE_INFINITY)) return false;
   if (search.allowSha1 !== true && isSignedOverSha1(last)) return false;
   search.checksLeft -= 1;
-  return search.checksLeft >= 0 && isSignedBy(last, issuer) && permitsBelow(issuer, path);
+  return search.checksLeft >= 0 && isSignedBy(last, issuer);
 }
 
 function extendPath(
@@ -141,7 +147,11 @@ function extendPath(
   search: Search,
 ): ParsedCertificate[] | undefined {
   const { anchors, intermediates = [] } = search;
-  const anchor = anchors.find((issuer) => mayFollow(path, { issuer, isAnchor: true }, search));
+  const anchor = anchors.find(
+    (issuer) =>
+      mayFollow(path, { issuer, isAnchor: true }, search) &&
+      obeysNameConstraints([...path, issuer]),
+  );
   if (anchor !== undefined) return [...path, anchor];
   if (path.length >= MAX_PATH) return undefined;
   for (const issuer of intermediates) {

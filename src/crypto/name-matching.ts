@@ -2,6 +2,8 @@ import { type Asn1Cursor, readDer, stringValue } from './der.js';
 
 const MAX_RDNS = 64;
 const MAX_ATTRIBUTES = 16;
+/** Longer names are the same only byte for byte: strangers choose how many there are. */
+const MAX_COMPARED_BYTES = 2048;
 
 /** RFC 5280 7.1, in short: neither the kind of string nor case nor further spaces matter. */
 function canonicalText(text: string): string {
@@ -45,6 +47,7 @@ export function canonicalName(der: Buffer): string[] {
 /** Whether two Names (DER) are the same by the rules of RFC 5280 7.1. Malformed ones are not. */
 export function isSameName(one: Buffer, other: Buffer): boolean {
   if (one.equals(other)) return true;
+  if (Math.max(one.length, other.length) > MAX_COMPARED_BYTES) return false;
   try {
     const [rdns, others] = [canonicalName(one), canonicalName(other)];
     return rdns.length === others.length && isWithinName(rdns, others);

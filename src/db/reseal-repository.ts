@@ -29,6 +29,8 @@ const MAGIC = String.raw`'\x4d534231'::bytea`;
 
 /** Rows far apart, in a table of many millions, take longer to find than a device would wait. */
 const PATIENCE = "set local statement_timeout = '15min'";
+/** From one key to the next, whatever the statistics say of a table that was written a moment ago. */
+const BY_INDEX = 'set local enable_seqscan = off; set local enable_bitmapscan = off';
 
 function isSealed({ read }: SealedPlace): string {
   return `substring(${read} from 1 for 4) = ${MAGIC}`;
@@ -64,7 +66,7 @@ from unnest(?::${key.type}[], ?::bytea[]) as v (key, sealed) where t.${key.colum
 }
 
 async function readBatch(trx: Transaction, place: SealedPlace, after: Key): Promise<SealedValue[]> {
-  await trx.raw(PATIENCE);
+  await trx.raw(`${PATIENCE}; ${BY_INDEX}`);
   const found = await trx.raw<{ rows: { last: Key | null }[] }>(batchEnd(place), [after]);
   const last = found.rows[0]?.last ?? null;
   if (last === null) return [];

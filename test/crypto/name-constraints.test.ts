@@ -9,7 +9,7 @@ import { permitsNames } from '../../src/crypto/name-constraints.js';
 import { isSameName } from '../../src/crypto/name-matching.js';
 import { encodeName } from '../../src/crypto/names.js';
 import { Oid } from '../../src/crypto/oids.js';
-import { asAuthority, ecIdentity, type Identity } from './identities.js';
+import { asAuthority, ecIdentity, type Identity, mutations } from './identities.js';
 
 const dns = (name: string): Buffer => derPrimitiveContext(2, Buffer.from(name));
 const subtree = (base: Buffer): Buffer => derSequence(base);
@@ -50,6 +50,16 @@ describe('permitsNames', () => {
     expect(await permitted(...Array<Buffer>(64).fill(base))).toBe(true);
   });
 
+  it('meets 500 mutations of the constraints with a verdict', () => {
+    const value = derSequence(derContext(0, subtree(dns('example.com')), subtree(dns('b.org'))));
+    for (const mutation of mutations(value, 500)) {
+      const extension = { oid: Oid.nameConstraints, critical: true, value: mutation };
+      const extensions = new Map([[Oid.nameConstraints, extension]]);
+      const issuer = { ...leaf.certificate, extensions };
+      expect([true, false]).toContain(permitsNames(issuer, leaf.certificate));
+    }
+  });
+
   it('is false when names of a form that is not judged are constrained', async () => {
     const address = derPrimitiveContext(7, Buffer.from('c0000200ffffff00', 'hex'));
     const email = derPrimitiveContext(1, Buffer.from('example.com'));
@@ -83,6 +93,12 @@ describe('isSameName', () => {
     const organization = encodeName([{ type: 'O', value: 'A' }]);
     expect(isSameName(name('A'), organization)).toBe(false);
     expect(isSameName(name('A'), derNull())).toBe(false);
+  });
+
+  it('compares names that are very long byte for byte', () => {
+    const long = 'x'.repeat(2100);
+    expect(isSameName(name(long), name(long))).toBe(true);
+    expect(isSameName(name(long), name(long.toUpperCase()))).toBe(false);
   });
 
   it('takes no notice of case and spaces', () => {

@@ -24,7 +24,7 @@ import {
   readPssParameters,
 } from '../../src/crypto/rsa-parameters.js';
 import { createPssSignature, ownPssParameters } from '../../src/crypto/rsa-pss.js';
-import { codeOf } from './identities.js';
+import { codeOf, mutations } from './identities.js';
 
 const signed = Buffer.from('what is signed');
 const padding = constants.RSA_PKCS1_PSS_PADDING;
@@ -181,6 +181,12 @@ describe('readPssParameters', () => {
     }
     const trailing = Buffer.concat([derSequence(), derNull()]);
     expect(codeOf(() => readPssParameters(trailing))).toBe('invalid_asn1');
+  });
+
+  it('meets 500 mutations with nothing but an AppError', () => {
+    for (const mutation of mutations(parametersOf(ours), 500)) {
+      expect([undefined, 'invalid_asn1']).toContain(codeOf(() => readPssParameters(mutation)));
+    }
   });
 
   it('knows the defaults, and reads what it wrote', () => {

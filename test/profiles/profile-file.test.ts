@@ -9,7 +9,7 @@ import { asAuthority, ecIdentity, type Identity, rsaIdentity } from '../crypto/i
 import { binaryPlist } from '../protocol/binary-plist.js';
 import { dict, profile } from './sample-profiles.js';
 
-const RSA_PSS = '1.2.840.113549.1.1.10';
+const ED25519 = '1.3.101.112';
 const CONTENT = buildPlistNodes(profile([]));
 
 let authority: Identity;
@@ -63,7 +63,7 @@ describe('opening the file of a profile', () => {
   });
 
   it('tells what it takes to judge a signature that it can not', async () => {
-    const anonymous = { algorithm: derSequence(derOid(RSA_PSS)) };
+    const anonymous = { algorithm: derSequence(derOid(ED25519)) };
     const md5 = { digest: derSequence(derOid('1.2.840.113549.2.5')) };
     const unsupported = 'it is signed by an algorithm that is not supported';
     const ec = await ecIdentity('P-256');
