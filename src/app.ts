@@ -35,6 +35,7 @@ import type { Metrics } from './metrics/metrics.js';
 import type { CertificateAuthorities } from './pki/authorities.js';
 import { AuthorityRotations } from './pki/authority-rotation.js';
 import { CredentialFiles } from './pki/credential-files.js';
+import type { FileCertificate } from './pki/credential-status.js';
 import type { EnrollmentChallenges } from './pki/enrollment-challenge.js';
 import { PushCertificateRequests } from './pki/push-request-service.js';
 import { RevocationLists } from './pki/revocation-lists.js';
@@ -61,6 +62,8 @@ export interface AppDeps {
   profileSigner: () => ProfileSigner | undefined;
   /** What is wrong with how this process speaks TLS. */
   tlsCaveat: () => TlsCaveat | undefined;
+  /** The certificate of TLS_CERT_FILE. */
+  tlsFile: () => FileCertificate | undefined;
   tokens: TokenVerifier;
   deviceHandler: DeviceHandler;
   actions: DeviceActions;
@@ -112,7 +115,7 @@ function adminApi(deps: AppDeps, authenticated: RequestHandler) {
     ...{ config, db, engine, actions, services, push, onScepChange, credentialFiles, version },
     ...profileFiles(deps),
     pushCertificateRequests: new PushCertificateRequests({ box }),
-    ...{ tlsCaveat: deps.tlsCaveat, renewals: deps.renewals },
+    ...{ tlsCaveat: deps.tlsCaveat, tlsFile: deps.tlsFile, renewals: deps.renewals },
     authorityRotations: new AuthorityRotations(box),
     onAuthoritiesChange: () => trust.reload().then(() => deps.authorities.reload()),
   };

@@ -5,8 +5,9 @@ import { createHeartbeat } from './jobs/heartbeat.js';
 import { createJobRunner } from './jobs/job-runner.js';
 import type { OnFinish } from './jobs/run-task.js';
 import type { Task } from './jobs/task.js';
-import { checkCredentials } from './jobs/tasks/check-credentials.js';
+import { checkCredentialsAtStart } from './jobs/tasks/check-credentials.js';
 import type { Logger } from './logger.js';
+import type { FileCertificate } from './pki/credential-status.js';
 import type { PushService } from './push/push-service.js';
 
 export interface BackgroundDeps {
@@ -18,6 +19,8 @@ export interface BackgroundDeps {
   push: PushService;
   tasks: Task[];
   onFinish: OnFinish;
+  /** The certificate of TLS_CERT_FILE. */
+  tlsFile: () => FileCertificate | undefined;
 }
 
 export interface Background {
@@ -30,7 +33,7 @@ export interface Background {
 
 /** What this process does by itself: hear of changes, be alive, and, by its role, jobs and pushes. */
 export function createBackground(deps: BackgroundDeps): Background {
-  const { config, db, logger, version, changes, push, tasks, onFinish } = deps;
+  const { config, db, logger, version, changes, push, tasks, onFinish, tlsFile } = deps;
   const { role } = config;
   const pushTrouble = () => push.trouble();
   const heartbeat = createHeartbeat({ db, role, version, logger, pushTrouble });
@@ -49,7 +52,7 @@ export function createBackground(deps: BackgroundDeps): Background {
       await announce();
       push.start();
       await runner?.start();
-      await checkCredentials({ db, logger }).catch((error: unknown) => {
+      await checkCredentialsAtStart({ db, logger, tlsFile }).catch((error: unknown) => {
         logger.warn({ err: error }, 'the credentials could not be checked');
       });
     },

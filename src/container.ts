@@ -127,7 +127,8 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
   const isOverTls = tlsCertificates.servesTls;
   const deps = isOverTls ? { ...given, config: withHttps(given.config) } : given;
   const { config, db, box, logger } = deps;
-  const metrics = createMetrics({ db, logger, version, role: config.role });
+  const tlsFile = () => (config.tls && tlsCertificates.current)?.certificate;
+  const metrics = createMetrics({ db, logger, version, role: config.role, tlsFile });
   const { publicUrl, identityGrace } = config;
   const authorities = await createCertificateAuthorities({ db, box, logger, publicUrl });
   const trust = await createTrust({ db, identityGrace });
@@ -176,15 +177,17 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     ...{ challenges, renewals },
     profileSigner: () => currentSigner(tlsCertificates),
     tlsCaveat: () => tlsCertificates.caveat,
+    tlsFile,
   });
   const background = createBackground({
     ...{ config, db, logger, version, changes, push },
     tasks: [
-      ...createTasks({ db, logger, queue, config }),
+      ...createTasks({ db, logger, queue, config, tlsFile }),
       createRearmTask({ db }),
       createIdentityRenewalTask({ renewals, logger }),
     ],
     onFinish: metrics.observeJob,
+    tlsFile,
   });
   let starting = Promise.resolve();
   return {

@@ -1,9 +1,10 @@
 import { type Config, isLoopback } from '../config.js';
+import type { EndingIdentities } from '../db/credential-repository.js';
 import { COUNTED_AT_MOST, type TopicCount } from '../db/device-reach.js';
 import type { BlockedTopic } from '../db/metrics-repository.js';
 import type { TroubledProcess } from '../db/process-repository.js';
 import { credentialAdvice } from '../pki/credential-advice.js';
-import type { Credential } from '../pki/credential-status.js';
+import { type Credential, EXPIRING_DAYS } from '../pki/credential-status.js';
 import { CAVEATS, type TlsCaveat } from '../pki/tls-certificates.js';
 
 export interface CredentialWarning {
@@ -26,6 +27,8 @@ export interface CredentialFacts {
   config: Pick<Config, 'enrollment' | 'publicUrl' | 'lab' | 'apnsHost'>;
   /** Of the process that answers. */
   tlsCaveat: TlsCaveat | undefined;
+  /** Of enrolled devices, that end soon and are not being renewed. */
+  identities: EndingIdentities;
 }
 
 /** Topics whose push certificate can be used now. */
@@ -49,6 +52,7 @@ export function credentialWarnings(facts: CredentialFacts): CredentialWarning[] 
     ...refusedWarning(facts),
     ...settingWarnings(facts),
     ...tlsWarnings(facts),
+    ...identityWarning(facts),
   ];
 }
 
@@ -131,6 +135,16 @@ function refusedWarning({ refused }: CredentialFacts): CredentialWarning[] {
 function many(count: number): string {
   if (count > COUNTED_AT_MOST) return `more than ${COUNTED_AT_MOST} enrolled devices`;
   return count === 1 ? '1 enrolled device' : `${count} enrolled devices`;
+}
+
+function identityWarning({ identities: { count, first } }: CredentialFacts): CredentialWarning[] {
+  if (count === 0) return [];
+  const detail =
+    `The identities of ${many(count)} end within ${EXPIRING_DAYS} days, the first on ` +
+    `${first?.toISOString().slice(0, 10)}, and are not being renewed: a CA elsewhere issued them, ` +
+    'or the renewal fails. Once they have ended, and IDENTITY_GRACE is over, the devices must be ' +
+    'enrolled anew. POST /api/v1/devices/{id}/renew_identity begins a renewal.';
+  return [{ code: 'identities_expiring', detail }];
 }
 
 function tlsWarnings({ tlsCaveat: code }: CredentialFacts): CredentialWarning[] {

@@ -1,14 +1,25 @@
 import type { RequestHandler } from 'express';
 import type { Config } from '../config.js';
+import { countEndingIdentities } from '../db/credential-repository.js';
 import type { Database } from '../db/database.js';
-import { countDevicesOfOtherTopics, countRefusedDevices } from '../db/device-reach.js';
+import {
+  COUNTED_AT_MOST,
+  countDevicesOfOtherTopics,
+  countRefusedDevices,
+} from '../db/device-reach.js';
 import { blockedTopics } from '../db/metrics-repository.js';
 import { troubledProcesses } from '../db/process-repository.js';
 import { readPushTopic } from '../db/settings-repository.js';
 import { type Document, JSONAPI } from '../jsonapi/document.js';
 import { sendAnswer } from '../jsonapi/send.js';
 import { formatTimestamp } from '../jsonapi/values.js';
-import { type Credential, credentialStatus } from '../pki/credential-status.js';
+import {
+  CREDENTIAL_KINDS,
+  type Credential,
+  credentialsInUse,
+  EXPIRING_DAYS,
+  type FileCertificate,
+} from '../pki/credential-status.js';
 import type { TlsCaveat } from '../pki/tls-certificates.js';
 import type { ApiOperation, ApiRoute, Schema } from './api-route.js';
 import { type CredentialFacts, credentialWarnings, usableTopics } from './credential-warnings.js';
@@ -19,6 +30,8 @@ export interface CredentialRouteDeps {
   db: Database;
   config: Pick<Config, 'enrollment' | 'publicUrl' | 'lab' | 'apnsHost'>;
   tlsCaveat?: () => TlsCaveat | undefined;
+  /** The certificate of TLS_CERT_FILE. */
+  tlsFile?: () => FileCertificate | undefined;
 }
 
 const PATH = '/credentials';
@@ -35,7 +48,8 @@ export function credentialRoutes(deps: CredentialRouteDeps, basePath: string): A
     operationId: 'getCredentials',
     summary: 'See what the server works by, and what is wrong with it',
     description:
-      'Every certificate and token that ends by itself, the first to end first, and warnings: what ' +
+      'Every certificate and token that the server works by and that ends by itself, CAs and the ' +
+      'certificate of TLS_CERT_FILE among them, the first to end first, and warnings: what ' +
       'keeps devices from being reached, now or within 30 days, and what to do about it. `code` is ' +
       'stable, `detail` is for people.',
     tag: 'configuration',
@@ -52,17 +66,19 @@ export function credentialRoutes(deps: CredentialRouteDeps, basePath: string): A
 async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
   const { db, config } = deps;
   const tlsCaveat = deps.tlsCaveat?.();
-  const credentials = await credentialStatus(db.knex);
-  const [troubled, enrollmentTopic, unreachable, refused, blocked] = await Promise.all([
+  const credentials = await credentialsInUse(db.knex, { tlsFile: deps.tlsFile?.() });
+  const ending = { days: EXPIRING_DAYS, most: COUNTED_AT_MOST + 1 };
+  const [troubled, enrollmentTopic, unreachable, refused, blocked, identities] = await Promise.all([
     troubledProcesses(db, SILENT_MS),
     readPushTopic(db.knex),
     countDevicesOfOtherTopics(db.knex, usableTopics(credentials)),
     countRefusedDevices(db.knex),
     blockedTopics(db),
+    countEndingIdentities(db.knex, ending),
   ]);
   return {
     ...{ credentials, troubled, enrollmentTopic, unreachable, refused, blocked, config },
-    tlsCaveat,
+    ...{ tlsCaveat, identities },
   };
 }
 
@@ -76,10 +92,12 @@ function documentOf(facts: CredentialFacts, basePath: string): Document {
 }
 
 function shown(credential: Credential, basePath: string) {
-  const { kind, id, not_after, topic = null, ...rest } = credential;
+  const { kind, id, not_after, authority: _role, ...rest } = credential;
+  const { topic = null, apple_account = null, identities = null } = credential;
   const collection = kind === 'dep_token' ? 'dep/accounts' : 'certificates';
-  const links = { self: `${basePath}/${collection}/${id}` };
-  return { kind, id, ...rest, topic, not_after: formatTimestamp(not_after), links };
+  const links = { self: id === null ? basePath + PATH : `${basePath}/${collection}/${id}` };
+  const optional = { topic, apple_account, identities };
+  return { kind, id, ...rest, ...optional, not_after: formatTimestamp(not_after), links };
 }
 
 function object(properties: Record<string, Schema>): Schema {
@@ -105,15 +123,26 @@ const TEXT: Schema = { type: 'string' };
 
 function credentialSchema(links: Schema): Schema {
   return object({
-    kind: {
-      type: 'string',
-      enum: ['push_certificate', 'certificate_authority', 'ssl_certificate', 'dep_token'],
+    kind: { type: 'string', enum: CREDENTIAL_KINDS },
+    source: { type: 'string', enum: ['database', 'file'], description: 'file: TLS_CERT_FILE.' },
+    id: {
+      anyOf: [{ $ref: '#/components/schemas/id' }, { type: 'null' }],
+      description: 'Of the certificate, or of the account of device enrollment; null of a file.',
     },
-    id: { $ref: '#/components/schemas/id' },
     name: TEXT,
     days_left: { type: 'integer', description: 'Negative once it has expired.' },
     status: { type: 'string', enum: ['ok', 'expiring', 'expired', 'no_private_key'] },
     topic: { type: ['string', 'null'], description: 'Of push certificates.' },
+    apple_account: {
+      type: ['string', 'null'],
+      description: 'Of push certificates, where it is known: who can renew it at Apple.',
+    },
+    identities: {
+      type: ['integer', 'null'],
+      description:
+        'Of CAs that do not issue here now: how many identities of enrolled devices are theirs ' +
+        `(${COUNTED_AT_MOST + 1}: more than ${COUNTED_AT_MOST}).`,
+    },
     not_after: { type: 'string', format: 'date-time' },
     links,
   });

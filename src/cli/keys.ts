@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Config } from '../config.js';
@@ -13,7 +12,7 @@ import type { Logger } from '../logger.js';
 import { isMasterKey, masterKeyId } from '../pki/master-key.js';
 import { type Rotated, rotateMasterKey } from '../pki/rotate-master-key.js';
 import { rotationKeys } from '../pki/rotation-keys.js';
-import type { WriteLine } from './token.js';
+import { cliContext, type WriteLine } from './token.js';
 
 export interface KeysIo {
   config: Pick<Config, 'dataDir' | 'masterKey'>;
@@ -48,11 +47,7 @@ async function requireSchema(db: Database): Promise<void> {
 
 function auditRotation(trx: Transaction, rotated: Rotated): Promise<void> {
   return writeAudit(trx, {
-    context: {
-      requestId: randomUUID(),
-      actor: { name: 'cli', role: 'admin' },
-      sourceAddress: null,
-    },
+    context: cliContext(),
     ...{ action: 'keys.rotate_master', targetType: 'keys', targetId: null, outcome: 'success' },
     details: { ...rotated },
   });

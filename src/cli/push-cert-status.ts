@@ -70,7 +70,7 @@ function describe(certificate: Credential, { accounts, devices }: Facts): string
   return [
     `Push certificate ${id}: ${lifeOf(certificate)}`,
     `  topic: ${topic}, ${many(count)}`,
-    `  Apple Account: ${accounts.get(id) ?? 'not known'}`,
+    `  Apple Account: ${accounts.get(id ?? 0) ?? 'not known'}`,
   ];
 }
 
@@ -95,7 +95,7 @@ function vendorLine(vendor: JudgedVendor | undefined): string {
 
 function nextSteps({ certificates, accounts }: Facts): string[] {
   const needy = certificates.find(({ status }) => status === 'expired' || status === 'expiring');
-  if (needy !== undefined) return renewalSteps(accounts.get(needy.id) ?? null);
+  if (needy !== undefined) return renewalSteps(accounts.get(needy.id ?? 0) ?? null);
   const [used] = certificates.filter(({ status }) => status === 'ok');
   if (used === undefined) return firstSteps();
   return ['Nothing to do: a push certificate is renewed once it has 30 days left.'];

@@ -11,6 +11,11 @@ export interface ServerCertificateRow {
   not_before: Date;
   not_after: Date;
   has_key: boolean;
+  /** Of CAs: made here, and the one that issues identities now. */
+  is_own_ca: boolean;
+  issues_identities: boolean;
+  /** Of push certificates: who can renew it. */
+  apple_account: string | null;
 }
 
 export interface ProgramTokenRow {
@@ -19,9 +24,12 @@ export interface ProgramTokenRow {
   access_token_expiry: Date;
 }
 
-const SERVER_PURPOSES: CertificatePurpose[] = ['mdm.pushcert', 'mdm.cacert', 'mdm.webcrt'];
+const SERVER_PURPOSES: CertificatePurpose[] = [
+  ...(['mdm.pushcert', 'mdm.cacert', 'mdm.webcrt', 'mdm.vendor', 'mdm.encrypt'] as const),
+  ...(['dep.stoken', 'dep.anchor', 'dep.supervision'] as const),
+];
 
-/** Push, CA and TLS certificates that are not revoked, the last added first. */
+/** Certificates that are not revoked, but those of devices, the last added first. */
 export async function listServerCertificates(knex: Knex): Promise<ServerCertificateRow[]> {
   return await knex('certificates')
     .whereIn('purpose', SERVER_PURPOSES)
@@ -29,6 +37,7 @@ export async function listServerCertificates(knex: Knex): Promise<ServerCertific
     .orderBy('id', 'desc')
     .select<ServerCertificateRow[]>(
       ...['id', 'purpose', 'subject', 'x509_cn', 'push_topic', 'not_before', 'not_after'],
+      ...['is_own_ca', 'issues_identities', 'apple_account'],
       knex.raw('rsa_private_key_id is not null as has_key'),
     );
 }
@@ -43,4 +52,59 @@ export async function listProgramTokens(knex: Knex): Promise<ProgramTokenRow[]> 
       'access_token_expiry',
       knex.raw('coalesce(server_name, org_name) as name'),
     );
+}
+
+const IDENTITIES_OF = `
+select c.id, n.count
+from certificates c cross join lateral (
+  select count(*) from (
+    select from device_identities i join devices d on d.id = i.device_id
+    where i.issuer = c.fingerprint and i.state in ('active', 'renewal')
+      and d.enrollment_state in ('authenticated', 'enrolled')
+    limit ?
+  ) counted
+) n
+where c.id = any(?::bigint[])`;
+
+/** How many identities of enrolled devices each of these CAs has issued, counted so far at most. */
+export async function countIdentitiesOf(
+  knex: Knex,
+  authorityIds: number[],
+  most: number,
+): Promise<Map<number, number>> {
+  if (authorityIds.length === 0) return new Map();
+  const { rows } = await knex.raw<{ rows: { id: number; count: number }[] }>(IDENTITIES_OF, [
+    most,
+    authorityIds,
+  ]);
+  return new Map(rows.map(({ id, count }) => [id, count]));
+}
+
+export interface EndingIdentities {
+  count: number;
+  /** When the first of them ends; null where there is none. */
+  first: Date | null;
+}
+
+// Those of an external CA have no time of renewal.
+const ENDING_IDENTITIES = `
+select count(*) as count, min(not_after) as first
+from (
+  select i.not_after
+  from device_identities i
+  join devices d on d.id = i.device_id
+  left join identity_renewals r on r.device_id = i.device_id
+  where i.state = 'active' and (i.renew_at <= now() or i.renew_at is null)
+    and i.not_after < now() + ? * interval '1 day' and d.is_enrolled
+    and (r.device_id is null or r.problem is not null)
+  limit ?
+) ending`;
+
+/** Identities of enrolled devices that end within so many days, and whose renewal is not under way. */
+export async function countEndingIdentities(
+  knex: Knex,
+  { days, most }: { days: number; most: number },
+): Promise<EndingIdentities> {
+  const { rows } = await knex.raw<{ rows: EndingIdentities[] }>(ENDING_IDENTITIES, [days, most]);
+  return rows[0] ?? { count: 0, first: null };
 }

@@ -5,6 +5,7 @@ import type { Logger } from '../logger.js';
 import type { Heartbeat } from './heartbeat.js';
 import type { OnFinish } from './run-task.js';
 import type { Task } from './task.js';
+import { unlessAborted } from './unless-aborted.js';
 import { openWorkerPool, type WorkerPool, type WorkerPoolDeps } from './worker-pool.js';
 
 export interface JobRunner {
@@ -73,7 +74,7 @@ class Supervisor {
   private async runUntilEnd(pool: WorkerPool): Promise<void> {
     const { signal } = this.stopping;
     const startedAt = performance.now();
-    const reason = await Promise.race([pool.ended, aborted(signal)]);
+    const reason = await unlessAborted(pool.ended, signal);
     if (performance.now() - startedAt > STEADY_MS) this.isFailing = false;
     if (!signal.aborted) {
       this.complain(reason, 'the workers of the job queue have ended; new ones follow');
@@ -112,9 +113,4 @@ class Supervisor {
       () => undefined,
     );
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
 }

@@ -9,8 +9,10 @@ import type {
 
 export interface CredentialDays {
   kind: string;
+  id: number | null;
   name: string;
   days_left: number;
+  not_after: Date;
 }
 
 /** What only the database knows; the same in every process of this server. */
@@ -121,6 +123,16 @@ const FAMILIES: Family[] = [
     labelNames: ['kind', 'name'],
     samples: ({ credentials = [] }) => credentialSamples(credentials),
   },
+  {
+    name: 'muster_credential_expiry_timestamp_seconds',
+    help: 'When a credential expires (Unix time), each with its id: see /api/v1/credentials.',
+    labelNames: ['kind', 'id', 'name'],
+    samples: ({ credentials = [] }) =>
+      firstToEnd(credentials).map(({ kind, id, name, not_after }) => [
+        { kind, id: id === null ? 'file' : String(id), name },
+        not_after.getTime() / 1000,
+      ]),
+  },
 ];
 
 /** A status without jobs is 0, not unknown. */
@@ -136,7 +148,15 @@ function latenessOf(jobs: JobCount[]): number {
   return Math.max(0, ...waiting.map(({ late_seconds }) => late_seconds));
 }
 
+/** Each is a series of its own. */
+const MOST_CREDENTIALS = 200;
+
+function firstToEnd(credentials: CredentialDays[]): CredentialDays[] {
+  const sorted = [...credentials].sort((a, b) => a.not_after.getTime() - b.not_after.getTime());
+  return sorted.slice(0, MOST_CREDENTIALS);
+}
+
 function credentialSamples(credentials: CredentialDays[]): Sample[] {
-  const latestFirst = [...credentials].sort((a, b) => b.days_left - a.days_left);
+  const latestFirst = firstToEnd(credentials).sort((a, b) => b.days_left - a.days_left);
   return latestFirst.map(({ kind, name, days_left }) => [{ kind, name }, days_left]);
 }

@@ -9,7 +9,7 @@ import {
 } from '../db/metrics-repository.js';
 import { poolUse } from '../db/pool-use.js';
 import type { Logger } from '../logger.js';
-import { credentialStatus } from '../pki/credential-status.js';
+import { credentialStatus, type FileCertificate } from '../pki/credential-status.js';
 import { createFigureGauges, type Figures } from './figures.js';
 import { createProcessMetrics } from './process-metrics.js';
 import { createRequestMetrics, type RequestMetrics } from './request-metrics.js';
@@ -21,6 +21,8 @@ export interface MetricsDeps {
   logger: Logger;
   version: string;
   role: string;
+  /** The certificate of TLS_CERT_FILE. */
+  tlsFile?: () => FileCertificate | undefined;
 }
 
 /** The recorders are plain functions, to be handed to those who have something to record. */
@@ -31,12 +33,13 @@ export interface Metrics extends RequestMetrics, WorkMetrics {
 }
 
 /** With a registry of its own, so that several can live in one process. */
-export function createMetrics({ db, logger, version, role }: MetricsDeps): Metrics {
+export function createMetrics(deps: MetricsDeps): Metrics {
+  const { db, logger, version, role, tlsFile } = deps;
   const registry = new Registry();
   const recorders = { ...createRequestMetrics(registry), ...createWorkMetrics(registry) };
   const show = createFigureGauges(registry);
   createProcessMetrics(registry, { version, role, poolUse: () => poolUse(db) });
-  const snapshot = createSnapshot(figureSources(db), { logger });
+  const snapshot = createSnapshot(figureSources(db, tlsFile), { logger });
   return {
     ...recorders,
     contentType: registry.contentType,
@@ -47,13 +50,13 @@ export function createMetrics({ db, logger, version, role }: MetricsDeps): Metri
   };
 }
 
-function figureSources(db: Database): Sources<Figures> {
+function figureSources(db: Database, tlsFile: MetricsDeps['tlsFile']): Sources<Figures> {
   return {
     pushes: () => duePushes(db),
     topics: () => blockedTopics(db),
     jobs: () => jobCounts(db),
     processes: () => processCounts(db),
-    credentials: () => credentialStatus(db.knex, new Date()),
+    credentials: () => credentialStatus(db.knex, { tlsFile: tlsFile?.() }),
     // The one that can take long comes last.
     commands: () => pendingCommands(db),
   };

@@ -1,28 +1,33 @@
 import type { CertificatePurpose } from '../db/certificate-repository.js';
 import {
+  countIdentitiesOf,
   listProgramTokens,
   listServerCertificates,
   type ProgramTokenRow,
   type ServerCertificateRow,
 } from '../db/credential-repository.js';
 import type { Database } from '../db/database.js';
+import { COUNTED_AT_MOST } from '../db/device-reach.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Renewing takes people, so they hear of it this early. */
 export const EXPIRING_DAYS = 30;
 
-export type CredentialKind =
-  | 'push_certificate'
-  | 'certificate_authority'
-  | 'ssl_certificate'
-  | 'dep_token';
+export const CREDENTIAL_KINDS = [
+  ...(['push_certificate', 'certificate_authority', 'ssl_certificate', 'dep_token'] as const),
+  ...(['vendor_certificate', 'encryption_certificate', 'dep_server_certificate'] as const),
+  ...(['dep_anchor_certificate', 'supervision_certificate'] as const),
+];
+
+export type CredentialKind = (typeof CREDENTIAL_KINDS)[number];
 
 /** Something that the server works by and that ends by itself. */
 export interface Credential {
   kind: CredentialKind;
-  /** Of the certificate, or of the account of Apple's enrollment program. */
-  id: number;
+  source: 'database' | 'file';
+  /** Of the certificate, or of the account of Apple's enrollment program; null of a file. */
+  id: number | null;
   name: string;
   not_after: Date;
   /** Whole days that are left; negative once it has expired. */
@@ -31,24 +36,55 @@ export interface Credential {
   status: 'ok' | 'expiring' | 'expired' | 'no_private_key';
   /** Of push certificates only. */
   topic?: string;
+  /** Of push certificates where it is known: who can renew it. */
+  apple_account?: string;
+  /** Of CAs only: it issues identities now, did so before, or was made elsewhere. */
+  authority?: 'issuing' | 'retired' | 'external';
+  /** Of CAs that issue no more, where it was counted: identities of enrolled devices, so far at most. */
+  identities?: number;
+}
+
+/** The certificate of TLS_CERT_FILE, as far as it matters here. */
+export interface FileCertificate {
+  commonName: string | undefined;
+  subject: string;
+  notAfter: Date;
+}
+
+export interface CredentialOptions {
+  now?: Date;
+  /** In whose place no stored one is used. */
+  tlsFile?: FileCertificate | undefined;
 }
 
 const KINDS: Partial<Record<CertificatePurpose, CredentialKind>> = {
   'mdm.pushcert': 'push_certificate',
   'mdm.cacert': 'certificate_authority',
   'mdm.webcrt': 'ssl_certificate',
+  'mdm.vendor': 'vendor_certificate',
+  'mdm.encrypt': 'encryption_certificate',
+  'dep.stoken': 'dep_server_certificate',
+  'dep.anchor': 'dep_anchor_certificate',
+  'dep.supervision': 'supervision_certificate',
 };
 
+/** Without its key the server can do nothing with it, and never could. */
+const USELESS_WITHOUT_KEY: CertificatePurpose[] = ['mdm.vendor', 'mdm.encrypt', 'dep.stoken'];
+
+/** Others hold these keys. */
+const BY_SUBJECT: CertificatePurpose[] = ['dep.anchor', 'dep.supervision'];
+
 /** Certificates that replace each other; every CA counts by itself, devices depend on each. */
-function placeOf(row: ServerCertificateRow): string {
-  if (row.purpose === 'mdm.pushcert') return `topic ${row.push_topic}`;
-  if (row.purpose === 'mdm.webcrt') return `name ${row.x509_cn ?? row.subject}`;
-  return `authority ${row.id}`;
+function placeOf({ id, purpose, push_topic, subject }: ServerCertificateRow): string {
+  if (purpose === 'mdm.pushcert') return `topic ${push_topic}`;
+  if (purpose === 'mdm.cacert') return `authority ${id}`;
+  return BY_SUBJECT.includes(purpose) ? `${purpose} ${subject}` : purpose;
 }
 
 /** 0: can be used now; 1: not yet, or no longer; 2: not without its key. */
-function uselessness({ has_key, not_before, not_after }: ServerCertificateRow, now: Date): number {
-  if (!has_key) return 2;
+function uselessness(row: ServerCertificateRow, now: Date): number {
+  const { purpose, has_key, not_before, not_after } = row;
+  if (!has_key && !BY_SUBJECT.includes(purpose)) return 2;
   return not_before <= now && not_after > now ? 0 : 1;
 }
 
@@ -82,13 +118,21 @@ function lifeOf(notAfter: Date, now: Date): Pick<Credential, 'not_after' | 'days
   return { ...life, status: left <= EXPIRING_DAYS * DAY_MS ? 'expiring' : 'ok' };
 }
 
+function authorityOf(row: ServerCertificateRow): Pick<Credential, 'authority'> {
+  if (row.purpose !== 'mdm.cacert') return {};
+  if (row.issues_identities) return { authority: 'issuing' };
+  return { authority: row.is_own_ca ? 'retired' : 'external' };
+}
+
 function ofCertificate(row: ServerCertificateRow, now: Date): Credential[] {
   const kind = KINDS[row.purpose];
   if (kind === undefined) return [];
   const credential: Credential = {
-    ...{ kind, id: row.id, name: row.x509_cn ?? row.subject },
+    ...{ kind, source: 'database', id: row.id, name: row.x509_cn ?? row.subject },
     ...lifeOf(row.not_after, now),
     ...(row.push_topic === null ? {} : { topic: row.push_topic }),
+    ...(row.apple_account === null ? {} : { apple_account: row.apple_account }),
+    ...authorityOf(row),
   };
   const isUseless = kind === 'push_certificate' && !row.has_key;
   return [isUseless ? { ...credential, status: 'no_private_key' } : credential];
@@ -96,20 +140,49 @@ function ofCertificate(row: ServerCertificateRow, now: Date): Credential[] {
 
 function ofToken(row: ProgramTokenRow, now: Date): Credential {
   const name = row.name ?? `account ${row.id}`;
-  return { kind: 'dep_token', id: row.id, name, ...lifeOf(row.access_token_expiry, now) };
+  const life = lifeOf(row.access_token_expiry, now);
+  return { kind: 'dep_token', source: 'database', id: row.id, name, ...life };
+}
+
+function ofFile({ commonName, subject, notAfter }: FileCertificate, now: Date): Credential {
+  const name = commonName ?? subject;
+  return { kind: 'ssl_certificate', source: 'file', id: null, name, ...lifeOf(notAfter, now) };
 }
 
 /** All that the server works by, or soon should, and that ends by itself; the first to end first. */
 export async function credentialStatus(
   knex: Database['knex'],
-  now: Date = new Date(),
+  { now = new Date(), tlsFile }: CredentialOptions = {},
 ): Promise<Credential[]> {
-  const certificates = await listServerCertificates(knex);
+  const certificates = (await listServerCertificates(knex)).filter(
+    ({ purpose, has_key }) =>
+      (has_key || !USELESS_WITHOUT_KEY.includes(purpose)) &&
+      (tlsFile === undefined || purpose !== 'mdm.webcrt'),
+  );
   const used = inUse(certificates, now);
   const shown = [...used, ...waitingForKey(certificates, used, now)];
   const tokens = await listProgramTokens(knex);
   return [
     ...shown.flatMap((row) => ofCertificate(row, now)),
     ...tokens.map((row) => ofToken(row, now)),
-  ].sort((one, other) => one.not_after.getTime() - other.not_after.getTime() || one.id - other.id);
+    ...(tlsFile === undefined ? [] : [ofFile(tlsFile, now)]),
+  ].sort(
+    (one, other) =>
+      one.not_after.getTime() - other.not_after.getTime() || (one.id ?? 0) - (other.id ?? 0),
+  );
+}
+
+/** As credentialStatus; of CAs that do not issue now with how many devices depend on them. */
+export async function credentialsInUse(
+  knex: Database['knex'],
+  options: CredentialOptions = {},
+): Promise<Credential[]> {
+  const credentials = await credentialStatus(knex, options);
+  const former = credentials.filter(({ authority = 'issuing' }) => authority !== 'issuing');
+  const ids = former.flatMap(({ id }) => id ?? []);
+  const counts = await countIdentitiesOf(knex, ids, COUNTED_AT_MOST + 1);
+  return credentials.map((credential) => {
+    const identities = former.includes(credential) ? counts.get(credential.id ?? 0) : undefined;
+    return identities === undefined ? credential : { ...credential, identities };
+  });
 }

@@ -68,18 +68,12 @@ function maySignMessages({ isCa, keyUsage }: ParsedCertificate): boolean {
   return !isCa && (keyUsage === undefined || keyUsage.includes('digitalSignature'));
 }
 
-// SHA-1 can be made to collide, so it proves nothing about who issued a certificate.
-function isIssuedBySha1({ signatureAlgorithm }: ParsedCertificate): boolean {
-  return signatureAlgorithm === Oid.sha1WithRsa || signatureAlgorithm === Oid.ecdsaWithSha1;
-}
-
 /** The CA that issued the certificate for a client; undefined when none of these did. */
 function issuerOf(certificate: ParsedCertificate, believed: Believed) {
   if (!maySignMessages(certificate)) return undefined;
   const { anchors, chain: intermediates, now: at } = believed;
   const purpose = Oid.clientAuth;
-  const path = findCertificatePath(certificate, { anchors, intermediates, at, purpose });
-  return path?.slice(0, -1).some(isIssuedBySha1) ? undefined : path?.at(-1);
+  return findCertificatePath(certificate, { anchors, intermediates, at, purpose })?.at(-1);
 }
 
 /** The next time at which one of the CAs begins or ends to be valid. */
@@ -162,16 +156,13 @@ class AnchoredTrust implements Trust {
   }
 }
 
-function isOurs({ sealed_pkcs8 }: AuthorityRow): boolean {
-  return sealed_pkcs8 !== null;
-}
-
-/** A CA whose key is not here enrolls devices only while they are sent to its SCEP server. */
+/** A CA that was not made here enrolls devices only while they are sent to its SCEP server. */
 async function readAuthorities({ knex }: Database) {
   const [rows, scep] = await Promise.all([listAuthorities(knex), readScepConfiguration(knex)]);
-  const isInUse = (row: AuthorityRow) => isOurs(row) || isExternalAuthority(row.der, scep);
+  const isInUse = (row: AuthorityRow) => row.is_own_ca || isExternalAuthority(row.der, scep);
   const [inUse, others] = [rows.filter(isInUse), rows.filter((row) => !isInUse(row))];
-  const anchors = [...inUse.filter(isOurs), ...inUse.filter((row) => !isOurs(row))];
+  const own = inUse.filter((row) => row.is_own_ca);
+  const anchors = [...own, ...inUse.filter((row) => !row.is_own_ca)];
   return { anchors: anchors.map(parseRow), others: others.map(parseRow) };
 }
 

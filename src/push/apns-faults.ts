@@ -33,6 +33,13 @@ function isUntrusted(socket: Socket): boolean {
   return socket instanceof TLSSocket && Boolean(socket.authorizationError);
 }
 
+/** What is wrong with the service's certificate, and which setting could be. */
+function distrust(code: string): string {
+  return code === 'ERR_TLS_CERT_ALTNAME_INVALID'
+    ? `for another name (${code}); APNS_HOST must be the name in it`
+    : `that is not trusted here (${code}); APNS_CA_FILE names the CA`;
+}
+
 /** `error` undefined: it was closed in peace. */
 export interface BrokenConnection {
   error: unknown;
@@ -45,8 +52,7 @@ export interface BrokenConnection {
 export function connectionFault({ error, socket, wasSecure }: BrokenConnection): ApnsFault {
   const code = codeOf(error) ?? '';
   if (isUntrusted(socket)) {
-    const words = `shows a certificate that is not trusted here (${code}); APNS_CA_FILE names the CA`;
-    return { kind: 'unreachable', words, cause: error };
+    return { kind: 'unreachable', words: `shows a certificate ${distrust(code)}`, cause: error };
   }
   if (CERTIFICATE_ALERT.test(code) || (HANDSHAKE_FAILURE.test(code) && wasSecure)) {
     const words = `refuses the push certificate in the TLS handshake (${code})`;

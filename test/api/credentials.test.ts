@@ -66,14 +66,14 @@ function devices(count: number, facts: Record<string, unknown>) {
   return test.db.knex('devices').insert(Array.from({ length: count }, () => row));
 }
 
-function get(path = '/credentials', config = USUAL) {
+function get(path = '/credentials', config = USUAL, more: Partial<CredentialRouteDeps> = {}) {
   const app = express();
   app.use(requestContext(createProxyTrust([])));
   app.use((_req, res, next) => {
     setActor(res, { name: 'eye', role: 'viewer' });
     next();
   });
-  app.use('/api/v1', mountRoutes(credentialRoutes({ db: test.db, config }, '/api/v1')));
+  app.use('/api/v1', mountRoutes(credentialRoutes({ db: test.db, config, ...more }, '/api/v1')));
   app.use(jsonApiErrorHandler(capturingLogger().logger));
   return request(app).get(`/api/v1${path}`);
 }
@@ -108,18 +108,20 @@ describe('GET /api/v1/credentials', () => {
     expect([status, headers['content-type']]).toEqual([200, 'application/vnd.api+json']);
     const [first, second, third] = body.data.attributes.credentials;
     expect(first).toEqual({
-      ...{ kind: 'dep_token', id: account.id, name: 'ABM', topic: null },
+      ...{ kind: 'dep_token', source: 'database', id: account.id, name: 'ABM', topic: null },
+      ...{ apple_account: null, identities: null },
       ...{ days_left: 100, status: 'ok' },
       not_after: account.access_token_expiry.toISOString().replace('Z', '+00:00'),
       links: { self: `/api/v1/dep/accounts/${account.id}` },
     });
     expect(second).toEqual({
-      ...{ kind: 'push_certificate', id: push, name: 'APSP:1', topic: TOPIC },
+      ...{ kind: 'push_certificate', source: 'database', id: push, name: 'APSP:1' },
+      ...{ topic: TOPIC, apple_account: null, identities: null },
       ...{ days_left: 200, status: 'ok', not_after: second.not_after },
       links: { self: `/api/v1/certificates/${push}` },
     });
-    expect([third.kind, third.id, third.name, third.topic]).toEqual([
-      ...['certificate_authority', ca, 'Muster CA', null],
+    expect([third.kind, third.id, third.name, third.identities]).toEqual([
+      ...['certificate_authority', ca, 'Muster CA', 0],
     ]);
     expect(body).toEqual({
       data: {
@@ -215,6 +217,90 @@ describe('GET /api/v1/credentials', () => {
     expect(warning?.detail).toMatch(
       /, in 1 day\. Renew it at identity\.apple\.com under the Apple /,
     );
+  });
+
+  it('says who can renew a push certificate, where it is known', async () => {
+    const id = await certificate({ days: 1 });
+    const apple_account = 'ada@example.com';
+    await test.db.knex('certificates').where({ id }).update({ apple_account });
+    const { body } = await get();
+    const { credentials, warnings: found } = body.data.attributes;
+    expect(credentials[0].apple_account).toBe(apple_account);
+    expect(found[0].detail).toContain(
+      ' under the Apple Account ada@example.com, so that its topic',
+    );
+  });
+
+  it('shows the certificate of TLS_CERT_FILE, which has no id, and warns of its end', async () => {
+    await certificate();
+    const notAfter = new Date(Date.now() + 9.5 * DAY_MS);
+    const tlsFile = () => ({ commonName: 'mdm.example.com', subject: 'CN=mdm', notAfter });
+    const { body } = await get('/credentials', USUAL, { tlsFile });
+    const { credentials, warnings: found } = body.data.attributes;
+    expect(credentials[0]).toEqual({
+      ...{ kind: 'ssl_certificate', source: 'file', id: null, name: 'mdm.example.com' },
+      ...{ days_left: 9, status: 'expiring', topic: null, apple_account: null, identities: null },
+      not_after: notAfter.toISOString().replace('Z', '+00:00'),
+      links: { self: '/api/v1/credentials' },
+    });
+    expect(found.map(({ code }: Warning) => code)).toEqual(['ssl_certificate_expiring']);
+    expect(found[0].detail).toContain('"mdm.example.com" (of TLS_CERT_FILE) expires on ');
+  });
+
+  describe('of identities of devices that end within 30 days', () => {
+    let serialOfIdentity = 0;
+
+    async function identity(facts: Record<string, unknown>, is_enrolled = true): Promise<number> {
+      serialOfIdentity += 1;
+      const [device] = await test.db.knex('devices').insert({ is_enrolled, topic: TOPIC }, 'id');
+      await test.db.knex('device_identities').insert({
+        ...{ fingerprint: Buffer.alloc(32, serialOfIdentity), device_id: device.id },
+        ...{ state: 'active', renew_at: new Date(0), not_after: new Date(Date.now() + DAY_MS) },
+        ...facts,
+      });
+      return device.id;
+    }
+
+    async function renewal(device_id: number, problem: string | null): Promise<void> {
+      const row = {
+        device_id,
+        fingerprint: Buffer.alloc(32),
+        next_attempt_at: new Date(),
+        problem,
+      };
+      await test.db.knex('identity_renewals').insert(row);
+    }
+
+    beforeEach(async () => {
+      await certificate();
+    });
+    afterEach(() => test.db.knex('device_identities').delete());
+
+    it('there is none of those that are renewed, last longer, or are used no more', async () => {
+      await renewal(await identity({}), null);
+      await identity({ not_after: new Date(Date.now() + 31 * DAY_MS) });
+      await identity({ state: 'superseded' });
+      await identity({ state: 'revoked' });
+      await identity({}, false);
+      expect(await warnings()).toEqual([]);
+    });
+
+    it('there is one for all, with how many they are and when the first ends', async () => {
+      const not_after = new Date('2026-01-02T12:00:00Z');
+      await identity({ not_after });
+      await identity({ renew_at: null });
+      await renewal(await identity({}), 'the device has refused it');
+      expect(await warnings()).toEqual([
+        {
+          code: 'identities_expiring',
+          detail:
+            'The identities of 3 enrolled devices end within 30 days, the first on 2026-01-02, and ' +
+            'are not being renewed: a CA elsewhere issued them, or the renewal fails. Once they ' +
+            'have ended, and IDENTITY_GRACE is over, the devices must be enrolled anew. POST ' +
+            '/api/v1/devices/{id}/renew_identity begins a renewal.',
+        },
+      ]);
+    });
   });
 
   it("warns of a token of Apple's enrollment program that ends", async () => {

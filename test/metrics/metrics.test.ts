@@ -56,6 +56,7 @@ describe('metrics', () => {
       'muster_commands_oldest_age_seconds gauge',
       'muster_commands_pending gauge',
       'muster_credential_days_left gauge',
+      'muster_credential_expiry_timestamp_seconds gauge',
       'muster_database_pool_connections gauge',
       'muster_database_pool_waiting gauge',
       'muster_database_up gauge',
@@ -166,6 +167,34 @@ describe('metrics', () => {
     expect(valuesOf(text, 'muster_credential_days_left')).toEqual({
       'certificate_authority CA "1"': 10,
     });
+    const authorities = await test.db.knex('certificates').orderBy('id').select('id', 'not_after');
+    const expiries = authorities.map(({ id, not_after }) => [
+      `${id} certificate_authority CA "1"`,
+      not_after.getTime() / 1000,
+    ]);
+    const shown = valuesOf(text, 'muster_credential_expiry_timestamp_seconds');
+    expect(shown).toEqual(Object.fromEntries(expiries));
     expect(text).not.toMatch(/secret/i);
+  });
+
+  it('show the certificate of TLS_CERT_FILE', async () => {
+    const notAfter = new Date('2030-01-01T00:00:00Z');
+    const tlsFile = () => ({ commonName: 'mdm.example.com', subject: 'CN=mdm', notAfter });
+    const metrics = createMetrics({ db: test.db, logger, version: '1', role: 'all', tlsFile });
+    const shown = valuesOf(await metrics.text(), 'muster_credential_expiry_timestamp_seconds');
+    expect(shown['file ssl_certificate mdm.example.com']).toBe(notAfter.getTime() / 1000);
+  });
+
+  it('show of many credentials those that end first', async () => {
+    const row = { purpose: 'dep.anchor', issuer: 'CN=x', serial: '1', der: Buffer.of(0) };
+    const rows = Array.from({ length: 250 }, (_, index) => ({
+      ...{ ...row, subject: `CN=${index}`, not_before: new Date(0) },
+      fingerprint: Buffer.alloc(32, `anchor ${index}`),
+      not_after: new Date(Date.UTC(2040, 0, 1) + index * DAY_MS),
+    }));
+    await test.db.knex('certificates').insert(rows);
+    const shown = valuesOf(await metricsOf().text(), 'muster_credential_expiry_timestamp_seconds');
+    expect(Object.keys(shown)).toHaveLength(200);
+    expect(Math.max(...Object.values(shown))).toBe(Date.UTC(2040, 0, 198) / 1000);
   });
 });

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
-import { credentialStatus } from '../../src/pki/credential-status.js';
+import { credentialAdvice } from '../../src/pki/credential-advice.js';
+import { credentialStatus, credentialsInUse } from '../../src/pki/credential-status.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 
 const NOW = new Date('2026-06-01T12:00:00Z');
@@ -44,7 +45,7 @@ const push = (topic: string) => ({ purpose: 'mdm.pushcert', push_topic: topic })
 const NO_KEY = { rsa_private_key_id: null };
 
 async function shown() {
-  const credentials = await credentialStatus(knex, NOW);
+  const credentials = await credentialStatus(knex, { now: NOW });
   return credentials.map(({ id, status, days_left }) => [id, status, days_left]);
 }
 
@@ -52,9 +53,9 @@ describe('the state of credentials', () => {
   it('leaves out revoked certificates and those of devices', async () => {
     await insert({ ...push('a'), revoked_at: NOW });
     await insert({ purpose: 'mdm.device' });
-    await insert({ purpose: 'dep.stoken' });
+    await insert({ ...NO_KEY, purpose: 'dep.stoken' });
     await knex('dep_accounts').insert({ server_name: 'no token yet' });
-    expect(await credentialStatus(knex, NOW)).toEqual([]);
+    expect(await credentialStatus(knex, { now: NOW })).toEqual([]);
   });
 
   it('tells what expires within thirty days and what has expired, to the millisecond', async () => {
@@ -138,42 +139,130 @@ describe('the state of credentials', () => {
     ]);
   });
 
-  it('counts every CA, and of TLS certificates of one name the newest', async () => {
+  it('counts every CA, and of TLS certificates the one that is shown to devices', async () => {
     const ca = { purpose: 'mdm.cacert', x509_cn: 'CA' };
     const web = { purpose: 'mdm.webcrt', x509_cn: 'mdm.example.com' };
     const first = await insert({ ...ca, not_after: days(100) });
     const second = await insert({ ...ca, ...NO_KEY, not_after: days(101) });
     await insert({ ...web, not_after: days(-3) });
-    const renewed = await insert({ ...web, not_before: days(-2), not_after: days(102) });
-    const other = await insert({ ...web, x509_cn: 'other.example.com', not_after: days(103) });
+    await insert({ ...web, not_before: days(-2), not_after: days(102) });
+    const used = await insert({ ...web, x509_cn: 'other.example.com', not_after: days(103) });
+    await insert({ ...web, not_before: days(1) });
+    await insert({ ...web, ...NO_KEY });
     expect(await shown()).toEqual([
       [first, 'ok', 100],
       [second, 'ok', 101],
-      [renewed, 'ok', 102],
-      [other, 'ok', 103],
+      [used, 'ok', 103],
     ]);
   });
 
   it('names each with its kind, its topic and its end', async () => {
-    const id = await insert({ ...push('com.apple.mgmt.x'), x509_cn: 'APSP:x' });
+    const apple_account = 'ada@example.com';
+    const id = await insert({ ...push('com.apple.mgmt.x'), x509_cn: 'APSP:x', apple_account });
     const nameless = await insert({ purpose: 'mdm.webcrt', x509_cn: null, not_after: days(400) });
     const [account] = await knex('dep_accounts').insert(
       { org_name: 'Example Inc.', access_token_expiry: days(20) },
       'id',
     );
-    expect(await credentialStatus(knex, NOW)).toEqual([
+    expect(await credentialStatus(knex, { now: NOW })).toEqual([
       {
-        ...{ kind: 'dep_token', id: account.id, name: 'Example Inc.', status: 'expiring' },
+        ...{
+          kind: 'dep_token',
+          source: 'database',
+          id: account.id,
+          name: 'Example Inc.',
+          status: 'expiring',
+        },
         ...{ not_after: days(20), days_left: 20 },
       },
       {
-        ...{ kind: 'push_certificate', id, name: 'APSP:x', topic: 'com.apple.mgmt.x' },
+        ...{ kind: 'push_certificate', source: 'database', id, name: 'APSP:x' },
+        ...{ topic: 'com.apple.mgmt.x', apple_account: 'ada@example.com' },
         ...{ status: 'ok', not_after: days(365), days_left: 365 },
       },
       {
-        ...{ kind: 'ssl_certificate', id: nameless, name: 'CN=s', status: 'ok' },
+        ...{ kind: 'ssl_certificate', source: 'database', id: nameless, name: 'CN=s' },
+        status: 'ok',
         ...{ not_after: days(400), days_left: 400 },
       },
     ]);
   });
+
+  it('counts what devices and Apple know this server by, each kind by its own rule', async () => {
+    const of = (purpose: string, left: number, columns = {}) =>
+      insert({ purpose, not_after: days(left), ...columns });
+    await of('mdm.vendor', 100);
+    const vendor = await of('mdm.vendor', 101);
+    await of('mdm.vendor', 1, NO_KEY);
+    const encrypt = await of('mdm.encrypt', 102);
+    const token = await of('dep.stoken', 103);
+    const anchor = await of('dep.anchor', 104, NO_KEY);
+    const other = await of('dep.anchor', 105, { ...NO_KEY, subject: 'CN=other' });
+    const host = await of('dep.supervision', 106, NO_KEY);
+    const found = await credentialStatus(knex, { now: NOW });
+    expect(found.map(({ kind, id, days_left }) => [kind, id, days_left])).toEqual([
+      ['vendor_certificate', vendor, 101],
+      ['encryption_certificate', encrypt, 102],
+      ['dep_server_certificate', token, 103],
+      ['dep_anchor_certificate', anchor, 104],
+      ['dep_anchor_certificate', other, 105],
+      ['supervision_certificate', host, 106],
+    ]);
+  });
+
+  it('has the certificate of TLS_CERT_FILE in the place of those that are stored', async () => {
+    await insert({ purpose: 'mdm.webcrt', not_after: days(5) });
+    const tlsFile = { commonName: 'mdm.example.com', subject: 'CN=mdm', notAfter: days(9) };
+    expect(await credentialStatus(knex, { now: NOW, tlsFile })).toEqual([
+      {
+        ...{ kind: 'ssl_certificate', source: 'file', id: null, name: 'mdm.example.com' },
+        ...{ not_after: days(9), days_left: 9, status: 'expiring' },
+      },
+    ]);
+  });
+
+  it('tells which CA issues, and how many devices depend on those that do not', async () => {
+    const ca = { purpose: 'mdm.cacert', is_ca: true };
+    const own = { ...ca, is_own_ca: true };
+    const retired = await insert({ ...own, not_after: days(10) });
+    const unused = await insert({ ...own, not_after: days(11) });
+    const issuing = await insert({ ...own, issues_identities: true, not_after: days(12) });
+    const external = await insert({ ...ca, ...NO_KEY, not_after: days(13) });
+    await identities(retired, 2, 'active');
+    await identities(retired, 1, 'renewal');
+    await identities(retired, 1, 'superseded');
+    await identities(external, 1, 'active');
+    await identities(unused, 1, 'active', 'unenrolled');
+    const found = await credentialsInUse(knex, { now: NOW });
+    expect(found.map(({ id, authority, identities: count }) => [id, authority, count])).toEqual([
+      [retired, 'retired', 3],
+      [unused, 'retired', 0],
+      [issuing, 'issuing', undefined],
+      [external, 'external', 1],
+    ]);
+    const advice = found.map((credential) => credentialAdvice(credential, found) ?? '');
+    expect(advice[0]).toContain('in 10 days. 3 identities are of it. It issues no more; devices');
+    expect(advice[1]).toBe('');
+    expect(advice[2]).toContain(
+      'in 12 days. It issues the identities of devices, and none is good',
+    );
+    expect(advice[2]).toContain('Run `muster ca rotate`');
+    expect(advice[3]).toContain(
+      'in 13 days. 1 identity is of it. Devices with a certificate of it',
+    );
+  });
 });
+
+async function identities(
+  authority: number,
+  count: number,
+  state: string,
+  enrollment_state = 'enrolled',
+): Promise<void> {
+  const { fingerprint: issuer } = await knex('certificates').where({ id: authority }).first();
+  for (let index = 0; index < count; index += 1) {
+    const [device] = await knex('devices').insert({ enrollment_state }, 'id');
+    const row = { fingerprint: randomBytes(32), device_id: device.id, state, issuer };
+    await knex('device_identities').insert(row);
+  }
+}

@@ -155,7 +155,9 @@ describe('a service that cannot be reached', () => {
     const port = await listen(createTlsServer(pemOf(identity)));
     const { kind, message } = await failureOf(connect(`https://localhost:${port}`).push(push));
     expect(kind).toBe('unreachable');
-    expect(message).toContain('not trusted here (ERR_TLS_CERT_ALTNAME_INVALID)');
+    expect(message).toMatch(
+      /shows a certificate for another name \(ERR_TLS_CERT_ALTNAME_INVALID\); APNS_HOST must be the name in it$/,
+    );
   });
 
   it('may be one that does not speak HTTP/2', async () => {

@@ -1,33 +1,56 @@
 import type { Database } from '../../db/database.js';
 import type { Logger } from '../../logger.js';
-import { credentialAdvice } from '../../pki/credential-advice.js';
-import { credentialStatus } from '../../pki/credential-status.js';
+import { noteCredentials } from '../../pki/credential-notices.js';
+import {
+  type Credential,
+  credentialsInUse,
+  type FileCertificate,
+} from '../../pki/credential-status.js';
 import type { Task } from '../task.js';
 import { scheduledTask } from './scheduled-task.js';
 
 export interface CheckCredentialsDeps {
   db: Database;
   logger: Logger;
+  /** The certificate of TLS_CERT_FILE. */
+  tlsFile?: () => FileCertificate | undefined;
   now?: () => Date;
 }
 
-/** One warning for each credential that has ended or will soon, with what to do. */
-export async function checkCredentials(deps: CheckCredentialsDeps): Promise<void> {
-  const { db, logger, now = () => new Date() } = deps;
-  const all = await credentialStatus(db.knex, now());
-  for (const credential of all) {
-    const advice = credentialAdvice(credential, all);
-    if (advice === undefined) continue;
-    const { kind, id, topic, status, days_left } = credential;
-    logger.warn({ kind, id, topic, status, days_left }, advice);
-  }
+/** What is worth a line at every start. */
+const SOON_DAYS = 14;
+
+/** Tells, once for each number of days left, what has ended or will soon, with what to do. */
+export async function checkCredentials(deps: CheckCredentialsDeps): Promise<Credential[]> {
+  const { db, logger, tlsFile, now: clock = () => new Date() } = deps;
+  const now = clock();
+  const credentials = await credentialsInUse(db.knex, { now, tlsFile: tlsFile?.() });
+  await noteCredentials({ db, logger }, credentials, now);
+  return credentials;
 }
 
-/** Says each day what ends by itself and must be renewed by people. */
+/** As checkCredentials, with one line for all that needs somebody's attention now. */
+export async function checkCredentialsAtStart(deps: CheckCredentialsDeps): Promise<void> {
+  const credentials = await checkCredentials(deps);
+  const needy = credentials.filter(
+    ({ status, days_left }) => status === 'no_private_key' || days_left < SOON_DAYS,
+  );
+  if (needy.length === 0) return;
+  const names = needy.map(({ kind, id, status, days_left }) => ({ kind, id, status, days_left }));
+  deps.logger.warn(
+    { credentials: names.slice(0, 20) },
+    `${needy.length} ${needy.length === 1 ? 'credential has' : 'credentials have'} expired, end ` +
+      `within ${SOON_DAYS} days or lack their private key: see /api/v1/credentials`,
+  );
+}
+
+/** Says each hour what ends by itself and must be renewed by people. */
 export function createCheckCredentialsTask(deps: CheckCredentialsDeps): Task<undefined> {
   return scheduledTask({
     name: 'credentials.check',
-    schedule: '0 6 * * *',
-    run: () => checkCredentials(deps),
+    schedule: '7 * * * *',
+    run: async () => {
+      await checkCredentials(deps);
+    },
   });
 }

@@ -2,6 +2,7 @@ import type { CommandQueue } from '../../commands/queue.js';
 import type { Config } from '../../config.js';
 import type { Database } from '../../db/database.js';
 import type { Logger } from '../../logger.js';
+import type { FileCertificate } from '../../pki/credential-status.js';
 import type { Task } from '../task.js';
 import { createCheckCredentialsTask } from './check-credentials.js';
 import { createExpireCommandsTask } from './expire-commands.js';
@@ -14,16 +15,18 @@ export interface TaskDeps {
   logger: Logger;
   queue: Pick<CommandQueue, 'queueInventories'>;
   config: Pick<Config, 'inventoryInterval'>;
+  /** The certificate of TLS_CERT_FILE. */
+  tlsFile?: () => FileCertificate | undefined;
 }
 
 /** What the server does by itself, by the clock. */
-export function createTasks({ db, logger, queue, config }: TaskDeps): Task[] {
+export function createTasks({ db, logger, queue, config, ...rest }: TaskDeps): Task[] {
   const { inventoryInterval: interval } = config;
   return [
     createExpireCommandsTask({ db, logger }),
     createFindUnpushedTask({ db, logger }),
     createPruneRecordsTask({ db, logger }),
-    createCheckCredentialsTask({ db, logger }),
+    createCheckCredentialsTask({ db, logger, ...rest }),
     ...(interval === undefined
       ? []
       : [createRefreshInventoryTask({ db, queue, logger, interval })]),

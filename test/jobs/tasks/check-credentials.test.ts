@@ -1,27 +1,39 @@
-import { createCheckCredentialsTask } from '../../../src/jobs/tasks/check-credentials.js';
+import { connectDatabase } from '../../../src/db/database.js';
+import {
+  checkCredentials,
+  checkCredentialsAtStart,
+  createCheckCredentialsTask,
+} from '../../../src/jobs/tasks/check-credentials.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { capturingLogger } from '../../http/log-lines.js';
 import { runTask } from './run-task.js';
 
-const NOW = new Date('2026-06-01T12:00:00Z');
+const END = new Date('2026-06-01T12:00:00Z');
+const DAY_MS = 86_400_000;
+const [INFO, WARN] = [30, 40];
+
 let test: TestDatabase;
 
-beforeAll(async () => {
+beforeEach(async () => {
   test = await createTestDatabase();
 });
-afterAll(() => test.drop());
-beforeEach(async () => {
-  await test.db.knex('certificates').delete();
-  await test.db.knex('rsa_private_keys').delete();
-});
+afterEach(() => test.drop());
 
-async function linesOfRun() {
+const daysBefore = (days: number) => new Date(END.getTime() - days * DAY_MS);
+
+async function linesOf(work: typeof checkCredentials | typeof checkCredentialsAtStart, now: Date) {
   const { logger, lines } = capturingLogger();
-  await runTask(createCheckCredentialsTask({ db: test.db, logger, now: () => NOW }));
+  await work({ db: test.db, logger, now: () => now });
   return lines;
 }
 
-async function insertPushCertificate(notAfter: string, hasKey = true): Promise<void> {
+const lines = (days: number) => linesOf(checkCredentials, daysBefore(days));
+const linesAtStart = (days: number) => linesOf(checkCredentialsAtStart, daysBefore(days));
+
+async function insertPushCertificate(
+  columns: Record<string, unknown> = {},
+  hasKey = true,
+): Promise<number> {
   const [key] = await test.db.knex('rsa_private_keys').insert(
     {
       ...{ key_type: 'RSA', key_size: 2048, sealed_pkcs8: Buffer.of(0) },
@@ -29,45 +41,162 @@ async function insertPushCertificate(notAfter: string, hasKey = true): Promise<v
     },
     'id',
   );
-  await test.db.knex('certificates').insert({
-    ...{ purpose: 'mdm.pushcert', subject: 'CN=APSP', x509_cn: 'APSP', issuer: 'CN=Apple' },
-    ...{ serial: '1', fingerprint: Buffer.alloc(32, 1), der: Buffer.of(0) },
-    ...{ push_topic: 'com.apple.mgmt.x', not_before: new Date(0), not_after: new Date(notAfter) },
-    rsa_private_key_id: hasKey ? key.id : null,
-  });
+  const [row] = await test.db.knex('certificates').insert(
+    {
+      ...{ purpose: 'mdm.pushcert', subject: 'CN=APSP', x509_cn: 'APSP', issuer: 'CN=Apple' },
+      ...{ serial: '1', fingerprint: Buffer.alloc(32, key.id), der: Buffer.of(0) },
+      ...{ push_topic: 'com.apple.mgmt.x', not_before: new Date(0), not_after: END },
+      rsa_private_key_id: hasKey ? key.id : null,
+      ...columns,
+    },
+    'id',
+  );
+  return row.id;
+}
+
+function events() {
+  return test.db.knex('audit_events').orderBy('id');
 }
 
 describe('the check of credentials', () => {
-  it('says nothing of what lasts for more than thirty days', async () => {
-    await insertPushCertificate('2026-07-01T12:00:01Z');
-    expect(await linesOfRun()).toEqual([]);
+  it('says nothing of what lasts for more than sixty days', async () => {
+    await insertPushCertificate();
+    expect(await lines(60.001)).toEqual([]);
+    expect(await events()).toEqual([]);
   });
 
-  it('warns each time of a push certificate that ends, and how to keep its topic', async () => {
-    await insertPushCertificate('2026-06-08T13:00:00Z');
-    for (let run = 0; run < 2; run += 1) {
-      const [line, ...others] = await linesOfRun();
-      expect(others).toEqual([]);
-      expect(line).toMatchObject({
-        ...{ level: 40, kind: 'push_certificate', topic: 'com.apple.mgmt.x' },
-        ...{ status: 'expiring', days_left: 7 },
-      });
-      expect(line?.msg).toMatch(/^The push certificate "APSP" \(id \d+\) expires on 2026-06-08, /);
-      expect(line?.msg).toContain('in 7 days. Renew it at identity.apple.com under the Apple');
+  it('says once at 60, 30, 14, 7 and 1 days, and at the end, how to keep the topic', async () => {
+    const id = await insertPushCertificate({ apple_account: 'ada@example.com' });
+    const told: unknown[] = [];
+    for (let days = 62; days > -3; days -= 0.25) {
+      for (const { level, msg, days_left } of await lines(days))
+        told.push([days, level, msg, days_left]);
     }
+    const text = (when: string) =>
+      `The push certificate "APSP" (id ${id}) ${when}. Renew it at identity.apple.com under the ` +
+      'Apple Account ada@example.com, so that its topic stays (with another topic every device ' +
+      'must enroll anew), and POST it to /api/v1/push_certificates; `muster push-cert request` ' +
+      'makes the request for Apple, `muster push-cert import` takes the answer.';
+    expect(told).toEqual([
+      [60, INFO, text('expires on 2026-06-01, in 60 days'), 60],
+      [30, WARN, text('expires on 2026-06-01, in 30 days'), 30],
+      [14, WARN, text('expires on 2026-06-01, in 14 days'), 14],
+      [7, WARN, text('expires on 2026-06-01, in 7 days'), 7],
+      [1, WARN, text('expires on 2026-06-01, in 1 day'), 1],
+      [0, WARN, text('expired on 2026-06-01'), 0],
+    ]);
   });
 
-  it('warns of one that has expired', async () => {
-    await insertPushCertificate('2026-05-31T12:00:00Z');
-    const lines = await linesOfRun();
-    expect(lines).toMatchObject([{ level: 40, status: 'expired', days_left: -1 }]);
-    expect(lines[0]?.msg).toContain(' expired on 2026-05-31. Renew it');
+  it('leaves an event in the audit trail each time', async () => {
+    const id = await insertPushCertificate();
+    await lines(29.5);
+    await lines(-0.5);
+    const rows = await events();
+    const details = { kind: 'push_certificate', name: 'APSP', not_after: END.toISOString() };
+    const shown = rows.map(({ actor, role, action, target_type, target_id, details }) => [
+      ...[actor, role, action, target_type, target_id, details],
+    ]);
+    expect(shown).toEqual([
+      [
+        ...['system', 'system', 'credentials.expiring', 'certificates', String(id)],
+        { ...details, days_left: 29 },
+      ],
+      [
+        ...['system', 'system', 'credentials.expired', 'certificates', String(id)],
+        { ...details, days_left: -1 },
+      ],
+    ]);
   });
 
-  it('warns of one without its private key, however long it lasts', async () => {
-    await insertPushCertificate('2036-06-01T12:00:00Z', false);
-    const lines = await linesOfRun();
-    expect(lines).toMatchObject([{ level: 40, status: 'no_private_key' }]);
-    expect(lines[0]?.msg).toMatch(/PATCH \/api\/v1\/certificates\/\d+ with pem_private_key, or /);
+  it('says of one first seen late only how late it is', async () => {
+    await insertPushCertificate();
+    expect(await lines(5)).toMatchObject([{ level: WARN, days_left: 5 }]);
+    expect(await lines(13)).toEqual([]);
+    expect(await test.db.knex('credential_notices').pluck('days')).toEqual([7]);
+  });
+
+  it('begins anew when the certificate is renewed, and for each kind', async () => {
+    await insertPushCertificate();
+    await lines(5);
+    await insertPushCertificate({ not_after: new Date(END.getTime() + DAY_MS) });
+    await test.db
+      .knex('dep_accounts')
+      .insert({ server_name: 'ABM', access_token_expiry: END })
+      .returning('id');
+    expect(await lines(5)).toMatchObject([
+      { kind: 'dep_token', days_left: 5 },
+      { kind: 'push_certificate', days_left: 6 },
+    ]);
+    const rows = await events();
+    expect(rows.map(({ target_type }) => target_type)).toEqual([
+      'certificates',
+      'dep_accounts',
+      'certificates',
+    ]);
+  });
+
+  it('is made once, however many processes make it', async () => {
+    await insertPushCertificate();
+    const others = [1, 2, 3, 4].map(() =>
+      connectDatabase({ connectionString: test.connectionString, poolSize: 1 }),
+    );
+    const { logger, lines: all } = capturingLogger();
+    const now = () => daysBefore(5);
+    await Promise.all(
+      [test.db, ...others].map((db) => runTask(createCheckCredentialsTask({ db, logger, now }))),
+    );
+    await Promise.all(others.map((db) => db.close()));
+    expect(all).toHaveLength(1);
+    expect(await events()).toHaveLength(1);
+  });
+
+  it('knows the certificate of TLS_CERT_FILE too', async () => {
+    const { logger, lines: told } = capturingLogger();
+    const tlsFile = () => ({ commonName: undefined, subject: 'CN=mdm', notAfter: END });
+    const deps = { db: test.db, logger, now: () => daysBefore(3), tlsFile };
+    await checkCredentials(deps);
+    await checkCredentials(deps);
+    expect(told).toMatchObject([
+      {
+        ...{ level: WARN, kind: 'ssl_certificate', id: null, days_left: 3 },
+        msg:
+          'The TLS certificate "CN=mdm" (of TLS_CERT_FILE) expires on 2026-06-01, in 3 days. ' +
+          'Devices come no longer once it has expired: replace TLS_CERT_FILE and TLS_KEY_FILE.',
+      },
+    ]);
+    const [event] = await events();
+    expect([event.target_type, event.target_id]).toEqual(['credentials', null]);
+  });
+
+  it('is silent about a former CA that no device depends on', async () => {
+    await insertPushCertificate({ purpose: 'mdm.cacert', push_topic: null, is_own_ca: true });
+    expect(await lines(5)).toEqual([]);
+  });
+});
+
+describe('the start of a process', () => {
+  it('sums up in one line what needs attention, each time', async () => {
+    await insertPushCertificate();
+    await insertPushCertificate({ push_topic: 'b', not_after: new Date('2036-01-01') }, false);
+    const first = await linesAtStart(5);
+    expect(first).toHaveLength(2);
+    const again = await linesAtStart(5);
+    expect(again).toEqual([first[1]].map((line) => ({ ...line, time: again[0]?.time })));
+    expect(again[0]).toMatchObject({
+      level: WARN,
+      credentials: [
+        { kind: 'push_certificate', status: 'expiring', days_left: 5 },
+        { kind: 'push_certificate', status: 'no_private_key' },
+      ],
+      msg:
+        '2 credentials have expired, end within 14 days or lack their private key: see ' +
+        '/api/v1/credentials',
+    });
+  });
+
+  it('has no such line while nothing is due', async () => {
+    await insertPushCertificate();
+    expect(await linesAtStart(14)).toMatchObject([{ days_left: 14 }]);
+    expect(await linesAtStart(14)).toEqual([]);
   });
 });
