@@ -21,6 +21,7 @@ import { parsePlist, parsePlistNodes } from '../../../src/protocol/plist.js';
 import { buildPkcsReq, parsePkiMessage } from '../../../src/protocol/scep.js';
 import { type Identity, makeAuthority, makeIdentities } from '../../crypto/identities.js';
 import type { Parser } from './feed.js';
+import { moreParsers } from './more-parsers.js';
 
 const FIXTURES = join(__dirname, '..', '..', '..', 'test', 'fixtures');
 const CONTENT = Buffer.from('<plist version="1.0"><dict/></plist>');
@@ -166,5 +167,12 @@ export async function parsers(): Promise<Parser[]> {
   const rsa = await makeIdentities(authority, { kind: 'RSA', count: 1, keys: 1 });
   const ec = await makeIdentities(authority, { kind: 'EC', count: 1, keys: 1 });
   const people = { authority, devices: [...rsa, ...ec] };
-  return [...certificateParsers(people), ...messageParsers(people), ...plistParsers()];
+  const [first] = people.devices;
+  if (first === undefined) throw new Error('no device');
+  return [
+    ...certificateParsers(people),
+    ...messageParsers(people),
+    ...(await moreParsers(authority, first)),
+    ...plistParsers(),
+  ];
 }
