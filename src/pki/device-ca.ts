@@ -1,11 +1,9 @@
 import { type ParsedCertificate, parseCertificates } from '../crypto/certificate.js';
-import { isIssuedBy } from '../crypto/certificate-path.js';
+import { findCertificatePath } from '../crypto/certificate-path.js';
 import { APPLE_DEVICE_CA } from './apple-device-ca.js';
 
 /** A client can send many; each may cost a signature check at every level. */
 const MAX_CHAIN = 8;
-/** Between a device's certificate and an anchor. */
-const MAX_INTERMEDIATES = 3;
 
 /** `issuer` is what the certificate names as its issuer: for the log. */
 export type DeviceCaVerdict = { ok: true } | { ok: false; issuer: string };
@@ -25,31 +23,12 @@ function maySign({ isCa, keyUsage, unknownCriticalExtensions }: ParsedCertificat
   return keyUsage === undefined || keyUsage.includes('digitalSignature');
 }
 
-function allows({ pathLength = MAX_INTERMEDIATES }: ParsedCertificate, below: number): boolean {
-  return below <= pathLength;
-}
-
 /**
- * By signatures alone: Apple's CAs have expired while they go on issuing, and devices keep their
+ * Whatever the dates say: Apple's CAs have expired while they go on issuing, and devices keep their
  * certificates for longer than these say. Apple still signs them with SHA-1, which is taken from
  * these CAs and from nobody else.
  */
-function leadsToAnchor(
-  certificate: ParsedCertificate,
-  chain: readonly ParsedCertificate[],
-  anchors: readonly ParsedCertificate[],
-): boolean {
-  let last = certificate;
-  for (let below = 0; below <= MAX_INTERMEDIATES; below += 1) {
-    const isAbove = (issuer: ParsedCertificate) =>
-      allows(issuer, below) && isIssuedBy(last, issuer);
-    if (anchors.some(isAbove)) return true;
-    const next = chain.find((issuer) => issuer !== last && isAbove(issuer));
-    if (next === undefined) return false;
-    last = next;
-  }
-  return false;
-}
+const APPLE_PRACTICE = { at: new Date(0), ignoreDates: 'all', allowSha1: true } as const;
 
 /** Apple's published CA, and those given: of DEVICE_CA_FILE, of the lab. */
 export function createDeviceCaTrust(further: readonly ParsedCertificate[] = []): DeviceCaTrust {
@@ -57,8 +36,9 @@ export function createDeviceCaTrust(further: readonly ParsedCertificate[] = []):
   return {
     judge: (certificate, chain = []) => {
       const isSound = maySign(certificate) && chain.length <= MAX_CHAIN;
-      if (isSound && leadsToAnchor(certificate, chain, anchors)) return { ok: true };
-      return { ok: false, issuer: certificate.issuer };
+      const options = { anchors, intermediates: chain, ...APPLE_PRACTICE };
+      const path = isSound ? findCertificatePath(certificate, options) : undefined;
+      return path === undefined ? { ok: false, issuer: certificate.issuer } : { ok: true };
     },
   };
 }
