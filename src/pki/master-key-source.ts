@@ -26,9 +26,12 @@ async function hasSealedData(db: Database): Promise<boolean> {
 }
 
 /** The last step of a rotation is the files'; without it the current one is the former key. */
-async function refuseUnadopted({ db, logger }: MasterKeyDeps, { next }: MasterKeyFiles) {
-  const key = findKeyFile(next, logger);
-  if (key === undefined || (await isMasterKey(db, new SecretBox(key))) !== true) return;
+async function refuseUnadopted({ db, logger }: MasterKeyDeps, { current, next }: MasterKeyFiles) {
+  const isRight = async (file: string) => {
+    const key = findKeyFile(file, logger);
+    return key !== undefined && (await isMasterKey(db, new SecretBox(key))) === true;
+  };
+  if (!(await isRight(next)) || (await isRight(current))) return;
   throw rotationUnfinished(`the new key is still in ${next}`);
 }
 

@@ -57,7 +57,7 @@ function refuseUnreadable(unreadable: string[], { skipUnreadable, write }: Rotat
   for (const what of unreadable.slice(0, SHOWN_AT_MOST)) write(`does not open: ${what}`);
   if (skipUnreadable === true) return;
   throw conflict(
-    `${unreadable.length} stored secrets open under no key that is here, so they are damaged; ` +
+    `stored secrets that open under no key that is here, so are damaged: ${unreadable.length}; ` +
       '--skip-unreadable leaves them as they are',
   );
 }
@@ -80,7 +80,7 @@ async function prepare(deps: RotationDeps, former: SecretBox): Promise<Keys> {
   if (!fits) throw wrongMasterKey();
   const next = new SecretBox(keys.next() ?? keys.make());
   const count = await countSealedValues(db);
-  write(`${count} secrets are to be sealed anew`);
+  write(`secrets to be sealed anew: ${count}`);
   refuseUnreadable(await findUnreadable(db, former), deps);
   return { former, next };
 }

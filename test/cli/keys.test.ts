@@ -1,5 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { keysRotateMaster, keysStatus } from '../../src/cli/keys.js';
 import { loadConfig } from '../../src/config.js';
@@ -120,7 +127,7 @@ describe('muster keys rotate-master', () => {
       code: 'master_key_mismatch',
     });
     expect(output).toEqual([
-      '1 secrets are to be sealed anew',
+      'secrets to be sealed anew: 1',
       `every secret is under the key ${masterKeyId(box)} now, instead of ${masterKeyId(former)}`,
       `The new key is in ${keyFile()}; the former one, for older backups, in ${kept}.`,
       expect.stringContaining('fetch them again.'),
@@ -179,6 +186,8 @@ describe('muster keys rotate-master', () => {
     await keysRotateMaster(io(), {});
     expect(await load()).toEqual(next);
     expect(existsSync(`${keyFile()}.new`)).toBe(false);
+    copyFileSync(keyFile(), `${keyFile()}.new`);
+    expect(await load()).toEqual(next);
   });
 
   it('killed in the middle, goes on where it was, and no server starts meanwhile', async () => {

@@ -14,10 +14,14 @@ const [INFO, WARN] = [30, 40];
 
 let test: TestDatabase;
 
-beforeEach(async () => {
+beforeAll(async () => {
   test = await createTestDatabase();
 });
-afterEach(() => test.drop());
+afterAll(() => test.drop());
+beforeEach(async () => {
+  const tables = 'certificates, rsa_private_keys, dep_accounts, credential_notices, audit_events';
+  await test.db.knex.raw(`truncate ${tables} cascade`);
+});
 
 const daysBefore = (days: number) => new Date(END.getTime() - days * DAY_MS);
 
@@ -68,7 +72,7 @@ describe('the check of credentials', () => {
   it('says once at 60, 30, 14, 7 and 1 days, and at the end, how to keep the topic', async () => {
     const id = await insertPushCertificate({ apple_account: 'ada@example.com' });
     const told: unknown[] = [];
-    for (let days = 62; days > -3; days -= 0.25) {
+    for (let days = 62; days > -3; days -= 0.5) {
       for (const { level, msg, days_left } of await lines(days))
         told.push([days, level, msg, days_left]);
     }

@@ -24,7 +24,7 @@ describe('the tasks by the clock', () => {
     expect(schedules(undefined)).toEqual({
       'commands.expire': '* * * * *',
       'records.prune': '17 * * * *',
-      'credentials.check': '0 6 * * *',
+      'credentials.check': '7 * * * *',
       'push.find_unpushed': '*/5 * * * *',
     });
   });
