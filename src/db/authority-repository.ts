@@ -4,8 +4,6 @@ import type { CertificateRecord } from './certificate-repository.js';
 export interface AuthorityRow {
   id: number;
   der: Buffer;
-  /** Made here, not uploaded. */
-  is_own_ca: boolean;
   /** It issues the identities of devices now. */
   issues_identities: boolean;
   revoked_at: Date | null;
@@ -46,7 +44,6 @@ function authorities(knex: Knex) {
     .select<AuthorityRow[]>(
       'c.id',
       'c.der',
-      'c.is_own_ca',
       'c.issues_identities',
       'c.revoked_at',
       'k.fingerprint_sha256 as key_fingerprint',

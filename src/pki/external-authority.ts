@@ -31,7 +31,7 @@ export function isExternalAuthority(
 export async function scepWarnings(knex: Database['knex']): Promise<string[]> {
   const scep = await readScepConfiguration(knex);
   if (scep.source_type !== 'ExternalSCEP') return scep.url === null ? [] : [FOREIGN_URL];
-  const uploaded = (await listAuthorities(knex)).filter((row) => !row.is_own_ca);
+  const uploaded = (await listAuthorities(knex)).filter((row) => row.sealed_pkcs8 === null);
   if (uploaded.some(({ der }) => isExternalAuthority(der, scep))) return [];
   const { ca_fingerprint } = scep;
   const which =

@@ -156,13 +156,16 @@ class AnchoredTrust implements Trust {
   }
 }
 
-/** A CA that was not made here enrolls devices only while they are sent to its SCEP server. */
+function hasKey({ sealed_pkcs8 }: AuthorityRow): boolean {
+  return sealed_pkcs8 !== null;
+}
+
+/** A CA whose key is not here enrolls devices only while they are sent to its SCEP server. */
 async function readAuthorities({ knex }: Database) {
   const [rows, scep] = await Promise.all([listAuthorities(knex), readScepConfiguration(knex)]);
-  const isInUse = (row: AuthorityRow) => row.is_own_ca || isExternalAuthority(row.der, scep);
+  const isInUse = (row: AuthorityRow) => hasKey(row) || isExternalAuthority(row.der, scep);
   const [inUse, others] = [rows.filter(isInUse), rows.filter((row) => !isInUse(row))];
-  const own = inUse.filter((row) => row.is_own_ca);
-  const anchors = [...own, ...inUse.filter((row) => !row.is_own_ca)];
+  const anchors = [...inUse.filter(hasKey), ...inUse.filter((row) => !hasKey(row))];
   return { anchors: anchors.map(parseRow), others: others.map(parseRow) };
 }
 
