@@ -46,6 +46,32 @@ alter table certificate_signing_requests add constraint certificate_signing_requ
   check (purpose in ('mdm.cacert', 'mdm.pushcert', 'mdm.webcrt', 'mdm.device', 'mdm.encrypt',
     'mdm.vendor', 'dep.stoken', 'dep.anchor', 'dep.supervision'));
 
+-- The key of a CA never leaves, not even once the CA is forgotten: nothing unsets this.
+alter table rsa_private_keys add column is_ca_key boolean not null default false;
+update rsa_private_keys k set is_ca_key = true
+where exists (
+  select from certificates c
+  where c.rsa_private_key_id = k.id and (c.is_ca or c.purpose = 'mdm.cacert')
+) or exists (
+  select from certificate_signing_requests r
+  where r.rsa_private_key_id = k.id and r.purpose = 'mdm.cacert'
+);
+create function mark_ca_key() returns trigger language plpgsql as $$
+begin
+  update rsa_private_keys set is_ca_key = true
+  where id = new.rsa_private_key_id and not is_ca_key;
+  return null;
+end $$;
+create trigger certificates_ca_key
+  after insert or update of rsa_private_key_id, purpose, is_ca on certificates
+  for each row
+  when (new.rsa_private_key_id is not null and (new.is_ca or new.purpose = 'mdm.cacert'))
+  execute function mark_ca_key();
+create trigger certificate_signing_requests_ca_key
+  after insert or update of rsa_private_key_id, purpose on certificate_signing_requests
+  for each row when (new.rsa_private_key_id is not null and new.purpose = 'mdm.cacert')
+  execute function mark_ca_key();
+
 -- Until when an identity is good, and from when on it is to be renewed; null where not known.
 alter table device_identities
   add column not_after timestamptz,
@@ -128,6 +154,10 @@ alter table certificate_signing_requests
 alter table certificate_signing_requests add constraint certificate_signing_requests_purpose_check
   check (purpose in ('mdm.cacert', 'mdm.pushcert', 'mdm.webcrt', 'mdm.device', 'mdm.encrypt',
     'dep.stoken', 'dep.anchor', 'dep.supervision'));
+drop trigger certificate_signing_requests_ca_key on certificate_signing_requests;
+drop trigger certificates_ca_key on certificates;
+drop function mark_ca_key();
+alter table rsa_private_keys drop column is_ca_key;
 drop index certificate_signing_requests_public_key;
 alter table certificate_signing_requests drop column apple_account;
 drop index certificates_revoked;

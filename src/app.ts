@@ -40,7 +40,8 @@ import type { EnrollmentChallenges } from './pki/enrollment-challenge.js';
 import { PushCertificateRequests } from './pki/push-request-service.js';
 import { RevocationLists } from './pki/revocation-lists.js';
 import { RevocationResponder } from './pki/revocation-responder.js';
-import type { TlsCaveat } from './pki/tls-certificates.js';
+import type { TlsCaveat } from './pki/tls-caveats.js';
+import type { TlsUse } from './pki/tls-use.js';
 import type { Trust } from './pki/trust.js';
 import { ProfileImport } from './profiles/profile-import.js';
 import { ProfileRebuild } from './profiles/profile-rebuild.js';
@@ -61,7 +62,9 @@ export interface AppDeps {
   renewals: IdentityRenewals;
   profileSigner: () => ProfileSigner | undefined;
   /** What is wrong with how this process speaks TLS. */
-  tlsCaveat: () => TlsCaveat | undefined;
+  tlsCaveats: () => readonly TlsCaveat[];
+  /** What stored ssl certificates are to this process. */
+  tlsUse: TlsUse;
   /** The certificate of TLS_CERT_FILE. */
   tlsFile: () => FileCertificate | undefined;
   tokens: TokenVerifier;
@@ -115,7 +118,8 @@ function adminApi(deps: AppDeps, authenticated: RequestHandler) {
     ...{ config, db, engine, actions, services, push, onScepChange, credentialFiles, version },
     ...profileFiles(deps),
     pushCertificateRequests: new PushCertificateRequests({ box }),
-    ...{ tlsCaveat: deps.tlsCaveat, tlsFile: deps.tlsFile, renewals: deps.renewals },
+    ...{ tlsCaveats: deps.tlsCaveats, tlsFile: deps.tlsFile, renewals: deps.renewals },
+    tlsUse: deps.tlsUse,
     authorityRotations: new AuthorityRotations(box),
     onAuthoritiesChange: () => trust.reload().then(() => deps.authorities.reload()),
   };

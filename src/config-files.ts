@@ -2,42 +2,19 @@ import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { type Config, ConfigError } from './config.js';
 import { type ParsedCertificate, parseCertificates } from './crypto/certificate.js';
-
-/** Runs each part; what they throw becomes one ConfigError that names the settings. */
-class Reading {
-  private readonly problems: string[] = [];
-
-  attempt<T>(name: string, work: () => T): T | undefined {
-    try {
-      return work();
-    } catch (error) {
-      this.problems.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
-      return undefined;
-    }
-  }
-
-  finish(): void {
-    if (this.problems.length > 0) throw new ConfigError(this.problems);
-  }
-}
+import type { ServerIdentity } from './pki/server-identity.js';
+import { SettingFiles } from './pki/setting-files.js';
+import { readTlsFiles } from './pki/tls-files.js';
 
 /** Throws ConfigError that tells what is wrong with the files. */
-export function readTls({ tls }: Config): { cert: Buffer; key: Buffer } | undefined {
-  if (tls === undefined) return undefined;
-  const reading = new Reading();
-  const cert = reading.attempt('TLS_CERT_FILE', () => readFileSync(tls.certFile));
-  const key = reading.attempt('TLS_KEY_FILE', () => readFileSync(tls.keyFile));
-  reading.finish();
-  if (cert === undefined || key === undefined) return undefined;
-  reading.attempt('TLS_CERT_FILE, TLS_KEY_FILE', () => createSecureContext({ cert, key }));
-  reading.finish();
-  return { cert, key };
+export function readTls({ tls }: Config): ServerIdentity | undefined {
+  return tls && readTlsFiles(tls);
 }
 
 /** PEM of APNS_CA_FILE. Throws ConfigError that tells what is wrong with the file. */
 export function readApnsCa({ apnsCaFile }: Config): string | undefined {
   if (apnsCaFile === undefined) return undefined;
-  const reading = new Reading();
+  const reading = new SettingFiles();
   const pem = reading.attempt('APNS_CA_FILE', () => {
     const text = readFileSync(apnsCaFile, 'utf8');
     if (!text.includes('-----BEGIN CERTIFICATE-----')) throw new Error('holds no certificate');
@@ -51,7 +28,7 @@ export function readApnsCa({ apnsCaFile }: Config): string | undefined {
 /** The CAs in DEVICE_CA_FILE: PEM, or one in DER. Throws ConfigError that tells what is wrong. */
 export function readDeviceCas({ deviceCaFile }: Config): ParsedCertificate[] {
   if (deviceCaFile === undefined) return [];
-  const reading = new Reading();
+  const reading = new SettingFiles();
   const authorities = reading.attempt('DEVICE_CA_FILE', () => {
     const found = parseCertificates(readFileSync(deviceCaFile));
     const other = found.find(({ isCa }) => !isCa);
@@ -60,4 +37,22 @@ export function readDeviceCas({ deviceCaFile }: Config): ParsedCertificate[] {
   });
   reading.finish();
   return authorities ?? [];
+}
+
+function problemsOf(read: () => unknown): string[] {
+  try {
+    read();
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+}
+
+/** Reads all of them once. Throws ConfigError that tells what is wrong with each. */
+export function checkFiles(config: Config): void {
+  const problems = [readTls, readApnsCa, readDeviceCas].flatMap((read) =>
+    problemsOf(() => read(config)),
+  );
+  if (problems.length > 0) throw new ConfigError(problems);
 }

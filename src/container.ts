@@ -25,6 +25,7 @@ import type { DeviceHandler } from './http/server.js';
 import type { TlsSettings } from './http/tls.js';
 import { createProxyTrust } from './http/trust-proxy.js';
 import { createJobQueue } from './jobs/job-queue.js';
+import { checkCredentialsSoon } from './jobs/tasks/check-credentials.js';
 import { createTasks } from './jobs/tasks/index.js';
 import { openLab, retireLab } from './lab-mode.js';
 import { createWarner, type Logger } from './logger.js';
@@ -36,6 +37,7 @@ import { createMetrics, type Metrics } from './metrics/metrics.js';
 import { type CertificateAuthorities, createCertificateAuthorities } from './pki/authorities.js';
 import { createEnrollmentChallenges } from './pki/enrollment-challenge.js';
 import { refuseUnfinishedRotation } from './pki/master-key.js';
+import { requiredHost } from './pki/tls-caveats.js';
 import { openTlsCertificates, type TlsCertificates } from './pki/tls-certificates.js';
 import { createTrust } from './pki/trust.js';
 import { SignerCache } from './protocol/mdm-signature.js';
@@ -128,6 +130,10 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
   const deps = isOverTls ? { ...given, config: withHttps(given.config) } : given;
   const { config, db, box, logger } = deps;
   const tlsFile = () => (config.tls && tlsCertificates.current)?.certificate;
+  const tlsUse = {
+    servesStored: isOverTls && config.tls === undefined,
+    host: requiredHost(config),
+  };
   const metrics = createMetrics({ db, logger, version, role: config.role, tlsFile });
   const { publicUrl, identityGrace } = config;
   const authorities = await createCertificateAuthorities({ db, box, logger, publicUrl });
@@ -164,7 +170,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     ...{ config, db, box, logger, authorities, trust, tokens, deviceHandler, lab, metrics, push },
     actions: new DeviceActions(box, queue),
     services: createResourceServices({
-      ...{ box, queue, publicUrl: config.publicUrl },
+      ...{ box, queue, publicUrl: config.publicUrl, tlsUse },
       // The others learn it by the change feed.
       onAuthoritiesChange: () => {
         reloadAuthorities().catch((error: unknown) => {
@@ -172,11 +178,12 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
         });
       },
       onPushCertificate: (trx, topic) => rearmTopics(jobs, trx, [topic]),
+      onEndingCredential: (trx) => checkCredentialsSoon(jobs, trx),
       isLabOn: config.lab,
     }),
     ...{ challenges, renewals },
     profileSigner: () => currentSigner(tlsCertificates),
-    tlsCaveat: () => tlsCertificates.caveat,
+    ...{ tlsUse, tlsCaveats: () => tlsCertificates.caveats },
     tlsFile,
   });
   const background = createBackground({

@@ -1,6 +1,6 @@
 import { ensureAdminToken } from './api/first-admin-token.js';
 import { type Config, isLoopback } from './config.js';
-import { readApnsCa, readDeviceCas, readTls } from './config-files.js';
+import { checkFiles } from './config-files.js';
 import { type Container, createContainer } from './container.js';
 import { SecretBox } from './crypto/secret-box.js';
 import { connectDatabase, type Database } from './db/database.js';
@@ -102,9 +102,7 @@ export async function serve(
   logger: Logger,
   onDatabaseLost: () => void,
 ): Promise<RunningServer> {
-  readTls(config); // before anything is made
-  readApnsCa(config);
-  readDeviceCas(config);
+  checkFiles(config); // before anything is made
   const database = await openDatabase(config, logger, { mode: 'serve', onExit: onDatabaseLost });
   try {
     return await serveOn(database, config, logger);

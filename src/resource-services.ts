@@ -5,6 +5,7 @@ import type { Transaction } from './db/unit-of-work.js';
 import { JobService } from './jobs/job-service.js';
 import { CertificateService } from './pki/certificate-service.js';
 import { SigningRequestService } from './pki/signing-request-service.js';
+import type { TlsUse } from './pki/tls-use.js';
 import type { ResourceServices } from './resources/services.js';
 
 export interface ResourceServiceDeps {
@@ -16,14 +17,19 @@ export interface ResourceServiceDeps {
   onAuthoritiesChange?: () => void;
   /** In the transaction that brings or changes the push certificate of a topic. */
   onPushCertificate?: (trx: Transaction, topic: string) => Promise<void>;
+  /** In the transaction that brings or changes a certificate of the server that ends soon. */
+  onEndingCredential?: (trx: Transaction) => Promise<void>;
   /** The lab has its own push certificate: no other may be added. */
   isLabOn?: boolean;
+  /** What stored ssl certificates are to this process. */
+  tlsUse?: TlsUse;
 }
 
 /** What the resources need of the rest, put together: for the container and for tests. */
 export function createResourceServices(deps: ResourceServiceDeps): ResourceServices {
   const { box, queue, publicUrl, isLabOn: isLab = false } = deps;
-  const { onAuthoritiesChange = () => undefined, onPushCertificate } = deps;
+  const { onAuthoritiesChange = () => undefined, onPushCertificate, tlsUse } = deps;
+  const { onEndingCredential } = deps;
   return {
     ...createCommandServices(box, queue),
     secrets: { seal: (secret, identity) => box.seal(Buffer.from(secret, 'utf8'), identity) },
@@ -32,6 +38,8 @@ export function createResourceServices(deps: ResourceServiceDeps): ResourceServi
     certificates: new CertificateService({
       ...{ box, isLab, onAuthoritiesChange },
       ...(onPushCertificate === undefined ? {} : { onPushCertificate }),
+      ...(onEndingCredential === undefined ? {} : { onEndingCredential }),
+      ...(tlsUse === undefined ? {} : { tlsUse }),
     }),
     signingRequests: new SigningRequestService(box),
     jobs: new JobService(),

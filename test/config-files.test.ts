@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError, loadConfig } from '../src/config.js';
-import { readDeviceCas } from '../src/config-files.js';
+import { checkFiles, readDeviceCas } from '../src/config-files.js';
 import { encodePem } from '../src/crypto/pem.js';
 import { asAuthority, ecIdentity, fixture } from './crypto/identities.js';
 import { removeTemporaryDirectories, temporaryDirectory } from './helpers/temporary-directory.js';
@@ -43,5 +43,17 @@ describe('DEVICE_CA_FILE', () => {
     expect(ders(read(pem.join('\n')))).toEqual([one.certificate.der, other.certificate.der]);
     expect(ders(read(one.certificate.der))).toEqual([one.certificate.der]);
     expect(readDeviceCas(loadConfig({}, temporaryDirectory()))).toEqual([]);
+  });
+});
+
+describe('the files that the configuration names', () => {
+  it('are refused with everything that is wrong with any of them', () => {
+    const names = ['TLS_CERT_FILE', 'TLS_KEY_FILE', 'APNS_CA_FILE', 'DEVICE_CA_FILE'];
+    const env = Object.fromEntries(names.map((name) => [name, `missing-${name}`]));
+    const config = loadConfig(env, temporaryDirectory());
+    const problems = names.map((name) =>
+      expect.stringMatching(`^${name}: .*ENOENT.*missing-${name}`),
+    );
+    expect(() => checkFiles(config)).toThrow(expect.objectContaining({ problems }));
   });
 });

@@ -1,4 +1,4 @@
-import { type RequestHandler, Router } from 'express';
+import { type ErrorRequestHandler, type RequestHandler, Router } from 'express';
 import { AppError } from '../errors.js';
 import { contextOf } from '../http/request-context.js';
 import { hasRole, type Role } from '../jsonapi/context.js';
@@ -47,6 +47,8 @@ export interface ApiOperation {
   /** Statuses of error documents beside 401, 403, 406 and 429. */
   errors: number[];
   handlers: RequestHandler[];
+  /** Hears what the handlers throw, and of a role that does not suffice; passes it on. */
+  onError?: ErrorRequestHandler;
 }
 
 /** A path below /api/v1 as the contract writes it, `{id}`s and all. */
@@ -69,6 +71,7 @@ export function mountRoutes(routes: ApiRoute[]): Router {
         requireRole(operation.role),
         ...negotiation(operation),
         ...operation.handlers,
+        ...(operation.onError ? [operation.onError] : []),
       );
     }
     router.all(path, refuse(route));

@@ -1,14 +1,13 @@
 import type { Request, Response } from 'express';
 import { z } from 'zod';
+import type { Database } from '../db/database.js';
 import type { Transaction } from '../db/unit-of-work.js';
-import { validationError } from '../errors.js';
 import { writeAudit } from '../events/audit.js';
 import { contextOf } from '../http/request-context.js';
 import type { RequestContext } from '../jsonapi/context.js';
 import type { Engine } from '../jsonapi/engine.js';
 import { performWrite, readIdempotency } from '../jsonapi/idempotency.js';
 import { resourcesDocument } from '../jsonapi/item.js';
-import { pointer } from '../jsonapi/pointer.js';
 import { sendAnswer } from '../jsonapi/send.js';
 import {
   type AuthorityKeys,
@@ -19,16 +18,21 @@ import {
   type Rotation,
 } from '../pki/authority-rotation.js';
 import type { ApiOperation, ApiRoute } from './api-route.js';
+import { auditRefusals } from './audit-refusals.js';
 import { itemSchema, jsonApiContent, jsonContent } from './documents.js';
 import { jsonBody } from './json-body.js';
+import { parseBody } from './parse-body.js';
 import { refuseParameters } from './refuse-parameters.js';
 
 export interface AuthorityRotationDeps {
+  db: Database;
   engine: Engine;
   authorityRotations: AuthorityRotations;
   /** After the commit, so that this process issues by the new CA at once. */
   onAuthoritiesChange: () => Promise<void>;
 }
+
+const ROTATION = { action: 'ca_certificates.rotate', targetType: 'certificates' };
 
 const BODY = z.strictObject({ key_size: z.literal(CA_KEY_SIZES).default(2048) });
 const DOCUMENT = z.object({ data: z.object({ attributes: z.unknown() }) });
@@ -50,8 +54,7 @@ export async function rotateAudited(
   const { subject, fingerprint } = made.certificate;
   await writeAudit(trx, {
     context,
-    action: 'ca_certificates.rotate',
-    targetType: 'certificates',
+    ...ROTATION,
     targetId: made.id,
     outcome: 'success',
     details: { subject, fingerprint: fingerprint.toString('hex'), former: former?.id ?? null },
@@ -85,6 +88,7 @@ export function authorityRotationRoutes(deps: AuthorityRotationDeps): ApiRoute[]
     ],
     errors: [400, 413, 415, 422],
     handlers: [refuseParameters, ...jsonBody, (req, res) => rotate(deps, req, res)],
+    onError: auditRefusals(deps.db, ROTATION),
   };
   return [{ path: '/ca_certificates/rotate', methods: { POST } }];
 }
@@ -93,13 +97,7 @@ function readKeySize(body: unknown): CaKeySize {
   const document = DOCUMENT.safeParse(body);
   const given = document.success ? (document.data.data.attributes ?? {}) : (body ?? {});
   const prefix = document.success ? '/data/attributes' : '';
-  const { success, data, error } = BODY.safeParse(given);
-  if (success) return data.key_size;
-  throw validationError(
-    error.issues.map(({ message, path }) => {
-      return { detail: message, source: { pointer: prefix + pointer(...path.map(String)) } };
-    }),
-  );
+  return parseBody(BODY, given, prefix).key_size;
 }
 
 async function rotate(

@@ -1,12 +1,11 @@
 import type { Request, Response } from 'express';
 import { z } from 'zod';
+import type { Database } from '../db/database.js';
 import type { Transaction } from '../db/unit-of-work.js';
-import { type ErrorDetail, validationError } from '../errors.js';
 import { contextOf } from '../http/request-context.js';
 import type { Engine } from '../jsonapi/engine.js';
 import { performWrite, readIdempotency } from '../jsonapi/idempotency.js';
 import { resourcesDocument } from '../jsonapi/item.js';
-import { pointer } from '../jsonapi/pointer.js';
 import { sendAnswer } from '../jsonapi/send.js';
 import {
   REVOCATION_REASONS,
@@ -14,17 +13,24 @@ import {
   revoke,
   type StoredRevocationReason,
 } from '../pki/revocation.js';
+import type { TlsUse } from '../pki/tls-use.js';
 import type { ApiOperation, ApiParameter, ApiRoute } from './api-route.js';
+import { auditRefusals } from './audit-refusals.js';
 import { itemSchema, jsonApiContent, jsonContent } from './documents.js';
 import { jsonBody } from './json-body.js';
+import { parseBody } from './parse-body.js';
 import { pathId } from './path-id.js';
 import { booleanParameter, refuseOthers } from './query-parameters.js';
 
 export interface CertificateRevocationDeps {
+  db: Database;
   engine: Engine;
   /** Called once a change to the CAs is committed. */
   onAuthoritiesChange: () => Promise<void>;
+  tlsUse?: TlsUse;
 }
+
+const REVOCATION = { action: 'certificates.revoke', targetType: 'certificates' };
 
 const ATTRIBUTES = z.strictObject({ reason: z.enum(REVOCATION_REASONS).default('unspecified') });
 const DOCUMENT = z.object({
@@ -34,23 +40,9 @@ const DOCUMENT = z.object({
 /** Flat, or as the attribute of a JSON:API document. AppError 422 with every fault. */
 function readReason(body: unknown): StoredRevocationReason {
   const isDocument = typeof body === 'object' && body !== null && 'data' in body;
-  if (!isDocument) return parse(ATTRIBUTES, body ?? {}, '').reason;
-  const { data } = parse(DOCUMENT, body, '');
-  return parse(ATTRIBUTES, data.attributes ?? {}, '/data/attributes').reason;
-}
-
-function parse<T>(schema: z.ZodType<T>, given: unknown, prefix: string): T {
-  const parsed = schema.safeParse(given);
-  if (parsed.success) return parsed.data;
-  throw validationError(parsed.error.issues.flatMap((issue) => faultsOf(issue, prefix)));
-}
-
-function faultsOf(issue: z.core.$ZodIssue, prefix: string): ErrorDetail[] {
-  const keys = issue.code === 'unrecognized_keys' ? issue.keys : [undefined];
-  return keys.map((key) => {
-    const path = [...issue.path, ...(key === undefined ? [] : [key])].map(String);
-    return { detail: issue.message, source: { pointer: prefix + pointer(...path) } };
-  });
+  if (!isDocument) return parseBody(ATTRIBUTES, body ?? {}).reason;
+  const { data } = parseBody(DOCUMENT, body);
+  return parseBody(ATTRIBUTES, data.attributes ?? {}, '/data/attributes').reason;
 }
 
 const forceParameter: ApiParameter = {
@@ -94,10 +86,12 @@ export function certificateRevocationRoutes(deps: CertificateRevocationDeps): Ap
     summary: 'Revoke a certificate',
     description:
       'For good. A device whose certificate is revoked is refused from its next contact on, until ' +
-      'it enrolls again. The revocation list and OCSP tell of it at once. One revoked before stays ' +
-      'as it is. 409 `in_use` for the CA that issues identities now (`muster ca rotate` first), ' +
-      'and without `force=true` for a CA that enrolled devices depend on, and for the only push ' +
-      'certificate of a topic with enrolled devices.',
+      'it enrolls again; its further certificates, as one that was to renew it, are revoked too: ' +
+      '`meta` and the audit event name them and the device. The revocation list and OCSP tell of ' +
+      'it at once. One revoked before stays as it is. 409 `in_use` for the CA that issues ' +
+      'identities now (`muster ca rotate` first), and without `force=true` for a CA that enrolled ' +
+      'devices depend on, for the only push certificate of a topic with enrolled devices, and for ' +
+      'the last ssl certificate that HTTPS is served with.',
     parameters: [forceParameter],
     requestBody: {
       required: false,
@@ -112,12 +106,18 @@ export function certificateRevocationRoutes(deps: CertificateRevocationDeps): Ap
     ],
     errors: [400, 404, 409, 413, 415, 422],
     handlers: [...jsonBody, (req, res) => answer(deps, req, res)],
+    onError: auditRefusals(deps.db, REVOCATION),
   };
   return [{ path: '/certificates/{id}/revoke', methods: { POST } }];
 }
 
+/** Nothing shows at the device, which stays enrolled as far as it knows. */
+function lockedOut({ device }: Revoked): Record<string, unknown> {
+  return device === undefined ? {} : { device: device.id, further_certificates: device.further };
+}
+
 async function answer(
-  { engine, onAuthoritiesChange }: CertificateRevocationDeps,
+  { engine, onAuthoritiesChange, tlsUse }: CertificateRevocationDeps,
   req: Request,
   res: Response,
 ): Promise<void> {
@@ -128,17 +128,19 @@ async function answer(
   const context = contextOf(res);
   let revoked: Revoked | undefined;
   const work = async (trx: Transaction) => {
-    revoked = await revoke(trx, { id, reason, isForced });
+    revoked = await revoke(trx, { id, reason, isForced, servesStored: tlsUse?.servesStored });
     await engine.audit(trx, {
       context,
-      action: 'certificates.revoke',
-      targetType: 'certificates',
+      ...REVOCATION,
       targetId: id,
       outcome: 'success',
-      details: revoked.isNew ? { reason, force: isForced } : { already_revoked: true },
+      details: revoked.isNew
+        ? { reason, force: isForced, ...lockedOut(revoked) }
+        : { already_revoked: true },
     });
     const document = await resourcesDocument(engine, 'certificates', { ids: id, trx });
-    return { status: 200, document };
+    const meta = { ...document.meta, ...lockedOut(revoked) };
+    return { status: 200, document: { ...document, meta } };
   };
   const idempotency = readIdempotency(req);
   const written = await performWrite(engine.store, { context, idempotency, work });

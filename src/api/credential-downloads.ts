@@ -7,6 +7,7 @@ import { contextOf } from '../http/request-context.js';
 import { parseId } from '../jsonapi/values.js';
 import type { CredentialFile, CredentialFiles, FileFormat } from '../pki/credential-files.js';
 import type { ApiAnswer, ApiOperation, ApiParameter, ApiRoute } from './api-route.js';
+import { auditRefusals } from './audit-refusals.js';
 import { booleanParameter, refuseOthers } from './query-parameters.js';
 
 export interface CredentialDownloadDeps {
@@ -19,6 +20,7 @@ const CERTIFICATE_TYPES = [
   'application/pkix-cert',
   'application/pkcs7-mime',
 ];
+const KEY_DOWNLOAD = { action: 'rsa_private_keys.download', targetType: 'rsa_private_keys' };
 const FORMATS = ['pem', 'der'] as const;
 
 const formatParameter: ApiParameter = {
@@ -83,8 +85,7 @@ function downloadKey({ db, credentialFiles }: CredentialDownloadDeps): RequestHa
       const opened = await credentialFiles.privateKey(trx, id, format);
       await writeAudit(trx, {
         context: contextOf(res),
-        action: 'rsa_private_keys.download',
-        targetType: 'rsa_private_keys',
+        ...KEY_DOWNLOAD,
         targetId: id,
         outcome: 'success',
         details: { format },
@@ -121,13 +122,15 @@ function keyDownload(deps: CredentialDownloadDeps): ApiOperation {
     summary: 'Download a private key',
     description:
       'PKCS #8, not encrypted: PEM, or DER with `Accept: application/pkcs8` or `format=der`. Each ' +
-      'download is audited. Keys of CAs never leave, and with KEY_EXPORT=off no key does.',
+      'download is audited, and each that is refused. A key that a CA has, or once had, never ' +
+      'leaves, and with KEY_EXPORT=off no key does.',
     tag: 'rsa_private_keys',
     role: 'admin',
     parameters: [formatParameter],
     answers: [fileAnswer('The key as a file.', ['application/x-pem-file', 'application/pkcs8'])],
     errors: [400, 404],
     handlers: [downloadKey(deps)],
+    onError: auditRefusals(deps.db, KEY_DOWNLOAD),
   };
 }
 

@@ -5,13 +5,10 @@ import type { BlockedTopic } from '../db/metrics-repository.js';
 import type { TroubledProcess } from '../db/process-repository.js';
 import { credentialAdvice } from '../pki/credential-advice.js';
 import { type Credential, EXPIRING_DAYS } from '../pki/credential-status.js';
-import { CAVEATS, type TlsCaveat } from '../pki/tls-certificates.js';
+import { type Advice, pushCertificateAdvice } from '../pki/push-certificate-advice.js';
+import type { TlsCaveat } from '../pki/tls-caveats.js';
 
-export interface CredentialWarning {
-  code: string;
-  /** What is wrong and what to do. */
-  detail: string;
-}
+export type CredentialWarning = Advice;
 
 export interface CredentialFacts {
   credentials: Credential[];
@@ -26,7 +23,7 @@ export interface CredentialFacts {
   troubled: TroubledProcess[];
   config: Pick<Config, 'enrollment' | 'publicUrl' | 'lab' | 'apnsHost'>;
   /** Of the process that answers. */
-  tlsCaveat: TlsCaveat | undefined;
+  tlsCaveats: readonly TlsCaveat[];
   /** Of enrolled devices, that end soon and are not being renewed. */
   identities: EndingIdentities;
 }
@@ -51,7 +48,7 @@ export function credentialWarnings(facts: CredentialFacts): CredentialWarning[] 
     ...facts.blocked.map(blockedWarning),
     ...refusedWarning(facts),
     ...settingWarnings(facts),
-    ...tlsWarnings(facts),
+    ...facts.tlsCaveats,
     ...identityWarning(facts),
   ];
 }
@@ -73,7 +70,9 @@ function pushCertificateWarnings(facts: CredentialFacts): CredentialWarning[] {
       'long as devices of its topic are enrolled.';
     warnings.push({ code: 'several_push_topics', detail });
   }
-  return [...warnings, ...unreachable.map(unreachableWarning)];
+  // The lab issues its own.
+  const odd = facts.config.lab ? [] : credentials.flatMap(pushCertificateAdvice);
+  return [...warnings, ...odd, ...unreachable.map(unreachableWarning)];
 }
 
 function unreachableWarning({ topic, count }: TopicCount): CredentialWarning {
@@ -145,10 +144,6 @@ function identityWarning({ identities: { count, first } }: CredentialFacts): Cre
     'or the renewal fails. Once they have ended, and IDENTITY_GRACE is over, the devices must be ' +
     'enrolled anew. POST /api/v1/devices/{id}/renew_identity begins a renewal.';
   return [{ code: 'identities_expiring', detail }];
-}
-
-function tlsWarnings({ tlsCaveat: code }: CredentialFacts): CredentialWarning[] {
-  return code === undefined ? [] : [{ code, detail: CAVEATS[code] }];
 }
 
 function settingWarnings({ config }: CredentialFacts): CredentialWarning[] {

@@ -15,12 +15,13 @@ import { sendAnswer } from '../jsonapi/send.js';
 import { formatTimestamp } from '../jsonapi/values.js';
 import {
   CREDENTIAL_KINDS,
+  CREDENTIAL_STATES,
   type Credential,
   credentialsInUse,
   EXPIRING_DAYS,
   type FileCertificate,
 } from '../pki/credential-status.js';
-import type { TlsCaveat } from '../pki/tls-certificates.js';
+import type { TlsCaveat } from '../pki/tls-caveats.js';
 import type { ApiOperation, ApiRoute, Schema } from './api-route.js';
 import { type CredentialFacts, credentialWarnings, usableTopics } from './credential-warnings.js';
 import { jsonApiContent } from './documents.js';
@@ -29,7 +30,8 @@ import { refuseParameters } from './refuse-parameters.js';
 export interface CredentialRouteDeps {
   db: Database;
   config: Pick<Config, 'enrollment' | 'publicUrl' | 'lab' | 'apnsHost'>;
-  tlsCaveat?: () => TlsCaveat | undefined;
+  /** What is wrong with how this process speaks TLS. */
+  tlsCaveats?: () => readonly TlsCaveat[];
   /** The certificate of TLS_CERT_FILE. */
   tlsFile?: () => FileCertificate | undefined;
 }
@@ -65,7 +67,7 @@ export function credentialRoutes(deps: CredentialRouteDeps, basePath: string): A
 
 async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
   const { db, config } = deps;
-  const tlsCaveat = deps.tlsCaveat?.();
+  const tlsCaveats = deps.tlsCaveats?.() ?? [];
   const credentials = await credentialsInUse(db.knex, { tlsFile: deps.tlsFile?.() });
   const ending = { days: EXPIRING_DAYS, most: COUNTED_AT_MOST + 1 };
   const [troubled, enrollmentTopic, unreachable, refused, blocked, identities] = await Promise.all([
@@ -78,7 +80,7 @@ async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
   ]);
   return {
     ...{ credentials, troubled, enrollmentTopic, unreachable, refused, blocked, config },
-    ...{ tlsCaveat, identities },
+    ...{ tlsCaveats, identities },
   };
 }
 
@@ -92,12 +94,13 @@ function documentOf(facts: CredentialFacts, basePath: string): Document {
 }
 
 function shown(credential: Credential, basePath: string) {
-  const { kind, id, not_after, authority: _role, ...rest } = credential;
+  const { kind, id, source, name, days_left, status, not_after } = credential;
   const { topic = null, apple_account = null, identities = null } = credential;
   const collection = kind === 'dep_token' ? 'dep/accounts' : 'certificates';
   const links = { self: id === null ? basePath + PATH : `${basePath}/${collection}/${id}` };
   const optional = { topic, apple_account, identities };
-  return { kind, id, ...rest, ...optional, not_after: formatTimestamp(not_after), links };
+  const said = { kind, id, source, name, days_left, status };
+  return { ...said, ...optional, not_after: formatTimestamp(not_after), links };
 }
 
 function object(properties: Record<string, Schema>): Schema {
@@ -131,7 +134,7 @@ function credentialSchema(links: Schema): Schema {
     },
     name: TEXT,
     days_left: { type: 'integer', description: 'Negative once it has expired.' },
-    status: { type: 'string', enum: ['ok', 'expiring', 'expired', 'no_private_key'] },
+    status: { type: 'string', enum: [...CREDENTIAL_STATES] },
     topic: { type: ['string', 'null'], description: 'Of push certificates.' },
     apple_account: {
       type: ['string', 'null'],

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { type ErrorDetail, validationError } from '../errors.js';
-import { pointer } from '../jsonapi/pointer.js';
 import type { JsonObject } from '../resources/services.js';
+import { parseBody } from './parse-body.js';
 
 /** The command that a body names: flat, or as the attributes of a JSON:API document. */
 export interface TestCommand {
@@ -26,17 +25,7 @@ export function readTestCommand(body: unknown): TestCommand | undefined {
   const document = DOCUMENT.safeParse(body);
   const given = document.success ? document.data.data.attributes : body;
   const prefix = document.success ? '/data/attributes' : '';
-  const { success, data, error } = TEST_BODY.safeParse(given);
-  if (!success) throw validationError(error.issues.flatMap((issue) => faultsOf(issue, prefix)));
-  const { request_type: named, parameters } = data;
+  const { request_type: named, parameters } = parseBody(TEST_BODY, given, prefix);
   if (named === undefined && Object.keys(parameters).length === 0) return undefined;
   return { requestType: named ?? 'DeviceInformation', parameters, isFlat: !document.success };
-}
-
-function faultsOf(issue: z.core.$ZodIssue, prefix: string): ErrorDetail[] {
-  const keys = issue.code === 'unrecognized_keys' ? issue.keys : [undefined];
-  return keys.map((key) => {
-    const path = [...issue.path, ...(key === undefined ? [] : [key])].map(String);
-    return { detail: issue.message, source: { pointer: prefix + pointer(...path) } };
-  });
 }

@@ -4,7 +4,7 @@ import type { Config } from '../config.js';
 import { SecretBox } from '../crypto/secret-box.js';
 import type { Database } from '../db/database.js';
 import { migrationStatus } from '../db/migrate.js';
-import { readRotation } from '../db/reseal-repository.js';
+import { readMasterKeyChange, readRotation } from '../db/reseal-repository.js';
 import type { Transaction } from '../db/unit-of-work.js';
 import { AppError } from '../errors.js';
 import { writeAudit } from '../events/audit.js';
@@ -13,6 +13,7 @@ import { isMasterKey, masterKeyId } from '../pki/master-key.js';
 import { type Rotated, rotateMasterKey } from '../pki/rotate-master-key.js';
 import { rotationKeys } from '../pki/rotation-keys.js';
 import { cliContext, type WriteLine } from './token.js';
+import { UsageError } from './usage-error.js';
 
 export interface KeysIo {
   config: Pick<Config, 'dataDir' | 'masterKey'>;
@@ -33,8 +34,16 @@ function parseKey(text: string, where: string): Buffer {
   throw new AppError('bad_request', 400, `${where} does not hold 32 bytes in base64`);
 }
 
+function readNamed(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new UsageError(`--new-key-file cannot be read (${(error as Error).message})`);
+  }
+}
+
 function givenKey(file: string | undefined, variable: string | undefined): Buffer | undefined {
-  if (file !== undefined) return parseKey(readFileSync(file, 'utf8'), file);
+  if (file !== undefined) return parseKey(readNamed(file), file);
   return variable ? parseKey(variable, 'NEW_MASTER_KEY') : undefined;
 }
 
@@ -81,7 +90,7 @@ export async function keysStatus({ config, db, logger, write }: KeysIo): Promise
     write(`rotation    unfinished since ${since}: run \`muster keys rotate-master\` again`);
     return;
   }
-  write(`database    ${databaseState(await isMasterKey(db, box))}`);
+  write(`database    ${await databaseState(db, box)}`);
   const next = keys.next();
   if (next === undefined) return;
   const nextBox = new SecretBox(next);
@@ -90,9 +99,13 @@ export async function keysStatus({ config, db, logger, write }: KeysIo): Promise
   if (isDone) write('rotation    unfinished: run `muster keys rotate-master` again');
 }
 
-function databaseState(fits: boolean | undefined): string {
+async function databaseState(db: Database, box: SecretBox): Promise<string> {
+  const fits = await isMasterKey(db, box);
   if (fits === undefined) return 'holds no secrets yet';
-  return fits ? 'is under this key' : 'is under another key';
+  if (fits) return 'is under this key';
+  const change = await readMasterKeyChange(db.knex);
+  if (change === undefined) return 'is under another key';
+  return `is under another key: ${change.present}, since ${change.changedAt.toISOString()}`;
 }
 
 export type WithDatabase = (work: (io: Omit<KeysIo, 'write'>) => Promise<void>) => Promise<void>;

@@ -9,6 +9,7 @@ import { createLogger } from '../logger.js';
 import { openDatabase, openSecrets } from '../main.js';
 import { checkMasterKey } from '../pki/master-key.js';
 import { addApiCommand } from './api.js';
+import { endWithReader } from './broken-pipe.js';
 import { addCaCommands } from './ca.js';
 import { addKeysCommand, type WithDatabase } from './keys.js';
 import { addLabCommand, type LabIo } from './lab.js';
@@ -173,6 +174,7 @@ function report(error: unknown): number {
   return isUsage ? USAGE_ERROR : 1;
 }
 
+endWithReader(process.stdout);
 createProgram()
   .parseAsync()
   .catch((error: unknown) => {

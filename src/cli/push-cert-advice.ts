@@ -46,6 +46,20 @@ export function unsignedSteps(
   ];
 }
 
+/** With a request that was made before. */
+export function uploadSteps(
+  { id, account }: { id: number; account: string | null },
+  isSigned: boolean,
+): string[] {
+  const whose = account === null ? '' : ` as ${account}`;
+  const signed = isSigned ? '' : ', once an MDM vendor has signed it,';
+  return numbered([
+    `Upload the file of request ${id}${signed} at ${PORTAL}${whose}. Where it is lost, make another ` +
+      'by muster push-cert request.',
+    IMPORT,
+  ]);
+}
+
 /** Where there is no push certificate yet. */
 export function firstSteps(): string[] {
   return [

@@ -5,6 +5,7 @@ import {
 import { inTransaction, type Transaction } from '../db/unit-of-work.js';
 import { AppError } from '../errors.js';
 import { auditCli } from './audit-cli.js';
+import { asCommands, inWordsOfTheCommand } from './command-words.js';
 import { type CredentialPem, readCredentialFiles } from './credential-file.js';
 import { PasswordPrompt } from './password.js';
 import type { OpenPushCert, PushCertIo, PushCertServices } from './push-cert-services.js';
@@ -30,8 +31,8 @@ export async function pushCertImport(
 ): Promise<void> {
   const pem = await readFiles(options, io);
   await open(async (services) => {
-    const facts = await inTransaction(services.db, (trx) => add(trx, services, { pem, options }));
-    tell(facts, io);
+    const added = await inTransaction(services.db, (trx) => add(trx, services, { pem, options }));
+    tell(added, io);
   });
 }
 
@@ -52,11 +53,16 @@ interface Import {
   options: PushCertImportOptions;
 }
 
+interface Added {
+  facts: PushCertificateFacts;
+  warnings: string[];
+}
+
 async function add(
   trx: Transaction,
   { certificates }: PushCertServices,
   { pem, options }: Import,
-): Promise<PushCertificateFacts> {
+): Promise<Added> {
   const { appleAccount, force: isForced = false } = options;
   const input = { ...pem, purpose: 'mdm.pushcert', isForced } as const;
   const account = appleAccount === undefined ? {} : { apple_account: appleAccount };
@@ -66,13 +72,8 @@ async function add(
   if (!facts.has_key) throw withoutKey();
   const details = isForced ? { forced: true } : {};
   await auditCli(trx, { action: 'certificates.create', target: ['certificates', id], details });
-  return facts;
-}
-
-function inWordsOfTheCommand(error: unknown): never {
-  if (!(error instanceof AppError)) throw error;
-  const message = error.message.replaceAll('?force=true', '--force');
-  throw new AppError(error.code, error.status, message, { cause: error });
+  const warnings = await certificates.warnings(trx, id);
+  return { facts, warnings: warnings.map(({ detail }) => asCommands(detail)) };
 }
 
 function withoutKey(): AppError {
@@ -86,7 +87,7 @@ function day(date: Date): string {
   return date.toISOString().slice(0, 10);
 }
 
-function tell(facts: PushCertificateFacts, { write }: PushCertIo): void {
+function tell({ facts, warnings }: Added, { write }: PushCertIo): void {
   const { id, topic, not_after: end, apple_account: account } = facts;
   const isOver = end.getTime() <= Date.now();
   const state = isOver ? 'stored; it can no longer be used' : 'in use, without a restart';
@@ -94,6 +95,7 @@ function tell(facts: PushCertificateFacts, { write }: PushCertIo): void {
   write(`Topic: ${topic}`);
   write(`Good until: ${day(end)}`);
   write(`Apple Account: ${account ?? 'not known'}`);
+  for (const warning of warnings) write(`Warning: ${warning}`);
   write('');
   if (account === null) {
     write('Only the account it was made with can renew it. Note which one that is:');

@@ -5,6 +5,7 @@ import { AppError } from '../errors.js';
 import { NoVendorCertificate } from '../pki/push-request-service.js';
 import { keepVendorCertificate } from '../pki/push-request-vendor.js';
 import { auditCli } from './audit-cli.js';
+import { inWordsOfTheCommand } from './command-words.js';
 import { type CredentialPem, readCredentialFiles } from './credential-file.js';
 import { PasswordPrompt } from './password.js';
 import { portalSteps, unsignedSteps } from './push-cert-advice.js';
@@ -75,7 +76,8 @@ async function keepVendor(
   { certificates, requests }: PushCertServices,
   parts: CredentialPem,
 ): Promise<number> {
-  const { id, isNew } = await keepVendorCertificate(trx, certificates, parts);
+  const kept = keepVendorCertificate(trx, certificates, parts).catch(inWordsOfTheCommand);
+  const { id, isNew } = await kept;
   const action = isNew ? 'certificates.create' : 'certificates.update';
   await auditCli(trx, { action, target: ['certificates', id] });
   const fault = await requests.vendorFault(trx, id);

@@ -3,6 +3,7 @@ import type { Config } from '../config.js';
 import type { SecretBox } from '../crypto/secret-box.js';
 import type { Database } from '../db/database.js';
 import { createJobQueue } from '../jobs/job-queue.js';
+import { checkCredentialsSoon } from '../jobs/tasks/check-credentials.js';
 import { PushCertificateRequests } from '../pki/push-request-service.js';
 import { rearmTopics } from '../push/rearm-task.js';
 import { createResourceServices } from '../resource-services.js';
@@ -42,6 +43,7 @@ export function createPushCertServices({ db, box, config }: PushCertDeps): PushC
   const { certificates, signingRequests } = createResourceServices({
     ...{ box, publicUrl, isLabOn, queue: new CommandQueue(box) },
     onPushCertificate: (trx, topic) => rearmTopics(jobs, trx, [topic]),
+    onEndingCredential: (trx) => checkCredentialsSoon(jobs, trx),
   });
   return {
     db,

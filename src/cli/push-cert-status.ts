@@ -8,7 +8,7 @@ import {
 import { inTransaction } from '../db/unit-of-work.js';
 import { type Credential, credentialStatus } from '../pki/credential-status.js';
 import type { JudgedVendor } from '../pki/push-request-vendor.js';
-import { firstSteps, renewalSteps } from './push-cert-advice.js';
+import { firstSteps, renewalSteps, uploadSteps } from './push-cert-advice.js';
 import type { PushCertIo, PushCertServices } from './push-cert-services.js';
 
 interface Facts {
@@ -58,9 +58,10 @@ function many(count: number): string {
   return count === 1 ? '1 enrolled device' : `${count} enrolled devices`;
 }
 
-function lifeOf({ status, not_after, days_left }: Credential): string {
+function lifeOf({ status, not_before, not_after, days_left }: Credential): string {
   if (status === 'no_private_key') return 'of no use: its private key is not here';
   if (status === 'expired') return `expired on ${day(not_after)}`;
+  if (not_before !== undefined) return `not valid before ${not_before.toISOString()}`;
   return `good until ${day(not_after)} (${days_left} ${days_left === 1 ? 'day' : 'days'})`;
 }
 
@@ -93,7 +94,12 @@ function vendorLine(vendor: JudgedVendor | undefined): string {
   return `Vendor certificate ${id} (${name}): ${state}`;
 }
 
-function nextSteps({ certificates, accounts }: Facts): string[] {
+function nextSteps({ certificates, accounts, requests, vendor }: Facts): string[] {
+  const [request] = requests;
+  if (request !== undefined) {
+    const isSigned = vendor !== undefined && vendor.fault === undefined;
+    return uploadSteps({ id: request.id, account: request.apple_account }, isSigned);
+  }
   const needy = certificates.find(({ status }) => status === 'expired' || status === 'expiring');
   if (needy !== undefined) return renewalSteps(accounts.get(needy.id ?? 0) ?? null);
   const [used] = certificates.filter(({ status }) => status === 'ok');

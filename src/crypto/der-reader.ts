@@ -3,6 +3,8 @@ import { decodeOid } from './oids.js';
 
 const MAX_DEPTH = 32;
 const MAX_ELEMENTS = 262_144;
+/** Of strings that BER cuts, altogether. Tools cut at a kilobyte or more: 64 MB at least. */
+const MAX_SEGMENTS = 65_536;
 const MAX_LENGTH_OCTETS = 4;
 
 /** Identifier octets of the universal types used by X.509 and CMS. */
@@ -47,6 +49,13 @@ interface Document {
   readonly bytes: Buffer;
   readonly ber: boolean;
   elementsLeft: number;
+  segmentsLeft: number;
+}
+
+/** Each segment costs a view of its own, however little it holds. */
+function spendSegment(document: Document): void {
+  document.segmentsLeft -= 1;
+  if (document.segmentsLeft < 0) throw invalidAsn1('too many segments');
 }
 
 /** One type-length-value, a view on the input: nothing is copied. */
@@ -95,7 +104,10 @@ export class Asn1Element {
     if (!this.document.ber) throw invalidAsn1('a constructed string is not DER');
     const segments: Buffer[] = [];
     const cursor = this.children();
-    while (!cursor.done) segments.push(cursor.octetString());
+    while (!cursor.done) {
+      spendSegment(this.document);
+      segments.push(cursor.octetString());
+    }
     return Buffer.concat(segments);
   }
 }
@@ -207,7 +219,7 @@ function readIndefinite(
 }
 
 function readWhole(bytes: Buffer, ber: boolean): Asn1Element {
-  const document = { bytes, ber, elementsLeft: MAX_ELEMENTS };
+  const document = { bytes, ber, elementsLeft: MAX_ELEMENTS, segmentsLeft: MAX_SEGMENTS };
   const element = readElement(document, 0, bytes.length, 0);
   if (element.end !== bytes.length) throw invalidAsn1('trailing bytes');
   return element;

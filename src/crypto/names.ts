@@ -64,6 +64,8 @@ export interface ParsedName {
   text: string;
   /** The first value for each type, by dotted object identifier. */
   values: Map<string, string>;
+  /** The types with a further value, by dotted object identifier. */
+  repeated: string[];
 }
 
 function parseAttribute(cursor: Asn1Cursor): ParsedAttribute {
@@ -99,11 +101,15 @@ function attributeText({ oid, value }: ParsedAttribute): string {
 export function parseName(element: Asn1Element): ParsedName {
   const rdns: ParsedAttribute[][] = [];
   const values = new Map<string, string>();
+  const repeated: string[] = [];
   const cursor = element.children();
   while (!cursor.done) {
     const rdn = parseRdn(cursor);
     rdns.push(rdn);
-    for (const { oid, value } of rdn) values.set(oid, values.get(oid) ?? stringValue(value) ?? '');
+    for (const { oid, value } of rdn) {
+      if (values.has(oid)) repeated.push(oid);
+      else values.set(oid, stringValue(value) ?? '');
+    }
     if (values.size > MAX_ATTRIBUTES || rdns.length > MAX_ATTRIBUTES) {
       throw invalidAsn1('name too long');
     }
@@ -112,7 +118,7 @@ export function parseName(element: Asn1Element): ParsedName {
     .reverse()
     .map((rdn) => rdn.map(attributeText).join('+'))
     .join(',');
-  return { text, values };
+  return { text, values, repeated };
 }
 
 function encodeValue(oid: string, value: string): Buffer {

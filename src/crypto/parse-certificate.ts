@@ -51,6 +51,8 @@ export interface ParsedCertificate {
   commonName: string | undefined;
   /** The UID attribute: the topic in a push certificate. */
   userId: string | undefined;
+  /** The subject has further UIDs, so that which one counts is anyone's guess. */
+  hasSeveralUserIds: boolean;
   notBefore: Date;
   notAfter: Date;
   /** Decoded on first use; throws `invalid_certificate` for kinds of keys not supported. */
@@ -146,6 +148,7 @@ function interpretNames(tbs: ReturnType<typeof readTbs>) {
     issuerRaw: tbs.issuer.raw,
     commonName: subject.values.get(Oid.commonName),
     userId: subject.values.get(Oid.userId),
+    hasSeveralUserIds: subject.repeated.includes(Oid.userId),
   };
 }
 

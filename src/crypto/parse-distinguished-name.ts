@@ -22,6 +22,7 @@ function split(text: string, separators: string): string[] {
 /** Octets written as `\c3\bc` are UTF-8 (RFC 4514 2.4). */
 function unescapeValue(text: string): string {
   const unquoted = /^".*"$/s.test(text) ? text.slice(1, -1) : text;
+  if (LONE_BACKSLASH.test(unquoted)) throw invalidName(`${text} ends in a lone backslash`);
   return unquoted.replace(/(?:\\[0-9a-fA-F]{2})+|\\([\s\S])/gu, (whole, character?: string) =>
     character === undefined
       ? Buffer.from(whole.replaceAll('\\', ''), 'hex').toString('utf8')
@@ -29,10 +30,14 @@ function unescapeValue(text: string): string {
   );
 }
 
+/** At the end: it would escape what comes next. */
+const LONE_BACKSLASH = /(?:^|[^\\])(?:\\\\)*\\$/;
+
 /** Spaces around the value do not count, but for one that is escaped. */
 function trimValue(text: string): string {
+  if (LONE_BACKSLASH.test(text)) throw invalidName(`"${text.trim()}" ends in a lone backslash`);
   const trimmed = text.trim();
-  return /(?:^|[^\\])(?:\\\\)*\\$/.test(trimmed) ? `${trimmed} ` : trimmed;
+  return LONE_BACKSLASH.test(trimmed) ? `${trimmed} ` : trimmed;
 }
 
 function parseAttribute(text: string): NameAttribute {
@@ -59,8 +64,9 @@ function isSlashForm(text: string): boolean {
  * @throws AppError `invalid_asn1` that tells why
  */
 export function parseDistinguishedName(text: string): NameAttribute[] {
-  const trimmed = text.trim();
-  if (trimmed === '' || trimmed.length > MAX_LENGTH) throw invalidName('it is empty or too long');
-  if (isSlashForm(trimmed)) return split(trimmed.replace(/^\//, ''), '/').map(parseAttribute);
-  return split(trimmed, ',;').map(parseAttribute).reverse();
+  if (text.trim() === '' || text.length > MAX_LENGTH) throw invalidName('it is empty or too long');
+  // Not at the end, where a space may be escaped.
+  const name = text.trimStart();
+  if (isSlashForm(name)) return split(name.replace(/^\//, ''), '/').map(parseAttribute);
+  return split(name, ',;').map(parseAttribute).reverse();
 }

@@ -10,10 +10,10 @@ import { decryptRc2 } from './rc2.js';
 
 const derive = promisify(pbkdf2);
 
-/** Iterations for one file altogether: under a second, and ten times what tools use. */
-const MAX_ITERATIONS = 2_000_000;
-/** The derivation of PKCS #12 costs more for each. */
-const PKCS12_COST = 10;
+/** Twice what OWASP wants of PBKDF2 today, and some 500 times what OpenSSL does. */
+const MAX_ITERATIONS = 1_000_000;
+/** For one file: its integrity check and two parts, of which each takes three by PKCS #12. */
+const MAX_WORK = 7 * MAX_ITERATIONS;
 
 /** The password does not open it; nothing else is known to be wrong. */
 export class WrongPassword extends AppError {
@@ -26,29 +26,36 @@ function unsupported(what: string): AppError {
   return new AppError('invalid_certificate', 400, `${what} is not supported`);
 }
 
+function tooMuch(found: string, limit: number): AppError {
+  const message = `${found} iterations; 1 to ${limit} are accepted`;
+  return new AppError('invalid_certificate', 400, message);
+}
+
 /** A password, and how much work it may still cause. */
 export class Secret {
   /** As PKCS #12 derives keys from it. */
   bmp: Buffer;
-  #iterationsLeft = MAX_ITERATIONS;
+  #work = 0;
 
   constructor(readonly password: string) {
     this.bmp = bmpPassword(password);
   }
 
-  spend(iterations: number): number {
-    this.#iterationsLeft -= iterations;
-    if (iterations < 1 || this.#iterationsLeft < 0) {
-      throw unsupported(`a password with ${iterations} iterations`);
+  /** Returns the iterations. @param times they are gone through */
+  spend(iterations: number, times = 1): number {
+    if (iterations < 1 || iterations > MAX_ITERATIONS) {
+      throw tooMuch(`the password takes ${iterations}`, MAX_ITERATIONS);
+    }
+    this.#work += iterations * times;
+    if (this.#work > MAX_WORK) {
+      throw tooMuch(`the passwords of all parts take ${this.#work} or more`, MAX_WORK);
     }
     return iterations;
   }
-
-  spendPkcs12(iterations: number): number {
-    this.spend(iterations * PKCS12_COST);
-    return iterations;
-  }
 }
+
+/** RFC 7914 7.1. */
+const SCRYPT = '1.3.6.1.4.1.11591.4.11';
 
 const digestByPrf = new Map<string, DigestName>([
   [Oid.hmacWithSha1, 'sha1'],
@@ -64,6 +71,9 @@ const cipherByOid = new Map<string, ContentCipher>(
 type Open = (key: Buffer, iv: Buffer, ciphertext: Buffer) => Buffer | undefined;
 
 const openTripleDes: Open = (key, iv, ciphertext) => decipher('des-ede3-cbc', key, iv, ciphertext);
+
+/** Of SHA-1, for a key of 24 octets and an IV of 8. */
+const SCHEME_BLOCKS = 3;
 
 /** RFC 7292 appendix C. */
 const pkcs12Schemes = new Map<string, { keyBytes: number; open: Open }>([
@@ -85,6 +95,7 @@ interface Derivation {
 
 function readDerivation(members: Asn1Cursor): Derivation {
   const oid = members.oid();
+  if (oid === SCRYPT) throw unsupported('the key derivation scrypt');
   if (oid !== Oid.pbkdf2) throw unsupported(`the key derivation ${oid}`);
   const parameters = members.sequence();
   const salt = parameters.octetString();
@@ -114,7 +125,7 @@ async function openPkcs12Scheme(
   { ciphertext, secret }: { ciphertext: Buffer; secret: Secret },
 ) {
   const salt = parameters.octetString();
-  const iterations = secret.spendPkcs12(smallInteger(parameters.next(Tag.integer)));
+  const iterations = secret.spend(smallInteger(parameters.next(Tag.integer)), SCHEME_BLOCKS);
   const common = {
     ...{ password: secret.bmp, salt, iterations },
     digest: 'sha1',
@@ -125,8 +136,8 @@ async function openPkcs12Scheme(
 }
 
 /**
- * Opens the ASN.1 that a password encrypts: PBES2 with PBKDF2 and AES or 3DES (RFC 8018), or 3DES and RC2 of
- * PKCS #12 (RFC 7292 appendix C). `algorithm` is the AlgorithmIdentifier.
+ * Opens the ASN.1 that a password encrypts: PBES2 with PBKDF2 and AES or 3DES (RFC 8018), or 3DES
+ * and RC2 of PKCS #12 (RFC 7292 appendix C). `algorithm` is the AlgorithmIdentifier.
  * @throws WrongPassword; AppError `invalid_certificate` naming what is not supported
  */
 export async function decryptWithPassword(

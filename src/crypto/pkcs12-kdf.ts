@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import type { DigestName } from './algorithms.js';
 
 /** What the bytes derived are for (RFC 7292 B.3). */
@@ -17,6 +17,14 @@ export interface Pkcs12KeyOptions {
 
 /** Iterations between two pauses for others: a few milliseconds. */
 const TURN = 2_000;
+
+let lastTurn: Promise<unknown> = Promise.resolve();
+
+/** One turn of the event loop goes to one derivation, however many are under way. */
+function nextTurn(): Promise<unknown> {
+  lastTurn = lastTurn.then(() => setImmediate());
+  return lastTurn;
+}
 
 /** A password in the form of PKCS #12: UTF-16 big-endian and two zero octets. */
 export function bmpPassword(password: string): Buffer {

@@ -60,7 +60,7 @@ async function checkMac(
   for (const password of forms) {
     secret.bmp = password;
     const key = await derivePkcs12Key({
-      ...{ password, salt, digest, iterations: secret.spendPkcs12(iterations) },
+      ...{ password, salt, digest, iterations: secret.spend(iterations) },
       ...{ use: KeyUse.mac, bytes: createHmac(digest, '').digest().length },
     });
     const mac = createHmac(digest, key).update(content).digest();

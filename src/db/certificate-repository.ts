@@ -101,6 +101,22 @@ export async function completeCertificate(
   return row?.id;
 }
 
+export interface KnownCertificate {
+  id: number;
+  purpose: CertificatePurpose;
+  revoked_at: Date | null;
+}
+
+/** By the SHA-256 of its DER. */
+export async function findByFingerprint(
+  knex: Knex,
+  fingerprint: Buffer,
+): Promise<KnownCertificate | undefined> {
+  return await knex('certificates')
+    .where({ fingerprint })
+    .first<KnownCertificate | undefined>('id', 'purpose', 'revoked_at');
+}
+
 /** Sets the time of revocation once; revoking again changes nothing. */
 export async function revokeCertificate(knex: Knex, id: number): Promise<void> {
   await knex('certificates')

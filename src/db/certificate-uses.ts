@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { CertificatePurpose } from './certificate-repository.js';
+import { LISTED_AFTER_END } from './revocation-repository.js';
 
 export interface StoredCertificate {
   id: number;
@@ -19,6 +20,8 @@ export interface CertificateUses {
   issued: boolean;
   /** New identities are. */
   signs: boolean;
+  /** It is revoked, and the revocation list of the CA of ours that issued it has to tell so. */
+  is_listed: boolean;
 }
 
 /** Locked until the transaction ends; undefined when there is none. */
@@ -48,8 +51,9 @@ export async function deleteCertificate(trx: Knex.Transaction, id: number): Prom
 
 const USES = `
 select
-  exists (select from device_identities i where i.fingerprint = c.fingerprint)
-    or exists (select from scep_challenges s where s.certificate_id = c.id) as is_identity,
+  exists (
+    select from device_identities i where i.fingerprint = c.fingerprint and i.state <> 'revoked'
+  ) or exists (select from scep_challenges s where s.certificate_id = c.id) as is_identity,
   c.purpose = 'mdm.pushcert' and c.revoked_at is null and c.rsa_private_key_id is not null
     and exists (select from devices d where d.is_enrolled and d.topic = c.push_topic)
     and not exists (
@@ -65,7 +69,10 @@ select
     where i.issuer = c.fingerprint and i.state in ('active', 'renewal')
       and d.enrollment_state in ('authenticated', 'enrolled')
   )) as issued,
-  c.issues_identities and c.revoked_at is null as signs
+  c.issues_identities and c.revoked_at is null as signs,
+  c.revoked_at is not null and c.not_after > now() - ${LISTED_AFTER_END} and exists (
+    select from certificates a where a.is_own_ca and a.subject = c.issuer and a.id <> c.id
+  ) as is_listed
 from certificates c where c.id = ?`;
 
 /** One statement. */

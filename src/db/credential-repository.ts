@@ -6,6 +6,7 @@ export interface ServerCertificateRow {
   id: number;
   purpose: CertificatePurpose;
   subject: string;
+  issuer: string;
   x509_cn: string | null;
   push_topic: string | null;
   not_before: Date;
@@ -36,8 +37,8 @@ export async function listServerCertificates(knex: Knex): Promise<ServerCertific
     .whereNull('revoked_at')
     .orderBy('id', 'desc')
     .select<ServerCertificateRow[]>(
-      ...['id', 'purpose', 'subject', 'x509_cn', 'push_topic', 'not_before', 'not_after'],
-      ...['is_own_ca', 'issues_identities', 'apple_account'],
+      ...['id', 'purpose', 'subject', 'issuer', 'x509_cn', 'push_topic', 'not_before'],
+      ...['not_after', 'is_own_ca', 'issues_identities', 'apple_account'],
       knex.raw('rsa_private_key_id is not null as has_key'),
     );
 }

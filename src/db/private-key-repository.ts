@@ -1,10 +1,10 @@
 import type { Knex } from 'knex';
 import type { PrivateKeyRecord, SealedKeyRow } from './certificate-repository.js';
 
-/** A CA's key is one that a certificate with the CA flag, or a request for one, names. */
 export interface StoredKey extends SealedKeyRow {
   id: number;
-  is_of_ca: boolean;
+  /** A CA, or a request for one, has it or had it once. */
+  is_ca_key: boolean;
 }
 
 /** Stores a key once for each public key. Returns the id of the row. */
@@ -35,14 +35,7 @@ export async function findKeyId(
 }
 
 export async function findPrivateKey(knex: Knex, id: number): Promise<StoredKey | undefined> {
-  const isOfCa = knex.raw(
-    `exists (select from certificates c where c.rsa_private_key_id = k.id and c.is_ca)
-      or exists (
-        select from certificate_signing_requests r
-        where r.rsa_private_key_id = k.id and r.purpose = 'mdm.cacert'
-      ) as is_of_ca`,
-  );
-  return await knex('rsa_private_keys as k')
-    .where({ 'k.id': id })
-    .first<StoredKey | undefined>('k.id', 'k.fingerprint_sha256', 'k.sealed_pkcs8', isOfCa);
+  return await knex('rsa_private_keys')
+    .where({ id })
+    .first<StoredKey | undefined>('id', 'fingerprint_sha256', 'sealed_pkcs8', 'is_ca_key');
 }

@@ -99,15 +99,25 @@ export async function findPushCertificateFacts(
     );
 }
 
-/** Requests for push certificates whose key is here and that none came for, the last made first. */
+/**
+ * Requests for push certificates whose key is here and that still want an answer, the last made
+ * first: none came for them, and no other since for the same Apple account.
+ */
 export async function listOpenPushRequests(knex: Knex): Promise<OpenRequestRow[]> {
   const answered = knex('certificates as c')
     .whereRaw('c.rsa_private_key_id = r.rsa_private_key_id')
     .orWhereRaw('c.signing_request_id = r.id');
+  const overtaken = knex('certificates as n')
+    .where({ 'n.purpose': 'mdm.pushcert' })
+    .whereNull('n.revoked_at')
+    .whereNotNull('n.rsa_private_key_id')
+    .whereRaw('n.created_at > r.created_at')
+    .whereRaw('coalesce(lower(n.apple_account) = lower(r.apple_account), true)');
   return await knex('certificate_signing_requests as r')
     .where({ 'r.purpose': 'mdm.pushcert' })
     .whereNotNull('r.rsa_private_key_id')
     .whereNotExists(answered)
+    .whereNotExists(overtaken)
     .orderBy('r.id', 'desc')
     .limit(MOST_OPEN_REQUESTS)
     .select<OpenRequestRow[]>('r.id', 'r.created_at', 'r.apple_account');

@@ -21,6 +21,7 @@ export interface StoredRotation {
 }
 
 const ROTATION = 'master_key_rotation';
+const CHANGE = 'master_key_change';
 const MOST_ROWS = 500;
 /** Of sealed bytes in memory at once. */
 const MOST_BYTES = 16 * 1024 * 1024;
@@ -132,6 +133,33 @@ export async function writeRotation(knex: Knex, { check, startedAt }: StoredRota
 
 export async function deleteRotation(knex: Knex): Promise<void> {
   await knex('server_settings').where({ name: ROTATION }).delete();
+}
+
+/** By the ids of the keys, which are no secrets. */
+export interface MasterKeyChange {
+  former: string;
+  present: string;
+  changedAt: Date;
+}
+
+/** The last change of the master key; undefined when there was none. */
+export async function readMasterKeyChange(knex: Knex): Promise<MasterKeyChange | undefined> {
+  const row = await knex('server_settings')
+    .where({ name: CHANGE })
+    .first<{ value: { former: string; present: string }; updated_at: Date } | undefined>();
+  return row && { ...row.value, changedAt: row.updated_at };
+}
+
+/** In the transaction in which the new key becomes the database's. */
+export async function writeMasterKeyChange(
+  trx: Transaction,
+  { former, present, changedAt }: MasterKeyChange,
+): Promise<void> {
+  const value = JSON.stringify({ former, present });
+  await trx('server_settings')
+    .insert({ name: CHANGE, value, updated_at: changedAt })
+    .onConflict('name')
+    .merge();
 }
 
 /** From now on the new key is the database's own. */

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { CertificatePurpose } from './certificate-repository.js';
+import { lockHolder } from './identity-revocation.js';
 import { toAppError } from './sqlstate.js';
 import { runTransaction, type Transaction } from './unit-of-work.js';
 
@@ -41,12 +42,14 @@ export interface RevokedRow {
 /** As many rows as the driver may take apart, and the caller encode, at a time: some 4 ms. */
 const SLICE_ROWS = 500;
 
-// RFC 5280 3.3: an entry is on one more list at least after its certificate has expired.
+/** RFC 5280 3.3: an entry is on one more list at least after its certificate has expired. */
+export const LISTED_AFTER_END = `interval '7 days'`;
+
 const REVOKED = `
 declare revoked no scroll cursor for
 select serial, floor(extract(epoch from revoked_at))::bigint as revoked_at, revocation_reason
 from certificates
-where issuer = ? and revoked_at is not null and not_after > ?::timestamptz - interval '7 days'
+where issuer = ? and revoked_at is not null and not_after > ?::timestamptz - ${LISTED_AFTER_END}
 order by revoked_at, id`;
 
 /**
@@ -110,11 +113,16 @@ export interface RevocableCertificate {
   issues_identities: boolean;
 }
 
-/** Locked until the transaction ends; undefined when there is none. */
+/** Locked until the transaction ends, its device first; undefined when there is none. */
 export async function lockRevocable(
   trx: Transaction,
   id: number,
 ): Promise<RevocableCertificate | undefined> {
+  const held = await trx('certificates')
+    .where({ id })
+    .first<{ fingerprint: Buffer } | undefined>('fingerprint');
+  if (held === undefined) return undefined;
+  await lockHolder(trx, held.fingerprint);
   return await trx('certificates')
     .where({ id })
     .forUpdate()
@@ -134,21 +142,4 @@ where a.id = ? and (i.issuer = a.fingerprint or c.issuer = a.subject)
 export async function countDependents(trx: Transaction, authorityId: number): Promise<number> {
   const { rows } = await trx.raw<{ rows: { count: number }[] }>(COUNT_DEPENDENTS, [authorityId]);
   return rows[0]?.count ?? 0;
-}
-
-// The pin of a certificate that no device has used yet keeps an Authenticate that is under way from
-// taking it. Whose device was deleted is still told to unenroll.
-const REVOKE_IDENTITY = `
-insert into device_identities (fingerprint, state, not_after)
-select c.fingerprint, 'revoked', c.not_after from certificates c
-where c.id = ? and c.purpose = 'mdm.device'
-on conflict (fingerprint) do update set state = 'revoked', changed_at = now()
-where device_identities.state in ('active', 'renewal')`;
-
-/** Revokes the certificate, and the identity of the device that signs with it. */
-export async function markRevoked(trx: Transaction, id: number, reason: string): Promise<void> {
-  await trx('certificates')
-    .where({ id })
-    .update({ revoked_at: trx.fn.now(), revocation_reason: reason });
-  await trx.raw(REVOKE_IDENTITY, [id]);
 }

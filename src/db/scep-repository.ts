@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { PinState } from './device-path/contact.js';
+import { lockHolder } from './identity-revocation.js';
 
 export interface ChallengeUse {
   csr_fingerprint: Buffer;
@@ -16,6 +17,8 @@ export interface IdentityRow {
   state: PinState;
   udid: string | null;
   revoked_at: Date | null;
+  /** The enrollment of its device has not ended. */
+  is_enrolling: boolean;
 }
 
 /**
@@ -57,43 +60,36 @@ export async function recordChallengeUse(
 }
 
 /**
- * The device whose identity is to be renewed, held as it is until the transaction ends. Undefined
- * when that enrollment has ended, or when its identity was revoked: whoever lost it must enroll.
+ * The device whose identity is to be renewed, held until the transaction ends. Undefined when that
+ * enrollment has ended, or when its identity was revoked: whoever lost it must enroll.
  */
 export async function findRenewedDevice(
   trx: Knex.Transaction,
   enrollment: { deviceId: number; enrollmentNumber: number },
 ): Promise<{ udid: string | null } | undefined> {
-  return await trx('devices as d')
-    .where({ 'd.id': enrollment.deviceId, 'd.enrollment_number': enrollment.enrollmentNumber })
-    .whereIn('d.enrollment_state', ['authenticated', 'enrolled'])
-    .whereExists(
-      trx('device_identities as i')
-        .whereRaw('i.device_id = d.id')
-        .where('i.state', 'active')
-        .select(trx.raw('1')),
-    )
-    .forShare('d')
-    .first<{ udid: string | null } | undefined>(
-      trx.raw('coalesce(d.udid, d.enrollment_id) as udid'),
-    );
+  const device = await trx('devices')
+    .where({ id: enrollment.deviceId, enrollment_number: enrollment.enrollmentNumber })
+    .whereIn('enrollment_state', ENROLLING)
+    .forNoKeyUpdate()
+    .first<{ udid: string | null } | undefined>(trx.raw('coalesce(udid, enrollment_id) as udid'));
+  // Asked after the lock: a revocation that was under way until then is seen.
+  const pin = await trx('device_identities')
+    .where({ device_id: enrollment.deviceId, state: 'active' })
+    .first('fingerprint');
+  return pin === undefined ? undefined : device;
 }
 
-/** A renewed certificate that was replaced before its first use is its device's no longer. */
-export async function retireRenewal(trx: Knex.Transaction, certificateId: number): Promise<void> {
-  await trx('device_identities')
-    .where({ state: 'renewal' })
-    .whereIn('fingerprint', trx('certificates').where({ id: certificateId }).select('fingerprint'))
-    .update({ state: 'revoked', changed_at: trx.fn.now() });
-}
+const ENROLLING = ['authenticated', 'enrolled'];
 
-/** The pin of a certificate of ours, locked until the transaction ends. */
+/** The pin of a certificate of ours, locked until the transaction ends, and its device before it. */
 export async function claimIdentity(
   trx: Knex.Transaction,
   fingerprint: Buffer,
 ): Promise<IdentityRow | undefined> {
+  await lockHolder(trx, fingerprint);
   return await trx('device_identities as i')
     .join('certificates as c', 'c.fingerprint', 'i.fingerprint')
+    .leftJoin('devices as d', 'd.id', 'i.device_id')
     .where('i.fingerprint', fingerprint)
     .forUpdate('i')
     .first<IdentityRow | undefined>(
@@ -102,6 +98,9 @@ export async function claimIdentity(
       'i.state',
       'i.udid',
       'c.revoked_at',
+      trx.raw(
+        `coalesce(d.enrollment_state in ('authenticated', 'enrolled'), false) as is_enrolling`,
+      ),
     );
 }
 

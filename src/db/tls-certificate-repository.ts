@@ -13,20 +13,37 @@ export interface TlsCertificateRow {
 /** Of those that cannot be used, so many are tried. */
 const MOST = 10;
 
+/** Those that can be served now, in the order in which they are. */
+function servable(knex: Knex) {
+  return knex('certificates as c')
+    .join('rsa_private_keys as k', 'k.id', 'c.rsa_private_key_id')
+    .where({ 'c.purpose': 'mdm.webcrt' })
+    .whereNull('c.revoked_at')
+    .where('c.not_before', '<=', knex.fn.now())
+    .orderByRaw('c.not_after > now() desc, c.id desc');
+}
+
 /**
  * The certificates for TLS that have their key, with that key sealed: those that are valid now, the
  * one added last first, then those that have expired. Not revoked ones, nor those of the future.
  */
 export async function listTlsCertificates(knex: Knex): Promise<TlsCertificateRow[]> {
-  return await knex('certificates as c')
-    .join('rsa_private_keys as k', 'k.id', 'c.rsa_private_key_id')
-    .where({ 'c.purpose': 'mdm.webcrt' })
-    .whereNull('c.revoked_at')
-    .where('c.not_before', '<=', knex.fn.now())
-    .orderByRaw('c.not_after > now() desc, c.id desc')
+  return await servable(knex)
     .limit(MOST)
     .select<TlsCertificateRow[]>(
       ...['c.id', 'c.der', 'c.chain_der', 'k.sealed_pkcs8'],
       'k.fingerprint_sha256 as key_fingerprint',
     );
+}
+
+/** Whether without this one there was none, or only ones that have expired while it has not. */
+export async function isLastTlsCertificate(knex: Knex, id: number): Promise<boolean> {
+  const [first, second] = await servable(knex)
+    .limit(2)
+    .select<{ id: number; is_valid: boolean }[]>(
+      'c.id',
+      knex.raw('c.not_after > now() as is_valid'),
+    );
+  if (first?.id !== id) return false;
+  return second === undefined || (first.is_valid && !second.is_valid);
 }

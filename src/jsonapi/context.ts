@@ -29,7 +29,7 @@ export interface AuditEvent {
   action: string;
   targetType: string;
   targetId: string | number | null;
-  outcome: 'success' | 'failure';
+  outcome: 'success' | 'refused';
   details?: Record<string, unknown>;
 }
 

@@ -172,6 +172,7 @@ async function checkOut(who: WhoCalls, services: MdmServices): Promise<Answer> {
   if (admission.kind === 'unrecognized') {
     return caller.pinState === 'tombstone' ? UNRECOGNIZED : EMPTY;
   }
+  if (caller.pinState === 'renewal') await promoteRenewal(services.db, who.fingerprint);
   await checkOutDevice(services.db, who);
   services.logger.info({ deviceId: admission.deviceId }, 'device checked out');
   return EMPTY;

@@ -4,9 +4,24 @@ import { AppError } from '../errors.js';
 
 const MAX_LENGTH = 16_384;
 
-/** An Item that is a Byte Sequence, without parameters; padding may be missing (RFC 8941 4.2.7). */
+/** RFC 8941 3.1.2 and 3.3: a key, and a number, string, token, Byte Sequence or Boolean. */
+const KEY = /[a-z*][a-z0-9_.*-]*/.source;
+const BARE_ITEM = [
+  /-?[0-9]{1,15}(?:\.[0-9]{1,3})?/,
+  /"(?:[ !#-[\]-~]|\\["\\])*"/,
+  /[A-Za-z*][\w!#$%&'*+.^`|~:/-]*/,
+  /:[A-Za-z0-9+/=]*:/,
+  /\?[01]/,
+].map(({ source }) => source);
+const PARAMETER = `; *${KEY}(?:=(?:${BARE_ITEM.join('|')}))?`;
+const BYTE_SEQUENCE = new RegExp(`^:([A-Za-z0-9+/]+={0,2}):(?:${PARAMETER})*$`);
+
+/**
+ * An Item that is a Byte Sequence; padding may be missing (RFC 8941 4.2.7). RFC 9440 defines no
+ * parameters, so those that are there mean nothing.
+ */
 function ofByteSequence(value: string): Buffer {
-  const text = /^:([A-Za-z0-9+/]+={0,2}):$/.exec(value)?.[1];
+  const text = BYTE_SEQUENCE.exec(value)?.[1];
   const der = text && decodeBase64(text.padEnd(Math.ceil(text.length / 4) * 4, '='));
   if (!der) throw new Error('not one Byte Sequence');
   return der;

@@ -5,7 +5,7 @@ import { certificateUses } from '../db/certificate-uses.js';
 import { findPrivateKey } from '../db/private-key-repository.js';
 import type { Transaction } from '../db/unit-of-work.js';
 import { AppError } from '../errors.js';
-import { purposeFault, unfitness } from './certificate-fitness.js';
+import { hostFault, purposeFault, unfitness } from './certificate-fitness.js';
 import { attributeFault, refusal } from './faults.js';
 import type { UploadedCertificate } from './uploaded-certificate.js';
 
@@ -17,6 +17,7 @@ const USES = {
   pushes: 'enrolled devices get their pushes by it',
   issued: 'identities of devices were issued by it',
   signs: 'new identities of devices are issued by it',
+  is_listed: 'it is revoked: the revocation list must name it until it expires, and a week beyond',
 } as const;
 
 /** AppError 409 in_use that tells what for. */
@@ -28,10 +29,14 @@ export async function requireUnused(trx: Transaction, id: number): Promise<void>
   throw new AppError('in_use', 409, `the certificate is in use: ${why}`);
 }
 
-/** AppError 422 naming the purpose. */
-export function requireFit(certificate: ParsedCertificate, purpose: CertificatePurpose): void {
-  const fault = purposeFault(certificate, purpose);
-  if (fault) throw refusal([attributeFault('purpose', `${purpose}: ${fault.detail}`)]);
+/** AppError 422 naming the purpose. `host`: for which a server's certificate has to be. */
+export function requireFit(
+  certificate: ParsedCertificate,
+  purpose: CertificatePurpose,
+  host: string | undefined,
+): void {
+  const fault = purposeFault(certificate, purpose) ?? hostFault(certificate, purpose, host);
+  if (fault) throw refusal([attributeFault('purpose', `${purpose}: ${fault.detail}`, fault.code)]);
 }
 
 /** AppError 422 key_mismatch when the stored key is another's. */
@@ -51,14 +56,16 @@ interface FittingNow {
   purpose: CertificatePurpose;
   now: Date;
   isForced?: boolean;
+  /** For which a server's certificate has to be. */
+  host?: string | undefined;
 }
 
-/** AppError 422 with all that speaks against it; by force its time does not count. */
+/** AppError 422 with all that speaks against it; by force its time and host do not count. */
 export function requireFitNow(
   { certificate, source }: UploadedCertificate,
-  { purpose, now, isForced = false }: FittingNow,
+  { purpose, now, isForced = false, host }: FittingNow,
 ): void {
-  const faults = unfitness(certificate, { purpose, at: isForced ? undefined : now });
+  const faults = unfitness(certificate, isForced ? { purpose } : { purpose, at: now, host });
   if (faults.length === 0) return;
   throw refusal(faults.map(({ detail, code }) => attributeFault(source.certificate, detail, code)));
 }

@@ -1,10 +1,11 @@
-import type { ParsedCertificate } from '../crypto/certificate.js';
+import type { KeyUsage, ParsedCertificate } from '../crypto/certificate.js';
 import { allowsPurpose } from '../crypto/certificate-path.js';
 import { describeKey } from '../crypto/keys.js';
 import { Oid } from '../crypto/oids.js';
 import { describePublicKeyInfo } from '../crypto/public-key-info.js';
 import type { CertificatePurpose } from '../db/certificate-repository.js';
 import type { ErrorCode } from '../errors.js';
+import { hostsInWords, isForHost } from './tls-hosts.js';
 
 const MIN_RSA_BITS = 2048;
 /** Apple's push certificates name their topic in the UID of the subject. */
@@ -22,6 +23,26 @@ const isAuthority: Check = ({ isCa, keyUsage }) =>
     ? undefined
     : 'it is not the certificate of a CA';
 
+/** RFC 5280 4.2.1.3; without the extension anything is allowed, as in certificates made by hand. */
+const TLS_USAGES: KeyUsage[] = ['digitalSignature', 'keyEncipherment', 'keyAgreement'];
+
+const isServer: Check = (certificate) => {
+  const { keyUsage, isCa } = certificate;
+  if (!allowsPurpose(certificate, Oid.serverAuth)) return 'it is not meant for servers';
+  if (keyUsage === undefined || TLS_USAGES.some((usage) => keyUsage.includes(usage))) {
+    return undefined;
+  }
+  const what = isCa ? 'it is the certificate of a CA, and' : 'it is not meant for servers:';
+  return `${what} its key usage (${keyUsage.join(', ')}) leaves no way to speak TLS`;
+};
+
+const isPushCertificate: Check = ({ userId = '', hasSeveralUserIds }) => {
+  if (!PUSH_TOPIC.test(userId)) {
+    return 'it is no push certificate of Apple: its subject has no UID that begins with com.apple.mgmt.';
+  }
+  return hasSeveralUserIds ? 'its subject has several UIDs: its topic is ambiguous' : undefined;
+};
+
 /** Apple's portal takes requests signed with SHA-256 and RSA only. */
 const isVendor: Check = ({ isCa, publicKeyRaw }) =>
   !isCa && describePublicKeyInfo(publicKeyRaw)?.type === 'RSA'
@@ -30,12 +51,8 @@ const isVendor: Check = ({ isCa, publicKeyRaw }) =>
 
 const PURPOSE_CHECKS: Partial<Record<CertificatePurpose, Check>> = {
   'mdm.cacert': isAuthority,
-  'mdm.pushcert': ({ userId = '' }) =>
-    PUSH_TOPIC.test(userId)
-      ? undefined
-      : 'it is no push certificate of Apple: its subject has no UID that begins with com.apple.mgmt.',
-  'mdm.webcrt': (certificate) =>
-    allowsPurpose(certificate, Oid.serverAuth) ? undefined : 'it is not meant for servers',
+  'mdm.pushcert': isPushCertificate,
+  'mdm.webcrt': isServer,
   'mdm.device': (certificate) =>
     !certificate.isCa && allowsPurpose(certificate, Oid.clientAuth)
       ? undefined
@@ -52,11 +69,30 @@ export function purposeFault(
   return detail === undefined ? undefined : { detail, code: 'validation_failed' };
 }
 
-function timeFault({ notBefore, notAfter }: ParsedCertificate, now: Date): Unfitness | undefined {
+/** Why it can't be used now. */
+export function timeFault(
+  { notBefore, notAfter }: ParsedCertificate,
+  now: Date,
+): Unfitness | undefined {
   const code = 'certificate_not_valid';
   if (now < notBefore) return { code, detail: `it is not valid before ${notBefore.toISOString()}` };
   if (now > notAfter) return { code, detail: `it expired at ${notAfter.toISOString()}` };
   return undefined;
+}
+
+/** Why devices that ask for the host would turn away. */
+export function hostFault(
+  certificate: ParsedCertificate,
+  purpose: CertificatePurpose,
+  host: string | undefined,
+): Unfitness | undefined {
+  if (purpose !== 'mdm.webcrt' || host === undefined || isForHost(certificate, host)) {
+    return undefined;
+  }
+  const detail =
+    `it is for ${hostsInWords(certificate)}, not for ${host}, the host of PUBLIC_URL, so that ` +
+    'devices would refuse this server; ?force=true takes it all the same';
+  return { detail, code: 'certificate_not_valid' };
 }
 
 function keyFault(certificate: ParsedCertificate): Unfitness | undefined {
@@ -73,15 +109,27 @@ function keyFault(certificate: ParsedCertificate): Unfitness | undefined {
 export interface Intended {
   purpose: CertificatePurpose;
   /** When it has to be valid; any time will do where there is none. */
-  at: Date | undefined;
+  at?: Date;
+  /** Which host a server's certificate has to be for, likewise. */
+  host?: string | undefined;
+}
+
+/** A vendor certificate can't sign out of its time, so that taking it would be of no use. */
+function forceAdvice(purpose: CertificatePurpose): string {
+  return purpose === 'mdm.vendor' ? '' : '; ?force=true takes it all the same';
 }
 
 /** All that speaks against taking the certificate for this purpose. */
-export function unfitness(certificate: ParsedCertificate, { purpose, at }: Intended): Unfitness[] {
+export function unfitness(
+  certificate: ParsedCertificate,
+  { purpose, at, host }: Intended,
+): Unfitness[] {
+  const time = at && timeFault(certificate, at);
   const found = [
     keyFault(certificate),
-    at && timeFault(certificate, at),
+    time && { ...time, detail: time.detail + forceAdvice(purpose) },
     purposeFault(certificate, purpose),
+    hostFault(certificate, purpose, host),
   ];
   return found.filter((fault) => fault !== undefined);
 }

@@ -5,6 +5,7 @@ import { findAppleAccount, type StoredCertificate } from '../db/certificate-uses
 import { findSigningRequests, type KnownRequest } from '../db/signing-request-repository.js';
 import type { Transaction } from '../db/unit-of-work.js';
 import { AppError } from '../errors.js';
+import { appleAccountFault } from './apple-account.js';
 import { certificateRecord } from './certificate-record.js';
 import { attributeFault, refusal } from './faults.js';
 
@@ -49,6 +50,13 @@ interface AccountSought {
   request?: KnownRequest | undefined;
 }
 
+/** AppError 422 for what can't be one. */
+export function requireAppleAccount(given: string | null | undefined): void {
+  const fault = typeof given === 'string' ? appleAccountFault(given) : undefined;
+  if (fault !== undefined)
+    throw refusal([attributeFault('apple_account', `apple_account ${fault}`)]);
+}
+
 /**
  * The Apple account of a push certificate: as given, as the request says, or that of the former
  * certificate of its topic. AppError 422 for one given of another kind of certificate.
@@ -61,6 +69,7 @@ async function appleAccountOf(
     const detail = 'apple_account: only push certificates (mdm.pushcert) belong to one';
     throw refusal([attributeFault('apple_account', detail)]);
   }
+  requireAppleAccount(given);
   if (given !== undefined || topic === null) return given ?? null;
   return request?.apple_account ?? (await findAppleAccount(trx, topic)) ?? null;
 }

@@ -15,10 +15,11 @@ async function mismatch(trx: Transaction, topic: string, others: TopicCount[]): 
   for (const other of others) listeners.push(await inWords(trx, other));
   return (
     `the topic of this push certificate is ${topic}, but the enrolled devices listen to another: ` +
-    `${listeners.join(', ')}. With it they could never be woken again and each would have to ` +
-    'enroll anew; devices that enroll from now on would listen to the new topic. Renew the former ' +
-    'certificate at identity.apple.com, signed in with the Apple account that made it, instead of ' +
-    'creating a new one; or repeat this with ?force=true'
+    `${listeners.join(', ')}. It can never wake them. Renew the former certificate at ` +
+    'identity.apple.com, signed in with the Apple account that made it, instead of creating a new ' +
+    'one. Or repeat this with ?force=true: a former certificate that is stored stays, and goes on ' +
+    'serving its devices while it lasts, after which each has to enroll anew; devices that enroll ' +
+    'from now on listen to the new topic'
   );
 }
 

@@ -1,12 +1,7 @@
 import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
 import { encodePem } from '../crypto/pem.js';
 import type { SecretBox } from '../crypto/secret-box.js';
-import {
-  type CertificatePurpose,
-  type CertificateRecord,
-  completeCertificate,
-  insertNewCertificate,
-} from '../db/certificate-repository.js';
+import type { CertificatePurpose, CertificateRecord } from '../db/certificate-repository.js';
 import {
   deleteCertificate,
   lockCertificate,
@@ -31,7 +26,12 @@ import {
   certificateView,
   chainView,
 } from './certificate-view.js';
+import { isNoticeDue } from './credential-notices.js';
+import { credentialStatus } from './credential-status.js';
+import { type Advice, pushCertificateAdvice } from './push-certificate-advice.js';
+import { storeCertificate } from './store-certificate.js';
 import { findKeyFor, keepPrivateKey } from './stored-keys.js';
+import { requireNotServed, type TlsUse } from './tls-use.js';
 import {
   type CertificateUpload,
   readKeyOf,
@@ -45,8 +45,12 @@ export interface CertificateServiceDeps {
   onAuthoritiesChange: () => void;
   /** In the transaction that brings or changes the push certificate of a topic. */
   onPushCertificate?: (trx: Transaction, topic: string) => Promise<void>;
+  /** In the transaction that brings or changes a certificate of the server that ends soon. */
+  onEndingCredential?: (trx: Transaction) => Promise<void>;
   /** The lab is on, which has its own push certificate and wants no real one beside it. */
   isLab?: boolean;
+  /** What stored ssl certificates are to this process. */
+  tlsUse?: TlsUse;
   now?: () => Date;
 }
 
@@ -58,7 +62,7 @@ export interface CertificateInput extends CertificateUpload {
   signingRequestId?: number | null;
   /** Of push certificates only; left out, it is that of the request or of the former one. */
   apple_account?: string | null;
-  /** Takes what is not valid now, and a push topic that no enrolled device listens to. */
+  /** Takes what is not valid now, or of another host or push topic than devices ask for. */
   isForced?: boolean;
 }
 
@@ -87,23 +91,17 @@ export class CertificateService {
     this.#refuseBesideLab(input.purpose);
     const upload = await readUploadedCertificate(input);
     const { certificate, chain, source } = upload;
-    requireFitNow(upload, { ...input, now: this.#now() });
+    requireFitNow(upload, { ...input, now: this.#now(), host: this.#deps.tlsUse?.host });
     const origin = await originOf(trx, certificate, input);
     const keyId = await this.#keyFor(trx, upload, input.privateKeyId);
     const record = certificateRecord(certificate, input.purpose);
     const pointer = `/data/attributes/${source.certificate}`;
     await requireTopic(trx, { topic: record.push_topic, pointer, isForced: input.isForced });
-    const id = await insertOrComplete(trx, {
-      ...record,
-      ...origin,
-      chain_der: chain.length > 0 ? Buffer.concat(chain.map(({ der }) => der)) : null,
-      rsa_private_key_id: keyId,
-    });
-    if (id === undefined) {
-      const options = { source: { pointer } };
-      throw new AppError('already_exists', 409, 'this certificate is there already', options);
-    }
+    const chain_der = chain.length > 0 ? Buffer.concat(chain.map(({ der }) => der)) : null;
+    const row = { ...record, ...origin, chain_der, rsa_private_key_id: keyId };
+    const id = await storeCertificate(trx, row, pointer);
     this.#noteAuthorities(trx, input.purpose);
+    await this.#noteEnding(trx, record);
     // Without its key it is of no use to any device that waits.
     if (keyId !== null) await this.#notePushTopic(trx, certificate, input.purpose);
     return id;
@@ -118,7 +116,7 @@ export class CertificateService {
     const next = certificateRecord(certificate, purpose ?? stored.purpose);
     const privateKeyId = await this.#changedKey(trx, certificate, change);
     const isUnlinked = privateKeyId === null && stored.rsa_private_key_id !== null;
-    if (isOther || isUnlinked) await requireUnused(trx, id);
+    if (isOther || isUnlinked) await this.#requireDispensable(trx, change);
     if (isOther) await this.#requireMayBecome(trx, certificate, { ...change, purpose });
     const account = await changedAccount(trx, change, { stored, next });
     await updateCertificate(trx, id, {
@@ -127,6 +125,7 @@ export class CertificateService {
       ...(privateKeyId !== undefined && { rsa_private_key_id: privateKeyId }),
     });
     this.#noteAuthorities(trx, stored.purpose, purpose);
+    await this.#noteEnding(trx, next);
     await this.#notePushTopic(trx, certificate, purpose ?? stored.purpose);
   }
 
@@ -134,8 +133,20 @@ export class CertificateService {
   async remove(trx: Transaction, id: number): Promise<void> {
     const { purpose } = await this.#lock(trx, id);
     await requireUnused(trx, id);
+    if (this.#deps.tlsUse?.servesStored) {
+      await requireNotServed(trx, id, 'for plain HTTP start with TLS=off, then delete it');
+    }
     await deleteCertificate(trx, id);
     this.#noteAuthorities(trx, purpose);
+  }
+
+  /** What whoever has just added or changed it should know; nothing where all is well. */
+  async warnings(trx: Transaction, id: number): Promise<Advice[]> {
+    const stored = await lockCertificate(trx, id);
+    if (stored?.purpose !== 'mdm.pushcert' || this.#deps.isLab) return [];
+    const credentials = await credentialStatus(trx, { now: this.#now() });
+    const added = credentials.find((one) => one.kind === 'push_certificate' && one.id === id);
+    return added === undefined ? [] : pushCertificateAdvice(added);
   }
 
   /** PEM of a stored certificate (DER). */
@@ -153,6 +164,16 @@ export class CertificateService {
     return chainView(chain);
   }
 
+  /** As what it is now. */
+  async #requireDispensable(
+    trx: Transaction,
+    { id, isForced = false }: CertificateChange,
+  ): Promise<void> {
+    await requireUnused(trx, id);
+    if (isForced || !this.#deps.tlsUse?.servesStored) return;
+    await requireNotServed(trx, id, 'or repeat this with ?force=true');
+  }
+
   /** Not whether it is valid now: it was taken. */
   async #requireMayBecome(
     trx: Transaction,
@@ -160,7 +181,7 @@ export class CertificateService {
     { purpose, isForced }: Pick<CertificateInput, 'purpose' | 'isForced'>,
   ): Promise<void> {
     this.#refuseBesideLab(purpose);
-    requireFit(certificate, purpose);
+    requireFit(certificate, purpose, isForced ? undefined : this.#deps.tlsUse?.host);
     const { push_topic: topic } = certificateRecord(certificate, purpose);
     await requireTopic(trx, { topic, pointer: PURPOSE_POINTER, isForced });
   }
@@ -209,17 +230,12 @@ export class CertificateService {
     if (topic !== null) await this.#deps.onPushCertificate?.(trx, topic);
   }
 
+  async #noteEnding(trx: Transaction, { purpose, not_after }: CertificateRecord): Promise<void> {
+    if (purpose === 'mdm.device' || !isNoticeDue(not_after, this.#now())) return;
+    await this.#deps.onEndingCredential?.(trx);
+  }
+
   #noteAuthorities(trx: Transaction, ...purposes: (CertificatePurpose | undefined)[]): void {
     if (purposes.includes('mdm.cacert')) afterCommit(trx, this.#deps.onAuthoritiesChange);
   }
-}
-
-/** Whoever forgets the key sends the same again, with it. */
-async function insertOrComplete(
-  trx: Transaction,
-  record: CertificateRecord,
-): Promise<number | undefined> {
-  const id = await insertNewCertificate(trx, record);
-  const hasKey = typeof record.rsa_private_key_id === 'number';
-  return id ?? (hasKey ? await completeCertificate(trx, record) : undefined);
 }

@@ -102,10 +102,18 @@ export function endingAdvice(credential: Credential): string {
   return `${named(credential)} ${ending(credential)}. ${remedyOf(credential)}`;
 }
 
+function beginningAdvice(credential: Credential): string {
+  return (
+    `${named(credential)} is not valid before ${credential.not_before?.toISOString()}, and until ` +
+    "then of no use. If this server's clock is right, put one in its place that is valid now."
+  );
+}
+
 /** What is wrong with one of them, now or soon, and what to do; undefined while all is well. */
 export function credentialAdvice(credential: Credential, all: Credential[]): string | undefined {
   const { id, status } = credential;
   if (status === 'ok' || isOfNoUse(credential)) return undefined;
+  if (status === 'not_yet_valid') return beginningAdvice(credential);
   if (status !== 'no_private_key') return endingAdvice(credential);
   return (
     `${named(credential)} has no private key, so nothing can be pushed with it` +

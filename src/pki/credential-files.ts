@@ -63,8 +63,8 @@ export class CredentialFiles {
     if (!this.isKeyExportOn) {
       throw new AppError('key_export_off', 403, 'private keys do not leave this server');
     }
-    const { key, isOfCa } = await openPrivateKey(trx, this.box, id);
-    if (isOfCa) throw new AppError('forbidden', 403, 'the private key of a CA never leaves');
+    const { key, isCaKey } = await openPrivateKey(trx, this.box, id);
+    if (isCaKey) throw new AppError('forbidden', 403, 'the private key of a CA never leaves');
     const der = exportPrivateKey(key);
     if (format === 'der') {
       return { name: 'rsa_private_key.p8', mediaType: 'application/pkcs8', bytes: der };

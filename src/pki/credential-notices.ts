@@ -17,6 +17,11 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const THRESHOLDS = [0, 1, 7, 14, 30, 60];
 const EARLY = 60;
 
+/** Whether there is, or soon will be, something to say of what ends then. */
+export function isNoticeDue(notAfter: Date, now: Date): boolean {
+  return notAfter.getTime() - now.getTime() <= EARLY * DAY_MS;
+}
+
 interface Notice {
   credential: Credential;
   key: NoticeKey;

@@ -22,6 +22,10 @@ export const CREDENTIAL_KINDS = [
 
 export type CredentialKind = (typeof CREDENTIAL_KINDS)[number];
 
+export const CREDENTIAL_STATES = [
+  ...(['ok', 'expiring', 'expired', 'not_yet_valid', 'no_private_key'] as const),
+] as const;
+
 /** Something that the server works by and that ends by itself. */
 export interface Credential {
   kind: CredentialKind;
@@ -33,11 +37,17 @@ export interface Credential {
   /** Whole days that are left; negative once it has expired. */
   days_left: number;
   /** `no_private_key`: a push certificate that is of no use, whatever its dates. */
-  status: 'ok' | 'expiring' | 'expired' | 'no_private_key';
+  status: (typeof CREDENTIAL_STATES)[number];
+  /** Of those that are not valid yet. */
+  not_before?: Date;
   /** Of push certificates only. */
   topic?: string;
   /** Of push certificates where it is known: who can renew it. */
   apple_account?: string;
+  /** Of push certificates in use: it is signed by itself. */
+  isSelfSigned?: boolean;
+  /** Of push certificates in use: another that could be used too, was replaced, and ends later. */
+  replaced?: { id: number; not_after: Date };
   /** Of CAs only: it issues identities now, did so before, or was made elsewhere. */
   authority?: 'issuing' | 'retired' | 'external';
   /** Of CAs that issue no more, where it was counted: identities of enrolled devices, so far at most. */
@@ -48,6 +58,7 @@ export interface Credential {
 export interface FileCertificate {
   commonName: string | undefined;
   subject: string;
+  notBefore: Date;
   notAfter: Date;
 }
 
@@ -111,11 +122,36 @@ function waitingForKey(
   });
 }
 
-function lifeOf(notAfter: Date, now: Date): Pick<Credential, 'not_after' | 'days_left' | 'status'> {
+/** What is odd about a push certificate that can be used. */
+function pushOddities(
+  row: ServerCertificateRow,
+  rows: ServerCertificateRow[],
+  now: Date,
+): Pick<Credential, 'isSelfSigned' | 'replaced'> {
+  if (row.purpose !== 'mdm.pushcert' || uselessness(row, now) > 0) return {};
+  const [replaced] = rows
+    .filter((other) => placeOf(other) === placeOf(row) && uselessness(other, now) === 0)
+    .filter(({ not_after }) => not_after.getTime() >= row.not_after.getTime() + DAY_MS)
+    .sort((one, other) => other.not_after.getTime() - one.not_after.getTime());
+  return {
+    ...(row.issuer === row.subject ? { isSelfSigned: true } : {}),
+    ...(replaced ? { replaced: { id: replaced.id, not_after: replaced.not_after } } : {}),
+  };
+}
+
+type Life = Pick<Credential, 'not_after' | 'days_left' | 'status' | 'not_before'>;
+
+function lifeOf(notAfter: Date, now: Date): Life {
   const left = notAfter.getTime() - now.getTime();
   const life = { not_after: notAfter, days_left: Math.floor(left / DAY_MS) };
   if (left <= 0) return { ...life, status: 'expired' };
   return { ...life, status: left <= EXPIRING_DAYS * DAY_MS ? 'expiring' : 'ok' };
+}
+
+function lifeBetween([notBefore, notAfter]: [Date, Date], now: Date): Life {
+  const life = lifeOf(notAfter, now);
+  if (notBefore <= now || life.status === 'expired') return life;
+  return { ...life, status: 'not_yet_valid', not_before: notBefore };
 }
 
 function authorityOf(row: ServerCertificateRow): Pick<Credential, 'authority'> {
@@ -129,7 +165,7 @@ function ofCertificate(row: ServerCertificateRow, now: Date): Credential[] {
   if (kind === undefined) return [];
   const credential: Credential = {
     ...{ kind, source: 'database', id: row.id, name: row.x509_cn ?? row.subject },
-    ...lifeOf(row.not_after, now),
+    ...lifeBetween([row.not_before, row.not_after], now),
     ...(row.push_topic === null ? {} : { topic: row.push_topic }),
     ...(row.apple_account === null ? {} : { apple_account: row.apple_account }),
     ...authorityOf(row),
@@ -144,9 +180,16 @@ function ofToken(row: ProgramTokenRow, now: Date): Credential {
   return { kind: 'dep_token', source: 'database', id: row.id, name, ...life };
 }
 
-function ofFile({ commonName, subject, notAfter }: FileCertificate, now: Date): Credential {
-  const name = commonName ?? subject;
-  return { kind: 'ssl_certificate', source: 'file', id: null, name, ...lifeOf(notAfter, now) };
+function ofFile(file: FileCertificate, now: Date): Credential {
+  const { commonName, subject, notBefore, notAfter } = file;
+  const life = lifeBetween([notBefore, notAfter], now);
+  return {
+    kind: 'ssl_certificate',
+    source: 'file',
+    id: null,
+    name: commonName ?? subject,
+    ...life,
+  };
 }
 
 /** All that the server works by, or soon should, and that ends by itself; the first to end first. */
@@ -163,7 +206,11 @@ export async function credentialStatus(
   const shown = [...used, ...waitingForKey(certificates, used, now)];
   const tokens = await listProgramTokens(knex);
   return [
-    ...shown.flatMap((row) => ofCertificate(row, now)),
+    ...shown.flatMap((row) =>
+      ofCertificate(row, now).map((credential) => {
+        return { ...credential, ...pushOddities(row, certificates, now) };
+      }),
+    ),
     ...tokens.map((row) => ofToken(row, now)),
     ...(tlsFile === undefined ? [] : [ofFile(tlsFile, now)]),
   ].sort(

@@ -53,7 +53,7 @@ export async function loadMasterKey(deps: MasterKeyDeps): Promise<Buffer> {
       'master_key_mismatch',
       500,
       `The database holds secrets, but MASTER_KEY is not set and ${files.current} is missing. ` +
-        'Give the former key; nothing was changed.',
+        'Give the key that it is under; nothing was changed.',
     );
   }
   if (makeKeyFile(files.current)) {

@@ -2,7 +2,11 @@ import { createHash } from 'node:crypto';
 import type { SecretBox } from '../crypto/secret-box.js';
 import { anySealedKey, readMasterKeyCheck } from '../db/certificate-repository.js';
 import type { Database } from '../db/database.js';
-import { readRotation } from '../db/reseal-repository.js';
+import {
+  type MasterKeyChange,
+  readMasterKeyChange,
+  readRotation,
+} from '../db/reseal-repository.js';
 import { AppError } from '../errors.js';
 
 const CHECK_IDENTITY = 'server_settings/master_key_check';
@@ -64,11 +68,35 @@ export async function isMasterKey(
   return opens(box, key.sealed_pkcs8, privateKeyIdentity(key.fingerprint_sha256));
 }
 
-export function wrongMasterKey(): AppError {
-  const message =
-    'MASTER_KEY is not the key that this database was made with; nothing was changed. ' +
-    'Give the former key (MASTER_KEY or DATA_DIR/master.key), or another database.';
-  return new AppError('master_key_mismatch', 500, message);
+/** As an error that tells which key to give, as far as that is known. Reads only. */
+export async function wrongMasterKey(
+  { knex }: Pick<Database, 'knex'>,
+  box: SecretBox,
+): Promise<AppError> {
+  const given = masterKeyId(box);
+  const change = await readMasterKeyChange(knex);
+  return new AppError('master_key_mismatch', 500, mismatchText(given, change));
+}
+
+function mismatchText(given: string, change: MasterKeyChange | undefined): string {
+  const where = 'MASTER_KEY or DATA_DIR/master.key';
+  if (change === undefined) {
+    return (
+      `The master key (${given}) is not the one that this database was made with; nothing was ` +
+      `changed. Give the former key (${where}), or another database.`
+    );
+  }
+  const day = change.changedAt.toISOString().slice(0, 10);
+  if (given === change.former) {
+    return (
+      `The master key was changed on ${day}, and this is the former one (${given}); set ` +
+      `${where} to the new key (${change.present}). Nothing was changed.`
+    );
+  }
+  return (
+    `The master key (${given}) is not the one that this database is under since ${day} ` +
+    `(${change.present}); nothing was changed. Give that key (${where}), or another database.`
+  );
 }
 
 /**
@@ -77,5 +105,5 @@ export function wrongMasterKey(): AppError {
  */
 export async function checkMasterKey(db: Database, box: SecretBox): Promise<void> {
   await refuseUnfinishedRotation(db);
-  if ((await isMasterKey(db, box)) === false) throw wrongMasterKey();
+  if ((await isMasterKey(db, box)) === false) throw await wrongMasterKey(db, box);
 }

@@ -7,6 +7,7 @@ import {
   finishRotation,
   readRotation,
   type StoredRotation,
+  writeMasterKeyChange,
   writeRotation,
 } from '../db/reseal-repository.js';
 import { inTransaction, type Transaction } from '../db/unit-of-work.js';
@@ -77,7 +78,7 @@ async function prepare(deps: RotationDeps, former: SecretBox): Promise<Keys> {
   const { db, keys, write } = deps;
   const fits = await isMasterKey(db, former);
   if (fits === undefined) throw conflict('the database holds no secrets yet');
-  if (!fits) throw wrongMasterKey();
+  if (!fits) throw await wrongMasterKey(db, former);
   const next = new SecretBox(keys.next() ?? keys.make());
   const count = await countSealedValues(db);
   write(`secrets to be sealed anew: ${count}`);
@@ -97,7 +98,7 @@ async function resume(
     throw conflict('a rotation was begun with another new key; give that one');
   }
   // Every private key may be under the new one by now, so only the check tells.
-  if (!(await isFormerKey(db, former))) throw wrongMasterKey();
+  if (!(await isFormerKey(db, former))) throw await wrongMasterKey(db, former);
   write(`the rotation that was begun at ${rotation.startedAt.toISOString()} goes on`);
   return { former, next: box };
 }
@@ -150,6 +151,8 @@ export async function rotateMasterKey(deps: RotationDeps): Promise<void> {
   const ids = { former_key: masterKeyId(former), new_key: masterKeyId(boxes.next) };
   await inTransaction(db, async (trx) => {
     await finishRotation(trx, sealMasterKeyCheck(boxes.next));
+    const [former, present] = [ids.former_key, ids.new_key];
+    await writeMasterKeyChange(trx, { former, present, changedAt: new Date() });
     await onFinish(trx, ids);
   });
   write(`every secret is under the key ${ids.new_key} now, instead of ${ids.former_key}`);

@@ -1,8 +1,8 @@
 import type { KeyObject } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
-import { exportPrivateKey, importPrivateKey } from '../crypto/keys.js';
-import { decodePem, encodePem } from '../crypto/pem.js';
+import { exportPrivateKey, importPrivateKey, keysMatch } from '../crypto/keys.js';
+import { encodePem } from '../crypto/pem.js';
 import type { SecretBox } from '../crypto/secret-box.js';
 import type { TlsCertificateRow } from '../db/tls-certificate-repository.js';
 import { privateKeyIdentity } from './master-key.js';
@@ -15,41 +15,35 @@ export interface ServerIdentity {
   chain: readonly ParsedCertificate[];
   privateKey: KeyObject;
   /** PEM for TLS, the chain included. */
-  cert: string | Buffer;
-  key: string | Buffer;
+  cert: string;
+  key: string;
 }
 
-/** OpenSSL finds out what TLS will not do, and whether the key is the certificate's. */
-function checked(identity: ServerIdentity): ServerIdentity {
-  createSecureContext({ cert: identity.cert, key: identity.key });
-  return identity;
-}
-
-/** Of PEM files, the certificate first. Throws what is wrong with them. */
-export function identityOfFiles(cert: Buffer, key: Buffer): ServerIdentity {
-  const blocks = decodePem(cert.toString('latin1'));
-  const [certificate, ...chain] = blocks.map(({ der }) => parseCertificate(der));
-  if (certificate === undefined) throw new Error('there is no certificate');
-  return checked({ certificate, chain, privateKey: importPrivateKey(key), cert, key });
+/** Throws when the key is another's, or when TLS will not do with them. */
+export function serverIdentity(
+  parts: Pick<ServerIdentity, 'certificate' | 'chain' | 'privateKey'>,
+): ServerIdentity {
+  const { certificate, chain, privateKey } = parts;
+  // OpenSSL takes a key of another kind as the first half of another pair, and then can't shake hands.
+  if (!keysMatch(privateKey, certificate.publicKey)) {
+    throw new Error('the private key does not belong to the certificate');
+  }
+  const cert = [certificate, ...chain].map(({ der }) => encodePem('CERTIFICATE', der)).join('');
+  const key = encodePem('PRIVATE KEY', exportPrivateKey(privateKey));
+  createSecureContext({ cert, key });
+  return { ...parts, cert, key };
 }
 
 /** Of a stored certificate. Throws when its key does not open, or is another's. */
 export function identityOfRow(row: TlsCertificateRow, box: SecretBox): ServerIdentity {
   const pkcs8 = box.open(row.sealed_pkcs8, privateKeyIdentity(row.key_fingerprint));
-  const privateKey = importPrivateKey(pkcs8);
-  const ders = [row.der, ...splitChain(row.chain_der)];
-  return checked({
+  return serverIdentity({
     certificate: parseCertificate(row.der),
-    chain: ders.slice(1).map(parseCertificate),
-    privateKey,
-    cert: ders.map((der) => encodePem('CERTIFICATE', der)).join(''),
-    key: encodePem('PRIVATE KEY', exportPrivateKey(privateKey)),
+    chain: splitChain(row.chain_der).map(parseCertificate),
+    privateKey: importPrivateKey(pkcs8),
   });
 }
 
 export function isSameIdentity(one: ServerIdentity, other: ServerIdentity): boolean {
-  return (
-    Buffer.from(one.cert).equals(Buffer.from(other.cert)) &&
-    Buffer.from(one.key).equals(Buffer.from(other.key))
-  );
+  return one.cert === other.cert && one.key === other.key;
 }

@@ -20,6 +20,7 @@ import {
 import type { Transaction } from '../db/unit-of-work.js';
 import { AppError, type ErrorDetail, notFound } from '../errors.js';
 import { hostNameOf, parseAlternativeName } from './alternative-names.js';
+import { requireAppleAccount } from './certificate-origin.js';
 import { attributeFault, refusal } from './faults.js';
 import { faultOfKey, type KeyWish, readKeyWish } from './signing-request-key.js';
 import { hasParts, readSubject, type SubjectInput } from './signing-request-subject.js';
@@ -64,6 +65,7 @@ export class SigningRequestService {
   /** Returns the new row's id. AppError 422 naming each fault. */
   async add(trx: Transaction, input: SigningRequestInput): Promise<number> {
     refuseContradictions(input);
+    requireAppleAccount(input.apple_account);
     const isGiven = typeof input.pem_request === 'string';
     const { request, keyId } = await (isGiven ? this.#take(trx, input) : this.#make(trx, input));
     return insertSigningRequest(trx, {

@@ -32,7 +32,8 @@ export async function findKeyFor(trx: Transaction, publicKey: KeyObject): Promis
 
 export interface OpenedKey {
   key: KeyObject;
-  isOfCa: boolean;
+  /** A CA has it, or had it once. */
+  isCaKey: boolean;
 }
 
 /** AppError 404 when there is none. */
@@ -44,5 +45,5 @@ export async function openPrivateKey(
   const row = await findPrivateKey(trx, id);
   if (row === undefined) throw notFound(`rsa_private_keys ${id}`);
   const pkcs8 = box.open(row.sealed_pkcs8, privateKeyIdentity(row.fingerprint_sha256));
-  return { key: importPrivateKey(pkcs8), isOfCa: row.is_of_ca };
+  return { key: importPrivateKey(pkcs8), isCaKey: row.is_ca_key };
 }

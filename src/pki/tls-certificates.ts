@@ -1,24 +1,19 @@
-import type { Config } from '../config.js';
+import { ConfigError } from '../config.js';
 import type { SecretBox } from '../crypto/secret-box.js';
 import type { Database } from '../db/database.js';
 import { listTlsCertificates, type TlsCertificateRow } from '../db/tls-certificate-repository.js';
 import { createWarner, type Logger, type Warner } from '../logger.js';
+import { timeFault } from './certificate-fitness.js';
 import { identityOfRow, isSameIdentity, type ServerIdentity } from './server-identity.js';
+import { type TlsCaveat, type TlsConfig, tlsCaveats } from './tls-caveats.js';
 import { TlsFiles } from './tls-files.js';
 
 export interface TlsCertificatesDeps {
-  config: Pick<Config, 'tls' | 'storedTls'>;
+  config: TlsConfig;
   db: Database;
   box: SecretBox;
   logger: Logger;
 }
-
-/** What an admin is to know of this process: it goes on as it began until it is started again. */
-export type TlsCaveat =
-  /** It serves plain HTTP although there is a certificate now. */
-  | 'restart_for_https'
-  /** It serves HTTPS with a certificate that is stored no more. */
-  | 'tls_certificate_gone';
 
 /** The certificate of this server: files, else the newest stored one that can be used. */
 export interface TlsCertificates {
@@ -26,7 +21,7 @@ export interface TlsCertificates {
   readonly servesTls: boolean;
   /** Also without TLS: profiles are signed with it. */
   readonly current: ServerIdentity | undefined;
-  readonly caveat: TlsCaveat | undefined;
+  readonly caveats: readonly TlsCaveat[];
   /** `listener` gets each certificate that takes the place of another. */
   onChange(listener: (identity: ServerIdentity) => void): void;
   /** Looks whether there is another one. Rejects only when the database does not answer. */
@@ -38,22 +33,26 @@ export interface TlsCertificates {
 
 const POLL_MS = 60_000;
 
+type Found =
+  | { identity: ServerIdentity | undefined }
+  /** Files that cannot be used: what was in them before stays. */
+  | { problems: readonly string[] }
+  | 'unchanged';
+
 /** Where the certificate comes from. */
 interface Source {
   readonly isStored: boolean;
-  /** undefined: none; `unchanged`: nothing new, or nothing that can be used. */
-  read(): Promise<ServerIdentity | undefined | 'unchanged'>;
+  read(): Promise<Found>;
 }
 
-function fileSource(files: TlsFiles, logger: Logger): Source {
-  const read = () => {
+function fileSource(files: TlsFiles): Source {
+  const read = (): Found => {
     if (!files.haveChanged()) return 'unchanged';
     try {
-      return files.read();
+      return { identity: files.read() };
     } catch (error) {
-      const message = 'the new TLS_CERT_FILE and TLS_KEY_FILE cannot be used: the former stay';
-      logger.warn({ err: error }, message);
-      return 'unchanged';
+      if (!(error instanceof ConfigError)) throw error;
+      return { problems: error.problems };
     }
   };
   return { isStored: false, read: async () => read() };
@@ -74,16 +73,16 @@ function storedSource({ db, box, logger }: TlsCertificatesDeps): Source {
   const read = async () => {
     for (const row of await listTlsCertificates(db.knex)) {
       const identity = open(row);
-      if (identity !== undefined) return identity;
+      if (identity !== undefined) return { identity };
     }
-    return undefined;
+    return { identity: undefined };
   };
   return { isStored: true, read };
 }
 
 class WatchedTlsCertificates implements TlsCertificates {
   current: ServerIdentity | undefined;
-  caveat: TlsCaveat | undefined;
+  caveats: readonly TlsCaveat[] = [];
   readonly servesTls: boolean;
   readonly #source: Source;
   readonly #deps: TlsCertificatesDeps;
@@ -98,6 +97,8 @@ class WatchedTlsCertificates implements TlsCertificates {
     this.#warn = createWarner(deps.logger);
     this.current = first;
     this.servesTls = first !== undefined && (!source.isStored || deps.config.storedTls);
+    if (first !== undefined) this.#tellTime(first);
+    this.#judge({ isAtHand: first !== undefined });
   }
 
   onChange(listener: (identity: ServerIdentity) => void): void {
@@ -127,11 +128,16 @@ class WatchedTlsCertificates implements TlsCertificates {
   async #load(): Promise<void> {
     const found = await this.#source.read();
     if (found === 'unchanged') return;
-    this.#setCaveat(found);
+    if ('problems' in found) {
+      this.#judge({ isAtHand: true, problems: found.problems });
+      return;
+    }
+    const { identity } = found;
     const { current } = this;
-    if (found === undefined) {
+    if (identity === undefined) {
       if (!this.servesTls) this.current = undefined;
-    } else if (current === undefined || !isSameIdentity(found, current)) this.#take(found);
+    } else if (current === undefined || !isSameIdentity(identity, current)) this.#take(identity);
+    this.#judge({ isAtHand: identity !== undefined });
   }
 
   #take(identity: ServerIdentity): void {
@@ -140,42 +146,39 @@ class WatchedTlsCertificates implements TlsCertificates {
     if (!this.servesTls) return;
     const { subject, notAfter } = identity.certificate;
     this.#deps.logger.info({ subject, notAfter }, 'HTTPS is served with another certificate');
+    this.#tellTime(identity);
   }
 
-  #setCaveat(found: ServerIdentity | undefined): void {
-    const former = this.caveat;
-    this.caveat = this.#caveatOf(found);
-    if (this.caveat === undefined || this.caveat === former) return;
-    this.#deps.logger.warn({ code: this.caveat }, CAVEATS[this.caveat]);
+  /** Its end is told of by the watch over all credentials, but not what is wrong from the start. */
+  #tellTime({ certificate }: ServerIdentity): void {
+    const fault = timeFault(certificate, new Date());
+    if (!this.servesTls || fault === undefined) return;
+    const { subject, notBefore, notAfter } = certificate;
+    const message = `devices refuse the TLS certificate: ${fault.detail}`;
+    this.#deps.logger.warn({ subject, notBefore, notAfter }, message);
   }
 
-  #caveatOf(found: ServerIdentity | undefined): TlsCaveat | undefined {
-    if (this.servesTls) return found === undefined ? 'tls_certificate_gone' : undefined;
-    const isWanted = found !== undefined && this.#deps.config.storedTls;
-    return isWanted ? 'restart_for_https' : undefined;
+  #judge(now: { isAtHand: boolean; problems?: readonly string[] }): void {
+    const { config, logger } = this.#deps;
+    const { servesTls, caveats: former } = this;
+    const certificate = this.current?.certificate;
+    this.caveats = tlsCaveats({ config, servesTls, certificate, problems: [], ...now });
+    for (const { code, detail } of this.caveats) {
+      if (!former.some((caveat) => caveat.detail === detail)) logger.warn({ code }, detail);
+    }
   }
 }
 
-export const CAVEATS: Record<TlsCaveat, string> = {
-  restart_for_https:
-    'There is an ssl certificate now, but this process serves plain HTTP until it is started ' +
-    'again. Devices that are enrolled with an http: address stay with it: set PUBLIC_URL to an ' +
-    'https: one first, or TLS=off if a proxy speaks TLS.',
-  tls_certificate_gone:
-    'HTTPS is served with an ssl certificate that is no longer stored, or cannot be used; after ' +
-    'the next start it would be plain HTTP. POST one with its private key to ' +
-    '/api/v1/ssl_certificates.',
-};
-
-/** Reads the certificate for the first time. Throws what is wrong with the files, if it is they. */
+/** Reads the certificate for the first time. ConfigError tells what is wrong with the files. */
 export async function openTlsCertificates(deps: TlsCertificatesDeps): Promise<TlsCertificates> {
   const { tls } = deps.config;
   if (tls !== undefined) {
     const files = new TlsFiles(tls);
     const first = files.read();
-    return new WatchedTlsCertificates(fileSource(files, deps.logger), first, deps);
+    return new WatchedTlsCertificates(fileSource(files), first, deps);
   }
   const source = storedSource(deps);
-  const first = await source.read();
-  return new WatchedTlsCertificates(source, first === 'unchanged' ? undefined : first, deps);
+  const found = await source.read();
+  const first = typeof found === 'object' && 'identity' in found ? found.identity : undefined;
+  return new WatchedTlsCertificates(source, first, deps);
 }

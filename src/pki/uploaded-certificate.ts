@@ -1,13 +1,13 @@
 import type { KeyObject } from 'node:crypto';
 import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
-import { isIssuedBy } from '../crypto/certificate-path.js';
-import { importPrivateKey, keysMatch } from '../crypto/keys.js';
+import { importPrivateKey } from '../crypto/keys.js';
 import { WrongPassword } from '../crypto/password-encryption.js';
 import { openPkcs12 } from '../crypto/pkcs12.js';
 import { privateKeyBlocks, readPrivateKeyPem } from '../crypto/private-key-pem.js';
 import { AppError, type ErrorDetail } from '../errors.js';
 import { decodeBase64Text, readCertificateText } from './certificate-text.js';
 import { attributeFault, refusal } from './faults.js';
+import { findLeaf, isKeyOf, type Parts, pathOf } from './uploaded-path.js';
 
 const MAX_CERTIFICATES = 16;
 
@@ -34,11 +34,6 @@ export interface UploadedCertificate {
   privateKey: KeyObject | undefined;
   /** The attribute that the certificate came in, and the key. */
   source: { certificate: Attribute; key: Attribute };
-}
-
-interface Parts {
-  certificates: ParsedCertificate[];
-  keys: KeyObject[];
 }
 
 /** Runs `read`; what it throws becomes a fault of the attribute, or of the password. */
@@ -82,37 +77,6 @@ async function readPkcs12(upload: CertificateUpload, faults: ErrorDetail[]): Pro
     };
   });
   return parts ?? { certificates: [], keys: [] };
-}
-
-function isKeyOf(key: KeyObject, certificate: ParsedCertificate): boolean {
-  try {
-    return keysMatch(key, certificate.publicKey);
-  } catch {
-    return false;
-  }
-}
-
-/** The one that issued none of the others; with a key, the one that the key belongs to. */
-function findLeaf({ certificates, keys }: Parts): ParsedCertificate | undefined {
-  const ends = certificates.filter(
-    (issuer) => !certificates.some((other) => other !== issuer && isIssuedBy(other, issuer)),
-  );
-  const owned = ends.filter((certificate) => keys.some((key) => isKeyOf(key, certificate)));
-  const found = owned.length > 0 ? owned : ends;
-  return found.length === 1 ? found[0] : undefined;
-}
-
-/** Issuer after issuer; what is no part of the path comes last. */
-function inOrder(leaf: ParsedCertificate, others: ParsedCertificate[]): ParsedCertificate[] {
-  const rest = [...others];
-  const path: ParsedCertificate[] = [];
-  for (let last = leaf; ; ) {
-    const at = rest.findIndex((issuer) => isIssuedBy(last, issuer));
-    const [issuer] = at < 0 ? [] : rest.splice(at, 1);
-    if (issuer === undefined) return [...path, ...rest];
-    path.push(issuer);
-    last = issuer;
-  }
 }
 
 function withoutRepeats(certificates: ParsedCertificate[]): ParsedCertificate[] {
@@ -188,5 +152,16 @@ function assemble(parts: Parts, source: UploadedCertificate['source']): Uploaded
     throw foreignKey(source.key);
   }
   const others = parts.certificates.filter((other) => other !== certificate);
-  return { certificate, chain: inOrder(certificate, others), privateKey, source };
+  const { path: chain, strangers } = pathOf(certificate, others);
+  if (strangers.length > 0) throw strange(source.certificate, strangers);
+  return { certificate, chain, privateKey, source };
+}
+
+/** Clients would be sent them all. */
+function strange(name: Attribute, strangers: ParsedCertificate[]): AppError {
+  const subjects = strangers.map(({ subject }) => subject || 'one without a subject');
+  const detail =
+    `beside the certificate and the CAs that vouch for it there is ${subjects.join('; ')}: leave ` +
+    'out what has no part in its chain';
+  return refusal([attributeFault(name, detail)]);
 }

@@ -26,7 +26,16 @@ export async function createCertificate(
     signingRequestId: toOne.certificate_signing_request ?? null,
     isForced: flags.has('force'),
   });
-  return { id };
+  return withWarnings(trx, services, id);
+}
+
+async function withWarnings(
+  trx: CreateOperation<Services>['trx'],
+  { certificates }: Services,
+  id: number,
+): Promise<WriteResult> {
+  const warnings = await certificates.warnings(trx, id);
+  return warnings.length > 0 ? { id, meta: { warnings } } : { id };
 }
 
 export async function updateCertificate(
@@ -39,7 +48,7 @@ export async function updateCertificate(
     isForced: flags.has('force'),
     ...(toOne.rsa_private_key !== undefined && { privateKeyId: toOne.rsa_private_key }),
   });
-  return { id };
+  return withWarnings(trx, services, id);
 }
 
 export async function removeCertificate(operation: DeleteOperation<Services>): Promise<void> {

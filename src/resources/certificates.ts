@@ -35,8 +35,9 @@ const REVOCATION_REASONS = [
 ];
 
 const FORCE =
-  'Takes a certificate that is not valid now, and a push certificate of another topic than enrolled ' +
-  'devices listen to. Audited.';
+  'Takes a certificate that is not valid now, a push certificate of another topic than enrolled ' +
+  'devices listen to, an ssl certificate for another host than that of PUBLIC_URL, and on a change ' +
+  'the key from the last ssl certificate that HTTPS is served with. Audited.';
 
 function view(path: string, value: string): View {
   return { path, attribute: 'purpose', value };

@@ -157,6 +157,8 @@ export interface CertificateService {
   change(trx: Transaction, change: CertificateChange): Promise<void>;
   /** 404 unknown id; 409 in_use. */
   remove(trx: Transaction, id: number): Promise<void>;
+  /** What whoever has just added or changed it should know. */
+  warnings(trx: Transaction, id: number): Promise<{ code: string; detail: string }[]>;
   /** PEM of the stored bytes. */
   present(der: Buffer): string;
   view(der: Buffer): CertificateView | undefined;

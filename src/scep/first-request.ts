@@ -1,17 +1,13 @@
 import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
 import type { ParsedCsr } from '../crypto/csr.js';
-import {
-  insertCertificate,
-  revokeCertificate,
-  type Transaction,
-} from '../db/certificate-repository.js';
+import { insertCertificate, type Transaction } from '../db/certificate-repository.js';
 import type { Database } from '../db/database.js';
+import { markRevoked } from '../db/identity-revocation.js';
 import {
   type ChallengeUse,
   claimChallenge,
   findRenewedDevice,
   recordChallengeUse,
-  retireRenewal,
 } from '../db/scep-repository.js';
 import { inTransaction } from '../db/unit-of-work.js';
 import { AppError } from '../errors.js';
@@ -44,8 +40,14 @@ function readChallenge(csr: ParsedCsr, challenges: EnrollmentChallenges): Enroll
   }
 }
 
-function earlierCertificate({ der, revoked_at }: ChallengeUse): ParsedCertificate {
-  if (revoked_at === null) return parseCertificate(der);
+function earlierCertificate(use: ChallengeUse): ParsedCertificate {
+  requireLive(use);
+  return parseCertificate(use.der);
+}
+
+/** Whose certificate was revoked can't have another by the same challenge. */
+function requireLive({ revoked_at }: ChallengeUse): void {
+  if (revoked_at === null) return;
   throw new ScepRefusal(FailInfo.badRequest, 'the certificate of this challenge was revoked');
 }
 
@@ -92,6 +94,6 @@ async function record(
 
 async function retire(trx: Transaction, use: ChallengeUse): Promise<void> {
   if (use.locked_at !== null) throw new ScepRefusal(FailInfo.badRequest, 'the challenge is spent');
-  await revokeCertificate(trx, use.certificate_id);
-  await retireRenewal(trx, use.certificate_id);
+  requireLive(use);
+  await markRevoked(trx, use.certificate_id, 'superseded');
 }

@@ -1,5 +1,6 @@
 import type { ParsedCertificate } from '../crypto/certificate.js';
 import { insertCertificate, type Transaction } from '../db/certificate-repository.js';
+import { revokePins } from '../db/identity-revocation.js';
 import { insertRenewal } from '../db/scep-repository.js';
 import { certificateRecord } from '../pki/certificate-record.js';
 import { renewalTime } from '../pki/identity-life.js';
@@ -10,12 +11,17 @@ export interface RenewedDevice {
   udid: string | null;
 }
 
-/** Stores a renewed certificate, pinned to the device that it was made for. Returns its id. */
+/**
+ * Stores a renewed certificate, pinned to the device that it was made for, which the caller holds.
+ * One that was issued before and not used is revoked: at most one waits. Returns its id.
+ */
 export async function recordRenewal(
   trx: Transaction,
   certificate: ParsedCertificate,
   device: RenewedDevice,
 ): Promise<number> {
+  const { deviceId } = device;
+  await revokePins(trx, { deviceId, states: ['renewal'], reason: 'superseded' });
   const id = await insertCertificate(trx, certificateRecord(certificate, 'mdm.device'));
   const { fingerprint, notAfter } = certificate;
   await insertRenewal(trx, { ...device, fingerprint, notAfter, renewAt: renewalTime(certificate) });

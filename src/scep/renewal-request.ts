@@ -49,11 +49,14 @@ async function claimRenewable(
 ): Promise<RenewableIdentity> {
   const identity = await claimIdentity(trx, signer.fingerprint);
   if (identity === undefined) throw refuse('the signer belongs to no device');
-  const { device_id, state, revoked_at } = identity;
+  const { device_id, state, revoked_at, is_enrolling } = identity;
   if (revoked_at !== null) throw refuse('the signer was revoked');
-  if (device_id === null || (state !== 'active' && state !== 'renewal')) {
+  // Else a chain of renewals would grow that the device has never shown to be its own.
+  if (state === 'renewal') throw refuse('the signer was not used by the device yet');
+  if (device_id === null || state !== 'active') {
     throw refuse(`the signer is the device's no longer (${state})`);
   }
+  if (!is_enrolling) throw refuse('the enrollment of the signer is over');
   return { ...identity, device_id };
 }
 

@@ -42,17 +42,29 @@ describe('POST /api/v1/ca_certificates/rotate', () => {
     const { token } = await createToken(app.db, input, context);
     expect((await adminApi(app, token).post(PATH)).status).toBe(403);
     expect(await authorityRows()).toHaveLength(1);
+    const lines = app.db.knex('audit_events').where({ actor: 'op' });
+    expect(await lines.select('action', 'outcome', 'target_id', 'details')).toEqual([
+      {
+        ...{ action: 'ca_certificates.rotate', outcome: 'refused', target_id: null },
+        details: { code: 'forbidden' },
+      },
+    ]);
   });
 
   it.each([
-    [{ key_size: 1024 }, '/key_size'],
-    [{ data: { attributes: { key_size: '3072' } } }, '/data/attributes/key_size'],
-    [{ name: 'Mine' }, ''],
-    [[], ''],
-  ])('refuses %j and changes nothing', async (body, pointer) => {
+    [{ key_size: 1024 }, '/key_size', 'key_size must be one of 2048, 3072, 4096'],
+    [
+      { data: { attributes: { key_size: '3072' } } },
+      '/data/attributes/key_size',
+      'key_size must be one of 2048, 3072, 4096',
+    ],
+    [{ name: 'Mine' }, '/name', 'the body has no member "name"'],
+    [[], '', 'the body must be an object'],
+  ])('refuses %j and changes nothing', async (body, pointer, detail) => {
     const reply = await adminApi(app).post(PATH, body);
     expect(reply.status).toBe(422);
-    expect(reply.body.errors[0].source).toEqual({ pointer });
+    const [fault] = reply.body.errors;
+    expect([fault.source, fault.detail]).toEqual([{ pointer }, detail]);
     expect(await authorityRows()).toHaveLength(1);
   });
 
@@ -103,7 +115,8 @@ describe('POST /api/v1/ca_certificates/rotate', () => {
     expect([one.status, again.status]).toEqual([201, 201]);
     expect(again.body.data[0].id).toBe(one.body.data[0].id);
     expect(await authorityRows()).toHaveLength(before + 1);
-    const audited = app.db.knex('audit_events').where({ action: 'ca_certificates.rotate' });
+    const action = 'ca_certificates.rotate';
+    const audited = app.db.knex('audit_events').where({ action, outcome: 'success' });
     const targets = await audited.orderBy('id').select('target_id', 'actor');
     expect(targets.map(({ target_id }) => Number(target_id))).toEqual(
       (await authorityRows()).slice(1).map(({ id }) => id),

@@ -12,6 +12,10 @@ import { createTestDevice, type TestDevice, TOPIC } from '../helpers/device.js';
 import { eventually } from '../push/push-world.js';
 import { rotateAuthority, storedIdentity } from '../revocation/revocation-world.js';
 
+const REASONS =
+  'reason must be one of unspecified, keyCompromise, cACompromise, affiliationChanged, superseded, ' +
+  'cessationOfOperation, privilegeWithdrawn';
+
 let app: TestApp;
 
 beforeAll(async () => {
@@ -36,7 +40,9 @@ async function refused(id: number, query = ''): Promise<string> {
   const [{ code, detail }] = body.errors;
   expect([status, code]).toEqual([409, 'in_use']);
   const row = await rowOf(id);
-  expect([row.revoked_at, row.revocation_reason, await audited(id)]).toEqual([null, null, []]);
+  const line = { actor: 'ADMIN_TOKEN', role: 'admin', outcome: 'refused', details: { code } };
+  expect([row.revoked_at, row.revocation_reason]).toEqual([null, null]);
+  expect((await audited(id)).at(-1)).toEqual(line);
   return detail;
 }
 
@@ -73,6 +79,9 @@ describe('POST /certificates/{id}/revoke', () => {
     const answer = await adminApi(app, token).post(`/certificates/${id}/revoke`);
     expect(answer.status).toBe(403);
     expect((await rowOf(id)).revoked_at).toBeNull();
+    const details = { code: 'forbidden' };
+    const line = { actor: 'op', role: 'operator', outcome: 'refused', details };
+    expect(await audited(id)).toEqual([line]);
   });
 
   it('knows no others and takes nothing else', async () => {
@@ -86,17 +95,26 @@ describe('POST /certificates/{id}/revoke', () => {
   });
 
   it.each([
-    [{ reason: 'boredom' }, '/reason'],
-    [{ reason: 'certificateHold' }, '/reason'],
-    [{ why: 'x' }, '/why'],
-    [{ data: { type: 'certificates', attributes: { reason: 7 } } }, '/data/attributes/reason'],
-    [{ data: { type: 'certificates', attributes: { a: 1 } } }, '/data/attributes/a'],
-    [{ data: { type: 'devices' } }, '/data/type'],
-    [{ data: null }, '/data'],
-  ])('refuses %j', async (body, pointer) => {
+    [{ reason: 'boredom' }, '/reason', REASONS],
+    [{ reason: 'certificateHold' }, '/reason', REASONS],
+    [{ why: 'x' }, '/why', 'the body has no member "why"'],
+    [
+      { data: { type: 'certificates', attributes: { reason: 7 } } },
+      '/data/attributes/reason',
+      REASONS,
+    ],
+    [
+      { data: { type: 'certificates', attributes: { a: 1 } } },
+      '/data/attributes/a',
+      'attributes has no member "a"',
+    ],
+    [{ data: { type: 'devices' } }, '/data/type', 'data.type must be certificates'],
+    [{ data: null }, '/data', 'data must be an object'],
+  ])('refuses %j', async (body, pointer, detail) => {
     const { id } = await storedIdentity(app);
     const answer = await revoke(id, body);
-    expect([answer.status, answer.body.errors[0].source]).toEqual([422, { pointer }]);
+    const [fault] = answer.body.errors;
+    expect([answer.status, fault.source, fault.detail]).toEqual([422, { pointer }, detail]);
     expect((await rowOf(id)).revoked_at).toBeNull();
   });
 
@@ -218,12 +236,16 @@ describe('POST /certificates/{id}/revoke', () => {
     expect((await newcomer.idle()).status).toBe(200);
   });
 
-  it('revokes a CA that was uploaded and that nobody depends on', async () => {
-    const { certificate } = await ecIdentity('P-256', asAuthority);
-    const record = certificateRecord(certificate, 'mdm.cacert');
-    const id = await insertCertificate(app.db.knex, record);
-    expect((await revoke(id)).status).toBe(200);
-  });
+  it.each(['mdm.cacert', 'mdm.webcrt', 'mdm.vendor', 'mdm.pushcert'] as const)(
+    'lets one for %s that was made elsewhere be deleted afterwards',
+    async (purpose) => {
+      const { certificate } = await ecIdentity('P-256', asAuthority);
+      const record = { ...certificateRecord(certificate, purpose), push_topic: null };
+      const id = await insertCertificate(app.db.knex, record);
+      expect((await revoke(id)).status).toBe(200);
+      expect((await adminApi(app).delete(`/certificates/${id}`)).status).toBe(204);
+    },
+  );
 
   it('revokes the only push certificate of enrolled devices by force alone', async () => {
     await enrolledDevice();

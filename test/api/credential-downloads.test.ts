@@ -39,7 +39,7 @@ async function store(identity: Identity, collection = 'ssl_certificates'): Promi
     pem_certificate: certificatePem(identity.certificate),
     pem_private_key: keyPem(identity),
   };
-  const { status, body } = await adminApi(app).post(`/${collection}`, {
+  const { status, body } = await adminApi(app).post(`/${collection}?force=true`, {
     data: { type: 'certificates', attributes },
   });
   expect(status).toBe(201);
@@ -64,7 +64,13 @@ async function refusal(path: string, role: Role = 'admin') {
   return [status, body.errors[0].code, body.errors[0].source?.parameter];
 }
 
-const auditLines = () => app.db.knex('audit_events').where({ action: 'rsa_private_keys.download' });
+const auditLines = (outcome = 'success') =>
+  app.db.knex('audit_events').where({ action: 'rsa_private_keys.download', outcome }).orderBy('id');
+
+const refusalsOf = async (keyId: number) =>
+  (await auditLines('refused'))
+    .filter(({ target_id }) => target_id === String(keyId))
+    .map(({ actor, role, details }) => [actor, role, details]);
 
 describe('the download of a certificate', () => {
   it('is PEM unless DER is asked for, whatever Accept says', async () => {
@@ -114,6 +120,10 @@ describe('the download of a private key', () => {
     const nobody = await request(app.app).get(`/api/v1/rsa_private_keys/${keyId}/download`);
     expect(nobody.status).toBe(401);
     expect(await auditLines()).toEqual([]);
+    expect(await refusalsOf(keyId)).toEqual([
+      ['viewer', 'viewer', { code: 'forbidden' }],
+      ['operator', 'operator', { code: 'forbidden' }],
+    ]);
   });
 
   it('never gives the key of a CA', async () => {
@@ -126,6 +136,8 @@ describe('the download of a private key', () => {
       const path = `/rsa_private_keys/${id}/download`;
       expect(await refusal(path)).toEqual([403, 'forbidden', undefined]);
       expect(await refusal(`${path}?format=der`)).toEqual([403, 'forbidden', undefined]);
+      const line = ['ADMIN_TOKEN', 'admin', { code: 'forbidden' }];
+      expect(await refusalsOf(id)).toEqual([line, line]);
     }
     const csr = await adminApi(app).post('/certificate_signing_requests', {
       data: {
@@ -140,6 +152,34 @@ describe('the download of a private key', () => {
       undefined,
     ]);
     expect(await auditLines()).toEqual([]);
+  });
+
+  it('never gives a key that was once the key of a CA', async () => {
+    const refused = [403, 'forbidden', undefined];
+    const deleted = await store(await makeAuthority(), 'ca_certificates');
+    expect((await adminApi(app).delete(`/certificates/${deleted.id}`)).status).toBe(204);
+    expect(await refusal(`/rsa_private_keys/${deleted.keyId}/download`)).toEqual(refused);
+
+    const unlinked = await store(await makeAuthority(), 'ca_certificates');
+    const data = { type: 'certificates', id: unlinked.id };
+    const none = { relationships: { rsa_private_key: { data: null } } };
+    const patch = await adminApi(app).patch(`/certificates/${unlinked.id}`, {
+      data: { ...data, ...none },
+    });
+    expect(patch.status).toBe(200);
+    expect(await refusal(`/rsa_private_keys/${unlinked.keyId}/download`)).toEqual(refused);
+
+    const csr = await adminApi(app).post('/certificate_signing_requests', {
+      data: {
+        type: 'certificate_signing_requests',
+        attributes: { subject: 'CN=CA to be', purpose: 'mdm.cacert', key_type: 'EC' },
+      },
+    });
+    const { id, relationships } = csr.body.data;
+    const path = `/certificate_signing_requests/${id}`;
+    expect((await adminApi(app).delete(path)).status).toBe(204);
+    const requested = relationships.rsa_private_key.data.id;
+    expect(await refusal(`/rsa_private_keys/${requested}/download`)).toEqual(refused);
   });
 
   it('is PKCS #8 in PEM, or in DER where asked, each time with a line of audit', async () => {
@@ -172,7 +212,7 @@ describe('the download of a private key', () => {
 
   it('refuses what it does not know', async () => {
     const { keyId } = await store(await makeIdentity());
-    const before = await auditLines();
+    const before = [await auditLines(), await auditLines('refused')];
     const missing = await refusal('/rsa_private_keys/999999/download');
     expect(missing).toEqual([404, 'not_found', undefined]);
     for (const format of ['PEM', 'jwk', '']) {
@@ -181,7 +221,7 @@ describe('the download of a private key', () => {
     }
     const chain = await refusal(`/rsa_private_keys/${keyId}/download?chain=true`);
     expect(chain).toEqual([400, 'invalid_parameter', 'chain']);
-    expect(await auditLines()).toEqual(before);
+    expect([await auditLines(), await auditLines('refused')]).toEqual(before);
   });
 
   it('is off with KEY_EXPORT=off', async () => {
@@ -190,5 +230,6 @@ describe('the download of a private key', () => {
     const { status, body } = await adminApi(closed).get(`/rsa_private_keys/${keyId}/download`);
     await closed.halt();
     expect([status, body.errors[0].code]).toEqual([403, 'key_export_off']);
+    expect(await refusalsOf(keyId)).toEqual([['ADMIN_TOKEN', 'admin', { code: 'key_export_off' }]]);
   });
 });

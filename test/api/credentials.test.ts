@@ -179,7 +179,43 @@ describe('GET /api/v1/credentials', () => {
         `with it; id ${used}, which expires on 2099-05-06, in n days, stays in its place. PATCH ` +
         `/api/v1/certificates/${renewed} with pem_private_key, or POST it again with its key.`,
     );
-    await test.db.knex('certificates').where({ id: renewed }).update({ rsa_private_key_id: keyId });
+    const later = { rsa_private_key_id: keyId, not_after: new Date('2100-05-06T12:00:00Z') };
+    await test.db.knex('certificates').where({ id: renewed }).update(later);
+    expect(await warnings()).toEqual([]);
+  });
+
+  it('says so of a push certificate that no CA has issued, but not in the lab', async () => {
+    const id = await certificate();
+    await test.db.knex('certificates').where({ id }).update({ issuer: 'CN=APSP:1' });
+    expect(await warnings()).toEqual([
+      {
+        code: 'push_certificate_self_signed',
+        detail:
+          `The push certificate in use for ${TOPIC} (id ${id}) is signed by itself, not issued by ` +
+          'Apple, whose push service will refuse it. Get one at identity.apple.com and POST it to ' +
+          '/api/v1/push_certificates.',
+      },
+    ]);
+    const inLab = await warnings({ ...USUAL, lab: true });
+    expect(inLab.map(({ code }) => code)).toEqual(['lab_on']);
+  });
+
+  it('says so of a push certificate that ends before the one that it replaced', async () => {
+    const former = await certificate({ days: 300 });
+    await certificate({ days: 250 });
+    await certificate({ days: 400, purpose: 'mdm.webcrt' });
+    expect((await warnings()).map(({ code }) => code)).toEqual(['push_certificate_older']);
+    const used = await certificate({ days: 298 });
+    expect(await warnings()).toEqual([
+      {
+        code: 'push_certificate_older',
+        detail:
+          `The push certificate in use for ${TOPIC} (id ${used}) ends 2 days earlier than the one ` +
+          `that it replaced (id ${former}). If an older one was added by mistake, DELETE ` +
+          `/api/v1/certificates/${used} or revoke it: id ${former} is in use again then.`,
+      },
+    ]);
+    await test.db.knex('certificates').where({ id: former }).update({ revoked_at: new Date() });
     expect(await warnings()).toEqual([]);
   });
 
@@ -234,7 +270,8 @@ describe('GET /api/v1/credentials', () => {
   it('shows the certificate of TLS_CERT_FILE, which has no id, and warns of its end', async () => {
     await certificate();
     const notAfter = new Date(Date.now() + 9.5 * DAY_MS);
-    const tlsFile = () => ({ commonName: 'mdm.example.com', subject: 'CN=mdm', notAfter });
+    const names = { commonName: 'mdm.example.com', subject: 'CN=mdm' };
+    const tlsFile = () => ({ ...names, notBefore: new Date(0), notAfter });
     const { body } = await get('/credentials', USUAL, { tlsFile });
     const { credentials, warnings: found } = body.data.attributes;
     expect(credentials[0]).toEqual({

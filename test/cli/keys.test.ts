@@ -9,11 +9,13 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { keysRotateMaster, keysStatus } from '../../src/cli/keys.js';
+import { UsageError } from '../../src/cli/usage-error.js';
 import { loadConfig } from '../../src/config.js';
 import { SecretBox } from '../../src/crypto/secret-box.js';
 import { eachSealedBatch, finishRotation, readRotation } from '../../src/db/reseal-repository.js';
 import { SEALED_PLACES } from '../../src/db/sealed-places.js';
 import { inTransaction } from '../../src/db/unit-of-work.js';
+import { AppError } from '../../src/errors.js';
 import { serve } from '../../src/main.js';
 import { createCertificateAuthorities } from '../../src/pki/authorities.js';
 import { checkMasterKey, masterKeyId, sealMasterKeyCheck } from '../../src/pki/master-key.js';
@@ -111,6 +113,9 @@ describe('muster keys rotate-master', () => {
       `${file} does not hold 32 bytes in base64`,
     );
     await expect(keysRotateMaster(io(masterKey), {}, 'short')).rejects.toThrow('NEW_MASTER_KEY');
+    const missing = keysRotateMaster(io(masterKey), { newKeyFile: join(dataDir, 'missing') });
+    await expect(missing).rejects.toThrow(UsageError);
+    await expect(missing).rejects.toThrow(/^--new-key-file cannot be read \(ENOENT: .*missing'\)$/);
   });
 
   it('puts the new key in the place of the former one, which it keeps', async () => {
@@ -159,6 +164,38 @@ describe('muster keys rotate-master', () => {
     await keysRotateMaster(io(next), { newKeyFile: file });
     await checkMasterKey(test.db, new SecretBox(other));
     expect(readdirSync(dataDir)).toEqual(['given']);
+  });
+
+  it('tells whoever gives another key afterwards which one is meant', async () => {
+    const keys = [randomBytes(32), randomBytes(32), randomBytes(32)] as const;
+    const [first, second, third] = keys.map((key) => masterKeyId(new SecretBox(key)));
+    const refusal = async (key: Buffer) => {
+      const error = await checkMasterKey(test.db, new SecretBox(key)).catch((thrown) => thrown);
+      return error instanceof AppError ? [error.code, error.message] : error;
+    };
+    await begin(keys[0]);
+    expect(await refusal(keys[1])).toEqual([
+      'master_key_mismatch',
+      `The master key (${second}) is not the one that this database was made with; nothing was ` +
+        'changed. Give the former key (MASTER_KEY or DATA_DIR/master.key), or another database.',
+    ]);
+    await keysRotateMaster(io(keys[0]), {}, keys[1].toString('base64'));
+    const today = new Date().toISOString().slice(0, 10);
+    expect(await refusal(keys[0])).toEqual([
+      'master_key_mismatch',
+      `The master key was changed on ${today}, and this is the former one (${first}); set ` +
+        `MASTER_KEY or DATA_DIR/master.key to the new key (${second}). Nothing was changed.`,
+    ]);
+    await keysRotateMaster(io(keys[1]), {}, keys[2].toString('base64'));
+    expect(await refusal(keys[0])).toEqual([
+      'master_key_mismatch',
+      `The master key (${first}) is not the one that this database is under since ${today} ` +
+        `(${third}); nothing was changed. Give that key (MASTER_KEY or DATA_DIR/master.key), or ` +
+        'another database.',
+    ]);
+    output = [];
+    await keysStatus(io(keys[1]));
+    expect(output[1]).toContain(`is under another key: ${third}, since ${today}T`);
   });
 
   it('cut short before the files are moved, is finished by the next run', async () => {

@@ -79,10 +79,29 @@ describe('muster push-cert import', () => {
     writeFileSync(scene.file('both.pem'), certificatePem(identity.certificate) + keyPem(identity));
     const { text, error } = await scene.import({ cert: [scene.file('both.pem')] });
     expect(error).toBeUndefined();
+    expect(text).toMatch(
+      /\nWarning: The push certificate in use for \S+ \(id \d+\) is signed by itself, .*and import it by muster push-cert import\.\n/,
+    );
     expect(text).toContain('Apple Account: not known');
     expect(text).toMatch(/muster api PATCH \/certificates\/\d+ -f apple_account=/);
     const again = await scene.import({ cert: [scene.file('both.pem')] });
-    expect(failureOf(again)).toEqual(['already_exists', 'this certificate is there already']);
+    const { id } = await scene.db.knex('certificates').first('id');
+    const there = `this certificate is there already: id ${id}, purpose mdm.pushcert`;
+    expect(failureOf(again)).toEqual(['already_exists', there]);
+    await scene.db.knex('certificates').update({ revoked_at: new Date('2026-03-04T05:00:00Z') });
+    expect(failureOf(await scene.import({ cert: [scene.file('both.pem')] }))).toEqual([
+      'already_exists',
+      `${there}, and was revoked on 2026-03-04, so it is not used. Have another one issued; if it ` +
+        `was revoked by mistake, muster api DELETE /certificates/${id} and add it again`,
+    ]);
+  });
+
+  it('says that it takes an expired one by force', async () => {
+    const identity = await strayPushIdentity(-1);
+    writeFileSync(scene.file('late.pem'), certificatePem(identity.certificate) + keyPem(identity));
+    const [code, message] = failureOf(await scene.import({ cert: [scene.file('late.pem')] }));
+    expect(code).toBe('certificate_not_valid');
+    expect(message).toMatch(/^it expired at \S+Z; --force takes it all the same$/);
   });
 
   it('refuses another topic while devices listen to theirs, unless forced', async () => {
@@ -93,7 +112,7 @@ describe('muster push-cert import', () => {
     const [code, message] = failureOf(await scene.import({ cert }));
     expect(code).toBe('push_topic_mismatch');
     expect(message).toContain(`2 to ${TOPIC} (of the Apple account ${ACCOUNT})`);
-    expect(message).toMatch(/or repeat this with --force$/);
+    expect(message).toMatch(/Or repeat this with --force: a former certificate .* stays/);
     expect(await scene.count('certificates')).toBe(2);
     expect((await scene.import({ cert, force: true })).error).toBeUndefined();
     const { details } = await scene.db.knex('audit_events').orderBy('id', 'desc').first();

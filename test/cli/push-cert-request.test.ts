@@ -43,6 +43,38 @@ describe('muster push-cert request', () => {
     expect(await scene.actions()).toEqual([]);
   });
 
+  it('says what to do with a vendor certificate that was revoked', async () => {
+    const given = { appleAccount: ACCOUNT, ...scene.vendorFiles, out: scene.file('signed') };
+    expect((await scene.request(given)).error).toBeUndefined();
+    await scene.db.knex('certificates').update({ revoked_at: new Date('2026-03-04T05:00:00Z') });
+    const { id } = await scene.db.knex('certificates').first('id');
+    expect(failureOf(await scene.request(given))).toEqual([
+      'already_exists',
+      `this certificate is there already: id ${id}, purpose mdm.vendor, and was revoked on ` +
+        '2026-03-04, so it is not used. Have another one issued; if it was revoked by mistake, ' +
+        `muster api DELETE /certificates/${id} and add it again`,
+    ]);
+  });
+
+  it.each(['   ', 'ada', 'a b@example.com', '+', '12'])(
+    'takes %j for no Apple account',
+    async (appleAccount) => {
+      const [code, message] = failureOf(
+        await scene.request({ appleAccount, out: scene.file('x') }),
+      );
+      expect([code, message]).toEqual([
+        'validation_failed',
+        'apple_account must be an e-mail address or a phone number',
+      ]);
+      expect(await scene.count('certificate_signing_requests')).toBe(0);
+    },
+  );
+
+  it('takes a phone number for one', async () => {
+    const given = { appleAccount: '+1 (408) 555-0100', out: scene.file('x') };
+    expect((await scene.request(given)).error).toBeUndefined();
+  });
+
   it('keeps no request that it can not write', async () => {
     const ran = await scene.request({
       appleAccount: ACCOUNT,

@@ -61,8 +61,45 @@ describe('muster push-cert status', () => {
         new RegExp(`^Vendor certificate ${own.id} \\(MDM Vendor: .*\\): until [\\d-]{10}$`),
       ),
       '',
-      'Nothing to do: a push certificate is renewed once it has 30 days left.',
+      'Next:',
+      `1. Upload the file of request ${request.id} at https://identity.apple.com/pushcert as ${ACCOUNT}. ` +
+        'Where it is lost, make another by muster push-cert request.',
+      '2. Download the certificate and run: muster push-cert import --cert FILE',
     ]);
+  });
+
+  it('has a request signed elsewhere first, where no vendor certificate is', async () => {
+    await scene.request({ appleAccount: ACCOUNT, out: scene.file('bare.csr') });
+    const { lines } = await scene.status();
+    expect(lines.slice(-3)).toEqual([
+      'Next:',
+      expect.stringMatching(
+        /^1\. Upload the file of request \d+, once an MDM vendor has signed it, at https:/,
+      ),
+      '2. Download the certificate and run: muster push-cert import --cert FILE',
+    ]);
+  });
+
+  it('waits no more for a request that was overtaken', async () => {
+    const waiting = async () =>
+      (await scene.status()).lines.filter((line) => line.endsWith(`Apple Account ${ACCOUNT}`));
+    await scene.imported();
+    await scene.db.knex('certificates').where({ purpose: 'mdm.pushcert' }).delete();
+    expect(await waiting()).toEqual([expect.stringMatching(/^Request \d+ of .* waits for/)]);
+    await scene.imported();
+    expect(await waiting()).toEqual([expect.not.stringContaining('Request')]);
+    const other = { apple_account: 'other@example.com' };
+    await scene.db.knex('certificates').where({ purpose: 'mdm.pushcert' }).update(other);
+    expect(await waiting()).toEqual([expect.stringMatching(/^Request \d+ of .* waits for/)]);
+    const { lines } = await scene.status();
+    expect(lines.at(-1)).toMatch(/push-cert import --cert FILE$/);
+  });
+
+  it('has nothing to do with a good certificate and no request', async () => {
+    await scene.imported();
+    expect((await scene.status()).lines.at(-1)).toBe(
+      'Nothing to do: a push certificate is renewed once it has 30 days left.',
+    );
   });
 
   it.each([

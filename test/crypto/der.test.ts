@@ -27,6 +27,12 @@ import { codeOf } from './identities.js';
 
 const hex = (text: string): Buffer => Buffer.from(text.replace(/ /g, ''), 'hex');
 
+function longForm(tag: number, content: Buffer): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(content.length);
+  return Buffer.concat([Buffer.from([tag, 0x84]), length, content]);
+}
+
 describe('readDer', () => {
   it.each([
     ['nothing', ''],
@@ -104,6 +110,24 @@ describe('readBer', () => {
   it('refuses more elements than any message has', () => {
     const bytes = Buffer.concat([hex('30 80'), Buffer.from('0500'.repeat(300_000), 'hex')]);
     expect(codeOf(() => readBer(Buffer.concat([bytes, hex('00 00')])))).toBe('invalid_asn1');
+  });
+
+  it.each([
+    ['definite', (segments: Buffer) => longForm(0x24, segments)],
+    ['indefinite', (segments: Buffer) => Buffer.concat([hex('24 80'), segments, hex('00 00')])],
+  ])('joins 65,536 segments of %s length and no more', (_what, cut) => {
+    const segments = (count: number) => cut(Buffer.from('040161'.repeat(count), 'hex'));
+    expect(readBer(segments(65_536)).octets()).toHaveLength(65_536);
+    expect(() => readBer(segments(65_537)).octets()).toThrow('too many segments');
+  });
+
+  it('counts the segments of all strings of a message, also those within segments', () => {
+    const half = longForm(0x24, Buffer.from('040161'.repeat(40_000), 'hex'));
+    const cursor = readBer(derSequence(half, half)).children();
+    expect(cursor.octetString()).toHaveLength(40_000);
+    expect(codeOf(() => cursor.octetString())).toBe('invalid_asn1');
+    const nested = longForm(0x24, Buffer.concat([half, half]));
+    expect(codeOf(() => readBer(nested).octets())).toBe('invalid_asn1');
   });
 
   it('reads indefinite lengths within each other', () => {

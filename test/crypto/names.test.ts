@@ -22,7 +22,7 @@ describe('names', () => {
   });
 
   it('prints the empty name as the empty string', () => {
-    expect(read('3000')).toEqual({ text: '', values: new Map() });
+    expect(read('3000')).toEqual({ text: '', values: new Map(), repeated: [] });
     expect(encodeName([]).toString('hex')).toBe('3000');
   });
 

@@ -26,6 +26,11 @@ describe('parseDistinguishedName', () => {
     '1.2.x=a',
     'CN=#0c0161',
     'CN=a+OU=b',
+    'CN=a\\',
+    'CN=a\\\\\\',
+    'O=b,CN=a\\',
+    '/O=b/CN=a\\',
+    'CN="a\\"',
     `CN=${'a'.repeat(2_001)}`,
   ])('refuses %j', (text) => {
     expect(codeOf(() => parseDistinguishedName(text))).toBe('invalid_asn1');
@@ -41,6 +46,8 @@ describe('parseDistinguishedName', () => {
     ['CN=Gr\\c3\\bc\\C3\\9Fe', 'CN=Grüße'],
     ['CN=日本', 'CN=日本'],
     ['CN=a\\ ', 'CN=a\\ '],
+    [' O=b,CN=a\\  ', 'O=b,CN=a\\ '],
+    ['CN=a\\\\', 'CN=a\\\\'],
     ['CN=a=b', 'CN=a=b'],
     ['CN=a/b,O=c', 'CN=a/b,O=c'],
     ['CN=a/b', 'CN=a/b'],

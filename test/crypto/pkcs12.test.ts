@@ -9,7 +9,7 @@ import {
 } from '../../src/crypto/der.js';
 import { describeKey, importPrivateKey, keysMatch } from '../../src/crypto/keys.js';
 import { Oid } from '../../src/crypto/oids.js';
-import { WrongPassword } from '../../src/crypto/password-encryption.js';
+import { Secret, WrongPassword } from '../../src/crypto/password-encryption.js';
 import { openPkcs12 } from '../../src/crypto/pkcs12.js';
 import { bmpPassword, derivePkcs12Key, KeyUse } from '../../src/crypto/pkcs12-kdf.js';
 import { readPrivateKeyPem } from '../../src/crypto/private-key-pem.js';
@@ -25,6 +25,18 @@ function contentInfo(oid: string, content: Buffer): Buffer {
 function unsignedFile(...safes: Buffer[]): Buffer {
   const content = contentInfo(Oid.data, derOctetString(derSequence(...safes)));
   return derSequence(derInteger(3), content);
+}
+
+/** An EncryptedData by PBES2, whose content is no matter. */
+function encryptedData(iterations: number): Buffer {
+  const parameters = derSequence(derOctetString(Buffer.alloc(8)), derInteger(iterations));
+  const pbes2 = derSequence(
+    derSequence(derOid(Oid.pbkdf2), parameters),
+    derSequence(derOid(Oid.aes128Cbc), derOctetString(Buffer.alloc(16))),
+  );
+  const algorithm = derSequence(derOid(Oid.pbes2), pbes2);
+  const content = derContext(0, derOctetString(Buffer.alloc(16)));
+  return derSequence(derInteger(0), derSequence(derOid(Oid.data), algorithm, content));
 }
 
 async function failureOf(work: Promise<unknown>): Promise<[string, string]> {
@@ -66,13 +78,29 @@ describe('openPkcs12', () => {
     const endless = derSequence(derInteger(3), content, mac);
     expect(await failureOf(openPkcs12(endless, 'secret'))).toEqual([
       'invalid_pkcs12',
-      'a password with 20000000000 iterations is not supported',
+      'the password takes 2000000000 iterations; 1 to 1000000 are accepted',
     ]);
     const bag = derSequence(derOid('1.2.3'), derContext(0, derNull()));
     const bags = derSequence(...Array<Buffer>(65).fill(bag));
     const crowded = unsignedFile(contentInfo(Oid.data, derOctetString(bags)));
     const tooMany = ['invalid_pkcs12', 'it holds too many parts'];
     expect(await failureOf(openPkcs12(crowded))).toEqual(tooMany);
+  });
+
+  it.each([0, 1_000_001])('refuses %d iterations, naming them', async (iterations) => {
+    const safe = contentInfo(Oid.encryptedData, encryptedData(iterations));
+    expect(await failureOf(openPkcs12(unsignedFile(safe), 'secret'))).toEqual([
+      'invalid_pkcs12',
+      `the password takes ${iterations} iterations; 1 to 1000000 are accepted`,
+    ]);
+  });
+
+  it('refuses many parts with many iterations each', () => {
+    const secret = new Secret('secret');
+    for (let part = 0; part < 7; part += 1) secret.spend(1_000_000);
+    expect(() => secret.spend(1)).toThrow(
+      'the passwords of all parts take 7000001 or more iterations; 1 to 7000000 are accepted',
+    );
   });
 
   it('tells apart what it does not support', async () => {
@@ -108,6 +136,21 @@ describe('openPkcs12', () => {
     await derivePkcs12Key({ ...common, digest: 'sha1', use: KeyUse.mac, bytes: 20 });
     clearInterval(timer);
     expect(turns).toBeGreaterThan(3);
+  });
+
+  it('gives one turn of the event loop to one file, however many there are', async () => {
+    let turns = 0;
+    let isDone = false;
+    const count = () => {
+      turns += 1;
+      if (!isDone) setImmediate(count);
+    };
+    setImmediate(count);
+    const common = { password: bmpPassword('x'), salt: Buffer.alloc(8), iterations: 20_000 };
+    const options = { ...common, digest: 'sha1', use: KeyUse.mac, bytes: 20 } as const;
+    await Promise.all([1, 2, 3, 4].map(() => derivePkcs12Key(options)));
+    isDone = true;
+    expect(turns).toBeGreaterThanOrEqual(4 * 10);
   });
 });
 

@@ -47,8 +47,8 @@ export async function fetchCommand(device: TestDevice, requestType: string) {
 }
 
 /** Enrolled, with its inventory told, and an identity whose renewal is due since an hour ago. */
-export async function createDueDevice(app: TestApp): Promise<TestDevice> {
-  const device = await (await createTestDevice(app)).enroll();
+export async function createDueDevice(app: TestApp, fresh?: TestDevice): Promise<TestDevice> {
+  const device = await (fresh ?? (await createTestDevice(app))).enroll();
   await fetchCommand(device, 'none');
   await app.settled();
   await app.db

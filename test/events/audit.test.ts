@@ -43,7 +43,7 @@ describe('the audit trail', () => {
         action: 'commands.create',
         targetType: 'commands',
         targetId: null,
-        outcome: 'failure',
+        outcome: 'refused',
       }),
     );
     expect(await events()).toEqual([
@@ -63,7 +63,7 @@ describe('the audit trail', () => {
       expect.objectContaining({
         source_address: null,
         target_id: null,
-        outcome: 'failure',
+        outcome: 'refused',
         details: null,
       }),
     ]);

@@ -175,7 +175,7 @@ describe('a CA that was uploaded without its key', () => {
       expect(await enrolls(ofCorporate)).toBe(403);
     }
     expect((await device.checkOut()).status).toBe(200);
-    await device.enroll();
+    expect(statusOf(await device.authenticate())).toBe(403);
     expect(await pins()).toEqual([pin]);
     await adminApi(app).delete(`/devices/${await idOf(device)}`);
     expect([(await device.idle()).status, await enrolls(ofCorporate)]).toEqual([403, 403]);

@@ -9,7 +9,7 @@ import { insertCertificate } from '../../src/db/certificate-repository.js';
 import { certificateRecord } from '../../src/pki/certificate-record.js';
 import { keepPrivateKey } from '../../src/pki/stored-keys.js';
 import { asAuthority, type Identity, rsaIdentity } from '../crypto/identities.js';
-import { MASTER_KEY, startApp, type TestApp } from '../helpers/app.js';
+import { adminApi, MASTER_KEY, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDatabase } from '../helpers/database.js';
 import { createTestDevice, deviceKeys, type TestDevice } from '../helpers/device.js';
 import { dumpRows } from './rows.js';
@@ -83,6 +83,38 @@ it('an expired identity enrolls nobody: 403, and nothing is stored', async () =>
   const reply = await device.authenticate();
   expect([reply.status, reply.body.length]).toEqual([403, 0]);
   expect(await dumpRows(app.db)).toEqual(before);
+});
+
+it.each<[string, Record<string, unknown>]>([
+  ['has unenrolled', { enrollment_state: 'unenrolled', is_enrolled: false }],
+  ['is to enroll by a program of Apple', { enrollment_state: 'dep', is_enrolled: false }],
+  ['was never enrolled', { enrollment_state: null, is_enrolled: false }],
+])('an expired identity begins no enrollment of its device that %s', async (_what, columns) => {
+  const device = await deviceWith(await expired(4));
+  await app.db.knex('devices').where({ udid: device.udid }).update(columns);
+  const before = await dumpRows(app.db);
+  const reply = await device.authenticate();
+  expect([reply.status, reply.body.length]).toEqual([403, 0]);
+  expect(await dumpRows(app.db)).toEqual(before);
+  expect(app.logText()).toContain('may not enroll this device: untrusted_issuer');
+});
+
+it('an expired identity of a device that was deleted does not bring it back', async () => {
+  const device = await deviceWith(await expired(5));
+  const { id } = await app.db.knex('devices').where({ udid: device.udid }).first('id');
+  expect((await adminApi(app).delete(`/devices/${id}`)).status).toBe(204);
+  expect((await device.authenticate()).status).toBe(403);
+  expect(await app.db.knex('devices').where({ udid: device.udid })).toEqual([]);
+});
+
+it.each(['enrolled', 'authenticated'])('an expired identity goes on when %s', async (state) => {
+  const device = await deviceWith(await expired(6));
+  const columns = { enrollment_state: state, is_enrolled: state === 'enrolled' };
+  await app.db.knex('devices').where({ udid: device.udid }).update(columns);
+  expect((await device.authenticate()).status).toBe(200);
+  expect((await device.tokenUpdate()).status).toBe(200);
+  const row = await app.db.knex('devices').where({ udid: device.udid }).first();
+  expect(row).toMatchObject({ enrollment_state: 'enrolled', is_enrolled: true });
 });
 
 it('an expired identity that is pinned serves its device, and is warned of once', async () => {

@@ -1,6 +1,12 @@
 import { adminApi, commandDocument, startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, createTestDevice, type TestDevice } from '../helpers/device.js';
-import { expectEmpty, expectPlainRefusal, expectUnrecognized, MESSAGES } from './conversation.js';
+import {
+  ALL_MESSAGES,
+  expectEmpty,
+  expectPlainRefusal,
+  expectUnrecognized,
+  MESSAGES,
+} from './conversation.js';
 import { recordsOf } from './records.js';
 import { dumpRows } from './rows.js';
 
@@ -120,6 +126,30 @@ describe('a renewed certificate', () => {
     expect(await app.db.knex('commands').where({ device_id: id }).count()).toEqual(commands);
     expect(await app.db.knex('device_secrets').where({ device_id: id })).toEqual(secrets);
     expect(commandIn(await device.idle())?.command.RequestType).toBe('DeviceInformation');
+  });
+
+  it('supersedes the old one also where its first use is a CheckOut', async () => {
+    const { old, device } = await renewed();
+    expectEmpty(await device.checkOut());
+    expect(await rowOf(device)).toMatchObject({ enrollment_state: 'unenrolled' });
+    expect(await pinOf(device)).toMatchObject({ state: 'active' });
+    expect(await pinOf(old)).toMatchObject({ state: 'superseded' });
+    expectEmpty(await device.checkOut());
+    expectUnrecognized(await device.idle());
+    expectPlainRefusal(await old.idle());
+  });
+
+  it('is good for nothing when the old one checks out before it was used', async () => {
+    const { old, device } = await renewed();
+    const stranger = (await renewed()).device;
+    expectEmpty(await old.checkOut());
+    expect(await pinOf(old)).toMatchObject({ state: 'active' });
+    expect(await pinOf(device)).toMatchObject({ state: 'superseded' });
+    expect(await pinOf(stranger)).toMatchObject({ state: 'renewal' });
+    const before = await dumpRows(app.db);
+    for (const [, say] of ALL_MESSAGES) expectPlainRefusal(await say(device));
+    expect(await dumpRows(app.db)).toEqual(before);
+    expectUnrecognized(await old.idle());
   });
 
   it('begins anew where the enrollment has ended', async () => {

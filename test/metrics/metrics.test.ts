@@ -179,7 +179,8 @@ describe('metrics', () => {
 
   it('show the certificate of TLS_CERT_FILE', async () => {
     const notAfter = new Date('2030-01-01T00:00:00Z');
-    const tlsFile = () => ({ commonName: 'mdm.example.com', subject: 'CN=mdm', notAfter });
+    const names = { commonName: 'mdm.example.com', subject: 'CN=mdm' };
+    const tlsFile = () => ({ ...names, notBefore: new Date(0), notAfter });
     const metrics = createMetrics({ db: test.db, logger, version: '1', role: 'all', tlsFile });
     const shown = valuesOf(await metrics.text(), 'muster_credential_expiry_timestamp_seconds');
     expect(shown['file ssl_certificate mdm.example.com']).toBe(notAfter.getTime() / 1000);

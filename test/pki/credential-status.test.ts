@@ -212,7 +212,8 @@ describe('the state of credentials', () => {
 
   it('has the certificate of TLS_CERT_FILE in the place of those that are stored', async () => {
     await insert({ purpose: 'mdm.webcrt', not_after: days(5) });
-    const tlsFile = { commonName: 'mdm.example.com', subject: 'CN=mdm', notAfter: days(9) };
+    const names = { commonName: 'mdm.example.com', subject: 'CN=mdm' };
+    const tlsFile = { ...names, notBefore: days(-9), notAfter: days(9) };
     expect(await credentialStatus(knex, { now: NOW, tlsFile })).toEqual([
       {
         ...{ kind: 'ssl_certificate', source: 'file', id: null, name: 'mdm.example.com' },

@@ -9,6 +9,11 @@ import { capturingLogger } from '../http/log-lines.js';
 
 export const BOX = new SecretBox(Buffer.alloc(32, 7));
 
+const USUAL: TlsCertificatesDeps['config'] = {
+  ...{ tls: undefined, storedTls: true, role: 'all', trustProxy: [] },
+  publicUrl: 'http://localhost:8080',
+};
+
 export interface OpenedTls {
   tls: TlsCertificates;
   /** Messages from the level of warnings on. */
@@ -21,11 +26,15 @@ export async function openTls(
   config: Partial<TlsCertificatesDeps['config']>,
 ): Promise<OpenedTls> {
   const { logger, lines } = capturingLogger();
-  const settings = { tls: undefined, storedTls: true, ...config };
+  const settings = { ...USUAL, ...config };
   const tls = await openTlsCertificates({ config: settings, db, box: BOX, logger });
   return { tls, warnings: () => lines.filter(({ level }) => level >= 40).map(({ msg }) => msg) };
 }
 
 export function inUse({ current }: TlsCertificates): Buffer | undefined {
   return current?.certificate.fingerprint;
+}
+
+export function caveatsOf({ caveats }: TlsCertificates): string[] {
+  return caveats.map(({ code }) => code);
 }

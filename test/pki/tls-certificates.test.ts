@@ -2,12 +2,12 @@ import { SecretBox } from '../../src/crypto/secret-box.js';
 import { insertCertificate } from '../../src/db/certificate-repository.js';
 import { certificateRecord } from '../../src/pki/certificate-record.js';
 import { keepPrivateKey } from '../../src/pki/stored-keys.js';
-import { CAVEATS, type TlsCertificatesDeps } from '../../src/pki/tls-certificates.js';
+import type { TlsCertificatesDeps } from '../../src/pki/tls-certificates.js';
 import { asAuthority, ecIdentity, type Identity } from '../crypto/identities.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { localhostIdentity } from '../helpers/tls.js';
 import { certificatePem } from '../mdm/certified-device.js';
-import { BOX as box, inUse, openTls } from './open-tls.js';
+import { BOX as box, caveatsOf, inUse, openTls } from './open-tls.js';
 
 const DAY = 86_400_000;
 
@@ -59,7 +59,7 @@ describe('a stored certificate for TLS', () => {
     const [notBefore, notAfter] = [new Date(Date.now() + DAY), new Date(Date.now() + 9 * DAY)];
     await store(await ecIdentity('P-256', { notBefore, notAfter }));
     const { tls, warnings } = await open();
-    expect([tls.servesTls, tls.current, tls.caveat]).toEqual([false, undefined, undefined]);
+    expect([tls.servesTls, tls.current, tls.caveats]).toEqual([false, undefined, []]);
     expect(warnings()).toEqual([]);
   });
 
@@ -110,7 +110,7 @@ describe('a stored certificate for TLS', () => {
     await database.db.knex('certificates').where({ id: good.id }).delete();
     await tls.refresh();
     expect(inUse(tls)).toEqual(good.fingerprint);
-    expect(tls.caveat).toBe('tls_certificate_gone');
+    expect(caveatsOf(tls)).toContain('tls_certificate_gone');
   });
 
   it('takes the place of the former one; each is told to those who listen, once', async () => {
@@ -133,11 +133,11 @@ describe('a stored certificate for TLS', () => {
     await database.db.knex('certificates').where({ id }).delete();
     await tls.refresh();
     await tls.refresh();
-    expect([tls.caveat, inUse(tls)]).toEqual(['tls_certificate_gone', fingerprint]);
-    expect(warnings()).toEqual([CAVEATS.tls_certificate_gone]);
+    expect([caveatsOf(tls), inUse(tls)]).toEqual([['tls_certificate_gone'], fingerprint]);
+    expect(warnings()).toEqual(tls.caveats.map(({ detail }) => detail));
     await store(await localhostIdentity());
     await tls.refresh();
-    expect(tls.caveat).toBeUndefined();
+    expect(tls.caveats).toEqual([]);
   });
 
   it('that is the first asks for a restart, and signs at once', async () => {
@@ -145,14 +145,14 @@ describe('a stored certificate for TLS', () => {
     const { id, fingerprint } = await store(await localhostIdentity());
     await tls.refresh();
     await tls.refresh();
-    expect([tls.servesTls, tls.caveat, inUse(tls)]).toEqual([
-      ...[false, 'restart_for_https'],
+    expect([tls.servesTls, caveatsOf(tls), inUse(tls)]).toEqual([
+      ...[false, ['restart_for_https']],
       fingerprint,
     ]);
-    expect(warnings()).toEqual([CAVEATS.restart_for_https]);
+    expect(warnings()).toEqual(tls.caveats.map(({ detail }) => detail));
     await database.db.knex('certificates').where({ id }).delete();
     await tls.refresh();
-    expect([tls.caveat, tls.current]).toEqual([undefined, undefined]);
+    expect([tls.caveats, tls.current]).toEqual([[], undefined]);
   });
 
   it('only signs with TLS=off, and asks for nothing', async () => {
@@ -161,7 +161,7 @@ describe('a stored certificate for TLS', () => {
     expect([tls.servesTls, inUse(tls)]).toEqual([false, first.fingerprint]);
     await store(await localhostIdentity());
     await tls.refresh();
-    expect([tls.caveat, warnings()]).toEqual([undefined, []]);
+    expect([tls.caveats, warnings()]).toEqual([[], []]);
     expect(inUse(tls)).not.toEqual(first.fingerprint);
   });
 });

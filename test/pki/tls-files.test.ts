@@ -55,7 +55,7 @@ describe('a certificate for TLS in files', () => {
     const { tls, warnings } = await openFiles(own);
     await tls.refresh();
     expect([tls.servesTls, inUse(tls)]).toEqual([true, own.certificate.fingerprint]);
-    expect([tls.caveat, warnings()]).toEqual([undefined, []]);
+    expect([tls.caveats, warnings()]).toEqual([[], []]);
   });
 
   it('is read again when both are replaced, not when half of them is: told once', async () => {

@@ -76,6 +76,12 @@ describe('creating certificate signing requests', () => {
     ],
     ['no name', { subject: 'Example' }, ['subject']],
     ['an empty name', { subject: '' }, ['subject']],
+    ['a name that ends in a lone backslash', { subject: 'CN=x\\' }, ['subject']],
+    [
+      'what is no Apple account',
+      { subject: 'CN=x', purpose: 'mdm.pushcert', apple_account: ' ' },
+      ['apple_account'],
+    ],
     ['a country spelled out', { subject: 'CN=x,C=Germany' }, ['subject']],
     ['a country of digits', { subject: '/C=49/CN=x' }, ['subject']],
     ['a long common name', { subject: `CN=${'x'.repeat(65)}` }, ['subject']],

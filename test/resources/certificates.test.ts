@@ -115,6 +115,11 @@ describe('creating certificates', () => {
     for (const times of [past, future]) {
       const pem_certificate = certificatePem((await makeIdentity(times)).certificate);
       expect(await refused({ purpose: 'mdm.encrypt', pem_certificate })).toEqual(expected);
+      const { body } = await client.post('/certificates', {
+        purpose: 'mdm.encrypt',
+        pem_certificate,
+      });
+      expect(body.errors[0].detail).toMatch(/Z; \?force=true takes it all the same$/);
     }
   });
 
@@ -175,6 +180,68 @@ describe('creating certificates', () => {
     await client.create('/certificates', { purpose: 'mdm.encrypt', pem_certificate });
     const again = { purpose: 'mdm.webcrt', pem_certificate: certificate.der.toString('base64') };
     expect(await refused(again)).toEqual([409, ['already_exists', CERTIFICATE]]);
+    const { id } = await api.knex('certificates').orderBy('id', 'desc').first('id');
+    const { body } = await client.post('/certificates', again);
+    expect(body.errors[0].detail).toBe(
+      `this certificate is there already: id ${id}, purpose mdm.encrypt`,
+    );
+  });
+
+  it('says what to do with one that was revoked', async () => {
+    const { certificate } = await makeIdentity();
+    const attributes = { purpose: 'mdm.encrypt', pem_certificate: certificatePem(certificate) };
+    const { id } = await client.create('/certificates', attributes);
+    const revoked_at = new Date('2026-03-04T05:00:00Z');
+    await api.knex('certificates').where({ id }).update({ revoked_at });
+    const { body } = await client.post('/certificates', attributes);
+    expect(body.errors[0].detail).toBe(
+      `this certificate is there already: id ${id}, purpose mdm.encrypt, and was revoked on ` +
+        '2026-03-04, so it is not used. Have another one issued; if it was revoked by mistake, ' +
+        `DELETE /api/v1/certificates/${id} and add it again`,
+    );
+    expect((await client.delete(`/certificates/${id}`)).status).toBe(204);
+    await client.create('/certificates', attributes);
+  });
+
+  it('refuses a push certificate whose topic is ambiguous', async () => {
+    const [one, other] = [PUSH_TOPIC, `${PUSH_TOPIC}.2`];
+    const subject = [one, other].map((value) => ({ type: 'UID', value }));
+    const pem_certificate = certificatePem((await makeIdentity({ subject })).certificate);
+    const response = await client.post('/push_certificates', { pem_certificate });
+    expect(faults(response)).toEqual([422, ['validation_failed', CERTIFICATE]]);
+    expect(response.body.errors[0].detail).toBe(
+      'its subject has several UIDs: its topic is ambiguous',
+    );
+  });
+
+  it('refuses an Apple account that can be none', async () => {
+    const identity = await makePushIdentity();
+    const attributes = { pem_certificate: certificatePem(identity.certificate) };
+    for (const apple_account of ['  ', 'ada', '@', '+12']) {
+      const given = { ...attributes, apple_account };
+      const fault = ['validation_failed', '/data/attributes/apple_account'];
+      expect(await refused(given, '/push_certificates')).toEqual([422, fault]);
+    }
+  });
+
+  it('warns of a push certificate that no CA has issued', async () => {
+    const identity = await makePushIdentity(`${PUSH_TOPIC}.warned`);
+    const response = await client.post('/push_certificates', {
+      pem_certificate: certificatePem(identity.certificate),
+      pem_private_key: keyPem(identity),
+    });
+    expect([response.status, response.body.meta]).toEqual([
+      201,
+      {
+        count: 1,
+        warnings: [
+          {
+            code: 'push_certificate_self_signed',
+            detail: expect.stringContaining('is signed by itself, not issued by Apple'),
+          },
+        ],
+      },
+    ]);
   });
 
   it('refuses certificates that are no chain', async () => {

@@ -58,7 +58,7 @@ describe('a push certificate of another topic than enrolled devices listen to', 
     expect(detail).toContain(`the topic of this push certificate is ${OTHER}`);
     expect(detail).toContain(`3 to ${FORMER} (of the Apple account it@example.com)`);
     expect(detail).toContain('1 to com.apple.mgmt.External.lost');
-    expect(detail).toContain('could never be woken again');
+    expect(detail).toContain('goes on serving its devices while it lasts');
     expect(detail).toContain('identity.apple.com');
     expect(detail).toContain('?force=true');
     expect(await rows()).toEqual([1, 1]);

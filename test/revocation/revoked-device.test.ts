@@ -1,14 +1,20 @@
-import { type ParsedCertificate, parseCertificate } from '../../src/crypto/certificate.js';
+import type { ParsedCertificate } from '../../src/crypto/certificate.js';
 import { parseCrl } from '../../src/crypto/parse-crl.js';
-import { markRevoked } from '../../src/db/revocation-repository.js';
+import { markRevoked } from '../../src/db/identity-revocation.js';
 import { readProfileFile } from '../../src/lab/enrollment-profile.js';
-import { HttpClient } from '../../src/lab/http-client.js';
-import { Random } from '../../src/lab/random.js';
-import { requestIdentity } from '../../src/lab/scep-client.js';
-import { createSimulatedDevice } from '../../src/lab/simulated-device.js';
 import { ocspRequest, readOcspResponse } from '../crypto/ocsp-messages.js';
+import {
+  askForIdentity,
+  createDueDevice,
+  fetchCommand,
+  profileIn,
+  runRenewals,
+} from '../enroll/renewal-world.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
-import { commandIn, createTestDevice, deviceKeys, type TestDevice } from '../helpers/device.js';
+import { commandIn, createTestDevice, type TestDevice } from '../helpers/device.js';
+import { ALL_MESSAGES, expectPlainRefusal } from '../mdm/conversation.js';
+import { recordsOf } from '../mdm/records.js';
+import { dumpRows } from '../mdm/rows.js';
 import { eventually } from '../push/push-world.js';
 import { send } from './revocation-world.js';
 
@@ -19,17 +25,11 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
+const { rowOf, commandsOf, pinOf } = recordsOf(() => app);
+
 /** What SCEP issues by the profile. */
 async function newIdentity(): Promise<ParsedCertificate> {
-  const http = new HttpClient({ patienceMs: 1_000, signal: new AbortController().signal });
-  const { scep } = readProfileFile((await send(`${app.url}/enroll/profile`)).body);
-  const { certificate } = await requestIdentity({
-    http,
-    scep: { ...scep, url: scep.url.replace(app.config.publicUrl, app.url) },
-    device: createSimulatedDevice({ platform: 'iOS', random: new Random('device') }),
-    keys: await deviceKeys(),
-  });
-  return parseCertificate(certificate);
+  return askForIdentity(app, readProfileFile((await send(`${app.url}/enroll/profile`)).body));
 }
 
 /** Not enrolled yet. */
@@ -37,14 +37,18 @@ async function newDevice(): Promise<TestDevice> {
   return (await createTestDevice(app)).with(await newIdentity());
 }
 
-async function revoke({ certificate }: TestDevice, reason = 'unspecified'): Promise<Date> {
+async function idOf({ certificate }: TestDevice): Promise<number> {
   const found = await adminApi(app).get(`/certificates?filter[serial]=${certificate.serialHex}`);
-  const { id } = found.body.data[0];
+  return found.body.data[0].id;
+}
+
+async function revoke(device: TestDevice, reason = 'unspecified') {
+  const id = await idOf(device);
   const { status, body } = await adminApi(app).post(`/certificates/${id}/revoke`, { reason });
   expect(status).toBe(200);
   const revokedAt = new Date(body.data[0].attributes.revoked_at);
   revokedAt.setUTCMilliseconds(0);
-  return revokedAt;
+  return { revokedAt, meta: body.meta, id };
 }
 
 async function statusBy({ certificate }: TestDevice) {
@@ -63,7 +67,9 @@ describe('a device whose certificate is revoked', () => {
     expect(commandIn(await lost.idle())).toBeDefined();
     expect(await statusBy(lost)).toEqual({ isListed: false, ocsp: 'good' });
 
-    const revokedAt = await revoke(lost, 'privilegeWithdrawn');
+    const { revokedAt, meta } = await revoke(lost, 'privilegeWithdrawn');
+    const { id: device } = await rowOf(lost);
+    expect(meta).toEqual({ count: 1, device, further_certificates: [] });
     for (const reply of [
       await lost.idle(),
       await lost.tokenUpdate(),
@@ -106,5 +112,89 @@ describe('a device whose certificate is revoked', () => {
     expect((await device.authenticate()).status).toBe(403);
     const pins = await db.knex('device_identities').where({ fingerprint });
     expect(pins.map(({ state, device_id }) => [state, device_id])).toEqual([['revoked', null]]);
+  });
+});
+
+describe('a device whose certificate is revoked while it is being renewed', () => {
+  /** With the identity that SCEP gave it, and another in its stead that it has not used. */
+  async function renewing() {
+    const old = await createDueDevice(app, await newDevice());
+    await runRenewals(app);
+    const offered = await fetchCommand(old, 'InstallProfile');
+    const profile = profileIn(offered?.command ?? {});
+    const renewed = old.with(await askForIdentity(app, profile));
+    expect(await pinOf(renewed)).toMatchObject({ state: 'renewal' });
+    return { old, renewed, profile, device: (await rowOf(old)).id };
+  }
+
+  const renewals = (device_id: number) => app.db.knex('identity_renewals').where({ device_id });
+
+  const audited = (id: number) =>
+    app.db.knex('audit_events').where({ action: 'certificates.revoke', target_id: id }).first();
+
+  it.each([
+    ['the one that it uses', 'old', 'renewed'],
+    ['the one that it was to use', 'renewed', 'old'],
+  ] as const)('loses both, when %s is revoked', async (_which, first, second) => {
+    const world = await renewing();
+    const { device } = world;
+    const { revokedAt, meta, id } = await revoke(world[first], 'keyCompromise');
+    const further_certificates = [await idOf(world[second])];
+    expect(meta).toEqual({ count: 1, device, further_certificates });
+    const details = { reason: 'keyCompromise', force: false, device, further_certificates };
+    expect((await audited(id)).details).toEqual(details);
+    for (const each of [world.old, world.renewed]) {
+      expect(await pinOf(each)).toMatchObject({ state: 'revoked', device_id: device });
+      expect(await statusBy(each)).toEqual({ isListed: true, ocsp: { revokedAt, reason: 1 } });
+    }
+    const before = await dumpRows(app.db);
+    for (const [, say] of ALL_MESSAGES) {
+      for (const each of [world.old, world.renewed]) expectPlainRefusal(await say(each));
+    }
+    expect(await dumpRows(app.db)).toEqual(before);
+  });
+
+  it('is renewed no more: neither by what it was offered nor by anything to come', async () => {
+    const { old, profile, device } = await renewing();
+    await revoke(old);
+    expect(await renewals(device)).toEqual([]);
+    expect((await commandsOf(old)).at(-1)).toEqual({
+      ...{ request_type: 'InstallProfile', status: 'Cancelled' },
+      reason: 'the identity was revoked',
+    });
+    const another = { ...profile, scep: { ...profile.scep, subject: [] } };
+    for (const asked of [profile, another]) {
+      const refused = askForIdentity(app, asked);
+      await expect(refused).rejects.toThrow('the CA refused the request: badRequest');
+    }
+    await runRenewals(app);
+    expect(await renewals(device)).toEqual([]);
+  });
+
+  it('gets no identity by a profile that it did not use until then', async () => {
+    const old = await createDueDevice(app, await newDevice());
+    await runRenewals(app);
+    const offered = await fetchCommand(old, 'InstallProfile');
+    await revoke(old);
+    const asked = askForIdentity(app, profileIn(offered?.command ?? {}));
+    await expect(asked).rejects.toThrow('the CA refused the request: badRequest');
+    expect(app.logText()).toContain('the enrollment of this challenge is over');
+  });
+
+  it('may enroll again, and that one stays', async () => {
+    const { old, renewed } = await renewing();
+    await revoke(renewed);
+    const anew = await old.with(await newIdentity()).enroll();
+    expect((await anew.idle()).status).toBe(200);
+    expect(await rowOf(anew)).toMatchObject({ enrollment_number: 2, is_enrolled: true });
+    expect(await pinOf(anew)).toMatchObject({ state: 'active' });
+  });
+
+  it('is left alone when it was one that it uses no more', async () => {
+    const { old, renewed } = await renewing();
+    expect((await renewed.idle()).status).toBe(200);
+    expect((await revoke(old)).meta).toEqual({ count: 1 });
+    expect((await renewed.idle()).status).toBe(200);
+    expect(await statusBy(renewed)).toEqual({ isListed: false, ocsp: 'good' });
   });
 });

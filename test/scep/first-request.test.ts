@@ -209,15 +209,20 @@ describe('the first SCEP request of a device', () => {
     expect(await deviceCertificates(server)).toHaveLength(1);
   });
 
-  it('is refused when the certificate of that CSR was revoked', async () => {
-    const csr = challenged(keys);
+  it('is refused when its certificate was revoked, for the same CSR and for another', async () => {
+    const challenge = server.challenges.issueChallenge();
+    const csr = challenged(keys, challenge);
     await ask(server, { csr, signer });
     await server.db
       .knex('certificates')
       .where({ purpose: 'mdm.device' })
       .update({ revoked_at: new Date() });
-    const answer = await ask(server, { csr, signer });
-    expect(answer).toEqual({ status: 'failure', failInfo: FailInfo.badRequest });
+    for (const again of [csr, challenged(otherKeys, challenge)]) {
+      const answer = await ask(server, { csr: again, signer });
+      expect(answer).toEqual({ status: 'failure', failInfo: FailInfo.badRequest });
+      expect(server.lastReason()).toBe('the certificate of this challenge was revoked');
+    }
+    expect(await liveCertificates(server)).toEqual([]);
   });
 
   it('replaces and revokes the earlier certificate until the device has authenticated', async () => {
@@ -228,6 +233,12 @@ describe('the first SCEP request of a device', () => {
     expect(rows.map((row) => row.revoked_at !== null)).toEqual([true, false]);
     expect(rows[1]?.der).toEqual(second.der);
     expect(await server.db.knex('scep_challenges')).toHaveLength(1);
+    const { knex } = server.db;
+    const [replaced] = await knex('certificates').whereNotNull('revoked_at');
+    expect(replaced).toMatchObject({ revocation_reason: 'superseded' });
+    const { fingerprint } = replaced;
+    const pin = { state: 'revoked', device_id: null, not_after: replaced.not_after };
+    expect(await knex('device_identities').where({ fingerprint }).first()).toMatchObject(pin);
   });
 
   it('is refused for another CSR once the challenge is spent', async () => {

@@ -1,8 +1,10 @@
 import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys.js';
 import { promoteRenewal } from '../../src/db/device-path/check-ins.js';
+import { lockHolder, revokePins } from '../../src/db/identity-revocation.js';
 import { renewalTime } from '../../src/pki/identity-life.js';
 import { FailInfo } from '../../src/protocol/scep.js';
 import { type Identity, rsaIdentity } from '../crypto/identities.js';
+import { eventually } from '../push/push-world.js';
 import {
   ask,
   csrOf,
@@ -122,6 +124,46 @@ describe('a challenge that renews an identity', () => {
     expect((await liveCertificates(server)).map(({ der }) => der)).toEqual([second.der]);
     await promoteRenewal(server.db, first.fingerprint);
     expect(await pins().pluck('state')).toEqual(['active', 'revoked', 'renewal']);
+  });
+
+  it('replaces what another challenge gave, when that was not used', async () => {
+    const challenges = [challengeFor(), challengeFor()] as const;
+    const first = issuedIn(await request(challenges[0]));
+    const second = issuedIn(await request(challenges[1], otherKeys));
+    expect(await pins().pluck('state')).toEqual(['active', 'revoked', 'renewal']);
+    expect((await liveCertificates(server)).map(({ der }) => der)).toEqual([second.der]);
+    const row = server.db.knex('certificates').where({ fingerprint: first.fingerprint });
+    expect(await row.first('revocation_reason')).toEqual({ revocation_reason: 'superseded' });
+    for (const pair of [keys, otherKeys]) {
+      expect(await request(challenges[0], pair)).toEqual(REFUSED);
+      expect(server.lastReason()).toBe('the certificate of this challenge was revoked');
+    }
+    expect(await pins().pluck('state')).toEqual(['active', 'revoked', 'renewal']);
+  });
+
+  it('leaves one unused certificate when challenges are used at once', async () => {
+    const asked = [keys, otherKeys, keys, otherKeys].map((pair) => request(challengeFor(), pair));
+    const statuses = (await Promise.all(asked)).map(({ status }) => status);
+    expect(statuses).toEqual(['success', 'success', 'success', 'success']);
+    expect((await pins().pluck('state')).filter((state) => state === 'renewal')).toHaveLength(1);
+    expect(await liveCertificates(server)).toHaveLength(1);
+  });
+
+  it('is refused when the identity is revoked at this very moment', async () => {
+    const revocation = await server.db.knex.transaction();
+    await lockHolder(revocation, OLD);
+    const states = ['active', 'renewal'] as const;
+    await revokePins(revocation, { deviceId, states, reason: 'keyCompromise' });
+    const asked = request(challengeFor());
+    await eventually(async () => {
+      const { rows } = await server.db.pool.query(`select from pg_stat_activity
+        where wait_event_type = 'Lock' and datname = current_database()`);
+      expect(rows).toHaveLength(1);
+    });
+    await revocation.commit();
+    expect(await asked).toEqual(REFUSED);
+    expect(server.lastReason()).toBe('the enrollment of this challenge is over');
+    expect(await pins().pluck('state')).toEqual(['revoked']);
   });
 
   it('is spent once its certificate was used', async () => {

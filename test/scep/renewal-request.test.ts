@@ -1,5 +1,6 @@
-import { parseCertificate } from '../../src/crypto/certificate.js';
+import { type ParsedCertificate, parseCertificate } from '../../src/crypto/certificate.js';
 import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys.js';
+import { promoteRenewal } from '../../src/db/device-path/check-ins.js';
 import { FailInfo, MessageType } from '../../src/protocol/scep.js';
 import { type Identity, identityOf, rsaIdentity } from '../crypto/identities.js';
 import {
@@ -37,7 +38,8 @@ describe('a SCEP renewal', () => {
     const csr = csrOf(signer, { challengePassword: server.challenges.issueChallenge() });
     const certificate = issuedIn(await ask(server, { csr, signer }));
     identity = { ...signer, certificate };
-    const rows = await knex('devices').insert({ udid: 'UDID-1' }).returning<{ id: number }[]>('id');
+    const device = { udid: 'UDID-1', enrollment_state: 'enrolled' };
+    const rows = await knex('devices').insert(device).returning<{ id: number }[]>('id');
     deviceId = rows[0]?.id ?? 0;
     const pin = { fingerprint: certificate.fingerprint, device_id: deviceId, udid: 'UDID-1' };
     await knex('device_identities').insert({ ...pin, state: 'active' });
@@ -98,6 +100,11 @@ describe('a SCEP renewal', () => {
     const device = server.db.knex('certificates').where({ purpose: 'mdm.device' });
     await device.update({ revoked_at: new Date() });
     await expectRefusal(renew(), 'the signer was revoked');
+  });
+
+  it.each(['unenrolled', null])('is refused when the device is %s', async (enrollment_state) => {
+    await server.db.knex('devices').update({ enrollment_state });
+    await expectRefusal(renew(), 'the enrollment of the signer is over');
   });
 
   it('is refused when the signer has expired', async () => {
@@ -163,13 +170,38 @@ describe('a SCEP renewal', () => {
     expect(renewed.subjectRaw).toEqual(identity.certificate.subjectRaw);
   });
 
-  it('may be signed by a renewed certificate that was not used yet', async () => {
+  it('is refused when the signer is itself a renewed one that was not used yet', async () => {
     const renewed = issuedIn(await renew());
-    const again = issuedIn(
-      await renew({ csr: csrOf(signer), signer: { ...newKeys, certificate: renewed } }),
-    );
-    expect(again.publicKey.equals(signer.publicKey)).toBe(true);
-    expect(await states()).toEqual(['active', 'renewal', 'renewal']);
+    const chained = { ...newKeys, certificate: renewed };
+    expect(await renew({ csr: csrOf(signer), signer: chained })).toEqual(refused);
+    expect(server.lastReason()).toBe('the signer was not used by the device yet');
+    expect(await states()).toEqual(['active', 'renewal']);
+    await promoteRenewal(server.db, renewed.fingerprint);
+    issuedIn(await renew({ csr: csrOf(signer), signer: chained }));
+    expect(await states()).toEqual(['superseded', 'active', 'renewal']);
+  });
+
+  it('with another key revokes the renewed one that was not used', async () => {
+    const first = issuedIn(await renew());
+    const second = issuedIn(await renew({ csr: csrOf(signer) }));
+    expect(await states()).toEqual(['active', 'revoked', 'renewal']);
+    const row = ({ fingerprint }: ParsedCertificate) =>
+      server.db
+        .knex('certificates')
+        .where({ fingerprint })
+        .first('revoked_at', 'revocation_reason');
+    expect(await row(first)).toMatchObject({ revocation_reason: 'superseded' });
+    expect((await row(first)).revoked_at).toBeInstanceOf(Date);
+    expect(await row(second)).toEqual({ revoked_at: null, revocation_reason: null });
+    expect(issuedIn(await renew({ csr: csrOf(signer) })).der).toEqual(second.der);
+  });
+
+  it('leaves one unused certificate when many keys come at once', async () => {
+    const pairs = [newKeys, signer, newKeys, signer];
+    const answers = await Promise.all(pairs.map((pair) => renew({ csr: csrOf(pair) })));
+    expect(answers.map(({ status }) => status)).toEqual(pairs.map(() => 'success'));
+    expect((await states()).filter((state) => state === 'renewal')).toHaveLength(1);
+    expect((await states()).filter((state) => state === 'active')).toHaveLength(1);
   });
 
   it('gets the same certificate when it comes again, also at once', async () => {

@@ -59,7 +59,7 @@ describe('SCEP after a rotation of the CA', () => {
   async function pin(fingerprint: Buffer): Promise<void> {
     const { knex } = server.db;
     const rows = await knex('devices')
-      .insert({ udid: randomBytes(8).toString('hex') })
+      .insert({ udid: randomBytes(8).toString('hex'), enrollment_state: 'enrolled' })
       .returning<{ id: number }[]>('id');
     const device_id = rows[0]?.id;
     await knex('device_identities').insert({ fingerprint, device_id, state: 'active' });

@@ -8,7 +8,7 @@ export interface AuthenticateFacts {
   fingerprint: Buffer;
   /** SHA-256 of the certificate of the CA that issued it; null where that need not be known. */
   issuer: Buffer | null;
-  /** Whether a certificate that no device has used yet may be pinned to one. */
+  /** Whether an enrollment may begin with it; if not, it serves the one that it belongs to. */
   mayEnroll: boolean;
   /** Until when the certificate is good, and from when on it is to be renewed. */
   notAfter: Date;
@@ -76,10 +76,11 @@ const FIRST_FACT = 8;
 
 /**
  * A record known only by serial number (from Apple's enrollment program, or made by an admin) is
- * taken over by the first device that authenticates with that serial. The challenge behind the
- * certificate is spent first: should SCEP replace the certificate at this moment, the row no longer
- * names it and the certificate counts as revoked. The CA of a certificate that was issued elsewhere
- * is held until the pin is there, so that it can't be deleted meanwhile.
+ * taken over by the first device that authenticates with that serial. The challenge behind a
+ * certificate that is not refused is spent before anything else is done: should SCEP replace the
+ * certificate at this moment, the row no longer names it and the certificate counts as revoked. A
+ * certificate that enrolls nobody goes on with the enrollment it has, and begins none. The CA of one
+ * that was issued elsewhere is held until the pin is there, so that it can't be deleted meanwhile.
  */
 const AUTHENTICATE = {
   name: 'authenticate',
@@ -94,10 +95,6 @@ with message as (
   select m.ord, c.id, c.revoked_at,
     exists (select from scep_challenges s where s.certificate_id = c.id) as is_challenged
   from message m join certificates c on c.fingerprint = m.fingerprint
-), spent as (
-  update scep_challenges s set locked_at = coalesce(s.locked_at, now())
-  from certificate c where s.certificate_id = c.id
-  returning c.ord
 ), held as (
   select m.ord from message m join certificates a on a.fingerprint = m.issuer
   where a.purpose = 'mdm.cacert' and not exists (select from certificate c where c.ord = m.ord)
@@ -119,24 +116,31 @@ with message as (
   where not exists (select from known k where k.ord = m.ord)
 ), target as (
   select * from known union all select * from by_serial
-), verdict as (
-  select m.*, t.id as target_id, t.enrollment_state as former_state, case
+), judged as (
+  select m.*, c.id as certificate_id, coalesce(c.is_challenged, false) as is_challenged,
+    t.id as target_id, t.enrollment_state as former_state, case
     when p.device_id is not null and p.device_id is distinct from t.id then 'other_device'
     when p.state = 'superseded' then 'superseded'
-    when p.state = 'revoked' or c.revoked_at is not null
-      or (c.is_challenged and spent.ord is null) then 'revoked'
-    when p.device_id is null and not m.may_enroll
+    when p.state = 'revoked' or c.revoked_at is not null then 'revoked'
+    when not m.may_enroll and (p.state in ('active', 'renewal')
+        and t.enrollment_state in ('authenticated', 'enrolled')) is not true
       or m.issuer is not null and c.id is null and held.ord is null then 'untrusted_issuer'
     when p.state in ('active', 'renewal') and t.enrollment_state = 'enrolled' then 'known'
-    else 'enrolling' end as outcome
+    else 'enrolling' end as opinion
   from message m
   left join target t using (ord)
   left join certificate c using (ord)
-  left join spent using (ord)
   left join held using (ord)
   left join device_identities p on p.fingerprint = m.fingerprint
-), decided as (
-  select *, outcome = 'enrolling' as is_new from verdict
+), spent as (
+  update scep_challenges s set locked_at = coalesce(s.locked_at, now())
+  from judged j where s.certificate_id = j.certificate_id and j.opinion in ('enrolling', 'known')
+  returning j.ord
+), verdict as (
+  select j.*, case when j.opinion in ('enrolling', 'known') and j.is_challenged
+    and spent.ord is null then 'revoked' else j.opinion end as outcome
+  from judged j left join spent using (ord)
+), decided as (select *, outcome = 'enrolling' as is_new from verdict
 ), updated as (
   update devices d set
     udid = coalesce(v.udid, d.udid),

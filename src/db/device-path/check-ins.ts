@@ -207,11 +207,17 @@ with caller as (
   from unenrolled u where s.device_id = u.id
 ), silenced as (
   delete from device_pushes p using unenrolled u where p.device_id = u.id
+), ended as (
+  update device_identities i set state = 'superseded', changed_at = now()
+  from unenrolled u where i.device_id = u.id and i.state = 'renewal' and i.fingerprint <> $1
 )
 select id from caller`,
 };
 
-/** The device leaves; its record, history and escrow stay. False when the caller is not its device. */
+/**
+ * The device leaves; its record, history and escrow stay, but no identity that it was given and has
+ * not used. False when the caller is not its device.
+ */
 export async function checkOutDevice(db: Database, who: WhoCalls): Promise<boolean> {
   const { rows } = await runStatement(db, CHECK_OUT, [who.fingerprint, who.deviceKey]);
   return rows.length > 0;
@@ -224,9 +230,13 @@ with spent as (
   update scep_challenges s set locked_at = coalesce(s.locked_at, now())
   from certificates c where c.fingerprint = $1 and s.certificate_id = c.id
   returning s.nonce
+), held as (
+  select d.id from device_identities i join devices d on d.id = i.device_id
+  where i.fingerprint = $1 and (select count(*) from spent) >= 0
+  for no key update of d
 ), promoted as (
   update device_identities set state = 'active', changed_at = now()
-  where fingerprint = $1 and state = 'renewal' and (select count(*) from spent) >= 0
+  where fingerprint = $1 and state = 'renewal' and (select count(*) from held) >= 0
   returning device_id
 )
 update device_identities i set state = 'superseded', changed_at = now()
@@ -236,7 +246,8 @@ where i.device_id = p.device_id and i.fingerprint <> $1 and i.state in ('active'
 
 /**
  * A renewed certificate was used for the first time: from now on it is the only one. The challenge
- * behind it is spent first, as by Authenticate, and in the order in which SCEP takes the rows.
+ * behind it is spent first, as by Authenticate, then the device is held, in the order in which SCEP
+ * takes the rows.
  */
 export async function promoteRenewal(db: Database, fingerprint: Buffer): Promise<void> {
   await runStatement(db, PROMOTE_RENEWAL, [fingerprint]);

@@ -1,4 +1,5 @@
 import type { Database } from '../../db/database.js';
+import type { Transaction } from '../../db/unit-of-work.js';
 import type { Logger } from '../../logger.js';
 import { noteCredentials } from '../../pki/credential-notices.js';
 import {
@@ -6,7 +7,7 @@ import {
   credentialsInUse,
   type FileCertificate,
 } from '../../pki/credential-status.js';
-import type { Task } from '../task.js';
+import type { JobQueue, Task } from '../task.js';
 import { scheduledTask } from './scheduled-task.js';
 
 export interface CheckCredentialsDeps {
@@ -16,6 +17,8 @@ export interface CheckCredentialsDeps {
   tlsFile?: () => FileCertificate | undefined;
   now?: () => Date;
 }
+
+const NAME = 'credentials.check';
 
 /** What is worth a line at every start. */
 const SOON_DAYS = 14;
@@ -44,10 +47,15 @@ export async function checkCredentialsAtStart(deps: CheckCredentialsDeps): Promi
   );
 }
 
+/** In the transaction that brings something that ends soon. */
+export function checkCredentialsSoon(jobs: JobQueue, trx: Transaction): Promise<void> {
+  return jobs.add(trx, { name: NAME }, {}, { key: NAME });
+}
+
 /** Says each hour what ends by itself and must be renewed by people. */
 export function createCheckCredentialsTask(deps: CheckCredentialsDeps): Task<undefined> {
   return scheduledTask({
-    name: 'credentials.check',
+    name: NAME,
     schedule: '7 * * * *',
     run: async () => {
       await checkCredentials(deps);

@@ -156,7 +156,8 @@ describe('the check of credentials', () => {
 
   it('knows the certificate of TLS_CERT_FILE too', async () => {
     const { logger, lines: told } = capturingLogger();
-    const tlsFile = () => ({ commonName: undefined, subject: 'CN=mdm', notAfter: END });
+    const names = { commonName: undefined, subject: 'CN=mdm' };
+    const tlsFile = () => ({ ...names, notBefore: new Date(0), notAfter: END });
     const deps = { db: test.db, logger, now: () => daysBefore(3), tlsFile };
     await checkCredentials(deps);
     await checkCredentials(deps);

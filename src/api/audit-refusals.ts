@@ -1,0 +1,37 @@
+import type { ErrorRequestHandler } from 'express';
+import type { Database } from '../db/database.js';
+import { inTransaction } from '../db/unit-of-work.js';
+import { AppError } from '../errors.js';
+import { writeAudit } from '../events/audit.js';
+import { contextOf } from '../http/request-context.js';
+import { parseId } from '../jsonapi/values.js';
+
+/** The operation as its lines of audit name it. */
+export interface AuditedOperation {
+  action: string;
+  targetType: string;
+}
+
+/** By role or by rule; what is merely asked for wrongly, or not there, was no attempt. */
+function isRefusal(error: unknown): error is AppError {
+  return error instanceof AppError && (error.status === 403 || error.code === 'in_use');
+}
+
+/** For `onError` of an operation: who was refused it is in the audit trail too. */
+export function auditRefusals(
+  db: Database,
+  { action, targetType }: AuditedOperation,
+): ErrorRequestHandler {
+  return (error: unknown, req, res, next) => {
+    if (!isRefusal(error)) {
+      next(error);
+      return;
+    }
+    const event = {
+      ...{ context: contextOf(res), action, targetType, outcome: 'refused' as const },
+      targetId: parseId(String(req.params.id)) ?? null,
+      details: { code: error.code },
+    };
+    inTransaction(db, (trx) => writeAudit(trx, event)).then(() => next(error), next);
+  };
+}
