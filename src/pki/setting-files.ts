@@ -9,7 +9,8 @@ export class SettingFiles {
     try {
       return work();
     } catch (error) {
-      this.#problems.push(`${settings}: ${error instanceof Error ? error.message : String(error)}`);
+      const { message = String(error) } = error as Partial<Error>;
+      this.#problems.push(`${settings}: ${message}`);
       return undefined;
     }
   }

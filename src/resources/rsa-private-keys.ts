@@ -1,4 +1,4 @@
-import { integer, oneOf, text, timestamp } from '../jsonapi/attributes.js';
+import { bool, integer, oneOf, text, timestamp } from '../jsonapi/attributes.js';
 import { defineResource, type ToMany } from '../jsonapi/definition.js';
 import type { ResourceServices } from './services.js';
 
@@ -18,6 +18,7 @@ export const rsaPrivateKeys = defineResource<ResourceServices>({
     key_type: oneOf(['RSA', 'EC'], { write: 'never' }),
     key_size: integer({ write: 'never' }),
     fingerprint_sha256: text({ write: 'never', ignoreCase: true }),
+    is_ca_key: bool({ write: 'never' }),
     created_at: timestamp({ write: 'never' }),
   },
   relationships: {

@@ -160,6 +160,9 @@ describe('the download of a private key', () => {
     expect((await adminApi(app).delete(`/certificates/${deleted.id}`)).status).toBe(204);
     expect(await refusal(`/rsa_private_keys/${deleted.keyId}/download`)).toEqual(refused);
 
+    const { body: key } = await adminApi(app).get(`/rsa_private_keys/${deleted.keyId}`);
+    expect([key.data].flat()[0].attributes.is_ca_key).toBe(true);
+
     const unlinked = await store(await makeAuthority(), 'ca_certificates');
     const data = { type: 'certificates', id: unlinked.id };
     const none = { relationships: { rsa_private_key: { data: null } } };

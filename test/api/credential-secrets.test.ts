@@ -4,7 +4,7 @@ import { SecretBox } from '../../src/crypto/secret-box.js';
 import { ensureCertificateAuthority } from '../../src/pki/authority.js';
 import { privateKeyIdentity } from '../../src/pki/master-key.js';
 import { fixture, type Identity } from '../crypto/identities.js';
-import { adminApi, startApp, type TestApp } from '../helpers/app.js';
+import { adminApi, PUBLIC_URL, startApp, type TestApp } from '../helpers/app.js';
 import { TestDevice } from '../helpers/device.js';
 import { capturingLogger } from '../http/log-lines.js';
 import {
@@ -22,7 +22,8 @@ const answers: string[] = [];
 
 beforeAll(async () => {
   app = await startApp();
-  identity = await makeIdentity();
+  const value = new URL(PUBLIC_URL).hostname;
+  identity = await makeIdentity({ subjectAltName: [{ type: 'dns', value }] });
 });
 afterAll(() => app.stop());
 

@@ -284,6 +284,24 @@ describe('GET /api/v1/credentials', () => {
     expect(found[0].detail).toContain('"mdm.example.com" (of TLS_CERT_FILE) expires on ');
   });
 
+  it('shows a certificate of TLS_CERT_FILE that is not valid yet as such, and says since when', async () => {
+    await certificate();
+    const notBefore = new Date(Date.now() + DAY_MS);
+    const notAfter = new Date(Date.now() + 99.5 * DAY_MS);
+    const tlsFile = () => ({ commonName: 'mdm', subject: 'CN=mdm', notBefore, notAfter });
+    const caveat = { code: 'tls_certificate_other_host' as const, detail: 'for another' };
+    const { body } = await get('/credentials', USUAL, { tlsFile, tlsCaveats: () => [caveat] });
+    const { credentials, warnings: found } = body.data.attributes;
+    expect([credentials[0].status, credentials[0].not_before]).toEqual([
+      'not_yet_valid',
+      undefined,
+    ]);
+    const [own, ...others] = found;
+    expect(others).toEqual([caveat]);
+    expect(own.code).toBe('ssl_certificate_not_yet_valid');
+    expect(own.detail).toContain(`is not valid before ${notBefore.toISOString()}`);
+  });
+
   describe('of identities of devices that end within 30 days', () => {
     let serialOfIdentity = 0;
 

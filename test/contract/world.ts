@@ -5,7 +5,7 @@ import { encodePem } from '../../src/crypto/pem.js';
 import type { Role } from '../../src/jsonapi/context.js';
 import { buildPlist } from '../../src/protocol/plist.js';
 import { asAuthority, identityOf } from '../crypto/identities.js';
-import { ADMIN_TOKEN, startApp, type TestApp } from '../helpers/app.js';
+import { ADMIN_TOKEN, PUBLIC_URL, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice } from '../helpers/device.js';
 
 export type Json = Record<string, unknown>;
@@ -107,7 +107,9 @@ export async function certificateAttributes(path = '/certificates'): Promise<Jso
     '/ca_certificates': { ...asAuthority, subject: [CN] },
     '/push_certificates': { subject: [topic, CN] },
   }[path];
-  const { certificate, privateKey } = identityOf(keys, { subject: [CN], ...overrides });
+  const subjectAltName = [{ type: 'dns' as const, value: new URL(PUBLIC_URL).hostname }];
+  const given = { subject: [CN], subjectAltName, ...overrides };
+  const { certificate, privateKey } = identityOf(keys, given);
   return {
     pem_certificate: encodePem('CERTIFICATE', certificate.der),
     pem_private_key: encodePem('PRIVATE KEY', exportPrivateKey(privateKey)),

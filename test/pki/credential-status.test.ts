@@ -84,6 +84,35 @@ describe('the state of credentials', () => {
     ]);
   });
 
+  it('tells what begins later, whenever it ends, but not of what another one serves for', async () => {
+    const later = { not_before: new Date(NOW.getTime() + 1), not_after: days(3) };
+    const web = await insert({ purpose: 'mdm.webcrt', ...later });
+    const begun = await insert({ purpose: 'mdm.cacert', not_before: NOW });
+    const ca = await insert({ purpose: 'mdm.cacert', not_before: days(1), not_after: days(366) });
+    const keyless = await insert({
+      ...push('a'),
+      ...NO_KEY,
+      not_before: days(1),
+      not_after: days(400),
+    });
+    expect(await shown()).toEqual([
+      [web, 'not_yet_valid', 3],
+      [begun, 'ok', 365],
+      [ca, 'not_yet_valid', 366],
+      [keyless, 'no_private_key', 400],
+    ]);
+    const now = await insert({ purpose: 'mdm.webcrt', not_after: days(90) });
+    expect((await shown())[0]).toEqual([now, 'ok', 90]);
+    const tlsFile = { commonName: 'a', subject: 'CN=a', notBefore: days(1), notAfter: days(2) };
+    const credentials = await credentialStatus(knex, { now: NOW, tlsFile });
+    const [file] = credentials;
+    expect(file && credentialAdvice(file, credentials)).toBe(
+      'The TLS certificate "a" (of TLS_CERT_FILE) is not valid before 2026-06-02T12:00:00.000Z, and ' +
+        "until then of no use. If this server's clock is right, put one in its place that is valid " +
+        'now.',
+    );
+  });
+
   it('says of a push certificate without its private key that it is of no use', async () => {
     const ok = await insert({ ...push('a'), ...NO_KEY });
     const old = await insert({ ...push('b'), ...NO_KEY, not_after: days(-1) });

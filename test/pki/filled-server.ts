@@ -174,7 +174,8 @@ async function makeTokens({ db }: TestApp, secrets: Map<string, Buffer>): Promis
 }
 
 async function addCredentials(app: TestApp, say: Say, secrets: Map<string, Buffer>) {
-  const identity = await makeIdentity();
+  const subjectAltName = [{ type: 'dns' as const, value: 'mdm.example.com' }];
+  const identity = await makeIdentity({ subjectAltName });
   const post = (attributes: object) =>
     request(app.app)
       .post('/api/v1/certificates')

@@ -1,7 +1,7 @@
 import { buildCertsOnly, buildSignedData } from '../../src/crypto/cms-signed-data.js';
 import { generateRsaKeyPair } from '../../src/crypto/keys.js';
 import { encodePem } from '../../src/crypto/pem.js';
-import { identityOf } from '../crypto/identities.js';
+import { asAuthority, type Identity, identityOf } from '../crypto/identities.js';
 import { createTestApi, type TestApi } from '../jsonapi/test-api.js';
 import {
   certificatePem,
@@ -33,6 +33,10 @@ async function refused(attributes: Json, path = '/certificates') {
   expect(await api.knex('certificates').count()).toEqual(before);
   return faults(response);
 }
+
+const nameOf = ({ certificate: { commonName = '' } }: Identity) => [
+  { type: 'CN' as const, value: commonName },
+];
 
 describe('an uploaded certificate', () => {
   it('that is not valid now is taken by force, but nothing worse', async () => {
@@ -92,6 +96,50 @@ describe('an uploaded certificate', () => {
       const { id, attributes } = await client.create('/ssl_certificates', { pem_certificate });
       expect(attributes.subject).toBe(leaf.certificate.subject);
       expect((await rowOf(id)).chain_der).toEqual(root.certificate.der);
+      await client.delete(`/certificates/${id}`).expect(204);
+    }
+  });
+
+  it('comes with its own path only, in any order and how often ever', async () => {
+    const root = await makeAuthority({ pathLength: 2 });
+    const between = await makeAuthority({ issuedBy: root, pathLength: 1 });
+    const leaf = await makeIdentity({ issuedBy: between });
+    const [stranger, own] = [await makeAuthority(), keyPem(leaf)];
+    const pem = (...all: { certificate: { der: Buffer } }[]) =>
+      all.map(({ certificate }) => certificatePem(certificate)).join('');
+    const upload = { pem_certificate: pem(leaf, root, stranger, between), pem_private_key: own };
+    const response = await client.post('/ssl_certificates', upload);
+    expect(faults(response)).toEqual([422, ['validation_failed', CERTIFICATE]]);
+    expect(response.body.errors[0].detail).toBe(
+      'beside the certificate and the CAs that vouch for it there is ' +
+        `${stranger.certificate.subject}: leave out what has no part in its chain`,
+    );
+    const unclear = { pem_certificate: pem(leaf, stranger) };
+    expect(await refused(unclear, '/ssl_certificates')).toEqual([
+      422,
+      ['validation_failed', CERTIFICATE],
+    ]);
+    const pem_certificate = pem(root, between, leaf, between, leaf);
+    const { id } = await client.create('/ssl_certificates', { pem_certificate });
+    const ders = [between, root].map(({ certificate }) => certificate.der);
+    expect((await rowOf(id)).chain_der).toEqual(Buffer.concat(ders));
+  });
+
+  it('may come with several certificates of one CA, as when CAs sign each other', async () => {
+    const old = await makeAuthority({ pathLength: 2 });
+    const root = await makeAuthority({ pathLength: 1 });
+    const crossed = identityOf(root, {
+      ...{ ...asAuthority, subject: nameOf(root), pathLength: 1, issuedBy: old },
+    });
+    const leaf = await makeIdentity({ issuedBy: root });
+    const all = [old, root, crossed, leaf].map(({ certificate }) => certificatePem(certificate));
+    for (const certificates of [all, all.toReversed()]) {
+      const pem_certificate = certificates.join('');
+      const { id } = await client.create('/ssl_certificates', { pem_certificate });
+      const { length } = Buffer.concat(
+        [old, root, crossed].map(({ certificate }) => certificate.der),
+      );
+      expect((await rowOf(id)).chain_der).toHaveLength(length);
       await client.delete(`/certificates/${id}`).expect(204);
     }
   });

@@ -140,8 +140,7 @@ with message as (
   select j.*, case when j.opinion in ('enrolling', 'known') and j.is_challenged
     and spent.ord is null then 'revoked' else j.opinion end as outcome
   from judged j left join spent using (ord)
-), decided as (select *, outcome = 'enrolling' as is_new from verdict
-), updated as (
+), decided as (select *, outcome = 'enrolling' as is_new from verdict), updated as (
   update devices d set
     udid = coalesce(v.udid, d.udid),
     enrollment_id = coalesce(v.enrollment_id, d.enrollment_id),
