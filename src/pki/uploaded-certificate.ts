@@ -153,15 +153,26 @@ function assemble(parts: Parts, source: UploadedCertificate['source']): Uploaded
   }
   const others = parts.certificates.filter((other) => other !== certificate);
   const { path: chain, strangers } = pathOf(certificate, others);
-  if (strangers.length > 0) throw strange(source.certificate, strangers);
+  if (strangers.length > 0) {
+    throw strange(source.certificate, strangers, [certificate, ...chain]);
+  }
   return { certificate, chain, privateKey, source };
 }
 
 /** Clients would be sent them all. */
-function strange(name: Attribute, strangers: ParsedCertificate[]): AppError {
+function strange(
+  name: Attribute,
+  strangers: ParsedCertificate[],
+  path: ParsedCertificate[],
+): AppError {
   const subjects = strangers.map(({ subject }) => subject || 'one without a subject');
+  const open = path.at(-1);
+  const missing =
+    open === undefined || open.subjectRaw.equals(open.issuerRaw)
+      ? ''
+      : `, or add what is missing between: the certificate of ${open.issuer}`;
   const detail =
     `beside the certificate and the CAs that vouch for it there is ${subjects.join('; ')}: leave ` +
-    'out what has no part in its chain';
+    `out what has no part in its chain${missing}`;
   return refusal([attributeFault(name, detail)]);
 }

@@ -16,6 +16,8 @@ let rsa: TlsChain;
 let ec: TlsChain;
 let root: Buffer;
 
+const env = { PUBLIC_URL: 'https://localhost:8443' };
+
 beforeAll(async () => {
   openssl = openSsl();
   makeRoot(openssl);
@@ -78,7 +80,7 @@ async function untilSo(is: () => Promise<boolean>): Promise<number> {
 }
 
 it('a server that began with plain HTTP asks for a restart once there is a certificate', async () => {
-  const plain = await startApp({ database });
+  const plain = await startApp({ database, env });
   expect(plain.url).toMatch(/^http:/);
   expect(await warningCodes(plain)).not.toContain('restart_for_https');
   await upload(plain, rsa);
@@ -92,8 +94,8 @@ describe('two servers with a stored certificate', () => {
   let other: TestApp;
 
   beforeAll(async () => {
-    one = await startApp({ database });
-    other = await startApp({ database });
+    one = await startApp({ database, env });
+    other = await startApp({ database, env });
   });
   afterAll(async () => {
     await one.halt();
@@ -155,7 +157,7 @@ describe('two servers with a stored certificate', () => {
 });
 
 it('with TLS=off a stored certificate only signs', async () => {
-  const app = await startApp({ database, env: { TLS: 'off' } });
+  const app = await startApp({ database, env: { ...env, TLS: 'off' } });
   const isSigned = async () => {
     const response = await fetch(`${app.url}/enroll/profile`);
     const bytes = Buffer.from(await response.arrayBuffer());

@@ -6,7 +6,8 @@ import { ADMIN_TOKEN, adminApi, startApp, type TestApp } from '../helpers/app.js
 let app: TestApp;
 let ssl: OpenSsl;
 beforeAll(async () => {
-  app = await startApp({ isSweeping: false });
+  // Where devices are told no host yet, certificates may be for any.
+  app = await startApp({ isSweeping: false, env: { PUBLIC_URL: 'http://localhost:8080' } });
   ssl = openSsl();
   for (const name of ['root', 'middle', 'ec']) {
     ssl.run('ecparam', '-genkey', '-name', 'prime256v1', '-noout', '-out', `${name}.key`);

@@ -356,6 +356,7 @@ describe('private keys', () => {
       name: 'Signer',
       key_type: 'EC',
       key_size: 256,
+      is_ca_key: false,
       fingerprint_sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
       created_at: expect.any(String),
     });

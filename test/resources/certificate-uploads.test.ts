@@ -114,6 +114,13 @@ describe('an uploaded certificate', () => {
       'beside the certificate and the CAs that vouch for it there is ' +
         `${stranger.certificate.subject}: leave out what has no part in its chain`,
     );
+    const gap = { pem_certificate: pem(leaf, root), pem_private_key: own };
+    const { body } = await client.post('/ssl_certificates', gap);
+    expect(body.errors[0].detail).toBe(
+      'beside the certificate and the CAs that vouch for it there is ' +
+        `${root.certificate.subject}: leave out what has no part in its chain, or add what is ` +
+        `missing between: the certificate of ${between.certificate.subject}`,
+    );
     const unclear = { pem_certificate: pem(leaf, stranger) };
     expect(await refused(unclear, '/ssl_certificates')).toEqual([
       422,
