@@ -51,7 +51,7 @@ const COMPOSERS = new Set([
   ...['app.ts', 'background.ts', 'config-files.ts', 'container.ts', 'resource-services.ts'],
   ...['lab-mode.ts', 'main.ts', 'cli'],
 ]);
-const FOR_EVERYONE = new Set(['errors.ts', 'logger.ts', 'config.ts']);
+const FOR_EVERYONE = new Set(['errors.ts', 'logger.ts', 'config.ts', 'config-values.ts']);
 
 interface Import {
   file: string;

@@ -1,0 +1,120 @@
+import { isIP } from 'node:net';
+import { z } from 'zod';
+
+// The kinds of values that variables of the environment hold; each refuses in words for people.
+
+export function parseUrl(text: string): URL | undefined {
+  return URL.canParse(text) ? new URL(text) : undefined;
+}
+
+function isPublicUrl(text: string): boolean {
+  const url = parseUrl(text);
+  if (url === undefined || !['http:', 'https:'].includes(url.protocol)) return false;
+  return url.username === '' && url.password === '' && url.search === '' && url.hash === '';
+}
+
+function isDatabaseUrl(text: string): boolean {
+  return ['postgres:', 'postgresql:'].includes(parseUrl(text)?.protocol ?? '');
+}
+
+function isNetwork(text: string): boolean {
+  const [address = '', length, ...rest] = text.split('/');
+  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  if (bits < 0 || rest.length > 0) return false;
+  return length === undefined || (/^\d{1,3}$/.test(length) && Number(length) <= bits);
+}
+
+export function isLoopback(hostname: string): boolean {
+  return /^(localhost|127(\.\d{1,3}){3}|\[::1\]|::1)$/.test(hostname);
+}
+
+/** Origin only, a default port or not; without TLS only to this machine. */
+function isServiceHost(text: string): boolean {
+  const url = parseUrl(text);
+  const bare = text.replace(/\/$/, '').replace(/:(443|80)$/, '');
+  if (url === undefined || url.origin.replace(/:(443|80)$/, '') !== bare) return false;
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
+}
+
+const UNIT_MS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** `30m`, `24h`, `7d`; undefined for off. */
+function durationOf(text: string): number | undefined {
+  const [, count = '', unit = ''] = /^(\d{1,4})([mhd])$/.exec(text) ?? [];
+  return Number(count) * (UNIT_MS[unit] ?? Number.NaN) || undefined;
+}
+
+/** Exactly as a browser sends it: scheme, host and port only, a default port left out. */
+function isOrigin(text: string): boolean {
+  const url = parseUrl(text);
+  return url !== undefined && ['http:', 'https:'].includes(url.protocol) && url.origin === text;
+}
+
+function splitList(text: string): string[] {
+  return text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+}
+
+export const port = z
+  .string()
+  .refine(
+    (text) => /^\d{1,5}$/.test(text) && Number(text) <= 65535,
+    'must be a number from 0 to 65535',
+  )
+  .transform(Number);
+export const url = z
+  .string()
+  .refine(isPublicUrl, 'must be an http or https URL without user and query');
+export const masterKey = z
+  .string()
+  .regex(/^[A-Za-z0-9+/]{43}=$/, 'must be 32 bytes in base64 (openssl rand -base64 32)')
+  .transform((text) => Buffer.from(text, 'base64'));
+export const networks = z
+  .string()
+  .transform(splitList)
+  .refine(
+    (list) => list.every(isNetwork),
+    'must be IP addresses or networks (10.0.0.0/8), with commas',
+  );
+
+export const serviceHost = z
+  .string()
+  .refine(isServiceHost, 'must be like https://host:port (http only to this machine)')
+  .transform((text) => new URL(text).origin);
+
+export const interval = z
+  .string()
+  .default('1d')
+  .refine(
+    (text) => text === 'off' || (durationOf(text) ?? 0) >= 10 * 60_000,
+    'must be off, or a time of at least 10 minutes like 30m, 24h or 7d',
+  )
+  .transform(durationOf);
+
+export const grace = z
+  .string()
+  .default('90d')
+  .refine(
+    (text) => text === 'off' || durationOf(text) !== undefined,
+    'must be off, or a time like 12h or 90d',
+  )
+  .transform((text) => durationOf(text) ?? 0);
+
+export const headerName = z
+  .string()
+  .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the name of a header, like Client-Cert')
+  .transform((text) => text.toLowerCase());
+
+export const onOff = z.enum(['on', 'off'], 'must be on or off');
+
+export const origins = z
+  .string()
+  .transform(splitList)
+  .refine(
+    (list) => list.every(isOrigin),
+    'must be origins as browsers write them (https://console.example.com), with commas',
+  );
+
+export const databaseUrl = z.string().refine(isDatabaseUrl, 'must be a postgresql:// URL');
