@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
 import type { ProxyTrust } from '../http/trust-proxy.js';
+import type { TrustSubject } from '../pki/trust.js';
 import type { SignerCache } from '../protocol/mdm-signature.js';
 import {
   invalidClientCertificate,
@@ -11,17 +12,9 @@ import {
 } from './client-certificate-header.js';
 
 /** A certificate whose possession was proved in a TLS handshake, here or at a proxy. */
-export interface ClientCertificate {
+export interface ClientCertificate extends TrustSubject {
   /** SHA-256 of the certificate, 32 bytes. */
   readonly fingerprint: Buffer;
-  readonly certificate: ParsedCertificate;
-  /** Intermediates that came with it. */
-  readonly chain?: readonly ParsedCertificate[];
-  /** Kept here by the trust decision. */
-  trust?: {
-    epoch: number;
-    voucher: { issuer: Buffer; mayEnroll: boolean; isExpired: boolean } | undefined;
-  };
 }
 
 export interface ClientCertificateOptions {
