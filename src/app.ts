@@ -10,9 +10,12 @@ import type { SecretBox } from './crypto/secret-box.js';
 import type { Database } from './db/database.js';
 import { migrationStatus } from './db/migrate.js';
 import { createResourceStore } from './db/resource-store.js';
+import { createDepRouter } from './dep/router.js';
+import { createEnrollmentPolicy } from './enroll/enrollment-policy.js';
 import type { IdentityRenewals } from './enroll/identity-renewal.js';
 import type { ProfileSigner } from './enroll/profile-signer.js';
 import { createEnrollRouter } from './enroll/router.js';
+import type { EnrollServices } from './enroll/services.js';
 import { writeAudit } from './events/audit.js';
 import { authenticate } from './http/authenticate.js';
 import { compress } from './http/compress.js';
@@ -36,7 +39,11 @@ import type { CertificateAuthorities } from './pki/authorities.js';
 import { AuthorityRotations } from './pki/authority-rotation.js';
 import { CredentialFiles } from './pki/credential-files.js';
 import type { FileCertificate } from './pki/credential-status.js';
-import type { EnrollmentChallenges } from './pki/enrollment-challenge.js';
+import type { DeviceCaTrust } from './pki/device-ca.js';
+import {
+  createEnrollmentChallenges,
+  type EnrollmentChallenges,
+} from './pki/enrollment-challenge.js';
 import { PushCertificateRequests } from './pki/push-request-service.js';
 import { RevocationLists } from './pki/revocation-lists.js';
 import { RevocationResponder } from './pki/revocation-responder.js';
@@ -61,6 +68,10 @@ export interface AppDeps {
   challenges: EnrollmentChallenges;
   renewals: IdentityRenewals;
   profileSigner: () => ProfileSigner | undefined;
+  /** DER of what this process shows in TLS, the leaf first; empty over plain HTTP. */
+  tlsChain: () => Buffer[];
+  /** Who may sign as a device that is not enrolled yet. */
+  deviceCas: DeviceCaTrust;
   /** What is wrong with how this process speaks TLS. */
   tlsCaveats: () => readonly TlsCaveat[];
   /** What stored ssl certificates are to this process. */
@@ -151,16 +162,15 @@ function mountEnrollment(app: Express, deps: AppDeps): void {
   const lists = new RevocationLists({ db, authorities });
   const responder = new RevocationResponder({ db, authorities, logger });
   app.use(createRevocationRouter({ authorities, lists, responder, logger }));
-  app.use(
-    '/enroll',
-    createEnrollRouter({
-      ...{ db, box, logger, challenges },
-      policy: config.enrollment,
-      publicUrl: config.publicUrl,
-      signer: deps.profileSigner,
-      caCertificates: () => [authorities.current.certificate.der],
-    }),
-  );
+  const services: EnrollServices = {
+    ...{ config, db, box, logger, challenges, deviceCas: deps.deviceCas },
+    ...{ publicUrl: config.publicUrl, signer: deps.profileSigner, tlsChain: deps.tlsChain },
+    otaChallenges: createEnrollmentChallenges({ box, surface: 'ota' }),
+    policy: createEnrollmentPolicy({ db, policy: config.enrollment }),
+    caCertificates: () => [authorities.current.certificate.der],
+  };
+  app.use('/enroll', createEnrollRouter(services));
+  app.use('/dep', createDepRouter(services));
 }
 
 /** Mounts the surfaces. The app is whole by itself; the server only gives /mdm a shorter way. */

@@ -84,6 +84,23 @@ export const serviceHost = z
   .refine(isServiceHost, 'must be like https://host:port (http only to this machine)')
   .transform((text) => new URL(text).origin);
 
+/** With a path; without TLS only to this machine. */
+function isServiceUrl(text: string): boolean {
+  const url = parseUrl(text);
+  if (url === undefined || !isPublicUrl(text)) return false;
+  return url.protocol === 'https:' || isLoopback(url.hostname);
+}
+
+export const serviceUrl = z
+  .string()
+  .refine(isServiceUrl, 'must be an https URL without user and query (http only to this machine)');
+
+export const setupTimeout = z
+  .string()
+  .default('15m')
+  .refine((text) => durationOf(text) !== undefined, 'must be a time like 15m or 2h')
+  .transform((text) => durationOf(text) ?? 0);
+
 export const interval = z
   .string()
   .default('1d')

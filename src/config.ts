@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { z } from 'zod';
+import { APPLE_PUSH_HOST, crossProblems } from './config-problems.js';
 import {
   databaseUrl,
   grace,
@@ -12,19 +13,29 @@ import {
   networks,
   onOff,
   origins,
-  parseUrl,
   port,
   serviceHost,
+  serviceUrl,
+  setupTimeout,
   url,
 } from './config-values.js';
 
-export { isLoopback };
+export { APPLE_PUSH_HOST, isLoopback };
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export const ENROLLMENT_POLICIES = ['open', 'link', 'closed'] as const;
+export const ACCOUNT_ENROLLMENTS = ['off', 'byod', 'adde'] as const;
+export const USER_AUTHENTICATIONS = ['refuse', 'empty-digest'] as const;
 export const ROLES = ['all', 'web', 'worker'] as const;
 
-export const APPLE_PUSH_HOST = 'https://api.push.apple.com';
+/** The OpenID Connect provider of the organization. */
+export interface OidcConfig {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** The claim that holds the Managed Apple Account. */
+  readonly accountClaim: string;
+}
 
 /** What the program runs with. Paths are absolute, `publicUrl` has no slash at its end. */
 export interface Config {
@@ -62,6 +73,16 @@ export interface Config {
   /** Milliseconds between two inventories of a device; undefined: only when asked for. */
   readonly inventoryInterval: number | undefined;
   readonly enrollment: (typeof ENROLLMENT_POLICIES)[number];
+  /** Automated enrollment only for devices of a synced account; undefined: once there is one. */
+  readonly adeOnlyKnown: boolean | undefined;
+  /** How people enroll with their account: their own devices, devices of the organization, not. */
+  readonly accountEnrollment: (typeof ACCOUNT_ENROLLMENTS)[number];
+  /** Who signs people in for it; undefined: the users stored here. */
+  readonly oidc: OidcConfig | undefined;
+  /** What network users of Macs are told: not managed, or let in with an empty digest. */
+  readonly userAuthenticate: (typeof USER_AUTHENTICATIONS)[number];
+  /** Milliseconds after which a device that waits in Setup Assistant is let go in any case. */
+  readonly setupTimeout: number;
   /** False: no private key leaves the server. */
   readonly keyExport: boolean;
   /** Origins of front ends on other hosts that may call the API from a browser. */
@@ -100,6 +121,18 @@ export const ENVIRONMENT = z.object({
   ENROLLMENT: z
     .enum(ENROLLMENT_POLICIES, `must be one of ${ENROLLMENT_POLICIES.join(', ')}`)
     .default('open'),
+  ADE_ONLY_KNOWN: onOff.optional(),
+  ACCOUNT_ENROLLMENT: z
+    .enum(ACCOUNT_ENROLLMENTS, `must be one of ${ACCOUNT_ENROLLMENTS.join(', ')}`)
+    .default('byod'),
+  OIDC_ISSUER: serviceUrl.optional(),
+  OIDC_CLIENT_ID: z.string().optional(),
+  OIDC_CLIENT_SECRET: z.string().optional(),
+  OIDC_ACCOUNT_CLAIM: z.string().default('email'),
+  USER_AUTHENTICATE: z
+    .enum(USER_AUTHENTICATIONS, `must be one of ${USER_AUTHENTICATIONS.join(', ')}`)
+    .default('refuse'),
+  SETUP_TIMEOUT: setupTimeout,
   KEY_EXPORT: onOff.default('on'),
   CORS_ORIGINS: origins.default([]),
   ROLE: z.enum(ROLES, `must be one of ${ROLES.join(', ')}`).default('all'),
@@ -111,51 +144,6 @@ export const ENVIRONMENT = z.object({
 });
 
 type Environment = z.infer<typeof ENVIRONMENT>;
-
-/** The two name one pair; half of it would silently serve without TLS. */
-function pairProblems(env: Record<string, string>): string[] {
-  if ((env.TLS_CERT_FILE === undefined) === (env.TLS_KEY_FILE === undefined)) return [];
-  const missing = env.TLS_CERT_FILE === undefined ? 'TLS_CERT_FILE' : 'TLS_KEY_FILE';
-  return [`${missing}: must be set too (TLS_CERT_FILE and TLS_KEY_FILE belong together)`];
-}
-
-/** TLS=off says that a proxy does it; files for it say the opposite. */
-function tlsProblems(env: Record<string, string>): string[] {
-  const problems: string[] = [];
-  if (env.TLS === 'off' && env.TLS_CERT_FILE !== undefined) {
-    problems.push('TLS: off does not go with TLS_CERT_FILE');
-  }
-  if (env.TLS === 'off' && env.TLS_CLIENT_CERT === 'on') {
-    problems.push('TLS_CLIENT_CERT: on does not go with TLS=off');
-  }
-  if (env.CLIENT_CERT_HEADER !== undefined && env.TRUST_PROXY === undefined) {
-    problems.push('CLIENT_CERT_HEADER: needs TRUST_PROXY (from others it would prove nothing)');
-  }
-  return problems;
-}
-
-/** The parts of a large server meet in a database that all of them reach. */
-function roleProblems({ ROLE: role = 'all', DATABASE_URL: url }: Record<string, string>): string[] {
-  if (!['web', 'worker'].includes(role) || url !== undefined) return [];
-  return [`ROLE: ${role} needs DATABASE_URL (processes of one server share a database)`];
-}
-
-/** The lab hands out keys and trusts whom it made: nothing for a server that others reach. */
-function labProblems(env: Record<string, string>): string[] {
-  if (env.LAB !== 'on') return [];
-  const problems: string[] = [];
-  const publicUrl = parseUrl(env.PUBLIC_URL ?? 'http://localhost');
-  if (publicUrl && !isLoopback(publicUrl.hostname)) {
-    problems.push(
-      'LAB: on works only with a PUBLIC_URL on this machine, like http://localhost:8080',
-    );
-  }
-  if ((env.APNS_HOST ?? APPLE_PUSH_HOST) !== APPLE_PUSH_HOST) {
-    problems.push('APNS_HOST: must not be set with LAB=on, which brings its own');
-  }
-  if ((env.ROLE ?? 'all') !== 'all') problems.push('LAB: on works only with ROLE=all');
-  return problems;
-}
 
 /** What devices are told unless PUBLIC_URL is set, once it is known that this server speaks TLS. */
 export function withHttps(config: Config): Config {
@@ -182,6 +170,13 @@ function withoutEmpty(env: Record<string, string | undefined>): Record<string, s
   return Object.fromEntries(entries);
 }
 
+function oidcOf(env: Environment): OidcConfig | undefined {
+  const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = env;
+  if (issuer === undefined || clientId === undefined || clientSecret === undefined)
+    return undefined;
+  return Object.freeze({ issuer, clientId, clientSecret, accountClaim: env.OIDC_ACCOUNT_CLAIM });
+}
+
 function toConfig(env: Environment, cwd: string): Config {
   const { TLS_CERT_FILE: cert, TLS_KEY_FILE: key } = env;
   const tls =
@@ -205,6 +200,11 @@ function toConfig(env: Environment, cwd: string): Config {
     deviceCaFile: env.DEVICE_CA_FILE === undefined ? undefined : resolve(cwd, env.DEVICE_CA_FILE),
     identityGrace: env.IDENTITY_GRACE,
     enrollment: env.ENROLLMENT,
+    adeOnlyKnown: env.ADE_ONLY_KNOWN === undefined ? undefined : env.ADE_ONLY_KNOWN === 'on',
+    accountEnrollment: env.ACCOUNT_ENROLLMENT,
+    oidc: oidcOf(env),
+    userAuthenticate: env.USER_AUTHENTICATE,
+    setupTimeout: env.SETUP_TIMEOUT,
     keyExport: env.KEY_EXPORT === 'on',
     corsOrigins: Object.freeze(env.CORS_ORIGINS),
     role: env.ROLE,
@@ -228,8 +228,7 @@ export function loadConfig(
   const parsed = ENVIRONMENT.safeParse(env);
   const issues = parsed.error?.issues ?? [];
   const problems = issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-  problems.push(...pairProblems(env), ...tlsProblems(env));
-  problems.push(...roleProblems(env), ...labProblems(env));
+  problems.push(...crossProblems(env));
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   return toConfig(parsed.data, cwd);
 }

@@ -9,7 +9,7 @@ import { CommandQueue } from './commands/queue.js';
 import { HANDLED_TYPES } from './commands/registry.js';
 import { ReportWorker } from './commands/report-worker.js';
 import { type Config, withHttps } from './config.js';
-import { readApnsCa } from './config-files.js';
+import { readApnsCa, readDeviceCas } from './config-files.js';
 import type { SecretBox } from './crypto/secret-box.js';
 import { createChangeFeed } from './db/change-feed.js';
 import type { Database } from './db/database.js';
@@ -35,6 +35,7 @@ import { createDeviceHandler } from './mdm/handler.js';
 import type { MdmServices } from './mdm/services.js';
 import { createMetrics, type Metrics } from './metrics/metrics.js';
 import { type CertificateAuthorities, createCertificateAuthorities } from './pki/authorities.js';
+import { createDeviceCaTrust } from './pki/device-ca.js';
 import { createEnrollmentChallenges } from './pki/enrollment-challenge.js';
 import { refuseUnfinishedRotation } from './pki/master-key.js';
 import { requiredHost } from './pki/tls-caveats.js';
@@ -76,6 +77,12 @@ export interface Container {
 /** The server's TLS certificate signs the profiles too, so that devices show them as verified. */
 function currentSigner({ current }: TlsCertificates): ProfileSigner | undefined {
   return current && createProfileSigner(current, current.chain);
+}
+
+/** Empty over plain HTTP. */
+function shownChain({ current, servesTls }: TlsCertificates): Buffer[] {
+  if (current === undefined || !servesTls) return [];
+  return [current.certificate, ...current.chain].map(({ der }) => der);
 }
 
 function tlsSettings(certificates: TlsCertificates, config: Config): TlsSettings | undefined {
@@ -183,6 +190,8 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     }),
     ...{ challenges, renewals },
     profileSigner: () => currentSigner(tlsCertificates),
+    tlsChain: () => shownChain(tlsCertificates),
+    deviceCas: createDeviceCaTrust(readDeviceCas(config)),
     ...{ tlsUse, tlsCaveats: () => tlsCertificates.caveats },
     tlsFile,
   });

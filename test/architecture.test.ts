@@ -19,6 +19,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   profiles: ['crypto', 'protocol', 'db'],
   mdm: ['http', 'crypto', 'protocol', 'db', 'pki', 'commands'],
   enroll: ['http', 'crypto', 'protocol', 'db', 'pki', 'commands', 'jobs'],
+  dep: ['http', 'crypto', 'protocol', 'db', 'pki', 'enroll'],
   scep: ['http', 'crypto', 'protocol', 'db', 'pki'],
   revocation: ['http', 'crypto', 'pki'],
   resources: ['jsonapi'],
@@ -31,7 +32,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 
 /** The packages with one home, and the files or folders that may import them. */
 const HOMES: Record<string, RegExp> = {
-  express: /^(http|jsonapi|api|mdm|enroll|scep|revocation)\/|^(app|container)\.ts$/,
+  express: /^(http|jsonapi|api|mdm|enroll|dep|scep|revocation)\/|^(app|container)\.ts$/,
   knex: /^db\//,
   pg: /^db\//,
   commander: /^cli\//,
@@ -44,6 +45,7 @@ const HOMES: Record<string, RegExp> = {
   'node-forge': /^crypto\//,
   'graphile-worker': /^(jobs|db)\//,
   'prom-client': /^metrics\//,
+  'openid-client': /^enroll\//,
 };
 
 /** They compose the others, so they may import anything. */
@@ -51,7 +53,13 @@ const COMPOSERS = new Set([
   ...['app.ts', 'background.ts', 'config-files.ts', 'container.ts', 'resource-services.ts'],
   ...['lab-mode.ts', 'main.ts', 'cli'],
 ]);
-const FOR_EVERYONE = new Set(['errors.ts', 'logger.ts', 'config.ts', 'config-values.ts']);
+const FOR_EVERYONE = new Set([
+  'errors.ts',
+  'logger.ts',
+  'config.ts',
+  'config-values.ts',
+  'config-problems.ts',
+]);
 
 interface Import {
   file: string;

@@ -73,6 +73,10 @@ describe('a bad environment', () => {
       value,
       'must be off, or a time of at least 10 minutes like 30m, 24h or 7d',
     ]),
+    ['ADE_ONLY_KNOWN', 'auto', 'must be on or off'],
+    ['ACCOUNT_ENROLLMENT', 'on', 'must be one of off, byod, adde'],
+    ['USER_AUTHENTICATE', 'off', 'must be one of refuse, empty-digest'],
+    ['SETUP_TIMEOUT', 'off', 'must be a time like 15m or 2h'],
     ['LOG_LEVEL', 'loud', 'must be one of trace, debug, info, warn, error, fatal, silent'],
   ])('is refused: %s=%s', (name, value, problem) => {
     expect(problems({ [name]: value })).toEqual([`${name}: ${problem}`]);
@@ -94,6 +98,20 @@ describe('a bad environment', () => {
     ]);
     expect(problems({ LAB: 'on', PUBLIC_URL: 'http://127.0.0.1.example.com' })).toHaveLength(1);
     expect(problems({ LAB: 'on', PUBLIC_URL: 'http://[::1]:8080' })).toEqual([]);
+  });
+
+  it('is refused: half of what signing people in takes, or a provider without TLS', () => {
+    expect(problems({ OIDC_ISSUER: 'https://login.example.com' })).toEqual(
+      ['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'].map(
+        (name) =>
+          `${name}: must be set too (OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET belong together)`,
+      ),
+    );
+    const client = { OIDC_CLIENT_ID: 'muster', OIDC_CLIENT_SECRET: 'secret' };
+    expect(problems({ ...client, OIDC_ISSUER: 'http://login.example.com' })).toEqual([
+      'OIDC_ISSUER: must be an https URL without user and query (http only to this machine)',
+    ]);
+    expect(problems({ ...client, OIDC_ISSUER: 'http://localhost:9000' })).toEqual([]);
   });
 
   it('is refused with every problem at once and without the values', () => {
@@ -132,6 +150,11 @@ describe('an empty environment', () => {
       deviceCaFile: undefined,
       identityGrace: 90 * 86_400_000,
       enrollment: 'open',
+      adeOnlyKnown: undefined,
+      accountEnrollment: 'byod',
+      oidc: undefined,
+      userAuthenticate: 'refuse',
+      setupTimeout: 15 * 60_000,
       keyExport: true,
       corsOrigins: [],
       role: 'all',
@@ -171,6 +194,14 @@ describe('a good environment', () => {
         DEVICE_CA_FILE: 'device-ca.pem',
         IDENTITY_GRACE: 'off',
         ENROLLMENT: 'link',
+        ADE_ONLY_KNOWN: 'off',
+        ACCOUNT_ENROLLMENT: 'adde',
+        OIDC_ISSUER: 'https://login.example.com/realm',
+        OIDC_CLIENT_ID: 'muster',
+        OIDC_CLIENT_SECRET: 'secret',
+        OIDC_ACCOUNT_CLAIM: 'upn',
+        USER_AUTHENTICATE: 'empty-digest',
+        SETUP_TIMEOUT: '2h',
         KEY_EXPORT: 'off',
         CORS_ORIGINS: 'https://a.test, http://localhost:5173',
         ROLE: 'worker',
@@ -198,6 +229,16 @@ describe('a good environment', () => {
       deviceCaFile: join(cwd, 'device-ca.pem'),
       identityGrace: 0,
       enrollment: 'link',
+      adeOnlyKnown: false,
+      accountEnrollment: 'adde',
+      oidc: {
+        issuer: 'https://login.example.com/realm',
+        clientId: 'muster',
+        clientSecret: 'secret',
+        accountClaim: 'upn',
+      },
+      userAuthenticate: 'empty-digest',
+      setupTimeout: 7_200_000,
       keyExport: false,
       corsOrigins: ['https://a.test', 'http://localhost:5173'],
       role: 'worker',

@@ -63,6 +63,7 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
   ...['consumer_secret', 'access_secret', 'auth_session_token'].map((name) =>
     column('dep_accounts', `sealed_${name}`, `'dep_accounts/' || t.id || '/${name}'`),
   ),
+  column('enrollment_links', 'sealed_token', "'enrollment_links/' || t.id || '/token'"),
   column('scep_configurations', 'sealed_challenge', "'scep_configurations/challenge'"),
   setting('lab', 'sealed_key', 'lab/authority'),
 ];

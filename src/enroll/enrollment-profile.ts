@@ -27,11 +27,6 @@ export interface EnrollmentProfileDeps {
   caCertificates: () => Buffer[];
 }
 
-/** Every right there is: Apple refuses to add rights to an enrollment later. */
-const ALL_ACCESS_RIGHTS = 8191;
-
-const CAPABILITIES = ['com.apple.mdm.per-user-connections', 'com.apple.mdm.bootstraptoken'];
-
 /** What an admin has set, as far as enrollment profiles obey it. */
 export interface EnrollmentSettings {
   organization: OrganizationRow;
@@ -52,16 +47,33 @@ export async function readEnrollmentSettings(knex: Database['knex']): Promise<En
   }
 }
 
-/** The profile that enrolls a device, with a challenge of its own; nothing is stored for it. */
-export async function createEnrollmentProfile(deps: EnrollmentProfileDeps): Promise<Buffer> {
-  return enrollmentProfile(await readEnrollmentSettings(deps.db.knex), deps);
+/** The account of account-driven enrollment. */
+export interface EnrollingAccount {
+  /** BYOD: a person's own device; ADDE: one of the organization. */
+  mode: 'BYOD' | 'ADDE';
+  managedAppleAccount: string;
 }
 
-/** The profile by these settings. @param options of the challenge, where it is of our own CA. */
+/** Whom the profile is for. */
+export interface EnrollmentFor {
+  /** Of the challenge, where it is of our own CA. */
+  challenge?: ChallengeOptions;
+  account?: EnrollingAccount;
+}
+
+/** The profile that enrolls a device, with a challenge of its own; nothing is stored for it. */
+export async function createEnrollmentProfile(
+  deps: EnrollmentProfileDeps,
+  enrollment: EnrollmentFor = {},
+): Promise<Buffer> {
+  return enrollmentProfile(await readEnrollmentSettings(deps.db.knex), deps, enrollment);
+}
+
+/** The profile by these settings. */
 export function enrollmentProfile(
   settings: EnrollmentSettings,
   deps: EnrollmentProfileDeps,
-  options?: ChallengeOptions,
+  { challenge: options, account }: EnrollmentFor = {},
 ): Buffer {
   const { organization, scep, topic } = settings;
   const challenge = challengeOf(scep, deps, options);
@@ -75,8 +87,7 @@ export function enrollmentProfile(
     mdm: {
       serverUrl: `${deps.publicUrl}/mdm`,
       topic,
-      accessRights: ALL_ACCESS_RIGHTS,
-      serverCapabilities: CAPABILITIES,
+      ...(account === undefined ? {} : { account }),
     },
   });
 }

@@ -116,7 +116,9 @@ export class IdentityRenewals {
   #command(row: RenewalRow, settings: EnrollmentSettings, expiresAt: Date): QueuedCommand {
     const { device_id: deviceId, enrollment_number: enrollmentNumber } = row;
     const renewal = { deviceId, enrollmentNumber };
-    const profile = enrollmentProfile(settingsOf(row, settings), this.deps, { expiresAt, renewal });
+    const profile = enrollmentProfile(settingsOf(row, settings), this.deps, {
+      challenge: { expiresAt, renewal },
+    });
     const parameters = { Payload: this.deps.sign(profile) };
     return { requestType: 'InstallProfile', parameters, options: { expiresAt } };
   }

@@ -5,13 +5,16 @@ import { AppError } from '../errors.js';
 const VERSION = 1;
 /** As version 1, with the renewed device between header and serial number. */
 const RENEWAL_VERSION = 2;
+/** As version 1, with the ids of the enrollment request and of the link behind the header. */
+const ENROLLMENT_VERSION = 3;
 const NONCE_BYTES = 16;
 const MAC_BYTES = 32;
 /** Version, nonce, expiry in seconds as 48 bits. */
 const HEADER_BYTES = 1 + NONCE_BYTES + 6;
 /** Device id as 48 bits, number of the enrollment as 32. */
 const RENEWAL_BYTES = 6 + 4;
-const MAX_SERIAL_BYTES = 40;
+/** Ids of the request and of the link as 48 bits each; 0 for none. */
+const ENROLLMENT_BYTES = 6 + 6;
 const MAX_CHALLENGE_CHARS = 128;
 const DEFAULT_LIFE_MS = 24 * 60 * 60 * 1000;
 
@@ -23,9 +26,11 @@ export interface RenewedEnrollment {
 
 export interface ChallengeOptions {
   expiresAt?: Date;
-  /** The one device (serial number) it is made for. */
-  serial?: string;
   renewal?: RenewedEnrollment;
+  /** Row of `enrollment_requests`: the one device, or account, that it is made for. */
+  requestId?: number;
+  /** Row of `enrollment_links`: the invitation that it was given for. */
+  linkId?: number;
 }
 
 export interface EnrollmentChallenge extends ChallengeOptions {
@@ -45,18 +50,23 @@ function refused(reason: string): AppError {
   });
 }
 
-// Without a renewal in the form of old, so that processes not upgraded yet can read it.
-function encode({ nonce, expiresAt, serial = '', renewal }: EnrollmentChallenge): Buffer {
+// What is for nobody in particular in the form of old, so that processes not upgraded yet read it.
+function encode({ nonce, expiresAt, ...options }: EnrollmentChallenge): Buffer {
+  const { version, bound } = encodeBound(options);
   const header = Buffer.alloc(HEADER_BYTES);
-  header.writeUInt8(renewal === undefined ? VERSION : RENEWAL_VERSION, 0);
+  header.writeUInt8(version, 0);
   nonce.copy(header, 1);
   header.writeUIntBE(Math.floor(expiresAt.getTime() / 1000), 1 + NONCE_BYTES, 6);
-  const bound = renewal === undefined ? Buffer.alloc(0) : encodeRenewal(renewal);
-  const serialBytes = Buffer.from(serial, 'utf8');
-  if (serialBytes.length > MAX_SERIAL_BYTES - bound.length) {
-    throw new AppError('bad_request', 400, 'the serial number is too long for a challenge');
-  }
-  return Buffer.concat([header, bound, serialBytes]);
+  return Buffer.concat([header, bound]);
+}
+
+function encodeBound({ renewal, requestId = 0, linkId = 0 }: ChallengeOptions) {
+  if (renewal !== undefined) return { version: RENEWAL_VERSION, bound: encodeRenewal(renewal) };
+  if (requestId === 0 && linkId === 0) return { version: VERSION, bound: Buffer.alloc(0) };
+  const bound = Buffer.alloc(ENROLLMENT_BYTES);
+  bound.writeUIntBE(requestId, 0, 6);
+  bound.writeUIntBE(linkId, 6, 6);
+  return { version: ENROLLMENT_VERSION, bound };
 }
 
 function encodeRenewal({ deviceId, enrollmentNumber }: RenewedEnrollment): Buffer {
@@ -68,20 +78,24 @@ function encodeRenewal({ deviceId, enrollmentNumber }: RenewedEnrollment): Buffe
 
 /** `payload` is known to be ours. */
 function decode(payload: Buffer): EnrollmentChallenge {
-  const isRenewal = payload[0] === RENEWAL_VERSION;
-  if (!isRenewal && payload[0] !== VERSION) throw refused('unknown version');
-  const serialAt = HEADER_BYTES + (isRenewal ? RENEWAL_BYTES : 0);
-  const serial = payload.subarray(serialAt).toString('utf8');
   return {
     nonce: payload.subarray(1, 1 + NONCE_BYTES),
     expiresAt: new Date(payload.readUIntBE(1 + NONCE_BYTES, 6) * 1000),
-    ...(serial === '' ? {} : { serial }),
-    ...(isRenewal ? { renewal: decodeRenewal(payload.subarray(HEADER_BYTES)) } : {}),
+    ...decodeBound(payload[0], payload.subarray(HEADER_BYTES)),
   };
 }
 
-function decodeRenewal(bytes: Buffer): RenewedEnrollment {
-  return { deviceId: bytes.readUIntBE(0, 6), enrollmentNumber: bytes.readUInt32BE(6) };
+function decodeBound(version: number | undefined, bound: Buffer): ChallengeOptions {
+  if (version === VERSION) return {};
+  if (version === RENEWAL_VERSION) {
+    return {
+      renewal: { deviceId: bound.readUIntBE(0, 6), enrollmentNumber: bound.readUInt32BE(6) },
+    };
+  }
+  if (version !== ENROLLMENT_VERSION) throw refused('unknown version');
+  const requestId = bound.readUIntBE(0, 6);
+  const linkId = bound.readUIntBE(6, 6);
+  return { ...(requestId > 0 ? { requestId } : {}), ...(linkId > 0 ? { linkId } : {}) };
 }
 
 // Only the one spelling that was issued: base64 decoders forgive, comparisons must not.
@@ -104,9 +118,11 @@ function toText(bytes: Buffer): string {
  */
 export function createEnrollmentChallenges(deps: {
   box: SecretBox;
+  /** What is made for one surface is nothing at the other. */
+  surface?: 'scep' | 'ota';
   now?: () => Date;
 }): EnrollmentChallenges {
-  const key = deps.box.deriveKey('scep-challenge');
+  const key = deps.box.deriveKey(`${deps.surface ?? 'scep'}-challenge`);
   const now = deps.now ?? (() => new Date());
   const macOf = (payload: Buffer) => createHmac('sha256', key).update(payload).digest();
   return {

@@ -1,14 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { buildPlist, type PlistInput } from './plist.js';
 
-/** Every right there is, bits 1 to 4096. */
+/** Every right there is, bits 1 to 4096: Apple refuses to add rights to an enrollment later. */
 const ALL_ACCESS_RIGHTS = 8191;
 /** Per-user connections are needed for the user channel of Macs and for Shared iPad. */
-const SERVER_CAPABILITIES = [
-  'com.apple.mdm.per-user-connections',
-  'com.apple.mdm.bootstraptoken',
-  'com.apple.mdm.token',
-];
+const SERVER_CAPABILITIES = ['com.apple.mdm.per-user-connections', 'com.apple.mdm.bootstraptoken'];
 
 /** A subject as the SCEP payload wants it: relative names of [attribute type, value] pairs. */
 export type ScepSubject = [string, string][][];
@@ -45,6 +41,8 @@ export interface MdmPayload {
   topic: string;
   accessRights?: number;
   serverCapabilities?: string[];
+  /** Of account-driven enrollment. BYOD: no rights over the device are asked for. */
+  account?: { mode: 'BYOD' | 'ADDE'; managedAppleAccount: string };
 }
 
 export interface EnrollmentProfileOptions {
@@ -140,7 +138,10 @@ function mdmPayload(
     // Apple's default for both is false: then no signature and no CheckOut would ever come.
     SignMessage: true,
     CheckOutWhenRemoved: true,
-    AccessRights: mdm.accessRights ?? ALL_ACCESS_RIGHTS,
+    AccessRights:
+      mdm.account?.mode === 'BYOD' ? undefined : (mdm.accessRights ?? ALL_ACCESS_RIGHTS),
+    EnrollmentMode: mdm.account?.mode,
+    AssignedManagedAppleID: mdm.account?.managedAppleAccount,
     ServerCapabilities: mdm.serverCapabilities ?? SERVER_CAPABILITIES,
   };
 }

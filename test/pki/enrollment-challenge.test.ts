@@ -39,7 +39,7 @@ describe('enrollment challenge', () => {
   });
 
   it('is refused when any byte of it is changed', () => {
-    const text = at(start).issueChallenge({ serial: 'C02XYZ' });
+    const text = at(start).issueChallenge({ requestId: 7 });
     const bytes = Buffer.from(text, 'base64');
     for (let index = 0; index < bytes.length; index += 1) {
       const altered = Buffer.from(bytes);
@@ -66,37 +66,44 @@ describe('enrollment challenge', () => {
     expect(reasonOf(() => at(start).readChallenge(random))).toBe('not ours');
   });
 
-  it('refuses to carry a serial number of more than 40 bytes', () => {
-    expect(() => at(start).issueChallenge({ serial: 'S'.repeat(41) })).toThrow(
-      'the serial number is too long for a challenge',
-    );
-  });
-
-  it('carries nonce, expiry and serial number', () => {
+  it('carries nonce and expiry', () => {
     const expiresAt = new Date('2026-03-08T00:00:00Z');
-    const challenge = at(start).readChallenge(
-      at(start).issueChallenge({ expiresAt, serial: 'C02XYZ' }),
-    );
+    const challenge = at(start).readChallenge(at(start).issueChallenge({ expiresAt }));
+    expect(challenge).toEqual({ expiresAt, nonce: challenge.nonce });
     expect(challenge.nonce).toHaveLength(16);
-    expect(challenge.expiresAt).toEqual(expiresAt);
-    expect(challenge.serial).toBe('C02XYZ');
   });
 
-  it('carries the enrollment whose identity it renews, beside a serial number', () => {
+  it('carries the enrollment whose identity it renews', () => {
     const expiresAt = new Date('2026-03-31T00:00:00Z');
     for (const renewal of [
       { deviceId: 1, enrollmentNumber: 0 },
       { deviceId: 2 ** 48 - 1, enrollmentNumber: 2 ** 32 - 1 },
     ]) {
       const { issueChallenge, readChallenge } = at(start);
-      const { nonce: _nonce, ...bound } = readChallenge(issueChallenge({ expiresAt, renewal }));
+      const text = issueChallenge({ expiresAt, renewal });
+      const { nonce: _nonce, ...bound } = readChallenge(text);
       expect(bound).toEqual({ expiresAt, renewal });
-      const serial = 'S'.repeat(30);
-      const text = issueChallenge({ expiresAt, renewal, serial });
-      expect(readChallenge(text)).toMatchObject({ expiresAt, renewal, serial });
       expect(text).toMatch(/^[A-Za-z0-9+/]{72,128}$/);
-      expect(() => issueChallenge({ renewal, serial: `${serial}S` })).toThrow('too long');
     }
+  });
+
+  it('carries the request and the link that it was made for', () => {
+    const expiresAt = new Date('2026-03-31T00:00:00Z');
+    const most = 2 ** 48 - 1;
+    for (const made of [{ requestId: 1 }, { linkId: most }, { requestId: most, linkId: 1 }]) {
+      const { issueChallenge, readChallenge } = at(start);
+      const text = issueChallenge({ expiresAt, ...made });
+      const { nonce: _nonce, ...bound } = readChallenge(text);
+      expect(bound).toEqual({ expiresAt, ...made });
+      expect(text).toMatch(/^[A-Za-z0-9+/]{72,128}$/);
+    }
+  });
+
+  it('is nothing at the other surface', () => {
+    const overTheAir = createEnrollmentChallenges({ box, surface: 'ota', now: () => start });
+    expect(reasonOf(() => at(start).readChallenge(overTheAir.issueChallenge()))).toBe('not ours');
+    expect(reasonOf(() => overTheAir.readChallenge(at(start).issueChallenge()))).toBe('not ours');
+    expect(reasonOf(() => overTheAir.readChallenge(overTheAir.issueChallenge()))).toBe('accepted');
   });
 
   it('that renews is refused when any byte of it is changed', () => {
@@ -110,31 +117,24 @@ describe('enrollment challenge', () => {
     }
   });
 
-  it('is read in its first form, and made in it where nothing is renewed', () => {
+  it('is read in its first form, and made in it for nobody in particular', () => {
     const nonce = Buffer.alloc(16, 9);
     const expiry = Buffer.from('000069a47940', 'hex'); // 2026-03-01T17:37:04Z
     const first = Buffer.concat([Buffer.of(1), nonce, expiry, Buffer.from('C02XYZ')]);
     const mac = createHmac('sha256', box.deriveKey('scep-challenge')).update(first).digest();
     const text = Buffer.concat([first, mac]).toString('base64').replace(/=+$/, '');
     const expiresAt = new Date('2026-03-01T17:37:04Z');
-    expect(at(start).readChallenge(text)).toEqual({ nonce, expiresAt, serial: 'C02XYZ' });
-    const made = Buffer.from(at(start).issueChallenge({ serial: 'C02XYZ', expiresAt }), 'base64');
+    expect(at(start).readChallenge(text)).toEqual({ nonce, expiresAt });
+    const made = Buffer.from(at(start).issueChallenge({ expiresAt }), 'base64');
+    expect(made).toHaveLength(23 + 32);
     expect(made.subarray(0, 1)).toEqual(Buffer.of(1));
-    expect(made.subarray(17, 29)).toEqual(first.subarray(17));
+    expect(made.subarray(17, 23)).toEqual(expiry);
   });
 
-  it('lives a day, has no serial number and a new nonce each time unless told otherwise', () => {
+  it('lives a day and has a new nonce each time unless told otherwise', () => {
     const { issueChallenge, readChallenge } = at(start);
     const [one, two] = [readChallenge(issueChallenge()), readChallenge(issueChallenge())];
     expect(one.expiresAt).toEqual(new Date('2026-03-02T12:00:00Z'));
-    expect(one).not.toHaveProperty('serial');
     expect(one.nonce.equals(two.nonce)).toBe(false);
-  });
-
-  it('is a PrintableString of at most 128 characters', () => {
-    for (const serial of ['', 'S', 'S'.repeat(12), 'S'.repeat(40)]) {
-      const text = at(start).issueChallenge({ serial });
-      expect(text).toMatch(/^[A-Za-z0-9+/]{72,128}$/);
-    }
   });
 });

@@ -1,0 +1,23 @@
+import type { Request, Response } from 'express';
+import type { EnrollServices } from './services.js';
+
+const PROFILE_TYPE = 'application/x-apple-aspen-config';
+
+/** Answers with a profile, signed where the server can, `?signed=false` leaves it as it is. */
+export function sendProfile(
+  { req, res }: { req: Request; res: Response },
+  { profile, filename }: { profile: Buffer; filename: string },
+  { signer }: Pick<EnrollServices, 'signer'>,
+): void {
+  const current = req.query.signed === 'false' ? undefined : signer();
+  res.setHeader('Content-Type', PROFILE_TYPE);
+  res.setHeader('Content-Disposition', `attachment; filename="${filename}"`);
+  res.setHeader('Cache-Control', 'no-store');
+  res.end(current === undefined ? profile : current.sign(profile));
+}
+
+/** A query parameter that is given once; undefined when it is absent or empty. */
+export function queryText(req: Request, name: string): string | undefined {
+  const value = req.query[name];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}

@@ -1,0 +1,22 @@
+import type { Config } from '../config.js';
+import type { Logger } from '../logger.js';
+import type { DeviceCaTrust } from '../pki/device-ca.js';
+import type { EnrollmentChallenges } from '../pki/enrollment-challenge.js';
+import type { EnrollmentPolicy } from './enrollment-policy.js';
+import type { EnrollmentProfileDeps } from './enrollment-profile.js';
+import type { ProfileSigner } from './profile-signer.js';
+
+/** What the surfaces that enroll devices share. */
+export interface EnrollServices extends EnrollmentProfileDeps {
+  config: Config;
+  policy: EnrollmentPolicy;
+  /** Who may sign as a device that is not enrolled yet. */
+  deviceCas: DeviceCaTrust;
+  /** Challenges of the Profile Service, which SCEP does not take. */
+  otaChallenges: EnrollmentChallenges;
+  /** The one of this moment; undefined while the server has no certificate of its own. */
+  signer: () => ProfileSigner | undefined;
+  /** DER of what this server shows in TLS, the leaf first, where it speaks TLS itself. */
+  tlsChain: () => Buffer[];
+  logger: Logger;
+}
