@@ -77,9 +77,10 @@ create index enrollment_requests_certificate on enrollment_requests (certificate
 create index enrollment_requests_device on enrollment_requests (device_id)
   where device_id is not null;
 
--- What the challenge behind a certificate was made for.
+-- What the challenge behind a certificate was made for. The id of a request stays when its row is
+-- gone: what was made for one device is good for no other.
 alter table scep_challenges
-  add column enrollment_request_id bigint references enrollment_requests (id) on delete set null,
+  add column enrollment_request_id bigint,
   add column enrollment_link_id bigint references enrollment_links (id) on delete set null;
 create index scep_challenges_enrollment_request on scep_challenges (enrollment_request_id)
   where enrollment_request_id is not null;
@@ -118,10 +119,22 @@ create index former_enrollments_device on former_enrollments (device_id, id);
 
 -- Two values of the same secret are told apart without opening them.
 alter table device_secrets add column digest bytea;
+-- What may be told of secrets: not what they are. The current one is the one that the device, or a
+-- command, would get now.
+create view device_secret_records as
+select s.id, s.device_id, s.kind, s.enrollment_number, octet_length(s.sealed) = 0 as is_removal,
+  octet_length(s.sealed) > 0 and s.enrollment_number >= d.escrow_since and not exists (
+    select from device_secrets n
+    where n.device_id = s.device_id and n.kind = s.kind and n.id > s.id
+      and n.enrollment_number >= d.escrow_since
+  ) as is_current,
+  s.created_at
+from device_secrets s join devices d on d.id = s.device_id;
 
 -- A device that waits in Setup Assistant until it is told to go on.
 create table device_setups (
-  device_id bigint primary key references devices (id) on delete cascade,
+  id bigint generated always as identity primary key,
+  device_id bigint not null unique references devices (id) on delete cascade,
   enrollment_number integer not null,
   state text not null default 'waiting' check (state in ('waiting', 'configured', 'failed')),
   -- DeviceConfigured
@@ -133,6 +146,9 @@ create table device_setups (
   ended_at timestamptz
 );
 create index device_setups_due on device_setups (due_at) where state = 'waiting';
+create index device_setups_command on device_setups (command_id) where command_id is not null;
+create index devices_awaiting_configuration on devices (id)
+  where awaiting_configuration and is_enrolled;
 
 alter table dep_profiles
   add column minimum_ios_version text,
@@ -142,6 +158,8 @@ alter table dep_accounts
   add column token_certificate_id bigint references certificates (id) on delete set null;
 create index dep_accounts_token_certificate on dep_accounts (token_certificate_id)
   where token_certificate_id is not null;
+-- As Apple writes it, for it is sent back.
+alter table dep_accounts alter column server_uuid type text;
 
 -- Users of devices: commands and pushes of their own.
 alter table device_users
@@ -151,6 +169,11 @@ alter table device_users
   add column last_push_at timestamptz,
   add column last_push_result text;
 update device_users set push_state = 'ok' where sealed_push is not null;
+-- Keys of users are kept as sent and compared without regard to case.
+delete from device_users a using device_users b
+where a.device_id = b.device_id and lower(a.user_key) = lower(b.user_key) and a.id < b.id;
+alter table device_users drop constraint device_users_device_id_user_key_key;
+create unique index device_users_user on device_users (device_id, lower(user_key));
 alter table commands
   add column device_user_id bigint references device_users (id) on delete cascade;
 create index commands_user_pending on commands (device_user_id, priority desc, id)
@@ -172,11 +195,16 @@ drop index commands_user;
 drop index commands_user_pending;
 delete from commands where device_user_id is not null;
 alter table commands drop column device_user_id;
+drop index device_users_user;
+alter table device_users add unique (device_id, user_key);
 alter table device_users drop column awaiting_configuration, drop column push_state,
   drop column failed_push_count, drop column last_push_at, drop column last_push_result;
 alter table dep_accounts drop column token_certificate_id;
+alter table dep_accounts alter column server_uuid type uuid using server_uuid::uuid;
 alter table dep_profiles drop column minimum_ios_version, drop column minimum_macos_version;
+drop index devices_awaiting_configuration;
 drop table device_setups;
+drop view device_secret_records;
 alter table device_secrets drop column digest;
 drop table former_enrollments;
 alter table devices drop column enrollment_method, drop column enrollment_link_id,

@@ -11,8 +11,10 @@ import type { Database } from './db/database.js';
 import { migrationStatus } from './db/migrate.js';
 import { createResourceStore } from './db/resource-store.js';
 import { createDepRouter } from './dep/router.js';
+import { createDiscoveryRouter } from './enroll/account/discovery.js';
 import { createEnrollmentPolicy } from './enroll/enrollment-policy.js';
 import type { IdentityRenewals } from './enroll/identity-renewal.js';
+import { createServiceConfigRouter } from './enroll/mdm-service-config.js';
 import type { ProfileSigner } from './enroll/profile-signer.js';
 import { createEnrollRouter } from './enroll/router.js';
 import type { EnrollServices } from './enroll/services.js';
@@ -169,8 +171,10 @@ function mountEnrollment(app: Express, deps: AppDeps): void {
     policy: createEnrollmentPolicy({ db, policy: config.enrollment }),
     caCertificates: () => [authorities.current.certificate.der],
   };
+  app.use(createDiscoveryRouter(services));
   app.use('/enroll', createEnrollRouter(services));
   app.use('/dep', createDepRouter(services));
+  app.use(createServiceConfigRouter(services));
 }
 
 /** Mounts the surfaces. The app is whole by itself; the server only gives /mdm a shorter way. */

@@ -164,6 +164,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     authenticated: new LRUCache<string, KnownDevice>({ max: 10_000, ttl: 600_000 }),
     ...identitySources(config, logger),
     onPushDue: () => push.wake(),
+    userAuthenticate: config.userAuthenticate,
   };
   const challenges = createEnrollmentChallenges({ box });
   const renewals = new IdentityRenewals({
@@ -191,7 +192,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     ...{ challenges, renewals },
     profileSigner: () => currentSigner(tlsCertificates),
     tlsChain: () => shownChain(tlsCertificates),
-    deviceCas: createDeviceCaTrust(readDeviceCas(config)),
+    deviceCas: createDeviceCaTrust([...readDeviceCas(config), ...(lab?.deviceCas ?? [])]),
     ...{ tlsUse, tlsCaveats: () => tlsCertificates.caveats },
     tlsFile,
   });

@@ -21,6 +21,7 @@ export type ErrorCode =
   | 'in_use'
   | 'no_unlock_token'
   | 'device_unenrolled'
+  | 'user_unenrolled'
   | 'command_already_sent'
   | 'command_final'
   | 'enrollment_closed'

@@ -1,17 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { type Config, ConfigError } from './config.js';
-import { parseCertificate } from './crypto/certificate.js';
-import { exportPrivateKey, importPrivateKey } from './crypto/keys.js';
+import { type ParsedCertificate, parseCertificate } from './crypto/certificate.js';
 import type { SecretBox } from './crypto/secret-box.js';
 import { insertCertificate, revokeCertificate } from './db/certificate-repository.js';
 import type { Database } from './db/database.js';
 import {
   hasDepAccount,
-  type LabSetting,
   listAllPushCertificates,
+  listWaitingSerials,
   lockLab,
   readLabSetting,
-  writeLabSetting,
 } from './db/lab-repository.js';
 import { liveProcesses } from './db/live-processes.js';
 import { inTransaction, type Transaction } from './db/unit-of-work.js';
@@ -19,11 +17,13 @@ import { writeAudit } from './events/audit.js';
 import { createJobQueue } from './jobs/job-queue.js';
 import { type ApnsStandIn, startApnsStandIn } from './lab/apns/apns-stand-in.js';
 import {
-  createLabAuthority,
+  certificatePem,
   isOfLab,
   issuePushCertificate,
   type LabAuthority,
+  privateKeyPem,
 } from './lab/lab-authority.js';
+import { findDeviceCa, findServiceCa, makeDeviceCa, makeServiceCa } from './lab-authorities.js';
 import type { Logger } from './logger.js';
 import { certificateRecord } from './pki/certificate-record.js';
 import { keepPrivateKey } from './pki/stored-keys.js';
@@ -40,6 +40,10 @@ export interface LabDeps {
 export interface LabDescription {
   apns: { url: string; ca: string; courier: string; control: string };
   push_topic: string;
+  /** PEM: whoever holds the key can make certificates of devices. */
+  device_ca: { certificate: string; key: string };
+  /** Of devices of Apple's enrollment program that wait to be enrolled. */
+  serials: string[];
 }
 
 export interface Lab {
@@ -48,28 +52,15 @@ export interface Lab {
   /** PEM, in place of APNS_CA_FILE. */
   apnsCa: string;
   standIn: ApnsStandIn;
-  describe(): LabDescription;
+  /** Believed as Apple's device CAs are. */
+  deviceCas: readonly ParsedCertificate[];
+  describe(): Promise<LabDescription>;
   close(): Promise<void>;
 }
 
-const KEY_IDENTITY = 'lab/authority';
 /** One that ends sooner gets a successor, so that a lab that stays up never runs out of it. */
 const ENOUGH_MS = 30 * 86_400_000;
 const REMEDY = 'use another DATA_DIR or DATABASE_URL for the lab';
-
-function openAuthority(box: SecretBox, { certificate, sealedKey }: LabSetting): LabAuthority {
-  return {
-    certificate: parseCertificate(certificate),
-    privateKey: importPrivateKey(box.open(sealedKey, KEY_IDENTITY)),
-  };
-}
-
-async function makeAuthority(trx: Transaction, box: SecretBox): Promise<LabAuthority> {
-  const made = await createLabAuthority();
-  const sealedKey = box.seal(exportPrivateKey(made.privateKey), KEY_IDENTITY);
-  await writeLabSetting(trx, { certificate: made.certificate.der, sealedKey });
-  return made;
-}
 
 /** Other processes of this server that run now. */
 async function otherProcesses(trx: Transaction): Promise<string[]> {
@@ -138,6 +129,7 @@ async function auditCertificate(trx: Transaction, action: string, id: number): P
 
 interface Prepared {
   authority: LabAuthority;
+  deviceCa: LabAuthority;
   topic: string;
 }
 
@@ -145,8 +137,7 @@ interface Prepared {
 async function prepare({ db, box }: LabDeps): Promise<Prepared> {
   const prepared = await inTransaction(db, async (trx): Promise<Prepared | string[]> => {
     await lockLab(trx);
-    const setting = await readLabSetting(trx);
-    const known = setting && openAuthority(box, setting);
+    const known = await findServiceCa(trx, box);
     const problems = await realCredentials(trx, known);
     const others = await otherProcesses(trx);
     if (others.length > 0) {
@@ -154,17 +145,21 @@ async function prepare({ db, box }: LabDeps): Promise<Prepared> {
       problems.push(`LAB: on is for a single process, but others use this database (${who})`);
     }
     if (problems.length > 0) return problems;
-    const authority = known ?? (await makeAuthority(trx, box));
+    const authority = known ?? (await makeServiceCa(trx, box));
+    const deviceCa = (await findDeviceCa(trx, box)) ?? (await makeDeviceCa(trx, box));
     const topic = (await findTopic(trx)) ?? (await storePushCertificate(trx, box, authority));
-    return { authority, topic };
+    return { authority, deviceCa, topic };
   });
   if (Array.isArray(prepared)) throw new ConfigError(prepared);
   return prepared;
 }
 
-/** Starts what LAB=on promises: the stand-in for Apple's push service, with a certificate for it. */
+/**
+ * Starts what LAB=on promises: the stand-in for Apple's push service, with a certificate for it, and a
+ * CA that certifies simulated devices as Apple certifies real ones.
+ */
 export async function openLab(deps: LabDeps): Promise<Lab> {
-  const { authority, topic } = await prepare(deps);
+  const { authority, deviceCa, topic } = await prepare(deps);
   const standIn = await startApnsStandIn({ authority });
   const { url, caPem, courierUrl, controlUrl } = standIn;
   deps.logger.info(
@@ -175,9 +170,12 @@ export async function openLab(deps: LabDeps): Promise<Lab> {
     apnsHost: url,
     apnsCa: caPem,
     standIn,
-    describe: () => ({
+    deviceCas: [deviceCa.certificate],
+    describe: async () => ({
       apns: { url, ca: caPem, courier: courierUrl, control: controlUrl },
       push_topic: topic,
+      device_ca: { certificate: certificatePem(deviceCa), key: privateKeyPem(deviceCa) },
+      serials: await listWaitingSerials(deps.db.knex),
     }),
     close: () => standIn.close(),
   };

@@ -1,7 +1,9 @@
 import { createCommandServices } from './commands/command-services.js';
 import type { CommandQueue } from './commands/queue.js';
+import { hashPassword } from './crypto/password-hash.js';
 import type { SecretBox } from './crypto/secret-box.js';
 import type { Transaction } from './db/unit-of-work.js';
+import { EnrollmentLinks } from './enroll/enrollment-links.js';
 import { JobService } from './jobs/job-service.js';
 import { CertificateService } from './pki/certificate-service.js';
 import { SigningRequestService } from './pki/signing-request-service.js';
@@ -33,7 +35,9 @@ export function createResourceServices(deps: ResourceServiceDeps): ResourceServi
   return {
     ...createCommandServices(box, queue),
     secrets: { seal: (secret, identity) => box.seal(Buffer.from(secret, 'utf8'), identity) },
+    passwords: { hash: hashPassword },
     enrollmentProgram: { enrollmentUrl: `${publicUrl}/dep/enroll` },
+    enrollmentLinks: new EnrollmentLinks({ box, publicUrl }),
     scep: { ownUrl: `${publicUrl}/scep` },
     certificates: new CertificateService({
       ...{ box, isLab, onAuthoritiesChange },

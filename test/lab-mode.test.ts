@@ -5,8 +5,8 @@ import { connect } from 'node:http2';
 import { hostname } from 'node:os';
 import { ConfigError } from '../src/config.js';
 import { issueCertificate, parseCertificate } from '../src/crypto/certificate.js';
-import { importPrivateKey } from '../src/crypto/keys.js';
-import { encodePem } from '../src/crypto/pem.js';
+import { importPrivateKey, keysMatch } from '../src/crypto/keys.js';
+import { decodePemBlock, encodePem } from '../src/crypto/pem.js';
 import { SecretBox } from '../src/crypto/secret-box.js';
 import { insertCertificate } from '../src/db/certificate-repository.js';
 import { readPushTopic } from '../src/db/settings-repository.js';
@@ -109,7 +109,7 @@ describe('the lab', () => {
     const [row, ...others] = await pushCertificates();
     expect(others).toEqual([]);
     expect(row.push_topic).toMatch(TOPIC);
-    expect(lab.describe()).toEqual({
+    expect(await lab.describe()).toEqual({
       apns: {
         url: lab.apnsHost,
         ca: lab.apnsCa,
@@ -117,6 +117,8 @@ describe('the lab', () => {
         control: lab.standIn.controlUrl,
       },
       push_topic: row.push_topic,
+      device_ca: { certificate: expect.any(String), key: expect.any(String) },
+      serials: [],
     });
     const audited = await database.db.knex('audit_events').select('actor', 'action', 'target_id');
     expect(audited).toEqual([
@@ -151,7 +153,7 @@ describe('the lab', () => {
     const first = await open();
     await first.close();
     const second = await open();
-    expect(second.describe().push_topic).toBe(first.describe().push_topic);
+    expect((await second.describe()).push_topic).toBe((await first.describe()).push_topic);
     expect(second.apnsCa).toBe(first.apnsCa);
     expect(await pushCertificates()).toHaveLength(1);
   });
@@ -167,11 +169,11 @@ describe('the lab', () => {
     const soon = new Date(Date.now() + 86_400_000);
     await database.db.knex('certificates').update({ not_after: soon });
     const second = await open();
-    expect(second.describe().push_topic).toBe(first.describe().push_topic);
+    expect((await second.describe()).push_topic).toBe((await first.describe()).push_topic);
     const rows = await pushCertificates();
     expect(rows.map(({ push_topic }) => push_topic)).toEqual([
-      first.describe().push_topic,
-      first.describe().push_topic,
+      (await first.describe()).push_topic,
+      (await first.describe()).push_topic,
     ]);
   });
 
@@ -192,13 +194,13 @@ describe('the lab', () => {
     expect(audited).toEqual(['certificates.create', 'certificates.revoke']);
     await database.db.knex('certificates').where({ id: real.id }).delete();
     const again = await open();
-    expect(again.describe().push_topic).toBe(first.describe().push_topic);
-    expect(await readPushTopic(database.db.knex)).toBe(first.describe().push_topic);
+    expect((await again.describe()).push_topic).toBe((await first.describe()).push_topic);
+    expect(await readPushTopic(database.db.knex)).toBe((await first.describe()).push_topic);
     // Devices that have waited meanwhile are pushed.
     const { rows } = await database.db.knex.raw(
       'select task_identifier, key from graphile_worker.jobs',
     );
-    const key = `push.rearm:${first.describe().push_topic}`;
+    const key = `push.rearm:${(await first.describe()).push_topic}`;
     expect(rows).toEqual([{ task_identifier: 'push.rearm', key }]);
   });
 
@@ -236,11 +238,42 @@ describe('the lab', () => {
     });
   });
 
-  it('keeps the key of its CA sealed', async () => {
+  it.each(['lab', 'lab_device_ca'])('keeps the key of its CA in %s sealed', async (name) => {
     await open();
-    const { value } = await database.db.knex('server_settings').where({ name: 'lab' }).first();
+    const { value } = await database.db.knex('server_settings').where({ name }).first();
     expect(new Set(Object.keys(value))).toEqual(new Set(['ca', 'sealed_key']));
     expect(SecretBox.isSealed(Buffer.from(value.sealed_key, 'base64'))).toBe(true);
+  });
+
+  it('certifies devices by a CA of its own, and knows it again on the next start', async () => {
+    const first = await open();
+    const { device_ca } = await first.describe();
+    const ca = parseCertificate(decodePemBlock(device_ca.certificate, 'CERTIFICATE'));
+    expect([ca.subject, ca.isCa, ca.pathLength]).toEqual([
+      'CN=Muster Lab Device CA,O=Muster',
+      true,
+      0,
+    ]);
+    const key = importPrivateKey(decodePemBlock(device_ca.key, 'PRIVATE KEY'));
+    expect(keysMatch(key, ca.publicKey)).toBe(true);
+    expect(first.deviceCas.map(({ der }) => der)).toEqual([ca.der]);
+    expect(device_ca.certificate).not.toBe(first.apnsCa);
+    await first.close();
+    expect((await (await open()).describe()).device_ca).toEqual(device_ca);
+  });
+
+  it("tells the serial numbers of Apple's program that wait, as they are at the moment", async () => {
+    const lab = await open();
+    const device = (serial_number: string | null, columns: object = {}) =>
+      database.db.knex('devices').insert({ serial_number, is_dep: true, ...columns });
+    await device('F2LAB0000001');
+    await device('F2LAB0000002', { is_enrolled: true });
+    await device('F2LAB0000003', { is_dep: false });
+    await device(null);
+    await device('F2LAB0000004');
+    expect((await lab.describe()).serials).toEqual(['F2LAB0000001', 'F2LAB0000004']);
+    await database.db.knex('devices').update({ is_enrolled: true });
+    expect((await lab.describe()).serials).toEqual([]);
   });
 });
 

@@ -91,7 +91,7 @@ async function enrollInDatabase(
     sealedPush: SEALED_PUSH,
     topic: TOPIC,
     awaitingConfiguration: false,
-    sealedUnlockToken: null,
+    unlockToken: null,
     inventory: Array.from({ length: INVENTORY }, () => ({
       uuid: randomUUID(),
       requestType: 'SecurityInfo',

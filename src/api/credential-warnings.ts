@@ -150,7 +150,8 @@ function settingWarnings({ config }: CredentialFacts): CredentialWarning[] {
   const warnings: CredentialWarning[] = [];
   if (config.enrollment === 'open' && !isLoopback(new URL(config.publicUrl).hostname)) {
     const detail =
-      'ENROLLMENT=open: whoever reaches this server can enroll a device. Set link or closed.';
+      'ENROLLMENT=open: whoever reaches this server can enroll a device. Set link, and hand out ' +
+      'the links of /api/v1/enrollment_links, or closed.';
     warnings.push({ code: 'enrollment_open', detail });
   }
   if (config.lab) {

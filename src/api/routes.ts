@@ -13,6 +13,7 @@ import { type CredentialRouteDeps, credentialRoutes } from './credentials.js';
 import { type DeviceActionDeps, deviceActionRoutes } from './device-actions.js';
 import { type DevicePushDeps, devicePushRoutes } from './device-push.js';
 import { type DeviceRenewalDeps, deviceRenewalRoutes } from './device-renewal.js';
+import { type DeviceSecretDeps, deviceSecretRoutes } from './device-secrets.js';
 import { type DocsDeps, docsRoutes } from './docs.js';
 import { type JobRouteDeps, jobRoutes } from './jobs.js';
 import { type ProfileFileDeps, profileFileRoutes } from './profile-files.js';
@@ -21,6 +22,7 @@ import { type PushCertificateDeps, pushCertificateRoutes } from './push-certific
 export type AdminRouteDeps = DeviceActionDeps &
   DevicePushDeps &
   DeviceRenewalDeps &
+  DeviceSecretDeps &
   ConfigurationDeps &
   AuthorityRotationDeps &
   CertificateRevocationDeps &
@@ -42,6 +44,7 @@ export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
     ...deviceActionRoutes(deps),
     ...devicePushRoutes(deps),
     ...deviceRenewalRoutes(deps),
+    ...deviceSecretRoutes(deps),
     ...configurationRoutes(deps),
     ...authorityRotationRoutes(deps),
     ...certificateRevocationRoutes(deps),

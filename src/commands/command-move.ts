@@ -8,7 +8,13 @@ import { platformFault } from './platform-fault.js';
 
 /** Why a command must stay with its device; undefined when it may go. */
 export function moveFault(box: SecretBox, command: CommandRow): CommandFault | undefined {
-  return withdrawalFault(command) ?? secretFault(box, command);
+  return withdrawalFault(command) ?? userFault(command) ?? secretFault(box, command);
+}
+
+function userFault({ id, device_id, device_user_id }: CommandRow): CommandFault | undefined {
+  if (device_user_id === null) return undefined;
+  const detail = `command ${id} is for a user of device ${device_id}, who is not of the other`;
+  return { code: 'conflict', detail };
 }
 
 /** Part of every enrollment profile as it is made here, signed or not. */

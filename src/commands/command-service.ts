@@ -19,11 +19,13 @@ import { arrivalFault, moveFault } from './command-move.js';
 import { finalFault, refuse, sentFault, wasSent, withdrawalFault } from './command-state.js';
 import { openReport, readParameters } from './payload.js';
 import { type CommandQueue, checkJsonParameters, type QueueOptions } from './queue.js';
+import { checkUserTarget } from './user-target.js';
 
 type JsonObject = { [key: string]: JsonValue };
 
 export interface EnqueueInput extends QueueOptions {
   deviceId: number;
+  userId?: number;
   requestType: string;
   parameters: JsonObject;
 }
@@ -71,12 +73,13 @@ export class CommandAdministration {
   ) {}
 
   async enqueue(trx: Transaction, input: EnqueueInput): Promise<CommandRow> {
-    const { deviceId, requestType, parameters, ...options } = input;
+    const { deviceId, userId, requestType, parameters, ...options } = input;
     const { value, faults } = checkJsonParameters(requestType, parameters);
     const all = [...faults, ...timeFaults(options)];
     if (all.length > 0) throw validationError(all);
-    await this.queue.target(trx, deviceId);
-    const command = { requestType, parameters: value, options };
+    const target = await this.queue.target(trx, deviceId);
+    if (userId !== undefined) await checkUserTarget(trx, target, { userId, requestType });
+    const command = { userId, requestType, parameters: value, options };
     return this.locked(trx, await this.queue.add(trx, deviceId, command));
   }
 
@@ -91,7 +94,7 @@ export class CommandAdministration {
     if (faults.length > 0) throw validationError(faults);
     await updateCommands(trx, [id], { ...changes, ...(isCancelled ? CANCELLED : {}) });
     const changed = await this.locked(trx, id);
-    if (!isCancelled) await this.queue.pushLater(trx, [changed.device_id], { at: changed.after });
+    if (!isCancelled) await this.queue.pushOwner(trx, changed, { at: changed.after });
     return changed;
   }
 

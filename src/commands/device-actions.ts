@@ -1,5 +1,6 @@
 import type { SecretBox } from '../crypto/secret-box.js';
-import { type DeviceTarget, findCurrentSecret, secretIdentity } from '../db/device-repository.js';
+import { type DeviceTarget, secretIdentity } from '../db/device-repository.js';
+import { findCurrentSecret } from '../db/device-secrets.js';
 import type { Transaction } from '../db/unit-of-work.js';
 import { AppError } from '../errors.js';
 import { fullInformation } from './inventory-plan.js';

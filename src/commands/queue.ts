@@ -1,7 +1,12 @@
 import type { SecretBox } from '../crypto/secret-box.js';
-import { insertCommand, insertCommands, type NewCommand } from '../db/command-repository.js';
+import {
+  type CommandRow,
+  insertCommand,
+  insertCommands,
+  type NewCommand,
+} from '../db/command-repository.js';
 import { type DeviceTarget, findTarget, noteInventoryQueued } from '../db/device-repository.js';
-import { type PushRequestOptions, requestPushes } from '../db/push-requests.js';
+import { type PushRequestOptions, requestPushes, requestUserPushes } from '../db/push-requests.js';
 import { afterCommit, type Transaction } from '../db/unit-of-work.js';
 import { AppError, type ErrorDetail, notFound, validationError } from '../errors.js';
 import { jsonToPlist, validateCommand } from '../protocol/apple/command-schema.js';
@@ -18,6 +23,8 @@ export interface QueueOptions {
 }
 
 export interface QueuedCommand {
+  /** Of a user of the device, if it is not the device's own. */
+  userId?: number | undefined;
   requestType: string;
   parameters: PlistDict;
   options?: QueueOptions;
@@ -57,7 +64,8 @@ export class CommandQueue {
   /** Queues one command whose parameters are already plist values. Returns its id. */
   async add(trx: Transaction, deviceId: number, command: QueuedCommand): Promise<number> {
     const id = await insertCommand(trx, this.toRow(deviceId, command));
-    await this.pushLater(trx, [deviceId], { at: command.options?.after });
+    const owner = { device_id: deviceId, device_user_id: command.userId ?? null };
+    await this.pushOwner(trx, owner, { at: command.options?.after });
     return id;
   }
 
@@ -113,13 +121,26 @@ export class CommandQueue {
     afterCommit(trx, this.wake);
   }
 
+  /** Has whoever a command is for pushed: the device, or its user. */
+  async pushOwner(
+    trx: Transaction,
+    owner: Pick<CommandRow, 'device_id' | 'device_user_id'>,
+    push: PushRequestOptions = {},
+  ): Promise<void> {
+    const { device_id: deviceId, device_user_id: userId } = owner;
+    if (userId === null) return this.pushLater(trx, [deviceId], push);
+    await requestUserPushes(trx, [userId], push);
+    afterCommit(trx, this.wake);
+  }
+
   private toRow(deviceId: number, command: QueuedCommand): NewCommand {
-    const { requestType, parameters, options = {} } = command;
+    const { userId, requestType, parameters, options = {} } = command;
     const faults = validateCommand(requestType, parameters);
     if (faults.length > 0) throw validationError(faults);
     const { uuid, payload } = prepareCommand(this.box, requestType, parameters);
     return {
       ...{ uuid, device_id: deviceId, request_type: requestType, payload },
+      device_user_id: userId ?? null,
       after: options.after,
       expires_at: options.expiresAt,
       priority: options.priority,

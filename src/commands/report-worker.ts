@@ -152,7 +152,7 @@ export class ReportWorker {
     await handlerFor(stored.request_type)?.handle(report, {
       trx,
       seal: (plain, identity) => box.seal(plain, identity),
-      open: (sealed, identity) => box.open(sealed, identity),
+      digest: (plain, identity) => box.digest(plain, identity),
       queueSupervisedInventory: async (deviceId) => {
         await queue.queueSupervisedInventory(trx, await queue.target(trx, deviceId));
       },

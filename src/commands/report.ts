@@ -16,7 +16,8 @@ export interface HandlerContext {
   trx: Transaction;
   /** Seals a secret; the identity is bound to it. */
   seal(plain: Buffer, identity: string): Buffer;
-  open(sealed: Buffer, identity: string): Buffer;
+  /** Of equal secrets in the same place it is equal. */
+  digest(plain: Buffer, identity: string): Buffer;
   /** Asks what only supervised devices answer, in the same transaction. */
   queueSupervisedInventory(deviceId: number): Promise<void>;
 }

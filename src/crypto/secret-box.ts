@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { AppError } from '../errors.js';
 
 const MAGIC = Buffer.from('MSB1', 'latin1');
@@ -7,6 +7,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const OVERHEAD = MAGIC.length + NONCE_BYTES + TAG_BYTES;
 const SEALING_PURPOSE = 'secret-box';
+const DIGEST_PURPOSE = 'secret-digest';
 
 function mismatch(cause?: unknown): AppError {
   return new AppError('master_key_mismatch', 500, 'a stored secret does not open', { cause });
@@ -20,6 +21,7 @@ function mismatch(cause?: unknown): AppError {
 export class SecretBox {
   readonly #masterKey: Buffer;
   readonly #sealingKey: Buffer;
+  readonly #digestKey: Buffer;
 
   /** @param masterKey 32 random bytes; any other length throws `master_key_mismatch`. */
   constructor(masterKey: Buffer) {
@@ -28,6 +30,7 @@ export class SecretBox {
     }
     this.#masterKey = Buffer.from(masterKey);
     this.#sealingKey = this.deriveKey(SEALING_PURPOSE);
+    this.#digestKey = this.deriveKey(DIGEST_PURPOSE);
   }
 
   /** Whether the bytes have the layout of a sealed secret; says nothing about the key. */
@@ -58,6 +61,15 @@ export class SecretBox {
     } catch (cause) {
       throw mismatch(cause);
     }
+  }
+
+  /**
+   * HMAC-SHA256 by which equal secrets of the same identity are told without opening them; it says
+   * nothing to whoever lacks the key, and nothing across identities.
+   */
+  digest(plain: Buffer, identity: string): Buffer {
+    const place = createHmac('sha256', this.#digestKey).update(identity, 'utf8').digest();
+    return createHmac('sha256', place).update(plain).digest();
   }
 
   /** A 32-byte key for one purpose (HKDF-SHA256, RFC 5869), independent of those for others. */

@@ -22,6 +22,8 @@ export interface CertificateUses {
   signs: boolean;
   /** It is revoked, and the revocation list of the CA of ours that issued it has to tell so. */
   is_listed: boolean;
+  /** Apple knows the server of an account by it. */
+  is_token_certificate: boolean;
 }
 
 /** Locked until the transaction ends; undefined when there is none. */
@@ -72,7 +74,10 @@ select
   c.issues_identities and c.revoked_at is null as signs,
   c.revoked_at is not null and c.not_after > now() - ${LISTED_AFTER_END} and exists (
     select from certificates a where a.is_own_ca and a.subject = c.issuer and a.id <> c.id
-  ) as is_listed
+  ) as is_listed,
+  exists (
+    select from dep_accounts t where t.token_certificate_id = c.id
+  ) as is_token_certificate
 from certificates c where c.id = ?`;
 
 /** One statement. */

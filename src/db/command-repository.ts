@@ -3,6 +3,8 @@ import type { Knex } from 'knex';
 export interface NewCommand {
   uuid: string;
   device_id: number;
+  /** Null or absent: the device's own. */
+  device_user_id?: number | null;
   request_type: string;
   payload: Buffer;
   priority?: number | undefined;
@@ -16,6 +18,7 @@ export type CommandRow = Record<string, unknown> & {
   id: number;
   uuid: string;
   device_id: number;
+  device_user_id: number | null;
   request_type: string;
   status: string;
   sent_at: Date | null;

@@ -52,29 +52,6 @@ export function secretIdentity(deviceId: number, kind: string): string {
   return `devices/${deviceId}/${kind}`;
 }
 
-export interface SecretKey {
-  deviceId: number;
-  kind:
-    | 'unlock_token'
-    | 'bootstrap_token'
-    | 'fde_personal_recovery_key_cms'
-    | 'fde_personal_recovery_key_device_key';
-}
-
-/** The newest secret of the present enrollment, sealed; one of a former enrollment is never given. */
-export async function findCurrentSecret(
-  trx: Knex.Transaction,
-  { deviceId, kind }: SecretKey,
-): Promise<Buffer | undefined> {
-  const row = await trx('device_secrets as s')
-    .join('devices as d', 'd.id', 's.device_id')
-    .where({ 's.device_id': deviceId, 's.kind': kind })
-    .whereRaw('s.enrollment_number = d.enrollment_number')
-    .orderBy('s.id', 'desc')
-    .first('s.sealed');
-  return row === undefined || row.sealed.length === 0 ? undefined : row.sealed;
-}
-
 /**
  * Deletes the device with all its rows and leaves a tombstone for each of its identities, so that
  * its next contact is told to unenroll; those that were revoked stay so. Returns false when there is

@@ -11,6 +11,11 @@ export interface EnrollmentLinkRow {
   is_disabled: boolean;
 }
 
+export const LINK_COLUMNS = ['id', 'name', 'max_uses', 'uses', 'expires_at', 'is_disabled'];
+
+/** For the moment between the row and what is bound to its id. */
+const NOT_YET = Buffer.alloc(0);
+
 /** What is stored of a token to find its link by. */
 export function linkTokenHash(token: string): Buffer {
   return createHash('sha256').update(token, 'utf8').digest();
@@ -22,12 +27,78 @@ export async function findLinkByToken(
 ): Promise<EnrollmentLinkRow | undefined> {
   return await knex('enrollment_links')
     .where({ token_hash: linkTokenHash(token) })
-    .first<EnrollmentLinkRow | undefined>(
-      'id',
-      'name',
-      'max_uses',
-      'uses',
-      'expires_at',
-      'is_disabled',
-    );
+    .first<EnrollmentLinkRow | undefined>(...LINK_COLUMNS);
+}
+
+export async function findLink(knex: Knex, id: number): Promise<EnrollmentLinkRow | undefined> {
+  return await knex('enrollment_links')
+    .where({ id })
+    .first<EnrollmentLinkRow | undefined>(...LINK_COLUMNS);
+}
+
+export const LINK_STATUSES = ['usable', 'disabled', 'expired', 'spent'] as const;
+export type LinkStatus = (typeof LINK_STATUSES)[number];
+
+/** Whether the link lets someone in at `now`, and why not. */
+export function linkStatus(
+  link: Pick<EnrollmentLinkRow, 'is_disabled' | 'expires_at' | 'max_uses' | 'uses'>,
+  now = new Date(),
+): LinkStatus {
+  if (link.is_disabled) return 'disabled';
+  if (link.expires_at !== null && link.expires_at <= now) return 'expired';
+  return link.max_uses !== null && link.uses >= link.max_uses ? 'spent' : 'usable';
+}
+
+export interface NewEnrollmentLink {
+  name: string;
+  description?: string | null;
+  max_uses?: number | null;
+  expires_at?: Date | null;
+  device_group_id?: number | null;
+}
+
+/**
+ * Stores a link with its tags and returns its id. `seal` seals the token for the id that the row
+ * has got.
+ */
+export async function insertLink(
+  trx: Knex.Transaction,
+  link: NewEnrollmentLink,
+  secret: { token: string; seal: (id: number) => Buffer; tagIds: readonly number[] },
+): Promise<number> {
+  const values = { ...link, token_hash: linkTokenHash(secret.token), sealed_token: NOT_YET };
+  const [row] = await trx('enrollment_links').insert(values).returning<{ id: number }[]>('id');
+  if (row === undefined) throw new Error('the enrollment link was not stored');
+  const { id } = row;
+  await trx('enrollment_links')
+    .where({ id })
+    .update({ sealed_token: secret.seal(id) });
+  const tags = secret.tagIds.map((tag_id) => ({ enrollment_link_id: id, tag_id }));
+  if (tags.length > 0) await trx('enrollment_link_tags').insert(tags);
+  return id;
+}
+
+export interface ListedLink extends EnrollmentLinkRow {
+  sealed_token: Buffer;
+  created_at: Date;
+  last_used_at: Date | null;
+}
+
+/** All links, the oldest first. */
+export async function listLinks(knex: Knex): Promise<ListedLink[]> {
+  return await knex('enrollment_links')
+    .select<ListedLink[]>(...LINK_COLUMNS, 'sealed_token', 'created_at', 'last_used_at')
+    .orderBy('id');
+}
+
+/** Ids by name of those of `names` that exist. */
+export async function findByName(
+  knex: Knex,
+  table: 'tags' | 'device_groups',
+  names: readonly string[],
+): Promise<Map<string, number>> {
+  const rows: { id: number; name: string }[] = await knex(table)
+    .whereIn('name', [...names])
+    .select('id', 'name');
+  return new Map(rows.map(({ id, name }) => [name, id]));
 }

@@ -99,17 +99,3 @@ export async function updateDeviceFacts(
   if (Object.keys(facts).length === 0) return;
   await trx('devices').where({ id: deviceId }).update(columnReady(facts));
 }
-
-export interface EscrowedSecret {
-  deviceId: number;
-  kind: 'fde_personal_recovery_key_cms' | 'fde_personal_recovery_key_device_key';
-  sealed: Buffer;
-}
-
-export async function escrowSecret(trx: Knex.Transaction, secret: EscrowedSecret): Promise<void> {
-  await trx.raw(
-    `insert into device_secrets (device_id, enrollment_number, kind, sealed)
-     select id, enrollment_number, ?, ? from devices where id = ?`,
-    [secret.kind, secret.sealed, secret.deviceId],
-  );
-}

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 
-/** The lab's own CA. */
+/** A CA of the lab's own. */
 export interface LabSetting {
   /** DER. */
   certificate: Buffer;
@@ -21,7 +21,11 @@ interface StoredSetting {
   sealed_key: string;
 }
 
-const NAME = 'lab';
+/** The settings of the CA that stands for Apple's, and of the one that certifies devices. */
+export type LabSettingName = 'lab' | 'lab_device_ca';
+
+/** More than anybody tries out at once. */
+const MOST_SERIALS = 1000;
 /** Advisory lock of the one process that makes the lab's CA. */
 const LAB_LOCK = 0x6d75_6c61;
 
@@ -31,9 +35,12 @@ export async function lockLab(trx: Knex.Transaction): Promise<void> {
 }
 
 /** undefined where the lab has never been on. */
-export async function readLabSetting(knex: Knex): Promise<LabSetting | undefined> {
+export async function readLabSetting(
+  knex: Knex,
+  name: LabSettingName = 'lab',
+): Promise<LabSetting | undefined> {
   const row = await knex('server_settings')
-    .where({ name: NAME })
+    .where({ name })
     .first<{ value: StoredSetting } | undefined>('value');
   if (row === undefined) return undefined;
   return {
@@ -45,12 +52,13 @@ export async function readLabSetting(knex: Knex): Promise<LabSetting | undefined
 export async function writeLabSetting(
   trx: Knex.Transaction,
   { certificate, sealedKey }: LabSetting,
+  name: LabSettingName = 'lab',
 ): Promise<void> {
   const value: StoredSetting = {
     ca: certificate.toString('base64'),
     sealed_key: sealedKey.toString('base64'),
   };
-  await trx('server_settings').insert({ name: NAME, value: JSON.stringify(value) });
+  await trx('server_settings').insert({ name, value: JSON.stringify(value) });
 }
 
 /** All of them, newest first. */
@@ -66,4 +74,14 @@ export async function listAllPushCertificates(knex: Knex): Promise<PushCertifica
 
 export async function hasDepAccount(knex: Knex): Promise<boolean> {
   return (await knex('dep_accounts').first('id')) !== undefined;
+}
+
+/** Serial numbers of devices of Apple's enrollment program that are not enrolled, the oldest first. */
+export async function listWaitingSerials(knex: Knex): Promise<string[]> {
+  return await knex('devices')
+    .where({ is_dep: true, is_enrolled: false })
+    .whereNotNull('serial_number')
+    .orderBy('id')
+    .limit(MOST_SERIALS)
+    .pluck<string[]>('serial_number');
 }

@@ -65,7 +65,8 @@ with due as (
 )
 select due.*, coalesce((
   select true from commands c
-  where c.device_id = due.id and c.is_pending and c.request_type = any(:types::text[])
+  where c.device_id = due.id and c.device_user_id is null and c.is_pending
+    and c.request_type = any(:types::text[])
   limit 1
 ), false) as is_waiting
 from due`;

@@ -49,7 +49,8 @@ from commands where is_pending group by status`;
 const DUE_PUSHES = `
 select count(*) as count,
   coalesce(greatest(0, extract(epoch from now() - min(due_at))), 0)::float8 as "lateSeconds"
-from device_pushes where due_at <= now()`;
+from (select due_at from device_pushes union all select due_at from user_pushes) pushes
+where due_at <= now()`;
 
 async function select<Row>(db: Database, sql: string): Promise<Row[]> {
   return await db.knex.transaction(async (trx) => {

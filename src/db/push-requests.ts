@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { forOwners, type PushOwner } from './push-owners.js';
 
 export interface PushRequestOptions {
   /** When what waits can be given to the device; now unless told. */
@@ -9,50 +10,80 @@ export interface PushRequestOptions {
 
 /**
  * A push under way keeps its claim: whoever claimed the row sees by requested_at that another push
- * has to follow. Both statements that make rows share this.
+ * has to follow. All statements that make rows share this.
  */
 export const REQUEST_AGAIN = `do update set
     requested_at = clock_timestamp(),
     attempts = 0,
     due_at = case when p.claimed_at is null then least(p.due_at, excluded.due_at) else p.due_at end`;
 
-const REQUEST = `
-insert into device_pushes as p (device_id, due_at)
-select d.id,
+const REQUEST = forOwners(
+  'request_pushes',
+  ({ owners, pushes, key, device, isEnrolled }) => `
+insert into ${pushes} as p (${key}, due_at)
+select o.id,
   greatest(now(), coalesce(:at::timestamptz, now())) + random() * :spread * interval '1 ms'
-from devices d
-where d.id = any(:ids::bigint[])
-  and d.is_enrolled and d.sealed_push is not null and d.push_state = 'ok'
-order by d.id
-on conflict (device_id) ${REQUEST_AGAIN}`;
+from ${owners} o
+${device}
+where o.id = any(:ids::bigint[])
+  and ${isEnrolled} and o.sealed_push is not null and o.push_state = 'ok'
+order by o.id
+on conflict (${key}) ${REQUEST_AGAIN}`,
+);
+
+async function request(
+  trx: Knex.Transaction,
+  owner: PushOwner,
+  { ids, at = null, spreadMs = 0 }: PushRequestOptions & { ids: readonly number[] },
+): Promise<void> {
+  if (ids.length === 0) return;
+  await trx.raw(REQUEST[owner].text, { ids: [...ids], at: at ?? null, spread: spreadMs });
+}
 
 /**
  * Notes that these devices are to be pushed, in the transaction that gives them something to fetch.
  * One statement; rows are locked in the order of their ids. Devices that can't be pushed are left
  * out: their next TokenUpdate asks for the push.
  */
-export async function requestPushes(
+export function requestPushes(
   trx: Knex.Transaction,
   deviceIds: readonly number[],
-  { at = null, spreadMs = 0 }: PushRequestOptions = {},
+  options: PushRequestOptions = {},
 ): Promise<void> {
-  if (deviceIds.length === 0) return;
-  await trx.raw(REQUEST, { ids: [...deviceIds], at: at ?? null, spread: spreadMs });
+  return request(trx, 'device', { ...options, ids: deviceIds });
 }
 
-const REQUEST_MISSING = `
-insert into device_pushes (device_id, due_at)
-select d.id, now() + random() * interval '1 minute'
-from devices d
-where d.id in (select c.device_id from commands c where c.is_pending)
-  and d.is_enrolled and d.sealed_push is not null and d.push_state = 'ok'
-  and not exists (select from device_pushes p where p.device_id = d.id)
-order by d.id
-limit ?
-on conflict (device_id) do nothing`;
+/** The same for users of devices, by their own ids. */
+export function requestUserPushes(
+  trx: Knex.Transaction,
+  userIds: readonly number[],
+  options: PushRequestOptions = {},
+): Promise<void> {
+  return request(trx, 'user', { ...options, ids: userIds });
+}
 
-/** Has devices pushed that wait for commands without anybody having asked. Returns how many. */
-export async function requestMissingPushes(knex: Knex, limit: number): Promise<number> {
-  const { rowCount } = await knex.raw<{ rowCount: number }>(REQUEST_MISSING, [limit]);
+const REQUEST_MISSING = forOwners(
+  'request_missing_pushes',
+  ({ owners, pushes, key, device, isEnrolled, isOwned, ownerOfCommand }) => `
+insert into ${pushes} (${key}, due_at)
+select o.id, now() + random() * interval '1 minute'
+from ${owners} o
+${device}
+where o.id in (select ${ownerOfCommand} from commands c where c.is_pending and ${isOwned})
+  and ${isEnrolled} and o.sealed_push is not null and o.push_state = 'ok'
+  and not exists (select from ${pushes} p where p.${key} = o.id)
+order by o.id
+limit ?
+on conflict (${key}) do nothing`,
+);
+
+/** Has owners pushed that wait for commands without anybody having asked. Returns how many. */
+export async function requestMissingPushes(
+  knex: Knex,
+  owner: PushOwner,
+  limit: number,
+): Promise<number> {
+  const { text } = REQUEST_MISSING[owner];
+  const { rowCount } = await knex.raw<{ rowCount: number }>(text, [limit]);
   return rowCount;
 }

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { runInBackground } from './background-statement.js';
 import type { Database } from './database.js';
+import { forOwners, type PushOwner } from './push-owners.js';
 
 const FIRST_MS = 600_000;
 const LONGEST_MS = 6 * 3_600_000;
@@ -80,23 +81,25 @@ export async function unblockTopic(knex: Knex, topic: string): Promise<boolean> 
   return (await knex('push_topics').where({ topic }).delete()) > 0;
 }
 
-const REARM = {
-  name: 'rearm_pushes',
-  text: `
+const REARM = forOwners(
+  'rearm_pushes',
+  ({ owners, pushes, key, device }) => `
 with next as (
-  select p.device_id,
-    now() + ($4 + $5 * row_number() over (order by p.device_id)) * interval '1 ms' as due_at
-  from device_pushes p join devices d on d.id = p.device_id
-  where p.device_id > $2 and d.topic = $1
-  order by p.device_id
+  select p.${key} as owner_id,
+    now() + ($4 + $5 * row_number() over (order by p.${key})) * interval '1 ms' as due_at
+  from ${pushes} p
+  join ${owners} o on o.id = p.${key}
+  ${device}
+  where p.${key} > $2 and d.topic = $1
+  order by p.${key}
   limit $3
 ), moved as (
-  update device_pushes p set due_at = n.due_at
+  update ${pushes} p set due_at = n.due_at
   from next n
-  where p.device_id = n.device_id and p.claimed_at is null and p.due_at > n.due_at
+  where p.${key} = n.owner_id and p.claimed_at is null and p.due_at > n.due_at
 )
-select count(*)::integer as count, max(device_id) as last from next`,
-};
+select count(*)::integer as count, max(owner_id) as last from next`,
+);
 
 export interface RearmStep {
   topic: string;
@@ -111,10 +114,11 @@ export interface RearmStep {
 /** Makes waiting pushes of a topic due earlier, one after another. `last` is null at the end. */
 export async function rearmPushes(
   db: Database,
+  owner: PushOwner,
   { topic, after, limit, from, every }: RearmStep,
 ): Promise<{ count: number; last: number | null }> {
   type Row = { count: number; last: number | null };
   const values = [topic, after, limit, from, every];
-  const { rows } = await runInBackground<Row>(db, REARM, values);
+  const { rows } = await runInBackground<Row>(db, REARM[owner], values);
   return rows[0] ?? { count: 0, last: null };
 }

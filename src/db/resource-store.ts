@@ -6,6 +6,7 @@ import type { Database } from './database.js';
 import { quoted, type Sql } from './filter-sql.js';
 import { findRow } from './find-row.js';
 import { claimKey, keepAnswer } from './idempotency-repository.js';
+import { createKeptAnswers } from './kept-answers.js';
 import { columnList } from './list-query.js';
 import {
   countLinked,
@@ -27,6 +28,7 @@ const ROW_LOCK = 'for no key update';
  * secret, and the same in every process over one database.
  */
 export function createResourceStore(db: Database, digestKey: Buffer): Store {
+  const answers = createKeptAnswers(digestKey);
   const connection = (trx: Knex.Transaction | null): Knex => trx ?? db.knex;
   return {
     inTransaction: (work) => inTransaction(db, work),
@@ -72,8 +74,14 @@ export function createResourceStore(db: Database, digestKey: Buffer): Store {
     unlink: (trx: Knex.Transaction, input) => unlinkRows(trx, input),
     unlinkOthers: (trx: Knex.Transaction, input) => unlinkOtherRows(trx, input),
     keyedDigest: (digest) => createHmac('sha256', digestKey).update(digest).digest(),
-    claimKey: (trx: Knex.Transaction, claim) => claimKey(trx, claim),
-    keepAnswer: (trx: Knex.Transaction, claim, answer) => keepAnswer(trx, claim, answer),
+    async claimKey(trx: Knex.Transaction, claim) {
+      const first = await claimKey(trx, claim);
+      return first && { ...first, body: first.body && answers.open(first.body) };
+    },
+    async keepAnswer(trx: Knex.Transaction, claim, answer) {
+      const body = answer.body && answers.close(answer.body);
+      await keepAnswer(trx, claim, { ...answer, body });
+    },
   };
 }
 

@@ -47,14 +47,24 @@ export async function claimChallenge(
 /** First of the two numbers of the advisory lock; the second is taken from the nonce. */
 const CHALLENGE_LOCKS = 0x73_6365;
 
+export interface NewChallengeUse {
+  nonce: Buffer;
+  csrFingerprint: Buffer;
+  certificateId: number;
+  /** What the challenge was made for. */
+  requestId: number | null;
+  linkId: number | null;
+}
+
 /** Records the first use of a challenge, or the request that replaces the earlier one. */
 export async function recordChallengeUse(
   trx: Knex.Transaction,
-  use: { nonce: Buffer; csrFingerprint: Buffer; certificateId: number },
+  use: NewChallengeUse,
 ): Promise<void> {
   const changed = { csr_fingerprint: use.csrFingerprint, certificate_id: use.certificateId };
+  const purpose = { enrollment_request_id: use.requestId, enrollment_link_id: use.linkId };
   await trx('scep_challenges')
-    .insert({ nonce: use.nonce, ...changed })
+    .insert({ nonce: use.nonce, ...changed, ...purpose })
     .onConflict('nonce')
     .merge({ ...changed, used_at: trx.fn.now() });
 }

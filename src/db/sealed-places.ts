@@ -66,4 +66,5 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
   column('enrollment_links', 'sealed_token', "'enrollment_links/' || t.id || '/token'"),
   column('scep_configurations', 'sealed_challenge', "'scep_configurations/challenge'"),
   setting('lab', 'sealed_key', 'lab/authority'),
+  setting('lab_device_ca', 'sealed_key', 'lab/device-ca'),
 ];

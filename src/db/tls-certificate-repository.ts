@@ -47,3 +47,14 @@ export async function isLastTlsCertificate(knex: Knex, id: number): Promise<bool
   if (first?.id !== id) return false;
   return second === undefined || (first.is_valid && !second.is_valid);
 }
+
+/** DER of the certificates that an admin has devices trust this server by, in the order of adding. */
+export async function listDeviceAnchors(knex: Knex): Promise<Buffer[]> {
+  const rows = await knex('certificates')
+    .where({ purpose: 'dep.anchor' })
+    .whereNull('revoked_at')
+    .orderBy('id')
+    .limit(MOST)
+    .select<{ der: Buffer }[]>('der');
+  return rows.map(({ der }) => der);
+}

@@ -1,6 +1,11 @@
 import type { Config } from '../config.js';
 import type { Database } from '../db/database.js';
-import { type EnrollmentLinkRow, findLinkByToken } from '../db/enrollment-link-repository.js';
+import {
+  type EnrollmentLinkRow,
+  findLink,
+  findLinkByToken,
+  linkStatus,
+} from '../db/enrollment-link-repository.js';
 import { toAppError } from '../db/sqlstate.js';
 import { AppError } from '../errors.js';
 
@@ -17,6 +22,11 @@ export interface EnrollmentPolicy {
    * a link that is spent lets nobody in, however open the server is.
    */
   admit(token: string | undefined): Promise<Admitted>;
+  /**
+   * Whoever was admitted a while ago: whether that still holds. `isCounted`: a use of the link was
+   * counted for it since. AppError enrollment_closed 403.
+   */
+  readmit(admitted: Admitted, options?: { isCounted?: boolean }): Promise<void>;
   /** Whoever shows by other means that an admin wants the device. AppError 403 when closed. */
   admitKnown(): void;
   /** Whether ENROLLMENT lets strangers in. */
@@ -26,18 +36,22 @@ export interface EnrollmentPolicy {
 /** No token of ours is as long. */
 const MAX_TOKEN_CHARS = 200;
 
+const NEEDS_LINK = 'enrollment needs a valid link from an administrator';
+
 function closed(message: string): AppError {
   return new AppError('enrollment_closed', 403, message);
 }
 
+const LINK_FAULTS = {
+  usable: undefined,
+  disabled: 'an administrator has disabled this link',
+  expired: 'this link has expired',
+  spent: 'this link was used as often as it may be',
+};
+
 /** Why the link is good for nothing now; undefined when it is good. */
 export function linkFault(link: EnrollmentLinkRow, now = new Date()): string | undefined {
-  if (link.is_disabled) return 'an administrator has disabled this link';
-  if (link.expires_at !== null && link.expires_at <= now) return 'this link has expired';
-  if (link.max_uses !== null && link.uses >= link.max_uses) {
-    return 'this link was used as often as it may be';
-  }
-  return undefined;
+  return LINK_FAULTS[linkStatus(link, now)];
 }
 
 export function createEnrollmentPolicy(deps: {
@@ -55,22 +69,35 @@ export function createEnrollmentPolicy(deps: {
       refuseClosed();
       if (token !== undefined && token !== '') return { linkId: await usableLink(db, token) };
       if (policy === 'open') return {};
-      throw closed('enrollment needs a valid link from an administrator');
+      throw closed(NEEDS_LINK);
+    },
+    async readmit({ linkId }, { isCounted = false } = {}) {
+      refuseClosed();
+      if (linkId === undefined) {
+        if (policy !== 'open') throw closed(NEEDS_LINK);
+        return;
+      }
+      requireUsable(await read(() => findLink(db.knex, linkId)), isCounted);
     },
   };
 }
 
-async function usableLink({ knex }: Database, token: string): Promise<number> {
-  const link = token.length > MAX_TOKEN_CHARS ? undefined : await find(knex, token);
-  if (link === undefined) throw closed('enrollment needs a valid link from an administrator');
-  const fault = linkFault(link);
+function requireUsable(link: EnrollmentLinkRow | undefined, isCounted = false): EnrollmentLinkRow {
+  if (link === undefined) throw closed(NEEDS_LINK);
+  const fault = linkFault(isCounted ? { ...link, max_uses: null } : link);
   if (fault !== undefined) throw closed(fault);
-  return link.id;
+  return link;
 }
 
-async function find(knex: Database['knex'], token: string) {
+async function usableLink({ knex }: Database, token: string): Promise<number> {
+  const isOurs = token.length <= MAX_TOKEN_CHARS;
+  const link = isOurs ? await read(() => findLinkByToken(knex, token)) : undefined;
+  return requireUsable(link).id;
+}
+
+async function read<T>(work: () => Promise<T>): Promise<T> {
   try {
-    return await findLinkByToken(knex, token);
+    return await work();
   } catch (error) {
     throw toAppError(error);
   }

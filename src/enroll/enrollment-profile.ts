@@ -8,9 +8,14 @@ import {
   type ScepConfigurationRow,
 } from '../db/settings-repository.js';
 import { toAppError } from '../db/sqlstate.js';
+import { hasTokenAccount } from '../db/token-account-repository.js';
 import { AppError } from '../errors.js';
 import type { ChallengeOptions, EnrollmentChallenges } from '../pki/enrollment-challenge.js';
-import { buildEnrollmentProfile, type ScepSubject } from '../protocol/mobileconfig.js';
+import {
+  buildEnrollmentProfile,
+  type ScepPayload,
+  type ScepSubject,
+} from '../protocol/mobileconfig.js';
 
 /**
  * Stands in for the push topic while there is no push certificate. A device enrolled under it can be
@@ -33,6 +38,8 @@ export interface EnrollmentSettings {
   scep: ScepConfigurationRow;
   /** Of the push certificate that devices enroll with. */
   topic: string;
+  /** Devices may ask for tokens. */
+  givesTokens: boolean;
 }
 
 /** One after the other, for it may be asked in a transaction. */
@@ -41,7 +48,8 @@ export async function readEnrollmentSettings(knex: Database['knex']): Promise<En
     const organization = await readOrganization(knex);
     const scep = await readScepConfiguration(knex);
     const topic = (await readPushTopic(knex)) ?? PLACEHOLDER_TOPIC;
-    return { organization, scep, topic };
+    const givesTokens = await hasTokenAccount(knex);
+    return { organization, scep, topic, givesTokens };
   } catch (error) {
     throw toAppError(error);
   }
@@ -75,21 +83,31 @@ export function enrollmentProfile(
   deps: EnrollmentProfileDeps,
   { challenge: options, account }: EnrollmentFor = {},
 ): Buffer {
-  const { organization, scep, topic } = settings;
-  const challenge = challengeOf(scep, deps, options);
+  const { organization, topic, givesTokens } = settings;
   return buildEnrollmentProfile({
     organization,
     caCertificates: deps.caCertificates(),
-    scep: {
-      ...scepPayload(scep, organization, deps.publicUrl),
-      ...(challenge === undefined ? {} : { challenge }),
-    },
+    scep: identityRequest(settings, deps, options),
     mdm: {
       serverUrl: `${deps.publicUrl}/mdm`,
       topic,
+      givesTokens,
       ...(account === undefined ? {} : { account }),
     },
   });
+}
+
+/** How a device gets its identity by these settings, with a challenge of its own. */
+export function identityRequest(
+  { organization, scep }: Pick<EnrollmentSettings, 'organization' | 'scep'>,
+  deps: EnrollmentProfileDeps,
+  options?: ChallengeOptions,
+): ScepPayload {
+  const challenge = challengeOf(scep, deps, options);
+  return {
+    ...scepPayload(scep, organization, deps.publicUrl),
+    ...(challenge === undefined ? {} : { challenge }),
+  };
 }
 
 function scepPayload(scep: ScepConfigurationRow, organization: OrganizationRow, publicUrl: string) {

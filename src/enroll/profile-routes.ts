@@ -1,14 +1,23 @@
 import { type Request, type Response, Router } from 'express';
+import { insertEnrollmentRequest } from '../db/enrollment-request-repository.js';
+import { toAppError } from '../db/sqlstate.js';
+import { type IdentifiedMachine, requireIdentified } from '../protocol/machine-info.js';
+import { admitDevice, deviceFacts, requestEnd } from './device-request.js';
+import { requireDeviceSigner } from './device-signer.js';
 import { createEnrollmentProfile } from './enrollment-profile.js';
 import { methodNotAllowed } from './method-not-allowed.js';
 import { queryText, sendProfile } from './send-profile.js';
 import type { EnrollServices } from './services.js';
+import { readSignedDeviceInfo, type SignedDeviceInfo } from './signed-device-info.js';
 
-/** The enrollment profile for whoever may enroll. */
+const FILENAME = 'enroll.mobileconfig';
+
+/** The enrollment profile, for whoever may enroll and for the one device that asks for it. */
 export function createProfileRoutes(services: EnrollServices): Router {
   const router = Router();
   router.get('/profile', (req, res) => giveProfile(req, res, services));
-  router.all('/profile', methodNotAllowed('GET, HEAD'));
+  router.post('/profile', (req, res) => giveToDevice(req, res, services));
+  router.all('/profile', methodNotAllowed('GET, HEAD, POST'));
   return router;
 }
 
@@ -17,5 +26,34 @@ async function giveProfile(req: Request, res: Response, services: EnrollServices
   const profile = await createEnrollmentProfile(services, {
     challenge: linkId === undefined ? {} : { linkId },
   });
-  sendProfile({ req, res }, { profile, filename: 'enroll.mobileconfig' }, services);
+  sendProfile({ req, res }, { profile, filename: FILENAME }, services);
+}
+
+/** In one step: the device has signed by the certificate that Apple gave it. */
+async function giveToDevice(req: Request, res: Response, services: EnrollServices): Promise<void> {
+  const signed = await readSignedDeviceInfo(req);
+  requireDeviceSigner(signed, services);
+  const info = requireIdentified(signed.info);
+  const { linkId = null } = await admitDevice(info, queryText(req, 'token'), services);
+  const challenge = await recordRequest(info, { signed, linkId }, services);
+  const profile = await createEnrollmentProfile(services, { challenge });
+  const { requestId } = challenge;
+  services.logger.info({ requestId, serial: info.serial }, 'a device may enroll');
+  sendProfile({ req, res }, { profile, filename: FILENAME }, services);
+}
+
+async function recordRequest(
+  info: IdentifiedMachine,
+  { signed, linkId }: { signed: SignedDeviceInfo; linkId: number | null },
+  { db }: EnrollServices,
+): Promise<{ requestId: number; expiresAt: Date }> {
+  const expiresAt = requestEnd();
+  const facts = deviceFacts(info, signed);
+  const requestId = await insertEnrollmentRequest(db.knex, {
+    ...facts,
+    ...{ method: 'profile', enrollment_link_id: linkId, expires_at: expiresAt },
+  }).catch((error: unknown) => {
+    throw toAppError(error);
+  });
+  return { requestId, expiresAt };
 }

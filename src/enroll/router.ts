@@ -1,12 +1,20 @@
 import { Router } from 'express';
 import { deviceErrorHandler } from '../http/device-errors.js';
+import { createAccountRouter } from './account/router.js';
+import { createLandingRoutes } from './landing-routes.js';
+import { createOtaRoutes } from './ota-routes.js';
 import { createProfileRoutes } from './profile-routes.js';
 import type { EnrollServices } from './services.js';
+import { createTrustRoutes } from './trust-routes.js';
 
 /** What lies under /enroll. Whoever reads a refusal may be a person in front of a browser. */
 export function createEnrollRouter(services: EnrollServices): Router {
   const router = Router();
+  router.use(createLandingRoutes(services));
   router.use(createProfileRoutes(services));
+  router.use(createOtaRoutes(services));
+  router.use(createTrustRoutes(services));
+  router.use('/account', createAccountRouter(services));
   router.use(deviceErrorHandler(services.logger, { isExplained: true }));
   return router;
 }

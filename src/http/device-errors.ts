@@ -25,6 +25,8 @@ export interface DeviceErrorContext extends DeviceErrorLog {
   req: IncomingMessage;
   /** Say why in plain text: a person may be reading, as of an enrollment profile in a browser. */
   isExplained?: boolean;
+  /** Say why in a page, since a person is reading; the result is HTML. */
+  asPage?: (explanation: string) => string;
 }
 
 export function createDeviceErrorLog(logger: Logger): DeviceErrorLog {
@@ -84,10 +86,9 @@ export function sendDeviceError(
   }
   const extra = error instanceof AppError ? error.headers : {};
   const retry = status === 503 ? { 'Retry-After': RETRY_AFTER } : {};
-  const isTold = context.isExplained === true && error instanceof AppError && status !== 503;
-  const body = Buffer.from(isTold ? `${error.message}\n` : '');
+  const { type, body } = explain(error, status, context);
   res.writeHead(status, {
-    'Content-Type': 'text/plain',
+    'Content-Type': type,
     'Content-Length': body.length,
     ...extra,
     // Whatever the clients of the admin API are told: there are many devices.
@@ -96,10 +97,23 @@ export function sendDeviceError(
   res.end(body);
 }
 
+function explain(
+  error: unknown,
+  status: number,
+  { isExplained, asPage }: DeviceErrorContext,
+): { type: string; body: Buffer } {
+  if (asPage !== undefined) {
+    const text = error instanceof AppError ? error.message : 'this server cannot answer now';
+    return { type: 'text/html; charset=utf-8', body: Buffer.from(asPage(text)) };
+  }
+  const isTold = isExplained === true && error instanceof AppError && status !== 503;
+  return { type: 'text/plain', body: Buffer.from(isTold ? `${error.message}\n` : '') };
+}
+
 /** The same answers for device surfaces that are Express routers (SCEP, enrollment). */
 export function deviceErrorHandler(
   logger: Logger,
-  options: Pick<DeviceErrorContext, 'isExplained'> = {},
+  options: Pick<DeviceErrorContext, 'isExplained' | 'asPage'> = {},
 ): ErrorRequestHandler {
   const log = createDeviceErrorLog(logger);
   return (error, req, res, _next) => sendDeviceError(res, error, { ...options, ...log, req });

@@ -55,6 +55,13 @@ export interface FailureLimit {
   count: RateLimitRequestHandler;
   /** AppError 429 when the address has used up its failures. */
   check(address: string | null): AppError | undefined;
+  /**
+   * Counts one failure of an address, or of whatever else is limited, before it is known to be one,
+   * so that many attempts at once are no way around. AppError 429 when it is one too many.
+   */
+  take(key: string | null): AppError | undefined;
+  /** What was taken was no failure. */
+  giveBack(key: string | null): void;
 }
 
 /** An IPv6 client owns a whole block of addresses. */
@@ -85,5 +92,9 @@ export function createFailureLimit(options: FailureLimitOptions = {}): FailureLi
     const seen = store.get(keyOf(address));
     return seen !== undefined && seen.totalHits >= limit ? tooMany(seen.resetTime) : undefined;
   }
-  return { count, check };
+  function take(key: string | null): AppError | undefined {
+    const { totalHits, resetTime } = store.increment(keyOf(key));
+    return totalHits > limit ? tooMany(resetTime) : undefined;
+  }
+  return { count, check, take, giveBack: (key) => store.decrement(keyOf(key)) };
 }

@@ -65,6 +65,8 @@ export interface ToMany<S = unknown> extends ToManyShape {
    */
   write: 'document' | 'endpoint' | 'never';
   operations?: RelationshipOperations<S>;
+  /** False: nothing is created in the collection below the resource. */
+  createsBelow?: false;
 }
 
 export type Relationship<S = unknown> = ToOne | ToMany<S>;

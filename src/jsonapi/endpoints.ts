@@ -123,6 +123,7 @@ function scopedRoute(
 
 /** In a join table it is the parent's relationship that changes as well. */
 function accessBelow(parent: ResourceDefinition, { access }: ResourceDefinition, relation: ToMany) {
+  if (relation.createsBelow === false) return { ...access, create: null };
   const { create } = access;
   const { update } = parent.access;
   if ('foreignKey' in relation.via || !create || !update) return access;

@@ -127,6 +127,10 @@ export const ACTION_COMMANDS: Record<string, CommandHandler> = {
   EnableRemoteDesktop: setRemoteDesktop(true),
   DisableRemoteDesktop: setRemoteDesktop(false),
   Settings: applySettings,
+  DeviceConfigured: (device) => {
+    device.isAwaitingConfiguration = false;
+    return acknowledged();
+  },
   DeviceLock: (_device, { Message, PhoneNumber }) =>
     acknowledged(
       Message === undefined && PhoneNumber === undefined ? {} : { MessageResult: 'Success' },

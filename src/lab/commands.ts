@@ -10,7 +10,6 @@ const OBEYED = [
   'RestartDevice',
   'ShutDownDevice',
   'ScheduleOSUpdateScan',
-  'DeviceConfigured',
   'ClearRestrictionsPassword',
   'PlayLostModeSound',
   'RefreshCellularPlans',
@@ -64,9 +63,28 @@ const IOS_SUPERVISED_ONLY: ReadonlySet<string> = new Set([
   'StopMirroring',
 ]);
 
+/** What Apple forbids where a person owns the device. */
+const NEVER_ON_OWN: ReadonlySet<string> = new Set([
+  ...IOS_SUPERVISED_ONLY,
+  ...['ClearPasscode', 'EraseDevice', 'ScheduleOSUpdateScan', 'AccountConfiguration'],
+  ...['EnableRemoteDesktop', 'DisableRemoteDesktop', 'SetAutoAdminPassword', 'UserList'],
+]);
+
+function isForbidden({ identity, enrollmentId }: SimulatedDevice, requestType: string): boolean {
+  if (enrollmentId === undefined) return false;
+  const isOnMac = identity.platform === 'macOS';
+  return NEVER_ON_OWN.has(requestType) || (isOnMac && ONLY_PHONES_OWN.has(requestType));
+}
+
+/** Allowed on a person's own iPhone, not on their Mac. */
+const ONLY_PHONES_OWN: ReadonlySet<string> = new Set([
+  ...['DeviceLock', 'InstalledApplicationList', 'RemoveApplication'],
+]);
+
 /** An unsupervised iPhone gives the same answer to a supervised command as to an unknown one. */
 function handlerFor(device: SimulatedDevice, requestType: string): CommandHandler | undefined {
   const { platform, isSupervised } = device.identity;
+  if (isForbidden(device, requestType)) return undefined;
   if (ONLY_ON[platform === 'iOS' ? 'macOS' : 'iOS'].has(requestType)) return undefined;
   const needsSupervision = platform === 'iOS' && IOS_SUPERVISED_ONLY.has(requestType);
   return needsSupervision && !isSupervised ? undefined : HANDLERS.get(requestType);

@@ -33,7 +33,7 @@ const COMMON: Record<string, QueryAnswer> = {
     new PlistReal(device.identity.model.hasBattery ? device.batteryLevel : -1),
   IsSupervised: ({ identity }) => identity.isSupervised,
   IsActivationLockEnabled: () => false,
-  AwaitingConfiguration: () => false,
+  AwaitingConfiguration: (device) => device.isAwaitingConfiguration,
   iTunesStoreAccountIsActive: () => true,
   iTunesStoreAccountHash: (device) => device.pushToken.subarray(0, 20).toString('base64'),
   OrganizationInfo: (device) => device.organizationInfo,
@@ -46,7 +46,7 @@ const COMMON: Record<string, QueryAnswer> = {
 const IOS: Record<string, QueryAnswer> = {
   ...CELLULAR_QUERIES,
   Model: ({ identity }) => `${identity.model.orderNumber}LL`,
-  IsMultiUser: () => false,
+  IsMultiUser: (device) => device.user !== undefined,
   IsDeviceLocatorServiceEnabled: () => false,
   IsDoNotDisturbInEffect: () => false,
   IsMDMLostModeEnabled: (device) => device.isLost,
@@ -112,8 +112,16 @@ const QUERIES: Record<LabPlatform, ReadonlyMap<string, QueryAnswer>> = {
   macOS: new Map(Object.entries({ ...COMMON, ...MACOS })),
 };
 
+/** What would tell one person's own device from all others. */
+const PRIVATE: ReadonlySet<string> = new Set([
+  ...['UDID', 'ProvisioningUDID', 'SerialNumber', 'IMEI', 'MEID', 'ICCID', 'PhoneNumber'],
+  ...['WiFiMAC', 'BluetoothMAC', 'EthernetMAC', 'EASDeviceIdentifier', 'ServiceSubscriptions'],
+  ...['iTunesStoreAccountHash', 'PushToken', 'MDMOptions'],
+]);
+
 /** QueryResponses: exactly what was asked for, less what this kind of device does not know. */
 export function deviceInformation(device: SimulatedDevice, queries: string[]): PlistInput {
   const known = QUERIES[device.identity.platform];
-  return Object.fromEntries(queries.map((query) => [query, known.get(query)?.(device)]));
+  const told = queries.filter((query) => device.enrollmentId === undefined || !PRIVATE.has(query));
+  return Object.fromEntries(told.map((query) => [query, known.get(query)?.(device)]));
 }

@@ -12,17 +12,20 @@ import {
 import type { DeviceSession } from './poll.js';
 import { requestIdentity } from './scep-client.js';
 import type { SimulatedDevice } from './simulated-device.js';
+import type { SimulatedUser } from './simulated-user.js';
 
 export interface EnrollOptions {
   http: HttpClient;
   profile: EnrollmentProfile;
   keys: KeyPool;
+  /** Users ask for commands of their own. */
+  asUser?: boolean;
 }
 
 /** Installs the profile as a person who taps Install would: keys, SCEP, Authenticate, TokenUpdate. */
 export async function enroll(
   device: SimulatedDevice,
-  { http, profile, keys }: EnrollOptions,
+  { http, profile, keys, asUser = false }: EnrollOptions,
 ): Promise<DeviceSession> {
   const { scep, mdm, installed, caCertificates } = profile;
   const [identity, certificates] = await Promise.all([
@@ -38,7 +41,11 @@ export async function enroll(
   const client = new MdmClient(http, mdm, identity);
   await checkIn(device, client, mdm);
   const { topic } = mdm;
-  return { device, http, keys, mdm: client, identity, topic, postponed: new Set() };
+  const user = asUser ? userWithChannel(device, mdm) : undefined;
+  return {
+    ...{ device, http, keys, mdm: client, identity, topic, postponed: new Set() },
+    ...(user === undefined ? {} : { user: { user, postponed: new Set() } }),
+  };
 }
 
 /** In the order of real devices; what only a Mac sends depends on what the server can do. */
@@ -49,12 +56,19 @@ async function checkIn(
 ): Promise<void> {
   await client.checkIn(authenticateMessage(device, topic));
   await client.checkIn(tokenUpdateMessage(device, topic));
+  const user = userWithChannel(device, { serverCapabilities });
+  if (user !== undefined) await client.checkIn(userTokenUpdateMessage(device, { user, topic }));
   const { platform, isSupervised } = device.identity;
-  if (platform !== 'macOS') return;
-  if (serverCapabilities.includes('com.apple.mdm.per-user-connections')) {
-    await client.checkIn(userTokenUpdateMessage(device, topic));
-  }
-  if (isSupervised && serverCapabilities.includes('com.apple.mdm.bootstraptoken')) {
+  const canEscrow = serverCapabilities.includes('com.apple.mdm.bootstraptoken');
+  if (platform === 'macOS' && isSupervised && device.enrollmentId === undefined && canEscrow) {
     await client.checkIn(bootstrapTokenMessage(device));
   }
+}
+
+/** The user whom the server talks to apart from the device. */
+function userWithChannel(
+  { user }: SimulatedDevice,
+  { serverCapabilities }: Pick<EnrollmentProfile['mdm'], 'serverCapabilities'>,
+): SimulatedUser | undefined {
+  return serverCapabilities.includes('com.apple.mdm.per-user-connections') ? user : undefined;
 }

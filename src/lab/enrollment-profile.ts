@@ -5,6 +5,7 @@ import { LabError } from './lab-error.js';
 import type { MdmEndpoint } from './mdm-client.js';
 import { openProfile } from './profile-file.js';
 import { type InstalledProfile, toInstalledProfile } from './profiles.js';
+import { refusal } from './refusal.js';
 
 type ProfileContent = ReturnType<typeof readEnrollmentProfile>;
 
@@ -13,7 +14,12 @@ export type ScepSettings = ProfileContent['scep'];
 /** All that a device learns about its server. */
 export interface EnrollmentProfile {
   scep: ScepSettings;
-  mdm: MdmEndpoint & { topic: string; serverCapabilities: string[] };
+  mdm: MdmEndpoint & {
+    topic: string;
+    serverCapabilities: string[];
+    /** Where it was given for an account. */
+    enrollmentMode?: string;
+  };
   /** DER. */
   caCertificates: Buffer[];
   /** The profile itself, as ProfileList shows it afterwards. */
@@ -27,18 +33,40 @@ export function readProfileFile(bytes: Buffer): EnrollmentProfile {
   const origin = { isManaged: false, signerCertificates };
   const installed = toInstalledProfile(parsePlistDict(plist), origin);
   if (installed === undefined) throw new LabError('the enrollment profile has no identifier');
-  const { serverUrl, checkInUrl, topic, serverCapabilities, signMessage: isSigned } = mdm;
+  const { signMessage: isSigned, enrollmentMode, ...endpoint } = mdm;
+  const { serverUrl, checkInUrl, topic, serverCapabilities } = endpoint;
   return {
     scep,
-    mdm: { serverUrl, checkInUrl, topic, serverCapabilities, isSigned },
+    mdm: {
+      ...{ serverUrl, checkInUrl, topic, serverCapabilities, isSigned },
+      ...(enrollmentMode === undefined ? {} : { enrollmentMode }),
+    },
     caCertificates,
     installed,
   };
 }
 
-export async function fetchProfile(http: HttpClient, baseUrl: string): Promise<EnrollmentProfile> {
-  const url = `${baseUrl.replace(/\/+$/, '')}/enroll/profile`;
-  const { status, body } = await http.send({ method: 'GET', url });
-  if (status !== 200) throw new LabError(`${url} answered ${status}: enrollment is not open`);
-  return readProfileFile(body);
+/** Below the base URL of a server; parameters that are undefined are left out. */
+export function serverUrl(
+  baseUrl: string,
+  path: string,
+  parameters: Record<string, string | undefined> = {},
+): string {
+  const url = new URL(`${baseUrl.replace(/\/+$/, '')}${path}`);
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value !== undefined) url.searchParams.set(name, value);
+  }
+  return url.href;
+}
+
+/** As a person gets it who opens the server's page, or follows a link with this token. */
+export async function fetchProfile(
+  http: HttpClient,
+  baseUrl: string,
+  token?: string,
+): Promise<EnrollmentProfile> {
+  const url = serverUrl(baseUrl, '/enroll/profile', { token });
+  const reply = await http.send({ method: 'GET', url });
+  if (reply.status !== 200) throw refusal(url, reply);
+  return readProfileFile(reply.body);
 }

@@ -1,11 +1,12 @@
 import { encodePem } from '../crypto/pem.js';
 import { enroll } from './enroll.js';
-import { type EnrollmentProfile, fetchProfile, readProfileFile } from './enrollment-profile.js';
+import type { EnrollmentProfile } from './enrollment-profile.js';
+import { type EnrollmentWay, obtainProfile } from './enrollment-way.js';
 import type { AnswerStatus, FleetState } from './fleet-state.js';
 import type { HttpClient } from './http-client.js';
 import type { KeyPool } from './key-pool.js';
 import { UnenrolledError } from './lab-error.js';
-import { type DeviceSession, poll } from './poll.js';
+import { countOwed, type DeviceSession, poll } from './poll.js';
 import type { SimulatedDevice } from './simulated-device.js';
 
 /** What the members of a fleet have in common. */
@@ -13,10 +14,9 @@ export interface MemberContext {
   http: HttpClient;
   state: FleetState;
   keys: KeyPool;
-  /** Base URL of the server; only used to fetch enrollment profiles. */
-  url: string;
-  /** One profile file for the whole fleet, in place of fetching one for each device. */
-  profile?: Buffer;
+  way: EnrollmentWay;
+  /** Users ask for commands of their own, too. */
+  asUser: boolean;
   notNow: number;
   forever: boolean;
   signal: AbortSignal;
@@ -48,21 +48,28 @@ export class FleetMember {
     return this.session !== undefined;
   }
 
+  /** Its user is pushed and asks, too. */
+  get asUser(): boolean {
+    return this.context.asUser;
+  }
+
   /** It has put a command off. */
   get owesAnswer(): boolean {
-    return this.session !== undefined && this.session.postponed.size > 0;
+    return this.session !== undefined && countOwed(this.session) > 0;
   }
 
   /** `onProfile` comes before the server hears of the device. Failures end up in the state. */
   async enroll(onProfile: (profile: EnrollmentProfile) => Promise<void>): Promise<void> {
-    const { http, state, keys, signal, url, profile: file } = this.context;
+    const { http, state, keys, signal, way, asUser } = this.context;
+    const { device } = this;
     state.setFate(this.index, 'enrolling');
     try {
-      const profile = file ? readProfileFile(file) : await fetchProfile(http, url);
+      const profile = await obtainProfile({ device, http, keys }, way);
       http.trust(profile.caCertificates.map((der) => encodePem('CERTIFICATE', der)));
       await onProfile(profile);
-      this.session = await enroll(this.device, { http, profile, keys });
+      this.session = await enroll(device, { http, profile, keys, asUser });
       state.setFate(this.index, 'enrolled');
+      state.setAwaiting(this.index, this.isAwaiting);
     } catch (error) {
       if (!signal.aborted) this.lose(error);
     }
@@ -85,6 +92,12 @@ export class FleetMember {
     }
   }
 
+  private get isAwaiting(): boolean {
+    const { isAwaitingConfiguration } = this.device;
+    const user = this.session?.user?.user;
+    return isAwaitingConfiguration || user?.isAwaitingConfiguration === true;
+  }
+
   expectPush(): void {
     this.context.state.expectPush(this.index);
   }
@@ -99,10 +112,12 @@ export class FleetMember {
     this.context.onAnswer?.(this.device, { status, requestType });
   }
 
-  private afterPoll({ device, postponed }: DeviceSession): void {
+  private afterPoll(session: DeviceSession): void {
+    const { device } = session;
     const { state } = this.context;
     state.countPoll(this.index);
-    state.setPostponed(this.index, postponed.size);
+    state.setPostponed(this.index, countOwed(session));
+    state.setAwaiting(this.index, this.isAwaiting);
     if (!device.isErased && !device.isReleased) return;
     this.isGone = true;
     this.session = undefined;

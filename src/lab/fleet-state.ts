@@ -31,6 +31,8 @@ export interface FleetSnapshot {
   unanswered: number;
   /** Enrolled, and waiting for the first push since. */
   unpushed: number;
+  /** Enrolled, and still held in Setup Assistant. */
+  awaiting: number;
   pushes: number;
   retries: number;
   polls: number;
@@ -51,6 +53,7 @@ export class FleetState {
   private readonly failures: FleetFailure[] = [];
   private readonly postponed: number[];
   private readonly unpushed = new Set<number>();
+  private readonly awaiting = new Set<number>();
   private unanswered = 0;
   private pushes = 0;
   private retries = 0;
@@ -74,6 +77,7 @@ export class FleetState {
     if (fate !== 'enrolled') {
       this.setPostponed(index, 0);
       this.unpushed.delete(index);
+      this.awaiting.delete(index);
     }
     this.progressed();
   }
@@ -81,6 +85,11 @@ export class FleetState {
   setPostponed(index: number, count: number): void {
     this.unanswered += count - (this.postponed[index] ?? 0);
     this.postponed[index] = count;
+  }
+
+  setAwaiting(index: number, isAwaiting: boolean): void {
+    if (isAwaiting) this.awaiting.add(index);
+    else if (this.awaiting.delete(index)) this.progressed();
   }
 
   countAnswer(status: AnswerStatus): void {
@@ -116,9 +125,9 @@ export class FleetState {
     this.changed();
   }
 
-  /** No device waits for its first push or owes an answer. */
+  /** No device waits, for its first push or to be let go, or owes an answer. */
   isAtRest(): boolean {
-    return this.unanswered === 0 && this.unpushed.size === 0;
+    return this.unanswered === 0 && this.unpushed.size === 0 && this.awaiting.size === 0;
   }
 
   /** Milliseconds since anything happened. */
@@ -138,6 +147,7 @@ export class FleetState {
       answers: { ...this.answers },
       unanswered: this.unanswered,
       unpushed: this.unpushed.size,
+      awaiting: this.awaiting.size,
       pushes: this.pushes,
       retries: this.retries,
       polls: this.polls,
@@ -158,7 +168,8 @@ export class FleetState {
 }
 
 /** Every device is enrolled, or gone because a command said so, and owes no answer. */
-export function isSettled({ total, fates, unanswered, unpushed }: FleetSnapshot): boolean {
+export function isSettled(snapshot: FleetSnapshot): boolean {
+  const { total, fates, unanswered, unpushed, awaiting } = snapshot;
   const isWhole = fates.enrolled + fates.erased + fates.released === total;
-  return isWhole && unanswered === 0 && unpushed === 0;
+  return isWhole && unanswered === 0 && unpushed === 0 && awaiting === 0;
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { LabPlatform } from './device-models.js';
+import type { EnrollmentWay } from './enrollment-way.js';
 import { type Answered, FleetMember, type MemberContext } from './fleet-member.js';
 import { FleetState } from './fleet-state.js';
 import { HttpClient } from './http-client.js';
@@ -10,17 +11,23 @@ import { Limiter } from './limiter.js';
 import type { Polling } from './polling.js';
 import { type Courier, PushedPolling } from './pushed-polling.js';
 import { Random } from './random.js';
-import { createSimulatedDevice, type SimulatedDevice } from './simulated-device.js';
+import {
+  createSimulatedDevice,
+  type SimulatedDevice,
+  type SimulatedDeviceOptions,
+} from './simulated-device.js';
 import { TimedPolling } from './timed-polling.js';
 
 export interface FleetOptions {
   devices: number;
   /** A mix of both when absent. */
   platform?: LabPlatform;
-  /** Base URL of the server; only used to fetch enrollment profiles and addresses of the lab. */
-  url: string;
-  /** One profile file for the whole fleet, in place of fetching one for each device. */
-  profile?: Buffer;
+  way: EnrollmentWay;
+  /** Users ask for commands of their own, too; iPads are shared by users. */
+  asUser?: boolean;
+  isAwaitingConfiguration?: boolean;
+  /** For the first of them; the others have random ones. */
+  serialNumbers?: readonly string[];
   /** PEM of CAs that a TLS server's certificate may come from, besides the well-known ones. */
   trustedCas?: string;
   notNow: number;
@@ -79,15 +86,27 @@ export class Fleet {
 
   private createMember(index: number, random: Random): FleetMember {
     const { http, state, keys } = this;
-    const { url, profile, notNow, forever, signal, onAnswer } = this.options;
+    const { way, asUser = false, notNow, forever, signal, onAnswer } = this.options;
     const context: MemberContext = {
-      ...{ http, state, keys, url, notNow, forever, signal },
-      ...(profile === undefined ? {} : { profile }),
+      ...{ http, state, keys, way, asUser, notNow, forever, signal },
       ...(onAnswer === undefined ? {} : { onAnswer }),
     };
     const own = random.fork(`device ${index}`);
     const platform = this.options.platform ?? own.pick<LabPlatform>(['iOS', 'macOS']);
-    return new FleetMember(index, createSimulatedDevice({ platform, random: own }), context);
+    const device = createSimulatedDevice({ platform, random: own, ...this.traits(index) });
+    return new FleetMember(index, device, context);
+  }
+
+  /** What the way of enrolling makes of a device: Apple's program supervises, persons don't. */
+  private traits(index: number): Omit<SimulatedDeviceOptions, 'platform' | 'random'> {
+    const { way, asUser = false, isAwaitingConfiguration = false, serialNumbers } = this.options;
+    const serialNumber = serialNumbers?.[index];
+    return {
+      ...{ isShared: asUser, isAwaitingConfiguration },
+      ...(serialNumber === undefined ? {} : { serialNumber }),
+      ...(way.enroll === 'ade' ? { isSupervised: true } : {}),
+      ...(way.enroll === 'account' ? { isSupervised: false } : {}),
+    };
   }
 
   private async createPolling(): Promise<Polling> {

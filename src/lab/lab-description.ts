@@ -14,6 +14,10 @@ const description = z.object({
     control: z.url(),
   }),
   push_topic: z.string(),
+  /** PEM of the CA that certifies simulated devices, and of its key. */
+  device_ca: z.object({ certificate: z.string(), key: z.string() }),
+  /** Serial numbers of Apple's enrollment program that wait for a device. */
+  serials: z.array(z.string()),
 });
 
 export type LabDescription = z.infer<typeof description>;

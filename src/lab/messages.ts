@@ -1,6 +1,8 @@
 import { buildPlist } from '../protocol/plist.js';
 import { type Answer, describeErrors } from './answer.js';
+import { type Channel, deviceChannel, userChannel } from './channel.js';
 import type { SimulatedDevice } from './simulated-device.js';
+import type { SimulatedUser } from './simulated-user.js';
 
 /** Check-in messages and reports, as a device writes them. All return XML property lists. */
 
@@ -8,19 +10,20 @@ export function authenticateMessage(device: SimulatedDevice, topic: string): Buf
   const { identity } = device;
   const { model, release, platform } = identity;
   const isMac = platform === 'macOS';
+  const isOwn = device.enrollmentId !== undefined;
   return buildPlist({
     MessageType: 'Authenticate',
     Topic: topic,
-    UDID: identity.udid,
+    ...deviceChannel(device),
     DeviceName: device.deviceName,
     Model: isMac ? model.productName : `${model.orderNumber}LL`,
     ModelName: model.modelName,
     ProductName: model.productName,
     OSVersion: release.version,
     BuildVersion: release.build,
-    SerialNumber: identity.serialNumber,
-    IMEI: identity.isCellular ? identity.imei : undefined,
-    MEID: identity.isCellular ? identity.meid : undefined,
+    SerialNumber: isOwn ? undefined : identity.serialNumber,
+    IMEI: identity.isCellular && !isOwn ? identity.imei : undefined,
+    MEID: identity.isCellular && !isOwn ? identity.meid : undefined,
   });
 }
 
@@ -28,69 +31,66 @@ export function tokenUpdateMessage(device: SimulatedDevice, topic: string): Buff
   return buildPlist({
     MessageType: 'TokenUpdate',
     Topic: topic,
-    UDID: device.identity.udid,
-    AwaitingConfiguration: false,
+    ...deviceChannel(device),
+    AwaitingConfiguration: device.isAwaitingConfiguration,
     PushMagic: device.pushMagic,
     Token: device.pushToken,
-    UnlockToken: device.unlockToken,
+    // Nobody may take the passcode off a device that a person owns.
+    UnlockToken: device.enrollmentId === undefined ? device.unlockToken : undefined,
   });
 }
 
-/** The user of a Mac, whose channel is separate from the device's. */
-export function userTokenUpdateMessage(device: SimulatedDevice, topic: string): Buffer {
-  const { udid, owner } = device.identity;
-  const random = device.random.fork('user');
+export interface UserCheckIn {
+  user: SimulatedUser;
+  topic: string;
+}
+
+export function userTokenUpdateMessage(
+  device: SimulatedDevice,
+  { user, topic }: UserCheckIn,
+): Buffer {
   return buildPlist({
     MessageType: 'TokenUpdate',
     Topic: topic,
-    UDID: udid,
-    UserID: random.uuid(),
-    UserShortName: owner
-      .normalize('NFKD')
-      .replaceAll(/[^A-Za-z]/g, '')
-      .toLowerCase(),
-    UserLongName: owner,
-    NotOnConsole: false,
-    PushMagic: random.uuid(),
-    Token: random.bytes(32),
+    ...userChannel(device, user),
+    AwaitingConfiguration: user.isAwaitingConfiguration || undefined,
+    PushMagic: user.pushMagic,
+    Token: user.pushToken,
   });
 }
 
 export function bootstrapTokenMessage(device: SimulatedDevice): Buffer {
   const BootstrapToken = device.random.fork('bootstrap').bytes(32);
-  const { udid } = device.identity;
-  return buildPlist({ MessageType: 'SetBootstrapToken', UDID: udid, BootstrapToken });
+  return buildPlist({ MessageType: 'SetBootstrapToken', ...deviceChannel(device), BootstrapToken });
 }
 
 export function checkOutMessage(device: SimulatedDevice, topic: string): Buffer {
-  return buildPlist({ MessageType: 'CheckOut', Topic: topic, UDID: device.identity.udid });
+  return buildPlist({ MessageType: 'CheckOut', Topic: topic, ...deviceChannel(device) });
 }
 
-export function idleMessage(device: SimulatedDevice): Buffer {
-  return buildPlist({ Status: 'Idle', UDID: device.identity.udid });
+export function idleMessage(channel: Channel): Buffer {
+  return buildPlist({ Status: 'Idle', ...channel });
 }
 
-export function notNowMessage(device: SimulatedDevice, commandUuid: string): Buffer {
-  const { udid } = device.identity;
-  return buildPlist({ Status: 'NotNow', CommandUUID: commandUuid, UDID: udid });
+export function notNowMessage(channel: Channel, commandUuid: string): Buffer {
+  return buildPlist({ Status: 'NotNow', CommandUUID: commandUuid, ...channel });
 }
 
 export interface Reported {
   commandUuid: string;
+  /** Absent where the device does not repeat it. */
   requestType: string | undefined;
   answer: Answer;
 }
 
-/** A Mac repeats the request type, an iPhone does not. */
-export function reportMessage(device: SimulatedDevice, reported: Reported): Buffer {
+export function reportMessage(channel: Channel, reported: Reported): Buffer {
   const { commandUuid, requestType, answer } = reported;
-  const { udid, platform } = device.identity;
   return buildPlist({
     ...(answer.status === 'Acknowledged' ? answer.body : {}),
     ErrorChain: answer.status === 'Error' ? describeErrors(answer.errors) : undefined,
-    RequestType: platform === 'macOS' ? requestType : undefined,
+    RequestType: requestType,
     Status: answer.status,
     CommandUUID: commandUuid,
-    UDID: udid,
+    ...channel,
   });
 }

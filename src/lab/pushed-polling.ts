@@ -32,7 +32,7 @@ export interface PushedPollingOptions {
 /** What of a member matters to its waking. */
 export type PushedMember = Pick<
   FleetMember,
-  'device' | 'isEnrolled' | 'isGone' | 'owesAnswer' | 'poll' | 'expectPush' | 'addFailure'
+  'device' | 'asUser' | 'isEnrolled' | 'isGone' | 'owesAnswer' | 'poll' | 'expectPush' | 'addFailure'
 >;
 
 interface Wakefulness {
@@ -52,7 +52,9 @@ export class PushedPolling implements Polling {
     const { courier, forever, patienceMs = PATIENCE_MS } = this.options;
     this.wakefulness.set(member, { isWanted: false, isPolling: false });
     const listen = (push: CourierPush) => this.receive(member, push);
-    const connected = courier.connect(tokenOf(member), mdm.topic, listen);
+    const connected = Promise.all(
+      tokensOf(member).map((token) => courier.connect(token, mdm.topic, listen)),
+    );
     await (forever ? connected : withinPatience(connected, patienceMs));
   }
 
@@ -83,8 +85,8 @@ export class PushedPolling implements Polling {
   }
 
   /** A device believes only pushes that carry the word it gave its server. */
-  private receive(member: PushedMember, { payload }: CourierPush): void {
-    if (payload.mdm !== member.device.pushMagic) {
+  private receive(member: PushedMember, { token, payload }: CourierPush): void {
+    if (payload.mdm !== magicOf(member, token)) {
       member.addFailure('a push came without the PushMagic of the device');
       return;
     }
@@ -126,7 +128,7 @@ export class PushedPolling implements Polling {
     const { courier, comebackMs = COMEBACK_MS, signal } = this.options;
     if (member.isGone) {
       this.wakefulness.delete(member);
-      void courier.forget(tokenOf(member));
+      for (const token of tokensOf(member)) void courier.forget(token);
       return;
     }
     if (!member.owesAnswer || wakefulness.comeback !== undefined || signal.aborted) return;
@@ -138,11 +140,18 @@ export class PushedPolling implements Polling {
   }
 }
 
-function tokenOf({ device }: PushedMember): string {
-  return device.pushToken.toString('hex');
+/** The device's and, where it has a user whom the server talks to, the user's. */
+function tokensOf({ device, asUser }: PushedMember): string[] {
+  const user = asUser ? device.user : undefined;
+  const holders = user === undefined ? [device] : [device, user];
+  return holders.map(({ pushToken }) => pushToken.toString('hex'));
 }
 
-async function withinPatience(connected: Promise<void>, patienceMs: number): Promise<void> {
+function magicOf({ device: { pushToken, pushMagic, user } }: PushedMember, token: string) {
+  return token === pushToken.toString('hex') ? pushMagic : user?.pushMagic;
+}
+
+async function withinPatience(connected: Promise<unknown>, patienceMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     const error = new LabError('the push service of the lab does not answer');

@@ -8,11 +8,11 @@ import { localHostName, type SimulatedDevice } from './simulated-device.js';
 // What `mdmclient dumpSCEPVars` lists on a Mac that is bound to no directory.
 const VARIABLES = new Map<string, (device: SimulatedDevice) => string>([
   ['ComputerName', ({ deviceName }) => deviceName],
-  ['HardwareUUID', ({ identity }) => identity.udid],
+  ['HardwareUUID', ({ identity, enrollmentId }) => enrollmentId ?? identity.udid],
   ['HostName', ({ hostName }) => hostName],
   ['LocalHostName', localHostName],
   ['MACAddress', ({ identity }) => identity.ethernetMac],
-  ['SerialNumber', ({ identity }) => identity.serialNumber],
+  ['SerialNumber', ({ identity, enrollmentId }) => (enrollmentId ? '' : identity.serialNumber)],
 ]);
 
 /** Only a Mac fills in variables: an iPhone asks for a certificate named `%HardwareUUID%`. */

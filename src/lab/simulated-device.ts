@@ -4,6 +4,7 @@ import type { LabPlatform } from './device-models.js';
 import { createIdentity, type DeviceIdentity } from './identity.js';
 import type { InstalledProfile } from './profiles.js';
 import type { Random } from './random.js';
+import { createSimulatedUser, type SimulatedUser } from './simulated-user.js';
 
 export interface DeviceCertificate {
   commonName: string;
@@ -19,6 +20,12 @@ export interface SimulatedDevice {
   readonly pushMagic: string;
   /** Only iOS has one: whoever holds it can take the passcode off. */
   readonly unlockToken: Buffer | undefined;
+  /** Every Mac has one, of iPads those that are shared. */
+  readonly user: SimulatedUser | undefined;
+  /** What a device that a person owns is known by, once it enrolls as such. */
+  enrollmentId: string | undefined;
+  /** Stays in Setup Assistant until DeviceConfigured. */
+  isAwaitingConfiguration: boolean;
   deviceName: string;
   hostName: string;
   hasPasscode: boolean;
@@ -55,18 +62,50 @@ function unlockToken(random: Random): Buffer {
 export interface SimulatedDeviceOptions {
   platform: LabPlatform;
   random: Random;
+  /** A random one when absent. */
+  serialNumber?: string;
+  /** One of two when absent. */
+  isSupervised?: boolean;
+  /** iPads are shared by users, and wait for each to be configured where they wait themselves. */
+  isShared?: boolean;
+  isAwaitingConfiguration?: boolean;
+}
+
+function identityFor({ serialNumber, isSupervised, ...rest }: SimulatedDeviceOptions) {
+  const identity = createIdentity(rest.platform, rest.random.fork('identity'));
+  return {
+    ...identity,
+    ...(serialNumber === undefined ? {} : { serialNumber }),
+    ...(isSupervised === undefined ? {} : { isSupervised }),
+  };
+}
+
+function userOf(
+  { platform, model, owner }: DeviceIdentity,
+  options: SimulatedDeviceOptions & { life: Random },
+): SimulatedUser | undefined {
+  const { isShared = false, isAwaitingConfiguration = false, life } = options;
+  const random = life.fork('user');
+  if (platform === 'macOS') return createSimulatedUser({ name: owner, isShared: false, random });
+  if (!isShared || model.modelName !== 'iPad') return undefined;
+  const user = createSimulatedUser({ name: owner, isShared: true, random });
+  return { ...user, isAwaitingConfiguration };
 }
 
 export function createSimulatedDevice(options: SimulatedDeviceOptions): SimulatedDevice {
   const { platform, random } = options;
-  const identity = createIdentity(platform, random.fork('identity'));
+  const identity = identityFor(options);
+  const life = random.fork('life');
   const deviceName = `${identity.owner}’s ${identity.model.modelName}`;
   return {
     identity,
-    random: random.fork('life'),
+    random: life,
     pushToken: random.bytes(32),
     pushMagic: random.uuid(),
     unlockToken: platform === 'iOS' ? unlockToken(random) : undefined,
+    user: userOf(identity, { ...options, life }),
+    enrollmentId: undefined,
+    isAwaitingConfiguration: options.isAwaitingConfiguration ?? false,
     deviceName,
     hostName: `${hostNameOf(deviceName)}.local`,
     hasPasscode: random.chance(0.8),

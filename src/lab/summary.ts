@@ -57,6 +57,11 @@ function describePushes({ pushes, unpushed }: FleetSnapshot): string[] {
   return [`Pushes:   ${pushes} received${without}`];
 }
 
+/** Only where devices are held in Setup Assistant after all. */
+function describeAwaiting({ awaiting }: FleetSnapshot): string[] {
+  return awaiting === 0 ? [] : [`Setup:    ${awaiting} still wait in Setup Assistant`];
+}
+
 /** The lines printed at the end. */
 export function describeSummary(snapshot: FleetSnapshot): string {
   const { failures, retries } = snapshot;
@@ -66,6 +71,7 @@ export function describeSummary(snapshot: FleetSnapshot): string {
   const more = failures.length - shown.length;
   return [
     `Devices:  ${describeFates(snapshot)}`,
+    ...describeAwaiting(snapshot),
     ...describePushes(snapshot),
     `Commands: ${describeAnswers(snapshot)}`,
     `Time:     ${seconds(snapshot)}${retries > 0 ? `, ${retries} requests repeated` : ''}`,

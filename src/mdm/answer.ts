@@ -5,6 +5,8 @@ import { sendUnrecognizedDevice } from '../http/device-errors.js';
 export type Answer =
   | { kind: 'empty' }
   | { kind: 'plist'; body: Buffer }
+  /** Of declarative management. */
+  | { kind: 'json'; body: Buffer }
   /** Apple's 403 body: the device removes its enrollment. */
   | { kind: 'unrecognized' };
 
@@ -22,6 +24,9 @@ export function sendAnswer(res: ServerResponse, answer: Answer): void {
     res.end();
     return;
   }
-  res.writeHead(200, { 'Content-Type': 'application/xml', 'Content-Length': answer.body.length });
+  res.writeHead(200, {
+    'Content-Type': answer.kind === 'json' ? 'application/json' : 'application/xml',
+    'Content-Length': answer.body.length,
+  });
   res.end(answer.body);
 }

@@ -1,24 +1,26 @@
 import { planInventory } from '../commands/inventory-plan.js';
 import { prepareCommand } from '../commands/payload.js';
+import type { SecretBox } from '../crypto/secret-box.js';
 import {
   type CallerFacts,
   checkOutDevice,
   promoteRenewal,
   type WhoCalls,
 } from '../db/device-path/check-ins.js';
-import { currentSecret, putSecret } from '../db/device-path/side-records.js';
 import { secretIdentity } from '../db/device-repository.js';
 import { AppError } from '../errors.js';
 import { renewalTime } from '../pki/identity-life.js';
 import type {
   AuthenticateMessage,
   CheckInMessage,
-  SetBootstrapTokenMessage,
+  CheckOutMessage,
   TokenUpdateMessage,
 } from '../protocol/mdm-messages.js';
-import { buildPlist } from '../protocol/plist.js';
 import { admit } from './admission.js';
 import { type Answer, EMPTY, UNRECOGNIZED } from './answer.js';
+import { getBootstrapToken, setBootstrapToken } from './bootstrap-token.js';
+import { answerDeclarations } from './declarative-management.js';
+import { getToken } from './get-token.js';
 import type { Identity } from './identity.js';
 import { platformOf } from './platform.js';
 import { sealPush } from './push-token.js';
@@ -78,22 +80,26 @@ interface Admitted {
   deviceId: number;
 }
 
-function answerAdmitted(
-  message: Exclude<CheckInMessage, AuthenticateMessage>,
+async function answerAdmitted(
+  message: Exclude<CheckInMessage, AuthenticateMessage | CheckOutMessage>,
   admitted: Admitted,
   services: MdmServices,
 ): Promise<Answer> {
+  const { deviceId, who } = admitted;
+  const owner = { deviceId, fingerprint: who.fingerprint };
   switch (message.kind) {
     case 'TokenUpdate':
       return updateToken(message, admitted, services);
     case 'SetBootstrapToken':
-      return setBootstrapToken(message, admitted, services);
+      return setBootstrapToken(message, owner, services);
     case 'GetBootstrapToken':
-      return getBootstrapToken(admitted, services);
+      return getBootstrapToken(owner, services);
+    case 'GetToken':
+      return getToken(message, deviceId, services);
+    case 'DeclarativeManagement':
+      return answerDeclarations(message, deviceId, services);
     case 'UserAuthenticate':
       throw new AppError('forbidden', 410, 'users are not managed one by one');
-    default:
-      throw new AppError('not_found', 404, `${message.kind} is not offered`);
   }
 }
 
@@ -148,10 +154,7 @@ async function updateToken(
     sealedPush: sealPush(box, secretIdentity(deviceId, 'push'), message),
     topic: message.topic ?? null,
     awaitingConfiguration: message.awaitingConfiguration ?? null,
-    sealedUnlockToken:
-      unlockToken === undefined
-        ? null
-        : box.seal(unlockToken, secretIdentity(deviceId, 'unlock_token')),
+    unlockToken: unlockToken === undefined ? null : sealUnlockToken(box, deviceId, unlockToken),
     inventory: planned.map(({ requestType, parameters }) =>
       prepareCommand(box, requestType, parameters),
     ),
@@ -162,6 +165,11 @@ async function updateToken(
   // After the answer: the device need not wait for its push.
   if (updated.isPushDue && services.onPushDue) setImmediate(services.onPushDue);
   return EMPTY;
+}
+
+function sealUnlockToken(box: SecretBox, deviceId: number, token: Buffer) {
+  const identity = secretIdentity(deviceId, 'unlock_token');
+  return { sealed: box.seal(token, identity), digest: box.digest(token, identity) };
 }
 
 async function checkOut(who: WhoCalls, services: MdmServices): Promise<Answer> {
@@ -176,27 +184,4 @@ async function checkOut(who: WhoCalls, services: MdmServices): Promise<Answer> {
   await checkOutDevice(services.db, who);
   services.logger.info({ deviceId: admission.deviceId }, 'device checked out');
   return EMPTY;
-}
-
-async function setBootstrapToken(
-  { bootstrapToken }: SetBootstrapTokenMessage,
-  { deviceId }: Admitted,
-  { db, box }: MdmServices,
-): Promise<Answer> {
-  const sealed =
-    bootstrapToken === undefined
-      ? null
-      : box.seal(bootstrapToken, secretIdentity(deviceId, 'bootstrap_token'));
-  await putSecret(db, { deviceId, kind: 'bootstrap_token', sealed });
-  return EMPTY;
-}
-
-async function getBootstrapToken(
-  { deviceId }: Admitted,
-  { db, box }: MdmServices,
-): Promise<Answer> {
-  const sealed = await currentSecret(db, deviceId, 'bootstrap_token');
-  if (sealed === null) return EMPTY;
-  const BootstrapToken = box.open(sealed, secretIdentity(deviceId, 'bootstrap_token'));
-  return { kind: 'plist', body: buildPlist({ BootstrapToken }) };
 }

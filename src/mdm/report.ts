@@ -8,7 +8,6 @@ import { admit } from './admission.js';
 import { type Answer, EMPTY, UNRECOGNIZED } from './answer.js';
 import type { Identity } from './identity.js';
 import type { MdmServices } from './services.js';
-import { answerUserReport } from './user-channel.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const ENROLLED = ['enrolled'];
@@ -22,9 +21,11 @@ function ownUuid(report: CommandReport): string | null {
 function toContact(report: CommandReport, identity: Identity, services: MdmServices): Contact {
   const uuid = ownUuid(report);
   const { status, errorChain, raw, body } = report;
+  const { deviceKey, userKey } = report.ids;
   return {
     fingerprint: identity.fingerprint,
-    deviceKey: report.ids.deviceKey.toLowerCase(),
+    deviceKey: deviceKey.toLowerCase(),
+    ...(userKey === undefined ? {} : { userKey }),
     status,
     commandUuid: uuid,
     errorChain: errorChain === undefined ? null : JSON.stringify(plistToJson(errorChain)),
@@ -32,20 +33,22 @@ function toContact(report: CommandReport, identity: Identity, services: MdmServi
   };
 }
 
-/** Stores what the device reports and hands it the next command, if there is one. */
+/**
+ * Stores what the device reports and hands it the next command, if there is one; on the user channel
+ * those of the user, who have a queue of their own and change nothing of the device.
+ */
 export async function answerReport(
   report: CommandReport,
   identity: Identity,
   services: MdmServices,
 ): Promise<Answer> {
-  if (report.ids.channel === 'user') return answerUserReport(report, identity, services);
   const contact = toContact(report, identity, services);
   const answer = await services.contacts.contact(contact);
   const admission = admit(answer, ENROLLED);
   if (admission.kind === 'unrecognized') return UNRECOGNIZED;
   if (admission.kind === 'refused') throw admission.error;
   const { deviceId } = admission;
-  services.lastSeen.mark(deviceId);
+  if (report.ids.channel === 'device') services.lastSeen.mark(deviceId);
   await settle(report, { answer, deviceId, identity }, services);
   if (answer.isNextExhausted) return offerAfterExpiry(contact, deviceId, services);
   return toAnswer(answer, services);
@@ -68,14 +71,15 @@ async function settle(
   services: MdmServices,
 ): Promise<void> {
   const { reported, pinState } = answer;
-  if (pinState === 'renewal') await promoteRenewal(services.db, identity.fingerprint);
+  const isDevice = report.ids.channel === 'device';
+  if (isDevice && pinState === 'renewal') await promoteRenewal(services.db, identity.fingerprint);
   if (reported?.needsHandling === true) services.reports.submit({ id: reported.id, deviceId });
   if (reported === null && report.status !== 'Idle')
     await recordUnknown(report, deviceId, services);
 }
 
 /** Keeps a report that no waiting command explains, so that nothing a device says is lost. */
-export async function recordUnknown(
+async function recordUnknown(
   report: CommandReport,
   deviceId: number,
   { db, box, logger }: MdmServices,
@@ -84,7 +88,7 @@ export async function recordUnknown(
   const userKey = report.ids.userKey ?? null;
   const sealedReport = box.seal(report.raw, `unknown_reports/${deviceId}`);
   const { status } = report;
-  const uuid = userKey === null ? ownUuid(report) : null;
+  const uuid = ownUuid(report);
   await recordUnknownReport(db, {
     ...{ deviceId, userKey, commandUuid, uuid, status, sealedReport },
   });
@@ -97,9 +101,9 @@ async function offerAfterExpiry(
   deviceId: number,
   services: MdmServices,
 ): Promise<Answer> {
-  await expireExhausted(services.db, deviceId);
+  await expireExhausted(services.db, deviceId, contact.userKey);
   services.logger.warn(
-    { deviceId },
+    { deviceId, userKey: contact.userKey },
     'a command was offered as often as allowed and never answered',
   );
   const status = contact.status === 'NotNow' ? 'NotNow' : 'Idle';

@@ -1,5 +1,6 @@
 import type { LRUCache } from 'lru-cache';
 import type { ReportWorker } from '../commands/report-worker.js';
+import type { Config } from '../config.js';
 import type { SecretBox } from '../crypto/secret-box.js';
 import type { Database } from '../db/database.js';
 import type { KnownDevice } from '../db/device-path/authenticate.js';
@@ -21,5 +22,7 @@ export interface MdmServices extends IdentityDeps {
   /** A check-in has made a push due. */
   onPushDue?: () => void;
   box: SecretBox;
+  /** What a user of a Mac is told who asks to be managed by name. */
+  userAuthenticate: Config['userAuthenticate'];
   logger: Logger;
 }

@@ -1,21 +1,17 @@
-import {
-  checkOutUser,
-  markUserSeen,
-  type UserFacts,
-  updateUserToken,
-} from '../db/device-path/users.js';
+import { prepareCommand } from '../commands/payload.js';
+import { checkOutUser, type UserFacts, updateUserToken } from '../db/device-path/users.js';
 import { AppError } from '../errors.js';
 import type {
   CheckInMessage,
-  CommandReport,
   MdmMessage,
   TokenUpdateMessage,
+  UserAuthenticateMessage,
 } from '../protocol/mdm-messages.js';
+import { buildPlist } from '../protocol/plist.js';
 import { type Admission, admit } from './admission.js';
 import { type Answer, EMPTY, UNRECOGNIZED } from './answer.js';
 import type { Identity } from './identity.js';
 import { sealPush } from './push-token.js';
-import { recordUnknown } from './report.js';
 import type { MdmServices } from './services.js';
 
 const ENROLLED = ['enrolled'];
@@ -60,35 +56,47 @@ export async function answerUserCheckIn(
       await checkOutUser(services.db, user.deviceId, user.userKey);
       return EMPTY;
     case 'UserAuthenticate':
-      // 410: this user is not managed until the next login.
-      throw new AppError('forbidden', 410, 'users are not managed one by one');
+      return authenticateUser(message, services);
     default:
       throw new AppError('not_found', 404, `${message.kind} is not offered to users`);
   }
 }
 
+/**
+ * A network or mobile user logs in on a Mac. With an empty challenge the user is managed without a
+ * password of ours; the message comes again with a response to it, which says nothing.
+ */
+function authenticateUser(
+  { body }: UserAuthenticateMessage,
+  { userAuthenticate }: MdmServices,
+): Answer {
+  // 410: this user is not managed until the next login.
+  if (userAuthenticate === 'refuse') {
+    throw new AppError('forbidden', 410, 'users are not managed one by one');
+  }
+  if (typeof body.DigestResponse === 'string') return EMPTY;
+  return { kind: 'plist', body: buildPlist({ DigestChallenge: '' }) };
+}
+
 async function updateToken(
   message: TokenUpdateMessage,
   user: UserFacts,
-  { db, box }: MdmServices,
-): Promise<Answer> {
-  const sealedPush = sealPush(box, `device_users/${user.deviceId}/${user.userKey}/push`, message);
-  const notOnConsole = message.notOnConsole ?? null;
-  await updateUserToken(db, { ...user, sealedPush, notOnConsole });
-  return EMPTY;
-}
-
-/** No command is addressed to a user yet, so any report but Idle is one this server did not ask. */
-export async function answerUserReport(
-  report: CommandReport,
-  identity: Identity,
   services: MdmServices,
 ): Promise<Answer> {
-  const admission = await admitUser(report, identity, services);
-  if (admission.kind === 'unrecognized') return UNRECOGNIZED;
-  if (admission.kind === 'refused') throw admission.error;
-  const { deviceId } = admission;
-  await markUserSeen(services.db, deviceId, report.ids.userKey ?? '');
-  if (report.status !== 'Idle') await recordUnknown(report, deviceId, services);
+  const { db, box, logger, onPushDue } = services;
+  const { deviceId, userKey } = user;
+  const { uuid, payload } = prepareCommand(box, 'UserConfigured', {});
+  const updated = await updateUserToken(db, {
+    ...user,
+    sealedPush: sealPush(box, `device_users/${deviceId}/${userKey}/push`, message),
+    notOnConsole: message.notOnConsole ?? null,
+    awaitingConfiguration: message.awaitingConfiguration ?? null,
+    configured: { uuid, payload },
+  });
+  // 503, so that the device asks again and is looked up then.
+  if (updated === null) throw new AppError('unavailable', 503, 'the enrollment changed meanwhile');
+  const { dropped, isPushDue } = updated;
+  if (dropped > 0) logger.warn({ deviceId, dropped }, 'a device has more users than are kept');
+  if (isPushDue && onPushDue) setImmediate(onPushDue);
   return EMPTY;
 }

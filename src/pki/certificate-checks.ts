@@ -18,6 +18,7 @@ const USES = {
   issued: 'identities of devices were issued by it',
   signs: 'new identities of devices are issued by it',
   is_listed: 'it is revoked: the revocation list must name it until it expires, and a week beyond',
+  is_token_certificate: 'it is the token certificate of an account of the enrollment program',
 } as const;
 
 /** AppError 409 in_use that tells what for. */

@@ -70,3 +70,9 @@ export function requireIdentified(info: MachineInfo): IdentifiedMachine {
   if (serial === undefined) throw invalidMessage('it has no SERIAL');
   return { ...info, udid, serial };
 }
+
+/** What it says to have been given by a Profile Service. AppError invalid_message 400 for nothing. */
+export function requireChallenge({ challenge }: MachineInfo): string {
+  if (challenge === undefined) throw invalidMessage('it has no CHALLENGE');
+  return challenge;
+}

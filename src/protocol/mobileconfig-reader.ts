@@ -16,10 +16,16 @@ export interface EnrollmentProfile {
     signMessage: boolean;
     checkOutWhenRemoved: boolean;
     serverCapabilities: string[];
+    /** Of account-driven enrollment: BYOD or ADDE. */
+    enrollmentMode?: string;
+    assignedManagedAppleId?: string;
   };
   /** DER. */
   caCertificates: Buffer[];
 }
+
+/** What the first answer of an enrollment over the air brings: an identity, and nothing to enroll with. */
+export type IdentityProfile = Pick<EnrollmentProfile, 'scep' | 'caCertificates'>;
 
 /**
  * Reads an enrollment profile (not signed: take the content of a signed one first). Absent keys get
@@ -46,8 +52,26 @@ export function readEnrollmentProfile(bytes: Buffer): EnrollmentProfile {
   };
 }
 
+/**
+ * Reads a profile that has a SCEP payload and none for MDM (not signed). Throws AppError invalid_plist,
+ * or invalid_message when it has another number of SCEP payloads than one.
+ */
+export function readIdentityProfile(bytes: Buffer): IdentityProfile {
+  const payloads = dicts(parsePlistDict(bytes).PayloadContent);
+  const [identity, ...others] = payloads.filter(
+    (payload) => payload.PayloadType === 'com.apple.security.scep',
+  );
+  if (identity === undefined || others.length > 0) throw invalid('it has not one SCEP payload');
+  return {
+    scep: readScep(identity.PayloadContent),
+    caCertificates: payloads.flatMap((payload) => certificate(payload)),
+  };
+}
+
 function readMdm(payload: PlistDict): EnrollmentProfile['mdm'] {
   const serverUrl = text(payload, 'ServerURL');
+  const enrollmentMode = optionalText(payload, 'EnrollmentMode');
+  const assignedManagedAppleId = optionalText(payload, 'AssignedManagedAppleID');
   return {
     serverUrl,
     checkInUrl: optionalText(payload, 'CheckInURL') ?? serverUrl,
@@ -56,6 +80,8 @@ function readMdm(payload: PlistDict): EnrollmentProfile['mdm'] {
     signMessage: payload.SignMessage === true,
     checkOutWhenRemoved: payload.CheckOutWhenRemoved === true,
     serverCapabilities: strings(payload.ServerCapabilities),
+    ...(enrollmentMode === undefined ? {} : { enrollmentMode }),
+    ...(assignedManagedAppleId === undefined ? {} : { assignedManagedAppleId }),
   };
 }
 

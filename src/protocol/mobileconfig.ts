@@ -5,6 +5,7 @@ import { buildPlist, type PlistInput } from './plist.js';
 const ALL_ACCESS_RIGHTS = 8191;
 /** Per-user connections are needed for the user channel of Macs and for Shared iPad. */
 const SERVER_CAPABILITIES = ['com.apple.mdm.per-user-connections', 'com.apple.mdm.bootstraptoken'];
+const GET_TOKEN = 'com.apple.mdm.token';
 
 /** A subject as the SCEP payload wants it: relative names of [attribute type, value] pairs. */
 export type ScepSubject = [string, string][][];
@@ -41,6 +42,8 @@ export interface MdmPayload {
   topic: string;
   accessRights?: number;
   serverCapabilities?: string[];
+  /** GetToken is answered: of the capabilities an update may change, unlike per-user connections. */
+  givesTokens?: boolean;
   /** Of account-driven enrollment. BYOD: no rights over the device are asked for. */
   account?: { mode: 'BYOD' | 'ADDE'; managedAppleAccount: string };
 }
@@ -55,7 +58,41 @@ export interface EnrollmentProfileOptions {
   uuidSeed?: string;
 }
 
-type Uuids = (part: string) => string;
+export type Uuids = (part: string) => string;
+type Payload = { readonly [key: string]: PlistInput | undefined };
+
+/** Whom the profile comes from. */
+export interface ProfileOrganization {
+  name: string;
+  /** Reverse-DNS start of its identifiers. */
+  payload_prefix: string;
+}
+
+export interface ConfigurationOptions {
+  organization: ProfileOrganization;
+  /** The end of its identifier: `enroll`. */
+  part: string;
+  displayName: string;
+  description?: string | undefined;
+  uuid: string;
+  payloads: Payload[];
+}
+
+/** A configuration profile for the whole device, as an XML property list. */
+export function buildConfiguration(options: ConfigurationOptions): Buffer {
+  const { organization, payloads } = options;
+  return buildPlist({
+    PayloadType: 'Configuration',
+    PayloadVersion: 1,
+    PayloadIdentifier: `${organization.payload_prefix}.${options.part}`,
+    PayloadUUID: options.uuid,
+    PayloadDisplayName: options.displayName,
+    PayloadDescription: options.description,
+    PayloadOrganization: organization.name,
+    PayloadScope: 'System',
+    PayloadContent: payloads,
+  });
+}
 
 /**
  * The profile that enrolls a device, as an XML property list, unsigned: the CA certificates, the
@@ -66,16 +103,13 @@ export function buildEnrollmentProfile(options: EnrollmentProfileOptions): Buffe
   const uuids = uuidSource(options.uuidSeed);
   const prefix = organization.payload_prefix;
   const identity = scepPayload(scep, { prefix, uuid: uuids('scep') });
-  return buildPlist({
-    PayloadType: 'Configuration',
-    PayloadVersion: 1,
-    PayloadIdentifier: `${prefix}.enroll`,
-    PayloadUUID: uuids('enroll'),
-    PayloadDisplayName: `${organization.name} device management`,
-    PayloadDescription: organization.description,
-    PayloadOrganization: organization.name,
-    PayloadScope: 'System',
-    PayloadContent: [
+  return buildConfiguration({
+    organization,
+    part: 'enroll',
+    uuid: uuids('enroll'),
+    displayName: `${organization.name} device management`,
+    description: organization.description,
+    payloads: [
       ...options.caCertificates.map((der, index) => caPayload(der, { prefix, uuids, index })),
       identity,
       mdmPayload(mdm, { prefix, uuid: uuids('mdm'), identityUuid: identity.PayloadUUID }),
@@ -83,7 +117,8 @@ export function buildEnrollmentProfile(options: EnrollmentProfileOptions): Buffe
   });
 }
 
-function caPayload(der: Buffer, at: { prefix: string; uuids: Uuids; index: number }) {
+/** The certificate of a CA, which the device trusts from then on. */
+export function caPayload(der: Buffer, at: { prefix: string; uuids: Uuids; index: number }) {
   const part = at.index === 0 ? 'ca' : `ca.${at.index + 1}`;
   return {
     PayloadType: 'com.apple.security.root',
@@ -96,7 +131,8 @@ function caPayload(der: Buffer, at: { prefix: string; uuids: Uuids; index: numbe
   };
 }
 
-function scepPayload(scep: ScepPayload, at: { prefix: string; uuid: string }) {
+/** The identity that the device gets itself by SCEP. */
+export function scepPayload(scep: ScepPayload, at: { prefix: string; uuid: string }) {
   return {
     PayloadType: 'com.apple.security.scep',
     PayloadVersion: 1,
@@ -124,7 +160,7 @@ function scepPayload(scep: ScepPayload, at: { prefix: string; uuid: string }) {
 function mdmPayload(
   mdm: MdmPayload,
   at: { prefix: string; uuid: string; identityUuid: string },
-): { readonly [key: string]: PlistInput | undefined } {
+): Payload {
   return {
     PayloadType: 'com.apple.mdm',
     PayloadVersion: 1,
@@ -142,11 +178,15 @@ function mdmPayload(
       mdm.account?.mode === 'BYOD' ? undefined : (mdm.accessRights ?? ALL_ACCESS_RIGHTS),
     EnrollmentMode: mdm.account?.mode,
     AssignedManagedAppleID: mdm.account?.managedAppleAccount,
-    ServerCapabilities: mdm.serverCapabilities ?? SERVER_CAPABILITIES,
+    ServerCapabilities: [
+      ...(mdm.serverCapabilities ?? SERVER_CAPABILITIES),
+      ...(mdm.givesTokens === true ? [GET_TOKEN] : []),
+    ],
   };
 }
 
-function uuidSource(seed: string | undefined): Uuids {
+/** Random PayloadUUIDs, or those that follow from the seed. */
+export function uuidSource(seed?: string): Uuids {
   if (seed === undefined) return () => randomUUID().toUpperCase();
   return (part) => uuidOf(`${seed}\0${part}`);
 }

@@ -27,34 +27,43 @@ export interface PushServiceDeps {
 }
 
 const STOP_MS = 2_000;
+const OWNERS = ['device', 'user'] as const;
 
 export function createPushService(deps: PushServiceDeps): PushService {
   const { db, box, clients, changes, logger, dispatches, onResult } = deps;
   const availability = new Availability(logger);
   const topics = new BlockedTopics(deps);
   const attempts = new PushAttempts({ box, clients, logger, topics, availability });
-  const pusher = new Pusher({ db, clients, logger, topics, attempts });
-  const dispatcher = new Dispatcher({ db, logger, pusher, attempts, availability, onResult });
+  // Their rows are claimed apart; connections, topics and what is known of the service they share.
+  const pushers = OWNERS.map((owner) => {
+    const pusher = new Pusher({ db, owner, clients, logger, topics, attempts });
+    const line = { db, owner, logger, pusher, attempts, availability, onResult };
+    return { pusher, dispatcher: new Dispatcher(line) };
+  });
+  const wake = () => {
+    for (const { dispatcher } of pushers) dispatcher.wake();
+  };
   const byHand = new PushByHand({ db, box, clients, attempts, onResult });
-  if (dispatches) changes.on('pushes', () => dispatcher.wake());
+  if (dispatches) changes.on('pushes', wake);
   changes.on('push_topics', () => topics.forget());
   changes.on('push_certificates', () => {
-    pusher.forget();
+    for (const { pusher } of pushers) pusher.forget();
     return clients.refresh();
   });
   return {
     start: () => {
-      if (dispatches) dispatcher.start();
+      if (dispatches) for (const { dispatcher } of pushers) dispatcher.start();
     },
     wake: () => {
-      if (dispatches) dispatcher.wake();
+      if (dispatches) wake();
       else changes.announce('pushes');
     },
     pushByHand: (deviceId) => byHand.push(deviceId),
     trouble: () => availability.trouble,
     onTrouble: (listener) => availability.onChange(listener),
     stop: async () => {
-      await Promise.all([dispatcher.stop(STOP_MS), clients.close()]);
+      const stopping = pushers.map(({ dispatcher }) => dispatcher.stop(STOP_MS));
+      await Promise.all([...stopping, clients.close()]);
     },
   };
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database.js';
+import type { PushOwner } from '../db/push-owners.js';
 import { type ClaimedPush, claimPushes } from '../db/push-queue.js';
 import { createWarner, type Logger, type Warner } from '../logger.js';
 import type { Availability } from './availability.js';
@@ -10,6 +11,8 @@ import { WakeUp } from './wake-up.js';
 
 export interface DispatcherDeps {
   db: Database;
+  /** Whose pushes these are. */
+  owner: PushOwner;
   logger: Logger;
   pusher: Pusher;
   attempts: PushAttempts;
@@ -31,7 +34,7 @@ const SCOUTS = 10;
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5_000;
 
-/** Claims devices whose push is due and has them pushed, for as long as it runs. */
+/** Claims devices, or users, whose push is due and has them pushed, for as long as it runs. */
 export class Dispatcher {
   readonly #deps: DispatcherDeps;
   readonly #writer: OutcomeWriter;
@@ -51,7 +54,7 @@ export class Dispatcher {
     this.#deps = deps;
     this.#warn = createWarner(deps.logger);
     this.#writer = new OutcomeWriter({
-      ...{ db: deps.db, logger: deps.logger, onResult: deps.onResult },
+      ...{ db: deps.db, owner: deps.owner, logger: deps.logger, onResult: deps.onResult },
       onWritten: (count, isDue) => this.#release(count, isDue),
     });
   }
@@ -113,8 +116,9 @@ export class Dispatcher {
 
   /** Claims what is due, and sees to it; true when there may be more. */
   async #look(limit: number): Promise<boolean> {
+    const { db, owner } = this.#deps;
     try {
-      const claims = await claimPushes(this.#deps.db, limit);
+      const claims = await claimPushes(db, owner, limit);
       this.#recovered();
       if (claims.length > 0) void this.#push(claims);
       return claims.length === limit;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database.js';
+import type { PushOwner } from '../db/push-owners.js';
 import { CLAIM_MS, finishPushes } from '../db/push-queue.js';
 import { notePushResults, type PushResult } from '../db/push-results.js';
 import { createWarner, type Logger, type Warner } from '../logger.js';
@@ -7,6 +8,7 @@ import type { PushOutcome } from './outcome.js';
 
 export interface OutcomeWriterDeps {
   db: Database;
+  owner: PushOwner;
   logger: Logger;
   /** After each write; `isDue`: some of the devices are to be pushed again at once. */
   onWritten: (count: number, isDue: boolean) => void;
@@ -81,16 +83,16 @@ export class OutcomeWriter {
   }
 
   async #write(batch: PushOutcome[]): Promise<boolean> {
-    const { db } = this.#deps;
+    const { db, owner } = this.#deps;
     const results = batch.flatMap(({ result }) => result ?? []);
     this.#count(results);
     const deadline = Date.now() + CLAIM_MS;
-    const mute = await this.#repeatedly(deadline, () => notePushResults(db, results));
+    const mute = await this.#repeatedly(deadline, () => notePushResults(db, owner, results));
     const ends = batch.map(({ end, result }) => {
-      const isOver = isJudged(result) && mute?.has(end.deviceId);
+      const isOver = isJudged(result) && mute?.has(end.ownerId);
       return isOver ? { ...end, dueIn: null } : end;
     });
-    return (await this.#repeatedly(deadline, () => finishPushes(db, ends))) ?? false;
+    return (await this.#repeatedly(deadline, () => finishPushes(db, owner, ends))) ?? false;
   }
 
   async #repeatedly<T>(deadline: number, work: () => Promise<T>): Promise<T | undefined> {

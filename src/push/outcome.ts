@@ -3,22 +3,22 @@ import type { PushResult } from '../db/push-results.js';
 import { type ApnsAnswer, judge, type Verdict } from '../protocol/apns.js';
 import { nextPushIn, retryIn } from './schedule.js';
 
-/** A device whose push is due, claimed by this process. */
+/** A device or user whose push is due, claimed by this process. */
 export type Claimed = PushTarget & ClaimedPush;
 
 export interface PushOutcome {
   end: PushEnd;
-  /** For the device's record; null where there is nothing new to tell. */
+  /** For the record of the device or user; null where there is nothing new to tell. */
   result: PushResult | null;
 }
 
 /** A thousand of these a second and more: plain objects, since spreading costs several times as much. */
 function endOf(
-  { deviceId, claimedAt, attempts }: Claimed,
+  { ownerId, claimedAt, attempts }: Claimed,
   dueIn: number | null,
   isSettled: boolean,
 ): PushEnd {
-  return { deviceId, claimedAt, attempts, dueIn, isSettled };
+  return { ownerId, claimedAt, attempts, dueIn, isSettled };
 }
 
 /** What becomes of a device that needs no push at this moment; undefined when it does need one. */
@@ -32,13 +32,13 @@ export function withoutPush(claimed: Claimed): PushOutcome | undefined {
 
 /** No push went out, for a reason that lies elsewhere: the device has to wait. */
 export function postponed(claimed: Claimed, dueIn: number, reason?: string): PushOutcome {
-  const result = reason === undefined ? null : unanswered(claimed.deviceId, reason);
+  const result = reason === undefined ? null : unanswered(claimed.ownerId, reason);
   return { end: endOf(claimed, dueIn, false), result };
 }
 
-export function unanswered(deviceId: number, reason: string): PushResult {
+export function unanswered(ownerId: number, reason: string): PushResult {
   return {
-    deviceId,
+    ownerId,
     result: reason,
     apnsId: null,
     isDelivered: null,
@@ -55,14 +55,14 @@ function pushStateAfter(verdict: Verdict, before: string | null): PushResult['pu
 }
 
 export function resultOf(
-  { deviceId, pushState: before, sealedPush }: PushTarget,
+  { ownerId, pushState: before, sealedPush }: PushTarget,
   answer: ApnsAnswer,
 ): PushResult {
   const verdict = judge(answer);
   const isDelivered = verdict === 'delivered';
   const pushState = pushStateAfter(verdict, before);
   return {
-    deviceId,
+    ownerId,
     result: isDelivered ? 'delivered' : (answer.reason ?? `status ${answer.status}`),
     apnsId: answer.apnsId,
     isDelivered,

@@ -39,7 +39,7 @@ export function spread(): number {
 
 /** Sends single pushes and tells what each answer, or its absence, means. */
 export class PushAttempts {
-  readonly #unreadable = new Set<number>();
+  readonly #unreadable = new Set<string>();
   readonly #rejected = new Set<string>();
   #refreshing: Promise<void> | undefined;
   #isClosing = false;
@@ -136,15 +136,17 @@ export class PushAttempts {
     }
   }
 
-  #open({ deviceId, sealedPush }: Claimed): PushToken | undefined {
+  #open({ deviceId, sealedPush, identity }: Claimed): PushToken | undefined {
     try {
-      return sealedPush === null ? undefined : openPushToken(this.deps.box, deviceId, sealedPush);
+      return sealedPush === null
+        ? undefined
+        : openPushToken(this.deps.box, { sealedPush, identity });
     } catch (error) {
-      if (!this.#unreadable.has(deviceId)) {
+      if (!this.#unreadable.has(identity)) {
         const message = 'the stored push token of a device cannot be read; it is not pushed';
-        this.deps.logger.error({ err: error, deviceId }, message);
+        this.deps.logger.error({ err: error, deviceId, identity }, message);
       }
-      this.#unreadable.add(deviceId);
+      this.#unreadable.add(identity);
       return undefined;
     }
   }

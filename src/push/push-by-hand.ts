@@ -60,19 +60,19 @@ export class PushByHand {
 
   async #aim(deviceId: number): Promise<Aim> {
     const { db, box, clients } = this.deps;
-    const [target] = await describePushes(db, [deviceId]);
+    const [target] = await describePushes(db, 'device', [deviceId]);
     if (target === undefined) throw notFound(`device ${deviceId}`);
     if (!target.isEnrolled) throw notPushable(deviceId, 'it is not enrolled');
-    const { topic, sealedPush } = target;
+    const { topic, sealedPush, identity } = target;
     if (sealedPush === null) throw notPushable(deviceId, 'it has not sent a push token');
     if (topic === null) throw notPushable(deviceId, 'it has not named a push topic');
     const client = await clients.forTopic(topic);
     if (client === undefined) throw withoutCertificate(topic);
-    return { target, topic, client, token: openPushToken(box, deviceId, sealedPush) };
+    return { target, topic, client, token: openPushToken(box, { sealedPush, identity }) };
   }
 
   async #noteFailure(aim: Aim, { kind }: ApnsUnreachableError): Promise<void> {
-    await this.#note(unanswered(aim.target.deviceId, kind));
+    await this.#note(unanswered(aim.target.ownerId, kind));
     const isRefused = kind === 'certificate_refused';
     if (isRefused) await this.deps.attempts.refuse({ ...attemptOf(aim), reason: kind });
   }
@@ -81,10 +81,10 @@ export class PushByHand {
   async #note(result: PushResult): Promise<void> {
     const { db, onResult } = this.deps;
     onResult?.(result.result, 1);
-    await notePushResults(db, [result]);
+    await notePushResults(db, 'device', [result]);
     if (result.pushState !== 'ok') return;
     const at = new Date(Date.now() + nextPushIn(0));
-    await inTransaction(db, (trx) => requestPushes(trx, [result.deviceId], { at }));
+    await inTransaction(db, (trx) => requestPushes(trx, [result.ownerId], { at }));
   }
 }
 

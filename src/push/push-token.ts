@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { SecretBox } from '../crypto/secret-box.js';
-import { secretIdentity } from '../db/device-repository.js';
 
-/** Where a device is pushed: both are secrets. */
+/** Where a device, or a user, is pushed: both are secrets. */
 export interface PushToken {
   /** Hexadecimal. */
   token: string;
@@ -12,8 +11,11 @@ export interface PushToken {
 const STORED = z.object({ token: z.string().regex(/^([0-9a-f]{2})+$/i), push_magic: z.string() });
 
 /** What TokenUpdate left behind; throws when it does not open or is nothing of the kind. */
-export function openPushToken(box: SecretBox, deviceId: number, sealed: Buffer): PushToken {
-  const plain = box.open(sealed, secretIdentity(deviceId, 'push')).toString('utf8');
+export function openPushToken(
+  box: SecretBox,
+  { sealedPush, identity }: { sealedPush: Buffer; identity: string },
+): PushToken {
+  const plain = box.open(sealedPush, identity).toString('utf8');
   const { token, push_magic: pushMagic } = STORED.parse(JSON.parse(plain));
   return { token, pushMagic };
 }

@@ -1,4 +1,5 @@
 import type { Database } from '../db/database.js';
+import type { PushOwner } from '../db/push-owners.js';
 import { type ClaimedPush, describePushes } from '../db/push-queue.js';
 import { type Claimed, type PushOutcome, postponed, withoutPush } from './outcome.js';
 import { type PushAttemptDeps, type PushAttempts, spread } from './push-attempt.js';
@@ -6,17 +7,18 @@ import { jittered, WITHOUT_CERTIFICATE_MS } from './schedule.js';
 
 export interface PusherDeps extends Omit<PushAttemptDeps, 'box' | 'availability'> {
   db: Database;
+  owner: PushOwner;
   attempts: PushAttempts;
 }
 
-/** How one claimed device ended; null: its claim is left to run out. */
+/** How one claimed owner ended; null: its claim is left to run out. */
 export type Report = (outcome: PushOutcome | null) => void;
 
 const WAITING_WITHOUT_CERTIFICATE =
   'devices are to be pushed, but there is no push certificate of their topic: their commands wait; ' +
   'add it with POST /api/v1/push_certificates';
 
-/** Pushes claimed devices and says how each ended: one report for each claim. */
+/** Pushes claimed devices, or users, and says how each ended: one report for each claim. */
 export class Pusher {
   readonly #deps: PusherDeps;
   /** Topics without a certificate that were told of. */
@@ -44,13 +46,14 @@ export class Pusher {
     this.#absent.clear();
   }
 
-  /** A device that has been deleted since is undefined. */
+  /** An owner that has been deleted since is undefined. */
   async #describe(claims: readonly ClaimedPush[]): Promise<(Claimed | undefined)[]> {
-    const ids = claims.map(({ deviceId }) => deviceId);
-    const targets = await describePushes(this.#deps.db, ids);
-    const byId = new Map(targets.map((target) => [target.deviceId, target]));
+    const ids = claims.map(({ ownerId }) => ownerId);
+    const { db, owner } = this.#deps;
+    const targets = await describePushes(db, owner, ids);
+    const byId = new Map(targets.map((target) => [target.ownerId, target]));
     return claims.map((claim) => {
-      const target = byId.get(claim.deviceId);
+      const target = byId.get(claim.ownerId);
       return target && Object.assign(target, claim);
     });
   }

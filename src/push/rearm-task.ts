@@ -14,7 +14,7 @@ const PER_SECOND = 500;
 
 const NAME = 'push.rearm';
 
-/** Has all devices of a topic that wait for a push pushed soon: it has a certificate that is good. */
+/** Has all devices and users of a topic that wait for a push pushed soon: it has a certificate that is good. */
 export function createRearmTask({ db }: { db: Database }): Task<Payload> {
   return {
     name: NAME,
@@ -23,11 +23,13 @@ export function createRearmTask({ db }: { db: Database }): Task<Payload> {
       await unblockTopic(db.knex, topic);
       const every = 1000 / PER_SECOND;
       let from = FIRST_MS;
-      for (let after: number | null = 0; after !== null; ) {
-        signal.throwIfAborted();
-        const step = await rearmPushes(db, { topic, after, limit: STEP, from, every });
-        from += step.count * every;
-        after = step.last;
+      for (const owner of ['device', 'user'] as const) {
+        for (let after: number | null = 0; after !== null; ) {
+          signal.throwIfAborted();
+          const step = await rearmPushes(db, owner, { topic, after, limit: STEP, from, every });
+          from += step.count * every;
+          after = step.last;
+        }
       }
     },
   };

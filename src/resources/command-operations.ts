@@ -37,6 +37,7 @@ export async function createCommand(operation: CreateOperation<Services>): Promi
   };
   requireRights(services, context, asked);
   const input: EnqueueInput = { ...asked, deviceId: Number(toOne.device), context };
+  if (typeof toOne.user === 'number') input.userId = toOne.user;
   if (after instanceof Date) input.after = after;
   if (expires_at instanceof Date) input.expiresAt = expires_at;
   if (typeof priority === 'number') input.priority = priority;

@@ -50,7 +50,11 @@ export const commands = defineResource<ResourceServices>({
       derivedFrom: ['uuid', 'request_type', 'result'],
     }),
   },
-  relationships: { device: { ...device, write: 'create' } },
+  relationships: {
+    device: { ...device, write: 'create' },
+    // Of the device; without one the command is the device's own.
+    user: { kind: 'toOne', type: 'device_users', column: 'device_user_id', write: 'create' },
+  },
   operations: { create: createCommand, update: updateCommand, delete: removeCommand },
   derive: presentCommand,
 });

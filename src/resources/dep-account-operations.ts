@@ -9,6 +9,7 @@ import type {
 import type { ResourceShape } from '../jsonapi/shape.js';
 import { columnsOf } from '../jsonapi/write-values.js';
 import { changedAttributes } from './changed-attributes.js';
+import { requireTokenCertificate } from './dep-token-certificate.js';
 import type { ResourceServices } from './services.js';
 
 type Services = ResourceServices;
@@ -23,6 +24,7 @@ const CREDENTIALS = [...OPEN_CREDENTIALS, 'consumer_secret', 'access_secret'];
 /** The row comes first: what is sealed is bound to its id. */
 export async function createAccount(operation: CreateOperation<Services>): Promise<WriteResult> {
   const { trx, store, shape } = operation;
+  await requireTokenCertificate(operation, operation.toOne.token_certificate);
   const id = await store.insert(trx, { shape, values: openColumns(operation) });
   await store.update(trx, { shape, id, values: sealedColumns(operation, id) });
   return { id };
@@ -32,6 +34,7 @@ export async function updateAccount(operation: UpdateOperation<Services>): Promi
   const { trx, store, shape, id } = operation;
   const account = await store.find(trx, { shape, id, columns: OPEN_CREDENTIALS, lock: true });
   if (account === undefined) throw notFound(`dep_accounts ${id}`);
+  await requireTokenCertificate(operation, operation.toOne.token_certificate);
   const changed = { ...operation, attributes: changedAttributes(account, operation.attributes) };
   const values = { ...openColumns(changed), ...sealedColumns(changed, id) };
   await store.update(trx, { shape, id, values });

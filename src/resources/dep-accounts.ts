@@ -1,4 +1,4 @@
-import { bool, each, oneOf, text, timestamp, url, uuid } from '../jsonapi/attributes.js';
+import { bool, each, oneOf, text, timestamp, url } from '../jsonapi/attributes.js';
 import { defineResource } from '../jsonapi/definition.js';
 import { createAccount, updateAccount } from './dep-account-operations.js';
 import { adaptToken } from './dep-token.js';
@@ -9,6 +9,8 @@ import type { ResourceServices } from './services.js';
 function secret(name: string) {
   return text({ writeOnly: true, min: 1, max: 10_000, derivedFrom: [`sealed_${name}`] });
 }
+
+const UUID = /^([0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 
 /** One server of Apple's device enrollment program, as its token and Apple's account tell. */
 export const depAccounts = defineResource<ResourceServices>({
@@ -25,7 +27,7 @@ export const depAccounts = defineResource<ResourceServices>({
     access_token_expiry: timestamp({ write: 'create' }),
     token_updated_at: timestamp({ write: 'never' }),
     server_name: text(),
-    server_uuid: uuid(),
+    server_uuid: text({ pattern: UUID, like: 'a UUID', ignoreCase: true }),
     ...each(text(), ['admin_id', 'facilitator_id', 'org_name']),
     org_email: text({ max: 320, pattern: /^[^\s@]+@[^\s@]+$/, like: 'an email address' }),
     ...each(text(), ['org_phone', 'org_address', 'org_id', 'org_id_hash']),
@@ -48,6 +50,12 @@ export const depAccounts = defineResource<ResourceServices>({
       kind: 'toOne',
       type: 'dep_profiles',
       column: 'default_dep_profile_id',
+      write: 'always',
+    },
+    token_certificate: {
+      kind: 'toOne',
+      type: 'certificates',
+      column: 'token_certificate_id',
       write: 'always',
     },
   },

@@ -17,6 +17,13 @@ const certificates = textList({
     .refine(isDer, { error: 'must be the base64 form of a DER certificate' }),
 });
 
+/** As devices compare it. */
+const osVersion = text({
+  max: 30,
+  pattern: /^\d{1,5}(\.\d{1,5}){0,3}$/,
+  like: 'a version like 17 or 17.4.1',
+});
+
 /** One sequence that fills the bytes; more than 127 of them, so its length is in the long form. */
 function isDer(base64: string): boolean {
   const der = Buffer.from(base64, 'base64');
@@ -49,6 +56,8 @@ export const depProfiles = defineResource<ResourceServices>({
     skip_setup_items: textList({ max: 200, item: z.string().min(1).max(100) }),
     ...each(text({ max: 100 }), ['language', 'region']),
     configuration_web_url: url(),
+    minimum_ios_version: osVersion,
+    minimum_macos_version: osVersion,
     last_upload_at: timestamp({ write: 'never' }),
     created_at: timestamp({ write: 'never' }),
   },

@@ -12,6 +12,7 @@ import {
 } from '../jsonapi/attributes.js';
 
 const STATES = ['dep', 'authenticated', 'enrolled', 'unenrolled'];
+const METHODS = ['profile', 'ota', 'automated', 'account_user', 'account_device'];
 const PLATFORMS = ['iOS', 'macOS', 'tvOS', 'visionOS', 'watchOS'];
 
 /** Who the device is. Once it is known, only the device itself changes these. */
@@ -21,6 +22,9 @@ export const identity: Record<string, Attribute> = {
   enrollment_state: oneOf(STATES, { write: 'create' }),
   enrollment_type: oneOf(['device', 'user'], { write: 'create' }),
   enrollment_number: integer({ write: 'create', nullable: false, min: 0 }),
+  enrollment_method: oneOf(METHODS, { write: 'never' }),
+  managed_apple_account: text({ write: 'never' }),
+  unmet_minimum_os_version: text({ write: 'never' }),
   is_enrolled: bool({ write: 'create', nullable: false }),
   platform: oneOf(PLATFORMS, { write: 'create' }),
   topic: text(),

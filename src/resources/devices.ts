@@ -18,6 +18,11 @@ function reported(type: string): ToMany<ResourceServices> {
   return { kind: 'toMany', type, via: { foreignKey: 'device_id' }, write: 'endpoint' };
 }
 
+/** Kept by the server. */
+function history(type: string): ToMany<ResourceServices> {
+  return { kind: 'toMany', type, via: { foreignKey: 'device_id' }, write: 'never' };
+}
+
 export const devices = defineResource<ResourceServices>({
   type: 'devices',
   path: '/devices',
@@ -52,10 +57,25 @@ export const devices = defineResource<ResourceServices>({
       column: 'dep_profile_id',
       write: 'always',
     },
+    enrollment_link: {
+      kind: 'toOne',
+      type: 'enrollment_links',
+      column: 'enrollment_link_id',
+      write: 'never',
+    },
+    enrollment_requests: history('enrollment_requests'),
+    former_enrollments: history('former_enrollments'),
     installed_applications: reported('installed_applications'),
     installed_certificates: reported('installed_certificates'),
     installed_profiles: reported('installed_profiles'),
     available_os_updates: reported('available_os_updates'),
+    users: history('device_users'),
+    secrets: {
+      kind: 'toMany',
+      type: 'device_secrets',
+      via: { foreignKey: 'device_id' },
+      write: 'never',
+    },
   },
   operations: { create: createDevice, update: updateDevice, delete: removeDevice },
 });

@@ -8,7 +8,13 @@ import { commands } from './commands.js';
 import { depAccounts } from './dep-accounts.js';
 import { depProfiles } from './dep-profiles.js';
 import { deviceGroups } from './device-groups.js';
+import { deviceSecrets } from './device-secrets.js';
+import { deviceUsers } from './device-users.js';
 import { devices } from './devices.js';
+import { enrollmentLinks } from './enrollment-links.js';
+import { enrollmentRequests } from './enrollment-requests.js';
+import { enrollmentUsers } from './enrollment-users.js';
+import { formerEnrollments } from './former-enrollments.js';
 import { installedApplications } from './installed-applications.js';
 import { installedCertificates } from './installed-certificates.js';
 import { installedProfiles } from './installed-profiles.js';
@@ -31,7 +37,13 @@ export const DEFINITIONS: ResourceDefinition<ResourceServices>[] = [
   depAccounts,
   depProfiles,
   deviceGroups,
+  deviceSecrets,
+  deviceUsers,
   devices,
+  enrollmentLinks,
+  enrollmentRequests,
+  enrollmentUsers,
+  formerEnrollments,
   installedApplications,
   installedCertificates,
   installedProfiles,

@@ -9,6 +9,8 @@ export type Row = Record<string, unknown> & { id: number };
 
 export interface EnqueueInput {
   deviceId: number;
+  /** One of the device's users, whose command it is. */
+  userId?: number;
   requestType: string;
   /** Apple's key names; data as base64 string, dates as ISO string. */
   parameters: JsonObject;
@@ -39,7 +41,8 @@ export interface CommandSelection {
 export interface CommandService {
   /**
    * Checks and queues one command. 404 unknown device (pointer /data/relationships/device),
-   * 409 device_unenrolled, 422 naming each fault below /data/attributes.
+   * 409 device_unenrolled, user_unenrolled, 422 naming each fault below /data/attributes, or
+   * /data/relationships/user for one of another device.
    */
   enqueue(trx: Transaction, input: EnqueueInput): Promise<Row>;
   /** 404 unknown id; 409 command_final when it already has its final answer. */
@@ -94,9 +97,32 @@ export interface SecretService {
   seal(secret: string, identity: string): Buffer;
 }
 
+export interface PasswordService {
+  /** What is stored of a password. */
+  hash(password: string): Promise<string>;
+}
+
 export interface EnrollmentProgramService {
   /** Where a device of Apple's enrollment program asks this server for its profile. */
   enrollmentUrl: string;
+}
+
+/** What decides whether an enrollment link lets someone in. */
+export interface LinkFacts {
+  is_disabled: boolean;
+  expires_at: Date | null;
+  max_uses: number | null;
+  uses: number;
+}
+
+export interface EnrollmentLinkService {
+  /** A new token, and what its link is found by. */
+  newToken(): { token: string; hash: Buffer };
+  /** For the link of this id, and no other. */
+  sealToken(id: number, token: string): Buffer;
+  /** What is handed out to people. */
+  urlOf(id: number, sealedToken: Buffer): string;
+  statusOf(link: LinkFacts): 'usable' | 'disabled' | 'expired' | 'spent';
 }
 
 export interface ScepService {
@@ -223,7 +249,9 @@ export interface ResourceServices {
   settings: SettingsService;
   devices: DeviceService;
   secrets: SecretService;
+  passwords: PasswordService;
   enrollmentProgram: EnrollmentProgramService;
+  enrollmentLinks: EnrollmentLinkService;
   scep: ScepService;
   certificates: CertificateService;
   signingRequests: SigningRequestService;

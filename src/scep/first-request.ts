@@ -19,6 +19,7 @@ import type {
   RenewedEnrollment,
 } from '../pki/enrollment-challenge.js';
 import { FailInfo } from '../protocol/scep.js';
+import { claimEnrollment } from './enrollment-claim.js';
 import { issueFor } from './issue.js';
 import { type RenewedDevice, recordRenewal } from './record-renewal.js';
 import { ScepRefusal } from './refusal.js';
@@ -56,20 +57,26 @@ function requireLive({ revoked_at }: ChallengeUse): void {
  * certificate; another one replaces the first, for devices try again with a new key, until the
  * device has authenticated with what it got. A challenge that was made to renew an identity does
  * so for that enrollment alone: its certificate is pinned to the device and good for nothing else.
+ * What one was made for otherwise, a request or a link, is kept beside it for the Authenticate.
  */
 export async function certifyFirstRequest(
   csr: ParsedCsr,
   { db, authority, challenges }: CertificationDeps,
 ): Promise<ParsedCertificate> {
-  const { nonce, renewal } = readChallenge(csr, challenges);
+  const challenge = readChallenge(csr, challenges);
+  const { nonce, renewal } = challenge;
   return await inTransaction(db, async (trx) => {
     const use = await claimChallenge(trx, nonce);
     if (use?.csr_fingerprint.equals(csr.fingerprint)) return earlierCertificate(use);
     const device = renewal && (await claimRenewedDevice(trx, renewal));
+    const claim = await claimEnrollment(trx, challenge, use);
     if (use !== undefined) await retire(trx, use);
     const certificate = issueFor(csr, authority);
     const certificateId = await record(trx, certificate, device);
-    await recordChallengeUse(trx, { nonce, csrFingerprint: csr.fingerprint, certificateId });
+    const { requestId, linkId } = claim;
+    const csrFingerprint = csr.fingerprint;
+    await recordChallengeUse(trx, { nonce, csrFingerprint, certificateId, requestId, linkId });
+    await claim.complete(certificateId);
     return certificate;
   });
 }

@@ -24,6 +24,7 @@ const TEXTS: Sample[] = [
   (name, index) => `${name} 10%_${index}`,
   (_name, index) => `${index}`.padStart(6, 'a'),
   (_name, index) => `${index}`.padStart(64, 'a'),
+  (_name, index) => `${index}`.padStart(32, 'A'),
   (name, index) => `https://example.com/10%25_/${name}?${index}`,
   (name, index) => `${name}10%_${index}@example.com`,
   (_name, index) => `a${'abcdefghijklmnopqrstuvwxyz'[index % 26]}`,

@@ -5,6 +5,7 @@ import { DEFINITIONS } from '../../src/resources/index.js';
 import { createTestApi, type TestApi } from '../jsonapi/test-api.js';
 import type { Resource } from './expectations.js';
 import { seedJobs } from './sample-jobs.js';
+import { seedSecrets } from './sample-secrets.js';
 import { ownersOf, seed } from './samples.js';
 
 export const MEDIA_TYPE = 'application/vnd.api+json';
@@ -30,8 +31,9 @@ export async function createWorld(): Promise<World> {
   await seed(api, devices, 0);
   const deviceId = Number((await api.knex('devices').min('id as id').first())?.id);
   // audit_events is append-only and fills by itself.
-  const done = new Set(['devices', 'audit_events', 'jobs']);
+  const done = new Set(['devices', 'audit_events', 'jobs', 'device_secrets']);
   await seedJobs(api.knex);
+  await seedSecrets(api.knex, deviceId);
   const seedAfterOwners = async (definition: ResourceDefinition): Promise<void> => {
     if (done.has(definition.type)) return;
     done.add(definition.type);

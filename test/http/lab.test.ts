@@ -8,9 +8,10 @@ import { portOf, serve, stop } from './raw-client.js';
 const DESCRIPTION = { push_topic: 'com.apple.mgmt.External.x' };
 
 let server: Server;
+let describeLab: () => Promise<object> = () => Promise.resolve(DESCRIPTION);
 
 beforeAll(async () => {
-  server = await serve(express().use(createLabRouter(() => DESCRIPTION)));
+  server = await serve(express().use(createLabRouter(() => describeLab())));
 });
 
 afterAll(async () => {
@@ -38,6 +39,13 @@ describe('GET /lab', () => {
   it('can only be read', async () => {
     const { status, headers } = await ask({}, 'POST');
     expect([status, headers.allow]).toEqual([405, 'GET, HEAD']);
+  });
+
+  it('answers 503 while what it tells of cannot be read, and says no more', async () => {
+    describeLab = () => Promise.reject(new Error('password of the database'));
+    const { status, headers, text } = await ask();
+    expect([status, headers['retry-after'], text]).toEqual([503, '5', 'The database is away\n']);
+    describeLab = () => Promise.resolve(DESCRIPTION);
   });
 
   it('tells programs on this machine what the lab is', async () => {

@@ -1,7 +1,7 @@
 import type { Database } from '../../src/db/database.js';
 
 /** The background work writes there whenever it comes to it. */
-const BACKGROUND = ['change_topics', 'device_pushes', 'server_processes'];
+const BACKGROUND = ['change_topics', 'device_pushes', 'server_processes', 'user_pushes'];
 
 async function tables({ knex }: Database): Promise<string[]> {
   const rows = await knex('pg_tables')

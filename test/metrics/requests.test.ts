@@ -31,6 +31,7 @@ async function deviceHandlerOf({ db, box }: TestApp, onMessage: (type: string) =
     lastSeen: new LastSeen(db, () => {}),
     reports: new ReportWorker({ db, box, queue: new CommandQueue(box), logger }),
     signers: new SignerCache(),
+    userAuthenticate: 'refuse',
   };
   return createDeviceHandler(services, onMessage);
 }

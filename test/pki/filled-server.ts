@@ -67,6 +67,7 @@ async function fill(app: TestApp): Promise<Omit<FilledServer, 'app' | 'pin'>> {
   await sendCommands(app, device, { deviceId, say });
   const profileId = await uploadProfile(app, say);
   await configure(app, say);
+  await makeLink(app, secrets);
   await spendChallenge(app, secrets);
   await makeTokens(app, secrets);
   await addCredentials(app, say, secrets);
@@ -149,6 +150,18 @@ async function configure(app: TestApp, say: Say): Promise<void> {
     .post('/dep/accounts', { data: { type: 'dep_accounts', attributes: account } })
     .expect(201);
   await adminApi(app).patch('/configuration/scep', { challenge: say('external challenge') });
+}
+
+/** With a key, so that its answer is kept for a repetition. */
+async function makeLink(app: TestApp, secrets: Map<string, Buffer>): Promise<void> {
+  const { status, body } = await request(app.app)
+    .post('/api/v1/enrollment_links')
+    .set({ Authorization: `Bearer ${ADMIN_TOKEN}`, 'Idempotency-Key': randomUUID() })
+    .send({ data: { type: 'enrollment_links', attributes: { name: 'Office' } } });
+  if (status !== 201) throw new Error(JSON.stringify(body));
+  const token = new URL(body.data.attributes.url).searchParams.get('token') ?? '';
+  secrets.set('token of an enrollment link', Buffer.from(token));
+  await fetch(`${app.url}/enroll/profile?token=${token}`);
 }
 
 /** As a device does: fetches the profile, and sends its challenge with a request. */

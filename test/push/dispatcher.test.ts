@@ -215,10 +215,10 @@ describe('dispatchers in several processes', () => {
 
   it('push what one claimed that has died, once its claim is over', async () => {
     const targets = await dueNow(50);
-    const claims = await claimPushes(world.db, 20);
+    const claims = await claimPushes(world.db, 'device', 20);
     expect(claims).toHaveLength(20);
     world.start();
-    const claimed = targets.filter(({ id }) => claims.some(({ deviceId }) => deviceId === id));
+    const claimed = targets.filter(({ id }) => claims.some(({ ownerId }) => ownerId === id));
     const others = targets.filter((target) => !claimed.includes(target));
     for (const target of others) await pushed(target, 1);
     expect(claimed.map(world.accepted)).toEqual(claimed.map(() => 0));

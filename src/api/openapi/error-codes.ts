@@ -23,6 +23,7 @@ const STATUSES: Record<ErrorCode, number[]> = {
   in_use: [409],
   no_unlock_token: [409],
   device_unenrolled: [409],
+  user_unenrolled: [409],
   command_already_sent: [409],
   command_final: [409],
   enrollment_closed: [],

@@ -40,6 +40,7 @@ const BY_NAME: Record<string, unknown> = {
   payload_prefix: 'com.example',
   source_address: '192.0.2.7',
   org_email: 'it@example.com',
+  server_uuid: '4B2E4D0F6C1A4A7E9D3B5C8F70A1E2D3',
   battery_level: 0.87,
 };
 

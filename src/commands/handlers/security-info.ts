@@ -1,9 +1,6 @@
-import { findCurrentSecret, secretIdentity } from '../../db/device-repository.js';
-import {
-  type EscrowedSecret,
-  escrowSecret,
-  updateDeviceFacts,
-} from '../../db/inventory-repository.js';
+import { secretIdentity } from '../../db/device-repository.js';
+import { escrowSecret, type SecretKind } from '../../db/device-secrets.js';
+import { updateDeviceFacts } from '../../db/inventory-repository.js';
 import type { PlistDict } from '../../protocol/plist.js';
 import { dictAt, type FactMap, readFacts } from '../facts.js';
 import type { HandlerContext, ReportHandler } from '../report.js';
@@ -57,7 +54,7 @@ const NESTED_FACTS: Readonly<Record<string, FactMap>> = {
   },
 };
 
-const ESCROWED: Readonly<Record<string, EscrowedSecret['kind']>> = {
+const ESCROWED: Readonly<Record<string, SecretKind>> = {
   FDE_PersonalRecoveryKeyCMS: 'fde_personal_recovery_key_cms',
   FDE_PersonalRecoveryKeyDeviceKey: 'fde_personal_recovery_key_device_key',
 };
@@ -74,17 +71,16 @@ function securityFacts(info: PlistDict): Record<string, unknown> {
 async function escrowRecoveryKeys(
   deviceId: number,
   info: PlistDict,
-  { trx, seal, open }: HandlerContext,
+  { trx, seal, digest }: HandlerContext,
 ): Promise<void> {
   for (const [key, kind] of Object.entries(ESCROWED)) {
     const value = info[key];
     const bytes = typeof value === 'string' ? Buffer.from(value, 'utf8') : value;
     if (!Buffer.isBuffer(bytes) || bytes.length === 0) continue;
     const identity = secretIdentity(deviceId, kind);
-    const current = await findCurrentSecret(trx, { deviceId, kind });
     // Every SecurityInfo brings the key anew; the history is of keys that changed.
-    if (current !== undefined && open(current, identity).equals(bytes)) continue;
-    await escrowSecret(trx, { deviceId, kind, sealed: seal(bytes, identity) });
+    const secret = { sealed: seal(bytes, identity), digest: digest(bytes, identity) };
+    await escrowSecret(trx, { deviceId, kind, ...secret });
   }
 }
 

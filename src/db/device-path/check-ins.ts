@@ -1,4 +1,5 @@
 import { type Database, runStatement } from '../database.js';
+import { isNewSecret } from '../device-secrets.js';
 import { REQUEST_AGAIN } from '../push-requests.js';
 import { type Authenticate, createAuthenticate } from './authenticate.js';
 import type { Caller, PinState } from './contact.js';
@@ -68,7 +69,8 @@ export interface TokenUpdateFacts extends WhoCalls {
   sealedPush: Buffer;
   topic: string | null;
   awaitingConfiguration: boolean | null;
-  sealedUnlockToken: Buffer | null;
+  /** Kept where it is not the one that the enrollment has given last. */
+  unlockToken: { sealed: Buffer; digest: Buffer } | null;
   /** Queued only if this TokenUpdate is the one that enrolls the device. */
   inventory: PreparedCommand[];
 }
@@ -82,8 +84,8 @@ const TOKEN_UPDATE = {
   text: `
 with message as (
   select * from unnest($1::bytea[], $2::text[], $3::bytea[], $4::text[], $5::boolean[], $6::bytea[],
-    $11::bigint[]) with ordinality as q (fingerprint, device_key, sealed_push, topic, awaiting,
-    unlock_token, device_id, ord)
+    $11::bigint[], $12::bytea[]) with ordinality as q (fingerprint, device_key, sealed_push, topic,
+    awaiting, unlock_token, device_id, unlock_digest, ord)
 ), caller as (
   select m.*, d.id, d.enrollment_state, d.enrollment_number,
     d.sealed_push is null or d.push_state is distinct from 'ok' as was_mute
@@ -105,12 +107,15 @@ with message as (
     tokenupdate_at = now(), last_seen = now()
   from caller c
   where d.id = c.id and c.enrollment_state in ('authenticated', 'enrolled')
-  returning c.ord, d.id, c.enrollment_number, c.unlock_token, c.was_mute,
+  returning c.ord, d.id, c.enrollment_number, c.unlock_token, c.unlock_digest, c.was_mute,
     c.enrollment_state = 'authenticated' as is_first
 ), escrow as (
-  insert into device_secrets (device_id, enrollment_number, kind, sealed)
-  select id, enrollment_number, 'unlock_token', unlock_token
-  from enrolled where unlock_token is not null
+  insert into device_secrets (device_id, enrollment_number, kind, sealed, digest)
+  select e.id, e.enrollment_number, 'unlock_token', e.unlock_token, e.unlock_digest
+  from enrolled e where e.unlock_token is not null and ${isNewSecret({
+    ...{ device: 'e.id', number: 'e.enrollment_number' },
+    ...{ kind: "'unlock_token'", digest: 'e.unlock_digest' },
+  })}
 ), inventory as (
   insert into commands (uuid, device_id, request_type, payload)
   select c.uuid, e.id, c.request_type, c.payload
@@ -122,7 +127,8 @@ with message as (
   insert into device_pushes as p (device_id, due_at)
   select e.id, now() from enrolled e
   where e.was_mute
-    or exists (select from commands c where c.device_id = e.id and c.is_pending)
+    or exists (select from commands c
+      where c.device_id = e.id and c.is_pending and c.device_user_id is null)
   order by e.id
   on conflict (device_id) ${REQUEST_AGAIN}
   returning device_id
@@ -151,12 +157,13 @@ async function updateTokens(db: Database, updates: TokenUpdateFacts[]): Promise<
     updates.map((update) => update.sealedPush),
     updates.map((update) => update.topic),
     updates.map((update) => update.awaitingConfiguration),
-    updates.map((update) => update.sealedUnlockToken),
+    updates.map(({ unlockToken }) => unlockToken?.sealed ?? null),
     inventory.map((command) => command.ord),
     inventory.map((command) => command.uuid),
     inventory.map((command) => command.requestType),
     inventory.map((command) => command.payload),
     updates.map((update) => update.deviceId),
+    updates.map(({ unlockToken }) => unlockToken?.digest ?? null),
   ]);
   return rows.map(({ id, is_first: isFirst, is_push_due: isPushDue }) =>
     id === null ? null : { deviceId: id, isFirst, isPushDue },
@@ -203,7 +210,7 @@ with caller as (
   update commands c set status = 'Cancelled', reason = 'unenrolled'
   from unenrolled u where c.device_id = u.id and c.is_pending
 ), signed_out as (
-  update device_users s set is_enrolled = false, sealed_push = null
+  update device_users s set is_enrolled = false, sealed_push = null, push_state = null
   from unenrolled u where s.device_id = u.id
 ), silenced as (
   delete from device_pushes p using unenrolled u where p.device_id = u.id

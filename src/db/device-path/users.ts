@@ -1,4 +1,5 @@
 import { type Database, runStatement } from '../database.js';
+import { REQUEST_AGAIN } from '../push-requests.js';
 
 /** A message on the user channel, after its device was identified and found enrolled. */
 export interface UserFacts {
@@ -11,26 +12,88 @@ export interface UserFacts {
 }
 
 export interface UserTokenFacts extends UserFacts {
+  /** Sealed under the user key as it is sent now, which is the one that is kept. */
   sealedPush: Buffer;
   notOnConsole: boolean | null;
+  awaitingConfiguration: boolean | null;
+  /** UserConfigured, queued for a user who waits for it unless one is on its way. */
+  configured: { uuid: string; payload: Buffer };
 }
 
+export interface UserTokenUpdated {
+  isPushDue: boolean;
+  /** Users of the device that made room for this one. */
+  dropped: number;
+}
+
+/** Most users kept for one device, so that a broken client cannot fill the disk. */
+export const MOST_USERS = 1_000;
+
+/**
+ * A new user beyond the most takes the place of one who has left, or else of the one who has not been
+ * seen for the longest. As with devices, one who could not be pushed before is pushed now whatever is
+ * seen to wait. The device is held, so that it does not leave meanwhile.
+ */
 const UPDATE_TOKEN = {
   name: 'user_token_update',
   text: `
-insert into device_users (device_id, user_key, user_id, short_name, long_name, not_on_console,
-  sealed_push, is_enrolled, tokenupdate_at, last_seen)
-values ($1, $2, $3, $4, $5, $6, $7, true, now(), now())
-on conflict (device_id, user_key) do update set
-  user_id = coalesce(excluded.user_id, device_users.user_id),
-  short_name = coalesce(excluded.short_name, device_users.short_name),
-  long_name = coalesce(excluded.long_name, device_users.long_name),
-  not_on_console = coalesce(excluded.not_on_console, device_users.not_on_console),
-  sealed_push = excluded.sealed_push, is_enrolled = true, tokenupdate_at = now(), last_seen = now()`,
+with device as (
+  select id from devices where id = $1 and enrollment_state = 'enrolled' for share
+), known as (
+  select id, not is_enrolled or sealed_push is null or push_state is distinct from 'ok' as was_mute
+  from device_users where device_id = $1 and lower(user_key) = lower($2)
+), dropped as (
+  delete from device_users where not exists (select from known) and id in (
+    select id from device_users where device_id = (select id from device)
+    order by is_enrolled desc, coalesce(last_seen, created_at) desc, id desc
+    offset ${MOST_USERS - 1})
+  returning id
+), saved as (
+  insert into device_users as u (device_id, user_key, user_id, short_name, long_name,
+    not_on_console, sealed_push, awaiting_configuration, push_state, is_enrolled, tokenupdate_at,
+    last_seen)
+  select id, $2, $3, $4, $5, $6::boolean, $7::bytea, $8::boolean, 'ok', true, now(), now()
+  from device
+  on conflict (device_id, lower(user_key)) do update set
+    user_key = excluded.user_key,
+    user_id = coalesce(excluded.user_id, u.user_id),
+    short_name = coalesce(excluded.short_name, u.short_name),
+    long_name = coalesce(excluded.long_name, u.long_name),
+    not_on_console = coalesce(excluded.not_on_console, u.not_on_console),
+    awaiting_configuration = coalesce(excluded.awaiting_configuration,
+      case when u.is_enrolled then u.awaiting_configuration end),
+    sealed_push = excluded.sealed_push, push_state = 'ok', failed_push_count = 0,
+    last_push_result = null, is_enrolled = true, tokenupdate_at = now(), last_seen = now()
+  returning id, device_id
+), configured as (
+  insert into commands (uuid, device_id, device_user_id, request_type, payload)
+  select $9::uuid, s.device_id, s.id, 'UserConfigured', $10::bytea from saved s
+  where $8 and not exists (
+    select from commands c
+    where c.device_user_id = s.id and c.is_pending and c.request_type = 'UserConfigured')
+  returning id
+), pushed as (
+  insert into user_pushes as p (device_user_id, due_at)
+  select s.id, now() from saved s left join known k on k.id = s.id
+  where k.was_mute is not false or exists (select from configured)
+    or exists (select from commands c where c.device_user_id = s.id and c.is_pending)
+  on conflict (device_user_id) ${REQUEST_AGAIN}
+  returning device_user_id
+)
+select exists (select from pushed) as is_push_due,
+  (select count(*) from dropped)::integer as dropped
+from saved`,
 };
 
-export async function updateUserToken(db: Database, user: UserTokenFacts): Promise<void> {
-  await runStatement(db, UPDATE_TOKEN, [
+/** Null when the device is not enrolled any more. */
+export async function updateUserToken(
+  db: Database,
+  user: UserTokenFacts,
+): Promise<UserTokenUpdated | null> {
+  type Row = { is_push_due: boolean; dropped: number };
+  const {
+    rows: [row],
+  } = await runStatement<Row>(db, UPDATE_TOKEN, [
     user.deviceId,
     user.userKey,
     user.userId,
@@ -38,25 +101,29 @@ export async function updateUserToken(db: Database, user: UserTokenFacts): Promi
     user.longName,
     user.notOnConsole,
     user.sealedPush,
+    user.awaitingConfiguration,
+    user.configured.uuid,
+    user.configured.payload,
   ]);
-}
-
-const SEEN = {
-  name: 'user_seen',
-  text: `update device_users set last_seen = now() where device_id = $1 and user_key = $2`,
-};
-
-export async function markUserSeen(db: Database, deviceId: number, userKey: string): Promise<void> {
-  await runStatement(db, SEEN, [deviceId, userKey]);
+  return row === undefined ? null : { isPushDue: row.is_push_due, dropped: row.dropped };
 }
 
 const CHECK_OUT = {
   name: 'user_check_out',
   text: `
-update device_users set is_enrolled = false, sealed_push = null, last_seen = now()
-where device_id = $1 and user_key = $2`,
+with gone as (
+  update device_users set is_enrolled = false, sealed_push = null, push_state = null,
+    awaiting_configuration = null, last_seen = now()
+  where device_id = $1 and lower(user_key) = lower($2)
+  returning id
+), cancelled as (
+  update commands c set status = 'Cancelled', reason = 'the user has unenrolled'
+  from gone g where c.device_user_id = g.id and c.is_pending
+)
+delete from user_pushes p using gone g where p.device_user_id = g.id`,
 };
 
+/** The user leaves, and with him what waited for him; the device and its other users stay. */
 export async function checkOutUser(db: Database, deviceId: number, userKey: string): Promise<void> {
   await runStatement(db, CHECK_OUT, [deviceId, userKey]);
 }

@@ -19,8 +19,12 @@ export function createFindUnpushedTask({ db, logger }: FindUnpushedDeps): Task<u
     name: 'push.find_unpushed',
     schedule: '*/5 * * * *',
     run: async ({ signal }) => {
-      const count = await inBatches(signal, (limit) => requestMissingPushes(db.knex, limit));
-      if (count > 0) logger.info({ count }, 'devices wait for commands and were not to be pushed');
+      for (const owner of ['device', 'user'] as const) {
+        const find = (limit: number) => requestMissingPushes(db.knex, owner, limit);
+        const count = await inBatches(signal, find);
+        const message = `${owner}s wait for commands and were not to be pushed`;
+        if (count > 0) logger.info({ count }, message);
+      }
     },
   });
 }

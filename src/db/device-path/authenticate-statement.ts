@@ -1,0 +1,269 @@
+import type { AuthenticateFacts } from './authenticate.js';
+
+/** The columns that a message fills, in the order of the statement's parameters. */
+export const FACTS = [
+  ['topic', (facts: AuthenticateFacts) => facts.topic],
+  ['platform', (facts: AuthenticateFacts) => facts.platform],
+  ['serial_number', (facts: AuthenticateFacts) => facts.serialNumber],
+  ['device_name', (facts: AuthenticateFacts) => facts.deviceName],
+  ['model', (facts: AuthenticateFacts) => facts.model],
+  ['model_name', (facts: AuthenticateFacts) => facts.modelName],
+  ['product_name', (facts: AuthenticateFacts) => facts.productName],
+  ['os_version', (facts: AuthenticateFacts) => facts.osVersion],
+  ['build_version', (facts: AuthenticateFacts) => facts.buildVersion],
+  ['imei', (facts: AuthenticateFacts) => facts.imei],
+  ['meid', (facts: AuthenticateFacts) => facts.meid],
+] as const;
+
+const COLUMNS = FACTS.map(([column]) => column);
+const FIRST_FACT = 8;
+/** As the message has them: where it has no serial number, the request may. */
+const SAID = COLUMNS.map((column) => (column === 'serial_number' ? 'said_serial' : column));
+
+/**
+ * SQL: whether a serial number tells one device from all others. Clones of a virtual Mac share
+ * theirs, and boards come with none, or with zeros.
+ */
+const IS_TELLING = `(q.udid is not null
+    and coalesce(q.said_serial, r.serial_number) ~ '^[A-Z0-9]{8,}$'
+    and coalesce(q.said_serial, r.serial_number) !~ '^(.)\\1*$'
+    and coalesce(q.product_name, '') !~ '^VirtualMac' and coalesce(q.model, '') !~ '^VirtualMac')`;
+
+/** What the message is, what its certificate was issued for, and which records it may be about. */
+const MESSAGE = `
+asked as (
+  select * from unnest($1::bytea[], $2::text[], $3::text[], $4::bytea[], $5::boolean[],
+    $6::timestamptz[], $7::timestamptz[],
+    ${COLUMNS.map((_, index) => `$${index + FIRST_FACT}::text[]`).join(', ')})
+    with ordinality as q (fingerprint, udid, enrollment_id, issuer, may_enroll, not_after, renew_at,
+      ${SAID.join(', ')}, ord)
+), certificate as (
+  select q.ord, c.id, c.revoked_at, s.certificate_id is not null as is_challenged,
+    s.enrollment_request_id as request_id, s.enrollment_link_id as link_id
+  from asked q join certificates c on c.fingerprint = q.fingerprint
+  left join scep_challenges s on s.certificate_id = c.id
+), request as (
+  select c.ord, r.id, r.method, r.udid, r.serial_number, r.account, r.unmet_minimum_os_version,
+    r.enrolled_at, r.enrollment_link_id, r.method = 'ota' and r.certificate_id = c.id as is_exchange,
+    r.signer is not null and r.method in ('profile', 'ota', 'automated') as is_signed
+  from certificate c join enrollment_requests r on r.id = c.request_id
+), message as (
+  select q.*, coalesce(q.udid, q.enrollment_id) as device_key,
+    coalesce(q.said_serial, case when q.udid is not null then r.serial_number end) as serial_number,
+    coalesce(${IS_TELLING}, false) as is_telling
+  from asked q left join request r using (ord)
+), held as (
+  select m.ord from message m join certificates a on a.fingerprint = m.issuer
+  where a.purpose = 'mdm.cacert' and not exists (select from certificate c where c.ord = m.ord)
+  for key share of a
+), pin as (
+  select m.ord, p.fingerprint, p.device_id, p.state, p.udid
+  from message m join device_identities p on p.fingerprint = m.fingerprint
+), named as (
+  select m.ord, d.id, d.serial_number from message m join devices d on lower(d.udid) = lower(m.udid)
+  union all
+  select m.ord, d.id, d.serial_number
+  from message m join devices d on lower(d.enrollment_id) = lower(m.enrollment_id)
+  where m.udid is null
+), chosen as (
+  select m.ord, n.id as named_id, s.free_id, case
+    when n.id is null then coalesce(s.other_id, s.free_id)
+    when p.device_id = n.id or n.serial_number = m.serial_number or not m.is_telling then n.id
+    when n.serial_number is null then coalesce(s.other_id, n.id)
+    else coalesce(s.other_id, s.free_id, n.id) end as target_id
+  from message m
+  left join named n using (ord)
+  left join pin p using (ord)
+  cross join lateral (
+    select min(d.id) filter (where d.udid is null) as free_id,
+      min(d.id) filter (where m.is_telling and lower(d.udid) <> lower(m.udid)) as other_id
+    from devices d
+    where d.serial_number = m.serial_number and d.enrollment_id is null and m.udid is not null
+  ) s
+)`;
+
+/** The request of the certificate is for another device, or for an enrollment of another kind. */
+const IS_OTHER_THAN_REQUESTED = `(
+      (r.method = 'account_user') = (m.udid is not null)
+      or lower(r.udid) <> lower(m.udid)
+      or lower(r.serial_number) <> lower(m.said_serial)
+      or r.udid is null and r.serial_number is not null and m.udid is not null
+        and m.said_serial is null)`;
+
+const JUDGED = `
+judged as (
+  select m.*, c.id as certificate_id, coalesce(c.is_challenged, false) as is_challenged,
+    r.id as request_id, r.method, r.account, r.unmet_minimum_os_version,
+    coalesce(c.link_id, r.enrollment_link_id) as link_id,
+    case when r.is_signed then r.serial_number end as signed_serial,
+    t.id as target_id, t.enrollment_state as former_state, p.device_id is not null as is_pinned,
+    chosen.named_id, case when m.is_telling then nullif(chosen.free_id, t.id) end as spare_id, case
+    when p.device_id is not null and (p.device_id is distinct from t.id
+      or lower(coalesce(t.udid, t.enrollment_id)) is distinct from lower(m.device_key))
+      or p.state = 'tombstone' and lower(p.udid) <> lower(m.device_key) then 'other_device'
+    when p.state = 'superseded' then 'superseded'
+    when p.state = 'revoked' or c.revoked_at is not null then 'revoked'
+    when not m.may_enroll and (p.state in ('active', 'renewal')
+        and t.enrollment_state in ('authenticated', 'enrolled')) is not true
+      or m.issuer is not null and c.id is null and held.ord is null then 'untrusted_issuer'
+    when r.is_exchange then 'exchange_only'
+    when c.request_id is not null and r.id is null and p.fingerprint is null then 'request_gone'
+    when ${IS_OTHER_THAN_REQUESTED} then 'other_than_requested'
+    when r.enrolled_at is not null and p.fingerprint is null then 'request_spent'
+    when p.state in ('active', 'renewal') and t.enrollment_state = 'enrolled' then 'known'
+    when chosen.named_id <> t.id then 'moving'
+    else 'enrolling' end as opinion
+  from message m
+  join chosen using (ord)
+  left join devices t on t.id = chosen.target_id
+  left join certificate c using (ord)
+  left join request r using (ord)
+  left join held using (ord)
+  left join pin p using (ord)
+), spent as (
+  update scep_challenges s set locked_at = coalesce(s.locked_at, now())
+  from judged j where s.certificate_id = j.certificate_id and j.opinion in ('enrolling', 'known')
+  returning j.ord
+), claimed as (
+  select j.ord
+  from judged j join spent using (ord) join enrollment_requests r on r.id = j.request_id
+  where (r.enrolled_at is null or j.is_pinned) and not exists (
+    select from judged o
+    where o.request_id = j.request_id and o.ord < j.ord and o.opinion in ('enrolling', 'known'))
+  for no key update of r
+), verdict as (
+  select j.*, case
+    when j.opinion not in ('enrolling', 'known') then j.opinion
+    when j.is_challenged and spent.ord is null then 'revoked'
+    when j.request_id is not null and claimed.ord is null then 'request_spent'
+    else j.opinion end as outcome
+  from judged j left join spent using (ord) left join claimed using (ord)
+), decided as (select *, outcome = 'enrolling' as is_new from verdict)`;
+
+/** Escrow of former enrollments goes to whoever Apple's certificate shows to be the same device. */
+const ESCROW_SINCE = `case when not v.is_new then d.escrow_since
+      when upper(v.signed_serial) = upper(d.serial_number) then greatest(d.escrow_since, 1)
+      else d.enrollment_number + 1 end`;
+
+const WRITTEN = `
+updated as (
+  update devices d set
+    udid = coalesce(v.udid, d.udid),
+    enrollment_id = coalesce(v.enrollment_id, d.enrollment_id),
+    ${COLUMNS.map((column) => `${column} = coalesce(v.${column}, d.${column})`).join(',\n    ')},
+    enrollment_type = case when v.udid is null then 'user' else 'device' end,
+    enrollment_method = case when not v.is_new then d.enrollment_method
+      else coalesce(v.method, case when v.is_pinned then d.enrollment_method end, 'profile') end,
+    enrollment_link_id = case when v.is_new and not (v.is_pinned and v.link_id is null)
+      then v.link_id else d.enrollment_link_id end,
+    managed_apple_account = case when v.is_new and not (v.is_pinned and v.request_id is null)
+      then v.account else d.managed_apple_account end,
+    unmet_minimum_os_version = case when v.is_new then v.unmet_minimum_os_version
+      else d.unmet_minimum_os_version end,
+    escrow_since = ${ESCROW_SINCE},
+    last_seen = now(),
+    authenticated_at = now(),
+    enrollment_state = case when v.is_new then 'authenticated' else d.enrollment_state end,
+    enrollment_number = d.enrollment_number + v.is_new::integer,
+    is_enrolled = d.is_enrolled and not v.is_new,
+    sealed_push = case when v.is_new then null else d.sealed_push end,
+    push_state = case when v.is_new then null else d.push_state end,
+    awaiting_configuration = case when v.is_new then null else d.awaiting_configuration end,
+    unenrolled_at = case when v.is_new then null else d.unenrolled_at end
+  from decided v
+  where d.id = v.target_id and v.outcome in ('enrolling', 'known')
+  returning v.ord, d.id, d.platform, d.os_version, d.is_supervised, v.is_new, v.former_state
+), inserted as (
+  insert into devices (udid, enrollment_id, ${COLUMNS.join(', ')}, enrollment_type,
+    enrollment_method, enrollment_link_id, managed_apple_account, unmet_minimum_os_version,
+    escrow_since, last_seen, authenticated_at, enrollment_state, enrollment_number)
+  select v.udid, v.enrollment_id, ${COLUMNS.map((column) => `v.${column}`).join(', ')},
+    case when v.udid is null then 'user' else 'device' end, coalesce(v.method, 'profile'),
+    v.link_id, v.account, v.unmet_minimum_os_version, 1, now(), now(), 'authenticated', 1
+  from decided v
+  where v.is_new and v.target_id is null
+  on conflict do nothing
+  returning id, platform, os_version, coalesce(udid, enrollment_id) as device_key
+), device as (
+  select ord, id, platform, os_version, is_supervised from updated
+  union all
+  select v.ord, i.id, i.platform, i.os_version, null
+  from inserted i join decided v on v.device_key = i.device_key
+), pinned as (
+  insert into device_identities (fingerprint, device_id, state, udid, issuer, not_after, renew_at)
+  select m.fingerprint, device.id, 'active', m.device_key, m.issuer, m.not_after, m.renew_at
+  from device join message m using (ord)
+  on conflict (fingerprint) do update
+    set device_id = excluded.device_id, state = 'active', udid = excluded.udid,
+      issuer = excluded.issuer, not_after = excluded.not_after, renew_at = excluded.renew_at,
+      changed_at = now()
+    where device_identities.state <> 'revoked' and (device_identities.device_id is null
+      or device_identities.device_id = excluded.device_id)
+  returning device_id
+), superseded as (
+  update device_identities i set state = 'superseded', changed_at = now()
+  from device join decided v using (ord)
+  where i.device_id = device.id and v.target_id is not null and i.fingerprint <> v.fingerprint
+    and i.state in ('active', 'renewal')
+)`;
+
+// `devices` shows the rows as they were before this statement.
+const FOLLOWED = `
+former as (
+  insert into former_enrollments (device_id, enrollment_number, enrollment_method, udid,
+    enrollment_id, serial_number, managed_apple_account, authenticated_at, enrolled_at, end_reason)
+  select d.id, d.enrollment_number, d.enrollment_method, d.udid, d.enrollment_id, d.serial_number,
+    d.managed_apple_account, d.authenticated_at, d.enrolled_at, 're-enrolled'
+  from updated u join devices d on d.id = u.id
+  where u.is_new and u.former_state = 'enrolled'
+), fulfilled as (
+  update enrollment_requests r
+  set device_id = device.id, enrolled_at = coalesce(r.enrolled_at, now())
+  from device join decided v using (ord)
+  where r.id = v.request_id and v.is_new
+), tagged as (
+  insert into device_tags (device_id, tag_id)
+  select device.id, t.tag_id
+  from device join decided v using (ord)
+  join enrollment_link_tags t on t.enrollment_link_id = v.link_id
+  where v.is_new
+  on conflict do nothing
+), grouped as (
+  insert into device_group_devices (device_group_id, device_id)
+  select l.device_group_id, device.id
+  from device join decided v using (ord) join enrollment_links l on l.id = v.link_id
+  where v.is_new and l.device_group_id is not null
+  on conflict do nothing
+), cancelled as (
+  update commands c set status = 'Cancelled', reason = 're-enrolled'
+  from updated u
+  where c.device_id = u.id and c.is_pending and u.is_new
+    and u.former_state in ('enrolled', 'unenrolled')
+), signed_out as (
+  update device_users s set is_enrolled = false, sealed_push = null
+  from updated u where s.device_id = u.id and u.is_new
+)`;
+
+/**
+ * The record that a message is about is the one of its UDID (or EnrollmentID), else the one of its
+ * serial number: of a device whose board was replaced, of one from Apple's enrollment program, or made
+ * by an admin. Where both exist and differ the serial number wins, unless the certificate is the
+ * first one's own; the UDID has to be taken from its record before that (`moving`).
+ *
+ * The challenge behind a certificate that is not refused is spent before anything else is done: should
+ * SCEP replace the certificate at this moment, the row no longer names it and the certificate counts
+ * as revoked. Its request is held next, so that it enrolls one device. A certificate that enrolls
+ * nobody goes on with the enrollment it has, and begins none. The CA of one that was issued elsewhere
+ * is held until the pin is there, so that it can't be deleted meanwhile.
+ */
+export const AUTHENTICATE = {
+  name: 'authenticate',
+  text: `
+with ${[MESSAGE, JUDGED, WRITTEN, FOLLOWED].map((part) => part.trim()).join(', ')}
+select v.outcome, pinned.device_id, device.platform, device.os_version, device.is_supervised,
+  v.spare_id, v.named_id
+from decided v
+left join device using (ord)
+left join pinned on pinned.device_id = device.id
+order by v.ord`,
+};

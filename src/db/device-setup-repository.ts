@@ -1,0 +1,202 @@
+import type { Knex } from 'knex';
+
+export type SetupState = 'waiting' | 'configured' | 'failed';
+
+/** A device in Setup Assistant with all that decides how its setup goes on. */
+export interface DeviceSetupRow {
+  device_id: number;
+  enrollment_number: number;
+  /** Of the device: another one by now if it has enrolled anew. */
+  current_enrollment_number: number;
+  enrollment_state: string | null;
+  /** What the device said last; null when nothing. */
+  awaiting_configuration: boolean | null;
+  attempts: number;
+  reason: string | null;
+  started_at: Date;
+  due_at: Date;
+  /** DeviceConfigured; null where there is none. */
+  command_id: number | null;
+  status: string | null;
+  command_reason: string | null;
+  error_chain: { LocalizedDescription?: unknown }[] | null;
+  /** The first command that waits for its answer, besides that one. */
+  unanswered_id: number | null;
+  unanswered_type: string | null;
+  unanswered_status: string | null;
+}
+
+/** A setup that has just begun. */
+export interface BegunSetup {
+  deviceId: number;
+  platform: string | null;
+}
+
+const BEGIN = `
+with held as (
+  select id, enrollment_number, platform from devices
+  where id = :deviceId and is_enrolled and awaiting_configuration
+  for no key update
+), begun as (
+  insert into device_setups as s (device_id, enrollment_number, due_at)
+  select id, enrollment_number, now() + :timeout * interval '1 ms' from held
+  on conflict (device_id) do update set
+    enrollment_number = excluded.enrollment_number, state = 'waiting', command_id = null,
+    reason = null, attempts = 0, started_at = now(), due_at = excluded.due_at, ended_at = null
+  where s.enrollment_number <> excluded.enrollment_number
+    or s.state <> 'waiting' and s.ended_at < now() - interval '1 minute'
+  returning device_id
+)
+select held.id as "deviceId", held.platform from begun join held on held.id = begun.device_id`;
+
+/**
+ * Begins the setup of a device that waits for it, which stays locked: once for each enrollment, and
+ * again when it still waits a minute after its setup ended. Undefined when there is nothing to begin.
+ */
+export async function beginSetup(
+  trx: Knex.Transaction,
+  { deviceId, timeout }: { deviceId: number; timeout: number },
+): Promise<BegunSetup | undefined> {
+  const { rows } = await trx.raw<{ rows: BegunSetup[] }>(BEGIN, { deviceId, timeout });
+  return rows[0];
+}
+
+/** Devices that wait in Setup Assistant and whose setup nobody has begun, as after a crash. */
+export async function findUnbegunSetups(knex: Knex, limit: number): Promise<number[]> {
+  return await knex('devices as d')
+    .where({ 'd.awaiting_configuration': true, 'd.is_enrolled': true })
+    .whereNotExists((query) =>
+      query
+        .from('device_setups as s')
+        .whereRaw('s.device_id = d.id and s.enrollment_number = d.enrollment_number'),
+    )
+    .orderBy('d.id')
+    .limit(limit)
+    .pluck('d.id');
+}
+
+const ASSIGNED = `
+select p.id from profiles p
+where (exists (select from profile_tags t join device_tags d using (tag_id)
+      where t.profile_id = p.id and d.device_id = :deviceId)
+    or exists (select from profile_device_groups g join device_group_devices d
+      using (device_group_id) where g.profile_id = p.id and d.device_id = :deviceId))
+  and (:takesAny or p.scope = 'System')
+order by p.id`;
+
+/**
+ * The profiles assigned to the device by its tags and groups that its own channel takes. Macs have
+ * one for each user besides, and only they tell the scopes apart.
+ */
+export async function findAssignedProfiles(
+  trx: Knex.Transaction,
+  { deviceId, platform }: BegunSetup,
+): Promise<number[]> {
+  const takesAny = platform !== null && platform !== 'macOS';
+  const { rows } = await trx.raw<{ rows: { id: number }[] }>(ASSIGNED, { deviceId, takesAny });
+  return rows.map(({ id }) => id);
+}
+
+// Whoever handles a report, or begins a setup, holds the device first: so does this.
+const CLAIM = `
+with due as (
+  select s.device_id, s.due_at
+  from device_setups s join devices d on d.id = s.device_id
+  left join commands c on c.id = s.command_id
+  where s.state = 'waiting' and (s.due_at <= now()
+    or d.enrollment_number <> s.enrollment_number or not d.is_enrolled
+    or d.awaiting_configuration is false
+    or c.id is null or not c.is_pending)
+  order by s.due_at
+  limit ?
+)
+select d.id from devices d join due on due.device_id = d.id
+order by d.id
+for no key update of d skip locked`;
+
+const DESCRIBE = `
+select s.device_id, s.enrollment_number, d.enrollment_number as current_enrollment_number,
+  d.enrollment_state, d.awaiting_configuration, s.attempts, s.reason, s.started_at, s.due_at,
+  c.id as command_id, c.status, c.reason as command_reason, c.error_chain,
+  u.id as unanswered_id, u.request_type as unanswered_type, u.status as unanswered_status
+from device_setups s join devices d on d.id = s.device_id
+left join commands c on c.id = s.command_id
+left join lateral (
+  select o.id, o.request_type, o.status from commands o
+  where o.device_id = d.id and o.is_pending and o.device_user_id is null
+    and o.request_type <> 'DeviceConfigured'
+  order by o.priority desc, o.id limit 1
+) u on true
+where s.device_id = any(?::bigint[]) and s.state = 'waiting'
+order by s.device_id
+for update of s`;
+
+/**
+ * Setups that have something to be decided: overdue, their command at its end, or their device gone
+ * on. Their devices are held until the transaction ends.
+ */
+export async function claimSetups(trx: Knex.Transaction, limit: number): Promise<DeviceSetupRow[]> {
+  const held = await trx.raw<{ rows: { id: number }[] }>(CLAIM, [limit]);
+  if (held.rows.length === 0) return [];
+  const ids = held.rows.map(({ id }) => id);
+  const { rows } = await trx.raw<{ rows: DeviceSetupRow[] }>(DESCRIBE, [ids]);
+  return rows;
+}
+
+export interface SetupChange {
+  state?: SetupState;
+  reason?: string | null;
+  command_id?: number | null;
+  attempts?: number;
+  due_at?: Date;
+}
+
+/** The caller holds the device. */
+export async function updateSetup(
+  trx: Knex.Transaction,
+  deviceId: number,
+  change: SetupChange,
+): Promise<void> {
+  const isOver = change.state !== undefined && change.state !== 'waiting';
+  await trx('device_setups')
+    .where({ device_id: deviceId })
+    .update({ ...change, ...(isOver ? { ended_at: trx.fn.now() } : {}) });
+}
+
+/** Has a command offered before all others, if it still waits. */
+export async function raisePriority(
+  trx: Knex.Transaction,
+  commandId: number,
+  priority: number,
+): Promise<void> {
+  await trx('commands')
+    .where({ id: commandId, is_pending: true })
+    .update({ priority, after: null });
+}
+
+const CONFIGURED = `
+with device as (
+  update devices set awaiting_configuration = false
+  where id = :deviceId and awaiting_configuration is distinct from false
+), setup as (
+  update device_setups s set state = 'configured', ended_at = now()
+  from devices d
+  where s.device_id = :deviceId and d.id = s.device_id
+    and s.enrollment_number = d.enrollment_number and s.state <> 'configured'
+  returning s.command_id, s.reason
+), spare as (
+  update commands c set status = 'Cancelled', reason = 'the device was let go already'
+  from setup where c.id = setup.command_id and c.uuid <> :uuid and c.is_pending
+)
+select reason from setup`;
+
+/**
+ * The device has left Setup Assistant by the command of this uuid; one that waits for the same is
+ * taken back. The caller holds the device.
+ */
+export async function noteConfigured(
+  trx: Knex.Transaction,
+  report: { deviceId: number; uuid: string },
+): Promise<void> {
+  await trx.raw(CONFIGURED, report);
+}

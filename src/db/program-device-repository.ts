@@ -1,0 +1,45 @@
+import type { Knex } from 'knex';
+
+/** What the enrollment program says of a serial number. */
+export interface ProgramDevice {
+  /** A device of a synced account, or one that an admin marked as such. */
+  is_known: boolean;
+  /** Whether any account was set up. */
+  has_accounts: boolean;
+  minimum_ios_version: string | null;
+  minimum_macos_version: string | null;
+}
+
+const FIND = `
+with device as (
+  select d.dep_profile_id, d.profile_uuid from devices d
+  where d.serial_number = :serial and d.is_dep
+  order by d.dep_profile_id is null, d.id
+  limit 1
+), only_default as (
+  select min(a.default_dep_profile_id) as id from dep_accounts a
+  where a.default_dep_profile_id is not null
+  having count(distinct a.default_dep_profile_id) = 1
+), only_profile as (
+  select min(p.id) as id from dep_profiles p having count(*) = 1
+), chosen as (
+  select coalesce(
+    (select dep_profile_id from device),
+    (select p.id from dep_profiles p join device on lower(device.profile_uuid) = p.uuid::text
+      order by p.id limit 1),
+    (select id from only_default),
+    (select id from only_profile)) as id
+)
+select exists (select from device) as is_known, exists (select from dep_accounts) as has_accounts,
+  p.minimum_ios_version, p.minimum_macos_version
+from chosen left join dep_profiles p on p.id = chosen.id`;
+
+/**
+ * The device of this serial number, with the minimum versions of its profile: the one that it is
+ * assigned; else the one default of the accounts; else the only profile that there is.
+ */
+export async function findProgramDevice(knex: Knex, serial: string): Promise<ProgramDevice> {
+  const { rows } = await knex.raw<{ rows: ProgramDevice[] }>(FIND, { serial });
+  if (rows[0] === undefined) throw new Error('the statement always returns a row');
+  return rows[0];
+}

@@ -1,0 +1,46 @@
+import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import type { SecretBox } from '../../crypto/secret-box.js';
+import type { EnrollmentMode } from './enrollment-mode.js';
+import { createSignedText } from './signed-text.js';
+
+/** From the sign-in to the device's second request, with a person in between. */
+const LIFE_MS = 10 * 60_000;
+const NONCE_BYTES = 16;
+
+/** What a device shows after its user has signed in. */
+export interface AccessToken {
+  account: string;
+  mode: EnrollmentMode;
+  /** 16 bytes; at most one enrollment comes of it. */
+  nonce: Buffer;
+}
+
+export interface AccessTokens {
+  issue(token: Omit<AccessToken, 'nonce'>): string;
+  /** undefined when it is not ours, was altered, or has expired. */
+  read(text: string): AccessToken | undefined;
+}
+
+const STORED = z.tuple([z.string(), z.enum(['byod', 'adde']), z.string()]);
+
+export function createAccessTokens(box: SecretBox, now?: () => number): AccessTokens {
+  const texts = createSignedText(box.deriveKey('enrollment-account-token'), STORED, now);
+  return {
+    issue({ account, mode }) {
+      const nonce = randomBytes(NONCE_BYTES).toString('base64url');
+      return texts.sign([account, mode, nonce], LIFE_MS);
+    },
+    read(text) {
+      const stored = texts.read(text);
+      if (stored === undefined) return undefined;
+      const [account, mode, nonce] = stored;
+      return { account, mode, nonce: Buffer.from(nonce, 'base64url') };
+    },
+  };
+}
+
+/** Of an Authorization header; undefined for another scheme, or none. */
+export function bearerToken(header: string | undefined): string | undefined {
+  return /^bearer +([\w.~+/=-]+) *$/i.exec(header ?? '')?.[1];
+}

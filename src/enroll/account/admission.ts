@@ -1,0 +1,40 @@
+import { type EnrollmentUserRow, findEnrollmentUser } from '../../db/enrollment-user-repository.js';
+import { toAppError } from '../../db/sqlstate.js';
+import { AppError } from '../../errors.js';
+import type { EnrollServices } from '../services.js';
+import type { EnrollmentMode } from './enrollment-mode.js';
+
+type Services = Pick<EnrollServices, 'config' | 'policy' | 'db'>;
+
+export async function findUser(
+  { db }: Services,
+  account: string,
+): Promise<EnrollmentUserRow | undefined> {
+  try {
+    return await findEnrollmentUser(db.knex, account);
+  } catch (error) {
+    throw toAppError(error);
+  }
+}
+
+/** How people enroll unless their own record says otherwise. AppError enrollment_closed 403. */
+export function requireOffered({ config, policy }: Services): EnrollmentMode {
+  policy.admitKnown();
+  const { accountEnrollment } = config;
+  if (accountEnrollment !== 'off') return accountEnrollment;
+  throw new AppError('enrollment_closed', 403, 'nobody enrolls with an account on this server');
+}
+
+/**
+ * How someone who has signed in enrolls. Those whom an identity provider signs in need no record
+ * here; one that is disabled keeps them out all the same. AppError 403.
+ */
+export async function admitAccount(services: Services, account: string): Promise<EnrollmentMode> {
+  const usual = requireOffered(services);
+  const user = await findUser(services, account);
+  const isKnown = user !== undefined || services.config.oidc !== undefined;
+  if (!isKnown || user?.is_disabled) {
+    throw new AppError('enrollment_closed', 403, 'this account may not enroll devices');
+  }
+  return user?.enrollment_mode ?? usual;
+}

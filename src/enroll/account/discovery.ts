@@ -1,0 +1,74 @@
+import { type Request, type Response, Router } from 'express';
+import { hasEnrollmentUser } from '../../db/enrollment-user-repository.js';
+import { toAppError } from '../../db/sqlstate.js';
+import { AppError } from '../../errors.js';
+import { deviceErrorHandler } from '../../http/device-errors.js';
+import { methodNotAllowed } from '../method-not-allowed.js';
+import { queryText } from '../send-profile.js';
+import type { EnrollServices } from '../services.js';
+import { isAccountName } from './account-name.js';
+import { findUser, requireOffered } from './admission.js';
+import { type EnrollmentMode, serverVersion } from './enrollment-mode.js';
+
+const PATH = '/.well-known/com.apple.remotemanagement';
+
+/** Apple's schema knows no EnrollmentMode on these. */
+const WITHOUT_ACCOUNTS = new Set(['AppleTV', 'Watch']);
+
+/**
+ * Where a device asks which server manages the devices of its user's domain. What it is told says
+ * nothing of whether there is such a user, unless the user's own record has another mode.
+ */
+export function createDiscoveryRouter(services: EnrollServices): Router {
+  const router = Router();
+  router.get(PATH, async (req, res) => {
+    try {
+      sendJson(res, 200, { Servers: [serverOf(await modeFor(req, services), services)] });
+    } catch (error) {
+      if (!(error instanceof AppError) || error.status !== 403) throw error;
+      services.logger.info({ reason: error.message }, 'discovery of account enrollment refused');
+      sendJson(res, 403, { code: 'com.apple.well-known.failed', description: error.message });
+    }
+  });
+  router.all(PATH, methodNotAllowed('GET, HEAD'));
+  // Of this path alone: what else is unknown here goes on to the other surfaces.
+  router.use(PATH, deviceErrorHandler(services.logger, { isExplained: true }));
+  return router;
+}
+
+function sendJson(res: Response, status: number, document: object): void {
+  // Without a charset, as Apple's example has it.
+  res.status(status).setHeader('Content-Type', 'application/json');
+  res.setHeader('Cache-Control', 'no-store');
+  res.end(JSON.stringify(document));
+}
+
+function serverOf(mode: EnrollmentMode, { publicUrl }: EnrollServices) {
+  return {
+    Version: serverVersion(mode),
+    BaseURL: `${publicUrl}/enroll/account?mode=${mode}`,
+  };
+}
+
+async function modeFor(req: Request, services: EnrollServices): Promise<EnrollmentMode> {
+  const usual = requireOffered(services);
+  await requireSignIn(services);
+  if (WITHOUT_ACCOUNTS.has(queryText(req, 'model-family') ?? '')) {
+    throw new AppError('forbidden', 403, 'devices of this kind do not enroll with an account');
+  }
+  const account = queryText(req, 'user-identifier');
+  if (account === undefined) return usual;
+  if (!isAccountName(account)) {
+    throw new AppError('forbidden', 403, 'the account has to be of the form name@example.com');
+  }
+  return (await findUser(services, account))?.enrollment_mode ?? usual;
+}
+
+async function requireSignIn({ config, db }: EnrollServices): Promise<void> {
+  if (config.oidc !== undefined) return;
+  const isOffered = await hasEnrollmentUser(db.knex).catch((error: unknown) => {
+    throw toAppError(error);
+  });
+  if (isOffered) return;
+  throw new AppError('forbidden', 403, 'no user may enroll devices with an account yet');
+}

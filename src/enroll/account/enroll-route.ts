@@ -1,0 +1,130 @@
+import type { Request, Response } from 'express';
+import { claimAccountRequest } from '../../db/account-request-repository.js';
+import { toAppError } from '../../db/sqlstate.js';
+import { AppError } from '../../errors.js';
+import { type MachineInfo, requireIdentified } from '../../protocol/machine-info.js';
+import { createEnrollmentProfile } from '../enrollment-profile.js';
+import { queryText, sendProfile } from '../send-profile.js';
+import { readSignedDeviceInfo, type SignedDeviceInfo } from '../signed-device-info.js';
+import { type AccessToken, bearerToken } from './access-token.js';
+import { admitAccount, requireOffered } from './admission.js';
+import { type EnrollmentMode, enrollingAccount, methodOf } from './enrollment-mode.js';
+import type { AccountServices } from './services.js';
+
+/** Of the request and of the challenge in its profile: the device goes on at once. */
+const LIFE_MS = 60 * 60_000;
+
+/**
+ * Gives the enrollment profile to a device whose user has signed in, and tells any other where to:
+ * the one answer of this server to a device that is 401.
+ */
+export async function enrollAccount(
+  req: Request,
+  res: Response,
+  services: AccountServices,
+): Promise<void> {
+  requireOffered(services);
+  const mode = modeOf(req);
+  const device = judge(await readSignedDeviceInfo(req), mode, services);
+  const given = bearerToken(req.get('authorization'));
+  const token = given === undefined ? undefined : services.tokens.read(given);
+  if (token === undefined) {
+    challenge(res, services, given === undefined ? 'no token' : 'the token is not valid');
+    return;
+  }
+  await requireMode(services, token, mode);
+  const requestId = await claim(services, device, token);
+  if (requestId === undefined) challenge(res, services, 'the token was used before');
+  else await giveProfile({ req, res }, { requestId, token }, services);
+}
+
+function modeOf(req: Request): EnrollmentMode {
+  const mode = queryText(req, 'mode');
+  if (mode === 'byod' || mode === 'adde') return mode;
+  throw new AppError('invalid_parameter', 400, 'mode has to be byod or adde');
+}
+
+/**
+ * The credential is the account; but what a device says of which one it is counts only by Apple's
+ * certificate. A person's own device says nothing of it, and what it says is not kept.
+ */
+function judge(
+  { info, signer, chain }: SignedDeviceInfo,
+  mode: EnrollmentMode,
+  { deviceCas }: AccountServices,
+): SignedDeviceInfo {
+  const claimed = mode === 'adde' ? requireIdentified(info) : info;
+  if (claimed.udid !== undefined || claimed.serial !== undefined) {
+    const verdict = deviceCas.judge(signer, chain);
+    if (!verdict.ok) throw foreignSigner(verdict.issuer);
+  }
+  return { info: mode === 'byod' ? anonymous(info) : info, signer, chain };
+}
+
+function foreignSigner(issuer: string): AppError {
+  return new AppError('forbidden', 403, 'the device is not known by a certificate of Apple', {
+    cause: new Error(`the signer was issued by ${issuer}`),
+  });
+}
+
+function anonymous(info: MachineInfo): MachineInfo {
+  const { udid: _udid, serial: _serial, imei: _imei, meid: _meid, ...rest } = info;
+  return rest;
+}
+
+function challenge(res: Response, { publicUrl, logger }: AccountServices, reason: string): void {
+  logger.info({ reason }, 'a device is asked to sign its user in');
+  const url = `${publicUrl}/enroll/account/login`;
+  res.status(401).setHeader('WWW-Authenticate', `Bearer method="apple-as-web", url="${url}"`);
+  res.setHeader('Cache-Control', 'no-store');
+  res.end();
+}
+
+/** The account's own mode may have changed, or the account been disabled, since the sign-in. */
+async function requireMode(
+  services: AccountServices,
+  token: AccessToken,
+  mode: EnrollmentMode,
+): Promise<void> {
+  const admitted = await admitAccount(services, token.account);
+  if (token.mode === mode && admitted === mode) return;
+  throw new AppError('enrollment_closed', 403, `this account does not enroll as ${mode}`);
+}
+
+async function claim(
+  { db }: AccountServices,
+  { info, signer }: SignedDeviceInfo,
+  { account, mode, nonce }: AccessToken,
+): Promise<number | undefined> {
+  try {
+    return await claimAccountRequest(db.knex, {
+      method: methodOf(mode),
+      ...{ account, nonce, signer: signer.fingerprint },
+      udid: info.udid ?? null,
+      serial_number: info.serial ?? null,
+      product_name: info.product ?? null,
+      os_version: info.osVersion ?? null,
+      build_version: info.version ?? null,
+      imei: info.imei ?? null,
+      meid: info.meid ?? null,
+      language: info.language ?? null,
+      expires_at: new Date(Date.now() + LIFE_MS),
+    });
+  } catch (error) {
+    throw toAppError(error);
+  }
+}
+
+async function giveProfile(
+  http: { req: Request; res: Response },
+  { requestId, token }: { requestId: number; token: AccessToken },
+  services: AccountServices,
+): Promise<void> {
+  const { account, mode } = token;
+  const profile = await createEnrollmentProfile(services, {
+    challenge: { requestId, expiresAt: new Date(Date.now() + LIFE_MS) },
+    account: enrollingAccount(mode, account),
+  });
+  services.logger.info({ account, mode, requestId }, 'a device may enroll with an account');
+  sendProfile(http, { profile, filename: 'enroll.mobileconfig' }, services);
+}

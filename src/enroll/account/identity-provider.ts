@@ -1,0 +1,132 @@
+import type { Configuration } from 'openid-client';
+import type { OidcConfig } from '../../config.js';
+import { AppError } from '../../errors.js';
+import { requireAccountName } from './account-name.js';
+import { invalidAnswer, providerAway, providerFault } from './provider-faults.js';
+import type { SignInSession } from './sign-in-session.js';
+
+/** Devices wait, with a person before them. */
+const TIMEOUT_SECONDS = 10;
+/** As long is believed what a provider says of its addresses. */
+const METADATA_LIFE_MS = 60 * 60_000;
+
+type Library = typeof import('openid-client');
+type Claims = Record<string, unknown>;
+
+export type SignInSecrets = Pick<SignInSession, 'state' | 'nonce' | 'codeVerifier'>;
+
+/** The OpenID Connect provider that signs people in. */
+export interface IdentityProvider {
+  /** Where the browser is sent. AppError unavailable 503 while the provider is away. */
+  authorizationUrl(secrets: SignInSecrets, hint: string | undefined): Promise<URL>;
+  /**
+   * Whose sign-in the browser came back with. AppError forbidden 403 for any answer that does not
+   * hold; unavailable 503 while the provider is away.
+   */
+  accountOf(callback: URL, secrets: SignInSecrets): Promise<string>;
+}
+
+export interface IdentityProviderDeps {
+  oidc: OidcConfig;
+  /** Registered with the provider. */
+  redirectUri: string;
+}
+
+/** It is asked for what it offers when the first person signs in, and again after an hour. */
+export function createIdentityProvider({
+  oidc,
+  redirectUri,
+}: IdentityProviderDeps): IdentityProvider {
+  let known: { configuration: Promise<Configuration>; until: number } | undefined;
+  const configure = (library: Library): Promise<Configuration> => {
+    if (known !== undefined && known.until > Date.now()) return known.configuration;
+    const configuration = discover(library, oidc);
+    known = { configuration, until: Date.now() + METADATA_LIFE_MS };
+    configuration.catch(() => {
+      known = undefined;
+    });
+    return configuration;
+  };
+  return {
+    async authorizationUrl({ state, nonce, codeVerifier }, hint) {
+      const library = await import('openid-client');
+      return library.buildAuthorizationUrl(await configure(library), {
+        redirect_uri: redirectUri,
+        scope: 'openid email profile',
+        ...{ state, nonce },
+        code_challenge: await library.calculatePKCECodeChallenge(codeVerifier),
+        code_challenge_method: 'S256',
+        ...(hint === undefined ? {} : { login_hint: hint }),
+      });
+    },
+    async accountOf(callback, secrets) {
+      const library = await import('openid-client');
+      const configuration = await configure(library);
+      try {
+        const claims = await redeem({ library, configuration, callback }, secrets, oidc);
+        return accountIn(claims, oidc);
+      } catch (error) {
+        throw error instanceof AppError ? error : providerFault(library, error);
+      }
+    },
+  };
+}
+
+async function discover(library: Library, oidc: OidcConfig): Promise<Configuration> {
+  const issuer = new URL(oidc.issuer);
+  // Configuration refuses http to any other machine.
+  const insecure = issuer.protocol === 'http:' ? [library.allowInsecureRequests] : [];
+  const options = { timeout: TIMEOUT_SECONDS, execute: insecure };
+  try {
+    const found = await library.discovery(issuer, oidc.clientId, undefined, undefined, options);
+    const metadata = found.serverMetadata();
+    const methods = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    const authenticate = methods.includes('client_secret_basic')
+      ? library.ClientSecretBasic(oidc.clientSecret)
+      : library.ClientSecretPost(oidc.clientSecret);
+    const configuration = new library.Configuration(
+      metadata,
+      oidc.clientId,
+      oidc.clientSecret,
+      authenticate,
+    );
+    configuration.timeout = TIMEOUT_SECONDS;
+    for (const extend of [...insecure, library.enableNonRepudiationChecks]) extend(configuration);
+    return configuration;
+  } catch (error) {
+    throw providerAway(error);
+  }
+}
+
+interface Answer {
+  library: Library;
+  configuration: Configuration;
+  callback: URL;
+}
+
+/** The claims of the ID token; with those of the user info where it lacks the account. */
+async function redeem(
+  { library, configuration, callback }: Answer,
+  { state, nonce, codeVerifier }: SignInSecrets,
+  { accountClaim }: OidcConfig,
+): Promise<Claims> {
+  const tokens = await library.authorizationCodeGrant(configuration, callback, {
+    pkceCodeVerifier: codeVerifier,
+    ...{ expectedState: state, expectedNonce: nonce, idTokenExpected: true },
+  });
+  const claims = tokens.claims();
+  if (claims === undefined) throw invalidAnswer(new Error('it has no ID token'));
+  if (claims[accountClaim] !== undefined) return claims;
+  const { access_token: accessToken } = tokens;
+  return { ...claims, ...(await library.fetchUserInfo(configuration, accessToken, claims.sub)) };
+}
+
+/** Providers differ in whether they say of an e-mail address that it is verified; and in the type. */
+function accountIn(claims: Claims, { accountClaim }: OidcConfig): string {
+  const account = claims[accountClaim];
+  if (account === undefined) throw invalidAnswer(new Error(`it has no claim ${accountClaim}`));
+  if (accountClaim === 'email' && String(claims.email_verified ?? 'true') !== 'true') {
+    throw new AppError('forbidden', 403, 'the e-mail address of your account is not verified');
+  }
+  return requireAccountName(account);
+}

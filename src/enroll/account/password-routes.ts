@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto';
+import { type Request, type Response, Router } from 'express';
+import { verifyPassword } from '../../crypto/password-hash.js';
+import { insertAuditRow } from '../../db/audit-repository.js';
+import { type EnrollmentUserRow, noteSignIn } from '../../db/enrollment-user-repository.js';
+import { readOrganization } from '../../db/settings-repository.js';
+import { toAppError } from '../../db/sqlstate.js';
+import { inTransaction } from '../../db/unit-of-work.js';
+import { readBody } from '../../http/raw-body.js';
+import { requestIdOf, sourceAddressOf } from '../../http/request-context.js';
+import { methodNotAllowed } from '../method-not-allowed.js';
+import { queryText } from '../send-profile.js';
+import { isAccountName } from './account-name.js';
+import { findUser, requireOffered } from './admission.js';
+import { finishSignIn } from './finish-sign-in.js';
+import { HTML, signInPage } from './pages.js';
+import type { AccountServices } from './services.js';
+import { isSame } from './signed-text.js';
+
+const MAX_FORM = 8 * 1024;
+
+const STALE = 'This page was open for too long, or your browser refuses cookies. Try again.';
+/** Whichever of the two it is, and whether there is such an account. */
+const WRONG = 'The account or the password is wrong.';
+
+/** The sign-in of people whose passwords this server knows, by a form without scripts. */
+export function createPasswordRoutes(services: AccountServices): Router {
+  const router = Router();
+  router.get('/login', async (req, res) => {
+    requireOffered(services);
+    const hint = queryText(req, 'user-identifier');
+    await sendForm(res, services, { account: isAccountName(hint) ? hint : '' });
+  });
+  router.post('/login', (req, res) => signIn(req, res, services));
+  router.all('/login', methodNotAllowed('GET, HEAD, POST'));
+  return router;
+}
+
+async function sendForm(
+  res: Response,
+  { db, sessions }: AccountServices,
+  { account, problem }: { account: string; problem?: string },
+): Promise<void> {
+  const { name: organization } = await readOrganization(db.knex).catch((error: unknown) => {
+    throw toAppError(error);
+  });
+  const { csrf } = sessions.begin(res);
+  res.status(problem === undefined ? 200 : 403).setHeader('Content-Type', HTML);
+  res.end(signInPage({ organization, account, csrf, problem }));
+}
+
+async function signIn(req: Request, res: Response, services: AccountServices): Promise<void> {
+  requireOffered(services);
+  const form = new URLSearchParams((await readBody(req, MAX_FORM)).toString('utf8'));
+  const account = (form.get('account') ?? '').trim();
+  const shown = isAccountName(account) ? account : '';
+  const session = services.sessions.find(req);
+  if (session === undefined || !isSame(session.csrf, form.get('csrf') ?? '')) {
+    await sendForm(res, services, { account: shown, problem: STALE });
+    return;
+  }
+  const user = await check(services, res, { account: shown, password: form.get('password') ?? '' });
+  if (user === undefined) {
+    services.logger.warn({ account: shown, peer: sourceAddressOf(res) }, 'sign-in refused');
+    await sendForm(res, services, { account: shown, problem: WRONG });
+    return;
+  }
+  await record(services, res, user);
+  await finishSignIn(res, user.account, services);
+}
+
+/** The user whose password it is. AppError 429 after too many that were wrong. */
+async function check(
+  services: AccountServices,
+  res: Response,
+  { account, password }: { account: string; password: string },
+): Promise<EnrollmentUserRow | undefined> {
+  const attempt = { address: sourceAddressOf(res), account };
+  services.limits.begin(attempt);
+  const user = account === '' ? undefined : await findUser(services, account);
+  if (!(await verifyPassword(password, user?.password_hash))) return undefined;
+  services.limits.succeed(attempt);
+  return user;
+}
+
+async function record({ db }: AccountServices, res: Response, user: EnrollmentUserRow) {
+  await inTransaction(db, async (trx) => {
+    await noteSignIn(trx, user.id);
+    await insertAuditRow(trx, {
+      ...{ actor: user.account, role: 'enrollment_user', source_address: sourceAddressOf(res) },
+      ...{ request_id: requestIdOf(res) || randomUUID(), action: 'enrollment_users.sign_in' },
+      ...{ target_type: 'enrollment_users', target_id: String(user.id) },
+      ...{ outcome: user.is_disabled ? 'refused' : 'success', details: null },
+    });
+  });
+}

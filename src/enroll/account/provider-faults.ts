@@ -1,0 +1,58 @@
+import { AppError } from '../../errors.js';
+
+type Library = typeof import('openid-client');
+
+/** The provider is there, and its answer can't be read or says that it is not well. */
+const UNWELL = new Set([
+  'OAUTH_TIMEOUT',
+  'OAUTH_ABORT',
+  'OAUTH_PARSE_ERROR',
+  'OAUTH_RESPONSE_IS_NOT_JSON',
+  'OAUTH_RESPONSE_IS_NOT_CONFORM',
+]);
+
+/** RFC 6749 4.1.2.1; and that the user would have had to do something more. */
+const CANCELLED = new Set(['access_denied', 'login_required', 'interaction_required']);
+
+export function providerAway(cause: unknown): AppError {
+  return new AppError(
+    'unavailable',
+    503,
+    'the sign-in service of your organization cannot be reached, try again later',
+    { cause },
+  );
+}
+
+/** The person is told no more than that: what exactly was wrong is for the log. */
+export function invalidAnswer(cause: unknown): AppError {
+  return new AppError(
+    'forbidden',
+    403,
+    'the answer of the sign-in service is not valid, start again on your device',
+    { cause },
+  );
+}
+
+/** What failed while a code was redeemed. */
+export function providerFault(library: Library, error: unknown): AppError {
+  if (error instanceof library.AuthorizationResponseError) {
+    if (!CANCELLED.has(error.error)) return invalidAnswer(causeOf(error));
+    return new AppError('forbidden', 403, 'the sign-in was cancelled', { cause: causeOf(error) });
+  }
+  if (error instanceof library.ResponseBodyError) {
+    // Anything else than a code that is spent or not ours lies in how this server is set up.
+    return error.error === 'invalid_grant'
+      ? invalidAnswer(causeOf(error))
+      : providerAway(causeOf(error));
+  }
+  if (error instanceof library.ClientError && !UNWELL.has(error.code ?? '')) {
+    return invalidAnswer(error);
+  }
+  return providerAway(error);
+}
+
+/** The provider's own words, which the library's message lacks. */
+function causeOf(error: { error: string; error_description?: string | undefined }): Error {
+  const { error: code, error_description: description = '' } = error;
+  return new Error(`${code} ${description}`.trim().slice(0, 300), { cause: error });
+}

@@ -1,0 +1,43 @@
+import { Router } from 'express';
+import { deviceErrorHandler } from '../../http/device-errors.js';
+import { methodNotAllowed } from '../method-not-allowed.js';
+import type { EnrollServices } from '../services.js';
+import { createAccessTokens } from './access-token.js';
+import { enrollAccount } from './enroll-route.js';
+import { createIdentityProvider } from './identity-provider.js';
+import { pageHeaders, problemPage } from './pages.js';
+import { createPasswordRoutes } from './password-routes.js';
+import { createProviderRoutes } from './provider-routes.js';
+import type { AccountServices } from './services.js';
+import { createSignInLimits } from './sign-in-limits.js';
+import { createSignInSessions } from './sign-in-session.js';
+
+/** What lies under /enroll/account: the door for devices, and the sign-in of their users. */
+export function createAccountRouter(services: EnrollServices): Router {
+  const shared = accountServices(services);
+  const router = Router();
+  router.post('/', (req, res) => enrollAccount(req, res, shared));
+  router.all('/', methodNotAllowed('POST'));
+  const { provider } = shared;
+  const pages = Router();
+  pages.use(pageHeaders);
+  pages.use(
+    provider === undefined ? createPasswordRoutes(shared) : createProviderRoutes(shared, provider),
+  );
+  pages.use(deviceErrorHandler(services.logger, { asPage: problemPage }));
+  router.use(pages);
+  return router;
+}
+
+function accountServices(services: EnrollServices): AccountServices {
+  const { box, publicUrl, config } = services;
+  const redirectUri = `${publicUrl}/enroll/account/callback`;
+  const { oidc } = config;
+  return {
+    ...services,
+    tokens: createAccessTokens(box),
+    sessions: createSignInSessions({ box, publicUrl }),
+    limits: createSignInLimits(),
+    provider: oidc === undefined ? undefined : createIdentityProvider({ oidc, redirectUri }),
+  };
+}

@@ -1,0 +1,73 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import type { Request, Response } from 'express';
+import { z } from 'zod';
+import type { SecretBox } from '../../crypto/secret-box.js';
+import { createSignedText } from './signed-text.js';
+
+/** From the first page to the last answer. */
+const LIFE_MS = 15 * 60_000;
+const NONCE_BYTES = 24;
+const COOKIE = 'muster_sign_in';
+const MAX_COOKIES_CHARS = 16_384;
+
+/** What only this browser can bring back; all of it follows from its cookie. */
+export interface SignInSession {
+  /** In the form. */
+  csrf: string;
+  /** OpenID Connect: of the request, of the token in answer, and of PKCE. */
+  state: string;
+  nonce: string;
+  codeVerifier: string;
+}
+
+/**
+ * One sign-in of one browser. It is kept in a signed cookie, since the next request may come to
+ * another process.
+ */
+export interface SignInSessions {
+  begin(res: Response): SignInSession;
+  find(req: Request): SignInSession | undefined;
+  end(res: Response): void;
+}
+
+export function createSignInSessions({
+  box,
+  publicUrl,
+}: {
+  box: SecretBox;
+  publicUrl: string;
+}): SignInSessions {
+  const { protocol, pathname } = new URL(`${publicUrl}/enroll/account`);
+  // Lax, since an identity provider sends the browser back from another site.
+  const rules = `Path=${pathname}; HttpOnly; SameSite=Lax${protocol === 'https:' ? '; Secure' : ''}`;
+  const cookies = createSignedText(box.deriveKey('enrollment-sign-in-cookie'), z.string());
+  const key = box.deriveKey('enrollment-sign-in-secrets');
+  const sessionOf = (seed: string): SignInSession => {
+    const secret = (use: string) =>
+      createHmac('sha256', key).update(`${use}\0${seed}`).digest('base64url');
+    const [csrf, state] = [secret('csrf'), secret('state')];
+    return { csrf, state, nonce: secret('nonce'), codeVerifier: secret('code verifier') };
+  };
+  return {
+    begin(res) {
+      const seed = randomBytes(NONCE_BYTES).toString('base64url');
+      const value = cookies.sign(seed, LIFE_MS);
+      res.setHeader('Set-Cookie', `${COOKIE}=${value}; Max-Age=${LIFE_MS / 1000}; ${rules}`);
+      return sessionOf(seed);
+    },
+    find(req) {
+      const text = cookieOf(req);
+      const seed = text === undefined ? undefined : cookies.read(text);
+      return seed === undefined ? undefined : sessionOf(seed);
+    },
+    end(res) {
+      res.setHeader('Set-Cookie', `${COOKIE}=; Max-Age=0; ${rules}`);
+    },
+  };
+}
+
+function cookieOf(req: Request): string | undefined {
+  const header = (req.get('cookie') ?? '').slice(0, MAX_COOKIES_CHARS);
+  const pair = header.split(';').find((each) => each.trim().startsWith(`${COOKIE}=`));
+  return pair?.trim().slice(COOKIE.length + 1);
+}

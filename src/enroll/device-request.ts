@@ -1,0 +1,66 @@
+import type { EnrollmentRequest } from '../db/enrollment-request-repository.js';
+import { findProgramDevice } from '../db/program-device-repository.js';
+import { toAppError } from '../db/sqlstate.js';
+import type { IdentifiedMachine } from '../protocol/machine-info.js';
+import type { Admitted } from './enrollment-policy.js';
+import type { EnrollServices } from './services.js';
+import type { SignedDeviceInfo } from './signed-device-info.js';
+
+/** A device that has just got its profile installs it. */
+const REQUEST_LIFE_MS = 60 * 60 * 1000;
+
+/** When a request of now ends. */
+export function requestEnd(): Date {
+  return new Date(Date.now() + REQUEST_LIFE_MS);
+}
+
+/** What a device has proved of itself, as it is kept in its request. */
+export function deviceFacts(info: IdentifiedMachine, { signer }: SignedDeviceInfo) {
+  return {
+    udid: info.udid,
+    serial_number: info.serial,
+    product_name: info.product ?? null,
+    os_version: info.osVersion ?? null,
+    build_version: info.version ?? null,
+    imei: info.imei ?? null,
+    meid: info.meid ?? null,
+    language: info.language ?? null,
+    signer: signer.fingerprint,
+  } satisfies Partial<EnrollmentRequest>;
+}
+
+type PolicyServices = Pick<EnrollServices, 'db' | 'policy'>;
+
+/**
+ * Where strangers need a link, those that Apple's program knows need none. AppError 403 when closed.
+ */
+async function isWanted(serial: string, { db, policy }: PolicyServices): Promise<boolean> {
+  policy.admitKnown();
+  if (policy.isOpen) return false;
+  try {
+    return (await findProgramDevice(db.knex, serial)).is_known;
+  } catch (error) {
+    throw toAppError(error);
+  }
+}
+
+/** By its link, if it has one. AppError enrollment_closed 403. */
+export async function admitDevice(
+  { serial }: IdentifiedMachine,
+  token: string | undefined,
+  services: PolicyServices,
+): Promise<Admitted> {
+  if (token === undefined && (await isWanted(serial, services))) return {};
+  return await services.policy.admit(token);
+}
+
+/** One that was admitted when it began. AppError enrollment_closed 403. */
+export async function readmitDevice(
+  { serial }: IdentifiedMachine,
+  admitted: Admitted & { isCounted?: boolean },
+  services: PolicyServices,
+): Promise<void> {
+  const { isCounted = false, ...by } = admitted;
+  if (by.linkId === undefined && (await isWanted(serial, services))) return;
+  await services.policy.readmit(by, { isCounted });
+}

@@ -1,0 +1,42 @@
+import { secretIdentity } from '../db/device-repository.js';
+import { getSecret, putSecret, removeSecret } from '../db/device-secrets.js';
+import type { SetBootstrapTokenMessage } from '../protocol/mdm-messages.js';
+import { buildPlist } from '../protocol/plist.js';
+import { type Answer, EMPTY } from './answer.js';
+import type { MdmServices } from './services.js';
+
+/** A device that was let in, and the certificate it showed. */
+export interface EscrowOwner {
+  deviceId: number;
+  fingerprint: Buffer;
+}
+
+const KIND = 'bootstrap_token';
+
+/** A message without a token, or with an empty one, takes the present one away. */
+export async function setBootstrapToken(
+  { bootstrapToken }: SetBootstrapTokenMessage,
+  owner: EscrowOwner,
+  { db, box }: MdmServices,
+): Promise<Answer> {
+  const key = { ...owner, kind: KIND } as const;
+  if (bootstrapToken === undefined) {
+    await removeSecret(db, key);
+    return EMPTY;
+  }
+  const identity = secretIdentity(owner.deviceId, KIND);
+  const sealed = box.seal(bootstrapToken, identity);
+  await putSecret(db, { ...key, sealed, digest: box.digest(bootstrapToken, identity) });
+  return EMPTY;
+}
+
+/** An empty answer where there is none: BootstrapToken is an optional key of Apple's. */
+export async function getBootstrapToken(
+  owner: EscrowOwner,
+  { db, box }: MdmServices,
+): Promise<Answer> {
+  const sealed = await getSecret(db, { ...owner, kind: KIND });
+  if (sealed === undefined) return EMPTY;
+  const BootstrapToken = box.open(sealed, secretIdentity(owner.deviceId, KIND));
+  return { kind: 'plist', body: buildPlist({ BootstrapToken }) };
+}

@@ -1,0 +1,42 @@
+import { AppError } from '../errors.js';
+import {
+  type DeclarationSet,
+  declarationItemsResponse,
+  parseEndpoint,
+  parseStatusReport,
+  tokensResponse,
+} from '../protocol/declarative-management.js';
+import type { DeclarativeManagementMessage } from '../protocol/mdm-messages.js';
+import { type Answer, EMPTY } from './answer.js';
+import type { MdmServices } from './services.js';
+
+/** Nothing is declared, and never was. */
+const NONE: DeclarationSet = { Activations: [], Assets: [], Configurations: [], Management: [] };
+const NONE_SINCE = new Date(0);
+const TOKENS: Answer = { kind: 'json', body: tokensResponse(NONE, NONE_SINCE) };
+const ITEMS: Answer = { kind: 'json', body: declarationItemsResponse(NONE) };
+
+/**
+ * Declarative management of a device or of one of its users. The same set of declarations, none, for
+ * everyone, told in the same words each time, so that nobody looks for changes.
+ */
+export function answerDeclarations(
+  { endpoint, data }: DeclarativeManagementMessage,
+  deviceId: number,
+  { logger }: Pick<MdmServices, 'logger'>,
+): Answer {
+  const request = endpoint === undefined ? undefined : parseEndpoint(endpoint);
+  switch (request?.kind) {
+    case 'tokens':
+      return TOKENS;
+    case 'declaration-items':
+      return ITEMS;
+    case 'status':
+      logger.debug({ deviceId, ...parseStatusReport(data ?? Buffer.alloc(0)) }, 'status report');
+      return EMPTY;
+    case 'declaration':
+      throw new AppError('not_found', 404, `no declaration ${request.identifier}`);
+    default:
+      throw new AppError('invalid_message', 400, 'an Endpoint that is none of Apple’s');
+  }
+}

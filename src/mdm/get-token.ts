@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import { signJwt } from '../crypto/jwt.js';
+import { importPrivateKey } from '../crypto/keys.js';
+import { findTokenAccount, type TokenAccount } from '../db/token-account-repository.js';
+import { AppError } from '../errors.js';
+import { privateKeyIdentity } from '../pki/master-key.js';
+import type { GetTokenMessage } from '../protocol/mdm-messages.js';
+import { buildPlist } from '../protocol/plist.js';
+import type { Answer } from './answer.js';
+import type { MdmServices } from './services.js';
+
+/** Apple's check of a Managed Apple Account: does the device's server belong to its organization? */
+const MANAGED_ACCOUNT = 'com.apple.maid';
+
+/**
+ * GetToken of a device or of one of its users. A service that is not known gets 400, as Apple's
+ * documentation of Get Token wants it; a known one that can't be served 404.
+ */
+export async function getToken(
+  { tokenServiceType }: GetTokenMessage,
+  deviceId: number,
+  services: MdmServices,
+): Promise<Answer> {
+  if (tokenServiceType !== MANAGED_ACCOUNT) {
+    const what = tokenServiceType ?? 'none';
+    throw new AppError('invalid_message', 400, `tokens of the service ${what} are not offered`);
+  }
+  const account = await findTokenAccount(services.db, deviceId);
+  if (account === undefined) {
+    const message = 'GetToken: the device belongs to no account of the enrollment program';
+    throw new AppError('not_found', 404, message);
+  }
+  const token = await managedAccountToken(account, services);
+  services.logger.info({ deviceId, depAccountId: account.id }, 'token given out');
+  return { kind: 'plist', body: buildPlist({ TokenData: Buffer.from(token, 'ascii') }) };
+}
+
+/** By the key of the certificate that was uploaded to Apple for this server. */
+async function managedAccountToken(
+  { id, server_uuid: iss, sealed_pkcs8, fingerprint_sha256 }: TokenAccount,
+  { box }: Pick<MdmServices, 'box'>,
+): Promise<string> {
+  const missing = (what: string) =>
+    new AppError('not_found', 404, `GetToken: dep_accounts ${id} has no ${what}`);
+  if (iss === null) throw missing('server_uuid');
+  if (sealed_pkcs8 === null || fingerprint_sha256 === null) {
+    throw missing('token_certificate with a private key');
+  }
+  const key = importPrivateKey(box.open(sealed_pkcs8, privateKeyIdentity(fingerprint_sha256)));
+  if (key.asymmetricKeyType !== 'rsa') throw missing('token_certificate with an RSA key');
+  const iat = Math.floor(Date.now() / 1000);
+  return signJwt({ iss, iat, jti: randomUUID(), service_type: MANAGED_ACCOUNT }, key);
+}

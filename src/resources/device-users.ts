@@ -1,0 +1,31 @@
+import { bool, each, oneOf, text, timestamp } from '../jsonapi/attributes.js';
+import { defineResource } from '../jsonapi/definition.js';
+import { device } from './of-device.js';
+import type { ResourceServices } from './services.js';
+
+/** Users of devices, who have a channel of their own; only their devices tell of them. */
+export const deviceUsers = defineResource<ResourceServices>({
+  type: 'device_users',
+  path: '/device_users',
+  table: 'device_users',
+  access: { read: 'viewer', create: null, update: null, delete: null },
+  attributes: {
+    user_key: text({ write: 'never', ignoreCase: true }),
+    user_id: text({ write: 'never', ignoreCase: true }),
+    ...each(text({ write: 'never' }), ['short_name', 'long_name']),
+    ...each(bool({ write: 'never' }), ['not_on_console', 'is_enrolled', 'awaiting_configuration']),
+    ...each(timestamp({ write: 'never' }), ['last_seen', 'tokenupdate_at', 'created_at']),
+    push_state: oneOf(['ok', 'unregistered', 'bad_token'], { write: 'never' }),
+    last_push_at: timestamp({ write: 'never' }),
+    last_push_result: text({ write: 'never' }),
+  },
+  relationships: {
+    device: { ...device, write: 'never' },
+    commands: {
+      kind: 'toMany',
+      type: 'commands',
+      via: { foreignKey: 'device_user_id' },
+      write: 'never',
+    },
+  },
+});

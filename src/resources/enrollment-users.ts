@@ -1,0 +1,36 @@
+import { bool, oneOf, text, timestamp } from '../jsonapi/attributes.js';
+import { defineResource } from '../jsonapi/definition.js';
+import { createUser, updateUser } from './enrollment-user-operations.js';
+import type { ResourceServices } from './services.js';
+
+/** People who may enroll devices with their account where no identity provider signs them in. */
+export const enrollmentUsers = defineResource<ResourceServices>({
+  type: 'enrollment_users',
+  path: '/enrollment_users',
+  table: 'enrollment_users',
+  access: { read: 'operator', create: 'admin', update: 'admin', delete: 'admin' },
+  attributes: {
+    account: text({
+      required: true,
+      max: 254,
+      pattern: /^[^\s@"'<>\\\p{C}]{1,64}@[^\s@"'<>\\\p{C}]{1,253}$/u,
+      like: 'a Managed Apple Account, name@example.com',
+      ignoreCase: true,
+    }),
+    full_name: text({ max: 255 }),
+    password: text({
+      required: true,
+      writeOnly: true,
+      min: 12,
+      max: 200,
+      derivedFrom: ['password_hash'],
+    }),
+    enrollment_mode: oneOf(['byod', 'adde']),
+    is_disabled: bool({ nullable: false }),
+    last_login_at: timestamp({ write: 'never' }),
+    created_at: timestamp({ write: 'never' }),
+  },
+  defaults: { is_disabled: false },
+  relationships: {},
+  operations: { create: createUser, update: updateUser },
+});

@@ -1,0 +1,140 @@
+import { createEnrollmentChallenges } from '../../src/pki/enrollment-challenge.js';
+import { type PlistDict, parsePlistDict } from '../../src/protocol/plist.js';
+import { adminApi, startApp, type TestApp } from '../helpers/app.js';
+import { makeLink } from './links.js';
+
+const POLICIES = ['open', 'link', 'closed'] as const;
+
+const NEEDED = 'enrollment needs a valid link from an administrator\n';
+
+let apps: Record<(typeof POLICIES)[number], TestApp>;
+
+beforeAll(async () => {
+  const start = (ENROLLMENT: string) => startApp({ env: { ENROLLMENT }, isSweeping: false });
+  const [open, link, closed] = [await start('open'), await start('link'), await start('closed')];
+  apps = { open, link, closed };
+});
+afterAll(() => Promise.all(Object.values(apps ?? {}).map((app) => app.stop())));
+
+function profileOf(app: TestApp, token?: string): Promise<Response> {
+  const query = token === undefined ? '' : `?token=${encodeURIComponent(token)}`;
+  return fetch(`${app.url}/enroll/profile${query}`);
+}
+
+async function answerOf(app: TestApp, token?: string): Promise<[number, string]> {
+  const response = await profileOf(app, token);
+  return [response.status, await response.text()];
+}
+
+/** What the challenge in the profile was made for. */
+async function challengeIn(app: TestApp, response: Response) {
+  expect(response.status).toBe(200);
+  const { PayloadContent } = parsePlistDict(Buffer.from(await response.arrayBuffer()));
+  const scep = (PayloadContent as PlistDict[]).find(
+    ({ PayloadType }) => PayloadType === 'com.apple.security.scep',
+  );
+  const { Challenge } = (scep?.PayloadContent ?? {}) as { Challenge?: string };
+  return createEnrollmentChallenges({ box: app.box }).readChallenge(Challenge ?? '');
+}
+
+describe('ENROLLMENT=link', () => {
+  it.each([
+    ['no token', undefined],
+    ['an empty token', ''],
+    ['an unknown token', 'A'.repeat(32)],
+    ['a token that is longer than any', 'A'.repeat(5_000)],
+    ['a token with a zero octet', 'A\0'],
+  ])('refuses %s', async (_case, token) => {
+    expect(await answerOf(apps.link, token)).toEqual([403, NEEDED]);
+  });
+
+  it.each([
+    ['expired', { expires_at: '2020-01-01T00:00:00Z' }, 'this link has expired\n'],
+    ['disabled', { is_disabled: true }, 'an administrator has disabled this link\n'],
+  ])('refuses a link that is %s, with the reason', async (_case, attributes, reason) => {
+    const { token } = await makeLink(apps.link, attributes);
+    expect(await answerOf(apps.link, token)).toEqual([403, reason]);
+    expect(apps.link.logText()).not.toContain(token);
+  });
+
+  it('refuses a link of which all uses were made, until it is given more', async () => {
+    const { id, token } = await makeLink(apps.link, { max_uses: 2 });
+    await apps.link.db.knex('enrollment_links').where({ id }).update({ uses: 2 });
+    expect(await answerOf(apps.link, token)).toEqual([
+      403,
+      'this link was used as often as it may be\n',
+    ]);
+    const data = { type: 'enrollment_links', attributes: { max_uses: 3 } };
+    await adminApi(apps.link).patch(`/enrollment_links/${id}`, { data }).expect(200);
+    expect((await profileOf(apps.link, token)).status).toBe(200);
+  });
+
+  it('refuses a link that was deleted, and a token that is given twice', async () => {
+    const { id, token } = await makeLink(apps.link);
+    const twice = await fetch(`${apps.link.url}/enroll/profile?token=${token}&token=${token}`);
+    expect(twice.status).toBe(403);
+    await adminApi(apps.link).delete(`/enrollment_links/${id}`).expect(204);
+    expect(await answerOf(apps.link, token)).toEqual([403, NEEDED]);
+  });
+
+  it('gives the profile to whoever has a link, with a challenge that names it', async () => {
+    const { id, token } = await makeLink(apps.link, { max_uses: 1 });
+    const challenge = await challengeIn(apps.link, await profileOf(apps.link, token));
+    expect([challenge.linkId, challenge.requestId]).toEqual([id, undefined]);
+  });
+
+  it('counts no use before a device has its certificate', async () => {
+    const { id, token } = await makeLink(apps.link, { max_uses: 1 });
+    for (let times = 0; times < 3; times += 1) {
+      expect((await profileOf(apps.link, token)).status).toBe(200);
+    }
+    expect(await apps.link.db.knex('enrollment_links').where({ id }).first('uses')).toEqual({
+      uses: 0,
+    });
+  });
+});
+
+describe('ENROLLMENT=open', () => {
+  it('needs no link, but knows whose link somebody comes with', async () => {
+    const { id, token } = await makeLink(apps.open);
+    const without = await challengeIn(apps.open, await profileOf(apps.open));
+    const through = await challengeIn(apps.open, await profileOf(apps.open, token));
+    expect([without.linkId, through.linkId]).toEqual([undefined, id]);
+  });
+
+  it('refuses a link that is good for nothing', async () => {
+    const { token } = await makeLink(apps.open, { is_disabled: true });
+    expect(await answerOf(apps.open, token)).toEqual([
+      403,
+      'an administrator has disabled this link\n',
+    ]);
+    expect(await answerOf(apps.open, 'unknown')).toEqual([403, NEEDED]);
+  });
+
+  it('is warned of at /api/v1/credentials, where links are named', async () => {
+    const { body } = await adminApi(apps.open).get('/credentials').expect(200);
+    const warnings = body.warnings as { code: string; detail: string }[];
+    expect(warnings.filter(({ code }) => code === 'enrollment_open')).toEqual([
+      {
+        code: 'enrollment_open',
+        detail:
+          'ENROLLMENT=open: whoever reaches this server can enroll a device. Set link, and hand ' +
+          'out the links of /api/v1/enrollment_links, or closed.',
+      },
+    ]);
+    for (const app of [apps.link, apps.closed]) {
+      const { body } = await adminApi(app).get('/credentials').expect(200);
+      const codes = (body.warnings as { code: string }[]).map(({ code }) => code);
+      expect(codes).not.toContain('enrollment_open');
+    }
+  });
+});
+
+describe('ENROLLMENT=closed', () => {
+  it('refuses everyone, also with a link', async () => {
+    const { token } = await makeLink(apps.closed);
+    const refusal = [403, 'enrollment is closed on this server\n'];
+    expect(await answerOf(apps.closed)).toEqual(refusal);
+    expect(await answerOf(apps.closed, token)).toEqual(refusal);
+  });
+});
