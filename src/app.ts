@@ -129,7 +129,7 @@ function adminApi(deps: AppDeps, authenticated: RequestHandler) {
   const credentialFiles = new CredentialFiles(box, config.keyExport);
   const routes = {
     ...{ config, db, engine, actions, services, push, onScepChange, credentialFiles, version },
-    ...profileFiles(deps),
+    ...{ box, ...profileFiles(deps) },
     pushCertificateRequests: new PushCertificateRequests({ box }),
     ...{ tlsCaveats: deps.tlsCaveats, tlsFile: deps.tlsFile, renewals: deps.renewals },
     tlsUse: deps.tlsUse,

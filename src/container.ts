@@ -41,12 +41,15 @@ import { refuseUnfinishedRotation } from './pki/master-key.js';
 import { requiredHost } from './pki/tls-caveats.js';
 import { openTlsCertificates, type TlsCertificates } from './pki/tls-certificates.js';
 import { createTrust } from './pki/trust.js';
+import { ProfileRebuild } from './profiles/profile-rebuild.js';
 import { SignerCache } from './protocol/mdm-signature.js';
 import { createApnsClients } from './push/apns-clients.js';
 import { createPushService } from './push/create-push-service.js';
 import { createPushCertificateLoader } from './push/push-certificates.js';
 import { createRearmTask, rearmTopics } from './push/rearm-task.js';
 import { createResourceServices } from './resource-services.js';
+import { createDeviceSetupTask } from './setup/device-setup-task.js';
+import { DeviceSetups } from './setup/device-setups.js';
 
 export interface ContainerDeps {
   config: Config;
@@ -157,6 +160,12 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
   const lastSeen = new LastSeen(db, (error) =>
     warn({ err: error }, 'times of contact could not be written'),
   );
+  const signProfile = (profile: Buffer) => currentSigner(tlsCertificates)?.sign(profile);
+  const setups = new DeviceSetups({
+    ...{ db, queue, logger, timeout: config.setupTimeout },
+    profiles: new ProfileRebuild({ box, sign: signProfile }),
+    sign: (profile) => signProfile(profile) ?? profile,
+  });
   const services: MdmServices = {
     ...{ db, lastSeen, reports, box, logger, trust },
     contacts: createContactStore({ db, handledTypes: HANDLED_TYPES }),
@@ -164,6 +173,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     authenticated: new LRUCache<string, KnownDevice>({ max: 10_000, ttl: 600_000 }),
     ...identitySources(config, logger),
     onPushDue: () => push.wake(),
+    onAwaitingConfiguration: (deviceId) => setups.begin(deviceId),
     userAuthenticate: config.userAuthenticate,
   };
   const challenges = createEnrollmentChallenges({ box });
@@ -202,6 +212,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
       ...createTasks({ db, logger, queue, config, tlsFile }),
       createRearmTask({ db }),
       createIdentityRenewalTask({ renewals, logger }),
+      createDeviceSetupTask({ setups }),
     ],
     onFinish: metrics.observeJob,
     tlsFile,

@@ -47,6 +47,7 @@ export type ErrorCode =
   | 'unsupported_media_type'
   | 'validation_failed'
   | 'unsupported_on_platform'
+  | 'forbidden_by_enrollment'
   | 'too_many_requests'
   | 'unavailable'
   | 'master_key_mismatch'

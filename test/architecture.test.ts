@@ -20,6 +20,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   mdm: ['http', 'crypto', 'protocol', 'db', 'pki', 'commands'],
   enroll: ['http', 'crypto', 'protocol', 'db', 'pki', 'commands', 'jobs'],
   dep: ['http', 'crypto', 'protocol', 'db', 'pki', 'enroll'],
+  setup: ['db', 'commands', 'profiles', 'jobs'],
   scep: ['http', 'crypto', 'protocol', 'db', 'pki'],
   revocation: ['http', 'crypto', 'pki'],
   resources: ['jsonapi'],

@@ -32,6 +32,7 @@ const NAMES = [
   'file of certificates (PKCS #7)',
   'revocation list',
   'OCSP request',
+  'signed device information',
   'certificate in a header',
   'property list',
   'property list as nodes',

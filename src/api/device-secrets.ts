@@ -76,7 +76,6 @@ function reveal({ engine, db, box }: DeviceSecretDeps): RequestHandler {
       });
       return { ...found, value: box.open(found.sealed, secretIdentity(place.deviceId, kind)) };
     });
-    res.setHeader('Cache-Control', 'no-store');
     const self = `${engine.basePath}/devices/${place.deviceId}/secrets/${place.id}/reveal`;
     sendAnswer(req, res, { status: 200, document: documentOf(secret, self) });
   };

@@ -55,7 +55,8 @@ class Laboratory {
     const { devices, platform } = options;
     const url = config.publicUrl;
     this.fleet = new Fleet({
-      ...{ devices, url, signal, notNow: 0, forever: true, pollIntervalMs: 0 },
+      ...{ devices, signal, notNow: 0, forever: true, pollIntervalMs: 0 },
+      way: { enroll: 'profile', url },
       ...(platform === undefined ? {} : { platform }),
       ...(ca === undefined ? {} : { trustedCas: ca }),
       concurrency: CONCURRENCY,

@@ -1,18 +1,20 @@
 #!/usr/bin/env node
 import { Command } from 'commander';
 import { version } from '../../package.json';
-import { type Config, ConfigError, loadConfig } from '../config.js';
+import { type Config, ConfigError, loadConfig, withHttps } from '../config.js';
 import { migrate, migrationStatus, rollback } from '../db/migrate.js';
 import { AppError } from '../errors.js';
 import { LabError } from '../lab/lab-error.js';
 import { createLogger } from '../logger.js';
 import { openDatabase, openSecrets } from '../main.js';
 import { checkMasterKey } from '../pki/master-key.js';
+import { openTlsCertificates } from '../pki/tls-certificates.js';
 import { addApiCommand } from './api.js';
 import { endWithReader } from './broken-pipe.js';
 import { addCaCommands } from './ca.js';
 import { addKeysCommand, type WithDatabase } from './keys.js';
 import { addLabCommand, type LabIo } from './lab.js';
+import { addLinkCommands, type LinkIo } from './link.js';
 import { addPushCertCommands } from './push-cert.js';
 import { createPushCertServices, type OpenPushCert } from './push-cert-services.js';
 import { serveCommand } from './serve.js';
@@ -67,6 +69,20 @@ function withMigrated(work: Parameters<typeof withDatabase>[0]): Promise<void> {
     await work(db);
   });
 }
+
+/** As `withMigrated`, with the stored secrets open and what devices are told. */
+const withLinks: LinkIo['withLinks'] = (work) => {
+  const config = readConfig();
+  return withMigrated(async (db) => {
+    const logger = createLogger('warn', process.stderr);
+    const box = await openSecrets(config, db, logger);
+    await checkMasterKey(db, box);
+    const silent = createLogger('fatal', process.stderr);
+    const { servesTls } = await openTlsCertificates({ config, db, box, logger: silent });
+    const { publicUrl } = servesTls ? withHttps(config) : config;
+    await work({ db, box, publicUrl });
+  });
+};
 
 /** As `withMigrated`, with the stored secrets open. */
 const withPushCert: OpenPushCert = (work) => {
@@ -153,6 +169,7 @@ function createProgram(): Command {
     openSecrets: (db) => openSecrets(readConfig(), db, createLogger('warn')),
     write: writeLine,
   });
+  addLinkCommands(program, { withLinks, write: writeLine });
   addPushCertCommands(program, withPushCert);
   const finish = (code: number) => {
     process.exitCode = code;

@@ -5,15 +5,17 @@ import { isSettled } from '../lab/fleet-state.js';
 import { type LabCourier, openLabCourier } from '../lab/lab-courier.js';
 import { describeProgress, describeSummary } from '../lab/summary.js';
 import { httpUrl, probability, seconds, wholeNumber } from './option-values.js';
+import { chooseWay, WAYS, type WayOptions } from './simulate-way.js';
+import { UsageError } from './usage-error.js';
 
 /** What `muster simulate` takes on its command line. */
-export interface SimulateOptions {
+export interface SimulateOptions extends WayOptions {
   devices: number;
   platform?: 'iOS' | 'macOS';
-  enroll: 'profile';
-  url: string;
-  /** Path of an enrollment profile to use instead of fetching one for each device. */
-  profile?: string;
+  /** Users of Macs and of Shared iPads ask for commands, too. */
+  user?: boolean;
+  /** Stay in Setup Assistant until the server says DeviceConfigured. */
+  awaitConfiguration?: boolean;
   /** Path of a PEM file with CAs to trust for https. */
   ca?: string;
   /** Probability from 0 to 1. */
@@ -40,16 +42,21 @@ async function toFleetOptions(
   options: SimulateOptions,
   signal: AbortSignal,
 ): Promise<FleetOptions> {
-  const { profile, ca, pollInterval, push, forever = false, platform, seed } = options;
-  const { devices, url, notNow, concurrency } = options;
+  const { ca, pollInterval, push, forever = false, platform, seed } = options;
+  const { devices, url, notNow, concurrency, user: asUser = false } = options;
+  const { awaitConfiguration: isAwaitingConfiguration = false } = options;
+  if (isAwaitingConfiguration && options.enroll !== 'ade') {
+    throw new UsageError('--await-configuration goes with --enroll ade');
+  }
+  const trust = ca === undefined ? {} : { trustedCas: await readFile(ca, 'utf8') };
   return {
-    ...{ devices, url, notNow, concurrency, forever, signal },
+    ...(await chooseWay(options, { ...trust, signal })),
+    ...{ devices, notNow, concurrency, forever, signal, asUser, isAwaitingConfiguration },
     pollIntervalMs: pollInterval * 1000,
     ...(push ? { openCourier: (http) => openCourier(http, { url, signal }) } : {}),
     ...(platform === undefined ? {} : { platform }),
     ...(seed === undefined ? {} : { seed }),
-    ...(profile === undefined ? {} : { profile: await readFile(profile) }),
-    ...(ca === undefined ? {} : { trustedCas: await readFile(ca, 'utf8') }),
+    ...trust,
   };
 }
 
@@ -110,9 +117,14 @@ export function addSimulateCommand(
     .description('enroll simulated devices over the wire and let them obey')
     .option('--devices <count>', 'how many', wholeNumber, 20)
     .addOption(new Option('--platform <name>', 'only these').choices(['iOS', 'macOS']))
-    .addOption(new Option('--enroll <way>', 'how').choices(['profile']).default('profile'))
+    .addOption(new Option('--enroll <way>', 'how').choices(WAYS).default('profile'))
     .option('--url <url>', 'the server', httpUrl, defaultUrl)
     .option('--profile <file>', 'an enrollment profile, in place of the one the server offers')
+    .option('--token <text>', '--enroll profile or ota: the token of an enrollment link')
+    .option('--account <name>', '--enroll account: whose, such as ada@example.com')
+    .option('--password-file <file>', 'of the account; asked for otherwise')
+    .option('--await-configuration', '--enroll ade: stay in Setup Assistant until let go')
+    .option('--user', 'users of Macs and of Shared iPads ask for commands, too')
     .option('--ca <file>', 'certificates (PEM) to trust for https, besides the well-known ones')
     .option('--not-now <probability>', 'how often a device puts a command off', probability, 0)
     .option('--push', 'ask only when pushed; the server has to run with LAB=on')

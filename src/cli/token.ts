@@ -4,6 +4,7 @@ import type { Database } from '../db/database.js';
 import type { TokenRow } from '../db/token-repository.js';
 import { AppError } from '../errors.js';
 import type { RequestContext, Role } from '../jsonapi/context.js';
+import { writeTable } from './write-table.js';
 
 export type WriteLine = (line: string) => void;
 
@@ -25,7 +26,8 @@ export function cliContext(): RequestContext {
   };
 }
 
-function parseExpiry(text: string): Date {
+/** AppError 422 for what is neither a span nor a date. */
+export function parseExpiry(text: string): Date {
   const [, count, unit] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
   if (count !== undefined && unit !== undefined) {
     return new Date(Date.now() + Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS]);
@@ -50,7 +52,7 @@ export async function tokenCreate(
   write(`id ${row.id}, role ${row.role}, expires ${dateText(row.expires_at)}; not shown again`);
 }
 
-function dateText(date: Date | null): string {
+export function dateText(date: Date | null): string {
   return date === null ? 'never' : date.toISOString().slice(0, 19).concat('+00:00');
 }
 
@@ -67,18 +69,7 @@ function cells(row: TokenRow): string[] {
 }
 
 export async function tokenList(db: Database, _args: object, write: WriteLine): Promise<void> {
-  const table = [HEADINGS, ...(await allTokens(db)).map(cells)];
-  const widths = HEADINGS.map((_heading, column) =>
-    Math.max(...table.map((row) => row[column]?.length ?? 0)),
-  );
-  for (const row of table) {
-    write(
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    );
-  }
+  writeTable([HEADINGS, ...(await allTokens(db)).map(cells)], write);
 }
 
 /** `token` is an id, or a name: then every token of that name goes. */

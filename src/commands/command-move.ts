@@ -4,7 +4,7 @@ import type { DeviceTarget } from '../db/device-repository.js';
 import { hasSecrets } from '../protocol/apple/command-schema.js';
 import { type CommandFault, withdrawalFault } from './command-state.js';
 import { readParameters } from './payload.js';
-import { platformFault } from './platform-fault.js';
+import { targetFault } from './target-fault.js';
 
 /** Why a command must stay with its device; undefined when it may go. */
 export function moveFault(box: SecretBox, command: CommandRow): CommandFault | undefined {
@@ -38,6 +38,5 @@ export function arrivalFault(
   target: DeviceTarget,
   { request_type }: CommandRow,
 ): CommandFault | undefined {
-  const detail = platformFault(target, request_type);
-  return detail === undefined ? undefined : { code: 'unsupported_on_platform', detail };
+  return targetFault(target, request_type);
 }

@@ -19,6 +19,7 @@ import { arrivalFault, moveFault } from './command-move.js';
 import { finalFault, refuse, sentFault, wasSent, withdrawalFault } from './command-state.js';
 import { openReport, readParameters } from './payload.js';
 import { type CommandQueue, checkJsonParameters, type QueueOptions } from './queue.js';
+import { requireEnrollmentRight } from './target-fault.js';
 import { checkUserTarget } from './user-target.js';
 
 type JsonObject = { [key: string]: JsonValue };
@@ -78,6 +79,7 @@ export class CommandAdministration {
     const all = [...faults, ...timeFaults(options)];
     if (all.length > 0) throw validationError(all);
     const target = await this.queue.target(trx, deviceId);
+    requireEnrollmentRight(target, requestType);
     if (userId !== undefined) await checkUserTarget(trx, target, { userId, requestType });
     const command = { userId, requestType, parameters: value, options };
     return this.locked(trx, await this.queue.add(trx, deviceId, command));

@@ -4,8 +4,8 @@ import { findCurrentSecret } from '../db/device-secrets.js';
 import type { Transaction } from '../db/unit-of-work.js';
 import { AppError } from '../errors.js';
 import { fullInformation } from './inventory-plan.js';
-import { platformFault } from './platform-fault.js';
 import { type CommandQueue, factsOf, readJsonParameters } from './queue.js';
+import { requireEnrollmentRight, targetFault } from './target-fault.js';
 
 /** What a person does to one device with one click. Every method returns ids of queued commands. */
 export class DeviceActions {
@@ -14,10 +14,10 @@ export class DeviceActions {
     private readonly queue: CommandQueue,
   ) {}
 
-  /** 422 on a platform without it, 409 `no_unlock_token` when the device has escrowed none. */
+  /** 422 on a platform without it and on a person's own device, 409 `no_unlock_token` when the device has escrowed none. */
   async clearPasscode(trx: Transaction, deviceId: number): Promise<number> {
     const target = await this.queue.target(trx, deviceId);
-    requirePlatform(target, 'ClearPasscode');
+    requireFit(target, 'ClearPasscode');
     const sealed = await findCurrentSecret(trx, { deviceId, kind: 'unlock_token' });
     if (sealed === undefined) {
       throw new AppError(
@@ -47,11 +47,12 @@ export class DeviceActions {
       wanted === undefined
         ? fullInformation(factsOf(target))
         : readJsonParameters(requestType, wanted.parameters);
+    requireEnrollmentRight(target, requestType);
     return this.queue.add(trx, deviceId, { requestType, parameters });
   }
 }
 
-function requirePlatform(target: DeviceTarget, requestType: string): void {
-  const message = platformFault(target, requestType);
-  if (message !== undefined) throw new AppError('unsupported_on_platform', 422, message);
+function requireFit(target: DeviceTarget, requestType: string): void {
+  const fault = targetFault(target, requestType);
+  if (fault !== undefined) throw new AppError(fault.code, 422, fault.detail);
 }

@@ -12,6 +12,8 @@ export interface TargetFacts {
   platform: string | null;
   osVersion: string | null;
   isSupervised: boolean | null;
+  /** A person's own device, which answers less. */
+  isUserEnrollment?: boolean;
 }
 
 export interface PlannedCommand {
@@ -40,6 +42,7 @@ function targetOf(facts: TargetFacts, supervised: boolean): CommandTarget {
     platform: platformNamed(facts.platform),
     osVersion: facts.osVersion ?? undefined,
     supervised,
+    userEnrollment: facts.isUserEnrollment === true,
   };
 }
 
@@ -55,7 +58,7 @@ const plans = new LRUCache<string, readonly PlannedCommand[]>({ max: 500 });
  * is left out until the device has said that it is one.
  */
 export function planInventory(facts: TargetFacts): readonly PlannedCommand[] {
-  const kind = JSON.stringify([facts.platform, facts.osVersion, facts.isSupervised]);
+  const kind = JSON.stringify(Object.values(targetOf(facts, facts.isSupervised === true)));
   const known = plans.get(kind);
   if (known !== undefined) return known;
   const plan = workOutInventory(facts);
@@ -81,6 +84,7 @@ export function planSupervisedInventory(facts: TargetFacts): PlannedCommand[] {
   const Queries = queriesFor(platformNamed(facts.platform), facts.osVersion ?? undefined, {
     supervised: true,
     supervisedOnly: true,
+    userEnrollment: facts.isUserEnrollment === true,
   });
   return [
     ...(Queries.length > 0 ? [{ requestType: 'DeviceInformation', parameters: { Queries } }] : []),
@@ -90,7 +94,6 @@ export function planSupervisedInventory(facts: TargetFacts): PlannedCommand[] {
 
 /** Parameters of the DeviceInformation that asks for all this device can tell. */
 export function fullInformation(facts: TargetFacts): PlistDict {
-  const supervised = facts.isSupervised === true;
-  const version = facts.osVersion ?? undefined;
-  return { Queries: queriesFor(platformNamed(facts.platform), version, { supervised }) };
+  const { platform, osVersion, ...others } = targetOf(facts, facts.isSupervised === true);
+  return { Queries: queriesFor(platform, osVersion, others) };
 }

@@ -11,6 +11,7 @@ import { afterCommit, type Transaction } from '../db/unit-of-work.js';
 import { AppError, type ErrorDetail, notFound, validationError } from '../errors.js';
 import { jsonToPlist, validateCommand } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist.js';
+import { isUserEnrollment } from './enrollment-fault.js';
 import { type PlannedCommand, planInventory, planSupervisedInventory } from './inventory-plan.js';
 import { prepareCommand } from './payload.js';
 
@@ -165,6 +166,7 @@ export function factsOf(target: DeviceTarget) {
     platform: target.platform,
     osVersion: target.os_version,
     isSupervised: target.is_supervised,
+    isUserEnrollment: isUserEnrollment(target),
   };
 }
 

@@ -1,5 +1,6 @@
 import { availableOsUpdates } from './handlers/available-os-updates.js';
 import { certificateList } from './handlers/certificate-list.js';
+import { deviceConfigured } from './handlers/device-configured.js';
 import { deviceInformation } from './handlers/device-information.js';
 import { installedApplicationList } from './handlers/installed-application-list.js';
 import { profileList } from './handlers/profile-list.js';
@@ -13,6 +14,7 @@ const HANDLERS: readonly ReportHandler[] = [
   certificateList,
   profileList,
   availableOsUpdates,
+  deviceConfigured,
 ];
 
 const BY_TYPE = new Map(HANDLERS.map((handler) => [handler.requestType, handler]));

@@ -7,6 +7,7 @@ export interface RenamableDevice {
   id: number;
   platform?: unknown;
   is_supervised?: unknown;
+  enrollment_type?: unknown;
 }
 
 export interface NameChanges {
@@ -34,6 +35,8 @@ const ITEMS = [
   },
 ] as const;
 
+const USERS_OWN = "the device is its user's own (user enrollment) and named by nobody else";
+
 /** Queues one Settings command for all the new names. Returns the ids of the queued commands. */
 export async function renameDevice(
   trx: Transaction,
@@ -41,15 +44,17 @@ export async function renameDevice(
   queue: CommandQueue,
 ): Promise<number[]> {
   const wanted = ITEMS.filter(({ attribute }) => changes[attribute] !== undefined);
+  const isUsersOwn = device.enrollment_type === 'user';
   const faults = wanted.flatMap(({ attribute, refusal }) => {
-    const detail = refusal(device);
+    const detail = isUsersOwn ? USERS_OWN : refusal(device);
     const fault: ErrorDetail[] =
       detail === undefined ? [] : [{ detail, source: pointerTo(attribute) }];
     return fault;
   });
   if (faults.length > 0) {
     const message = faults.map(({ detail }) => detail).join('; ');
-    throw new AppError('unsupported_on_platform', 422, message, { details: faults });
+    const code = isUsersOwn ? 'forbidden_by_enrollment' : 'unsupported_on_platform';
+    throw new AppError(code, 422, message, { details: faults });
   }
   const Settings = wanted.map(({ attribute, item }) => toItem(attribute, item, changes));
   if (Settings.length === 0) return [];

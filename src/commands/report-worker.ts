@@ -145,6 +145,7 @@ export class ReportWorker {
       deviceId: stored.device_id,
       isEnrolled: stored.enrollment_state === 'enrolled',
       wasSupervised: stored.is_supervised === true,
+      unmetMinimum: stored.unmet_minimum_os_version,
       commandUuid: stored.uuid,
       requestType: stored.request_type,
       body: openReport(box, stored),
@@ -153,6 +154,7 @@ export class ReportWorker {
       trx,
       seal: (plain, identity) => box.seal(plain, identity),
       digest: (plain, identity) => box.digest(plain, identity),
+      reseal: (sealed, from, to) => box.seal(box.open(sealed, from), to),
       queueSupervisedInventory: async (deviceId) => {
         await queue.queueSupervisedInventory(trx, await queue.target(trx, deviceId));
       },

@@ -1,3 +1,4 @@
+import type { Reseal } from '../db/device-merge.js';
 import type { Transaction } from '../db/unit-of-work.js';
 import type { PlistDict } from '../protocol/plist.js';
 
@@ -7,6 +8,8 @@ export interface Report {
   /** Of the device, before this report is taken apart. */
   isEnrolled: boolean;
   wasSupervised: boolean;
+  /** The version of the system that it fell short of when it enrolled. */
+  unmetMinimum: string | null;
   commandUuid: string;
   requestType: string;
   body: PlistDict;
@@ -18,6 +21,8 @@ export interface HandlerContext {
   seal(plain: Buffer, identity: string): Buffer;
   /** Of equal secrets in the same place it is equal. */
   digest(plain: Buffer, identity: string): Buffer;
+  /** Seals anew, under another identity, what was sealed under one. */
+  reseal: Reseal;
   /** Asks what only supervised devices answer, in the same transaction. */
   queueSupervisedInventory(deviceId: number): Promise<void>;
 }

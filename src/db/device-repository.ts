@@ -7,6 +7,7 @@ export interface DeviceTarget {
   enrollment_id: string | null;
   enrollment_state: string | null;
   enrollment_type: string | null;
+  enrollment_method: string | null;
   platform: string | null;
   os_version: string | null;
   is_supervised: boolean | null;
@@ -24,6 +25,7 @@ export async function findTarget(
       'enrollment_id',
       'enrollment_state',
       'enrollment_type',
+      'enrollment_method',
       'platform',
       'os_version',
       'is_supervised',

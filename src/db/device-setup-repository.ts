@@ -39,7 +39,7 @@ with held as (
   for no key update
 ), begun as (
   insert into device_setups as s (device_id, enrollment_number, due_at)
-  select id, enrollment_number, now() + :timeout * interval '1 ms' from held
+  select id, enrollment_number, now() + :timeout::double precision * interval '1 ms' from held
   on conflict (device_id) do update set
     enrollment_number = excluded.enrollment_number, state = 'waiting', command_id = null,
     reason = null, attempts = 0, started_at = now(), due_at = excluded.due_at, ended_at = null
@@ -124,7 +124,7 @@ left join commands c on c.id = s.command_id
 left join lateral (
   select o.id, o.request_type, o.status from commands o
   where o.device_id = d.id and o.is_pending and o.device_user_id is null
-    and o.request_type <> 'DeviceConfigured'
+    and o.request_type <> 'DeviceConfigured' and (o.after is null or o.after <= now())
   order by o.priority desc, o.id limit 1
 ) u on true
 where s.device_id = any(?::bigint[]) and s.state = 'waiting'

@@ -47,3 +47,25 @@ export async function insertEnrollmentRequest(
   if (row === undefined) throw new Error('the enrollment request was not stored');
   return row.id;
 }
+
+// As long as a certificate that was issued for a request could enroll a device, the request says
+// which one.
+const REMOVE_OLD = `
+delete from enrollment_requests where ctid in (
+  select r.ctid from enrollment_requests r
+  where r.created_at < now() - interval '30 days' and r.expires_at < now()
+    and (r.enrolled_at is null or r.enrolled_at < now() - interval '90 days')
+    and not exists (
+      select from scep_challenges s join certificates c on c.id = s.certificate_id
+      where s.enrollment_request_id = r.id and c.revoked_at is null and c.not_after > now()
+        and not exists (select from device_identities i where i.fingerprint = c.fingerprint))
+  limit ? for update of r skip locked)`;
+
+/**
+ * Removes requests of which nothing came within 30 days, and others 90 days after their enrollment,
+ * at most so many. Returns how many.
+ */
+export async function removeOldRequests(knex: Knex, limit: number): Promise<number> {
+  const { rowCount } = await knex.raw<{ rowCount: number }>(REMOVE_OLD, [limit]);
+  return rowCount;
+}

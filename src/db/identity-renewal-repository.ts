@@ -10,6 +10,8 @@ export interface RenewalRow {
   /** The identity that the device uses now; null when it has none any more. */
   active_fingerprint: Buffer | null;
   udid: string | null;
+  enrollment_method: string | null;
+  managed_apple_account: string | null;
   is_enrolled: boolean;
   enrollment_number: number;
   topic: string | null;
@@ -36,7 +38,9 @@ const DUE = `
 insert into identity_renewals (device_id, fingerprint, next_attempt_at)
 select i.device_id, i.fingerprint, now()
 from device_identities i join devices d on d.id = i.device_id
-where i.state = 'active' and i.renew_at <= now() and d.is_enrolled and d.udid is not null
+where i.state = 'active' and i.renew_at <= now() and d.is_enrolled
+  and (d.udid is not null
+    or d.enrollment_method = 'account_user' and d.managed_apple_account is not null)
   and not exists (select from identity_renewals r where r.device_id = i.device_id)
 order by i.renew_at
 limit ?
@@ -54,7 +58,7 @@ export async function beginDueRenewals(knex: Knex, limit: number): Promise<numbe
 // After the locks, so that it sees what whoever held them before has written.
 const DESCRIBE = `
 select r.device_id, r.fingerprint, r.command_id, r.attempts, p.fingerprint as active_fingerprint,
-  d.udid, d.is_enrolled, d.enrollment_number, d.topic, e.payload_identifier as profile_identifier,
+  d.udid, d.enrollment_method, d.managed_apple_account, d.is_enrolled, d.enrollment_number, d.topic, e.payload_identifier as profile_identifier,
   c.status, c.acknowledged_at, c.reason, c.error_chain
 from identity_renewals r
 join devices d on d.id = r.device_id

@@ -54,8 +54,8 @@ export interface InventoryDue extends DeviceTarget {
 // EXISTS could be planned as a hash of all waiting commands.
 const CLAIM_DUE = `
 with due as (
-  select id, udid, enrollment_id, enrollment_state, enrollment_type, platform, os_version,
-    is_supervised
+  select id, udid, enrollment_id, enrollment_state, enrollment_type, enrollment_method,
+    platform, os_version, is_supervised
   from devices
   where is_enrolled
     and coalesce(inventory_queued_at, enrolled_at) <= now() - :age * interval '1 ms'

@@ -32,6 +32,10 @@ export class EnrollmentLinks {
   /** Of the page that a person opens. AppError master_key_mismatch for another row's token. */
   urlOf(id: number, sealedToken: Buffer): string {
     const token = this.deps.box.open(sealedToken, identityOf(id)).toString('utf8');
+    return this.urlWith(token);
+  }
+
+  urlWith(token: string): string {
     return `${this.deps.publicUrl}/enroll/?token=${token}`;
   }
 

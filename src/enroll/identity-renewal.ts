@@ -10,6 +10,7 @@ import {
 import { inTransaction, type Transaction } from '../db/unit-of-work.js';
 import { AppError } from '../errors.js';
 import {
+  type EnrollmentFor,
   type EnrollmentProfileDeps,
   type EnrollmentSettings,
   enrollmentProfile,
@@ -74,12 +75,12 @@ export class IdentityRenewals {
     const target = await this.deps.queue.target(trx, deviceId);
     if (target.enrollment_state !== 'enrolled')
       throw conflict(`device ${deviceId} is not enrolled`);
-    if (target.udid === null) {
-      throw conflict(`device ${deviceId} is enrolled for a user, who has to renew it`);
-    }
     const row = await claimRenewalOf(trx, deviceId);
     if (row?.active_fingerprint == null) {
       throw conflict(`device ${deviceId} has no valid identity left; it has to enroll anew`);
+    }
+    if (row.udid === null && accountOf(row).account === undefined) {
+      throw conflict(`device ${deviceId} is enrolled for a user without a known account`);
     }
     const isAnother = !row.active_fingerprint.equals(row.fingerprint);
     if (!isAnother) refuseSecond(row);
@@ -118,6 +119,7 @@ export class IdentityRenewals {
     const renewal = { deviceId, enrollmentNumber };
     const profile = enrollmentProfile(settingsOf(row, settings), this.deps, {
       challenge: { expiresAt, renewal },
+      ...accountOf(row),
     });
     const parameters = { Payload: this.deps.sign(profile) };
     return { requestType: 'InstallProfile', parameters, options: { expiresAt } };
@@ -134,6 +136,15 @@ function conflict(message: string): AppError {
  */
 function isOffered({ scep }: EnrollmentSettings): boolean {
   return scep.source_type === 'InternalSCEP';
+}
+
+/** Devices refuse an update of the profile with another mode or account than they enrolled with. */
+function accountOf(row: RenewalRow): Pick<EnrollmentFor, 'account'> {
+  const { enrollment_method: method, managed_apple_account: managedAppleAccount } = row;
+  if (managedAppleAccount === null) return {};
+  const mode = { account_user: 'BYOD', account_device: 'ADDE' } as const;
+  if (method !== 'account_user' && method !== 'account_device') return {};
+  return { account: { mode: mode[method], managedAppleAccount } };
 }
 
 function refuseSecond({ device_id, command_id, status }: RenewalRow): void {

@@ -32,7 +32,14 @@ export interface PushedPollingOptions {
 /** What of a member matters to its waking. */
 export type PushedMember = Pick<
   FleetMember,
-  'device' | 'asUser' | 'isEnrolled' | 'isGone' | 'owesAnswer' | 'poll' | 'expectPush' | 'addFailure'
+  | 'device'
+  | 'asUser'
+  | 'isEnrolled'
+  | 'isGone'
+  | 'owesAnswer'
+  | 'poll'
+  | 'expectPush'
+  | 'addFailure'
 >;
 
 interface Wakefulness {

@@ -1,15 +1,10 @@
 import { planInventory } from '../commands/inventory-plan.js';
 import { prepareCommand } from '../commands/payload.js';
 import type { SecretBox } from '../crypto/secret-box.js';
-import {
-  type CallerFacts,
-  checkOutDevice,
-  promoteRenewal,
-  type WhoCalls,
-} from '../db/device-path/check-ins.js';
+import { type CallerFacts, promoteRenewal, type WhoCalls } from '../db/device-path/check-ins.js';
+import { checkOutDevice } from '../db/device-path/check-out.js';
 import { secretIdentity } from '../db/device-repository.js';
 import { AppError } from '../errors.js';
-import { renewalTime } from '../pki/identity-life.js';
 import type {
   AuthenticateMessage,
   CheckInMessage,
@@ -18,11 +13,11 @@ import type {
 } from '../protocol/mdm-messages.js';
 import { admit } from './admission.js';
 import { type Answer, EMPTY, UNRECOGNIZED } from './answer.js';
+import { authenticate, authenticationKey, deviceKeyOf } from './authenticate.js';
 import { getBootstrapToken, setBootstrapToken } from './bootstrap-token.js';
 import { answerDeclarations } from './declarative-management.js';
 import { getToken } from './get-token.js';
 import type { Identity } from './identity.js';
-import { platformOf } from './platform.js';
 import { sealPush } from './push-token.js';
 import type { MdmServices } from './services.js';
 import { answerUserCheckIn } from './user-channel.js';
@@ -57,21 +52,12 @@ async function findCaller(
   who: WhoCalls,
   { authenticated, checkIns }: MdmServices,
 ): Promise<CallerFacts> {
-  const key = keyOf(who);
+  const key = authenticationKey(who);
   const known = message.kind === 'TokenUpdate' ? authenticated.get(key) : undefined;
   if (known === undefined) return checkIns.findCaller(who);
   authenticated.delete(key);
   const isEnrolling = { pinState: 'active', enrollmentState: 'authenticated' } as const;
   return { ...known, ...isEnrolling, isSameDevice: true };
-}
-
-function keyOf({ fingerprint, deviceKey }: WhoCalls): string {
-  return `${fingerprint.toString('latin1')} ${deviceKey}`;
-}
-
-/** UDIDs are kept as sent and compared without regard to case. */
-function deviceKeyOf(message: CheckInMessage): string {
-  return message.ids.deviceKey.toLowerCase();
 }
 
 interface Admitted {
@@ -103,42 +89,6 @@ async function answerAdmitted(
   }
 }
 
-async function authenticate(
-  message: AuthenticateMessage,
-  identity: Identity,
-  services: MdmServices,
-): Promise<Answer> {
-  const { ids, productName, model, modelName } = message;
-  if (ids.channel === 'user') throw new AppError('invalid_message', 400, 'Authenticate of a user');
-  const { outcome, device } = await services.checkIns.authenticate({
-    ...identity,
-    renewAt: renewalTime(identity),
-    udid: ids.udid ?? null,
-    enrollmentId: ids.udid === undefined ? (ids.enrollmentId ?? null) : null,
-    topic: message.topic ?? null,
-    platform: platformOf([productName, model, modelName]),
-    serialNumber: message.serialNumber ?? null,
-    deviceName: message.deviceName ?? null,
-    model: model ?? null,
-    modelName: modelName ?? null,
-    productName: productName ?? null,
-    osVersion: message.osVersion ?? null,
-    buildVersion: message.buildVersion ?? null,
-    imei: message.imei ?? null,
-    meid: message.meid ?? null,
-  });
-  if (outcome === 'raced') {
-    throw new AppError('unavailable', 503, 'the same device authenticated twice at once');
-  }
-  if (device === null) {
-    throw new AppError('forbidden', 403, `the certificate may not enroll this device: ${outcome}`);
-  }
-  const who = { fingerprint: identity.fingerprint, deviceKey: deviceKeyOf(message) };
-  if (outcome === 'enrolling') services.authenticated.set(keyOf(who), device);
-  services.logger.info({ deviceId: device.deviceId, outcome }, 'device authenticated');
-  return EMPTY;
-}
-
 async function updateToken(
   message: TokenUpdateMessage,
   { who, caller, deviceId }: Admitted,
@@ -147,7 +97,7 @@ async function updateToken(
   const { box, logger } = services;
   const { unlockToken } = message;
   const isFirst = caller.enrollmentState === 'authenticated';
-  const planned = isFirst ? planInventory(caller) : [];
+  const planned = isFirst ? planInventory({ ...caller, isUserEnrollment: message.ids.udid === undefined }) : [];
   const updated = await services.checkIns.updateToken({
     ...who,
     deviceId,
@@ -162,6 +112,7 @@ async function updateToken(
   // 503, so that the device asks again and is looked up then.
   if (updated === null) throw new AppError('unavailable', 503, 'the enrollment changed meanwhile');
   if (updated.isFirst) logger.info({ deviceId }, 'device enrolled');
+  if (message.awaitingConfiguration === true) await services.onAwaitingConfiguration?.(deviceId);
   // After the answer: the device need not wait for its push.
   if (updated.isPushDue && services.onPushDue) setImmediate(services.onPushDue);
   return EMPTY;

@@ -21,6 +21,8 @@ export interface MdmServices extends IdentityDeps {
   reports: ReportWorker;
   /** A check-in has made a push due. */
   onPushDue?: () => void;
+  /** A device waits in Setup Assistant. Never rejects. */
+  onAwaitingConfiguration?: (deviceId: number) => Promise<void>;
   box: SecretBox;
   /** What a user of a Mac is told who asks to be managed by name. */
   userAuthenticate: Config['userAuthenticate'];

@@ -10,6 +10,8 @@ import type {
 import { buildPlist } from '../protocol/plist.js';
 import { type Admission, admit } from './admission.js';
 import { type Answer, EMPTY, UNRECOGNIZED } from './answer.js';
+import { answerDeclarations } from './declarative-management.js';
+import { getToken } from './get-token.js';
 import type { Identity } from './identity.js';
 import { sealPush } from './push-token.js';
 import type { MdmServices } from './services.js';
@@ -57,7 +59,12 @@ export async function answerUserCheckIn(
       return EMPTY;
     case 'UserAuthenticate':
       return authenticateUser(message, services);
+    case 'GetToken':
+      return getToken(message, user.deviceId, services);
+    case 'DeclarativeManagement':
+      return answerDeclarations(message, user.deviceId, services);
     default:
+      // Apple's schema of Get- and SetBootstrapToken: `userchannel: false`.
       throw new AppError('not_found', 404, `${message.kind} is not offered to users`);
   }
 }

@@ -21,9 +21,17 @@ function readPublicRoots(): ParsedCertificate[] {
   return publicRoots;
 }
 
+/** Of the chain asked about last: there is one, and finding out takes milliseconds. */
+let lastVerdict: { chain: string; isTrusted: boolean } | undefined;
+
 /** Whether devices trust the chain by themselves; what its dates say is another matter. */
 export function isPubliclyTrusted(chain: readonly ParsedCertificate[]): boolean {
-  const [leaf, ...intermediates] = chain;
+  const key = chain.map(({ fingerprint }) => fingerprint.toString('hex')).join();
+  if (lastVerdict?.chain !== key) lastVerdict = { chain: key, isTrusted: endsInPublicRoot(chain) };
+  return lastVerdict.isTrusted;
+}
+
+function endsInPublicRoot([leaf, ...intermediates]: readonly ParsedCertificate[]): boolean {
   if (leaf === undefined) return false;
   const anchors = readPublicRoots();
   const options = { anchors, intermediates, at: new Date(), ignoreDates: 'all' } as const;

@@ -1,8 +1,5 @@
 const VERSION = /^\d{1,9}(\.\d{1,9}){0,3}$/;
 
-/** As `minimum_ios_version` takes it: `17.4.1`. */
-export const OS_VERSION_PATTERN = VERSION;
-
 function partsOf(version: string): number[] | undefined {
   return VERSION.test(version) ? version.split('.').map(Number) : undefined;
 }

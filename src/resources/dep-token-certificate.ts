@@ -12,14 +12,14 @@ export async function requireTokenCertificate(
   id: number | null | undefined,
 ): Promise<void> {
   if (typeof id !== 'number') return;
+  const keyOf = (key: number) =>
+    store.find(trx, { shape: rsaPrivateKeys, id: key, columns: ['key_type'] });
   const columns = ['purpose', 'rsa_private_key_id'];
   const certificate = await store.find(trx, { shape: certificates, id, columns });
   if (certificate?.purpose !== PURPOSE) throw fault(`is no certificate of purpose ${PURPOSE}`);
   const keyId = certificate.rsa_private_key_id;
-  const key =
-    typeof keyId === 'number' &&
-    (await store.find(trx, { shape: rsaPrivateKeys, id: keyId, columns: ['key_type'] }));
-  if (!key || key.key_type !== 'RSA') throw fault('has no private RSA key here');
+  const key = typeof keyId === 'number' ? await keyOf(keyId) : undefined;
+  if (key?.key_type !== 'RSA') throw fault('has no private RSA key here');
 }
 
 function fault(detail: string) {

@@ -65,6 +65,7 @@ export const devices = defineResource<ResourceServices>({
     },
     enrollment_requests: history('enrollment_requests'),
     former_enrollments: history('former_enrollments'),
+    device_setups: history('device_setups'),
     installed_applications: reported('installed_applications'),
     installed_certificates: reported('installed_certificates'),
     installed_profiles: reported('installed_profiles'),

@@ -2,7 +2,8 @@ import { bool, integer, oneOf, text, timestamp } from '../jsonapi/attributes.js'
 import { type CreateOperation, defineResource, type WriteResult } from '../jsonapi/definition.js';
 import type { Row } from '../jsonapi/store.js';
 import { columnsOf } from '../jsonapi/write-values.js';
-import type { LinkFacts, ResourceServices } from './services.js';
+import type { LinkFacts } from './enrollment-link-service.js';
+import type { ResourceServices } from './services.js';
 
 type Services = ResourceServices;
 

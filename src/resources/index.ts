@@ -9,6 +9,7 @@ import { depAccounts } from './dep-accounts.js';
 import { depProfiles } from './dep-profiles.js';
 import { deviceGroups } from './device-groups.js';
 import { deviceSecrets } from './device-secrets.js';
+import { deviceSetups } from './device-setups.js';
 import { deviceUsers } from './device-users.js';
 import { devices } from './devices.js';
 import { enrollmentLinks } from './enrollment-links.js';
@@ -39,6 +40,7 @@ export const DEFINITIONS: ResourceDefinition<ResourceServices>[] = [
   deviceGroups,
   deviceSecrets,
   deviceUsers,
+  deviceSetups,
   devices,
   enrollmentLinks,
   enrollmentRequests,

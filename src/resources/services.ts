@@ -1,5 +1,6 @@
 import type { RequestContext, Transaction } from '../jsonapi/context.js';
 import type { CERTIFICATE_PURPOSES } from './credential-purposes.js';
+import type { EnrollmentLinkService } from './enrollment-link-service.js';
 
 export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObject;
 export type JsonObject = { [key: string]: JsonValue };
@@ -105,24 +106,6 @@ export interface PasswordService {
 export interface EnrollmentProgramService {
   /** Where a device of Apple's enrollment program asks this server for its profile. */
   enrollmentUrl: string;
-}
-
-/** What decides whether an enrollment link lets someone in. */
-export interface LinkFacts {
-  is_disabled: boolean;
-  expires_at: Date | null;
-  max_uses: number | null;
-  uses: number;
-}
-
-export interface EnrollmentLinkService {
-  /** A new token, and what its link is found by. */
-  newToken(): { token: string; hash: Buffer };
-  /** For the link of this id, and no other. */
-  sealToken(id: number, token: string): Buffer;
-  /** What is handed out to people. */
-  urlOf(id: number, sealedToken: Buffer): string;
-  statusOf(link: LinkFacts): 'usable' | 'disabled' | 'expired' | 'spent';
 }
 
 export interface ScepService {

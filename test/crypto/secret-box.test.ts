@@ -65,4 +65,24 @@ describe('SecretBox', () => {
     expect(box.deriveKey('api-tokens')).not.toEqual(box.deriveKey('challenges'));
     expect(box.deriveKey('api-tokens').length).toBe(32);
   });
+
+  describe('the digest of a secret', () => {
+    const digest = box.digest(plain, 'devices/1/unlock_token');
+
+    it('is the same for the same secret in the same place', () => {
+      expect(box.digest(Buffer.from(plain), 'devices/1/unlock_token')).toEqual(digest);
+      expect(digest).toHaveLength(32);
+    });
+
+    it('is another for another secret, place or master key', () => {
+      const other = new SecretBox(Buffer.alloc(32, 8));
+      expect(box.digest(Buffer.from('other'), 'devices/1/unlock_token')).not.toEqual(digest);
+      expect(box.digest(plain, 'devices/2/unlock_token')).not.toEqual(digest);
+      expect(other.digest(plain, 'devices/1/unlock_token')).not.toEqual(digest);
+    });
+
+    it('keeps the place and the secret apart', () => {
+      expect(box.digest(Buffer.from('bc'), 'a')).not.toEqual(box.digest(Buffer.from('c'), 'ab'));
+    });
+  });
 });

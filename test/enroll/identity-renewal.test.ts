@@ -73,7 +73,7 @@ describe('identities that are not renewed', () => {
     await expectNone(device);
   });
 
-  it('are those of user enrollments', async () => {
+  it('are those of user enrollments whose account is not known', async () => {
     const device = await createTestDevice(app, { EnrollmentID: 'enrollment-1' });
     await device.enroll();
     await app.db.knex('device_identities').update({ renew_at: new Date(0) });
@@ -295,11 +295,13 @@ describe('the renewal by an admin', () => {
     expect(await app.db.knex('identity_renewals')).toEqual([]);
   });
 
-  it('is refused for a user enrollment', async () => {
+  it('is refused for a user enrollment whose account is not known', async () => {
     const device = await createTestDevice(app, { EnrollmentID: 'enrollment-2' });
     await device.enroll();
     const { id } = await app.db.knex('devices').first('id');
-    expect((await refusal(id)).slice(0, 2)).toEqual([409, 'conflict']);
+    const detail = `device ${id} is enrolled for a user without a known account`;
+    expect(await refusal(id)).toEqual([409, 'conflict', detail]);
+    expect(await app.db.knex('identity_renewals')).toEqual([]);
   });
 
   it('is refused while identities come from an external CA', async () => {

@@ -94,6 +94,30 @@ describe('ENROLLMENT=link', () => {
   });
 });
 
+describe('a use of a link', () => {
+  async function identityBy(token: string): Promise<unknown> {
+    const http = new HttpClient({ patienceMs: 0, signal: new AbortController().signal });
+    try {
+      const { scep } = await fetchProfile(http, apps.link.url, { query: `?token=${token}` });
+      const device = createSimulatedDevice({ platform: 'iOS', random: new Random(token) });
+      const url = `${apps.link.url}/scep`;
+      return await requestIdentity({ http, scep: { ...scep, url }, device, keys: await KEYS });
+    } finally {
+      http.close();
+    }
+  }
+
+  it('is a certificate issued by it, until there are no more', async () => {
+    const { id, token } = await makeLink(apps.link, { max_uses: 1 });
+    await identityBy(token);
+    const { body } = await adminApi(apps.link).get(`/enrollment_links/${id}`).expect(200);
+    const { uses, status, last_used_at } = body.data.attributes;
+    expect([uses, status]).toEqual([1, 'spent']);
+    expect(Math.abs(Date.parse(last_used_at) - Date.now())).toBeLessThan(60_000);
+    expect((await profileOf(apps.link, token)).status).toBe(403);
+  });
+});
+
 describe('ENROLLMENT=open', () => {
   it('needs no link, but knows whose link somebody comes with', async () => {
     const { id, token } = await makeLink(apps.open);
@@ -113,7 +137,7 @@ describe('ENROLLMENT=open', () => {
 
   it('is warned of at /api/v1/credentials, where links are named', async () => {
     const { body } = await adminApi(apps.open).get('/credentials').expect(200);
-    const warnings = body.warnings as { code: string; detail: string }[];
+    const warnings = body.data.attributes.warnings as { code: string; detail: string }[];
     expect(warnings.filter(({ code }) => code === 'enrollment_open')).toEqual([
       {
         code: 'enrollment_open',
@@ -124,7 +148,7 @@ describe('ENROLLMENT=open', () => {
     ]);
     for (const app of [apps.link, apps.closed]) {
       const { body } = await adminApi(app).get('/credentials').expect(200);
-      const codes = (body.warnings as { code: string }[]).map(({ code }) => code);
+      const codes = (body.data.attributes.warnings as { code: string }[]).map(({ code }) => code);
       expect(codes).not.toContain('enrollment_open');
     }
   });

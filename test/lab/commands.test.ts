@@ -1,3 +1,4 @@
+import { deviceChannel } from '../../src/lab/channel.js';
 import { obey } from '../../src/lab/commands.js';
 import type { LabPlatform } from '../../src/lab/device-models.js';
 import { reportMessage } from '../../src/lab/messages.js';
@@ -19,7 +20,8 @@ function createDevice(platform: LabPlatform, isSupervised = true): SimulatedDevi
 function answerOf(device: SimulatedDevice, command: PlistDict): PlistDict {
   const answer = obey(device, command);
   const requestType = String(command.RequestType);
-  return parsePlistDict(reportMessage(device, { commandUuid: COMMAND_UUID, requestType, answer }));
+  const reported = { commandUuid: COMMAND_UUID, requestType, answer };
+  return parsePlistDict(reportMessage(deviceChannel(device), reported));
 }
 
 function firstError(report: PlistDict) {
@@ -131,7 +133,8 @@ describe('a simulated device answers', () => {
   it('capacities as reals even where they are whole', () => {
     const device = createDevice('iOS');
     const answer = obey(device, { RequestType: 'DeviceInformation', Queries: ['DeviceCapacity'] });
-    const bytes = reportMessage(device, { commandUuid: '1', requestType: undefined, answer });
+    const reported = { commandUuid: '1', requestType: undefined, answer };
+    const bytes = reportMessage(deviceChannel(device), reported);
     expect(bytes.toString()).toContain(`<real>${device.identity.capacity}</real>`);
   });
 

@@ -31,7 +31,8 @@ function startFleet(seed: string) {
     onEnrolled = resolve;
   });
   const fleet = new Fleet({
-    ...{ devices: 2, platform: 'iOS', seed, url, notNow: 0, forever: false },
+    ...{ devices: 2, platform: 'iOS', seed, notNow: 0, forever: false },
+    way: { enroll: 'profile', url },
     ...{ pollIntervalMs: 1, concurrency: 2, signal: new AbortController().signal },
     openCourier: () => Promise.resolve(courier),
     onChange: () => {

@@ -20,6 +20,7 @@ const profile: Pick<EnrollmentProfile, 'mdm'> = {
 class Member implements PushedMember {
   readonly device: SimulatedDevice;
   readonly failures: string[] = [];
+  asUser = false;
   isEnrolled = true;
   isGone = false;
   owesAnswer = false;

@@ -53,7 +53,7 @@ describe('on the user channel', () => {
     expect(commandIn(await device.idle())?.command.RequestType).toBe('DeviceInformation');
   });
 
-  it.each(['UserAuthenticate', 'SetBootstrapToken', 'GetToken', 'DeclarativeManagement'])(
+  it.each(['UserAuthenticate', 'SetBootstrapToken', 'GetBootstrapToken'])(
     '%s is declined and changes nothing',
     async (type) => {
       const before = await dumpRows(app.db);

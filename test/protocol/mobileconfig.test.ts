@@ -24,7 +24,11 @@ const OPTIONS: EnrollmentProfileOptions = {
     caFingerprint: Buffer.alloc(20, 7),
     subjectAltName: { dNSName: 'a.example.org', rfc822Name: ['a@example.org', 'b@example.org'] },
   },
-  mdm: { serverUrl: 'https://mdm.example.org/mdm', topic: 'com.apple.mgmt.External.x' },
+  mdm: {
+    serverUrl: 'https://mdm.example.org/mdm',
+    topic: 'com.apple.mgmt.External.x',
+    givesTokens: true,
+  },
   caCertificates: [CA],
   uuidSeed: 'seed',
 };
@@ -118,6 +122,15 @@ describe('building the enrollment profile', () => {
       'Key Usage',
       'AllowAllAppsAccess',
       'KeyIsExtractable',
+    ]);
+  });
+
+  it('promises tokens only where some are given', () => {
+    const { givesTokens: _tokens, ...bare } = OPTIONS.mdm;
+    const without = payloads(parsePlistDict(buildEnrollmentProfile({ ...OPTIONS, mdm: bare })));
+    expect(without[2]?.ServerCapabilities).toEqual([
+      'com.apple.mdm.per-user-connections',
+      'com.apple.mdm.bootstraptoken',
     ]);
   });
 

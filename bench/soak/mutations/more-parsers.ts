@@ -22,11 +22,17 @@ import { Oid } from '../../../src/crypto/oids.js';
 import { parseCrl } from '../../../src/crypto/parse-crl.js';
 import { encodePem } from '../../../src/crypto/pem.js';
 import { openSmime, readSmime } from '../../../src/crypto/smime.js';
+import { openSignedDeviceInfo } from '../../../src/enroll/signed-device-info.js';
 import { readClientCertificateHeader } from '../../../src/mdm/client-certificate-header.js';
 import type { Identity } from '../../crypto/identities.js';
 import type { Parser } from './feed.js';
 
 const CONTENT = Buffer.from('Content-Type: text/plain\r\n\r\n-----BEGIN MESSAGE-----\r\n{}\r\n');
+const MACHINE_INFO = Buffer.from(
+  '<plist version="1.0"><dict><key>UDID</key><string>00008101-0</string>' +
+    '<key>SERIAL</key><string>C02EXAMPLE1</string><key>CHALLENGE</key><string>x</string>' +
+    '<key>MDM_CAN_REQUEST_SOFTWARE_UPDATE</key><true/></dict></plist>',
+);
 const HASH = Buffer.alloc(20, 1);
 const HOUR_MS = 3_600_000;
 
@@ -94,6 +100,11 @@ export async function moreParsers(authority: Identity, device: Identity): Promis
     },
     { name: 'revocation list', seeds: [await crlOf(authority)], parse: parseCrl },
     { name: 'OCSP request', seeds: [ocspRequest(1), ocspRequest(3)], parse: parseOcspRequest },
+    {
+      name: 'signed device information',
+      seeds: [buildSignedData({ content: MACHINE_INFO, signer: device })],
+      parse: openSignedDeviceInfo,
+    },
     {
       name: 'certificate in a header',
       seeds: headersOf(device),

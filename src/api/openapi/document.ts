@@ -114,9 +114,9 @@ function components(
 /** For each type what the paths of its collections say themselves of what is created there. */
 function fixedByPaths(crud: Route[], registry: Registry): Map<string, string[]> {
   const fixed = new Map<string, string[]>();
-  for (const { path } of crud) {
+  for (const { path, methods } of crud) {
     const subject = subjectOf(path, registry);
-    if (subject.kind !== 'collection') continue;
+    if (subject.kind !== 'collection' || methods.POST === undefined) continue;
     const name = subject.parent?.fixes ?? subject.view?.attribute;
     const { type } = subject.definition;
     const known = fixed.get(type) ?? [];

@@ -49,6 +49,7 @@ const STATUSES: Record<ErrorCode, number[]> = {
   unsupported_media_type: [415],
   validation_failed: [422],
   unsupported_on_platform: [422],
+  forbidden_by_enrollment: [422],
   too_many_requests: [429],
   unavailable: [503],
   master_key_mismatch: [],

@@ -1,4 +1,7 @@
+import { mergeSpareRecords } from '../../db/device-merge.js';
 import { updateDeviceFacts } from '../../db/inventory-repository.js';
+import { compareOsVersions } from '../../protocol/os-version.js';
+import type { PlistDict } from '../../protocol/plist.js';
 import { dictAt, type FactMap, readFacts } from '../facts.js';
 import type { ReportHandler } from '../report.js';
 
@@ -111,16 +114,25 @@ export const OS_UPDATE_FACTS: FactMap = {
   AutomaticSecurityUpdatesEnabled: ['osu_automatic_security_updates_enabled', 'boolean'],
 };
 
+/** The device has updated since it enrolled. */
+function meets(minimum: string | null, { OSVersion }: PlistDict): boolean {
+  if (minimum === null || typeof OSVersion !== 'string') return false;
+  return (compareOsVersions(OSVersion, minimum) ?? -1) >= 0;
+}
+
 export const deviceInformation: ReportHandler = {
   requestType: 'DeviceInformation',
-  async handle({ deviceId, isEnrolled, wasSupervised, body }, { trx, queueSupervisedInventory }) {
+  async handle({ deviceId, isEnrolled, wasSupervised, unmetMinimum, body }, context) {
+    const { trx, queueSupervisedInventory } = context;
     const answers = dictAt(body, 'QueryResponses');
     if (answers === undefined) return;
     const updates = dictAt(answers, 'OSUpdateSettings');
     await updateDeviceFacts(trx, deviceId, {
       ...readFacts(answers, DEVICE_FACTS),
       ...(updates === undefined ? {} : readFacts(updates, OS_UPDATE_FACTS)),
+      ...(meets(unmetMinimum, answers) ? { unmet_minimum_os_version: null } : {}),
     });
+    if (isEnrolled) await mergeSpareRecords(trx, deviceId, context.reseal);
     const isNews = answers.IsSupervised === true && !wasSupervised;
     if (isNews && isEnrolled) await queueSupervisedInventory(deviceId);
   },

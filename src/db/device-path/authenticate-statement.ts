@@ -1,86 +1,4 @@
-import type { AuthenticateFacts } from './authenticate.js';
-
-/** The columns that a message fills, in the order of the statement's parameters. */
-export const FACTS = [
-  ['topic', (facts: AuthenticateFacts) => facts.topic],
-  ['platform', (facts: AuthenticateFacts) => facts.platform],
-  ['serial_number', (facts: AuthenticateFacts) => facts.serialNumber],
-  ['device_name', (facts: AuthenticateFacts) => facts.deviceName],
-  ['model', (facts: AuthenticateFacts) => facts.model],
-  ['model_name', (facts: AuthenticateFacts) => facts.modelName],
-  ['product_name', (facts: AuthenticateFacts) => facts.productName],
-  ['os_version', (facts: AuthenticateFacts) => facts.osVersion],
-  ['build_version', (facts: AuthenticateFacts) => facts.buildVersion],
-  ['imei', (facts: AuthenticateFacts) => facts.imei],
-  ['meid', (facts: AuthenticateFacts) => facts.meid],
-] as const;
-
-const COLUMNS = FACTS.map(([column]) => column);
-const FIRST_FACT = 8;
-/** As the message has them: where it has no serial number, the request may. */
-const SAID = COLUMNS.map((column) => (column === 'serial_number' ? 'said_serial' : column));
-
-/**
- * SQL: whether a serial number tells one device from all others. Clones of a virtual Mac share
- * theirs, and boards come with none, or with zeros.
- */
-const IS_TELLING = `(q.udid is not null
-    and coalesce(q.said_serial, r.serial_number) ~ '^[A-Z0-9]{8,}$'
-    and coalesce(q.said_serial, r.serial_number) !~ '^(.)\\1*$'
-    and coalesce(q.product_name, '') !~ '^VirtualMac' and coalesce(q.model, '') !~ '^VirtualMac')`;
-
-/** What the message is, what its certificate was issued for, and which records it may be about. */
-const MESSAGE = `
-asked as (
-  select * from unnest($1::bytea[], $2::text[], $3::text[], $4::bytea[], $5::boolean[],
-    $6::timestamptz[], $7::timestamptz[],
-    ${COLUMNS.map((_, index) => `$${index + FIRST_FACT}::text[]`).join(', ')})
-    with ordinality as q (fingerprint, udid, enrollment_id, issuer, may_enroll, not_after, renew_at,
-      ${SAID.join(', ')}, ord)
-), certificate as (
-  select q.ord, c.id, c.revoked_at, s.certificate_id is not null as is_challenged,
-    s.enrollment_request_id as request_id, s.enrollment_link_id as link_id
-  from asked q join certificates c on c.fingerprint = q.fingerprint
-  left join scep_challenges s on s.certificate_id = c.id
-), request as (
-  select c.ord, r.id, r.method, r.udid, r.serial_number, r.account, r.unmet_minimum_os_version,
-    r.enrolled_at, r.enrollment_link_id, r.method = 'ota' and r.certificate_id = c.id as is_exchange,
-    r.signer is not null and r.method in ('profile', 'ota', 'automated') as is_signed
-  from certificate c join enrollment_requests r on r.id = c.request_id
-), message as (
-  select q.*, coalesce(q.udid, q.enrollment_id) as device_key,
-    coalesce(q.said_serial, case when q.udid is not null then r.serial_number end) as serial_number,
-    coalesce(${IS_TELLING}, false) as is_telling
-  from asked q left join request r using (ord)
-), held as (
-  select m.ord from message m join certificates a on a.fingerprint = m.issuer
-  where a.purpose = 'mdm.cacert' and not exists (select from certificate c where c.ord = m.ord)
-  for key share of a
-), pin as (
-  select m.ord, p.fingerprint, p.device_id, p.state, p.udid
-  from message m join device_identities p on p.fingerprint = m.fingerprint
-), named as (
-  select m.ord, d.id, d.serial_number from message m join devices d on lower(d.udid) = lower(m.udid)
-  union all
-  select m.ord, d.id, d.serial_number
-  from message m join devices d on lower(d.enrollment_id) = lower(m.enrollment_id)
-  where m.udid is null
-), chosen as (
-  select m.ord, n.id as named_id, s.free_id, case
-    when n.id is null then coalesce(s.other_id, s.free_id)
-    when p.device_id = n.id or n.serial_number = m.serial_number or not m.is_telling then n.id
-    when n.serial_number is null then coalesce(s.other_id, n.id)
-    else coalesce(s.other_id, s.free_id, n.id) end as target_id
-  from message m
-  left join named n using (ord)
-  left join pin p using (ord)
-  cross join lateral (
-    select min(d.id) filter (where d.udid is null) as free_id,
-      min(d.id) filter (where m.is_telling and lower(d.udid) <> lower(m.udid)) as other_id
-    from devices d
-    where d.serial_number = m.serial_number and d.enrollment_id is null and m.udid is not null
-  ) s
-)`;
+import { COLUMNS, MESSAGE } from './authenticate-message.js';
 
 /** The request of the certificate is for another device, or for an enrollment of another kind. */
 const IS_OTHER_THAN_REQUESTED = `(
@@ -240,7 +158,7 @@ former as (
   where c.device_id = u.id and c.is_pending and u.is_new
     and u.former_state in ('enrolled', 'unenrolled')
 ), signed_out as (
-  update device_users s set is_enrolled = false, sealed_push = null
+  update device_users s set is_enrolled = false, sealed_push = null, push_state = null
   from updated u where s.device_id = u.id and u.is_new
 )`;
 

@@ -1,5 +1,7 @@
 import { type Database, runStatement } from '../database.js';
-import { AUTHENTICATE, FACTS } from './authenticate-statement.js';
+import { toAppError } from '../sqlstate.js';
+import { FACTS } from './authenticate-message.js';
+import { AUTHENTICATE } from './authenticate-statement.js';
 import { MicroBatcher } from './micro-batcher.js';
 
 export type Platform = 'iOS' | 'macOS' | 'tvOS' | 'visionOS' | 'watchOS';
@@ -111,5 +113,13 @@ export function createAuthenticate(db: Database): Authenticate {
     maxInFlight: 2,
     keyOf: (facts: AuthenticateFacts) => (facts.udid ?? facts.enrollmentId ?? '').toLowerCase(),
   });
-  return (facts) => batcher.submit(facts);
+  return async (facts) => {
+    try {
+      return await batcher.submit(facts);
+    } catch (error) {
+      // Another one took the UDID, or an admin a link or tag away, while this one was under way.
+      if (toAppError(error).status !== 409) throw error;
+      return { outcome: 'raced', device: null, spareId: null, namedId: null };
+    }
+  };
 }

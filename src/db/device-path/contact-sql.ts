@@ -1,3 +1,5 @@
+import { LAST_PRIORITY } from '../command-priority.js';
+
 interface Channel {
   /** Of the parameters, beside those that both channels have. */
   parameter: { many: string; one: string; name: string };
@@ -83,7 +85,7 @@ with contact as (
     where ${isOwn} and ${isServed}
       and c.is_pending
       and c.uuid is distinct from l.uuid
-      and (l.status <> 'NotNow' or c.status <> 'NotNow')
+      and (l.status <> 'NotNow' or c.status <> 'NotNow' and c.priority > ${LAST_PRIORITY})
       and (c.after is null or c.after <= now())
       and (c.expires_at is null or c.expires_at > now())
     order by c.priority desc, c.id

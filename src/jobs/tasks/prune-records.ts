@@ -1,4 +1,5 @@
 import type { Database } from '../../db/database.js';
+import { removeOldRequests } from '../../db/enrollment-request-repository.js';
 import { removeOldKeys } from '../../db/idempotency-repository.js';
 import { removeOrphanTopics, removeSpentChallenges } from '../../db/maintenance-repository.js';
 import type { Logger } from '../../logger.js';
@@ -20,6 +21,7 @@ export function createPruneRecordsTask({ db, logger }: PruneRecordsDeps): Task<u
       const removed = {
         idempotencyKeys: await inBatches(signal, (limit) => removeOldKeys(db.knex, limit)),
         challenges: await inBatches(signal, (limit) => removeSpentChallenges(db.knex, limit)),
+        enrollmentRequests: await inBatches(signal, (limit) => removeOldRequests(db.knex, limit)),
         pushTopics: await removeOrphanTopics(db.knex),
       };
       logger.debug(removed, 'old records were removed');

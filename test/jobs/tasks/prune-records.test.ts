@@ -45,6 +45,35 @@ async function insertChallenge(nonce: string, isPinned: boolean, locked_at: Knex
   });
 }
 
+interface Ages {
+  created: string;
+  expires?: string;
+  enrolled?: string;
+}
+
+/** With a certificate, when one is given; returns its fingerprint. */
+async function insertRequest(
+  serial_number: string,
+  { created, expires = '1 seconds', enrolled }: Ages,
+  certificate?: Record<string, unknown>,
+): Promise<Buffer | undefined> {
+  const times = { created_at: ago(created), expires_at: ago(expires) };
+  const enrolled_at = enrolled === undefined ? null : ago(enrolled);
+  const request = { method: 'ota', serial_number, ...times, enrolled_at };
+  const [{ id }] = await knex('enrollment_requests').insert(request, 'id');
+  if (certificate === undefined) return undefined;
+  const issued = await insertCertificate({ purpose: 'mdm.device', ...certificate });
+  await knex('scep_challenges').insert({
+    ...{ nonce: randomBytes(16), csr_fingerprint: Buffer.of(1), certificate_id: issued.id },
+    enrollment_request_id: id,
+  });
+  return issued.fingerprint;
+}
+
+async function requestsLeft(): Promise<string[]> {
+  return await knex('enrollment_requests').orderBy('serial_number').pluck('serial_number');
+}
+
 describe('the pruning of records', () => {
   it('removes idempotency keys a day and an hour old, and no younger ones', async () => {
     await knex('idempotency_keys').insert([
@@ -94,6 +123,33 @@ describe('the pruning of records', () => {
     expect(await nonces()).toEqual(kept);
     expect(await knex('certificates').where({ purpose: 'mdm.device' })).toHaveLength(4);
     expect(await knex('device_identities')).toHaveLength(3);
+  });
+
+  it('removes requests to enroll that came to nothing or were met long ago, and no others', async () => {
+    await insertRequest('given up', { created: '31 days' });
+    await insertRequest('young', { created: '29 days' });
+    await insertRequest('open for long', { created: '31 days', expires: '-1 hours' });
+    await insertRequest('enrolled long ago', { created: '100 days', enrolled: '91 days' });
+    await insertRequest('enrolled of late', { created: '100 days', enrolled: '89 days' });
+    const kept = ['enrolled of late', 'open for long', 'young'];
+    await prune();
+    expect(await requestsLeft()).toEqual(kept);
+    await prune();
+    expect(await requestsLeft()).toEqual(kept);
+  });
+
+  it('keeps requests as long as a certificate of theirs could enroll a device', async () => {
+    await knex('enrollment_requests').delete();
+    const tomorrow = new Date(Date.now() + 86_400_000);
+    const old = { created: '200 days', enrolled: '199 days' };
+    await insertRequest('live', { created: '31 days' }, { not_after: tomorrow });
+    await insertRequest('live beside the pinned one', old, { not_after: tomorrow });
+    await insertRequest('revoked', old, { not_after: tomorrow, revoked_at: new Date() });
+    await insertRequest('expired', { created: '31 days' }, { not_after: new Date() });
+    const pinned = await insertRequest('pinned', old, { not_after: tomorrow });
+    await knex('device_identities').insert({ fingerprint: pinned, state: 'active' });
+    await prune();
+    expect(await requestsLeft()).toEqual(['live', 'live beside the pinned one']);
   });
 
   it('removes blocks of topics without a certificate, revoked ones not counted', async () => {

@@ -1,0 +1,124 @@
+import type { Command } from 'commander';
+import type { SecretBox } from '../crypto/secret-box.js';
+import type { Database } from '../db/database.js';
+import {
+  findByName,
+  insertLink,
+  type ListedLink,
+  linkStatus,
+  listLinks,
+} from '../db/enrollment-link-repository.js';
+import { inTransaction, type Transaction } from '../db/unit-of-work.js';
+import { EnrollmentLinks } from '../enroll/enrollment-links.js';
+import { AppError } from '../errors.js';
+import { auditCli } from './audit-cli.js';
+import { wholeNumber } from './option-values.js';
+import { dateText, parseExpiry, type WriteLine } from './token.js';
+import { UsageError } from './usage-error.js';
+import { writeTable } from './write-table.js';
+
+export interface LinkDatabase {
+  db: Database;
+  box: SecretBox;
+  /** What devices are told. */
+  publicUrl: string;
+}
+
+export interface LinkCreateArgs {
+  name: string;
+  maxUses?: number;
+  /** `90m`, `12h`, `30d`, or a date as ISO 8601; never when left out. */
+  expires?: string;
+  /** Names. */
+  tag?: string[];
+  group?: string;
+}
+
+const INT4 = 2_147_483_647;
+
+async function idsOf(trx: Transaction, table: 'tags' | 'device_groups', names: string[]) {
+  const found = await findByName(trx, table, names);
+  const missing = names.find((name) => !found.has(name));
+  if (missing === undefined) return [...found.values()];
+  const what = table === 'tags' ? 'tag' : 'device group';
+  const remedy = `make it by muster api POST /${table} -f name=...`;
+  throw new AppError('not_found', 404, `there is no ${what} ${JSON.stringify(missing)}: ${remedy}`);
+}
+
+function expiryOf({ expires }: LinkCreateArgs): Date | null {
+  if (expires === undefined) return null;
+  const date = parseExpiry(expires);
+  if (date.getTime() > Date.now()) return date;
+  throw new UsageError('--expires must be in the future');
+}
+
+/** The first line is the address alone, so that scripts can take it. */
+export async function linkCreate(
+  { db, box, publicUrl }: LinkDatabase,
+  args: LinkCreateArgs,
+  write: WriteLine,
+): Promise<void> {
+  const { name, maxUses = null, tag = [], group } = args;
+  if (!/^[^\p{Cc}]{1,255}$/u.test(name))
+    throw new UsageError('--name must have 1 to 255 characters');
+  if (maxUses !== null && maxUses > INT4) throw new UsageError('--max-uses is too large');
+  const expires_at = expiryOf(args);
+  const links = new EnrollmentLinks({ box, publicUrl });
+  const { token } = links.newToken();
+  const seal = (id: number) => links.sealToken(id, token);
+  const id = await inTransaction(db, async (trx) => {
+    const tagIds = await idsOf(trx, 'tags', [...new Set(tag)]);
+    const [device_group_id = null] = group ? await idsOf(trx, 'device_groups', [group]) : [];
+    const link = { name, max_uses: maxUses, expires_at, device_group_id };
+    const created = await insertLink(trx, link, { token, seal, tagIds });
+    await auditCli(trx, {
+      ...{ action: 'enrollment_links.create', target: ['enrollment_links', created] },
+      details: { name },
+    });
+    return created;
+  });
+  write(links.urlWith(token));
+  write(`id ${id}, uses 0 of ${maxUses ?? 'any number'}, expires ${dateText(expires_at)}`);
+}
+
+const HEADINGS = ['ID', 'NAME', 'STATE', 'USES', 'EXPIRES', 'LAST USED', 'URL'];
+
+function cells(link: ListedLink, links: EnrollmentLinks): string[] {
+  const { id, name, uses, max_uses, expires_at, last_used_at, sealed_token } = link;
+  const used = max_uses === null ? `${uses}` : `${uses}/${max_uses}`;
+  const times = [expires_at, last_used_at].map(dateText);
+  return [`${id}`, name, linkStatus(link), used, ...times, links.urlOf(id, sealed_token)];
+}
+
+export async function linkList(
+  { db, box, publicUrl }: LinkDatabase,
+  _args: object,
+  write: WriteLine,
+): Promise<void> {
+  const links = new EnrollmentLinks({ box, publicUrl });
+  const rows = (await listLinks(db.knex)).map((link) => cells(link, links));
+  writeTable([HEADINGS, ...rows], write);
+}
+
+export interface LinkIo {
+  withLinks(work: (opened: LinkDatabase) => Promise<void>): Promise<void>;
+  write: WriteLine;
+}
+
+export function addLinkCommands(program: Command, { withLinks, write }: LinkIo): void {
+  const link = program.command('link').description('links by which people enroll their devices');
+  const collect = (value: string, earlier: string[] = []) => [...earlier, value];
+  link
+    .command('create')
+    .description('make a link and print it')
+    .requiredOption('--name <name>', 'what it is for')
+    .option('--max-uses <number>', 'as many devices; as many as want to when left out', wholeNumber)
+    .option('--expires <when>', 'like 12h or 30d, or a date; never when left out')
+    .option('--tag <name>', 'a tag that its devices get; once for each', collect)
+    .option('--group <name>', 'a device group that its devices get into')
+    .action((args: LinkCreateArgs) => withLinks((opened) => linkCreate(opened, args, write)));
+  link
+    .command('list')
+    .description('show all links')
+    .action((args: object) => withLinks((opened) => linkList(opened, args, write)));
+}

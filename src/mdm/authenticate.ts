@@ -1,0 +1,93 @@
+import { mergeSpareRecords, type Reseal } from '../db/device-merge.js';
+import { takeUdid } from '../db/device-move.js';
+import type { Authenticated, AuthenticateFacts } from '../db/device-path/authenticate.js';
+import type { WhoCalls } from '../db/device-path/check-ins.js';
+import { inTransaction } from '../db/unit-of-work.js';
+import { AppError } from '../errors.js';
+import { renewalTime } from '../pki/identity-life.js';
+import type { AuthenticateMessage, CheckInMessage } from '../protocol/mdm-messages.js';
+import { type Answer, EMPTY } from './answer.js';
+import type { Identity } from './identity.js';
+import { platformOf } from './platform.js';
+import type { MdmServices } from './services.js';
+
+/** UDIDs are kept as sent and compared without regard to case. */
+export function deviceKeyOf(message: CheckInMessage): string {
+  return message.ids.deviceKey.toLowerCase();
+}
+
+/** Of what is remembered between an Authenticate and its TokenUpdate. */
+export function authenticationKey({ fingerprint, deviceKey }: WhoCalls): string {
+  return `${fingerprint.toString('latin1')} ${deviceKey}`;
+}
+
+/** Begins an enrollment, or goes on with the one that the certificate belongs to. */
+export async function authenticate(
+  message: AuthenticateMessage,
+  identity: Identity,
+  services: MdmServices,
+): Promise<Answer> {
+  if (message.ids.channel === 'user') {
+    throw new AppError('invalid_message', 400, 'Authenticate of a user');
+  }
+  const authenticated = await enroll(factsOf(message, identity), services);
+  const { outcome, device, spareId } = authenticated;
+  if (outcome === 'raced') {
+    throw new AppError('unavailable', 503, 'the same device authenticated twice at once');
+  }
+  if (device === null) {
+    throw new AppError('forbidden', 403, `the certificate may not enroll this device: ${outcome}`);
+  }
+  const { deviceId } = device;
+  const who = { fingerprint: identity.fingerprint, deviceKey: deviceKeyOf(message) };
+  if (outcome === 'enrolling') services.authenticated.set(authenticationKey(who), device);
+  services.logger.info({ deviceId, outcome }, 'device authenticated');
+  if (spareId !== null) await mergeSpares(deviceId, services);
+  return EMPTY;
+}
+
+function factsOf(message: AuthenticateMessage, identity: Identity): AuthenticateFacts {
+  const { ids, productName, model, modelName } = message;
+  return {
+    ...identity,
+    renewAt: renewalTime(identity),
+    udid: ids.udid ?? null,
+    enrollmentId: ids.udid === undefined ? (ids.enrollmentId ?? null) : null,
+    topic: message.topic ?? null,
+    platform: platformOf([productName, model, modelName]),
+    serialNumber: message.serialNumber ?? null,
+    deviceName: message.deviceName ?? null,
+    model: model ?? null,
+    modelName: modelName ?? null,
+    productName: productName ?? null,
+    osVersion: message.osVersion ?? null,
+    buildVersion: message.buildVersion ?? null,
+    imei: message.imei ?? null,
+    meid: message.meid ?? null,
+  };
+}
+
+/** A board that comes with the serial number of another record leaves the one that had its UDID. */
+async function enroll(
+  facts: AuthenticateFacts,
+  { checkIns, db, logger }: MdmServices,
+): Promise<Authenticated> {
+  const first = await checkIns.authenticate(facts);
+  const { outcome, namedId: id } = first;
+  if (outcome !== 'moving' || id === null || facts.udid === null) return first;
+  const { udid } = facts;
+  await inTransaction(db, (trx) => takeUdid(trx, { id, udid }));
+  logger.info({ deviceId: id }, 'the board of a device is in another one now');
+  return await checkIns.authenticate(facts);
+}
+
+/** The device has enrolled whatever becomes of this: its next inventory merges them too. */
+async function mergeSpares(deviceId: number, { db, box, logger }: MdmServices): Promise<void> {
+  const reseal: Reseal = (sealed, from, to) => box.seal(box.open(sealed, from), to);
+  try {
+    const merged = await inTransaction(db, (trx) => mergeSpareRecords(trx, deviceId, reseal));
+    if (merged.length > 0) logger.info({ deviceId, merged }, 'records of one device were merged');
+  } catch (err) {
+    logger.warn({ err, deviceId }, 'records of one device could not be merged yet');
+  }
+}

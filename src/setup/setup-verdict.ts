@@ -1,0 +1,77 @@
+import { FIRST_PRIORITY, LAST_PRIORITY } from '../db/command-priority.js';
+import type { DeviceSetupRow } from '../db/device-setup-repository.js';
+
+const MINUTE_MS = 60_000;
+/** Between two attempts to let a device go whose time is over. */
+const RETRY_MS = 5 * MINUTE_MS;
+const MOST_ATTEMPTS = 5;
+const MOST_TEXT = 200;
+const PENDING = ['Queued', 'Sent', 'NotNow'];
+
+/** How a setup goes on. */
+export type SetupVerdict =
+  | { kind: 'wait' }
+  | { kind: 'over'; state: 'configured' | 'failed'; reason: string | null }
+  /** DeviceConfigured goes before everything else. */
+  | { kind: 'let_go'; reason: string; dueAt: Date }
+  /** DeviceConfigured came to nothing: another one is queued. */
+  | { kind: 'again'; reason: string; priority: number; dueAt: Date };
+
+const failed = (reason: string): SetupVerdict => ({ kind: 'over', state: 'failed', reason });
+
+/** @param timeout SETUP_TIMEOUT in milliseconds */
+export function judgeSetup(
+  row: DeviceSetupRow,
+  { now, timeout }: { now: Date; timeout: number },
+): SetupVerdict {
+  if (row.current_enrollment_number !== row.enrollment_number) {
+    return failed('the device enrolled anew before it was set up');
+  }
+  if (row.enrollment_state !== 'enrolled') {
+    return failed('the device unenrolled before it was set up');
+  }
+  if (row.status === 'Acknowledged') {
+    return { kind: 'over', state: 'configured', reason: row.reason };
+  }
+  if (row.awaiting_configuration === false) {
+    const reason = row.reason ?? 'the device went on by itself';
+    return { kind: 'over', state: 'configured', reason };
+  }
+  return judgeCommand(row, { now, timeout });
+}
+
+function judgeCommand(
+  row: DeviceSetupRow,
+  { now, timeout }: { now: Date; timeout: number },
+): SetupVerdict {
+  const isPending = PENDING.includes(row.status ?? '');
+  if (isPending && row.due_at > now) return { kind: 'wait' };
+  const reason = isPending ? (row.reason ?? reasonToLetGo(row, now)) : faultOf(row);
+  if (row.attempts >= MOST_ATTEMPTS) {
+    return failed(`${reason}; given up after ${row.attempts} attempts`);
+  }
+  const next = new Date(now.getTime() + RETRY_MS);
+  if (isPending) return { kind: 'let_go', reason, dueAt: next };
+  const isLate = row.due_at <= now || now.getTime() - row.started_at.getTime() >= timeout;
+  const priority = isLate ? FIRST_PRIORITY : LAST_PRIORITY;
+  return { kind: 'again', reason, priority, dueAt: isLate ? next : row.due_at };
+}
+
+function reasonToLetGo(row: DeviceSetupRow, now: Date): string {
+  const minutes = Math.floor((now.getTime() - row.started_at.getTime()) / MINUTE_MS);
+  const { unanswered_id: id, unanswered_type: type, unanswered_status: status } = row;
+  if (id !== null) {
+    return `let go after ${minutes} min while ${type} (command ${id}, ${status}) had no answer`;
+  }
+  const command = `DeviceConfigured (command ${row.command_id}, ${row.status})`;
+  return `${command} had no answer after ${minutes} min`;
+}
+
+/** What became of DeviceConfigured. */
+function faultOf(row: DeviceSetupRow): string {
+  const { command_id: id, status, error_chain: errors, command_reason: reason } = row;
+  if (id === null) return 'DeviceConfigured was removed from the queue';
+  const text = errors?.[0]?.LocalizedDescription;
+  const detail = typeof text === 'string' ? text.slice(0, MOST_TEXT) : reason;
+  return `DeviceConfigured (command ${id}) is ${status}${detail === null ? '' : `: ${detail}`}`;
+}

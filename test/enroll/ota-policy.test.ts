@@ -1,0 +1,172 @@
+import { type Program, signedBy, startProgram } from '../dep/asking-device.js';
+import type { TestApp } from '../helpers/app.js';
+import type { Fields } from '../helpers/device.js';
+import { removeTemporaryDirectories } from '../helpers/temporary-directory.js';
+import { dumpRows } from '../mdm/rows.js';
+import { type MadeLink, makeLink } from './links.js';
+import {
+  type Answer,
+  askForCertificate,
+  attributes,
+  authenticate,
+  get,
+  identityFrom,
+  otaChallenge,
+  post,
+  profileIn,
+} from './ota-world.js';
+
+const CLOSED = 'enrollment is closed on this server\n';
+const NEEDS_LINK = 'enrollment needs a valid link from an administrator\n';
+
+let programs: Program[] = [];
+
+/** A server with this policy, on the database of another where one is given. */
+async function start(ENROLLMENT: string, database?: TestApp['database']): Promise<Program> {
+  const options = { isSweeping: false, env: { ENROLLMENT } };
+  const program = await startProgram(database === undefined ? options : { ...options, database });
+  programs.push(program);
+  return program;
+}
+
+afterEach(async () => {
+  for (const { app } of programs.slice(1)) await app.halt();
+  await programs[0]?.app.stop();
+  programs = [];
+});
+afterAll(removeTemporaryDirectories);
+
+const oneStep = ({ app, device }: Program, query = '', facts: Fields = {}) =>
+  post(app, `/enroll/profile${query}`, signedBy(device, attributes(facts)));
+const textOf = ({ status, body }: Answer) => [status, body.toString()];
+
+const knownSerial = ({ app }: Program) =>
+  app.db.knex('devices').insert({ serial_number: 'C02PROGRAM1', is_dep: true });
+
+describe('a server that is closed', () => {
+  it('lets nobody in, known or not, whatever was given before', async () => {
+    const open = await start('open');
+    const CHALLENGE = await otaChallenge(open.app);
+    const begun = await authenticate(open.app, open.device, { CHALLENGE });
+    const identity = await identityFrom(open.app, begun);
+    const other = await otaChallenge(open.app);
+    const closed = await start('closed', open.app.database);
+    await knownSerial(closed);
+    const before = await dumpRows(closed.app.db);
+    const answers = [
+      await get(closed.app, '/enroll/ota'),
+      await authenticate(closed.app, closed.device, { CHALLENGE: other }),
+      await authenticate(closed.app, identity),
+      await oneStep(closed),
+    ];
+    expect(answers.map(textOf)).toEqual(answers.map(() => [403, CLOSED]));
+    expect(await dumpRows(closed.app.db)).toEqual(before);
+    expect((await get(closed.app, '/enroll/trust.mobileconfig')).status).toBe(200);
+  });
+});
+
+describe('a server that wants a link', () => {
+  let program: Program;
+  let app: TestApp;
+
+  beforeEach(async () => {
+    program = await start('link');
+    ({ app } = program);
+  });
+
+  const usesOf = async ({ id }: MadeLink) =>
+    (await app.db.knex('enrollment_links').where({ id }).first('uses')).uses;
+
+  it('gives strangers nothing', async () => {
+    for (const query of ['', '?token=guessed']) {
+      const before = await dumpRows(app.db);
+      expect(textOf(await get(app, `/enroll/ota${query}`))).toEqual([403, NEEDS_LINK]);
+      expect(textOf(await oneStep(program, query))).toEqual([403, NEEDS_LINK]);
+      expect(await dumpRows(app.db)).toEqual(before);
+    }
+  });
+
+  it('takes a device that the program knows without one, but not with a bad one', async () => {
+    await knownSerial(program);
+    expect((await oneStep(program)).status).toBe(200);
+    expect(textOf(await oneStep(program, '?token=guessed'))).toEqual([403, NEEDS_LINK]);
+    expect((await oneStep(program, '', { SERIAL: 'C02ANOTHER1' })).status).toBe(403);
+  });
+
+  it('lets a link of one use through both phases, counted once by SCEP', async () => {
+    const link = await makeLink(app, { max_uses: 1 });
+    const [CHALLENGE, late] = [
+      await otaChallenge(app, `?token=${link.token}`),
+      await otaChallenge(app, `?token=${link.token}`),
+    ];
+    const begun = await authenticate(app, program.device, { CHALLENGE });
+    expect(await usesOf(link)).toBe(0);
+    const identity = await identityFrom(app, begun);
+    expect(await usesOf(link)).toBe(1);
+    const enrollment = await authenticate(app, identity);
+    await identityFrom(app, enrollment);
+    expect(await usesOf(link)).toBe(1);
+    const [row, ...others] = await app.db.knex('enrollment_requests').select();
+    expect([row.enrollment_link_id, others]).toEqual([link.id, []]);
+    const refused = await authenticate(app, program.device, { CHALLENGE: late });
+    expect(textOf(refused)).toEqual([403, 'this link was used as often as it may be\n']);
+    expect((await get(app, `/enroll/ota?token=${link.token}`)).status).toBe(403);
+  });
+
+  it('keeps the link of a device that signs in one step', async () => {
+    const link = await makeLink(app, { max_uses: 1 });
+    const answers = [
+      await oneStep(program, `?token=${link.token}`),
+      await oneStep(program, `?token=${link.token}`, { SERIAL: 'C02ANOTHER1' }),
+    ];
+    const rows = await app.db.knex('enrollment_requests').pluck('enrollment_link_id');
+    expect(rows).toEqual([link.id, link.id]);
+    const [first, second] = answers as [Answer, Answer];
+    expect((await askForCertificate(app, first)).status).toBe('success');
+    expect((await askForCertificate(app, second)).status).toBe('failure');
+  });
+
+  it('refuses, in each phase, a link that was disabled, has expired or is gone', async () => {
+    const link = await makeLink(app);
+    const CHALLENGE = await otaChallenge(app, `?token=${link.token}`);
+    const other = await otaChallenge(app, `?token=${link.token}`);
+    const identity = await identityFrom(
+      app,
+      await authenticate(app, program.device, { CHALLENGE }),
+    );
+    const row = () => app.db.knex('enrollment_links').where({ id: link.id });
+    const phases = async () => [
+      textOf(await authenticate(app, program.device, { CHALLENGE: other })),
+      textOf(await authenticate(app, identity)),
+    ];
+    const twice = (text: string) => [
+      [403, text],
+      [403, text],
+    ];
+    await row().update({ is_disabled: true });
+    expect(await phases()).toEqual(twice('an administrator has disabled this link\n'));
+    await row().update({ is_disabled: false, expires_at: new Date(0) });
+    expect(await phases()).toEqual(twice('this link has expired\n'));
+    await row().delete();
+    expect(await phases()).toEqual(twice(NEEDS_LINK));
+  });
+
+  it('wants one of those who began while it was open, unless the program knows them', async () => {
+    const link = await makeLink(app);
+    const open = await start('open', app.database);
+    const CHALLENGE = await otaChallenge(open.app);
+    const identity = await identityFrom(
+      open.app,
+      await authenticate(open.app, open.device, { CHALLENGE }),
+    );
+    const other = await otaChallenge(open.app);
+    expect(textOf(await authenticate(app, program.device, { CHALLENGE: other }))).toEqual([
+      403,
+      NEEDS_LINK,
+    ]);
+    expect(textOf(await authenticate(app, identity))).toEqual([403, NEEDS_LINK]);
+    await knownSerial(program);
+    expect(profileIn(await authenticate(app, identity)).PayloadType).toBe('Configuration');
+    expect(await usesOf(link)).toBe(0);
+  });
+});

@@ -1,0 +1,62 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { insertLink, type NewEnrollmentLink } from '../../src/db/enrollment-link-repository.js';
+import {
+  type EnrollmentRequest,
+  insertEnrollmentRequest,
+} from '../../src/db/enrollment-request-repository.js';
+import { inTransaction } from '../../src/db/unit-of-work.js';
+import { readProfileFile } from '../../src/lab/enrollment-profile.js';
+import {
+  type ChallengeOptions,
+  createEnrollmentChallenges,
+} from '../../src/pki/enrollment-challenge.js';
+import { askForIdentity } from '../enroll/renewal-world.js';
+import type { TestApp } from '../helpers/app.js';
+import { createTestDevice, type Fields, type TestDevice } from '../helpers/device.js';
+import { send } from '../revocation/revocation-world.js';
+
+let serials = 0;
+
+/** One that no other device has. */
+export function newSerial(): string {
+  serials += 1;
+  return `SERIAL${String(serials).padStart(4, '0')}X`;
+}
+
+export const newUdid = () => randomUUID().toUpperCase();
+
+/** What a device that Apple's CA vouches for has asked for. */
+export function signedRequest(overrides: Partial<EnrollmentRequest> = {}): EnrollmentRequest {
+  const expires_at = new Date(Date.now() + 3_600_000);
+  return { method: 'automated', signer: randomBytes(32), expires_at, ...overrides };
+}
+
+export function addRequest({ db }: TestApp, request: EnrollmentRequest): Promise<number> {
+  return insertEnrollmentRequest(db.knex, request);
+}
+
+export function addLink(
+  { db }: Pick<TestApp, 'db'>,
+  link: Partial<NewEnrollmentLink> = {},
+  tagIds: number[] = [],
+): Promise<number> {
+  const secret = { token: randomUUID(), seal: () => Buffer.from('sealed'), tagIds };
+  return inTransaction(db, (trx) => insertLink(trx, { name: 'Link', ...link }, secret));
+}
+
+/** A device with what SCEP gave it for a challenge of this kind. */
+export async function certifiedFor(
+  app: TestApp,
+  options: ChallengeOptions,
+  ids: Fields = { UDID: newUdid() },
+): Promise<TestDevice> {
+  const { scep, ...profile } = readProfileFile((await send(`${app.url}/enroll/profile`)).body);
+  const challenge = createEnrollmentChallenges({ box: app.box }).issueChallenge(options);
+  const device = await createTestDevice(app, ids);
+  return device.with(await askForIdentity(app, { ...profile, scep: { ...scep, challenge } }));
+}
+
+/** The records of all devices with this serial number, the oldest first. */
+export function recordsWith({ db }: TestApp, serial_number: string) {
+  return db.knex('devices').where({ serial_number }).orderBy('id');
+}

@@ -1,0 +1,146 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { MOST_USERS } from '../../src/db/device-path/users.js';
+import { parsePlistDict } from '../../src/protocol/plist.js';
+import { startApp, type TestApp } from '../helpers/app.js';
+import { commandIn, createTestDevice, type Fields, type TestDevice } from '../helpers/device.js';
+import { dumpRows } from './rows.js';
+
+const TOKEN = { Token: Buffer.from('a token of a user'), PushMagic: 'magic of a user' };
+const ANNA = { UserID: '8A6C5A51-7C60-4B6E-93A6-0E6B7F9C1D22', UserShortName: 'anna' };
+const FIXTURES = join(__dirname, '../../../shared/fixtures/checkin');
+
+let app: TestApp;
+let device: TestDevice;
+let deviceId: number;
+
+beforeAll(async () => {
+  app = await startApp({ isSweeping: false, env: { USER_AUTHENTICATE: 'empty-digest' } });
+});
+afterAll(() => app.stop());
+beforeEach(async () => {
+  device = await (await createTestDevice(app)).enroll();
+  deviceId = (await app.db.knex('devices').where({ udid: device.udid }).first('id')).id;
+  await app.db.knex('commands').delete();
+  await app.db.knex('user_pushes').delete();
+});
+
+const users = () => app.db.knex('device_users').where({ device_id: deviceId }).orderBy('id');
+const logIn = (fields: Fields = {}) =>
+  device.checkIn('TokenUpdate', { ...ANNA, ...TOKEN, ...fields });
+
+describe('UserAuthenticate where users are let in', () => {
+  it('is answered with an empty challenge, then with nothing, and stores nothing', async () => {
+    const before = await dumpRows(app.db);
+    const first = await device.checkIn('UserAuthenticate', ANNA);
+    expect(first.status).toBe(200);
+    expect(parsePlistDict(first.body)).toEqual({ DigestChallenge: '' });
+    for (const DigestResponse of ['', 'Digest username="anna"']) {
+      const second = await device.checkIn('UserAuthenticate', { ...ANNA, DigestResponse });
+      expect([second.status, second.body.length]).toEqual([200, 0]);
+    }
+    expect(await dumpRows(app.db)).toEqual(before);
+  });
+
+  it('of a device that is not enrolled is refused', async () => {
+    const stranger = await createTestDevice(app);
+    await stranger.authenticate();
+    expect((await stranger.checkIn('UserAuthenticate', ANNA)).status).toBe(403);
+  });
+
+  it('under the id of another device is refused', async () => {
+    const other = await (await createTestDevice(app)).enroll();
+    const reply = await device.as(other.ids).checkIn('UserAuthenticate', ANNA);
+    expect([reply.status, reply.body.length]).toEqual([403, 0]);
+  });
+});
+
+describe('a TokenUpdate of a user', () => {
+  it('under the id of another device is refused and changes nothing', async () => {
+    const other = await (await createTestDevice(app)).enroll();
+    const before = await dumpRows(app.db);
+    const reply = await device.as(other.ids).checkIn('TokenUpdate', { ...ANNA, ...TOKEN });
+    expect(reply.status).toBe(403);
+    expect(await dumpRows(app.db)).toEqual(before);
+  });
+
+  it('whose Token is no base64 is refused', async () => {
+    const name = 'TokenUpdate.macos-10.11-user.bad-base64.plist';
+    const reply = await device.send(readFileSync(join(FIXTURES, name)));
+    expect([reply.status, reply.body.length]).toEqual([400, 0]);
+    expect(await users()).toEqual([]);
+  });
+
+  it('of one who waits for it brings UserConfigured, once', async () => {
+    await logIn({ AwaitingConfiguration: true });
+    await logIn({ AwaitingConfiguration: true });
+    const [anna] = await users();
+    expect(anna).toMatchObject({ awaiting_configuration: true, push_state: 'ok' });
+    const queued = await app.db.knex('commands').where({ device_id: deviceId });
+    expect(queued).toMatchObject([{ device_user_id: anna.id, request_type: 'UserConfigured' }]);
+    expect(commandIn(await device.idle())).toBeUndefined();
+    const { uuid, command } = commandIn(await device.idle(ANNA)) ?? {};
+    expect(command).toEqual({ RequestType: 'UserConfigured' });
+    await device.report(String(uuid), 'Acknowledged', ANNA);
+    await logIn({ AwaitingConfiguration: false });
+    expect(await users()).toMatchObject([{ awaiting_configuration: false }]);
+    expect(await app.db.knex('commands').where({ is_pending: true })).toEqual([]);
+  });
+
+  it('of one who does not wait brings nothing', async () => {
+    await logIn();
+    expect(await app.db.knex('commands')).toEqual([]);
+    expect(await users()).toMatchObject([{ awaiting_configuration: null }]);
+  });
+
+  it('asks for a push of the user at the first token and where something waits', async () => {
+    const pushes = app.db.knex('user_pushes');
+    await logIn();
+    const [{ id }] = await users();
+    expect(await pushes.clone().pluck('device_user_id')).toEqual([id]);
+    await pushes.clone().delete();
+    await logIn();
+    expect(await pushes.clone()).toEqual([]);
+    await app.db.knex('device_users').where({ id }).update({ push_state: 'unregistered' });
+    await logIn();
+    expect(await pushes.clone().pluck('device_user_id')).toEqual([id]);
+    expect(await users()).toMatchObject([{ push_state: 'ok' }]);
+    await pushes.clone().delete();
+    await logIn({ AwaitingConfiguration: true });
+    expect(await pushes.clone().pluck('device_user_id')).toEqual([id]);
+  });
+
+  it('after the user has left begins anew', async () => {
+    await logIn({ AwaitingConfiguration: true });
+    await device.checkOut(ANNA);
+    expect(await users()).toMatchObject([
+      { is_enrolled: false, awaiting_configuration: null, push_state: null },
+    ]);
+    await logIn();
+    expect(await users()).toMatchObject([
+      { is_enrolled: true, awaiting_configuration: null, push_state: 'ok' },
+    ]);
+  });
+
+  it('of one too many takes the place of one who has left, longest ago', async () => {
+    await app.db.knex.raw(
+      `insert into device_users (device_id, user_key, is_enrolled, last_seen)
+       select ?, 'u' || n, n <> 5 and n <> 7, now() - n * interval '1 minute'
+       from generate_series(1, ?::integer) n`,
+      [deviceId, MOST_USERS],
+    );
+    const kept = (key: string) => users().where({ user_key: key }).pluck('user_key');
+    await device.checkIn('TokenUpdate', { ...TOKEN, UserID: 'U5' });
+    expect(await users()).toHaveLength(MOST_USERS);
+    await logIn();
+    expect(await users()).toHaveLength(MOST_USERS);
+    expect([...(await kept('U5')), ...(await kept('u7')), ...(await kept(ANNA.UserID))]).toEqual([
+      'U5',
+      ANNA.UserID,
+    ]);
+    await device.checkIn('TokenUpdate', { ...TOKEN, UserID: randomUUID() });
+    expect(await users()).toHaveLength(MOST_USERS);
+    expect(await kept(`u${MOST_USERS}`)).toEqual([]);
+  });
+});

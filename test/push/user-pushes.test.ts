@@ -1,0 +1,191 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { requestMissingPushes } from '../../src/db/push-requests.js';
+import { inTransaction } from '../../src/db/unit-of-work.js';
+import { createJobQueue } from '../../src/jobs/job-queue.js';
+import { connectCourier } from '../../src/lab/apns/courier-client.js';
+import type { CourierPush } from '../../src/lab/apns/courier-lines.js';
+import { rearmTopics } from '../../src/push/rearm-task.js';
+import {
+  eventually,
+  type PushWorld,
+  startPushWorld,
+  type TestTarget,
+  TOPIC,
+} from './push-world.js';
+
+let world: PushWorld;
+let target: TestTarget;
+let user: TestTarget;
+
+beforeAll(async () => {
+  world = await startPushWorld();
+  await world.addCertificate();
+});
+beforeEach(async () => {
+  target = await world.device();
+  user = await addUser(target);
+});
+afterEach(async () => {
+  await world.reset();
+  await world.db.knex('device_users').delete();
+});
+afterAll(() => world.stop());
+
+async function addUser({ id: device_id }: TestTarget, user_key = 'Anna'): Promise<TestTarget> {
+  const added = { token: randomBytes(32).toString('hex'), pushMagic: randomUUID() };
+  const plain = JSON.stringify({ token: added.token, push_magic: added.pushMagic });
+  const identity = `device_users/${device_id}/${user_key}/push`;
+  const [{ id }] = await world.db.knex('device_users').insert(
+    {
+      ...{ device_id, user_key, is_enrolled: true, push_state: 'ok' },
+      sealed_push: world.box.seal(Buffer.from(plain), identity),
+    },
+    'id',
+  );
+  return { ...added, id };
+}
+
+function queueFor({ id: userId }: TestTarget, after?: Date): Promise<number> {
+  const command = { userId, requestType: 'ProfileList', parameters: {}, options: { after } };
+  return inTransaction(world.db, (trx) => world.queue.add(trx, target.id, command));
+}
+
+const userRow = () => world.db.knex('device_users').where({ id: user.id }).first();
+const pushRow = () => world.db.knex('user_pushes').where({ device_user_id: user.id }).first();
+
+async function ended() {
+  await eventually(async () => {
+    expect((await userRow()).last_push_result).not.toBeNull();
+    expect((await pushRow())?.claimed_at ?? null).toBeNull();
+  });
+}
+
+describe('a command of a user', () => {
+  it("has the user's own token pushed, under the topic of the device, and no other", async () => {
+    const other = await addUser(target, 'ben');
+    const { results } = world.start();
+    const courier = connectCourier({ url: world.standIn.courierUrl });
+    const heard = new Promise<CourierPush>((resolve) => {
+      // It tells a push under another topic apart.
+      void courier.connect(user.token, TOPIC, resolve);
+    });
+    await queueFor(user);
+    expect((await heard).payload).toEqual({ mdm: user.pushMagic });
+    await courier.close();
+    await ended();
+    expect(await userRow()).toMatchObject({
+      ...{ push_state: 'ok', last_push_result: 'delivered', failed_push_count: 0 },
+      last_push_at: expect.any(Date),
+    });
+    expect(await pushRow()).toMatchObject({ attempts: 1, claimed_at: null });
+    expect([world.accepted(target), world.accepted(other)]).toEqual([0, 0]);
+    expect(await world.pushRow(target)).toBeUndefined();
+    expect((await world.deviceRow(target)).last_push_at).toBeNull();
+    expect(results).toEqual(new Map([['delivered', 1]]));
+  });
+
+  it('keeps no push of the device up, nor the other way round', async () => {
+    world.start();
+    await world.queueCommand(target);
+    await eventually(async () =>
+      expect(await world.pushRow(target)).toMatchObject({ attempts: 1 }),
+    );
+    await world.db.knex('commands').delete();
+    await queueFor(user);
+    await eventually(() => expect(world.accepted(user)).toBe(1));
+    await world.db.knex('device_pushes').update({ due_at: new Date(0) });
+    await eventually(async () => expect(await world.pushRow(target)).toBeUndefined());
+    expect(world.accepted(target)).toBe(1);
+  });
+
+  it('that waits for its time is pushed then', async () => {
+    world.start();
+    await queueFor(user, new Date(Date.now() + 3_600_000));
+    expect(world.accepted(user)).toBe(0);
+    const { due_at } = await pushRow();
+    expect(due_at.getTime()).toBeGreaterThan(Date.now() + 3_500_000);
+  });
+
+  it('asks for no push of one who cannot be pushed', async () => {
+    for (const columns of [{ is_enrolled: false }, { push_state: 'bad_token' }]) {
+      await world.db.knex('device_users').where({ id: user.id }).update(columns);
+      await queueFor(user);
+      expect(await pushRow()).toBeUndefined();
+    }
+  });
+});
+
+describe('the push of a user', () => {
+  it.each([
+    [410, 'Unregistered', 'unregistered'],
+    [400, 'BadDeviceToken', 'bad_token'],
+  ])('(%i %s) tells of that user alone: %s', async (status, reason, push_state) => {
+    world.standIn.addAnswer({ token: user.token, status, reason });
+    world.start();
+    await queueFor(user);
+    await ended();
+    expect(await userRow()).toMatchObject({
+      ...{ push_state, last_push_result: reason, failed_push_count: 1, is_enrolled: true },
+    });
+    await eventually(async () => expect(await pushRow()).toBeUndefined());
+    expect(await world.deviceRow(target)).toMatchObject({ push_state: 'ok', failed_push_count: 0 });
+  });
+
+  it('is repeated while the command waits, and ends when it does not', async () => {
+    world.start();
+    const id = await queueFor(user);
+    await eventually(() => expect(world.accepted(user)).toBe(1));
+    await ended();
+    await world.db.knex('user_pushes').update({ due_at: new Date(0) });
+    await eventually(() => expect(world.accepted(user)).toBe(2));
+    await eventually(async () => expect(await pushRow()).toMatchObject({ attempts: 2 }));
+    await world.db.knex('commands').where({ id }).update({ status: 'Acknowledged' });
+    await world.db.knex('user_pushes').update({ due_at: new Date(0) });
+    await eventually(async () => expect(await pushRow()).toBeUndefined());
+    expect(world.accepted(user)).toBe(2);
+  });
+
+  it('ends once the device has left', async () => {
+    await queueFor(user);
+    await world.db.knex('devices').where({ id: target.id }).update({ is_enrolled: false });
+    world.start();
+    await eventually(async () => expect(await pushRow()).toBeUndefined());
+    expect(world.accepted(user)).toBe(0);
+  });
+
+  it('whose token cannot be read is told of once', async () => {
+    await world.db
+      .knex('device_users')
+      .where({ id: user.id })
+      .update({ sealed_push: world.box.seal(Buffer.from('{}'), 'elsewhere') });
+    await queueFor(user);
+    world.start();
+    const errors = () => world.logLines.filter(({ level }) => level === 50);
+    await eventually(() => expect(errors()).toHaveLength(1));
+    expect(errors()).toMatchObject([
+      { deviceId: target.id, identity: `device_users/${target.id}/Anna/push` },
+    ]);
+  });
+
+  it('that waits for a certificate goes out once there is one', async () => {
+    const jobs = createJobQueue();
+    await queueFor(user);
+    const inAnHour = new Date(Date.now() + 3_600_000);
+    await world.db.knex('user_pushes').update({ due_at: inAnHour });
+    await inTransaction(world.db, (trx) => rearmTopics(jobs, trx, [TOPIC]));
+    await world.runRearmJobs();
+    expect((await pushRow()).due_at.getTime()).toBeLessThan(Date.now() + 10_000);
+  });
+
+  it('that nobody asked for is found', async () => {
+    await queueFor(user);
+    await world.queueCommand(target);
+    await world.db.knex('user_pushes').delete();
+    expect(await requestMissingPushes(world.db.knex, 'user', 10)).toBe(1);
+    expect(await requestMissingPushes(world.db.knex, 'user', 10)).toBe(0);
+    expect(await pushRow()).toMatchObject({ attempts: 0, claimed_at: null });
+    await world.db.knex('device_pushes').delete();
+    await world.db.knex('commands').whereNull('device_user_id').delete();
+    expect(await requestMissingPushes(world.db.knex, 'device', 10)).toBe(0);
+  });
+});

@@ -1,0 +1,217 @@
+import { parsePlistDict } from '../../src/protocol/plist.js';
+import { adminApi, startApp, type TestApp } from '../helpers/app.js';
+import { commandIn, createTestDevice } from '../helpers/device.js';
+import {
+  assignProfile,
+  carryOut,
+  createRecord,
+  idOf,
+  runSetups,
+  setupOf,
+  TIMEOUT,
+  typeIn,
+  WAITING,
+} from './setup-world.js';
+
+let app: TestApp;
+
+beforeAll(async () => {
+  app = await startApp({ isSweeping: false });
+});
+afterAll(() => app.stop());
+afterEach(async () => {
+  for (const table of ['devices', 'profiles', 'tags', 'device_groups']) {
+    await app.db.knex(table).delete();
+  }
+});
+
+async function flagOf(id: number): Promise<boolean | null> {
+  const row = await app.db.knex('devices').where({ id }).first('awaiting_configuration');
+  return row.awaiting_configuration;
+}
+
+describe('a device that waits in Setup Assistant', () => {
+  it('gets its inventory, then DeviceConfigured, and is then known to be set up', async () => {
+    const device = await (await createTestDevice(app)).enroll({}, WAITING);
+    const id = await idOf(app, device);
+    const waiting = await setupOf(app, device);
+    expect(waiting).toMatchObject({ state: 'waiting', attempts: 0, reason: null, ended_at: null });
+    expect(waiting.due_at.getTime() - waiting.started_at.getTime()).toBe(TIMEOUT);
+    const types = await carryOut(device);
+    expect(types[0]).toBe('DeviceInformation');
+    expect(types.indexOf('DeviceConfigured')).toBe(types.length - 1);
+    await app.settled();
+    const done = await setupOf(app, device);
+    expect(done).toMatchObject({ state: 'configured', reason: null });
+    expect(done.ended_at).not.toBeNull();
+    expect(await flagOf(id)).toBe(false);
+    expect(await runSetups(app)).toEqual([]);
+    expect(await carryOut(device)).toEqual([]);
+  });
+
+  it.each(['tag', 'group', 'both'] as const)(
+    'gets each profile that it has by its %s once, in their order, before DeviceConfigured',
+    async (by) => {
+      const { device, links } = await createRecord(app, by);
+      const { links: others } = await createRecord(app, 'both');
+      const first = await assignProfile(app, links);
+      await assignProfile(app, others);
+      const second = await assignProfile(app, links, { PayloadScope: 'System' });
+      await device.enroll({}, WAITING);
+      const installed: unknown[] = [];
+      let offered = commandIn(await device.idle());
+      while (offered !== undefined && offered.command.RequestType !== 'DeviceConfigured') {
+        if (offered.command.RequestType === 'InstallProfile') {
+          installed.push(parsePlistDict(offered.command.Payload as Buffer).PayloadIdentifier);
+        }
+        offered = commandIn(await device.report(offered.uuid));
+      }
+      expect(installed).toEqual([first, second]);
+      expect(offered?.command.RequestType).toBe('DeviceConfigured');
+    },
+  );
+
+  it('gets what an admin queues meanwhile, whatever its priority, before DeviceConfigured', async () => {
+    const device = await (await createTestDevice(app)).enroll({}, WAITING);
+    const attributes = { request_type: 'ProvisioningProfileList', priority: -1000 };
+    const path = `/devices/${await idOf(app, device)}/commands`;
+    const { status } = await adminApi(app).post(path, { data: { type: 'commands', attributes } });
+    expect(status).toBe(201);
+    const types = await carryOut(device);
+    expect(types.slice(-2)).toEqual(['ProvisioningProfileList', 'DeviceConfigured']);
+  });
+
+  it('is not let go while a profile that it has put off is left', async () => {
+    const { device, links } = await createRecord(app, 'tag');
+    await assignProfile(app, links);
+    await device.enroll({}, WAITING);
+    let isBusy = true;
+    const answer = (type: string) =>
+      type === 'InstallProfile' && isBusy ? 'NotNow' : 'Acknowledged';
+    const types = await carryOut(device, answer);
+    expect(types).toContain('InstallProfile');
+    expect(types).not.toContain('DeviceConfigured');
+    // Asked again and again, it puts it off again and again.
+    expect(await carryOut(device, answer)).toEqual(['InstallProfile']);
+    expect(await setupOf(app, device)).toMatchObject({ state: 'waiting' });
+    isBusy = false;
+    expect(await carryOut(device, answer)).toEqual(['InstallProfile', 'DeviceConfigured']);
+  });
+
+  it('is let go though a profile failed', async () => {
+    const { device, links } = await createRecord(app, 'group');
+    await assignProfile(app, links);
+    await device.enroll({}, WAITING);
+    const answer = (type: string) => (type === 'InstallProfile' ? 'Error' : 'Acknowledged');
+    expect((await carryOut(device, answer)).slice(-2)).toEqual([
+      'InstallProfile',
+      'DeviceConfigured',
+    ]);
+  });
+
+  it('is let go though a profile can not be read any more', async () => {
+    const { device, links } = await createRecord(app, 'tag');
+    await assignProfile(app, links);
+    await app.db.knex('profile_versions').update({ sealed_content: Buffer.from('spoilt') });
+    await device.enroll({}, WAITING);
+    const types = await carryOut(device);
+    expect(types).not.toContain('InstallProfile');
+    expect(types.at(-1)).toBe('DeviceConfigured');
+    expect(app.logText()).toContain('a profile could not be built');
+  });
+
+  it('gets nothing twice when it says again that it waits', async () => {
+    const { device, links } = await createRecord(app, 'tag');
+    await assignProfile(app, links);
+    await device.enroll({}, WAITING);
+    await device.tokenUpdate(WAITING);
+    const types = await carryOut(device);
+    expect(types.filter((type) => type === 'InstallProfile')).toHaveLength(1);
+    // It had not heard of DeviceConfigured when it sent this.
+    await device.tokenUpdate(WAITING);
+    expect(await carryOut(device)).toEqual([]);
+  });
+
+  it('is set up once more when it still waits a minute after it was told to go on', async () => {
+    const device = await (await createTestDevice(app)).enroll({}, WAITING);
+    await carryOut(device);
+    await app.settled();
+    await app.db.knex('device_setups').update({ ended_at: new Date(Date.now() - 61_000) });
+    await device.tokenUpdate(WAITING);
+    expect(await setupOf(app, device)).toMatchObject({ state: 'waiting', ended_at: null });
+    expect(await carryOut(device)).toEqual(['DeviceConfigured']);
+  });
+
+  it('goes at once when an admin says so, and nothing is sent twice', async () => {
+    const { device, links } = await createRecord(app, 'tag');
+    await assignProfile(app, links);
+    await device.enroll({}, WAITING);
+    const id = await idOf(app, device);
+    const attributes = { request_type: 'DeviceConfigured', priority: 1 };
+    await adminApi(app).post(`/devices/${id}/commands`, { data: { type: 'commands', attributes } });
+    const first = await device.idle();
+    expect(typeIn(first)).toBe('DeviceConfigured');
+    await device.report(commandIn(first)?.uuid ?? '');
+    await app.settled();
+    expect(await setupOf(app, device)).toMatchObject({ state: 'configured' });
+    const types = await carryOut(device);
+    expect(types).toContain('InstallProfile');
+    expect(types).not.toContain('DeviceConfigured');
+  });
+});
+
+describe('a Mac in Setup Assistant', () => {
+  it('gets the profiles of its own channel alone', async () => {
+    const { device, links } = await createRecord(app, 'tag');
+    await assignProfile(app, links, { PayloadScope: 'User' });
+    await assignProfile(app, links, { PayloadScope: 'System' });
+    await device.enroll({ ProductName: 'Mac14,2', ModelName: 'MacBook Air' }, WAITING);
+    const types = await carryOut(device);
+    expect(types.filter((type) => type === 'InstallProfile')).toHaveLength(1);
+    expect(types.at(-1)).toBe('DeviceConfigured');
+  });
+});
+
+describe('a device that does not wait', () => {
+  it.each([[{}], [{ AwaitingConfiguration: false }]])(
+    'is neither told to go on nor watched (%j)',
+    async (fields) => {
+      const { device, links } = await createRecord(app, 'tag');
+      await assignProfile(app, links);
+      await device.enroll({}, fields);
+      expect(await carryOut(device)).not.toContain('DeviceConfigured');
+      expect(await runSetups(app)).toEqual([]);
+      expect(await setupOf(app, device)).toBeUndefined();
+    },
+  );
+
+  it('is not set up by what a user of it says', async () => {
+    const device = await (await createTestDevice(app)).enroll();
+    await device.tokenUpdate({ ...WAITING, UserID: 'U-1', UserShortName: 'anna' });
+    await runSetups(app);
+    expect(await setupOf(app, device)).toBeUndefined();
+  });
+});
+
+describe('the API', () => {
+  it('shows the setup of a device, and all devices that still wait', async () => {
+    const device = await (await createTestDevice(app)).enroll({}, WAITING);
+    await (await createTestDevice(app)).enroll();
+    const id = await idOf(app, device);
+    const { body: one } = await adminApi(app).get(`/devices/${id}/device_setups`);
+    const { command_id } = await setupOf(app, device);
+    expect(one.data).toHaveLength(1);
+    expect(one.data[0]).toMatchObject({
+      type: 'device_setups',
+      attributes: { state: 'waiting', reason: null, attempts: 0, ended_at: null },
+      relationships: {
+        device: { data: { type: 'devices', id } },
+        command: { data: { type: 'commands', id: command_id } },
+      },
+    });
+    const { body: all } = await adminApi(app).get('/device_setups?filter[state]=waiting');
+    expect(all.data).toEqual(one.data);
+    const refused = await adminApi(app).patch(`/device_setups/${one.data[0].id}`, one);
+    expect(refused.status).toBe(405);
+  });
+});
