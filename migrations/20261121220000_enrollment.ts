@@ -134,7 +134,7 @@ from device_secrets s join devices d on d.id = s.device_id;
 -- A device that waits in Setup Assistant until it is told to go on.
 create table device_setups (
   id bigint generated always as identity primary key,
-  device_id bigint not null unique references devices (id) on delete cascade,
+  device_id bigint not null references devices (id) on delete cascade,
   enrollment_number integer not null,
   state text not null default 'waiting' check (state in ('waiting', 'configured', 'failed')),
   -- DeviceConfigured
@@ -143,7 +143,8 @@ create table device_setups (
   attempts integer not null default 0,
   started_at timestamptz not null default now(),
   due_at timestamptz not null,
-  ended_at timestamptz
+  ended_at timestamptz,
+  unique (device_id, enrollment_number)
 );
 create index device_setups_due on device_setups (due_at) where state = 'waiting';
 create index device_setups_command on device_setups (command_id) where command_id is not null;

@@ -33,6 +33,7 @@ const NAMES = [
   'revocation list',
   'OCSP request',
   'signed device information',
+  'status report',
   'certificate in a header',
   'property list',
   'property list as nodes',

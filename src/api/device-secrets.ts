@@ -1,5 +1,4 @@
 import type { Request, RequestHandler, Response } from 'express';
-import type { SecretBox } from '../crypto/secret-box.js';
 import type { Database } from '../db/database.js';
 import { secretIdentity } from '../db/device-repository.js';
 import { findSecret, type KeptSecret, type SecretKind } from '../db/device-secrets.js';
@@ -21,7 +20,8 @@ import { refuseParameters } from './refuse-parameters.js';
 export interface DeviceSecretDeps {
   engine: Engine;
   db: Database;
-  box: SecretBox;
+  /** AppError where the bytes were not sealed for the identity. */
+  box: { open(sealed: Buffer, identity: string): Buffer };
 }
 
 const REVEAL = { action: 'devices.reveal_secret', targetType: 'devices' };

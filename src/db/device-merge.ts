@@ -87,11 +87,14 @@ const MOVES = [
    on conflict do nothing`,
   `update commands c set device_user_id = same.id
    from device_users old
-   join device_users same on same.user_key = old.user_key and same.device_id = :into
+   join device_users same on lower(same.user_key) = lower(old.user_key)
+     and same.device_id = :into
    where old.device_id = :from and c.device_user_id = old.id`,
-  `update device_users u set device_id = :into, sealed_push = null, is_enrolled = false
+  `update device_users u set device_id = :into, sealed_push = null, push_state = null,
+     is_enrolled = false
    where u.device_id = :from and not exists (
-     select from device_users same where same.user_key = u.user_key and same.device_id = :into)`,
+     select from device_users same
+     where lower(same.user_key) = lower(u.user_key) and same.device_id = :into)`,
   ...['commands', 'former_enrollments', 'enrollment_requests', 'device_identities'].map(
     (table) => `update ${table} set device_id = :into where device_id = :from`,
   ),

@@ -4,6 +4,7 @@ export type SetupState = 'waiting' | 'configured' | 'failed';
 
 /** A device in Setup Assistant with all that decides how its setup goes on. */
 export interface DeviceSetupRow {
+  id: number;
   device_id: number;
   enrollment_number: number;
   /** Of the device: another one by now if it has enrolled anew. */
@@ -28,6 +29,7 @@ export interface DeviceSetupRow {
 
 /** A setup that has just begun. */
 export interface BegunSetup {
+  id: number;
   deviceId: number;
   platform: string | null;
 }
@@ -40,14 +42,14 @@ with held as (
 ), begun as (
   insert into device_setups as s (device_id, enrollment_number, due_at)
   select id, enrollment_number, now() + :timeout::double precision * interval '1 ms' from held
-  on conflict (device_id) do update set
-    enrollment_number = excluded.enrollment_number, state = 'waiting', command_id = null,
-    reason = null, attempts = 0, started_at = now(), due_at = excluded.due_at, ended_at = null
-  where s.enrollment_number <> excluded.enrollment_number
-    or s.state <> 'waiting' and s.ended_at < now() - interval '1 minute'
-  returning device_id
+  on conflict (device_id, enrollment_number) do update set
+    state = 'waiting', command_id = null, reason = null, attempts = 0, started_at = now(),
+    due_at = excluded.due_at, ended_at = null
+  where s.state <> 'waiting' and s.ended_at < now() - interval '1 minute'
+  returning id, device_id
 )
-select held.id as "deviceId", held.platform from begun join held on held.id = begun.device_id`;
+select begun.id, held.id as "deviceId", held.platform
+from begun join held on held.id = begun.device_id`;
 
 /**
  * Begins the setup of a device that waits for it, which stays locked: once for each enrollment, and
@@ -115,7 +117,7 @@ order by d.id
 for no key update of d skip locked`;
 
 const DESCRIBE = `
-select s.device_id, s.enrollment_number, d.enrollment_number as current_enrollment_number,
+select s.id, s.device_id, s.enrollment_number, d.enrollment_number as current_enrollment_number,
   d.enrollment_state, d.awaiting_configuration, s.attempts, s.reason, s.started_at, s.due_at,
   c.id as command_id, c.status, c.reason as command_reason, c.error_chain,
   u.id as unanswered_id, u.request_type as unanswered_type, u.status as unanswered_status
@@ -128,7 +130,7 @@ left join lateral (
   order by o.priority desc, o.id limit 1
 ) u on true
 where s.device_id = any(?::bigint[]) and s.state = 'waiting'
-order by s.device_id
+order by s.device_id, s.id
 for update of s`;
 
 /**
@@ -154,12 +156,12 @@ export interface SetupChange {
 /** The caller holds the device. */
 export async function updateSetup(
   trx: Knex.Transaction,
-  deviceId: number,
+  id: number,
   change: SetupChange,
 ): Promise<void> {
   const isOver = change.state !== undefined && change.state !== 'waiting';
   await trx('device_setups')
-    .where({ device_id: deviceId })
+    .where({ id })
     .update({ ...change, ...(isOver ? { ended_at: trx.fn.now() } : {}) });
 }
 

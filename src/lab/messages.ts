@@ -1,6 +1,7 @@
 import { buildPlist } from '../protocol/plist.js';
 import { type Answer, describeErrors } from './answer.js';
 import { type Channel, deviceChannel, userChannel } from './channel.js';
+import type { LabPlatform } from './device-models.js';
 import type { SimulatedDevice } from './simulated-device.js';
 import type { SimulatedUser } from './simulated-user.js';
 
@@ -78,17 +79,22 @@ export function notNowMessage(channel: Channel, commandUuid: string): Buffer {
 
 export interface Reported {
   commandUuid: string;
-  /** Absent where the device does not repeat it. */
   requestType: string | undefined;
   answer: Answer;
 }
 
-export function reportMessage(channel: Channel, reported: Reported): Buffer {
+export interface Reporter {
+  channel: Channel;
+  platform: LabPlatform;
+}
+
+/** A Mac repeats the request type, an iPhone does not. */
+export function reportMessage({ channel, platform }: Reporter, reported: Reported): Buffer {
   const { commandUuid, requestType, answer } = reported;
   return buildPlist({
     ...(answer.status === 'Acknowledged' ? answer.body : {}),
     ErrorChain: answer.status === 'Error' ? describeErrors(answer.errors) : undefined,
-    RequestType: requestType,
+    RequestType: platform === 'macOS' ? requestType : undefined,
     Status: answer.status,
     CommandUUID: commandUuid,
     ...channel,

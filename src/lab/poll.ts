@@ -93,9 +93,8 @@ async function answerOffer(offer: Offer, conversation: Conversation): Promise<Bu
   const answer = await speaker.obey(command);
   postponed.delete(commandUuid);
   options.onAnswer(answer.status, requestType ?? '');
-  // A Mac repeats the request type, an iPhone does not.
-  const repeated = device.identity.platform === 'macOS' ? requestType : undefined;
-  return reportMessage(channel, { commandUuid, requestType: repeated, answer });
+  const { platform } = device.identity;
+  return reportMessage({ channel, platform }, { commandUuid, requestType, answer });
 }
 
 async function converse(conversation: Conversation): Promise<number> {

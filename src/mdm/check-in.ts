@@ -97,7 +97,9 @@ async function updateToken(
   const { box, logger } = services;
   const { unlockToken } = message;
   const isFirst = caller.enrollmentState === 'authenticated';
-  const planned = isFirst ? planInventory({ ...caller, isUserEnrollment: message.ids.udid === undefined }) : [];
+  const planned = isFirst
+    ? planInventory({ ...caller, isUserEnrollment: message.ids.udid === undefined })
+    : [];
   const updated = await services.checkIns.updateToken({
     ...who,
     deviceId,

@@ -4,7 +4,7 @@ import type { ResourceServices } from './services.js';
 
 const READ_ONLY = { write: 'never' } as const;
 
-/** Devices that waited, or still wait, in Setup Assistant: the last time of each. */
+/** The times that devices waited, or still wait, in Setup Assistant: one for each enrollment. */
 export const deviceSetups = defineResource<ResourceServices>({
   type: 'device_setups',
   path: '/device_setups',

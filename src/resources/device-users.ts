@@ -1,4 +1,4 @@
-import { bool, each, oneOf, text, timestamp } from '../jsonapi/attributes.js';
+import { bool, each, integer, oneOf, text, timestamp } from '../jsonapi/attributes.js';
 import { defineResource } from '../jsonapi/definition.js';
 import { device } from './of-device.js';
 import type { ResourceServices } from './services.js';
@@ -16,6 +16,7 @@ export const deviceUsers = defineResource<ResourceServices>({
     ...each(bool({ write: 'never' }), ['not_on_console', 'is_enrolled', 'awaiting_configuration']),
     ...each(timestamp({ write: 'never' }), ['last_seen', 'tokenupdate_at', 'created_at']),
     push_state: oneOf(['ok', 'unregistered', 'bad_token'], { write: 'never' }),
+    failed_push_count: integer({ write: 'never', nullable: false }),
     last_push_at: timestamp({ write: 'never' }),
     last_push_result: text({ write: 'never' }),
   },
@@ -26,6 +27,8 @@ export const deviceUsers = defineResource<ResourceServices>({
       type: 'commands',
       via: { foreignKey: 'device_user_id' },
       write: 'never',
+      // A command names its device, too: it is queued there.
+      createsBelow: false,
     },
   },
 });

@@ -3,6 +3,7 @@ import type { CommandQueue, QueuedCommand } from '../commands/queue.js';
 import { FIRST_PRIORITY, LAST_PRIORITY } from '../db/command-priority.js';
 import type { Database } from '../db/database.js';
 import {
+  type BegunSetup,
   beginSetup,
   claimSetups,
   type DeviceSetupRow,
@@ -44,7 +45,7 @@ export class DeviceSetups {
     try {
       const profiles = await inTransaction(db, async (trx) => {
         const begun = await beginSetup(trx, { deviceId, timeout });
-        return begun && (await this.#queueSetup(trx, deviceId, begun.platform));
+        return begun && (await this.#queueSetup(trx, begun));
       });
       if (profiles !== undefined) logger.info({ deviceId, profiles }, 'device setup begun');
     } catch (error) {
@@ -76,12 +77,9 @@ export class DeviceSetups {
   }
 
   /** Returns the ids of the profiles that are to be installed. */
-  async #queueSetup(
-    trx: Transaction,
-    deviceId: number,
-    platform: string | null,
-  ): Promise<number[]> {
-    const profileIds = await findAssignedProfiles(trx, { deviceId, platform });
+  async #queueSetup(trx: Transaction, begun: BegunSetup): Promise<number[]> {
+    const { deviceId } = begun;
+    const profileIds = await findAssignedProfiles(trx, begun);
     const wanted: { deviceId: number; command: QueuedCommand }[] = [];
     for (const id of profileIds) {
       const profile = await this.#profile(trx, id, deviceId);
@@ -93,7 +91,7 @@ export class DeviceSetups {
     }
     wanted.push({ deviceId, command: deviceConfigured(LAST_PRIORITY) });
     const ids = await this.deps.queue.addEach(trx, wanted);
-    await updateSetup(trx, deviceId, { command_id: ids.at(-1) ?? null });
+    await updateSetup(trx, begun.id, { command_id: ids.at(-1) ?? null });
     return profileIds;
   }
 
@@ -110,24 +108,24 @@ export class DeviceSetups {
   }
 
   async #apply(trx: Transaction, row: DeviceSetupRow, verdict: SetupVerdict): Promise<void> {
-    const { device_id: deviceId, command_id: commandId } = row;
+    const { id, device_id: deviceId, command_id: commandId } = row;
     if (verdict.kind === 'wait') return;
     const { reason } = verdict;
     if (verdict.kind === 'over') {
-      await updateSetup(trx, deviceId, { state: verdict.state, reason });
+      await updateSetup(trx, id, { state: verdict.state, reason });
       return;
     }
     const change = { reason, attempts: row.attempts + 1, due_at: verdict.dueAt };
     if (verdict.kind === 'let_go' && commandId !== null) {
       await raisePriority(trx, commandId, FIRST_PRIORITY);
-      await updateSetup(trx, deviceId, change);
+      await updateSetup(trx, id, change);
       await this.deps.queue.pushLater(trx, [deviceId]);
       return;
     }
     const priority = verdict.kind === 'again' ? verdict.priority : FIRST_PRIORITY;
     const command = deviceConfigured(priority);
-    const [id] = await this.deps.queue.addEach(trx, [{ deviceId, command }]);
-    await updateSetup(trx, deviceId, { ...change, command_id: id ?? null });
+    const [newId] = await this.deps.queue.addEach(trx, [{ deviceId, command }]);
+    await updateSetup(trx, id, { ...change, command_id: newId ?? null });
   }
 }
 

@@ -28,6 +28,7 @@ const TEXTS: Sample[] = [
   (name, index) => `https://example.com/10%25_/${name}?${index}`,
   (name, index) => `${name}10%_${index}@example.com`,
   (_name, index) => `a${'abcdefghijklmnopqrstuvwxyz'[index % 26]}`,
+  (_name, index) => `17.${index}`,
 ];
 const INTEGERS: Sample[] = [(_name, index) => 10 + index, (_name, index) => index % 2];
 const DOCUMENTS: Sample[] = [

@@ -1,3 +1,9 @@
+import { generateRsaKeyPair } from '../../src/crypto/keys.js';
+import { fetchProfile } from '../../src/lab/enrollment-profile.js';
+import { HttpClient } from '../../src/lab/http-client.js';
+import { Random } from '../../src/lab/random.js';
+import { requestIdentity } from '../../src/lab/scep-client.js';
+import { createSimulatedDevice } from '../../src/lab/simulated-device.js';
 import { createEnrollmentChallenges } from '../../src/pki/enrollment-challenge.js';
 import { type PlistDict, parsePlistDict } from '../../src/protocol/plist.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
@@ -98,10 +104,11 @@ describe('a use of a link', () => {
   async function identityBy(token: string): Promise<unknown> {
     const http = new HttpClient({ patienceMs: 0, signal: new AbortController().signal });
     try {
-      const { scep } = await fetchProfile(http, apps.link.url, { query: `?token=${token}` });
+      const { scep } = await fetchProfile(http, apps.link.url, token);
       const device = createSimulatedDevice({ platform: 'iOS', random: new Random(token) });
+      const keys = await generateRsaKeyPair(2048);
       const url = `${apps.link.url}/scep`;
-      return await requestIdentity({ http, scep: { ...scep, url }, device, keys: await KEYS });
+      return await requestIdentity({ http, scep: { ...scep, url }, device, keys });
     } finally {
       http.close();
     }

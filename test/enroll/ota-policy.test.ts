@@ -146,7 +146,9 @@ describe('a server that wants a link', () => {
     await row().update({ is_disabled: true });
     expect(await phases()).toEqual(twice('an administrator has disabled this link\n'));
     await row().update({ is_disabled: false, expires_at: new Date(0) });
+    await knownSerial(program);
     expect(await phases()).toEqual(twice('this link has expired\n'));
+    await app.db.knex('devices').delete();
     await row().delete();
     expect(await phases()).toEqual(twice(NEEDS_LINK));
   });

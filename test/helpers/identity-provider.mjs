@@ -66,4 +66,4 @@ server.on('request', (request, response) => {
     response.end(String(error));
   });
 });
-console.log(`issuer ${issuer}`);
+process.stdout.write(`issuer ${issuer}\n`);

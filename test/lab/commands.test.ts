@@ -16,12 +16,16 @@ function createDevice(platform: LabPlatform, isSupervised = true): SimulatedDevi
   }
 }
 
+function reporterOf(device: SimulatedDevice) {
+  return { channel: deviceChannel(device), platform: device.identity.platform };
+}
+
 /** What a server reads off the wire once the device has answered. */
 function answerOf(device: SimulatedDevice, command: PlistDict): PlistDict {
   const answer = obey(device, command);
   const requestType = String(command.RequestType);
   const reported = { commandUuid: COMMAND_UUID, requestType, answer };
-  return parsePlistDict(reportMessage(deviceChannel(device), reported));
+  return parsePlistDict(reportMessage(reporterOf(device), reported));
 }
 
 function firstError(report: PlistDict) {
@@ -134,7 +138,7 @@ describe('a simulated device answers', () => {
     const device = createDevice('iOS');
     const answer = obey(device, { RequestType: 'DeviceInformation', Queries: ['DeviceCapacity'] });
     const reported = { commandUuid: '1', requestType: undefined, answer };
-    const bytes = reportMessage(deviceChannel(device), reported);
+    const bytes = reportMessage(reporterOf(device), reported);
     expect(bytes.toString()).toContain(`<real>${device.identity.capacity}</real>`);
   });
 

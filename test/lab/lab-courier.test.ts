@@ -35,6 +35,8 @@ function describeStandIn({ url: apns, courierUrl, controlUrl, caPem }: ApnsStand
   const body = {
     apns: { url: apns, ca: caPem, courier: courierUrl, control: controlUrl },
     push_topic: TOPIC,
+    device_ca: { certificate: caPem, key: '' },
+    serials: [],
   };
   return { status: 200, body: JSON.stringify(body) };
 }

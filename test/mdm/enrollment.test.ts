@@ -149,7 +149,8 @@ describe('Authenticate', () => {
   });
 
   it('takes over a record that is known by its serial number alone', async () => {
-    const SerialNumber = `S${randomUUID().slice(0, 8)}`;
+    // Not one that tells a device from others.
+    const SerialNumber = `s-${randomUUID().slice(0, 8)}`;
     const [row] = await app.db
       .knex('devices')
       .insert({ serial_number: SerialNumber, enrollment_state: 'dep', is_dep: true })

@@ -5,7 +5,7 @@ import { readEnrollmentProfile } from '../../src/protocol/mobileconfig-reader.js
 import { parsePlistDict } from '../../src/protocol/plist.js';
 import { type Identity, identityOf } from '../crypto/identities.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
-import { createTestDevice, type Fields, type TestDevice } from '../helpers/device.js';
+import { createTestDevice, deviceKeys, type Fields, type TestDevice } from '../helpers/device.js';
 import { certificatePem, keyPem } from '../resources/certificate-samples.js';
 
 const SERVER = '1F97349736CF4614A94F624E705841AD';
@@ -21,7 +21,7 @@ beforeAll(async () => {
   app = await startApp({ isSweeping: false });
   device = await (await createTestDevice(app)).enroll();
   const subject = [{ type: 'CN', value: 'server of the program' }];
-  identity = await identityOf(await generateRsaKeyPair(2048), { subject });
+  identity = await identityOf(await deviceKeys(), { subject });
   ecIdentity = await identityOf(await generateEcKeyPair(), { subject });
 });
 afterAll(() => app.stop());
@@ -84,7 +84,7 @@ function isSignedBy({ publicKey }: Pick<Identity, 'publicKey'>, token: string): 
 }
 
 async function capabilities(): Promise<string[] | undefined> {
-  const reply = await fetch(`${app.url}/enroll/`);
+  const reply = await fetch(`${app.url}/enroll/profile`);
   expect(reply.status).toBe(200);
   return readEnrollmentProfile(Buffer.from(await reply.arrayBuffer())).mdm.serverCapabilities;
 }
@@ -144,7 +144,7 @@ describe('GetToken', () => {
     const dep_account_id = await addAccount(dashed, certificate);
     const [{ id }] = await app.db
       .knex('dep_profiles')
-      .insert({ dep_account_id, profile_name: 'P' })
+      .insert({ dep_account_id, profile_name: 'P', url: 'https://mdm.example.com' })
       .returning('id');
     await app.db.knex('devices').where({ udid: device.udid }).update({ dep_profile_id: id });
     const { status, token } = await ask();

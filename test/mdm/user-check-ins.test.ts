@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MOST_USERS } from '../../src/db/device-path/users.js';
-import { parsePlistDict } from '../../src/protocol/plist.js';
+import { buildPlist, parsePlistDict } from '../../src/protocol/plist.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, createTestDevice, type Fields, type TestDevice } from '../helpers/device.js';
 import { dumpRows } from './rows.js';
@@ -86,6 +86,18 @@ describe('a TokenUpdate of a user', () => {
     await logIn({ AwaitingConfiguration: false });
     expect(await users()).toMatchObject([{ awaiting_configuration: false }]);
     expect(await app.db.knex('commands').where({ is_pending: true })).toEqual([]);
+  });
+
+  it('has UserConfigured follow what waits for the user, but not what is put off', async () => {
+    await logIn({ AwaitingConfiguration: true });
+    const [{ id: device_user_id }] = await users();
+    const [uuid, payload] = [randomUUID(), buildPlist({ Command: { RequestType: 'ProfileList' } })];
+    await app.db
+      .knex('commands')
+      .insert({ uuid, device_id: deviceId, device_user_id, request_type: 'ProfileList', payload });
+    expect(commandIn(await device.idle(ANNA))?.command).toEqual({ RequestType: 'ProfileList' });
+    const next = commandIn(await device.report(uuid, 'NotNow', ANNA));
+    expect(next?.command).toEqual({ RequestType: 'UserConfigured' });
   });
 
   it('of one who does not wait brings nothing', async () => {

@@ -1,21 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { adminApi, commandDocument, startApp, type TestApp } from '../helpers/app.js';
-import {
-  commandIn,
-  createTestDevice,
-  deviceKeys,
-  type Fields,
-  issueIdentity,
-  type TestDevice,
-} from '../helpers/device.js';
+import { adminApi, startApp, type TestApp } from '../helpers/app.js';
+import type { Fields, TestDevice } from '../helpers/device.js';
 import { dumpRows } from './rows.js';
-
-const TOKEN = { Token: Buffer.from('a token of a user'), PushMagic: 'magic of a user' };
-const ANNA = { UserID: '8A6C5A51-7C60-4B6E-93A6-0E6B7F9C1D22', UserShortName: 'anna' };
-const BEN = { UserID: '11F0C2A4-2D33-4C55-9E66-77889900AABB', UserShortName: 'ben' };
-const MAC = { ProductName: 'Mac14,2', Model: 'MLY33', ModelName: 'MacBook Air' };
+import { ANNA, BEN, UserWorld, uuidIn } from './user-world.js';
 
 let app: TestApp;
+let world: UserWorld;
 let device: TestDevice;
 let deviceId: number;
 let anna: number;
@@ -26,63 +16,14 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 beforeEach(async () => {
-  device = await mac();
-  deviceId = await idOf(device);
-  [anna, ben] = [await logIn(device, ANNA), await logIn(device, BEN)];
+  world = await UserWorld.create(app);
+  ({ device, deviceId } = world);
+  [anna, ben] = [await world.logIn(ANNA), await world.logIn(BEN)];
 });
 
-/** Enrolled, with nothing to fetch. */
-async function mac(ids?: Fields): Promise<TestDevice> {
-  const enrolled = await (await createTestDevice(app, ids)).enroll(MAC);
-  await app.db.knex('commands').delete();
-  return enrolled;
-}
-
-async function idOf({ udid }: TestDevice): Promise<number> {
-  const { id } = await app.db
-    .knex('devices')
-    .where({ udid })
-    .orWhere({ enrollment_id: udid })
-    .first('id');
-  return id;
-}
-
-async function logIn(target: TestDevice, user: Fields): Promise<number> {
-  await target.checkIn('TokenUpdate', { ...user, ...TOKEN });
-  const [row] = await app.db
-    .knex('device_users')
-    .where({ device_id: await idOf(target) })
-    .orderBy('id', 'desc');
-  return row.id;
-}
-
-interface Wanted {
-  type?: string;
-  of?: number;
-  attributes?: Record<string, unknown>;
-}
-
-/** Queues a command for a user, or for the device itself, and returns its uuid. */
-async function queue(userId: number | null, wanted: Wanted = {}): Promise<string> {
-  const { type = 'ProfileList', of = deviceId, attributes = {} } = wanted;
-  const document = commandDocument(of, type, attributes);
-  const user = { data: { type: 'device_users', id: userId } };
-  if (userId !== null) Object.assign(document.data.relationships, { user });
-  const { status, body } = await adminApi(app).post('/commands', document);
-  expect(status).toBe(201);
-  return body.data.attributes.uuid;
-}
-
-const uuidIn = (reply: Parameters<typeof commandIn>[0]) => {
-  expect(reply.status).toBe(200);
-  return commandIn(reply)?.uuid;
-};
-const rowOf = (uuid: string) => app.db.knex('commands').where({ uuid }).first();
-
-async function statusesOf(...uuids: string[]): Promise<string[]> {
-  const rows = await Promise.all(uuids.map(rowOf));
-  return rows.map(({ status }) => status);
-}
+const queue = (userId: number | null, attributes = {}) => world.queue({ userId, attributes });
+const rowOf = (uuid: string) => world.rowOf(uuid);
+const statusesOf = (...uuids: string[]) => world.statusesOf(...uuids);
 
 describe('the queues of a device and of its users', () => {
   it('are apart: each caller gets its own commands and no others', async () => {
@@ -135,23 +76,23 @@ describe('the queues of a device and of its users', () => {
 
   it('commands of a user are given out by priority, and neither too early nor too late', async () => {
     const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
-    await queue(anna, { attributes: { after: inAnHour } });
+    await queue(anna, { after: inAnHour });
     const late = await queue(anna);
     await app.db
       .knex('commands')
       .where({ uuid: late })
       .update({ expires_at: new Date(0) });
     const plain = await queue(anna);
-    const urgent = await queue(anna, { attributes: { priority: 5 } });
+    const urgent = await queue(anna, { priority: 5 });
     expect(uuidIn(await device.idle(ANNA))).toBe(urgent);
     expect(uuidIn(await device.report(urgent, 'Error', ANNA))).toBe(plain);
     expect(uuidIn(await device.report(plain, 'Acknowledged', ANNA))).toBeUndefined();
   });
 
   it('a command of a user that is never answered gives way, and no other with it', async () => {
-    const own = await queue(null, { attributes: { ttl: 1 } });
-    const annas = await queue(anna, { attributes: { ttl: 1 } });
-    const bens = await queue(ben, { attributes: { ttl: 1 } });
+    const own = await queue(null, { ttl: 1 });
+    const annas = await queue(anna, { ttl: 1 });
+    const bens = await queue(ben, { ttl: 1 });
     for (const ids of [{}, ANNA, BEN]) await device.idle(ids);
     const next = await queue(anna);
     expect(uuidIn(await device.idle(ANNA))).toBe(next);
@@ -188,89 +129,12 @@ describe('the queues of a device and of its users', () => {
   });
 
   it('users of many devices who call at once get what is theirs', async () => {
-    const devices = await Promise.all(Array.from({ length: 12 }, () => mac()));
+    const worlds = await Promise.all(Array.from({ length: 12 }, () => UserWorld.create(app)));
     const expected: string[] = [];
-    for (const each of devices) {
-      const user = await logIn(each, ANNA);
-      expected.push(await queue(user, { of: await idOf(each) }));
+    for (const each of worlds) {
+      expected.push(await each.queue({ userId: await each.logIn(ANNA) }));
     }
-    const replies = await Promise.all(devices.map((each) => each.idle(ANNA)));
+    const replies = await Promise.all(worlds.map((each) => each.device.idle(ANNA)));
     expect(replies.map(uuidIn)).toEqual(expected);
-  });
-});
-
-describe('a user', () => {
-  it('is the same whatever the case of the id', async () => {
-    const lower = { ...ANNA, UserID: ANNA.UserID.toLowerCase() };
-    const annas = await queue(anna);
-    expect(uuidIn(await device.idle(lower))).toBe(annas);
-    expect(uuidIn(await device.report(annas, 'Acknowledged', lower))).toBeUndefined();
-    expect(await statusesOf(annas)).toEqual(['Acknowledged']);
-    await device.checkIn('TokenUpdate', { ...lower, ...TOKEN });
-    const rows = await app.db.knex('device_users').where({ device_id: deviceId }).orderBy('id');
-    expect(rows.map(({ id, user_key }) => [id, user_key])).toEqual([
-      [anna, lower.UserID],
-      [ben, BEN.UserID],
-    ]);
-    const identity = `device_users/${deviceId}/${lower.UserID}/push`;
-    expect(app.box.open(rows[0].sealed_push, identity).toString()).toContain(TOKEN.PushMagic);
-  });
-
-  it('of a Shared iPad, known by the short name, gets commands', async () => {
-    const shared = { UserID: 'ffffffff-ffff-ffff-ffff-ffffffffffff' };
-    const carla = { ...shared, UserShortName: 'carla@example.com' };
-    const dora = { ...shared, UserShortName: 'dora@example.com' };
-    const [hers] = [await queue(await logIn(device, carla)), await logIn(device, dora)];
-    expect(uuidIn(await device.idle(dora))).toBeUndefined();
-    expect(uuidIn(await device.idle({ ...shared, UserShortName: 'Carla@Example.com' }))).toBe(hers);
-  });
-
-  it('of a user enrollment, known by EnrollmentUserID, gets commands', async () => {
-    device = await mac({ EnrollmentID: randomUUID() });
-    const user = await logIn(device, { EnrollmentUserID: 'E-1' });
-    const hers = await queue(user, { of: await idOf(device) });
-    expect(uuidIn(await device.idle())).toBeUndefined();
-    expect(uuidIn(await device.idle({ EnrollmentUserID: 'e-1' }))).toBe(hers);
-  });
-
-  it('who checks out loses what waits for him; the others keep theirs', async () => {
-    const [own, annas, bens] = [await queue(null), await queue(anna), await queue(ben)];
-    await device.checkOut(ANNA);
-    expect(await statusesOf(own, annas, bens)).toEqual(['Queued', 'Cancelled', 'Queued']);
-    expect(await rowOf(annas)).toMatchObject({ reason: 'the user has unenrolled' });
-    expect(await app.db.knex('user_pushes').pluck('device_user_id')).not.toContain(anna);
-    expect(uuidIn(await device.idle(ANNA))).toBeUndefined();
-    expect(uuidIn(await device.idle(BEN))).toBe(bens);
-  });
-
-  it('who is not enrolled is given nothing', async () => {
-    await queue(anna);
-    await app.db.knex('device_users').where({ id: anna }).update({ is_enrolled: false });
-    expect(uuidIn(await device.idle(ANNA))).toBeUndefined();
-  });
-});
-
-describe('what ends an enrollment ends both queues', () => {
-  it('Authenticate with another certificate', async () => {
-    const all = [await queue(null), await queue(anna), await queue(ben)];
-    const other = device.with(issueIdentity(app.authority, await deviceKeys()));
-    expect((await other.authenticate(MAC)).status).toBe(200);
-    expect(await statusesOf(...all)).toEqual(['Cancelled', 'Cancelled', 'Cancelled']);
-    const users = await app.db.knex('device_users').where({ device_id: deviceId });
-    const gone = { is_enrolled: false, sealed_push: null, push_state: null };
-    expect(users).toMatchObject([gone, gone]);
-    await other.tokenUpdate();
-    expect(uuidIn(await other.idle(ANNA))).toBeUndefined();
-  });
-
-  it("the device's CheckOut", async () => {
-    const all = [await queue(null), await queue(anna)];
-    await device.checkOut();
-    expect(await statusesOf(...all)).toEqual(['Cancelled', 'Cancelled']);
-    const reply = await device.idle(ANNA);
-    expect([reply.status, reply.body.toString()]).toEqual([
-      403,
-      '{"code":"com.apple.unrecognized.device"}',
-    ]);
   });
 });

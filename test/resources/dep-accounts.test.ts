@@ -137,10 +137,7 @@ describe('a DEP account made from attributes', () => {
   it('shows everything but its secrets', async () => {
     const id = await create();
     const { body } = await send('get', `/accounts/${id}`, undefined, viewer);
-    const shown: Record<string, unknown> = {
-      ...account,
-      server_uuid: account.server_uuid.toLowerCase(),
-    };
+    const shown: Record<string, unknown> = { ...account };
     for (const name of SECRETS) delete shown[name];
     expect(body.data.attributes).toEqual({
       ...shown,
@@ -226,6 +223,8 @@ describe('a DEP account made from attributes', () => {
     ['org_type', 'DEPOrgType.Education'],
     ['org_version', 'v3'],
     ['server_uuid', '6666'],
+    ['server_uuid', '6666ED6666666666-6666666666666666'],
+    ['server_uuid', '6666ED66-6666-6666-6666-666666666666\n'],
     ['url', 'mdmenrollment.apple.com'],
     ['url', 'ftp://example.com/'],
     ['consumer_secret', ''],
@@ -234,6 +233,17 @@ describe('a DEP account made from attributes', () => {
   ])('refuses %s = %j', async (name, value) => {
     const response = await send('post', '/accounts', attributesOf({ ...account, [name]: value }));
     expect([response.status, pointersOf(response)]).toEqual([422, [`/data/attributes/${name}`]]);
+  });
+
+  it('is found by its server_uuid in whichever case, as Apple writes it', async () => {
+    const server_uuid = '1F97349736CF4614A94F624E705841AD';
+    const id = await create({ server_uuid });
+    const { body } = await send(
+      'get',
+      `/accounts?filter[server_uuid]=${server_uuid.toLowerCase()}`,
+    );
+    expect(body.data.map((found: { id: number }) => found.id)).toEqual([id]);
+    expect(body.data[0].attributes.server_uuid).toBe(server_uuid);
   });
 
   it('is written by admins only', async () => {

@@ -61,6 +61,8 @@ describe('a DEP profile', () => {
       region: null,
       configuration_web_url: null,
       last_upload_at: null,
+      minimum_ios_version: null,
+      minimum_macos_version: null,
       created_at: expect.any(String),
     });
     expect(response.body.data.relationships.dep_account.data).toBeNull();

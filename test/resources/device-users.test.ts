@@ -50,7 +50,7 @@ describe('the users of a device', () => {
     const facts = {
       ...{ user_id: 'A-1', short_name: 'ben', long_name: 'Ben Example', not_on_console: true },
       ...{ awaiting_configuration: false, last_seen: seen, tokenupdate_at: seen },
-      ...{ last_push_at: seen, last_push_result: 'delivered' },
+      ...{ last_push_at: seen, last_push_result: 'delivered', failed_push_count: 0 },
     };
     const ben = await addUser(deviceId, 'ben', facts);
     await addUser(otherId, 'carla');

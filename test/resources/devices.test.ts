@@ -262,6 +262,9 @@ describe('deleting a device', () => {
       installed_certificates: { device_id, x509_cn: 'Chess' },
       available_os_updates: { device_id, version: '15' },
       device_pushes: { device_id, due_at: new Date() },
+      device_setups: { device_id, enrollment_number: 1, due_at: new Date() },
+      former_enrollments: { device_id, enrollment_number: 1, end_reason: 'merged' },
+      enrollment_requests: { device_id, method: 'ota', expires_at: new Date() },
       identity_renewals: { device_id, fingerprint, next_attempt_at: new Date() },
     };
     for (const [table, row] of Object.entries(rows)) await knex(table).insert(row);

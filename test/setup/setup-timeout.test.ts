@@ -127,6 +127,18 @@ describe('a DeviceConfigured that came to nothing', () => {
     },
   );
 
+  it('goes before everything else again once the time is over', async () => {
+    const device = await createBusyDevice();
+    await letTimePass(app, device);
+    await runSetups(app);
+    const refused = commandIn(await device.idle());
+    expect(refused?.command.RequestType).toBe('DeviceConfigured');
+    await device.report(refused?.uuid ?? '', 'Error');
+    await runSetups(app);
+    expect(await setupOf(app, device)).toMatchObject({ state: 'waiting', attempts: 2 });
+    expect(await carryOut(device)).toEqual(['DeviceConfigured', 'InstallProfile']);
+  });
+
   it('is sent again when somebody has cancelled or removed it', async () => {
     const device = await (await createTestDevice(app)).enroll({}, WAITING);
     const { id } = await commandOf(device, 'DeviceConfigured');

@@ -39,11 +39,12 @@ export async function idOf({ db }: TestApp, device: TestDevice): Promise<number>
   return row.id;
 }
 
-/** The row of the device; undefined when it has none. */
+/** The newest row of the device; undefined when it has none. */
 export async function setupOf(app: TestApp, device: TestDevice) {
   return app.db
     .knex('device_setups')
     .where({ device_id: await idOf(app, device) })
+    .orderBy('id', 'desc')
     .first();
 }
 

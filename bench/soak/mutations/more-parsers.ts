@@ -24,6 +24,8 @@ import { encodePem } from '../../../src/crypto/pem.js';
 import { openSmime, readSmime } from '../../../src/crypto/smime.js';
 import { openSignedDeviceInfo } from '../../../src/enroll/signed-device-info.js';
 import { readClientCertificateHeader } from '../../../src/mdm/client-certificate-header.js';
+import { parseStatusReport } from '../../../src/protocol/declarative-management.js';
+import { fixture } from '../../../test/protocol/plist-fixtures.js';
 import type { Identity } from '../../crypto/identities.js';
 import type { Parser } from './feed.js';
 
@@ -104,6 +106,11 @@ export async function moreParsers(authority: Identity, device: Identity): Promis
       name: 'signed device information',
       seeds: [buildSignedData({ content: MACHINE_INFO, signer: device })],
       parse: openSignedDeviceInfo,
+    },
+    {
+      name: 'status report',
+      seeds: [fixture('ddm/status-report.first.json')],
+      parse: parseStatusReport,
     },
     {
       name: 'certificate in a header',

@@ -15,8 +15,9 @@ const TAGS: Record<string, string> = {
   dep_accounts: "Accounts of Apple's device enrollment program.",
   dep_profiles: 'How devices of the program enroll and set themselves up.',
   device_groups: 'Devices by group.',
-  device_secrets: 'What devices have escrowed: the kinds and times, and by a call of its own the value.',
-  device_setups: 'Devices that waited, or wait, in Setup Assistant: the last time of each.',
+  device_secrets:
+    'What devices have escrowed: the kinds and times, and by a call of its own the value.',
+  device_setups: 'Devices that waited, or still wait, in Setup Assistant.',
   devices: 'Every device known, enrolled or not.',
   documentation: 'This description.',
   installed_applications: 'Applications that devices have reported.',

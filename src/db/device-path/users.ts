@@ -1,3 +1,4 @@
+import { LAST_PRIORITY } from '../command-priority.js';
 import { type Database, runStatement } from '../database.js';
 import { REQUEST_AGAIN } from '../push-requests.js';
 
@@ -28,6 +29,9 @@ export interface UserTokenUpdated {
 
 /** Most users kept for one device, so that a broken client cannot fill the disk. */
 export const MOST_USERS = 1_000;
+
+/** After all that waits for the user, but for what is put off: nobody is kept waiting by that. */
+const CONFIGURED_PRIORITY = LAST_PRIORITY + 1;
 
 /**
  * A new user beyond the most takes the place of one who has left, or else of the one who has not been
@@ -66,8 +70,9 @@ with device as (
     last_push_result = null, is_enrolled = true, tokenupdate_at = now(), last_seen = now()
   returning id, device_id
 ), configured as (
-  insert into commands (uuid, device_id, device_user_id, request_type, payload)
-  select $9::uuid, s.device_id, s.id, 'UserConfigured', $10::bytea from saved s
+  insert into commands (uuid, device_id, device_user_id, request_type, payload, priority)
+  select $9::uuid, s.device_id, s.id, 'UserConfigured', $10::bytea, ${CONFIGURED_PRIORITY}
+  from saved s
   where $8 and not exists (
     select from commands c
     where c.device_user_id = s.id and c.is_pending and c.request_type = 'UserConfigured')

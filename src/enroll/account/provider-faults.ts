@@ -45,6 +45,10 @@ export function providerFault(library: Library, error: unknown): AppError {
       ? invalidAnswer(causeOf(error))
       : providerAway(causeOf(error));
   }
+  if (error instanceof library.WWWAuthenticateChallengeError) {
+    const text = `the provider does not know this server, it answered ${error.status}`;
+    return providerAway(new Error(text, { cause: error }));
+  }
   if (error instanceof library.ClientError && !UNWELL.has(error.code ?? '')) {
     return invalidAnswer(error);
   }

@@ -27,11 +27,22 @@ afterAll(async () => {
   await world.app.stop();
   killChildren();
 });
+afterEach(async () => {
+  for (const { app } of others.splice(0)) await app.stop();
+});
 beforeEach(async () => {
   for (const table of ['enrollment_requests', 'enrollment_users']) {
     await world.app.db.knex(table).delete();
   }
 });
+
+const others: AccountWorld[] = [];
+
+async function startOther(env: Record<string, string>): Promise<AccountWorld> {
+  const other = await startWorld({ env, isSweeping: false });
+  others.push(other);
+  return other;
+}
 
 function environment(more: Record<string, string> = {}): Record<string, string> {
   return {
@@ -175,7 +186,7 @@ describe('the sign-in at an identity provider', () => {
 
   it('takes the account from the claim that is set', async () => {
     const env = environment({ OIDC_ACCOUNT_CLAIM: 'upn', ACCOUNT_ENROLLMENT: 'adde' });
-    const other = await startWorld({ env, isSweeping: false });
+    const other = await startOther(env);
     const answer = await signIn('unverified@example.com', other.app);
     const reply = await ask(other, { token: tokenIn(answer.location), mode: 'adde' });
     expect(reply.status).toBe(200);
@@ -184,7 +195,6 @@ describe('the sign-in at an identity provider', () => {
       method: 'account_device',
       account: 'upn-756e7665@example.com',
     });
-    await other.app.stop();
   });
 
   it('logs why, and no secret', async () => {
@@ -205,21 +215,21 @@ describe('a provider that does not do', () => {
     ['is another server', () => ({ OIDC_ISSUER: `${issuer}/nothing` })],
   ])('%s: 503, which the page says', async (_what, given) => {
     const env = environment(typeof given === 'function' ? given() : given);
-    const other = await startWorld({ env, isSweeping: false });
+    const other = await startOther(env);
     const answer = await new Browser(other.app).openLogin();
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '30']);
     expect(reasonIn(answer.text)).toBe(
       'The sign-in service of your organization cannot be reached, try again later.',
     );
-    await other.app.stop();
   });
 
   it('does not know our secret: 503 for whoever comes back, and a word in the log', async () => {
     const env = environment({ OIDC_CLIENT_SECRET: 'mistyped' });
-    const other = await startWorld({ env, isSweeping: false });
+    const other = await startOther(env);
     const answer = await signIn(ALICE, other.app);
     expect(answer.status).toBe(503);
-    expect(other.app.logText()).toContain('invalid_client');
-    await other.app.stop();
+    expect(other.app.logText()).toContain(
+      'the provider does not know this server, it answered 401',
+    );
   });
 });

@@ -1,0 +1,233 @@
+import { PUBLIC_URL } from '../../helpers/app.js';
+import {
+  type AccountWorld,
+  ALICE,
+  addUser,
+  ask,
+  Browser,
+  csrfIn,
+  PASSWORD,
+  signIn,
+  startWorld,
+  tokenIn,
+} from './world.js';
+
+let world: AccountWorld;
+
+beforeAll(async () => {
+  world = await startWorld({ isSweeping: false, env: { TRUST_PROXY: '127.0.0.1' } });
+});
+afterAll(() => world.app.stop());
+beforeEach(async () => {
+  await world.app.db.knex('enrollment_users').delete();
+});
+
+const WRONG = 'The account or the password is wrong.';
+const STALE = 'This page was open for too long, or your browser refuses cookies. Try again.';
+const reasonIn = (html: string) => /role="alert">([^<]*)</.exec(html)?.[1];
+
+let addresses = 0;
+
+/** Each has failures of its own. */
+function browserElsewhere(address = `192.0.2.${(addresses += 1)}`): Browser {
+  const browser = new Browser(world.app);
+  browser.address = address;
+  return browser;
+}
+
+async function attempt(fields: Record<string, string>, browser = browserElsewhere()) {
+  const { text } = await browser.openLogin('');
+  const usual = { csrf: csrfIn(text), account: ALICE, password: PASSWORD };
+  return browser.submit({ ...usual, ...fields });
+}
+
+describe('the sign-in page', () => {
+  it('is a form that works without scripts, and nobody keeps it', async () => {
+    const { status, headers, text } = await browserElsewhere().openLogin();
+    expect(status).toBe(200);
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'no-store',
+      'referrer-policy': 'no-referrer',
+    });
+    expect(text).not.toMatch(/<script|https?:|javascript/i);
+    expect(text).toContain('<form method="post" action="login"');
+    expect(text).toContain('<html lang="en">');
+    expect(text).toContain('autocomplete="current-password"');
+    expect(headers.get('content-security-policy')).toMatch(
+      /^default-src 'none';style-src 'sha256-[\w+/=]{44}';form-action 'self' apple-remotemanagement-user-login:;base-uri 'none';frame-ancestors 'none'$/,
+    );
+  });
+
+  it.each([
+    '"><script>alert(1)</script>@example.com',
+    "alice'@example.com",
+    'alice@example.com\r\nSet-Cookie: a=b',
+    `${'a'.repeat(300)}@example.com`,
+    'alice',
+    '\u202e@example.com',
+  ])('shows nothing of an account that is none: %j', async (account) => {
+    const reply = await browserElsewhere().openLogin(
+      `?user-identifier=${encodeURIComponent(account)}`,
+    );
+    expect(reply.status).toBe(200);
+    expect(reply.text).toContain('name="account" type="email" value=""');
+    expect(reply.headers.getSetCookie()).toHaveLength(1);
+  });
+
+  it('shows the name of the organization as text', async () => {
+    await world.app.db.knex('organizations').insert({ name: '<b>Ä & "Co"</b>' });
+    const { text } = await browserElsewhere().openLogin();
+    expect(text).toContain('<h1>Sign in to &lt;b&gt;Ä &amp; &quot;Co&quot;&lt;/b&gt;</h1>');
+    await world.app.db.knex('organizations').delete();
+  });
+
+  it('answers HEAD, and other methods with 405', async () => {
+    const head = await fetch(`${world.app.url}/enroll/account/login`, { method: 'HEAD' });
+    expect(head.status).toBe(200);
+    const put = await fetch(`${world.app.url}/enroll/account/login`, { method: 'PUT' });
+    expect([put.status, put.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST']);
+  });
+
+  it('has no callback without an identity provider', async () => {
+    expect((await browserElsewhere().open(`${PUBLIC_URL}/enroll/account/callback`)).status).toBe(
+      404,
+    );
+  });
+});
+
+describe('a sign-in', () => {
+  it('is noted with the user, and in the audit trail', async () => {
+    const id = await addUser(world.app);
+    const { status } = await attempt({ account: ` ${ALICE.toUpperCase()} ` });
+    expect(status).toBe(308);
+    const [user] = await world.app.db.knex('enrollment_users');
+    expect(Date.now() - user.last_login_at.getTime()).toBeLessThan(60_000);
+    const line = await world.app.db.knex('audit_events').orderBy('id', 'desc').first();
+    expect(line).toMatchObject({
+      ...{ actor: ALICE, role: 'enrollment_user', action: 'enrollment_users.sign_in' },
+      ...{ target_type: 'enrollment_users', target_id: String(id), outcome: 'success' },
+      source_address: `192.0.2.${addresses}`,
+    });
+    expect(world.app.logText()).not.toContain(PASSWORD);
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ['a wrong password', { password: 'correct horse batterz' }],
+    ['no password', { password: '' }],
+    ['a password of a megabyte less', { password: 'x'.repeat(2_000) }],
+    ['an unknown account', { account: 'bob@example.com' }],
+    ['no account', { account: '' }],
+    ['what is no account', { account: "alice' or '1'='1@example.com" }],
+  ])('is refused with %s, in the same words', async (_what, fields) => {
+    await addUser(world.app);
+    const reply = await attempt(fields);
+    expect([reply.status, reply.location, reasonIn(reply.text)]).toEqual([403, null, WRONG]);
+    expect(await world.app.db.knex('enrollment_users').pluck('last_login_at')).toEqual([null]);
+  });
+
+  it('takes as long for an unknown account as for a wrong password', async () => {
+    await addUser(world.app);
+    const fastest = { known: Number.POSITIVE_INFINITY, unknown: Number.POSITIVE_INFINITY };
+    for (let round = 0; round < 3; round += 1) {
+      for (const kind of ['known', 'unknown'] as const) {
+        const account = kind === 'known' ? ALICE : 'bob@example.com';
+        const start = performance.now();
+        await attempt({ account, password: 'wrong' });
+        fastest[kind] = Math.min(fastest[kind], performance.now() - start);
+      }
+    }
+    expect(fastest.unknown / fastest.known).toBeGreaterThan(0.5);
+    expect(fastest.unknown / fastest.known).toBeLessThan(2);
+  });
+
+  it('is told to a disabled user who knows the password, to nobody else', async () => {
+    await addUser(world.app, { is_disabled: true });
+    expect(reasonIn((await attempt({ password: 'wrong' })).text)).toBe(WRONG);
+    const reply = await attempt({});
+    expect([reply.status, reply.location, reasonIn(reply.text)]).toEqual([
+      ...[403, null, 'This account may not enroll devices.'],
+    ]);
+    const line = await world.app.db.knex('audit_events').orderBy('id', 'desc').first();
+    expect(line.outcome).toBe('refused');
+  });
+
+  it.each<[string, Record<string, string>, boolean]>([
+    ['no CSRF token', { csrf: '' }, true],
+    ['that of another', { csrf: 'x'.repeat(43) }, true],
+    ['no cookie', {}, false],
+  ])('is refused with %s, and the form comes again', async (_what, fields, hasCookie) => {
+    await addUser(world.app);
+    const browser = browserElsewhere();
+    const { text } = await browser.openLogin();
+    const csrf = csrfIn(text);
+    if (!hasCookie) browser.forget();
+    const reply = await browser.submit({ csrf, account: ALICE, password: PASSWORD, ...fields });
+    expect([reply.status, reply.location, reasonIn(reply.text)]).toEqual([403, null, STALE]);
+    const again = { csrf: csrfIn(reply.text), account: ALICE, password: PASSWORD };
+    expect((await browser.submit(again)).status).toBe(308);
+  });
+
+  it('is refused with the CSRF token of another browser', async () => {
+    await addUser(world.app);
+    const { text } = await browserElsewhere().openLogin();
+    const browser = browserElsewhere();
+    await browser.openLogin();
+    const reply = await browser.submit({ csrf: csrfIn(text), account: ALICE, password: PASSWORD });
+    expect([reply.status, reasonIn(reply.text)]).toEqual([403, STALE]);
+  });
+
+  it('takes no form of many kilobytes', async () => {
+    const reply = await attempt({ password: 'x'.repeat(10_000) });
+    expect([reply.status, reply.location]).toEqual([413, null]);
+  });
+
+  it('yields no token twice: each has a nonce of its own', async () => {
+    await addUser(world.app);
+    const tokens = [await signIn(world.app), await signIn(world.app)].map(({ location }) =>
+      tokenIn(location),
+    );
+    expect(tokens[0]).not.toBe(tokens[1]);
+    for (const token of tokens) expect((await ask(world, { token })).status).toBe(200);
+    expect(await world.app.db.knex('enrollment_requests')).toHaveLength(2);
+  });
+});
+
+describe('too many wrong passwords', () => {
+  const wrong = { password: 'wrong' };
+
+  async function fail(times: number, next: (index: number) => Parameters<typeof attempt>) {
+    const replies: number[] = [];
+    for (let index = 0; index < times; index += 1) {
+      replies.push((await attempt(...next(index))).status);
+    }
+    return replies;
+  }
+
+  it('from one address shut it out, and no other', async () => {
+    await addUser(world.app);
+    const browser = browserElsewhere('198.51.100.7');
+    const accounts = (index: number): Parameters<typeof attempt> => [
+      { ...wrong, account: `user${index}@example.com` },
+      browser,
+    ];
+    expect(await fail(20, accounts)).toEqual(Array(20).fill(403));
+    const refused = await attempt({}, browser);
+    expect([refused.status, refused.location]).toEqual([429, null]);
+    const seconds = Number(refused.headers.get('retry-after'));
+    expect(seconds).toBeGreaterThan(0);
+    expect(seconds).toBeLessThanOrEqual(60);
+    expect(refused.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect((await attempt({})).status).toBe(308);
+  });
+
+  it('for one account shut it, from wherever they come; good ones count for nothing', async () => {
+    const account = 'carol@example.com';
+    await addUser(world.app, { account });
+    await addUser(world.app, { account: 'dave@example.com' });
+    expect((await attempt({ account })).status).toBe(308);
+    expect(await fail(20, () => [{ ...wrong, account }])).toEqual(Array(20).fill(403));
+    expect((await attempt({ account: account.toUpperCase() })).status).toBe(429);
+    expect((await attempt({ account: 'dave@example.com' })).status).toBe(308);
+  });
+});
