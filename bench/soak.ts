@@ -1,5 +1,5 @@
-// npm run soak -- [--devices 10000] [--jobs 10000] [--outage 60] [--inputs 100000] [--only TEXT]
-//   [--json FILE]
+// npm run soak -- [--devices 10000] [--jobs 10000] [--outage 60] [--inputs 100000] [--storm 2000]
+//   [--only TEXT] [--json FILE]
 // BENCH_DATABASE_URL uses a PostgreSQL elsewhere (a superuser's URL), which is not crashed.
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -11,6 +11,8 @@ import { pushOutage } from './soak/push-outage.js';
 import type { ScenarioResult, Size } from './soak/scenario.js';
 import { sharedJobs } from './soak/shared-jobs.js';
 import { sharedWork } from './soak/shared-work.js';
+import { enrollStorm } from './soak/storm/enroll-storm.js';
+import type { StormWay } from './soak/storm/storm-devices.js';
 import { workerKill } from './soak/worker-kill.js';
 import { openWorld, type World } from './soak/world.js';
 
@@ -20,6 +22,7 @@ const { values: options } = parseArgs({
     jobs: { type: 'string', default: '10000' },
     outage: { type: 'string', default: '60' },
     inputs: { type: 'string', default: '100000' },
+    storm: { type: 'string', default: '2000' },
     only: { type: 'string', default: '' },
     json: { type: 'string' },
   },
@@ -74,6 +77,28 @@ async function inWorld(): Promise<ScenarioResult[]> {
   }
 }
 
+const STORM = 'enroll-storm';
+/** So many keys take half a minute; further devices share them. */
+const STORM_KEYS = 500;
+const STORMS: readonly (readonly StormWay[])[] = [['profile'], ['profile', 'ota', 'ade']];
+
+/** Each begins with an empty database. */
+async function runStorms(): Promise<ScenarioResult[]> {
+  const server = await openBenchServer();
+  const results: ScenarioResult[] = [];
+  try {
+    for (const [index, ways] of STORMS.entries()) {
+      process.stderr.write(`${STORM} ${ways.join(', ')} …\n`);
+      const databaseUrl = await server.newDatabase(`storm${index}`);
+      const devices = Number(options.storm);
+      results.push(await enrollStorm({ databaseUrl, devices, ways, keys: STORM_KEYS }));
+    }
+    return results;
+  } finally {
+    await server.stop();
+  }
+}
+
 async function main(): Promise<void> {
   const results = 'mutations'.includes(options.only)
     ? await mutations(Number(options.inputs), process.pid.toString())
@@ -81,6 +106,7 @@ async function main(): Promise<void> {
   if (Object.keys(SCENARIOS).some((key) => key.includes(options.only))) {
     results.push(...(await inWorld()));
   }
+  if (STORM.includes(options.only)) results.push(...(await runStorms()));
   for (const result of results) say(describe(result));
   if (options.json !== undefined) {
     writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`);

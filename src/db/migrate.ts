@@ -56,9 +56,14 @@ export async function migrationStatus(
 }
 
 async function recordedMigrations(db: Database): Promise<string[]> {
-  if (!(await db.knex.schema.hasTable('knex_migrations'))) return [];
-  const rows: { name: string }[] = await db.knex('knex_migrations').orderBy('id').select('name');
-  return rows.map((row) => row.name);
+  const table = await db.background.query<{ is_there: boolean }>(
+    `select to_regclass('knex_migrations') is not null as is_there`,
+  );
+  if (table.rows[0]?.is_there !== true) return [];
+  const { rows } = await db.background.query<{ name: string }>(
+    'select name from knex_migrations order by id',
+  );
+  return rows.map(({ name }) => name);
 }
 
 async function requireKnownDatabase(db: Database, directory: string): Promise<void> {

@@ -123,7 +123,12 @@ async function insertedId(api: TestApi, definition: ResourceDefinition, deviceId
   const { type, attributes } = definition;
   const required = Object.keys(attributes).filter((name) => attributes[name]?.required);
   if (OWN_SAMPLES[type] === undefined) {
-    document.data.attributes = Object.fromEntries(required.map((name) => [name, randomUUID()]));
+    const given = document.data.attributes;
+    const unique = (name: string) => {
+      const uuid = randomUUID();
+      return attributes[name]?.schema.safeParse(uuid).success ? uuid : given[name];
+    };
+    document.data.attributes = Object.fromEntries(required.map((name) => [name, unique(name)]));
   }
   const response = await request(api.app).post(`/api/v1${definition.path}`).send(document);
   if (response.status !== 201) throw new Error(`${type}: ${JSON.stringify(response.body)}`);

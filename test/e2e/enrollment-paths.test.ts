@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { temporaryDirectory } from '../helpers/temporary-directory.js';
+import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 import { eventually } from './admin-client.js';
 import {
   enrolledDevices,
@@ -23,10 +23,14 @@ beforeAll(async () => {
   passwordFile = join(temporaryDirectory(), 'password');
   writeFileSync(passwordFile, `${PASSWORD}\n`);
 });
-afterAll(() => world.stop());
+afterAll(async () => {
+  await world.stop();
+  removeTemporaryDirectories();
+});
 beforeEach(async () => {
-  await world.app.db.knex('devices').delete();
-  await world.app.db.knex('enrollment_users').delete();
+  for (const table of ['devices', 'enrollment_users', 'dep_profiles', 'dep_accounts']) {
+    await world.app.db.knex(table).delete();
+  }
 });
 
 function expectEnrolled({ code, output }: Simulated): void {
@@ -153,7 +157,6 @@ describe('the simulator tells what the server said', () => {
     const seed = seedFor('iOS', ({ release }) => release.version.startsWith('18'));
     const options = { enroll: 'ade', platform: 'iOS', seed } as const;
     const { code, output } = await runSimulation(world, options);
-    await knex('dep_accounts').delete();
     expect(output).toContain('answered 403: the device needs version 99.1 of its system first');
     expect(code).toBe(1);
   });

@@ -181,6 +181,7 @@ describe('a board that moved between two known devices', () => {
     const { from, to } = await moved();
     const before = await dumpRows(app.db);
     for (const { device } of [from, to]) {
+      expect(await pinOf(device)).toMatchObject({ state: 'superseded' });
       for (const [, say] of MESSAGES) expectPlainRefusal(await say(device));
     }
     expect(await dumpRows(app.db)).toEqual(before);

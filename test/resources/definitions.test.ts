@@ -50,7 +50,14 @@ describe.each(all.map((definition): [string, ResourceDefinition] => [definition.
       const keys = Object.values(definition.relationships).flatMap((relation) =>
         relation.kind === 'toOne' ? [relation.column] : [],
       );
-      const internal = ['id', 'needs_handling', 'is_pending', 'escrow_since', ...keys];
+      const internal = [
+        'id',
+        'needs_handling',
+        'is_pending',
+        'escrow_since',
+        'password_hash',
+        ...keys,
+      ];
       const expected = columns
         .filter(({ column_name, data_type }) => {
           return data_type !== 'bytea' && !internal.includes(column_name);

@@ -1,0 +1,101 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { usageOf } from '../../load/process-usage.js';
+import { type ServerProcess, startServerProcess } from '../../load/server-process.js';
+import type { ScenarioResult } from '../scenario.js';
+import { watchHealth } from './health-watch.js';
+import { type StormOutcome, type StormWay, startStormDevices } from './storm-devices.js';
+import { brokenRows } from './storm-rows.js';
+
+export interface StormOptions {
+  /** An empty database, or one that is migrated and holds nothing. */
+  databaseUrl: string;
+  devices: number;
+  ways: readonly StormWay[];
+  keys: number;
+}
+
+/** The server is meant to say how it is within this. */
+const HEALTH_MS = 2_000;
+const MOST_TOLD = 3;
+
+function startServer(databaseUrl: string, dataDir: string): Promise<ServerProcess> {
+  return startServerProcess({
+    ...{ databaseUrl, dataDir },
+    settings: { LAB: 'on', LOG_LEVEL: process.env.SOAK_LOG_LEVEL ?? 'fatal' },
+  });
+}
+
+function countOf({ devices, ways }: StormOptions, way: StormWay): number {
+  return Array.from({ length: devices }, (_, index) => ways[index % ways.length]).filter(
+    (name) => name === way,
+  ).length;
+}
+
+function told(failures: readonly string[], what: string): string[] {
+  if (failures.length === 0) return [];
+  const examples = [...new Set(failures)].slice(0, MOST_TOLD).join('; ');
+  return [`${failures.length} ${what}: ${examples}`];
+}
+
+async function storm(options: StormOptions, server: ServerProcess) {
+  const devices = await startStormDevices();
+  const url = `http://localhost:${server.port}`;
+  try {
+    await devices.call('prepare', { url, ...options });
+    const before = usageOf(server.pid)?.cpuSeconds ?? 0;
+    const ran = await watchHealth(url, () => devices.call('enroll', undefined));
+    const serverCpuSeconds = (usageOf(server.pid)?.cpuSeconds ?? 0) - before;
+    return { ...ran, serverCpuSeconds };
+  } finally {
+    await devices.kill('SIGTERM');
+  }
+}
+
+function figuresOf({ seconds, wallSeconds, retries }: StormOutcome) {
+  return {
+    perSecond: seconds.length / wallSeconds,
+    slowestSeconds: Math.max(0, ...seconds),
+    retries,
+  };
+}
+
+async function judge(options: StormOptions, server: ServerProcess): Promise<ScenarioResult> {
+  const { result, health, serverCpuSeconds } = await storm(options, server);
+  const pool = new pg.Pool({ connectionString: options.databaseUrl, max: 1 });
+  const overTheAir = countOf(options, 'ota');
+  const automated = countOf(options, 'ade');
+  const rows = await brokenRows(pool, { devices: options.devices, overTheAir, automated });
+  await pool.end();
+  const isSlow = health.slowestMs > HEALTH_MS;
+  return {
+    name: `${options.devices} devices enroll at once (${options.ways.join(', ')})`,
+    broken: [
+      ...told(result.failures, 'devices did not enroll'),
+      ...told(health.failures, 'health checks failed'),
+      ...(isSlow ? [`a health check took ${Math.round(health.slowestMs)} ms`] : []),
+      ...rows,
+    ],
+    figures: {
+      ...figuresOf(result),
+      ...{ healthChecks: health.checks, slowestHealthMs: health.slowestMs, serverCpuSeconds },
+    },
+  };
+}
+
+/** A school's first day: all devices enroll in the same moment, and none is lost or doubled. */
+export async function enrollStorm(options: StormOptions): Promise<ScenarioResult> {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-storm-'));
+  try {
+    const server = await startServer(options.databaseUrl, directory);
+    try {
+      return await judge(options, server);
+    } finally {
+      await server.stop();
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}

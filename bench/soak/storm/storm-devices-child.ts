@@ -1,0 +1,84 @@
+// Simulated devices that enroll all at once; storm-devices.ts starts it.
+import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
+import { Activation } from '../../../src/lab/activation.js';
+import { enroll } from '../../../src/lab/enroll.js';
+import { type EnrollmentWay, obtainProfile } from '../../../src/lab/enrollment-way.js';
+import { HttpClient } from '../../../src/lab/http-client.js';
+import { KeyPool } from '../../../src/lab/key-pool.js';
+import { readLabAuthority } from '../../../src/lab/lab-authority.js';
+import { fetchLab } from '../../../src/lab/lab-description.js';
+import { Random } from '../../../src/lab/random.js';
+import { createSimulatedDevice, type SimulatedDevice } from '../../../src/lab/simulated-device.js';
+import { answerCalls } from '../../push/child-calls.js';
+import type { StormCalls, StormFleet, StormOutcome } from './storm-devices.js';
+
+const PATIENCE_MS = 300_000;
+const KEY_BITS = 2048;
+
+const { signal } = new AbortController();
+setMaxListeners(0, signal);
+
+interface Member {
+  device: SimulatedDevice;
+  way: EnrollmentWay;
+}
+
+class Storm {
+  private retries = 0;
+  private readonly http = new HttpClient({
+    ...{ patienceMs: PATIENCE_MS, signal },
+    onRetry: () => {
+      this.retries += 1;
+    },
+  });
+  private keys = new KeyPool();
+  private members: Member[] = [];
+
+  async prepare({ url, devices, ways, keys }: StormFleet): Promise<void> {
+    this.keys = new KeyPool(keys);
+    await Promise.all(Array.from({ length: keys }, () => this.keys.take(KEY_BITS)));
+    const { device_ca } = await fetchLab(this.http, url);
+    const activation = new Activation(readLabAuthority(device_ca.certificate + device_ca.key));
+    const random = new Random(randomUUID());
+    for (let index = 0; index < devices; index += 1) {
+      const enrollBy = ways[index % ways.length] ?? 'profile';
+      const own = random.fork(`device ${index}`);
+      const device = createSimulatedDevice({ platform: 'iOS', random: own });
+      // Certificates are made at the first signature: at the device's activation, long before.
+      await activation.sign(device, Buffer.alloc(0));
+      this.members.push({ device, way: { enroll: enrollBy, url, activation } });
+    }
+  }
+
+  async enroll(): Promise<StormOutcome> {
+    const startedAt = performance.now();
+    const seconds: number[] = [];
+    const failures: string[] = [];
+    await Promise.all(
+      this.members.map(async (member) => {
+        try {
+          await this.enrollOne(member);
+          seconds.push((performance.now() - startedAt) / 1000);
+        } catch (error) {
+          failures.push(error instanceof Error ? error.message : String(error));
+        }
+      }),
+    );
+    const wallSeconds = (performance.now() - startedAt) / 1000;
+    return { seconds, failures, retries: this.retries, wallSeconds };
+  }
+
+  private async enrollOne({ device, way }: Member): Promise<void> {
+    const { http, keys } = this;
+    const profile = await obtainProfile({ device, http, keys }, way);
+    await enroll(device, { http, profile, keys });
+  }
+}
+
+const storm = new Storm();
+
+answerCalls<StormCalls>({
+  prepare: (fleet) => storm.prepare(fleet),
+  enroll: () => storm.enroll(),
+});

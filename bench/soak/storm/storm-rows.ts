@@ -1,0 +1,54 @@
+import type pg from 'pg';
+
+/** Every enrollment leaves one of each of these; over the air a second certificate is issued. */
+const COUNTS = `
+select
+  (select count(*) from devices)::int as devices,
+  (select count(*) from devices where enrollment_state = 'enrolled')::int as enrolled,
+  (select count(distinct udid) from devices)::int as udids,
+  (select count(distinct serial_number) from devices)::int as serials,
+  (select count(*) from devices where enrollment_number <> 1)::int as again,
+  (select count(distinct device_id) from device_identities where state = 'active')::int as pinned,
+  (select count(*) from device_identities where state = 'active')::int as pins,
+  (select count(*) from former_enrollments)::int as former,
+  (select count(*) from certificates where purpose = 'mdm.device')::int as certificates,
+  (select count(*) from enrollment_requests)::int as requests,
+  (select count(*) from enrollment_requests where enrolled_at is not null)::int as met`;
+
+type Counts = Record<
+  | 'devices'
+  | 'enrolled'
+  | 'udids'
+  | 'serials'
+  | 'again'
+  | 'pinned'
+  | 'pins'
+  | 'former'
+  | 'certificates'
+  | 'requests'
+  | 'met',
+  number
+>;
+
+export interface StormExpectation {
+  devices: number;
+  /** Of them, those that came over the air, and those by Apple's program. */
+  overTheAir: number;
+  automated: number;
+}
+
+/** What the storm was to leave in the database and did not, in words. */
+export async function brokenRows(pool: pg.Pool, expected: StormExpectation): Promise<string[]> {
+  const { rows } = await pool.query<Counts>(COUNTS);
+  const found = rows[0];
+  if (found === undefined) throw new Error('nothing was counted');
+  const { devices, overTheAir, automated } = expected;
+  const wanted: Counts = {
+    ...{ devices, enrolled: devices, udids: devices, serials: devices, again: 0 },
+    ...{ pinned: devices, pins: devices, former: 0, certificates: devices + overTheAir },
+    ...{ requests: overTheAir + automated, met: overTheAir + automated },
+  };
+  return Object.entries(wanted)
+    .filter(([name, count]) => found[name as keyof Counts] !== count)
+    .map(([name, count]) => `${found[name as keyof Counts]} ${name} in place of ${count}`);
+}

@@ -1,0 +1,276 @@
+import { SecretBox } from '../../../src/crypto/secret-box.js';
+import { createAccessTokens } from '../../../src/enroll/account/access-token.js';
+import { buildPlist } from '../../../src/protocol/plist.js';
+import { asAuthority, ecIdentity, type Identity } from '../../crypto/identities.js';
+import { signedBy } from '../../dep/asking-device.js';
+import { deviceKeys, issueIdentity } from '../../helpers/device.js';
+import {
+  type AccountWorld,
+  ALICE,
+  ANONYMOUS,
+  addUser,
+  ask,
+  Browser,
+  discover,
+  MACHINE,
+  startWorld,
+} from './world.js';
+
+let world: AccountWorld;
+let stranger: Identity;
+
+beforeAll(async () => {
+  world = await startWorld({ isSweeping: false });
+  stranger = await ecIdentity('P-256', asAuthority);
+});
+afterAll(() => world.app.stop());
+beforeEach(async () => {
+  for (const table of ['enrollment_requests', 'enrollment_users']) {
+    await world.app.db.knex(table).delete();
+  }
+});
+afterEach(async () => {
+  for (const { app } of others.splice(0)) await app.stop();
+});
+
+const others: AccountWorld[] = [];
+
+async function startOther(env: Record<string, string>): Promise<AccountWorld> {
+  const other = await startWorld({ env, isSweeping: false });
+  others.push(other);
+  return other;
+}
+
+const requests = () => world.app.db.knex('enrollment_requests');
+const tokens = (now?: () => number) => createAccessTokens(world.app.box, now);
+const byod = { account: ALICE, mode: 'byod' } as const;
+const adde = { account: ALICE, mode: 'adde' } as const;
+
+/** What is one of our CA for, which enrolls devices. */
+async function ownIdentity(): Promise<Identity> {
+  const keys = await deviceKeys();
+  return { ...keys, certificate: issueIdentity(world.app.authority, keys) };
+}
+
+describe('a device that asks for its profile', () => {
+  it.each<[string, () => string | undefined]>([
+    ['no token', () => undefined],
+    ['a made-up token', () => 'bm90IG91cnM.bm90IG91cnM'],
+    ['a token of one part', () => tokens().issue(byod).split('.')[0]],
+    ['a token with something behind it', () => `${tokens().issue(byod)}.x`],
+    [
+      'a token of another server',
+      () => createAccessTokens(new SecretBox(Buffer.alloc(32, 8))).issue(byod),
+    ],
+    ['an expired token', () => tokens(() => Date.now() - 10 * 60_000).issue(byod)],
+    [
+      'a token that was altered',
+      () => {
+        const [body = '', mac = ''] = tokens().issue(byod).split('.');
+        const text = Buffer.from(body, 'base64url').toString().replace('alice', 'mallo');
+        return `${Buffer.from(text).toString('base64url')}.${mac}`;
+      },
+    ],
+    ['a token of megabytes less', () => 'a'.repeat(5_000)],
+  ])('is told to sign in with %s', async (_what, make) => {
+    await addUser(world.app);
+    const reply = await ask(world, { token: make() });
+    expect([reply.status, reply.body.length]).toEqual([401, 0]);
+    expect(reply.headers.get('www-authenticate')).toBe(
+      'Bearer method="apple-as-web", url="https://mdm.example.com/enroll/account/login"',
+    );
+    expect(await requests()).toEqual([]);
+  });
+
+  it.each(['Basic YTpi', 'Bearer', 'Bearer  ', 'Token x', 'Bearer a b'])(
+    'is told to sign in with another Authorization: %s',
+    async (Authorization) => {
+      const response = await fetch(`${world.app.url}/enroll/account?mode=byod`, {
+        method: 'POST',
+        headers: { Authorization },
+        body: new Uint8Array(signedBy(world.certified, buildPlist(ANONYMOUS))),
+      });
+      expect(response.status).toBe(401);
+    },
+  );
+
+  it('gets nothing without a valid signature, whatever its token', async () => {
+    await addUser(world.app);
+    const token = tokens().issue(byod);
+    const der = signedBy(world.certified, buildPlist(ANONYMOUS));
+    const altered = Buffer.from(der);
+    altered.writeUInt8(altered.readUInt8(der.length - 1) ^ 1, der.length - 1);
+    for (const body of [Buffer.alloc(0), buildPlist(ANONYMOUS), altered, Buffer.from('x')]) {
+      expect((await ask(world, { token, body })).status).toBe(400);
+    }
+    expect((await ask(world, { token, body: Buffer.alloc(70_000) })).status).toBe(413);
+    expect(await requests()).toEqual([]);
+  });
+
+  it.each(['', 'BYOD', 'user', 'byod&mode=adde'])('has to name a mode: %s', async (mode) => {
+    expect((await ask(world, { mode })).status).toBe(400);
+  });
+
+  it.each<[string, () => Promise<Identity>]>([
+    ['of another CA', async () => stranger],
+    ['of our own CA', ownIdentity],
+  ])('says which one it is only by a certificate of Apple, not %s', async (_what, signer) => {
+    await addUser(world.app, { enrollment_mode: 'adde' });
+    const by = { signer: await signer() };
+    for (const token of [undefined, tokens().issue(adde)]) {
+      expect((await ask(world, { mode: 'adde', token, ...by })).status).toBe(403);
+    }
+    const { UDID = '', SERIAL = '' } = MACHINE;
+    for (const more of [{ UDID }, { SERIAL }]) {
+      const facts = { ...ANONYMOUS, ...more };
+      expect((await ask(world, { facts, token: tokens().issue(byod), ...by })).status).toBe(403);
+    }
+    expect(await requests()).toEqual([]);
+    expect(world.app.logText()).toMatch(/the signer was issued by /);
+  });
+
+  it('has to say which one it is to be a device of the organization', async () => {
+    await addUser(world.app, { enrollment_mode: 'adde' });
+    const token = tokens().issue(adde);
+    for (const missing of ['UDID', 'SERIAL']) {
+      const facts = { ...MACHINE, [missing]: '' };
+      expect((await ask(world, { mode: 'adde', token, facts })).status).toBe(400);
+    }
+    expect(await requests()).toEqual([]);
+  });
+
+  it("that is a person's own leaves no trace of which one it is", async () => {
+    await addUser(world.app);
+    const facts = { ...MACHINE, IMEI: '35 123456 789012 3', MEID: '35123456789012' };
+    expect((await ask(world, { facts, token: tokens().issue(byod) })).status).toBe(200);
+    expect(await requests()).toMatchObject([
+      { udid: null, serial_number: null, imei: null, meid: null, product_name: 'iPhone14,5' },
+    ]);
+  });
+
+  it('gets no other mode than its user signed in for, and may have', async () => {
+    await addUser(world.app);
+    expect((await ask(world, { mode: 'adde', token: tokens().issue(byod) })).status).toBe(403);
+    expect((await ask(world, { mode: 'byod', token: tokens().issue(adde) })).status).toBe(403);
+    expect((await ask(world, { mode: 'adde', token: tokens().issue(adde) })).status).toBe(403);
+    expect(await requests()).toEqual([]);
+  });
+
+  it('gets nothing once its user is disabled or gone', async () => {
+    await addUser(world.app);
+    const token = tokens().issue(byod);
+    await world.app.db.knex('enrollment_users').update({ is_disabled: true });
+    const disabled = await ask(world, { token });
+    expect([disabled.status, disabled.body.toString()]).toEqual([
+      ...[403, 'this account may not enroll devices\n'],
+    ]);
+    await world.app.db.knex('enrollment_users').delete();
+    expect((await ask(world, { token })).status).toBe(403);
+  });
+
+  it('of another one that has enrolled by the same token is told to sign in', async () => {
+    await addUser(world.app);
+    const token = tokens().issue(byod);
+    expect((await ask(world, { token })).status).toBe(200);
+    await world.app.db.knex('enrollment_requests').update({ enrolled_at: new Date() });
+    expect((await ask(world, { token })).status).toBe(401);
+  });
+
+  it('posts, and does nothing else', async () => {
+    const reply = await fetch(`${world.app.url}/enroll/account?mode=byod`);
+    expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'POST']);
+  });
+});
+
+describe('the policy', () => {
+  it.each([
+    [{ ENROLLMENT: 'closed' }, 'enrollment is closed on this server'],
+    [{ ACCOUNT_ENROLLMENT: 'off' }, 'nobody enrolls with an account on this server'],
+  ])('%o keeps everybody out', async (env, reason) => {
+    const other = await startOther(env as unknown as Record<string, string>);
+    await addUser(other.app);
+    const token = createAccessTokens(other.app.box).issue(byod);
+    for (const reply of [await ask(other), await ask(other, { token })]) {
+      expect([reply.status, reply.body.toString()]).toEqual([403, `${reason}\n`]);
+    }
+    const found = await discover(other.app, `?user-identifier=${ALICE}`);
+    expect([found.status, await found.json()]).toEqual([
+      ...[403, { code: 'com.apple.well-known.failed', description: reason }],
+    ]);
+    const page = await new Browser(other.app).openLogin();
+    expect([page.status, page.text.toLowerCase()]).toEqual([403, expect.stringContaining(reason)]);
+    expect((await new Browser(other.app).submit({ account: ALICE })).status).toBe(403);
+  });
+
+  it('link lets those in who have an account: an admin made it', async () => {
+    const other = await startOther({ ENROLLMENT: 'link' });
+    await addUser(other.app);
+    const token = createAccessTokens(other.app.box).issue(byod);
+    expect((await ask(other, { token })).status).toBe(200);
+  });
+});
+
+describe('discovery', () => {
+  const FAILED = { code: 'com.apple.well-known.failed', description: expect.any(String) };
+
+  it('fails, as Apple has it, while nobody could sign in', async () => {
+    await addUser(world.app, { is_disabled: true });
+    const reply = await discover(world.app, `?user-identifier=${ALICE}&model-family=Mac`);
+    expect([reply.status, reply.headers.get('content-type'), await reply.json()]).toEqual([
+      403,
+      'application/json',
+      { ...FAILED, description: 'no user may enroll devices with an account yet' },
+    ]);
+  });
+
+  it('says the same of accounts that are there, disabled, and unknown', async () => {
+    await addUser(world.app);
+    await addUser(world.app, { account: 'off@example.com', is_disabled: true });
+    for (const account of [ALICE, 'off@example.com', 'nobody@example.com', '']) {
+      const reply = await discover(world.app, `?user-identifier=${account}&model-family=iPad`);
+      expect([reply.status, reply.headers.get('content-type'), await reply.json()]).toEqual([
+        200,
+        'application/json',
+        {
+          Servers: [
+            {
+              Version: 'mdm-byod',
+              BaseURL: 'https://mdm.example.com/enroll/account?mode=byod',
+            },
+          ],
+        },
+      ]);
+    }
+  });
+
+  it.each([
+    'alice',
+    'a@b@c',
+    `${'a'.repeat(400)}@example.com`,
+    'a\r\nX-Evil: 1@example.com',
+    '<script>@example.com',
+    '\u0000@example.com',
+  ])('fails for what is no account, and repeats nothing of it: %j', async (account) => {
+    await addUser(world.app);
+    const reply = await discover(world.app, `?user-identifier=${encodeURIComponent(account)}`);
+    expect([reply.status, await reply.json()]).toEqual([
+      403,
+      { ...FAILED, description: 'the account has to be of the form name@example.com' },
+    ]);
+    expect(reply.headers.get('x-evil')).toBeNull();
+  });
+
+  it.each(['AppleTV', 'Watch'])('fails for a device that has no accounts: %s', async (family) => {
+    await addUser(world.app);
+    const reply = await discover(world.app, `?user-identifier=${ALICE}&model-family=${family}`);
+    expect([reply.status, await reply.json()]).toEqual([403, FAILED]);
+  });
+
+  it('answers HEAD, and other methods with 405', async () => {
+    await addUser(world.app);
+    const path = `${world.app.url}/.well-known/com.apple.remotemanagement`;
+    expect((await fetch(path, { method: 'HEAD' })).status).toBe(200);
+    const post = await fetch(path, { method: 'POST' });
+    expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+  });
+});
