@@ -1,6 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { get } from 'node:https';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { encodePem } from '../../src/crypto/pem.js';
+import { openProfile } from '../../src/lab/profile-file.js';
+import { type PlistDict, parsePlistDict } from '../../src/protocol/plist.js';
 import { cleanUp, freePort, newHome, runToEnd, serve } from '../helpers/process.js';
 import { AdminClient, readAdminToken } from './admin-client.js';
 
@@ -20,6 +27,15 @@ function makeCertificate(home: string): { cert: string; key: string } {
   return { cert, key };
 }
 
+/** As a person gets it who goes on past the warning of the browser. PEM of what it makes trusted. */
+async function readTrustProfile(url: string): Promise<string[]> {
+  const sent = get(url, { rejectUnauthorized: false });
+  const [reply] = (await once(sent, 'response')) as [IncomingMessage];
+  const { plist } = openProfile(await buffer(reply));
+  const payloads = parsePlistDict(plist).PayloadContent as PlistDict[];
+  return payloads.map(({ PayloadContent }) => encodePem('CERTIFICATE', PayloadContent as Buffer));
+}
+
 describe('over HTTPS', () => {
   it('devices enroll that trust the certificate, and no others', async () => {
     const home = newHome();
@@ -36,6 +52,26 @@ describe('over HTTPS', () => {
     const friends = await runToEnd([...simulate, '--ca', TLS_CERT_FILE]);
     expect(friends.output).toContain('Devices:  2 of 2 enrolled');
     expect(friends.code).toBe(0);
+  });
+
+  it('devices enroll that trust what the trust profile brought them, over the air, too', async () => {
+    const home = newHome();
+    const { cert: TLS_CERT_FILE, key: TLS_KEY_FILE } = makeCertificate(home);
+    const port = await freePort();
+    const env = { PORT: String(port), TLS_CERT_FILE, TLS_KEY_FILE, LAB: 'on' };
+    await serve({ dataDir: join(home, 'data'), env });
+    const url = `https://localhost:${port}`;
+    const trusted = join(home, 'trusted.pem');
+    const certificates = await readTrustProfile(`${url}/enroll/trust.mobileconfig`);
+    writeFileSync(trusted, certificates.join(''));
+    expect(certificates).toContain(readFileSync(TLS_CERT_FILE, 'utf8'));
+
+    const common = ['simulate', '--devices', '1', '--url', url, '--ca', trusted];
+    for (const way of ['profile', 'ota']) {
+      const { output, code } = await runToEnd([...common, '--enroll', way]);
+      expect(output).toContain('Devices:  1 of 1 enrolled');
+      expect(code).toBe(0);
+    }
   });
 
   it('devices enroll after a restart when the certificate was stored, with no further setting', async () => {

@@ -72,7 +72,7 @@ describe('every surface', () => {
   it.each([
     ['/healthz', 'GET, HEAD'],
     ['/readyz', 'GET, HEAD'],
-    ['/enroll/profile', 'GET, HEAD'],
+    ['/enroll/profile', 'GET, HEAD, POST'],
     ['/scep', 'GET, POST'],
     ['/mdm', 'PUT'],
     ['/checkin', 'PUT'],

@@ -25,6 +25,19 @@ describe('a fleet is not done', () => {
   });
 });
 
+describe('a fleet that waits in Setup Assistant is not done', () => {
+  it('until the last device was let go, or is gone', () => {
+    const state = enrolled(2);
+    for (const index of [0, 1]) state.setAwaiting(index, true);
+    state.setAwaiting(0, false);
+    expect([state.isAtRest(), isSettled(state.snapshot())]).toEqual([false, false]);
+    expect(describeSummary(state.snapshot())).toContain('1 still wait in Setup Assistant');
+    state.setFate(1, 'erased');
+    expect([state.isAtRest(), isSettled(state.snapshot())]).toEqual([true, true]);
+    expect(describeSummary(state.snapshot())).not.toContain('Setup Assistant');
+  });
+});
+
 describe('a fleet that is pushed is not done', () => {
   it('while a device that was enrolled has not been pushed', () => {
     const state = enrolled(2);

@@ -1,4 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import type { LabPlatform } from '../../src/lab/device-models.js';
 import type { EnrollmentProfile } from '../../src/lab/enrollment-profile.js';
 import { FleetState } from '../../src/lab/fleet-state.js';
 import { Limiter } from '../../src/lab/limiter.js';
@@ -20,7 +21,7 @@ const profile: Pick<EnrollmentProfile, 'mdm'> = {
 class Member implements PushedMember {
   readonly device: SimulatedDevice;
   readonly failures: string[] = [];
-  asUser = false;
+  asUser: boolean;
   isEnrolled = true;
   isGone = false;
   owesAnswer = false;
@@ -31,9 +32,11 @@ class Member implements PushedMember {
   constructor(
     private readonly state: FleetState,
     private readonly index: number,
+    platform: LabPlatform = 'iOS',
   ) {
     const random = new Random(`device ${index}`);
-    this.device = createSimulatedDevice({ platform: 'iOS', random });
+    this.device = createSimulatedDevice({ platform, random });
+    this.asUser = platform === 'macOS';
   }
 
   get token(): string {
@@ -109,6 +112,25 @@ describe('a device that lives by pushes', () => {
     expect(member.polls).toBe(0);
     expect(state.snapshot().unpushed).toBe(1);
     expect([...courier.topics]).toEqual([[member.token, TOPIC]]);
+  });
+
+  it('asks when its user is pushed, by the PushMagic of the user alone', async () => {
+    const { polling, courier, state, finish } = createWorld();
+    const member = new Member(state, 0, 'macOS');
+    await polling.prepare(member, profile);
+    await polling.afterEnrollment(member);
+    const { user } = member.device;
+    const token = user?.pushToken.toString('hex') ?? '';
+    expect([...courier.topics.keys()]).toEqual([member.token, token]);
+    courier.push(token, member.device.pushMagic);
+    await turn();
+    expect([member.polls, member.failures.length]).toEqual([0, 1]);
+    courier.push(token, user?.pushMagic ?? '');
+    await turn();
+    expect(member.polls).toBe(1);
+    member.isGone = true;
+    await finish(member);
+    expect(courier.forgotten).toEqual([member.token, token]);
   });
 
   it('asks once for each push', async () => {

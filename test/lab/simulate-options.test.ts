@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { addSimulateCommand } from '../../src/cli/simulate.js';
+import { UsageError } from '../../src/cli/usage-error.js';
 
 function parse(...args: string[]): Promise<Command> {
   const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
@@ -10,6 +11,25 @@ function parse(...args: string[]): Promise<Command> {
   return program.parseAsync(['simulate', ...args], { from: 'user' });
 }
 
+/** Nothing listens there: what is refused is refused before anybody is asked. */
+const NOWHERE = ['--url', 'http://localhost:9'];
+
+describe('muster simulate refuses options that contradict each other', () => {
+  it.each([
+    ['--enroll account', '--enroll account needs --account'],
+    ['--account ada@example.com', '--account goes with --enroll account'],
+    ['--enroll ade --token x', '--token goes with --enroll profile or ota'],
+    ['--token x --profile y', '--token does not go with --profile'],
+    ['--enroll ota --profile y', '--profile goes with --enroll profile'],
+    ['--password-file y', '--password-file goes with --account'],
+    ['--await-configuration', '--await-configuration goes with --enroll ade'],
+  ])('%s', async (options, message) => {
+    const error: unknown = await parse(...options.split(' '), ...NOWHERE).catch((e: unknown) => e);
+    expect(error).toBeInstanceOf(UsageError);
+    expect(String(error)).toContain(message);
+  });
+});
+
 describe('muster simulate refuses', () => {
   it.each([
     ['--devices', '0'],
@@ -17,7 +37,7 @@ describe('muster simulate refuses', () => {
     ['--not-now', '1.5'],
     ['--not-now', ''],
     ['--platform', 'Android'],
-    ['--enroll', 'ade'],
+    ['--enroll', 'nfc'],
     ['--url', 'localhost:8080'],
     ['--poll-interval', '0'],
   ])('%s %s', async (option, value) => {

@@ -72,6 +72,7 @@ async function fill(app: TestApp): Promise<Omit<FilledServer, 'app' | 'pin'>> {
   await makeTokens(app, secrets);
   await addCredentials(app, say, secrets);
   for (const [name, key] of await privateKeysOf(app)) secrets.set(name, key);
+  for (const [name, key] of await labKeysOf(app)) secrets.set(name, key);
   return { device, deviceId, profileId, secrets };
 }
 
@@ -226,5 +227,17 @@ async function privateKeysOf({ db, box }: TestApp): Promise<[string, Buffer][]> 
       [`start of key ${row.id}`, pkcs8.subarray(0, 26)],
     ];
   });
+  return keys;
+}
+
+/** Of the lab's own CAs. */
+async function labKeysOf({ db, box }: TestApp): Promise<[string, Buffer][]> {
+  const identities = { lab: 'lab/authority', lab_device_ca: 'lab/device-ca' };
+  const keys: [string, Buffer][] = [];
+  for (const [name, identity] of Object.entries(identities)) {
+    const { value } = await db.knex('server_settings').where({ name }).first();
+    const sealed = Buffer.from(value.sealed_key, 'base64');
+    keys.push([`key of ${name}`, partOf(box.open(sealed, identity))]);
+  }
   return keys;
 }
