@@ -1,4 +1,5 @@
 import { AppError } from '../errors.js';
+import type { MachineInfo } from '../protocol/machine-info.js';
 import type { EnrollServices } from './services.js';
 import type { SignedDeviceInfo } from './signed-device-info.js';
 
@@ -23,4 +24,10 @@ export function requireDeviceSigner(
 ): void {
   if (deviceCas.judge(signed.signer, signed.chain).ok) return;
   throw unknownSigner(signed, 'no device CA stands behind the signer');
+}
+
+/** Any Profile Service, wherever it is, gets its challenge back signed, and could pass it on. */
+export function refuseAnswer({ challenge }: MachineInfo): void {
+  if (challenge === undefined) return;
+  throw new AppError('forbidden', 403, 'what the device signed is the answer to a challenge');
 }

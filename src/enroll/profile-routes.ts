@@ -1,10 +1,9 @@
 import { type Request, type Response, Router } from 'express';
 import { insertEnrollmentRequest } from '../db/enrollment-request-repository.js';
 import { toAppError } from '../db/sqlstate.js';
-import { AppError } from '../errors.js';
 import { type IdentifiedMachine, requireIdentified } from '../protocol/machine-info.js';
 import { admitDevice, deviceFacts, requestEnd } from './device-request.js';
-import { requireDeviceSigner } from './device-signer.js';
+import { refuseAnswer, requireDeviceSigner } from './device-signer.js';
 import { createEnrollmentProfile } from './enrollment-profile.js';
 import { methodNotAllowed } from './method-not-allowed.js';
 import { queryText, sendProfile } from './send-profile.js';
@@ -42,12 +41,6 @@ async function giveToDevice(req: Request, res: Response, services: EnrollService
   const { requestId } = challenge;
   services.logger.info({ requestId, serial: info.serial }, 'a device may enroll');
   sendProfile({ req, res }, { profile, filename: FILENAME }, services);
-}
-
-/** Any Profile Service, wherever it is, gets its challenge back signed, and could pass it on. */
-function refuseAnswer({ challenge }: IdentifiedMachine): void {
-  if (challenge === undefined) return;
-  throw new AppError('forbidden', 403, 'what the device signed is the answer to a challenge');
 }
 
 async function recordRequest(

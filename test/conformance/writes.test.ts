@@ -86,7 +86,12 @@ describe.each(WRITABLE)('writing %s', (_type, definition) => {
       .patch(`${url}/${before.id}`)
       .send({ data: { type, id: String(before.id), attributes } });
     expect(response.status).toBe(200);
-    expect(one(response).attributes).toEqual({ ...before.attributes, ...attributes });
+    // What is derived from a changed attribute follows it.
+    const following = visible(definition, ({ derivedFrom = [] }) =>
+      derivedFrom.some((name) => name in attributes),
+    ).map(([name]) => [name, one(response).attributes[name]]);
+    const expected = { ...before.attributes, ...attributes, ...Object.fromEntries(following) };
+    expect(one(response).attributes).toEqual(expected);
   });
 
   it('gives the first answer again to the same Idempotency-Key', async () => {

@@ -49,8 +49,10 @@ describe('POST /dep/enroll refuses', () => {
     const issuedBy = await ecIdentity('P-256', { ...asAuthority, subject });
     const stranger = identityOf(await deviceKeys(), { issuedBy });
     expect((await ask(signedBy(stranger, machine()))).status).toBe(403);
-    const logged = program.app.logLines.filter(({ issuer }) => issuer === 'CN=Impostor');
-    expect(logged).toMatchObject([{ serial: 'C02PROGRAM1' }]);
+    const reasons = program.app.logLines.flatMap(({ reason }) => (reason ? [reason] : []));
+    expect(reasons).toContain(
+      'no device CA stands behind the signer; issuer of the signer: CN=Impostor',
+    );
   });
 
   it('an identity that our own CA issued to an enrolled device', async () => {
@@ -84,6 +86,10 @@ describe('POST /dep/enroll refuses', () => {
     ['no SERIAL', { SERIAL: '' }],
   ])('one that signs %s', async (_name, facts) => {
     expect((await askAs(program, facts)).status).toBe(400);
+  });
+
+  it('what a device has signed as the answer to a challenge, of whatever server', async () => {
+    expect((await askAs(program, { CHALLENGE: 'of another server' })).status).toBe(403);
   });
 
   it('what is larger than any device sends', async () => {

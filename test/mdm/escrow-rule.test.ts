@@ -76,6 +76,17 @@ describe('who enrolls with what a stranger can know', () => {
     expect(await bootstrapTokenFor(other)).toBeUndefined();
   });
 
+  it('also where the signature answers nobody, and could be an old one', async () => {
+    const [device, serial] = [await createTestDevice(app), newSerial()];
+    await owner(device, serial);
+    const { udid } = device;
+    const request = { method: 'profile', udid, serial_number: serial } as const;
+    const requestId = await addRequest(app, signedRequest(request));
+    const other = await certifiedFor(app, { requestId }, { UDID: udid });
+    await other.enroll({ SerialNumber: serial });
+    expect(await bootstrapTokenFor(other)).toBeUndefined();
+  });
+
   it('also where only an account vouches for it', async () => {
     const [device, serial] = [await createTestDevice(app), newSerial()];
     await owner(device, serial);

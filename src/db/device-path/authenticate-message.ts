@@ -37,7 +37,7 @@ asked as (
 ), request as (
   select c.ord, r.id, r.method, r.udid, r.serial_number, r.account, r.unmet_minimum_os_version,
     r.enrolled_at, r.enrollment_link_id, r.method = 'ota' and r.certificate_id = c.id as is_exchange,
-    r.signer is not null and r.method in ('profile', 'ota', 'automated') as is_signed
+    r.signer is not null and r.method in ('ota', 'automated') as is_signed
   from certificate c join enrollment_requests r on r.id = c.request_id
 ), message as (
   select q.*, coalesce(q.udid, q.enrollment_id) as device_key,

@@ -58,7 +58,11 @@ judged as (
   from judged j left join spent using (ord) left join claimed using (ord)
 ), decided as (select *, outcome = 'enrolling' as is_new from verdict)`;
 
-/** Escrow of former enrollments goes to whoever Apple's certificate shows to be the same device. */
+/**
+ * Escrow of former enrollments goes to whoever Apple's certificate shows to be the same device, by an
+ * answer to a challenge or as Apple's program has it; what is signed for the enrollment in one step
+ * could be what the device once signed for another server.
+ */
 const ESCROW_SINCE = `case when not v.is_new then d.escrow_since
       when upper(v.signed_serial) = upper(d.serial_number) then greatest(d.escrow_since, 1)
       else d.enrollment_number + 1 end`;
