@@ -1,7 +1,7 @@
 import type { EnrollmentRequest } from '../db/enrollment-request-repository.js';
 import { findProgramDevice } from '../db/program-device-repository.js';
 import { toAppError } from '../db/sqlstate.js';
-import type { IdentifiedMachine } from '../protocol/machine-info.js';
+import type { IdentifiedMachine, MachineInfo } from '../protocol/machine-info.js';
 import type { Admitted } from './enrollment-policy.js';
 import type { EnrollServices } from './services.js';
 import type { SignedDeviceInfo } from './signed-device-info.js';
@@ -15,10 +15,18 @@ export function requestEnd(): Date {
 }
 
 /** What a device has proved of itself, as it is kept in its request. */
-export function deviceFacts(info: IdentifiedMachine, { signer }: SignedDeviceInfo) {
+export function deviceFacts(info: IdentifiedMachine, signed: SignedDeviceInfo) {
+  const { udid, serial: serial_number } = info;
   return {
-    udid: info.udid,
-    serial_number: info.serial,
+    ...productFacts(info, signed),
+    udid,
+    serial_number,
+  } satisfies Partial<EnrollmentRequest>;
+}
+
+/** The same without which device it is. */
+export function productFacts(info: MachineInfo, { signer }: SignedDeviceInfo) {
+  return {
     product_name: info.product ?? null,
     os_version: info.osVersion ?? null,
     build_version: info.version ?? null,

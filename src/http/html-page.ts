@@ -6,6 +6,8 @@ export interface HtmlPage {
   status: number;
   title: string;
   body: Html;
+  /** Where its form may lead, redirects included, as in Content-Security-Policy; nowhere without. */
+  formAction?: string;
 }
 
 const STYLE = `
@@ -30,15 +32,22 @@ summary { cursor: pointer; padding: .5rem 0; font-weight: 600 }
 ol { margin: 0 0 .75rem; padding-left: 1.375rem }
 li { margin: .25rem 0 }
 .quiet { color: var(--quiet); font-size: .9375rem }
+label { display: block; margin-top: 1rem }
+input, button { font: inherit; width: 100%; padding: .625rem .75rem; border-radius: .75rem;
+  border: 1px solid var(--line) }
+button { margin-top: 1.5rem; border: 0; background: var(--accent); color: var(--on-accent);
+  font-weight: 600 }
+.problem { border-left: 4px solid #d70015; padding-left: .75rem }
 `;
 
-const POLICY = [
-  "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
-  ...["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
-].join('; ');
+const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
 
-function documentOf({ title, body }: HtmlPage): Html {
+/** The whole document. */
+export function renderPage({ title, body }: Pick<HtmlPage, 'title' | 'body'>): string {
+  return documentOf(title, body).text;
+}
+
+function documentOf(title: string, body: Html): Html {
   return html`<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -58,17 +67,26 @@ ${body}
 }
 
 /**
- * Answers with a page for people that loads nothing and runs nothing. Its address may hold a secret:
- * it is told to nobody and kept nowhere.
+ * What goes with a page for people: it loads nothing and runs nothing. Its address may hold a secret: it
+ * is told to nobody and kept nowhere.
  */
-export function sendPage(res: Response, page: HtmlPage): void {
-  res.status(page.status);
-  res.setHeader('Content-Type', 'text/html; charset=utf-8');
-  res.setHeader('Content-Security-Policy', POLICY);
+export function setPageHeaders(res: Response, formAction = "'none'"): void {
+  const policy = [
+    "default-src 'none'",
+    `style-src 'sha256-${STYLE_HASH}'`,
+    ...["base-uri 'none'", `form-action ${formAction}`, "frame-ancestors 'none'"],
+  ];
+  res.setHeader('Content-Security-Policy', policy.join('; '));
   res.setHeader('Referrer-Policy', 'no-referrer');
   res.setHeader('Cache-Control', 'no-store');
   res.setHeader('X-Robots-Tag', 'noindex');
-  const bytes = Buffer.from(documentOf(page).text);
+}
+
+export function sendPage(res: Response, page: HtmlPage): void {
+  setPageHeaders(res, page.formAction);
+  res.status(page.status);
+  res.setHeader('Content-Type', 'text/html; charset=utf-8');
+  const bytes = Buffer.from(renderPage(page));
   res.setHeader('Content-Length', bytes.length);
   res.end(bytes);
 }

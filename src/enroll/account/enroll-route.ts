@@ -3,6 +3,7 @@ import { claimAccountRequest } from '../../db/account-request-repository.js';
 import { toAppError } from '../../db/sqlstate.js';
 import { AppError } from '../../errors.js';
 import { type MachineInfo, requireIdentified } from '../../protocol/machine-info.js';
+import { productFacts } from '../device-request.js';
 import { createEnrollmentProfile } from '../enrollment-profile.js';
 import { queryText, sendProfile } from '../send-profile.js';
 import { readSignedDeviceInfo, type SignedDeviceInfo } from '../signed-device-info.js';
@@ -93,21 +94,16 @@ async function requireMode(
 
 async function claim(
   { db }: AccountServices,
-  { info, signer }: SignedDeviceInfo,
+  signed: SignedDeviceInfo,
   { account, mode, nonce }: AccessToken,
 ): Promise<number | undefined> {
   try {
     return await claimAccountRequest(db.knex, {
       method: methodOf(mode),
-      ...{ account, nonce, signer: signer.fingerprint },
-      udid: info.udid ?? null,
-      serial_number: info.serial ?? null,
-      product_name: info.product ?? null,
-      os_version: info.osVersion ?? null,
-      build_version: info.version ?? null,
-      imei: info.imei ?? null,
-      meid: info.meid ?? null,
-      language: info.language ?? null,
+      ...productFacts(signed.info, signed),
+      ...{ account, nonce },
+      udid: signed.info.udid ?? null,
+      serial_number: signed.info.serial ?? null,
       expires_at: new Date(Date.now() + LIFE_MS),
     });
   } catch (error) {

@@ -6,6 +6,7 @@ import { type EnrollmentUserRow, noteSignIn } from '../../db/enrollment-user-rep
 import { readOrganization } from '../../db/settings-repository.js';
 import { toAppError } from '../../db/sqlstate.js';
 import { inTransaction } from '../../db/unit-of-work.js';
+import { sendPage } from '../../http/html-page.js';
 import { readBody } from '../../http/raw-body.js';
 import { requestIdOf, sourceAddressOf } from '../../http/request-context.js';
 import { methodNotAllowed } from '../method-not-allowed.js';
@@ -13,7 +14,7 @@ import { queryText } from '../send-profile.js';
 import { isAccountName } from './account-name.js';
 import { findUser, requireOffered } from './admission.js';
 import { finishSignIn } from './finish-sign-in.js';
-import { HTML, signInPage } from './pages.js';
+import { FORM_ACTION, signInForm } from './pages.js';
 import type { AccountServices } from './services.js';
 import { isSame } from './signed-text.js';
 
@@ -45,8 +46,9 @@ async function sendForm(
     throw toAppError(error);
   });
   const { csrf } = sessions.begin(res);
-  res.status(problem === undefined ? 200 : 403).setHeader('Content-Type', HTML);
-  res.end(signInPage({ organization, account, csrf, problem }));
+  const body = signInForm({ organization, account, csrf, problem });
+  const status = problem === undefined ? 200 : 403;
+  sendPage(res, { status, title: `Sign in - ${organization}`, body, formAction: FORM_ACTION });
 }
 
 async function signIn(req: Request, res: Response, services: AccountServices): Promise<void> {

@@ -56,7 +56,7 @@ describe('the sign-in page', () => {
     expect(text).toContain('<html lang="en">');
     expect(text).toContain('autocomplete="current-password"');
     expect(headers.get('content-security-policy')).toMatch(
-      /^default-src 'none';style-src 'sha256-[\w+/=]{44}';form-action 'self' apple-remotemanagement-user-login:;base-uri 'none';frame-ancestors 'none'$/,
+      /^default-src 'none'; style-src 'sha256-[\w+/=]{44}'; base-uri 'none'; form-action 'self' apple-remotemanagement-user-login:; frame-ancestors 'none'$/,
     );
   });
 
