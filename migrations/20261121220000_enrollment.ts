@@ -81,6 +81,10 @@ create index enrollment_requests_device on enrollment_requests (device_id)
 -- gone: what was made for one device is good for no other.
 alter table scep_challenges
   add column enrollment_request_id bigint,
+  -- Its certificate is for the second phase over the air, and enrolls nobody.
+  add column is_exchange boolean not null default false,
+  -- Certificates issued for it, each in place of the one before.
+  add column issued integer not null default 1,
   add column enrollment_link_id bigint references enrollment_links (id) on delete set null;
 create index scep_challenges_enrollment_request on scep_challenges (enrollment_request_id)
   where enrollment_request_id is not null;
@@ -92,10 +96,9 @@ alter table devices
     check (enrollment_method in ('profile', 'ota', 'automated', 'account_user', 'account_device')),
   add column enrollment_link_id bigint references enrollment_links (id) on delete set null,
   add column managed_apple_account text,
-  -- Escrow of enrollments from this number on may be given to the device.
-  add column escrow_since integer not null default 0,
+  -- The serial number that Apple's certificate has shown to be the device's at this enrollment.
+  add column proven_serial text,
   add column unmet_minimum_os_version text;
-update devices set escrow_since = enrollment_number;
 create index devices_enrollment_link on devices (enrollment_link_id)
   where enrollment_link_id is not null;
 
@@ -118,15 +121,22 @@ create table former_enrollments (
 create index former_enrollments_device on former_enrollments (device_id, id);
 
 -- Two values of the same secret are told apart without opening them.
-alter table device_secrets add column digest bytea;
+alter table device_secrets
+  add column digest bytea,
+  -- Of the device, when it gave the secret.
+  add column proven_serial text;
 -- What may be told of secrets: not what they are. The current one is the one that the device, or a
 -- command, would get now.
 create view device_secret_records as
 select s.id, s.device_id, s.kind, s.enrollment_number, octet_length(s.sealed) = 0 as is_removal,
-  octet_length(s.sealed) > 0 and s.enrollment_number >= d.escrow_since and not exists (
+  octet_length(s.sealed) > 0
+  and (s.enrollment_number = d.enrollment_number
+    or coalesce(lower(s.proven_serial) = lower(d.proven_serial), false))
+  and not exists (
     select from device_secrets n
     where n.device_id = s.device_id and n.kind = s.kind and n.id > s.id
-      and n.enrollment_number >= d.escrow_since
+      and (n.enrollment_number = d.enrollment_number
+        or lower(n.proven_serial) = lower(d.proven_serial))
   ) as is_current,
   s.created_at
 from device_secrets s join devices d on d.id = s.device_id;
@@ -148,6 +158,19 @@ create table device_setups (
 );
 create index device_setups_due on device_setups (due_at) where state = 'waiting';
 create index device_setups_command on device_setups (command_id) where command_id is not null;
+-- The profiles that were assigned to a device when its setup began, and what became of each.
+create table device_setup_profiles (
+  device_setup_id bigint not null references device_setups (id) on delete cascade,
+  profile_id bigint not null references profiles (id) on delete cascade,
+  -- InstallProfile
+  command_id bigint references commands (id) on delete set null,
+  -- Why there never was a command.
+  fault text check (fault in ('withheld', 'unbuilt')),
+  primary key (device_setup_id, profile_id)
+);
+create index device_setup_profiles_profile on device_setup_profiles (profile_id);
+create index device_setup_profiles_command on device_setup_profiles (command_id)
+  where command_id is not null;
 create index devices_awaiting_configuration on devices (id)
   where awaiting_configuration and is_enrolled;
 
@@ -204,14 +227,16 @@ alter table dep_accounts drop column token_certificate_id;
 alter table dep_accounts alter column server_uuid type uuid using server_uuid::uuid;
 alter table dep_profiles drop column minimum_ios_version, drop column minimum_macos_version;
 drop index devices_awaiting_configuration;
+drop table device_setup_profiles;
 drop table device_setups;
 drop view device_secret_records;
-alter table device_secrets drop column digest;
+alter table device_secrets drop column digest, drop column proven_serial;
 drop table former_enrollments;
 alter table devices drop column enrollment_method, drop column enrollment_link_id,
-  drop column managed_apple_account, drop column escrow_since,
+  drop column managed_apple_account, drop column proven_serial,
   drop column unmet_minimum_os_version;
-alter table scep_challenges drop column enrollment_request_id, drop column enrollment_link_id;
+alter table scep_challenges drop column enrollment_request_id, drop column enrollment_link_id,
+  drop column is_exchange, drop column issued;
 drop table enrollment_requests;
 drop table enrollment_users;
 drop table enrollment_link_tags;

@@ -169,7 +169,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
   const services: MdmServices = {
     ...{ db, lastSeen, reports, box, logger, trust },
     contacts: createContactStore({ db, handledTypes: HANDLED_TYPES }),
-    checkIns: createCheckIns(db),
+    checkIns: createCheckIns(db, { isClosed: config.enrollment === 'closed' }),
     authenticated: new LRUCache<string, KnownDevice>({ max: 10_000, ttl: 600_000 }),
     ...identitySources(config, logger),
     onPushDue: () => push.wake(),

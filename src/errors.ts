@@ -73,6 +73,8 @@ export interface AppErrorOptions {
   /** All faults found at once; each becomes one member of the JSON:API `errors` array. */
   details?: ErrorDetail[];
   headers?: Record<string, string>;
+  /** For the log alone: of whom it is true. No secrets. */
+  about?: Record<string, string | number>;
 }
 
 /** A failure with a stable code and the HTTP status that tells it. The message is safe to show. */
@@ -82,6 +84,7 @@ export class AppError extends Error {
   readonly source: ErrorSource | undefined;
   readonly details: ErrorDetail[];
   readonly headers: Record<string, string>;
+  readonly about: Record<string, string | number>;
 
   constructor(code: ErrorCode, status: number, message: string, options: AppErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -91,6 +94,7 @@ export class AppError extends Error {
     this.source = options.source;
     this.details = options.details ?? [];
     this.headers = options.headers ?? {};
+    this.about = options.about ?? {};
   }
 }
 

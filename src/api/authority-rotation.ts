@@ -109,7 +109,8 @@ async function rotate(
   const context = contextOf(res);
   const work = async (trx: Transaction) => {
     const { made } = await rotateAudited(trx, authorityRotations, { keys, context });
-    const document = await resourcesDocument(engine, 'certificates', { ids: made.id, trx });
+    const { id: ids } = made;
+    const document = await resourcesDocument(engine, 'certificates', { ids, trx, context });
     return { status: 201, document, location: `${engine.basePath}/certificates/${made.id}` };
   };
   const idempotency = readIdempotency(req);

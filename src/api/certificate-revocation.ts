@@ -138,7 +138,7 @@ async function answer(
         ? { reason, force: isForced, ...lockedOut(revoked) }
         : { already_revoked: true },
     });
-    const document = await resourcesDocument(engine, 'certificates', { ids: id, trx });
+    const document = await resourcesDocument(engine, 'certificates', { ids: id, trx, context });
     const meta = { ...document.meta, ...lockedOut(revoked) };
     return { status: 200, document: { ...document, meta } };
   };

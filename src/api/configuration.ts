@@ -95,7 +95,8 @@ function readOperation(setting: Setting, { db, engine }: ConfigurationDeps): Api
   const read: RequestHandler = async (req, res) => {
     const row = await readSettings(db.knex, table);
     const warnings = (await readWarnings?.(db.knex)) ?? [];
-    sendAnswer(req, res, singletonAnswer(engine, definition, { row, warnings }));
+    const context = contextOf(res);
+    sendAnswer(req, res, singletonAnswer(engine, definition, { context, row, warnings }));
   };
   return {
     operationId: `get${name}`,
@@ -154,7 +155,7 @@ function writer(
         details: { attributes: Object.keys(input.attributes) },
       });
       const warnings = (await readWarnings?.(trx)) ?? [];
-      return singletonAnswer(engine, definition, { row, warnings });
+      return singletonAnswer(engine, definition, { context, row, warnings });
     };
     const idempotency = readIdempotency(req);
     const answer = await performWrite(engine.store, { context, idempotency, work });

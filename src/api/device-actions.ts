@@ -173,7 +173,8 @@ export async function perform(
       outcome: 'success',
       details: { commands: ids },
     });
-    return { status: 201, document: await resourcesDocument(engine, 'commands', { ids, trx }) };
+    const document = await resourcesDocument(engine, 'commands', { ids, trx, context });
+    return { status: 201, document };
   };
   const idempotency = readIdempotency(req);
   sendAnswer(req, res, await performWrite(engine.store, { context, idempotency, work }));

@@ -52,7 +52,8 @@ async function retry({ engine, services }: JobRouteDeps, req: Request, res: Resp
       targetId: id,
       outcome: 'success',
     });
-    return { status: 200, document: await resourcesDocument(engine, 'jobs', { ids: id, trx }) };
+    const document = await resourcesDocument(engine, 'jobs', { ids: id, trx, context });
+    return { status: 200, document };
   };
   const idempotency = readIdempotency(req);
   sendAnswer(req, res, await performWrite(engine.store, { context, idempotency, work }));

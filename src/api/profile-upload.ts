@@ -3,6 +3,7 @@ import type { Transaction } from '../db/unit-of-work.js';
 import { writeAudit } from '../events/audit.js';
 import { contextOf } from '../http/request-context.js';
 import { upload, uploadedFile } from '../http/uploads.js';
+import type { RequestContext } from '../jsonapi/context.js';
 import type { Document, ResourceObject } from '../jsonapi/document.js';
 import type { Answer, Engine } from '../jsonapi/engine.js';
 import { performWrite, readIdempotency } from '../jsonapi/idempotency.js';
@@ -67,7 +68,7 @@ function takeUpload(deps: ProfileUploadDeps): RequestHandler {
     const work = async (trx: Transaction): Promise<Answer> => {
       const imported = await profileImport.store(trx, checked, context.actor.name);
       await auditUpload(trx, imported, res);
-      return uploadAnswer(engine, trx, imported);
+      return uploadAnswer(engine, trx, { ...imported, context });
     };
     const idempotency = readIdempotency(req, bytes);
     sendAnswer(req, res, await performWrite(engine.store, { context, idempotency, work }));
@@ -89,9 +90,9 @@ async function auditUpload(trx: Transaction, imported: ImportedProfile, res: Res
 async function uploadAnswer(
   engine: Engine,
   trx: Transaction,
-  { id, outcome, payloadIds, warnings }: ImportedProfile,
+  { id, outcome, payloadIds, warnings, context }: ImportedProfile & { context: RequestContext },
 ): Promise<Answer> {
-  const document = await resourcesDocument(engine, 'profiles', { ids: id, trx });
+  const document = await resourcesDocument(engine, 'profiles', { ids: id, trx, context });
   const resource = document.data as ResourceObject;
   const payloads = resource.relationships?.payloads;
   if (payloads)

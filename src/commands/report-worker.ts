@@ -138,7 +138,7 @@ export class ReportWorker {
   }
 
   private async handleStored(trx: Transaction, id: number): Promise<void> {
-    const { box, queue } = this.deps;
+    const { box, queue, logger } = this.deps;
     const stored = await claimReport(trx, id);
     if (stored === undefined) return;
     const report = {
@@ -146,6 +146,8 @@ export class ReportWorker {
       isEnrolled: stored.enrollment_state === 'enrolled',
       wasSupervised: stored.is_supervised === true,
       unmetMinimum: stored.unmet_minimum_os_version,
+      serialNumber: stored.serial_number,
+      isUserEnrollment: stored.is_user_enrollment,
       commandUuid: stored.uuid,
       requestType: stored.request_type,
       body: openReport(box, stored),
@@ -158,6 +160,7 @@ export class ReportWorker {
       queueSupervisedInventory: async (deviceId) => {
         await queue.queueSupervisedInventory(trx, await queue.target(trx, deviceId));
       },
+      warn: (about, message) => logger.warn({ commandId: id, ...about }, message),
     });
     await updateCommands(trx, [id], { needs_handling: false, reason: null });
   }

@@ -10,6 +10,9 @@ export interface Report {
   wasSupervised: boolean;
   /** The version of the system that it fell short of when it enrolled. */
   unmetMinimum: string | null;
+  serialNumber: string | null;
+  /** Of a device that keeps from the server what tells its hardware. */
+  isUserEnrollment: boolean;
   commandUuid: string;
   requestType: string;
   body: PlistDict;
@@ -25,6 +28,8 @@ export interface HandlerContext {
   reseal: Reseal;
   /** Asks what only supervised devices answer, in the same transaction. */
   queueSupervisedInventory(deviceId: number): Promise<void>;
+  /** Tells the log what is wrong with a report. */
+  warn(about: object, message: string): void;
 }
 
 /**

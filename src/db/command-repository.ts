@@ -77,11 +77,14 @@ export interface StoredReport {
   enrollment_state: string | null;
   is_supervised: boolean | null;
   unmet_minimum_os_version: string | null;
+  serial_number: string | null;
+  is_user_enrollment: boolean;
 }
 
 const CLAIM_REPORT = `
 select c.id, c.uuid, c.device_id, c.request_type, c.result, d.enrollment_state, d.is_supervised,
-  d.unmet_minimum_os_version, set_config('synchronous_commit', 'off', true)
+  d.unmet_minimum_os_version, d.serial_number, d.enrollment_id is not null as is_user_enrollment,
+  set_config('synchronous_commit', 'off', true)
 from devices d join commands c on c.device_id = d.id
 where c.id = ? and c.needs_handling and c.result is not null
 for no key update of d

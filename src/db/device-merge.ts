@@ -38,7 +38,7 @@ export interface Merge {
 /**
  * Moves tags, groups, commands, users, escrow, history and what the enrollment program says of `from`
  * into the other record and deletes it. Escrow comes as that of no enrollment: an admin can see it,
- * and it is given to no device.
+ * and it is given to a device only where both are proven to be of the same serial number.
  */
 export async function mergeDevices(trx: Transaction, { into, from, reseal }: Merge): Promise<void> {
   const { rows: held } = await trx.raw<{ rows: unknown[] }>(HOLD, [[into, from], from]);

@@ -1,4 +1,5 @@
 import { endRenewal } from './identity-revocation.js';
+import { AUDIT_REPLACED, type ReplacedEnrollment } from './replaced-enrollment.js';
 import type { Transaction } from './unit-of-work.js';
 
 const TAKE = `
@@ -10,6 +11,12 @@ with held as (
   select id, enrollment_number, enrollment_method, udid, serial_number, managed_apple_account,
     authenticated_at, enrolled_at, 'moved'
   from held where enrollment_state = 'enrolled'
+), replaced as (
+  select id, enrollment_method as former_method, cast(:method as text) as method, proven_serial
+  from held
+  where enrollment_state = 'enrolled' and proven_serial is not null
+    and not cast(:isProven as boolean)
+), audited as (${AUDIT_REPLACED}
 ), ended as (
   update device_identities i set state = 'superseded', changed_at = now()
   from held h where i.device_id = h.id and i.state in ('active', 'renewal')
@@ -32,16 +39,35 @@ update devices d set
     then 'unenrolled' else d.enrollment_state end,
   unenrolled_at = case when d.enrollment_state in ('authenticated', 'enrolled')
     then now() else d.unenrolled_at end
-from held where d.id = held.id`;
+from held left join replaced using (id) where d.id = held.id
+returning replaced.former_method, replaced.proven_serial`;
+
+export interface Move {
+  /** The record that has the UDID. */
+  id: number;
+  udid: string;
+  /** Of the enrollment that comes instead. */
+  method: string;
+  isProven: boolean;
+}
 
 /**
  * Takes the UDID from a record whose board is in another device now: its enrollment is over, its
- * certificates are good for nothing, its history and escrow stay with it.
+ * certificates are good for nothing, its history and escrow stay with it. Returns that enrollment
+ * where it was proven and the one that comes is not.
  */
 export async function takeUdid(
   trx: Transaction,
-  record: { id: number; udid: string },
-): Promise<void> {
-  await trx.raw(TAKE, { ...record });
-  await endRenewal(trx, record.id);
+  { id, udid, method, isProven }: Move,
+): Promise<ReplacedEnrollment | null> {
+  const bindings = { id, udid, method, isProven };
+  const { rows } = await trx.raw<{ rows: TakenRow[] }>(TAKE, bindings);
+  await endRenewal(trx, id);
+  const { former_method: formerMethod = null, proven_serial: provenSerial = null } = rows[0] ?? {};
+  return provenSerial === null ? null : { formerMethod, method, provenSerial };
+}
+
+interface TakenRow {
+  former_method: string | null;
+  proven_serial: string | null;
 }

@@ -54,6 +54,20 @@ export function secretIdentity(deviceId: number, kind: string): string {
   return `devices/${deviceId}/${kind}`;
 }
 
+/** Whether another record with a UDID has this serial number. */
+export async function hasOtherDevice(
+  trx: Knex.Transaction,
+  id: number,
+  serial: string,
+): Promise<boolean> {
+  const other = await trx('devices')
+    .whereIn('serial_number', [serial, serial.toUpperCase()])
+    .whereNotNull('udid')
+    .whereNot({ id })
+    .first('id');
+  return other !== undefined;
+}
+
 /**
  * Deletes the device with all its rows and leaves a tombstone for each of its identities, so that
  * its next contact is told to unenroll; those that were revoked stay so. Returns false when there is

@@ -30,15 +30,18 @@ interface Places {
 }
 
 /**
- * SQL: the newest row of a kind that the present enrollment may be given. Those of enrollments before
- * `escrow_since` belong to whoever had the device then.
+ * SQL: the newest row of a kind that the present enrollment may be given: its own, and those of
+ * enrollments that were proven to be of the same serial number as it is. All others belong to whoever
+ * had the device, or only said so, then.
  */
 function newest({ device, kind }: Places): string {
   return `
-  select s.sealed, s.digest, s.enrollment_number
+  select s.sealed, s.digest, s.enrollment_number,
+    s.enrollment_number <> owner.enrollment_number as is_former
   from device_secrets s join devices owner on owner.id = s.device_id
   where s.device_id = ${device} and s.kind = ${kind}
-    and s.enrollment_number >= owner.escrow_since
+    and (s.enrollment_number = owner.enrollment_number
+      or lower(s.proven_serial) = lower(owner.proven_serial))
   order by s.id desc limit 1`;
 }
 
@@ -64,8 +67,8 @@ const PLACES = { device: 'd.id', number: 'd.enrollment_number', kind: '$2' };
 const PUT = {
   name: 'put_secret',
   text: `
-insert into device_secrets (device_id, enrollment_number, kind, sealed, digest)
-select d.id, d.enrollment_number, $2, $4, $5 from devices d
+insert into device_secrets (device_id, enrollment_number, proven_serial, kind, sealed, digest)
+select d.id, d.enrollment_number, d.proven_serial, $2, $4, $5 from devices d
 where d.id = $1 and ${IS_OWN('$3')} and ${isNewSecret({ ...PLACES, digest: '$5' })}`,
 };
 
@@ -81,8 +84,8 @@ export async function putSecret(
 const REMOVE = {
   name: 'remove_secret',
   text: `
-insert into device_secrets (device_id, enrollment_number, kind, sealed)
-select d.id, d.enrollment_number, $2, '' from devices d
+insert into device_secrets (device_id, enrollment_number, proven_serial, kind, sealed)
+select d.id, d.enrollment_number, d.proven_serial, $2, '' from devices d
 where d.id = $1 and ${IS_OWN('$3')}
   and exists (select from (${newest(PLACES)}) c where octet_length(c.sealed) > 0)`,
 };
@@ -97,16 +100,30 @@ export async function removeSecret(
 
 const GET = {
   name: 'get_secret',
-  text: `select c.sealed from (${newest({ device: '$1', kind: '$2' })}) c where ${IS_OWN('$3')}`,
+  text: `
+select c.sealed, c.is_former from (${newest({ device: '$1', kind: '$2' })}) c
+where ${IS_OWN('$3')}`,
 };
 
-/** What the device may be given back, sealed. */
+export interface GivenSecret {
+  sealed: Buffer;
+  /** Of an enrollment before the present one. */
+  isFormer: boolean;
+}
+
+interface NewestRow {
+  sealed: Buffer;
+  is_former: boolean;
+}
+
+/** What the device may be given back. */
 export async function getSecret(
   db: Database,
   { deviceId, kind, fingerprint }: OwnSecretKey,
-): Promise<Buffer | undefined> {
-  const { rows } = await runStatement<{ sealed: Buffer }>(db, GET, [deviceId, kind, fingerprint]);
-  return present(rows[0]);
+): Promise<GivenSecret | undefined> {
+  const { rows } = await runStatement<NewestRow>(db, GET, [deviceId, kind, fingerprint]);
+  const row = present(rows[0]);
+  return row && { sealed: row.sealed, isFormer: row.is_former };
 }
 
 /** The same for the server itself: what it may use on the device, sealed. */
@@ -115,17 +132,17 @@ export async function findCurrentSecret(
   { deviceId, kind }: SecretKey,
 ): Promise<Buffer | undefined> {
   const text = newest({ device: '?', kind: '?' });
-  const { rows } = await trx.raw<{ rows: { sealed: Buffer }[] }>(text, [deviceId, kind]);
-  return present(rows[0]);
+  const { rows } = await trx.raw<{ rows: NewestRow[] }>(text, [deviceId, kind]);
+  return present(rows[0])?.sealed;
 }
 
-function present(row: { sealed: Buffer } | undefined): Buffer | undefined {
-  return row === undefined || row.sealed.length === 0 ? undefined : row.sealed;
+function present(row: NewestRow | undefined): NewestRow | undefined {
+  return row === undefined || row.sealed.length === 0 ? undefined : row;
 }
 
 const ESCROW = `
-insert into device_secrets (device_id, enrollment_number, kind, sealed, digest)
-select d.id, d.enrollment_number, :kind, :sealed, :digest from devices d
+insert into device_secrets (device_id, enrollment_number, proven_serial, kind, sealed, digest)
+select d.id, d.enrollment_number, d.proven_serial, :kind, :sealed, :digest from devices d
 where d.id = :deviceId and ${isNewSecret({ ...PLACES, kind: ':kind', digest: ':digest' })}`;
 
 /** Keeps a value that the device has reported, but not the last one once more. */

@@ -31,12 +31,15 @@ export interface DeviceSetupRow {
 export interface BegunSetup {
   id: number;
   deviceId: number;
-  platform: string | null;
+  /** The present enrollment came with the device's own proof, by Apple's certificate, of which it is. */
+  isProved: boolean;
 }
 
 const BEGIN = `
 with held as (
-  select id, enrollment_number, platform from devices
+  select id, enrollment_number,
+    coalesce(enrollment_method = 'automated', false) as is_proved
+  from devices
   where id = :deviceId and is_enrolled and awaiting_configuration
   for no key update
 ), begun as (
@@ -48,7 +51,7 @@ with held as (
   where s.state <> 'waiting' and s.ended_at < now() - interval '1 minute'
   returning id, device_id
 )
-select begun.id, held.id as "deviceId", held.platform
+select begun.id, held.id as "deviceId", held.is_proved as "isProved"
 from begun join held on held.id = begun.device_id`;
 
 /**
@@ -79,23 +82,21 @@ export async function findUnbegunSetups(knex: Knex, limit: number): Promise<numb
 
 const ASSIGNED = `
 select p.id from profiles p
-where (exists (select from profile_tags t join device_tags d using (tag_id)
+where exists (select from profile_tags t join device_tags d using (tag_id)
       where t.profile_id = p.id and d.device_id = :deviceId)
     or exists (select from profile_device_groups g join device_group_devices d
-      using (device_group_id) where g.profile_id = p.id and d.device_id = :deviceId))
-  and (:takesAny or p.scope = 'System')
+      using (device_group_id) where g.profile_id = p.id and d.device_id = :deviceId)
 order by p.id`;
 
 /**
- * The profiles assigned to the device by its tags and groups that its own channel takes. Macs have
- * one for each user besides, and only they tell the scopes apart.
+ * The profiles assigned to the device by its tags and groups, whatever their scope: most files of
+ * scope User only leave PayloadScope out, and the device's own channel installs them for the system.
  */
 export async function findAssignedProfiles(
   trx: Knex.Transaction,
-  { deviceId, platform }: BegunSetup,
+  deviceId: number,
 ): Promise<number[]> {
-  const takesAny = platform !== null && platform !== 'macOS';
-  const { rows } = await trx.raw<{ rows: { id: number }[] }>(ASSIGNED, { deviceId, takesAny });
+  const { rows } = await trx.raw<{ rows: { id: number }[] }>(ASSIGNED, { deviceId });
   return rows.map(({ id }) => id);
 }
 
@@ -185,20 +186,22 @@ with device as (
   from devices d
   where s.device_id = :deviceId and d.id = s.device_id
     and s.enrollment_number = d.enrollment_number and s.state <> 'configured'
-  returning s.command_id, s.reason
+  returning s.id, s.command_id, s.reason
 ), spare as (
   update commands c set status = 'Cancelled', reason = 'the device was let go already'
   from setup where c.id = setup.command_id and c.uuid <> :uuid and c.is_pending
 )
-select reason from setup`;
+select id, reason from setup`;
 
 /**
  * The device has left Setup Assistant by the command of this uuid; one that waits for the same is
- * taken back. The caller holds the device.
+ * taken back. Returns the setup that this has ended. The caller holds the device.
  */
 export async function noteConfigured(
   trx: Knex.Transaction,
   report: { deviceId: number; uuid: string },
-): Promise<void> {
-  await trx.raw(CONFIGURED, report);
+): Promise<{ id: number; reason: string | null } | undefined> {
+  type Ended = { id: number; reason: string | null };
+  const { rows } = await trx.raw<{ rows: Ended[] }>(CONFIGURED, report);
+  return rows[0];
 }

@@ -4,7 +4,7 @@ import type { EnrollmentRequestRow } from './enrollment-request-repository.js';
 
 // What SCEP takes of requests and links. The order of locks: challenge, request, link.
 
-/** A request, and whether anything was issued for it before. */
+/** A request, and what was issued for it before. */
 export interface ClaimedRequest {
   id: number;
   method: EnrollmentRequestRow['method'];
@@ -12,7 +12,15 @@ export interface ClaimedRequest {
   certificate_id: number | null;
   enrolled_at: Date | null;
   is_expired: boolean;
-  has_certificate: boolean;
+  /** Its user's account was disabled here, whoever signs users in. */
+  is_account_disabled: boolean;
+  /** Certificates issued for it: to enroll by, and to go on with the exchange over the air. */
+  issued: IssuedCounts;
+}
+
+export interface IssuedCounts {
+  enrollment: number;
+  exchange: number;
 }
 
 /** The request of a challenge, held until the transaction ends; undefined when it is gone. */
@@ -23,17 +31,31 @@ export async function claimRequest(
   const request = await trx('enrollment_requests')
     .where({ id })
     .forNoKeyUpdate()
-    .first<Omit<ClaimedRequest, 'has_certificate'> | undefined>(
+    .first<Omit<ClaimedRequest, 'issued'> | undefined>(
       ...['id', 'method', 'enrollment_link_id', 'certificate_id', 'enrolled_at'],
       trx.raw('expires_at <= now() as is_expired'),
+      trx.raw(`${IS_ACCOUNT_DISABLED} as is_account_disabled`),
     );
   if (request === undefined) return undefined;
   // Asked after the lock, so that what another transaction issued until then is seen.
-  const issued = await trx('scep_challenges').where({ enrollment_request_id: id }).first('nonce');
-  return { ...request, has_certificate: issued !== undefined };
+  return { ...request, issued: await countIssued(trx, id) };
 }
 
-/** What was issued first over the air serves to get the enrollment profile, and nothing else. */
+const IS_ACCOUNT_DISABLED = `exists (
+  select from enrollment_users u
+  where lower(u.account) = lower(enrollment_requests.account) and u.is_disabled)`;
+
+async function countIssued(trx: Knex.Transaction, id: number): Promise<IssuedCounts> {
+  const counts = await trx('scep_challenges')
+    .where({ enrollment_request_id: id })
+    .first<IssuedCounts | undefined>(
+      trx.raw('coalesce(sum(issued) filter (where not is_exchange), 0)::integer as enrollment'),
+      trx.raw('coalesce(sum(issued) filter (where is_exchange), 0)::integer as exchange'),
+    );
+  return counts ?? { enrollment: 0, exchange: 0 };
+}
+
+/** Serves to get the enrollment profile over the air, and nothing else; one at a time. */
 export async function noteExchangeCertificate(
   trx: Knex.Transaction,
   { id, certificateId }: { id: number; certificateId: number },
@@ -72,8 +94,9 @@ export interface Exchange {
  */
 export async function findExchange(knex: Knex, fingerprint: Buffer): Promise<Exchange | undefined> {
   const row = await knex('certificates as c')
-    .join('enrollment_requests as r', 'r.certificate_id', 'c.id')
-    .where({ 'c.fingerprint': fingerprint, 'r.method': 'ota' })
+    .join('scep_challenges as s', 's.certificate_id', 'c.id')
+    .join('enrollment_requests as r', 'r.id', 's.enrollment_request_id')
+    .where({ 'c.fingerprint': fingerprint, 'r.method': 'ota', 's.is_exchange': true })
     .first('r.*', 'c.revoked_at', knex.raw('r.expires_at <= now() as is_expired'));
   if (row === undefined) return undefined;
   const { revoked_at, is_expired, ...request } = row;

@@ -5,6 +5,8 @@ import { lockHolder } from './identity-revocation.js';
 export interface ChallengeUse {
   csr_fingerprint: Buffer;
   certificate_id: number;
+  /** Certificates that it has had. */
+  issued: number;
   /** When the device first authenticated with the certificate: the challenge is spent. */
   locked_at: Date | null;
   der: Buffer;
@@ -38,6 +40,7 @@ export async function claimChallenge(
     .first<ChallengeUse | undefined>(
       's.csr_fingerprint',
       's.certificate_id',
+      's.issued',
       's.locked_at',
       'c.der',
       'c.revoked_at',
@@ -54,6 +57,7 @@ export interface NewChallengeUse {
   /** What the challenge was made for. */
   requestId: number | null;
   linkId: number | null;
+  isExchange: boolean;
 }
 
 /** Records the first use of a challenge, or the request that replaces the earlier one. */
@@ -62,11 +66,14 @@ export async function recordChallengeUse(
   use: NewChallengeUse,
 ): Promise<void> {
   const changed = { csr_fingerprint: use.csrFingerprint, certificate_id: use.certificateId };
-  const purpose = { enrollment_request_id: use.requestId, enrollment_link_id: use.linkId };
+  const purpose = {
+    ...{ enrollment_request_id: use.requestId, enrollment_link_id: use.linkId },
+    is_exchange: use.isExchange,
+  };
   await trx('scep_challenges')
     .insert({ nonce: use.nonce, ...changed, ...purpose })
     .onConflict('nonce')
-    .merge({ ...changed, used_at: trx.fn.now() });
+    .merge({ ...changed, used_at: trx.fn.now(), issued: trx.raw('scep_challenges.issued + 1') });
 }
 
 /**

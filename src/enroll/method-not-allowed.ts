@@ -1,10 +1,11 @@
 import type { RequestHandler } from 'express';
 import { AppError } from '../errors.js';
 
-/** @param allowed as in the Allow header: `GET, HEAD` */
+/** @param allowed as in the Allow header: `GET, HEAD`; nobody need be told of HEAD beside GET */
 export function methodNotAllowed(allowed: string): RequestHandler {
-  const [first] = allowed.split(',');
+  const methods = allowed.split(', ').filter((method) => method !== 'HEAD');
+  const message = `use ${methods.join(' or ')}`;
   return () => {
-    throw new AppError('method_not_allowed', 405, `use ${first}`, { headers: { Allow: allowed } });
+    throw new AppError('method_not_allowed', 405, message, { headers: { Allow: allowed } });
   };
 }

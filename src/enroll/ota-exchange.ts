@@ -71,7 +71,7 @@ async function giveIdentity(signed: SignedDeviceInfo, services: EnrollServices):
   if (requestId === undefined) throw spent(info);
   const { serial, product } = info;
   services.logger.info({ requestId, serial, product }, 'a device enrolls over the air');
-  const scep = identityRequest(settings, services, { requestId, expiresAt });
+  const scep = identityRequest(settings, services, { requestId, expiresAt, isExchange: true });
   return buildIdentityProfile({ organization: settings.organization, scep });
 }
 

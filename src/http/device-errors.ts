@@ -51,7 +51,8 @@ function statusOf(error: unknown): number {
 }
 
 function log(error: unknown, status: number, { logger, warn, req }: DeviceErrorContext): void {
-  const where = { method: req.method, path: pathOf(req), peer: req.socket.remoteAddress, status };
+  const peer = req.socket.remoteAddress;
+  const where = { method: req.method, path: pathOf(req), peer, status, ...senderOf(error, req) };
   const code = error instanceof AppError ? error.code : 'bad_request';
   if (status === 503) {
     const about = { ...where, err: error };
@@ -62,6 +63,20 @@ function log(error: unknown, status: number, { logger, warn, req }: DeviceErrorC
   const { message, cause } = error instanceof Error ? error : new Error('refused');
   const reason = cause instanceof Error ? cause.message : undefined;
   logger.info({ ...where, code, detail: message, reason }, 'device request refused');
+}
+
+const senders = new WeakMap<IncomingMessage, Sender>();
+
+/** Who a device says that it is, and what it shows, for the log. No secrets. */
+export type Sender = Record<string, string | number | undefined>;
+
+/** Has the log of a refusal of this request tell who sent it. */
+export function noteSender(req: IncomingMessage, sender: Sender): void {
+  senders.set(req, sender);
+}
+
+function senderOf(error: unknown, req: IncomingMessage): Sender {
+  return { ...senders.get(req), ...(error instanceof AppError ? error.about : {}) };
 }
 
 /** As it was asked for: inside a router of Express `url` lacks what the router is mounted at. */

@@ -85,9 +85,9 @@ function relationshipRoutes(definition: ResourceDefinition, registry: Registry):
   return Object.entries(definition.relationships).flatMap(([name, relation]) => {
     const path = `${definition.path}/{id}/relationships/${name}`;
     const place = { definition, name, relation };
-    const get = { GET: reads(definition.access.read, linkageHandler(place)) };
+    const get = { GET: reads(roleToSeeLinks(registry, place), linkageHandler(place)) };
     if (relation.kind === 'toOne') {
-      return [{ path, methods: { ...get, ...linkChange({ ...place, relation }) } }];
+      return [{ path, methods: { ...get, ...linkChange({ ...place, relation }, registry) } }];
     }
     const many = { ...place, relation };
     const methods = { ...get, ...linkChanges(many, registry) };
@@ -95,14 +95,23 @@ function relationshipRoutes(definition: ResourceDefinition, registry: Registry):
   });
 }
 
-function linkChange(place: RelationshipPlace<ToOne>): Route['methods'] {
-  if (place.relation.write !== 'always') return {};
-  return writes(place.definition.access.update, 'PATCH', changeLinkHandler(place));
+/** Which resources are related is told to those alone who may read either side. */
+function roleToSeeLinks(registry: Registry, { definition, relation }: RelationshipPlace): Role {
+  return higherRole(definition.access.read, relatedDefinition(registry, relation).access.read);
+}
+
+function linkChange(place: RelationshipPlace<ToOne>, registry: Registry): Route['methods'] {
+  const { update } = place.definition.access;
+  if (place.relation.write !== 'always' || update === null) return {};
+  // It answers with what a read of the relationship would.
+  const role = higherRole(update, roleToSeeLinks(registry, place));
+  return writes(role, 'PATCH', changeLinkHandler(place));
 }
 
 function linkChanges(place: RelationshipPlace<ToMany>, registry: Registry): Route['methods'] {
   if (place.relation.write === 'never') return {};
-  const role = roleToLink(registry, place);
+  const change = roleToLink(registry, place);
+  const role = change && higherRole(change, roleToSeeLinks(registry, place));
   return {
     ...writes(role, 'POST', changeLinksHandler(place, 'add')),
     ...writes(role, 'PATCH', changeLinksHandler(place, 'replace')),
@@ -122,7 +131,15 @@ function scopedRoute(
 }
 
 /** In a join table it is the parent's relationship that changes as well. */
-function accessBelow(parent: ResourceDefinition, { access }: ResourceDefinition, relation: ToMany) {
+function accessBelow(
+  parent: ResourceDefinition,
+  related: ResourceDefinition,
+  relation: ToMany,
+): Access {
+  const access = {
+    ...related.access,
+    read: higherRole(parent.access.read, related.access.read),
+  };
   if (relation.createsBelow === false) return { ...access, create: null };
   const { create } = access;
   const { update } = parent.access;

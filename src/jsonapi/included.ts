@@ -10,6 +10,7 @@ import {
 import type { Engine } from './engine.js';
 import { type IncludeTree, includeTree, namesByType } from './include-tree.js';
 import { type Projection, project } from './projection.js';
+import type { QueryContext } from './query/context.js';
 import { invalidParameter } from './query/invalid-parameter.js';
 import type { DocumentQuery } from './query/query.js';
 import type { RelatedRow, Row } from './store.js';
@@ -38,6 +39,7 @@ export interface Included {
 interface IncludeOptions {
   definition: ResourceDefinition;
   query: DocumentQuery;
+  reader: QueryContext;
   trx: Transaction | null;
   /** What the client can do where they are too many. */
   remedy?: string;
@@ -58,10 +60,10 @@ export async function loadIncluded(
 export async function findIncluded(
   engine: Engine,
   rows: Row[],
-  { definition, query, trx, remedy = 'take a smaller page' }: IncludeOptions,
+  { definition, remedy = 'take a smaller page', ...options }: IncludeOptions,
 ): Promise<Found> {
-  const tree = includeTree(query.include, definition, engine.registry);
-  const search = new Search(engine, { tree, query, trx, remedy });
+  const tree = includeTree(options.query.include, definition, engine.registry);
+  const search = new Search(engine, { ...options, tree, remedy });
   await search.below(tree, { definition, rows });
   return {
     resources: search.resources({ definition, rows }),
@@ -75,7 +77,7 @@ interface Owners {
   rows: Row[];
 }
 
-interface SearchOptions extends Pick<IncludeOptions, 'query' | 'trx'> {
+interface SearchOptions extends Pick<IncludeOptions, 'query' | 'reader' | 'trx'> {
   tree: IncludeTree;
   remedy: string;
 }
@@ -108,10 +110,11 @@ class Search {
   /** Columns and linkage of a type are the same on every path: its rows may come from any. */
   private projectionOf(definition: ResourceDefinition): Projection {
     const { type } = definition;
-    const fields = this.options.query.fields.get(type);
+    const { query, reader } = this.options;
+    const fields = query.fields.get(type);
     const include = this.names.get(type) ?? [];
     const known =
-      this.projections.get(type) ?? project(definition, { fields, include, detail: false });
+      this.projections.get(type) ?? project(definition, { fields, include, detail: false, reader });
     this.projections.set(type, known);
     return known;
   }

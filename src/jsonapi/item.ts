@@ -1,5 +1,5 @@
 import { notFound } from '../errors.js';
-import type { Transaction } from './context.js';
+import type { RequestContext, Transaction } from './context.js';
 import type { ResourceDefinition } from './definition.js';
 import { type Document, JSONAPI, resourcePath, serialize } from './document.js';
 import type { Answer, ApiRequest, Engine, Handler } from './engine.js';
@@ -7,6 +7,7 @@ import { entityTag, stateColumns } from './entity-tag.js';
 import { loadIncluded } from './included.js';
 import { withQuery } from './links.js';
 import { type Projection, project } from './projection.js';
+import type { QueryContext } from './query/context.js';
 import {
   type DocumentQuery,
   parseDocumentQuery,
@@ -25,6 +26,7 @@ export function itemHandler(definition: ResourceDefinition): Handler {
 
 /** What shapes the document of one resource, also as it was sent: its link to itself says it. */
 export interface ItemQuery extends DocumentQuery {
+  reader: QueryContext;
   params: URLSearchParams;
 }
 
@@ -33,8 +35,8 @@ export function readDocumentQuery(
   { query: params, context }: ApiRequest,
   definition: ResourceDefinition,
 ): ItemQuery {
-  const query = parseDocumentQuery(params, definition, { registry, actor: context.actor });
-  return { ...query, params };
+  const reader = { registry, actor: context.actor };
+  return { ...parseDocumentQuery(params, definition, reader), reader, params };
 }
 
 /** Of a create or an update. The link to itself says nothing of how it was written. */
@@ -43,10 +45,11 @@ export function readWriteQuery(
   { query: given, context }: ApiRequest,
   definition: ResourceDefinition,
 ): ItemQuery & WriteQuery {
-  const query = parseWriteQuery(given, definition, { registry, actor: context.actor });
+  const reader = { registry, actor: context.actor };
+  const query = parseWriteQuery(given, definition, reader);
   const params = new URLSearchParams(given);
   for (const name of Object.keys(definition.writeFlags ?? {})) params.delete(name);
-  return { ...query, params };
+  return { ...query, reader, params };
 }
 
 interface ItemOptions {
@@ -64,7 +67,8 @@ export async function itemContent(
 ): Promise<Required<Pick<Answer, 'body' | 'etag'>>> {
   const { id, query, trx } = options;
   const fields = query.fields.get(definition.type);
-  const projection = project(definition, { fields, include: query.include, detail: true });
+  const { include, reader } = query;
+  const projection = project(definition, { fields, include, detail: true, reader });
   const columns = [...new Set([...projection.columns, ...stateColumns(definition)])];
   const row = await engine.store.find(trx, { shape: definition, id, columns });
   if (row === undefined) throw notFound(`${definition.type} ${id}`);
@@ -80,7 +84,12 @@ async function itemDocument(
   const { basePath, registry, services } = engine;
   const { definition } = projection;
   const { id, query, trx, meta } = options;
-  const included = await loadIncluded(engine, [row], { definition, query, trx });
+  const included = await loadIncluded(engine, [row], {
+    definition,
+    query,
+    reader: query.reader,
+    trx,
+  });
   const { linkage } = included;
   const resource = serialize(row, { projection, basePath, registry, services, linkage });
   return {
@@ -104,12 +113,13 @@ function metaOf({ alwaysArray }: ResourceDefinition, meta?: Record<string, unkno
 export async function resourcesDocument(
   engine: Engine,
   type: string,
-  { ids, trx }: { ids: number | number[]; trx: Transaction },
+  { ids, trx, context }: { ids: number | number[]; trx: Transaction; context: RequestContext },
 ): Promise<Document> {
   const definition = engine.registry.get(type);
   if (definition === undefined) throw new Error(`no resource of type ${type}`);
   const { store, basePath, registry, services } = engine;
-  const projection = project(definition, { fields: undefined, include: [], detail: true });
+  const reader = { registry, actor: context.actor };
+  const projection = project(definition, { detail: true, reader });
   const rows = await store.findMany(trx, {
     shape: definition,
     ids: Array.isArray(ids) ? ids : [ids],

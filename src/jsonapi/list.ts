@@ -24,18 +24,17 @@ export function listHandler(
 ): Handler {
   return async (engine, request) => {
     const { registry, store, basePath, services } = engine;
-    const query = parseCollectionQuery(request.query, definition, {
-      registry,
-      actor: request.context.actor,
-    });
+    const reader = { registry, actor: request.context.actor };
+    const query = parseCollectionQuery(request.query, definition, reader);
     const fields = query.fields.get(definition.type);
-    const projection = project(definition, { fields, include: query.include, detail: false });
+    const { include } = query;
+    const projection = project(definition, { fields, include, detail: false, reader });
     const { columns } = projection;
     const scope = scopeOf ? { scope: { ...scopeOf, id: request.id } } : {};
     const filter = view ? [viewFilter(view), ...query.filter] : query.filter;
     const result = await store.list({ ...query, ...scope, filter, shape: definition, columns });
     const { rows } = result;
-    const found = await findIncluded(engine, rows, { definition, query, trx: null });
+    const found = await findIncluded(engine, rows, { definition, query, reader, trx: null });
     const { linkage } = found;
     const { path } = request;
     const place = { definition, sort: query.sort };
@@ -43,7 +42,7 @@ export function listHandler(
     const content = await writeList({
       rows,
       options: { projection, basePath, registry, services, linkage },
-      included: query.include.length > 0 ? found.resources : undefined,
+      included: include.length > 0 ? found.resources : undefined,
       rest: { links, meta: listMeta(result), jsonapi: JSONAPI },
     });
     return { status: 200, ...content };

@@ -1,5 +1,7 @@
 import type { Attribute } from './attributes.js';
-import type { Relationship, ResourceDefinition } from './definition.js';
+import { hasRole } from './context.js';
+import { type Relationship, type ResourceDefinition, relatedDefinition } from './definition.js';
+import type { QueryContext } from './query/context.js';
 
 /** Which fields of a type a document shows, and the columns they need. */
 export interface Projection {
@@ -16,16 +18,20 @@ export interface ProjectionOptions {
   include?: string[];
   /** A document of one resource shows heavy attributes by itself. */
   detail: boolean;
+  /** Whoever may not read a type is not shown which of its resources are related either. */
+  reader: QueryContext;
 }
 
 export function project(definition: ResourceDefinition, options: ProjectionOptions): Projection {
-  const { fields, include = [], detail } = options;
+  const { fields, include = [], detail, reader } = options;
   const attributes = Object.entries(definition.attributes).filter(([name, attribute]) => {
     if (attribute.writeOnly) return false;
     return fields ? fields.has(name) : detail || !attribute.heavy;
   });
   // JSON:API 1.1, "Compound Documents": an included resource keeps its linkage.
-  const relationships = Object.entries(definition.relationships).filter(([name]) => {
+  const relationships = Object.entries(definition.relationships).filter(([name, relation]) => {
+    const { access } = relatedDefinition(reader.registry, relation);
+    if (!hasRole(reader.actor, access.read)) return false;
     return !fields || fields.has(name) || include.includes(name);
   });
   return { definition, attributes, relationships, columns: columnsOf(attributes, relationships) };

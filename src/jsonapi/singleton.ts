@@ -1,4 +1,5 @@
 import { AppError, type ErrorDetail } from '../errors.js';
+import type { RequestContext } from './context.js';
 import type { ResourceDefinition } from './definition.js';
 import { type Document, JSONAPI, serialize } from './document.js';
 import type { Answer, Engine } from './engine.js';
@@ -67,6 +68,8 @@ export function faultsInBody(
 
 /** The row, which may be the defaults of one never written, and what to tell the admin about it. */
 export interface Singleton {
+  /** Of the request. */
+  context: RequestContext;
   row: Row;
   warnings: string[];
 }
@@ -75,9 +78,10 @@ export interface Singleton {
 export function singletonAnswer(
   { basePath, registry, services }: Engine,
   definition: SingletonDefinition,
-  { row, warnings }: Singleton,
+  { context, row, warnings }: Singleton,
 ): Answer {
-  const projection = project(definition, { fields: undefined, detail: true });
+  const reader = { registry, actor: context.actor };
+  const projection = project(definition, { detail: true, reader });
   const links = { self: basePath + definition.path };
   const data = { ...serialize(row, { projection, basePath, registry, services }), links };
   const meta = warnings.length > 0 ? { meta: { warnings } } : {};

@@ -7,8 +7,9 @@ export type Admission =
   | { kind: 'unrecognized' }
   | { kind: 'refused'; error: AppError };
 
-function refuse(message: string): Admission {
-  return { kind: 'refused', error: new AppError('forbidden', 403, message) };
+function refuse(message: string, { deviceId }: Partial<Caller> = {}): Admission {
+  const about = deviceId == null ? {} : { deviceId };
+  return { kind: 'refused', error: new AppError('forbidden', 403, message, { about }) };
 }
 
 /**
@@ -19,15 +20,17 @@ function refuse(message: string): Admission {
 export function admit(caller: Caller, states: readonly string[]): Admission {
   const { pinState, deviceId, enrollmentState, isSameDevice } = caller;
   if (pinState === null) return refuse('the certificate belongs to no enrollment known here');
-  if (pinState === 'revoked') return refuse('the certificate was revoked');
+  if (pinState === 'revoked') return refuse('the certificate was revoked', caller);
   if (pinState === 'tombstone') return { kind: 'unrecognized' };
   if (deviceId === null || !isSameDevice) {
-    return refuse('the certificate belongs to another enrollment');
+    return refuse('the certificate belongs to another enrollment', caller);
   }
-  if (pinState === 'superseded') return refuse('the certificate was replaced by a newer one');
+  if (pinState === 'superseded') {
+    return refuse('the certificate was replaced by a newer one', caller);
+  }
   if (enrollmentState === 'unenrolled') return { kind: 'unrecognized' };
   if (enrollmentState === null || !states.includes(enrollmentState)) {
-    return refuse(`the device is not enrolled yet (${enrollmentState ?? 'never seen'})`);
+    return refuse(`the device is not enrolled yet (${enrollmentState ?? 'never seen'})`, caller);
   }
   return { kind: 'admitted', deviceId };
 }

@@ -2,6 +2,7 @@ import { mergeSpareRecords, type Reseal } from '../db/device-merge.js';
 import { takeUdid } from '../db/device-move.js';
 import type { Authenticated, AuthenticateFacts } from '../db/device-path/authenticate.js';
 import type { WhoCalls } from '../db/device-path/check-ins.js';
+import type { ReplacedEnrollment } from '../db/replaced-enrollment.js';
 import { inTransaction } from '../db/unit-of-work.js';
 import { AppError } from '../errors.js';
 import { renewalTime } from '../pki/identity-life.js';
@@ -35,6 +36,7 @@ export async function authenticate(
   if (outcome === 'raced') {
     throw new AppError('unavailable', 503, 'the same device authenticated twice at once');
   }
+  if (outcome === 'closed') throw new AppError('enrollment_closed', 403, 'enrollment is closed');
   if (device === null) {
     throw new AppError('forbidden', 403, `the certificate may not enroll this device: ${outcome}`);
   }
@@ -42,6 +44,7 @@ export async function authenticate(
   const who = { fingerprint: identity.fingerprint, deviceKey: deviceKeyOf(message) };
   if (outcome === 'enrolling') services.authenticated.set(authenticationKey(who), device);
   services.logger.info({ deviceId, outcome }, 'device authenticated');
+  warnOfReplaced(authenticated.replaced, deviceId, services);
   if (spareId !== null) await mergeSpares(deviceId, services);
   return EMPTY;
 }
@@ -68,17 +71,27 @@ function factsOf(message: AuthenticateMessage, identity: Identity): Authenticate
 }
 
 /** A board that comes with the serial number of another record leaves the one that had its UDID. */
-async function enroll(
-  facts: AuthenticateFacts,
-  { checkIns, db, logger }: MdmServices,
-): Promise<Authenticated> {
+async function enroll(facts: AuthenticateFacts, services: MdmServices): Promise<Authenticated> {
+  const { checkIns, db, logger } = services;
   const first = await checkIns.authenticate(facts);
-  const { outcome, namedId: id } = first;
+  const { outcome, namedId: id, method, isProven } = first;
   if (outcome !== 'moving' || id === null || facts.udid === null) return first;
   const { udid } = facts;
-  await inTransaction(db, (trx) => takeUdid(trx, { id, udid }));
+  const move = { id, udid, method, isProven };
+  const replaced = await inTransaction(db, (trx) => takeUdid(trx, move));
   logger.info({ deviceId: id }, 'the board of a device is in another one now');
+  warnOfReplaced(replaced, id, services);
   return await checkIns.authenticate(facts);
+}
+
+/** It may be the same device, which has enrolled by another way, or somebody who says to be it. */
+function warnOfReplaced(
+  replaced: ReplacedEnrollment | null,
+  deviceId: number,
+  { logger }: MdmServices,
+): void {
+  if (replaced === null) return;
+  logger.warn({ deviceId, ...replaced }, 'an enrollment without proof has replaced a proven one');
 }
 
 /** The device has enrolled whatever becomes of this: its next inventory merges them too. */

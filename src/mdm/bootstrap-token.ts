@@ -33,10 +33,14 @@ export async function setBootstrapToken(
 /** An empty answer where there is none: BootstrapToken is an optional key of Apple's. */
 export async function getBootstrapToken(
   owner: EscrowOwner,
-  { db, box }: MdmServices,
+  { db, box, logger }: MdmServices,
 ): Promise<Answer> {
-  const sealed = await getSecret(db, { ...owner, kind: KIND });
-  if (sealed === undefined) return EMPTY;
-  const BootstrapToken = box.open(sealed, secretIdentity(owner.deviceId, KIND));
+  const secret = await getSecret(db, { ...owner, kind: KIND });
+  if (secret === undefined) return EMPTY;
+  if (secret.isFormer) {
+    const { deviceId } = owner;
+    logger.info({ deviceId }, 'a device got the bootstrap token of its former enrollment');
+  }
+  const BootstrapToken = box.open(secret.sealed, secretIdentity(owner.deviceId, KIND));
   return { kind: 'plist', body: buildPlist({ BootstrapToken }) };
 }

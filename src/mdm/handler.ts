@@ -1,13 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import { toAppError } from '../db/sqlstate.js';
 import { AppError } from '../errors.js';
+import { noteSender, type Sender } from '../http/device-errors.js';
 import { readBody } from '../http/raw-body.js';
 import type { DeviceHandler } from '../http/server.js';
 import { decodeMessage, type MdmMessage } from '../protocol/mdm-messages.js';
 import { type Answer, sendAnswer } from './answer.js';
 import { answerCheckIn } from './check-in.js';
-import { credentialOf, identify } from './identity.js';
+import { type Credential, credentialOf, type Identity, identify } from './identity.js';
 import { answerReport } from './report.js';
+import { senderClaimed, senderIn, shortFingerprint } from './sender.js';
 import type { MdmServices } from './services.js';
 
 /** Larger than any inventory seen: a Mac's list of 1,000 applications has 300 kB. */
@@ -27,7 +29,7 @@ function decode(req: IncomingMessage, body: Buffer): MdmMessage {
 
 async function dispatch(
   message: MdmMessage,
-  identity: Parameters<typeof answerReport>[1],
+  identity: Identity,
   services: MdmServices,
 ): Promise<Answer> {
   try {
@@ -36,6 +38,20 @@ async function dispatch(
       : await answerCheckIn(message, identity, services);
   } catch (error) {
     throw explained(error);
+  }
+}
+
+/** Whoever is not believed is told of in the log by what the message says. */
+function identifyNoted(
+  credential: Credential,
+  { req, body }: { req: IncomingMessage; body: Buffer },
+  services: MdmServices,
+): Identity {
+  try {
+    return identify(credential, body, services);
+  } catch (error) {
+    noteSender(req, senderClaimed(body));
+    throw error;
   }
 }
 
@@ -57,9 +73,19 @@ export function createDeviceHandler(
   return async (req, res) => {
     const credential = credentialOf(req, services);
     const body = await readBody(req, BODY_LIMIT);
-    const identity = identify(credential, body, services);
+    const identity = identifyNoted(credential, { req, body }, services);
+    const sender: Sender = { fingerprint: shortFingerprint(identity.fingerprint) };
+    noteSender(req, sender);
     const message = decode(req, body);
     onMessage?.(message.kind === 'report' ? message.status : message.kind);
-    sendAnswer(res, await dispatch(message, identity, services));
+    const answer = await dispatch(message, identity, services).catch((error: unknown) => {
+      Object.assign(sender, senderIn(message));
+      throw error;
+    });
+    if (answer.kind === 'unrecognized') {
+      const about = { ...sender, ...senderIn(message) };
+      services.logger.info(about, 'a device was told that its enrollment is over');
+    }
+    sendAnswer(res, answer);
   };
 }

@@ -4,6 +4,7 @@ import { AppError } from '../errors.js';
 import type { Trust, Voucher } from '../pki/trust.js';
 import { type SignerCache, verifyMdmSignature } from '../protocol/mdm-signature.js';
 import type { ClientCertificate, FindClientCertificate } from './client-certificates.js';
+import { shortFingerprint } from './sender.js';
 
 /** The device identity certificate behind the request. */
 export interface Identity extends Voucher {
@@ -51,6 +52,7 @@ export function identify(credential: Credential, body: Buffer, deps: IdentityDep
   const voucher = deps.trust.voucherOf(signer);
   if (voucher === undefined) {
     throw new AppError('invalid_signature', 400, 'the identity certificate is not valid', {
+      about: { fingerprint: shortFingerprint(signer.fingerprint) },
       cause: new Error(`no trusted CA issued ${signer.certificate.subject || 'its certificate'}`),
     });
   }

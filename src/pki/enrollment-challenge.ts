@@ -7,6 +7,8 @@ const VERSION = 1;
 const RENEWAL_VERSION = 2;
 /** As version 1, with the ids of the enrollment request and of the link behind the header. */
 const ENROLLMENT_VERSION = 3;
+/** As version 3, for the certificate that signs the second phase over the air. */
+const EXCHANGE_VERSION = 4;
 const NONCE_BYTES = 16;
 const MAC_BYTES = 32;
 /** Version, nonce, expiry in seconds as 48 bits. */
@@ -31,6 +33,8 @@ export interface ChallengeOptions {
   requestId?: number;
   /** Row of `enrollment_links`: the invitation that it was given for. */
   linkId?: number;
+  /** Its certificate continues the exchange over the air, and enrolls nobody. */
+  isExchange?: boolean;
 }
 
 export interface EnrollmentChallenge extends ChallengeOptions {
@@ -60,13 +64,15 @@ function encode({ nonce, expiresAt, ...options }: EnrollmentChallenge): Buffer {
   return Buffer.concat([header, bound]);
 }
 
-function encodeBound({ renewal, requestId = 0, linkId = 0 }: ChallengeOptions) {
+function encodeBound({ renewal, requestId = 0, linkId = 0, isExchange }: ChallengeOptions) {
   if (renewal !== undefined) return { version: RENEWAL_VERSION, bound: encodeRenewal(renewal) };
-  if (requestId === 0 && linkId === 0) return { version: VERSION, bound: Buffer.alloc(0) };
+  if (requestId === 0 && linkId === 0 && !isExchange) {
+    return { version: VERSION, bound: Buffer.alloc(0) };
+  }
   const bound = Buffer.alloc(ENROLLMENT_BYTES);
   bound.writeUIntBE(requestId, 0, 6);
   bound.writeUIntBE(linkId, 6, 6);
-  return { version: ENROLLMENT_VERSION, bound };
+  return { version: isExchange ? EXCHANGE_VERSION : ENROLLMENT_VERSION, bound };
 }
 
 function encodeRenewal({ deviceId, enrollmentNumber }: RenewedEnrollment): Buffer {
@@ -92,10 +98,16 @@ function decodeBound(version: number | undefined, bound: Buffer): ChallengeOptio
       renewal: { deviceId: bound.readUIntBE(0, 6), enrollmentNumber: bound.readUInt32BE(6) },
     };
   }
-  if (version !== ENROLLMENT_VERSION) throw refused('unknown version');
+  if (version !== ENROLLMENT_VERSION && version !== EXCHANGE_VERSION) {
+    throw refused('unknown version');
+  }
   const requestId = bound.readUIntBE(0, 6);
   const linkId = bound.readUIntBE(6, 6);
-  return { ...(requestId > 0 ? { requestId } : {}), ...(linkId > 0 ? { linkId } : {}) };
+  return {
+    ...(requestId > 0 ? { requestId } : {}),
+    ...(linkId > 0 ? { linkId } : {}),
+    ...(version === EXCHANGE_VERSION ? { isExchange: true } : {}),
+  };
 }
 
 // Only the one spelling that was issued: base64 decoders forgive, comparisons must not.

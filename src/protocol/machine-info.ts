@@ -1,4 +1,4 @@
-import { identifierOf, invalidMessage, omitAbsent, textOf } from './message-fields.js';
+import { dataOf, identifierOf, invalidMessage, omitAbsent, textOf } from './message-fields.js';
 import { type PlistDict, parsePlistDict } from './plist.js';
 
 /**
@@ -24,7 +24,7 @@ export interface MachineInfo {
   /** Understands Apple's answer that a newer system is required. */
   canRequestSoftwareUpdate: boolean;
   softwareUpdateDeviceId?: string;
-  /** Of a Profile Service: the challenge that it gave. */
+  /** Of a Profile Service: the challenge that it gave; some devices send it back as data. */
   challenge?: string;
   body: PlistDict;
 }
@@ -53,7 +53,7 @@ export function readMachineInfo(bytes: Buffer): MachineInfo {
     language: identifierOf(body, 'LANGUAGE'),
     canRequestSoftwareUpdate: body.MDM_CAN_REQUEST_SOFTWARE_UPDATE === true,
     softwareUpdateDeviceId: identifierOf(body, 'SOFTWARE_UPDATE_DEVICE_ID'),
-    challenge: textOf(body, 'CHALLENGE'),
+    challenge: textOf(body, 'CHALLENGE') ?? dataOf(body, 'CHALLENGE')?.toString('utf8'),
     body,
   });
 }

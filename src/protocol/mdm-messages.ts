@@ -1,4 +1,5 @@
 import { type EnrollmentIds, enrollmentIds } from './enrollment-ids.js';
+import { bootstrapTokenOf, unlockTokenOf } from './escrow-fields.js';
 import {
   booleanOf,
   dataOf,
@@ -111,7 +112,8 @@ export type MdmMessage = CheckInMessage | CommandReport;
  * Reads the body of a device's request: a check-in when it has a MessageType, else a command
  * report. Lenient as devices differ: only the type or status, an id, and for TokenUpdate Token and
  * PushMagic are needed; empty text and data, and optional keys of the wrong type, count as absent.
- * Throws AppError invalid_plist or invalid_message, both 400.
+ * A BootstrapToken, though, must be data, for to send none means to remove it. Throws AppError
+ * invalid_plist or invalid_message, both 400, and payload_too_large 413 for secrets beyond 64 KiB.
  */
 export function decodeMessage(raw: Buffer): MdmMessage {
   const body = parsePlistDict(raw);
@@ -190,7 +192,7 @@ function tokenUpdate(body: PlistDict, common: Common): TokenUpdateMessage {
     ...common,
     token,
     pushMagic,
-    unlockToken: dataOf(body, 'UnlockToken'),
+    unlockToken: unlockTokenOf(body),
     awaitingConfiguration: booleanOf(body, 'AwaitingConfiguration'),
     notOnConsole: booleanOf(body, 'NotOnConsole'),
   });
@@ -209,7 +211,7 @@ function setBootstrapToken(body: PlistDict, common: Common): SetBootstrapTokenMe
   return omitAbsent<SetBootstrapTokenMessage>({
     kind: 'SetBootstrapToken',
     ...common,
-    bootstrapToken: dataOf(body, 'BootstrapToken'),
+    bootstrapToken: bootstrapTokenOf(body),
     awaitingConfiguration: booleanOf(body, 'AwaitingConfiguration'),
   });
 }

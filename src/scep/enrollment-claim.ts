@@ -6,16 +6,22 @@ import {
   noteExchangeCertificate,
 } from '../db/enrollment-claim-repository.js';
 import { linkStatus } from '../db/enrollment-link-repository.js';
-import type { ChallengeUse } from '../db/scep-repository.js';
+import { markRevoked } from '../db/identity-revocation.js';
+import type { ChallengeUse, NewChallengeUse } from '../db/scep-repository.js';
 import type { Transaction } from '../db/unit-of-work.js';
 import type { EnrollmentChallenge } from '../pki/enrollment-challenge.js';
 import { FailInfo } from '../protocol/scep.js';
 import { ScepRefusal } from './refusal.js';
 
+/**
+ * A device tries again with a new key some times. Each certificate takes the place of one that is
+ * revoked for it, and who may ask for ever could fill the list of those.
+ */
+const MAX_CERTIFICATES = 1 + 10;
+
 /** What a challenge was made for, held until the certificate is issued. */
 export interface EnrollmentClaim {
-  requestId: number | null;
-  linkId: number | null;
+  purpose: Pick<NewChallengeUse, 'requestId' | 'linkId' | 'isExchange'>;
   /** Notes the certificate that was issued. */
   complete(certificateId: number): Promise<void>;
 }
@@ -33,17 +39,18 @@ export async function claimEnrollment(
   challenge: EnrollmentChallenge,
   use: ChallengeUse | undefined,
 ): Promise<EnrollmentClaim> {
-  const { requestId } = challenge;
+  const { requestId, isExchange = false } = challenge;
   const request = requestId === undefined ? undefined : await claimOpenRequest(trx, requestId);
   const linkId = challenge.linkId ?? request?.enrollment_link_id ?? null;
-  const isCounted = use !== undefined || request?.has_certificate === true;
+  const { enrollment, exchange } = request?.issued ?? { enrollment: 0, exchange: 0 };
+  requireFew(use?.issued ?? 0);
+  requireFew(isExchange ? exchange : enrollment);
+  const isCounted = use !== undefined || enrollment + exchange > 0;
   if (linkId !== null) await useLink(trx, linkId, isCounted);
   return {
-    requestId: requestId ?? null,
-    linkId,
+    purpose: { requestId: requestId ?? null, linkId, isExchange },
     async complete(certificateId) {
-      if (request === undefined || !isForExchange(request, use)) return;
-      await noteExchangeCertificate(trx, { id: request.id, certificateId });
+      if (request !== undefined && isExchange) await continueBy(trx, request, certificateId);
     },
   };
 }
@@ -53,7 +60,13 @@ async function claimOpenRequest(trx: Transaction, id: number): Promise<ClaimedRe
   if (request === undefined) throw refuse('the enrollment request of this challenge is gone');
   if (request.enrolled_at !== null) throw refuse('the enrollment request has enrolled its device');
   if (request.is_expired) throw refuse('the enrollment request of this challenge has expired');
+  if (request.is_account_disabled)
+    throw refuse('the account of the enrollment request is disabled');
   return request;
+}
+
+function requireFew(issued: number): void {
+  if (issued >= MAX_CERTIFICATES) throw refuse('the challenge was used too often');
 }
 
 async function useLink(trx: Transaction, id: number, isCounted: boolean): Promise<void> {
@@ -64,8 +77,12 @@ async function useLink(trx: Transaction, id: number, isCounted: boolean): Promis
   if (!isCounted) await countLinkUse(trx, id);
 }
 
-/** Over the air the first certificate of a request, or what replaces it, is for the second phase. */
-function isForExchange(request: ClaimedRequest, use: ChallengeUse | undefined): boolean {
-  if (request.method !== 'ota') return false;
-  return request.certificate_id === null || request.certificate_id === use?.certificate_id;
+/** The exchange goes on by this certificate alone: the answer with another one was lost. */
+async function continueBy(
+  trx: Transaction,
+  { id, certificate_id: former }: ClaimedRequest,
+  certificateId: number,
+): Promise<void> {
+  if (former !== null) await markRevoked(trx, former, 'superseded');
+  await noteExchangeCertificate(trx, { id, certificateId });
 }

@@ -54,8 +54,8 @@ function requireLive({ revoked_at }: ChallengeUse): void {
 
 /**
  * A certificate for a challenge. The same request again (its answer was lost) gets the same
- * certificate; another one replaces the first, for devices try again with a new key, until the
- * device has authenticated with what it got. A challenge that was made to renew an identity does
+ * certificate; another one replaces the first, for devices try again with a new key, some times until
+ * the device has authenticated with what it got. A challenge that was made to renew an identity does
  * so for that enrollment alone: its certificate is pinned to the device and good for nothing else.
  * What one was made for otherwise, a request or a link, is kept beside it for the Authenticate.
  */
@@ -73,9 +73,8 @@ export async function certifyFirstRequest(
     if (use !== undefined) await retire(trx, use);
     const certificate = issueFor(csr, authority);
     const certificateId = await record(trx, certificate, device);
-    const { requestId, linkId } = claim;
-    const csrFingerprint = csr.fingerprint;
-    await recordChallengeUse(trx, { nonce, csrFingerprint, certificateId, requestId, linkId });
+    const made = { nonce, csrFingerprint: csr.fingerprint, certificateId };
+    await recordChallengeUse(trx, { ...made, ...claim.purpose });
     await claim.complete(certificateId);
     return certificate;
   });

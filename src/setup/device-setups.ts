@@ -1,7 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import type { CommandQueue, QueuedCommand } from '../commands/queue.js';
+import { UNPROVED, withFaults } from '../commands/setup-faults.js';
 import { FIRST_PRIORITY, LAST_PRIORITY } from '../db/command-priority.js';
 import type { Database } from '../db/database.js';
+import {
+  findSetupFaults,
+  replaceSetupProfiles,
+  type SetupProfile,
+} from '../db/device-setup-profiles.js';
 import {
   type BegunSetup,
   beginSetup,
@@ -17,6 +23,9 @@ import { inTransaction, type Transaction } from '../db/unit-of-work.js';
 import type { Logger } from '../logger.js';
 import type { ProfileRebuild } from '../profiles/profile-rebuild.js';
 import { judgeSetup, type SetupVerdict } from './setup-verdict.js';
+
+/** A profile that is assigned, and the command for it or why there is none. */
+type Plan = Omit<SetupProfile, 'commandId'> & { command?: QueuedCommand };
 
 export interface DeviceSetupDeps {
   db: Database;
@@ -47,7 +56,7 @@ export class DeviceSetups {
         const begun = await beginSetup(trx, { deviceId, timeout });
         return begun && (await this.#queueSetup(trx, begun));
       });
-      if (profiles !== undefined) logger.info({ deviceId, profiles }, 'device setup begun');
+      if (profiles !== undefined) tellBegun(logger, deviceId, profiles);
     } catch (error) {
       logger.warn({ err: error, deviceId }, 'the setup of a device could not begin; tried again');
     }
@@ -69,30 +78,51 @@ export class DeviceSetups {
       const now = new Date();
       const rows = await claimSetups(trx, limit);
       const verdicts = rows.map((row) => ({ row, verdict: judgeSetup(row, { now, timeout }) }));
-      for (const { row, verdict } of verdicts) await this.#apply(trx, row, verdict);
-      return verdicts;
+      const applied = [];
+      for (const { row, verdict } of verdicts) {
+        applied.push({ row, verdict: await this.#apply(trx, row, verdict) });
+      }
+      return applied;
     });
     for (const { row, verdict } of judged) tell(logger, row.device_id, verdict);
     return judged.length;
   }
 
-  /** Returns the ids of the profiles that are to be installed. */
-  async #queueSetup(trx: Transaction, begun: BegunSetup): Promise<number[]> {
-    const { deviceId } = begun;
-    const profileIds = await findAssignedProfiles(trx, begun);
-    const wanted: { deviceId: number; command: QueuedCommand }[] = [];
-    for (const id of profileIds) {
-      const profile = await this.#profile(trx, id, deviceId);
-      if (profile === undefined) continue;
-      const command = { requestType: 'InstallProfile', parameters: { Payload: profile } };
-      wanted.push({ deviceId, command });
+  async #queueSetup(trx: Transaction, begun: BegunSetup): Promise<SetupProfile[]> {
+    const { id, deviceId } = begun;
+    const plans = await this.#plan(trx, begun);
+    const sent = plans.filter(({ command }) => command !== undefined);
+    const commands = sent.flatMap(({ command }) => command ?? []);
+    const wanted = [...commands, deviceConfigured(LAST_PRIORITY)];
+    const each = wanted.map((command) => ({ deviceId, command }));
+    const ids = await this.deps.queue.addEach(trx, each);
+    await updateSetup(trx, id, { command_id: ids.at(-1) ?? null });
+    const commandIds = new Map(sent.map(({ profileId }, index) => [profileId, ids[index] ?? null]));
+    const profiles = plans.map(({ profileId, fault }) => {
+      return { profileId, fault, commandId: commandIds.get(profileId) ?? null };
+    });
+    await replaceSetupProfiles(trx, id, profiles);
+    return profiles;
+  }
+
+  /**
+   * What is assigned may hold passwords: a serial number that anybody could have told gets none of
+   * it.
+   */
+  async #plan(trx: Transaction, { deviceId, isProved }: BegunSetup): Promise<Plan[]> {
+    const plans: Plan[] = [];
+    for (const profileId of await findAssignedProfiles(trx, deviceId)) {
+      const Payload = isProved ? await this.#profile(trx, profileId, deviceId) : undefined;
+      if (Payload === undefined) {
+        plans.push({ profileId, fault: isProved ? 'unbuilt' : 'withheld' });
+        continue;
+      }
+      const command = { requestType: 'InstallProfile', parameters: { Payload } };
+      plans.push({ profileId, fault: null, command });
       // Each is built and signed, and other devices are waiting meanwhile.
       await setImmediate();
     }
-    wanted.push({ deviceId, command: deviceConfigured(LAST_PRIORITY) });
-    const ids = await this.deps.queue.addEach(trx, wanted);
-    await updateSetup(trx, begun.id, { command_id: ids.at(-1) ?? null });
-    return profileIds;
+    return plans;
   }
 
   /** One that can't be built must not keep the device waiting. */
@@ -107,14 +137,33 @@ export class DeviceSetups {
     }
   }
 
-  async #apply(trx: Transaction, row: DeviceSetupRow, verdict: SetupVerdict): Promise<void> {
-    const { id, device_id: deviceId, command_id: commandId } = row;
-    if (verdict.kind === 'wait') return;
-    const { reason } = verdict;
-    if (verdict.kind === 'over') {
-      await updateSetup(trx, id, { state: verdict.state, reason });
-      return;
+  /** Returns the verdict with all that is to be told of it. */
+  async #apply(
+    trx: Transaction,
+    row: DeviceSetupRow,
+    verdict: SetupVerdict,
+  ): Promise<SetupVerdict> {
+    if (verdict.kind === 'wait') return verdict;
+    if (verdict.kind !== 'over') {
+      await this.#goOn(trx, row, verdict);
+      return verdict;
     }
+    const { state } = verdict;
+    const isConfigured = state === 'configured';
+    const reason = isConfigured
+      ? withFaults(verdict.reason, await findSetupFaults(trx, row.id))
+      : verdict.reason;
+    await updateSetup(trx, row.id, { state, reason });
+    return { ...verdict, reason };
+  }
+
+  async #goOn(
+    trx: Transaction,
+    row: DeviceSetupRow,
+    verdict: Extract<SetupVerdict, { dueAt: Date }>,
+  ): Promise<void> {
+    const { id, device_id: deviceId, command_id: commandId } = row;
+    const { reason } = verdict;
     const change = { reason, attempts: row.attempts + 1, due_at: verdict.dueAt };
     if (verdict.kind === 'let_go' && commandId !== null) {
       await raisePriority(trx, commandId, FIRST_PRIORITY);
@@ -131,6 +180,18 @@ export class DeviceSetups {
 
 function deviceConfigured(priority: number): QueuedCommand {
   return { requestType: 'DeviceConfigured', parameters: {}, options: { priority } };
+}
+
+function tellBegun(logger: Logger, deviceId: number, setup: SetupProfile[]): void {
+  const idsOf = (isWithheld: boolean) =>
+    setup.filter(({ fault }) => (fault === 'withheld') === isWithheld).map((one) => one.profileId);
+  logger.info({ deviceId, profiles: idsOf(false) }, 'device setup begun');
+  const withheld = idsOf(true);
+  if (withheld.length === 0) return;
+  logger.warn(
+    { deviceId, profiles: withheld, reason: UNPROVED },
+    'assigned profiles are held back',
+  );
 }
 
 function tell(logger: Logger, deviceId: number, verdict: SetupVerdict): void {

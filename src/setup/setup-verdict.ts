@@ -1,3 +1,4 @@
+import { answerOf } from '../commands/setup-faults.js';
 import { FIRST_PRIORITY, LAST_PRIORITY } from '../db/command-priority.js';
 import type { DeviceSetupRow } from '../db/device-setup-repository.js';
 
@@ -5,7 +6,6 @@ const MINUTE_MS = 60_000;
 /** Between two attempts to let a device go whose time is over. */
 const RETRY_MS = 5 * MINUTE_MS;
 const MOST_ATTEMPTS = 5;
-const MOST_TEXT = 200;
 const PENDING = ['Queued', 'Sent', 'NotNow'];
 
 /** How a setup goes on. */
@@ -69,9 +69,7 @@ function reasonToLetGo(row: DeviceSetupRow, now: Date): string {
 
 /** What became of DeviceConfigured. */
 function faultOf(row: DeviceSetupRow): string {
-  const { command_id: id, status, error_chain: errors, command_reason: reason } = row;
+  const { command_id: id } = row;
   if (id === null) return 'DeviceConfigured was removed from the queue';
-  const text = errors?.[0]?.LocalizedDescription;
-  const detail = typeof text === 'string' ? text.slice(0, MOST_TEXT) : reason;
-  return `DeviceConfigured (command ${id}) is ${status}${detail === null ? '' : `: ${detail}`}`;
+  return `DeviceConfigured (command ${id}) is ${answerOf(row)}`;
 }

@@ -30,7 +30,7 @@ const addDevice = (row: object = {}) => add('devices', { serial_number: SERIAL, 
 const addEnrolled = (row: object = {}) =>
   addDevice({
     ...{ udid: randomUUID(), enrollment_state: 'enrolled', is_enrolled: true },
-    ...{ enrollment_number: 1, escrow_since: 1, ...row },
+    ...{ enrollment_number: 1, ...row },
   });
 const addCommand = (device_id: number, row: object = {}) =>
   add('commands', {

@@ -30,7 +30,8 @@ const books = defineResource({
 const registry = createRegistry([books]);
 
 function options(fields?: string[], linkage?: Linkage): SerializeOptions {
-  const projection = project(books, { fields: fields && new Set(fields), detail: true });
+  const reader = { registry, actor: { name: 'tester', role: 'viewer' as const } };
+  const projection = project(books, { fields: fields && new Set(fields), detail: true, reader });
   return { projection, basePath: '/api/v1', registry, services: {}, linkage };
 }
 

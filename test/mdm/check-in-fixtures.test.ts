@@ -16,7 +16,6 @@ const AUTHENTICATED = {
   enrollment_type: 'device',
   enrollment_number: 1,
   enrollment_method: 'profile',
-  escrow_since: 1,
   is_enrolled: false,
   authenticated_at: expect.any(Date),
   battery_level: -1,

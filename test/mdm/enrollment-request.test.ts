@@ -63,7 +63,7 @@ describe('a certificate that was issued for one device', () => {
     await lower.enroll({ SerialNumber: serial.toLowerCase() });
     const row = await rowOf(device);
     expect(row).toMatchObject({
-      ...{ is_enrolled: true, enrollment_method: 'automated', escrow_since: 1 },
+      ...{ is_enrolled: true, enrollment_method: 'automated', proven_serial: serial },
       ...{ unmet_minimum_os_version: '26.1', managed_apple_account: null },
     });
     expect(await requestRow(requestId)).toMatchObject({
@@ -159,6 +159,56 @@ describe('a certificate that was issued for the account of a person', () => {
       ...{ managed_apple_account: account, enrollment_method: 'account_user' },
       ...{ enrollment_type: 'user', udid: null },
     });
+  });
+});
+
+describe('the user enrollment of a person', () => {
+  const account = 'owner@example.com';
+
+  async function certifiedBy(of: string, EnrollmentID: string): Promise<TestDevice> {
+    const request = signedRequest({ method: 'account_user', account: of });
+    const requestId = await addRequest(app, request);
+    return await certifiedFor(app, { requestId }, { EnrollmentID });
+  }
+
+  const numberOf = ({ udid }: TestDevice) =>
+    app.db.knex('devices').where({ enrollment_id: udid }).first('enrollment_number');
+
+  it('is not taken over by a certificate of anybody else', async () => {
+    const device = await (await certifiedBy(account, newUdid())).enroll();
+    const ids = { EnrollmentID: device.udid };
+    const others = [
+      await certifiedFor(app, {}, ids),
+      await certifiedBy('another@example.com', device.udid),
+      (await certifiedFor(app, {}, ids)).as({ EnrollmentID: device.udid.toLowerCase() }),
+    ];
+    for (const other of others) {
+      await expectRefused(() => other.authenticate(), 'other_account');
+    }
+    await device.checkOut();
+    await expectRefused(
+      async () => (await certifiedFor(app, {}, ids)).authenticate(),
+      'other_account',
+    );
+  });
+
+  it('begins anew when the person signs in again, or by its own certificate', async () => {
+    const first = await (await certifiedBy(account, newUdid())).enroll();
+    const again = await certifiedBy(account.toUpperCase(), first.udid);
+    await again.enroll();
+    expect(await numberOf(again)).toEqual({ enrollment_number: 2 });
+    expectEmpty(await again.authenticate());
+    expect(await numberOf(again)).toEqual({ enrollment_number: 2 });
+    await again.checkOut();
+    await again.enroll();
+    expect(await numberOf(again)).toEqual({ enrollment_number: 3 });
+  });
+
+  it('is anybody’s where nobody has signed in', async () => {
+    const device = await (await certifiedFor(app, {}, { EnrollmentID: newUdid() })).enroll();
+    const other = await certifiedFor(app, {}, { EnrollmentID: device.udid });
+    await other.enroll();
+    expect(await numberOf(other)).toEqual({ enrollment_number: 2 });
   });
 });
 

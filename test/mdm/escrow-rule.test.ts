@@ -1,3 +1,5 @@
+import { findCurrentSecret, type SecretKind } from '../../src/db/device-secrets.js';
+import { inTransaction } from '../../src/db/unit-of-work.js';
 import { parsePlistDict } from '../../src/protocol/plist.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, type TestDevice } from '../helpers/device.js';
@@ -13,32 +15,67 @@ beforeAll(async () => {
 afterAll(() => app.stop());
 
 const { rowOf, newIdentity } = recordsOf(() => app);
-const BootstrapToken = Buffer.from('bootstrap token of the owner');
-const UnlockToken = Buffer.from('unlock token of the owner');
 
-/** Enrolled, with both tokens given to the server. */
-async function owner(device: TestDevice, serial: string): Promise<number> {
-  await device.enroll({ SerialNumber: serial }, { UnlockToken });
+/** Gives both tokens to the server, and enrolls before. Returns the id of the record. */
+async function escrow(device: TestDevice, SerialNumber: string, whose: string): Promise<number> {
+  const UnlockToken = Buffer.from(`unlock token of ${whose}`);
+  await device.enroll({ SerialNumber }, { UnlockToken });
+  const BootstrapToken = Buffer.from(`bootstrap token of ${whose}`);
   expectEmpty(await device.checkIn('SetBootstrapToken', { BootstrapToken }));
   return (await rowOf(device)).id;
 }
 
 /** A certificate that Apple's signature binds to this device. */
-async function bound(udid: string, serial: string): Promise<TestDevice> {
+async function proven(udid: string, serial: string, overrides = {}): Promise<TestDevice> {
   const ids = { udid, serial_number: serial };
-  const requestId = await addRequest(app, signedRequest(ids));
+  const requestId = await addRequest(app, signedRequest({ ...ids, ...overrides }));
   return await certifiedFor(app, { requestId }, { UDID: udid });
 }
 
-async function bootstrapTokenFor(device: TestDevice) {
+/** Proven and enrolled, with both tokens given to the server. */
+async function owned() {
+  const serial = newSerial();
+  const device = await proven(newUdid(), serial);
+  return { device, serial, udid: device.udid, id: await escrow(device, serial, 'the owner') };
+}
+
+async function bootstrapTokenFor(device: TestDevice): Promise<string | undefined> {
   const reply = await device.checkIn('GetBootstrapToken');
   expect(reply.status).toBe(200);
-  return reply.body.length === 0 ? undefined : parsePlistDict(reply.body).BootstrapToken;
+  const { BootstrapToken } = reply.body.length === 0 ? {} : parsePlistDict(reply.body);
+  return BootstrapToken === undefined ? undefined : String(BootstrapToken);
+}
+
+/** What the server itself would use. */
+async function currentOf(deviceId: number, kind: SecretKind): Promise<string | undefined> {
+  const key = { deviceId, kind };
+  const sealed = await inTransaction(app.db, (trx) => findCurrentSecret(trx, key));
+  return sealed && app.box.open(sealed, `devices/${deviceId}/${kind}`).toString();
+}
+
+/** Those that the API says are the current ones, by the enrollment that gave them. */
+async function shownAsCurrent(id: number): Promise<[string, number][]> {
+  const { body } = await adminApi(app).get(`/devices/${id}/secrets?sort=id`);
+  return body.data
+    .filter(({ attributes }: { attributes: { is_current: boolean } }) => attributes.is_current)
+    .map(({ attributes }: { attributes: { kind: string; enrollment_number: number } }) => [
+      attributes.kind,
+      attributes.enrollment_number,
+    ]);
 }
 
 const clearPasscode = (id: number) => adminApi(app).post(`/devices/${id}/clear_passcode`);
 const secretsOf = (device_id: number) =>
   app.db.knex('device_secrets').where({ device_id }).orderBy('id').pluck('kind');
+
+async function expectNothingFor(device: TestDevice, id: number) {
+  expect(await rowOf(device)).toMatchObject({ id, is_enrolled: true });
+  expect(await bootstrapTokenFor(device)).toBeUndefined();
+  const reply = await clearPasscode(id);
+  expect([reply.status, reply.body.errors[0].code]).toEqual([409, 'no_unlock_token']);
+  expect(await shownAsCurrent(id)).toEqual([]);
+  expect(await secretsOf(id)).toEqual(['unlock_token', 'bootstrap_token']);
+}
 
 describe('who enrolls with what a stranger can know', () => {
   it.each([
@@ -46,85 +83,127 @@ describe('who enrolls with what a stranger can know', () => {
     ['the serial number', () => newUdid(), (serial: string) => serial],
     ['both', (udid: string) => udid, (serial: string) => serial],
   ])('by %s gets nothing of the former owner', async (_what, udidOf, serialOf) => {
-    const serial = newSerial();
-    const device = await createTestDevice(app);
-    const id = await owner(device, serial);
-    const stranger = device.as({ UDID: udidOf(device.udid) }).with(await newIdentity());
+    const { device, serial, udid, id } = await owned();
+    const stranger = device.as({ UDID: udidOf(udid) }).with(await newIdentity());
     await stranger.enroll({ SerialNumber: serialOf(serial) });
-    expect(await rowOf(stranger)).toMatchObject({ id, enrollment_number: 2, escrow_since: 2 });
-    expect(await bootstrapTokenFor(stranger)).toBeUndefined();
-    const reply = await clearPasscode(id);
-    expect([reply.status, reply.body.errors[0].code]).toEqual([409, 'no_unlock_token']);
-    expect(await secretsOf(id)).toEqual(['unlock_token', 'bootstrap_token']);
+    expect(await rowOf(stranger)).toMatchObject({ enrollment_number: 2, proven_serial: null });
+    await expectNothingFor(stranger, id);
   });
 
-  it('also by the same certificate after a CheckOut', async () => {
-    const device = await createTestDevice(app);
-    await owner(device, newSerial());
+  it('also where nobody had proven anything, by the same certificate after a CheckOut', async () => {
+    const [device, serial] = [await createTestDevice(app), newSerial()];
+    const id = await escrow(device, serial, 'whoever');
     await device.checkOut();
-    await device.enroll();
-    expect(await bootstrapTokenFor(device)).toBeUndefined();
+    await device.enroll({ SerialNumber: serial });
+    await expectNothingFor(device, id);
   });
 
   it('also where a signature binds the enrollment, but to another serial number', async () => {
-    const device = await createTestDevice(app);
-    const id = await owner(device, newSerial());
-    const [udid, serial] = [device.udid, newSerial()];
-    const other = await bound(udid, serial);
+    const { udid, id } = await owned();
+    const serial = newSerial();
+    const other = await proven(udid, serial);
     await other.enroll({ SerialNumber: serial });
-    expect(await rowOf(other)).toMatchObject({ id, escrow_since: 2 });
-    expect(await bootstrapTokenFor(other)).toBeUndefined();
+    expect(await rowOf(other)).toMatchObject({ proven_serial: serial });
+    await expectNothingFor(other, id);
   });
 
-  it('also where the signature answers nobody, and could be an old one', async () => {
-    const [device, serial] = [await createTestDevice(app), newSerial()];
-    await owner(device, serial);
-    const { udid } = device;
-    const request = { method: 'profile', udid, serial_number: serial } as const;
-    const requestId = await addRequest(app, signedRequest(request));
-    const other = await certifiedFor(app, { requestId }, { UDID: udid });
+  it.each([
+    ['the signature answers nobody, and could be an old one', { method: 'profile' }],
+    ['only an account vouches for it', { method: 'account_device' }],
+    ['nobody has signed', { method: 'automated', signer: null }],
+  ])('also where %s', async (_what, request) => {
+    const { udid, serial, id } = await owned();
+    const other = await proven(udid, serial, request);
     await other.enroll({ SerialNumber: serial });
-    expect(await bootstrapTokenFor(other)).toBeUndefined();
+    expect(await rowOf(other)).toMatchObject({ proven_serial: null });
+    await expectNothingFor(other, id);
   });
 
-  it('also where only an account vouches for it', async () => {
+  it('leaves the tokens that it did not give to nobody but an admin', async () => {
     const [device, serial] = [await createTestDevice(app), newSerial()];
-    await owner(device, serial);
-    const { udid } = device;
-    const request = { method: 'account_device', udid, serial_number: serial } as const;
-    const requestId = await addRequest(app, signedRequest(request));
-    const other = await certifiedFor(app, { requestId }, { UDID: udid });
-    await other.enroll({ SerialNumber: serial });
-    expect(await bootstrapTokenFor(other)).toBeUndefined();
+    const id = await escrow(device, serial, 'whoever');
+    const back = await proven(device.udid, serial);
+    await back.enroll({ SerialNumber: serial });
+    expect(await rowOf(back)).toMatchObject({ proven_serial: serial });
+    await expectNothingFor(back, id);
   });
 });
 
 describe('the same device, whose signature binds it to its serial number', () => {
   it('gets its tokens back, and an admin can use them', async () => {
-    const [device, serial] = [await createTestDevice(app), newSerial()];
-    const id = await owner(device, serial);
-    const back = await bound(device.udid, serial);
+    const { udid, serial, id } = await owned();
+    const back = await proven(udid, serial.toLowerCase(), { method: 'ota' });
     await back.enroll({ SerialNumber: serial });
-    expect(await rowOf(back)).toMatchObject({ id, enrollment_number: 2, escrow_since: 1 });
-    expect(await bootstrapTokenFor(back)).toEqual(BootstrapToken);
+    expect(await rowOf(back)).toMatchObject({
+      ...{ id, enrollment_number: 2, proven_serial: serial.toLowerCase() },
+    });
+    const logged = app.logLines.length;
+    expect(await bootstrapTokenFor(back)).toBe('bootstrap token of the owner');
+    expect(app.logLines.slice(logged)).toContainEqual(
+      expect.objectContaining({
+        deviceId: id,
+        msg: 'a device got the bootstrap token of its former enrollment',
+      }),
+    );
     expect((await clearPasscode(id)).status).toBe(201);
+    expect(await shownAsCurrent(id)).toEqual([
+      ['unlock_token', 1],
+      ['bootstrap_token', 1],
+    ]);
   });
 
   it('gets them with a new UDID, too', async () => {
-    const [device, serial] = [await createTestDevice(app), newSerial()];
-    await owner(device, serial);
-    const back = await bound(newUdid(), serial);
+    const { serial } = await owned();
+    const back = await proven(newUdid(), serial);
     await back.enroll({ SerialNumber: serial });
-    expect(await bootstrapTokenFor(back)).toEqual(BootstrapToken);
+    expect(await bootstrapTokenFor(back)).toBe('bootstrap token of the owner');
   });
 
-  it('gets none of those from before a stranger came', async () => {
-    const [device, serial] = [await createTestDevice(app), newSerial()];
-    await owner(device, serial);
-    await device.with(await newIdentity()).enroll({ SerialNumber: serial });
-    const back = await bound(device.udid, serial);
+  it('gets its own of the present enrollment without a word in the log', async () => {
+    const { device, id } = await owned();
+    const logged = app.logLines.length;
+    expect(await bootstrapTokenFor(device)).toBe('bootstrap token of the owner');
+    expect(JSON.stringify(app.logLines.slice(logged))).not.toContain('former enrollment');
+    expect(await shownAsCurrent(id)).toHaveLength(2);
+  });
+
+  it('gets its own after a stranger who has given none', async () => {
+    const { device, udid, serial } = await owned();
+    const stranger = device.with(await newIdentity());
+    await stranger.enroll({ SerialNumber: serial });
+    expectEmpty(await stranger.checkIn('SetBootstrapToken'));
+    const back = await proven(udid, serial);
     await back.enroll({ SerialNumber: serial });
-    expect(await rowOf(back)).toMatchObject({ enrollment_number: 3, escrow_since: 2 });
+    expect(await bootstrapTokenFor(back)).toBe('bootstrap token of the owner');
+  });
+
+  it('gets its own after a stranger who has given others, and none of those', async () => {
+    const { device, udid, serial, id } = await owned();
+    const stranger = device.with(await newIdentity());
+    await escrow(stranger, serial, 'the stranger');
+    expect(await bootstrapTokenFor(stranger)).toBe('bootstrap token of the stranger');
+    const back = await proven(udid, serial);
+    await back.enroll({ SerialNumber: serial });
+    expect(await rowOf(back)).toMatchObject({ id, enrollment_number: 3, proven_serial: serial });
+    expect(await bootstrapTokenFor(back)).toBe('bootstrap token of the owner');
+    expect(await currentOf(id, 'unlock_token')).toBe('unlock token of the owner');
+    expect(await shownAsCurrent(id)).toEqual([
+      ['unlock_token', 1],
+      ['bootstrap_token', 1],
+    ]);
+    expectEmpty(await back.checkIn('SetBootstrapToken'));
     expect(await bootstrapTokenFor(back)).toBeUndefined();
+    expect(await currentOf(id, 'bootstrap_token')).toBeUndefined();
+  });
+
+  it('is still proven when its certificate is renewed', async () => {
+    const { device, serial, id } = await owned();
+    const renewed = device.with(await newIdentity());
+    const { fingerprint } = renewed.certificate;
+    const pin = { fingerprint, device_id: id, state: 'renewal', udid: device.udid };
+    await app.db.knex('device_identities').insert(pin);
+    expectEmpty(await renewed.authenticate({ SerialNumber: serial }));
+    expect(await rowOf(renewed)).toMatchObject({ proven_serial: serial, enrollment_number: 1 });
+    expect(await bootstrapTokenFor(renewed)).toBe('bootstrap token of the owner');
   });
 });

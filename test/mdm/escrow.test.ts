@@ -46,8 +46,11 @@ async function enrollAnew(): Promise<void> {
 }
 
 /** As if a device CA had vouched that the former enrollment was of the same device. */
-async function giveBackSince(number: number): Promise<void> {
-  await app.db.knex('devices').where({ udid: device.udid }).update({ escrow_since: number });
+async function prove(): Promise<void> {
+  const { id } = await deviceRow();
+  const proven = { proven_serial: 'C02MT66KFLHH' };
+  await app.db.knex('devices').where({ id }).update(proven);
+  await app.db.knex('device_secrets').where({ device_id: id }).update(proven);
 }
 
 describe('a bootstrap token', () => {
@@ -105,7 +108,7 @@ describe('a bootstrap token', () => {
   it('of a former enrollment is given where it is known to be of the same device', async () => {
     await set('former');
     await enrollAnew();
-    await giveBackSince(1);
+    await prove();
     expect(await get()).toBe('former');
     await set();
     expect(await get()).toBeUndefined();
@@ -134,7 +137,7 @@ describe('a bootstrap token', () => {
     const own = { ...key, fingerprint: device.certificate.fingerprint };
     const stranger = issueIdentity(app.authority, await deviceKeys());
     const foreign = { ...key, fingerprint: stranger.fingerprint };
-    expect(await getSecret(app.db, own)).toBeInstanceOf(Buffer);
+    expect(await getSecret(app.db, own)).toEqual({ sealed: expect.any(Buffer), isFormer: false });
     expect(await getSecret(app.db, foreign)).toBeUndefined();
     await putSecret(app.db, { ...foreign, sealed: Buffer.from('x'), digest: Buffer.alloc(32) });
     await removeSecret(app.db, foreign);

@@ -92,9 +92,11 @@ describe('a device with a known serial number and a new UDID', () => {
     const { serial, id } = await enrolled();
     const device = await createTestDevice(app, { EnrollmentID: newUdid() });
     await device.enroll({ SerialNumber: serial });
-    const records = await recordsWith(app, serial);
-    expect(records).toHaveLength(2);
-    expect(records[0]).toMatchObject({ id, is_enrolled: true, enrollment_number: 1 });
+    expect(await recordsWith(app, serial)).toMatchObject([
+      { id, is_enrolled: true, enrollment_number: 1 },
+    ]);
+    const own = await app.db.knex('devices').where({ enrollment_id: device.udid });
+    expect(own).toMatchObject([{ udid: null, is_enrolled: true }]);
   });
 });
 

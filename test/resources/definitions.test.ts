@@ -54,7 +54,7 @@ describe.each(all.map((definition): [string, ResourceDefinition] => [definition.
         'id',
         'needs_handling',
         'is_pending',
-        'escrow_since',
+        'proven_serial',
         'password_hash',
         ...keys,
       ];

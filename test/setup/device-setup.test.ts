@@ -1,6 +1,7 @@
 import { parsePlistDict } from '../../src/protocol/plist.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
-import { commandIn, createTestDevice } from '../helpers/device.js';
+import { commandIn, createTestDevice, type TestDevice } from '../helpers/device.js';
+import { addRequest, certifiedFor, newUdid, signedRequest } from '../mdm/request-world.js';
 import {
   assignProfile,
   carryOut,
@@ -28,6 +29,30 @@ afterEach(async () => {
 async function flagOf(id: number): Promise<boolean | null> {
   const row = await app.db.knex('devices').where({ id }).first('awaiting_configuration');
   return row.awaiting_configuration;
+}
+
+async function nameOf(identifier: string): Promise<string> {
+  const row = await app.db.knex('profiles').where({ identifier }).first('display_name');
+  return row.display_name ?? identifier;
+}
+
+/** The uuid of the first InstallProfile, which waits for its answer, and its id. */
+async function untilProfile(device: TestDevice): Promise<{ offered: string; id: number }> {
+  let next = commandIn(await device.idle());
+  while (next !== undefined && next.command.RequestType !== 'InstallProfile') {
+    next = commandIn(await device.report(next.uuid));
+  }
+  if (next === undefined) throw new Error('no profile was offered');
+  const { id } = await app.db.knex('commands').where({ uuid: next.uuid }).first('id');
+  return { offered: next.uuid, id };
+}
+
+async function overTheAir(given: TestApp): Promise<TestDevice> {
+  const ids = { UDID: newUdid() };
+  const request = signedRequest({ method: 'ota', udid: ids.UDID });
+  const device = await certifiedFor(given, { requestId: await addRequest(given, request) }, ids);
+  await given.db.knex('enrollment_requests').update({ certificate_id: null });
+  return device;
 }
 
 describe('a device that waits in Setup Assistant', () => {
@@ -98,15 +123,48 @@ describe('a device that waits in Setup Assistant', () => {
     expect(await carryOut(device, answer)).toEqual(['InstallProfile', 'DeviceConfigured']);
   });
 
-  it('is let go though a profile failed', async () => {
-    const { device, links } = await createRecord(app, 'group');
-    await assignProfile(app, links);
+  it.each(['Error', 'CommandFormatError'])(
+    'is let go though a profile failed (%s), with the reason',
+    async (status) => {
+      const { device, links } = await createRecord(app, 'group');
+      const identifier = await assignProfile(app, links);
+      await assignProfile(app, links);
+      await device.enroll({}, WAITING);
+      const { offered, id } = await untilProfile(device);
+      const ErrorChain = [{ LocalizedDescription: 'The payload is bad', ErrorCode: 1 }];
+      await device.report(offered, status, { ErrorChain });
+      expect((await carryOut(device)).at(-1)).toBe('DeviceConfigured');
+      await app.settled();
+      const { id: profileId } = await app.db.knex('profiles').where({ identifier }).first('id');
+      const { state, reason } = await setupOf(app, device);
+      expect(state).toBe('configured');
+      expect(reason).toBe(
+        `profile ${profileId} "${await nameOf(identifier)}" was not installed: ` +
+          `command ${id} is ${status}: The payload is bad`,
+      );
+      expect(app.logText()).toContain('a device has left Setup Assistant without all its profiles');
+      expect(app.logText()).toContain('The payload is bad');
+    },
+  );
+
+  it.each([
+    ['Cancelled', 'an admin said so'],
+    ['Expired', null],
+  ])('says so where a profile is %s when it goes on by itself', async (status, why) => {
+    const { device, links } = await createRecord(app, 'tag');
+    const identifier = await assignProfile(app, links);
     await device.enroll({}, WAITING);
-    const answer = (type: string) => (type === 'InstallProfile' ? 'Error' : 'Acknowledged');
-    expect((await carryOut(device, answer)).slice(-2)).toEqual([
-      'InstallProfile',
-      'DeviceConfigured',
-    ]);
+    await app.settled();
+    const device_id = await idOf(app, device);
+    const commands = app.db.knex('commands').where({ device_id, request_type: 'InstallProfile' });
+    const [{ id }] = await commands.update({ status, reason: why }).returning('id');
+    await device.tokenUpdate({ AwaitingConfiguration: false });
+    const { id: profileId } = await app.db.knex('profiles').where({ identifier }).first('id');
+    const reason =
+      `the device went on by itself; profile ${profileId} "${await nameOf(identifier)}" ` +
+      `was not installed: command ${id} is ${status}${why === null ? '' : `: ${why}`}`;
+    expect(await runSetups(app)).toMatchObject([{ reason }]);
+    expect(await setupOf(app, device)).toMatchObject({ state: 'configured', reason });
   });
 
   it('is let go though a profile can not be read any more', async () => {
@@ -118,6 +176,10 @@ describe('a device that waits in Setup Assistant', () => {
     expect(types).not.toContain('InstallProfile');
     expect(types.at(-1)).toBe('DeviceConfigured');
     expect(app.logText()).toContain('a profile could not be built');
+    await app.settled();
+    const { state, reason } = await setupOf(app, device);
+    expect(state).toBe('configured');
+    expect(reason).toMatch(/^profile \d+ ".+" was left out: it could not be built$/);
   });
 
   it('gets nothing twice when it says again that it waits', async () => {
@@ -160,14 +222,47 @@ describe('a device that waits in Setup Assistant', () => {
   });
 });
 
-describe('a Mac in Setup Assistant', () => {
-  it('gets the profiles of its own channel alone', async () => {
+describe('a device that waits and that nothing proves to be the one it says', () => {
+  it.each([
+    ['an anonymous profile', (given: TestApp) => createTestDevice(given)],
+    ['an exchange over the air', (given: TestApp) => overTheAir(given)],
+  ])('(%s) is let go without any profile, with the reason', async (_by, create) => {
+    const { device, links } = await createRecord(app, 'both', create);
+    await assignProfile(app, links);
+    await device.enroll({}, WAITING);
+    const types = await carryOut(device);
+    expect(types).not.toContain('InstallProfile');
+    expect(types.at(-1)).toBe('DeviceConfigured');
+    await app.settled();
+    const { state, reason } = await setupOf(app, device);
+    expect(state).toBe('configured');
+    expect(reason).toBe(
+      '1 assigned profile was held back: no certificate of Apple shows which device this is: ' +
+        "it takes an automated enrollment, and this server's own SCEP",
+    );
+    expect(app.logText()).toContain('assigned profiles are held back');
+  });
+
+  it('gets none either where the enrollment before was automated', async () => {
     const { device, links } = await createRecord(app, 'tag');
+    await device.enroll();
+    await carryOut(device);
+    await assignProfile(app, links);
+    const stranger = (await createTestDevice(app)).as(device.ids);
+    await stranger.enroll({}, WAITING);
+    expect(await carryOut(stranger)).not.toContain('InstallProfile');
+  });
+});
+
+describe('a Mac in Setup Assistant', () => {
+  it('gets the profiles of every scope on its own channel', async () => {
+    const { device, links } = await createRecord(app, 'tag');
+    await assignProfile(app, links);
     await assignProfile(app, links, { PayloadScope: 'User' });
     await assignProfile(app, links, { PayloadScope: 'System' });
     await device.enroll({ ProductName: 'Mac14,2', ModelName: 'MacBook Air' }, WAITING);
     const types = await carryOut(device);
-    expect(types.filter((type) => type === 'InstallProfile')).toHaveLength(1);
+    expect(types.filter((type) => type === 'InstallProfile')).toHaveLength(3);
     expect(types.at(-1)).toBe('DeviceConfigured');
   });
 });

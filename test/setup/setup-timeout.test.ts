@@ -3,6 +3,7 @@ import { commandIn, createTestDevice, type TestDevice } from '../helpers/device.
 import {
   assignProfile,
   carryOut,
+  createProvedDevice,
   createRecord,
   idOf,
   letTimePass,
@@ -190,7 +191,7 @@ describe('the setup of a device', () => {
     const { device, links } = await createRecord(app, 'tag');
     await assignProfile(app, links);
     await device.enroll({}, WAITING);
-    const again = device.with((await createTestDevice(app)).certificate);
+    const again = device.with((await createProvedDevice(app, device.udid)).certificate);
     await again.authenticate();
     await runSetups(app);
     const reason = 'the device enrolled anew before it was set up';

@@ -5,9 +5,10 @@ import { createDeviceSetupTask } from '../../src/setup/device-setup-task.js';
 import { type DeviceSetupDeps, DeviceSetups } from '../../src/setup/device-setups.js';
 import { uploadNodes } from '../api/profile-samples.js';
 import { adminApi, type TestApp } from '../helpers/app.js';
-import { commandIn, createTestDevice, type Reply, type TestDevice } from '../helpers/device.js';
+import { commandIn, type Reply, type TestDevice } from '../helpers/device.js';
 import { capturingLogger } from '../http/log-lines.js';
 import { runTask } from '../jobs/tasks/run-task.js';
+import { addRequest, certifiedFor, newUdid, signedRequest } from '../mdm/request-world.js';
 import { type Members, payload, profile } from '../profiles/sample-profiles.js';
 
 export const TIMEOUT = 15 * 60_000;
@@ -48,9 +49,19 @@ export async function setupOf(app: TestApp, device: TestDevice) {
     .first();
 }
 
+/** One that has shown Apple's certificate, and whose identity was issued for that. */
+export async function createProvedDevice(app: TestApp, udid = newUdid()): Promise<TestDevice> {
+  const requestId = await addRequest(app, signedRequest({ udid }));
+  return certifiedFor(app, { requestId }, { UDID: udid });
+}
+
 /** A record of a device that has yet to enroll, in the ways in which profiles are assigned. */
-export async function createRecord(app: TestApp, by: 'tag' | 'group' | 'both') {
-  const device = await createTestDevice(app);
+export async function createRecord(
+  app: TestApp,
+  by: 'tag' | 'group' | 'both',
+  create: (app: TestApp) => Promise<TestDevice> = (given) => createProvedDevice(given),
+) {
+  const device = await create(app);
   const { knex } = app.db;
   const [{ id }] = await knex('devices').insert({ udid: device.udid }, 'id');
   const [tag] = await knex('tags').insert({ name: randomUUID() }, 'id');

@@ -1,10 +1,18 @@
-import { noteConfigured } from '../../db/device-setup-repository.js';
+import { findSetupFaults } from '../../db/device-setup-profiles.js';
+import { noteConfigured, updateSetup } from '../../db/device-setup-repository.js';
 import type { ReportHandler } from '../report.js';
+import { withFaults } from '../setup-faults.js';
 
-/** The device has left Setup Assistant. */
+/** The device has left Setup Assistant, perhaps without some of its profiles. */
 export const deviceConfigured: ReportHandler = {
   requestType: 'DeviceConfigured',
-  async handle({ deviceId, commandUuid }, { trx }) {
-    await noteConfigured(trx, { deviceId, uuid: commandUuid });
+  async handle({ deviceId, commandUuid }, { trx, warn }) {
+    const ended = await noteConfigured(trx, { deviceId, uuid: commandUuid });
+    if (ended === undefined) return;
+    const faults = await findSetupFaults(trx, ended.id);
+    if (faults.length === 0) return;
+    const reason = withFaults(ended.reason, faults);
+    await updateSetup(trx, ended.id, { reason });
+    warn({ deviceId, reason }, 'a device has left Setup Assistant without all its profiles');
   },
 };

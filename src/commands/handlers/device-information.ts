@@ -4,6 +4,7 @@ import { compareOsVersions } from '../../protocol/os-version.js';
 import type { PlistDict } from '../../protocol/plist.js';
 import { dictAt, type FactMap, readFacts } from '../facts.js';
 import type { ReportHandler } from '../report.js';
+import { believableFacts } from '../reported-facts.js';
 
 /** QueryResponses of DeviceInformation. Apple's schema names them; the columns are ours. */
 export const DEVICE_FACTS: FactMap = {
@@ -122,13 +123,14 @@ function meets(minimum: string | null, { OSVersion }: PlistDict): boolean {
 
 export const deviceInformation: ReportHandler = {
   requestType: 'DeviceInformation',
-  async handle({ deviceId, isEnrolled, wasSupervised, unmetMinimum, body }, context) {
+  async handle(report, context) {
+    const { deviceId, isEnrolled, wasSupervised, unmetMinimum, body } = report;
     const { trx, queueSupervisedInventory } = context;
     const answers = dictAt(body, 'QueryResponses');
     if (answers === undefined) return;
     const updates = dictAt(answers, 'OSUpdateSettings');
     await updateDeviceFacts(trx, deviceId, {
-      ...readFacts(answers, DEVICE_FACTS),
+      ...(await believableFacts(readFacts(answers, DEVICE_FACTS), report, context)),
       ...(updates === undefined ? {} : readFacts(updates, OS_UPDATE_FACTS)),
       ...(meets(unmetMinimum, answers) ? { unmet_minimum_os_version: null } : {}),
     });

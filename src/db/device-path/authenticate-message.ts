@@ -17,9 +17,15 @@ export const FACTS = [
 ] as const;
 
 export const COLUMNS = FACTS.map(([column]) => column);
-const FIRST_FACT = 8;
-/** As the message has them: where it has no serial number, the request may. */
-const SAID = COLUMNS.map((column) => (column === 'serial_number' ? 'said_serial' : column));
+const FIRST_FACT = 9;
+/**
+ * As the message has them. What tells the hardware is not kept of a user enrollment, which is there to
+ * hide it; and where a message has no serial number, the request may.
+ */
+const AS_SAID: Record<string, string> = {
+  ...{ serial_number: 'said_serial', imei: 'said_imei', meid: 'said_meid' },
+};
+const SAID = COLUMNS.map((column) => AS_SAID[column] ?? column);
 
 /** What the message is, what its certificate was issued for, and which records it may be about. */
 export const MESSAGE = `
@@ -31,17 +37,19 @@ asked as (
       ${SAID.join(', ')}, ord)
 ), certificate as (
   select q.ord, c.id, c.revoked_at, s.certificate_id is not null as is_challenged,
-    s.enrollment_request_id as request_id, s.enrollment_link_id as link_id
+    s.enrollment_request_id as request_id, s.enrollment_link_id as link_id, s.is_exchange
   from asked q join certificates c on c.fingerprint = q.fingerprint
   left join scep_challenges s on s.certificate_id = c.id
 ), request as (
   select c.ord, r.id, r.method, r.udid, r.serial_number, r.account, r.unmet_minimum_os_version,
-    r.enrolled_at, r.enrollment_link_id, r.method = 'ota' and r.certificate_id = c.id as is_exchange,
+    r.enrolled_at, r.enrollment_link_id, c.is_exchange,
     r.signer is not null and r.method in ('ota', 'automated') as is_signed
   from certificate c join enrollment_requests r on r.id = c.request_id
 ), message as (
   select q.*, coalesce(q.udid, q.enrollment_id) as device_key,
-    coalesce(q.said_serial, case when q.udid is not null then r.serial_number end) as serial_number,
+    case when q.udid is not null then coalesce(q.said_serial, r.serial_number) end as serial_number,
+    case when q.udid is not null then q.said_imei end as imei,
+    case when q.udid is not null then q.said_meid end as meid,
     q.udid is not null and ${isTelling({
       ...{ serial: 'coalesce(q.said_serial, r.serial_number)' },
       ...{ product: 'q.product_name', model: 'q.model' },

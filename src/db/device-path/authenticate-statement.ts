@@ -1,3 +1,4 @@
+import { AUDIT_REPLACED } from '../replaced-enrollment.js';
 import { COLUMNS, MESSAGE } from './authenticate-message.js';
 
 /** The request of the certificate is for another device, or for an enrollment of another kind. */
@@ -8,12 +9,21 @@ const IS_OTHER_THAN_REQUESTED = `(
       or r.udid is null and r.serial_number is not null and m.udid is not null
         and m.said_serial is null)`;
 
+/**
+ * Nothing else vouches for a user enrollment: who has learnt its EnrollmentID must sign in as its
+ * person, unless the certificate is its own.
+ */
+const IS_OTHER_ACCOUNT = `(
+      m.udid is null and t.managed_apple_account is not null and p.device_id is null
+      and (r.method = 'account_user'
+        and lower(r.account) = lower(t.managed_apple_account)) is not true)`;
+
 const JUDGED = `
 judged as (
   select m.*, c.id as certificate_id, coalesce(c.is_challenged, false) as is_challenged,
     r.id as request_id, r.method, r.account, r.unmet_minimum_os_version,
     coalesce(c.link_id, r.enrollment_link_id) as link_id,
-    case when r.is_signed then r.serial_number end as signed_serial,
+    case when r.is_signed then r.serial_number end as proven_serial,
     t.id as target_id, t.enrollment_state as former_state, p.device_id is not null as is_pinned,
     chosen.named_id, case when m.is_telling then nullif(chosen.free_id, t.id) end as spare_id, case
     when p.device_id is not null and (p.device_id is distinct from t.id
@@ -28,7 +38,9 @@ judged as (
     when c.request_id is not null and r.id is null and p.fingerprint is null then 'request_gone'
     when ${IS_OTHER_THAN_REQUESTED} then 'other_than_requested'
     when r.enrolled_at is not null and p.fingerprint is null then 'request_spent'
+    when ${IS_OTHER_ACCOUNT} then 'other_account'
     when p.state in ('active', 'renewal') and t.enrollment_state = 'enrolled' then 'known'
+    when $8::boolean then 'closed'
     when chosen.named_id <> t.id then 'moving'
     else 'enrolling' end as opinion
   from message m
@@ -58,15 +70,6 @@ judged as (
   from judged j left join spent using (ord) left join claimed using (ord)
 ), decided as (select *, outcome = 'enrolling' as is_new from verdict)`;
 
-/**
- * Escrow of former enrollments goes to whoever Apple's certificate shows to be the same device, by an
- * answer to a challenge or as Apple's program has it; what is signed for the enrollment in one step
- * could be what the device once signed for another server.
- */
-const ESCROW_SINCE = `case when not v.is_new then d.escrow_since
-      when upper(v.signed_serial) = upper(d.serial_number) then greatest(d.escrow_since, 1)
-      else d.enrollment_number + 1 end`;
-
 const WRITTEN = `
 updated as (
   update devices d set
@@ -82,7 +85,7 @@ updated as (
       then v.account else d.managed_apple_account end,
     unmet_minimum_os_version = case when v.is_new then v.unmet_minimum_os_version
       else d.unmet_minimum_os_version end,
-    escrow_since = ${ESCROW_SINCE},
+    proven_serial = case when v.is_new then v.proven_serial else d.proven_serial end,
     last_seen = now(),
     authenticated_at = now(),
     enrollment_state = case when v.is_new then 'authenticated' else d.enrollment_state end,
@@ -94,14 +97,16 @@ updated as (
     unenrolled_at = case when v.is_new then null else d.unenrolled_at end
   from decided v
   where d.id = v.target_id and v.outcome in ('enrolling', 'known')
-  returning v.ord, d.id, d.platform, d.os_version, d.is_supervised, v.is_new, v.former_state
+  returning v.ord, d.id, d.platform, d.os_version, d.is_supervised, d.enrollment_method,
+    d.proven_serial, v.is_new, v.former_state
 ), inserted as (
   insert into devices (udid, enrollment_id, ${COLUMNS.join(', ')}, enrollment_type,
     enrollment_method, enrollment_link_id, managed_apple_account, unmet_minimum_os_version,
-    escrow_since, last_seen, authenticated_at, enrollment_state, enrollment_number)
+    proven_serial, last_seen, authenticated_at, enrollment_state, enrollment_number)
   select v.udid, v.enrollment_id, ${COLUMNS.map((column) => `v.${column}`).join(', ')},
     case when v.udid is null then 'user' else 'device' end, coalesce(v.method, 'profile'),
-    v.link_id, v.account, v.unmet_minimum_os_version, 1, now(), now(), 'authenticated', 1
+    v.link_id, v.account, v.unmet_minimum_os_version, v.proven_serial, now(), now(),
+    'authenticated', 1
   from decided v
   where v.is_new and v.target_id is null
   on conflict do nothing
@@ -138,6 +143,13 @@ former as (
     d.managed_apple_account, d.authenticated_at, d.enrolled_at, 're-enrolled'
   from updated u join devices d on d.id = u.id
   where u.is_new and u.former_state = 'enrolled'
+), replaced as (
+  select u.ord, d.id, d.enrollment_method as former_method, u.enrollment_method as method,
+    d.proven_serial
+  from updated u join devices d on d.id = u.id
+  where u.is_new and u.former_state = 'enrolled' and d.proven_serial is not null
+    and u.proven_serial is null
+), audited as (${AUDIT_REPLACED}
 ), fulfilled as (
   update enrollment_requests r
   set device_id = device.id, enrolled_at = coalesce(r.enrolled_at, now())
@@ -177,15 +189,22 @@ former as (
  * as revoked. Its request is held next, so that it enrolls one device. A certificate that enrolls
  * nobody goes on with the enrollment it has, and begins none. The CA of one that was issued elsewhere
  * is held until the pin is there, so that it can't be deleted meanwhile.
+ *
+ * Proof is what Apple's certificate has signed in an answer to a challenge, or as Apple's program has
+ * it; what is signed for the enrollment in one step could be what the device once signed for another
+ * server.
  */
 export const AUTHENTICATE = {
   name: 'authenticate',
   text: `
 with ${[MESSAGE, JUDGED, WRITTEN, FOLLOWED].map((part) => part.trim()).join(', ')}
 select v.outcome, pinned.device_id, device.platform, device.os_version, device.is_supervised,
-  v.spare_id, v.named_id
+  v.spare_id, v.named_id, coalesce(v.method, 'profile') as method,
+  v.proven_serial is not null as is_proven, replaced.former_method,
+  replaced.proven_serial as former_proven_serial
 from decided v
 left join device using (ord)
 left join pinned on pinned.device_id = device.id
+left join replaced using (ord)
 order by v.ord`,
 };

@@ -1,4 +1,5 @@
 import { type Database, runStatement } from '../database.js';
+import type { ReplacedEnrollment } from '../replaced-enrollment.js';
 import { toAppError } from '../sqlstate.js';
 import { FACTS } from './authenticate-message.js';
 import { AUTHENTICATE } from './authenticate-statement.js';
@@ -46,6 +47,8 @@ export type AuthenticateOutcome =
   | 'request_gone'
   | 'other_than_requested'
   | 'request_spent'
+  | 'other_account'
+  | 'closed'
   | 'superseded'
   | 'revoked'
   | 'untrusted_issuer'
@@ -59,6 +62,11 @@ export interface Authenticated {
   spareId: number | null;
   /** The record that has the UDID. */
   namedId: number | null;
+  /** How the device got its certificate. */
+  method: string;
+  /** Whether Apple's certificate has shown which device it is. */
+  isProven: boolean;
+  replaced: ReplacedEnrollment | null;
 }
 
 /** What the record says now, as far as it decides what the device is asked. */
@@ -77,11 +85,22 @@ interface AuthenticateRow {
   is_supervised: boolean | null;
   spare_id: number | null;
   named_id: number | null;
+  method: string;
+  is_proven: boolean;
+  former_method: string | null;
+  former_proven_serial: string | null;
+}
+
+function replacedBy(row: AuthenticateRow): ReplacedEnrollment | null {
+  const { method, former_method: formerMethod, former_proven_serial: provenSerial } = row;
+  return provenSerial === null ? null : { formerMethod, method, provenSerial };
 }
 
 function toAuthenticated(row: AuthenticateRow): Authenticated {
   const { outcome, device_id: deviceId, platform } = row;
-  const others = { spareId: row.spare_id, namedId: row.named_id };
+  const { method, is_proven: isProven } = row;
+  const replaced = replacedBy(row);
+  const others = { spareId: row.spare_id, namedId: row.named_id, method, isProven, replaced };
   if (deviceId !== null) {
     const facts = { platform, osVersion: row.os_version, isSupervised: row.is_supervised };
     return { outcome, device: { deviceId, ...facts }, ...others };
@@ -94,7 +113,16 @@ function toAuthenticated(row: AuthenticateRow): Authenticated {
 /** Pins the certificate to the device and begins an enrollment, or refuses and changes nothing. */
 export type Authenticate = (facts: AuthenticateFacts) => Promise<Authenticated>;
 
-export function createAuthenticate(db: Database): Authenticate {
+const RACED: Authenticated = {
+  ...{ outcome: 'raced', device: null, spareId: null, namedId: null },
+  ...{ method: 'profile', isProven: false, replaced: null },
+};
+
+/** `isClosed`: no enrollment begins. */
+export function createAuthenticate(
+  db: Database,
+  { isClosed = false }: { isClosed?: boolean } = {},
+): Authenticate {
   const run = async (messages: AuthenticateFacts[]) => {
     const { rows } = await runStatement<AuthenticateRow>(db, AUTHENTICATE, [
       messages.map((facts) => facts.fingerprint),
@@ -104,6 +132,7 @@ export function createAuthenticate(db: Database): Authenticate {
       messages.map((facts) => facts.mayEnroll),
       messages.map((facts) => facts.notAfter),
       messages.map((facts) => facts.renewAt),
+      isClosed,
       ...FACTS.map(([, read]) => messages.map(read)),
     ]);
     return rows.map(toAuthenticated);
@@ -119,7 +148,7 @@ export function createAuthenticate(db: Database): Authenticate {
     } catch (error) {
       // Another one took the UDID, or an admin a link or tag away, while this one was under way.
       if (toAppError(error).status !== 409) throw error;
-      return { outcome: 'raced', device: null, spareId: null, namedId: null };
+      return RACED;
     }
   };
 }

@@ -87,7 +87,7 @@ with message as (
     $11::bigint[], $12::bytea[]) with ordinality as q (fingerprint, device_key, sealed_push, topic,
     awaiting, unlock_token, device_id, unlock_digest, ord)
 ), caller as (
-  select m.*, d.id, d.enrollment_state, d.enrollment_number,
+  select m.*, d.id, d.enrollment_state, d.enrollment_number, d.proven_serial,
     d.sealed_push is null or d.push_state is distinct from 'ok' as was_mute
   from message m
   join device_identities i on i.fingerprint = m.fingerprint and i.state in ('active', 'renewal')
@@ -107,11 +107,12 @@ with message as (
     tokenupdate_at = now(), last_seen = now()
   from caller c
   where d.id = c.id and c.enrollment_state in ('authenticated', 'enrolled')
-  returning c.ord, d.id, c.enrollment_number, c.unlock_token, c.unlock_digest, c.was_mute,
-    c.enrollment_state = 'authenticated' as is_first
+  returning c.ord, d.id, c.enrollment_number, c.proven_serial, c.unlock_token, c.unlock_digest,
+    c.was_mute, c.enrollment_state = 'authenticated' as is_first
 ), escrow as (
-  insert into device_secrets (device_id, enrollment_number, kind, sealed, digest)
-  select e.id, e.enrollment_number, 'unlock_token', e.unlock_token, e.unlock_digest
+  insert into device_secrets (device_id, enrollment_number, proven_serial, kind, sealed, digest)
+  select e.id, e.enrollment_number, e.proven_serial, 'unlock_token', e.unlock_token,
+    e.unlock_digest
   from enrolled e where e.unlock_token is not null and ${isNewSecret({
     ...{ device: 'e.id', number: 'e.enrollment_number' },
     ...{ kind: "'unlock_token'", digest: 'e.unlock_digest' },
@@ -178,13 +179,18 @@ export interface CheckIns {
   updateToken(update: TokenUpdateFacts): Promise<TokenUpdated>;
 }
 
-export function createCheckIns(db: Database): CheckIns {
+export interface CheckInOptions {
+  /** No Authenticate begins an enrollment. */
+  isClosed?: boolean;
+}
+
+export function createCheckIns(db: Database, options: CheckInOptions = {}): CheckIns {
   const keyOf = ({ fingerprint }: WhoCalls) => fingerprint.toString('latin1');
   const limits = { maxBatch: 16, maxInFlight: 2, keyOf };
   const finds = new MicroBatcher((callers: WhoCalls[]) => findCallers(db, callers), limits);
   const tokens = new MicroBatcher((facts: TokenUpdateFacts[]) => updateTokens(db, facts), limits);
   return {
-    authenticate: createAuthenticate(db),
+    authenticate: createAuthenticate(db, options),
     findCaller: (who) => finds.submit(who),
     updateToken: (update) => tokens.submit(update),
   };

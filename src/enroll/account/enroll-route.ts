@@ -4,6 +4,7 @@ import { toAppError } from '../../db/sqlstate.js';
 import { AppError } from '../../errors.js';
 import { type MachineInfo, requireIdentified } from '../../protocol/machine-info.js';
 import { productFacts } from '../device-request.js';
+import { requireDeviceSigner } from '../device-signer.js';
 import { createEnrollmentProfile } from '../enrollment-profile.js';
 import { queryText, sendProfile } from '../send-profile.js';
 import { readSignedDeviceInfo, type SignedDeviceInfo } from '../signed-device-info.js';
@@ -50,22 +51,16 @@ function modeOf(req: Request): EnrollmentMode {
  * certificate. A person's own device says nothing of it, and what it says is not kept.
  */
 function judge(
-  { info, signer, chain }: SignedDeviceInfo,
+  signed: SignedDeviceInfo,
   mode: EnrollmentMode,
-  { deviceCas }: AccountServices,
+  services: AccountServices,
 ): SignedDeviceInfo {
+  const { info } = signed;
   const claimed = mode === 'adde' ? requireIdentified(info) : info;
   if (claimed.udid !== undefined || claimed.serial !== undefined) {
-    const verdict = deviceCas.judge(signer, chain);
-    if (!verdict.ok) throw foreignSigner(verdict.issuer);
+    requireDeviceSigner(signed, services);
   }
-  return { info: mode === 'byod' ? anonymous(info) : info, signer, chain };
-}
-
-function foreignSigner(issuer: string): AppError {
-  return new AppError('forbidden', 403, 'the device is not known by a certificate of Apple', {
-    cause: new Error(`the signer was issued by ${issuer}`),
-  });
+  return { ...signed, info: mode === 'byod' ? anonymous(info) : info };
 }
 
 function anonymous(info: MachineInfo): MachineInfo {

@@ -6,7 +6,11 @@ export interface Attempt {
   account: string;
 }
 
-/** Wrong passwords are counted by address and by account: 20 a minute each. */
+/**
+ * Wrong passwords are counted by address and by account: 20 a minute each. From an address without
+ * one of its own an attempt is let through also when the account has had too many, for else anyone
+ * could keep its owner out.
+ */
 export interface SignInLimits {
   /** Counts an attempt as failed, before it is known. AppError 429 when it is one too many. */
   begin(attempt: Attempt): void;
@@ -17,13 +21,18 @@ export interface SignInLimits {
 export function createSignInLimits(options: FailureLimitOptions = {}): SignInLimits {
   const byAddress = createFailureLimit(options);
   const byAccount = createFailureLimit(options);
+  const newcomers = createFailureLimit({ ...options, limit: 1 });
   return {
     begin({ address, account }) {
-      const refusal = byAddress.take(address) ?? byAccount.take(account.toLowerCase());
-      if (refusal) throw refusal;
+      const ofAddress = byAddress.take(address);
+      if (ofAddress) throw ofAddress;
+      const hasFailed = newcomers.take(address) !== undefined;
+      const ofAccount = byAccount.take(account.toLowerCase());
+      if (ofAccount && hasFailed) throw ofAccount;
     },
     succeed({ address, account }) {
       byAddress.giveBack(address);
+      newcomers.giveBack(address);
       byAccount.giveBack(account.toLowerCase());
     },
   };

@@ -1,0 +1,45 @@
+import type { SetupFault } from '../db/device-setup-profiles.js';
+
+const MOST_TOLD = 5;
+const MOST_NAME = 80;
+const MOST_TEXT = 200;
+
+/** Why the profiles of a device are held back. */
+export const UNPROVED =
+  'no certificate of Apple shows which device this is: it takes an automated enrollment, and this ' +
+  "server's own SCEP";
+
+/** What came of a command: what the device answered, or why there is no answer. */
+export function answerOf({
+  status,
+  error_chain: errors,
+  command_reason: reason,
+}: Pick<SetupFault, 'status' | 'error_chain' | 'command_reason'>): string {
+  const text = errors?.[0]?.LocalizedDescription;
+  const detail = typeof text === 'string' ? text.slice(0, MOST_TEXT) : reason;
+  return `${status}${detail === null ? '' : `: ${detail}`}`;
+}
+
+/** The reason of a setup that has ended, with what it has not installed; null when all went well. */
+export function withFaults(reason: string | null, faults: SetupFault[]): string | null {
+  const withheld = faults.filter(({ fault }) => fault === 'withheld').length;
+  const others = faults.filter(({ fault }) => fault !== 'withheld');
+  const told = others.slice(0, MOST_TOLD).map(describe);
+  if (others.length > told.length) told.push(`${others.length - told.length} profiles more failed`);
+  if (withheld > 0) told.push(heldBack(withheld));
+  // The reason of one that ends for the second time has them already.
+  const parts = [reason, ...told.filter((part) => reason?.includes(part) !== true)];
+  return parts.filter((part) => part !== null).join('; ') || null;
+}
+
+function heldBack(count: number): string {
+  const profiles = count === 1 ? '1 assigned profile was' : `${count} assigned profiles were`;
+  return `${profiles} held back: ${UNPROVED}`;
+}
+
+function describe(fault: SetupFault): string {
+  const profile = `profile ${fault.profile_id} "${fault.profile.slice(0, MOST_NAME)}"`;
+  if (fault.fault === 'unbuilt') return `${profile} was left out: it could not be built`;
+  if (fault.command_id === null) return `${profile} was left out: its command was removed`;
+  return `${profile} was not installed: command ${fault.command_id} is ${answerOf(fault)}`;
+}

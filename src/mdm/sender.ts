@@ -1,0 +1,33 @@
+import type { Sender } from '../http/device-errors.js';
+import { decodeMessage, type MdmMessage } from '../protocol/mdm-messages.js';
+
+/** As much of a fingerprint as tells certificates apart in a log. */
+const SHORT = 16;
+/** What is refused is read once more for the log only when that costs little. */
+const MOST_READ = 64 * 1024;
+
+export function shortFingerprint(fingerprint: Buffer): string {
+  return fingerprint.toString('hex').slice(0, SHORT);
+}
+
+/** Who says to have sent a message, for the log. */
+export function senderIn(message: MdmMessage): Sender {
+  const { udid, enrollmentId, userKey } = message.ids;
+  return {
+    messageType: message.kind === 'report' ? message.status : message.kind,
+    ...(udid === undefined ? { enrollmentId } : { udid }),
+    ...(userKey === undefined ? {} : { user: userKey }),
+    ...(message.kind === 'Authenticate' ? { serial: message.serialNumber } : {}),
+  };
+}
+
+/** The same of a body whose sender is not believed; nothing where it can't be read. */
+export function senderClaimed(body: Buffer): Sender {
+  if (body.length > MOST_READ) return {};
+  try {
+    return senderIn(decodeMessage(body));
+  } catch {
+    // It is refused for another reason.
+    return {};
+  }
+}

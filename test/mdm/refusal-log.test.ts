@@ -1,0 +1,93 @@
+import { generateRsaKeyPair } from '../../src/crypto/keys.js';
+import { issueSigner } from '../../src/lab/scep-request.js';
+import { buildPlist } from '../../src/protocol/plist.js';
+import { startApp, type TestApp } from '../helpers/app.js';
+import { createTestDevice, type TestDevice } from '../helpers/device.js';
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await startApp({ isSweeping: false });
+});
+afterAll(() => app.stop());
+
+const fingerprintOf = ({ certificate }: TestDevice) =>
+  certificate.fingerprint.toString('hex').slice(0, 16);
+
+async function idOf({ udid }: TestDevice): Promise<number> {
+  return (await app.db.knex('devices').where({ udid }).first('id')).id;
+}
+
+/** The only line that `work` brings. */
+async function lineOf(work: () => Promise<unknown>) {
+  const before = app.logLines.length;
+  await work();
+  const lines = app.logLines.slice(before);
+  expect(lines).toHaveLength(1);
+  return lines[0];
+}
+
+describe('the log of a message that is refused', () => {
+  it('names the device, its certificate and the message of one that is not enrolled', async () => {
+    const device = await createTestDevice(app);
+    const { udid } = device;
+    const fingerprint = fingerprintOf(device);
+    expect(await lineOf(() => device.idle())).toMatchObject({
+      ...{ msg: 'device request refused', status: 403, messageType: 'Idle', udid, fingerprint },
+    });
+    expect(await lineOf(() => device.tokenUpdate({ UserID: 'U-1' }))).toMatchObject({
+      ...{ messageType: 'TokenUpdate', udid, fingerprint, user: 'U-1' },
+    });
+  });
+
+  it('tells the record that the certificate belongs to, and the serial number that is said', async () => {
+    const device = await (await createTestDevice(app)).enroll();
+    const other = device.as({ UDID: 'ANOTHER-UDID' });
+    const deviceId = await idOf(device);
+    const fingerprint = fingerprintOf(device);
+    expect(await lineOf(() => other.idle())).toMatchObject({
+      ...{ status: 403, udid: 'ANOTHER-UDID', deviceId, fingerprint },
+    });
+    const said = await lineOf(() => other.authenticate({ SerialNumber: 'C02ABC' }));
+    expect(said).toMatchObject({ status: 403, messageType: 'Authenticate', serial: 'C02ABC' });
+  });
+
+  it('names a user enrollment by its EnrollmentID', async () => {
+    const device = await createTestDevice(app, { EnrollmentID: 'ENROLLMENT-1' });
+    const line = await lineOf(() => device.idle());
+    expect(line).toMatchObject({ enrollmentId: 'ENROLLMENT-1', messageType: 'Idle' });
+    expect(line).not.toHaveProperty('udid');
+  });
+
+  it('names whose certificate nobody here issued, by what the message says', async () => {
+    const device = await createTestDevice(app);
+    const keys = await generateRsaKeyPair(2048);
+    const certificate = issueSigner(keys);
+    const signer = { certificate, privateKey: keys.privateKey };
+    const body = { MessageType: 'CheckOut', UDID: device.udid };
+    const line = await lineOf(() => device.send(body, { signing: { signer } }));
+    expect(line).toMatchObject({
+      ...{ status: 400, code: 'invalid_signature', messageType: 'CheckOut', udid: device.udid },
+      fingerprint: certificate.fingerprint.toString('hex').slice(0, 16),
+    });
+  });
+
+  it('is one line for what can not be read at all', async () => {
+    const device = await createTestDevice(app);
+    const line = await lineOf(() => device.send(Buffer.from('no plist')));
+    expect(line).toMatchObject({ status: 400, fingerprint: fingerprintOf(device) });
+    const signed = device.sign(buildPlist({ UDID: device.udid }));
+    const broken = await lineOf(() => device.send(Buffer.from('other'), { signature: signed }));
+    expect(broken).toMatchObject({ status: 400, code: 'invalid_signature' });
+    expect(broken).not.toHaveProperty('udid');
+  });
+});
+
+it('tells which device was told that its enrollment is over', async () => {
+  const device = await (await createTestDevice(app)).enroll();
+  await device.checkOut();
+  const line = await lineOf(() => device.idle());
+  expect(line).toMatchObject({
+    ...{ msg: 'a device was told that its enrollment is over', messageType: 'Idle' },
+    ...{ udid: device.udid, fingerprint: fingerprintOf(device) },
+  });
+});
