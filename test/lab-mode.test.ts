@@ -1,6 +1,7 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
 import { connect } from 'node:http2';
 import { hostname } from 'node:os';
 import { ConfigError } from '../src/config.js';
@@ -16,6 +17,7 @@ import { privateKeyIdentity } from '../src/pki/master-key.js';
 import { startApp } from './helpers/app.js';
 import { createTestDatabase, type TestDatabase } from './helpers/database.js';
 import { capturingLogger } from './http/log-lines.js';
+import { eventually } from './push/push-world.js';
 
 const config = { publicUrl: 'http://localhost:8080' };
 const box = new SecretBox(Buffer.alloc(32, 7));
@@ -226,6 +228,22 @@ describe('the lab', () => {
         'LAB: is on in another process of this database (elsewhere, process 7); stop it first',
       );
       expect((await pushCertificates())[0].revoked_at).toBeNull();
+    });
+
+    const hasProc = existsSync('/proc/self/stat') ? it : it.skip;
+    hasProc('minds none that was killed and whose parent does not ask for it', async () => {
+      // The shell turns into a program that knows of no child.
+      const parent = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 60']);
+      const [line] = await once(parent.stdout, 'data');
+      const pid = Number(String(line));
+      await eventually(() =>
+        expect(readFileSync(`/proc/${pid}/stat`, 'utf8')).toMatch(/^\d+ \(sleep\) Z /),
+      );
+      await process({ hostname: hostname(), pid });
+      await open();
+      expect(parent.kill('SIGKILL')).toBe(true);
+      await process({ hostname: hostname(), pid: globalThis.process.ppid });
+      await expect(open()).rejects.toThrow('others use this database');
     });
 
     it('minds none that was killed, or of which nothing was heard for long', async () => {

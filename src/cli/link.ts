@@ -12,6 +12,7 @@ import { inTransaction, type Transaction } from '../db/unit-of-work.js';
 import { EnrollmentLinks } from '../enroll/enrollment-links.js';
 import { AppError } from '../errors.js';
 import { auditCli } from './audit-cli.js';
+import { changeLinks, LINK_CHANGES } from './link-changes.js';
 import { wholeNumber } from './option-values.js';
 import { dateText, parseExpiry, type WriteLine } from './token.js';
 import { UsageError } from './usage-error.js';
@@ -121,4 +122,13 @@ export function addLinkCommands(program: Command, { withLinks, write }: LinkIo):
     .command('list')
     .description('show all links')
     .action((args: object) => withLinks((opened) => linkList(opened, args, write)));
+  for (const change of ['disable', 'enable', 'delete'] as const) {
+    link
+      .command(change)
+      .description(LINK_CHANGES[change].description)
+      .argument('<link>', 'its id, or its name')
+      .action((given: string) =>
+        withLinks((opened) => changeLinks(opened, { link: given, change }, write)),
+      );
+  }
 }

@@ -48,7 +48,7 @@ async function toFleetOptions(
   if (isAwaitingConfiguration && options.enroll !== 'ade') {
     throw new UsageError('--await-configuration goes with --enroll ade');
   }
-  const trust = ca === undefined ? {} : { trustedCas: await readFile(ca, 'utf8') };
+  const trust = ca === undefined ? {} : { trustedCas: await readCas(ca) };
   return {
     ...(await chooseWay(options, { ...trust, signal })),
     ...{ devices, notNow, concurrency, forever, signal, asUser, isAwaitingConfiguration },
@@ -58,6 +58,12 @@ async function toFleetOptions(
     ...(seed === undefined ? {} : { seed }),
     ...trust,
   };
+}
+
+function readCas(file: string): Promise<string> {
+  return readFile(file, 'utf8').catch((cause: Error) => {
+    throw new UsageError(`--ca can't be read: ${cause.message}`);
+  });
 }
 
 async function openCourier(

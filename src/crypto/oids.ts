@@ -63,6 +63,7 @@ export const Oid = {
   scepMessageType: '2.16.840.1.113733.1.9.2',
   scepPkiStatus: '2.16.840.1.113733.1.9.3',
   scepFailInfo: '2.16.840.1.113733.1.9.4',
+  scepFailInfoText: '1.3.6.1.5.5.7.24.1',
   scepSenderNonce: '2.16.840.1.113733.1.9.5',
   scepRecipientNonce: '2.16.840.1.113733.1.9.6',
   scepTransactionId: '2.16.840.1.113733.1.9.7',

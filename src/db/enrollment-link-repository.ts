@@ -91,6 +91,30 @@ export async function listLinks(knex: Knex): Promise<ListedLink[]> {
     .orderBy('id');
 }
 
+/** The link of this id, or all of this name; they stay locked. */
+export async function lockLinks(
+  trx: Knex.Transaction,
+  selector: { id: number } | { name: string },
+): Promise<EnrollmentLinkRow[]> {
+  return await trx('enrollment_links')
+    .where(selector)
+    .orderBy('id')
+    .forUpdate()
+    .select<EnrollmentLinkRow[]>(...LINK_COLUMNS);
+}
+
+export async function setLinkDisabled(
+  trx: Knex.Transaction,
+  ids: number[],
+  is_disabled: boolean,
+): Promise<void> {
+  await trx('enrollment_links').whereIn('id', ids).update({ is_disabled });
+}
+
+export async function deleteLinks(trx: Knex.Transaction, ids: number[]): Promise<void> {
+  await trx('enrollment_links').whereIn('id', ids).delete();
+}
+
 /** Ids by name of those of `names` that exist. */
 export async function findByName(
   knex: Knex,

@@ -4,6 +4,7 @@ import { toAppError } from '../db/sqlstate.js';
 import { AppError } from '../errors.js';
 import { sendPage } from '../http/html-page.js';
 import { tlsTrust } from '../pki/tls-trust.js';
+import { requireSignIn } from './account/admission.js';
 import { landingPage, refusalPage } from './landing-page.js';
 import { methodNotAllowed } from './method-not-allowed.js';
 import { queryText } from './send-profile.js';
@@ -30,7 +31,7 @@ async function giveLandingPage(req: Request, res: Response, services: EnrollServ
   const body = landingPage({
     organization,
     ...(await addresses(token, services)),
-    hasAccounts: services.config.accountEnrollment !== 'off',
+    hasAccounts: await hasAccounts(services),
   });
   sendPage(res, { status: 200, title: `Enroll with ${organization}`, body });
 }
@@ -43,6 +44,17 @@ async function addresses(token: string | undefined, { db, publicUrl, tlsChain }:
     overTheAirUrl: `${publicUrl}/enroll/ota${query}`,
     trustUrl: needsTrust ? `${publicUrl}/enroll/trust.mobileconfig` : undefined,
   };
+}
+
+/** Whether a device that is told an account would be sent here to sign in. */
+async function hasAccounts(services: EnrollServices): Promise<boolean> {
+  try {
+    await requireSignIn(services);
+    return true;
+  } catch (error) {
+    if (error instanceof AppError && error.status === 403) return false;
+    throw error;
+  }
 }
 
 async function organizationName({ db }: EnrollServices): Promise<string> {

@@ -8,6 +8,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { rootCertificates } from 'node:tls';
 import { LabError } from './lab-error.js';
+import { speaksTls } from './speaks-tls.js';
 
 export interface HttpRequest {
   method: 'GET' | 'POST' | 'PUT';
@@ -68,6 +69,13 @@ function isUntrusted(error: unknown): error is Error {
   return /SELF_SIGNED_CERT|UNABLE_TO_(GET_ISSUER|VERIFY)/.test(code);
 }
 
+/** A TLS server hangs up on plain http, or answers with an alert, which is no HTTP. */
+async function isTlsInstead(error: unknown, { url }: HttpRequest): Promise<boolean> {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (!url.startsWith('http:') || !/^(ECONNRESET|EPIPE|HPE_)/.test(code)) return false;
+  return await speaksTls(url);
+}
+
 /** Exponential with jitter, so that a whole fleet does not come back at once. */
 function delayBefore(attempt: number): number {
   const longest = Math.min(FIRST_DELAY_MS * 2 ** attempt, LONGEST_DELAY_MS);
@@ -125,6 +133,10 @@ export class HttpClient {
       this.hasAnswered = true;
       return isBusy(reply) ? { trouble: `status ${reply.status}` } : reply;
     } catch (error) {
+      if (!this.hasAnswered && (await isTlsInstead(error, request))) {
+        const { origin } = new URL(request.url);
+        throw new LabError(`${origin} speaks https: use https:// in its URL`, { cause: error });
+      }
       if (isUntrusted(error)) {
         throw new LabError(`${error.message}: trust its CA with --ca FILE`, { cause: error });
       }

@@ -125,14 +125,20 @@ async function exchange(request: ScepRequest, keys: KeyPair): Promise<CertRep> {
   return readCertRep(expectOk(reply, 'PKIOperation'), parties);
 }
 
+/** What the CA says in its own words goes to a terminal. */
+function reasonOf({ failInfo, failInfoText }: Extract<CertRep, { status: 'failure' }>): string {
+  const reason = FAILURES[failInfo] ?? `failInfo ${failInfo}`;
+  if (failInfoText === undefined) return reason;
+  return `${reason}, ${failInfoText.replace(/[\p{Cc}\p{Cf}]/gu, ' ')}`;
+}
+
 /** Gets the device its identity from the SCEP server of the profile (RFC 8894). */
 export async function requestIdentity(request: ScepRequest): Promise<MdmIdentity> {
   const keys = request.keys ?? (await generateRsaKeyPair(request.scep.keySize));
   const answer = await exchange(request, keys);
   if (answer.status === 'pending') throw new LabError('the CA wants a person to decide first');
   if (answer.status === 'failure') {
-    const reason = FAILURES[answer.failInfo] ?? `failInfo ${answer.failInfo}`;
-    throw new LabError(`the CA refused the request: ${reason}`);
+    throw new LabError(`the CA refused the request: ${reasonOf(answer)}`);
   }
   const wanted = publicKeyFingerprint(keys.publicKey);
   const certificate = answer.certificates.find(({ publicKey }) =>

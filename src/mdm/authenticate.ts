@@ -22,6 +22,10 @@ export function authenticationKey({ fingerprint, deviceKey }: WhoCalls): string 
   return `${fingerprint.toString('latin1')} ${deviceKey}`;
 }
 
+const UNPROVEN =
+  'an enrolled device with another UDID has proved its serial number; if this is the same one, enroll ' +
+  'it automated or over the air, or delete the record first';
+
 /** Begins an enrollment, or goes on with the one that the certificate belongs to. */
 export async function authenticate(
   message: AuthenticateMessage,
@@ -38,7 +42,8 @@ export async function authenticate(
   }
   if (outcome === 'closed') throw new AppError('enrollment_closed', 403, 'enrollment is closed');
   if (device === null) {
-    throw new AppError('forbidden', 403, `the certificate may not enroll this device: ${outcome}`);
+    const why = outcome === 'unproven_serial' ? UNPROVEN : outcome;
+    throw new AppError('forbidden', 403, `the certificate may not enroll this device: ${why}`);
   }
   const { deviceId } = device;
   const who = { fingerprint: identity.fingerprint, deviceKey: deviceKeyOf(message) };

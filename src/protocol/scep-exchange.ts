@@ -116,7 +116,7 @@ export function buildPkcsReq(options: PkcsReqOptions): Buffer {
 
 export type CertRepOutcome =
   | { certificates: ParsedCertificate[]; cipher: ContentAlgorithm }
-  | { failInfo: FailInfo };
+  | { failInfo: FailInfo; failInfoText?: string | undefined };
 
 export interface CertRepOptions {
   request: PkiClaims;
@@ -140,8 +140,7 @@ export function buildCertRep({ request, authority, outcome }: CertRepOptions): B
     digest: request.digest,
   };
   if ('failInfo' in outcome) {
-    const { failInfo } = outcome;
-    return buildPkiMessage({ ...common, pkiStatus: PkiStatus.failure, failInfo });
+    return buildPkiMessage({ ...common, ...outcome, pkiStatus: PkiStatus.failure });
   }
   const { certificates, cipher } = outcome;
   const bundle = buildCertsOnly(certificates);
@@ -160,7 +159,7 @@ export interface CertRepReader {
 
 export type CertRep =
   | { status: 'success'; certificates: ParsedCertificate[] }
-  | { status: 'failure'; failInfo: number }
+  | { status: 'failure'; failInfo: number; failInfoText?: string }
   | { status: 'pending' };
 
 function refuse(reason: string): AppError {
@@ -185,7 +184,8 @@ export function readCertRep(der: Buffer, reader: CertRepReader): CertRep {
   checkAnswer(message, reader);
   if (message.pkiStatus === PkiStatus.pending) return { status: 'pending' };
   if (message.pkiStatus === PkiStatus.failure) {
-    return { status: 'failure', failInfo: message.failInfo ?? FailInfo.badRequest };
+    const { failInfo = FailInfo.badRequest, failInfoText } = message;
+    return { status: 'failure', failInfo, ...(failInfoText === undefined ? {} : { failInfoText }) };
   }
   if (message.pkiStatus !== PkiStatus.success) throw refuse('unknown status');
   const bundle = openPkiEnvelope(message, {

@@ -10,7 +10,14 @@ import {
   type VerifiedSignerInfo,
   verifySignedData,
 } from '../crypto/cms-signed-data.js';
-import { derOctetString, derPrintableString, readDer, stringValue, Tag } from '../crypto/der.js';
+import {
+  derOctetString,
+  derPrintableString,
+  derUtf8String,
+  readDer,
+  stringValue,
+  Tag,
+} from '../crypto/der.js';
 import { Oid } from '../crypto/oids.js';
 import { isReferenceTo } from '../crypto/verify-signed-data.js';
 import { AppError } from '../errors.js';
@@ -40,6 +47,7 @@ export type FailInfo = (typeof FailInfo)[keyof typeof FailInfo];
 
 const MAX_TRANSACTION_ID = 255;
 const MAX_NONCE_BYTES = 64;
+const MAX_TEXT = 255;
 const EMPTY = Buffer.alloc(0);
 
 /** Who signs a message, with which key. */
@@ -56,6 +64,8 @@ export interface PkiClaims {
   recipientNonce: Buffer | undefined;
   pkiStatus: number | undefined;
   failInfo: number | undefined;
+  /** RFC 8894 3.2.1.4.1: why, for people. */
+  failInfoText: string | undefined;
   signer: ParsedCertificate;
   digest: DigestName;
 }
@@ -124,6 +134,7 @@ function readAttributes(attributes: Attributes) {
     recipientNonce: nonce(attributes, Oid.scepRecipientNonce),
     pkiStatus: number(attributes, Oid.scepPkiStatus),
     failInfo: number(attributes, Oid.scepFailInfo),
+    failInfoText: text(attributes, Oid.scepFailInfoText)?.slice(0, MAX_TEXT),
   };
 }
 
@@ -185,6 +196,7 @@ export interface PkiMessageOptions {
   recipientNonce?: Buffer;
   pkiStatus?: number;
   failInfo?: number;
+  failInfoText?: string | undefined;
   /** Absent: a message without content. */
   envelope?: Buffer;
   signer: PkiSigner;
@@ -197,6 +209,10 @@ function attribute(oid: string, value: Buffer): SignedAttribute {
 
 function numberAttribute(oid: string, value: number | undefined): SignedAttribute[] {
   return value === undefined ? [] : [attribute(oid, derPrintableString(String(value)))];
+}
+
+function textAttribute(oid: string, value: string | undefined): SignedAttribute[] {
+  return value === undefined ? [] : [attribute(oid, derUtf8String(value))];
 }
 
 function nonceAttribute(oid: string, value: Buffer | undefined): SignedAttribute[] {
@@ -215,6 +231,7 @@ export function buildPkiMessage(options: PkiMessageOptions): Buffer {
       ...numberAttribute(Oid.scepMessageType, options.messageType),
       ...numberAttribute(Oid.scepPkiStatus, options.pkiStatus),
       ...numberAttribute(Oid.scepFailInfo, options.failInfo),
+      ...textAttribute(Oid.scepFailInfoText, options.failInfoText),
       ...nonceAttribute(Oid.scepSenderNonce, options.senderNonce),
       ...nonceAttribute(Oid.scepRecipientNonce, options.recipientNonce),
     ],

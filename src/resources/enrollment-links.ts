@@ -1,3 +1,4 @@
+import { validationError } from '../errors.js';
 import { bool, integer, oneOf, text, timestamp } from '../jsonapi/attributes.js';
 import { type CreateOperation, defineResource, type WriteResult } from '../jsonapi/definition.js';
 import type { Row } from '../jsonapi/store.js';
@@ -7,9 +8,16 @@ import type { ResourceServices } from './services.js';
 
 type Services = ResourceServices;
 
+function requireFuture({ expires_at }: CreateOperation<Services>['attributes']): void {
+  if (!(expires_at instanceof Date) || expires_at.getTime() > Date.now()) return;
+  const source = { pointer: '/data/attributes/expires_at' };
+  throw validationError([{ detail: 'expires_at is in the past', source }]);
+}
+
 /** The row comes first: its token is sealed for its id. */
 async function createLink(operation: CreateOperation<Services>): Promise<WriteResult> {
   const { trx, store, shape, services } = operation;
+  requireFuture(operation.attributes);
   const { token, hash } = services.enrollmentLinks.newToken();
   const secrets = { token_hash: hash, sealed_token: Buffer.alloc(0) };
   const values = { ...columnsOf(shape, operation), ...secrets };

@@ -8,6 +8,10 @@ const REVERSE_DNS =
   /^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)+$/;
 const REVERSE_DNS_LIKE = 'a domain name in reverse, such as com.example.mdm';
 
+/** It stands in pages and on devices: nothing that moves or turns the text around it. */
+const PLAIN = /^[^\p{Cc}\u202a-\u202e\u2066-\u2069]*$/u;
+const PLAIN_LIKE = 'text without control characters and marks that change its direction';
+
 function upperCase(attribute: Attribute): Attribute {
   const upper = (given: unknown) => (typeof given === 'string' ? given.toUpperCase() : given);
   return { ...attribute, schema: attribute.schema.transform(upper) };
@@ -21,7 +25,7 @@ export const organization: SingletonDefinition<ResourceServices> = defineResourc
     table: 'organizations',
     access: adminSettings,
     attributes: {
-      name: text({ required: true, min: 1, max: 255 }),
+      name: text({ required: true, min: 1, max: 255, pattern: PLAIN, like: PLAIN_LIKE }),
       /** Begins the identifier of every payload that is made here. */
       payload_prefix: text({
         required: true,

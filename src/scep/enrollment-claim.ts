@@ -26,8 +26,14 @@ export interface EnrollmentClaim {
   complete(certificateId: number): Promise<void>;
 }
 
-function refuse(reason: string): ScepRefusal {
-  return new ScepRefusal(FailInfo.badRequest, reason);
+const LINK_FAULTS = {
+  disabled: 'an administrator has disabled the link',
+  expired: 'the link has expired',
+  spent: 'the link was used as often as it may be',
+};
+
+function refuse(reason: string, shown = reason): ScepRefusal {
+  return new ScepRefusal(FailInfo.badRequest, reason, { shown });
 }
 
 /**
@@ -73,7 +79,9 @@ async function useLink(trx: Transaction, id: number, isCounted: boolean): Promis
   const link = await claimLink(trx, id);
   if (link === undefined) throw refuse('the enrollment link of this challenge was deleted');
   const status = linkStatus(isCounted ? { ...link, max_uses: null } : link);
-  if (status !== 'usable') throw refuse(`the enrollment link ${id} is ${status}`);
+  if (status !== 'usable') {
+    throw refuse(`the enrollment link ${id} is ${status}`, LINK_FAULTS[status]);
+  }
   if (!isCounted) await countLinkUse(trx, id);
 }
 

@@ -24,6 +24,13 @@ import { issueFor } from './issue.js';
 import { type RenewedDevice, recordRenewal } from './record-renewal.js';
 import { ScepRefusal } from './refusal.js';
 
+/** A certificate, and what it was made for. */
+export interface Issued {
+  certificate: ParsedCertificate;
+  requestId?: number | null | undefined;
+  linkId?: number | null | undefined;
+}
+
 export interface CertificationDeps {
   db: Database;
   authority: CertificateAuthority;
@@ -62,12 +69,15 @@ function requireLive({ revoked_at }: ChallengeUse): void {
 export async function certifyFirstRequest(
   csr: ParsedCsr,
   { db, authority, challenges }: CertificationDeps,
-): Promise<ParsedCertificate> {
+): Promise<Issued> {
   const challenge = readChallenge(csr, challenges);
   const { nonce, renewal } = challenge;
   return await inTransaction(db, async (trx) => {
     const use = await claimChallenge(trx, nonce);
-    if (use?.csr_fingerprint.equals(csr.fingerprint)) return earlierCertificate(use);
+    if (use?.csr_fingerprint.equals(csr.fingerprint)) {
+      const { requestId, linkId } = challenge;
+      return { certificate: earlierCertificate(use), requestId, linkId };
+    }
     const device = renewal && (await claimRenewedDevice(trx, renewal));
     const claim = await claimEnrollment(trx, challenge, use);
     if (use !== undefined) await retire(trx, use);
@@ -76,7 +86,8 @@ export async function certifyFirstRequest(
     const made = { nonce, csrFingerprint: csr.fingerprint, certificateId };
     await recordChallengeUse(trx, { ...made, ...claim.purpose });
     await claim.complete(certificateId);
-    return certificate;
+    const { requestId, linkId } = claim.purpose;
+    return { certificate, requestId, linkId };
   });
 }
 

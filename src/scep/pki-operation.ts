@@ -1,4 +1,3 @@
-import type { ParsedCertificate } from '../crypto/certificate.js';
 import type { ContentAlgorithm } from '../crypto/cms-enveloped-data.js';
 import { AppError } from '../errors.js';
 import type { Logger } from '../logger.js';
@@ -16,7 +15,7 @@ import {
   replyCipher,
 } from '../protocol/scep.js';
 import { readCertificationRequest } from './certification-request.js';
-import { type CertificationDeps, certifyFirstRequest } from './first-request.js';
+import { type CertificationDeps, certifyFirstRequest, type Issued } from './first-request.js';
 import { ScepRefusal } from './refusal.js';
 import { certifyRenewal, type RenewalDeps } from './renewal-request.js';
 
@@ -57,6 +56,9 @@ function verifyMessage(der: Buffer): PkiMessage {
   }
 }
 
+/** As much of one as tells certificates apart in a log. */
+const SHORT_FINGERPRINT = 16;
+
 /** What is wrong with a message before its secrets are looked at. */
 function checkMessage(message: PkiMessage): ContentAlgorithm {
   const { messageType, signer } = message;
@@ -84,10 +86,10 @@ async function certify(
   message: PkiMessage,
   recipient: CertificateAuthority,
   deps: PkiOperationDeps,
-): Promise<ParsedCertificate> {
+): Promise<Issued> {
   const csr = readCertificationRequest(message, recipient);
   if (message.messageType === MessageType.renewalReq) {
-    return await certifyRenewal(csr, message.signer, deps);
+    return { certificate: await certifyRenewal(csr, message.signer, deps) };
   }
   return await certifyFirstRequest(csr, { ...deps, authority: deps.authorities.current });
 }
@@ -100,12 +102,16 @@ async function answer(
   const { authorities, logger } = deps;
   const message = verifyMessage(der);
   const cipher = checkMessage(message);
-  const issued = await certify(message, authority, deps);
+  const { certificate: issued, ...madeFor } = await certify(message, authority, deps);
   // One issued before, which is asked for again, may be by a former CA.
   const issuer = authorities.issuerOf(issued) ?? authorities.current;
   const certificates = [issued, issuer.certificate];
   const { subject, serialHex: serial } = issued;
-  logger.info({ subject, serial, messageType: message.messageType }, 'scep issued a certificate');
+  const { messageType } = message;
+  // The subject may be a variable that the device has not replaced.
+  const fingerprint = issued.fingerprint.toString('hex').slice(0, SHORT_FINGERPRINT);
+  const about = { subject, serial, fingerprint, messageType, ...madeFor };
+  logger.info(about, 'scep issued a certificate');
   return buildCertRep({ request: message, authority, outcome: { certificates, cipher } });
 }
 
@@ -137,6 +143,7 @@ export async function answerPkiOperation(der: Buffer, deps: PkiOperationDeps): P
   } catch (error) {
     if (!(error instanceof ScepRefusal)) throw error;
     logRefusal(error, request, deps.logger);
-    return buildCertRep({ request, authority, outcome: { failInfo: error.failInfo } });
+    const { failInfo, shown: failInfoText } = error;
+    return buildCertRep({ request, authority, outcome: { failInfo, failInfoText } });
   }
 }

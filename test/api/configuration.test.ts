@@ -303,6 +303,15 @@ describe('the organization', () => {
     expect(await app.db.knex('organizations').select()).toEqual([]);
   });
 
+  it.each(['a\u0000b', 'a\nb', 'a\u0085b', 'a\u202eb', 'a\u2066b'])(
+    'takes no name with what controls or turns text: %j',
+    async (name) => {
+      const reply = await admin().patch(HOME, { name });
+      expect([reply.status, ...faultsOf(reply)]).toEqual([422, ['validation_failed', '/name']]);
+      expect(await app.db.knex('organizations').select()).toEqual([]);
+    },
+  );
+
   it('is obeyed by the next enrollment profile', async () => {
     await admin().post(HOME, {
       ...{ name: 'Ämter & Co', payload_prefix: 'com.example.mdm' },

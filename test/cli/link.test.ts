@@ -1,4 +1,5 @@
 import { linkCreate, linkList } from '../../src/cli/link.js';
+import { changeLinks, type LinkChange } from '../../src/cli/link-changes.js';
 import { SecretBox } from '../../src/crypto/secret-box.js';
 import { findLinkByToken } from '../../src/db/enrollment-link-repository.js';
 import { MASTER_KEY, PUBLIC_URL } from '../helpers/app.js';
@@ -91,5 +92,52 @@ describe('muster link', () => {
     expect(line).toMatch(/^\d+ +Spent +spent +2\/2 +never +never +https:/);
     expect(line?.endsWith(url)).toBe(true);
     expect(output).toHaveLength((await links()).length + 1);
+  });
+
+  const change = (link: string, how: LinkChange) =>
+    changeLinks(opened(), { link, change: how }, write);
+
+  it.each(['disable', 'enable', 'delete'] as const)(
+    '%s refuses a link that is not there, and changes none',
+    async (how) => {
+      await linkCreate(opened(), { name: 'Stays' }, write);
+      const before = await links();
+      for (const link of ['No such link', '987654321']) {
+        await expect(change(link, how)).rejects.toThrow(`there is no link ${link}`);
+      }
+      expect(await links()).toEqual(before);
+    },
+  );
+
+  it('disable and enable switch the link of an id, or all of a name, with an audit line', async () => {
+    for (const name of ['Switch', 'Switch', 'Other']) await linkCreate(opened(), { name }, write);
+    const ids = await links().where({ name: 'Switch' }).orderBy('id').pluck('id');
+    const disabled = () => links().where({ is_disabled: true }).orderBy('id').pluck('id');
+    output = [];
+    await change('Switch', 'disable');
+    expect(output).toEqual(ids.map((id) => `disabled ${id} Switch`));
+    expect(await disabled()).toEqual(ids);
+    await change(String(ids[0]), 'enable');
+    expect(output[2]).toBe(`enabled ${ids[0]} Switch`);
+    expect(await disabled()).toEqual([ids[1]]);
+    const events = await test.db
+      .knex('audit_events')
+      .where({ action: 'enrollment_links.update', target_id: String(ids[0]) })
+      .orderBy('id');
+    expect(events).toMatchObject([
+      { actor: 'cli', details: { name: 'Switch', attributes: { is_disabled: true } } },
+      { actor: 'cli', details: { name: 'Switch', attributes: { is_disabled: false } } },
+    ]);
+  });
+
+  it('delete takes the link away, with an audit line', async () => {
+    await linkCreate(opened(), { name: 'Gone' }, write);
+    const { id } = await links().where({ name: 'Gone' }).first('id');
+    output = [];
+    await change('Gone', 'delete');
+    expect(output).toEqual([`deleted ${id} Gone`]);
+    expect(await links().where({ id })).toEqual([]);
+    const events = test.db.knex('audit_events').where({ target_id: String(id) });
+    expect(await events.where({ action: 'enrollment_links.delete' })).toHaveLength(1);
   });
 });

@@ -57,7 +57,7 @@ export function sampleValue(name: string, attribute: Attribute, index: number): 
     case 'boolean':
       return ONE_ONLY.has(name) ? index === 0 : index % 2 === 0;
     case 'timestamp':
-      return `2026-03-${index + 10}T23:42:09.${index}5+02:00`;
+      return `2126-03-${index + 10}T23:42:09.${index}5+02:00`;
     case 'uuid':
       return `${10_000_000 + index}-0000-4000-8000-000000000000`;
     case 'json':

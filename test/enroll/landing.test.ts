@@ -3,6 +3,7 @@ import request from 'supertest';
 import { adminApi, PUBLIC_URL, startApp, type TestApp } from '../helpers/app.js';
 import { temporaryTls } from '../helpers/tls.js';
 import { dumpRows } from '../mdm/rows.js';
+import { addUser } from './account/world.js';
 import { makeLink } from './links.js';
 
 let open: TestApp;
@@ -55,6 +56,8 @@ function linksOf(page: string): string[] {
 function headingsOf(page: string): string[] {
   return [...page.matchAll(/<h[12]>([^<]*)<\/h[12]>/g)].map(([, text]) => text ?? '');
 }
+
+const BY_ACCOUNT = 'Or sign in with your work account';
 
 describe('the page for enrollment', () => {
   it.each([
@@ -110,7 +113,22 @@ describe('the page for enrollment', () => {
       `${PUBLIC_URL}/enroll/profile?token=${token}`,
       `${PUBLIC_URL}/enroll/ota?token=${token}`,
     ]);
-    expect(headingsOf(text)).toContain('Or sign in with your work account');
+    expect(headingsOf(text)).not.toContain(BY_ACCOUNT);
+  });
+
+  it('offers the way by account where a device would be sent here to sign in', async () => {
+    const { url } = await makeLink(byLink);
+    const discovered = () => get(byLink, '/.well-known/com.apple.remotemanagement');
+    const headings = async () => headingsOf((await get(byLink, url.slice(PUBLIC_URL.length))).text);
+    expect([(await discovered()).status, (await headings()).includes(BY_ACCOUNT)]).toEqual([
+      403,
+      false,
+    ]);
+    await addUser(byLink);
+    expect([(await discovered()).status, (await headings()).includes(BY_ACCOUNT)]).toEqual([
+      200,
+      true,
+    ]);
   });
 
   it('begins with the trust profile where devices do not know the certificate', async () => {

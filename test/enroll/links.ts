@@ -9,7 +9,7 @@ export interface MadeLink {
 /** An enrollment link, made by an admin. */
 export async function makeLink(
   app: TestApp,
-  attributes: Record<string, unknown> = {},
+  { expires_at, ...attributes }: Record<string, unknown> = {},
   relationships?: Record<string, unknown>,
 ): Promise<MadeLink> {
   const data = {
@@ -19,5 +19,9 @@ export async function makeLink(
   const { status, body } = await adminApi(app).post('/enrollment_links', { data });
   if (status !== 201) throw new Error(`no link: ${JSON.stringify(body)}`);
   const { url } = body.data.attributes as { url: string };
-  return { id: body.data.id, url, token: new URL(url).searchParams.get('token') ?? '' };
+  const { id } = body.data;
+  // Its time may be over already, which no new link's is.
+  if (expires_at !== undefined)
+    await app.db.knex('enrollment_links').where({ id }).update({ expires_at });
+  return { id, url, token: new URL(url).searchParams.get('token') ?? '' };
 }

@@ -1,10 +1,12 @@
 import request from 'supertest';
 import { createEnrollmentChallenges } from '../../src/pki/enrollment-challenge.js';
+import { buildPlist } from '../../src/protocol/plist.js';
 import { type Identity, identityOf } from '../crypto/identities.js';
 import {
   deviceAuthority,
   MACHINE,
   type Program,
+  signedBy,
   startProgram,
   UDID,
 } from '../dep/asking-device.js';
@@ -19,6 +21,7 @@ import {
   get,
   identityFrom,
   otaChallenge,
+  post,
   profileIn,
   scepIn,
 } from './ota-world.js';
@@ -151,8 +154,8 @@ describe('the first phase', () => {
       signer: device.certificate.fingerprint,
       ...{ certificate_id: null, device_id: null, enrolled_at: null },
     });
-    const { requestId, linkId, renewal, expiresAt } = challengeIn(app, answer);
-    expect({ requestId, linkId, renewal }).toEqual({ requestId: row.id });
+    const { nonce: _nonce, expiresAt, ...made } = challengeIn(app, answer);
+    expect(made).toEqual({ requestId: row.id, isExchange: true });
     expect(Math.abs(expiresAt.getTime() - row.expires_at.getTime())).toBeLessThan(1_000);
     expect(Math.abs(row.expires_at.getTime() - Date.now() - HOUR_MS)).toBeLessThan(60_000);
     expect(app.logText()).not.toContain(CHALLENGE);
@@ -171,6 +174,19 @@ describe('the first phase', () => {
       403,
       'the enrollment challenge is not valid\n',
     ]);
+  });
+
+  it('takes the challenge back as data, too', async () => {
+    const CHALLENGE = Buffer.from(await otaChallenge(app));
+    const content = buildPlist({ ...MACHINE, CHALLENGE });
+    const answer = await post(app, '/enroll/ota_authenticate', signedBy(device, content));
+    expect([answer.status, (await requests()).length]).toEqual([200, 1]);
+    const noise = buildPlist({ ...MACHINE, CHALLENGE: Buffer.of(0xff, 0xfe, 0) });
+    const refused = await post(app, '/enroll/ota_authenticate', signedBy(device, noise));
+    expect([refused.status, (await requests()).length]).toEqual([403, 1]);
+    // Nor is it an answer to a challenge any less where none is asked for.
+    const passedOn = await post(app, '/enroll/profile', signedBy(device, content));
+    expect([passedOn.status, lastRefusal()]).toEqual([403, undefined]);
   });
 
   it('gives one request when the same device asks many times at once', async () => {
@@ -215,8 +231,8 @@ describe('the second phase', () => {
       const profile = profileIn(answer);
       expect(profile.PayloadIdentifier).toBe('dev.muster.enroll');
       expect(profile.PayloadContent.map(({ PayloadType }) => PayloadType)).toEqual(types);
-      const { requestId, expiresAt } = challengeIn(app, answer);
-      expect(requestId).toBe(row.id);
+      const { nonce: _nonce, expiresAt, ...made } = challengeIn(app, answer);
+      expect(made).toEqual({ requestId: row.id });
       expect(expiresAt.getTime()).toBe(Math.floor(row.expires_at.getTime() / 1000) * 1000);
     }
     expect(await requests()).toEqual([row]);
@@ -269,6 +285,31 @@ describe('the second phase', () => {
     await app.db.knex('enrollment_requests').update({ expires_at: new Date() });
     expect((await authenticate(app, identity)).status).toBe(403);
     expect(lastRefusal()).toMatch(/^the request has expired/);
+  });
+
+  it('goes on by one of the certificates that came of the first, none of which enrolls', async () => {
+    const CHALLENGE = await otaChallenge(app);
+    const answers = await Promise.all(
+      Array.from({ length: 3 }, () => authenticate(app, device, { CHALLENGE })),
+    );
+    const identities: Identity[] = [];
+    for (const answer of answers) identities.push(await identityFrom(app, answer));
+    const statuses: number[] = [];
+    for (const identity of identities) {
+      statuses.push((await authenticate(app, identity)).status);
+      const { certificate, ...keys } = identity;
+      const eager = new TestDevice(app.url, keys, certificate, { UDID });
+      expect((await eager.authenticate({ SerialNumber: 'C02PROGRAM1' })).status).toBe(403);
+    }
+    expect(statuses).toEqual([403, 403, 200]);
+    // Also as if the others had stayed good.
+    await app.db.knex('certificates').update({ revoked_at: null, revocation_reason: null });
+    await app.db.knex('device_identities').delete();
+    for (const { certificate, ...keys } of identities) {
+      const eager = new TestDevice(app.url, keys, certificate, { UDID });
+      expect((await eager.authenticate({ SerialNumber: 'C02PROGRAM1' })).status).toBe(403);
+    }
+    expect(await app.db.knex('devices').select()).toEqual([]);
   });
 
   it('refuses the certificate that the enrollment profile gave', async () => {

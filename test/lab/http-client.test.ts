@@ -1,7 +1,11 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { exportPrivateKey } from '../../src/crypto/keys.js';
+import { encodePem } from '../../src/crypto/pem.js';
 import { HttpClient } from '../../src/lab/http-client.js';
+import { localhostIdentity } from '../helpers/tls.js';
 
 let server: Server;
 let url: string;
@@ -52,6 +56,25 @@ describe('the HTTP client of a simulated device', () => {
     expect(bodies).toEqual(['report', 'report', 'report']);
     expect(retries).toBe(2);
     client.close();
+  });
+
+  it('says at once that a server speaks https where the URL says http', async () => {
+    const { certificate, privateKey } = await localhostIdentity();
+    const tls = createTlsServer({
+      cert: encodePem('CERTIFICATE', certificate.der),
+      key: encodePem('PRIVATE KEY', exportPrivateKey(privateKey)),
+    });
+    await once(tls.listen(0, '127.0.0.1'), 'listening');
+    await listen((_req, res) => res.end());
+    const client = createClient(10_000);
+    const { port } = tls.address() as AddressInfo;
+    const reply = client.send({ method: 'GET', url: `http://127.0.0.1:${port}/lab` });
+    await expect(reply).rejects.toThrow(
+      `http://127.0.0.1:${port} speaks https: use https:// in its URL`,
+    );
+    expect(retries).toBe(0);
+    client.close();
+    tls.close();
   });
 
   it('takes a refusal for an answer', async () => {

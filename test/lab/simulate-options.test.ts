@@ -22,6 +22,7 @@ describe('muster simulate refuses options that contradict each other', () => {
     ['--token x --profile y', '--token does not go with --profile'],
     ['--enroll ota --profile y', '--profile goes with --enroll profile'],
     ['--password-file y', '--password-file goes with --account'],
+    ['--ca /nope', "--ca can't be read: ENOENT"],
     ['--await-configuration', '--await-configuration goes with --enroll ade'],
   ])('%s', async (options, message) => {
     const error: unknown = await parse(...options.split(' '), ...NOWHERE).catch((e: unknown) => e);

@@ -119,7 +119,7 @@ describe.each(SENDERS)('$what', (sender) => {
         const wrong = { ...message, [key]: [{ a: 1 }, 'text'], Unknown: { deep: [new Date(0)] } };
         const { status } = await device.send(wrong);
         const needed = type === 'TokenUpdate' && ['Token', 'PushMagic'].includes(key);
-        const asked = ['Endpoint', 'Data', 'TokenServiceType'].includes(key);
+        const asked = ['Endpoint', 'Data', 'TokenServiceType', 'BootstrapToken'].includes(key);
         expect([key, status]).toEqual([key, needed || asked ? 400 : STATUSES[type]?.[channel]]);
         if (type === 'CheckOut') await device.enroll();
       }

@@ -112,7 +112,10 @@ describe('a certificate that was issued for one device', () => {
 
 describe('a certificate of the first phase over the air', () => {
   it('enrolls nobody; the one of the second phase does', async () => {
-    const { device, serial, udid, requestId } = await requested({ method: 'ota' });
+    const [udid, serial] = [newUdid(), newSerial()];
+    const request = signedRequest({ method: 'ota', udid, serial_number: serial });
+    const requestId = await addRequest(app, request);
+    const device = await certifiedFor(app, { requestId, isExchange: true }, { UDID: udid });
     await expectRefused(() => device.authenticate({ SerialNumber: serial }), 'exchange_only');
     const second = await certifiedFor(app, { requestId }, { UDID: udid });
     await second.enroll({ SerialNumber: serial });
@@ -185,11 +188,9 @@ describe('the user enrollment of a person', () => {
     for (const other of others) {
       await expectRefused(() => other.authenticate(), 'other_account');
     }
+    const late = await certifiedFor(app, {}, ids);
     await device.checkOut();
-    await expectRefused(
-      async () => (await certifiedFor(app, {}, ids)).authenticate(),
-      'other_account',
-    );
+    await expectRefused(() => late.authenticate(), 'other_account');
   });
 
   it('begins anew when the person signs in again, or by its own certificate', async () => {

@@ -79,13 +79,21 @@ async function expectNothingFor(device: TestDevice, id: number) {
 
 describe('who enrolls with what a stranger can know', () => {
   it.each([
-    ['the UDID', (udid: string) => udid, () => newSerial()],
-    ['the serial number', () => newUdid(), (serial: string) => serial],
-    ['both', (udid: string) => udid, (serial: string) => serial],
-  ])('by %s gets nothing of the former owner', async (_what, udidOf, serialOf) => {
-    const { device, serial, udid, id } = await owned();
-    const stranger = device.as({ UDID: udidOf(udid) }).with(await newIdentity());
+    ['the UDID', () => newSerial()],
+    ['both', (serial: string) => serial],
+  ])('by %s gets nothing of the former owner', async (_what, serialOf) => {
+    const { device, serial, id } = await owned();
+    const stranger = device.with(await newIdentity());
     await stranger.enroll({ SerialNumber: serialOf(serial) });
+    expect(await rowOf(stranger)).toMatchObject({ enrollment_number: 2, proven_serial: null });
+    await expectNothingFor(stranger, id);
+  });
+
+  it('by the serial number, which the owner has left, gets nothing of the owner either', async () => {
+    const { device, serial, id } = await owned();
+    expectEmpty(await device.checkOut());
+    const stranger = device.as({ UDID: newUdid() }).with(await newIdentity());
+    await stranger.enroll({ SerialNumber: serial });
     expect(await rowOf(stranger)).toMatchObject({ enrollment_number: 2, proven_serial: null });
     await expectNothingFor(stranger, id);
   });

@@ -79,6 +79,22 @@ describe('a bootstrap token', () => {
     expect(await get()).toBe('a');
   });
 
+  it('stays as it is when another type is sent, or more than 64 KiB', async () => {
+    await set('a');
+    for (const BootstrapToken of ['text', 7, ['b'], { b: 'b' }]) {
+      expect((await device.checkIn('SetBootstrapToken', { BootstrapToken })).status).toBe(400);
+    }
+    const large = Buffer.alloc(64 * 1024 + 1, 1);
+    const answer = await device.checkIn('SetBootstrapToken', { BootstrapToken: large });
+    expect(answer.status).toBe(413);
+    expect(await escrow('bootstrap_token')).toEqual([[1, 'a']]);
+    const unlock = { Token: Buffer.of(1), PushMagic: 'other magic', UnlockToken: large };
+    const before = await deviceRow();
+    expect((await device.checkIn('TokenUpdate', unlock)).status).toBe(413);
+    expect(await escrow('unlock_token')).toEqual([]);
+    expect((await deviceRow()).sealed_push).toEqual(before.sealed_push);
+  });
+
   it('is of one device alone, whoever sends the same', async () => {
     await set('same');
     const other = await (await createTestDevice(app)).enroll();

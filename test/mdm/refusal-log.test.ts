@@ -1,5 +1,5 @@
+import { issueCertificate, parseCertificate } from '../../src/crypto/certificate.js';
 import { generateRsaKeyPair } from '../../src/crypto/keys.js';
-import { issueSigner } from '../../src/lab/scep-request.js';
 import { buildPlist } from '../../src/protocol/plist.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, type TestDevice } from '../helpers/device.js';
@@ -61,7 +61,16 @@ describe('the log of a message that is refused', () => {
   it('names whose certificate nobody here issued, by what the message says', async () => {
     const device = await createTestDevice(app);
     const keys = await generateRsaKeyPair(2048);
-    const certificate = issueSigner(keys);
+    const certificate = parseCertificate(
+      issueCertificate({
+        subject: [{ type: 'CN', value: 'Stranger' }],
+        publicKey: keys.publicKey,
+        issuerKey: keys.privateKey,
+        notBefore: new Date(Date.now() - 60_000),
+        notAfter: new Date(Date.now() + 60_000),
+        keyUsage: ['digitalSignature'],
+      }),
+    );
     const signer = { certificate, privateKey: keys.privateKey };
     const body = { MessageType: 'CheckOut', UDID: device.udid };
     const line = await lineOf(() => device.send(body, { signing: { signer } }));

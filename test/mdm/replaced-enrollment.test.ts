@@ -83,6 +83,42 @@ describe('an enrollment without proof that replaces a proven, live one', () => {
   });
 });
 
+describe('the serial number of a proven, live enrollment', () => {
+  it('is not taken over with another UDID and without proof', async () => {
+    const serial = newSerial();
+    const device = await proven(newUdid(), serial);
+    const before = await rowOf(device);
+    const stranger = await createTestDevice(app);
+    const refused = await stranger.authenticate({ SerialNumber: serial });
+    expect([refused.status, refused.body.toString()]).toEqual([403, '']);
+    expect(await rowOf(device)).toEqual(before);
+    expect(await app.db.knex('devices').where({ serial_number: serial })).toHaveLength(1);
+    expect(app.logText()).toContain('has proved its serial number');
+    expectEmpty(await device.authenticate({ SerialNumber: serial }));
+  });
+
+  it('is not taken over with the UDID of a third one either', async () => {
+    const serial = newSerial();
+    const device = await proven(newUdid(), serial);
+    const other = await (await createTestDevice(app)).enroll({ SerialNumber: newSerial() });
+    const before = [await rowOf(device), await rowOf(other)];
+    const stranger = other.with(await newIdentity());
+    expect((await stranger.authenticate({ SerialNumber: serial })).status).toBe(403);
+    expect([await rowOf(device), await rowOf(other)]).toEqual(before);
+  });
+
+  it('is taken over with proof, and once its enrollment has ended', async () => {
+    const serial = newSerial();
+    const device = await proven(newUdid(), serial);
+    const { id } = await rowOf(device);
+    const back = await proven(newUdid(), serial);
+    expect(await rowOf(back)).toMatchObject({ id, enrollment_number: 2 });
+    expectEmpty(await back.checkOut());
+    const last = await (await createTestDevice(app)).enroll({ SerialNumber: serial });
+    expect(await rowOf(last)).toMatchObject({ id, enrollment_number: 3, proven_serial: null });
+  });
+});
+
 describe('nothing is told of an enrollment', () => {
   it('that is proven itself', async () => {
     const serial = newSerial();

@@ -99,6 +99,20 @@ describe('enrollment challenge', () => {
     }
   });
 
+  it('says when it is for the exchange over the air, and otherwise reads as ever', () => {
+    const { issueChallenge, readChallenge } = at(start);
+    const versionOf = (text: string) => Buffer.from(text, 'base64')[0];
+    const made = { expiresAt: new Date('2026-03-31T00:00:00Z'), requestId: 7, linkId: 8 };
+    const exchange = issueChallenge({ ...made, isExchange: true });
+    expect(versionOf(exchange)).toBe(4);
+    expect(readChallenge(exchange)).toMatchObject({ ...made, isExchange: true });
+    const usual = issueChallenge({ ...made, isExchange: false });
+    expect(versionOf(usual)).toBe(3);
+    expect(readChallenge(usual)).not.toHaveProperty('isExchange');
+    const forNobody = readChallenge(issueChallenge({ isExchange: true }));
+    expect(forNobody).toMatchObject({ isExchange: true });
+  });
+
   it('is nothing at the other surface', () => {
     const overTheAir = createEnrollmentChallenges({ box, surface: 'ota', now: () => start });
     expect(reasonOf(() => at(start).readChallenge(overTheAir.issueChallenge()))).toBe('not ours');

@@ -67,12 +67,31 @@ describe('refusing device messages', () => {
       { Status: 'Idle', UDID, UserID: SHARED },
       'Shared iPad user without a UserShortName',
     ],
+    ...['token', 7, true, [Buffer.from('b')], { token: Buffer.from('b') }].map(
+      (BootstrapToken) =>
+        [
+          `a BootstrapToken that is ${JSON.stringify(BootstrapToken)}`,
+          { MessageType: 'SetBootstrapToken', UDID, BootstrapToken },
+          'its BootstrapToken is not data',
+        ] as [string, { [key: string]: PlistInput }, string],
+    ),
   ])('refuses %s', (_what, body, reason) => {
     expect(failure(body)).toMatchObject({
       code: 'invalid_message',
       status: 400,
       message: `Not a valid device message: ${reason}`,
     });
+  });
+
+  it('refuses secrets of more than 64 KiB', () => {
+    const most = Buffer.alloc(64 * 1024, 1);
+    const set = { MessageType: 'SetBootstrapToken', UDID };
+    expect(decode({ ...set, BootstrapToken: most })).toMatchObject({ bootstrapToken: most });
+    expect(decode({ ...TOKEN_UPDATE, UnlockToken: most })).toMatchObject({ unlockToken: most });
+    const more = Buffer.alloc(64 * 1024 + 1, 1);
+    const large = { code: 'payload_too_large', status: 413 };
+    expect(failure({ ...set, BootstrapToken: more })).toMatchObject(large);
+    expect(failure({ ...TOKEN_UPDATE, UnlockToken: more })).toMatchObject(large);
   });
 
   it('refuses the captured check-in of a type no server knows', () => {

@@ -61,6 +61,7 @@ describe('enrollment links', () => {
     ['no use at all', { max_uses: 0 }, '/data/attributes/max_uses'],
     ['uses in parts', { max_uses: 1.5 }, '/data/attributes/max_uses'],
     ['an end that is no time', { expires_at: 'soon' }, '/data/attributes/expires_at'],
+    ['an end in the past', { expires_at: '2020-01-01T00:00:00Z' }, '/data/attributes/expires_at'],
     ['null for whether it is disabled', { is_disabled: null }, '/data/attributes/is_disabled'],
     ['an attribute that it has not', { token: 'mine' }, '/data/attributes/token'],
   ])('refuse %s with 422', async (_what, attributes, pointer) => {

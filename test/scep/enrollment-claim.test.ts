@@ -13,11 +13,13 @@ import {
   csrOf,
   deviceCertificates,
   issuedIn,
+  liveCertificates,
   type ScepServer,
   startScepServer,
 } from './scep-server.js';
 
 const HOUR = 3_600_000;
+const ACCOUNT = 'alice@example.com';
 const later = () => new Date(Date.now() + HOUR);
 const earlier = () => new Date(Date.now() - HOUR);
 
@@ -63,7 +65,7 @@ async function expectRefusal(challengePassword: string, reason: string, keys?: K
   const { knex } = server.db;
   const before = [await deviceCertificates(server), await knex('enrollment_links').orderBy('id')];
   const answer = await askWith(challengePassword, keys);
-  expect(answer).toEqual({ status: 'failure', failInfo: FailInfo.badRequest });
+  expect(answer).toMatchObject({ status: 'failure', failInfo: FailInfo.badRequest });
   expect(server.lastReason()).toBe(reason);
   const after = [await deviceCertificates(server), await knex('enrollment_links').orderBy('id')];
   expect(after).toEqual(before);
@@ -111,37 +113,122 @@ describe('a challenge of an enrollment request', () => {
   });
 });
 
-describe('the first certificate of a request over the air', () => {
-  it('is the one of the exchange, the second is not', async () => {
+describe('a challenge of the exchange over the air', () => {
+  const forExchange = (requestId: number) => challenge({ requestId, isExchange: true });
+  const exchangeOf = ({ fingerprint }: { fingerprint: Buffer }) =>
+    findExchange(server.db.knex, fingerprint);
+
+  it('yields what goes on with the exchange, and the challenge to enroll does not', async () => {
     const requestId = await addRequest({ method: 'ota', udid: 'U' });
-    const first = await issueWith(challenge({ requestId }));
+    const first = await issueWith(forExchange(requestId));
     const second = await issueWith(challenge({ requestId }));
     expect(await requestRow(requestId)).toMatchObject({ certificate_id: await idOf(first) });
-    expect(await findExchange(server.db.knex, first.fingerprint)).toEqual({
-      request: await requestRow(requestId),
-      is_expired: false,
-      revoked_at: null,
-    });
-    expect(await findExchange(server.db.knex, second.fingerprint)).toBeUndefined();
+    const going = { is_expired: false, revoked_at: null };
+    expect(await exchangeOf(first)).toEqual({ request: await requestRow(requestId), ...going });
+    expect(await exchangeOf(second)).toBeUndefined();
+    expect(await isExchange()).toEqual([true, false]);
   });
 
-  it('is replaced by another one for the same challenge', async () => {
+  const isExchange = () =>
+    server.db.knex('scep_challenges').orderBy('certificate_id').pluck('is_exchange');
+
+  it('is not what another challenge of its request becomes by coming first', async () => {
     const requestId = await addRequest({ method: 'ota' });
-    const text = challenge({ requestId });
+    const certificate = await issueWith(challenge({ requestId }));
+    expect(await exchangeOf(certificate)).toBeUndefined();
+    expect(await requestRow(requestId)).toMatchObject({ certificate_id: null });
+  });
+
+  it('yields another one in place of the first', async () => {
+    const requestId = await addRequest({ method: 'ota' });
+    const text = forExchange(requestId);
     const first = await issueWith(text);
     const second = await issueWith(text, others[0]);
     expect(await requestRow(requestId)).toMatchObject({ certificate_id: await idOf(second) });
-    expect(await findExchange(server.db.knex, first.fingerprint)).toBeUndefined();
+    expect(await exchangeOf(first)).toBeUndefined();
+  });
+
+  it('takes the place of the others of its request, of which one is good at a time', async () => {
+    const requestId = await addRequest({ method: 'ota' });
+    const texts = Array.from({ length: 6 }, () => forExchange(requestId));
+    const issued = await Promise.all(texts.map((text) => issueWith(text)));
+    const live = await liveCertificates(server);
+    expect(live).toHaveLength(1);
+    const { certificate_id } = await requestRow(requestId);
+    const revoked = await server.db.knex('certificates').whereNotNull('revoked_at');
+    expect(revoked.map(({ revocation_reason }) => revocation_reason)).toEqual(
+      Array.from({ length: 5 }, () => 'superseded'),
+    );
+    for (const certificate of issued) {
+      const exchange = await exchangeOf(certificate);
+      const isLive = (await idOf(certificate)) === certificate_id;
+      expect(exchange?.revoked_at === null).toBe(isLive);
+    }
+    expect(await isExchange()).toEqual(issued.map(() => true));
   });
 
   it('says when its request is over, and when it was revoked', async () => {
     const requestId = await addRequest({ method: 'ota' });
-    const { fingerprint } = await issueWith(challenge({ requestId }));
+    const certificate = await issueWith(forExchange(requestId));
+    const { fingerprint } = certificate;
     const revoked_at = new Date('2026-01-02T03:04:05Z');
     await server.db.knex('certificates').where({ fingerprint }).update({ revoked_at });
     await server.db.knex('enrollment_requests').update({ expires_at: earlier() });
-    const exchange = await findExchange(server.db.knex, fingerprint);
-    expect(exchange).toMatchObject({ is_expired: true, revoked_at });
+    expect(await exchangeOf(certificate)).toMatchObject({ is_expired: true, revoked_at });
+  });
+});
+
+describe('a device that tries again with ever new keys', () => {
+  const WHY = 'the challenge was used too often';
+  const spend = (count: number) => server.db.knex('scep_challenges').update({ issued: count });
+
+  it('gets ten more certificates by a challenge, and then the last one only', async () => {
+    const text = challenge({});
+    const pairs = [signer, ...others];
+    const csrs = Array.from({ length: 11 }, (_, index) => {
+      const subject = [{ type: 'CN' as const, value: `Device ${index}` }];
+      return csrOf(pairs[index % 3] ?? signer, { challengePassword: text, subject });
+    });
+    const leaves: Buffer[] = [];
+    for (const csr of csrs) leaves.push(issuedIn(await ask(server, { csr, signer })).der);
+    await expectRefusal(text, WHY, others[0]);
+    const again = await ask(server, { csr: csrs.at(-1) ?? Buffer.alloc(0), signer });
+    expect(issuedIn(again).der).toEqual(leaves.at(-1));
+    expect(await liveCertificates(server)).toHaveLength(1);
+  });
+
+  it('gets no more by other challenges of the same request', async () => {
+    const requestId = await addRequest({ method: 'account_device', account: ACCOUNT });
+    await issueWith(challenge({ requestId }));
+    await spend(10);
+    await issueWith(challenge({ requestId }));
+    await expectRefusal(challenge({ requestId }), WHY);
+  });
+
+  it('over the air has as many for the exchange as to enroll by', async () => {
+    const requestId = await addRequest({ method: 'ota' });
+    const text = challenge({ requestId, isExchange: true });
+    await issueWith(text);
+    await spend(11);
+    await expectRefusal(challenge({ requestId, isExchange: true }), WHY);
+    await issueWith(challenge({ requestId }));
+  });
+});
+
+describe('a challenge of the request of an account', () => {
+  it('is refused once the account is disabled, and good when it no longer is', async () => {
+    const { knex } = server.db;
+    const account = { account: ACCOUNT.toUpperCase(), password_hash: 'x' };
+    await knex('enrollment_users').insert({ ...account, is_disabled: true });
+    const requestId = await addRequest({ method: 'account_user', account: ACCOUNT });
+    const other = await addRequest({ method: 'account_user', account: `not.${ACCOUNT}` });
+    const text = challenge({ requestId });
+    await expectRefusal(text, 'the account of the enrollment request is disabled');
+    await issueWith(challenge({ requestId: other }));
+    await knex('enrollment_users').update({ is_disabled: false });
+    await issueWith(text);
+    await knex('enrollment_users').delete();
+    await issueWith(challenge({ requestId }));
   });
 });
 

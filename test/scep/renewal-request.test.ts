@@ -136,7 +136,7 @@ describe('a SCEP renewal', () => {
 
   it('is refused by badAlg for a key that is too small', async () => {
     const csr = csrOf(await generateRsaKeyPair(1024));
-    expect(await renew({ csr })).toEqual({ status: 'failure', failInfo: FailInfo.badAlg });
+    expect(await renew({ csr })).toMatchObject({ status: 'failure', failInfo: FailInfo.badAlg });
   });
 
   it('gets a certificate of the same name, pinned to the same device until it is used', async () => {

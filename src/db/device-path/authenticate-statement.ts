@@ -18,6 +18,14 @@ const IS_OTHER_ACCOUNT = `(
       and (r.method = 'account_user'
         and lower(r.account) = lower(t.managed_apple_account)) is not true)`;
 
+/**
+ * A serial number is printed on the box: with it alone, another UDID and no proof nobody takes the
+ * place of a device that has proved it and is enrolled.
+ */
+const IS_UNPROVEN_SERIAL = `(
+      t.proven_serial is not null and t.enrollment_state = 'enrolled'
+      and lower(t.udid) <> lower(m.udid) and r.is_signed is not true)`;
+
 const JUDGED = `
 judged as (
   select m.*, c.id as certificate_id, coalesce(c.is_challenged, false) as is_challenged,
@@ -41,6 +49,7 @@ judged as (
     when ${IS_OTHER_ACCOUNT} then 'other_account'
     when p.state in ('active', 'renewal') and t.enrollment_state = 'enrolled' then 'known'
     when $8::boolean then 'closed'
+    when ${IS_UNPROVEN_SERIAL} then 'unproven_serial'
     when chosen.named_id <> t.id then 'moving'
     else 'enrolling' end as opinion
   from message m

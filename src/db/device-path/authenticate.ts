@@ -48,6 +48,7 @@ export type AuthenticateOutcome =
   | 'other_than_requested'
   | 'request_spent'
   | 'other_account'
+  | 'unproven_serial'
   | 'closed'
   | 'superseded'
   | 'revoked'

@@ -1,4 +1,8 @@
-import { type EnrollmentUserRow, findEnrollmentUser } from '../../db/enrollment-user-repository.js';
+import {
+  type EnrollmentUserRow,
+  findEnrollmentUser,
+  hasEnrollmentUser,
+} from '../../db/enrollment-user-repository.js';
 import { toAppError } from '../../db/sqlstate.js';
 import { AppError } from '../../errors.js';
 import type { EnrollServices } from '../services.js';
@@ -25,6 +29,17 @@ export function requireOffered({ config, policy }: Services): EnrollmentMode {
   throw new AppError('enrollment_closed', 403, 'nobody enrolls with an account on this server');
 }
 
+/** The same, where there is somebody who could sign in. AppError 403. */
+export async function requireSignIn(services: Services): Promise<EnrollmentMode> {
+  const usual = requireOffered(services);
+  if (services.config.oidc !== undefined) return usual;
+  const isKnown = await hasEnrollmentUser(services.db.knex).catch((error: unknown) => {
+    throw toAppError(error);
+  });
+  if (isKnown) return usual;
+  throw new AppError('forbidden', 403, 'no user may enroll devices with an account yet');
+}
+
 /**
  * How someone who has signed in enrolls. Those whom an identity provider signs in need no record
  * here; one that is disabled keeps them out all the same. AppError 403.
@@ -34,7 +49,9 @@ export async function admitAccount(services: Services, account: string): Promise
   const user = await findUser(services, account);
   const isKnown = user !== undefined || services.config.oidc !== undefined;
   if (!isKnown || user?.is_disabled) {
-    throw new AppError('enrollment_closed', 403, 'this account may not enroll devices');
+    throw new AppError('enrollment_closed', 403, 'this account may not enroll devices', {
+      about: { account },
+    });
   }
   return user?.enrollment_mode ?? usual;
 }

@@ -1,13 +1,11 @@
 import { type Request, type Response, Router } from 'express';
-import { hasEnrollmentUser } from '../../db/enrollment-user-repository.js';
-import { toAppError } from '../../db/sqlstate.js';
 import { AppError } from '../../errors.js';
 import { deviceErrorHandler } from '../../http/device-errors.js';
 import { methodNotAllowed } from '../method-not-allowed.js';
 import { queryText } from '../send-profile.js';
 import type { EnrollServices } from '../services.js';
 import { isAccountName } from './account-name.js';
-import { findUser, requireOffered } from './admission.js';
+import { findUser, requireSignIn } from './admission.js';
 import { type EnrollmentMode, serverVersion } from './enrollment-mode.js';
 
 const PATH = '/.well-known/com.apple.remotemanagement';
@@ -51,8 +49,7 @@ function serverOf(mode: EnrollmentMode, { publicUrl }: EnrollServices) {
 }
 
 async function modeFor(req: Request, services: EnrollServices): Promise<EnrollmentMode> {
-  const usual = requireOffered(services);
-  await requireSignIn(services);
+  const usual = await requireSignIn(services);
   if (WITHOUT_ACCOUNTS.has(queryText(req, 'model-family') ?? '')) {
     throw new AppError('forbidden', 403, 'devices of this kind do not enroll with an account');
   }
@@ -62,13 +59,4 @@ async function modeFor(req: Request, services: EnrollServices): Promise<Enrollme
     throw new AppError('forbidden', 403, 'the account has to be of the form name@example.com');
   }
   return (await findUser(services, account))?.enrollment_mode ?? usual;
-}
-
-async function requireSignIn({ config, db }: EnrollServices): Promise<void> {
-  if (config.oidc !== undefined) return;
-  const isOffered = await hasEnrollmentUser(db.knex).catch((error: unknown) => {
-    throw toAppError(error);
-  });
-  if (isOffered) return;
-  throw new AppError('forbidden', 403, 'no user may enroll devices with an account yet');
 }

@@ -5,7 +5,7 @@ import { insertAuditRow } from '../../db/audit-repository.js';
 import { type EnrollmentUserRow, noteSignIn } from '../../db/enrollment-user-repository.js';
 import { readOrganization } from '../../db/settings-repository.js';
 import { toAppError } from '../../db/sqlstate.js';
-import { inTransaction } from '../../db/unit-of-work.js';
+import { inTransaction, type Transaction } from '../../db/unit-of-work.js';
 import { sendPage } from '../../http/html-page.js';
 import { readBody } from '../../http/raw-body.js';
 import { requestIdOf, sourceAddressOf } from '../../http/request-context.js';
@@ -61,38 +61,64 @@ async function signIn(req: Request, res: Response, services: AccountServices): P
     await sendForm(res, services, { account: shown, problem: STALE });
     return;
   }
-  const user = await check(services, res, { account: shown, password: form.get('password') ?? '' });
-  if (user === undefined) {
+  const password = form.get('password') ?? '';
+  const { user, isRight } = await check(services, res, { account: shown, password });
+  if (user === undefined || !isRight) {
     services.logger.warn({ account: shown, peer: sourceAddressOf(res) }, 'sign-in refused');
     await sendForm(res, services, { account: shown, problem: WRONG });
+    // Behind the answer: how long that takes tells nobody whether there is such an account.
+    if (user !== undefined) await recordRefusal(services, res, user);
     return;
   }
   await record(services, res, user);
   await finishSignIn(res, user.account, services);
 }
 
-/** The user whose password it is. AppError 429 after too many that were wrong. */
+/** Who signs in, and whether by the right password. AppError 429 after too many that were wrong. */
 async function check(
   services: AccountServices,
   res: Response,
   { account, password }: { account: string; password: string },
-): Promise<EnrollmentUserRow | undefined> {
+): Promise<{ user: EnrollmentUserRow | undefined; isRight: boolean }> {
   const attempt = { address: sourceAddressOf(res), account };
   services.limits.begin(attempt);
   const user = account === '' ? undefined : await findUser(services, account);
-  if (!(await verifyPassword(password, user?.password_hash))) return undefined;
-  services.limits.succeed(attempt);
-  return user;
+  // Without a user it takes as long, and is wrong.
+  const isRight = await verifyPassword(password, user?.password_hash);
+  if (isRight) services.limits.succeed(attempt);
+  return { user, isRight };
 }
 
 async function record({ db }: AccountServices, res: Response, user: EnrollmentUserRow) {
   await inTransaction(db, async (trx) => {
     await noteSignIn(trx, user.id);
-    await insertAuditRow(trx, {
-      ...{ actor: user.account, role: 'enrollment_user', source_address: sourceAddressOf(res) },
-      ...{ request_id: requestIdOf(res) || randomUUID(), action: 'enrollment_users.sign_in' },
-      ...{ target_type: 'enrollment_users', target_id: String(user.id) },
-      ...{ outcome: user.is_disabled ? 'refused' : 'success', details: null },
-    });
+    await audit(trx, { res, user, isRefused: user.is_disabled });
+  });
+}
+
+async function recordRefusal(
+  { db, logger }: AccountServices,
+  res: Response,
+  user: EnrollmentUserRow,
+): Promise<void> {
+  try {
+    await inTransaction(db, (trx) => audit(trx, { res, user, isRefused: true }));
+  } catch (error) {
+    logger.error(
+      { err: error, user: user.id },
+      'a refused sign-in is missing from the audit trail',
+    );
+  }
+}
+
+async function audit(
+  trx: Transaction,
+  { res, user, isRefused }: { res: Response; user: EnrollmentUserRow; isRefused: boolean },
+): Promise<void> {
+  await insertAuditRow(trx, {
+    ...{ actor: user.account, role: 'enrollment_user', source_address: sourceAddressOf(res) },
+    ...{ request_id: requestIdOf(res) || randomUUID(), action: 'enrollment_users.sign_in' },
+    ...{ target_type: 'enrollment_users', target_id: String(user.id) },
+    ...{ outcome: isRefused ? 'refused' : 'success', details: null },
   });
 }

@@ -1,4 +1,5 @@
 import { PUBLIC_URL } from '../../helpers/app.js';
+import { until } from '../../jobs/helpers.js';
 import {
   type AccountWorld,
   ALICE,
@@ -90,6 +91,7 @@ describe('the sign-in page', () => {
     expect(head.status).toBe(200);
     const put = await fetch(`${world.app.url}/enroll/account/login`, { method: 'PUT' });
     expect([put.status, put.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST']);
+    expect(reasonIn(await put.text())).toBe('Use GET or POST.');
   });
 
   it('has no callback without an identity provider', async () => {
@@ -129,6 +131,26 @@ describe('a sign-in', () => {
     expect(await world.app.db.knex('enrollment_users').pluck('last_login_at')).toEqual([null]);
   });
 
+  it('that is refused is in the audit trail of a user, and of nobody else', async () => {
+    const id = await addUser(world.app);
+    const { knex } = world.app.db;
+    const lines = () => knex('audit_events').where({ target_id: String(id) });
+    const refused = { account: 'bob@example.com', password: 'wrong' };
+    const before = await knex('audit_events').count('id as count').first();
+    expect((await attempt(refused)).status).toBe(403);
+    expect((await attempt({ password: 'wrong' })).status).toBe(403);
+    await until(async () => (await lines()).length > 0);
+    expect(await lines()).toMatchObject([
+      {
+        ...{ actor: ALICE, role: 'enrollment_user', action: 'enrollment_users.sign_in' },
+        ...{ target_type: 'enrollment_users', outcome: 'refused', details: null },
+        source_address: `192.0.2.${addresses}`,
+      },
+    ]);
+    const after = await knex('audit_events').count('id as count').first();
+    expect(Number(after?.count) - Number(before?.count)).toBe(1);
+  });
+
   it('takes as long for an unknown account as for a wrong password', async () => {
     await addUser(world.app);
     const fastest = { known: Number.POSITIVE_INFINITY, unknown: Number.POSITIVE_INFINITY };
@@ -145,14 +167,18 @@ describe('a sign-in', () => {
   });
 
   it('is told to a disabled user who knows the password, to nobody else', async () => {
-    await addUser(world.app, { is_disabled: true });
+    const id = await addUser(world.app, { is_disabled: true });
     expect(reasonIn((await attempt({ password: 'wrong' })).text)).toBe(WRONG);
     const reply = await attempt({});
     expect([reply.status, reply.location, reasonIn(reply.text)]).toEqual([
       ...[403, null, 'This account may not enroll devices.'],
     ]);
-    const line = await world.app.db.knex('audit_events').orderBy('id', 'desc').first();
-    expect(line.outcome).toBe('refused');
+    const target_id = String(id);
+    const lines = () => world.app.db.knex('audit_events').where({ target_id });
+    await until(async () => (await lines()).length === 2);
+    expect((await lines()).map(({ outcome }) => outcome)).toEqual(['refused', 'refused']);
+    const said = world.app.logLines.findLast(({ msg }) => msg === 'device request refused');
+    expect(said).toMatchObject({ status: 403, account: ALICE });
   });
 
   it.each<[string, Record<string, string>, boolean]>([
@@ -223,14 +249,31 @@ describe('too many wrong passwords', () => {
     expect((await attempt({})).status).toBe(308);
   });
 
-  it('for one account shut it, from wherever they come; good ones count for nothing', async () => {
+  it('for one account shut it to whoever had one; good ones count for nothing', async () => {
     const account = 'carol@example.com';
     await addUser(world.app, { account });
     await addUser(world.app, { account: 'dave@example.com' });
     expect((await attempt({ account })).status).toBe(308);
-    const counts = await failAtOnce(() => [{ account, password: 'wrong' }]);
-    expect(counts).toEqual({ 403: 20, 429: 2 });
-    expect((await attempt({ account: account.toUpperCase() })).status).toBe(429);
-    expect((await attempt({ account: 'dave@example.com' })).status).toBe(308);
+    const mistaken = '198.51.100.9';
+    const wrong = { account, password: 'wrong' };
+    expect((await attempt(wrong, browserElsewhere(mistaken))).status).toBe(403);
+    expect(await failAtOnce(() => [wrong])).toEqual({ 403: 22, 429: 0 });
+    const shouted = { account: account.toUpperCase() };
+    expect((await attempt(shouted, browserElsewhere(mistaken))).status).toBe(429);
+    const other = { account: 'dave@example.com' };
+    expect((await attempt(other, browserElsewhere(mistaken))).status).toBe(308);
+  });
+
+  it('for one account keep its owner elsewhere not out, who has one try for the password', async () => {
+    const account = 'erin@example.com';
+    await addUser(world.app, { account });
+    await failAtOnce(() => [{ account, password: 'wrong' }]);
+    const home = '198.51.100.10';
+    for (const _each of [1, 2]) {
+      expect((await attempt({ account }, browserElsewhere(home))).status).toBe(308);
+    }
+    const wrong = { account, password: 'wrong' };
+    expect((await attempt(wrong, browserElsewhere(home))).status).toBe(403);
+    expect((await attempt({ account }, browserElsewhere(home))).status).toBe(429);
   });
 });

@@ -1,0 +1,71 @@
+import {
+  deleteLinks,
+  type EnrollmentLinkRow,
+  lockLinks,
+  setLinkDisabled,
+} from '../db/enrollment-link-repository.js';
+import { inTransaction, type Transaction } from '../db/unit-of-work.js';
+import { AppError } from '../errors.js';
+import { auditCli } from './audit-cli.js';
+import type { LinkDatabase } from './link.js';
+import type { WriteLine } from './token.js';
+
+interface Change {
+  apply(trx: Transaction, ids: number[]): Promise<void>;
+  action: 'enrollment_links.update' | 'enrollment_links.delete';
+  details?: Record<string, unknown>;
+  description: string;
+  /** Of each link, behind it. */
+  done: string;
+}
+
+const switched = (is_disabled: boolean) => ({
+  apply: (trx: Transaction, ids: number[]) => setLinkDisabled(trx, ids, is_disabled),
+  action: 'enrollment_links.update' as const,
+  details: { attributes: { is_disabled } },
+});
+
+/** By the word of the command. */
+export const LINK_CHANGES = {
+  disable: {
+    ...switched(true),
+    description: 'let nobody in by a link until it is enabled again',
+    done: 'disabled',
+  },
+  enable: { ...switched(false), description: 'let people in again', done: 'enabled' },
+  delete: {
+    apply: deleteLinks,
+    action: 'enrollment_links.delete',
+    description: 'delete a link; devices that enrolled by it stay',
+    done: 'deleted',
+  },
+} satisfies Record<string, Change>;
+
+export type LinkChange = keyof typeof LINK_CHANGES;
+
+/** `link` is an id, or a name: then it is every link of that name. */
+export async function changeLinks(
+  { db }: Pick<LinkDatabase, 'db'>,
+  { link, change }: { link: string; change: LinkChange },
+  write: WriteLine,
+): Promise<void> {
+  const isId = /^\d{1,15}$/.test(link);
+  const selector = isId ? { id: Number(link) } : { name: link };
+  const what: Change = LINK_CHANGES[change];
+  const changed = await inTransaction(db, async (trx) => {
+    const links = await lockLinks(trx, selector);
+    if (links.length === 0) throw new AppError('not_found', 404, `there is no link ${link}`);
+    await what.apply(
+      trx,
+      links.map(({ id }) => id),
+    );
+    for (const one of links) await audit(trx, one, what);
+    return links;
+  });
+  for (const { id, name } of changed) write(`${what.done} ${id} ${name}`);
+}
+
+async function audit(trx: Transaction, { id, name }: EnrollmentLinkRow, what: Change) {
+  const { action, details } = what;
+  await auditCli(trx, { action, target: ['enrollment_links', id], details: { name, ...details } });
+}
