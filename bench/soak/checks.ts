@@ -91,7 +91,7 @@ export async function surplusPushes({ pool, standIn }: World): Promise<number> {
 
 /** As if nothing had been queued or pushed yet. */
 export async function startOver({ pool, standIn }: World): Promise<void> {
-  await pool.query('truncate commands, device_pushes, identity_renewals, device_setups');
+  await pool.query('truncate commands, device_pushes cascade');
   await pool.query(
     `update devices set last_push_at = null, last_push_result = null, last_apns_id = null,
        failed_push_count = 0`,

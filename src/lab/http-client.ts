@@ -71,7 +71,7 @@ function isUntrusted(error: unknown): error is Error {
 
 /** A TLS server hangs up on plain http, or answers with an alert, which is no HTTP. */
 async function isTlsInstead(error: unknown, { url }: HttpRequest): Promise<boolean> {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const { code = '' } = error as NodeJS.ErrnoException;
   if (!url.startsWith('http:') || !/^(ECONNRESET|EPIPE|HPE_)/.test(code)) return false;
   return await speaksTls(url);
 }

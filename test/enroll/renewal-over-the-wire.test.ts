@@ -211,7 +211,9 @@ describe('the renewal of an identity', () => {
     // Without an Authenticate, by which challenges of new enrollments are spent.
     expectEmpty(await device.report(offered?.uuid ?? ''));
     const asked = askForIdentity(app, { ...profile, scep: { ...profile.scep, subject: [] } });
-    await expect(asked).rejects.toThrow('the CA refused the request: badRequest');
+    await expect(asked).rejects.toThrow(
+      'the CA refused the request: badRequest, the challenge is spent',
+    );
     expectEmpty(await device.idle());
   });
 

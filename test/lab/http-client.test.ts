@@ -74,6 +74,7 @@ describe('the HTTP client of a simulated device', () => {
     );
     expect(retries).toBe(0);
     client.close();
+    tls.closeAllConnections();
     tls.close();
   });
 

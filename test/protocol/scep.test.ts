@@ -181,6 +181,15 @@ describe('SCEP messages', () => {
     expect(parsePkiMessage(failure).envelope).toHaveLength(0);
   });
 
+  it('say why in words, in UTF-8, as long as they are few', () => {
+    const fail = (failInfoText: string) =>
+      readCertRep(success({ outcome: { failInfo: FailInfo.badRequest, failInfoText } }), parties());
+    const failure = { status: 'failure', failInfo: 2 };
+    const words = 'der Link wurde zu häufig benützt';
+    expect(fail(words)).toEqual({ ...failure, failInfoText: words });
+    expect(fail('x'.repeat(1_000))).toEqual({ ...failure, failInfoText: 'x'.repeat(255) });
+  });
+
   it('are refused as an answer from another signer, to another transaction or nonce', () => {
     const read = (overrides: object, answer = success()) =>
       codeOf(() => readCertRep(answer, { ...parties(), ...overrides }));

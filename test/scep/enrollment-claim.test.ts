@@ -61,11 +61,19 @@ const usesOf = async (id: number): Promise<number> =>
 const idOf = async ({ fingerprint }: { fingerprint: Buffer }): Promise<number> =>
   (await server.db.knex('certificates').where({ fingerprint }).first('id')).id;
 
-async function expectRefusal(challengePassword: string, reason: string, keys?: KeyPair) {
+/** By a text of its own, or by the reason as the log has it. */
+async function expectRefusal(
+  challengePassword: string,
+  reason: string,
+  {
+    keys,
+    failInfoText = reason,
+  }: { keys?: KeyPair | undefined; failInfoText?: string | undefined } = {},
+) {
   const { knex } = server.db;
   const before = [await deviceCertificates(server), await knex('enrollment_links').orderBy('id')];
   const answer = await askWith(challengePassword, keys);
-  expect(answer).toMatchObject({ status: 'failure', failInfo: FailInfo.badRequest });
+  expect(answer).toEqual({ status: 'failure', failInfo: FailInfo.badRequest, failInfoText });
   expect(server.lastReason()).toBe(reason);
   const after = [await deviceCertificates(server), await knex('enrollment_links').orderBy('id')];
   expect(after).toEqual(before);
@@ -101,6 +109,8 @@ describe('a challenge of an enrollment request', () => {
       }),
     ]);
     expect(await requestRow(requestId)).toMatchObject({ certificate_id: null });
+    const fingerprint = certificate.fingerprint.toString('hex').slice(0, 16);
+    expect(server.lastIssued()).toMatchObject({ requestId, linkId, fingerprint });
   });
 
   it('is answered once more after the request has enrolled, with the same certificate', async () => {
@@ -191,7 +201,7 @@ describe('a device that tries again with ever new keys', () => {
     });
     const leaves: Buffer[] = [];
     for (const csr of csrs) leaves.push(issuedIn(await ask(server, { csr, signer })).der);
-    await expectRefusal(text, WHY, others[0]);
+    await expectRefusal(text, WHY, { keys: others[0] });
     const again = await ask(server, { csr: csrs.at(-1) ?? Buffer.alloc(0), signer });
     expect(issuedIn(again).der).toEqual(leaves.at(-1));
     expect(await liveCertificates(server)).toHaveLength(1);
@@ -242,13 +252,18 @@ describe('a challenge of a link', () => {
     await issueWith(challenge({ linkId: spent }));
     const gone = await addLink(server);
     await knex('enrollment_links').where({ id: gone }).delete();
-    const refusals: [number, string][] = [
-      [disabled, `the enrollment link ${disabled} is disabled`],
-      [expired, `the enrollment link ${expired} is expired`],
-      [spent, `the enrollment link ${spent} is spent`],
+    const refusals: [number, string, string?][] = [
+      [
+        disabled,
+        `the enrollment link ${disabled} is disabled`,
+        'an administrator has disabled the link',
+      ],
+      [expired, `the enrollment link ${expired} is expired`, 'the link has expired'],
+      [spent, `the enrollment link ${spent} is spent`, 'the link was used as often as it may be'],
       [gone, 'the enrollment link of this challenge was deleted'],
     ];
-    for (const [linkId, reason] of refusals) await expectRefusal(challenge({ linkId }), reason);
+    for (const [linkId, reason, failInfoText] of refusals)
+      await expectRefusal(challenge({ linkId }), reason, { failInfoText });
   });
 
   it('counts one use, however often SCEP is asked with it', async () => {
@@ -268,7 +283,9 @@ describe('a challenge of a link', () => {
     await issueWith(challenge({ requestId, linkId }));
     await issueWith(challenge({ requestId, linkId }));
     expect(await usesOf(linkId)).toBe(1);
-    await expectRefusal(challenge({ linkId }), `the enrollment link ${linkId} is spent`);
+    const failInfoText = 'the link was used as often as it may be';
+    const reason = `the enrollment link ${linkId} is spent`;
+    await expectRefusal(challenge({ linkId }), reason, { failInfoText });
   });
 
   it('yields nothing more once the link is disabled', async () => {
@@ -276,7 +293,9 @@ describe('a challenge of a link', () => {
     const text = challenge({ linkId });
     await issueWith(text);
     await server.db.knex('enrollment_links').update({ is_disabled: true });
-    await expectRefusal(text, `the enrollment link ${linkId} is disabled`, others[0]);
+    const failInfoText = 'an administrator has disabled the link';
+    const reason = `the enrollment link ${linkId} is disabled`;
+    await expectRefusal(text, reason, { keys: others[0], failInfoText });
   });
 
   it('is used no more often than it may be by those who come at once', async () => {

@@ -57,7 +57,7 @@ function pins() {
 }
 
 async function expectRefusal(challenge: string, reason: string): Promise<void> {
-  expect(await request(challenge)).toEqual(REFUSED);
+  expect(await request(challenge)).toMatchObject(REFUSED);
   expect(server.lastReason()).toBe(reason);
   expect(await deviceCertificates(server)).toEqual([]);
   expect(await server.db.knex('scep_challenges')).toEqual([]);
@@ -135,7 +135,7 @@ describe('a challenge that renews an identity', () => {
     const row = server.db.knex('certificates').where({ fingerprint: first.fingerprint });
     expect(await row.first('revocation_reason')).toEqual({ revocation_reason: 'superseded' });
     for (const pair of [keys, otherKeys]) {
-      expect(await request(challenges[0], pair)).toEqual(REFUSED);
+      expect(await request(challenges[0], pair)).toMatchObject(REFUSED);
       expect(server.lastReason()).toBe('the certificate of this challenge was revoked');
     }
     expect(await pins().pluck('state')).toEqual(['active', 'revoked', 'renewal']);
@@ -161,7 +161,7 @@ describe('a challenge that renews an identity', () => {
       expect(rows).toHaveLength(1);
     });
     await revocation.commit();
-    expect(await asked).toEqual(REFUSED);
+    expect(await asked).toMatchObject(REFUSED);
     expect(server.lastReason()).toBe('the enrollment of this challenge is over');
     expect(await pins().pluck('state')).toEqual(['revoked']);
   });
@@ -170,7 +170,7 @@ describe('a challenge that renews an identity', () => {
     const challenge = challengeFor();
     const first = issuedIn(await request(challenge));
     await promoteRenewal(server.db, first.fingerprint);
-    expect(await request(challenge, otherKeys)).toEqual(REFUSED);
+    expect(await request(challenge, otherKeys)).toMatchObject(REFUSED);
     expect(server.lastReason()).toBe('the challenge is spent');
     expect(await pins().pluck('state')).toEqual(['superseded', 'active']);
     expect((await liveCertificates(server)).map(({ der }) => der)).toEqual([first.der]);

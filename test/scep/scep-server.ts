@@ -38,6 +38,8 @@ export interface ScepServer extends TestDatabase {
   challenges: EnrollmentChallenges;
   /** Everything that was logged. */
   logText(): string;
+  /** What was logged of the last certificate that was issued. */
+  lastIssued(): Record<string, unknown> | undefined;
   /** Why the last refused request was refused, as the log has it. */
   lastReason(): unknown;
 }
@@ -55,6 +57,7 @@ export async function startScepServer({ identityGrace = 0 } = {}): Promise<ScepS
   const app = express();
   app.use(createScepRouter({ db, authorities, trust, challenges, logger }));
   const lastReason = () => lines.findLast(({ msg }) => msg === 'scep request refused')?.reason;
+  const lastIssued = () => lines.findLast(({ msg }) => msg === 'scep issued a certificate');
   return {
     ...database,
     box,
@@ -65,6 +68,7 @@ export async function startScepServer({ identityGrace = 0 } = {}): Promise<ScepS
     challenges,
     logText: text,
     lastReason,
+    lastIssued,
   };
 }
 
