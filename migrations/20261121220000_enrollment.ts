@@ -70,12 +70,27 @@ create table enrollment_requests (
   enrolled_at timestamptz
 );
 create index enrollment_requests_created on enrollment_requests (created_at);
+create index enrollment_requests_account on enrollment_requests (lower(account))
+  where account is not null and enrolled_at is null;
 create index enrollment_requests_link on enrollment_requests (enrollment_link_id)
   where enrollment_link_id is not null;
 create index enrollment_requests_certificate on enrollment_requests (certificate_id)
   where certificate_id is not null;
 create index enrollment_requests_device on enrollment_requests (device_id)
   where device_id is not null;
+
+-- Whoever is no longer among the users, or under another name, gets no identity by what was begun.
+create function end_account_requests() returns trigger language plpgsql as $$
+begin
+  update enrollment_requests set expires_at = now()
+  where lower(account) = lower(old.account) and enrolled_at is null and expires_at > now();
+  return null;
+end $$;
+create trigger enrollment_users_gone after delete on enrollment_users
+  for each row execute function end_account_requests();
+create trigger enrollment_users_renamed after update of account on enrollment_users
+  for each row when (lower(old.account) <> lower(new.account))
+  execute function end_account_requests();
 
 -- What the challenge behind a certificate was made for. The id of a request stays when its row is
 -- gone: what was made for one device is good for no other.
@@ -239,6 +254,7 @@ alter table scep_challenges drop column enrollment_request_id, drop column enrol
   drop column is_exchange, drop column issued;
 drop table enrollment_requests;
 drop table enrollment_users;
+drop function end_account_requests();
 drop table enrollment_link_tags;
 drop table enrollment_links;
 `;

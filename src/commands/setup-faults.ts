@@ -6,8 +6,7 @@ const MOST_TEXT = 200;
 
 /** Why the profiles of a device are held back. */
 export const UNPROVED =
-  'no certificate of Apple shows which device this is: it takes an automated enrollment, and this ' +
-  "server's own SCEP";
+  "the device did not enroll automatically with an identity by this server's own SCEP";
 
 /** What came of a command: what the device answered, or why there is no answer. */
 export function answerOf({

@@ -54,6 +54,13 @@ export async function authenticate(
   return EMPTY;
 }
 
+/** Apple's are in capitals; records are found by them. */
+function serialOf(told: string | undefined): string | null {
+  const serial = told?.trim();
+  if (serial === undefined || serial === '') return null;
+  return /^[a-z0-9]+$/i.test(serial) ? serial.toUpperCase() : serial;
+}
+
 function factsOf(message: AuthenticateMessage, identity: Identity): AuthenticateFacts {
   const { ids, productName, model, modelName } = message;
   return {
@@ -63,7 +70,7 @@ function factsOf(message: AuthenticateMessage, identity: Identity): Authenticate
     enrollmentId: ids.udid === undefined ? (ids.enrollmentId ?? null) : null,
     topic: message.topic ?? null,
     platform: platformOf([productName, model, modelName]),
-    serialNumber: message.serialNumber ?? null,
+    serialNumber: serialOf(message.serialNumber),
     deviceName: message.deviceName ?? null,
     model: model ?? null,
     modelName: modelName ?? null,

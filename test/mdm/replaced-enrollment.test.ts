@@ -107,6 +107,37 @@ describe('the serial number of a proven, live enrollment', () => {
     expect([await rowOf(device), await rowOf(other)]).toEqual(before);
   });
 
+  it('is not taken by a second Authenticate, nor in other spelling', async () => {
+    const serial = newSerial();
+    const device = await proven(newUdid(), serial);
+    for (const said of [{}, { SerialNumber: newSerial() }]) {
+      const other = await (await createTestDevice(app)).enroll(said);
+      const { serial_number } = await rowOf(other);
+      expectEmpty(await other.authenticate({ SerialNumber: serial }));
+      expect(await rowOf(other)).toMatchObject({ serial_number });
+    }
+    const stranger = await createTestDevice(app);
+    const spelled = { SerialNumber: ` ${serial.toLowerCase()} ` };
+    expect((await stranger.authenticate(spelled)).status).toBe(403);
+    expect(await app.db.knex('devices').where({ serial_number: serial })).toHaveLength(1);
+    expect(await rowOf(device)).toMatchObject({ is_enrolled: true, proven_serial: serial });
+  });
+
+  it('stays when its UDID enrolls without proof, so that the device finds its record', async () => {
+    const serial = newSerial();
+    const device = await proven(newUdid(), serial);
+    const { id } = await rowOf(device);
+    const BootstrapToken = Buffer.from('of the owner');
+    expectEmpty(await device.checkIn('SetBootstrapToken', { BootstrapToken }));
+    const stranger = device.with(await newIdentity());
+    await stranger.enroll({ SerialNumber: newSerial() });
+    expectEmpty(await stranger.checkOut());
+    await stranger.enroll({ SerialNumber: newSerial() });
+    expect(await rowOf(stranger)).toMatchObject({ id, serial_number: serial });
+    const back = await proven(device.udid, serial);
+    expect(await rowOf(back)).toMatchObject({ id, proven_serial: serial });
+  });
+
   it('is taken over with proof, and once its enrollment has ended', async () => {
     const serial = newSerial();
     const device = await proven(newUdid(), serial);

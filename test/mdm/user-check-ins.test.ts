@@ -1,15 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { MOST_USERS } from '../../src/db/device-path/users.js';
 import { buildPlist, parsePlistDict } from '../../src/protocol/plist.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, createTestDevice, type Fields, type TestDevice } from '../helpers/device.js';
+import { fixture } from '../protocol/plist-fixtures.js';
 import { dumpRows } from './rows.js';
 
 const TOKEN = { Token: Buffer.from('a token of a user'), PushMagic: 'magic of a user' };
 const ANNA = { UserID: '8A6C5A51-7C60-4B6E-93A6-0E6B7F9C1D22', UserShortName: 'anna' };
-const FIXTURES = join(__dirname, '../../../shared/fixtures/checkin');
 
 let app: TestApp;
 let device: TestDevice;
@@ -67,7 +65,7 @@ describe('a TokenUpdate of a user', () => {
 
   it('whose Token is no base64 is refused', async () => {
     const name = 'TokenUpdate.macos-10.11-user.bad-base64.plist';
-    const reply = await device.send(readFileSync(join(FIXTURES, name)));
+    const reply = await device.send(fixture(`checkin/${name}`));
     expect([reply.status, reply.body.length]).toEqual([400, 0]);
     expect(await users()).toEqual([]);
   });

@@ -238,6 +238,20 @@ describe('a challenge of the request of an account', () => {
     await knex('enrollment_users').update({ is_disabled: false });
     await issueWith(text);
     await knex('enrollment_users').delete();
+  });
+
+  it('is refused once the account is deleted or renamed; one that is stored nowhere is good', async () => {
+    const { knex } = server.db;
+    const WHY = 'the enrollment request of this challenge has expired';
+    for (const change of ['delete', 'rename'] as const) {
+      await knex('enrollment_users').insert({ account: ACCOUNT.toUpperCase(), password_hash: 'x' });
+      const requestId = await addRequest({ method: 'account_user', account: ACCOUNT });
+      const text = challenge({ requestId });
+      if (change === 'rename') await knex('enrollment_users').update({ account: `new.${ACCOUNT}` });
+      await knex('enrollment_users').delete();
+      await expectRefusal(text, WHY);
+    }
+    const requestId = await addRequest({ method: 'account_user', account: ACCOUNT });
     await issueWith(challenge({ requestId }));
   });
 });

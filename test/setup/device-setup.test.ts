@@ -237,8 +237,8 @@ describe('a device that waits and that nothing proves to be the one it says', ()
     const { state, reason } = await setupOf(app, device);
     expect(state).toBe('configured');
     expect(reason).toBe(
-      '1 assigned profile was held back: no certificate of Apple shows which device this is: ' +
-        "it takes an automated enrollment, and this server's own SCEP",
+      '1 assigned profile was held back: the device did not enroll automatically ' +
+        "with an identity by this server's own SCEP",
     );
     expect(app.logText()).toContain('assigned profiles are held back');
   });

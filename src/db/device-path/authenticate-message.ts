@@ -69,7 +69,7 @@ asked as (
   from message m join devices d on lower(d.enrollment_id) = lower(m.enrollment_id)
   where m.udid is null
 ), chosen as (
-  select m.ord, n.id as named_id, s.free_id, case
+  select m.ord, n.id as named_id, s.free_id, s.other_id, case
     when n.id is null then coalesce(s.other_id, s.free_id)
     when p.device_id = n.id or n.serial_number = m.serial_number or not m.is_telling then n.id
     when n.serial_number is null then coalesce(s.other_id, n.id)

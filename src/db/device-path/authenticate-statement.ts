@@ -33,7 +33,7 @@ judged as (
     coalesce(c.link_id, r.enrollment_link_id) as link_id,
     case when r.is_signed then r.serial_number end as proven_serial,
     t.id as target_id, t.enrollment_state as former_state, p.device_id is not null as is_pinned,
-    chosen.named_id, case when m.is_telling then nullif(chosen.free_id, t.id) end as spare_id, case
+    chosen.named_id, chosen.other_id, case when m.is_telling then nullif(chosen.free_id, t.id) end as spare_id, case
     when p.device_id is not null and (p.device_id is distinct from t.id
       or lower(coalesce(t.udid, t.enrollment_id)) is distinct from lower(m.device_key))
       or p.state = 'tombstone' and lower(p.udid) <> lower(m.device_key) then 'other_device'
@@ -79,12 +79,31 @@ judged as (
   from judged j left join spent using (ord) left join claimed using (ord)
 ), decided as (select *, outcome = 'enrolling' as is_new from verdict)`;
 
+/**
+ * A serial number stays when another record has the one that is told, when no enrollment begins, and
+ * when the one that is there was proven and the new one is not: what is kept under it would be lost.
+ */
+const SERIAL_NUMBER = `case
+      when v.serial_number is null or v.serial_number = d.serial_number then d.serial_number
+      when v.other_id <> d.id then d.serial_number
+      when d.serial_number is null or v.is_new and v.proven_serial is not null then v.serial_number
+      when not v.is_new or d.proven_serial is not null or exists (
+        select from device_secrets s
+        where s.device_id = d.id and lower(s.proven_serial) = lower(d.serial_number))
+        then d.serial_number
+      else v.serial_number end`;
+
+const FACTS = COLUMNS.map((column) => {
+  const told = `coalesce(v.${column}, d.${column})`;
+  return `${column} = ${column === 'serial_number' ? SERIAL_NUMBER : told}`;
+});
+
 const WRITTEN = `
 updated as (
   update devices d set
     udid = coalesce(v.udid, d.udid),
     enrollment_id = coalesce(v.enrollment_id, d.enrollment_id),
-    ${COLUMNS.map((column) => `${column} = coalesce(v.${column}, d.${column})`).join(',\n    ')},
+    ${FACTS.join(',\n    ')},
     enrollment_type = case when v.udid is null then 'user' else 'device' end,
     enrollment_method = case when not v.is_new then d.enrollment_method
       else coalesce(v.method, case when v.is_pinned then d.enrollment_method end, 'profile') end,

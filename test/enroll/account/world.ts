@@ -1,7 +1,6 @@
-import { randomUUID } from 'node:crypto';
+import { randomUUID, scryptSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { hashPassword } from '../../../src/crypto/password-hash.js';
 import { readProfileFile } from '../../../src/lab/enrollment-profile.js';
 import { buildPlist } from '../../../src/protocol/plist.js';
 import { asAuthority, ecIdentity, type Identity, identityOf } from '../../crypto/identities.js';
@@ -35,11 +34,16 @@ export async function startWorld({ env, ...options }: TestAppOptions = {}): Prom
   return { app, certified: identityOf(await deviceKeys(), { issuedBy }) };
 }
 
-let hash: Promise<string> | undefined;
+/** Of PASSWORD, by so little work that many can be checked in a test. */
+function cheapHash(): string {
+  const salt = Buffer.alloc(16, 1);
+  const hash = scryptSync(PASSWORD, salt, 32, { N: 2 ** 4, r: 8, p: 1 });
+  const [salted, hashed] = [salt, hash].map((bytes) => bytes.toString('base64').replace(/=+$/, ''));
+  return `$scrypt$ln=4,r=8,p=1$${salted}$${hashed}`;
+}
 
 export async function addUser({ db }: TestApp, columns: Record<string, unknown> = {}) {
-  hash ??= hashPassword(PASSWORD);
-  const row = { account: ALICE, password_hash: await hash, ...columns };
+  const row = { account: ALICE, password_hash: cheapHash(), ...columns };
   const [{ id }] = await db.knex('enrollment_users').insert(row, 'id');
   return Number(id);
 }
