@@ -79,7 +79,7 @@ export interface FillOptions {
 
 /** Empties all queues, fills them again with known CommandUUIDs and lets PostgreSQL catch up. */
 export async function refillQueues({ db }: BenchDatabase, fill?: FillOptions): Promise<void> {
-  await db.pool.query('truncate commands, identity_renewals');
+  await db.pool.query('truncate commands cascade');
   if (fill !== undefined) {
     const { udids, phase, perDevice, requestType } = fill;
     const payload = COMMAND.replace('TYPE', requestType);

@@ -56,7 +56,7 @@ export async function fillPushDevices(
 
 /** One waiting command for each device, and none of them due to be pushed. */
 export async function queueForAll(pool: pg.Pool): Promise<void> {
-  await pool.query('truncate commands, device_pushes, identity_renewals');
+  await pool.query('truncate commands, device_pushes cascade');
   await pool.query({
     text: `insert into commands (uuid, device_id, request_type, payload)
       select c.uuid, d.id, 'ProvisioningProfileList',
