@@ -11,18 +11,26 @@ export function readTls({ tls }: Config): ServerIdentity | undefined {
   return tls && readTlsFiles(tls);
 }
 
-/** PEM of APNS_CA_FILE. Throws ConfigError that tells what is wrong with the file. */
-export function readApnsCa({ apnsCaFile }: Config): string | undefined {
-  if (apnsCaFile === undefined) return undefined;
+/** PEM of the CAs in the file. Throws ConfigError that names the variable and tells what is wrong. */
+function readServiceCa(name: string, file: string | undefined): string | undefined {
+  if (file === undefined) return undefined;
   const reading = new SettingFiles();
-  const pem = reading.attempt('APNS_CA_FILE', () => {
-    const text = readFileSync(apnsCaFile, 'utf8');
+  const pem = reading.attempt(name, () => {
+    const text = readFileSync(file, 'utf8');
     if (!text.includes('-----BEGIN CERTIFICATE-----')) throw new Error('holds no certificate');
     createSecureContext({ ca: text });
     return text;
   });
   reading.finish();
   return pem;
+}
+
+export function readApnsCa({ apnsCaFile }: Config): string | undefined {
+  return readServiceCa('APNS_CA_FILE', apnsCaFile);
+}
+
+export function readDepCa({ depCaFile }: Config): string | undefined {
+  return readServiceCa('DEP_CA_FILE', depCaFile);
 }
 
 /** The CAs in DEVICE_CA_FILE: PEM, or one in DER. Throws ConfigError that tells what is wrong. */
@@ -51,7 +59,7 @@ function problemsOf(read: () => unknown): string[] {
 
 /** Reads all of them once. Throws ConfigError that tells what is wrong with each. */
 export function checkFiles(config: Config): void {
-  const problems = [readTls, readApnsCa, readDeviceCas].flatMap((read) =>
+  const problems = [readTls, readApnsCa, readDepCa, readDeviceCas].flatMap((read) =>
     problemsOf(() => read(config)),
   );
   if (problems.length > 0) throw new ConfigError(problems);

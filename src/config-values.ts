@@ -110,6 +110,16 @@ export const interval = z
   )
   .transform(durationOf);
 
+/** Minutes, as Apple's service counts its calls. */
+export const syncInterval = z
+  .string()
+  .default('15m')
+  .refine(
+    (text) => text === 'off' || durationOf(text) !== undefined,
+    'must be off, or a time like 15m or 2h',
+  )
+  .transform(durationOf);
+
 export const grace = z
   .string()
   .default('90d')

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { z } from 'zod';
-import { APPLE_PUSH_HOST, crossProblems } from './config-problems.js';
+import { APPLE_PROGRAM_HOST, APPLE_PUSH_HOST, crossProblems } from './config-problems.js';
 import {
   databaseUrl,
   grace,
@@ -17,10 +17,11 @@ import {
   serviceHost,
   serviceUrl,
   setupTimeout,
+  syncInterval,
   url,
 } from './config-values.js';
 
-export { APPLE_PUSH_HOST, isLoopback };
+export { APPLE_PROGRAM_HOST, APPLE_PUSH_HOST, isLoopback };
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export const ENROLLMENT_POLICIES = ['open', 'link', 'closed'] as const;
@@ -68,6 +69,12 @@ export interface Config {
   readonly apnsHost: string;
   /** PEM file of CAs to believe for `apnsHost`; undefined: those Node knows. */
   readonly apnsCaFile: string | undefined;
+  /** Origin of the service of Apple's enrollment program, or of a stand-in. */
+  readonly depHost: string;
+  /** PEM file of CAs to believe for `depHost`; undefined: those Node knows. */
+  readonly depCaFile: string | undefined;
+  /** Milliseconds between two syncs of an account; undefined: only when asked for. */
+  readonly depSyncInterval: number | undefined;
   /** Stand-ins for Apple's services in this process, for trying out. */
   readonly lab: boolean;
   /** Milliseconds between two inventories of a device; undefined: only when asked for. */
@@ -138,6 +145,9 @@ export const ENVIRONMENT = z.object({
   ROLE: z.enum(ROLES, `must be one of ${ROLES.join(', ')}`).default('all'),
   APNS_HOST: serviceHost.default(APPLE_PUSH_HOST),
   APNS_CA_FILE: z.string().optional(),
+  DEP_HOST: serviceHost.default(APPLE_PROGRAM_HOST),
+  DEP_CA_FILE: z.string().optional(),
+  DEP_SYNC_INTERVAL: syncInterval,
   LAB: onOff.default('off'),
   INVENTORY_INTERVAL: interval,
   LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
@@ -210,6 +220,9 @@ function toConfig(env: Environment, cwd: string): Config {
     role: env.ROLE,
     apnsHost: env.APNS_HOST,
     apnsCaFile: env.APNS_CA_FILE === undefined ? undefined : resolve(cwd, env.APNS_CA_FILE),
+    depHost: env.DEP_HOST,
+    depCaFile: env.DEP_CA_FILE === undefined ? undefined : resolve(cwd, env.DEP_CA_FILE),
+    depSyncInterval: env.DEP_SYNC_INTERVAL,
     lab: env.LAB === 'on',
     inventoryInterval: env.INVENTORY_INTERVAL,
     logLevel: env.LOG_LEVEL,

@@ -9,7 +9,7 @@ import { CommandQueue } from './commands/queue.js';
 import { HANDLED_TYPES } from './commands/registry.js';
 import { ReportWorker } from './commands/report-worker.js';
 import { type Config, withHttps } from './config.js';
-import { readApnsCa, readDeviceCas } from './config-files.js';
+import { readApnsCa, readDepCa, readDeviceCas } from './config-files.js';
 import type { SecretBox } from './crypto/secret-box.js';
 import { createChangeFeed } from './db/change-feed.js';
 import type { Database } from './db/database.js';
@@ -17,6 +17,8 @@ import type { KnownDevice } from './db/device-path/authenticate.js';
 import { createCheckIns } from './db/device-path/check-ins.js';
 import { createContactStore } from './db/device-path/contact.js';
 import { LastSeen } from './db/device-path/last-seen.js';
+import { createProgram } from './dep/program.js';
+import { anchorCertificates } from './enroll/anchor-certificates.js';
 import { IdentityRenewals } from './enroll/identity-renewal.js';
 import { createIdentityRenewalTask } from './enroll/identity-renewal-task.js';
 import { createProfileSigner, type ProfileSigner } from './enroll/profile-signer.js';
@@ -182,6 +184,17 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     caCertificates: () => [authorities.current.certificate.der],
     sign: (profile) => currentSigner(tlsCertificates)?.sign(profile) ?? profile,
   });
+  const program = createProgram({
+    ...{ db, box, logger, jobs, publicUrl, isLabOn: config.lab },
+    host: config.depHost,
+    ca: readDepCa(config),
+    syncInterval: config.depSyncInterval,
+    anchorCertificates: () =>
+      anchorCertificates({
+        ...{ db, publicUrl, tlsChain: () => shownChain(tlsCertificates) },
+        caCertificates: () => [authorities.current.certificate.der],
+      }),
+  });
   const deviceHandler =
     config.role === 'worker' ? workerHandler : createDeviceHandler(services, metrics.countMessage);
   const app = createApp({
@@ -213,6 +226,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
       createRearmTask({ db }),
       createIdentityRenewalTask({ renewals, logger }),
       createDeviceSetupTask({ setups }),
+      ...program.tasks,
     ],
     onFinish: metrics.observeJob,
     tlsFile,
@@ -239,6 +253,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
       await reports.drain();
       await lastSeen.flush();
       await tokens.close();
+      await program.close();
       await lab?.close();
     },
   };

@@ -3,7 +3,9 @@ import type { CommandQueue } from './commands/queue.js';
 import { hashPassword } from './crypto/password-hash.js';
 import type { SecretBox } from './crypto/secret-box.js';
 import type { Transaction } from './db/unit-of-work.js';
+import { ProgramJobs } from './dep/program-jobs.js';
 import { EnrollmentLinks } from './enroll/enrollment-links.js';
+import { createJobQueue } from './jobs/job-queue.js';
 import { JobService } from './jobs/job-service.js';
 import { CertificateService } from './pki/certificate-service.js';
 import { SigningRequestService } from './pki/signing-request-service.js';
@@ -32,11 +34,18 @@ export function createResourceServices(deps: ResourceServiceDeps): ResourceServi
   const { box, queue, publicUrl, isLabOn: isLab = false } = deps;
   const { onAuthoritiesChange = () => undefined, onPushCertificate, tlsUse } = deps;
   const { onEndingCredential } = deps;
+  const programJobs = new ProgramJobs(createJobQueue());
   return {
     ...createCommandServices(box, queue),
     secrets: { seal: (secret, identity) => box.seal(Buffer.from(secret, 'utf8'), identity) },
     passwords: { hash: hashPassword },
-    enrollmentProgram: { enrollmentUrl: `${publicUrl}/dep/enroll` },
+    enrollmentProgram: {
+      enrollmentUrl: `${publicUrl}/dep/enroll`,
+      confirmAccount: (trx: Transaction, id: number) => programJobs.confirm(trx, id),
+      defineProfile: (trx: Transaction, id: number) => programJobs.define(trx, id),
+      assignProfiles: (trx: Transaction, id: number) => programJobs.assign(trx, id),
+      reconcileAccount: (trx: Transaction, id: number) => programJobs.reconcile(trx, id),
+    },
     enrollmentLinks: new EnrollmentLinks({ box, publicUrl }),
     scep: { ownUrl: `${publicUrl}/scep` },
     certificates: new CertificateService({

@@ -19,7 +19,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   profiles: ['crypto', 'protocol', 'db'],
   mdm: ['http', 'crypto', 'protocol', 'db', 'pki', 'commands'],
   enroll: ['http', 'crypto', 'protocol', 'db', 'pki', 'commands', 'jobs'],
-  dep: ['http', 'crypto', 'protocol', 'db', 'pki', 'enroll'],
+  dep: ['http', 'crypto', 'protocol', 'db', 'pki', 'enroll', 'events', 'jobs'],
   setup: ['db', 'commands', 'profiles', 'jobs'],
   scep: ['http', 'crypto', 'protocol', 'db', 'pki'],
   revocation: ['http', 'crypto', 'pki'],
@@ -47,6 +47,7 @@ const HOMES: Record<string, RegExp> = {
   'graphile-worker': /^(jobs|db)\//,
   'prom-client': /^metrics\//,
   'openid-client': /^enroll\//,
+  'oauth-1.0a': /^dep\//,
 };
 
 /** They compose the others, so they may import anything. */

@@ -48,7 +48,13 @@ describe('DEVICE_CA_FILE', () => {
 
 describe('the files that the configuration names', () => {
   it('are refused with everything that is wrong with any of them', () => {
-    const names = ['TLS_CERT_FILE', 'TLS_KEY_FILE', 'APNS_CA_FILE', 'DEVICE_CA_FILE'];
+    const names = [
+      'TLS_CERT_FILE',
+      'TLS_KEY_FILE',
+      'APNS_CA_FILE',
+      'DEP_CA_FILE',
+      'DEVICE_CA_FILE',
+    ];
     const env = Object.fromEntries(names.map((name) => [name, `missing-${name}`]));
     const config = loadConfig(env, temporaryDirectory());
     const problems = names.map((name) =>

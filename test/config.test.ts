@@ -73,6 +73,12 @@ describe('a bad environment', () => {
       value,
       'must be off, or a time of at least 10 minutes like 30m, 24h or 7d',
     ]),
+    [
+      'DEP_HOST',
+      'http://dep.example.com',
+      'must be like https://host:port (http only to this machine)',
+    ],
+    ['DEP_SYNC_INTERVAL', '0m', 'must be off, or a time like 15m or 2h'],
     ['ADE_ONLY_KNOWN', 'auto', 'must be on or off'],
     ['ACCOUNT_ENROLLMENT', 'on', 'must be one of off, byod, adde'],
     ['USER_AUTHENTICATE', 'off', 'must be one of refuse, empty-digest'],
@@ -91,9 +97,11 @@ describe('a bad environment', () => {
   it('is refused: a lab that others could reach, or that is not the whole server', () => {
     const DATABASE_URL = 'postgresql://u:p@db:5432/muster';
     const lab = { LAB: 'on', PUBLIC_URL: 'https://mdm.example.com', ROLE: 'web', DATABASE_URL };
-    expect(problems({ ...lab, APNS_HOST: 'https://localhost:2197' })).toEqual([
+    const DEP_HOST = 'https://localhost:2198';
+    expect(problems({ ...lab, APNS_HOST: 'https://localhost:2197', DEP_HOST })).toEqual([
       'LAB: on works only with a PUBLIC_URL on this machine, like http://localhost:8080',
       'APNS_HOST: must not be set with LAB=on, which brings its own',
+      'DEP_HOST: must not be set with LAB=on, which brings its own',
       'LAB: on works only with ROLE=all',
     ]);
     expect(problems({ LAB: 'on', PUBLIC_URL: 'http://127.0.0.1.example.com' })).toHaveLength(1);
@@ -160,6 +168,9 @@ describe('an empty environment', () => {
       role: 'all',
       apnsHost: 'https://api.push.apple.com',
       apnsCaFile: undefined,
+      depHost: 'https://mdmenrollment.apple.com',
+      depCaFile: undefined,
+      depSyncInterval: 900_000,
       lab: false,
       inventoryInterval: 86_400_000,
       logLevel: 'info',
@@ -207,6 +218,9 @@ describe('a good environment', () => {
         ROLE: 'worker',
         APNS_HOST: 'http://127.0.0.1:2197/',
         APNS_CA_FILE: 'apns.pem',
+        DEP_HOST: 'http://localhost:2198',
+        DEP_CA_FILE: 'dep.pem',
+        DEP_SYNC_INTERVAL: 'off',
         LAB: 'off',
         INVENTORY_INTERVAL: '90m',
         LOG_LEVEL: 'debug',
@@ -244,6 +258,9 @@ describe('a good environment', () => {
       role: 'worker',
       apnsHost: 'http://127.0.0.1:2197',
       apnsCaFile: join(cwd, 'apns.pem'),
+      depHost: 'http://localhost:2198',
+      depCaFile: join(cwd, 'dep.pem'),
+      depSyncInterval: undefined,
       lab: false,
       inventoryInterval: 5_400_000,
       logLevel: 'debug',

@@ -22,6 +22,9 @@ const BUSY = new Set([
   '57014', // query_canceled: the statement timeout
 ]);
 
+/** Raised by the trigger of `devices.dep_profile_id`. */
+const NO_ACCOUNT = 'MU001';
+
 /** `Key (lower(udid))=(…)` and `Key (device_id, "position")=(…)` name the columns. */
 function columnsOf(error: PostgresError): string[] {
   if (error.column !== undefined) return [error.column];
@@ -106,6 +109,11 @@ function constraintError(error: PostgresError, fieldOf: FieldOf): AppError | und
         columns: checked,
         message,
       });
+    }
+    case NO_ACCOUNT: {
+      const message =
+        'The profile has no account of the enrollment program: give it one (dep_account) first';
+      return new AppError('no_dep_account', 409, message, { cause: error });
     }
     default:
       return undefined;

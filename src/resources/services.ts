@@ -106,6 +106,15 @@ export interface PasswordService {
 export interface EnrollmentProgramService {
   /** Where a device of Apple's enrollment program asks this server for its profile. */
   enrollmentUrl: string;
+  // What Apple is to be told or asked after the commit of the caller's transaction.
+  /** Whose token it is; a sync of its devices follows. */
+  confirmAccount(trx: Transaction, accountId: number): Promise<void>;
+  /** What the profile says now. */
+  defineProfile(trx: Transaction, profileId: number): Promise<void>;
+  /** Which devices have which profile. */
+  assignProfiles(trx: Transaction, accountId: number): Promise<void>;
+  /** Whether all is at Apple as it is here; what is not is repaired. */
+  reconcileAccount(trx: Transaction, accountId: number): Promise<void>;
 }
 
 export interface ScepService {
