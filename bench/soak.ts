@@ -1,5 +1,5 @@
 // npm run soak -- [--devices 10000] [--jobs 10000] [--outage 60] [--inputs 100000] [--storm 2000]
-//   [--only TEXT] [--json FILE]
+//   [--program 100000] [--only TEXT] [--json FILE]
 // BENCH_DATABASE_URL uses a PostgreSQL elsewhere (a superuser's URL), which is not crashed.
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -7,6 +7,7 @@ import { openBenchServer } from './push/bench-server.js';
 import { databaseRestart } from './soak/database-restart.js';
 import { jobsKill } from './soak/jobs-kill.js';
 import { mutations } from './soak/mutations/mutations.js';
+import { programSync } from './soak/program/program-sync.js';
 import { pushOutage } from './soak/push-outage.js';
 import type { ScenarioResult, Size } from './soak/scenario.js';
 import { sharedJobs } from './soak/shared-jobs.js';
@@ -23,6 +24,7 @@ const { values: options } = parseArgs({
     outage: { type: 'string', default: '60' },
     inputs: { type: 'string', default: '100000' },
     storm: { type: 'string', default: '2000' },
+    program: { type: 'string', default: '100000' },
     only: { type: 'string', default: '' },
     json: { type: 'string' },
   },
@@ -99,6 +101,19 @@ async function runStorms(): Promise<ScenarioResult[]> {
   }
 }
 
+const PROGRAM = 'program';
+
+async function runProgram(): Promise<ScenarioResult> {
+  const server = await openBenchServer();
+  try {
+    process.stderr.write(`${PROGRAM} …\n`);
+    const databaseUrl = await server.newDatabase(PROGRAM);
+    return await programSync({ databaseUrl, devices: Number(options.program) });
+  } finally {
+    await server.stop();
+  }
+}
+
 async function main(): Promise<void> {
   const results = 'mutations'.includes(options.only)
     ? await mutations(Number(options.inputs), process.pid.toString())
@@ -107,6 +122,7 @@ async function main(): Promise<void> {
     results.push(...(await inWorld()));
   }
   if (STORM.includes(options.only)) results.push(...(await runStorms()));
+  if (PROGRAM.includes(options.only)) results.push(await runProgram());
   for (const result of results) say(describe(result));
   if (options.json !== undefined) {
     writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`);

@@ -23,6 +23,10 @@ alter table dep_accounts
   add column sync_phase text not null default 'fetch' check (sync_phase in ('fetch', 'delta')),
   -- Of the full fetch that is under way, or was the last.
   add column fetch_number integer not null default 0,
+  -- When all devices had been read last; and how many the last full fetch missed that are not yet
+  -- taken for removed, since they were most of them.
+  add column fetched_fully_at timestamptz,
+  add column suspected_losses integer not null default 0,
   add column sync_state text not null default 'idle'
     check (sync_state in ('idle', 'waiting', 'running')),
   add column sync_kind text check (sync_kind in ('full', 'delta')),
@@ -79,7 +83,9 @@ alter table dep_profiles
   add column status_advice text,
   add column status_at timestamptz,
   -- SHA-256 of what was defined at Apple under the uuid.
-  add column definition_digest bytea;
+  add column definition_digest bytea,
+  -- The url was this server's own when it was written, and stays so when PUBLIC_URL changes.
+  add column follows_public_url boolean not null default false;
 create index dep_profiles_uuid on dep_profiles (uuid) where uuid is not null;
 
 -- Each definition gets a uuid of its own at Apple, where none is ever deleted.
@@ -118,7 +124,7 @@ create table dep_devices (
   listed_at timestamptz,
   told_at timestamptz,
   fetch_number integer not null default 0,
-  -- Apple has taken it from the account; it stays as history.
+  -- Apple has taken it from the account; it stays as history, and so does what was wanted of it.
   removed_at timestamptz,
   -- What the device did.
   contacted_at timestamptz,
@@ -126,6 +132,8 @@ create table dep_devices (
   enrolled_at timestamptz,
   -- False: an admin has taken its profile away, and it gets no default one.
   auto_assign boolean not null default true,
+  -- Nobody gave it its profile by hand: it had that of its account, and follows it.
+  by_default boolean not null default false,
   -- When Apple is to be told which profile it has: the one of the device, or none.
   assignment_due_at timestamptz,
   assignment_attempts integer not null default 0,
@@ -152,34 +160,59 @@ create index dep_devices_device on dep_devices (device_id);
 create index dep_devices_stage on dep_devices (dep_account_id, stage, id);
 create index dep_devices_assignment_due on dep_devices (dep_account_id, assignment_due_at)
   where assignment_due_at is not null;
+create index dep_devices_unlisted on dep_devices (dep_account_id, stage)
+  where listed_at is null and removed_at is null;
 create index dep_devices_error on dep_devices (dep_account_id, last_error_at)
   where last_error is not null;
 
--- Whoever gives a device a profile, or takes it away, has Apple told of it.
+-- What those devices show that are to have a profile which Apple refuses.
+create function dep_profile_fault(profile dep_profiles) returns text language sql immutable as $$
+  select case when profile.status = 'failed' then 'profile ''' || profile.profile_name
+    || ''' is not at Apple: ' || coalesce(profile.status_text, 'Apple refuses it') end
+$$;
+
+-- Whoever gives a device a profile, or takes it away, has Apple told of it. What came of its former
+-- profile says nothing of this one; faults of other kinds name theirs and stay.
 create function require_dep_assignment() returns trigger language plpgsql as $$
 declare
   account bigint;
+  fault text;
+  other_faults constant text := '^(enrollment|disown|activation lock): ';
 begin
   if new.dep_profile_id is null then
     -- By hand unless the profile itself is gone.
-    update dep_devices set assignment_due_at = now(), assignment_attempts = 0,
+    update dep_devices set assignment_due_at = case when removed_at is null then now() end,
+      assignment_attempts = 0, assignment_result = null, by_default = false,
+      (last_error, last_error_at) = (
+        select last_error, last_error_at where last_error ~ other_faults),
       auto_assign = auto_assign
         and not exists (select from dep_profiles where id = old.dep_profile_id)
-    where device_id = new.id and removed_at is null;
+    where device_id = new.id and (removed_at is null or dep_account_id = (
+      select dep_account_id from dep_profiles where id = old.dep_profile_id));
     return null;
   end if;
-  select dep_account_id into account from dep_profiles where id = new.dep_profile_id;
+  select p.dep_account_id, dep_profile_fault(p) into account, fault
+    from dep_profiles p where p.id = new.dep_profile_id;
   if account is null then
+    if tg_argv[0] = 'serial number' then return null; end if;
     raise exception 'the profile % has no account', new.dep_profile_id using errcode = 'MU001';
   end if;
+  update dep_devices set by_default = false
+    where device_id = new.id and dep_account_id <> account and by_default;
   if new.serial_number is not null then
     insert into dep_devices (dep_account_id, serial_number, device_id, is_enrolled, enrolled_at,
-      assignment_due_at)
+      assignment_due_at, last_error, last_error_at)
     values (account, new.serial_number, new.id, new.is_enrolled,
-      case when new.is_enrolled then new.enrolled_at end, now())
+      case when new.is_enrolled then new.enrolled_at end, now(), fault,
+      case when fault is not null then now() end)
     on conflict (dep_account_id, serial_number) do update
-      set device_id = excluded.device_id, assignment_due_at = now(), assignment_attempts = 0,
-        auto_assign = true;
+      set device_id = excluded.device_id, assignment_attempts = 0, auto_assign = true,
+        by_default = false, assignment_result = null,
+        last_error = coalesce(fault,
+          case when dep_devices.last_error ~ other_faults then dep_devices.last_error end),
+        last_error_at = case when fault is not null then now()
+          when dep_devices.last_error ~ other_faults then dep_devices.last_error_at end,
+        assignment_due_at = case when dep_devices.removed_at is null then now() end;
   end if;
   return null;
 end $$;
@@ -189,6 +222,12 @@ create trigger dep_assignment_wanted after update of dep_profile_id on devices
 create trigger dep_assignment_wanted_at_first after insert on devices
   for each row when (new.dep_profile_id is not null)
   execute function require_dep_assignment();
+-- A device may tell its serial number later; it must not fail for what admins have done.
+create trigger dep_assignment_of_serial_number after update of serial_number on devices
+  for each row when (new.dep_profile_id is not null
+    and new.dep_profile_id is not distinct from old.dep_profile_id
+    and new.serial_number is distinct from old.serial_number)
+  execute function require_dep_assignment('serial number');
 
 create function tell_dep_device() returns trigger language plpgsql as $$
 begin
@@ -197,28 +236,41 @@ begin
   where device_id = new.id;
   return null;
 end $$;
-create trigger dep_enrollment_changed after update of is_enrolled on devices
-  for each row when (new.is_dep and new.is_enrolled is distinct from old.is_enrolled)
+create trigger dep_enrollment_changed after update of is_enrolled, is_dep on devices
+  for each row when (new.is_dep
+    and (new.is_enrolled, new.is_dep) is distinct from (old.is_enrolled, old.is_dep))
   execute function tell_dep_device();
+
+-- With the wanted profile, where it is one of the same account. Not a join: rows can be locked.
+create view dep_device_records as
+select x.*, (
+  select p.id from devices d join dep_profiles p on p.id = d.dep_profile_id
+  where d.id = x.device_id and p.dep_account_id = x.dep_account_id
+) as dep_profile_id
+from dep_devices x;
 `;
 
 const DOWN = `
+drop view dep_device_records;
 drop trigger dep_enrollment_changed on devices;
 drop function tell_dep_device();
+drop trigger dep_assignment_of_serial_number on devices;
 drop trigger dep_assignment_wanted_at_first on devices;
 drop trigger dep_assignment_wanted on devices;
 drop function require_dep_assignment();
+drop function dep_profile_fault(dep_profiles);
 drop table dep_devices;
 drop table dep_profile_definitions;
 drop index dep_profiles_uuid;
 alter table dep_profiles drop column status, drop column status_text, drop column status_advice,
-  drop column status_at, drop column definition_digest;
+  drop column status_at, drop column definition_digest, drop column follows_public_url;
 drop table dep_token_certificates;
 drop table dep_tokens;
 alter table dep_accounts drop column status, drop column status_text, drop column status_advice,
   drop column status_at, drop column confirmed_at,
   ${DEFAULTS.map(({ column }) => `drop column ${column}, `).join('\n  ')}
-  drop column sync_phase, drop column fetch_number, drop column sync_state, drop column sync_kind,
+  drop column sync_phase, drop column fetch_number, drop column fetched_fully_at,
+  drop column suspected_losses, drop column sync_state, drop column sync_kind,
   drop column sync_started_at, drop column sync_finished_at, drop column sync_pages,
   drop column sync_devices, drop column sync_error, drop column next_sync_at,
   drop column sync_owner, drop column sync_lease_until, drop column reconciled_at,

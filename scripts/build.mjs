@@ -66,7 +66,12 @@ function copyPage(directory) {
 function publish(directory) {
   const former = `${directory}.former`;
   for (let attempt = 0; attempt < 10; attempt += 1) {
-    if (existsSync(dist)) renameSync(dist, former);
+    try {
+      if (existsSync(dist)) renameSync(dist, former);
+    } catch (error) {
+      // Another has just moved it away.
+      if (error.code !== 'ENOENT') throw error;
+    }
     try {
       renameSync(directory, dist);
       break;

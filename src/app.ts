@@ -1,7 +1,8 @@
-import express, { type Express, type RequestHandler } from 'express';
+import express, { type Express, type RequestHandler, type Router } from 'express';
 import { version } from '../package.json';
 import { mountRoutes } from './api/api-route.js';
 import { explainOutages } from './api/database-errors.js';
+import { PROGRAM_BASE, programTokenRoutes } from './api/program-token.js';
 import { adminRoutes } from './api/routes.js';
 import type { TokenVerifier } from './api/tokens.js';
 import type { DeviceActions } from './commands/device-actions.js';
@@ -10,6 +11,7 @@ import type { SecretBox } from './crypto/secret-box.js';
 import type { Database } from './db/database.js';
 import { migrationStatus } from './db/migrate.js';
 import { createResourceStore } from './db/resource-store.js';
+import type { Program } from './dep/program.js';
 import { createDepRouter } from './dep/router.js';
 import { createDiscoveryRouter } from './enroll/account/discovery.js';
 import { createEnrollmentPolicy } from './enroll/enrollment-policy.js';
@@ -22,6 +24,7 @@ import { writeAudit } from './events/audit.js';
 import { authenticate } from './http/authenticate.js';
 import { compress } from './http/compress.js';
 import { crossOrigin } from './http/cross-origin.js';
+import { crossSite } from './http/cross-site.js';
 import { createHealthRouter } from './http/health.js';
 import { jsonApiErrorHandler } from './http/json-api-errors.js';
 import { createLabRouter } from './http/lab.js';
@@ -32,6 +35,7 @@ import { requestLog } from './http/request-log.js';
 import { apiSecurityHeaders, pageSecurityHeaders } from './http/security-headers.js';
 import type { DeviceHandler } from './http/server.js';
 import { createProxyTrust } from './http/trust-proxy.js';
+import type { Engine } from './jsonapi/engine.js';
 import { createEngine, createJsonApiRouter } from './jsonapi/router.js';
 import type { Lab } from './lab-mode.js';
 import type { Logger } from './logger.js';
@@ -69,6 +73,7 @@ export interface AppDeps {
   trust: Trust;
   challenges: EnrollmentChallenges;
   renewals: IdentityRenewals;
+  program: Pick<Program, 'devices' | 'tokens'>;
   profileSigner: () => ProfileSigner | undefined;
   /** DER of what this process shows in TLS, the leaf first; empty over plain HTTP. */
   tlsChain: () => Buffer[];
@@ -115,25 +120,44 @@ function profileFiles({ box, trust, profileSigner }: AppDeps) {
   };
 }
 
-function adminApi(deps: AppDeps, authenticated: RequestHandler) {
+function createApiEngine({ db, box, services }: AppDeps): Engine {
+  const store = createResourceStore(db, box.deriveKey('idempotency keys'));
+  return createEngine({ ...{ definitions: DEFINITIONS, store, services, audit: writeAudit } });
+}
+
+/** What every request of an admin goes through before it is looked at. */
+function adminDoor({ config, logger }: AppDeps, authenticated: RequestHandler): RequestHandler[] {
+  return [
+    ...apiSecurityHeaders({ https: config.publicUrl.startsWith('https:') }),
+    requestLog({ logger, level: 'info' }),
+    ...[crossOrigin(config.corsOrigins), compress(), authenticated, crossSite(config)],
+  ];
+}
+
+/** What admins call below /dep, beside what devices do: only these paths want a token. */
+function programApi(deps: AppDeps, engine: Engine, authenticated: RequestHandler): Router {
+  const routes = programTokenRoutes({ db: deps.db, engine, programTokens: deps.program.tokens });
+  const paths = routes.map(({ path }) => path);
+  const router = express.Router();
+  router.use(paths, ...adminDoor(deps, authenticated));
+  router.use(mountRoutes(routes));
+  router.use(paths, noSuchRoute, explainOutages, jsonApiErrorHandler(deps.logger));
+  return router;
+}
+
+function adminApi(deps: AppDeps, engine: Engine, authenticated: RequestHandler): Router {
   const { db, box, logger, actions, services, config, trust, push } = deps;
   const router = express.Router();
-  router.use(apiSecurityHeaders({ https: config.publicUrl.startsWith('https:') }));
-  router.use(requestLog({ logger, level: 'info' }));
-  router.use(crossOrigin(config.corsOrigins), compress());
-  router.use(authenticated);
-  const store = createResourceStore(db, box.deriveKey('idempotency keys'));
-  const engine = createEngine({
-    ...{ definitions: DEFINITIONS, store, services, audit: writeAudit },
-  });
+  router.use(...adminDoor(deps, authenticated));
   const onScepChange = () => trust.reload();
   const credentialFiles = new CredentialFiles(box, config.keyExport);
   const routes = {
     ...{ config, db, engine, actions, services, push, onScepChange, credentialFiles, version },
-    ...{ box, ...profileFiles(deps) },
+    ...{ box, programTokens: deps.program.tokens, ...profileFiles(deps) },
     pushCertificateRequests: new PushCertificateRequests({ box }),
     ...{ tlsCaveats: deps.tlsCaveats, tlsFile: deps.tlsFile, renewals: deps.renewals },
     tlsUse: deps.tlsUse,
+    programDevices: deps.program.devices,
     authorityRotations: new AuthorityRotations(box),
     onAuthoritiesChange: () => trust.reload().then(() => deps.authorities.reload()),
   };
@@ -189,8 +213,10 @@ export function createApp(deps: AppDeps): Express {
   if (isServing) app.use(createMdmRouter(deps.deviceHandler, logger));
   app.use(requestContext(createProxyTrust(config.trustProxy)));
   const authenticated = authenticate({ verify: (token) => tokens.verify(token) });
-  if (isServing) app.use('/api/v1', adminApi(deps, authenticated));
+  const engine = createApiEngine(deps);
+  if (isServing) app.use('/api/v1', adminApi(deps, engine, authenticated));
   mountOperations(app, deps, authenticated);
+  if (isServing) app.use(PROGRAM_BASE, programApi(deps, engine, authenticated));
   if (isServing) mountEnrollment(app, deps);
   app.use(plainNotFound);
   return app;

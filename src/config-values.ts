@@ -10,7 +10,7 @@ export function parseUrl(text: string): URL | undefined {
 function isPublicUrl(text: string): boolean {
   const url = parseUrl(text);
   if (url === undefined || !['http:', 'https:'].includes(url.protocol)) return false;
-  return url.username === '' && url.password === '' && url.search === '' && url.hash === '';
+  return url.username === '' && url.password === '' && !/[?#]/.test(text);
 }
 
 function isDatabaseUrl(text: string): boolean {

@@ -185,9 +185,9 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     sign: (profile) => currentSigner(tlsCertificates)?.sign(profile) ?? profile,
   });
   const program = createProgram({
-    ...{ db, box, logger, jobs, publicUrl, isLabOn: config.lab },
-    host: config.depHost,
-    ca: readDepCa(config),
+    ...{ db, box, logger, jobs, version, publicUrl, isLabOn: config.lab },
+    host: lab?.depHost ?? config.depHost,
+    ca: lab?.depCa ?? readDepCa(config),
     syncInterval: config.depSyncInterval,
     anchorCertificates: () =>
       anchorCertificates({
@@ -212,7 +212,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
       onEndingCredential: (trx) => checkCredentialsSoon(jobs, trx),
       isLabOn: config.lab,
     }),
-    ...{ challenges, renewals },
+    ...{ challenges, renewals, program },
     profileSigner: () => currentSigner(tlsCertificates),
     tlsChain: () => shownChain(tlsCertificates),
     deviceCas: createDeviceCaTrust([...readDeviceCas(config), ...(lab?.deviceCas ?? [])]),

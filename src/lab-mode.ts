@@ -5,8 +5,8 @@ import type { SecretBox } from './crypto/secret-box.js';
 import { insertCertificate, revokeCertificate } from './db/certificate-repository.js';
 import type { Database } from './db/database.js';
 import {
-  hasDepAccount,
   listAllPushCertificates,
+  listRealDepAccounts,
   listWaitingSerials,
   lockLab,
   readLabSetting,
@@ -15,7 +15,8 @@ import { liveProcesses } from './db/live-processes.js';
 import { inTransaction, type Transaction } from './db/unit-of-work.js';
 import { writeAudit } from './events/audit.js';
 import { createJobQueue } from './jobs/job-queue.js';
-import { type ApnsStandIn, startApnsStandIn } from './lab/apns/apns-stand-in.js';
+import type { ApnsStandIn } from './lab/apns/apns-stand-in.js';
+import type { ProgramStandIn } from './lab/dep/program-stand-in.js';
 import {
   certificatePem,
   isOfLab,
@@ -23,22 +24,23 @@ import {
   type LabAuthority,
   privateKeyPem,
 } from './lab/lab-authority.js';
+import { retireAccounts, reviveAccounts } from './lab-accounts.js';
 import { findDeviceCa, findServiceCa, makeDeviceCa, makeServiceCa } from './lab-authorities.js';
+import { describeStandIns, type StandInsDescription, startStandIns } from './lab-stand-ins.js';
 import type { Logger } from './logger.js';
 import { certificateRecord } from './pki/certificate-record.js';
 import { keepPrivateKey } from './pki/stored-keys.js';
 import { rearmTopics } from './push/rearm-task.js';
 
 export interface LabDeps {
-  config: Pick<Config, 'publicUrl'>;
+  config: Pick<Config, 'publicUrl' | 'dataDir'>;
   db: Database;
   box: SecretBox;
   logger: Logger;
 }
 
 /** What GET /lab tells. */
-export interface LabDescription {
-  apns: { url: string; ca: string; courier: string; control: string };
+export interface LabDescription extends StandInsDescription {
   push_topic: string;
   /** PEM: whoever holds the key can make certificates of devices. */
   device_ca: { certificate: string; key: string };
@@ -52,6 +54,11 @@ export interface Lab {
   /** PEM, in place of APNS_CA_FILE. */
   apnsCa: string;
   standIn: ApnsStandIn;
+  /** In place of DEP_HOST. */
+  depHost: string;
+  /** PEM, in place of DEP_CA_FILE. */
+  depCa: string;
+  program: ProgramStandIn;
   /** Believed as Apple's device CAs are. */
   deviceCas: readonly ParsedCertificate[];
   describe(): Promise<LabDescription>;
@@ -80,8 +87,13 @@ async function realCredentials(
     const ids = real.map(({ id }) => id).join(', ');
     problems.push(`LAB: on does not work beside a real push certificate (id ${ids}); ${REMEDY}`);
   }
-  if (await hasDepAccount(trx)) {
-    problems.push(`LAB: on does not work beside an account of Apple's enrollment; ${REMEDY}`);
+  const accounts = await listRealDepAccounts(trx);
+  if (accounts.length > 0) {
+    const ids = accounts.join(', ');
+    problems.push(
+      `LAB: on does not work beside a real account of Apple's enrollment program (id ${ids}); start ` +
+        `with LAB=off and DELETE /api/v1/dep/accounts/ID, or ${REMEDY}`,
+    );
   }
   return problems;
 }
@@ -148,6 +160,7 @@ async function prepare({ db, box }: LabDeps): Promise<Prepared> {
     const authority = known ?? (await makeServiceCa(trx, box));
     const deviceCa = (await findDeviceCa(trx, box)) ?? (await makeDeviceCa(trx, box));
     const topic = (await findTopic(trx)) ?? (await storePushCertificate(trx, box, authority));
+    await reviveAccounts(trx);
     return { authority, deviceCa, topic };
   });
   if (Array.isArray(prepared)) throw new ConfigError(prepared);
@@ -155,35 +168,41 @@ async function prepare({ db, box }: LabDeps): Promise<Prepared> {
 }
 
 /**
- * Starts what LAB=on promises: the stand-in for Apple's push service, with a certificate for it, and a
- * CA that certifies simulated devices as Apple certifies real ones.
+ * Starts what LAB=on promises: the stand-ins for Apple's push service, with a certificate for it, and
+ * for its enrollment program, and a CA that certifies simulated devices as Apple certifies real ones.
  */
 export async function openLab(deps: LabDeps): Promise<Lab> {
   const { authority, deviceCa, topic } = await prepare(deps);
-  const standIn = await startApnsStandIn({ authority });
-  const { url, caPem, courierUrl, controlUrl } = standIn;
+  const standIns = await startStandIns(deps, authority);
+  const { apns, program } = standIns;
   deps.logger.info(
-    { apns: url, control: controlUrl, push_topic: topic },
+    { apns: apns.url, control: apns.controlUrl, push_topic: topic, portal: program.portalUrl },
     `the lab is on: pushes go to its stand-in for APNs; see ${deps.config.publicUrl}/lab`,
   );
   return {
-    apnsHost: url,
-    apnsCa: caPem,
-    standIn,
+    apnsHost: apns.url,
+    apnsCa: apns.caPem,
+    standIn: apns,
+    depHost: program.url,
+    depCa: program.caPem,
+    program,
     deviceCas: [deviceCa.certificate],
     describe: async () => ({
-      apns: { url, ca: caPem, courier: courierUrl, control: controlUrl },
+      ...describeStandIns(standIns),
       push_topic: topic,
       device_ca: { certificate: certificatePem(deviceCa), key: privateKeyPem(deviceCa) },
       serials: await listWaitingSerials(deps.db.knex),
     }),
-    close: () => standIn.close(),
+    close: async () => {
+      await Promise.all([apns.close(), program.close()]);
+    },
   };
 }
 
 /**
- * Without LAB=on nothing of the lab is used any more: its push certificates are revoked. The lab makes
- * a new one, with the same topic, when it is on again. ConfigError while it is on in another process.
+ * Without LAB=on nothing of the lab is used any more: its push certificates are revoked, and accounts
+ * with tokens of its own rest. The lab makes a new certificate, with the same topic, when it is on
+ * again. ConfigError while it is on in another process.
  */
 export async function retireLab({ db, logger }: Pick<LabDeps, 'db' | 'logger'>): Promise<void> {
   const retired = await inTransaction(db, async (trx): Promise<number | string[]> => {
@@ -199,6 +218,7 @@ export async function retireLab({ db, logger }: Pick<LabDeps, 'db' | 'logger'>):
       await revokeCertificate(trx, id);
       await auditCertificate(trx, 'certificates.revoke', id);
     }
+    await retireAccounts(trx);
     return inUse.length;
   });
   if (Array.isArray(retired)) {

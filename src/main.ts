@@ -1,7 +1,7 @@
 import { ensureAdminToken } from './api/first-admin-token.js';
 import { type Config, isLoopback } from './config.js';
 import { checkFiles } from './config-files.js';
-import { type Container, createContainer } from './container.js';
+import type { Container } from './container.js';
 import { SecretBox } from './crypto/secret-box.js';
 import { connectDatabase, type Database } from './db/database.js';
 import { openEmbedded } from './db/embedded/open-embedded.js';
@@ -120,6 +120,8 @@ async function serveOn(
   await refuseWrongKey(config, db, logger);
   await migrate(db, { logger });
   const box = await openSecrets(config, db, logger);
+  // Every command of the command line comes by here, and few need all of the server.
+  const { createContainer } = await import('./container.js');
   const container = await createContainer({ config, db, box, logger });
   if (config.adminToken === undefined) {
     await ensureAdminToken({ db, dataDir: config.dataDir, logger });

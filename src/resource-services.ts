@@ -2,8 +2,16 @@ import { createCommandServices } from './commands/command-services.js';
 import type { CommandQueue } from './commands/queue.js';
 import { hashPassword } from './crypto/password-hash.js';
 import type { SecretBox } from './crypto/secret-box.js';
+import { findProfileUses } from './db/program-profile-repository.js';
+import { releaseProgramDevices } from './db/program-release.js';
+import { noteToken } from './db/program-token-repository.js';
 import type { Transaction } from './db/unit-of-work.js';
+import { ProfileWishes } from './dep/assignments/profile-wishes.js';
+import { profileWarnings } from './dep/profiles/profile-warnings.js';
+import type { ProgramProfile } from './dep/profiles/program-profile.js';
 import { ProgramJobs } from './dep/program-jobs.js';
+import { requestSync } from './dep/sync/sync-requests.js';
+import { requireWorld } from './dep/tokens/token-world.js';
 import { EnrollmentLinks } from './enroll/enrollment-links.js';
 import { createJobQueue } from './jobs/job-queue.js';
 import { JobService } from './jobs/job-service.js';
@@ -23,11 +31,13 @@ export interface ResourceServiceDeps {
   onPushCertificate?: (trx: Transaction, topic: string) => Promise<void>;
   /** In the transaction that brings or changes a certificate of the server that ends soon. */
   onEndingCredential?: (trx: Transaction) => Promise<void>;
-  /** The lab has its own push certificate: no other may be added. */
+  /** The lab has its own push certificate: no other may be added, nor tokens of Apple's. */
   isLabOn?: boolean;
   /** What stored ssl certificates are to this process. */
   tlsUse?: TlsUse;
 }
+
+const CONSUMER_KEY = { pointer: '/data/attributes/consumer_key' };
 
 /** What the resources need of the rest, put together: for the container and for tests. */
 export function createResourceServices(deps: ResourceServiceDeps): ResourceServices {
@@ -35,13 +45,25 @@ export function createResourceServices(deps: ResourceServiceDeps): ResourceServi
   const { onAuthoritiesChange = () => undefined, onPushCertificate, tlsUse } = deps;
   const { onEndingCredential } = deps;
   const programJobs = new ProgramJobs(createJobQueue());
+  const profileWishes = new ProfileWishes(programJobs);
   return {
     ...createCommandServices(box, queue),
     secrets: { seal: (secret, identity) => box.seal(Buffer.from(secret, 'utf8'), identity) },
     passwords: { hash: hashPassword },
     enrollmentProgram: {
       enrollmentUrl: `${publicUrl}/dep/enroll`,
-      confirmAccount: (trx: Transaction, id: number) => programJobs.confirm(trx, id),
+      profileWarnings: (profile) =>
+        profileWarnings(profile as unknown as ProgramProfile, `${publicUrl}/dep/enroll`),
+      profileUses: (trx: Transaction, id: number) => findProfileUses(trx, id),
+      giveProfile: (trx: Transaction, wish) => profileWishes.give(trx, wish),
+      takeProfile: (trx: Transaction, wish) => profileWishes.take(trx, wish),
+      releaseDevices: (trx: Transaction, id: number) => releaseProgramDevices(trx, id),
+      requireOwnWorld: (key) => requireWorld(key, { isLabOn: isLab, source: CONSUMER_KEY }),
+      tokenChanged: async (trx: Transaction, { accountId, by }) => {
+        if (await noteToken(trx, accountId, by)) await programJobs.confirm(trx, accountId);
+      },
+      syncAccount: (trx: Transaction, id: number, { isFull }: { isFull: boolean }) =>
+        requestSync(trx, programJobs, { accountId: id, isFull }),
       defineProfile: (trx: Transaction, id: number) => programJobs.define(trx, id),
       assignProfiles: (trx: Transaction, id: number) => programJobs.assign(trx, id),
       reconcileAccount: (trx: Transaction, id: number) => programJobs.reconcile(trx, id),

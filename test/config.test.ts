@@ -35,6 +35,7 @@ describe('a bad environment', () => {
     ['PUBLIC_URL', 'localhost:8080', 'must be an http or https URL without user and query'],
     ['PUBLIC_URL', 'https://me@mdm.test', 'must be an http or https URL without user and query'],
     ['PUBLIC_URL', 'https://mdm.test/?a=1', 'must be an http or https URL without user and query'],
+    ['PUBLIC_URL', 'https://mdm.test/?', 'must be an http or https URL without user and query'],
     ['DATABASE_URL', 'mysql://localhost/muster', 'must be a postgresql:// URL'],
     ['ADMIN_TOKEN', 'short', 'must have 16 characters or more, ASCII without spaces'],
     [

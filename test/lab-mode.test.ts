@@ -1,9 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:http2';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { ConfigError } from '../src/config.js';
 import { issueCertificate, parseCertificate } from '../src/crypto/certificate.js';
 import { importPrivateKey, keysMatch } from '../src/crypto/keys.js';
@@ -16,10 +17,11 @@ import { certificateRecord } from '../src/pki/certificate-record.js';
 import { privateKeyIdentity } from '../src/pki/master-key.js';
 import { startApp } from './helpers/app.js';
 import { createTestDatabase, type TestDatabase } from './helpers/database.js';
+import { removeTemporaryDirectories, temporaryDirectory } from './helpers/temporary-directory.js';
 import { capturingLogger } from './http/log-lines.js';
 import { eventually } from './push/push-world.js';
 
-const config = { publicUrl: 'http://localhost:8080' };
+const config = { publicUrl: 'http://localhost:8080', dataDir: '' };
 const box = new SecretBox(Buffer.alloc(32, 7));
 const TOPIC = /^com\.apple\.mgmt\.External\.[0-9a-f-]{36}$/;
 
@@ -28,6 +30,7 @@ let labs: Lab[];
 
 beforeEach(async () => {
   database = await createTestDatabase();
+  config.dataDir = temporaryDirectory();
   labs = [];
 });
 
@@ -35,6 +38,8 @@ afterEach(async () => {
   for (const lab of labs) await lab.close();
   await database.drop();
 });
+
+afterAll(removeTemporaryDirectories);
 
 async function open(logger = capturingLogger().logger): Promise<Lab> {
   const lab = await openLab({ config, db: database.db, box, logger });
@@ -96,10 +101,16 @@ describe('the lab refuses to start', () => {
     ]);
   });
 
-  it("beside an account of Apple's enrollment", async () => {
-    await database.db.knex('dep_accounts').insert({ consumer_key: 'CK_1' });
+  it("beside an account of Apple's enrollment program whose token is real", async () => {
+    const accounts = [
+      { consumer_key: 'CK_1' },
+      { consumer_key: null },
+      { consumer_key: 'CK_lab_1' },
+    ];
+    const rows = await database.db.knex('dep_accounts').insert(accounts).returning('id');
+    const { id } = rows[0];
     expect(await refusal()).toEqual([
-      "LAB: on does not work beside an account of Apple's enrollment; use another DATA_DIR or DATABASE_URL for the lab",
+      `LAB: on does not work beside a real account of Apple's enrollment program (id ${id}); start with LAB=off and DELETE /api/v1/dep/accounts/ID, or use another DATA_DIR or DATABASE_URL for the lab`,
     ]);
   });
 });
@@ -118,6 +129,7 @@ describe('the lab', () => {
         courier: lab.standIn.courierUrl,
         control: lab.standIn.controlUrl,
       },
+      dep: { url: lab.depHost, ca: lab.depCa, portal: lab.program.portalUrl },
       push_topic: row.push_topic,
       device_ca: { certificate: expect.any(String), key: expect.any(String) },
       serials: [],
@@ -126,8 +138,8 @@ describe('the lab', () => {
     expect(audited).toEqual([
       { actor: 'muster', action: 'certificates.create', target_id: String(row.id) },
     ]);
-    expect(lines.map(({ level, push_topic }) => [level, push_topic])).toEqual([
-      [30, row.push_topic],
+    expect(lines.map(({ level, push_topic, portal }) => [level, push_topic, portal])).toEqual([
+      [30, row.push_topic, lab.program.portalUrl],
     ]);
     expect(text()).not.toContain('PRIVATE KEY');
   });
@@ -204,6 +216,43 @@ describe('the lab', () => {
     );
     const key = `push.rearm:${(await first.describe()).push_topic}`;
     expect(rows).toEqual([{ task_identifier: 'push.rearm', key }]);
+  });
+
+  it('lets its accounts rest while it is off, and asks about them when it is on again', async () => {
+    const { knex } = database.db;
+    const lab = await open();
+    const { consumer_key } = lab.program.portal.issueToken();
+    const row = { consumer_key, status: 'ok' };
+    const [{ id }] = await knex('dep_accounts').insert(row).returning('id');
+    const { logger } = capturingLogger();
+    const account = () => knex('dep_accounts').where({ id }).first();
+    await retireLab({ db: database.db, logger });
+    expect(await account()).toMatchObject({
+      ...{ status: 'lab_off', status_text: 'the token is one of the lab, which is off' },
+      status_advice: expect.stringContaining('LAB=on'),
+    });
+    await open();
+    expect(await account()).toMatchObject({ status: 'unconfirmed', status_text: null });
+    const { rows } = await knex.raw(
+      "select task_identifier, key from graphile_worker.jobs where task_identifier like 'dep.%'",
+    );
+    expect(rows).toEqual([{ task_identifier: 'dep.confirm', key: `dep.confirm/${id}` }]);
+  });
+
+  it("keeps what Apple's program holds beside its data, and needs no file", async () => {
+    const first = await open();
+    const token = first.program.portal.issueToken();
+    const [serial = ''] = first.program.portal.addDevices(undefined, { count: 1 });
+    await first.close();
+    const file = join(config.dataDir, 'lab', 'enrollment-program.json');
+    expect(readFileSync(file, 'utf8')).not.toContain(token.access_secret);
+    const second = await open();
+    expect(second.program.portal.lookUp([serial])).toHaveLength(1);
+    await second.close();
+    writeFileSync(file, '{');
+    const third = await open();
+    expect(third.program.portal.lookUp([serial])).toEqual([]);
+    expect(third.program.portal.issueToken().consumer_key).toBe(token.consumer_key);
   });
 
   describe('beside other processes of the database', () => {
@@ -307,10 +356,12 @@ describe('a server', () => {
     const app = await startApp({ env, database });
     const response = await fetch(`${app.url}/lab`);
     expect(response.status).toBe(200);
-    const { apns, push_topic } = (await response.json()) as LabDescription;
+    const { apns, dep, push_topic } = (await response.json()) as LabDescription;
     expect(push_topic).toMatch(TOPIC);
     expect((await fetch(`${apns.control}/lab/pushes`)).status).toBe(200);
+    expect((await fetch(`${dep.portal}/requests`)).status).toBe(200);
     await app.halt();
     await expect(fetch(`${apns.control}/lab/pushes`)).rejects.toThrow('fetch failed');
+    await expect(fetch(`${dep.portal}/requests`)).rejects.toThrow('fetch failed');
   });
 });

@@ -1,5 +1,6 @@
 import { type ErrorRequestHandler, type RequestHandler, Router } from 'express';
 import { AppError } from '../errors.js';
+import { refuseCrossSite } from '../http/cross-site.js';
 import { contextOf } from '../http/request-context.js';
 import { hasRole, type Role } from '../jsonapi/context.js';
 import { MEDIA_TYPE } from '../jsonapi/document.js';
@@ -39,7 +40,7 @@ export interface ApiOperation {
   description?: string;
   tag: string;
   role: Role;
-  /** A GET that changes something: HEAD gets 405. */
+  /** A GET that changes something: HEAD gets 405, a link of another site's page 403. */
   changesState?: boolean;
   parameters?: ApiParameter[];
   requestBody?: { required: boolean; content: ApiContent[] };
@@ -53,6 +54,8 @@ export interface ApiOperation {
 
 /** A path below /api/v1 as the contract writes it, `{id}`s and all. */
 export interface ApiRoute {
+  /** Below this in place of /api/v1. */
+  base?: string;
   path: string;
   methods: Partial<Record<ApiMethod, ApiOperation>>;
 }
@@ -69,6 +72,7 @@ export function mountRoutes(routes: ApiRoute[]): Router {
       router[verb](
         path,
         requireRole(operation.role),
+        ...(operation.changesState ? [refuseCrossSite] : []),
         ...negotiation(operation),
         ...operation.handlers,
         ...(operation.onError ? [operation.onError] : []),

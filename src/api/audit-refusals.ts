@@ -1,7 +1,7 @@
 import type { ErrorRequestHandler } from 'express';
 import type { Database } from '../db/database.js';
 import { inTransaction } from '../db/unit-of-work.js';
-import { AppError } from '../errors.js';
+import { AppError, type ErrorCode } from '../errors.js';
 import { writeAudit } from '../events/audit.js';
 import { contextOf } from '../http/request-context.js';
 import { parseId } from '../jsonapi/values.js';
@@ -10,20 +10,23 @@ import { parseId } from '../jsonapi/values.js';
 export interface AuditedOperation {
   action: string;
   targetType: string;
+  /** Further errors that are refusals. */
+  codes?: readonly ErrorCode[];
 }
 
 /** By role or by rule; what is merely asked for wrongly, or not there, was no attempt. */
-function isRefusal(error: unknown): error is AppError {
-  return error instanceof AppError && (error.status === 403 || error.code === 'in_use');
+function isRefusal(error: unknown, codes: readonly ErrorCode[]): error is AppError {
+  if (!(error instanceof AppError)) return false;
+  return error.status === 403 || error.code === 'in_use' || codes.includes(error.code);
 }
 
 /** For `onError` of an operation: who was refused it is in the audit trail too. */
 export function auditRefusals(
   db: Database,
-  { action, targetType }: AuditedOperation,
+  { action, targetType, codes = [] }: AuditedOperation,
 ): ErrorRequestHandler {
   return (error: unknown, req, res, next) => {
-    if (!isRefusal(error)) {
+    if (!isRefusal(error, codes)) {
       next(error);
       return;
     }

@@ -3,10 +3,12 @@ import type { EndingIdentities } from '../db/credential-repository.js';
 import { COUNTED_AT_MOST, type TopicCount } from '../db/device-reach.js';
 import type { BlockedTopic } from '../db/metrics-repository.js';
 import type { TroubledProcess } from '../db/process-repository.js';
+import type { DoubleAccounts, TroubledAccount } from '../db/program-account-health.js';
 import { credentialAdvice } from '../pki/credential-advice.js';
 import { type Credential, EXPIRING_DAYS } from '../pki/credential-status.js';
 import { type Advice, pushCertificateAdvice } from '../pki/push-certificate-advice.js';
 import type { TlsCaveat } from '../pki/tls-caveats.js';
+import { doubleAccountWarning, programAccountWarning } from './program-account-warnings.js';
 
 export type CredentialWarning = Advice;
 
@@ -24,6 +26,9 @@ export interface CredentialFacts {
   config: Pick<Config, 'enrollment' | 'publicUrl' | 'lab' | 'apnsHost'>;
   /** Of the process that answers. */
   tlsCaveats: readonly TlsCaveat[];
+  /** Accounts of Apple's enrollment program. */
+  troubledAccounts: TroubledAccount[];
+  doubleAccounts: DoubleAccounts[];
   /** Of enrolled devices, that end soon and are not being renewed. */
   identities: EndingIdentities;
 }
@@ -45,6 +50,8 @@ export function credentialWarnings(facts: CredentialFacts): CredentialWarning[] 
     ...pushCertificateWarnings(facts),
     ...troubleWarnings(facts),
     ...facts.credentials.flatMap((credential) => lifeWarning(credential, facts)),
+    ...facts.troubledAccounts.map(programAccountWarning),
+    ...facts.doubleAccounts.map(doubleAccountWarning),
     ...facts.blocked.map(blockedWarning),
     ...refusedWarning(facts),
     ...settingWarnings(facts),

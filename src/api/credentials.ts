@@ -9,6 +9,7 @@ import {
 } from '../db/device-reach.js';
 import { blockedTopics } from '../db/metrics-repository.js';
 import { troubledProcesses } from '../db/process-repository.js';
+import { listDoubleAccounts, listTroubledAccounts } from '../db/program-account-health.js';
 import { readPushTopic } from '../db/settings-repository.js';
 import { type Document, JSONAPI } from '../jsonapi/document.js';
 import { sendAnswer } from '../jsonapi/send.js';
@@ -29,7 +30,7 @@ import { refuseParameters } from './refuse-parameters.js';
 
 export interface CredentialRouteDeps {
   db: Database;
-  config: Pick<Config, 'enrollment' | 'publicUrl' | 'lab' | 'apnsHost'>;
+  config: Pick<Config, 'enrollment' | 'publicUrl' | 'lab' | 'apnsHost' | 'depSyncInterval'>;
   /** What is wrong with how this process speaks TLS. */
   tlsCaveats?: () => readonly TlsCaveat[];
   /** The certificate of TLS_CERT_FILE. */
@@ -39,6 +40,9 @@ export interface CredentialRouteDeps {
 const PATH = '/credentials';
 /** A process that has been silent for so long is taken for dead. */
 const SILENT_MS = 30_000;
+
+/** So many syncs that failed, or did not begin, are worth a warning. */
+const MISSED_SYNCS = 3;
 
 /** The place where an admin looks when devices do not come. */
 export function credentialRoutes(deps: CredentialRouteDeps, basePath: string): ApiRoute[] {
@@ -70,17 +74,23 @@ async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
   const tlsCaveats = deps.tlsCaveats?.() ?? [];
   const credentials = await credentialsInUse(db.knex, { tlsFile: deps.tlsFile?.() });
   const ending = { days: EXPIRING_DAYS, most: COUNTED_AT_MOST + 1 };
-  const [troubled, enrollmentTopic, unreachable, refused, blocked, identities] = await Promise.all([
-    troubledProcesses(db, SILENT_MS),
-    readPushTopic(db.knex),
-    countDevicesOfOtherTopics(db.knex, usableTopics(credentials)),
-    countRefusedDevices(db.knex),
-    blockedTopics(db),
-    countEndingIdentities(db.knex, ending),
-  ]);
+  const { lab: isLabOn, depSyncInterval: interval } = config;
+  const patience = interval && MISSED_SYNCS * interval;
+  const [troubled, enrollmentTopic, unreachable, refused, blocked, identities, ...accounts] =
+    await Promise.all([
+      troubledProcesses(db, SILENT_MS),
+      readPushTopic(db.knex),
+      countDevicesOfOtherTopics(db.knex, usableTopics(credentials)),
+      countRefusedDevices(db.knex),
+      blockedTopics(db),
+      countEndingIdentities(db.knex, ending),
+      listTroubledAccounts(db.knex, { isLabOn, patience }),
+      listDoubleAccounts(db.knex, { isLabOn }),
+    ]);
+  const [troubledAccounts, doubleAccounts] = accounts;
   return {
     ...{ credentials, troubled, enrollmentTopic, unreachable, refused, blocked, config },
-    ...{ tlsCaveats, identities },
+    ...{ tlsCaveats, identities, troubledAccounts, doubleAccounts },
   };
 }
 

@@ -17,6 +17,10 @@ import { type DeviceSecretDeps, deviceSecretRoutes } from './device-secrets.js';
 import { type DocsDeps, docsRoutes } from './docs.js';
 import { type JobRouteDeps, jobRoutes } from './jobs.js';
 import { type ProfileFileDeps, profileFileRoutes } from './profile-files.js';
+import { type ProgramDeviceRouteDeps, programDeviceRoutes } from './program-devices.js';
+import { type ProgramFunnelRouteDeps, programFunnelRoutes } from './program-funnel.js';
+import { type ProgramSyncDeps, programSyncRoutes } from './program-sync.js';
+import { type ProgramTokenDeps, programTokenRoutes } from './program-token.js';
 import { type PushCertificateDeps, pushCertificateRoutes } from './push-certificate.js';
 
 export type AdminRouteDeps = DeviceActionDeps &
@@ -29,6 +33,10 @@ export type AdminRouteDeps = DeviceActionDeps &
   CredentialDownloadDeps &
   CredentialRouteDeps &
   ProfileFileDeps &
+  ProgramTokenDeps &
+  ProgramDeviceRouteDeps &
+  ProgramFunnelRouteDeps &
+  ProgramSyncDeps &
   PushCertificateDeps &
   JobRouteDeps &
   Pick<DocsDeps, 'version'>;
@@ -52,8 +60,12 @@ export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
     ...credentialRoutes(deps, basePath),
     ...pushCertificateRoutes(deps),
     ...profileFileRoutes(deps),
+    ...programDeviceRoutes(deps),
+    ...programFunnelRoutes(deps),
+    ...programSyncRoutes(deps),
     ...jobRoutes(deps),
   ];
-  const docs = { registry, basePath, singletons: SINGLETONS, routes, version };
+  const all = [...routes, ...programTokenRoutes(deps)];
+  const docs = { registry, basePath, singletons: SINGLETONS, routes: all, version };
   return [...routes, ...docsRoutes(docs)];
 }

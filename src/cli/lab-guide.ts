@@ -14,6 +14,8 @@ export interface LabGuide {
   devices: readonly LabDevice[];
   /** Base URL of what tells the stand-in for APNs how to answer. */
   controlUrl: string;
+  /** Base URL of what stands for Apple's portal. */
+  portalUrl?: string | undefined;
 }
 
 const MOST_SHOWN = 10;
@@ -61,7 +63,24 @@ interface Example {
   calls: string[];
 }
 
-function examples({ config, devices, controlUrl }: LabGuide): Example[] {
+/** How a server comes by an account of Apple's enrollment program; the README goes on from there. */
+function programExamples({ config, portalUrl }: LabGuide): Example[] {
+  if (portalUrl === undefined) return [];
+  const dep = `${config.publicUrl}/dep`;
+  return [
+    {
+      comment: "Apple's enrollment program: a server token for this server (the README goes on)",
+      calls: [
+        `-H "$AUTH" ${dep}/certificate/download -o muster-dep.pem`,
+        `--data-binary @muster-dep.pem ${portalUrl}/token -o smime.p7m`,
+        `-H "$AUTH" -F file=@smime.p7m ${dep}/stoken/upload`,
+      ],
+    },
+  ];
+}
+
+function examples(guide: LabGuide): Example[] {
+  const { config, devices, controlUrl } = guide;
   const any = devices[0]?.id ?? 1;
   const phone = devices.find(({ platform }) => platform === 'iOS')?.id;
   const newest = 'sort=-id&page[size]=1&fields[commands]=request_type,status,result';
@@ -99,6 +118,7 @@ function examples({ config, devices, controlUrl }: LabGuide): Example[] {
       comment: 'let the push service be busy once: the next command takes some seconds longer',
       calls: [`${controlUrl}/lab/answers -d '{"all":true,"status":503,"times":1}'`],
     },
+    ...programExamples(guide),
   ];
 }
 

@@ -45,6 +45,7 @@ class Laboratory {
   private readonly fleet: Fleet;
   private devices = new Map<string, LabDevice>();
   private controlUrl = '';
+  private portalUrl: string | undefined;
 
   constructor(
     private readonly options: LabOptions,
@@ -63,6 +64,7 @@ class Laboratory {
       openCourier: async (http) => {
         const { courier, description } = await openLabCourier(http, { url, signal });
         this.controlUrl = description.apns.control;
+        this.portalUrl = description.dep?.portal;
         return courier;
       },
       onAnswer: (device, answered) => this.tell(device, answered),
@@ -84,7 +86,8 @@ class Laboratory {
     }
     if (snapshot.fates.enrolled === 0) throw new LabError('no device could enroll');
     const devices = await this.readDevices();
-    out.write(`\n${describeLab({ config, devices, controlUrl: this.controlUrl })}\n`);
+    const { controlUrl, portalUrl } = this;
+    out.write(`\n${describeLab({ config, devices, controlUrl, portalUrl })}\n`);
     this.devices = new Map(devices.map((device) => [device.serialNumber, device]));
   }
 

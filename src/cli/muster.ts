@@ -16,7 +16,7 @@ import { addKeysCommand, type WithDatabase } from './keys.js';
 import { addLabCommand, type LabIo } from './lab.js';
 import { addLinkCommands, type LinkIo } from './link.js';
 import { addPushCertCommands } from './push-cert.js';
-import { createPushCertServices, type OpenPushCert } from './push-cert-services.js';
+import type { OpenPushCert } from './push-cert-services.js';
 import { serveCommand } from './serve.js';
 import { addSimulateCommand } from './simulate.js';
 import { tokenCreate, tokenList, tokenRevoke } from './token.js';
@@ -90,6 +90,7 @@ const withPushCert: OpenPushCert = (work) => {
   return withMigrated(async (db) => {
     const box = await openSecrets(config, db, createLogger('warn', process.stderr));
     await checkMasterKey(db, box);
+    const { createPushCertServices } = await import('./push-cert-services.js');
     await work(createPushCertServices({ db, box, config }));
   });
 };

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Config } from '../config.js';
 import type { Logger } from '../logger.js';
 import { type RunningServer, serve } from '../main.js';
+import { tellOfLostFailures } from './lost-failures.js';
 
 /** A stop that takes longer than this ends the process at once. */
 const STOP_MS = 9_000;
@@ -17,6 +18,7 @@ export async function serveCommand(
   logger: Logger,
   beside: BesideServing = untilAborted,
 ): Promise<number> {
+  tellOfLostFailures(logger);
   let databaseLost = false;
   const wish = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { Activation } from '../lab/activation.js';
+import { type AwaitedDevice, canPlay, describeAwaited } from '../lab/awaited-devices.js';
 import type { EnrollmentWay } from '../lab/enrollment-way.js';
 import { HttpClient } from '../lab/http-client.js';
 import { readLabAuthority } from '../lab/lab-authority.js';
@@ -13,6 +14,7 @@ export const WAYS = ['profile', 'ota', 'ade', 'account'] as const;
 export interface WayOptions {
   enroll: (typeof WAYS)[number];
   url: string;
+  platform?: 'iOS' | 'macOS';
   /** Path of an enrollment profile to use instead of fetching one for each device. */
   profile?: string;
   /** Of an enrollment link. */
@@ -25,7 +27,7 @@ export interface WayOptions {
 export interface ChosenWay {
   way: EnrollmentWay;
   /** Of Apple's program, which wait for a device. */
-  serialNumbers: readonly string[];
+  awaited: readonly AwaitedDevice[];
 }
 
 const PATIENCE_MS = 60_000;
@@ -56,12 +58,21 @@ async function readPassword(account: string, file: string | undefined): Promise<
   throw new UsageError('--account needs --password-file FILE (- reads standard input)');
 }
 
+interface KnownLab extends Pick<LabDescription, 'device_ca'> {
+  portal: string | undefined;
+  awaited: AwaitedDevice[];
+}
+
 /** The lab of the server: only there are simulated devices believed. LabError where there is none. */
-async function askLab(url: string, connection: Connection): Promise<LabDescription> {
+async function askLab({ enroll, url }: WayOptions, connection: Connection): Promise<KnownLab> {
   const http = new HttpClient({ patienceMs: PATIENCE_MS, signal: connection.signal });
   if (connection.trustedCas !== undefined) http.trust([connection.trustedCas]);
   try {
-    return await fetchLab(http, url);
+    const { device_ca, dep, serials } = await fetchLab(http, url);
+    const portal = dep?.portal;
+    const waiting = enroll === 'ade' ? serials : [];
+    const awaited = await describeAwaited(http, portal, waiting);
+    return { device_ca, portal, awaited };
   } finally {
     http.close();
   }
@@ -80,14 +91,18 @@ export async function chooseWay(options: WayOptions, connection: Connection): Pr
   const server = { url, ...(token === undefined ? {} : { token }) };
   if (enroll === 'profile') {
     const file = profile === undefined ? {} : { file: await readFile(profile) };
-    return { way: { enroll, ...server, ...file }, serialNumbers: [] };
+    return { way: { enroll, ...server, ...file }, awaited: [] };
   }
   const password = enroll === 'account' ? await readPassword(account, options.passwordFile) : '';
-  const { device_ca, serials } = await askLab(url, connection);
+  const { device_ca, portal, awaited } = await askLab(options, connection);
   const activation = new Activation(readLabAuthority(device_ca.certificate + device_ca.key));
   const certified = { ...server, activation };
   if (enroll === 'account') {
-    return { way: { enroll, ...certified, credentials: { account, password } }, serialNumbers: [] };
+    return { way: { enroll, ...certified, credentials: { account, password } }, awaited: [] };
   }
-  return { way: { enroll, ...certified }, serialNumbers: enroll === 'ade' ? serials : [] };
+  if (enroll === 'ota') return { way: { enroll, ...certified }, awaited: [] };
+  return {
+    way: { enroll, ...certified, ...(portal === undefined ? {} : { portal }) },
+    awaited: awaited.filter((device) => canPlay(device, options.platform)),
+  };
 }

@@ -11,7 +11,6 @@ import { UsageError } from './usage-error.js';
 /** What `muster simulate` takes on its command line. */
 export interface SimulateOptions extends WayOptions {
   devices: number;
-  platform?: 'iOS' | 'macOS';
   /** Users of Macs and of Shared iPads ask for commands, too. */
   user?: boolean;
   /** Stay in Setup Assistant until the server says DeviceConfigured. */

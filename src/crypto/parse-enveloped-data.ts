@@ -6,9 +6,11 @@ import {
   derNull,
   invalidAsn1,
   primitiveContextTag,
+  readBer,
   smallInteger,
   Tag,
 } from './der.js';
+import { parseName } from './names.js';
 import { Oid } from './oids.js';
 import {
   type CertificateReference,
@@ -170,4 +172,21 @@ export function parseEnvelopedData(der: Buffer): EnvelopedData {
   if (contentType === Oid.envelopedData) return readEnvelopedData(content);
   if (contentType === Oid.authEnvelopedData) return readAuthEnvelopedData(content);
   throw invalidAsn1('another CMS content type');
+}
+
+/** Whom a message is sealed for, as it says itself: lower-case hexadecimal, RFC 4514 text. */
+export type EnvelopeRecipient = { issuer: string; serialHex: string } | { subjectKeyId: string };
+
+function recipientOf({ reference }: Recipient): EnvelopeRecipient {
+  if ('subjectKeyId' in reference) return { subjectKeyId: reference.subjectKeyId.toString('hex') };
+  const serialHex = reference.serial.toString('hex').replace(/^00(?=.)/, '');
+  return { issuer: parseName(readBer(reference.issuerRaw)).text, serialHex };
+}
+
+/**
+ * The recipients of EnvelopedData or AuthEnvelopedData that have an RSA key.
+ * @throws AppError `invalid_asn1`
+ */
+export function envelopeRecipients(der: Buffer): EnvelopeRecipient[] {
+  return parseEnvelopedData(der).recipients.map(recipientOf);
 }

@@ -136,14 +136,21 @@ function leafContent(bytes: Buffer, depth: number): Buffer {
 }
 
 /**
- * Opens an enveloped S/MIME message and returns the content inside: the decoded body of its MIME
- * entity (of the first one that is no multipart), or all of it when it has no header.
+ * Opens what `readSmime` found, and returns the content inside: the decoded body of its MIME entity
+ * (of the first one that is no multipart), or all of it when it has no header.
  * @throws AppError `invalid_message`
  */
-export function openSmime(bytes: Buffer, opener: EnvelopeOpener): Buffer {
-  const { type, der } = readSmime(bytes);
+export function openSmimeMessage({ type, der }: SmimeMessage, opener: EnvelopeOpener): Buffer {
   if (type !== 'enveloped-data' && type !== 'authEnveloped-data') {
     throw invalidMime('it is not enveloped');
   }
   return leafContent(openEnvelopedData(der, opener), 1);
+}
+
+/**
+ * Reads an enveloped S/MIME message and opens it, as `openSmimeMessage` does.
+ * @throws AppError `invalid_message`
+ */
+export function openSmime(bytes: Buffer, opener: EnvelopeOpener): Buffer {
+  return openSmimeMessage(readSmime(bytes), opener);
 }

@@ -30,11 +30,16 @@ const SERVER_PURPOSES: CertificatePurpose[] = [
   ...(['dep.stoken', 'dep.anchor', 'dep.supervision'] as const),
 ];
 
+/** One that Apple encrypts to is in use once a token came of it. */
+const OF_USE = `purpose <> 'dep.stoken' or exists (
+  select from dep_accounts a where a.token_certificate_id = certificates.id)`;
+
 /** Certificates that are not revoked, but those of devices, the last added first. */
 export async function listServerCertificates(knex: Knex): Promise<ServerCertificateRow[]> {
   return await knex('certificates')
     .whereIn('purpose', SERVER_PURPOSES)
     .whereNull('revoked_at')
+    .whereRaw(`(${OF_USE})`)
     .orderBy('id', 'desc')
     .select<ServerCertificateRow[]>(
       ...['id', 'purpose', 'subject', 'issuer', 'x509_cn', 'push_topic', 'not_before'],
@@ -43,10 +48,11 @@ export async function listServerCertificates(knex: Knex): Promise<ServerCertific
     );
 }
 
-/** The tokens of Apple's enrollment program whose end is known. */
+/** The tokens of Apple's enrollment program whose end is known; none of the lab's while it is off. */
 export async function listProgramTokens(knex: Knex): Promise<ProgramTokenRow[]> {
   return await knex('dep_accounts')
     .whereNotNull('access_token_expiry')
+    .whereNot({ status: 'lab_off' })
     .orderBy('id')
     .select<ProgramTokenRow[]>(
       'id',

@@ -1,4 +1,5 @@
 import { secretIdentity } from './device-repository.js';
+import { moveProgramRows, restoreAssignments } from './program-device-merge.js';
 import { requestPushes } from './push-requests.js';
 import { isTelling } from './telling-serial.js';
 import type { Transaction } from './unit-of-work.js';
@@ -44,7 +45,9 @@ export async function mergeDevices(trx: Transaction, { into, from, reseal }: Mer
   const { rows: held } = await trx.raw<{ rows: unknown[] }>(HOLD, [[into, from], from]);
   if (held.length < 2) return;
   await moveSecrets(trx, { into, from, reseal });
+  const assignments = await moveProgramRows(trx, { into, from });
   for (const text of MOVES) await trx.raw(text, { into, from });
+  await restoreAssignments(trx, assignments);
   await trx('devices').where({ id: from }).delete();
   await requestPushes(trx, await listWaiting(trx, into));
 }

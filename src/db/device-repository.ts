@@ -81,6 +81,8 @@ export async function deleteDevice(trx: Knex.Transaction, id: number): Promise<b
     .where({ device_id: id })
     .whereNot({ state: 'revoked' })
     .update({ state: 'tombstone', changed_at: trx.fn.now() });
+  // What Apple's program says of it stays, and loses its device.
+  await trx('dep_devices').where({ device_id: id }).update({ is_enrolled: false });
   await trx('devices').where({ id }).delete();
   return true;
 }

@@ -150,6 +150,26 @@ export async function escrowSecret(trx: Knex.Transaction, secret: SealedSecret):
   await trx.raw(ESCROW, { ...secret });
 }
 
+const ESCROW_OF_SERIAL = `
+insert into device_secrets (device_id, enrollment_number, proven_serial, kind, sealed, digest)
+select d.id, d.enrollment_number, :serial, :kind, :sealed, :digest from devices d
+where d.id = :deviceId
+returning id`;
+
+/**
+ * Keeps what this server made for the device that has this serial number by Apple's word, whichever
+ * its enrollment. Returns the id of the row.
+ */
+export async function escrowOfSerial(
+  trx: Knex.Transaction,
+  secret: SealedSecret & { serial: string },
+): Promise<number> {
+  const { rows } = await trx.raw<{ rows: { id: number }[] }>(ESCROW_OF_SERIAL, { ...secret });
+  const [row] = rows;
+  if (row === undefined) throw new Error('the device of a secret is gone');
+  return row.id;
+}
+
 export interface KeptSecret {
   id: number;
   kind: SecretKind;
@@ -167,4 +187,19 @@ export async function findSecret(
   return await trx('device_secrets')
     .where({ id, device_id: deviceId })
     .first<KeptSecret | undefined>('id', 'kind', 'enrollment_number', 'created_at', 'sealed');
+}
+
+const LATEST = `
+select s.sealed from device_secrets s
+where s.id = :id and s.device_id = :deviceId and not exists (
+  select from device_secrets n
+  where n.device_id = s.device_id and n.kind = s.kind and n.id > s.id)`;
+
+/** The same row as long as the device has no newer one of its kind; sealed. */
+export async function findLatestSecret(
+  trx: Knex.Transaction,
+  { deviceId, id }: { deviceId: number; id: number },
+): Promise<Buffer | undefined> {
+  const { rows } = await trx.raw<{ rows: { sealed: Buffer }[] }>(LATEST, { deviceId, id });
+  return rows[0]?.sealed;
 }

@@ -12,11 +12,21 @@ export interface NewJob {
   key?: string | undefined;
 }
 
+/**
+ * Another one of its key was added while it ran: the queue takes its key and its further attempts then,
+ * and only that it once had a key tells it from a job that has none. Jobs of the schedule, which the
+ * library adds by itself, all have one.
+ */
+const IS_SUPERSEDED = `(
+  key is null
+  and (coalesce(flags @> '{"keyed": true}', false) or payload::text like '{"_cron":%'))`;
+
 // Arrays, since a payload inside of one JSON text could hold no NUL.
 const ADD = `
 select id from ${JOBS_SCHEMA}.add_jobs((
   select array_agg(
-    (task, payload, null, run_at, max_attempts, key, null, null)::${JOBS_SCHEMA}.job_spec)
+    (task, payload, null, run_at, max_attempts, key, null,
+      case when key is not null then array['keyed'] end)::${JOBS_SCHEMA}.job_spec)
   from unnest(?::text[], ?::json[], ?::timestamptz[], ?::smallint[], ?::text[]) as spec
     (task, payload, run_at, max_attempts, key)
 ))`;
@@ -77,13 +87,18 @@ async function refusal(trx: Transaction, id: number): Promise<JobRefusal> {
 
 /** As the library gives back what it has taken and not begun: the attempt does not count. */
 const GIVE_BACK = `
+with superseded as (
+  delete from ${JOBS_SCHEMA}._private_jobs
+  where locked_by = $1 and ($2::bigint is null or id = $2) and ${IS_SUPERSEDED}
+)
 update ${JOBS_SCHEMA}._private_jobs
 set attempts = greatest(0, attempts - 1), locked_by = null, locked_at = null
-where locked_by = $1 and ($2::bigint is null or id = $2)`;
+where locked_by = $1 and ($2::bigint is null or id = $2) and not ${IS_SUPERSEDED}`;
 
 /**
  * Unlocks the jobs that a pool of workers holds, or the one job of them, so that they run again at
- * once, here or in another process. Returns how many they were.
+ * once, here or in another process; those whose place another one has taken are gone. Returns how many
+ * run again.
  */
 export async function giveBackJobs(
   { background }: Database,
@@ -94,8 +109,21 @@ export async function giveBackJobs(
   return count;
 }
 
-/** Unlocks the jobs of workers that will never end them; their attempt counts. Returns how many. */
+/** Whether another job of its key has taken the place of the job, which runs. */
+export async function isSupersededJob({ background }: Database, id: number): Promise<boolean> {
+  const text = `select 1 from ${JOBS_SCHEMA}._private_jobs where id = $1 and ${IS_SUPERSEDED}`;
+  return ((await background.query(text, [id])).rowCount ?? 0) > 0;
+}
+
+const DROP_SUPERSEDED = `
+delete from ${JOBS_SCHEMA}._private_jobs where locked_by = any(?::text[]) and ${IS_SUPERSEDED}`;
+
+/**
+ * Unlocks the jobs of workers that will never end them; their attempt counts. Those whose place another
+ * one has taken are gone. Returns how many there are by worker.
+ */
 export async function freeJobs(trx: Transaction, pools: string[]): Promise<Map<string, number>> {
+  await trx.raw(DROP_SUPERSEDED, [pools]);
   const held: { id: number; worker: string; isLast: boolean }[] = await trx('jobs')
     .whereIn('worker', pools)
     .select('id', 'worker', trx.raw('attempts >= max_attempts as "isLast"') as Knex.Raw<boolean>);

@@ -72,8 +72,45 @@ export async function listAllPushCertificates(knex: Knex): Promise<PushCertifica
     );
 }
 
-export async function hasDepAccount(knex: Knex): Promise<boolean> {
-  return (await knex('dep_accounts').first('id')) !== undefined;
+/** Of accounts that Apple's own portal gave a token to, not the lab's. */
+export async function listRealDepAccounts(knex: Knex): Promise<number[]> {
+  return await knex('dep_accounts')
+    .where({ is_lab: false })
+    .whereNotNull('consumer_key')
+    .orderBy('id')
+    .pluck<number[]>('id');
+}
+
+/** What is told on accounts of the lab while it is off. */
+export interface LabOffWords {
+  text: string;
+  advice: string | null;
+}
+
+/** Returns how many accounts of the lab's there are that were not told before. */
+export async function suspendLabAccounts(
+  trx: Knex.Transaction,
+  { text, advice }: LabOffWords,
+): Promise<number> {
+  return await trx('dep_accounts')
+    .where({ is_lab: true })
+    .whereNot({ status: 'lab_off' })
+    .update({
+      ...{ status: 'lab_off', status_text: text, status_advice: advice },
+      status_at: trx.fn.now(),
+    });
+}
+
+/** Those that were suspended are to be confirmed again. Returns their ids. */
+export async function resumeLabAccounts(trx: Knex.Transaction): Promise<number[]> {
+  const rows: { id: number }[] = await trx('dep_accounts')
+    .where({ is_lab: true, status: 'lab_off' })
+    .update({
+      ...{ status: 'unconfirmed', status_text: null, status_advice: null },
+      status_at: trx.fn.now(),
+    })
+    .returning('id');
+  return rows.map(({ id }) => id);
 }
 
 /** Serial numbers of devices of Apple's enrollment program that are not enrolled, the oldest first. */

@@ -52,7 +52,8 @@ select count(*) as count,
 from (select due_at from device_pushes union all select due_at from user_pushes) pushes
 where due_at <= now()`;
 
-async function select<Row>(db: Database, sql: string): Promise<Row[]> {
+/** Rows of a statement that a scrape waits for. */
+export async function select<Row>(db: Database, sql: string): Promise<Row[]> {
   return await db.knex.transaction(async (trx) => {
     await trx.raw(LIMITS);
     const { rows } = await trx.raw<{ rows: Row[] }>(sql);

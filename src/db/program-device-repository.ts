@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 
 /** What the enrollment program says of a serial number. */
 export interface ProgramDevice {
-  /** A device of a synced account, or one that an admin marked as such. */
+  /** A device that Apple lists in an account, or that an admin marked as one of the program. */
   is_known: boolean;
   /** Whether any account was set up. */
   has_accounts: boolean;
@@ -16,6 +16,11 @@ with device as (
   where d.serial_number = :serial and d.is_dep
   order by d.dep_profile_id is null, d.id
   limit 1
+), listed as (
+  select x.profile_uuid from dep_devices x
+  where x.serial_number = :serial and x.removed_at is null and x.listed_at is not null
+  order by x.profile_uuid is null, x.told_at desc nulls last
+  limit 1
 ), only_default as (
   select min(a.default_dep_profile_id) as id from dep_accounts a
   where a.default_dep_profile_id is not null
@@ -25,18 +30,21 @@ with device as (
 ), chosen as (
   select coalesce(
     (select dep_profile_id from device),
+    (select f.dep_profile_id from dep_profile_definitions f join listed
+      on lower(listed.profile_uuid) = f.uuid::text),
     (select p.id from dep_profiles p join device on lower(device.profile_uuid) = p.uuid::text
       order by p.id limit 1),
     (select id from only_default),
     (select id from only_profile)) as id
 )
-select exists (select from device) as is_known, exists (select from dep_accounts) as has_accounts,
+select exists (select from device) or exists (select from listed) as is_known,
+  exists (select from dep_accounts) as has_accounts,
   p.minimum_ios_version, p.minimum_macos_version
 from chosen left join dep_profiles p on p.id = chosen.id`;
 
 /**
- * The device of this serial number, with the minimum versions of its profile: the one that it is
- * assigned; else the one default of the accounts; else the only profile that there is.
+ * The device of this serial number, with the minimum versions of its profile: the wanted one; else
+ * the one that Apple has given it; else the one default of the accounts; else the only profile.
  */
 export async function findProgramDevice(knex: Knex, serial: string): Promise<ProgramDevice> {
   const { rows } = await knex.raw<{ rows: ProgramDevice[] }>(FIND, { serial });

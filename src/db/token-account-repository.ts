@@ -16,14 +16,18 @@ const FIND = {
 select a.id, a.server_uuid, k.fingerprint_sha256, k.sealed_pkcs8
 from devices d
 left join dep_profiles p on p.id = d.dep_profile_id
-join dep_accounts a on a.id = coalesce(
+join dep_accounts a on a.id = coalesce((
+    select x.dep_account_id from dep_devices x
+    where x.device_id = d.id and x.removed_at is null and x.listed_at is not null
+    order by coalesce(x.dep_account_id = p.dep_account_id, false) desc, x.told_at desc nulls last
+    limit 1),
   p.dep_account_id, (select min(id) from dep_accounts having count(*) = 1))
 left join certificates c on c.id = a.token_certificate_id
 left join rsa_private_keys k on k.id = c.rsa_private_key_id
 where d.id = $1`,
 };
 
-/** The account of the device's profile; without one the only account there is. */
+/** The account that lists the device; else that of its profile; else the only one that there is. */
 export async function findTokenAccount(
   db: Database,
   deviceId: number,

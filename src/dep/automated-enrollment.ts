@@ -1,8 +1,6 @@
 import type { Request, Response } from 'express';
-import {
-  type EnrollmentRequest,
-  insertEnrollmentRequest,
-} from '../db/enrollment-request-repository.js';
+import type { EnrollmentRequest } from '../db/enrollment-request-repository.js';
+import { insertAutomatedRequest, noteRefusedDevice } from '../db/program-device-contact.js';
 import { findProgramDevice, type ProgramDevice } from '../db/program-device-repository.js';
 import { toAppError } from '../db/sqlstate.js';
 import { deviceFacts } from '../enroll/device-request.js';
@@ -29,15 +27,18 @@ export async function enrollAutomatically(
   requireDeviceSigner(signed, services);
   const info = requireIdentified(signed.info);
   refuseAnswer(info);
-  services.policy.admitKnown();
-  const program = await find(info, services);
-  refuseUnknown(info, program, services);
+  const program = await admit(info, services);
   const verdict = judgeMinimumOs(info, program);
   const { serial, product, osVersion } = info;
   const about = { serial, product, osVersion };
   if (verdict.kind === 'update') {
     const { version } = verdict;
     services.logger.info({ ...about, minimum: version }, 'a device has to update to enroll');
+    await note(
+      serial,
+      `it was told to update to ${version} first; it has ${osVersion ?? 'an older one'}`,
+      services,
+    );
     sendUpdateRequired(res, version);
     return;
   }
@@ -46,6 +47,29 @@ export async function enrollAutomatically(
   const profile = await createEnrollmentProfile(services, { challenge: { requestId } });
   services.logger.info({ ...about, requestId }, 'a device was given its automated enrollment');
   sendProfile({ req, res }, { profile, filename: 'enroll.mobileconfig' }, services);
+}
+
+async function admit(info: IdentifiedMachine, services: EnrollServices): Promise<ProgramDevice> {
+  try {
+    services.policy.admitKnown();
+    const program = await find(info, services);
+    refuseUnknown(info, program, services);
+    return program;
+  } catch (error) {
+    if (error instanceof AppError && error.status === 403) {
+      await note(info.serial, `refused: ${error.message}`, services);
+    }
+    throw error;
+  }
+}
+
+/** For the admin, at the device's serial number; the device gets its answer whatever comes of it. */
+async function note(serial: string, fault: string, { db, logger }: EnrollServices): Promise<void> {
+  try {
+    await noteRefusedDevice(db.knex, { serial, fault });
+  } catch (error) {
+    logger.warn({ err: error, serial }, 'a refused device could not be noted');
+  }
 }
 
 async function find({ serial }: IdentifiedMachine, { db }: EnrollServices): Promise<ProgramDevice> {
@@ -71,12 +95,12 @@ function refuseUnknown(
 }
 
 async function store(
-  facts: Omit<EnrollmentRequest, 'method' | 'expires_at'>,
+  facts: Omit<EnrollmentRequest, 'method' | 'expires_at'> & { serial_number: string },
   { db }: EnrollServices,
 ): Promise<number> {
   const expires_at = new Date(Date.now() + REQUEST_LIFE_MS);
   try {
-    return await insertEnrollmentRequest(db.knex, { ...facts, method: 'automated', expires_at });
+    return await insertAutomatedRequest(db.knex, { ...facts, method: 'automated', expires_at });
   } catch (error) {
     throw toAppError(error);
   }

@@ -10,6 +10,8 @@ export const RECONCILE_ACCOUNT = 'dep.reconcile';
 
 interface When {
   runAt?: Date;
+  /** How often it has failed in a row, for a task that waits longer each time. */
+  attempt?: number;
 }
 
 /** One waiting job each, whatever asks for it meanwhile; it begins after the commit. */

@@ -2,13 +2,26 @@ import type { SecretBox } from '../crypto/secret-box.js';
 import type { Database } from '../db/database.js';
 import type { JobQueue, Task } from '../jobs/task.js';
 import type { Logger } from '../logger.js';
+import { createProgramAccounts } from './apple/program-accounts.js';
+import type { ProgramAccounts } from './apple/program-api.js';
+import { createAssignmentTasks } from './assignments/assignment-tasks.js';
+import { createActivationLockTask } from './devices/activation-lock-task.js';
+import { createDisownTask } from './devices/disown-task.js';
+import { createProgramDevices, type ProgramDevices } from './devices/program-devices.js';
+import { createDefineTask } from './profiles/define-task.js';
+import { ProfileDefinitions } from './profiles/profile-definitions.js';
 import { ProgramJobs } from './program-jobs.js';
+import { createSyncTasks } from './sync/sync-tasks.js';
+import { createConfirmAccountTask } from './tokens/confirm-account-task.js';
+import { ProgramTokens } from './tokens/program-tokens.js';
 
 export interface ProgramDeps {
   db: Database;
   box: SecretBox;
   logger: Logger;
   jobs: JobQueue;
+  /** Of this program. */
+  version: string;
   /** Origin of Apple's service, or of the lab's stand-in. */
   host: string;
   /** PEM of the CAs to believe for it; undefined: those Node knows. */
@@ -25,16 +38,35 @@ export interface ProgramDeps {
 
 /** What this server does with Apple's service of the device enrollment program. */
 export interface Program {
+  /** What speaks with Apple's service. */
+  accounts: ProgramAccounts;
+  devices: ProgramDevices;
   jobs: ProgramJobs;
+  /** How server tokens come here. */
+  tokens: ProgramTokens;
   tasks: Task[];
   close(): Promise<void>;
 }
 
 export function createProgram(deps: ProgramDeps): Program {
   const jobs = new ProgramJobs(deps.jobs);
+  const accounts = createProgramAccounts(deps);
+  const enrollmentUrl = `${deps.publicUrl}/dep/enroll`;
+  const profiles = new ProfileDefinitions({ ...deps, accounts, jobs, enrollmentUrl });
+  const deviceTasks = { db: deps.db, accounts, queue: deps.jobs, jobs, logger: deps.logger };
   return {
+    accounts,
+    devices: createProgramDevices(deps),
     jobs,
-    tasks: [],
-    close: () => Promise.resolve(),
+    tokens: new ProgramTokens(deps),
+    tasks: [
+      createConfirmAccountTask({ ...deps, accounts, jobs }),
+      createDefineTask(profiles),
+      ...createAssignmentTasks({ ...deps, accounts, jobs, profiles }),
+      ...createSyncTasks({ ...deps, accounts, jobs }),
+      createDisownTask(deviceTasks),
+      createActivationLockTask({ ...deviceTasks, box: deps.box }),
+    ],
+    close: async () => accounts.close(),
   };
 }

@@ -14,6 +14,11 @@ export function tokenOf(header: string | undefined): string | undefined {
   return colon === -1 || colon === pair.length - 1 ? undefined : pair.slice(colon + 1);
 }
 
+/** Whether browsers may have added it by themselves. */
+export function isBasic(header: string | undefined): boolean {
+  return /^Basic /i.test(header ?? '');
+}
+
 /** One message for every way to fail, so that nobody learns which tokens once existed. */
 export function unauthorized(): AppError {
   return new AppError('unauthorized', 401, 'a valid token is needed', {

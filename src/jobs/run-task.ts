@@ -12,6 +12,8 @@ export interface TaskRunnerDeps {
   onFinish: OnFinish;
   /** Takes the job from this process, as if the attempt had never begun. */
   giveBack(jobId: number): Promise<void>;
+  /** Whether another job of its key was added since it began. */
+  isSuperseded(jobId: number): Promise<boolean>;
 }
 
 /** A task as the library calls it: checked payload, context, and one line for every failure. */
@@ -22,14 +24,22 @@ export function asLibraryTask(task: Task, deps: TaskRunnerDeps): LibraryTask {
       deps.onFinish(task.name, outcome, (performance.now() - started) / 1_000);
     };
     const failure = await attempt(task, payload, helpers);
-    if (failure === undefined) {
-      finish('ok');
-      return;
+    if (failure === undefined) return finish('ok');
+    if (helpers.abortSignal.aborted) {
+      await deps.giveBack(Number(helpers.job.id));
+      throw failure;
     }
-    if (helpers.abortSignal.aborted) await deps.giveBack(Number(helpers.job.id));
-    else finish(report(failure, { task, helpers, logger: deps.logger }));
+    const failing = { task, helpers, logger: deps.logger };
+    if (await hasSuccessor(helpers, deps)) return finish(reportSuperseded(failure, failing));
+    finish(report(failure, failing));
     throw failure;
   };
+}
+
+/** The library would leave it dead for people to see to, though nothing is left to do. */
+async function hasSuccessor({ job }: JobHelpers, deps: TaskRunnerDeps): Promise<boolean> {
+  if (job.key === null) return false;
+  return await deps.isSuperseded(Number(job.id)).catch(() => false);
 }
 
 async function attempt(
@@ -73,10 +83,20 @@ function nextRun(attempts: number): Date {
   return new Date(Date.now() + Math.exp(Math.min(attempts, 10)) * 1_000);
 }
 
-function report(
-  failure: Error,
-  { task, helpers, logger }: { task: Task; helpers: JobHelpers; logger: Logger },
-): JobOutcome {
+interface Failing {
+  task: Task;
+  helpers: JobHelpers;
+  logger: Logger;
+}
+
+function reportSuperseded(failure: Error, { task, helpers, logger }: Failing): JobOutcome {
+  const { id, attempts } = helpers.job;
+  const about = { task: task.name, jobId: Number(id), attempt: attempts, err: failure.cause };
+  logger.warn(about, 'a job failed; the one that has taken its place goes on');
+  return 'failed';
+}
+
+function report(failure: Error, { task, helpers, logger }: Failing): JobOutcome {
   const { id, attempts, max_attempts } = helpers.job;
   const jobId = Number(id);
   const about = { task: task.name, jobId, attempt: attempts, err: failure.cause };

@@ -13,7 +13,7 @@ import {
 import type { Database } from '../db/database.js';
 import { createJobPool, type JobPool } from '../db/job-pool.js';
 import { createJobQueueLogger } from '../db/job-queue-logger.js';
-import { giveBackJobs } from '../db/job-repository.js';
+import { giveBackJobs, isSupersededJob } from '../db/job-repository.js';
 import { JOBS_SCHEMA } from '../db/jobs-schema.js';
 import type { Logger } from '../logger.js';
 import { asLibraryTask, type OnFinish } from './run-task.js';
@@ -101,9 +101,10 @@ function runnerOptions(deps: WorkerPoolDeps, internals: Internals): RunnerOption
   const giveBack = async (id: number) => {
     await giveBackJobs(db, { pool: idOf(), id });
   };
+  const isSuperseded = (id: number) => isSupersededJob(db, id);
   const taskList: TaskList = {};
   for (const task of tasks) {
-    taskList[task.name] = asLibraryTask(task, { logger, onFinish, giveBack });
+    taskList[task.name] = asLibraryTask(task, { logger, onFinish, giveBack, isSuperseded });
   }
   return {
     pgPool: connections.pool,

@@ -84,10 +84,14 @@ export function text(options: TextOptions = {}): Attribute {
   return attribute('text', storable(pattern ? bounded.regex(pattern, error) : bounded), rest);
 }
 
-/** An absolute http or https URL of at most 2,000 characters, kept as it was sent. */
-export function url(options: AttributeOptions = {}): Attribute {
-  const schema = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
-  return attribute('text', storable(schema.max(2000)), options);
+/** An absolute http or https URL of at most 2,000 characters, kept as it was sent; `rule` bounds it more. */
+export function url(
+  options: AttributeOptions & { rule?: ZodType<string, string> } = {},
+): Attribute {
+  const { rule, ...rest } = options;
+  const any = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
+  const schema = storable(any.max(2000));
+  return attribute('text', rule === undefined ? schema : schema.pipe(rule), rest);
 }
 
 /** A JSON array of at most `max` (1,000) texts. */

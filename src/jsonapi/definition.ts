@@ -22,6 +22,10 @@ export interface Operation<S> {
 export interface RelateOperation<S> extends Operation<S> {
   id: number;
   relatedIds: number[];
+  /** JSON pointer of the linkage. */
+  at: string;
+  /** Of the answer at the relationship's own path, to be filled by the operation. */
+  meta: Record<string, unknown>;
 }
 
 /** Validated values: attributes as the columns take them, ids by relationship name. */
@@ -42,6 +46,10 @@ export interface UpdateOperation<S> extends CreateOperation<S> {
 
 export interface DeleteOperation<S> extends Operation<S> {
   id: number;
+  /** Those of `deleteFlags` that are set. */
+  flags: ReadonlySet<string>;
+  /** For the audit trail, to be filled by the operation. */
+  details: Record<string, unknown>;
 }
 
 /** The row written and what to tell beside it in the document's `meta`. */
@@ -100,6 +108,8 @@ export interface ResourceDefinition<S = unknown> extends ResourceShape {
   operations?: ResourceOperations<S>;
   /** Query parameters of its create and update, each true or false: name -> what it means. */
   writeFlags?: Record<string, string>;
+  /** The same of its delete. */
+  deleteFlags?: Record<string, string>;
   views?: View[];
   /** Documents of one resource hold it as an array with `meta.count`, as those of certificates do. */
   alwaysArray?: boolean;

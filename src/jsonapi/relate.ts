@@ -17,6 +17,8 @@ export interface Owner {
   trx: Transaction;
   context: RequestContext;
   id: number;
+  /** What to tell beside. */
+  meta?: Record<string, unknown>;
 }
 
 interface Change {
@@ -34,7 +36,8 @@ export async function addLinks(engine: Engine, owner: Owner, change: Change): Pr
   if (!relation.operations) return store.link(owner.trx, { ...link, relatedIds });
   const there = new Set(await store.linkage(owner.trx, { ...link, only: relatedIds }));
   const added = relatedIds.filter((id) => !there.has(id));
-  if (added.length > 0) await relation.operations.add(operationOf(engine, owner, added));
+  if (added.length === 0) return;
+  await relation.operations.add(operationOf(engine, owner, { ...change, relatedIds: added }));
 }
 
 /** Removes what is there of the given. */
@@ -88,7 +91,7 @@ async function drop(engine: Engine, owner: Owner, change: Change): Promise<void>
   const [first] = relatedIds;
   if (first === undefined) return;
   if (relation.operations) {
-    return relation.operations.remove(operationOf(engine, owner, relatedIds));
+    return relation.operations.remove(operationOf(engine, owner, change));
   }
   const message = `${relation.type} ${first} can't be without one of ${owner.definition.type}`;
   const source = { pointer: at };
@@ -101,8 +104,11 @@ function linkOf({ registry }: Engine, { id }: Owner, relation: ToMany): Link {
 
 type RelateOperation = Parameters<RelationshipOperations<unknown>['add']>[0];
 
-function operationOf(engine: Engine, owner: Owner, relatedIds: number[]): RelateOperation {
-  const { store, services } = engine;
-  const { definition: shape, trx, context, id } = owner;
-  return { shape, trx, store, services, context, id, relatedIds };
+function operationOf(
+  { store, services }: Engine,
+  owner: Owner,
+  { relatedIds, at }: Change,
+): RelateOperation {
+  const { definition: shape, trx, context, id, meta = {} } = owner;
+  return { shape, trx, store, services, context, id, relatedIds, at, meta };
 }

@@ -1,6 +1,7 @@
 import { type ErrorDetail, validationError } from '../errors.js';
 import type { Transaction } from './context.js';
 import { relatedDefinition, type ToMany } from './definition.js';
+import type { Document } from './document.js';
 import type { ApiRequest, Engine, WriteHandler } from './engine.js';
 import { lockTarget } from './entity-tag.js';
 import { readIdentifier, readIdentifiers } from './identifiers.js';
@@ -63,8 +64,9 @@ export function changeLinksHandler(place: RelationshipPlace<ToMany>, verb: LinkV
     refuseParameters(request.query);
     const relatedIds = readLinkage(request.body, place.relation);
     return async (trx) => {
-      await changeLinks(engine, trx, { place, verb, request, relatedIds });
-      return { status: 200, document: await linkageDocument(engine, place, { ...request, trx }) };
+      const meta = await changeLinks(engine, trx, { place, verb, request, relatedIds });
+      const document = await linkageDocument(engine, place, { ...request, trx });
+      return { status: 200, document: withMeta(document, meta) };
     };
   };
 }
@@ -74,6 +76,12 @@ function readLinkage(body: unknown, { type }: ToMany): number[] {
   const ids = readIdentifiers(dataOf(body), { type, at: '/data', faults });
   if (faults.length > 0) throw validationError(faults);
   return ids;
+}
+
+function withMeta(document: Document, meta: Record<string, unknown>): Document {
+  if (Object.keys(meta).length === 0) return document;
+  const count = Array.isArray(document.data) ? document.data.length : 0;
+  return { ...document, meta: { count, ...meta } };
 }
 
 interface ChangingMany {
@@ -87,7 +95,7 @@ async function changeLinks(
   engine: Engine,
   trx: Transaction,
   { place, verb, request, relatedIds }: ChangingMany,
-): Promise<void> {
+): Promise<Record<string, unknown>> {
   const { definition, name, relation } = place;
   const { id, context } = request;
   // The lock keeps two replacements of one relationship apart, too.
@@ -95,7 +103,8 @@ async function changeLinks(
   const shape = relatedDefinition(engine.registry, relation);
   const data = dataOf(request.body);
   await requireRelated(engine, trx, [{ shape, ids: relatedIds, data, at: '/data' }]);
-  const owner = { definition, trx, context, id };
+  const meta = {};
+  const owner = { definition, trx, context, id, meta };
   await CHANGES[verb](engine, owner, { relation, relatedIds, at: '/data' });
   await engine.audit(trx, {
     context,
@@ -105,4 +114,5 @@ async function changeLinks(
     outcome: 'success',
     details: { [name]: relatedIds },
   });
+  return meta;
 }

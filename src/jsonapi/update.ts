@@ -5,7 +5,7 @@ import type { ApiRequest, Engine, WriteHandler } from './engine.js';
 import { lockTarget } from './entity-tag.js';
 import { readUpdate } from './input.js';
 import { itemContent, readWriteQuery } from './item.js';
-import { refuseParameters } from './query/query.js';
+import { parseDeleteQuery } from './query/query.js';
 import { replaceLinks } from './relate.js';
 import { requireSound } from './related-check.js';
 import { repeatedFaults } from './repeated-links.js';
@@ -73,10 +73,10 @@ async function updateRow(
 
 export function deleteHandler(definition: ResourceDefinition): WriteHandler {
   return (engine, request) => {
-    refuseParameters(request.query);
+    const flags = parseDeleteQuery(request.query, definition);
     return async (trx) => {
       await lockTarget(engine, trx, { ...request, definition });
-      await remove(engine, trx, { definition, request });
+      await remove(engine, trx, { definition, request, flags });
       return { status: 204 };
     };
   };
@@ -85,11 +85,13 @@ export function deleteHandler(definition: ResourceDefinition): WriteHandler {
 async function remove(
   { store, services, audit }: Engine,
   trx: Transaction,
-  { definition, request }: { definition: ResourceDefinition; request: ApiRequest },
+  { definition, request, flags }: Omit<Required<Updating>, 'input'>,
 ): Promise<void> {
   const { context, id } = request;
+  const details: Record<string, unknown> = flags.size > 0 ? { parameters: [...flags] } : {};
   if (definition.operations?.delete) {
-    await definition.operations.delete({ id, shape: definition, trx, store, services, context });
+    const operation = { id, flags, shape: definition, trx, store, services, context, details };
+    await definition.operations.delete(operation);
   } else if (!(await store.remove(trx, { shape: definition, id }))) {
     throw notFound(`${definition.type} ${id}`);
   }
@@ -99,5 +101,6 @@ async function remove(
     targetType: definition.type,
     targetId: id,
     outcome: 'success',
+    ...(Object.keys(details).length > 0 && { details }),
   });
 }

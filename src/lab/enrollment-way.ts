@@ -13,6 +13,8 @@ export interface Journey {
   device: SimulatedDevice;
   http: HttpClient;
   keys: KeyPool;
+  /** Apple does not know the device: it goes to the server by itself. */
+  onStranger?: () => void;
 }
 
 interface WayToServer {
@@ -25,6 +27,11 @@ interface WayToServer {
 /** One on which the device shows what its maker made of it. */
 export interface CertifiedWay extends WayToServer {
   activation: Activation;
+}
+
+export interface AutomatedWay extends CertifiedWay {
+  /** Base URL of what stands for Apple's portal; devices go to the server by themselves without. */
+  portal?: string;
 }
 
 export interface AccountWay extends CertifiedWay {
@@ -41,7 +48,7 @@ export interface ProfileWay extends WayToServer {
 export type EnrollmentWay =
   | ProfileWay
   | (CertifiedWay & { enroll: 'ota' })
-  | (CertifiedWay & { enroll: 'ade' })
+  | (AutomatedWay & { enroll: 'ade' })
   | (AccountWay & { enroll: 'account' });
 
 /** Throws LabError, or AppError, that tells why there is none. */

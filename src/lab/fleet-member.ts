@@ -64,7 +64,8 @@ export class FleetMember {
     const { device } = this;
     state.setFate(this.index, 'enrolling');
     try {
-      const profile = await obtainProfile({ device, http, keys }, way);
+      const onStranger = () => state.countStranger();
+      const profile = await obtainProfile({ device, http, keys, onStranger }, way);
       http.trust(profile.caCertificates.map((der) => encodePem('CERTIFICATE', der)));
       await onProfile(profile);
       this.session = await enroll(device, { http, profile, keys, asUser });

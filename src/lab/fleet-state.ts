@@ -36,6 +36,8 @@ export interface FleetSnapshot {
   pushes: number;
   retries: number;
   polls: number;
+  /** Devices that went to the server by themselves, since Apple's stand-in does not know them. */
+  strangers: number;
   failures: FleetFailure[];
   seconds: number;
 }
@@ -58,6 +60,7 @@ export class FleetState {
   private pushes = 0;
   private retries = 0;
   private polls = 0;
+  private strangers = 0;
   private changedAt = this.startedAt;
   private progressedAt = this.startedAt;
 
@@ -115,6 +118,11 @@ export class FleetState {
     else this.changed();
   }
 
+  countStranger(): void {
+    this.strangers += 1;
+    this.changed();
+  }
+
   countRetry(): void {
     this.retries += 1;
     this.changed();
@@ -151,6 +159,7 @@ export class FleetState {
       pushes: this.pushes,
       retries: this.retries,
       polls: this.polls,
+      strangers: this.strangers,
       failures: [...this.failures],
       seconds: (Date.now() - this.startedAt) / 1000,
     };

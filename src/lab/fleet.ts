@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
+import { type AwaitedDevice, platformOf } from './awaited-devices.js';
 import type { LabPlatform } from './device-models.js';
 import type { EnrollmentWay } from './enrollment-way.js';
 import { type Answered, FleetMember, type MemberContext } from './fleet-member.js';
@@ -26,8 +27,8 @@ export interface FleetOptions {
   /** Users ask for commands of their own, too; iPads are shared by users. */
   asUser?: boolean;
   isAwaitingConfiguration?: boolean;
-  /** For the first of them; the others have random ones. */
-  serialNumbers?: readonly string[];
+  /** Whom the first of them play; the others have random serial numbers. */
+  awaited?: readonly AwaitedDevice[];
   /** PEM of CAs that a TLS server's certificate may come from, besides the well-known ones. */
   trustedCas?: string;
   notNow: number;
@@ -92,18 +93,21 @@ export class Fleet {
       ...(onAnswer === undefined ? {} : { onAnswer }),
     };
     const own = random.fork(`device ${index}`);
-    const platform = this.options.platform ?? own.pick<LabPlatform>(['iOS', 'macOS']);
+    const { kind } = this.options.awaited?.[index] ?? {};
+    const fitting = this.options.platform ?? (kind && platformOf(kind));
+    const platform = fitting ?? own.pick<LabPlatform>(['iOS', 'macOS']);
     const device = createSimulatedDevice({ platform, random: own, ...this.traits(index) });
     return new FleetMember(index, device, context);
   }
 
   /** What the way of enrolling makes of a device: Apple's program supervises, persons don't. */
   private traits(index: number): Omit<SimulatedDeviceOptions, 'platform' | 'random'> {
-    const { way, asUser = false, isAwaitingConfiguration = false, serialNumbers } = this.options;
-    const serialNumber = serialNumbers?.[index];
+    const { way, asUser = false, isAwaitingConfiguration = false, awaited } = this.options;
+    const { serialNumber, kind } = awaited?.[index] ?? {};
     return {
       ...{ isShared: asUser, isAwaitingConfiguration },
       ...(serialNumber === undefined ? {} : { serialNumber }),
+      ...(kind === undefined ? {} : { kind }),
       ...(way.enroll === 'ade' ? { isSupervised: true } : {}),
       ...(way.enroll === 'account' ? { isSupervised: false } : {}),
     };

@@ -1,3 +1,4 @@
+import type { DeviceKind } from './awaited-devices.js';
 import { DEVICE_MODELS, type DeviceModel, type LabPlatform } from './device-models.js';
 import { majorOf, OS_RELEASES, type OsRelease } from './os-releases.js';
 import type { Random } from './random.js';
@@ -91,8 +92,22 @@ function releasesFor(platform: LabPlatform, [oldest, newest]: readonly [number, 
   });
 }
 
-export function createIdentity(platform: LabPlatform, random: Random): DeviceIdentity {
-  const model = random.pick(DEVICE_MODELS[platform]);
+/** Those of the kind, or at least of its family, or all. */
+function modelsFor(platform: LabPlatform, kind: DeviceKind | undefined): readonly DeviceModel[] {
+  const all = DEVICE_MODELS[platform];
+  if (kind === undefined) return all;
+  const ofFamily = all.filter(({ modelName }) => modelName === kind.family);
+  const some = ofFamily.length > 0 ? ofFamily : all;
+  const same = some.filter(({ marketingName }) => marketingName === kind.model);
+  return same.length > 0 ? same : some;
+}
+
+export function createIdentity(
+  platform: LabPlatform,
+  random: Random,
+  kind?: DeviceKind,
+): DeviceIdentity {
+  const model = random.pick(modelsFor(platform, kind));
   const isOld = model.chip === undefined;
   const provisioningUdid = chipUdid(random, model.chip);
   return {

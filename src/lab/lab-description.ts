@@ -13,6 +13,15 @@ const description = z.object({
     /** Base URL of what tells the stand-in how to answer. */
     control: z.url(),
   }),
+  /** Absent in a server that has no stand-in for Apple's enrollment program. */
+  dep: z
+    .object({
+      url: z.url(),
+      ca: z.string(),
+      /** Base URL of the website where Apple's customers look after it, and of what devices ask. */
+      portal: z.url(),
+    })
+    .optional(),
   push_topic: z.string(),
   /** PEM of the CA that certifies simulated devices, and of its key. */
   device_ca: z.object({ certificate: z.string(), key: z.string() }),

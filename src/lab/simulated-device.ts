@@ -1,5 +1,6 @@
 import type { PlistInput } from '../protocol/plist.js';
 import { type Application, createApplications } from './applications.js';
+import type { DeviceKind } from './awaited-devices.js';
 import type { LabPlatform } from './device-models.js';
 import { createIdentity, type DeviceIdentity } from './identity.js';
 import type { InstalledProfile } from './profiles.js';
@@ -64,6 +65,8 @@ export interface SimulatedDeviceOptions {
   random: Random;
   /** A random one when absent. */
   serialNumber?: string;
+  /** What it is to be, as far as there is such a model; a random one of the platform when absent. */
+  kind?: DeviceKind;
   /** One of two when absent. */
   isSupervised?: boolean;
   /** iPads are shared by users, and wait for each to be configured where they wait themselves. */
@@ -72,7 +75,7 @@ export interface SimulatedDeviceOptions {
 }
 
 function identityFor({ serialNumber, isSupervised, ...rest }: SimulatedDeviceOptions) {
-  const identity = createIdentity(rest.platform, rest.random.fork('identity'));
+  const identity = createIdentity(rest.platform, rest.random.fork('identity'), rest.kind);
   return {
     ...identity,
     ...(serialNumber === undefined ? {} : { serialNumber }),

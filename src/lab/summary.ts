@@ -62,6 +62,12 @@ function describeAwaiting({ awaiting }: FleetSnapshot): string[] {
   return awaiting === 0 ? [] : [`Setup:    ${awaiting} still wait in Setup Assistant`];
 }
 
+/** Only where devices are not Apple's, though they enrolled as such. */
+function describeStrangers({ strangers }: FleetSnapshot): string[] {
+  if (strangers === 0) return [];
+  return [`Program:  ${strangers} unknown to Apple's stand-in, went to /dep/enroll by themselves`];
+}
+
 /** The lines printed at the end. */
 export function describeSummary(snapshot: FleetSnapshot): string {
   const { failures, retries } = snapshot;
@@ -72,6 +78,7 @@ export function describeSummary(snapshot: FleetSnapshot): string {
   return [
     `Devices:  ${describeFates(snapshot)}`,
     ...describeAwaiting(snapshot),
+    ...describeStrangers(snapshot),
     ...describePushes(snapshot),
     `Commands: ${describeAnswers(snapshot)}`,
     `Time:     ${seconds(snapshot)}${retries > 0 ? `, ${retries} requests repeated` : ''}`,

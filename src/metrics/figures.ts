@@ -6,6 +6,7 @@ import type {
   PendingCommands,
   RoleCount,
 } from '../db/metrics-repository.js';
+import type { ProgramFigure } from '../db/program-figures.js';
 
 export interface CredentialDays {
   kind: string;
@@ -23,6 +24,7 @@ export interface Figures {
   jobs: JobCount[];
   processes: RoleCount[];
   credentials: CredentialDays[];
+  program: ProgramFigure[];
 }
 
 type Labels = Record<string, string>;
@@ -114,6 +116,41 @@ const FAMILIES: Family[] = [
     help: 'Processes of this server whose heartbeat is not older than 30 s, by role.',
     labelNames: ['role'],
     samples: ({ processes = [] }) => processes.map(({ role, count }) => [{ role }, count]),
+  },
+  {
+    name: 'muster_dep_devices',
+    help:
+      "Serial numbers of Apple's enrollment program by account (its id) and stage. Many assigned for " +
+      'long: devices that nobody has switched on.',
+    labelNames: ['account', 'stage'],
+    samples: ({ program = [] }) =>
+      program.flatMap(({ account, stages }) =>
+        Object.entries(stages).map(([stage, count]): Sample => [{ account, stage }, count]),
+      ),
+  },
+  {
+    name: 'muster_dep_assignments_due',
+    help: 'Devices of which Apple is still to be told the profile, by account.',
+    labelNames: ['account'],
+    samples: ({ program = [] }) =>
+      program.map(({ account, assignmentDue }) => [{ account }, assignmentDue]),
+  },
+  {
+    name: 'muster_dep_sync_age_seconds',
+    help:
+      'Since the last sync of the account came to its end; absent before the first. Alert above some ' +
+      'intervals of DEP_SYNC_INTERVAL.',
+    labelNames: ['account'],
+    samples: ({ program = [] }) =>
+      program.flatMap(({ account, syncAge }): Sample[] =>
+        syncAge === null ? [] : [[{ account }, syncAge]],
+      ),
+  },
+  {
+    name: 'muster_dep_account_ok',
+    help: '1: Apple takes the token of the account; 0: see its status and status_advice.',
+    labelNames: ['account'],
+    samples: ({ program = [] }) => program.map(({ account, isOk }) => [{ account }, isOk ? 1 : 0]),
   },
   {
     name: 'muster_credential_days_left',

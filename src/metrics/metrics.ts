@@ -8,6 +8,7 @@ import {
   processCounts,
 } from '../db/metrics-repository.js';
 import { poolUse } from '../db/pool-use.js';
+import { programFigures } from '../db/program-figures.js';
 import type { Logger } from '../logger.js';
 import { credentialStatus, type FileCertificate } from '../pki/credential-status.js';
 import { createFigureGauges, type Figures } from './figures.js';
@@ -57,6 +58,7 @@ function figureSources(db: Database, tlsFile: MetricsDeps['tlsFile']): Sources<F
     jobs: () => jobCounts(db),
     processes: () => processCounts(db),
     credentials: () => credentialStatus(db.knex, { tlsFile: tlsFile?.() }),
+    program: () => programFigures(db),
     // The one that can take long comes last.
     commands: () => pendingCommands(db),
   };

@@ -33,14 +33,16 @@ const REMEDIES: Record<
   Exclude<CredentialKind, 'push_certificate' | 'certificate_authority' | 'ssl_certificate'>,
   string
 > = {
-  dep_token: 'Get a new one from Apple Business Manager or Apple School Manager and upload it.',
+  dep_token:
+    'Apple tells this server nothing more then. Get a new one for the same server at Apple Business ' +
+    'Manager or Apple School Manager, and POST it to /dep/stoken/upload.',
   vendor_certificate:
     'Requests for push certificates cannot be signed here any more once it has expired: get a new ' +
     `one from Apple's developer portal, and ${successor('mdm.vendor')}`,
   encryption_certificate: successor('mdm.encrypt'),
   dep_server_certificate:
-    'New tokens are encrypted to it: upload its successor to Apple Business Manager or Apple School ' +
-    `Manager too. ${successor('dep.stoken')}`,
+    'New tokens are encrypted to it: download another one (GET /dep/certificate/download), upload it ' +
+    'to Apple Business Manager or Apple School Manager, and get a new token there.',
   dep_anchor_certificate: `New devices trust this server by it. ${successor('dep.anchor')}`,
   supervision_certificate: `Hosts that have it pair with supervised devices until then. ${successor('dep.supervision')}`,
 };

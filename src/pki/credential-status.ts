@@ -85,10 +85,10 @@ const USELESS_WITHOUT_KEY: CertificatePurpose[] = ['mdm.vendor', 'mdm.encrypt', 
 /** Others hold these keys. */
 const BY_SUBJECT: CertificatePurpose[] = ['dep.anchor', 'dep.supervision'];
 
-/** Certificates that replace each other; every CA counts by itself, devices depend on each. */
+/** Certificates that replace each other; those that devices or accounts depend on count each. */
 function placeOf({ id, purpose, push_topic, subject }: ServerCertificateRow): string {
   if (purpose === 'mdm.pushcert') return `topic ${push_topic}`;
-  if (purpose === 'mdm.cacert') return `authority ${id}`;
+  if (purpose === 'mdm.cacert' || purpose === 'dep.stoken') return `certificate ${id}`;
   return BY_SUBJECT.includes(purpose) ? `${purpose} ${subject}` : purpose;
 }
 

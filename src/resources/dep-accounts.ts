@@ -1,6 +1,18 @@
-import { bool, each, oneOf, text, timestamp, url } from '../jsonapi/attributes.js';
+import { serviceUrl } from '../config-values.js';
+import {
+  bool,
+  each,
+  integer,
+  jsonObject,
+  oneOf,
+  text,
+  timestamp,
+  url,
+} from '../jsonapi/attributes.js';
 import { defineResource } from '../jsonapi/definition.js';
-import { createAccount, updateAccount } from './dep-account-operations.js';
+import { defaultProfiles } from './dep-account-defaults.js';
+import { createAccount, removeAccount, updateAccount } from './dep-account-operations.js';
+import { profilesOfAccount } from './dep-account-profiles.js';
 import { adaptToken } from './dep-token.js';
 import { adminWrites } from './of-device.js';
 import type { ResourceServices } from './services.js';
@@ -11,6 +23,15 @@ function secret(name: string) {
 }
 
 const UUID = /^([0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
+
+/** What the server finds out by itself, all the time. */
+const FOUND = { write: 'never', volatile: true } as const;
+
+/** What Apple last said of the token. */
+export const DEP_ACCOUNT_STATUSES = [
+  ...(['unconfirmed', 'ok', 'terms_not_signed', 'token_rejected', 'token_expired'] as const),
+  ...(['throttled', 'unreachable', 'error', 'lab_off'] as const),
+];
 
 /** One server of Apple's device enrollment program, as its token and Apple's account tell. */
 export const depAccounts = defineResource<ResourceServices>({
@@ -33,10 +54,26 @@ export const depAccounts = defineResource<ResourceServices>({
     ...each(text(), ['org_phone', 'org_address', 'org_id', 'org_id_hash']),
     org_type: oneOf(['edu', 'org']),
     org_version: oneOf(['v1', 'v2']),
-    url: url(),
-    cursor: text(),
-    more_to_follow: bool(),
-    fetched_until: timestamp(),
+    url: url({ rule: serviceUrl }),
+    // Without a cursor all devices are read anew.
+    cursor: text({ volatile: true }),
+    more_to_follow: bool({ volatile: true }),
+    fetched_until: timestamp({ volatile: true }),
+    status: oneOf(DEP_ACCOUNT_STATUSES, { ...FOUND, nullable: false }),
+    ...each(text(FOUND), ['status_text', 'status_advice']),
+    ...each(timestamp(FOUND), ['status_at', 'confirmed_at']),
+    sync_state: oneOf(['idle', 'waiting', 'running'], { ...FOUND, nullable: false }),
+    sync_kind: oneOf(['full', 'delta'], FOUND),
+    sync_phase: oneOf(['fetch', 'delta'], { ...FOUND, nullable: false }),
+    ...each(timestamp(FOUND), ['sync_started_at', 'sync_finished_at', 'next_sync_at']),
+    ...each(integer({ ...FOUND, nullable: false }), ['fetch_number', 'sync_pages', 'sync_devices']),
+    // How many devices the last full fetch missed; one more decides whether they are removed.
+    suspected_losses: integer({ ...FOUND, nullable: false }),
+    fetched_fully_at: timestamp(FOUND),
+    sync_error: text(FOUND),
+    reconciled_at: timestamp(FOUND),
+    reconcile_report: jsonObject(FOUND),
+    is_lab: bool({ write: 'never', nullable: false }),
     created_at: timestamp({ write: 'never' }),
   },
   relationships: {
@@ -45,12 +82,20 @@ export const depAccounts = defineResource<ResourceServices>({
       type: 'dep_profiles',
       via: { foreignKey: 'dep_account_id' },
       write: 'document',
+      operations: profilesOfAccount,
     },
-    default_dep_profile: {
-      kind: 'toOne',
-      type: 'dep_profiles',
-      column: 'default_dep_profile_id',
-      write: 'always',
+    ...defaultProfiles,
+    dep_devices: {
+      kind: 'toMany',
+      type: 'dep_devices',
+      via: { foreignKey: 'dep_account_id' },
+      write: 'never',
+    },
+    dep_tokens: {
+      kind: 'toMany',
+      type: 'dep_tokens',
+      via: { foreignKey: 'dep_account_id' },
+      write: 'never',
     },
     token_certificate: {
       kind: 'toOne',
@@ -60,5 +105,5 @@ export const depAccounts = defineResource<ResourceServices>({
     },
   },
   adaptCreate: adaptToken,
-  operations: { create: createAccount, update: updateAccount },
+  operations: { create: createAccount, update: updateAccount, delete: removeAccount },
 });

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { bool, each, text, textList, timestamp, url, uuid } from '../jsonapi/attributes.js';
+import { bool, each, oneOf, text, textList, timestamp, url, uuid } from '../jsonapi/attributes.js';
 import { defineResource } from '../jsonapi/definition.js';
-import { createProfile, updateProfile } from './dep-profile-operations.js';
+import { profileDevices } from './dep-profile-devices.js';
+import { createProfile, removeProfile, updateProfile } from './dep-profile-operations.js';
 import { adminWrites } from './of-device.js';
 import type { ResourceServices } from './services.js';
 
@@ -32,6 +33,10 @@ function isDer(base64: string): boolean {
   return der.length === 2 + octets + der.readUIntBE(2, octets);
 }
 
+const FORCE =
+  'Deletes it also while devices have it or it is a default: its devices get the default of their ' +
+  'account, and where there is none, Apple sets them up unmanaged.';
+
 /** What a device of Apple's enrollment program is told before its first start. */
 export const depProfiles = defineResource<ResourceServices>({
   type: 'dep_profiles',
@@ -39,7 +44,7 @@ export const depProfiles = defineResource<ResourceServices>({
   table: 'dep_profiles',
   access: adminWrites,
   attributes: {
-    uuid: uuid({ write: 'never' }),
+    uuid: uuid({ write: 'never', volatile: true }),
     profile_name: text({ required: true, min: 1, max: 255 }),
     url: url(),
     ...each(bool({ nullable: false }), [
@@ -58,7 +63,10 @@ export const depProfiles = defineResource<ResourceServices>({
     configuration_web_url: url(),
     minimum_ios_version: osVersion,
     minimum_macos_version: osVersion,
-    last_upload_at: timestamp({ write: 'never' }),
+    last_upload_at: timestamp({ write: 'never', volatile: true }),
+    status: oneOf(['local', 'pending', 'defined', 'failed'], { write: 'never', volatile: true }),
+    ...each(text({ write: 'never', volatile: true }), ['status_text', 'status_advice']),
+    status_at: timestamp({ write: 'never', volatile: true }),
     created_at: timestamp({ write: 'never' }),
   },
   defaults: {
@@ -71,12 +79,7 @@ export const depProfiles = defineResource<ResourceServices>({
     auto_advance_setup: false,
   },
   relationships: {
-    devices: {
-      kind: 'toMany',
-      type: 'devices',
-      via: { foreignKey: 'dep_profile_id' },
-      write: 'document',
-    },
+    devices: profileDevices,
     dep_account: {
       kind: 'toOne',
       type: 'dep_accounts',
@@ -84,5 +87,6 @@ export const depProfiles = defineResource<ResourceServices>({
       write: 'always',
     },
   },
-  operations: { create: createProfile, update: updateProfile },
+  operations: { create: createProfile, update: updateProfile, delete: removeProfile },
+  deleteFlags: { force: FORCE },
 });

@@ -3,12 +3,13 @@ import type {
   CreateOperation,
   DeleteOperation,
   UpdateOperation,
+  WriteInput,
   WriteResult,
 } from '../jsonapi/definition.js';
 import type { Row } from '../jsonapi/store.js';
 import { columnsOf } from '../jsonapi/write-values.js';
 import { changedAttributes } from './changed-attributes.js';
-import type { ResourceServices } from './services.js';
+import type { ProfileWarning, ResourceServices } from './services.js';
 
 type Create = CreateOperation<ResourceServices>;
 type Update = UpdateOperation<ResourceServices>;
@@ -38,7 +39,10 @@ const COLUMNS = [
 export async function createDevice(operation: Create): Promise<WriteResult> {
   const { trx, store, shape } = operation;
   requireRights(operation, null);
-  return { id: await store.insert(trx, { shape, values: columnsOf(shape, operation) }) };
+  const { wanted, rest } = withoutProfile(operation);
+  const id = await store.insert(trx, { shape, values: columnsOf(shape, rest) });
+  const meta = await changeProfile(operation, { id, current: null, wanted });
+  return meta ? { id, meta } : { id };
 }
 
 /**
@@ -51,22 +55,60 @@ export async function updateDevice(operation: Update): Promise<WriteResult> {
   if (device === undefined) throw notFound(`devices ${id}`);
   requireRights(operation, device.dep_profile_id);
   const { changes, values } = split(device, attributes);
+  const { wanted, rest } = withoutProfile(operation);
   await store.update(trx, {
     shape,
     id,
-    values: columnsOf(shape, { ...operation, attributes: values }),
+    values: columnsOf(shape, { ...rest, attributes: values }),
   });
-  if (Object.keys(changes).length === 0) return { id };
+  const meta = await changeProfile(operation, { id, current: device.dep_profile_id, wanted });
+  if (Object.keys(changes).length === 0) return meta ? { id, meta } : { id };
   const queued = await services.settings.rename(trx, { device, changes, context });
-  return { id, meta: { queued_commands: queued } };
+  return { id, meta: { ...meta, queued_commands: queued } };
 }
+
+const PROFILE_POINTER = '/data/relationships/dep_profile';
 
 /** Profiles of the enrollment program are for admins, so assigning one is, too. */
 function requireRights({ context, toOne }: Create | Update, current: unknown): void {
   const { dep_profile: wanted = current } = toOne;
   if (wanted === current || context.actor.role === 'admin') return;
-  const source = { pointer: '/data/relationships/dep_profile' };
+  const source = { pointer: PROFILE_POINTER };
   throw new AppError('forbidden', 403, 'assigning a DEP profile needs the role admin', { source });
+}
+
+function withoutProfile(input: WriteInput) {
+  const { dep_profile: wanted, ...toOne } = input.toOne;
+  const { attributes, toMany } = input;
+  return { wanted, rest: { attributes, toOne, toMany } };
+}
+
+interface ProfileChange {
+  id: number;
+  current: unknown;
+  /** undefined: the document says nothing of it. */
+  wanted: number | null | undefined;
+}
+
+/**
+ * Apple has to be told of it, and the profile must be one of an account that has the device. Returns
+ * what the answer tells beside.
+ */
+async function changeProfile(
+  { trx, services: { enrollmentProgram } }: Create | Update,
+  { id, current, wanted }: ProfileChange,
+): Promise<{ warnings: ProfileWarning[] } | undefined> {
+  if (wanted === undefined || wanted === current) return undefined;
+  const deviceIds = [id];
+  if (wanted !== null) {
+    const wish = { profileId: wanted, deviceIds, at: PROFILE_POINTER };
+    const warnings = await enrollmentProgram.giveProfile(trx, wish);
+    return warnings.length > 0 ? { warnings } : undefined;
+  }
+  if (typeof current === 'number') {
+    await enrollmentProgram.takeProfile(trx, { profileId: current, deviceIds });
+  }
+  return undefined;
 }
 
 function split(device: Row, attributes: Record<string, unknown>) {

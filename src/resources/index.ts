@@ -6,7 +6,9 @@ import { certificateSigningRequests } from './certificate-signing-requests.js';
 import { certificates } from './certificates.js';
 import { commands } from './commands.js';
 import { depAccounts } from './dep-accounts.js';
+import { depDevices } from './dep-devices.js';
 import { depProfiles } from './dep-profiles.js';
+import { depTokens } from './dep-tokens.js';
 import { deviceGroups } from './device-groups.js';
 import { deviceSecrets } from './device-secrets.js';
 import { deviceSetups } from './device-setups.js';
@@ -36,7 +38,9 @@ export const DEFINITIONS: ResourceDefinition<ResourceServices>[] = [
   certificates,
   commands,
   depAccounts,
+  depDevices,
   depProfiles,
+  depTokens,
   deviceGroups,
   deviceSecrets,
   deviceUsers,

@@ -103,14 +103,51 @@ export interface PasswordService {
   hash(password: string): Promise<string>;
 }
 
+/** With a JSON pointer to the cause. */
+export interface ProfileWarning {
+  pointer: string;
+  detail: string;
+}
+
+export interface ProfileUses {
+  /** How many have it. */
+  devices: number;
+  /** Ids of the accounts that give it to devices that have none. */
+  defaultOf: number[];
+}
+
 export interface EnrollmentProgramService {
   /** Where a device of Apple's enrollment program asks this server for its profile. */
   enrollmentUrl: string;
+  /** What Apple or devices would find fault with; it is stored all the same. By its columns. */
+  profileWarnings(profile: Row): ProfileWarning[];
+  /** Who would miss the profile. One statement. */
+  profileUses(trx: Transaction, profileId: number): Promise<ProfileUses>;
+  /** What an account that goes away lists is none of the program's any more. Returns how many. */
+  releaseDevices(trx: Transaction, accountId: number): Promise<number>;
+  /** AppError 409 `lab_only`: one of the lab's while it is off, or one of Apple's while it is on. */
+  requireOwnWorld(consumerKey: string): void;
   // What Apple is to be told or asked after the commit of the caller's transaction.
-  /** Whose token it is; a sync of its devices follows. */
-  confirmAccount(trx: Transaction, accountId: number): Promise<void>;
+  /** The account has another token, which goes into its history: whose it is; a sync follows. */
+  tokenChanged(trx: Transaction, change: { accountId: number; by: string }): Promise<void>;
   /** What the profile says now. */
   defineProfile(trx: Transaction, profileId: number): Promise<void>;
+  /**
+   * Gives devices the profile, and has Apple told. Returns what keeps them from getting it now. 409
+   * no_dep_account, other_dep_account and conflict (Apple no longer lists it) naming each device,
+   * with the pointer `at`.
+   */
+  giveProfile(
+    trx: Transaction,
+    wish: { profileId: number; deviceIds: number[]; at: string },
+  ): Promise<ProfileWarning[]>;
+  /** Takes it from those that have it. */
+  takeProfile(trx: Transaction, wish: { profileId: number; deviceIds: number[] }): Promise<void>;
+  /**
+   * The devices of the account; `isFull`: all of them, not only what has changed. AppError 404 for an
+   * account that is not there, 409 `no_dep_account` for one without a token.
+   */
+  syncAccount(trx: Transaction, accountId: number, options: { isFull: boolean }): Promise<void>;
   /** Which devices have which profile. */
   assignProfiles(trx: Transaction, accountId: number): Promise<void>;
   /** Whether all is at Apple as it is here; what is not is repaired. */

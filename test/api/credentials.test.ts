@@ -12,7 +12,7 @@ const DAY_MS = 86_400_000;
 const TOPIC = 'com.apple.mgmt.External.1';
 const USUAL: CredentialRouteDeps['config'] = {
   ...{ enrollment: 'closed', publicUrl: 'https://mdm.example.com', lab: false },
-  apnsHost: 'https://push.example.com',
+  ...{ apnsHost: 'https://push.example.com', depSyncInterval: 60_000 },
 };
 
 const PROCESS_TABLES = ['push_topics', 'server_processes'];
@@ -366,6 +366,85 @@ describe('GET /api/v1/credentials', () => {
     const [warning, ...others] = await warnings();
     expect([warning?.code, others]).toEqual(['dep_token_expiring', []]);
     expect(warning?.detail).toContain('"ABM"');
+  });
+
+  it("warns of accounts of Apple's enrollment program that are not up to date, with why", async () => {
+    await certificate();
+    const now = Date.now();
+    const ago = (minutes: number) => new Date(now - minutes * 60_000);
+    const account = (consumer_key: string, minutes: number, more = {}) => {
+      const synced = { token_updated_at: ago(60), sync_finished_at: ago(minutes) };
+      return { ...{ consumer_key, server_name: consumer_key, status: 'ok' }, ...synced, ...more };
+    };
+    const rows = await test.db.knex('dep_accounts').insert(
+      [
+        account('fresh', 2.5),
+        account('new', 0, { token_updated_at: ago(1), sync_finished_at: null }),
+        account('terms', 9, {
+          status: 'terms_not_signed',
+          status_text: 'T_C',
+          status_advice: 'Do.',
+        }),
+        account('stale', 4, { sync_error: 'no answer' }),
+        account('never', 0, { sync_finished_at: null, status: 'unconfirmed' }),
+        account('CK_lab_1', 9, { status: 'token_expired' }),
+        account('CK_lab_2', 9, { status: 'lab_off' }),
+        { server_name: 'no token', created_at: ago(60) },
+      ],
+      'id',
+    );
+    const ids = rows.map(({ id }) => id);
+    expect(await warnings()).toEqual([
+      {
+        code: 'dep_account_terms_not_signed',
+        detail:
+          `The account "terms" (id ${ids[2]}) of Apple's device enrollment is not up to date: ` +
+          'somebody has to accept Apple\'s new terms. Apple says: "T_C". Do.',
+      },
+      {
+        code: 'dep_account_not_synced',
+        detail:
+          `The account "stale" (id ${ids[3]}) of Apple's device enrollment was not synced since ` +
+          `${ago(4).toISOString()}. no answer. See whether a process with the role worker runs, and ` +
+          `/api/v1/jobs; POST /api/v1/dep/accounts/${ids[3]}/sync begins one.`,
+      },
+      { code: 'dep_account_not_synced', detail: expect.stringContaining('was never synced.') },
+    ]);
+    const byHand = await warnings({ ...USUAL, depSyncInterval: undefined });
+    expect(byHand.map(({ code }) => code)).toEqual(['dep_account_terms_not_signed']);
+    const inLab = await warnings({ ...USUAL, lab: true });
+    expect(inLab.map(({ code }) => code)).toContain('dep_account_token_expired');
+  });
+
+  it("warns of accounts that are of one server of Apple's", async () => {
+    await certificate();
+    const [plain, dashed] = [
+      '1F97349736CF4614A94F624E705841AD',
+      '1f973497-36cf-4614-a94f-624e705841ad',
+    ];
+    const fresh = { status: 'ok', token_updated_at: new Date() };
+    const rows = await test.db
+      .knex('dep_accounts')
+      .insert(
+        [
+          { ...fresh, consumer_key: 'CK_1', server_uuid: plain, server_name: 'HQ' },
+          { ...fresh, consumer_key: 'CK_2', server_uuid: dashed },
+          { ...fresh, consumer_key: 'CK_3', server_uuid: dashed.replace('1', '2') },
+          { server_uuid: plain },
+          { ...fresh, consumer_key: 'CK_lab_1', server_uuid: dashed },
+        ],
+        'id',
+      );
+    const [one, two] = rows.map(({ id }) => id);
+    expect(await warnings()).toEqual([
+      {
+        code: 'dep_account_duplicate',
+        detail:
+          `The accounts ${one} and ${two} of Apple's device enrollment are of the same server "HQ" at ` +
+          'Apple: each lists its devices, and gives them its own default profiles. Delete all but one ' +
+          '(DELETE /api/v1/dep/accounts/{id}).',
+      },
+    ]);
   });
 
   it('tells of several topics, and of the devices of one that has no certificate', async () => {

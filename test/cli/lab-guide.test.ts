@@ -1,6 +1,7 @@
 import { describeLab, type LabDevice } from '../../src/cli/lab-guide.js';
 
 const CONTROL = 'http://127.0.0.1:50001';
+const PORTAL = 'http://127.0.0.1:50002';
 const MAC: LabDevice = {
   id: 7,
   platform: 'macOS',
@@ -16,6 +17,7 @@ function guide(
   return describeLab({
     devices,
     controlUrl: CONTROL,
+    portalUrl: PORTAL,
     config: {
       publicUrl: 'http://localhost:8080',
       adminToken: undefined,
@@ -39,6 +41,16 @@ describe('what muster lab prints', () => {
     const text = guide([MAC], { adminToken: 'the-value-of-a-secret' });
     expect(text).not.toContain('the-value-of-a-secret');
     expect(text).toContain('AUTH="Authorization: Bearer $ADMIN_TOKEN"\n');
+  });
+
+  it("tells how a token of Apple's program comes here", () => {
+    expect(guide([MAC])).toContain(
+      [
+        'curl -sg -H "$AUTH" http://localhost:8080/dep/certificate/download -o muster-dep.pem',
+        'curl -sg --data-binary @muster-dep.pem http://127.0.0.1:50002/token -o smime.p7m',
+        'curl -sg -H "$AUTH" -F file=@smime.p7m http://localhost:8080/dep/stoken/upload',
+      ].join('\n'),
+    );
   });
 
   it('quotes paths for the shell', () => {

@@ -26,6 +26,7 @@ const TEXTS: Sample[] = [
   (_name, index) => `${index}`.padStart(64, 'a'),
   (_name, index) => `${index}`.padStart(32, 'A'),
   (name, index) => `https://example.com/10%25_/${name}?${index}`,
+  (name, index) => `https://example.com/10%25_/${name}/${index}`,
   (name, index) => `${name}10%_${index}@example.com`,
   (_name, index) => `a${'abcdefghijklmnopqrstuvwxyz'[index % 26]}`,
   (_name, index) => `17.${index}`,
@@ -76,6 +77,16 @@ const OWN_SAMPLES: Record<string, (index: number) => Values> = {
   certificate_signing_requests: (index) => ({ subject: `CN=${index}`, purpose: 'mdm.webcrt' }),
 };
 
+/** In place of samples that the answer would warn of. */
+const HARMLESS: Record<string, Values> = {
+  dep_profiles: { is_supervised: true, language: 'en', region: 'US', skip_setup_items: ['Siri'] },
+};
+
+/** What the server sets by itself when others are changed: a new token ends on another day. */
+export const FOLLOWING: Record<string, string[]> = {
+  dep_accounts: ['access_token_expiry', 'status_at'],
+};
+
 /** What POST takes for this type. */
 export function sampleAttributes(definition: ResourceDefinition, index: number): Values {
   const own = OWN_SAMPLES[definition.type];
@@ -83,9 +94,8 @@ export function sampleAttributes(definition: ResourceDefinition, index: number):
   const writable = Object.entries(definition.attributes).filter(([, attribute]) => {
     return attribute.write === 'always' || attribute.write === 'create';
   });
-  return Object.fromEntries(
-    writable.map(([name, attribute]) => [name, sampleValue(name, attribute, index)]),
-  );
+  const samples = writable.map(([name, attribute]) => [name, sampleValue(name, attribute, index)]);
+  return { ...Object.fromEntries(samples), ...HARMLESS[definition.type] };
 }
 
 export function sampleDocument(definition: ResourceDefinition, index: number, deviceId: number) {

@@ -4,6 +4,7 @@ import type { ResourceDefinition } from '../../src/jsonapi/definition.js';
 import { DEFINITIONS } from '../../src/resources/index.js';
 import { createTestApi, type TestApi } from '../jsonapi/test-api.js';
 import type { Resource } from './expectations.js';
+import { seedDepDevices } from './sample-dep-devices.js';
 import { seedJobs } from './sample-jobs.js';
 import { seedSecrets } from './sample-secrets.js';
 import { ownersOf, seed } from './samples.js';
@@ -38,7 +39,8 @@ export async function createWorld(): Promise<World> {
     if (done.has(definition.type)) return;
     done.add(definition.type);
     for (const owner of ownersOf(definition)) await seedAfterOwners(owner);
-    await seed(api, definition, deviceId);
+    if (definition.type === 'dep_devices') await seedDepDevices(api.knex, deviceId);
+    else await seed(api, definition, deviceId);
   };
   for (const definition of ALL) await seedAfterOwners(definition);
   const get: World['get'] = (path, query = {}) =>

@@ -1,7 +1,7 @@
 import request from 'supertest';
 import type { Attribute } from '../../src/jsonapi/attributes.js';
 import type { TestApi } from '../jsonapi/test-api.js';
-import { nullableColumns, sampleAttributes, sampleDocument } from './samples.js';
+import { FOLLOWING, nullableColumns, sampleAttributes, sampleDocument } from './samples.js';
 import { createWorld, MEDIA_TYPE, one, visible, type World, WRITABLE } from './world.js';
 
 let world: World;
@@ -87,9 +87,13 @@ describe.each(WRITABLE)('writing %s', (_type, definition) => {
       .send({ data: { type, id: String(before.id), attributes } });
     expect(response.status).toBe(200);
     // What is derived from a changed attribute follows it.
-    const following = visible(definition, ({ derivedFrom = [] }) =>
+    const derived = visible(definition, ({ derivedFrom = [] }) =>
       derivedFrom.some((name) => name in attributes),
-    ).map(([name]) => [name, one(response).attributes[name]]);
+    ).map(([name]) => name);
+    const following = [...derived, ...(FOLLOWING[type] ?? [])].map((name) => [
+      name,
+      one(response).attributes[name],
+    ]);
     const expected = { ...before.attributes, ...attributes, ...Object.fromEntries(following) };
     expect(one(response).attributes).toEqual(expected);
   });

@@ -53,6 +53,14 @@ function inventory(type: string, attributes: Json, change: Json): Kind {
   return { role: 'operator', type, ofDevice: true, attributes: () => attributes, change };
 }
 
+/** One with an account, which it needs to be given to devices. */
+async function programProfile(world: World): Promise<number> {
+  const account = await world.create('/dep/accounts', 'dep_accounts', { server_name: name() });
+  const dep_account = { data: { type: 'dep_accounts', id: account } };
+  const attributes = { profile_name: name() };
+  return world.create('/dep/profiles', 'dep_profiles', attributes, { dep_account });
+}
+
 /** By the path of the collection. */
 const KINDS: Record<string, Kind> = {
   '/applications': {
@@ -116,6 +124,7 @@ const KINDS: Record<string, Kind> = {
   '/dep/profiles': {
     ...{ role: 'admin', type: 'dep_profiles', change: { department: 'IT' } },
     attributes: () => ({ profile_name: name() }),
+    make: programProfile,
   },
 };
 

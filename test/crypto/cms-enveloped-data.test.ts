@@ -1,6 +1,7 @@
 import { constants, createCipheriv, publicEncrypt, randomBytes } from 'node:crypto';
 import {
   type ContentAlgorithm,
+  envelopeRecipients,
   openEnvelopedData,
   sealEnvelopedData,
 } from '../../src/crypto/cms-enveloped-data.js';
@@ -230,6 +231,17 @@ describe('EnvelopedData', () => {
     const renewed = identityOf(recipient);
     const der = sealEnvelopedData(content, recipient.certificate);
     expect(openEnvelopedData(der, renewed)).toEqual(content);
+  });
+
+  it('tells for whom it is, as it says itself', () => {
+    const key = Buffer.alloc(16, 5);
+    const recipients = [recipientFor(other, key), recipientFor(recipient, key)];
+    const named = [other, recipient].map(({ certificate: { issuer, serialHex } }) => {
+      return { issuer, serialHex };
+    });
+    // A SET has no order of its own.
+    expect(new Set(envelopeRecipients(handmade({ recipients })))).toEqual(new Set(named));
+    expect(codeOf(() => envelopeRecipients(content))).toBe('invalid_asn1');
   });
 
   it('does not seal for a key that is not RSA', async () => {

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { SecretBox } from '../../src/crypto/secret-box.js';
 import { mergeDevices, mergeSpareRecords, type Reseal } from '../../src/db/device-merge.js';
+import { takeUdid } from '../../src/db/device-move.js';
 import { secretIdentity } from '../../src/db/device-repository.js';
 import { inTransaction } from '../../src/db/unit-of-work.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
@@ -16,7 +17,8 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 beforeEach(async () => {
-  for (const table of ['devices', 'tags', 'device_groups']) await knex()(table).delete();
+  const tables = ['devices', 'tags', 'device_groups', 'dep_profiles', 'dep_accounts'];
+  for (const table of tables) await knex()(table).delete();
 });
 
 const knex = () => database.db.knex;
@@ -178,6 +180,44 @@ describe('a merge', () => {
     expect(moved.map(({ device_id, device_user_id }) => [device_id, device_user_id])).toEqual([
       [into, mine],
       [into, theirs],
+    ]);
+  });
+
+  it('brings what the program says of the serial number, and has Apple told of nothing', async () => {
+    const [into, from] = [await addEnrolled({ enrolled_at: new Date(0) }), await addDevice()];
+    const account = await add('dep_accounts', {});
+    const profile = { profile_name: 'P', url: 'https://x', dep_account_id: account };
+    const wanted = await add('dep_profiles', profile);
+    await knex()('devices').where({ id: from }).update({ dep_profile_id: wanted });
+    const due = new Date('2030-01-01T00:00:00Z');
+    const told = {
+      ...{ assignment_due_at: null, assignment_attempts: 3, auto_assign: false },
+      ...{ by_default: true, assignment_result: 'FAILED', last_error: 'no', last_error_at: due },
+    };
+    await knex()('dep_devices').update({ device_id: from, ...told });
+    const other = { dep_account_id: await add('dep_accounts', {}), serial_number: SERIAL };
+    await add('dep_devices', { ...other, device_id: from, assignment_due_at: due });
+    await merge(into, from);
+    expect((await rowOf(into)).dep_profile_id).toBe(wanted);
+    const enrolled = { is_enrolled: true, enrolled_at: new Date(0), stage: 'enrolled' };
+    expect(await knex()('dep_devices').orderBy('id')).toMatchObject([
+      { device_id: into, ...told, ...enrolled },
+      { device_id: into, assignment_due_at: due, auto_assign: true, by_default: false },
+    ]);
+  });
+});
+
+describe('a record whose board is in another device now', () => {
+  it('keeps its serial number in the program, which shows it as not enrolled', async () => {
+    const udid = randomUUID();
+    const device = await addEnrolled({ udid, is_dep: true });
+    const dep_account_id = await add('dep_accounts', {});
+    const row = { dep_account_id, serial_number: SERIAL, device_id: device, is_enrolled: true };
+    await add('dep_devices', row);
+    const move = { id: device, udid, method: 'profile', isProven: false };
+    await inTransaction(database.db, (trx) => takeUdid(trx, move));
+    expect(await knex()('dep_devices')).toMatchObject([
+      { device_id: device, is_enrolled: false, stage: 'unassigned' },
     ]);
   });
 });

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { readProfileFile } from '../../src/lab/enrollment-profile.js';
 import { askForIdentity } from '../enroll/renewal-world.js';
 import { adminApi } from '../helpers/app.js';
@@ -5,6 +6,7 @@ import { commandIn, createTestDevice, type Fields, type TestDevice } from '../he
 import { removeTemporaryDirectories } from '../helpers/temporary-directory.js';
 import { carryOut } from '../setup/setup-world.js';
 import { askAs, type Program, startProgram, UDID } from './asking-device.js';
+import { addAccount, addListed } from './devices/listed-devices.js';
 
 const SERIAL = 'C02PROGRAM1';
 let program: Program;
@@ -17,7 +19,7 @@ afterAll(async () => {
   removeTemporaryDirectories();
 });
 afterEach(async () => {
-  for (const table of ['enrollment_requests', 'devices', 'dep_profiles']) {
+  for (const table of ['enrollment_requests', 'devices', 'dep_profiles', 'dep_accounts']) {
     await program.app.db.knex(table).delete();
   }
 });
@@ -63,6 +65,35 @@ describe('a device of the program that enrolls', () => {
     const [request] = await program.app.db.knex('enrollment_requests').select();
     expect(request.device_id).toBe(id);
     expect(request.enrolled_at).not.toBeNull();
+  });
+
+  it('is followed again after it was wiped', async () => {
+    const { app } = program;
+    const { knex } = app.db;
+    const pushed = { profile_uuid: randomUUID(), profile_status: 'pushed' };
+    const assigned = { ...pushed, profile_assign_time: new Date(0) };
+    const dep_account_id = await addAccount(knex);
+    const { id } = await addListed(knex, { dep_account_id, serial_number: SERIAL, ...assigned });
+    const row = () => knex('dep_devices').where({ id }).first();
+    const facts = { SerialNumber: SERIAL, OSVersion: '17.0' };
+    await (await certify()).enroll(facts, { AwaitingConfiguration: true });
+    await app.settled();
+    const first = await row();
+    expect(first).toMatchObject({ stage: 'enrolled', is_enrolled: true });
+    const again = await certify();
+    const asked = await row();
+    expect(asked).toMatchObject({ stage: 'enrolled', enrolled_at: first.enrolled_at });
+    expect(asked.contacted_at.getTime()).toBeGreaterThan(first.contacted_at.getTime());
+    expect((await again.authenticate(facts)).status).toBe(200);
+    expect(await row()).toEqual({ ...asked, stage: 'contacted', is_enrolled: false });
+    await again.tokenUpdate({ AwaitingConfiguration: true });
+    await app.settled();
+    const last = await row();
+    expect(last).toEqual({
+      ...{ ...asked, stage: 'enrolled', is_enrolled: true, enrolled_at: last.enrolled_at },
+    });
+    expect(last.enrolled_at.getTime()).toBeGreaterThan(asked.contacted_at.getTime());
+    expect(await records()).toMatchObject([{ id: last.device_id, enrolled_at: last.enrolled_at }]);
   });
 
   it.each([

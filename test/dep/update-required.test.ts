@@ -12,7 +12,7 @@ afterAll(async () => {
   removeTemporaryDirectories();
 });
 afterEach(async () => {
-  for (const table of ['enrollment_requests', 'devices', 'dep_accounts', 'dep_profiles']) {
+  for (const table of ['enrollment_requests', 'devices', 'dep_profiles', 'dep_accounts']) {
     await program.app.db.knex(table).delete();
   }
 });
@@ -86,7 +86,9 @@ describe('the profile of the program that counts', () => {
   });
 
   it('is the one that the device is assigned', async () => {
-    await program.app.db.knex('dep_accounts').insert({ default_dep_profile_id: usual });
+    const account = { default_dep_profile_id: usual };
+    const [row] = await program.app.db.knex('dep_accounts').insert(account).returning('id');
+    await program.app.db.knex('dep_profiles').where({ id: own }).update({ dep_account_id: row.id });
     await createProgramDevice({ dep_profile_id: own });
     expect(await demanded()).toBe('18.1');
   });

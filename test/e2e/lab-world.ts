@@ -17,7 +17,12 @@ export async function openLabWorld(env: Record<string, string> = {}): Promise<La
   const ports: number[] = [];
   const proxy = new DeviceProxy(ports);
   const url = await proxy.listen();
-  const app = await startApp({ env: { LAB: 'on', PUBLIC_URL: url, ...env } });
+  const app = await startApp({ env: { LAB: 'on', PUBLIC_URL: url, ...env } }).catch(
+    (error: unknown) => {
+      proxy.close();
+      throw error;
+    },
+  );
   ports.push(Number(new URL(app.url).port));
   const stop = async () => {
     proxy.close();

@@ -16,7 +16,10 @@ describe('what muster lab prints to try', () => {
     const args = ['lab', '--devices', '2', '--platform', 'iOS'];
     const lab = run(args, { dataDir, env: { PORT: String(await freePort()) } });
     const [, script = ''] = await lab.waitFor(/^(AUTH=.*)^Ctrl-C ends everything/ms, 60_000);
-    const { stderr } = await promisify(execFile)('bash', ['-c', PRELUDE + script]);
+    const { stderr } = await promisify(execFile)('bash', ['-c', PRELUDE + script], {
+      // It leaves files.
+      cwd: newHome(),
+    });
     expect(stderr.trim().split('\n')).toEqual([
       'GET 200',
       'POST 201',
@@ -27,6 +30,9 @@ describe('what muster lab prints to try', () => {
       'GET 200',
       'GET 200',
       'GET 200',
+      'POST 201',
+      'GET 200',
+      'POST 200',
       'POST 201',
     ]);
     await lab.waitFor(/: ClearPasscode Acknowledged$/m);

@@ -5,15 +5,14 @@ import { promisify } from 'node:util';
 import { buildPlist } from '../../src/protocol/plist.js';
 import { ADMIN_TOKEN, startApp, type TestApp } from '../helpers/app.js';
 import { ROOT } from '../helpers/process.js';
-import { temporaryDirectory } from '../helpers/temporary-directory.js';
-
-const HEADING = '## The API by curl\n';
+import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
+import { openLabWorld } from './lab-world.js';
 
 /** What the section would have a reader type, in order. */
-function examples(): string {
+function examples(heading: string): string {
   const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
-  const [, section = ''] = readme.split(HEADING);
-  const blocks = (section.split('\n## ')[0] ?? '').matchAll(/```sh\n(.*?)```/gs);
+  const [, section = ''] = readme.split(`${heading}\n`);
+  const blocks = (section.split(/\n##+ /)[0] ?? '').matchAll(/```sh\n(.*?)```/gs);
   return [...blocks].map(([, block]) => block).join('');
 }
 
@@ -42,14 +41,17 @@ let app: TestApp;
 beforeAll(async () => {
   app = await startApp();
 });
-afterAll(() => app.stop());
+afterAll(async () => {
+  await app.stop();
+  removeTemporaryDirectories();
+});
 
 describe("the README's examples with curl", () => {
   it('work as they are written', async () => {
     const directory = temporaryDirectory();
     writeFileSync(join(directory, 'token'), ADMIN_TOKEN);
     writeFileSync(join(directory, 'example.mobileconfig'), PROFILE);
-    const script = examples()
+    const script = examples('## The API by curl')
       .replaceAll('http://localhost:8080', app.url)
       .replaceAll('data/admin-token', 'token');
     const { stderr } = await promisify(execFile)('bash', ['-c', PRELUDE + script], {
@@ -75,4 +77,35 @@ describe("the README's examples with curl", () => {
     const left = await app.db.knex('devices').count('* as n').first();
     expect(Number(left?.n)).toBe(0);
   });
+});
+
+describe("the README's walk through Apple's enrollment program", () => {
+  it('works as it is written, and three devices of ten end enrolled', async () => {
+    const world = await openLabWorld();
+    try {
+      const directory = temporaryDirectory();
+      writeFileSync(join(directory, 'token'), ADMIN_TOKEN);
+      const script = examples("### Apple's enrollment program, tried out")
+        .replaceAll('http://localhost:8080', world.url)
+        .replaceAll('data/admin-token', 'token');
+      // `grep -q` and `head` hang up on what feeds them.
+      const prelude = PRELUDE.replace('-euo pipefail', '-eu');
+      const npm = `npm() { command npm --prefix '${ROOT}' "$@" --url ${world.url}; }\n`;
+      const { stdout, stderr } = await promisify(execFile)('bash', ['-c', prelude + npm + script], {
+        cwd: directory,
+      });
+      const calls = stderr.split('\n').filter((line) => /^[A-Z]+ \d+$/.test(line));
+      const asked = calls.filter((call, index) => call !== 'GET 200' || calls[index - 1] !== call);
+      expect(asked).toEqual([
+        ...['GET 200', 'POST 200', 'POST 201', 'POST 201', 'PATCH 200', 'GET 200'],
+      ]);
+      expect(stdout).toContain('Devices:  3 of 3 enrolled');
+      const funnel = JSON.parse(stdout.slice(stdout.lastIndexOf('{"data":')));
+      expect(funnel.data.attributes).toMatchObject({
+        ...{ total: 10, assigned_or_beyond: 10, enrolled: 3, failing: 0, assignment_due: 0 },
+      });
+    } finally {
+      await world.stop();
+    }
+  }, 60_000);
 });

@@ -1,4 +1,7 @@
+import { mkdtempSync, rmSync } from 'node:fs';
 import type { Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Express } from 'express';
 import request from 'supertest';
 import { type Config, loadConfig } from '../../src/config.js';
@@ -49,7 +52,9 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
   const { env = {}, isSweeping = true, database = await createTestDatabase() } = options;
   const { masterKey = MASTER_KEY } = options;
   const { db } = database;
-  const config = testConfig(env);
+  // The lab writes files.
+  const directory = env.LAB === 'on' ? mkdtempSync(join(tmpdir(), 'muster-lab-')) : undefined;
+  const config = testConfig({ ...(directory && { DATA_DIR: directory }), ...env });
   const box = new SecretBox(masterKey);
   const { logger, lines: logLines, text: logText } = capturingLogger();
   const container = await createContainer({ config, db, box, logger });
@@ -59,7 +64,10 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
   const server = createHttpServer({ app, deviceHandler, logger, onAnswer, ...(tls && { tls }) });
   const { port } = await listen(server, { port: 0, host: '127.0.0.1' });
   if (isSweeping) container.start();
-  const halt = () => haltServer(server, container);
+  const halt = async () => {
+    await haltServer(server, container);
+    if (directory !== undefined) rmSync(directory, { recursive: true, force: true });
+  };
   return {
     url: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
     ...{ app, db, box, authority, config, container, database, logLines, logText, halt },
@@ -78,6 +86,9 @@ function testConfig(env: Record<string, string>): Config {
     ADMIN_TOKEN,
     MASTER_KEY: MASTER_KEY.toString('base64'),
     LOG_LEVEL: 'debug',
+    // No test asks Apple anything, least of all by the clock.
+    ...(env.LAB === 'on' ? {} : { DEP_HOST: 'http://127.0.0.1:9' }),
+    DEP_SYNC_INTERVAL: 'off',
   };
   return loadConfig({ ...usual, ...env }, __dirname);
 }

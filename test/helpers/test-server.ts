@@ -1,5 +1,4 @@
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { connectDatabase, connectionUrl } from '../../src/db/database.js';
@@ -7,6 +6,7 @@ import { openEmbedded } from '../../src/db/embedded/open-embedded.js';
 import { isRunning, processesNaming } from '../../src/db/embedded/process-info.js';
 import { migrate } from '../../src/db/migrate.js';
 import { createLogger } from '../../src/logger.js';
+import { temporaryRoot } from './temporary-directory.js';
 
 export const TEMPLATE = 'muster_test_template';
 
@@ -49,8 +49,9 @@ async function makeTemplate(serverUrl: string): Promise<string> {
 
 /** Servers whose jest was killed are of no use to anybody. */
 function removeAbandoned(): void {
-  const names = readdirSync(tmpdir()).filter((name) => name.startsWith(PREFIX));
-  for (const directory of names.map((name) => join(tmpdir(), name))) {
+  const root = temporaryRoot();
+  const names = readdirSync(root).filter((name) => name.startsWith(PREFIX));
+  for (const directory of names.map((name) => join(root, name))) {
     const lock = join(directory, 'data', 'muster.lock');
     if (!existsSync(lock) || isRunning(JSON.parse(readFileSync(lock, 'utf8')))) continue;
     try {
@@ -64,7 +65,7 @@ function removeAbandoned(): void {
 
 async function startEmbedded(): Promise<{ url: string; stop(): Promise<void> }> {
   removeAbandoned();
-  const directory = mkdtempSync(join(tmpdir(), PREFIX));
+  const directory = mkdtempSync(join(temporaryRoot(), PREFIX));
   // Under root PostgreSQL runs as another user, who has to pass.
   chmodSync(directory, 0o711);
   const embedded = await openEmbedded({

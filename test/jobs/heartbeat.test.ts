@@ -225,6 +225,28 @@ describe('the jobs of a process that is silent', () => {
     ]);
   });
 
+  it('are over where others of their key have taken their place, and dead where they were the last', async () => {
+    const task = { name: 'test.any', maxAttempts: 1 };
+    const addKeyed = (key: string) => inTransaction(db, (trx) => queue.add(trx, task, {}, { key }));
+    // As the library adds what is scheduled.
+    const schedule = `select graphile_worker.add_job('test.any', job_key := 'schedule:test.any',
+      payload := '{"_cron":{"ts":"2026-01-01T00:00:00.000Z","backfilled":false}}')`;
+    await addKeyed('last');
+    await addKeyed('again');
+    await db.knex.raw(schedule);
+    await leaveJob('1 second');
+    await addKeyed('again');
+    await db.knex.raw(schedule);
+    await startHeartbeat();
+    const rows = await jobRows(db);
+    expect(rows.map(({ key, status }) => [key, status])).toEqual([
+      ['last', 'dead'],
+      [null, 'retrying'],
+      ['again', 'waiting'],
+      ['schedule:test.any', 'waiting'],
+    ]);
+  });
+
   it('are not looked for by a process that runs no jobs', async () => {
     await leaveJob('1 hour');
     await startHeartbeat({ role: 'web', silentMs: 10 });

@@ -129,6 +129,23 @@ describe('a job that fails', () => {
     expect(lines.map(({ msg }) => msg)).not.toContain(ENDED);
   });
 
+  it('is over when another one of its key has taken its place meanwhile', async () => {
+    const { logger, lines } = capturingLogger();
+    const again = () => inTransaction(db, (trx) => queue.add(trx, task, {}, { key: 'same' }));
+    const { task, runs } = recordingTask('test.again', async () => {
+      if (runs.length > 1) return;
+      await again();
+      throw new Error('once');
+    });
+    await again();
+    await startRunner({ db, tasks: [task], logger });
+    await noJobsLeft(db);
+    expect(runs.length).toBe(2);
+    expect(lines.filter(({ level }) => level >= WARN)).toMatchObject([
+      { level: WARN, task: 'test.again', err: { message: 'once' } },
+    ]);
+  });
+
   it('may throw what is no error', async () => {
     const { task } = recordingTask('test.fail', () => Promise.reject('just text'));
     await add(task);

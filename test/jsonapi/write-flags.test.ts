@@ -2,6 +2,7 @@ import request from 'supertest';
 import { text } from '../../src/jsonapi/attributes.js';
 import {
   type CreateOperation,
+  type DeleteOperation,
   defineResource,
   type ResourceDefinition,
   type UpdateOperation,
@@ -27,6 +28,7 @@ const jars = defineResource<unknown>({
   relationships: {},
   views: [{ path: '/honey_jars', attribute: 'name', value: 'honey' }],
   writeFlags: { force: 'Also over the edge.', dry: 'Only looks.' },
+  deleteFlags: { smash: 'Also a full one.' },
   operations: {
     create: async ({ store, trx, shape, attributes, flags }: CreateOperation<unknown>) => {
       seen.push([...flags]);
@@ -35,6 +37,10 @@ const jars = defineResource<unknown>({
     update: async ({ id, flags }: UpdateOperation<unknown>) => {
       seen.push([...flags]);
       return { id };
+    },
+    delete: async ({ id, store, trx, shape, flags }: DeleteOperation<unknown>) => {
+      seen.push([...flags]);
+      await store.remove(trx, { shape, id });
     },
   },
 });
@@ -93,8 +99,15 @@ describe('the flags of a write', () => {
     for (const path of ['/jars', `/jars/${id}`, '/honey_jars']) {
       expect(refusal(await request(api.app).get(`/api/v1${path}?force=true`))).toEqual(unknown);
     }
-    const removal = await request(api.app).delete(`/api/v1/jars/${id}?force=true`);
-    expect(refusal(removal)).toEqual(unknown);
+    for (const path of [`/jars/${id}?force=true`, '/racks/1?force=true']) {
+      expect(refusal(await request(api.app).delete(`/api/v1${path}`))).toEqual(unknown);
+    }
+    const smash = [400, 'invalid_parameter', 'smash'];
+    for (const answer of [post('/jars?smash=true'), patch(`/jars/${id}?smash=true`)]) {
+      expect(refusal(await answer)).toEqual(smash);
+    }
+    const unclear = request(api.app).delete(`/api/v1/jars/${id}?smash=1`);
+    expect(refusal(await unclear)).toEqual(smash);
     expect(refusal(await post('/jars?constructor=true'))).toEqual([
       ...[400, 'invalid_parameter', 'constructor'],
     ]);
@@ -107,6 +120,16 @@ describe('the flags of a write', () => {
     await patch(`/jars/${id}?force=false`).expect(200);
     await patch(`/jars/${id}`).expect(200);
     expect(seen).toEqual([['force'], ['dry', 'force'], ['force'], [], []]);
+  });
+
+  it('of a delete reach its operation alone, and the audit trail', async () => {
+    for (const query of ['smash=true', 'smash=false', '']) {
+      const { id } = (await post('/jars')).body.data;
+      await request(api.app).delete(`/api/v1/jars/${id}?${query}`).expect(204);
+    }
+    expect(seen).toEqual([[], ['smash'], [], [], [], []]);
+    const lines = await api.knex('audit_events').where({ action: 'jars.delete' }).orderBy('id');
+    expect(lines.map(({ details }) => details)).toEqual([{ parameters: ['smash'] }, null, null]);
   });
 
   it('stand in the audit trail, and in no link', async () => {

@@ -115,6 +115,15 @@ describe('the summary of a fleet', () => {
     ]);
   });
 
+  it("says which devices Apple's stand-in did not know", () => {
+    const state = enrolled(1);
+    expect(describeSummary(state.snapshot())).not.toContain('Program:');
+    state.countStranger();
+    expect(describeSummary(state.snapshot()).split('\n')[1]).toBe(
+      "Program:  1 unknown to Apple's stand-in, went to /dep/enroll by themselves",
+    );
+  });
+
   it('counts the pushes, and the devices that got none', () => {
     const state = enrolled(3);
     for (const index of [0, 1, 2]) state.expectPush(index);

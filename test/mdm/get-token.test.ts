@@ -111,6 +111,22 @@ describe('GetToken', () => {
     expect(app.logLines.at(-1)?.detail).toContain(word);
   });
 
+  it('is of the account that Apple lists the device in, whatever others there are', async () => {
+    const certificate = await upload();
+    const own = await addAccount(SERVER, certificate);
+    const other = await addAccount('0'.repeat(32), certificate);
+    const { knex } = app.db;
+    const [{ id: device_id }] = await knex('devices').where({ udid: device.udid }).select('id');
+    const list = (dep_account_id: number, row: object) =>
+      knex('dep_devices').insert({ dep_account_id, serial_number: 'S', device_id, ...row });
+    await list(other, { listed_at: new Date(), removed_at: new Date() });
+    await list(own, { listed_at: null });
+    expect((await ask()).status).toBe(404);
+    await knex('dep_devices').where({ dep_account_id: own }).update({ listed_at: new Date() });
+    const { status, token } = await ask();
+    expect([status, partOf(token, 1).iss]).toEqual([200, SERVER]);
+  });
+
   it('gets 404 where it is not clear which of several accounts the device is of', async () => {
     await addAccount(SERVER, await upload());
     await addAccount('0'.repeat(32), null);

@@ -60,6 +60,10 @@ describe('metrics', () => {
       'muster_database_pool_connections gauge',
       'muster_database_pool_waiting gauge',
       'muster_database_up gauge',
+      'muster_dep_account_ok gauge',
+      'muster_dep_assignments_due gauge',
+      'muster_dep_devices gauge',
+      'muster_dep_sync_age_seconds gauge',
       'muster_http_request_duration_seconds histogram',
       'muster_job_duration_seconds histogram',
       'muster_jobs gauge',
@@ -175,6 +179,35 @@ describe('metrics', () => {
     const shown = valuesOf(text, 'muster_credential_expiry_timestamp_seconds');
     expect(shown).toEqual(Object.fromEntries(expiries));
     expect(text).not.toMatch(/secret/i);
+  });
+
+  it("show how far the devices of Apple's program are, by account", async () => {
+    const { knex } = test.db;
+    const { rows } = await knex.raw(`insert into dep_accounts (status, sync_finished_at)
+      values ('ok', now() - interval '1 hour'), ('token_expired', null) returning id`);
+    const [first, second] = rows.map(({ id }: { id: number }) => String(id));
+    const listed_at = new Date();
+    const add = (serial_number: string, row: object) =>
+      knex('dep_devices').insert({ dep_account_id: first, serial_number, listed_at, ...row });
+    const [device] = await knex('devices').insert({ serial_number: 'C02B' }).returning('id');
+    await add('C02A', { is_enrolled: true });
+    await add('C02B', { assignment_due_at: new Date(), device_id: device.id });
+    await add('C02C', { is_enrolled: true, assignment_due_at: new Date() });
+    await add('C02D', { listed_at: null });
+    const text = await metricsOf().text();
+    const none = ['assigned', 'contacted', 'enrolled', 'pushed', 'removed', 'unassigned'].map(
+      (stage) => [`${second} ${stage}`, 0],
+    );
+    expect(valuesOf(text, 'muster_dep_devices')).toEqual({
+      ...{ [`${first} unassigned`]: 1, [`${first} enrolled`]: 2, [`${first} assigned`]: 0 },
+      ...{ [`${first} pushed`]: 0, [`${first} contacted`]: 0, [`${first} removed`]: 0 },
+      ...Object.fromEntries(none),
+    });
+    const due = valuesOf(text, 'muster_dep_assignments_due');
+    expect(due).toEqual({ [first]: 1, [second]: 0 });
+    expect(valuesOf(text, 'muster_dep_account_ok')).toEqual({ [first]: 1, [second]: 0 });
+    const ages = valuesOf(text, 'muster_dep_sync_age_seconds');
+    expect([Object.keys(ages), Math.floor((ages[first] ?? 0) / 60)]).toEqual([[first], 60]);
   });
 
   it('show the certificate of TLS_CERT_FILE', async () => {

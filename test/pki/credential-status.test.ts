@@ -224,12 +224,20 @@ describe('the state of credentials', () => {
     const vendor = await of('mdm.vendor', 101);
     await of('mdm.vendor', 1, NO_KEY);
     const encrypt = await of('mdm.encrypt', 102);
+    await of('dep.stoken', 99);
     const token = await of('dep.stoken', 103);
+    const renewed = await of('dep.stoken', 90);
+    await knex('dep_accounts').insert([
+      { token_certificate_id: token },
+      { token_certificate_id: renewed },
+      { ...{ access_token_expiry: days(1), status: 'lab_off' } },
+    ]);
     const anchor = await of('dep.anchor', 104, NO_KEY);
     const other = await of('dep.anchor', 105, { ...NO_KEY, subject: 'CN=other' });
     const host = await of('dep.supervision', 106, NO_KEY);
     const found = await credentialStatus(knex, { now: NOW });
     expect(found.map(({ kind, id, days_left }) => [kind, id, days_left])).toEqual([
+      ['dep_server_certificate', renewed, 90],
       ['vendor_certificate', vendor, 101],
       ['encryption_certificate', encrypt, 102],
       ['dep_server_certificate', token, 103],

@@ -141,7 +141,7 @@ async function uploadProfile(app: TestApp, say: Say): Promise<number> {
 
 async function configure(app: TestApp, say: Say): Promise<void> {
   const account = {
-    ...{ consumer_key: 'CK_open', access_token: 'AT_open' },
+    ...{ consumer_key: 'CK_lab_open', access_token: 'AT_open' },
     consumer_secret: say('consumer secret'),
     access_secret: say('access secret'),
     auth_session_token: say('session token'),

@@ -56,6 +56,9 @@ describe.each(all.map((definition): [string, ResourceDefinition] => [definition.
         'is_pending',
         'proven_serial',
         'password_hash',
+        'sync_owner',
+        'sync_lease_until',
+        'follows_public_url',
         ...keys,
       ];
       const expected = columns

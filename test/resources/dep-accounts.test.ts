@@ -108,6 +108,34 @@ describe('a DEP account made from a token', () => {
   });
 });
 
+describe("the token of a DEP account, where it is the lab's and the lab is off", () => {
+  const OF_LAB = { ...TOKEN, consumer_key: 'CK_lab_1' };
+
+  it('is refused in whichever form it comes, and nothing is stored', async () => {
+    const id = (await send('post', '/accounts', TOKEN)).body.data.id;
+    const key = attributesOf({ consumer_key: 'CK_lab_1' });
+    for (const reply of [
+      await send('post', '/accounts', OF_LAB),
+      await send('post', '/accounts', attributesOf(OF_LAB)),
+      await send('patch', `/accounts/${id}`, key),
+    ]) {
+      expect([reply.status, reply.body.errors[0].code, pointersOf(reply)]).toEqual([
+        ...[409, 'lab_only', ['/data/attributes/consumer_key']],
+      ]);
+    }
+    expect(await app.db.knex('dep_accounts').pluck('consumer_key')).toEqual([TOKEN.consumer_key]);
+  });
+
+  it('does not keep an account that has it from other changes', async () => {
+    const row = { consumer_key: 'CK_lab_1' };
+    const [{ id }] = await app.db.knex('dep_accounts').insert(row, 'id');
+    const body = attributesOf({ consumer_key: 'CK_lab_1', org_name: 'Acme' });
+    expect((await send('patch', `/accounts/${id}`, body)).status).toBe(200);
+    const cleared = attributesOf({ consumer_key: null });
+    expect((await send('patch', `/accounts/${id}`, cleared)).status).toBe(200);
+  });
+});
+
 describe('a DEP account made from attributes', () => {
   const account = {
     consumer_key: 'CK_1',
@@ -139,8 +167,15 @@ describe('a DEP account made from attributes', () => {
     const { body } = await send('get', `/accounts/${id}`, undefined, viewer);
     const shown: Record<string, unknown> = { ...account };
     for (const name of SECRETS) delete shown[name];
+    const zero = { fetch_number: 0, suspected_losses: 0, sync_pages: 0, sync_devices: 0 };
+    const never = ['confirmed_at', 'next_sync_at', 'reconciled_at', 'reconcile_report'];
+    const unsaid = ['sync_error', 'sync_finished_at', 'sync_kind', 'sync_started_at'];
+    unsaid.push('fetched_fully_at');
+    const none = [...never, ...unsaid, 'status_text', 'status_advice'].map((name) => [name, null]);
     expect(body.data.attributes).toEqual({
-      ...shown,
+      ...{ ...shown, ...zero, ...Object.fromEntries(none) },
+      ...{ status: 'unconfirmed', status_at: expect.any(String), is_lab: false },
+      ...{ sync_phase: 'fetch', sync_state: 'idle' },
       access_token_expiry: null,
       token_updated_at: expect.any(String),
       created_at: expect.any(String),
@@ -227,6 +262,14 @@ describe('a DEP account made from attributes', () => {
     ['server_uuid', '6666ED66-6666-6666-6666-666666666666\n'],
     ['url', 'mdmenrollment.apple.com'],
     ['url', 'ftp://example.com/'],
+    ['url', 'http://169.254.169.254/'],
+    ['url', 'http://mdmenrollment.apple.com'],
+    ['url', 'https://user:pass@mdmenrollment.apple.com/'],
+    ['url', 'https://user@mdmenrollment.apple.com/'],
+    ['url', 'https://mdmenrollment.apple.com/?x#y'],
+    ['url', 'https://mdmenrollment.apple.com/?'],
+    ['url', 'https://mdmenrollment.apple.com/#'],
+    ['url', 'http://127.0.0.1.example.com/'],
     ['consumer_secret', ''],
     ['more_to_follow', 'no'],
     ['fetched_until', 'yesterday'],
@@ -273,7 +316,7 @@ describe('a DEP account made from attributes', () => {
   it('names a default profile and forgets it when that goes away', async () => {
     const id = await create();
     const profile = { data: { type: 'dep_profiles', attributes: { profile_name: 'P' } } };
-    const made = (await send('post', '/profiles', profile)).body.data.id;
+    const made = (await send('post', `/accounts/${id}/dep_profiles`, profile)).body.data.id;
     const default_dep_profile = { data: { type: 'dep_profiles', id: made } };
     const data = { type: 'dep_accounts', relationships: { default_dep_profile } };
     const linked = await send('patch', `/accounts/${id}`, { data });
@@ -281,10 +324,150 @@ describe('a DEP account made from attributes', () => {
       type: 'dep_profiles',
       id: made,
     });
-    expect((await send('delete', `/profiles/${made}`)).status).toBe(204);
+    expect((await send('delete', `/profiles/${made}?force=true`)).status).toBe(204);
     const { body } = await send('get', `/accounts/${id}`);
     expect(body.data.relationships.default_dep_profile.data).toBeNull();
   });
+
+  it('takes no default profile of another account, or without one, and says which', async () => {
+    const id = await create();
+    const other = await create({ consumer_key: 'CK_other' });
+    const profile = { data: { type: 'dep_profiles', attributes: { profile_name: 'P' } } };
+    const make = async (path: string) => (await send('post', path, profile)).body.data.id;
+    const [own, theirs, bare] = [
+      await make(`/accounts/${id}/dep_profiles`),
+      await make(`/accounts/${other}/dep_profiles`),
+      await make('/profiles'),
+    ];
+    const patch = (wanted: Record<string, number | null>) => {
+      const relationships = Object.fromEntries(
+        Object.entries(wanted).map(([family, profileId]) => {
+          const data = profileId && { type: 'dep_profiles', id: profileId };
+          return [`default_${family}_profile`, { data }];
+        }),
+      );
+      return send('patch', `/accounts/${id}`, { data: { type: 'dep_accounts', relationships } });
+    };
+    await clearJobs();
+    const refused = await patch({ dep: own, mac: theirs, vision: bare });
+    const codes = refused.body.errors.map(({ code }: { code: string }) => code);
+    expect([refused.status, codes]).toEqual([409, ['other_dep_account', 'no_dep_account']]);
+    expect(pointersOf(refused)).toEqual([
+      '/data/relationships/default_mac_profile/data',
+      '/data/relationships/default_vision_profile/data',
+    ]);
+    expect(await jobs()).toEqual([]);
+    const taken = await patch({ dep: own, iphone: own, ipad: own, mac: own, apple_tv: own });
+    expect(taken.status).toBe(200);
+    expect(await rowOf(id)).toMatchObject({
+      ...{
+        default_dep_profile_id: own,
+        default_iphone_profile_id: own,
+        default_mac_profile_id: own,
+      },
+      ...{ default_ipad_profile_id: own, default_apple_tv_profile_id: own },
+      default_vision_profile_id: null,
+    });
+    expect(await jobs()).toEqual(['dep.reconcile']);
+  });
+
+  it('has Apple asked of a new token, and each one in its history', async () => {
+    await clearJobs();
+    const id = await create({ cursor: null });
+    expect(await jobs()).toEqual(['dep.confirm']);
+    await clearJobs();
+    await app.db.knex('dep_accounts').update({
+      ...{ status: 'ok', cursor: 'C', sync_phase: 'delta', access_token_expiry: new Date() },
+    });
+    await send('patch', `/accounts/${id}`, attributesOf({ consumer_key: 'CK_1', org_name: 'x' }));
+    expect([await jobs(), (await rowOf(id)).status]).toEqual([[], 'ok']);
+    await send('patch', `/accounts/${id}`, attributesOf({ access_token: 'AT_2' }));
+    expect(await rowOf(id)).toMatchObject({
+      ...{ status: 'unconfirmed', cursor: 'C', sync_phase: 'delta', access_token_expiry: null },
+      sealed_auth_session_token: null,
+    });
+    await send('patch', `/accounts/${id}`, attributesOf({ consumer_key: 'CK_2' }));
+    expect(await rowOf(id)).toMatchObject({ cursor: null, sync_phase: 'fetch' });
+    expect(await jobs()).toEqual(['dep.confirm']);
+    const { body } = await send('get', `/accounts/${id}/dep_tokens?sort=id`, undefined, viewer);
+    const history = body.data.map(({ attributes }: { attributes: Record<string, string> }) => [
+      ...[attributes.consumer_key, attributes.access_token, attributes.replaced_at === null],
+    ]);
+    expect(history).toEqual([
+      ['CK_1', 'AT_1', false],
+      ['CK_1', 'AT_2', false],
+      ['CK_2', 'AT_2', true],
+    ]);
+    const tokenId = body.data[0].id;
+    expect((await send('get', `/tokens/${tokenId}`, undefined, viewer)).status).toBe(200);
+    expect((await send('delete', `/tokens/${tokenId}`)).status).toBe(405);
+  });
+
+  it('begins from the start where the cursor is taken away', async () => {
+    const id = await create();
+    // From elsewhere: what it leads to is not taken for all devices.
+    await send('patch', `/accounts/${id}`, attributesOf({ cursor: 'D' }));
+    expect(await rowOf(id)).toMatchObject({ cursor: 'D', sync_phase: 'delta' });
+    await send('patch', `/accounts/${id}`, attributesOf({ cursor: null }));
+    expect(await rowOf(id)).toMatchObject({ cursor: null, sync_phase: 'fetch' });
+  });
+
+  it('takes its devices out of the program when it goes, but for those of another account', async () => {
+    const { knex } = app.db;
+    const [id, other] = [await create(), await create({ consumer_key: 'CK_other' })];
+    const device = (serial_number: string, state: string) => ({
+      ...{ serial_number, is_dep: true, enrollment_state: state, profile_status: 'assigned' },
+    });
+    const [own, enrolled, shared, byHand] = (
+      await knex('devices').insert(
+        [
+          ...[device('DEPOWN', 'dep'), device('DEPENROLLED', 'enrolled')],
+          ...[device('DEPSHARED', 'dep'), device('DEPBYHAND', 'dep')],
+        ],
+        'id',
+      )
+    ).map((row: { id: number }) => row.id);
+    const listed = (
+      dep_account_id: number,
+      device_id: number | undefined,
+      serial_number: string,
+    ) => ({
+      ...{ dep_account_id, device_id, serial_number, listed_at: new Date() },
+    });
+    await knex('dep_devices').insert([
+      ...[listed(id, own, 'DEPOWN'), listed(id, enrolled, 'DEPENROLLED')],
+      ...[listed(id, shared, 'DEPSHARED')],
+      { ...listed(other, shared, 'DEPSHARED'), profile_status: 'pushed' },
+      { ...listed(other, own, 'DEPOWN'), removed_at: new Date() },
+    ]);
+    expect((await send('delete', `/accounts/${id}`)).status).toBe(204);
+    const columns = ['id', 'is_dep', 'enrollment_state', 'profile_status'];
+    const rows = await knex('devices').where('serial_number', 'like', 'DEP%').orderBy('id');
+    expect(rows.map((row) => columns.map((name) => row[name]))).toEqual([
+      [own, false, null, 'removed'],
+      [enrolled, false, 'enrolled', 'removed'],
+      [shared, true, 'dep', 'pushed'],
+      [byHand, true, 'dep', 'assigned'],
+    ]);
+    expect(await knex('dep_devices').where({ dep_account_id: id })).toEqual([]);
+    const line = await knex('audit_events')
+      .where({ action: 'dep_accounts.delete' })
+      .orderBy('id', 'desc')
+      .first();
+    expect(line.details).toEqual({ consumer_key: 'CK_1', server_name: 'dev', devices: 2 });
+    await knex('devices').where('serial_number', 'like', 'DEP%').delete();
+  });
+
+  async function jobs(): Promise<string[]> {
+    const { rows } = await app.db.knex.raw(
+      `select t.identifier from graphile_worker._private_jobs j
+       join graphile_worker._private_tasks t on t.id = j.task_id
+       where t.identifier <> 'dep.define' order by j.id`,
+    );
+    return rows.map(({ identifier }: { identifier: string }) => identifier);
+  }
+
+  const clearJobs = () => app.db.knex.raw('delete from graphile_worker._private_jobs');
 
   async function sealedOf(id: number): Promise<Buffer[]> {
     const row = await rowOf(id);

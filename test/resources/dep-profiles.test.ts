@@ -5,9 +5,13 @@ import { createTestApi, type TestApi } from '../jsonapi/test-api.js';
 
 let api: TestApi;
 let certificate: string;
+/** One that has been at Apple's. */
+let accountId: number;
 
 beforeAll(async () => {
   api = await createTestApi();
+  const [account] = await api.knex('dep_accounts').insert({}).returning('id');
+  accountId = account.id;
   const subject = [{ type: 'CN' as const, value: 'anchor' }];
   const { certificate: anchor } = identityOf(await generateEcKeyPair('P-256'), { subject });
   certificate = anchor.der.toString('base64');
@@ -16,12 +20,16 @@ afterAll(() => api.close());
 
 type Attributes = Record<string, unknown>;
 
-function post(attributes: Attributes, role = 'admin') {
+function post(attributes: Attributes, role = 'admin', relationships = {}) {
   return request(api.app)
     .post('/api/v1/dep/profiles')
     .set('X-Role', role)
-    .send({ data: { type: 'dep_profiles', attributes } });
+    .send({ data: { type: 'dep_profiles', attributes, relationships } });
 }
+
+const atAccount = (id: number | null = accountId) => ({
+  dep_account: { data: id === null ? null : { type: 'dep_accounts', id } },
+});
 
 function patch(id: number, attributes: Attributes) {
   return request(api.app)
@@ -61,6 +69,10 @@ describe('a DEP profile', () => {
       region: null,
       configuration_web_url: null,
       last_upload_at: null,
+      status: 'local',
+      status_text: null,
+      status_advice: null,
+      status_at: expect.any(String),
       minimum_ios_version: null,
       minimum_macos_version: null,
       created_at: expect.any(String),
@@ -147,7 +159,8 @@ describe('the devices of a DEP profile', () => {
   let deviceIds: number[];
 
   beforeEach(async () => {
-    profileId = (await post({ profile_name: 'With devices' })).body.data.id;
+    const created = await post({ profile_name: 'With devices' }, 'admin', atAccount());
+    profileId = created.body.data.id;
     const rows = await api
       .knex('devices')
       .insert(['a', 'b', 'c'].map((model) => ({ model })))
@@ -177,7 +190,7 @@ describe('the devices of a DEP profile', () => {
     const removed = await relate('delete', [c]);
     expect([removed.status, removed.body.data]).toEqual([200, [device(b)]]);
     expect((await relate('get')).body.data).toEqual([device(b)]);
-    const other = (await post({ profile_name: 'Other' })).body.data.id;
+    const other = (await post({ profile_name: 'Other' }, 'admin', atAccount())).body.data.id;
     await request(api.app)
       .post(`/api/v1/dep/profiles/${other}/relationships/devices`)
       .send({ data: [device(b)] });
@@ -186,7 +199,7 @@ describe('the devices of a DEP profile', () => {
 
   it('are set by the document of the profile', async () => {
     const [a, b] = deviceIds as [number, number];
-    const relationships = { devices: { data: [device(a), device(b)] } };
+    const relationships = { ...atAccount(), devices: { data: [device(a), device(b)] } };
     const created = await request(api.app)
       .post('/api/v1/dep/profiles?include=devices')
       .send({
@@ -207,7 +220,8 @@ describe('the devices of a DEP profile', () => {
       id: profileId,
     });
     expect(shown.body.included).toMatchObject([{ attributes: { profile_name: 'With devices' } }]);
-    expect((await request(api.app).delete(`/api/v1/dep/profiles/${profileId}`)).status).toBe(204);
+    const path = `/api/v1/dep/profiles/${profileId}?force=true`;
+    expect((await request(api.app).delete(path)).status).toBe(204);
     const [row] = await api.knex('devices').where({ id: a });
     expect(row.dep_profile_id).toBeNull();
   });

@@ -250,6 +250,7 @@ describe('deleting a device', () => {
     await knex('device_identities').insert(identity);
     const [tag] = await knex('tags').insert({ name: 'of the gone' }).returning('id');
     const [group] = await knex('device_groups').insert({ name: 'of the gone' }).returning('id');
+    const [account] = await knex('dep_accounts').insert({}).returning('id');
     const kind = 'unlock_token';
     const rows: Record<string, object> = {
       device_users: { device_id, user_key: 'u' },
@@ -266,6 +267,7 @@ describe('deleting a device', () => {
       former_enrollments: { device_id, enrollment_number: 1, end_reason: 'merged' },
       enrollment_requests: { device_id, method: 'ota', expires_at: new Date() },
       identity_renewals: { device_id, fingerprint, next_attempt_at: new Date() },
+      dep_devices: { device_id, dep_account_id: account.id, serial_number: 'GONE' },
     };
     for (const [table, row] of Object.entries(rows)) await knex(table).insert(row);
     const [profile] = await knex('installed_profiles').insert({ device_id }).returning('id');

@@ -1,4 +1,6 @@
+import { formatBypassCode, parseBypassCode } from '../../../src/crypto/bypass-code.js';
 import {
+  envelopeRecipients,
   openEnvelopedData,
   type SealEnvelopeOptions,
   sealEnvelopedData,
@@ -22,9 +24,21 @@ import { Oid } from '../../../src/crypto/oids.js';
 import { parseCrl } from '../../../src/crypto/parse-crl.js';
 import { encodePem } from '../../../src/crypto/pem.js';
 import { openSmime, readSmime } from '../../../src/crypto/smime.js';
+import { answerFault } from '../../../src/dep/apple/answer-fault.js';
+import {
+  readAccount,
+  readDefinition,
+  readJson,
+  readLock,
+  readPage,
+  readResults,
+} from '../../../src/dep/apple/answers.js';
+import { nextSessionValue, sessionValue } from '../../../src/dep/apple/session-value.js';
 import { openSignedDeviceInfo } from '../../../src/enroll/signed-device-info.js';
+import { AppError } from '../../../src/errors.js';
 import { readClientCertificateHeader } from '../../../src/mdm/client-certificate-header.js';
 import { parseStatusReport } from '../../../src/protocol/declarative-management.js';
+import { parseTokenText, readDepToken } from '../../../src/protocol/dep-token.js';
 import { fixture } from '../../../test/protocol/plist-fixtures.js';
 import type { Identity } from '../../crypto/identities.js';
 import type { Parser } from './feed.js';
@@ -79,6 +93,11 @@ function envelopes({ certificate, privateKey }: Identity): Parser[] {
       parse: (der) => openEnvelopedData(der, opener),
     },
     { name: 'sealed S/MIME message', seeds: [smime], parse: (bytes) => openSmime(bytes, opener) },
+    {
+      name: 'recipients of a message',
+      seeds: [seal({}), seal({ algorithm: 'aes-256-gcm' })],
+      parse: envelopeRecipients,
+    },
   ];
 }
 
@@ -86,6 +105,47 @@ function headersOf({ certificate }: Identity): Buffer[] {
   const { der } = certificate;
   const pem = encodeURIComponent(encodePem('CERTIFICATE', der));
   return [`:${der.toString('base64')}:`, pem].map((text) => Buffer.from(text));
+}
+
+const SERVER_TOKEN = Buffer.from(
+  '-----BEGIN MESSAGE-----\n{"consumer_key":"CK_1","consumer_secret":"CS_1","access_token":"AT_1",' +
+    '"access_secret":"AS_1","access_token_expiry":"2031-01-15T09:30:00Z"}\n-----END MESSAGE-----\n',
+);
+
+function readServerToken(bytes: Buffer): void {
+  const members = parseTokenText(bytes);
+  if (members === undefined) throw new AppError('invalid_token', 422, 'no JSON object');
+  readDepToken(members);
+}
+
+const PROGRAM_ANSWERS = [
+  '{"devices":[{"serial_number":"C1","profile_uuid":"C1F123098EB5074580041E69883004C3",' +
+    '"op_date":"2026-01-01T00:00:00Z"}],"cursor":"MDow","more_to_follow":true}',
+  '{"devices":{"C1":"SUCCESS"},"retry_after_seconds":5}',
+  '{"server_name":"Muster","server_uuid":"677CAB70FE1811E284C8B1FF9A7C46CC","org_type":"org"}',
+  '{"profile_uuid":"C1F123098EB5074580041E69883004C3","devices":{}}',
+  '{"serial_number":"C1","response_status":"SUCCESS"}',
+  '{"auth_session_token":"1234567890abcdef"}',
+].map((text) => Buffer.from(text));
+const ASKED = { path: '/devices/sync', host: 'https://localhost', now: 0 };
+
+/** Whatever the call was, and as a refusal too; its header is as odd as its body. */
+function readProgramAnswer(bytes: Buffer): void {
+  const body = bytes.toString('utf8');
+  const header = bytes.toString('latin1');
+  const names = ['retry-after', 'x-adm-auth-session', 'www-authenticate', 'date'];
+  const headers = Object.fromEntries(names.map((name) => [name, header]));
+  for (const status of [400, 401, 403, 429, 503]) {
+    answerFault({ status, headers, body }, ASKED);
+    answerFault({ status, headers, body }, { ...ASKED, path: '/session' });
+  }
+  const answer = { status: 200, headers, body };
+  const value = readJson(body);
+  const reads = [readPage, readAccount, readDefinition].map((read) => read(value));
+  const results = [readResults(value, 0), readLock(value, 'C1')];
+  const sessions = [sessionValue(answer), nextSessionValue(answer)];
+  if ([...reads, ...results, ...sessions].some((read) => read !== undefined)) return;
+  throw new AppError('invalid_message', 400, 'no answer of the program');
 }
 
 /** Beside those of certificates, messages and property lists: MIME, revocation, proxies. */
@@ -116,6 +176,17 @@ export async function moreParsers(authority: Identity, device: Identity): Promis
       name: 'certificate in a header',
       seeds: headersOf(device),
       parse: (text) => readClientCertificateHeader([text.toString('latin1')]),
+    },
+    { name: 'server token', seeds: [SERVER_TOKEN], parse: readServerToken },
+    {
+      name: 'answer of the enrollment program',
+      seeds: PROGRAM_ANSWERS,
+      parse: readProgramAnswer,
+    },
+    {
+      name: 'bypass code',
+      seeds: [Buffer.from(formatBypassCode(Buffer.alloc(16, 0xa5)))],
+      parse: (bytes) => parseBypassCode(bytes.toString('utf8')),
     },
   ];
 }

@@ -1,6 +1,7 @@
 import { member, type Relationship, type ResourceDefinition } from '../../jsonapi/definition.js';
 import type { Schema } from '../api-route.js';
 import { writtenSchema } from './attribute-schema.js';
+import { described } from './attribute-texts.js';
 import { linkageBody } from './linkage-schemas.js';
 import { refTo, resourceSchemas, type Schemas, typeSchema } from './resource-schemas.js';
 
@@ -76,12 +77,12 @@ function bodySchema(definition: ResourceDefinition, mode: Mode, fixed?: string):
 
 /** Read-only attributes are ignored, so that clients may send back what they read. */
 function writtenAttributes(definition: ResourceDefinition, mode: Mode, fixed?: string): Schema {
-  const { attributes, defaults = {} } = definition;
+  const { type, attributes, defaults = {} } = definition;
   const entries = Object.entries(attributes).map(([name, attribute]) => {
     const { write } = attribute;
     if (write !== 'always' && write !== mode) return [name, { readOnly: true }] as const;
     const preset = mode === 'create' ? member(defaults, name) : undefined;
-    return [name, writtenSchema(attribute, preset)] as const;
+    return [name, described(writtenSchema(attribute, preset), type, name)] as const;
   });
   const required = Object.keys(attributes).filter(
     (name) => mode === 'create' && attributes[name]?.required && name !== fixed,

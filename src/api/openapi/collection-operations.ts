@@ -68,6 +68,11 @@ export function writeParameters({ type, writeFlags = {} }: ResourceDefinition): 
   return Object.keys(writeFlags).map((name) => parameterRef(`${type}_${name}`));
 }
 
+/** What says how it is deleted. */
+export function deleteParameters({ type, deleteFlags = {} }: ResourceDefinition): Schema[] {
+  return Object.keys(deleteFlags).map((name) => parameterRef(`${type}_delete_${name}`));
+}
+
 const PAGING = ['page_number', 'page_size', 'page_after', 'page_before', 'page_total'];
 
 function listOperation(subject: Collection, { role, registry }: OperationPlace): OperationText {

@@ -30,16 +30,22 @@ export interface ApiDocument extends Schema {
   components: Record<string, Record<string, Schema>>;
 }
 
-/** OpenAPI 3.1 of everything below /api/v1. Throws Error when two operations share a name or path. */
+/** OpenAPI 3.1 of all that admins call. Throws Error when two operations share a name or path. */
 export function createApiDocument(sources: ApiDocumentSources): ApiDocument {
   const { registry, routes, version, basePath } = sources;
   const crud = routesOf(registry);
   const items: [path: string, item: Schema][] = [
-    ...crud.map((route): [string, Schema] => [route.path, crudPathItem(route, registry)]),
-    ...routes.map((route): [string, Schema] => [route.path, apiPathItem(route)]),
+    ...crud.map((route): [string, Schema] => [
+      basePath + route.path,
+      crudPathItem(route, registry),
+    ]),
+    ...routes.map((route): [string, Schema] => [
+      (route.base ?? basePath) + route.path,
+      apiPathItem(route),
+    ]),
   ];
   items.sort(([a], [b]) => (a < b ? -1 : 1));
-  const paths = Object.fromEntries(items.map(([path, item]) => [basePath + path, item]));
+  const paths = Object.fromEntries(items);
   if (Object.keys(paths).length !== items.length) throw new Error('a path is served twice');
   checkNames(items);
   return {

@@ -68,7 +68,7 @@ const STATUSES: Record<ErrorCode, number[]> = {
 export const MEANINGS: Record<number, string> = {
   400: 'The request is malformed, or a query parameter is unknown or has a bad value.',
   401: 'No valid token came with the request.',
-  403: 'The role of the token does not allow this.',
+  403: 'The role of the token does not allow this, or a page of another site asks for it.',
   404: 'A resource that the path or the body names does not exist.',
   405: 'The path does not know this method; `Allow` names those it knows.',
   406: 'Every media type of `Accept` carries parameters that are not supported.',

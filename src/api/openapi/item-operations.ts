@@ -1,4 +1,5 @@
 import {
+  deleteParameters,
   documentParameters,
   type OperationPlace,
   writeParameters,
@@ -70,7 +71,11 @@ function updateOperation({ definition }: Item, { role, registry }: OperationPlac
 
 function deleteOperation({ definition }: Item, { role }: OperationPlace): OperationText {
   const { type } = definition;
-  const parameters = ['id', 'idempotency_key', 'if_match'].map(parameterRef);
+  const parameters = [
+    parameterRef('id'),
+    ...deleteParameters(definition),
+    ...['idempotency_key', 'if_match'].map(parameterRef),
+  ];
   return {
     operationId: `delete${camelCase(singular(type))}`,
     summary: `Delete ${one(type)}`,

@@ -113,10 +113,14 @@ export function resourceParameters(definition: ResourceDefinition, registry: Reg
   };
 }
 
-function flagParameters({ type, writeFlags = {} }: ResourceDefinition): Schemas {
+function flagParameters({ type, writeFlags, deleteFlags }: ResourceDefinition): Schemas {
+  return { ...flagsBelow(type, writeFlags), ...flagsBelow(`${type}_delete`, deleteFlags) };
+}
+
+function flagsBelow(prefix: string, flags: Record<string, string> = {}): Schemas {
   const schema = { type: 'boolean', default: false };
-  const entries = Object.entries(writeFlags).map(([name, description]) => [
-    `${type}_${name}`,
+  const entries = Object.entries(flags).map(([name, description]) => [
+    `${prefix}_${name}`,
     query(name, description, schema),
   ]);
   return Object.fromEntries(entries);

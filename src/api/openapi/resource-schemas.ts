@@ -1,6 +1,8 @@
+import type { Attribute } from '../../jsonapi/attributes.js';
 import type { Relationship, ResourceDefinition } from '../../jsonapi/definition.js';
 import type { Schema } from '../api-route.js';
 import { shownSchema } from './attribute-schema.js';
+import { described } from './attribute-texts.js';
 import { words } from './operation-names.js';
 
 export type Schemas = Record<string, Schema>;
@@ -28,10 +30,11 @@ export function typeSchema(type: string): Schema {
 
 function attributesSchema({ type, attributes }: ResourceDefinition): Schema {
   const shown = Object.entries(attributes).filter(([, { writeOnly }]) => !writeOnly);
+  const schemaOf = (name: string, value: Attribute) => described(shownSchema(value), type, name);
   return {
     type: 'object',
     description: `Of ${words(type)}. \`fields[${type}]\` selects.${heavyNote(attributes)}`,
-    properties: Object.fromEntries(shown.map(([name, value]) => [name, shownSchema(value)])),
+    properties: Object.fromEntries(shown.map(([name, value]) => [name, schemaOf(name, value)])),
     additionalProperties: false,
   };
 }

@@ -13,7 +13,11 @@ const TAGS: Record<string, string> = {
   commands: 'What devices are asked to do, and what they answered.',
   configuration: 'Settings of which there is one each.',
   dep_accounts: "Accounts of Apple's device enrollment program.",
-  dep_profiles: 'How devices of the program enroll and set themselves up.',
+  dep_devices:
+    "Serial numbers of the program: how far each has come, and what Apple's service says of it.",
+  dep_profiles:
+    'How devices of the program enroll and set themselves up. `status` says whether Apple has it, ' +
+    '`meta.warnings` of an answer what Apple or devices would find fault with.',
   device_groups: 'Devices by group.',
   device_secrets:
     'What devices have escrowed: the kinds and times, and by a call of its own the value.',
@@ -61,7 +65,9 @@ ids are numbers; times are ISO 8601 with an offset.
 
 \`Authorization: Bearer TOKEN\`, or HTTP Basic with the token as the password. A \`viewer\` reads; an
 \`operator\` also changes devices, tags, groups, applications, profiles and commands; an \`admin\` may do
-everything. Each operation names the role that it needs.
+everything. Each operation names the role that it needs. With Basic, which browsers add by themselves, a
+change that a page of another site asks for (\`Sec-Fetch-Site\`, \`Origin\`) is refused with 403, unless
+it is one of \`CORS_ORIGINS\`.
 
 ## Bodies
 

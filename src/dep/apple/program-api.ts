@@ -9,7 +9,7 @@ export interface ListedDevice {
   deviceFamily: string | null;
   deviceAssignedBy: string | null;
   deviceAssignedDate: Date | null;
-  /** As Apple writes it; null where it has none (`profile_status` empty or removed). */
+  /** In lower case with dashes; null where it has none (`profile_status` empty or removed). */
   profileUuid: string | null;
   /** empty, assigned, pushed or removed. */
   profileStatus: string | null;
@@ -22,7 +22,9 @@ export interface ListedDevice {
 
 export interface DevicePage {
   devices: ListedDevice[];
-  cursor: string | null;
+  /** How many others were on it whose serial numbers are of no use. */
+  skipped: number;
+  cursor: string;
   moreToFollow: boolean;
   fetchedUntil: Date | null;
 }
@@ -50,8 +52,14 @@ export interface AccountDetail {
   orgVersion: 'v1' | 'v2' | null;
 }
 
-/** What came of one serial number: SUCCESS, NOT_ACCESSIBLE, FAILED, or another word of Apple's. */
-export type SerialResults = ReadonlyMap<string, string>;
+/**
+ * What came of each serial number: SUCCESS, NOT_ACCESSIBLE, FAILED, THROTTLED, or another word of
+ * Apple's. One that Apple says nothing of is missing.
+ */
+export type SerialResults = ReadonlyMap<string, string> & {
+  /** When those that were THROTTLED may be tried again. */
+  readonly retryAt?: Date;
+};
 
 /** The most serial numbers of one call (Apple's limit for assignments). */
 export const MOST_SERIALS = 1_000;

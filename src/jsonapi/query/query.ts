@@ -84,13 +84,30 @@ export function parseWriteQuery(
 ): WriteQuery {
   const query: WriteQuery = { include: [], fields: new Map(), flags: new Set() };
   const readDocument = documentReaders(query, definition, context);
+  const flagOf = flagReaders(query.flags, definition.writeFlags);
+  readAll(params, (name) => flagOf(name) ?? readDocument(name));
+  return query;
+}
+
+function flagReaders(
+  flags: Set<string>,
+  known: Record<string, string> = {},
+): (name: string) => Reader | undefined {
   const readFlag: Reader = (value, name) => {
-    if (value === 'true') query.flags.add(name);
+    if (value === 'true') flags.add(name);
     else if (value !== 'false') throw invalidParameter(name, `${name} is true or false`);
   };
-  const { writeFlags = {} } = definition;
-  readAll(params, (name) => (Object.hasOwn(writeFlags, name) ? readFlag : readDocument(name)));
-  return query;
+  return (name) => (Object.hasOwn(known, name) ? readFlag : undefined);
+}
+
+/** The query of a delete: the names of the definition's `deleteFlags` that are set. */
+export function parseDeleteQuery(
+  params: URLSearchParams,
+  { deleteFlags }: ResourceDefinition,
+): Set<string> {
+  const flags = new Set<string>();
+  readAll(params, flagReaders(flags, deleteFlags));
+  return flags;
 }
 
 /** The query of a collection. AppError 400 naming the parameter for whatever it does not know. */

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
+import { ControlFault, readBody, sendFault, sendJson } from '../control-http.js';
 import { isDeviceToken } from './courier-lines.js';
 import type { ApnsStandInControl } from './stand-in-control.js';
 
-const LARGEST_BODY = 64 * 1024;
 const TEN_MINUTES_MS = 600_000;
 
 const answerBody = z
@@ -29,41 +29,6 @@ const connectionsBody = z.strictObject({
   destroy: z.literal(true).optional(),
   refuse: z.enum(['tls', 'connection']).nullable().optional(),
 });
-
-class ControlFault extends Error {
-  constructor(
-    readonly status: number,
-    message: string,
-  ) {
-    super(message);
-  }
-}
-
-async function readJson(request: IncomingMessage): Promise<unknown> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > LARGEST_BODY) throw new ControlFault(413, 'the body is too large');
-    chunks.push(chunk);
-  }
-  try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
-  } catch {
-    throw new ControlFault(400, 'the body is not JSON');
-  }
-}
-
-async function readBody<T>(request: IncomingMessage, schema: z.ZodType<T>): Promise<T> {
-  const { data, error } = schema.safeParse(await readJson(request));
-  if (data === undefined) throw new ControlFault(400, z.prettifyError(error as z.ZodError));
-  return data;
-}
-
-function sendJson(response: ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, { 'Content-Type': 'application/json' });
-  response.end(`${JSON.stringify(body, null, 2)}\n`);
-}
 
 function defined<T extends object>(given: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   const entries = Object.entries(given).filter(([, value]) => value !== undefined);
@@ -148,8 +113,6 @@ export async function serveControl(
     if (route === undefined) throw new ControlFault(405, Object.keys(methods).join(', '));
     await route(control, request, response);
   } catch (error) {
-    if (!(error instanceof ControlFault) || response.headersSent) throw error;
-    response.shouldKeepAlive = error.status !== 413;
-    sendJson(response, error.status, { error: error.message });
+    sendFault(response, error);
   }
 }

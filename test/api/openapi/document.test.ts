@@ -3,6 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { version } from '../../../package.json';
+import { ATTRIBUTE_TEXTS } from '../../../src/api/openapi/attribute-texts.js';
 import { ROLES } from '../../../src/jsonapi/context.js';
 import type { ResourceDefinition } from '../../../src/jsonapi/definition.js';
 import { DEFINITIONS } from '../../../src/resources/index.js';
@@ -104,6 +105,23 @@ describe('the API document', () => {
     expect(idempotency_key).toMatchObject({
       description: expect.stringContaining('Only successes are kept'),
     });
+  });
+
+  it('tells what attributes mean whose names do not say it, also where they are written', () => {
+    const described = (schema: string, name: string) => {
+      const { properties } = (document.components.schemas?.[schema] ?? {}) as { properties?: Json };
+      return (properties?.[name] as Json | undefined)?.description;
+    };
+    for (const [type, texts] of Object.entries(ATTRIBUTE_TEXTS)) {
+      for (const [name, words] of Object.entries(texts)) {
+        const told = described(`${type}_attributes`, name);
+        expect([type, name, told]).toEqual([type, name, expect.stringContaining(words)]);
+        expect([name, words]).toEqual([name, expect.stringMatching(/\.$/)]);
+      }
+    }
+    const update = JSON.stringify(document.components.schemas?.dep_devices_update);
+    expect(update).toContain('Taken on update only.');
+    expect(update).toContain('Whether it gets the default profile of its account');
   });
 
   it('names each operation once, with a summary, a tag, a role and its errors', () => {

@@ -1,0 +1,40 @@
+import type { Database } from '../db/database.js';
+import type { Transaction } from '../db/unit-of-work.js';
+import type { Engine } from '../jsonapi/engine.js';
+import type { ApiRoute } from './api-route.js';
+import { tokenCertificateOperations } from './program-token-certificate.js';
+import { tokenUploadOperation } from './program-token-upload.js';
+
+export interface ProgramTokenDeps {
+  db: Database;
+  engine: Engine;
+  programTokens: {
+    /** AppError 404: no such account. */
+    makeCertificate(
+      trx: Transaction,
+      accountId: number | undefined,
+    ): Promise<{ id: number; pem: string }>;
+    /** AppError 422 and 409 that tell which step failed. */
+    open(file: Buffer): Promise<{
+      take(trx: Transaction, options: { isForced: boolean; by: string }): Promise<TakenToken>;
+    }>;
+  };
+}
+
+export interface TakenToken {
+  accountId: number;
+  outcome: 'created' | 'renewed' | 'replaced' | 'unchanged';
+  warnings: { code: string; detail: string }[];
+}
+
+/** Where these lie: not below /api/v1, but with its rules. */
+export const PROGRAM_BASE = '/dep';
+
+/** How a server token of Apple's portal comes here. */
+export function programTokenRoutes(deps: ProgramTokenDeps): ApiRoute[] {
+  const base = PROGRAM_BASE;
+  return [
+    { base, path: '/certificate/download', methods: tokenCertificateOperations(deps) },
+    { base, path: '/stoken/upload', methods: { POST: tokenUploadOperation(deps) } },
+  ];
+}

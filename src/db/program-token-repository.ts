@@ -1,0 +1,110 @@
+import type { Knex } from 'knex';
+
+/** An account as far as its token goes. */
+export interface TokenHolder {
+  id: number;
+  consumer_key: string | null;
+  access_token: string | null;
+  sealed_consumer_secret: Buffer | null;
+  sealed_access_secret: Buffer | null;
+  access_token_expiry: Date | null;
+}
+
+export interface TokenColumns {
+  consumer_key: string;
+  access_token: string;
+  sealed_consumer_secret: Buffer;
+  sealed_access_secret: Buffer;
+  access_token_expiry: Date | null;
+  token_certificate_id: number;
+}
+
+/** Locked until the transaction ends. */
+export async function lockTokenHolder(
+  trx: Knex.Transaction,
+  where: { id: number } | { consumer_key: string },
+): Promise<TokenHolder | undefined> {
+  return await trx('dep_accounts')
+    .where(where)
+    .forUpdate()
+    .first<TokenHolder | undefined>(
+      ...['id', 'consumer_key', 'access_token', 'access_token_expiry'],
+      ...['sealed_consumer_secret', 'sealed_access_secret'],
+    );
+}
+
+/** The id of a new account; undefined when there is one of this key, also of another transaction. */
+export async function insertTokenHolder(
+  trx: Knex.Transaction,
+  consumer_key: string,
+): Promise<number | undefined> {
+  const [row] = await trx('dep_accounts')
+    .insert({ consumer_key })
+    .onConflict('consumer_key')
+    .ignore()
+    .returning<{ id: number }[]>('id');
+  return row?.id;
+}
+
+/** Another server of Apple's, whose devices are to be read from the start. */
+const FROM_THE_START = {
+  ...{ cursor: null, more_to_follow: null, fetched_until: null },
+  ...{ sync_phase: 'fetch', suspected_losses: 0, confirmed_at: null },
+};
+
+/** Gives an account its token. What the former one opened is closed. */
+export async function updateToken(
+  trx: Knex.Transaction,
+  id: number,
+  { isOtherServer, ...columns }: TokenColumns & { isOtherServer: boolean },
+): Promise<void> {
+  await trx('dep_accounts')
+    .where({ id })
+    .update({
+      ...columns,
+      sealed_auth_session_token: null,
+      token_updated_at: trx.fn.now(),
+      ...{ status: 'unconfirmed', status_text: null, status_advice: null },
+      status_at: trx.fn.now(),
+      ...(isOtherServer ? FROM_THE_START : {}),
+    });
+}
+
+const NOTE = `
+with former as (
+  update dep_tokens set replaced_at = now() where dep_account_id = :id and replaced_at is null
+)
+insert into dep_tokens (dep_account_id, consumer_key, access_token, access_token_expiry,
+  token_certificate_id, uploaded_by)
+select id, consumer_key, access_token, access_token_expiry, token_certificate_id, :by
+from dep_accounts
+where id = :id and consumer_key is not null and access_token is not null
+  and sealed_consumer_secret is not null and sealed_access_secret is not null
+returning id`;
+
+/**
+ * Adds the present token of an account to its history, where it takes the place of the former one.
+ * False where it has none, or parts of one.
+ */
+export async function noteToken(trx: Knex.Transaction, id: number, by: string): Promise<boolean> {
+  const { rows } = await trx.raw<{ rows: unknown[] }>(NOTE, { id, by });
+  return rows.length > 0;
+}
+
+/** Whether the account had this very token before the present one. */
+export async function hadToken(
+  trx: Knex.Transaction,
+  dep_account_id: number,
+  access_token: string,
+): Promise<boolean> {
+  const row = await trx('dep_tokens')
+    .where({ dep_account_id, access_token })
+    .whereNotNull('replaced_at')
+    .first('id');
+  return row !== undefined;
+}
+
+export async function isAccount(trx: Knex.Transaction, id: number): Promise<boolean> {
+  const row = await trx('dep_accounts').where({ id }).forKeyShare().first('id');
+  return row !== undefined;
+}

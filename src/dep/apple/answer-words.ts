@@ -1,0 +1,52 @@
+import type { ServiceAnswer } from './exchange.js';
+import { visibleText } from './visible-text.js';
+
+const LONGEST = 500;
+const LONGEST_LOOKED_AT = 4_096;
+/** Where a JSON answer has its words. */
+const MEMBERS = ['code', 'error', 'errorCode', 'message', 'error_description', 'errors'];
+
+/** On one line, without what nobody can see, at most 500 characters. */
+export function tidy(text: string): string {
+  const line = visibleText(text);
+  return line.length > LONGEST ? `${line.slice(0, LONGEST - 1)}…` : line;
+}
+
+/** A page for people: it comes from a proxy or another server, not from Apple's service. */
+export function isPage({ body }: ServiceAnswer): boolean {
+  return body.trimStart().startsWith('<');
+}
+
+function fromJson(value: unknown, depth: number): string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object' || value === null || depth === 0) return [];
+  const parts: unknown[] = Array.isArray(value)
+    ? value
+    : MEMBERS.map((name) => (value as Record<string, unknown>)[name]);
+  return parts.slice(0, MEMBERS.length).flatMap((part) => fromJson(part, depth - 1));
+}
+
+function bodyWords(body: string): string {
+  const text = body.slice(0, LONGEST_LOOKED_AT).trim();
+  if (!/^["{[]/.test(text)) return text;
+  try {
+    return fromJson(JSON.parse(text), 3).join(': ');
+  } catch {
+    return text.replace(/^"|"$/g, '');
+  }
+}
+
+/**
+ * What the service says is wrong: the bare or quoted text, or the members of a JSON document; else its
+ * challenge. Empty where it says nothing.
+ */
+export function wordsOf(answer: ServiceAnswer): string {
+  const words = isPage(answer) ? '' : tidy(bodyWords(answer.body));
+  return words === '' ? tidy(oauthChallenge(answer)) : words;
+}
+
+/** The challenge where it is one of OAuth 1.0a. */
+export function oauthChallenge({ headers }: ServiceAnswer): string {
+  const challenge = headers['www-authenticate'] ?? '';
+  return /^OAuth\b/i.test(challenge) ? challenge : '';
+}

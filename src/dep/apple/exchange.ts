@@ -1,0 +1,142 @@
+import { once } from 'node:events';
+import {
+  type ClientRequest,
+  Agent as HttpAgent,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request as requestHttp,
+} from 'node:http';
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import type { Socket } from 'node:net';
+import { connectionFault, ExchangeFault } from './exchange-fault.js';
+import type { ProgramLimits } from './limits.js';
+
+export interface ServiceRequest {
+  method: 'GET' | 'POST' | 'DELETE';
+  /** https, or http to this machine. */
+  url: URL;
+  headers: Record<string, string>;
+  body?: string;
+}
+
+export interface ServiceAnswer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+/** One request and its answer, whatever the answer says. */
+export interface Exchanges {
+  /** Rejects with an ExchangeFault, or with the signal's reason. */
+  send(request: ServiceRequest, signal: AbortSignal): Promise<ServiceAnswer>;
+  close(): void;
+}
+
+/** Ends a call that takes too long, and knows how far it has come. */
+class CallWatch {
+  mayHaveArrived = false;
+  #socket: Socket | undefined;
+  #fault: ExchangeFault | undefined;
+  readonly #timers: NodeJS.Timeout[] = [];
+
+  constructor(
+    private readonly call: ClientRequest,
+    limits: ProgramLimits,
+  ) {
+    // What breaks after the answer has begun is told by the answer too; unheard here it would throw.
+    call.on('error', () => undefined);
+    call.once('socket', (socket) => this.#onSocket(socket, limits));
+  }
+
+  stop(): void {
+    for (const timer of this.#timers) clearTimeout(timer);
+  }
+
+  /** The reason, whatever error the destroyed connection comes with. */
+  end(words: string, isLasting = false): void {
+    this.#fault ??= new ExchangeFault(words, { mayHaveArrived: this.mayHaveArrived, isLasting });
+    this.call.destroy();
+  }
+
+  faultOf(error: unknown): ExchangeFault {
+    return this.#fault ?? connectionFault(error, this.#socket, this.mayHaveArrived);
+  }
+
+  #onSocket(socket: Socket, { connect, answer }: ProgramLimits): void {
+    this.#socket = socket;
+    this.#endAfter(answer, 'does not answer in time');
+    if (this.call.reusedSocket) {
+      this.mayHaveArrived = true;
+      return;
+    }
+    const timer = this.#endAfter(connect, 'does not take the connection in time');
+    socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => {
+      clearTimeout(timer);
+      this.mayHaveArrived = true;
+    });
+  }
+
+  #endAfter(milliseconds: number, words: string): NodeJS.Timeout {
+    const timer = setTimeout(() => this.end(`${words} (${milliseconds} ms)`), milliseconds);
+    this.#timers.push(timer);
+    return timer;
+  }
+}
+
+async function readBody(
+  answer: IncomingMessage,
+  watch: CallWatch,
+  most: number,
+): Promise<ServiceAnswer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > most) {
+      watch.end(`gives an answer of more than ${most} bytes`, true);
+      throw new Error('too long');
+    }
+    chunks.push(chunk);
+  }
+  const body = Buffer.concat(chunks).toString('utf8');
+  return { status: answer.statusCode ?? 0, headers: answer.headers, body };
+}
+
+/** Keeps connections between calls. `ca`: PEM of the CAs to believe; those Node knows by default. */
+export function createExchanges(limits: ProgramLimits, ca: string | undefined): Exchanges {
+  const { sockets: maxSockets, idle: timeout } = limits;
+  // The agent ends connections at the time-out only while they are unused.
+  const options = { keepAlive: true, maxSockets, maxFreeSockets: maxSockets, timeout };
+  const plain = new HttpAgent(options);
+  const secure = new HttpsAgent({ ...options, minVersion: 'TLSv1.2', ...(ca && { ca }) });
+
+  const open = ({ method, url, headers, body }: ServiceRequest, signal: AbortSignal) => {
+    const length = { 'Content-Length': String(Buffer.byteLength(body ?? '')) };
+    const settings = { method, signal, headers: { ...headers, ...(body !== undefined && length) } };
+    return url.protocol === 'https:'
+      ? requestHttps(url, { ...settings, agent: secure })
+      : requestHttp(url, { ...settings, agent: plain });
+  };
+
+  return {
+    async send(request, signal) {
+      signal.throwIfAborted();
+      const call = open(request, signal);
+      const watch = new CallWatch(call, limits);
+      try {
+        call.end(request.body);
+        const [answer] = (await once(call, 'response')) as [IncomingMessage];
+        return await readBody(answer, watch, limits.answerBytes);
+      } catch (error) {
+        signal.throwIfAborted();
+        throw watch.faultOf(error);
+      } finally {
+        watch.stop();
+      }
+    },
+    close() {
+      plain.destroy();
+      secure.destroy();
+    },
+  };
+}

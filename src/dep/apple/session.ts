@@ -1,0 +1,72 @@
+/** A session of Apple's service as one call uses it. */
+export interface SessionLease {
+  value: string;
+  /** Of the login that it goes back to. */
+  login: number;
+}
+
+/** Rejects with the signal's reason when that comes first. */
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  const { promise: aborted, reject } = withReject();
+  const onAbort = () => reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+function withReject(): { promise: Promise<never>; reject: (reason: unknown) => void } {
+  let reject: (reason: unknown) => void = () => undefined;
+  const promise = new Promise<never>((_, given) => {
+    reject = given;
+  });
+  return { promise, reject };
+}
+
+/** The session of one token, shared by all calls with it; one login at a time. */
+export class ProgramSession {
+  readonly #logIn: () => Promise<string>;
+  #current: SessionLease | undefined;
+  #pending: Promise<SessionLease> | undefined;
+  #logins = 0;
+
+  constructor(logIn: () => Promise<string>) {
+    this.#logIn = logIn;
+  }
+
+  /** Logs in where there is no session. An aborted call leaves the login to the others. */
+  lease(signal: AbortSignal): Promise<SessionLease> {
+    if (this.#current !== undefined) return Promise.resolve(this.#current);
+    this.#pending ??= this.#begin();
+    return unlessAborted(this.#pending, signal);
+  }
+
+  /** After an answer: Apple may have given out the session's next value. */
+  renew({ login }: SessionLease, value: string | undefined): void {
+    if (value !== undefined && this.#current?.login === login) this.#current = { value, login };
+  }
+
+  /** Apple did not take it; a login that has come since stays. */
+  drop({ login }: SessionLease): void {
+    if (this.#current?.login === login) this.#current = undefined;
+  }
+
+  #begin(): Promise<SessionLease> {
+    const pending = this.#open().finally(() => {
+      this.#pending = undefined;
+    });
+    // All who wait for it may have gone.
+    pending.catch(() => undefined);
+    return pending;
+  }
+
+  async #open(): Promise<SessionLease> {
+    const value = await this.#logIn();
+    this.#logins += 1;
+    this.#current = { value, login: this.#logins };
+    return this.#current;
+  }
+}

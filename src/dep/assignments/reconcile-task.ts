@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import type { Database } from '../../db/database.js';
+import { listAccountsToReconcile } from '../../db/program-reconcile-repository.js';
+import { inTransaction } from '../../db/unit-of-work.js';
+import type { Task } from '../../jobs/task.js';
+import { scheduledTask } from '../../jobs/tasks/scheduled-task.js';
+import { type ProgramJobs, RECONCILE_ACCOUNT } from '../program-jobs.js';
+import type { Reconciliation } from './reconciliation.js';
+
+const PAYLOAD = z.object({ accountId: z.int() });
+
+/** Mends what Apple has otherwise than it is wanted. */
+export function createReconcileTask(
+  reconciliation: Pick<Reconciliation, 'reconcile'>,
+): Task<z.infer<typeof PAYLOAD>> {
+  return {
+    name: RECONCILE_ACCOUNT,
+    parse: (payload) => PAYLOAD.parse(payload),
+    run: async ({ accountId }, { signal }) => {
+      await reconciliation.reconcile(accountId, signal);
+    },
+  };
+}
+
+export interface ReconcileAllDeps {
+  db: Database;
+  jobs: Pick<ProgramJobs, 'reconcile'>;
+}
+
+/** Not all servers ask Apple in the same minute of the hour. */
+const SPREAD_MS = 20 * 60_000;
+
+/** Has every account looked at within the hour. */
+export function createReconcileAllTask({ db, jobs }: ReconcileAllDeps): Task<undefined> {
+  return scheduledTask({
+    name: 'dep.reconcile.all',
+    schedule: '23 * * * *',
+    run: async () => {
+      const accounts = await listAccountsToReconcile(db.knex, RECONCILE_ACCOUNT);
+      if (accounts.length === 0) return;
+      await inTransaction(db, async (trx) => {
+        for (const id of accounts) {
+          await jobs.reconcile(trx, id, {
+            runAt: new Date(Date.now() + Math.random() * SPREAD_MS),
+          });
+        }
+      });
+    },
+  });
+}

@@ -1,0 +1,122 @@
+import { randomUUID } from 'node:crypto';
+import { type AuditRow, insertAuditRow } from '../../db/audit-repository.js';
+import type { Database } from '../../db/database.js';
+import { tellProfileFaults } from '../../db/program-profile-faults.js';
+import {
+  type Examined,
+  examineAssignments,
+  giveDefaults,
+  makeAssignmentsDue,
+  type Need,
+  type NeedyRow,
+  noteReconciliation,
+  type ReconcileReport,
+} from '../../db/program-reconcile-repository.js';
+import { mendRecords } from '../../db/program-record-repository.js';
+import { inTransaction, type Transaction } from '../../db/unit-of-work.js';
+import { BATCH } from '../../jobs/tasks/in-batches.js';
+import type { Logger } from '../../logger.js';
+import type { ProgramJobs } from '../program-jobs.js';
+
+export interface ReconciliationDeps {
+  db: Database;
+  logger: Logger;
+  jobs: Pick<ProgramJobs, 'assign'>;
+  /** Profiles of which Apple has something else than they say now. */
+  profiles: { redefineStale(accountId: number): Promise<number[]> };
+}
+
+/** Looked at in one statement, which changes nothing. */
+const LOOKED_AT = 10_000;
+
+/**
+ * Sees to it that Apple has what is wanted here, by what is so and not by what has happened: what
+ * went by unnoticed is found too. In any number of processes at once.
+ */
+export class Reconciliation {
+  constructor(private readonly deps: ReconciliationDeps) {}
+
+  async reconcile(accountId: number, signal: AbortSignal): Promise<ReconcileReport> {
+    const report = newReport();
+    await inTransaction(this.deps.db, (trx) => tellProfileFaults(trx, accountId));
+    for (let after: number | null = 0; after !== null; ) {
+      signal.throwIfAborted();
+      after = await this.repairNext({ accountId, after }, report);
+    }
+    report.redefined = (await this.deps.profiles.redefineStale(accountId)).length;
+    await this.finish(accountId, report);
+    return report;
+  }
+
+  private async repairNext(place: Place, report: ReconcileReport): Promise<number | null> {
+    const { last, failing, needy } = await this.examine(place, report);
+    report.failing += failing;
+    report.auto_assigned += await this.change(needy, 'default', giveDefaults);
+    report.auto_reassigned += await this.change(needy, 'follow', giveDefaults);
+    report.reassigned += await this.change(needy, 'give', makeAssignmentsDue);
+    report.unassigned += await this.change(needy, 'take', makeAssignmentsDue);
+    return last;
+  }
+
+  /** With a record for each serial number that Apple lists. */
+  private async examine({ accountId, after }: Place, report: ReconcileReport): Promise<Examined> {
+    const look = () =>
+      examineAssignments(this.deps.db.knex, { accountId, after, limit: LOOKED_AT });
+    const examined = await look();
+    const made = await this.change(examined.needy, 'record', mendRecords);
+    report.records_made += made;
+    return made > 0 ? await look() : examined;
+  }
+
+  /** In transactions small enough that none holds its locks for long. */
+  private async change(needy: readonly NeedyRow[], wanted: Need, change: Change): Promise<number> {
+    const rows = needy.filter(({ need }) => need === wanted);
+    let count = 0;
+    for (let start = 0; start < rows.length; start += BATCH) {
+      const slice = rows.slice(start, start + BATCH);
+      count += await inTransaction(this.deps.db, (trx) => change(trx, slice));
+    }
+    return count;
+  }
+
+  private async finish(accountId: number, report: ReconcileReport): Promise<void> {
+    const { db, jobs, logger } = this.deps;
+    const { failing: _, ...done } = report;
+    const isAnythingDone = Object.values(done).some((count) => count > 0);
+    const isNoted = await inTransaction(db, async (trx) => {
+      const noted = isAnythingDone ? report : null;
+      if (!(await noteReconciliation(trx, accountId, noted))) return false;
+      await jobs.assign(trx, accountId);
+      if (isAnythingDone) await insertAuditRow(trx, auditRow(accountId, done));
+      return true;
+    });
+    if (!isNoted || !isAnythingDone) return;
+    logger.info(
+      { accountId, ...report },
+      "what Apple has differed from what is wanted: it's mended",
+    );
+  }
+}
+
+/** Returns how many it has changed. */
+type Change = (trx: Transaction, rows: readonly NeedyRow[]) => Promise<number>;
+
+interface Place {
+  accountId: number;
+  after: number;
+}
+
+function newReport(): ReconcileReport {
+  return {
+    ...{ auto_assigned: 0, auto_reassigned: 0, reassigned: 0, unassigned: 0 },
+    ...{ records_made: 0, redefined: 0, failing: 0 },
+  };
+}
+
+function auditRow(accountId: number, details: Record<string, number>): AuditRow {
+  return {
+    ...{ actor: 'system', role: 'system', source_address: null, request_id: randomUUID() },
+    ...{ action: 'dep_accounts.reconcile', target_type: 'dep_accounts' },
+    ...{ target_id: String(accountId), outcome: 'success', details },
+  };
+}

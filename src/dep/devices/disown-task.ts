@@ -1,0 +1,131 @@
+import { z } from 'zod';
+import type { Database } from '../../db/database.js';
+import { claimDisown, type Outcome, storeDisowned } from '../../db/program-device-actions.js';
+import { inTransaction } from '../../db/unit-of-work.js';
+import { AppError } from '../../errors.js';
+import type { JobQueue, Task } from '../../jobs/task.js';
+import type { Logger } from '../../logger.js';
+import { ExchangeFault } from '../apple/exchange-fault.js';
+import type { ProgramAccounts, SerialResults } from '../apple/program-api.js';
+import { ProgramError } from '../apple/program-error.js';
+import type { ProgramJobs } from '../program-jobs.js';
+import { DISOWN } from './disown.js';
+
+const PAYLOAD = z.object({ accountId: z.int(), ids: z.array(z.int()) });
+
+export interface ProgramDeviceTaskDeps {
+  db: Database;
+  accounts: ProgramAccounts;
+  queue: JobQueue;
+  jobs: ProgramJobs;
+  logger: Logger;
+}
+
+interface Claimed {
+  id: number;
+  serial_number: string;
+}
+
+const DEFAULT_WAIT_MS = 5 * 60 * 1000;
+
+/** Until when to wait; soon where Apple did not say. */
+export function retryTime({ retryAt }: ProgramError): Date {
+  return retryAt ?? new Date(Date.now() + DEFAULT_WAIT_MS);
+}
+
+/** Tells Apple of disowned devices, of each at most once unless Apple surely did not hear of it. */
+export function createDisownTask(deps: ProgramDeviceTaskDeps): Task<z.infer<typeof PAYLOAD>> {
+  return {
+    name: DISOWN,
+    parse: (payload) => PAYLOAD.parse(payload),
+    run: async ({ accountId, ids }, { signal }) => {
+      signal.throwIfAborted();
+      const claimed = await inTransaction(deps.db, (trx) => claimDisown(trx, ids));
+      if (claimed.length === 0) return;
+      const serials = claimed.map(({ serial_number }) => serial_number);
+      try {
+        const work = { signal };
+        const results = await deps.accounts.use(accountId, (api) => api.disown(serials), work);
+        await storeResults(deps, accountId, outcomesOf(claimed, results));
+      } catch (error) {
+        await storeFailure(deps, accountId, { claimed, error });
+      }
+    },
+  };
+}
+
+function outcomesOf(claimed: readonly Claimed[], results: SerialResults): Outcome[] {
+  return claimed.map(({ id, serial_number }) => {
+    const result = results.get(serial_number) ?? 'no_answer';
+    const fault = result === 'no_answer' ? 'Apple did not say what came of it' : result;
+    return { id, result, fault: result === 'SUCCESS' ? null : fault };
+  });
+}
+
+/** The sync that follows shows them as removed. */
+async function storeResults(
+  { db, jobs, logger }: ProgramDeviceTaskDeps,
+  accountId: number,
+  outcomes: Outcome[],
+): Promise<void> {
+  await inTransaction(db, async (trx) => {
+    await storeDisowned(trx, outcomes);
+    await jobs.sync(trx, accountId);
+  });
+  const disowned = outcomes.filter(({ result }) => result === 'SUCCESS').length;
+  const counts = { devices: outcomes.length, disowned };
+  logger.info({ depAccountId: accountId, ...counts }, 'Apple was told to disown devices');
+}
+
+/** Whatever else went wrong, the rows stay `sent` and are `no_answer` at the next attempt. */
+async function storeFailure(
+  { db, queue, logger }: ProgramDeviceTaskDeps,
+  accountId: number,
+  { claimed, error }: { claimed: readonly Claimed[]; error: unknown },
+): Promise<void> {
+  const end = endOf(error);
+  if (end === undefined) throw error;
+  const { result, fault, runAt } = end;
+  const ids = claimed.map(({ id }) => id);
+  await inTransaction(db, async (trx) => {
+    await storeDisowned(
+      trx,
+      ids.map((id) => ({ id, result, fault })),
+    );
+    if (runAt) await queue.add(trx, { name: DISOWN }, { accountId, ids }, { runAt });
+  });
+  logger.warn({ depAccountId: accountId, detail: fault, result }, 'devices were not disowned');
+}
+
+interface End {
+  result: 'requested' | 'refused' | 'no_answer';
+  fault: string;
+  /** Only where Apple surely did nothing and waiting helps. */
+  runAt?: Date;
+}
+
+/** Answers from which it is certain that Apple did nothing. */
+const SURE = ['terms_not_signed', 'token_rejected', 'token_expired', 'lab_off', 'refused'];
+const TOO_MANY_REQUESTS = 429;
+
+/** There was no connection for it to go by. */
+function isUnsent({ cause }: ProgramError): boolean {
+  return cause instanceof ExchangeFault && !cause.mayHaveArrived;
+}
+
+function endOf(error: unknown): End | undefined {
+  // There is no account, or none with a token.
+  if (error instanceof AppError && error.status < 500) {
+    return { result: 'refused', fault: error.message };
+  }
+  if (!(error instanceof ProgramError)) return undefined;
+  const fault = error.text === '' ? error.message : `${error.message}: ${error.text}`;
+  if (SURE.includes(error.kind) || isUnsent(error)) return { result: 'refused', fault };
+  if (error.kind === 'throttled' && error.status === TOO_MANY_REQUESTS) {
+    return { result: 'requested', fault, runAt: retryTime(error) };
+  }
+  return {
+    result: 'no_answer',
+    fault: `${fault}; whether Apple disowned it, the next sync tells`,
+  };
+}

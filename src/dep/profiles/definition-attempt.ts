@@ -1,0 +1,48 @@
+import type { Database } from '../../db/database.js';
+import { findProgramProfile, type ProgramProfileRow } from '../../db/program-profile-repository.js';
+import { inTransaction, type Transaction } from '../../db/unit-of-work.js';
+import { definitionOf, digestOf, type ProfileDefinition } from './profile-definition.js';
+import type { DefinitionContext } from './program-profile.js';
+
+/** What is sent to Apple, and for whom. */
+export interface DefinitionAttempt {
+  profileId: number;
+  accountId: number;
+  context: DefinitionContext;
+  definition: ProfileDefinition;
+  digest: Buffer;
+}
+
+export function attemptOf(
+  profile: ProgramProfileRow,
+  { accountId, context }: Pick<DefinitionAttempt, 'accountId' | 'context'>,
+): DefinitionAttempt {
+  const definition = definitionOf(profile, context);
+  return { profileId: profile.id, accountId, context, definition, digest: digestOf(definition) };
+}
+
+/** Whether Apple has this very definition of the profile. */
+export function isDefinedAs(profile: ProgramProfileRow, digest: Buffer): boolean {
+  return profile.uuid !== null && profile.definition_digest?.equals(digest) === true;
+}
+
+/** Whether the profile still says what was sent. */
+export function isUnchanged(profile: ProgramProfileRow, attempt: DefinitionAttempt): boolean {
+  if (profile.dep_account_id !== attempt.accountId) return false;
+  return digestOf(definitionOf(profile, attempt.context)).equals(attempt.digest);
+}
+
+/**
+ * What came of an attempt is told only of a profile that still says what was sent: else the job of
+ * its change tells. The profile is locked meanwhile.
+ */
+export async function whileUnchanged(
+  db: Database,
+  attempt: DefinitionAttempt,
+  work: (trx: Transaction, profile: ProgramProfileRow) => Promise<void>,
+): Promise<void> {
+  await inTransaction(db, async (trx) => {
+    const profile = await findProgramProfile(trx, attempt.profileId, { lock: true });
+    if (profile && isUnchanged(profile, attempt)) await work(trx, profile);
+  });
+}

@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import type { DefinitionContext, ProgramProfile } from './program-profile.js';
+
+const FLAGS = [
+  ...['allow_pairing', 'is_supervised', 'is_multi_user', 'is_mandatory'],
+  ...['await_device_configured', 'is_mdm_removable', 'auto_advance_setup'],
+] as const satisfies (keyof ProgramProfile)[];
+
+const TEXTS = [
+  ...['support_phone_number', 'support_email_address', 'org_magic', 'department'],
+  ...['language', 'region', 'configuration_web_url'],
+] as const satisfies (keyof ProgramProfile)[];
+
+/** As Apple's service takes it: nothing is null, and texts are not empty. */
+export type ProfileDefinition = Record<string, boolean | string | string[]>;
+
+/**
+ * The body of Apple's "Define a Profile", its members in alphabetical order, so that equal
+ * definitions are equal bytes. Devices are assigned apart.
+ */
+export function definitionOf(
+  profile: ProgramProfile,
+  context: DefinitionContext,
+): ProfileDefinition {
+  const members: [string, boolean | string | string[] | null][] = [
+    ['profile_name', profile.profile_name],
+    ['url', urlOf(profile, context)],
+    ...[...FLAGS, ...TEXTS].map((name) => [name, profile[name]] as [string, boolean | string]),
+    ['anchor_certs', anchorsOf(profile, context)],
+    ['supervising_host_certs', profile.supervising_host_certs ?? inBase64(context.supervisors)],
+    ['skip_setup_items', profile.skip_setup_items],
+  ];
+  const told = members.filter((entry): entry is [string, boolean | string | string[]] => {
+    const [, value] = entry;
+    return value !== null && value !== '' && !(Array.isArray(value) && value.length === 0);
+  });
+  return Object.fromEntries(told.toSorted(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+/** SHA-256 of the definition as it is sent. */
+export function digestOf(definition: ProfileDefinition): Buffer {
+  return createHash('sha256').update(JSON.stringify(definition)).digest();
+}
+
+/** What devices are told. */
+export function urlOf(profile: ProgramProfile, { enrollmentUrl }: DefinitionContext): string {
+  return profile.follows_public_url ? enrollmentUrl : profile.url;
+}
+
+/**
+ * With anchors, a device believes in nothing else for the host of the url: those of this server go
+ * only where it is this server's.
+ */
+function anchorsOf(profile: ProgramProfile, context: DefinitionContext): string[] {
+  if (profile.anchor_certs !== null) return profile.anchor_certs;
+  const isHere = leadsTo(urlOf(profile, context), context.enrollmentUrl);
+  return isHere ? inBase64(context.anchors) : [];
+}
+
+/** Whether the URL names the origin of the other one. */
+export function leadsTo(url: string, other: string): boolean {
+  return new URL(url).origin === new URL(other).origin;
+}
+
+function inBase64(certificates: readonly Buffer[]): string[] {
+  return certificates.map((der) => der.toString('base64'));
+}

@@ -1,0 +1,96 @@
+import { skippablePane } from '../../protocol/apple/skip-keys.js';
+import { leadsTo } from './profile-definition.js';
+import type { ProgramProfile } from './program-profile.js';
+
+/** What may go wrong with a profile that can be stored, with a JSON pointer to the cause. */
+export interface ProfileWarning {
+  pointer: string;
+  detail: string;
+}
+
+type Attribute = keyof ProgramProfile;
+
+/** The most characters Apple takes, and what it says of more. */
+const LENGTHS: [attribute: Attribute, most: number, word: string][] = [
+  ['profile_name', 125, 'CONFIG_NAME_INVALID'],
+  ['department', 125, 'DEPARTMENT_INVALID'],
+  ['org_magic', 256, 'MAGIC_INVALID'],
+  ['support_phone_number', 50, 'SUPPORT_PHONE_INVALID'],
+  ['support_email_address', 250, 'SUPPORT_EMAIL_INVALID'],
+];
+
+/** What Apple or devices would find fault with; nothing of it keeps a profile from being stored. */
+export function profileWarnings(profile: ProgramProfile, enrollmentUrl: string): ProfileWarning[] {
+  return [
+    ...lengthWarnings(profile),
+    ...flagWarnings(profile),
+    ...localeWarnings(profile),
+    ...urlWarnings(profile, enrollmentUrl),
+    ...paneWarnings(profile.skip_setup_items ?? []),
+  ];
+}
+
+function warn(attribute: Attribute, detail: string, below = ''): ProfileWarning {
+  return { pointer: `/data/attributes/${attribute}${below}`, detail };
+}
+
+function lengthWarnings(profile: ProgramProfile): ProfileWarning[] {
+  return LENGTHS.flatMap(([attribute, most, word]) => {
+    const value = profile[attribute];
+    if (typeof value !== 'string' || value.length <= most) return [];
+    return [warn(attribute, `Apple takes at most ${most} characters (${word})`)];
+  });
+}
+
+function flagWarnings(profile: ProgramProfile): ProfileWarning[] {
+  const { is_supervised, is_mdm_removable, is_multi_user, auto_advance_setup } = profile;
+  const warnings: ProfileWarning[] = [];
+  if (!is_mdm_removable && !is_supervised) {
+    const detail = 'false goes only with is_supervised true: Apple refuses it (FLAGS_INVALID)';
+    warnings.push(warn('is_mdm_removable', detail));
+  }
+  if (is_multi_user && !is_supervised) {
+    warnings.push(warn('is_multi_user', 'Shared iPad needs is_supervised true'));
+  }
+  if (auto_advance_setup && !(profile.language && profile.region)) {
+    const detail = 'Setup Assistant can advance by itself only where language and region are set';
+    warnings.push(warn('auto_advance_setup', detail));
+  }
+  return warnings;
+}
+
+function localeWarnings({ language, region }: ProgramProfile): ProfileWarning[] {
+  const warnings: ProfileWarning[] = [];
+  if (language && !/^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$/.test(language)) {
+    warnings.push(warn('language', 'Apple takes a code of ISO 639, like en'));
+  }
+  if (region && !/^[A-Z]{2}$/.test(region)) {
+    warnings.push(warn('region', 'Apple takes a code of ISO 3166-1, like US'));
+  }
+  return warnings;
+}
+
+function urlWarnings(profile: ProgramProfile, own: string): ProfileWarning[] {
+  const warnings: ProfileWarning[] = [];
+  const url = profile.follows_public_url ? own : profile.url;
+  if (!url.startsWith('https:')) {
+    warnings.push(warn('url', 'Apple and real devices take https URLs only'));
+  }
+  if (!leadsTo(url, own) && profile.anchor_certs === null) {
+    const detail =
+      'leads to another host than PUBLIC_URL: devices get no anchor certificates for it but ' +
+      'those in anchor_certs';
+    warnings.push(warn('url', detail));
+  }
+  return warnings;
+}
+
+function paneWarnings(names: string[]): ProfileWarning[] {
+  return names.flatMap((name, index) => {
+    const known = skippablePane(name);
+    if (known?.key === name) return [];
+    const hint = known ? `: is ${known.key} meant?` : '; it is passed on all the same';
+    const detail = `"${name}" is none of the panes that Apple's schema knows${hint}`;
+    return [warn('skip_setup_items', detail, `/${index}`)];
+  });
+}

@@ -1,0 +1,49 @@
+import { findSerials, lockSerials, storeListings } from '../../db/program-sync-page.js';
+import { advanceCursor, type SyncPosition } from '../../db/program-sync-position.js';
+import { removeSerials } from '../../db/program-sync-removal.js';
+import type { Transaction } from '../../db/unit-of-work.js';
+import type { DevicePage } from '../apple/program-api.js';
+import { isEarlier, latestListings } from './latest-listings.js';
+
+export interface StoredPage {
+  /** Where the next page begins. */
+  position: SyncPosition;
+  /** Devices that the account did not have before, and that it has no longer. */
+  added: number;
+  removed: number;
+  /** Other accounts that have a device which left this one. */
+  heirs: number[];
+}
+
+/**
+ * Stores what the page tells together with the cursor after it: both or none. Undefined when the sync
+ * no longer stands at `from`; then nothing was stored.
+ */
+export async function storePage(
+  trx: Transaction,
+  from: SyncPosition,
+  page: DevicePage,
+): Promise<StoredPage | undefined> {
+  const { cursor, moreToFollow, fetchedUntil, devices } = page;
+  const end = { cursor, moreToFollow, fetchedUntil, devices: devices.length };
+  const position = await advanceCursor(trx, from, end);
+  if (position === undefined) return undefined;
+  const told = latestListings(devices);
+  if (told.length === 0) return { position, added: 0, removed: 0, heirs: [] };
+  await lockSerials(trx);
+  const serials = told.map(({ serialNumber }) => serialNumber);
+  const known = await findSerials(trx, from.accountId, serials);
+  const fresh = told.filter(
+    ({ serialNumber, opDate }) => !isEarlier(opDate, known.get(serialNumber)?.op_date ?? null),
+  );
+  const isActive = (serialNumber: string) => known.get(serialNumber)?.is_active === true;
+  const listings = fresh.filter(({ opType }) => opType !== 'deleted');
+  const removals = fresh.filter(({ opType }) => opType === 'deleted');
+  await storeListings(trx, from, { listings, known });
+  const heirs = await removeSerials(trx, from.accountId, removals);
+  return {
+    ...{ position, heirs },
+    added: listings.filter(({ serialNumber }) => !isActive(serialNumber)).length,
+    removed: removals.filter(({ serialNumber }) => isActive(serialNumber)).length,
+  };
+}

@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto';
+import { insertAuditRow } from '../../db/audit-repository.js';
+import type { Database } from '../../db/database.js';
+import { doubtFetch, type SyncPosition } from '../../db/program-sync-position.js';
+import type { FetchedWhole } from '../../db/program-sync-removal.js';
+import { inTransaction, type Transaction } from '../../db/unit-of-work.js';
+import { ProgramError } from '../apple/program-error.js';
+import type { ProgramJobs } from '../program-jobs.js';
+
+/** From so many devices on it is not believed at once that most of them are gone. */
+const MANY = 20;
+
+export function isLoss({ known, missing }: FetchedWhole): boolean {
+  return known >= MANY && missing > known / 2;
+}
+
+/**
+ * Has all devices read once more before most of them are taken for removed. Undefined when the sync no
+ * longer stands at `from`, else what to tell of it.
+ */
+export async function suspectLoss(
+  { db, jobs }: { db: Database; jobs: ProgramJobs },
+  from: SyncPosition,
+  fetched: FetchedWhole,
+): Promise<ProgramError | undefined> {
+  return await inTransaction(db, async (trx) => {
+    if ((await doubtFetch(trx, from, fetched.missing)) === undefined) return undefined;
+    await auditLoss(trx, from, { action: 'devices_missed', fetched });
+    // Those that are listed are not to wait for their profiles.
+    await jobs.reconcile(trx, from.accountId);
+    return wordsOf(fetched);
+  });
+}
+
+function wordsOf({ known, missing }: FetchedWhole): ProgramError {
+  const [listed, all] = [known - missing, known].map((count) => count.toLocaleString('en-US'));
+  return new ProgramError(
+    'refused',
+    `Apple lists only ${listed} of ${all} devices; all are read again at the next sync, and only ` +
+      'what is missing then too is taken for removed',
+  );
+}
+
+export async function auditLoss(
+  trx: Transaction,
+  { accountId }: SyncPosition,
+  { action, fetched }: { action: 'devices_missed' | 'devices_removed'; fetched: FetchedWhole },
+): Promise<void> {
+  const { missing, known } = fetched;
+  await insertAuditRow(trx, {
+    ...{ actor: 'system', role: 'system', source_address: null },
+    ...{ action: `dep_accounts.${action}`, target_type: 'dep_accounts' },
+    ...{ target_id: String(accountId), request_id: randomUUID(), outcome: 'success' },
+    details: { [action === 'devices_missed' ? 'missed' : 'removed']: missing, of: known },
+  });
+}

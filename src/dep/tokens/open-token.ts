@@ -1,0 +1,110 @@
+import { setImmediate } from 'node:timers/promises';
+import { type ParsedCertificate, parseCertificate } from '../../crypto/certificate.js';
+import { type EnvelopeRecipient, envelopeRecipients } from '../../crypto/cms-enveloped-data.js';
+import { importPrivateKey } from '../../crypto/keys.js';
+import type { SecretBox } from '../../crypto/secret-box.js';
+import { openSmimeMessage, readSmime, type SmimeMessage } from '../../crypto/smime.js';
+import type { Database } from '../../db/database.js';
+import { listTokenKeys, type TokenKeyRow } from '../../db/program-token-keys.js';
+import { AppError } from '../../errors.js';
+import { privateKeyIdentity } from '../../pki/master-key.js';
+import { type DepToken, parseTokenText, readDepToken } from '../../protocol/dep-token.js';
+import { noMatchingKey } from './no-matching-key.js';
+
+const MOST_KEYS = 50;
+
+export interface OpenedToken {
+  token: DepToken;
+  /** Whose key opened it. */
+  certificateId: number;
+}
+
+interface Sealed {
+  message: SmimeMessage;
+  recipients: EnvelopeRecipient[];
+}
+
+function invalidSmime(why: string, cause?: unknown): AppError {
+  const message =
+    `the file is no S/MIME message that can be opened (${why}). Send the server token as Apple's ` +
+    'portal gave it, a file whose name ends with .p7m, unchanged';
+  return new AppError('invalid_smime', 422, message, { cause });
+}
+
+function readSealed(file: Buffer): Sealed {
+  if (file.length === 0) throw invalidSmime('it is empty');
+  try {
+    const message = readSmime(file);
+    return { message, recipients: envelopeRecipients(message.der) };
+  } catch (cause) {
+    const why = file[0] === 0x7b ? 'it looks like JSON' : reasonOf(cause);
+    throw invalidSmime(why, cause);
+  }
+}
+
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof AppError)) throw cause;
+  return cause.message.replace(/^not an S\/MIME message: /, '');
+}
+
+function isNamed(certificate: ParsedCertificate, recipients: EnvelopeRecipient[]): boolean {
+  return recipients.some((recipient) =>
+    'subjectKeyId' in recipient
+      ? certificate.subjectKeyId?.toString('hex') === recipient.subjectKeyId
+      : certificate.serialHex === recipient.serialHex && certificate.issuer === recipient.issuer,
+  );
+}
+
+/** What one key makes of the message, if that is a JSON object. */
+function attempt(
+  message: SmimeMessage,
+  certificate: ParsedCertificate,
+  { row, box }: { row: TokenKeyRow; box: SecretBox },
+): Record<string, unknown> | undefined {
+  const pkcs8 = box.open(row.sealed_pkcs8, privateKeyIdentity(row.fingerprint_sha256));
+  try {
+    const opener = { certificate, privateKey: importPrivateKey(pkcs8) };
+    return parseTokenText(openSmimeMessage(message, opener));
+  } catch (error) {
+    if (error instanceof AppError) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * How it fails for a key that the file names is one and the same, whatever is wrong with what is
+ * inside: which paddings are right is nobody's business.
+ */
+function damaged(certificate: ParsedCertificate): AppError {
+  const name = JSON.stringify(certificate.commonName ?? certificate.subject);
+  const message =
+    `the file was made for the certificate ${name} of this server, but no server token comes out ` +
+    "of it: it is damaged, or not one. Get it from Apple's portal again";
+  return new AppError('invalid_token', 422, message);
+}
+
+/**
+ * Opens a server token of Apple's portal with whichever stored key fits: those that it names first.
+ * AppError 422 `invalid_smime`, `no_matching_key` or `invalid_token`.
+ */
+export async function openToken(
+  { db, box }: { db: Database; box: SecretBox },
+  file: Buffer,
+): Promise<OpenedToken> {
+  const { message, recipients } = readSealed(file);
+  const serials = recipients.flatMap((one) => ('serialHex' in one ? one.serialHex : []));
+  const rows = await listTokenKeys(db.knex, { serials, most: MOST_KEYS });
+  const keys = rows
+    .map((row) => ({ row, certificate: parseCertificate(row.der) }))
+    .map((key) => ({ ...key, isNamed: isNamed(key.certificate, recipients) }))
+    .sort((one, other) => Number(other.isNamed) - Number(one.isNamed));
+  for (const { row, certificate } of keys) {
+    const members = attempt(message, certificate, { row, box });
+    if (members !== undefined) {
+      return { token: readDepToken(members), certificateId: row.certificate_id };
+    }
+    await setImmediate();
+  }
+  const named = keys.find((key) => key.isNamed);
+  throw named ? damaged(named.certificate) : noMatchingKey(recipients, rows);
+}

@@ -1,0 +1,36 @@
+import { type KeyObject, randomBytes } from 'node:crypto';
+import {
+  issueCertificate,
+  type ParsedCertificate,
+  parseCertificate,
+} from '../../crypto/certificate.js';
+import { generateRsaKeyPair } from '../../crypto/keys.js';
+
+export interface TokenCertificate {
+  certificate: ParsedCertificate;
+  privateKey: KeyObject;
+}
+
+const YEARS = 5;
+/** Clocks differ, and the portal looks at the dates. */
+const EARLY_MS = 60 * 60 * 1000;
+
+function yearsAfter(now: Date): Date {
+  const then = new Date(now);
+  then.setUTCFullYear(then.getUTCFullYear() + YEARS);
+  return then;
+}
+
+/** A key pair and what Apple's portal takes of it: it encrypts server tokens to the certificate. */
+export async function makeTokenCertificate(now = new Date()): Promise<TokenCertificate> {
+  const { privateKey, publicKey } = await generateRsaKeyPair(2048);
+  const name = `Muster enrollment program ${randomBytes(4).toString('hex')}`;
+  const der = issueCertificate({
+    subject: [{ type: 'CN', value: name }],
+    ...{ publicKey, issuerKey: privateKey },
+    notBefore: new Date(now.getTime() - EARLY_MS),
+    notAfter: yearsAfter(now),
+    keyUsage: ['digitalSignature', 'keyEncipherment'],
+  });
+  return { certificate: parseCertificate(der), privateKey };
+}

@@ -1,0 +1,75 @@
+import {
+  insertTokenHolder,
+  lockTokenHolder,
+  type TokenHolder,
+} from '../../db/program-token-repository.js';
+import type { Transaction } from '../../db/unit-of-work.js';
+import { AppError } from '../../errors.js';
+
+/** Where a token goes: the account is locked. */
+export interface TokenPlace {
+  account: TokenHolder;
+  /** replaced: the account was of another server of Apple's, or had no token. */
+  outcome: 'created' | 'renewed' | 'replaced';
+}
+
+interface Wanted {
+  consumerKey: string;
+  /** The account that the certificate was made for. */
+  meantFor: number | null;
+  isForced: boolean;
+}
+
+function mismatch(message: string): AppError {
+  return new AppError('token_mismatch', 409, message);
+}
+
+function ofAnother(meantFor: number, id: number): AppError {
+  return mismatch(
+    `the certificate was downloaded for account ${meantFor}, but the token is of the server at ` +
+      `Apple that account ${id} is of. Download a certificate for account ${id} ` +
+      `(GET /dep/certificate/download?account=${id}), or upload it to the right server's entry at ` +
+      "Apple's portal",
+  );
+}
+
+function ofNobody(meantFor: number): AppError {
+  return mismatch(
+    `the certificate was downloaded for account ${meantFor}, but the token is of another server at ` +
+      'Apple (its consumer_key differs). Repeat this with ?force=true to have the account go on with ' +
+      "that server's devices in place of its own, or download a certificate without an account for " +
+      'one more account',
+  );
+}
+
+async function placeMeant(trx: Transaction, id: number, isForced: boolean): Promise<TokenPlace> {
+  const account = await lockTokenHolder(trx, { id });
+  if (account === undefined) throw new Error(`account ${id} has gone while it was locked`);
+  if (account.consumer_key !== null && !isForced) throw ofNobody(id);
+  return { account, outcome: 'replaced' };
+}
+
+/** Two uploads at once of the same new token: the second one waits here, and renews. */
+async function placeNew(trx: Transaction, consumer_key: string): Promise<TokenPlace> {
+  const id = await insertTokenHolder(trx, consumer_key);
+  const account = await lockTokenHolder(trx, id === undefined ? { consumer_key } : { id });
+  if (account === undefined) throw mismatch('the account was removed meanwhile; try again');
+  return { account, outcome: id === undefined ? 'renewed' : 'created' };
+}
+
+/**
+ * The account of the token's consumer key, or a new one. A certificate that was made for an account
+ * brings tokens for that alone. AppError 409 `token_mismatch`.
+ */
+export async function findPlace(
+  trx: Transaction,
+  { consumerKey, meantFor, isForced }: Wanted,
+): Promise<TokenPlace> {
+  const account = await lockTokenHolder(trx, { consumer_key: consumerKey });
+  if (account !== undefined) {
+    if (meantFor !== null && meantFor !== account.id) throw ofAnother(meantFor, account.id);
+    return { account, outcome: 'renewed' };
+  }
+  if (meantFor !== null) return placeMeant(trx, meantFor, isForced);
+  return placeNew(trx, consumerKey);
+}

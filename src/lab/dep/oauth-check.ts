@@ -1,0 +1,96 @@
+import { timingSafeEqual } from 'node:crypto';
+import { readOAuthHeader } from './oauth-header.js';
+import { signature } from './oauth-signature.js';
+import type { Organization } from './organization.js';
+import { ProgramRefusal } from './program-refusal.js';
+import type { ServerTokens } from './server-tokens.js';
+import { UsedNonces } from './used-nonces.js';
+
+export interface SessionRequest {
+  method: string;
+  /** As the client addressed it. */
+  url: URL;
+  authorization: string | undefined;
+}
+
+/** Whose token it was. */
+export interface Admitted {
+  server: string;
+  /** Of the token, milliseconds since 1970. */
+  issuedAt: number;
+}
+
+const TEN_MINUTES_S = 600;
+const REQUIRED = ['consumer_key', 'token', 'signature_method', 'signature', 'timestamp', 'nonce'];
+
+function badRequest(words: string): ProgramRefusal {
+  return new ProgramRefusal(400, words);
+}
+
+function unauthorized(words: string): ProgramRefusal {
+  return new ProgramRefusal(401, words);
+}
+
+/** RFC 5849 3.2 as far as the form goes. */
+function checkForm(parameters: ReadonlyMap<string, string>): void {
+  for (const name of REQUIRED) {
+    if (!parameters.get(`oauth_${name}`)) throw badRequest('parameter_absent');
+  }
+  if (parameters.get('oauth_signature_method') !== 'HMAC-SHA1') {
+    throw badRequest('signature_method_rejected');
+  }
+  if ((parameters.get('oauth_version') ?? '1.0') !== '1.0') throw badRequest('version_rejected');
+}
+
+/** Checks who asks for a session, as RFC 5849 3.2 has it. */
+export class OAuthCheck {
+  readonly #nonces = new UsedNonces(TEN_MINUTES_S);
+
+  constructor(
+    private readonly tokens: ServerTokens,
+    private readonly organization: Organization,
+  ) {}
+
+  /** @throws ProgramRefusal 400 or 401 */
+  check(request: SessionRequest): Admitted {
+    const parameters = readOAuthHeader(request.authorization);
+    checkForm(parameters);
+    const name = this.tokens.serverOf(parameters.get('oauth_consumer_key') ?? '');
+    if (name === undefined) throw unauthorized('consumer_key_unknown');
+    const issuedAt = this.#checkToken(name, parameters.get('oauth_token') ?? '');
+    this.#checkSignature(name, parameters, request);
+    this.#checkFreshness(name, parameters);
+    return { server: name, issuedAt };
+  }
+
+  #checkToken(name: string, text: string): number {
+    const token = this.tokens.read(name, text);
+    // A token is over once the portal has given out another one for the server.
+    if (token === undefined || token.issuedAt < this.organization.server(name).tokenIssuedAt) {
+      throw unauthorized('token_rejected');
+    }
+    if (token.expiresAt <= Date.now()) throw unauthorized('token_expired');
+    return token.issuedAt;
+  }
+
+  #checkSignature(
+    name: string,
+    all: ReadonlyMap<string, string>,
+    { method, url }: SessionRequest,
+  ): void {
+    const { oauth_signature: given = '', ...rest } = Object.fromEntries(all);
+    const secrets = this.tokens.secretsOf(name, rest.oauth_token ?? '');
+    const expected = signature({ method, url, parameters: Object.entries(rest) }, secrets);
+    const decoded = Buffer.from(given, 'base64');
+    const isRight = decoded.length === expected.length && timingSafeEqual(decoded, expected);
+    if (!isRight) throw unauthorized('signature_invalid');
+  }
+
+  #checkFreshness(name: string, parameters: ReadonlyMap<string, string>): void {
+    const timestamp = Number(parameters.get('oauth_timestamp'));
+    const isNear = Math.abs(Date.now() / 1000 - timestamp) <= TEN_MINUTES_S;
+    if (!isNear) throw unauthorized('timestamp_refused');
+    const nonce = `${name}/${timestamp}/${parameters.get('oauth_nonce')}`;
+    if (!this.#nonces.use(nonce, timestamp)) throw unauthorized('nonce_used');
+  }
+}

@@ -1,0 +1,50 @@
+import { createHmac } from 'node:crypto';
+
+/** RFC 5849 3.6: everything but the unreserved characters. */
+export function percentEncode(text: string): string {
+  return encodeURIComponent(text).replace(/[!'()*]/g, (character) => {
+    return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
+  });
+}
+
+export interface SignedRequest {
+  method: string;
+  /** With the host that the client named. */
+  url: URL;
+  /** Of the Authorization header, decoded; without `realm` and `oauth_signature`. */
+  parameters: Iterable<readonly [name: string, value: string]>;
+}
+
+export interface OAuthSecrets {
+  consumerSecret: string;
+  tokenSecret: string;
+}
+
+function compare(one: string, other: string): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}
+
+/** RFC 5849 3.4.1.3.2: encoded, then sorted by name and value. */
+function normalized({ url, parameters }: SignedRequest): string {
+  return [...url.searchParams, ...parameters]
+    .map(([name, value]) => [percentEncode(name), percentEncode(value)] as const)
+    .sort(
+      ([name, value], [other, otherValue]) => compare(name, other) || compare(value, otherValue),
+    )
+    .map(([name, value]) => `${name}=${value}`)
+    .join('&');
+}
+
+/** RFC 5849 3.4.1.1; URL has put scheme and host in lower case and left out a default port. */
+export function signatureBaseString(request: SignedRequest): string {
+  const { method, url } = request;
+  const base = `${url.protocol}//${url.host}${url.pathname}`;
+  return [method.toUpperCase(), base, normalized(request)].map(percentEncode).join('&');
+}
+
+/** HMAC-SHA1 (RFC 5849 3.4.2), the only method that Apple takes. */
+export function signature(request: SignedRequest, secrets: OAuthSecrets): Buffer {
+  const key = `${percentEncode(secrets.consumerSecret)}&${percentEncode(secrets.tokenSecret)}`;
+  return createHmac('sha1', key).update(signatureBaseString(request)).digest();
+}

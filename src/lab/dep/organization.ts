@@ -1,0 +1,112 @@
+import { DEVICE_KINDS, type DeviceFamily } from './device-kinds.js';
+import { requireRoom } from './device-room.js';
+import { MdmServer } from './mdm-server.js';
+import type { ProgramDevice } from './program-device.js';
+import type { ServerTokens } from './server-tokens.js';
+
+const FIRST_DEVICES: [DeviceFamily, number][] = [
+  ['iPhone', 4],
+  ['iPad', 3],
+  ['Mac', 3],
+];
+const FIRST_COUNT = FIRST_DEVICES.reduce((sum, [, count]) => sum + count, 0);
+const SERIAL_ALPHABET = 'CDFGHJKLMNPQRTVWXY0123456789';
+const LETTERS = 18;
+const SERIAL_LENGTH = 10;
+
+/** Ten characters, the first of them a letter, as newer devices have them. */
+function serialOf(digest: Buffer): string {
+  const characters = [...digest.subarray(0, SERIAL_LENGTH)].map((byte, index) =>
+    SERIAL_ALPHABET.charAt(byte % (index === 0 ? LETTERS : SERIAL_ALPHABET.length)),
+  );
+  return characters.join('');
+}
+
+export interface FoundDevice {
+  server: MdmServer;
+  device: ProgramDevice;
+}
+
+/** The customer of Apple's whose servers and devices these are. */
+export class Organization {
+  readonly #servers = new Map<string, MdmServer>();
+  /** Somebody has to accept Apple's terms again. */
+  areTermsSigned = true;
+
+  constructor(
+    private readonly tokens: ServerTokens,
+    /** Cursors of another one mean nothing here. */
+    readonly stateId: string,
+    private readonly onChange: () => void,
+  ) {}
+
+  get servers(): readonly MdmServer[] {
+    return [...this.#servers.values()];
+  }
+
+  /** Made where it is missing, with a few devices, the same ones whenever it is made anew. */
+  server(name: string): MdmServer {
+    const known = this.#servers.get(name);
+    if (known !== undefined) return known;
+    this.requireRoom(undefined, FIRST_COUNT);
+    const server = this.emptyServer(name);
+    for (const [family, count] of FIRST_DEVICES) this.makeDevices(server, family, count);
+    return server;
+  }
+
+  /** For as many more devices, of a new server when undefined. Throws ControlFault 422. */
+  requireRoom(server: MdmServer | undefined, more: number): void {
+    const inAll = this.servers.reduce((sum, { devices }) => sum + devices.length, 0);
+    requireRoom({ ofServer: server?.devices.length ?? 0, inAll }, more);
+  }
+
+  emptyServer(name: string): MdmServer {
+    const uuid = this.tokens.derive(`server/${name}`).slice(0, 32).toUpperCase();
+    const server = new MdmServer(name, uuid);
+    this.#servers.set(name, server);
+    return server;
+  }
+
+  find(serial: string): FoundDevice | undefined {
+    for (const server of this.#servers.values()) {
+      const device = server.find(serial);
+      if (device !== undefined) return { server, device };
+    }
+    return undefined;
+  }
+
+  /** Made up, of all models of the family in turn. Returns their serial numbers. */
+  makeDevices(server: MdmServer, family: DeviceFamily, count: number): string[] {
+    const kinds = DEVICE_KINDS[family];
+    const serials: string[] = [];
+    while (serials.length < count) {
+      const number = server.made;
+      server.made += 1;
+      const digest = this.tokens.derive(`device/${server.name}/${number}`);
+      const serial = serialOf(Buffer.from(digest, 'hex'));
+      const kind = kinds[number % kinds.length];
+      if (kind === undefined || this.find(serial) !== undefined) continue;
+      server.add(serial, kind);
+      serials.push(serial);
+    }
+    this.changed();
+    return serials;
+  }
+
+  /** Those of another server come over from there. */
+  addDevices(server: MdmServer, family: DeviceFamily, serials: readonly string[]): void {
+    for (const serial of serials) {
+      const found = this.find(serial);
+      if (found?.server === server) continue;
+      found?.server.remove(serial);
+      const kinds = DEVICE_KINDS[family];
+      const kind = found?.device.kind ?? kinds[server.devices.length % kinds.length];
+      if (kind !== undefined) server.add(serial, kind);
+    }
+    this.changed();
+  }
+
+  changed(): void {
+    this.onChange();
+  }
+}

@@ -1,0 +1,96 @@
+import { createHmac } from 'node:crypto';
+import { exportPrivateKey } from '../../crypto/keys.js';
+import type { LabAuthority } from '../lab-authority.js';
+
+/** What the file holds that Apple's portal gives out, as its JSON names it. */
+export interface ServerToken {
+  consumer_key: string;
+  consumer_secret: string;
+  access_token: string;
+  access_secret: string;
+  access_token_expiry: string;
+}
+
+export interface AccessToken {
+  /** Milliseconds since 1970. */
+  issuedAt: number;
+  expiresAt: number;
+}
+
+/** Marks tokens of a lab, which no other server may use. */
+const LAB_MARK = 'CK_lab';
+const MAC_CHARACTERS = 40;
+const CONSUMER_KEY = /^CK_[a-z]+_((?:[0-9a-f]{2}){1,100})_[0-9a-f]{40}$/;
+const ACCESS_TOKEN = /^AT_O([0-9a-f]{12})_([0-9a-f]{12})_([0-9a-f]{40})$/;
+
+function hex(time: number): string {
+  return Math.max(0, Math.floor(time)).toString(16).padStart(12, '0');
+}
+
+/**
+ * Tokens that need not be stored: all of them follow from the key of the lab, the server's name and
+ * the time of issue, so that they are good after any restart.
+ */
+export class ServerTokens {
+  readonly #key: Buffer;
+
+  /** With a `mark` of its own a stand-in speaks to servers that are no lab. */
+  constructor(
+    { privateKey }: LabAuthority,
+    private readonly mark = LAB_MARK,
+  ) {
+    const key = createHmac('sha256', exportPrivateKey(privateKey));
+    this.#key = key.update('enrollment program').digest();
+  }
+
+  /** Hexadecimal, for whatever is to follow from the lab's key. */
+  derive(purpose: string): string {
+    return createHmac('sha256', this.#key).update(purpose).digest('hex');
+  }
+
+  /** Stays the same for a server of that name, whatever token it has. */
+  consumerKey(name: string): string {
+    return `${this.mark}_${Buffer.from(name).toString('hex')}_${this.#mac('consumer key', name)}`;
+  }
+
+  /** The server's name; undefined for keys that were not made here. */
+  serverOf(consumerKey: string): string | undefined {
+    const [, name = ''] = CONSUMER_KEY.exec(consumerKey) ?? [];
+    const text = Buffer.from(name, 'hex').toString();
+    return this.consumerKey(text) === consumerKey ? text : undefined;
+  }
+
+  issue(name: string, { issuedAt, expiresAt }: AccessToken): ServerToken {
+    const times = `${hex(issuedAt)}_${hex(expiresAt)}`;
+    const accessToken = `AT_O${times}_${this.#mac('access token', name, times)}`;
+    return {
+      consumer_key: this.consumerKey(name),
+      ...this.#secrets(name, accessToken),
+      access_token: accessToken,
+      access_token_expiry: `${new Date(expiresAt).toISOString().slice(0, 19)}Z`,
+    };
+  }
+
+  /** undefined for one that this server was never given. */
+  read(name: string, accessToken: string): AccessToken | undefined {
+    const [, issued = '', expires = '', mac] = ACCESS_TOKEN.exec(accessToken) ?? [];
+    if (mac !== this.#mac('access token', name, `${issued}_${expires}`)) return undefined;
+    return { issuedAt: Number.parseInt(issued, 16), expiresAt: Number.parseInt(expires, 16) };
+  }
+
+  secretsOf(name: string, accessToken: string) {
+    const { consumer_secret, access_secret } = this.#secrets(name, accessToken);
+    return { consumerSecret: consumer_secret, tokenSecret: access_secret };
+  }
+
+  #secrets(name: string, accessToken: string) {
+    return {
+      consumer_secret: `CS_${this.#mac('consumer secret', name)}`,
+      access_secret: `AS_${this.#mac('access secret', name, accessToken)}`,
+    };
+  }
+
+  #mac(...parts: string[]): string {
+    return this.derive(parts.join('/')).slice(0, MAC_CHARACTERS);
+  }
+}

@@ -1,0 +1,263 @@
+import { ProgramError } from '../../../src/dep/apple/program-error.js';
+import { AppError } from '../../../src/errors.js';
+import { AssignmentWorld, DONE, MINUTE, U1, U2 } from './assignment-world.js';
+import { everySuccess } from './fake-program.js';
+
+let world: AssignmentWorld;
+
+beforeAll(async () => {
+  world = await AssignmentWorld.create();
+});
+afterAll(() => world.stop());
+beforeEach(() => world.reset());
+
+describe('a serial number that Apple does not take', () => {
+  const [GOOD, ALIEN, FAILING, ABSENT] = [
+    'C02GOOD00001',
+    'C02ALIEN0001',
+    'C02FAIL00001',
+    'C02NONE00001',
+  ];
+
+  it('tells its fault and comes again later, later each time', async () => {
+    const words = new Map([
+      [GOOD, 'SUCCESS'],
+      [ALIEN, 'NOT_ACCESSIBLE'],
+      [FAILING, 'FAILED'],
+    ]);
+    world.apple.answer = () => words;
+    await world.rows.give(await world.devices([GOOD, ALIEN, FAILING, ABSENT]), world.profile);
+    await world.tell();
+    expect(await world.stateOf(GOOD)).toEqual({ ...DONE, uuid: U1 });
+    const failed = { uuid: null, status: null, stage: 'unassigned', attempts: 1, due: 5 };
+    expect(await world.stateOf(ALIEN)).toEqual({
+      ...{ ...failed, result: 'NOT_ACCESSIBLE' },
+      error:
+        'Apple does not list this serial number for the account: assign it to this server in ' +
+        'Apple Business Manager or Apple School Manager and sync the account',
+    });
+    expect(await world.stateOf(FAILING)).toMatchObject({ ...failed, result: 'FAILED' });
+    expect(await world.stateOf(ABSENT)).toMatchObject({ ...failed, result: 'ABSENT' });
+    expect((await world.stateOf(ABSENT)).error).toMatch(/does not mention/);
+    const pauses = [];
+    for (let attempt = 2; attempt <= 5; attempt += 1) {
+      await world
+        .knex('dep_devices')
+        .where({ serial_number: ALIEN })
+        .update({ assignment_due_at: new Date(Date.now() - 1) });
+      await world.tell();
+      pauses.push((await world.stateOf(ALIEN)).due);
+    }
+    expect(pauses).toEqual([60, 360, 1440, 1440]);
+    const device_id = (await world.rows.one(ALIEN)).device_id as number;
+    await world.rows.give([device_id], null);
+    await world.tell();
+    expect(await world.stateOf(ALIEN)).toMatchObject({ error: null, attempts: 0, due: null });
+    words.set(ALIEN, 'SUCCESS');
+    await world.rows.give([device_id], world.profile);
+    await world.tell();
+    expect(await world.stateOf(ALIEN)).toEqual({ ...DONE, uuid: U1 });
+  });
+
+  it('is not told again before Apple wants to hear of it', async () => {
+    await world.rows.give(await world.devices([GOOD, ALIEN, FAILING]), world.profile);
+    const words = new Map([
+      [GOOD, 'SUCCESS'],
+      [ALIEN, 'THROTTLED'],
+      [FAILING, 'FAILED'],
+    ]);
+    const retryAt = new Date(Date.now() + 42 * MINUTE);
+    world.apple.answer = () => Object.assign(words, { retryAt });
+    await world.tell();
+    expect(await world.stateOf(ALIEN)).toMatchObject({ result: 'THROTTLED', attempts: 1, due: 42 });
+    expect((await world.stateOf(ALIEN)).error).toMatch(/^Apple limits how often/);
+    expect(await world.stateOf(FAILING)).toMatchObject({ result: 'FAILED', due: 5 });
+    expect(await world.stateOf(GOOD)).toEqual({ ...DONE, uuid: U1 });
+  });
+
+  it('is no longer so by name once another profile is wanted, or none', async () => {
+    const other = await world.rows.profile(world.account, { uuid: U2 });
+    const ids = await world.devices([GOOD, ALIEN, FAILING]);
+    await world.rows.give(ids, world.profile);
+    world.apple.answer = (_uuid, serials) => new Map(serials.map((serial) => [serial, 'FAILED']));
+    await world.tell();
+    await world.rows.give(ids.slice(0, 1), other);
+    await world.rows.give(ids.slice(1, 2), null);
+    const unknown = { result: null, attempts: 0, error: null, due: 0 };
+    expect(await world.stateOf(GOOD)).toMatchObject(unknown);
+    expect(await world.stateOf(ALIEN)).toMatchObject(unknown);
+    expect(await world.stateOf(FAILING)).toMatchObject({ result: 'FAILED', attempts: 1 });
+  });
+
+  it('is not taken for that of the profile that is wanted since', async () => {
+    const other = await world.rows.profile(world.account, { uuid: U2, status: 'pending' });
+    const ids = await world.devices([GOOD]);
+    await world.rows.give(ids, world.profile);
+    world.apple.answer = async (_uuid, serials) => {
+      await world.rows.give(ids, other);
+      return new Map(serials.map((serial) => [serial, 'FAILED']));
+    };
+    await world.tell();
+    expect(await world.stateOf(GOOD)).toMatchObject({ result: null, attempts: 0, error: null });
+  });
+
+  it('is found when Apple refuses the whole batch for it', async () => {
+    const serials = Array.from({ length: 64 }, (_, n) => `C02BATCH${1000 + n}`);
+    const bad = new Set([serials[17], serials[40]]);
+    await world.rows.give(await world.devices(serials), world.profile);
+    world.apple.answer = (uuid, given) => {
+      if (!given.some((serial) => bad.has(serial))) return everySuccess(uuid, given);
+      throw new ProgramError('refused', 'refused', { status: 400, text: 'INVALID_SERIAL' });
+    };
+    await world.tell();
+    const knex = world.knex;
+    const good = await knex('dep_devices').where({ profile_uuid: U1, assignment_due_at: null });
+    expect(good).toHaveLength(62);
+    expect(await world.stateOf(serials[17] ?? '')).toEqual({
+      ...{ uuid: null, status: null, stage: 'unassigned', attempts: 1, due: 5, result: 'REFUSED' },
+      error:
+        'Apple refuses this serial number (INVALID_SERIAL): see that it is right; it is tried ' +
+        'again by itself',
+    });
+    expect(world.apple.calls.length).toBeLessThan(30);
+  });
+
+  it('is not looked for when Apple refuses everything', async () => {
+    await world.rows.give(
+      await world.devices(Array.from({ length: 64 }, (_, n) => `C02X${n}`)),
+      world.profile,
+    );
+    world.apple.answer = () => {
+      throw new ProgramError('refused', 'refused', { status: 400, text: 'NO' });
+    };
+    await world.tell();
+    expect(world.apple.calls.length).toBeLessThan(80);
+    const waiting = await world.knex('dep_devices').where({ assignment_result: 'REFUSED' });
+    expect(waiting).toHaveLength(64);
+  });
+});
+
+describe("when Apple's service can't be used", () => {
+  const again = (kind: ProgramError['kind']) => {
+    world.apple.answer = () => {
+      throw new ProgramError(kind, 'no');
+    };
+  };
+  let id: number;
+  beforeEach(async () => {
+    [id = 0] = await world.devices(['C02AAAAAAAA1']);
+    await world.rows.give([id], world.profile);
+  });
+
+  it.each(['terms_not_signed', 'token_rejected', 'token_expired', 'lab_off'] as const)(
+    'what is due stays due until somebody has acted: %s',
+    async (kind) => {
+      again(kind);
+      await world.tell();
+      expect([world.jobs.asked, (await world.stateOf('C02AAAAAAAA1')).due]).toEqual([[], 0]);
+      const error = "Apple can't be told before somebody acts (no): see the account";
+      expect(await world.stateOf('C02AAAAAAAA1')).toMatchObject({ attempts: 0, error });
+    },
+  );
+
+  it.each([
+    [0, 1],
+    [8, 8],
+    [600, 30],
+  ])('for %d minutes already, it is asked again %d minutes later', async (lasted, pause) => {
+    again('unreachable');
+    const status_at = new Date(Date.now() - lasted * MINUTE);
+    await world.knex('dep_accounts').update({ status: 'unreachable', status_at });
+    await world.tell();
+    expect(await world.stateOf('C02AAAAAAAA1')).toMatchObject({
+      due: pause,
+      error: expect.stringMatching(
+        /^Apple's service could not be used \(no\): it is told again at 20\S+Z$/,
+      ) as string,
+    });
+    expect(world.jobs.asked).toEqual([
+      ['assign', world.account, (await world.rows.one('C02AAAAAAAA1')).assignment_due_at],
+    ]);
+  });
+
+  it('a device shows until when Apple asks to wait, in place of what was before', async () => {
+    world.apple.answer = () => new Map([['C02AAAAAAAA1', 'FAILED']]);
+    await world.tell();
+    const retryAt = new Date('2099-01-02T03:04:05.678Z');
+    world.apple.answer = () => {
+      throw new ProgramError('throttled', 'no', { retryAt });
+    };
+    const isDue = () => world.knex('dep_devices').update({ assignment_due_at: new Date(0) });
+    await isDue();
+    await world.tell();
+    const error = 'Apple asks to wait until 2099-01-02T03:04:05Z';
+    expect(await world.stateOf('C02AAAAAAAA1')).toMatchObject({ error, result: 'FAILED' });
+    world.apple.answer = everySuccess;
+    await isDue();
+    await world.tell();
+    expect(await world.stateOf('C02AAAAAAAA1')).toEqual({ ...DONE, uuid: U1 });
+  });
+
+  it('what waits and is wanted no more has no fault left', async () => {
+    again('unreachable');
+    await world.tell();
+    await world.rows.give([id], null);
+    await world.tell();
+    expect(await world.stateOf('C02AAAAAAAA1')).toMatchObject({ error: null, due: null });
+  });
+
+  it('nothing fails for an account without a token, or one that is gone', async () => {
+    for (const error of [
+      new AppError('no_dep_account', 409, 'x'),
+      new AppError('not_found', 404, 'x'),
+    ]) {
+      world.apple.answer = () => {
+        throw error;
+      };
+      await world.tell();
+      expect((await world.stateOf('C02AAAAAAAA1')).due).toBe(0);
+    }
+  });
+
+  it('what nobody expects is thrown, and what was claimed is due at once', async () => {
+    world.apple.answer = () => {
+      throw new Error('a fault of ours');
+    };
+    await expect(world.tell()).rejects.toThrow('a fault of ours');
+    expect((await world.stateOf('C02AAAAAAAA1')).due).toBe(0);
+  });
+});
+
+describe('a definition that Apple does not know', () => {
+  beforeEach(async () => {
+    await world.rows.give(await world.devices(['C02AAAAAAAA1']), world.profile);
+    world.apple.answer = () => {
+      throw new ProgramError('profile_not_found', 'no', { text: 'PROFILE_NOT_FOUND' });
+    };
+  });
+
+  it('is made anew, and the devices wait for it', async () => {
+    await world.tell();
+    const stored = await world.knex('dep_profiles').where({ id: world.profile }).first();
+    expect([stored.uuid, stored.definition_digest, stored.status, stored.status_text]).toEqual([
+      ...[null, null, 'pending', 'PROFILE_NOT_FOUND'],
+    ]);
+    expect([world.jobs.asked, (await world.stateOf('C02AAAAAAAA1')).due]).toEqual([
+      [['define', world.profile]],
+      0,
+    ]);
+    expect((await world.stateOf('C02AAAAAAAA1')).error).toBe(
+      "Apple no longer knows the definition of profile 'P'; it is defined anew",
+    );
+    expect(world.apple.calls).toHaveLength(1);
+  });
+
+  it('is asked for again where it was made just now, or has changed', async () => {
+    await world.knex('dep_profiles').update({ last_upload_at: new Date() });
+    await world.tell();
+    expect([world.jobs.asked, (await world.stateOf('C02AAAAAAAA1')).due]).toEqual([[], 2]);
+    expect((await world.stateOf('C02AAAAAAAA1')).error).toMatch(
+      /^Apple no longer knows the definition of profile 'P'; it is told again at 20\S+Z$/,
+    );
+  });
+});

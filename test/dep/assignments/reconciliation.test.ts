@@ -1,0 +1,312 @@
+import { AssignmentWorld, U1, U2 } from './assignment-world.js';
+
+const ALIEN = '33333333-aaaa-4aaa-8aaa-333333333333';
+const NOTHING = {
+  ...{ auto_assigned: 0, auto_reassigned: 0, reassigned: 0, unassigned: 0 },
+  ...{ records_made: 0, redefined: 0, failing: 0 },
+};
+
+let world: AssignmentWorld;
+
+beforeAll(async () => {
+  world = await AssignmentWorld.create();
+});
+afterAll(() => world.stop());
+beforeEach(() => world.reset());
+
+const setAccount = (columns: object) =>
+  world.knex('dep_accounts').where({ id: world.account }).update(columns);
+const wanted = async (serial: string) =>
+  (await world.knex('devices').where({ serial_number: serial }).first('dep_profile_id'))
+    ?.dep_profile_id;
+
+describe('a device without a profile', () => {
+  it('gets the default of its family, else that of the world.account, however long it is known', async () => {
+    const defaults: Record<string, number> = {};
+    for (const family of ['iphone', 'ipad', 'mac', 'apple_tv', 'vision']) {
+      defaults[`default_${family}_profile_id`] = await world.rows.profile(world.account);
+    }
+    await setAccount({ ...defaults, default_dep_profile_id: world.profile });
+    const families = [
+      ['iPhone', defaults.default_iphone_profile_id],
+      ['iPod', defaults.default_iphone_profile_id],
+      ['iPad', defaults.default_ipad_profile_id],
+      ['Mac', defaults.default_mac_profile_id],
+      ['AppleTV', defaults.default_apple_tv_profile_id],
+      ['Vision', defaults.default_vision_profile_id],
+      ['RealityDevice', defaults.default_vision_profile_id],
+      ['Toaster', world.profile],
+      [null, world.profile],
+    ] as const;
+    const listed_at = new Date(0);
+    for (const [index, [device_family]] of families.entries()) {
+      await world.rows.device(world.account, `C02FAMILY${100 + index}`, {
+        device_family,
+        listed_at,
+      });
+    }
+    expect(await world.reconcile()).toEqual({ ...NOTHING, auto_assigned: 9 });
+    for (const [index, [family, expected]] of families.entries()) {
+      expect([family, await wanted(`C02FAMILY${100 + index}`)]).toEqual([family, expected]);
+    }
+    const due = world.knex('dep_devices').whereNotNull('assignment_due_at').count();
+    expect(await due).toEqual([{ count: 9 }]);
+    expect(await world.reconcile()).toEqual(NOTHING);
+  });
+
+  it('follows the default while nobody has given it one by hand, whatever came first', async () => {
+    const macs = await world.rows.profile(world.account, { uuid: U2 });
+    const own = await world.rows.profile(world.account);
+    const [mac = 0, pad = 0, pinned = 0, given = 0] = [
+      await world.rows.device(world.account, 'C02MAC', { device_family: 'Mac' }),
+      await world.rows.device(world.account, 'C02PAD', { device_family: 'iPad' }),
+      await world.rows.device(world.account, 'C02PINNED', { device_family: 'Mac' }),
+      await world.rows.device(world.account, 'C02GIVEN', { device_family: 'Mac' }),
+    ];
+    await setAccount({ default_dep_profile_id: world.profile });
+    expect(await world.reconcile()).toEqual({ ...NOTHING, auto_assigned: 4 });
+    await world.tell();
+    await world.knex('dep_devices').where({ device_id: pinned }).update({ auto_assign: false });
+    await world.rows.give([given], own);
+    const defaults = () => world.knex('dep_devices').where({ by_default: true }).orderBy('id');
+    expect(await defaults().pluck('device_id')).toEqual([mac, pad, pinned]);
+    await setAccount({ default_mac_profile_id: macs });
+    expect(await world.reconcile()).toEqual({ ...NOTHING, auto_reassigned: 1 });
+    const wishes = () => world.knex('devices').orderBy('id').pluck('dep_profile_id');
+    expect(await wishes()).toEqual([macs, world.profile, world.profile, own]);
+    await world.tell();
+    expect(world.apple.calls.at(-1)).toEqual([U2, ['C02MAC']]);
+    await setAccount({ default_dep_profile_id: null, default_mac_profile_id: null });
+    expect(await world.reconcile()).toEqual(NOTHING);
+    expect(await wishes()).toEqual([macs, world.profile, world.profile, own]);
+    await setAccount({ default_dep_profile_id: own });
+    expect(await world.reconcile()).toEqual({ ...NOTHING, auto_reassigned: 2 });
+    expect(await wishes()).toEqual([own, own, world.profile, own]);
+    expect(await defaults().pluck('device_id')).toEqual([mac, pad, pinned]);
+  });
+
+  it('gets none of another world.account, and none where there is no default', async () => {
+    await world.rows.device(world.account, 'C02AAAAAAAA1', { device_family: 'Mac' });
+    expect(await world.reconcile()).toEqual(NOTHING);
+    const elsewhere = await world.rows.profile(await world.rows.account(), { uuid: U2 });
+    await setAccount({ default_dep_profile_id: elsewhere, default_mac_profile_id: elsewhere });
+    expect([await world.reconcile(), await wanted('C02AAAAAAAA1')]).toEqual([NOTHING, null]);
+  });
+
+  it('is left without one that an admin took away; until it is given one again', async () => {
+    await setAccount({ default_dep_profile_id: world.profile });
+    const id = await world.rows.device(world.account, 'C02AAAAAAAA1');
+    await world.reconcile();
+    await world.rows.give([id], null);
+    await world.tell();
+    expect([await world.reconcile(), await wanted('C02AAAAAAAA1')]).toEqual([NOTHING, null]);
+    await world.rows.give([id], world.profile);
+    expect((await world.rows.one('C02AAAAAAAA1')).auto_assign).toBe(true);
+  });
+
+  it('gets the default when its own world.profile is deleted', async () => {
+    const own = await world.rows.profile(world.account, { uuid: U2 });
+    const id = await world.rows.device(world.account, 'C02AAAAAAAA1');
+    await world.rows.give([id], own);
+    await setAccount({ default_dep_profile_id: world.profile });
+    await world.knex('dep_profiles').where({ id: own }).delete();
+    expect(await world.reconcile()).toEqual({ ...NOTHING, auto_assigned: 1 });
+    expect(await wanted('C02AAAAAAAA1')).toBe(world.profile);
+  });
+
+  it('gets none where Apple has taken it away, or never listed it', async () => {
+    await setAccount({ default_dep_profile_id: world.profile });
+    await world.rows.device(world.account, 'C02AAAAAAAA1', { removed_at: new Date() });
+    await world.rows.device(world.account, 'C02AAAAAAAA2', { listed_at: null });
+    expect(await world.reconcile()).toEqual(NOTHING);
+  });
+
+  it("of another server's is taken over", async () => {
+    await setAccount({ default_dep_profile_id: world.profile });
+    await world.rows.device(world.account, 'C02AAAAAAAA1', {
+      profile_uuid: ALIEN,
+      profile_status: 'pushed',
+    });
+    expect(await world.reconcile()).toEqual({ ...NOTHING, auto_assigned: 1 });
+    await world.tell();
+    expect(world.apple.calls).toEqual([[U1, ['C02AAAAAAAA1']]]);
+    expect((await world.rows.one('C02AAAAAAAA1')).profile_uuid).toBe(U1);
+  });
+});
+
+describe('what Apple has otherwise than wanted', () => {
+  const drift = (columns: object) => world.knex('dep_devices').update(columns);
+
+  it.each([[ALIEN], [U2], [null]])('is told again: %s', async (profile_uuid) => {
+    const id = await world.rows.device(world.account, 'C02AAAAAAAA1');
+    await world.rows.give([id], world.profile);
+    await world.tell();
+    await drift({ profile_uuid });
+    expect(await world.reconcile()).toEqual({ ...NOTHING, reassigned: 1 });
+    expect(world.jobs.asked).toEqual([['assign', world.account]]);
+    await world.tell();
+    expect(world.apple.calls).toEqual([
+      [U1, ['C02AAAAAAAA1']],
+      [U1, ['C02AAAAAAAA1']],
+    ]);
+    expect(await world.reconcile()).toEqual(NOTHING);
+  });
+
+  it('is taken away where it is ours and none is wanted, be it of a world.profile that is gone', async () => {
+    await world.rows.definition(world.account, U2, null);
+    await world.rows.device(world.account, 'C02AAAAAAAA1', { profile_uuid: U2 });
+    await world.rows.device(world.account, 'C02AAAAAAAA2', { profile_uuid: ALIEN });
+    expect(await world.reconcile()).toEqual({ ...NOTHING, unassigned: 1 });
+    await world.tell();
+    expect(world.apple.calls).toEqual([[null, ['C02AAAAAAAA1']]]);
+    expect((await world.rows.one('C02AAAAAAAA2')).profile_uuid).toBe(ALIEN);
+  });
+
+  it('tells at the devices of a profile what keeps it from Apple, where that was lost', async () => {
+    const id = await world.rows.device(world.account, 'C02AAAAAAAA1');
+    await world.rows.give([id], world.profile);
+    await world.knex('dep_profiles').update({ status: 'failed', status_text: 'NO' });
+    expect(await world.reconcile()).toEqual({ ...NOTHING, failing: 1 });
+    const last_error = "profile 'P' is not at Apple: NO";
+    expect(await world.rows.one('C02AAAAAAAA1')).toMatchObject({ last_error });
+    await world.knex('dep_profiles').update({ status: 'defined', status_text: null });
+    expect(await world.reconcile()).toEqual(NOTHING);
+    expect(await world.rows.one('C02AAAAAAAA1')).toMatchObject({
+      ...{ last_error: null, last_error_at: null },
+    });
+  });
+
+  it('is not told while it is due already, or its world.profile waits for Apple', async () => {
+    const pending = await world.rows.profile(world.account, { uuid: U2, status: 'pending' });
+    const [a, b] = [
+      await world.rows.device(world.account, 'C02AAAAAAAA1'),
+      await world.rows.device(world.account, 'C02AAAAAAAA2'),
+    ];
+    await world.rows.give([a], world.profile);
+    const due = (await world.rows.one('C02AAAAAAAA1')).assignment_due_at;
+    await world.rows.give([b], pending);
+    await drift({ assignment_attempts: 3 });
+    await world.knex('dep_devices').where({ device_id: b }).update({ assignment_due_at: null });
+    expect(await world.reconcile()).toEqual(NOTHING);
+    expect(await world.rows.one('C02AAAAAAAA1')).toMatchObject({
+      ...{ assignment_due_at: due, assignment_attempts: 3 },
+    });
+  });
+});
+
+describe('a serial number without a record', () => {
+  const remove = () => world.knex('devices').delete();
+
+  it('gets a new one, with the world.profile that Apple has for it', async () => {
+    const other = await world.rows.profile(world.account, { uuid: U2 });
+    await setAccount({ default_dep_profile_id: world.profile });
+    const facts = {
+      model: 'Mac',
+      device_family: 'Mac',
+      profile_uuid: U2,
+      profile_status: 'pushed',
+    };
+    await world.rows.device(world.account, 'C02AAAAAAAA1', { ...facts, by_default: true });
+    await world.rows.device(world.account, 'C02AAAAAAAA2');
+    await world.rows.device(world.account, 'C02AAAAAAAA3', { profile_uuid: U2 });
+    await remove();
+    expect(await world.reconcile()).toEqual({
+      ...{ ...NOTHING, records_made: 3, auto_assigned: 1, auto_reassigned: 1 },
+    });
+    expect((await world.rows.one('C02AAAAAAAA3')).by_default).toBe(false);
+    expect(await wanted('C02AAAAAAAA3')).toBe(other);
+    const [one, two] = await world.knex('devices').orderBy('serial_number');
+    expect(one).toMatchObject({
+      ...{ ...facts, serial_number: 'C02AAAAAAAA1', is_dep: true, enrollment_state: 'dep' },
+      dep_profile_id: world.profile,
+    });
+    expect((await world.rows.one('C02AAAAAAAA1')).device_id).toBe(one.id);
+    expect(two).toMatchObject({ serial_number: 'C02AAAAAAAA2', dep_profile_id: world.profile });
+  });
+
+  it('gets the enrolled one where there is one, and stays without a world.profile that was taken', async () => {
+    const id = await world.rows.device(world.account, 'C02AAAAAAAA1', {
+      auto_assign: false,
+      profile_uuid: U1,
+    });
+    await setAccount({ default_dep_profile_id: world.profile });
+    await remove();
+    const enrolled = {
+      ...{ udid: 'a-udid', serial_number: 'C02AAAAAAAA1', is_enrolled: true },
+      enrolled_at: new Date('2026-01-02T03:04:05Z'),
+    };
+    const spare = { serial_number: 'C02AAAAAAAA1' };
+    const made = await world.knex('devices').insert([spare, enrolled]).returning('id');
+    expect(await world.reconcile()).toEqual({ ...NOTHING, records_made: 1, unassigned: 1 });
+    expect(id).not.toBe(made[1].id);
+    expect(await world.rows.one('C02AAAAAAAA1')).toMatchObject({
+      ...{ device_id: made[1].id, is_enrolled: true, enrolled_at: enrolled.enrolled_at },
+      stage: 'enrolled',
+    });
+    expect(await world.knex('devices').count()).toEqual([{ count: 2 }]);
+  });
+
+  it('is mended where it is marked as none of the program, and so is what became of it', async () => {
+    const id = await world.rows.device(world.account, 'C02AAAAAAAA1');
+    await world.rows.device(world.account, 'C02AAAAAAAA2', { removed_at: new Date() });
+    await world.rows.give([id], world.profile);
+    await world.tell();
+    await world.knex('devices').update({ is_dep: false, enrollment_state: null });
+    const enrolled_at = new Date('2026-01-02T03:04:05Z');
+    await world.knex('devices').where({ id }).update({ is_enrolled: true, enrolled_at });
+    expect(await world.reconcile()).toEqual({ ...NOTHING, records_made: 1 });
+    expect(await world.knex('devices').orderBy('id')).toMatchObject([
+      { is_dep: true, enrollment_state: 'dep', dep_profile_id: world.profile },
+      { is_dep: false, enrollment_state: null },
+    ]);
+    expect(await world.rows.one('C02AAAAAAAA1')).toMatchObject({ stage: 'enrolled', enrolled_at });
+    expect(await world.reconcile()).toEqual(NOTHING);
+  });
+
+  it('gets none where Apple has taken it away', async () => {
+    await world.rows.device(world.account, 'C02AAAAAAAA1', { removed_at: new Date() });
+    await remove();
+    expect([await world.reconcile(), await world.knex('devices')]).toEqual([NOTHING, []]);
+  });
+});
+
+describe('what was done', () => {
+  it('stands on the world.account, in the log and in the audit trail, with what still fails', async () => {
+    await setAccount({ default_dep_profile_id: world.profile });
+    await world.rows.device(world.account, 'C02AAAAAAAA1', { last_error: 'disown: no' });
+    await world.rows.device(world.account, 'C02AAAAAAAA2', {
+      last_error: 'no',
+      removed_at: new Date(),
+    });
+    world.stale = [world.profile];
+    const report = { ...NOTHING, auto_assigned: 1, redefined: 1, failing: 1 };
+    expect(await world.reconcile()).toEqual(report);
+    const stored = await world.knex('dep_accounts').where({ id: world.account }).first();
+    const at = stored.reconciled_at.toISOString();
+    expect(stored.reconcile_report).toEqual({ ...report, at });
+    const { failing: _, ...done } = report;
+    const audit = {
+      action: 'dep_accounts.reconcile',
+      target_id: String(world.account),
+      details: done,
+    };
+    const audited = world.knex('audit_events').where({ target_id: String(world.account) });
+    expect(await audited.clone()).toEqual([expect.objectContaining(audit)]);
+    expect(world.log.lines).toEqual([
+      expect.objectContaining({ ...report, accountId: world.account }),
+    ]);
+    world.stale = [];
+    expect(await world.reconcile()).toEqual({ ...NOTHING, failing: 1 });
+    expect(world.log.lines).toHaveLength(1);
+    expect(await audited.clone()).toHaveLength(1);
+    const later = await world.knex('dep_accounts').where({ id: world.account }).first();
+    expect(later.reconcile_report).toEqual({ ...report, at });
+    expect(later.reconciled_at.getTime()).toBeGreaterThan(Date.parse(at));
+  });
+
+  it('is nothing for an account that is gone', async () => {
+    await world.knex('dep_profiles').delete();
+    await world.knex('dep_accounts').delete();
+    expect([await world.reconcile(), world.jobs.asked]).toEqual([NOTHING, []]);
+  });
+});

@@ -1,0 +1,180 @@
+import { requestDisown } from '../../../src/db/program-device-actions.js';
+import { inTransaction } from '../../../src/db/unit-of-work.js';
+import { ExchangeFault } from '../../../src/dep/apple/exchange-fault.js';
+import { ProgramError } from '../../../src/dep/apple/program-error.js';
+import { createDisownTask } from '../../../src/dep/devices/disown-task.js';
+import { ProgramJobs } from '../../../src/dep/program-jobs.js';
+import { AppError } from '../../../src/errors.js';
+import { createJobQueue } from '../../../src/jobs/job-queue.js';
+import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
+import { capturingLogger } from '../../http/log-lines.js';
+import { Apple, addAccount, addListed } from './listed-devices.js';
+
+let database: TestDatabase;
+let apple: Apple;
+let accountId: number;
+let ids: number[];
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+beforeEach(async () => {
+  apple = new Apple();
+  for (const table of ['dep_accounts', 'devices']) await knex()(table).delete();
+  await knex().raw('delete from graphile_worker._private_jobs');
+  accountId = await addAccount(knex());
+  ids = [];
+  for (const serial_number of ['C02A', 'C02B']) {
+    const due = { assignment_due_at: new Date() };
+    const { id } = await addListed(knex(), { dep_account_id: accountId, serial_number, ...due });
+    ids.push(id);
+  }
+  await inTransaction(database.db, (trx) => requestDisown(trx, ids));
+});
+
+const knex = () => database.db.knex;
+const { logger, lines } = capturingLogger();
+
+async function run(): Promise<void> {
+  const queue = createJobQueue();
+  const jobs = new ProgramJobs(queue);
+  const task = createDisownTask({ db: database.db, accounts: apple, queue, jobs, logger });
+  const context = { jobId: 1, attempt: 1, signal: new AbortController().signal };
+  await task.run(task.parse({ accountId, ids }), context);
+}
+
+const rows = () =>
+  knex()('dep_devices')
+    .orderBy('id')
+    .select('disown_result', 'disowned_at', 'assignment_due_at', 'last_error', 'last_error_at');
+const results = async () => (await rows()).map(({ disown_result }) => disown_result);
+const errors = async () => (await rows()).map(({ last_error }) => last_error);
+const waiting = () => knex()('jobs').orderBy('id').select('task', 'run_at');
+
+describe('a disowned device', () => {
+  it('shows what Apple answered for it, and a sync follows', async () => {
+    apple.results.set('C02B', 'NOT_ACCESSIBLE');
+    await run();
+    expect(apple.disowned).toEqual([['C02A', 'C02B']]);
+    const [gone, kept] = await rows();
+    expect(gone).toMatchObject({ disown_result: 'SUCCESS', assignment_due_at: null });
+    expect([gone.last_error, gone.last_error_at]).toEqual([null, null]);
+    expect(gone.disowned_at).toBeInstanceOf(Date);
+    expect(kept).toMatchObject({ disown_result: 'NOT_ACCESSIBLE', disowned_at: null });
+    expect(kept.last_error).toBe('disown: NOT_ACCESSIBLE');
+    expect(kept.last_error_at).toBeInstanceOf(Date);
+    expect(kept.assignment_due_at).toBeInstanceOf(Date);
+    expect(await waiting()).toMatchObject([{ task: 'dep.sync' }]);
+    expect(lines.at(-1)).toMatchObject({ depAccountId: accountId, devices: 2, disowned: 1 });
+  });
+
+  it('has its former error ended by success, and no other one', async () => {
+    const [first = 0, second = 0] = ids;
+    const error = (id: number, last_error: string) =>
+      knex()('dep_devices').where({ id }).update({ last_error, last_error_at: new Date() });
+    await error(first, 'disown: NOT_ACCESSIBLE');
+    await error(second, 'enrollment: refused');
+    await run();
+    expect(await errors()).toEqual([null, 'enrollment: refused']);
+  });
+
+  it('is told of once, however often the job runs', async () => {
+    await run();
+    await run();
+    expect(apple.disowned).toHaveLength(1);
+    expect(await results()).toEqual(['SUCCESS', 'SUCCESS']);
+  });
+
+  it('of which Apple says nothing has no answer', async () => {
+    apple.results.set('C02A', null);
+    await run();
+    expect(await results()).toEqual(['no_answer', 'SUCCESS']);
+  });
+});
+
+describe('where it is not known whether Apple has done it', () => {
+  it.each([
+    ['no answer came', new ProgramError('unreachable', 'does not answer in time')],
+    [
+      'the connection broke on the way',
+      new ProgramError('unreachable', 'broke', {
+        cause: new ExchangeFault('broke', { mayHaveArrived: true }),
+      }),
+    ],
+    ['its server was in trouble', new ProgramError('unreachable', 'answers 503', { status: 503 })],
+  ])('because %s, nothing is repeated', async (_why, fault) => {
+    apple.fault = fault;
+    await run();
+    expect(await results()).toEqual(['no_answer', 'no_answer']);
+    expect(await errors()).toEqual(
+      Array(2).fill(`disown: ${fault.message}; whether Apple disowned it, the next sync tells`),
+    );
+    apple.fault = undefined;
+    await run();
+    expect([apple.disowned, await waiting()]).toEqual([[], []]);
+  });
+
+  it('because the process ended in the middle, nothing is repeated', async () => {
+    apple.afterwards = () => Promise.reject(new Error('killed'));
+    await expect(run()).rejects.toThrow('killed');
+    expect(await results()).toEqual(['sent', 'sent']);
+    apple.afterwards = () => Promise.resolve();
+    await run();
+    expect(await results()).toEqual(['no_answer', 'no_answer']);
+    expect(apple.disowned).toHaveLength(1);
+  });
+
+  it('what comes late is stored all the same', async () => {
+    // The same job runs in another process while Apple takes its time.
+    apple.afterwards = () => run();
+    await run();
+    expect(apple.disowned).toHaveLength(1);
+    expect(await results()).toEqual(['SUCCESS', 'SUCCESS']);
+  });
+});
+
+describe('where Apple surely did nothing, the admin learns why', () => {
+  const SURE = [
+    new ProgramError('terms_not_signed', 'new terms', { status: 403, text: 'T_C_NOT_SIGNED' }),
+    new ProgramError('token_rejected', 'not taken', { status: 401 }),
+    new ProgramError('token_expired', 'expired'),
+    new ProgramError('lab_off', 'the lab is off'),
+    new ProgramError('refused', 'refused', { status: 400 }),
+    new ProgramError('unreachable', 'cannot be found', {
+      cause: new ExchangeFault('cannot be found', { mayHaveArrived: false }),
+    }),
+    new AppError('no_dep_account', 409, 'no token'),
+  ];
+
+  it.each(SURE.map((fault) => [fault.message, fault] as const))(
+    'because %s',
+    async (_why, fault) => {
+      apple.fault = fault;
+      await run();
+      expect(await results()).toEqual(['refused', 'refused']);
+      expect((await errors())[0]).toMatch(`disown: ${fault.message}`);
+      expect(await waiting()).toEqual([]);
+    },
+  );
+
+  it('because it was called too often, and it is told when it wants to be', async () => {
+    const retryAt = new Date(Date.now() + 90_000);
+    apple.fault = new ProgramError('throttled', 'too often', { status: 429, retryAt });
+    await run();
+    expect(await results()).toEqual(['requested', 'requested']);
+    expect(await waiting()).toEqual([{ task: 'dep.disown', run_at: retryAt }]);
+    apple.fault = undefined;
+    await run();
+    expect([await results(), await errors()]).toEqual([
+      ['SUCCESS', 'SUCCESS'],
+      [null, null],
+    ]);
+  });
+
+  it('but not because of what nobody foresaw: the job fails and is not repeated blindly', async () => {
+    apple.fault = new TypeError('a mistake');
+    await expect(run()).rejects.toThrow('a mistake');
+    expect(await results()).toEqual(['sent', 'sent']);
+  });
+});

@@ -1,0 +1,367 @@
+import { ProgramError, type ProgramErrorKind } from '../../../src/dep/apple/program-error.js';
+import { listing, page, type SyncWorld, startSyncWorld } from './sync-world.js';
+
+let world: SyncWorld;
+beforeAll(async () => {
+  world = await startSyncWorld();
+});
+beforeEach(() => world.reset());
+afterAll(() => world.database.drop());
+
+const more = { moreToFollow: true };
+
+function fail(kind: ProgramErrorKind, options: ConstructorParameters<typeof ProgramError>[2] = {}) {
+  return () => {
+    throw new ProgramError(kind, `it is ${kind}`, options);
+  };
+}
+
+async function known(columns = ['serial_number', 'fetch_number']) {
+  const rows = await world.knex('dep_devices').whereNull('removed_at').orderBy('serial_number');
+  return rows.map((row: Record<string, unknown>) => columns.map((name) => row[name]));
+}
+
+const jobNames = async () => (await world.jobs()).map(({ key }) => key);
+
+async function change(columns: object) {
+  await world.knex('dep_accounts').update(columns);
+}
+
+async function full(list: string[] = []) {
+  world.answers(page(list.map((serial) => listing(serial))), page([]));
+  await world.sync();
+  world.questions.length = 0;
+}
+
+describe('a sync with Apple', () => {
+  it('asks nothing for an account without a token, or that is gone', async () => {
+    for (const column of ['consumer_key', 'access_token', 'sealed_access_secret']) {
+      await world.sync(await world.addAccount({ consumer_key: column, [column]: null }));
+    }
+    await world.sync(987);
+    expect(world.asked()).toEqual([]);
+    expect(await world.jobs()).toEqual([]);
+  });
+
+  it('reads all devices, then what has changed meanwhile, and plans the next', async () => {
+    const until = new Date('2026-06-01T10:00:00Z');
+    world.answers(
+      page([listing('C02AAAAAAAA1'), listing('C02AAAAAAAA2')], { ...more, cursor: 'c1' }),
+      page([listing('C02AAAAAAAA3')], { cursor: 'c2' }),
+      page([listing('C02AAAAAAAA4', { opType: 'added' })], { ...more, cursor: 'c3' }),
+      page([], { cursor: 'c4', fetchedUntil: until }),
+    );
+    const before = Date.now();
+    await world.sync();
+    expect(world.questions).toEqual([
+      { call: 'fetch', cursor: null, limit: 1000 },
+      { call: 'fetch', cursor: 'c1', limit: 1000 },
+      { call: 'sync', cursor: 'c2', limit: 1000 },
+      { call: 'sync', cursor: 'c3', limit: 1000 },
+    ]);
+    expect(await known()).toEqual(['1', '2', '3', '4'].map((n) => [`C02AAAAAAAA${n}`, 1]));
+    const account = await world.account();
+    expect(account).toMatchObject({
+      ...{ cursor: 'c4', more_to_follow: false, fetched_until: until, sync_phase: 'delta' },
+      ...{ sync_state: 'idle', sync_kind: 'full', sync_pages: 4, sync_devices: 4 },
+      ...{ sync_error: null, sync_owner: null, sync_lease_until: null, fetch_number: 1 },
+    });
+    expect(Number(account.sync_finished_at)).toBeGreaterThanOrEqual(before - 1000);
+    expect(Number(account.next_sync_at)).toBeGreaterThanOrEqual(before + 900_000);
+    expect(Number(account.next_sync_at)).toBeLessThan(Date.now() + 901_000);
+    expect(await jobNames()).toEqual(['dep.reconcile/1']);
+    const { level, msg, ...fields } = world.log.lines[0] ?? { level: 0, msg: '' };
+    expect([level, msg]).toEqual([30, 'devices of the enrollment program were synced']);
+    const figures = { kind: 'full', pages: 4, devices: 4, added: 4, removed: 0 };
+    expect(fields).toMatchObject({ depAccountId: 1, ...figures });
+  });
+
+  it('then asks only for changes, and says nothing when there are none', async () => {
+    await full(['C02AAAAAAAA1']);
+    world.log.lines.length = 0;
+    await world.sync(1, { syncInterval: undefined });
+    expect(world.asked()).toEqual(['sync c1']);
+    expect(world.log.lines).toEqual([]);
+    const account = await world.account();
+    expect(account).toMatchObject({ sync_kind: 'delta', sync_pages: 1, sync_devices: 0 });
+    expect(account.next_sync_at).toBeNull();
+  });
+
+  it('goes on with changes where a full fetch was read to its end already', async () => {
+    world.answers(page([listing('C02AAAAAAAA1')], { ...more, cursor: 'c9' }), fail('refused'));
+    await world.sync();
+    world.answers(fail('cursor_exhausted'), page([], { cursor: 'c10' }));
+    await world.sync();
+    expect(world.asked().slice(2)).toEqual(['fetch c9', 'sync c9']);
+    expect(await world.account()).toMatchObject({ cursor: 'c10', sync_phase: 'delta' });
+  });
+
+  it('takes nothing for removed when Apple says so before any page', async () => {
+    await full(['C02AAAAAAAA1']);
+    await change({ cursor: null });
+    world.answer(fail('cursor_exhausted'));
+    await world.sync();
+    expect(world.asked()).toEqual(['fetch null', 'fetch null']);
+    expect(await known(['serial_number'])).toEqual([['C02AAAAAAAA1']]);
+    expect((await world.account()).sync_error).toMatch(/lost the place .* twice/);
+  });
+
+  it('does not go on with a fetch that was begun elsewhere', async () => {
+    await change({ cursor: 'c9', sync_phase: 'fetch' });
+    await world.sync();
+    expect(world.asked()).toEqual(['fetch null', 'sync c1']);
+  });
+
+  it('tells once how many devices have no usable serial number', async () => {
+    world.answers(
+      page([listing('C02AAAAAAAA1')], { ...more, skipped: 2 }),
+      page([], { skipped: 1 }),
+    );
+    await world.sync();
+    const warned = world.log.lines.filter(({ level }) => level === 40);
+    expect(warned).toMatchObject([{ depAccountId: 1, skipped: 3 }]);
+  });
+
+  it('begins anew, once, when Apple has lost the cursor', async () => {
+    await full(['C02AAAAAAAA1', 'C02AAAAAAAA2']);
+    world.answers(
+      fail('cursor_lost'),
+      page([listing('C02AAAAAAAA1')], { cursor: 'd1' }),
+      page([], { cursor: 'd2' }),
+    );
+    await world.sync();
+    expect(world.asked()).toEqual(['sync c1', 'fetch null', 'sync d1']);
+    expect(await known()).toEqual([['C02AAAAAAAA1', 2]]);
+    const account = { cursor: 'd2', fetch_number: 2, sync_kind: 'full', sync_error: null };
+    expect(await world.account()).toMatchObject(account);
+  });
+
+  it('ends when Apple loses it twice, and the next begins at the start', async () => {
+    await full(['C02AAAAAAAA1']);
+    world.answers(fail('cursor_lost'), page([], more), fail('cursor_lost'));
+    await world.sync();
+    expect(await world.account()).toMatchObject({
+      ...{ cursor: null, sync_phase: 'fetch', sync_state: 'idle', sync_owner: null },
+      sync_error: expect.stringMatching(/lost the place .* twice/) as string,
+    });
+    expect(await known(['serial_number'])).toEqual([['C02AAAAAAAA1']]);
+    await full();
+    expect(await world.account()).toMatchObject({ sync_error: null, fetch_number: 4 });
+  });
+
+  it('has no end without one: the same cursor, or page after page with nothing on it', async () => {
+    await full();
+    world.answer(() => page([listing('C02AAAAAAAA1')], more));
+    await world.sync();
+    expect(world.asked()).toEqual(['sync c1']);
+    const { sync_error } = await world.account();
+    expect(sync_error).toContain('POST /api/v1/dep/accounts/1/sync?full=true');
+    expect(await known(['serial_number'])).toEqual([['C02AAAAAAAA1']]);
+    world.answer(() => page([], { ...more, cursor: `c${world.questions.length}` }));
+    await world.sync();
+    expect(world.questions).toHaveLength(11);
+    expect(await world.account()).toMatchObject({ cursor: 'c11', sync_state: 'idle' });
+  });
+
+  it('has profiles given out after every tenth page of a full fetch', async () => {
+    let count = 0;
+    const left: string[][] = [];
+    world.answer(async () => {
+      left.push((await jobNames()).filter((key) => key !== null));
+      count += 1;
+      return page([listing(`C02${count}`)], { cursor: `c${count}`, moreToFollow: count < 11 });
+    });
+    await world.sync();
+    expect(left.slice(8)).toEqual([[], [], ['dep.reconcile/1'], ['dep.reconcile/1']]);
+  });
+});
+
+describe('a sync that Apple ends', () => {
+  it('comes again at the time that Apple names, and keeps what it has', async () => {
+    const retryAt = new Date(Date.now() + 45_000);
+    world.answers(
+      page([listing('C02AAAAAAAA1')], more),
+      fail('throttled', { retryAt, text: 'TOO_MANY' }),
+    );
+    await world.sync();
+    expect(await world.account()).toMatchObject({
+      ...{ cursor: 'c1', sync_phase: 'fetch', sync_state: 'waiting', sync_finished_at: null },
+      ...{ sync_error: 'it is throttled: TOO_MANY', next_sync_at: retryAt, sync_pages: 1 },
+    });
+    const [job] = await world.jobs();
+    expect(job).toMatchObject({ key: 'dep.sync/1', run_at: retryAt });
+    world.answers(page([listing('C02AAAAAAAA2')], { cursor: 'c2' }));
+    await world.sync();
+    expect(world.asked()).toEqual(['fetch null', 'fetch c1', 'fetch c1', 'sync c2']);
+    expect(await known()).toEqual([
+      ['C02AAAAAAAA1', 1],
+      ['C02AAAAAAAA2', 1],
+    ]);
+    const account = { sync_pages: 3, sync_devices: 2, sync_kind: 'full', sync_error: null };
+    expect(await world.account()).toMatchObject(account);
+  });
+
+  it.each([
+    [0, 22_500, 30_000],
+    [3, 180_000, 240_000],
+    [9, 675_000, 900_000],
+  ])('for want of an answer waits longer each time: after %d failures', async (...given) => {
+    const [attempt, least, most] = given;
+    world.answers(fail('unreachable'));
+    const before = Date.now();
+    await world.sync(1, { attempt });
+    const [job] = await world.jobs();
+    const wait = Number(job?.run_at) - before;
+    expect(wait).toBeGreaterThanOrEqual(least);
+    expect(wait).toBeLessThanOrEqual(most + 1_000);
+    const { rows } = await world.knex.raw('select payload from graphile_worker._private_jobs');
+    expect(rows).toEqual([{ payload: { accountId: 1, attempt: attempt + 1 } }]);
+  });
+
+  it.each<ProgramErrorKind>(['terms_not_signed', 'token_rejected', 'token_expired', 'refused'])(
+    'because of %s waits for the clock',
+    async (kind) => {
+      await full(['C02AAAAAAAA1']);
+      world.answers(fail(kind));
+      await world.sync();
+      expect(await jobNames()).toEqual(['dep.reconcile/1']);
+      const account = await world.account();
+      expect(account).toMatchObject({ sync_state: 'idle', sync_error: `it is ${kind}` });
+      expect(Number(account.next_sync_at)).toBeGreaterThan(Date.now() + 890_000);
+      expect(await known(['serial_number'])).toEqual([['C02AAAAAAAA1']]);
+    },
+  );
+
+  it('is told in the log once, however often it fails', async () => {
+    world.answer(fail('refused'));
+    await world.sync();
+    await world.sync();
+    expect(world.log.lines.map(({ level }) => level)).toEqual([40, 20]);
+    expect(world.log.lines[0]).toMatchObject({ depAccountId: 1, detail: 'it is refused' });
+  });
+});
+
+describe('a sync that is interrupted', () => {
+  it('between page and commit stores neither the page nor its cursor', async () => {
+    const dead = new Error('the process died');
+    await world.knex.raw(`create function die() returns trigger language plpgsql as
+      $$ begin raise exception 'died'; end $$;
+      create trigger die before insert on dep_devices for each row
+      when (new.serial_number = 'C02AAAAAAAA2') execute function die()`);
+    world.answers(
+      page([listing('C02AAAAAAAA1')], more),
+      page([listing('C02AAAAAAAA2')], { cursor: 'c2' }),
+    );
+    await expect(world.sync()).rejects.toThrow();
+    await world.knex.raw('drop trigger die on dep_devices; drop function die()');
+    expect(await world.account()).toMatchObject({ cursor: 'c1', sync_owner: null, sync_pages: 1 });
+    expect(await world.knex('devices').pluck('serial_number')).toEqual(['C02AAAAAAAA1']);
+    world.answers(() => {
+      throw dead;
+    });
+    await expect(world.sync()).rejects.toBe(dead);
+    world.answers(page([listing('C02AAAAAAAA2')], { cursor: 'c2' }));
+    await world.sync();
+    expect(world.asked().slice(3)).toEqual(['fetch c1', 'sync c2']);
+    expect(await known(['serial_number'])).toEqual([['C02AAAAAAAA1'], ['C02AAAAAAAA2']]);
+    expect(await world.knex('devices')).toHaveLength(2);
+  });
+
+  it('by the end of the process stops between pages and gives the lease back', async () => {
+    const stop = new AbortController();
+    const reason = new Error('the server stops');
+    world.answers(page([listing('C02AAAAAAAA1')], more), () => {
+      stop.abort(reason);
+      return page([listing('C02AAAAAAAA2')], more);
+    });
+    await expect(world.sync(1, { signal: stop.signal })).rejects.toBe(reason);
+    expect(await known(['serial_number'])).toEqual([['C02AAAAAAAA1']]);
+    const account = {
+      sync_state: 'waiting',
+      sync_owner: null,
+      sync_lease_until: null,
+      cursor: 'c1',
+    };
+    expect(await world.account()).toMatchObject(account);
+  });
+
+  it('leaves it to the one that runs, and comes back soon', async () => {
+    await change({ sync_owner: 'other', sync_lease_until: new Date(Date.now() + 30_000) });
+    const before = Date.now();
+    await world.sync();
+    expect(world.asked()).toEqual([]);
+    const [job] = await world.jobs();
+    expect(job?.key).toBe('dep.sync/1');
+    expect(Number(job?.run_at) - before).toBeGreaterThan(4_000);
+    expect(Number(job?.run_at) - before).toBeLessThan(10_000);
+    expect(await world.account()).toMatchObject({ sync_owner: 'other' });
+  });
+
+  it('is done by one of two processes that begin at once', async () => {
+    world.answers(page([listing('C02AAAAAAAA1')]), page([], { cursor: 'c2' }));
+    await Promise.all([world.sync(), world.sync()]);
+    expect(world.asked()).toEqual(['fetch null', 'sync c1']);
+    expect(await world.knex('devices')).toHaveLength(1);
+    expect(new Set(await jobNames())).toEqual(new Set(['dep.sync/1', 'dep.reconcile/1']));
+  });
+
+  it('takes over from one that has given no sign of life', async () => {
+    const dead = { sync_owner: 'dead', sync_lease_until: new Date(Date.now() - 1), cursor: 'c5' };
+    const running = { sync_state: 'running', sync_kind: 'full', sync_started_at: new Date() };
+    await change({ ...dead, ...running, fetch_number: 3 });
+    world.answers(page([listing('C02AAAAAAAA1')], { cursor: 'c6' }));
+    await world.sync();
+    expect(world.asked()).toEqual(['fetch c5', 'sync c6']);
+    expect(await known()).toEqual([['C02AAAAAAAA1', 3]]);
+  });
+
+  it.each<[string, object, object]>([
+    ['another process', { sync_owner: 'other' }, { sync_owner: 'other' }],
+    ['a wish for all devices', { cursor: null, sync_phase: 'fetch' }, { cursor: null }],
+    ['another token', { consumer_key: 'CK_other' }, { cursor: 'c1' }],
+    ['its own death, as it seemed', { sync_lease_until: new Date(0) }, { cursor: 'c1' }],
+  ])('stores nothing more after %s', async (_, columns, left) => {
+    world.answers(page([listing('C02AAAAAAAA1')], more), async () => {
+      await change(columns);
+      return page([listing('C02AAAAAAAA2')], { cursor: 'c2' });
+    });
+    await world.sync();
+    expect(await known(['serial_number'])).toEqual([['C02AAAAAAAA1']]);
+    expect(await world.account()).toMatchObject({ sync_pages: 1, ...left });
+    expect(await jobNames()).toEqual(['dep.sync/1']);
+    expect(world.questions).toHaveLength(2);
+  });
+
+  it('asks no more once there is a token of another server', async () => {
+    world.answer(() => page([listing('C02AAAAAAAA1')], more));
+    world.onUse = async (question) => {
+      if (question === 1) await change({ consumer_key: 'CK_other' });
+    };
+    await world.sync();
+    expect(world.asked()).toEqual(['fetch null']);
+    expect(await jobNames()).toEqual(['dep.sync/1']);
+  });
+
+  it('is not taken over while Apple is slow', async () => {
+    await full();
+    const lease = async () => Number((await world.account()).sync_lease_until);
+    world.answers(async () => {
+      const soon = Date.now() + 5_000;
+      await change({ sync_lease_until: new Date(soon) });
+      while ((await lease()) <= soon) await new Promise((resolve) => setTimeout(resolve, 5));
+      return page([]);
+    });
+    await world.sync(1, { renewInterval: 10 });
+    expect(await world.account()).toMatchObject({ sync_error: null, sync_state: 'idle' });
+  });
+
+  it('stops asking when the lease is lost meanwhile', async () => {
+    world.answers(async () => {
+      await change({ sync_owner: 'other' });
+      return await new Promise(() => undefined);
+    });
+    await world.sync(1, { renewInterval: 10 });
+    expect(await jobNames()).toEqual(['dep.sync/1']);
+    expect(await world.account()).toMatchObject({ sync_owner: 'other', cursor: null });
+  });
+});

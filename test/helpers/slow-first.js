@@ -1,0 +1,13 @@
+// Of files whose time nobody has measured yet jest runs the largest first. What takes long here are
+// those that start programs or walk every path; at the end one of them would keep one worker alone.
+const { default: Sequencer } = require('@jest/test-sequencer');
+
+const SLOW = /\/test\/(e2e\/|conformance|cli\/keys|lab-mode|contract\.|db\/embedded\/)/;
+
+module.exports = class SlowFirst extends Sequencer {
+  sort(tests) {
+    const isSlow = ({ path }) => SLOW.test(path);
+    const sorted = super.sort(tests);
+    return [...sorted.filter(isSlow), ...sorted.filter((test) => !isSlow(test))];
+  }
+};
