@@ -136,7 +136,10 @@ export function addSimulateCommand(
     .option('--forever', 'stay until interrupted')
     .option('--poll-interval <seconds>', '--forever without --push: pause', seconds, 5)
     .option('--concurrency <count>', 'devices that talk at the same time', wholeNumber, 8)
-    .option('--seed <text>', 'the same text makes the same devices again')
+    .option(
+      '--seed <text>',
+      'the same text makes the same devices again (but for serial numbers of the program)',
+    )
     .action(async (options: SimulateOptions) => {
       finish(await simulate(options, { out: process.stdout }));
     });

@@ -203,3 +203,26 @@ export async function findLatestSecret(
   const { rows } = await trx.raw<{ rows: { sealed: Buffer }[] }>(LATEST, { deviceId, id });
   return rows[0]?.sealed;
 }
+
+const NEWEST_OF_KIND = `
+select max(s.id) as id from device_secrets s
+where s.device_id = :deviceId and s.kind = :kind and octet_length(s.sealed) > 0`;
+
+/** The id of the value that the device's record got last, of whichever enrollment. */
+export async function newestSecretId(
+  trx: Knex.Transaction,
+  key: SecretKey,
+): Promise<number | undefined> {
+  const { rows } = await trx.raw<{ rows: { id: number | null }[] }>(NEWEST_OF_KIND, { ...key });
+  return rows[0]?.id ?? undefined;
+}
+
+const REPEAT = `
+insert into device_secrets (device_id, enrollment_number, proven_serial, kind, sealed, digest)
+select s.device_id, s.enrollment_number, s.proven_serial, s.kind, s.sealed, s.digest
+from device_secrets s where s.id = :id`;
+
+/** Makes an older value the newest again; what came after it stays as history. */
+export async function repeatSecret(trx: Knex.Transaction, id: number): Promise<void> {
+  await trx.raw(REPEAT, { id });
+}

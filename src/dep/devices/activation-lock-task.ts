@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { hashBypassCode, parseBypassCode } from '../../crypto/bypass-code.js';
 import type { SecretBox } from '../../crypto/secret-box.js';
 import { secretIdentity } from '../../db/device-repository.js';
-import { findLatestSecret } from '../../db/device-secrets.js';
+import { findLatestSecret, repeatSecret } from '../../db/device-secrets.js';
 import {
   findLockable,
   type LockableRow,
@@ -18,6 +18,8 @@ import { type ProgramDeviceTaskDeps, retryTime } from './disown-task.js';
 const PAYLOAD = z.object({
   id: z.int(),
   secretId: z.int(),
+  /** The code of the lock that the device had when this one was asked for. */
+  formerSecretId: z.int().optional(),
   lostMessage: z.string().optional(),
   /** How often Apple could not be reached. */
   missed: z.int().default(0),
@@ -53,14 +55,24 @@ export function createActivationLockTask(
           { signal },
         );
         const result = results.get(serialNumber) ?? 'no_answer';
-        const fault = faultOf(result);
-        await inTransaction(deps.db, (trx) => storeActivationLock(trx, { id, result, fault }));
+        await inTransaction(deps.db, (trx) => storeResult(trx, payload, result));
         deps.logger.info({ depDeviceId: id, result }, 'Apple was told to lock a device');
       } catch (error) {
         await storeFailure(deps, payload, error);
       }
     },
   };
+}
+
+/** The code by which the device can be unlocked is the newest one, whatever Apple answers. */
+async function storeResult(
+  trx: Transaction,
+  { id, formerSecretId }: Payload,
+  result: string,
+): Promise<void> {
+  const isFormer = result === ALREADY_LOCKED && formerSecretId !== undefined;
+  if (isFormer) await repeatSecret(trx, formerSecretId);
+  await storeActivationLock(trx, { id, result, fault: faultOf(result) });
 }
 
 /** It may be this very lock, where the first answer was lost. */

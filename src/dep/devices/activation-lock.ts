@@ -1,7 +1,7 @@
 import { createBypassCode, formatBypassCode } from '../../crypto/bypass-code.js';
 import type { SecretBox } from '../../crypto/secret-box.js';
 import { secretIdentity } from '../../db/device-repository.js';
-import { escrowOfSerial } from '../../db/device-secrets.js';
+import { escrowOfSerial, newestSecretId } from '../../db/device-secrets.js';
 import {
   findLockable,
   type LockableRow,
@@ -15,6 +15,9 @@ import type { JobQueue } from '../../jobs/task.js';
 export const ACTIVATION_LOCK = 'dep.activation_lock';
 
 export const BYPASS_CODE = 'activation_lock_bypass_code';
+
+/** Until Apple has answered. */
+export const REQUESTED = 'requested';
 
 /** Apple's word for a device that has such a lock. */
 export const ALREADY_LOCKED = 'DEVICE_ALREADY_LOCKED';
@@ -43,7 +46,7 @@ export class ActivationLocks {
 
   /**
    * Has Apple told after the commit. AppError 404 unknown row; 409 `conflict` for one that Apple does
-   * not list, that has no record of a device, or that is locked already, unless forced.
+   * not list, that has no record of a device, or that is locked already or about to be, unless forced.
    */
   async request(
     trx: Transaction,
@@ -53,9 +56,16 @@ export class ActivationLocks {
     if (row === undefined) throw notFound(`dep_devices ${id}`);
     const { deviceId } = requireLockable(row, isForced);
     const serialNumber = row.serial_number;
+    const formerSecretId = isLocked(row)
+      ? await newestSecretId(trx, { deviceId, kind: BYPASS_CODE })
+      : undefined;
     const secretId = await this.#keepCode(trx, { deviceId, serial: serialNumber });
     await requestActivationLock(trx, id);
-    const payload = { id, secretId, ...(lostMessage === undefined ? {} : { lostMessage }) };
+    const payload = {
+      ...{ id, secretId },
+      ...(lostMessage === undefined ? {} : { lostMessage }),
+      ...(formerSecretId === undefined ? {} : { formerSecretId }),
+    };
     await this.jobs.add(trx, { name: ACTIVATION_LOCK }, payload);
     return { deviceId, serialNumber, secretId };
   }
@@ -78,9 +88,15 @@ function requireLockable(row: LockableRow, isForced: boolean): { deviceId: numbe
       'it has no record among the devices to keep the code with: sync the account first',
     );
   }
-  const isLocked = ['SUCCESS', ALREADY_LOCKED].includes(row.activation_lock_result ?? '');
-  if (isLocked && !isForced) {
+  if (isLocked(row) && !isForced) {
     throw refuse('Apple has locked it already: force=true makes a new bypass code');
   }
+  if (row.activation_lock_result === REQUESTED && !isForced) {
+    throw refuse('Apple is being asked to lock it: activation_lock_result will tell');
+  }
   return { deviceId: row.device_id };
+}
+
+function isLocked({ activation_lock_result: result }: LockableRow): boolean {
+  return result === 'SUCCESS' || result === ALREADY_LOCKED;
 }

@@ -41,6 +41,8 @@ export class SyncRun {
   #pages = 0;
   #restarts = 0;
   #emptyPages = 0;
+  /** A page was full of what is no device: what is missing then may just not be readable. */
+  #isDoubtful = false;
 
   constructor(
     private readonly deps: SyncRunDeps,
@@ -67,6 +69,7 @@ export class SyncRun {
     signal.throwIfAborted();
     if (!(await this.#store(page))) return 'superseded';
     this.skipped += page.skipped;
+    if (page.devices.length === 0 && page.skipped > 0) this.#isDoubtful = true;
     if (!page.moreToFollow) return await this.#endPhase(signal);
     this.#refuseStandstill(from, page);
     return 'more';
@@ -126,7 +129,7 @@ export class SyncRun {
   /** After the last page of all devices comes what has changed meanwhile. */
   async #endPhase(signal: AbortSignal): Promise<SyncOutcome | 'more'> {
     if (this.#position.phase === 'delta') return 'done';
-    const removed = await removeUnlisted(this.deps, this.#position, signal);
+    const removed = this.#isDoubtful ? 0 : await removeUnlisted(this.deps, this.#position, signal);
     if (removed === undefined) return 'superseded';
     this.removed += removed;
     const position = await inTransaction(this.deps.db, (trx) => endFetch(trx, this.#position));

@@ -36,9 +36,9 @@ beforeEach(async () => {
 const knex = () => database.db.knex;
 
 /** Asks for a lock; returns the id of its code. */
-async function request(lostMessage?: string): Promise<number> {
+async function request(lostMessage?: string, isForced = false): Promise<number> {
   const locks = new ActivationLocks(box, queue);
-  const asked = { id: listed.id, lostMessage, isForced: false };
+  const asked = { id: listed.id, lostMessage, isForced };
   return (await inTransaction(database.db, (trx) => locks.request(trx, asked))).secretId;
 }
 
@@ -129,7 +129,7 @@ describe('the bypass code', () => {
 
   it('is not told when a newer one was made meanwhile, or its device is gone', async () => {
     await request();
-    const second = await request();
+    const second = await request(undefined, true);
     await useVector(second);
     await runWaiting();
     expect(apple.locks).toEqual([{ serialNumber: SERIAL, escrowKey: vectors[1]?.hash }]);
@@ -138,6 +138,42 @@ describe('the bypass code', () => {
     await knex()('devices').where({ id: listed.deviceId }).delete();
     await runWaiting();
     expect(apple.locks).toHaveLength(1);
+  });
+});
+
+describe('of a lock asked for twice', () => {
+  const current = async () => {
+    const where = { is_current: true };
+    const [record] = await knex()('device_secret_records').where(where).select('id');
+    const secret = await knex()('device_secrets').where({ id: record.id }).first('sealed');
+    return box
+      .open(secret.sealed, `devices/${listed.deviceId}/activation_lock_bypass_code`)
+      .toString();
+  };
+
+  it('no second code is made while Apple is being asked', async () => {
+    const secretId = await request();
+    await expect(request()).rejects.toMatchObject({ code: 'conflict', status: 409 });
+    expect((await codes()).map(({ id }) => id)).toEqual([secretId]);
+  });
+
+  it('the code of the lock that came first is the current one again', async () => {
+    await useVector(await request());
+    await runWaiting();
+    apple.results.set(SERIAL, 'DEVICE_ALREADY_LOCKED');
+    await useVector(await request(undefined, true), vectors[2]);
+    expect(await current()).toBe(vectors[2]?.code);
+    await runWaiting();
+    expect([await current(), (await codes()).length]).toEqual([vectors[1]?.code, 3]);
+    expect(await row()).toMatchObject({ activation_lock_result: 'DEVICE_ALREADY_LOCKED' });
+  });
+
+  it('a new code that Apple takes replaces it', async () => {
+    await useVector(await request());
+    await runWaiting();
+    await useVector(await request(undefined, true), vectors[2]);
+    await runWaiting();
+    expect([await current(), (await codes()).length]).toEqual([vectors[2]?.code, 2]);
   });
 });
 

@@ -62,6 +62,15 @@ describe('a full fetch', () => {
     expect(account).toMatchObject({ suspected_losses: 0, fetched_fully_at: expect.any(Date) });
   });
 
+  it('of which a page cannot be read removes nothing', async () => {
+    await fetched(...list.slice(0, 3));
+    await world.knex('dep_accounts').where({ id: 1 }).update({ cursor: null });
+    world.answers(page([], { skipped: 3 }));
+    await world.sync();
+    expect(await removed()).toEqual([]);
+    expect((await world.account()).sync_phase).toBe('delta');
+  });
+
   it('that ends before its end removes nothing', async () => {
     await fetched(...list);
     await world.knex('dep_accounts').update({ cursor: null });
