@@ -2,19 +2,12 @@ import type { Knex } from 'knex';
 import { IS_OTHER_FAULT } from './program-profile-faults.js';
 import type { Transaction } from './unit-of-work.js';
 
-/** A row of `dep_profiles` that matters to Apple. */
-export interface ProgramProfileRow {
-  id: number;
-  dep_account_id: number | null;
-  /** Apple's name of the last definition. */
-  uuid: string | null;
-  definition_digest: Buffer | null;
-  status: 'local' | 'pending' | 'defined' | 'failed';
-  status_text: string | null;
-  /** Since when it is so. */
-  status_at: Date | null;
+/** What a profile of the enrollment program says, by the columns of its row. */
+export interface ProgramProfile {
   profile_name: string;
+  /** Where devices ask for their enrollment profile. */
   url: string;
+  /** The url is this server's own, and changes with PUBLIC_URL. */
   follows_public_url: boolean;
   allow_pairing: boolean;
   is_supervised: boolean;
@@ -30,9 +23,23 @@ export interface ProgramProfileRow {
   language: string | null;
   region: string | null;
   configuration_web_url: string | null;
+  /** Base64 of DER; null: those of the server. */
   anchor_certs: string[] | null;
   supervising_host_certs: string[] | null;
   skip_setup_items: string[] | null;
+}
+
+/** A row of `dep_profiles` that matters to Apple. */
+export interface ProgramProfileRow extends ProgramProfile {
+  id: number;
+  dep_account_id: number | null;
+  /** Apple's name of the last definition. */
+  uuid: string | null;
+  definition_digest: Buffer | null;
+  status: 'local' | 'pending' | 'defined' | 'failed';
+  status_text: string | null;
+  /** Since when it is so. */
+  status_at: Date | null;
 }
 
 /** The profile; with `lock` until the transaction ends. */
