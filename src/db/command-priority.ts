@@ -2,7 +2,7 @@
 export const FIRST_PRIORITY = 1_000_000;
 
 /**
- * After all that admins queue: such a command goes out only when nothing else that its device may
- * have is left, not even what the device has put off by NotNow.
+ * After all that admins queue: such a command is sent only when no other command is left for its
+ * device, not even one that the device put off with NotNow.
  */
 export const LAST_PRIORITY = -1_000_000;

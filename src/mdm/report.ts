@@ -106,7 +106,6 @@ async function offerAfterExpiry(
     { deviceId, userKey: contact.userKey },
     'a command was offered as often as allowed and never answered',
   );
-  const status = contact.status === 'NotNow' ? 'NotNow' : 'Idle';
-  const again = { ...contact, status, commandUuid: null, errorChain: null, result: null } as const;
+  const again = { ...contact, commandUuid: null, errorChain: null, result: null };
   return toAnswer(await services.contacts.contact(again), services);
 }

@@ -79,14 +79,30 @@ describe('the queue', () => {
     expect((await command(uuid)).status).toBe('Acknowledged');
   });
 
-  it('skips what is NotNow until the next contact of another kind', async () => {
+  it('offers a NotNow command again at the next Idle, not after the other answers', async () => {
     const to = await target();
     const { device } = to;
-    const [first, second] = [await queue(to), await queue(to)];
+    const [first, second, third] = [await queue(to), await queue(to), await queue(to)];
     expect(offered(await device.idle())).toBe(first);
     expect(offered(await device.report(first, 'NotNow'))).toBe(second);
-    expect(offered(await device.report(second, 'NotNow'))).toBeUndefined();
+    expect(offered(await device.report(second, 'Acknowledged'))).toBe(third);
+    expect(offered(await device.report(third, 'NotNow'))).toBeUndefined();
     expect(offered(await device.idle())).toBe(first);
+    expect(offered(await device.report(first, 'Acknowledged'))).toBeUndefined();
+    expect(offered(await device.idle())).toBe(third);
+  });
+
+  it('gives up a command during a contact without offering again what is NotNow', async () => {
+    const to = await target();
+    const { device } = to;
+    const [put, lost] = [await queue(to), await queue(to, { ttl: 1 })];
+    expect(offered(await device.idle())).toBe(put);
+    expect(offered(await device.report(put, 'NotNow'))).toBe(lost);
+    const behind = await queue(to);
+    expect(offered(await device.report(randomUUID(), 'Acknowledged'))).toBe(behind);
+    expect(await command(lost)).toMatchObject({ status: 'Expired' });
+    expect(offered(await device.report(behind))).toBeUndefined();
+    expect(offered(await device.idle())).toBe(put);
   });
 
   it('offers what was sent and never answered again, gives it up, and goes on', async () => {

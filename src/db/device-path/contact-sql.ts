@@ -5,8 +5,8 @@ interface Channel {
   parameter: { many: string; one: string; name: string };
   columns: string;
   join: string;
-  /** Which of `commands c` are those of the caller, `live l`. */
-  isOwn: string;
+  /** Whether a row of `commands`, under that alias, is for the caller, `live l`. */
+  isOwn: (command: string) => string;
   /** Whether the caller may be given commands. */
   isServed: string;
   /** What else the statement does. */
@@ -17,7 +17,7 @@ const DEVICE: Channel = {
   parameter: { many: '', one: '', name: '' },
   columns: '',
   join: '',
-  isOwn: 'c.device_id = l.device_id and c.device_user_id is null',
+  isOwn: (c) => `${c}.device_id = l.device_id and ${c}.device_user_id is null`,
   isServed: 'true',
   more: '',
 };
@@ -26,7 +26,7 @@ const USER: Channel = {
   parameter: { many: ', $8::text[]', one: ', $8::text', name: ', user_key' },
   columns: ', u.id as user_id, u.is_enrolled as is_user_enrolled',
   join: `left join device_users u on u.device_id = d.id and lower(u.user_key) = lower(q.user_key)`,
-  isOwn: 'c.device_user_id = l.user_id',
+  isOwn: (c) => `${c}.device_user_id = l.user_id`,
   isServed: 'l.is_user_enrolled',
   more: `, seen as (
   update device_users u set last_seen = now() from live l where u.id = l.user_id
@@ -50,6 +50,9 @@ function one({ parameter: { one: type, name } }: Channel): string {
  * snapshot, so the command just reported is left out of the choice by its uuid. A report also
  * settles a command given up meanwhile (Expired, Cancelled), because the device did carry it out.
  * Neither channel ever sees the commands of the other.
+ *
+ * A contact begins with Idle; its other messages report commands. What the device put off with NotNow
+ * is offered again at an Idle, and a command of the last priority waits for it until then.
  */
 function contactSql(source: string, { columns, join, isOwn, isServed, more }: Channel): string {
   return `
@@ -73,7 +76,7 @@ with contact as (
     ttl = case when l.status = 'NotNow' and c.status = 'Sent' then c.ttl + 1 else c.ttl end,
     needs_handling = l.status = 'Acknowledged' and c.request_type = any($7::text[])
   from live l
-  where c.uuid = l.uuid and ${isOwn} and (
+  where c.uuid = l.uuid and ${isOwn('c')} and (
     c.is_pending
     or (c.status in ('Expired', 'Cancelled') and c.sent_at is not null and l.status <> 'NotNow'))
   returning l.ord, c.id, c.request_type, c.needs_handling
@@ -82,10 +85,12 @@ with contact as (
   from live l cross join lateral (
     select c.id, c.status = 'Sent' and c.ttl <= 0 as exhausted
     from commands c
-    where ${isOwn} and ${isServed}
+    where ${isOwn('c')} and ${isServed}
       and c.is_pending
       and c.uuid is distinct from l.uuid
-      and (l.status <> 'NotNow' or c.status <> 'NotNow' and c.priority > ${LAST_PRIORITY})
+      and (l.status = 'Idle' or c.status <> 'NotNow')
+      and (l.status = 'Idle' or c.priority > ${LAST_PRIORITY} or l.status <> 'NotNow' and not exists (
+        select from commands w where ${isOwn('w')} and w.is_pending and w.status = 'NotNow'))
       and (c.after is null or c.after <= now())
       and (c.expires_at is null or c.expires_at > now())
     order by c.priority desc, c.id

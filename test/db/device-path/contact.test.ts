@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { LAST_PRIORITY } from '../../../src/db/command-priority.js';
 import {
   type Contact,
   type ContactStore,
@@ -163,15 +164,33 @@ describe('the contact statement', () => {
     });
   });
 
-  it('skips every NotNow command until the next contact that is not a NotNow', async () => {
+  it.each<ReportStatus>(['Acknowledged', 'Error', 'CommandFormatError', 'NotNow'])(
+    'skips every NotNow command until a later contact begins, also after %s',
+    async (status) => {
+      const device = await enrolledDevice();
+      const [first, second, third] = [
+        await queue(device),
+        await queue(device),
+        await queue(device),
+      ];
+      expect(await next(device)).toBe(first);
+      expect(await next(device, 'NotNow', first)).toBe(second);
+      expect(await next(device, status, second)).toBe(third);
+      expect(await next(device, status, third)).toBeNull();
+      expect(await next(device)).toBe(first);
+    },
+  );
+
+  it('offers what is of the last priority only when no command is NotNow', async () => {
     const device = await enrolledDevice();
     const first = await queue(device);
     const second = await queue(device);
+    const last = await queue(device, { priority: LAST_PRIORITY });
     expect(await next(device)).toBe(first);
     expect(await next(device, 'NotNow', first)).toBe(second);
-    expect(await next(device, 'NotNow', second)).toBeNull();
+    expect(await next(device, 'Acknowledged', second)).toBeNull();
     expect(await next(device)).toBe(first);
-    expect(await next(device, 'Acknowledged', first)).toBe(second);
+    expect(await next(device, 'Acknowledged', first)).toBe(last);
   });
 
   it('gives the offer back on NotNow', async () => {
