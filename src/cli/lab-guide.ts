@@ -71,9 +71,9 @@ function programExamples({ config, portalUrl }: LabGuide): Example[] {
     {
       comment: "Apple's enrollment program: a server token for this server (the README goes on)",
       calls: [
-        `-H "$AUTH" ${dep}/certificate/download -o muster-dep.pem`,
-        `--data-binary @muster-dep.pem ${portalUrl}/token -o smime.p7m`,
-        `-H "$AUTH" -F file=@smime.p7m ${dep}/stoken/upload`,
+        `-H "$AUTH" ${dep}/certificate/download -o "$FILES/muster-dep.pem"`,
+        `--data-binary "@$FILES/muster-dep.pem" ${portalUrl}/token -o "$FILES/smime.p7m"`,
+        `-H "$AUTH" -F "file=@$FILES/smime.p7m" ${dep}/stoken/upload`,
       ],
     },
   ];
@@ -136,6 +136,7 @@ export function describeLab(guide: LabGuide): string {
     '',
     ...tokenLines(config),
     `API=${config.publicUrl}/api/v1`,
+    'FILES=$(mktemp -d)',
     '',
     ...blocks,
     '',

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { cleanUp, freePort, newHome, run } from '../helpers/process.js';
@@ -16,10 +17,9 @@ describe('what muster lab prints to try', () => {
     const args = ['lab', '--devices', '2', '--platform', 'iOS'];
     const lab = run(args, { dataDir, env: { PORT: String(await freePort()) } });
     const [, script = ''] = await lab.waitFor(/^(AUTH=.*)^Ctrl-C ends everything/ms, 60_000);
-    const { stderr } = await promisify(execFile)('bash', ['-c', PRELUDE + script], {
-      // It leaves files.
-      cwd: newHome(),
-    });
+    const cwd = newHome();
+    const { stderr } = await promisify(execFile)('bash', ['-c', PRELUDE + script], { cwd });
+    expect(readdirSync(cwd)).toEqual([]);
     expect(stderr.trim().split('\n')).toEqual([
       'GET 200',
       'POST 201',

@@ -23,12 +23,13 @@ function fencedAfter(heading: string, text: string): string {
 describe('the package', () => {
   const files = packedFiles();
 
-  it('holds the compiled program, its migrations, README and licences', () => {
+  it('holds the compiled program, its migrations, README, documentation and licences', () => {
     expect(files).toEqual(
       expect.arrayContaining([
         'package.json',
         'LICENSE',
         'README.md',
+        'docs/operations.md',
         '.env.example',
         'dist/package.json',
         'dist/src/cli/muster.js',

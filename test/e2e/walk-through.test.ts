@@ -107,7 +107,7 @@ describe('the README, step by step', () => {
     const newest = '/devices?sort=-id&page[size]=5&filter[platform]=iOS&filter[is_enrolled]=true';
     await simulation.waitFor(/enrolled 5\/5/);
     const { list } = await api.call(newest);
-    const queued = await api.call(`/devices/${list[0]?.id}/clear_passcode`);
+    const queued = await api.call(`/devices/${list[0]?.id}/clear_passcode`, {});
     expect(queued.status).toBe(201);
     expect(queued.data.attributes).toMatchObject({
       request_type: 'ClearPasscode',

@@ -1,0 +1,61 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+
+const ROOT = join(__dirname, '..');
+
+function markdownIn(directory: string, recursive: boolean): string[] {
+  return readdirSync(join(ROOT, directory), { recursive, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join(directory, name));
+}
+
+const PAGES = [...markdownIn('.', false), ...markdownIn('docs', true)];
+
+/** Without fenced blocks and code spans, where brackets are no links. */
+function prose(page: string): string {
+  const text = readFileSync(join(ROOT, page), 'utf8');
+  return text.replace(/^```.*?^```/gms, '').replace(/`[^`\n]+`/g, 'code');
+}
+
+/** The fragment that a heading has on GitHub. */
+function fragmentOf(heading: string): string {
+  const text = heading.toLowerCase().replace(/\[([^\]]*)\]\([^)]*\)/g, '$1');
+  return text.replace(/[^\p{L}\p{N}\- _]/gu, '').replaceAll(' ', '-');
+}
+
+function fragments(page: string): string[] {
+  const text = readFileSync(join(ROOT, page), 'utf8').replace(/^```.*?^```/gms, '');
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => fragmentOf(heading));
+}
+
+/** Relative links of a page that lead nowhere. */
+function brokenLinks(page: string): string[] {
+  const links = [...prose(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
+  return links.filter((link) => {
+    if (/^[a-z]+:/.test(link)) return false;
+    const [path = '', fragment] = link.split('#');
+    const file = path === '' ? page : relative(ROOT, join(ROOT, dirname(page), path));
+    if (!existsSync(join(ROOT, file))) return true;
+    return fragment !== undefined && !fragments(file).includes(fragment);
+  });
+}
+
+/** Addresses that the API also answers by GET for older clients, though they change something. */
+const CHANGES_STATE = /\/(clear_passcode|devices\/(inventory|test)\/)/;
+
+/** Calls of curl in the page's commands, continued lines joined. */
+function curlCalls(page: string): string[] {
+  const text = readFileSync(join(ROOT, page), 'utf8').replace(/\\\n\s*/g, ' ');
+  return text.split('\n').filter((line) => /\bcurl |\bnew /.test(line));
+}
+
+describe('the documentation', () => {
+  it.each(PAGES)('%s has only relative links that resolve, to files and to headings', (page) => {
+    expect(brokenLinks(page)).toEqual([]);
+  });
+
+  it.each(PAGES)('%s changes state by POST, not by GET', (page) => {
+    const calls = curlCalls(page).filter((call) => CHANGES_STATE.test(call));
+    expect(calls.filter((call) => !call.includes('-X POST'))).toEqual([]);
+  });
+});

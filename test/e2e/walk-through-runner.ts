@@ -1,0 +1,62 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { ADMIN_TOKEN, MASTER_KEY } from '../helpers/app.js';
+import { ROOT } from '../helpers/process.js';
+import { temporaryDirectory } from '../helpers/temporary-directory.js';
+
+/** Everything in the `sh` blocks of a page, in order; of one section where `heading` names it. */
+export function shellBlocks(page: string, heading?: string): string {
+  let text = readFileSync(join(ROOT, page), 'utf8');
+  if (heading !== undefined) {
+    const [, section = ''] = text.split(`${heading}\n`);
+    text = section.split(/\n##+ /)[0] ?? '';
+  }
+  return [...text.matchAll(/```sh\n(.*?)```/gs)].map(([, block]) => block).join('');
+}
+
+/**
+ * The script ends at the first command that fails. Each call of curl must succeed, and leaves its
+ * method and status on standard error. `pipefail` stays off: `grep -q` and `head` end what feeds them.
+ */
+const PRELUDE = `set -eu
+curl() { command curl --fail-with-body --write-out '%{stderr}%{method} %{http_code}\\n' "$@"; }
+`;
+
+export interface WalkThroughResult {
+  stdout: string;
+  /** `GET 200` and so on, in order. */
+  calls: string[];
+  /** Files that the commands left in the reader's working directory. */
+  left: string[];
+}
+
+export interface WalkThroughServer {
+  url: string;
+  connectionString: string;
+}
+
+/** Types `script` as a reader would, in a directory that has `data/admin-token` and nothing else. */
+export async function runWalkThrough(
+  script: string,
+  { url, connectionString }: WalkThroughServer,
+): Promise<WalkThroughResult> {
+  const cwd = temporaryDirectory();
+  mkdirSync(join(cwd, 'data'));
+  writeFileSync(join(cwd, 'data', 'admin-token'), ADMIN_TOKEN);
+  const npm = `npm() { command npm --silent --prefix '${ROOT}' "$@"; }\n`;
+  const env = {
+    ...process.env,
+    PUBLIC_URL: url,
+    PORT: new URL(url).port,
+    DATA_DIR: join(cwd, 'data'),
+    DATABASE_URL: connectionString,
+    MASTER_KEY: MASTER_KEY.toString('base64'),
+  };
+  const typed = script.replaceAll('http://localhost:8080', url);
+  const shell = promisify(execFile)('bash', ['-c', PRELUDE + npm + typed], { cwd, env });
+  const { stdout, stderr } = await shell;
+  const calls = stderr.split('\n').filter((line) => /^[A-Z]+ \d{3}$/.test(line));
+  return { stdout, calls, left: readdirSync(cwd).filter((name) => name !== 'data') };
+}
