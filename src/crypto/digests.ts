@@ -1,4 +1,4 @@
-import { type Asn1Cursor, type Asn1Element, derOid, derSequence, Tag } from './der.js';
+import { type Asn1Cursor, type Asn1Element, derNull, derOid, derSequence, Tag } from './der.js';
 import { Oid } from './oids.js';
 
 export type DigestName = 'sha1' | 'sha256' | 'sha384' | 'sha512';
@@ -64,3 +64,20 @@ export function algorithmIdentifier(element: Asn1Element): AlgorithmIdentifier {
 export function readAlgorithmIdentifier(cursor: Asn1Cursor): AlgorithmIdentifier {
   return algorithmIdentifier(cursor.next());
 }
+
+/**
+ * Whether two AlgorithmIdentifiers are the same. An absent and a NULL parameter are (RFC 4055 2.1),
+ * but not for RSASSA-PSS, where an absent one stands for SHA-1 and NULL for nothing.
+ */
+export function isSameAlgorithm(one: AlgorithmIdentifier, other: AlgorithmIdentifier): boolean {
+  if (one.oid !== other.oid) return false;
+  const [parameters, others] = [one, other].map(significantParameters);
+  return parameters === others;
+}
+
+function significantParameters({ oid, parameters }: AlgorithmIdentifier): string | undefined {
+  const encoded = parameters?.toString('hex');
+  return encoded === NULL_HEX && oid !== Oid.rsassaPss ? undefined : encoded;
+}
+
+const NULL_HEX = derNull().toString('hex');

@@ -23,7 +23,7 @@ import {
   timeValue,
   wholeOctets,
 } from './der.js';
-import { algorithmIdentifier } from './digests.js';
+import { algorithmIdentifier, isSameAlgorithm } from './digests.js';
 import { type GeneralName, readSubjectAltName } from './general-names.js';
 import { importPublicKey } from './keys.js';
 import { parseName } from './names.js';
@@ -76,6 +76,11 @@ export interface ParsedCertificate {
   signatureAlgorithm: string;
   /** DER of that algorithm's parameters. */
   signatureParameters: Buffer | undefined;
+  /**
+   * False when that algorithm, which nothing signs, has NULL where the signed part has nothing, or
+   * the other way round: anyone can make such a copy, with another fingerprint.
+   */
+  hasOneAlgorithmForm: boolean;
   signature: Buffer;
 }
 
@@ -94,7 +99,7 @@ function readVersion(tbs: Asn1Cursor): number {
 function readTbs(tbs: Asn1Cursor) {
   const version = readVersion(tbs);
   const serial = integerOctets(tbs.next(Tag.integer));
-  const innerAlgorithm = tbs.next(Tag.sequence).raw;
+  const innerAlgorithm = tbs.next(Tag.sequence);
   const issuer = tbs.next(Tag.sequence);
   const validity = tbs.sequence();
   const [notBefore, notAfter] = [timeValue(validity.next()), timeValue(validity.next())];
@@ -160,8 +165,10 @@ function readCertificate(der: Buffer): ParsedCertificate {
   const signature = wholeOctets(certificate.next());
   certificate.finish();
   const tbs = readTbs(tbsElement.children());
-  if (!outer.raw.equals(tbs.innerAlgorithm)) throw invalidAsn1('two signature algorithms');
   const algorithm = algorithmIdentifier(outer);
+  const hasOneAlgorithmForm = outer.raw.equals(tbs.innerAlgorithm.raw);
+  if (!hasOneAlgorithmForm && !isSameAlgorithm(algorithm, algorithmIdentifier(tbs.innerAlgorithm)))
+    throw invalidAsn1('two signature algorithms');
   let publicKey: KeyObject | undefined;
   return {
     der,
@@ -182,6 +189,7 @@ function readCertificate(der: Buffer): ParsedCertificate {
     tbs: tbsElement.raw,
     signatureAlgorithm: algorithm.oid,
     signatureParameters: algorithm.parameters,
+    hasOneAlgorithmForm,
     signature,
   };
 }

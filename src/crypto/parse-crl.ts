@@ -13,7 +13,7 @@ import {
   timeValue,
   wholeOctets,
 } from './der.js';
-import { algorithmIdentifier } from './digests.js';
+import { algorithmIdentifier, isSameAlgorithm } from './digests.js';
 import { parseName } from './names.js';
 import { Oid } from './oids.js';
 import { type RevocationReason, reasonOf } from './revocation-reason.js';
@@ -119,7 +119,7 @@ function readTbs(tbs: Asn1Cursor) {
   const explicitVersion = tbs.optional(Tag.integer);
   const version = explicitVersion === undefined ? 0 : smallInteger(explicitVersion);
   if (version > 1) throw invalidAsn1('unknown version of a list');
-  const innerAlgorithm = tbs.next(Tag.sequence).raw;
+  const innerAlgorithm = algorithmIdentifier(tbs.next(Tag.sequence));
   const issuer = tbs.next(Tag.sequence);
   const thisUpdate = timeValue(tbs.next());
   const nextUpdate = isTime(tbs.tag) ? timeValue(tbs.next()) : undefined;
@@ -141,8 +141,8 @@ export function parseCrl(der: Buffer): ParsedCrl {
   const signature = wholeOctets(list.next());
   list.finish();
   const { issuer, extensions, unknown, innerAlgorithm, ...tbs } = readTbs(tbsElement.children());
-  if (!outer.raw.equals(innerAlgorithm)) throw invalidAsn1('two signature algorithms');
   const algorithm = algorithmIdentifier(outer);
+  if (!isSameAlgorithm(algorithm, innerAlgorithm)) throw invalidAsn1('two signature algorithms');
   const number = extensions.get(Oid.cRLNumber)?.value;
   const authorityKeyId = extensions.get(Oid.authorityKeyIdentifier)?.value;
   return {

@@ -63,9 +63,13 @@ interface Believed {
   now: Date;
 }
 
-/** RFC 5280 4.2.1.3; a CA never poses as a device. */
-function maySignMessages({ isCa, keyUsage }: ParsedCertificate): boolean {
-  return !isCa && (keyUsage === undefined || keyUsage.includes('digitalSignature'));
+/**
+ * RFC 5280 4.2.1.3; a CA never poses as a device. Pins and revocations go by the fingerprint, so a
+ * certificate of which anyone could make a copy with another one is no identity.
+ */
+function maySignMessages({ isCa, keyUsage, hasOneAlgorithmForm }: ParsedCertificate): boolean {
+  if (isCa || !hasOneAlgorithmForm) return false;
+  return keyUsage === undefined || keyUsage.includes('digitalSignature');
 }
 
 /** The CA that issued the certificate for a client; undefined when none of these did. */

@@ -4,9 +4,11 @@ import {
   issueCertificate,
   parseCertificate,
 } from '../../src/crypto/certificate.js';
+import { derOid, derSequence } from '../../src/crypto/der.js';
 import { generateEcKeyPair } from '../../src/crypto/keys.js';
 import { Oid } from '../../src/crypto/oids.js';
 import { type Identity, identityOf, rsaIdentity } from '../crypto/identities.js';
+import { withOuterAlgorithm } from '../crypto/two-algorithms.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import {
   commandIn,
@@ -139,6 +141,17 @@ describe('a certificate of ours', () => {
     const before = await dumpRows(app.db);
     const reply = await device.authenticate();
     expect([reply.status, reply.body.length]).toEqual([403, 0]);
+    expect(await dumpRows(app.db)).toEqual(before);
+  });
+
+  it('is refused as a copy whose unsigned algorithm has another form, for it would be another pin', async () => {
+    const device = await (await createTestDevice(app)).enroll();
+    const { der } = device.certificate;
+    const copy = parseCertificate(withOuterAlgorithm(der, derSequence(derOid(Oid.sha256WithRsa))));
+    expect(copy.tbs).toEqual(device.certificate.tbs);
+    const before = await dumpRows(app.db);
+    const copied = device.with(copy).as({ UDID: randomUUID() });
+    expect((await copied.authenticate()).status).toBe(400);
     expect(await dumpRows(app.db)).toEqual(before);
   });
 

@@ -1,6 +1,9 @@
+import { derNull, derOid, derSequence } from '../../src/crypto/der.js';
 import { exportPrivateKey, generateRsaKeyPair } from '../../src/crypto/keys.js';
+import { Oid } from '../../src/crypto/oids.js';
 import { encodePem } from '../../src/crypto/pem.js';
 import { fixture, identityOf } from '../crypto/identities.js';
+import { withOuterAlgorithm } from '../crypto/two-algorithms.js';
 import { createTestApi, type TestApi } from '../jsonapi/test-api.js';
 import {
   certificatePem,
@@ -56,6 +59,25 @@ describe('creating certificates', () => {
     ['PEM that is cut short', text('cert/push.mock.pem').slice(0, 300)],
     ['an altered one', text('cert/push.mock.pem').replace('MII', 'MIJ')],
   ])('refuses %s', async (_what, pem_certificate) => {
+    const fault = ['invalid_certificate', CERTIFICATE];
+    expect(await refused({ purpose: 'mdm.encrypt', pem_certificate })).toEqual([422, fault]);
+  });
+
+  it('takes one whose two algorithms differ by a NULL parameter, as it is', async () => {
+    const identity = identityOf(await generateRsaKeyPair(2048));
+    const absent = derSequence(derOid(Oid.sha256WithRsa));
+    const der = withOuterAlgorithm(identity.certificate.der, absent);
+    const { id } = await client.create('/certificates', {
+      purpose: 'mdm.encrypt',
+      pem_certificate: encodePem('CERTIFICATE', der),
+    });
+    expect((await rowOf(id)).der).toEqual(der);
+  });
+
+  it('refuses one whose two algorithms are not the same', async () => {
+    const { der } = identityOf(await generateRsaKeyPair(2048)).certificate;
+    const sha1 = derSequence(derOid(Oid.sha1WithRsa), derNull());
+    const pem_certificate = encodePem('CERTIFICATE', withOuterAlgorithm(der, sha1));
     const fault = ['invalid_certificate', CERTIFICATE];
     expect(await refused({ purpose: 'mdm.encrypt', pem_certificate })).toEqual([422, fault]);
   });

@@ -1,4 +1,5 @@
-import { derOid } from '../../src/crypto/der.js';
+import { parseCertificate } from '../../src/crypto/certificate.js';
+import { derOid, derSequence } from '../../src/crypto/der.js';
 import { generateEcKeyPair, generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys.js';
 import { Oid } from '../../src/crypto/oids.js';
 import {
@@ -8,6 +9,7 @@ import {
   parsePkiMessage,
 } from '../../src/protocol/scep.js';
 import { ecIdentity, type Identity, rsaIdentity } from '../crypto/identities.js';
+import { withOuterAlgorithm } from '../crypto/two-algorithms.js';
 import {
   ask,
   csrOf,
@@ -160,6 +162,13 @@ describe('the first SCEP request of a device', () => {
       expect(leaf.publicKey.equals(pair.publicKey)).toBe(true);
       expect(leaf.keyUsage).toEqual(['digitalSignature']);
     }
+  });
+
+  it('may be signed by a certificate whose two algorithms differ by a NULL parameter', async () => {
+    const absent = derSequence(derOid(Oid.sha256WithRsa));
+    const der = withOuterAlgorithm(signer.certificate.der, absent);
+    const signerCertificate = parseCertificate(der);
+    issuedIn(await ask(server, { csr: challenged(keys), signer, signerCertificate }));
   });
 
   it('is given a name when it asks for none, and the alternative names that it asks for', async () => {
