@@ -3,7 +3,7 @@ import { claimReport, unhandledReports, updateCommands } from '../db/command-rep
 import type { Database } from '../db/database.js';
 import { inTransaction, type Transaction } from '../db/unit-of-work.js';
 import { createWarner, type Logger, type Warner } from '../logger.js';
-import { openReport } from './payload.js';
+import { openReport, readParameters } from './payload.js';
 import type { CommandQueue } from './queue.js';
 import { handlerFor } from './registry.js';
 import { FailedTries, faultOf } from './report-faults.js';
@@ -150,6 +150,7 @@ export class ReportWorker {
       isUserEnrollment: stored.is_user_enrollment,
       commandUuid: stored.uuid,
       requestType: stored.request_type,
+      parameters: () => readParameters(box, stored),
       body: openReport(box, stored),
     };
     await handlerFor(stored.request_type)?.handle(report, {

@@ -15,6 +15,8 @@ export interface Report {
   isUserEnrollment: boolean;
   commandUuid: string;
   requestType: string;
+  /** Of the command, read when asked for: few handlers need them. */
+  parameters(): PlistDict;
   body: PlistDict;
 }
 

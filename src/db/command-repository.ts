@@ -73,6 +73,7 @@ export interface StoredReport {
   uuid: string;
   device_id: number;
   request_type: string;
+  payload: Buffer;
   result: Buffer;
   enrollment_state: string | null;
   is_supervised: boolean | null;
@@ -82,7 +83,8 @@ export interface StoredReport {
 }
 
 const CLAIM_REPORT = `
-select c.id, c.uuid, c.device_id, c.request_type, c.result, d.enrollment_state, d.is_supervised,
+select c.id, c.uuid, c.device_id, c.request_type, c.payload, c.result,
+  d.enrollment_state, d.is_supervised,
   d.unmet_minimum_os_version, d.serial_number, d.enrollment_id is not null as is_user_enrollment,
   set_config('synchronous_commit', 'off', true)
 from devices d join commands c on c.device_id = d.id

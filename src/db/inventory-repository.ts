@@ -22,10 +22,19 @@ export async function replaceInventory(
   set: { deviceId: number; rows: InventoryRow[] },
 ): Promise<void> {
   await trx(table).where({ device_id: set.deviceId }).delete();
-  const columns = [...new Set(set.rows.flatMap((row) => Object.keys(row)))];
-  for (let start = 0; start < set.rows.length; start += ROWS_PER_STATEMENT) {
-    const slice = set.rows.slice(start, start + ROWS_PER_STATEMENT);
-    await insertRows(trx, table, { deviceId: set.deviceId, columns, rows: slice });
+  await insertInventory(trx, table, set);
+}
+
+/** Inserts rows of one device, as `replaceInventory` takes them. */
+export async function insertInventory(
+  trx: Knex.Transaction,
+  table: InventoryTable,
+  { deviceId, rows }: { deviceId: number; rows: InventoryRow[] },
+): Promise<void> {
+  const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  for (let start = 0; start < rows.length; start += ROWS_PER_STATEMENT) {
+    const slice = rows.slice(start, start + ROWS_PER_STATEMENT);
+    await insertRows(trx, table, { deviceId, columns, rows: slice });
   }
 }
 
@@ -55,13 +64,12 @@ function jsonReady(row: InventoryRow): InventoryRow {
   );
 }
 
-/** Replaces the profiles with their payloads, which hang on the new profile rows in order. */
-export async function replaceProfiles(
+/** Inserts profiles with their payloads, which hang on the new profile rows in order. */
+export async function insertProfiles(
   trx: Knex.Transaction,
   deviceId: number,
   profiles: { profile: InventoryRow; payloads: InventoryRow[] }[],
 ): Promise<void> {
-  await trx('installed_profiles').where({ device_id: deviceId }).delete();
   if (profiles.length === 0) return;
   const rows: { id: number }[] = await trx('installed_profiles')
     .insert(profiles.map(({ profile }) => ({ ...columnReady(profile), device_id: deviceId })))

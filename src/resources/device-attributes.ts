@@ -60,7 +60,7 @@ export const hardware: Record<string, Attribute> = {
   awaiting_configuration: bool(),
   available_device_capacity: float({ volatile: true }),
   device_capacity: float(),
-  battery_level: float({ write: 'create', nullable: false, volatile: true }),
+  battery_level: float({ write: 'create', volatile: true }),
   has_battery: bool({ write: 'create' }),
   wifi_mac: text(),
   bluetooth_mac: text(),

@@ -11,7 +11,7 @@ export const installedApplications = defineResource<ResourceServices>({
   attributes: {
     ...each(text(), ['bundle_identifier', 'name', 'short_version', 'version']),
     ...each(bigInteger(), ['bundle_size', 'dynamic_size']),
-    is_validated: bool(),
+    ...each(bool(), ['is_managed', 'is_validated']),
     external_version_identifier: bigInteger(),
     distributor_identifier: text(),
     ...each(bool(), [

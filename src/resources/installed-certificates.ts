@@ -10,7 +10,7 @@ export const installedCertificates = defineResource<ResourceServices>({
   access: operatorWrites,
   attributes: {
     x509_cn: text(),
-    is_identity: bool(),
+    ...each(bool(), ['is_identity', 'is_managed']),
     fingerprint_sha256: text({
       pattern: /^[0-9a-fA-F]{64}$/,
       like: '64 hexadecimal digits',

@@ -76,6 +76,12 @@ describe('DeviceInformation', () => {
     });
   });
 
+  it('leaves battery_level null until it is reported', async () => {
+    expect(await deviceRow()).toMatchObject({ battery_level: null });
+    await answer('DeviceInformation', { QueryResponses: { BatteryLevel: -1 } });
+    expect(await deviceRow()).toMatchObject({ battery_level: -1 });
+  });
+
   it('stores nothing without QueryResponses', async () => {
     const before = facts(await deviceRow());
     await answer('DeviceInformation', { DeviceName: 'Not here' });

@@ -146,6 +146,139 @@ describe('ProfileList', () => {
   });
 });
 
+/** Rows as `key: is_managed`, in the order of the keys. */
+async function managedOf(table: string, key: string) {
+  const rows = await app.db.knex(table).where({ device_id: target.id }).orderBy(key);
+  return rows.map((row) => `${row[key]}: ${row.is_managed}`);
+}
+
+function ask(requestType: string, { parameters, list }: { parameters?: object; list: Fields[] }) {
+  const body = { [requestType]: list };
+  return deliver(app, target, { requestType, body, ...(parameters && { parameters }) });
+}
+
+describe('InstalledApplicationList with ManagedAppsOnly', () => {
+  const type = 'InstalledApplicationList';
+  const managed = (...names: string[]) =>
+    ask(type, {
+      parameters: { ManagedAppsOnly: true },
+      list: names.map((Identifier) => ({ Identifier })),
+    });
+  const all = (...names: string[]) =>
+    ask(type, { list: names.map((Identifier) => ({ Identifier })) });
+  const known = () => managedOf('installed_applications', 'bundle_identifier');
+
+  it('removes no application that is not known as managed', async () => {
+    await all('a', 'b', 'c');
+    await managed('B');
+    expect(await known()).toEqual(['B: true', 'a: null', 'c: null']);
+    await managed('d');
+    expect(await known()).toEqual(['a: null', 'c: null', 'd: true']);
+    await managed();
+    expect(await known()).toEqual(['a: null', 'c: null']);
+  });
+
+  it('is remembered by the next full list', async () => {
+    await managed('b');
+    await all('a', 'b', 'c');
+    expect(await known()).toEqual(['a: null', 'b: true', 'c: null']);
+    await all('a');
+    expect(await known()).toEqual(['a: null']);
+  });
+});
+
+describe('InstalledApplicationList with Identifiers', () => {
+  const requestType = 'InstalledApplicationList';
+  const versions = async () => {
+    const rows = await app.db
+      .knex('installed_applications')
+      .where({ device_id: target.id })
+      .orderBy(['bundle_identifier', 'id']);
+    return rows.map((row) => `${row.bundle_identifier} ${row.short_version}`);
+  };
+
+  beforeEach(async () => {
+    const list = ['a', 'b', 'c'].map((Identifier) => ({ Identifier, ShortVersion: '1' }));
+    await ask(requestType, { list });
+  });
+
+  it('replaces what it names, removes what it names and misses, and leaves the others', async () => {
+    const parameters = { Identifiers: ['A', 'b'] };
+    await ask(requestType, { parameters, list: [{ Identifier: 'a', ShortVersion: '2' }] });
+    expect(await versions()).toEqual(['a 2', 'c 1']);
+  });
+
+  it('keeps two copies of an application, as Macs have them', async () => {
+    const copies = ['2', '3'].map((ShortVersion) => ({ Identifier: 'b', ShortVersion }));
+    await ask(requestType, { parameters: { Identifiers: ['b'] }, list: copies });
+    expect(await versions()).toEqual(['a 1', 'b 2', 'b 3', 'c 1']);
+  });
+
+  it('and ManagedAppsOnly removes only what is named and known as managed', async () => {
+    const ManagedAppsOnly = true;
+    await ask(requestType, {
+      parameters: { ManagedAppsOnly },
+      list: [{ Identifier: 'a' }, { Identifier: 'b' }],
+    });
+    await ask(requestType, { parameters: { ManagedAppsOnly, Identifiers: ['b', 'c'] }, list: [] });
+    expect(await versions()).toEqual(['a null', 'c 1']);
+  });
+
+  it('is not stored in part when the answer has no list', async () => {
+    const parameters = { Identifiers: ['a'] };
+    await deliver(app, target, { requestType, parameters, body: { Other: 'thing' } });
+    expect(await versions()).toEqual(['a 1', 'b 1', 'c 1']);
+  });
+});
+
+describe('InstalledApplicationList with Items', () => {
+  const requestType = 'InstalledApplicationList';
+  const first = { Identifier: 'a', Name: 'A', ShortVersion: '1', BundleSize: 5_000_000_000 };
+
+  it('keeps the facts that it did not ask for', async () => {
+    await ask(requestType, { list: [first, { Identifier: 'b', Name: 'B' }] });
+    const parameters = { Items: ['Identifier', 'ShortVersion'] };
+    await ask(requestType, { parameters, list: [{ Identifier: 'a', ShortVersion: '2' }] });
+    expect(await rowsOf('installed_applications')).toEqual([
+      { bundle_identifier: 'a', name: 'A', short_version: '2', bundle_size: 5_000_000_000 },
+    ]);
+  });
+
+  it('changes nothing where the identifiers were not asked for', async () => {
+    await ask(requestType, { list: [first] });
+    await ask(requestType, { parameters: { Items: ['Name'] }, list: [{ Name: 'A' }] });
+    expect((await rowsOf('installed_applications'))[0]).toMatchObject({ bundle_identifier: 'a' });
+  });
+});
+
+describe('ProfileList with ManagedOnly', () => {
+  it('removes no profile that is not known as managed', async () => {
+    const by = (PayloadIdentifier: string, IsManaged?: boolean) =>
+      IsManaged === undefined ? { PayloadIdentifier } : { PayloadIdentifier, IsManaged };
+    await ask('ProfileList', { list: [by('a', false), by('b', true), by('c'), by('d', true)] });
+    await ask('ProfileList', { parameters: { ManagedOnly: true }, list: [by('D'), by('e', true)] });
+    expect(await managedOf('installed_profiles', 'payload_identifier')).toEqual([
+      'D: true',
+      'a: false',
+      'c: null',
+      'e: true',
+    ]);
+  });
+});
+
+describe('CertificateList with ManagedOnly', () => {
+  it('removes no certificate that is not known as managed', async () => {
+    const by = (CommonName: string) => ({ CommonName, Data: Buffer.from(CommonName) });
+    const ManagedOnly = { ManagedOnly: true };
+    const known = () => managedOf('installed_certificates', 'x509_cn');
+    await ask('CertificateList', { list: [by('a'), by('b')] });
+    await ask('CertificateList', { parameters: ManagedOnly, list: [by('b'), by('c')] });
+    expect(await known()).toEqual(['a: null', 'b: true', 'c: true']);
+    await ask('CertificateList', { parameters: ManagedOnly, list: [by('c')] });
+    expect(await known()).toEqual(['a: null', 'c: true']);
+  });
+});
+
 describe('AvailableOSUpdates', () => {
   it('stores every field', async () => {
     await answer('AvailableOSUpdates', {

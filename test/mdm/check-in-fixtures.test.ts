@@ -18,7 +18,6 @@ const AUTHENTICATED = {
   enrollment_method: 'profile',
   is_enrolled: false,
   authenticated_at: expect.any(Date),
-  battery_level: -1,
   failed_push_count: 0,
   is_dep: false,
 };

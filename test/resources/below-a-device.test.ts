@@ -53,6 +53,7 @@ const INVENTORY: [type: string, attributes: Attributes][] = [
       version: '4.11',
       bundle_size: 123_456_789_012,
       dynamic_size: 0,
+      is_managed: true,
       is_validated: true,
       external_version_identifier: 868_000_000,
       distributor_identifier: 'com.apple.AppStore',
@@ -75,6 +76,7 @@ const INVENTORY: [type: string, attributes: Attributes][] = [
     {
       x509_cn: 'Device',
       is_identity: true,
+      is_managed: false,
       fingerprint_sha256: 'ab'.repeat(32),
       subject: 'CN=Device',
       issuer: 'CN=Muster',

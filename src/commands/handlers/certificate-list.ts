@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { parseCertificate } from '../../crypto/certificate.js';
-import { type InventoryRow, replaceInventory } from '../../db/inventory-repository.js';
+import type { InventoryRow } from '../../db/inventory-repository.js';
+import { replaceListed } from '../../db/listed-inventory.js';
 import type { PlistDict } from '../../protocol/plist.js';
 import { dictsAt, type FactMap, readFacts } from '../facts.js';
+import { listScope } from '../list-scope.js';
 import type { ReportHandler } from '../report.js';
 
 const CERTIFICATE: FactMap = {
@@ -31,10 +33,11 @@ function toRow(entry: PlistDict): InventoryRow {
 
 export const certificateList: ReportHandler = {
   requestType: 'CertificateList',
-  async handle({ deviceId, body }, { trx }) {
+  async handle({ deviceId, body, parameters }, { trx }) {
     const certificates = dictsAt(body, 'CertificateList');
     if (certificates === undefined) return;
     const rows = certificates.map(toRow);
-    await replaceInventory(trx, 'installed_certificates', { deviceId, rows });
+    const scope = listScope(parameters(), 'ManagedOnly');
+    await replaceListed(trx, 'installed_certificates', { deviceId, rows, scope });
   },
 };

@@ -1,6 +1,7 @@
-import { replaceProfiles } from '../../db/inventory-repository.js';
+import { replaceListedProfiles } from '../../db/listed-inventory.js';
 import type { PlistDict } from '../../protocol/plist.js';
 import { dictsAt, type FactMap, readFacts } from '../facts.js';
+import { listScope } from '../list-scope.js';
 import type { ReportHandler } from '../report.js';
 
 const PAYLOAD: FactMap = {
@@ -34,9 +35,10 @@ function toRows(profile: PlistDict) {
 
 export const profileList: ReportHandler = {
   requestType: 'ProfileList',
-  async handle({ deviceId, body }, { trx }) {
+  async handle({ deviceId, body, parameters }, { trx }) {
     const profiles = dictsAt(body, 'ProfileList');
     if (profiles === undefined) return;
-    await replaceProfiles(trx, deviceId, profiles.map(toRows));
+    const scope = listScope(parameters(), 'ManagedOnly');
+    await replaceListedProfiles(trx, { deviceId, profiles: profiles.map(toRows), scope });
   },
 };
