@@ -67,7 +67,7 @@ async function enrollInDatabase(
   { udid, certificate }: BenchDevice,
 ): Promise<boolean> {
   const who = { fingerprint: certificate.fingerprint, deviceKey: udid.toLowerCase() };
-  const unknown = { enrollmentId: null, imei: null, meid: null };
+  const unknown = { enrollmentId: null, imei: null, meid: null, cell: null };
   const { device } = await checkIns.authenticate({
     ...unknown,
     fingerprint: who.fingerprint,
@@ -90,6 +90,7 @@ async function enrollInDatabase(
     deviceId: device.deviceId,
     sealedPush: SEALED_PUSH,
     topic: TOPIC,
+    cell: null,
     awaitingConfiguration: false,
     unlockToken: null,
     inventory: Array.from({ length: INVENTORY }, () => ({

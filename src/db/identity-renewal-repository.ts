@@ -15,6 +15,8 @@ export interface RenewalRow {
   is_enrolled: boolean;
   enrollment_number: number;
   topic: string | null;
+  /** The label of its ServerURL. */
+  cell: number | null;
   /** Of the profile that holds the MDM payload, as the device told last. */
   profile_identifier: string | null;
   /** Of the command; null where there is none. */
@@ -58,7 +60,8 @@ export async function beginDueRenewals(knex: Knex, limit: number): Promise<numbe
 // After the locks, so that it sees what whoever held them before has written.
 const DESCRIBE = `
 select r.device_id, r.fingerprint, r.command_id, r.attempts, p.fingerprint as active_fingerprint,
-  d.udid, d.enrollment_method, d.managed_apple_account, d.is_enrolled, d.enrollment_number, d.topic, e.payload_identifier as profile_identifier,
+  d.udid, d.enrollment_method, d.managed_apple_account, d.is_enrolled, d.enrollment_number,
+  d.topic, d.cell, e.payload_identifier as profile_identifier,
   c.status, c.acknowledged_at, c.reason, c.error_chain
 from identity_renewals r
 join devices d on d.id = r.device_id

@@ -44,7 +44,7 @@ export async function enrollAutomatically(
   }
   const facts = deviceFacts(info, signed);
   const requestId = await store({ ...facts, unmet_minimum_os_version: verdict.unmet }, services);
-  const profile = await createEnrollmentProfile(services, { challenge: { requestId } });
+  const profile = await createEnrollmentProfile(services, { challenge: { requestId }, serial });
   services.logger.info({ ...about, requestId }, 'a device was given its automated enrollment');
   sendProfile({ req, res }, { profile, filename: 'enroll.mobileconfig' }, services);
 }

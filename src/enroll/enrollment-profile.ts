@@ -11,6 +11,7 @@ import { toAppError } from '../db/sqlstate.js';
 import { hasTokenAccount } from '../db/token-account-repository.js';
 import { AppError } from '../errors.js';
 import type { ChallengeOptions, EnrollmentChallenges } from '../pki/enrollment-challenge.js';
+import { chooseCell, withCell } from '../protocol/cell-label.js';
 import {
   buildEnrollmentProfile,
   type ScepPayload,
@@ -67,6 +68,10 @@ export interface EnrollmentFor {
   /** Of the challenge, where it is of our own CA. */
   challenge?: ChallengeOptions;
   account?: EnrollingAccount;
+  /** Where it is known: the cell label follows from it. */
+  serial?: string | undefined;
+  /** The label of a renewal, which is the device's own: Apple refuses another ServerURL. */
+  cell?: number | null;
 }
 
 /** The profile that enrolls a device, with a challenge of its own; nothing is stored for it. */
@@ -81,7 +86,7 @@ export async function createEnrollmentProfile(
 export function enrollmentProfile(
   settings: EnrollmentSettings,
   deps: EnrollmentProfileDeps,
-  { challenge: options, account }: EnrollmentFor = {},
+  { challenge: options, account, serial, cell = chooseCell(serial) }: EnrollmentFor = {},
 ): Buffer {
   const { organization, topic, givesTokens } = settings;
   return buildEnrollmentProfile({
@@ -89,7 +94,7 @@ export function enrollmentProfile(
     caCertificates: deps.caCertificates(),
     scep: identityRequest(settings, deps, options),
     mdm: {
-      serverUrl: `${deps.publicUrl}/mdm`,
+      serverUrl: withCell(`${deps.publicUrl}/mdm`, cell),
       topic,
       givesTokens,
       ...(account === undefined ? {} : { account }),

@@ -119,6 +119,7 @@ export class IdentityRenewals {
     const renewal = { deviceId, enrollmentNumber };
     const profile = enrollmentProfile(settingsOf(row, settings), this.deps, {
       challenge: { expiresAt, renewal },
+      cell: row.cell,
       ...accountOf(row),
     });
     const parameters = { Payload: this.deps.sign(profile) };
@@ -153,8 +154,8 @@ function refuseSecond({ device_id, command_id, status }: RenewalRow): void {
 }
 
 /**
- * Devices refuse an update of the profile that manages them under another topic or identifier, so
- * those hold that it enrolled with, whatever has been set since.
+ * Devices refuse an update of the profile that manages them with another topic or identifier, so
+ * those stay that the device enrolled with, whatever has been set since.
  */
 function settingsOf(row: RenewalRow, settings: EnrollmentSettings): EnrollmentSettings {
   const { topic, profile_identifier: identifier } = row;

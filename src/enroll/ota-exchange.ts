@@ -93,7 +93,8 @@ async function giveEnrollment(
   const admitted = { ...(linkId === null ? {} : { linkId }), isCounted: true };
   await readmitDevice(info, admitted, services);
   services.logger.info({ requestId, serial: info.serial }, 'a device may enroll over the air');
-  return enrollmentProfile(settings, services, { challenge: { requestId, expiresAt } });
+  const challenge = { requestId, expiresAt };
+  return enrollmentProfile(settings, services, { challenge, serial: info.serial });
 }
 
 function requireSameDevice(

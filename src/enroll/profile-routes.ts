@@ -37,7 +37,7 @@ async function giveToDevice(req: Request, res: Response, services: EnrollService
   refuseAnswer(info);
   const { linkId = null } = await admitDevice(info, queryText(req, 'token'), services);
   const challenge = await recordRequest(info, { signed, linkId }, services);
-  const profile = await createEnrollmentProfile(services, { challenge });
+  const profile = await createEnrollmentProfile(services, { challenge, serial: info.serial });
   const { requestId } = challenge;
   services.logger.info({ requestId, serial: info.serial }, 'a device may enroll');
   sendProfile({ req, res }, { profile, filename: FILENAME }, services);

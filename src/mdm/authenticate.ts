@@ -6,6 +6,7 @@ import type { ReplacedEnrollment } from '../db/replaced-enrollment.js';
 import { inTransaction } from '../db/unit-of-work.js';
 import { AppError } from '../errors.js';
 import { renewalTime } from '../pki/identity-life.js';
+import { readCell } from '../protocol/cell-label.js';
 import type { AuthenticateMessage, CheckInMessage } from '../protocol/mdm-messages.js';
 import { type Answer, EMPTY } from './answer.js';
 import type { Identity } from './identity.js';
@@ -26,16 +27,23 @@ const UNPROVEN =
   'an enrolled device with another UDID has proved its serial number; if this is the same one, enroll ' +
   'it automated or over the air, or delete the record first';
 
+/** Who sent a check-in, and to which URL. */
+export interface CheckInSender {
+  identity: Identity;
+  url: string | undefined;
+}
+
 /** Begins an enrollment, or goes on with the one that the certificate belongs to. */
 export async function authenticate(
   message: AuthenticateMessage,
-  identity: Identity,
+  { identity, url }: CheckInSender,
   services: MdmServices,
 ): Promise<Answer> {
   if (message.ids.channel === 'user') {
     throw new AppError('invalid_message', 400, 'Authenticate of a user');
   }
-  const authenticated = await enroll(factsOf(message, identity), services);
+  const facts = { ...factsOf(message, identity), cell: readCell(url) };
+  const authenticated = await enroll(facts, services);
   const { outcome, device, spareId } = authenticated;
   if (outcome === 'raced') {
     throw new AppError('unavailable', 503, 'the same device authenticated twice at once');
@@ -61,7 +69,10 @@ function serialOf(told: string | undefined): string | null {
   return /^[a-z0-9]+$/i.test(serial) ? serial.toUpperCase() : serial;
 }
 
-function factsOf(message: AuthenticateMessage, identity: Identity): AuthenticateFacts {
+function factsOf(
+  message: AuthenticateMessage,
+  identity: Identity,
+): Omit<AuthenticateFacts, 'cell'> {
   const { ids, productName, model, modelName } = message;
   return {
     ...identity,

@@ -5,6 +5,7 @@ import { type CallerFacts, promoteRenewal, type WhoCalls } from '../db/device-pa
 import { checkOutDevice } from '../db/device-path/check-out.js';
 import { secretIdentity } from '../db/device-repository.js';
 import { AppError } from '../errors.js';
+import { readCell } from '../protocol/cell-label.js';
 import type {
   AuthenticateMessage,
   CheckInMessage,
@@ -13,11 +14,15 @@ import type {
 } from '../protocol/mdm-messages.js';
 import { admit } from './admission.js';
 import { type Answer, EMPTY, UNRECOGNIZED } from './answer.js';
-import { authenticate, authenticationKey, deviceKeyOf } from './authenticate.js';
+import {
+  authenticate,
+  authenticationKey,
+  type CheckInSender,
+  deviceKeyOf,
+} from './authenticate.js';
 import { getBootstrapToken, setBootstrapToken } from './bootstrap-token.js';
 import { answerDeclarations } from './declarative-management.js';
 import { getToken } from './get-token.js';
-import type { Identity } from './identity.js';
 import { sealPush } from './push-token.js';
 import type { MdmServices } from './services.js';
 import { answerUserCheckIn } from './user-channel.js';
@@ -27,10 +32,11 @@ const ENROLLED = ['enrolled'];
 
 export async function answerCheckIn(
   message: CheckInMessage,
-  identity: Identity,
+  sender: CheckInSender,
   services: MdmServices,
 ): Promise<Answer> {
-  if (message.kind === 'Authenticate') return authenticate(message, identity, services);
+  if (message.kind === 'Authenticate') return authenticate(message, sender, services);
+  const { identity, url } = sender;
   if (message.ids.channel === 'user') return answerUserCheckIn(message, identity, services);
   const who = { fingerprint: identity.fingerprint, deviceKey: deviceKeyOf(message) };
   if (message.kind === 'CheckOut') return checkOut(who, services);
@@ -40,7 +46,7 @@ export async function answerCheckIn(
   if (admission.kind === 'refused') throw admission.error;
   if (caller.pinState === 'renewal') await promoteRenewal(services.db, who.fingerprint);
   services.lastSeen.mark(admission.deviceId);
-  return answerAdmitted(message, { who, caller, deviceId: admission.deviceId }, services);
+  return answerAdmitted(message, { who, caller, deviceId: admission.deviceId, url }, services);
 }
 
 /**
@@ -64,6 +70,7 @@ interface Admitted {
   who: WhoCalls;
   caller: CallerFacts;
   deviceId: number;
+  url: string | undefined;
 }
 
 async function answerAdmitted(
@@ -91,7 +98,7 @@ async function answerAdmitted(
 
 async function updateToken(
   message: TokenUpdateMessage,
-  { who, caller, deviceId }: Admitted,
+  { who, caller, deviceId, url }: Admitted,
   services: MdmServices,
 ): Promise<Answer> {
   const { box, logger } = services;
@@ -105,6 +112,7 @@ async function updateToken(
     deviceId,
     sealedPush: sealPush(box, secretIdentity(deviceId, 'push'), message),
     topic: message.topic ?? null,
+    cell: readCell(url),
     awaitingConfiguration: message.awaitingConfiguration ?? null,
     unlockToken: unlockToken === undefined ? null : sealUnlockToken(box, deviceId, unlockToken),
     inventory: planned.map(({ requestType, parameters }) =>

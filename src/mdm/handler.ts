@@ -29,13 +29,13 @@ function decode(req: IncomingMessage, body: Buffer): MdmMessage {
 
 async function dispatch(
   message: MdmMessage,
-  identity: Identity,
+  { identity, url }: { identity: Identity; url: string | undefined },
   services: MdmServices,
 ): Promise<Answer> {
   try {
     return message.kind === 'report'
       ? await answerReport(message, identity, services)
-      : await answerCheckIn(message, identity, services);
+      : await answerCheckIn(message, { identity, url }, services);
   } catch (error) {
     throw explained(error);
   }
@@ -78,10 +78,12 @@ export function createDeviceHandler(
     noteSender(req, sender);
     const message = decode(req, body);
     onMessage?.(message.kind === 'report' ? message.status : message.kind);
-    const answer = await dispatch(message, identity, services).catch((error: unknown) => {
-      Object.assign(sender, senderIn(message));
-      throw error;
-    });
+    const answer = await dispatch(message, { identity, url: req.url }, services).catch(
+      (error: unknown) => {
+        Object.assign(sender, senderIn(message));
+        throw error;
+      },
+    );
     if (answer.kind === 'unrecognized') {
       const about = { ...sender, ...senderIn(message) };
       services.logger.info(about, 'a device was told that its enrollment is over');

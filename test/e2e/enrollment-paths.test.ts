@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { chooseCell } from '../../src/protocol/cell-label.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 import { eventually } from './admin-client.js';
 import {
@@ -38,11 +39,19 @@ function expectEnrolled({ code, output }: Simulated): void {
   expect(code).toBe(0);
 }
 
-/** The only record there is, enrolled and inventoried. */
+/** Where the serial number was known as the profile was made, the label follows from it. */
+function labelOf(device: Record<string, unknown> | undefined): number | undefined {
+  const { enrollment_method, serial_number } = device ?? {};
+  if (typeof serial_number !== 'string' || enrollment_method === 'profile') return undefined;
+  return chooseCell(serial_number);
+}
+
+/** The only record there is, enrolled and inventoried, with the label of its ServerURL. */
 async function onlyDevice() {
   const [device, ...others] = await enrolledDevices(world);
   expect(others).toEqual([]);
   expect(device?.enrollment_state).toBe('enrolled');
+  expect(device?.cell).toBe(labelOf(device) ?? expect.any(Number));
   expect(await isInventoried(world, Number(device?.id))).toBe(true);
   return device;
 }

@@ -108,7 +108,7 @@ describe('the enrollment profile', () => {
       PayloadDisplayName: expect.any(String),
       IdentityCertificateUUID: payloadOf(profile, 'com.apple.security.scep').PayloadUUID,
       Topic: PLACEHOLDER_TOPIC,
-      ServerURL: `${PUBLIC_URL}/mdm`,
+      ServerURL: expect.stringMatching(/^https:\/\/mdm\.example\.com\/mdm\?c=([0-5]\d|6[0-3])$/),
       SignMessage: true,
       CheckOutWhenRemoved: true,
       AccessRights: 8191,

@@ -94,6 +94,20 @@ describe('the renewal of an identity', () => {
     expect(installed.identifier).toBe('dev.muster.enroll');
   });
 
+  it.each([
+    [null, 'https://mdm.example.com/mdm'],
+    [0, 'https://mdm.example.com/mdm?c=00'],
+    [17, 'https://mdm.example.com/mdm?c=17'],
+  ])('keeps the ServerURL of a device whose cell label is %s', async (cell, serverUrl) => {
+    const device = await createDueDevice(app);
+    const { id } = await rowOf(device);
+    await app.db.knex('devices').where({ id }).update({ cell });
+    await runRenewals(app);
+    const offered = await fetchCommand(device, 'InstallProfile');
+    const { mdm } = profileIn(offered?.command ?? {});
+    expect(mdm).toMatchObject({ serverUrl, checkInUrl: serverUrl });
+  });
+
   it('keeps the identifiers that the device enrolled with, whatever is set since', async () => {
     const device = await createDueDevice(app);
     const { id } = await rowOf(device);

@@ -98,12 +98,19 @@ const DEP_TOKENS: Texts = {
   replaced_at: 'When the account got another one; null: it is the present one.',
 };
 
+const DEVICES: Texts = {
+  cell:
+    'The cell label (`?c=NN`) of the ServerURL that the device enrolled with; null: it has none. For ' +
+    'proxies that route devices to several databases; the server ignores it.',
+};
+
 /** What attributes mean whose names do not say it, by type. */
 export const ATTRIBUTE_TEXTS: Readonly<Record<string, Texts>> = {
   dep_accounts: DEP_ACCOUNTS,
   dep_devices: DEP_DEVICES,
   dep_profiles: DEP_PROFILES,
   dep_tokens: DEP_TOKENS,
+  devices: DEVICES,
 };
 
 /** The schema of an attribute with what it means, before what is said of it otherwise. */

@@ -17,7 +17,7 @@ export const FACTS = [
 ] as const;
 
 export const COLUMNS = FACTS.map(([column]) => column);
-const FIRST_FACT = 9;
+const FIRST_FACT = 10;
 /**
  * As the message has them. What tells the hardware is not kept of a user enrollment, which is there to
  * hide it; and where a message has no serial number, the request may.
@@ -31,9 +31,9 @@ const SAID = COLUMNS.map((column) => AS_SAID[column] ?? column);
 export const MESSAGE = `
 asked as (
   select * from unnest($1::bytea[], $2::text[], $3::text[], $4::bytea[], $5::boolean[],
-    $6::timestamptz[], $7::timestamptz[],
+    $6::timestamptz[], $7::timestamptz[], $9::smallint[],
     ${COLUMNS.map((_, index) => `$${index + FIRST_FACT}::text[]`).join(', ')})
-    with ordinality as q (fingerprint, udid, enrollment_id, issuer, may_enroll, not_after, renew_at,
+    with ordinality as q (fingerprint, udid, enrollment_id, issuer, may_enroll, not_after, renew_at, cell,
       ${SAID.join(', ')}, ord)
 ), certificate as (
   select q.ord, c.id, c.revoked_at, s.certificate_id is not null as is_challenged,

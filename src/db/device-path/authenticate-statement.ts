@@ -114,6 +114,7 @@ updated as (
     unmet_minimum_os_version = case when v.is_new then v.unmet_minimum_os_version
       else d.unmet_minimum_os_version end,
     proven_serial = case when v.is_new then v.proven_serial else d.proven_serial end,
+    cell = case when v.is_new then v.cell else coalesce(v.cell, d.cell) end,
     last_seen = now(),
     authenticated_at = now(),
     enrollment_state = case when v.is_new then 'authenticated' else d.enrollment_state end,
@@ -130,10 +131,10 @@ updated as (
 ), inserted as (
   insert into devices (udid, enrollment_id, ${COLUMNS.join(', ')}, enrollment_type,
     enrollment_method, enrollment_link_id, managed_apple_account, unmet_minimum_os_version,
-    proven_serial, last_seen, authenticated_at, enrollment_state, enrollment_number)
+    proven_serial, cell, last_seen, authenticated_at, enrollment_state, enrollment_number)
   select v.udid, v.enrollment_id, ${COLUMNS.map((column) => `v.${column}`).join(', ')},
     case when v.udid is null then 'user' else 'device' end, coalesce(v.method, 'profile'),
-    v.link_id, v.account, v.unmet_minimum_os_version, v.proven_serial, now(), now(),
+    v.link_id, v.account, v.unmet_minimum_os_version, v.proven_serial, v.cell, now(), now(),
     'authenticated', 1
   from decided v
   where v.is_new and v.target_id is null

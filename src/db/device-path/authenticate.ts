@@ -30,6 +30,8 @@ export interface AuthenticateFacts {
   buildVersion: string | null;
   imei: string | null;
   meid: string | null;
+  /** The label of the URL that the message came to. */
+  cell: number | null;
 }
 
 /**
@@ -134,6 +136,7 @@ export function createAuthenticate(
       messages.map((facts) => facts.notAfter),
       messages.map((facts) => facts.renewAt),
       isClosed,
+      messages.map((facts) => facts.cell),
       ...FACTS.map(([, read]) => messages.map(read)),
     ]);
     return rows.map(toAuthenticated);

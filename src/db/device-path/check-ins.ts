@@ -68,6 +68,8 @@ export interface TokenUpdateFacts extends WhoCalls {
   deviceId: number;
   sealedPush: Buffer;
   topic: string | null;
+  /** Of the URL; a program that did not know it yet may have answered the Authenticate. */
+  cell: number | null;
   awaitingConfiguration: boolean | null;
   /** Kept where it is not the one that the enrollment has given last. */
   unlockToken: { sealed: Buffer; digest: Buffer } | null;
@@ -84,8 +86,8 @@ const TOKEN_UPDATE = {
   text: `
 with message as (
   select * from unnest($1::bytea[], $2::text[], $3::bytea[], $4::text[], $5::boolean[], $6::bytea[],
-    $11::bigint[], $12::bytea[]) with ordinality as q (fingerprint, device_key, sealed_push, topic,
-    awaiting, unlock_token, device_id, unlock_digest, ord)
+    $11::bigint[], $12::bytea[], $13::smallint[]) with ordinality as q (fingerprint, device_key,
+    sealed_push, topic, awaiting, unlock_token, device_id, unlock_digest, cell, ord)
 ), caller as (
   select m.*, d.id, d.enrollment_state, d.enrollment_number, d.proven_serial,
     d.sealed_push is null or d.push_state is distinct from 'ok' as was_mute
@@ -99,7 +101,7 @@ with message as (
   update devices d set
     enrollment_state = 'enrolled', is_enrolled = true, sealed_push = c.sealed_push,
     push_state = 'ok', failed_push_count = 0, last_push_result = null,
-    topic = coalesce(c.topic, d.topic),
+    topic = coalesce(c.topic, d.topic), cell = coalesce(c.cell, d.cell),
     awaiting_configuration = coalesce(c.awaiting, d.awaiting_configuration),
     enrolled_at = case when c.enrollment_state = 'authenticated' then now() else d.enrolled_at end,
     inventory_queued_at = case when c.enrollment_state = 'authenticated' then now()
@@ -165,6 +167,7 @@ async function updateTokens(db: Database, updates: TokenUpdateFacts[]): Promise<
     inventory.map((command) => command.payload),
     updates.map((update) => update.deviceId),
     updates.map(({ unlockToken }) => unlockToken?.digest ?? null),
+    updates.map((update) => update.cell),
   ]);
   return rows.map(({ id, is_first: isFirst, is_push_due: isPushDue }) =>
     id === null ? null : { deviceId: id, isFirst, isPushDue },

@@ -37,7 +37,7 @@ export async function enrollAccount(
   await requireMode(services, token, mode);
   const requestId = await claim(services, device, token);
   if (requestId === undefined) challenge(res, services, 'the token was used before');
-  else await giveProfile({ req, res }, { requestId, token }, services);
+  else await giveProfile({ req, res }, { requestId, token, serial: device.info.serial }, services);
 }
 
 function modeOf(req: Request): EnrollmentMode {
@@ -108,13 +108,18 @@ async function claim(
 
 async function giveProfile(
   http: { req: Request; res: Response },
-  { requestId, token }: { requestId: number; token: AccessToken },
+  {
+    requestId,
+    token,
+    serial,
+  }: { requestId: number; token: AccessToken; serial?: string | undefined },
   services: AccountServices,
 ): Promise<void> {
   const { account, mode } = token;
   const profile = await createEnrollmentProfile(services, {
     challenge: { requestId, expiresAt: new Date(Date.now() + LIFE_MS) },
     account: enrollingAccount(mode, account),
+    serial,
   });
   services.logger.info({ account, mode, requestId }, 'a device may enroll with an account');
   sendProfile(http, { profile, filename: 'enroll.mobileconfig' }, services);

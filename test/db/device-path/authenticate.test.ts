@@ -28,8 +28,9 @@ function facts(overrides: Partial<AuthenticateFacts> = {}): AuthenticateFacts {
   const absent = { issuer: null, enrollmentId: null, topic: null, platform: null };
   const unknown = { deviceName: null, model: null, modelName: null, productName: null };
   const versions = { osVersion: null, buildVersion: null, imei: null, meid: null };
+  const cell = null;
   return {
-    ...{ ...absent, ...unknown, ...versions, serialNumber: null },
+    ...{ ...absent, ...unknown, ...versions, serialNumber: null, cell },
     ...{ fingerprint: randomBytes(32), mayEnroll: true, udid: randomUUID() },
     ...{ notAfter: new Date(), renewAt: new Date(), ...overrides },
   };
