@@ -28,7 +28,7 @@ export const identity: Record<string, Attribute> = {
   is_enrolled: bool({ write: 'create', nullable: false }),
   platform: oneOf(PLATFORMS, { write: 'create' }),
   topic: text(),
-  cell: integer({ write: 'never', min: 0, max: 63 }),
+  cell: integer({ write: 'create', min: 0, max: 63 }),
   push_state: oneOf(['ok', 'unregistered', 'bad_token'], { write: 'create' }),
   last_apns_id: text({ write: 'create', volatile: true }),
   last_push_result: text({ write: 'create', volatile: true }),

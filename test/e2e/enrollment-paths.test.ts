@@ -51,7 +51,7 @@ async function onlyDevice() {
   const [device, ...others] = await enrolledDevices(world);
   expect(others).toEqual([]);
   expect(device?.enrollment_state).toBe('enrolled');
-  expect(device?.cell).toBe(labelOf(device) ?? expect.any(Number));
+  expect(device?.cell).toEqual(labelOf(device) ?? expect.any(Number));
   expect(await isInventoried(world, Number(device?.id))).toBe(true);
   return device;
 }

@@ -58,7 +58,7 @@ export async function enrolledDevices({ app }: Pick<LabWorld, 'app'>) {
     .select(
       ...['id', 'udid', 'enrollment_id', 'serial_number', 'enrollment_state', 'enrollment_type'],
       ...['enrollment_method', 'device_name', 'os_version', 'is_supervised', 'is_dep'],
-      ...['awaiting_configuration', 'managed_apple_account', 'enrollment_number'],
+      ...['awaiting_configuration', 'managed_apple_account', 'enrollment_number', 'cell'],
     );
 }
 
