@@ -1,7 +1,7 @@
 import { findCertificatePath, isValidAt } from '../../src/crypto/certificate-path.js';
 import { buildSignedData } from '../../src/crypto/cms-signed-data.js';
 import { Oid } from '../../src/crypto/oids.js';
-import { SignerCache, verifyMdmSignature } from '../../src/protocol/mdm-signature.js';
+import { MdmSignature, SignerCache } from '../../src/protocol/mdm-signature.js';
 import { type Identity, makeAuthority, makeIdentities } from './identities.js';
 import { type Rate, rateOf } from './rate.js';
 
@@ -18,7 +18,7 @@ function verifyKnown(headers: readonly string[]): (index: number) => void {
   const cache = new SignerCache();
   return (index) => {
     const header = headers[index % headers.length] ?? '';
-    const { certificate } = verifyMdmSignature(header, BODY, cache);
+    const { certificate } = MdmSignature.read(header, cache).verify(BODY);
     if (!isValidAt(certificate, new Date())) throw new Error('not valid now');
   };
 }
@@ -29,7 +29,7 @@ function verifyNew(headers: readonly string[], authority: Identity): (index: num
   const cache = new SignerCache(1); // forgets each before it comes again
   return (index) => {
     const header = headers[index % headers.length] ?? '';
-    const { certificate } = verifyMdmSignature(header, BODY, cache);
+    const { certificate } = MdmSignature.read(header, cache).verify(BODY);
     const options = { anchors, at: new Date(), purpose: Oid.clientAuth };
     if (findCertificatePath(certificate, options) === undefined) throw new Error('no path');
   };

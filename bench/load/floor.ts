@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { connectDatabase } from '../../src/db/database.js';
 import { type CheckIns, createCheckIns } from '../../src/db/device-path/check-ins.js';
 import { type Contact, createContactStore } from '../../src/db/device-path/contact.js';
-import { SignerCache, verifyMdmSignature } from '../../src/protocol/mdm-signature.js';
+import { MdmSignature, SignerCache } from '../../src/protocol/mdm-signature.js';
 import { buildPlist } from '../../src/protocol/plist.js';
 import { type BenchDevice, commandUuid, signatureOf, TOPIC } from './fleet.js';
 import { ofLane, runLanes } from './measure.js';
@@ -46,7 +46,7 @@ function signatures(devices: BenchDevice[], seconds: number): PreparedPhase {
     return { body, header: signatureOf(device, body) };
   });
   const cache = new SignerCache();
-  for (const { header, body } of signed) verifyMdmSignature(header, body, cache);
+  for (const { header, body } of signed) MdmSignature.read(header, cache).verify(body);
   const run = () => {
     const end = performance.now() + seconds * SECONDS;
     return runLanes(1, async (_lane, recorder) => {
@@ -54,7 +54,7 @@ function signatures(devices: BenchDevice[], seconds: number): PreparedPhase {
         const startedAt = recorder.now();
         if (startedAt >= end) return;
         const { header, body } = signed[turn % signed.length] as (typeof signed)[number];
-        verifyMdmSignature(header, body, cache);
+        MdmSignature.read(header, cache).verify(body);
         recorder.done(startedAt, true);
       }
     });

@@ -9,10 +9,13 @@ export {
 export { parseSignedData, type SignedData, type SignerInfo } from './parse-signed-data.js';
 export { readCertsOnly } from './read-certs-only.js';
 export {
+  isReferenceTo,
+  readEmbedded,
   SignatureRefused,
   signingTime,
   type VerifiedSignedData,
   type VerifiedSignerInfo,
   type VerifySignedDataOptions,
   verifySignedData,
+  verifySigners,
 } from './verify-signed-data.js';

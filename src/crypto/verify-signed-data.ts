@@ -24,8 +24,6 @@ export interface VerifySignedDataOptions {
   content?: Buffer;
   /** Certificates to find the signer in, besides the embedded ones. */
   certificates?: readonly ParsedCertificate[];
-  /** Reads an embedded certificate; a cache may stand here. May throw. */
-  readCertificate?: (der: Buffer) => ParsedCertificate;
 }
 
 export interface VerifiedSignerInfo {
@@ -67,11 +65,9 @@ export function isReferenceTo(
   return certificate.serial.equals(serial) && certificate.issuerRaw.equals(issuerRaw);
 }
 
-function readEmbedded(
-  { certificates }: SignedData,
-  read: (der: Buffer) => ParsedCertificate,
-): ParsedCertificate[] {
-  const readable: ParsedCertificate[] = [];
+/** The embedded certificates that `read` can read; it may be a cache. */
+export function readEmbedded<T>({ certificates }: SignedData, read: (der: Buffer) => T): T[] {
+  const readable: T[] = [];
   for (const der of certificates) {
     try {
       readable.push(read(der));
@@ -152,20 +148,32 @@ function verifySigner(
  */
 export function verifySignedData(options: VerifySignedDataOptions): VerifiedSignedData {
   const message = parseSignedData(options.der);
+  const certificates = readEmbedded(message, parseCertificate);
+  const candidates = [...certificates, ...(options.certificates ?? [])];
+  return { ...verifySigners(message, candidates, options.content), certificates };
+}
+
+/**
+ * The same of a message that was parsed before, whose signers are among `candidates`. `given` is the
+ * content of a detached signature.
+ */
+export function verifySigners(
+  message: SignedData,
+  candidates: readonly ParsedCertificate[],
+  given: Buffer | undefined,
+): Omit<VerifiedSignedData, 'certificates'> {
   const [first, ...others] = message.signers;
   if (first === undefined) throw refuse('no signer');
-  const certificates = readEmbedded(message, options.readCertificate ?? parseCertificate);
-  const content = chooseContent(message.content, options.content);
-  const candidates = [...certificates, ...(options.certificates ?? [])];
-  const subject = { contentType: message.contentType, content };
+  const { contentType } = message;
+  const content = chooseContent(message.content, given);
+  const subject = { contentType, content };
   return {
     signers: [
       verifySigner(first, subject, candidates),
       ...others.map((signer) => verifySigner(signer, subject, candidates)),
     ],
-    contentType: message.contentType,
+    contentType,
     content,
-    certificates,
   };
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../errors.js';
 
 function tooLarge(limit: number): AppError {
@@ -40,6 +41,20 @@ export function readBody(req: IncomingMessage, limit: number): Promise<Buffer> {
   const refusal = checkBeforeReading(req, limit);
   if (refusal) return Promise.reject(refusal);
   return new Promise((resolve, reject) => collect(req, { limit, resolve, reject }));
+}
+
+/** How long a refusal waits for a short body that the log wants. */
+const SOON_MS = 250;
+
+/** A body of at most `limit` announced bytes, if it comes within a moment; else undefined. */
+export async function readBodySoon(
+  req: IncomingMessage,
+  limit: number,
+): Promise<Buffer | undefined> {
+  const length = declaredLength(req) ?? Number.NaN;
+  if (!(length <= limit)) return undefined;
+  const late = sleep(SOON_MS, undefined, { ref: false });
+  return await Promise.race([readBody(req, limit).catch(() => undefined), late]);
 }
 
 interface Collecting {

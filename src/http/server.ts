@@ -95,6 +95,7 @@ async function answerDevice(
   try {
     await deviceHandler(req, res);
   } catch (error) {
+    endUnreadBody(req, res);
     sendDeviceError(res, error, { ...log, req });
   }
   const surface = req.url?.startsWith('/checkin') ? 'checkin' : 'mdm';

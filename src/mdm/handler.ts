@@ -2,14 +2,14 @@ import type { IncomingMessage } from 'node:http';
 import { toAppError } from '../db/sqlstate.js';
 import { AppError } from '../errors.js';
 import { noteSender, type Sender } from '../http/device-errors.js';
-import { readBody } from '../http/raw-body.js';
+import { readBody, readBodySoon } from '../http/raw-body.js';
 import type { DeviceHandler } from '../http/server.js';
 import { decodeMessage, type MdmMessage } from '../protocol/mdm-messages.js';
 import { type Answer, sendAnswer } from './answer.js';
 import { answerCheckIn } from './check-in.js';
-import { type Credential, credentialOf, type Identity, identify } from './identity.js';
+import { type Credential, type Identity, identify, readCredential } from './identity.js';
 import { answerReport } from './report.js';
-import { senderClaimed, senderIn, shortFingerprint } from './sender.js';
+import { MOST_READ, senderClaimed, senderIn, shortFingerprint } from './sender.js';
 import type { MdmServices } from './services.js';
 
 /** Larger than any inventory seen: a Mac's list of 1,000 applications has 300 kB. */
@@ -41,8 +41,8 @@ async function dispatch(
   }
 }
 
-/** Whoever is not believed is told of in the log by what the message says. */
-function identifyNoted(
+/** Identifies the sender. On failure, the log names the device that the message claims. */
+function identifyOrNoteSender(
   credential: Credential,
   { req, body }: { req: IncomingMessage; body: Buffer },
   services: MdmServices,
@@ -55,6 +55,12 @@ function identifyNoted(
   }
 }
 
+/** A refusal by the headers names the device that the message claims, if that is short and there. */
+async function noteClaimedSender(req: IncomingMessage): Promise<void> {
+  const body = await readBodySoon(req, MOST_READ);
+  if (body !== undefined) noteSender(req, senderClaimed(body));
+}
+
 /** An outage by its name, for the log; any other error of the driver stays one, and becomes 503. */
 function explained(error: unknown): unknown {
   const known = toAppError(error);
@@ -62,18 +68,24 @@ function explained(error: unknown): unknown {
 }
 
 /**
- * PUT /mdm and PUT /checkin: read, identify, decode, dispatch, answer. Faults are thrown as
- * AppError; whoever calls this turns them into a bare status. `onMessage` is told what each message
- * is that could be read: the status of a report, the type of a check-in.
+ * PUT /mdm and PUT /checkin: check the headers, read, identify, decode, dispatch, answer. Throws
+ * AppError, which the caller turns into a bare status. `onMessage` gets the type of each message that
+ * could be read: the status of a report, the MessageType of a check-in.
  */
 export function createDeviceHandler(
   services: MdmServices,
   onMessage?: (type: string) => void,
 ): DeviceHandler {
   return async (req, res) => {
-    const credential = credentialOf(req, services);
+    let credential: Credential;
+    try {
+      credential = readCredential(req, services);
+    } catch (error) {
+      await noteClaimedSender(req);
+      throw error;
+    }
     const body = await readBody(req, BODY_LIMIT);
-    const identity = identifyNoted(credential, { req, body }, services);
+    const identity = identifyOrNoteSender(credential, { req, body }, services);
     const sender: Sender = { fingerprint: shortFingerprint(identity.fingerprint) };
     noteSender(req, sender);
     const message = decode(req, body);

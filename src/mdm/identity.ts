@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { ParsedCertificate } from '../crypto/certificate.js';
 import { AppError } from '../errors.js';
 import type { Trust, Voucher } from '../pki/trust.js';
-import { type SignerCache, verifyMdmSignature } from '../protocol/mdm-signature.js';
+import { MdmSignature, type SignerCache } from '../protocol/mdm-signature.js';
 import type { ClientCertificate, FindClientCertificate } from './client-certificates.js';
 import { shortFingerprint } from './sender.js';
 
@@ -23,39 +23,51 @@ export interface IdentityDeps {
   onExpired?: (certificate: ParsedCertificate) => void;
 }
 
-/** What a request has to show before its body is read: a Mdm-Signature header, or a certificate. */
-export type Credential = string | ClientCertificate;
+/** What the headers of a request show: a Mdm-Signature, or a certificate. */
+export type Credential = MdmSignature | ClientCertificate;
 
 /**
- * Refuses a request that shows nothing. A signature counts alone: what else comes with it can't make
- * up for a wrong one.
+ * Decides from the headers whether the body is worth reading: a CA trusted here issued the
+ * certificate that they show. A Mdm-Signature counts alone: what else comes with it can't make up for
+ * a wrong one. Throws AppError 400.
  */
-export function credentialOf(req: IncomingMessage, deps: IdentityDeps): Credential {
+export function readCredential(req: IncomingMessage, deps: IdentityDeps): Credential {
+  const credential = findCredential(req, deps);
+  requireTrusted(signerOf(credential), deps);
+  return credential;
+}
+
+function findCredential(req: IncomingMessage, deps: IdentityDeps): Credential {
   const header = req.headers['mdm-signature'];
-  if (typeof header === 'string' && header !== '') return header;
+  if (typeof header === 'string' && header !== '') return MdmSignature.read(header, deps.signers);
   const certificate = header === undefined ? deps.clientCertificates?.(req) : undefined;
   if (certificate !== undefined) return certificate;
   const message = 'the request has no Mdm-Signature header, and no client certificate that counts';
   throw new AppError('invalid_signature', 400, message);
 }
 
+/** Who claims to have sent the request. */
+export function signerOf(credential: Credential): ClientCertificate {
+  return credential instanceof MdmSignature ? credential.signer : credential;
+}
+
+function requireTrusted(signer: ClientCertificate, { trust }: IdentityDeps): Voucher {
+  const voucher = trust.voucherOf(signer);
+  if (voucher !== undefined) return voucher;
+  throw new AppError('invalid_signature', 400, 'the identity certificate is not valid', {
+    about: { fingerprint: shortFingerprint(signer.fingerprint) },
+    cause: new Error(`no trusted CA issued ${signer.certificate.subject || 'its certificate'}`),
+  });
+}
+
 /**
  * Who sent this body: the signature holds over exactly these bytes, or the connection they came by
- * is the certificate's; and it was issued for clients by a CA trusted here. Throws AppError
- * invalid_signature (400), one message for every cause.
+ * is the certificate's; and its CA is still trusted. Throws AppError invalid_signature (400), one
+ * message for every cause.
  */
 export function identify(credential: Credential, body: Buffer, deps: IdentityDeps): Identity {
-  const signer =
-    typeof credential === 'string'
-      ? verifyMdmSignature(credential, body, deps.signers)
-      : credential;
-  const voucher = deps.trust.voucherOf(signer);
-  if (voucher === undefined) {
-    throw new AppError('invalid_signature', 400, 'the identity certificate is not valid', {
-      about: { fingerprint: shortFingerprint(signer.fingerprint) },
-      cause: new Error(`no trusted CA issued ${signer.certificate.subject || 'its certificate'}`),
-    });
-  }
+  const signer = credential instanceof MdmSignature ? credential.verify(body) : credential;
+  const voucher = requireTrusted(signer, deps);
   if (voucher.isExpired) deps.onExpired?.(signer.certificate);
   const { notBefore, notAfter } = signer.certificate;
   return { ...voucher, fingerprint: signer.fingerprint, notBefore, notAfter };

@@ -3,8 +3,8 @@ import { decodeMessage, type MdmMessage } from '../protocol/mdm-messages.js';
 
 /** As much of a fingerprint as tells certificates apart in a log. */
 const SHORT = 16;
-/** Nobody vouches for it, so it is read for the log only where that costs next to nothing. */
-const MOST_READ = 8 * 1024;
+/** A message whose sender is not identified is read for the log only up to this size. */
+export const MOST_READ = 8 * 1024;
 
 export function shortFingerprint(fingerprint: Buffer): string {
   return fingerprint.toString('hex').slice(0, SHORT);

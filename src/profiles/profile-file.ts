@@ -1,4 +1,4 @@
-import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
+import type { ParsedCertificate } from '../crypto/certificate.js';
 import { findCertificatePath } from '../crypto/certificate-path.js';
 import {
   SignatureRefused,
@@ -89,7 +89,7 @@ function readPlist(bytes: Buffer): Omit<ProfileFile, 'signature'> {
 
 function verify(bytes: Buffer): VerifiedSignedData {
   try {
-    return verifySignedData({ der: bytes, readCertificate: parseCertificate });
+    return verifySignedData({ der: bytes });
   } catch (error) {
     if (error instanceof AppError && error.code === 'invalid_asn1') {
       throw invalidProfile('it is neither a property list nor a signed one', error);

@@ -1,6 +1,6 @@
 import { buildSignedData } from '../../src/crypto/cms-signed-data.js';
 import { AppError } from '../../src/errors.js';
-import { SignerCache, verifyMdmSignature } from '../../src/protocol/mdm-signature.js';
+import { MdmSignature, SignerCache } from '../../src/protocol/mdm-signature.js';
 import { content, handmade, rightAttributes } from '../crypto/handmade-signed-data.js';
 import {
   ecIdentity,
@@ -24,7 +24,7 @@ interface Refusal {
 
 function refusalOf(value: string, bytes: Buffer, cache = new SignerCache()): Refusal | undefined {
   try {
-    verifyMdmSignature(value, bytes, cache);
+    MdmSignature.read(value, cache).verify(bytes);
     return undefined;
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
@@ -38,7 +38,7 @@ const refusal = {
   message: 'the message signature is not valid',
 };
 
-describe('verifyMdmSignature', () => {
+describe('MdmSignature', () => {
   let signer: Identity;
   beforeAll(async () => {
     signer = await rsaIdentity();
@@ -118,7 +118,7 @@ describe('verifyMdmSignature', () => {
   it('keeps the reason as the cause', () => {
     expect.assertions(2);
     try {
-      verifyMdmSignature(header('made-1'), notNow, new SignerCache());
+      MdmSignature.read(header('made-1'), new SignerCache()).verify(notNow);
     } catch (error) {
       expect(error).toBeInstanceOf(AppError);
       expect((error as AppError).cause).toMatchObject({
@@ -129,12 +129,12 @@ describe('verifyMdmSignature', () => {
 
   it('accepts SHA-256 with attributes, and SHA-1 without, as agents send them', () => {
     const cache = new SignerCache();
-    const first = verifyMdmSignature(header('made-1'), body, cache);
+    const first = MdmSignature.read(header('made-1'), cache).verify(body);
     expect(first.certificate.subject).toBe('CN=66ADE930-5FDF-5EC4-8429-15640684C489');
     expect(first.fingerprint.toString('hex')).toBe(
       '1d11485b9becdd30882591983cdd3be654a6b531060319647c8aea8a0d0b4ad0',
     );
-    const second = verifyMdmSignature(header('made-2'), notNow, cache);
+    const second = MdmSignature.read(header('made-2'), cache).verify(notNow);
     expect(second.certificate.commonName).toBe('1c111c111c111c111c111c111c111c111c111c11');
   });
 
@@ -144,7 +144,7 @@ describe('verifyMdmSignature', () => {
       for (const digest of ['sha1', 'sha256', 'sha384', 'sha512'] as const) {
         for (const attributes of [true, false]) {
           const options = { signer: one, digest, attributes, detached: attributes };
-          const verified = verifyMdmSignature(sign(options), body, new SignerCache());
+          const verified = MdmSignature.read(sign(options), new SignerCache()).verify(body);
           expect(verified.fingerprint).toEqual(one.certificate.fingerprint);
         }
       }
@@ -155,7 +155,7 @@ describe('verifyMdmSignature', () => {
     const other = await ecIdentity();
     const value = sign({ certificates: [other.certificate] });
     const cache = new SignerCache();
-    expect(verifyMdmSignature(value, body, cache).fingerprint).toEqual(
+    expect(MdmSignature.read(value, cache).verify(body).fingerprint).toEqual(
       signer.certificate.fingerprint,
     );
     expect(cache.size).toBe(1);
@@ -163,9 +163,9 @@ describe('verifyMdmSignature', () => {
 
   it('remembers a signer and what was decided about it', () => {
     const cache = new SignerCache();
-    const first = verifyMdmSignature(sign(), body, cache);
+    const first = MdmSignature.read(sign(), cache).verify(body);
     first.trust = { epoch: 7, voucher: undefined };
-    const second = verifyMdmSignature(sign({ content: notNow }), notNow, cache);
+    const second = MdmSignature.read(sign({ content: notNow }), cache).verify(notNow);
     expect(second).toBe(first);
     expect(second.trust).toEqual({ epoch: 7, voucher: undefined });
   });
@@ -173,7 +173,7 @@ describe('verifyMdmSignature', () => {
   it('remembers no more signers than it is told', async () => {
     const cache = new SignerCache(2);
     for (const one of [signer, await ecIdentity(), await ecIdentity(), await ecIdentity()]) {
-      verifyMdmSignature(sign({ signer: one }), body, cache);
+      MdmSignature.read(sign({ signer: one }), cache).verify(body);
     }
     expect(cache.size).toBe(2);
   });

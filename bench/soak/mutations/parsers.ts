@@ -16,7 +16,7 @@ import { decodePem, encodePem } from '../../../src/crypto/pem.js';
 import { openPkcs12 } from '../../../src/crypto/pkcs12.js';
 import { readPrivateKeyPem } from '../../../src/crypto/private-key-pem.js';
 import { decodeMessage } from '../../../src/protocol/mdm-messages.js';
-import { SignerCache, verifyMdmSignature } from '../../../src/protocol/mdm-signature.js';
+import { MdmSignature, SignerCache } from '../../../src/protocol/mdm-signature.js';
 import { parsePlist, parsePlistNodes } from '../../../src/protocol/plist.js';
 import { buildPkcsReq, parsePkiMessage } from '../../../src/protocol/scep.js';
 import { type Identity, makeAuthority, makeIdentities } from '../../crypto/identities.js';
@@ -83,7 +83,8 @@ function messageParsers({ authority, devices }: People): Parser[] {
     {
       name: 'Mdm-Signature',
       seeds: detached.map((der) => Buffer.from(der.toString('base64'))),
-      parse: (text) => verifyMdmSignature(text.toString('latin1'), CONTENT, new SignerCache(1)),
+      parse: (text) =>
+        MdmSignature.read(text.toString('latin1'), new SignerCache(1)).verify(CONTENT),
     },
     {
       name: 'EnvelopedData',
