@@ -1,3 +1,4 @@
+import { isAscii } from 'node:buffer';
 import { addEntry, type PlistNode, type PlistRead, wholeSeconds } from './plist-node.js';
 import { toPlistInteger } from './plist-scalars.js';
 import {
@@ -162,7 +163,7 @@ class BinaryReader {
   }
 
   private text(encoded: Buffer, wide: boolean): Leaf {
-    if (!wide && encoded.some((byte) => byte > 0x7f)) this.fail('text that is not ASCII');
+    if (!wide && !isAscii(encoded)) this.fail('text that is not ASCII');
     const value = wide
       ? Buffer.from(encoded).swap16().toString('utf16le')
       : encoded.toString('latin1');

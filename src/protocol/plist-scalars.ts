@@ -47,15 +47,25 @@ export function parseDate(text: string): Date {
   return date;
 }
 
+const PADDING = 61;
+
 /** Base64 with white space anywhere; anything else outside the alphabet, or bad padding, is refused. */
 export function parseData(text: string): Buffer {
-  const packed = text.replace(/[\t\n\r ]+/g, '');
+  let digits = 0;
   let padding = 0;
-  if (packed.endsWith('==')) padding = 2;
-  else if (packed.endsWith('=')) padding = 1;
-  const bytes = Buffer.from(packed, 'base64');
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 9 || code === 10 || code === 13 || code === 32) continue;
+    if (code === PADDING) padding++;
+    else if (padding === 0) digits++;
+    else throw invalidPlist('bad base64 data');
+  }
+  const bytes = Buffer.from(text, 'base64');
+  const isWhole = padding <= 2 && (digits + padding) % 4 === 0;
   // The engine's decoder skips what it does not know and takes the URL alphabet too.
-  const exact = packed.length % 4 === 0 && bytes.length === (packed.length / 4) * 3 - padding;
-  if (!exact || packed.includes('-') || packed.includes('_')) throw invalidPlist('bad base64 data');
+  const isExact = bytes.length === ((digits + padding) / 4) * 3 - padding;
+  if (!isWhole || !isExact || text.includes('-') || text.includes('_')) {
+    throw invalidPlist('bad base64 data');
+  }
   return bytes;
 }

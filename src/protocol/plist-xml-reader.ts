@@ -14,33 +14,30 @@ import {
   decodeReferences,
   dictFrame,
   type Frame,
+  LONGEST_PROLOG_TAG,
   PLIST_CLOSE,
   PLIST_OPEN,
   XML_DECLARATION,
 } from './plist-xml-syntax.js';
 
 /**
- * Reads an XML property list: strict, iterative, in one pass. Entities cannot be declared, since a
+ * Reads an XML property list whose lines end in line feeds: strict, iterative, in one pass. Entities cannot be declared, since a
  * DOCTYPE with an internal subset is refused. Of two equal keys in a dictionary the last one wins.
  * Throws AppError invalid_plist.
  */
 export function readXmlPlist(text: string, limits: PlistLimits): PlistValue {
-  return new XmlReader(withLineFeeds(text), limits, false).read() as PlistValue;
+  return new XmlReader(text, limits, false).read() as PlistValue;
 }
 
 /** The same with nothing lost; two equal keys in a dictionary are refused. */
 export function readXmlNodes(text: string, limits: PlistLimits): PlistNode {
-  return new XmlReader(withLineFeeds(text), limits, true).read() as PlistNode;
-}
-
-// XML 1.0 §2.11: line ends are read as a line feed, however they were written.
-function withLineFeeds(text: string): string {
-  return text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
+  return new XmlReader(text, limits, true).read() as PlistNode;
 }
 
 class XmlReader {
   private pos = 0;
   private nodes = 0;
+  private references = 0;
   private readonly stack: Frame[] = [];
   private top: Frame | undefined;
   private root: PlistRead | undefined;
@@ -74,9 +71,8 @@ class XmlReader {
   }
 
   private match(pattern: RegExp): RegExpExecArray | null {
-    pattern.lastIndex = this.pos;
-    const found = pattern.exec(this.text);
-    if (found) this.pos = pattern.lastIndex;
+    const found = pattern.exec(this.text.slice(this.pos, this.pos + LONGEST_PROLOG_TAG));
+    if (found) this.pos += found[0].length;
     return found;
   }
 
@@ -91,6 +87,7 @@ class XmlReader {
   }
 
   private comment(): void {
+    this.count();
     const end = this.text.indexOf('--', this.pos + 4);
     if (end < 0 || this.text[end + 2] !== '>') this.fail('bad comment');
     if (hasIllegalCharacter(this.text.slice(this.pos, end))) this.fail('illegal character');
@@ -242,6 +239,10 @@ class XmlReader {
     if (++this.nodes > this.limits.maxNodes) this.fail('too many values');
   }
 
+  private countReference(): void {
+    if (++this.references > this.limits.maxReferences) this.fail('too many references');
+  }
+
   /** The text up to the end tag: character data, references, CDATA sections and comments. */
   private content(tag: string): string {
     let collected = '';
@@ -275,6 +276,7 @@ class XmlReader {
   }
 
   private cdata(): string {
+    this.count();
     const start = this.pos + 9;
     const end = this.text.indexOf(']]>', start);
     if (end < 0) this.fail('unclosed CDATA section');
@@ -287,7 +289,10 @@ class XmlReader {
   private characters(raw: string): string {
     if (hasIllegalCharacter(raw)) this.fail('illegal character');
     if (!raw.includes('&')) return raw;
-    return decodeReferences(raw, (reason) => this.fail(reason));
+    return decodeReferences(raw, {
+      onReference: () => this.countReference(),
+      fail: (reason) => this.fail(reason),
+    });
   }
 
   private fail(reason: string): never {

@@ -1,14 +1,15 @@
 import type { PlistRead } from './plist-node.js';
 import { hasIllegalCharacter, newDict, type PlistDict } from './plist-value.js';
 
+/** What stands before the first value, tag by tag; none is longer than LONGEST_PROLOG_TAG. */
 export const XML_DECLARATION =
-  /<\?xml\s+version\s*=\s*["']1\.[01]["'](?:\s+encoding\s*=\s*["']([\w.-]+)["'])?(?:\s+standalone\s*=\s*["'](?:yes|no)["'])?\s*\?>/y;
+  /^<\?xml\s+version\s*=\s*["']1\.[01]["'](?:\s+encoding\s*=\s*["']([\w.-]+)["'])?(?:\s+standalone\s*=\s*["'](?:yes|no)["'])?\s*\?>/;
 export const DOCTYPE =
-  /<!DOCTYPE\s+plist(?:\s+(?:PUBLIC\s+(?:"[^"]*"|'[^']*')|SYSTEM)\s+(?:"[^"]*"|'[^']*'))?\s*>/y;
-export const PLIST_OPEN = /<plist(?:\s+[\w:.-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*\s*>/y;
-export const PLIST_CLOSE = /<\/plist\s*>/y;
-const ENTITY = /&(?:(amp|lt|gt|quot|apos)|#(\d{1,7})|#x([0-9a-fA-F]{1,6}));|&/g;
-const NAMED: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
+  /^<!DOCTYPE\s+plist(?:\s+(?:PUBLIC\s+(?:"[^"]*"|'[^']*')|SYSTEM)\s+(?:"[^"]*"|'[^']*'))?\s*>/;
+export const PLIST_OPEN = /^<plist(?:\s+[\w:.-]+\s*=\s*(?:"[^"<]*"|'[^'<]*')){0,16}\s*>/;
+export const PLIST_CLOSE = /^<\/plist\s*>/;
+/** Apple's DOCTYPE has 111 characters. Attributes without end would overflow the pattern's stack. */
+export const LONGEST_PROLOG_TAG = 2_048;
 
 /** One open container: a dictionary, waiting for a key or holding one, or an array. */
 export interface Frame {
@@ -29,14 +30,59 @@ export function arrayFrame(): Frame {
   return { dict: undefined, array: [], map: undefined, key: undefined };
 }
 
-/** Puts in what entities and character references stand for. `fail` throws. */
-export function decodeReferences(raw: string, fail: (reason: string) => never): string {
-  return raw.replace(ENTITY, (all, name?: string, decimal?: string, hex?: string) => {
-    if (name !== undefined) return NAMED[name] ?? '';
-    if (all === '&') fail('unknown entity');
-    const code = decimal === undefined ? Number(`0x${hex}`) : Number(decimal);
-    const character = code > 0x10ffff ? '\0' : String.fromCodePoint(code);
-    if (hasIllegalCharacter(character)) fail('reference to an illegal character');
-    return character;
-  });
+const NAMED = new Map([
+  ['amp', '&'],
+  ['lt', '<'],
+  ['gt', '>'],
+  ['quot', '"'],
+  ['apos', "'"],
+]);
+const NUMBER = /^#(?:(\d{1,7})|x([0-9a-fA-F]{1,6}))$/;
+/** `#1114111`; nothing that a reference may say is longer. */
+const LONGEST_REFERENCE = 8;
+
+/** What an entity or character reference stands for, without its `&` and `;`. `fail` throws. */
+function referencedText(reference: string, fail: (reason: string) => never): string {
+  const named = NAMED.get(reference);
+  if (named !== undefined) return named;
+  const [, decimal, hex] = NUMBER.exec(reference) ?? fail('unknown entity');
+  const code = decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal);
+  const character = code > 0x10ffff ? '\0' : String.fromCodePoint(code);
+  if (hasIllegalCharacter(character)) fail('reference to an illegal character');
+  return character;
+}
+
+/** The text with its references replaced, in one pass. `onReference` counts them; `fail` throws. */
+export function decodeReferences(
+  raw: string,
+  { onReference, fail }: { onReference: () => void; fail: (reason: string) => never },
+): string {
+  let text = '';
+  let from = 0;
+  for (let at = raw.indexOf('&'); at >= 0; at = raw.indexOf('&', from)) {
+    onReference();
+    const start = at + 1;
+    const length = raw.slice(start, start + LONGEST_REFERENCE + 1).indexOf(';');
+    if (length < 0) fail('unknown entity');
+    text += raw.slice(from, at) + referencedText(raw.slice(start, start + length), fail);
+    from = start + length + 1;
+  }
+  return text + raw.slice(from);
+}
+
+const CARRIAGE_RETURN = 13;
+const LINE_FEED = 10;
+
+/** XML 1.0 §2.11: line ends are read as a line feed, however they were written. UTF-8 in and out. */
+export function withLineFeeds(bytes: Buffer): Buffer {
+  const first = bytes.indexOf(CARRIAGE_RETURN);
+  if (first < 0) return bytes;
+  const copy = Buffer.from(bytes);
+  let end = first;
+  for (let at = first; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte !== CARRIAGE_RETURN) copy[end++] = byte as number;
+    else if (bytes[at + 1] !== LINE_FEED) copy[end++] = LINE_FEED;
+  }
+  return copy.subarray(0, end);
 }

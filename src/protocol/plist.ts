@@ -11,6 +11,7 @@ import {
   type PlistValue,
 } from './plist-value.js';
 import { readXmlNodes, readXmlPlist } from './plist-xml-reader.js';
+import { withLineFeeds } from './plist-xml-syntax.js';
 import { writeXmlPlist } from './plist-xml-writer.js';
 
 export { nodeToValue, type PlistNode, type PlistNodeDict } from './plist-node.js';
@@ -19,7 +20,7 @@ export { hasIllegalCharacter, isPlistDict, PlistReal } from './plist-value.js';
 
 /**
  * Reads a property list, XML (UTF-8, with or without a byte order mark) or binary (`bplist00`).
- * Limits not given: 20 MiB, 64 levels, 500,000 values. Throws AppError invalid_plist (400) for
+ * Limits not given: DEFAULT_PLIST_LIMITS. Throws AppError invalid_plist (400) for
  * whatever is wrong with it.
  */
 export function parsePlist(bytes: Buffer, limits: Partial<PlistLimits> = {}): PlistValue {
@@ -74,7 +75,8 @@ function binaryVersion(bytes: Buffer): Buffer {
   return bytes;
 }
 
-function decode(bytes: Buffer): string {
+function decode(received: Buffer): string {
+  const bytes = withLineFeeds(received);
   // One byte a character where that suffices: scanning such a string is about twice as fast.
   if (isAscii(bytes)) return bytes.toString('latin1');
   if (!isUtf8(bytes)) throw invalidPlist('its text is not UTF-8');
