@@ -7,6 +7,8 @@ export interface SortKey {
   /** What its text form is cast to. */
   type: string;
   descending: boolean;
+  /** Rows without a value come first: only while a list is read from its end. */
+  nullsFirst: boolean;
 }
 
 interface Bound extends SortKey {
@@ -17,25 +19,49 @@ const TABLE = alias(0);
 const KEY = '_key';
 
 /**
- * The order of a list, made total by the id. The id runs the way of the key before it, so that an
- * index over the two serves both directions.
+ * The order of a list: rows without a value last in both directions, made total by the id. The id
+ * runs the way of the key before it, so that an index over the two serves both directions.
  */
 export function sortKeys({ sort, shape }: Pick<ListQuery, 'sort' | 'shape'>): SortKey[] {
   const keys: SortKey[] = [];
-  for (const { column: name, descending } of sort) {
-    if (name === 'id') return [...keys, { name, type: 'bigint', descending }];
-    keys.push({ name, type: sqlTypeOf(shape.attributes[name]?.kind), descending });
+  for (const { column, descending } of sort) {
+    if (column === 'id') return [...keys, idKey(descending)];
+    const type = sqlTypeOf(shape.attributes[column]?.kind);
+    keys.push({ name: column, type, descending, nullsFirst: false });
   }
-  return [...keys, { name: 'id', type: 'bigint', descending: keys.at(-1)?.descending ?? false }];
+  return [...keys, idKey(keys.at(-1)?.descending ?? false)];
+}
+
+function idKey(descending: boolean): SortKey {
+  return { name: 'id', type: 'bigint', descending, nullsFirst: false };
 }
 
 export function reversed(keys: SortKey[]): SortKey[] {
-  return keys.map((key) => ({ ...key, descending: !key.descending }));
+  return keys.map((key) => ({
+    ...key,
+    descending: !key.descending,
+    nullsFirst: !key.nullsFirst,
+  }));
 }
 
-/** PostgreSQL puts nulls last, and first when descending: they count as greater than any value. */
+/**
+ * The order within one range of `allRanges` or `rangesAfter`. The first key says nothing of nulls:
+ * within a range it has none, has nothing else, or has them where PostgreSQL puts them by itself.
+ * An index read backwards gives that order, but not one with "nulls last".
+ */
 export function orderBy(keys: SortKey[]): string {
-  return keys.map((key) => `${reference(key)}${key.descending ? ' desc' : ''}`).join(', ');
+  return keys
+    .map((key, index) => {
+      const direction = `${reference(key)}${key.descending ? ' desc' : ''}`;
+      if (index === 0 || hasDefaultNulls(key)) return direction;
+      return `${direction} nulls ${key.nullsFirst ? 'first' : 'last'}`;
+    })
+    .join(', ');
+}
+
+/** PostgreSQL counts nulls as greater than any value: last, and first when descending. */
+function hasDefaultNulls({ name, descending, nullsFirst }: SortKey): boolean {
+  return name === 'id' || nullsFirst === descending;
 }
 
 function reference({ name }: Pick<SortKey, 'name'>): string {
@@ -58,23 +84,39 @@ export function positionOf(keys: SortKey[], row: Record<string, unknown>): Posit
 }
 
 /**
- * Conditions for the rows behind a place in the order of `keys`: all of the first before all of the
- * second. Each is one range of an index on the first key and the id, which one condition with an
- * OR for the rows without a value is not.
+ * Conditions that divide the whole list: all rows of the first range come before all of the second.
+ * null = no condition.
+ */
+export function allRanges(keys: SortKey[]): (Sql | null)[] {
+  const [first] = keys;
+  if (first === undefined || hasDefaultNulls(first)) return [null];
+  const ranges = [hasValue(first), hasNone(first)];
+  return first.nullsFirst ? ranges.reverse() : ranges;
+}
+
+/**
+ * The same for the rows behind a place in the order of `keys`. Each is one range of an index on the
+ * first key and the id, which one condition with an OR for the rows without a value is not.
  */
 export function rangesAfter(keys: SortKey[], position: Position): Sql[] {
   const [first, ...rest] = boundsOf(keys, position);
   if (first === undefined) return [];
   const [next] = rest;
   if (next === undefined) return [strictlyAfter(first)];
-  const column = reference(first);
-  const withoutValue: Sql = { text: `${column} is null`, bindings: [] };
   if (first.value === null) {
-    const range = joined('and', withoutValue, behind(rest));
-    return first.descending ? [range, { text: `${column} is not null`, bindings: [] }] : [range];
+    const range = joined('and', hasNone(first), behind(rest));
+    return first.nullsFirst ? [range, hasValue(first)] : [range];
   }
   const range = rest.length === 1 ? rowAfter(first, next) : tiedOrAfter(first, rest);
-  return first.descending ? [range] : [range, withoutValue];
+  return first.nullsFirst ? [range] : [range, hasNone(first)];
+}
+
+function hasValue(key: SortKey): Sql {
+  return { text: `${reference(key)} is not null`, bindings: [] };
+}
+
+function hasNone(key: SortKey): Sql {
+  return { text: `${reference(key)} is null`, bindings: [] };
 }
 
 function boundsOf(keys: SortKey[], { keys: values, id }: Position): Bound[] {
@@ -116,18 +158,17 @@ function behind([first, ...rest]: Bound[]): Sql {
 }
 
 function strictlyAfter(bound: Bound): Sql {
+  const { value, descending, nullsFirst, name } = bound;
+  if (value === null) return nullsFirst ? hasValue(bound) : { text: 'false', bindings: [] };
   const column = reference(bound);
-  const { value, descending, name } = bound;
-  if (value === null) return { text: descending ? `${column} is not null` : 'false', bindings: [] };
   const compared = `${column} ${descending ? '<' : '>'} ${placeholder(bound)}`;
-  const takesNulls = !descending && name !== 'id';
+  const takesNulls = !nullsFirst && name !== 'id';
   return { text: takesNulls ? `(${compared} or ${column} is null)` : compared, bindings: [value] };
 }
 
 function sameAs(bound: Bound): Sql {
-  const column = reference(bound);
-  if (bound.value === null) return { text: `${column} is null`, bindings: [] };
-  return { text: `${column} = ${placeholder(bound)}`, bindings: [bound.value] };
+  if (bound.value === null) return hasNone(bound);
+  return { text: `${reference(bound)} = ${placeholder(bound)}`, bindings: [bound.value] };
 }
 
 function joined(operator: 'and' | 'or', left: Sql, right: Sql): Sql {

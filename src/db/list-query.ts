@@ -1,6 +1,6 @@
 import type { ListQuery } from '../jsonapi/store.js';
 import { alias, allOf, filterSql, quoted, type Sql } from './filter-sql.js';
-import { keyColumns, orderBy, type SortKey, sortKeys } from './keyset.js';
+import { keyColumns, orderBy, type SortKey } from './keyset.js';
 
 /** Matches are counted one by one up to here; beyond it the total is an estimate. */
 export const EXACT_LIMIT = 100_000;
@@ -10,24 +10,22 @@ const SAMPLE_PERCENT = 1;
 const SAMPLE_SEED = 1;
 const TABLE = alias(0);
 
-/** The rows of a page found by its number, in order. */
-export function rowsSql(query: ListQuery): Sql {
-  const { page } = query;
-  const keys = sortKeys(query);
-  const limit = { text: 'limit ? offset ?', bindings: [page.size, (page.number - 1) * page.size] };
-  return selectSql(query, { keys, columns: columnList(query.columns), range: null, limit });
+/** Part of a page: rows of one range of the list, with the keys of its order. */
+export interface Slice {
+  keys: SortKey[];
+  range: Sql | null;
+  limit: number;
+  offset?: number;
 }
 
-/** Part of a page found by its place in the order, with the keys of that order. */
-export function rangeSql(
-  query: ListQuery,
-  { keys, range, limit }: { keys: SortKey[]; range: Sql | null; limit: number },
-): Sql {
-  const columns = [columnList(query.columns), ...keyColumns(keys)].join(', ');
-  return selectSql(query, {
-    ...{ keys, columns, range },
-    limit: { text: 'limit ?', bindings: [limit] },
-  });
+/** Rows of one range of the list, in order. */
+export function rowsSql(query: ListQuery, slice: Slice): Sql {
+  return selectSql(query, slice, columnList(query.columns));
+}
+
+/** The same with the keys of their places in the order, for cursors. */
+export function rangeSql(query: ListQuery, slice: Slice): Sql {
+  return selectSql(query, slice, [columnList(query.columns), ...keyColumns(slice.keys)].join(', '));
 }
 
 /** The keys of one row, for a place in the order that tells its id alone. */
@@ -37,28 +35,32 @@ export function positionSql({ shape }: ListQuery, keys: SortKey[], id: number): 
   return { text, bindings: [id] };
 }
 
-interface Selection {
-  keys: SortKey[];
-  columns: string;
-  range: Sql | null;
-  limit: Sql;
-}
-
 /**
  * The ids of the page are found first: what is passed over or sorted is then narrow, or even in
  * an index alone, and only the page's own rows are read whole. The first rows by id need no such
  * detour.
  */
-function selectSql(query: ListQuery, { keys, columns, range, limit }: Selection): Sql {
+function selectSql(
+  query: ListQuery,
+  { keys, range, limit, offset = 0 }: Slice,
+  columns: string,
+): Sql {
   const where = conditions(query, range ? [range] : []);
   const from = `from ${quoted(query.shape.table)} as ${TABLE}`;
   const order = `order by ${orderBy(keys)}`;
-  const page = `${from} where ${where.text} ${order} ${limit.text}`;
-  const isFirstById = keys.length === 1 && (query.keyset || query.page.number === 1);
-  const text = isFirstById
-    ? `select ${columns} ${page}`
-    : `select ${columns} ${from} where ${TABLE}."id" in (select ${TABLE}."id" ${page}) ${order}`;
-  return { text, bindings: [...where.bindings, ...limit.bindings] };
+  const page = `${from} where ${where.text} ${order} limit ? offset ?`;
+  const text =
+    keys.length === 1 && offset === 0
+      ? `select ${columns} ${page}`
+      : `select ${columns} ${from} where ${TABLE}."id" in (select ${TABLE}."id" ${page}) ${order}`;
+  return { text, bindings: [...where.bindings, limit, offset] };
+}
+
+/** How many rows of the list are in one range of it. */
+export function rangeCountSql(query: ListQuery, range: Sql): Sql {
+  const { text, bindings } = conditions(query, [range]);
+  const from = `from ${quoted(query.shape.table)} as ${TABLE}`;
+  return { text: `select count(*) as total ${from} where ${text}`, bindings };
 }
 
 /** `t0."id", t0."name"`: the id always, each column once. */

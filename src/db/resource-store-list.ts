@@ -2,8 +2,15 @@ import type { Knex } from 'knex';
 import { AppError, notFound } from '../errors.js';
 import type { Edges, Keyset, ListQuery, ListResult, Position, Row } from '../jsonapi/store.js';
 import type { Sql } from './filter-sql.js';
-import { positionOf, rangesAfter, reversed, type SortKey, sortKeys } from './keyset.js';
-import { countSql, EXACT_LIMIT, positionSql, rangeSql, rowsSql } from './list-query.js';
+import { allRanges, positionOf, rangesAfter, reversed, type SortKey, sortKeys } from './keyset.js';
+import {
+  countSql,
+  EXACT_LIMIT,
+  positionSql,
+  rangeCountSql,
+  rangeSql,
+  rowsSql,
+} from './list-query.js';
 import { runSql } from './resource-store-sql.js';
 import { runSliced, SLICE_ROWS } from './sliced-rows.js';
 
@@ -24,13 +31,13 @@ export function listRows(knex: Knex, query: ListQuery): Promise<ListResult> {
   return keyset ? byKeyset(knex, query, keyset) : byNumber(knex, query);
 }
 
-/** The second statement runs only when the page does not tell the total. */
+/** The total is counted only when the page does not show it. */
 async function byNumber(knex: Knex, query: ListQuery): Promise<ListResult> {
   const { page, scope, filter } = query;
   const isWhole = filter.length === 0 && scope === undefined;
   // A whole collection is counted whatever the page: at the same time, on another connection.
   const [rows, counted] = await Promise.all([
-    readRows(knex, rowsSql(query), page.size),
+    readPage(knex, query),
     isWhole ? count(knex, query, 0) : undefined,
   ]);
   const offset = (page.number - 1) * page.size;
@@ -38,6 +45,30 @@ async function byNumber(knex: Knex, query: ListQuery): Promise<ListResult> {
   const isEmptyList = rows.length === 0 && offset === 0 && scope === undefined;
   if (isLastPage || isEmptyList) return { rows, ...exactly(offset + rows.length) };
   return { rows, ...(counted ?? (await count(knex, query, offset + rows.length))) };
+}
+
+/** Of a descending list the rows without a value are a second range, read once the first has ended. */
+async function readPage(knex: Knex, query: ListQuery): Promise<Row[]> {
+  const { number, size } = query.page;
+  const keys = sortKeys(query);
+  const [first = null, second] = allRanges(keys);
+  const offset = (number - 1) * size;
+  const rows = await readRows(
+    knex,
+    rowsSql(query, { keys, range: first, limit: size, offset }),
+    size,
+  );
+  if (!first || !second || rows.length === size) return rows;
+  const reachesFirst = rows.length > 0 || offset === 0;
+  const skipped = reachesFirst ? 0 : offset - (await countRange(knex, query, first));
+  const limit = size - rows.length;
+  const sql = rowsSql(query, { keys, range: second, limit, offset: skipped });
+  return [...rows, ...(await readRows(knex, sql, limit))];
+}
+
+async function countRange(knex: Knex, query: ListQuery, range: Sql): Promise<number> {
+  const [counted] = await runSql<{ total: number }>(knex, rangeCountSql(query, range));
+  return counted?.total ?? 0;
 }
 
 function readRows(knex: Knex, sql: Sql, limit: number): Promise<Row[]> {
@@ -59,12 +90,12 @@ async function byKeyset(knex: Knex, query: ListQuery, keyset: Keyset): Promise<L
 /** Up to one row more than the page takes: it tells whether there is another page. */
 async function readRanges(knex: Knex, query: ListQuery, keys: SortKey[]): Promise<Row[]> {
   const position = await positionIn(knex, query, keys);
-  const ranges: (Sql | null)[] = position ? rangesAfter(keys, position) : [null];
+  const ranges = position ? rangesAfter(keys, position) : allRanges(keys);
   const rows: Row[] = [];
   for (const range of ranges) {
     const limit = query.page.size + 1 - rows.length;
-    if (limit > 0)
-      rows.push(...(await readRows(knex, rangeSql(query, { keys, range, limit }), limit)));
+    if (limit === 0) break;
+    rows.push(...(await readRows(knex, rangeSql(query, { keys, range, limit }), limit)));
   }
   return rows;
 }

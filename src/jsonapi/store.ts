@@ -128,8 +128,9 @@ export interface FirstAnswer {
 export interface Store {
   inTransaction<T>(work: (trx: Transaction) => Promise<T>): Promise<T>;
   /**
-   * At most two statements, one more where a page by keyset goes over to the rows without a value
-   * or its place has no keys, and a few for a page of more rows than are fetched at once.
+   * Rows without a value come last in both directions. At most two statements, one or two more where
+   * a page reaches the rows without a value or its cursor has no keys, and a few for a page of more
+   * rows than are fetched at once.
    * AppError not_found when the scope's parent is missing.
    */
   list(query: ListQuery): Promise<ListResult>;

@@ -1,5 +1,6 @@
-import { rangesAfter, sortKeys } from '../../src/db/keyset.js';
-import { rangeSql } from '../../src/db/list-query.js';
+import type { Sql } from '../../src/db/filter-sql.js';
+import { allRanges, rangesAfter, sortKeys } from '../../src/db/keyset.js';
+import { rangeSql, rowsSql } from '../../src/db/list-query.js';
 import { createResourceStore } from '../../src/db/resource-store.js';
 import { runSql } from '../../src/db/resource-store-sql.js';
 import type { Keyset, ListQuery, ListResult, SortField, Store } from '../../src/jsonapi/store.js';
@@ -102,6 +103,33 @@ const SORTS = [
   '-is_supervised,-enrolled_at,-device_name',
 ];
 
+describe('rows without a value', () => {
+  it.each(SORTS)('come last in the order "%s", in pages by number too', async (sort) => {
+    const { rows: full } = await store.list(queryOf(sort, 1000));
+    const [{ column } = { column: 'id' }] = sortOf(sort);
+    const missing = full.map((row) => row[column] === null);
+    expect(missing).toEqual([...missing].sort());
+    for (const size of [3, 7, ROWS]) {
+      const pages: number[][] = [];
+      for (let number = 1; number <= Math.ceil(ROWS / size) + 2; number += 1) {
+        const result = await store.list({ ...queryOf(sort, size), page: { number, size } });
+        expect(result.total).toBe(ROWS);
+        pages.push(ids(result));
+      }
+      expect([size, pages.flat()]).toEqual([size, full.map(({ id }) => id)]);
+    }
+  });
+
+  it('come last among those that are equal in the column before', async () => {
+    const { rows } = await store.list(queryOf('is_supervised,-os_version', 1000));
+    const missing = rows
+      .filter((row) => row.is_supervised === true)
+      .map((row) => row.os_version === null);
+    expect(missing).toContain(true);
+    expect(missing).toEqual([...missing].sort());
+  });
+});
+
 describe('pages by keyset', () => {
   it.each(SORTS)('in the order "%s" are the whole list, there and back', async (sort) => {
     const full = ids(await store.list(queryOf(sort, 1000)));
@@ -177,6 +205,30 @@ describe('the plan of a page by keyset', () => {
     await database.db.knex.raw('analyze devices');
   });
 
+  /** The part of the plan below the limit: above it the rows of one page are put in order. */
+  async function searchOf({ text, bindings }: Sql): Promise<string | undefined> {
+    const plan = await runSql<{ 'QUERY PLAN': string }>(database.db.knex, {
+      text: `explain ${text}`,
+      bindings,
+    });
+    const lines = plan.map((line) => line['QUERY PLAN']).join('\n');
+    return lines.split('Limit')[1];
+  }
+
+  it.each(['device_name', '-device_name'])(
+    'of the first page in the order "%s" sorts nothing, by number and by cursor',
+    async (sort) => {
+      const query = queryOf(sort, 100);
+      const keys = sortKeys(query);
+      const [range = null] = allRanges(keys);
+      for (const toSql of [rowsSql, rangeSql]) {
+        const search = await searchOf(toSql(query, { keys, range, limit: 101 }));
+        expect(search).toMatch(/Index (Only )?Scan/);
+        expect(search).not.toMatch(/Seq Scan|Sort|Bitmap/);
+      }
+    },
+  );
+
   it.each(['device_name', '-device_name', '', '-id'])(
     'in the order "%s" starts at its place in the index and sorts nothing',
     async (sort) => {
@@ -185,14 +237,7 @@ describe('the plan of a page by keyset', () => {
       for (const value of ['name 2500', null]) {
         const ranges = rangesAfter(keys, { keys: sort.includes('name') ? [value] : [], id: 2500 });
         for (const range of ranges) {
-          const { text, bindings } = rangeSql(query, { keys, range, limit: 101 });
-          const plan = await runSql<{ 'QUERY PLAN': string }>(database.db.knex, {
-            text: `explain ${text}`,
-            bindings,
-          });
-          const lines = plan.map((line) => line['QUERY PLAN']).join('\n');
-          // Above the limit the rows of one page are read and put in order.
-          const [, search] = lines.split('Limit');
+          const search = await searchOf(rangeSql(query, { keys, range, limit: 101 }));
           expect(search).toMatch(/Index (Only )?Scan/);
           expect(search).not.toMatch(/Seq Scan/);
           // As few as are without a value here may as well be sorted.

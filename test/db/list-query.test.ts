@@ -1,4 +1,5 @@
-import { countSql, rowsSql } from '../../src/db/list-query.js';
+import { sortKeys } from '../../src/db/keyset.js';
+import { countSql, rowsSql as sliceSql } from '../../src/db/list-query.js';
 import { text } from '../../src/jsonapi/attributes.js';
 import type { ListQuery } from '../../src/jsonapi/store.js';
 
@@ -39,6 +40,10 @@ const byJoinTable: ListQuery = {
   },
 };
 
+function rowsSql(query: ListQuery, offset = 0) {
+  return sliceSql(query, { keys: sortKeys(query), range: null, limit: query.page.size, offset });
+}
+
 describe('rowsSql', () => {
   it('reads the columns asked for, by id unless sorted', () => {
     expect(rowsSql(query)).toEqual({
@@ -52,7 +57,7 @@ describe('rowsSql', () => {
       { column: 'name', descending: true },
       { column: 'color', descending: false },
     ];
-    const { text: sql, bindings } = rowsSql({ ...query, sort, page: { number: 3, size: 20 } });
+    const { text: sql, bindings } = rowsSql({ ...query, sort, page: { number: 3, size: 20 } }, 40);
     const order = 'order by t0."name" desc, t0."color", t0."id"';
     expect(sql).toContain(`${order} limit ? offset ?`);
     expect(sql.endsWith(`) ${order}`)).toBe(true);

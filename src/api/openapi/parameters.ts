@@ -149,7 +149,9 @@ function sortParameter({ attributes }: ResourceDefinition): Schema {
   const sortable = ['id', ...namesOf(attributes, (attribute) => attribute.sortable)];
   return commaList({
     name: 'sort',
-    description: 'Separated by commas; `-` in front descends. The id comes last by itself.',
+    description:
+      'Separated by commas; `-` in front descends. What has no value comes last in both directions. ' +
+      'The id breaks ties.',
     names: sortable.flatMap((name) => [name, `-${name}`]),
     maxItems: MAX_SORT_FIELDS,
   });
