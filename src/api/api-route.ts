@@ -4,7 +4,7 @@ import { refuseCrossSite } from '../http/cross-site.js';
 import { contextOf } from '../http/request-context.js';
 import { hasRole, type Role } from '../jsonapi/context.js';
 import { MEDIA_TYPE } from '../jsonapi/document.js';
-import { checkAccept } from '../jsonapi/negotiation.js';
+import { negotiateForm } from '../jsonapi/negotiation.js';
 
 export type ApiMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
@@ -100,8 +100,9 @@ function negotiation({ answers }: ApiOperation): RequestHandler[] {
   return isDocument ? [acceptDocument] : [];
 }
 
-const acceptDocument: RequestHandler = (req, _res, next) => {
-  checkAccept(req.headers.accept);
+const acceptDocument: RequestHandler = (req, res, next) => {
+  res.vary('Accept');
+  negotiateForm(req.headers.accept);
   next();
 };
 

@@ -2,6 +2,7 @@ import type { RequestHandler, Response } from 'express';
 import type { Transaction } from '../db/unit-of-work.js';
 import { writeAudit } from '../events/audit.js';
 import { contextOf } from '../http/request-context.js';
+import type { Answer } from '../jsonapi/engine.js';
 import { performWrite, readIdempotency } from '../jsonapi/idempotency.js';
 import type { ApiOperation, ApiRoute } from './api-route.js';
 import { auditRefusals } from './audit-refusals.js';
@@ -68,7 +69,7 @@ function auditDownload(
   return writeAudit(trx, { ...event, outcome: 'success', details });
 }
 
-function send(res: Response, { body, replayed }: { body?: Buffer; replayed?: boolean }): void {
+function send(res: Response, { body, replayed }: Pick<Answer, 'body' | 'replayed'>): void {
   if (replayed === true) res.setHeader('Idempotency-Replayed', 'true');
   res.attachment(FILE).setHeader('Content-Type', TYPE);
   res.send(body);

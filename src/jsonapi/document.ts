@@ -11,6 +11,12 @@ import { formatTimestamp } from './values.js';
 export const JSONAPI = { version: '1.0' } as const;
 export const MEDIA_TYPE = 'application/vnd.api+json';
 
+/** A form in which documents of that media type are sent. */
+export interface DocumentForm {
+  /** The profile `urn:muster:string-ids` applies: ids are strings. */
+  stringIds: boolean;
+}
+
 export interface Identifier {
   type: string;
   id: number;
@@ -47,6 +53,8 @@ export interface SerializeOptions {
   registry: Registry;
   services: unknown;
   linkage?: Linkage | undefined;
+  /** Of lists, which are written as text at once; other documents get theirs when they are sent. */
+  stringIds?: boolean | undefined;
 }
 
 /** The path of one resource, as its `links.self` gives it. */
@@ -97,15 +105,10 @@ function relationshipObject(
 ): RelationshipObject {
   if (relation.kind === 'toOne') {
     const id = row[relation.column];
-    const isSet = typeof id === 'number';
-    const related = relatedDefinition(registry, relation);
-    return {
-      links: {
-        self: `${self}/relationships/${name}`,
-        related: isSet ? resourcePath(basePath, related, id) : null,
-      },
-      data: isSet ? { type: relation.type, id } : null,
-    };
+    const own = `${self}/relationships/${name}`;
+    if (typeof id !== 'number') return { links: { self: own }, data: null };
+    const related = resourcePath(basePath, relatedDefinition(registry, relation), id);
+    return { links: { self: own, related }, data: { type: relation.type, id } };
   }
   const links = { self: `${self}/relationships/${name}`, related: `${self}/${name}` };
   const data = linkage?.get(name)?.get(row.id);

@@ -1,6 +1,6 @@
 import type { AuditWriter, RequestContext, Transaction } from './context.js';
 import type { Registry } from './definition.js';
-import type { Document } from './document.js';
+import type { Document, DocumentForm } from './document.js';
 import type { Idempotency } from './idempotency.js';
 import type { Store } from './store.js';
 
@@ -22,6 +22,8 @@ export interface ApiRequest {
   /** Path as links show it: without the query and the slash at its end. */
   path: string;
   context: RequestContext;
+  /** Of the answer. */
+  form: DocumentForm;
   body: unknown;
   /** The header of that name. */
   ifMatch?: string | undefined;
@@ -31,14 +33,14 @@ export interface ApiRequest {
 
 export interface Answer {
   status: number;
-  document?: Document;
-  /** The document as it is to be sent, where its bytes are fixed already. */
-  body?: Buffer;
-  /** The same in parts, for documents that were written in slices. */
+  document?: Document | undefined;
+  /** The document with numbers for ids, where its bytes are fixed already. */
+  body?: Buffer | undefined;
+  /** A document that was written in slices, in the form that the client asked for. */
   chunks?: Buffer[];
   location?: string;
-  /** With its quotes. */
-  etag?: string;
+  /** With its quotes; of the document with numbers for ids. */
+  etag?: string | undefined;
   /** The first answer to an earlier request with the same Idempotency-Key. */
   replayed?: boolean;
 }

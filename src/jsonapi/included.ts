@@ -43,6 +43,8 @@ interface IncludeOptions {
   trx: Transaction | null;
   /** What the client can do where they are too many. */
   remedy?: string;
+  /** The form of what is written as text. */
+  stringIds?: boolean;
 }
 
 /** Loads what `include` names for one resource's row: one statement for each step of its paths. */
@@ -77,7 +79,7 @@ interface Owners {
   rows: Row[];
 }
 
-interface SearchOptions extends Pick<IncludeOptions, 'query' | 'reader' | 'trx'> {
+interface SearchOptions extends Pick<IncludeOptions, 'query' | 'reader' | 'trx' | 'stringIds'> {
   tree: IncludeTree;
   remedy: string;
 }
@@ -182,6 +184,7 @@ class Search {
     const definition = registry.get(type);
     if (definition === undefined) throw new Error(`no resource of type ${type}`);
     const projection = this.projectionOf(definition);
-    return { projection, basePath, registry, services, linkage: this.linkageOf(type) };
+    const { stringIds } = this.options;
+    return { projection, basePath, registry, services, linkage: this.linkageOf(type), stringIds };
   }
 }

@@ -141,6 +141,8 @@ function readAttribute(name: string, value: unknown, reading: Reading): void {
   const { definition, mode, faults, input } = reading;
   const source = { pointer: pointer('data', 'attributes', name) };
   const attribute = member(definition.attributes, name);
+  if (attribute === undefined && isUnloaded(value) && member(definition.relationships, name))
+    return;
   if (attribute === undefined) {
     faults.push({ detail: `${definition.type} has no attribute "${name}"`, source });
     return;
@@ -152,6 +154,11 @@ function readAttribute(name: string, value: unknown, reading: Reading): void {
   }
   input.attributes[name] = null;
   if (!attribute.nullable) faults.push({ detail: `${name} must not be null`, source });
+}
+
+/** A relationship without linkage. Clients that flatten what they read send it back as an attribute. */
+function isUnloaded(value: unknown): boolean {
+  return isObject(value) && isObject(value.links) && !Object.hasOwn(value, 'data');
 }
 
 function readValue(

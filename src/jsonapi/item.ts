@@ -64,7 +64,7 @@ export async function itemContent(
   engine: Engine,
   definition: ResourceDefinition,
   options: ItemOptions,
-): Promise<Required<Pick<Answer, 'body' | 'etag'>>> {
+): Promise<Pick<Answer, 'document' | 'body' | 'etag'>> {
   const { id, query, trx } = options;
   const fields = query.fields.get(definition.type);
   const { include, reader } = query;
@@ -74,7 +74,7 @@ export async function itemContent(
   if (row === undefined) throw notFound(`${definition.type} ${id}`);
   const document = await itemDocument(engine, { row, projection, options });
   const body = Buffer.from(JSON.stringify(document));
-  return { body, etag: entityTag(definition, row, body) };
+  return { document, body, etag: entityTag(definition, row, body) };
 }
 
 async function itemDocument(

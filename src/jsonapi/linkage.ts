@@ -67,15 +67,16 @@ export async function linkageDocument(
   const row = await store.find(trx, { shape: definition, id, columns });
   if (row === undefined) throw notFound(`${definition.type} ${id}`);
   const self = resourcePath(basePath, definition, id);
-  const links = { self: `${self}/relationships/${name}`, related: `${self}/${name}` };
+  const own = `${self}/relationships/${name}`;
   if (relation.kind === 'toMany') {
+    const links = { self: own, related: `${self}/${name}` };
     return { ...(await manyLinked(engine, relation, { ...options, links })), jsonapi: JSONAPI };
   }
   const target = row[relation.column];
-  const data = typeof target === 'number' ? { type: relation.type, id: target } : null;
-  const shape = relatedDefinition(engine.registry, relation);
-  const related = data && resourcePath(basePath, shape, data.id);
-  return { links: { ...links, related }, data, jsonapi: JSONAPI };
+  if (typeof target !== 'number') return { links: { self: own }, data: null, jsonapi: JSONAPI };
+  const related = resourcePath(basePath, relatedDefinition(engine.registry, relation), target);
+  const data = { type: relation.type, id: target };
+  return { links: { self: own, related }, data, jsonapi: JSONAPI };
 }
 
 /** One page of identifiers, with links to its neighbours where there are any. */

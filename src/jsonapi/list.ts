@@ -24,6 +24,7 @@ export function listHandler(
 ): Handler {
   return async (engine, request) => {
     const { registry, store, basePath, services } = engine;
+    const { stringIds } = request.form;
     const reader = { registry, actor: request.context.actor };
     const query = parseCollectionQuery(request.query, definition, reader);
     const fields = query.fields.get(definition.type);
@@ -34,14 +35,20 @@ export function listHandler(
     const filter = view ? [viewFilter(view), ...query.filter] : query.filter;
     const result = await store.list({ ...query, ...scope, filter, shape: definition, columns });
     const { rows } = result;
-    const found = await findIncluded(engine, rows, { definition, query, reader, trx: null });
+    const found = await findIncluded(engine, rows, {
+      definition,
+      query,
+      reader,
+      trx: null,
+      stringIds,
+    });
     const { linkage } = found;
     const { path } = request;
     const place = { definition, sort: query.sort };
     const links = pageLinks({ ...query, path, query: request.query, place, result });
     const content = await writeList({
       rows,
-      options: { projection, basePath, registry, services, linkage },
+      options: { projection, basePath, registry, services, linkage, stringIds },
       included: include.length > 0 ? found.resources : undefined,
       rest: { links, meta: listMeta(result), jsonapi: JSONAPI },
     });

@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../errors.js';
-import { MEDIA_TYPE } from './document.js';
+import { type DocumentForm, MEDIA_TYPE } from './document.js';
 import { noteBody } from './idempotency.js';
+import { STRING_IDS } from './string-ids.js';
 
 interface MediaType {
   name: string;
@@ -15,7 +16,7 @@ function parseMediaType(text: string): MediaType {
   const name = text.split(';', 1)[0]?.trim().toLowerCase() ?? '';
   const parts = [...text.matchAll(PART)].map(([, key = '', value = '']): [string, string] => [
     key.toLowerCase(),
-    value.replace(/^"|"$/g, '').toLowerCase(),
+    value.replace(/^"|"$/g, ''),
   ]);
   return { name, parameters: new Map(parts) };
 }
@@ -30,7 +31,7 @@ function hasForeignParameter(parameters: Map<string, string>): boolean {
 export function checkContentType(header: string | undefined): void {
   const { name, parameters } = parseMediaType(header ?? '');
   const charset = parameters.get('charset') ?? 'utf-8';
-  if (name === 'application/json' && charset === 'utf-8') return;
+  if (name === 'application/json' && charset.toLowerCase() === 'utf-8') return;
   if (name === MEDIA_TYPE && !hasForeignParameter(parameters)) return;
   const message = `send ${MEDIA_TYPE} without parameters, or application/json`;
   const source = { header: 'Content-Type' };
@@ -73,22 +74,37 @@ function isDeeperThan(limit: number, body: Buffer): boolean {
 }
 
 /**
- * AppError 406 when every mention of the JSON:API media type carries a parameter that is not
- * supported. Other types are let through: browsers and curl don't ask for ours.
+ * The form that an Accept header asks for. AppError 406 when every mention of the JSON:API media
+ * type carries a parameter that is not supported. Other types are let through: browsers and curl
+ * don't ask for ours. Unknown profiles are ignored (JSON:API 1.1, "Profiles").
  */
-export function checkAccept(header: string | undefined): void {
-  const mentioned = splitList(header ?? '')
+export function negotiateForm(header: string | undefined): DocumentForm {
+  if (header === undefined || !header.includes(';')) return { stringIds: false };
+  const mentioned = splitList(header)
     .map(parseMediaType)
     .filter(({ name }) => name === MEDIA_TYPE);
-  if (mentioned.length === 0) return;
-  const acceptable = mentioned.some(({ parameters }) => {
-    // The weight belongs to the Accept header, not to the media type (RFC 9110 §12.5.1).
-    parameters.delete('q');
-    return !hasForeignParameter(parameters);
-  });
-  if (acceptable) return;
-  const message = `${MEDIA_TYPE} is served without parameters`;
-  throw new AppError('not_acceptable', 406, message, { source: { header: 'Accept' } });
+  const offers = mentioned.flatMap(offerOf);
+  if (mentioned.length > 0 && offers.length === 0) {
+    const message = `${MEDIA_TYPE} is served without parameters other than profile`;
+    throw new AppError('not_acceptable', 406, message, { source: { header: 'Accept' } });
+  }
+  const best = Math.max(...offers.map(({ weight }) => weight));
+  // Of equal weight the more specific mention decides (RFC 9110 §12.5.1).
+  const stringIds = offers.some((offer) => offer.stringIds && offer.weight === best && best > 0);
+  return { stringIds };
+}
+
+interface Offer extends DocumentForm {
+  weight: number;
+}
+
+/** The weight belongs to the Accept header, not to the media type (RFC 9110 §12.5.1). */
+function offerOf({ parameters }: MediaType): Offer[] {
+  const { q = '1', ...rest } = Object.fromEntries(parameters);
+  if (hasForeignParameter(new Map(Object.entries(rest)))) return [];
+  const profiles = (rest.profile ?? '').split(/\s+/);
+  const weight = Number(q);
+  return [{ stringIds: profiles.includes(STRING_IDS), weight: Number.isNaN(weight) ? 1 : weight }];
 }
 
 // Commas part the list, but not inside a quoted profile.

@@ -5,7 +5,7 @@ import { createRegistry, type ResourceDefinition } from './definition.js';
 import { type Endpoint, type Method, type Route, routesOf } from './endpoints.js';
 import type { ApiRequest, Engine } from './engine.js';
 import { readIdempotency } from './idempotency.js';
-import { checkAccept, checkBody, checkContentType } from './negotiation.js';
+import { checkBody, checkContentType, negotiateForm } from './negotiation.js';
 import { sendAnswer } from './send.js';
 import type { Store } from './store.js';
 import { parseId } from './values.js';
@@ -51,9 +51,10 @@ async function answer(engine: Engine, route: Route, req: Request, res: Response)
   if (!hasRole(context.actor, endpoint.role)) {
     throw new AppError('forbidden', 403, `this needs the role ${endpoint.role}`);
   }
-  checkAccept(req.headers.accept);
+  res.vary('Accept');
+  const form = negotiateForm(req.headers.accept);
   const body = endpoint.hasBody ? await readBody(req, res) : undefined;
-  const request = { ...target(engine, req), ...conditions(req), context, body };
+  const request = { ...target(engine, req), ...conditions(req), context, form, body };
   sendAnswer(req, res, await endpoint.handler(engine, request));
 }
 
@@ -74,7 +75,7 @@ function allowed({ methods }: Route): string {
   return [...Object.keys(methods), 'HEAD', 'OPTIONS'].join(', ');
 }
 
-function target({ basePath }: Engine, req: Request): Omit<ApiRequest, 'context' | 'body'> {
+function target({ basePath }: Engine, req: Request): Pick<ApiRequest, 'id' | 'query' | 'path'> {
   const mark = req.url.indexOf('?');
   const query = readQuery(mark < 0 ? '' : req.url.slice(mark));
   const given = req.params.id;

@@ -1,10 +1,17 @@
 import { createHash } from 'node:crypto';
 import type { Request, Response } from 'express';
-import { MEDIA_TYPE } from './document.js';
+import { type Document, MEDIA_TYPE } from './document.js';
 import type { Answer } from './engine.js';
+import { negotiateForm } from './negotiation.js';
+import { STRING_IDS_MEDIA_TYPE, stringIdsTag, withStringIds } from './string-ids.js';
 
-/** Writes the answer; 304 without a body where If-None-Match already names what a GET would send. */
-export function sendAnswer(req: Request, res: Response, answer: Answer): void {
+/**
+ * Writes the answer in the form that Accept asks for; 304 without a body where If-None-Match already
+ * names what a GET would send.
+ */
+export function sendAnswer(req: Request, res: Response, given: Answer): void {
+  const { stringIds } = negotiateForm(req.headers.accept);
+  const answer = stringIds ? inStringIds(given) : given;
   const { status, location, replayed } = answer;
   const parts = partsOf(answer);
   const etag = answer.etag ?? (isRead(req) && status === 200 ? hashOf(parts) : undefined);
@@ -17,13 +24,17 @@ export function sendAnswer(req: Request, res: Response, answer: Answer): void {
     res.status(304).end();
     return;
   }
-  sendParts(req, res, parts);
+  sendParts(req, res, { parts, mediaType: stringIds ? STRING_IDS_MEDIA_TYPE : MEDIA_TYPE });
 }
 
 // Not res.send(): it would add a charset to the type, which JSON:API forbids.
-function sendParts(req: Request, res: Response, parts: Buffer[]): void {
+function sendParts(
+  req: Request,
+  res: Response,
+  { parts, mediaType }: { parts: Buffer[]; mediaType: string },
+): void {
   if (parts.length > 0) {
-    res.setHeader('Content-Type', MEDIA_TYPE);
+    res.setHeader('Content-Type', mediaType);
     res.setHeader(
       'Content-Length',
       parts.reduce((sum, part) => sum + part.length, 0),
@@ -31,6 +42,16 @@ function sendParts(req: Request, res: Response, parts: Buffer[]): void {
     if (req.method !== 'HEAD') for (const part of parts) res.write(part);
   }
   res.end();
+}
+
+/** Lists are written in their form; of the others the kept answer to a repeated write has bytes alone. */
+function inStringIds(answer: Answer): Answer {
+  const { chunks, body, document, etag, ...rest } = answer;
+  const tagged = { ...rest, etag: etag && stringIdsTag(etag) };
+  if (chunks) return { ...tagged, chunks };
+  const original = document ?? (body && (JSON.parse(body.toString()) as Document));
+  if (!original) return tagged;
+  return { ...tagged, body: Buffer.from(JSON.stringify(withStringIds(original))) };
 }
 
 function partsOf({ chunks, body, document }: Answer): Buffer[] {

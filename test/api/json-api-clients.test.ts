@@ -61,6 +61,19 @@ describe('the client kitsu', () => {
     expect(ends).toEqual([{ type: 'devices', id: device.id }]);
   });
 
+  it('sends back what it read, relationships that were not loaded among it', async () => {
+    const api = client();
+    const { data: tag } = await api.create('tags', { name: randomUUID() });
+    const tags = { data: [{ type: 'tags', id: tag.id }] };
+    const { data: device } = await api.create('devices', { udid: randomUUID(), tags });
+    const { data: read } = await api.get(`devices/${device.id}`);
+    expect(read.tags).toEqual({ links: expect.any(Object) });
+    const { data: changed } = await api.update('devices', { ...read, asset_tag: 'A-7' });
+    expect(changed.asset_tag).toBe('A-7');
+    const { data: ends } = await api.get(`devices/${device.id}/relationships/tags`);
+    expect(ends).toEqual([{ type: 'tags', id: tag.id }]);
+  });
+
   it('is told what was wrong', async () => {
     await expect(client().create('tags', { color: 'red' })).rejects.toMatchObject({
       errors: [

@@ -1,9 +1,15 @@
 import { json, text, timestamp } from '../../src/jsonapi/attributes.js';
 import { createRegistry, defineResource } from '../../src/jsonapi/definition.js';
-import { type Linkage, type SerializeOptions, serialize } from '../../src/jsonapi/document.js';
+import {
+  type Document,
+  type Linkage,
+  type SerializeOptions,
+  serialize,
+} from '../../src/jsonapi/document.js';
 import { project } from '../../src/jsonapi/projection.js';
 import { resourceText } from '../../src/jsonapi/resource-text.js';
 import type { Row } from '../../src/jsonapi/store.js';
+import { withStringIds } from '../../src/jsonapi/string-ids.js';
 
 const access = { read: 'viewer', create: null, update: null, delete: null } as const;
 
@@ -66,6 +72,8 @@ describe('resourceText', () => {
       for (const given of [undefined, linkage, new Map()]) {
         const chosen = options(fields, given);
         expect(resourceText(row, chosen)).toBe(JSON.stringify(serialize(row, chosen)));
+        const { data } = withStringIds({ data: serialize(row, chosen) } as Document) as Document;
+        expect(resourceText(row, { ...chosen, stringIds: true })).toBe(JSON.stringify(data));
       }
     }
   });

@@ -32,10 +32,10 @@ export function linkageExamples(registry: Registry, basePath: string): Schemas {
 
 function linkageExample({ name, relation, self }: Link): Schemas {
   const data = linkage(relation);
-  const links = { self: `${self}/relationships/${name}`, related: `${self}/${name}` };
-  const one = { ...links, related: null };
+  const own = `${self}/relationships/${name}`;
   const isOne = relation.kind === 'toOne';
-  const shown = isOne ? { data: null, links: one } : { data, links };
+  const links = isOne ? { self: own } : { self: own, related: `${self}/${name}` };
+  const shown = isOne ? { data: null, links } : { data, links };
   return {
     [linkageName(relation)]: example({ ...shown, jsonapi: JSONAPI }),
     ...(isChangedAlone(relation) ? { [`${linkageName(relation)}_body`]: example({ data }) } : {}),
@@ -79,12 +79,9 @@ interface Link {
 }
 
 function relationshipExample({ name, relation, self }: Link) {
-  const isOne = relation.kind === 'toOne';
-  const links = {
-    self: `${self}/relationships/${name}`,
-    related: isOne ? null : `${self}/${name}`,
-  };
-  return isOne ? { links, data: null } : { links };
+  const own = `${self}/relationships/${name}`;
+  if (relation.kind === 'toOne') return { links: { self: own }, data: null };
+  return { links: { self: own, related: `${self}/${name}` } };
 }
 
 function documentExample(definition: ResourceDefinition, basePath: string) {

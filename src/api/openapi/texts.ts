@@ -59,7 +59,7 @@ ${[...registry.keys()].map((type) => `\`${type}\``).join(', ')}
 }
 
 const INTRODUCTION = `JSON:API 1.0 over HTTP. Every path works with and without a slash at its end;
-ids are numbers; times are ISO 8601 with an offset.
+ids are numbers unless asked otherwise; times are ISO 8601 with an offset.
 
 ## Authentication and roles
 
@@ -73,6 +73,12 @@ it is one of \`CORS_ORIGINS\`.
 
 Send \`application/vnd.api+json\` or \`application/json\`. Unknown attributes are refused, known ones that
 are read-only are ignored. In an update what is left out stays and \`null\` clears.
+
+## Ids
+
+Ids are numbers. With \`Accept: application/vnd.api+json; profile="urn:muster:string-ids"\` the ids of
+resources and of linkage are strings, as JSON:API has them; the \`Content-Type\` of the answer names the
+profile. Requests may send either.
 
 ## Collections
 
