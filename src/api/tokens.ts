@@ -1,10 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import type { ChangeFeed } from '../db/change-feed.js';
 import type { Database } from '../db/database.js';
-import { toAppError } from '../db/sqlstate.js';
 import {
-  findUsableToken,
   insertToken,
   listTokens,
   revokeTokens,
@@ -18,10 +15,7 @@ import { type Actor, type RequestContext, ROLES, type Role } from '../jsonapi/co
 import type { Logger } from '../logger.js';
 import { createLastUse } from './last-use.js';
 import { hashToken, newToken } from './token-format.js';
-
-/** How long a revocation by another process may go unnoticed while the change feed is deaf. */
-const CACHE_MS = 1_000;
-const CACHE_SIZE = 1_000;
+import { TokenLookup } from './token-lookup.js';
 
 export interface TokenInput {
   name: string;
@@ -126,33 +120,15 @@ export function allTokens(db: Database): Promise<TokenRow[]> {
 export function createTokenVerifier(deps: TokenVerifierDeps): TokenVerifier {
   const { db, changes, adminToken } = deps;
   const adminHash = adminToken === undefined ? undefined : hashToken(adminToken);
-  const cache = new LRUCache<string, { row: TokenRow; until: number }>({ max: CACHE_SIZE });
+  const lookup = new TokenLookup(db);
   const lastUse = createLastUse(deps);
-  let revocations = 0;
-
-  function forget(): void {
-    revocations += 1;
-    cache.clear();
-  }
-
-  async function find(hash: Buffer): Promise<TokenRow | undefined> {
-    const key = hash.toString('base64');
-    const cached = cache.get(key);
-    if (cached && cached.until > Date.now()) return cached.row;
-    const before = revocations;
-    const row = await findUsableToken(db.knex, hash).catch((error) => {
-      throw toAppError(error);
-    });
-    if (row && before === revocations) cache.set(key, { row, until: Date.now() + CACHE_MS });
-    return row;
-  }
 
   async function verify(token: string): Promise<Actor | null> {
     const hash = hashToken(token);
     if (adminHash && timingSafeEqual(hash, adminHash)) {
       return { name: 'ADMIN_TOKEN', role: 'admin' };
     }
-    const row = await find(hash);
+    const row = await lookup.find(hash);
     if (!row || (row.expires_at !== null && row.expires_at.getTime() <= Date.now())) return null;
     lastUse.note(row.id);
     return { name: row.name, role: row.role };
@@ -160,10 +136,10 @@ export function createTokenVerifier(deps: TokenVerifierDeps): TokenVerifier {
 
   async function revoke(selector: TokenSelector, context: RequestContext): Promise<TokenRow[]> {
     const rows = await revokeToken(db, selector, context);
-    forget();
+    lookup.forget();
     return rows;
   }
 
-  changes?.on('tokens', forget);
+  changes?.on('tokens', () => lookup.forget());
   return { verify, revoke, close: () => lastUse.close() };
 }

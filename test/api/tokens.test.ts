@@ -115,6 +115,24 @@ describe('tokens', () => {
       await close();
     });
 
+    it('finds a valid token amid a flood of unknown ones, with few statements', async () => {
+      const { verify, close } = verifier();
+      const { token } = await create('operator');
+      let statements = 0;
+      const count = () => {
+        statements += 1;
+      };
+      test.db.knex.on('query', count);
+      const flood = Array.from({ length: 2000 }, (_, i) => verify(`mst_unknown-${i}`));
+      expect(await verify(token)).toEqual({ name: 'a operator', role: 'operator' });
+      expect(new Set(await Promise.all(flood))).toEqual(new Set([null]));
+      expect(statements).toBeLessThanOrEqual(6);
+      await Promise.all(Array.from({ length: 2000 }, (_, i) => verify(`mst_unknown-${i}`)));
+      expect(statements).toBeLessThanOrEqual(6);
+      test.db.knex.removeListener('query', count);
+      await close();
+    });
+
     it('refuses a revoked token at once, also one it has just admitted', async () => {
       const tokens = verifier();
       const { token, row } = await create();

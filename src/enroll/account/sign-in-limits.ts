@@ -1,4 +1,4 @@
-import { createFailureLimit, type FailureLimitOptions } from '../../http/failure-limit.js';
+import { FailureLimit, type FailureLimitOptions } from '../../http/failure-limit.js';
 
 /** Who tries to sign in, and from where. */
 export interface Attempt {
@@ -19,9 +19,9 @@ export interface SignInLimits {
 }
 
 export function createSignInLimits(options: FailureLimitOptions = {}): SignInLimits {
-  const byAddress = createFailureLimit(options);
-  const byAccount = createFailureLimit(options);
-  const newcomers = createFailureLimit({ ...options, limit: 1 });
+  const byAddress = new FailureLimit(options);
+  const byAccount = new FailureLimit(options);
+  const newcomers = new FailureLimit({ ...options, limit: 1 });
   return {
     begin({ address, account }) {
       const ofAddress = byAddress.take(address);
