@@ -1,6 +1,8 @@
 import { decodeBase64 } from '../crypto/base64.js';
+import { Tag } from '../crypto/der.js';
 import { decodePem } from '../crypto/pem.js';
 import { AppError } from '../errors.js';
+import { forwardedCertificate, isForwardedClientCert } from './forwarded-client-cert.js';
 
 const MAX_LENGTH = 16_384;
 
@@ -27,26 +29,52 @@ function ofByteSequence(value: string): Buffer {
   return der;
 }
 
-/** One CERTIFICATE block with percent-encoding, at least of its line ends. */
+/** What Caddy and Apache write where their client has shown no certificate. */
+const NO_CERTIFICATE = /^(?::?\{http\.request\.tls\.client\.\w+\}:?|\(null\))$/;
+
+const BASE64 = /[A-Za-z0-9+/]+={0,2}/.source;
+const MAX_CHAIN = 10;
+const BASE64_LIST = new RegExp(`^${BASE64}(?:,${BASE64}){0,${MAX_CHAIN - 1}}$`);
+
+/**
+ * One CERTIFICATE block, with percent-encoding or with spaces for its line ends. Where a plus sign
+ * stands for a space, as Go's QueryEscape writes it, the label has one too.
+ */
 function ofPem(value: string): Buffer {
-  const text = decodeURIComponent(value).trim();
+  const isQueryEscaped = value.includes('BEGIN+CERTIFICATE');
+  const text = decodeURIComponent(isQueryEscaped ? value.replaceAll('+', ' ') : value).trim();
   const isWhole = /^-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----$/.test(text);
   const [block] = isWhole ? decodePem(text) : [];
   if (block === undefined) throw new Error('not one certificate in PEM');
   return block.der;
 }
 
+/** DER in base64, the client's own certificate first where there are several. */
+function ofBase64(value: string): Buffer {
+  const text = value.includes('%') ? decodeURIComponent(value) : value;
+  const [first = ''] = BASE64_LIST.test(text) ? text.split(',', 1) : [];
+  const der = decodeBase64(first);
+  if (der?.[0] !== Tag.sequence) throw new Error('no form of a certificate');
+  return der;
+}
+
+/** No setting says which form it is: none of them can be taken for another. */
+function ofAnyForm(value: string): Buffer {
+  if (value.startsWith(':')) return ofByteSequence(value);
+  if (isForwardedClientCert(value)) return ofPem(forwardedCertificate(value));
+  return value.includes('BEGIN') ? ofPem(value) : ofBase64(value);
+}
+
 function read([value = '', ...others]: readonly string[]): Buffer | undefined {
   if (others.length > 0) throw new Error('the header is repeated');
-  if (value === '') return undefined;
   if (value.length > MAX_LENGTH) throw new Error('the header is too long');
-  return value.startsWith(':') ? ofByteSequence(value) : ofPem(value);
+  return value === '' || NO_CERTIFICATE.test(value) ? undefined : ofAnyForm(value);
 }
 
 /**
- * DER of the certificate in a header of a proxy: `:base64:` as RFC 9440 writes it, or PEM with
- * percent-encoding. `values` are those of all headers of the name. Undefined when the proxy says
- * that its client showed none.
+ * DER of the certificate in a header of a proxy: `:base64:` as RFC 9440 writes it; PEM with
+ * percent-encoding; base64 of DER, also a list; or Envoy's x-forwarded-client-cert. `values` are
+ * those of all headers of the name. Undefined when the proxy says that its client showed none.
  * @throws AppError `invalid_certificate` (400) when there is more than one, or anything else
  */
 export function readClientCertificateHeader(values: readonly string[]): Buffer | undefined {

@@ -19,10 +19,14 @@ import { CertifiedDevice, type CertifiedKeys, certificatePem, keyPem } from './c
 import { sendRaw } from './raw-requests.js';
 import { dumpRows } from './rows.js';
 
-/** How a proxy passes a certificate on: RFC 9440, or as nginx's $ssl_client_escaped_cert. */
+const escapedPem = (der: Buffer) => encodeURIComponent(encodePem('CERTIFICATE', der));
+
+/** How proxies pass a certificate on. */
 const FORMS = {
   'RFC 9440': (der: Buffer) => `:${der.toString('base64')}:`,
-  'escaped PEM': (der: Buffer) => encodeURIComponent(encodePem('CERTIFICATE', der)),
+  'escaped PEM': escapedPem,
+  'base64 of DER': (der: Buffer) => der.toString('base64'),
+  "Envoy's x-forwarded-client-cert": (der: Buffer) => `Hash=1;Cert="${escapedPem(der)}"`,
 };
 
 /** A reverse proxy that ends TLS and says who its client is, by a header that it alone sets. */
