@@ -1,5 +1,10 @@
 import { endRenewal } from './identity-revocation.js';
-import { AUDIT_REPLACED, type ReplacedEnrollment } from './replaced-enrollment.js';
+import {
+  AUDIT_REPLACED,
+  activeFingerprint,
+  type ReplacedEnrollment,
+  type ReplacedRow,
+} from './replaced-enrollment.js';
 import type { Transaction } from './unit-of-work.js';
 
 const TAKE = `
@@ -7,15 +12,16 @@ with held as (
   select * from devices where id = :id and lower(udid) = lower(:udid) for update
 ), former as (
   insert into former_enrollments (device_id, enrollment_number, enrollment_method, udid,
-    serial_number, managed_apple_account, authenticated_at, enrolled_at, end_reason)
+    serial_number, managed_apple_account, fingerprint_sha256, authenticated_at, enrolled_at,
+    end_reason)
   select id, enrollment_number, enrollment_method, udid, serial_number, managed_apple_account,
-    authenticated_at, enrolled_at, 'moved'
+    ${activeFingerprint('held.id')}, authenticated_at, enrolled_at, 'moved'
   from held where enrollment_state = 'enrolled'
 ), replaced as (
-  select id, enrollment_method as former_method, cast(:method as text) as method, proven_serial
-  from held
-  where enrollment_state = 'enrolled' and proven_serial is not null
-    and not cast(:isProven as boolean)
+  select id, enrollment_method as former_method, cast(:method as text) as method, proven_serial,
+    cast(:isProven as boolean) as is_proven, ${activeFingerprint('held.id')} as former_fingerprint,
+    cast(:fingerprint as text) as fingerprint
+  from held where enrollment_state = 'enrolled'
 ), audited as (${AUDIT_REPLACED}
 ), ended as (
   update device_identities i set state = 'superseded', changed_at = now()
@@ -38,9 +44,14 @@ update devices d set
   enrollment_state = case when d.enrollment_state in ('authenticated', 'enrolled')
     then 'unenrolled' else d.enrollment_state end,
   unenrolled_at = case when d.enrollment_state in ('authenticated', 'enrolled')
-    then now() else d.unenrolled_at end
+    then now() else d.unenrolled_at end,
+  enrollment_replaced_at = case when replaced.id is not null then now()
+    else d.enrollment_replaced_at end,
+  replaced_fingerprint_sha256 = case when replaced.id is not null then replaced.former_fingerprint
+    else d.replaced_fingerprint_sha256 end
 from held left join replaced using (id) where d.id = held.id
-returning replaced.former_method, replaced.proven_serial`;
+returning replaced.id is not null as is_replacement, replaced.former_method,
+  replaced.proven_serial, replaced.former_fingerprint`;
 
 export interface Move {
   /** The record that has the UDID. */
@@ -49,25 +60,29 @@ export interface Move {
   /** Of the enrollment that comes instead. */
   method: string;
   isProven: boolean;
+  /** SHA-256 of its certificate in hexadecimal. */
+  fingerprint: string;
 }
 
 /**
  * Takes the UDID from a record whose board is in another device now: its enrollment is over, its
  * certificates are good for nothing, its history and escrow stay with it. Returns that enrollment
- * where it was proven and the one that comes is not.
+ * if it was live.
  */
 export async function takeUdid(
   trx: Transaction,
-  { id, udid, method, isProven }: Move,
+  { id, udid, method, isProven, fingerprint }: Move,
 ): Promise<ReplacedEnrollment | null> {
-  const bindings = { id, udid, method, isProven };
+  const bindings = { id, udid, method, isProven, fingerprint };
   const { rows } = await trx.raw<{ rows: TakenRow[] }>(TAKE, bindings);
   await endRenewal(trx, id);
-  const { former_method: formerMethod = null, proven_serial: provenSerial = null } = rows[0] ?? {};
-  return provenSerial === null ? null : { formerMethod, method, provenSerial };
+  const [row] = rows;
+  if (row?.is_replacement !== true) return null;
+  const { former_method: formerMethod, proven_serial: provenSerial } = row;
+  const formerFingerprint = row.former_fingerprint;
+  return { formerMethod, method, provenSerial, isProven, formerFingerprint, fingerprint };
 }
 
-interface TakenRow {
-  former_method: string | null;
-  proven_serial: string | null;
+interface TakenRow extends ReplacedRow {
+  is_replacement: boolean;
 }

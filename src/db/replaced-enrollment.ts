@@ -1,15 +1,35 @@
-/** An enrollment of a proven device that one without proof took the place of. */
+/** A live enrollment that a new one took the place of. */
 export interface ReplacedEnrollment {
   formerMethod: string | null;
   method: string;
-  /** The serial number that was proven. */
-  provenSerial: string;
+  /** The serial number that the former enrollment had proved; null: it had proved none. */
+  provenSerial: string | null;
+  /** Whether the new enrollment has proved which device it is. */
+  isProven: boolean;
+  /** SHA-256 of the certificates in hexadecimal. */
+  formerFingerprint: string | null;
+  fingerprint: string;
 }
 
-/** SQL: its line in the audit trail, from a table `replaced` of a statement that ends it. */
+/** SQL: the fingerprint of the certificate that a device (an expression for its id) uses. */
+export function activeFingerprint(deviceId: string): string {
+  return `(select encode(i.fingerprint, 'hex') from device_identities i
+      where i.device_id = ${deviceId} and i.state = 'active'
+      order by i.changed_at desc limit 1)`;
+}
+
+/** SQL: the audit events of replaced enrollments, from a table `replaced` of the statement. */
 export const AUDIT_REPLACED = `
   insert into audit_events (actor, role, action, target_type, target_id, request_id, details)
   select 'device', 'device', 'devices.enrollment_replaced', 'devices', cast(id as text),
     cast(gen_random_uuid() as text), jsonb_build_object('former_method', former_method,
-      'method', method, 'proven_serial', proven_serial)
+      'method', method, 'proven_serial', proven_serial, 'is_proven', is_proven,
+      'former_fingerprint_sha256', former_fingerprint, 'fingerprint_sha256', fingerprint)
   from replaced`;
+
+/** What a statement returns of it; all null where nothing was replaced. */
+export interface ReplacedRow {
+  former_method: string | null;
+  proven_serial: string | null;
+  former_fingerprint: string | null;
+}

@@ -33,6 +33,10 @@ export interface CheckInSender {
   url: string | undefined;
 }
 
+const REPLACED =
+  'a new enrollment replaced a live one: check that the device itself enrolled again ' +
+  '(docs/enrollment.md)';
+
 /** Begins an enrollment, or goes on with the one that the certificate belongs to. */
 export async function authenticate(
   message: AuthenticateMessage,
@@ -100,21 +104,22 @@ async function enroll(facts: AuthenticateFacts, services: MdmServices): Promise<
   const { outcome, namedId: id, method, isProven } = first;
   if (outcome !== 'moving' || id === null || facts.udid === null) return first;
   const { udid } = facts;
-  const move = { id, udid, method, isProven };
+  const fingerprint = facts.fingerprint.toString('hex');
+  const move = { id, udid, method, isProven, fingerprint };
   const replaced = await inTransaction(db, (trx) => takeUdid(trx, move));
   logger.info({ deviceId: id }, 'the board of a device is in another one now');
   warnOfReplaced(replaced, id, services);
   return await checkIns.authenticate(facts);
 }
 
-/** It may be the same device, which has enrolled by another way, or somebody who says to be it. */
+/** It may be the same device that enrolled again, or another one that names its UDID. */
 function warnOfReplaced(
   replaced: ReplacedEnrollment | null,
   deviceId: number,
   { logger }: MdmServices,
 ): void {
   if (replaced === null) return;
-  logger.warn({ deviceId, ...replaced }, 'an enrollment without proof has replaced a proven one');
+  logger.warn({ deviceId, ...replaced }, REPLACED);
 }
 
 /** The device has enrolled whatever becomes of this: its next inventory merges them too. */

@@ -34,6 +34,8 @@ export const identity: Record<string, Attribute> = {
   last_push_result: text({ write: 'create', volatile: true }),
   failed_push_count: integer({ write: 'create', nullable: false, min: 0, volatile: true }),
   ...each(timestamp({ write: 'create' }), ['authenticated_at', 'enrolled_at', 'unenrolled_at']),
+  enrollment_replaced_at: timestamp({ write: 'create' }),
+  replaced_fingerprint_sha256: text({ write: 'create' }),
   ...each(timestamp({ write: 'create', volatile: true }), ['last_seen', 'last_push_at']),
   tokenupdate_at: timestamp({ volatile: true }),
   inventory_queued_at: timestamp({ write: 'create', volatile: true }),

@@ -16,6 +16,7 @@ export const formerEnrollments = defineResource<ResourceServices>({
     enrollment_method: oneOf(ENROLLMENT_METHODS, READ_ONLY),
     ...each(text({ ...READ_ONLY, ignoreCase: true }), ['udid', 'enrollment_id', 'serial_number']),
     managed_apple_account: text(READ_ONLY),
+    fingerprint_sha256: text(READ_ONLY),
     ...each(timestamp(READ_ONLY), ['authenticated_at', 'enrolled_at', 'ended_at']),
     end_reason: oneOf(['re-enrolled', 'checked out', 'moved', 'merged'], READ_ONLY),
   },

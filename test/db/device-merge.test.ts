@@ -214,7 +214,13 @@ describe('a record whose board is in another device now', () => {
     const dep_account_id = await add('dep_accounts', {});
     const row = { dep_account_id, serial_number: SERIAL, device_id: device, is_enrolled: true };
     await add('dep_devices', row);
-    const move = { id: device, udid, method: 'profile', isProven: false };
+    const move = {
+      id: device,
+      udid,
+      method: 'profile',
+      fingerprint: 'ab'.repeat(32),
+      isProven: false,
+    };
     await inTransaction(database.db, (trx) => takeUdid(trx, move));
     expect(await knex()('dep_devices')).toMatchObject([
       { device_id: device, is_enrolled: false, stage: 'unassigned' },

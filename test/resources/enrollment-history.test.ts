@@ -40,7 +40,12 @@ describe('former enrollments', () => {
         ...{ type: 'former_enrollments', id },
         attributes: {
           ...{ enrollment_number: 1, enrollment_method: 'ota', udid: 'FORMER' },
-          ...{ enrollment_id: null, serial_number: 'C02KNOWN0001', managed_apple_account: null },
+          ...{
+            enrollment_id: null,
+            serial_number: 'C02KNOWN0001',
+            fingerprint_sha256: null,
+            managed_apple_account: null,
+          },
           ...{ authenticated_at: null, enrolled_at: '2020-01-01T00:00:00+00:00' },
           ...{ ended_at: '2026-05-04T03:02:01+00:00', end_reason: 're-enrolled' },
         },

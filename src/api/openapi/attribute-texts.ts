@@ -102,6 +102,19 @@ const DEVICES: Texts = {
   cell:
     'The cell label (`?c=NN`) of the ServerURL that the device enrolled with; null: it has none. For ' +
     'proxies that route devices to several databases; the server ignores it.',
+  enrollment_replaced_at:
+    'When a new enrollment last took the place of a live one. If the device itself did not enroll ' +
+    'again then, another device has named its UDID or serial number: see `former_enrollments`.',
+  replaced_fingerprint_sha256:
+    'SHA-256 of the certificate of the enrollment that was replaced then, in hexadecimal.',
+};
+
+const FORMER_ENROLLMENTS: Texts = {
+  fingerprint_sha256:
+    'SHA-256 of the certificate that the device used last in this enrollment, in hexadecimal.',
+  end_reason:
+    '`re-enrolled`: a new enrollment replaced it while it was live; `checked out`: the device left; ' +
+    '`moved`: its UDID appeared with the serial number of another device.',
 };
 
 /** What attributes mean whose names do not say it, by type. */
@@ -111,6 +124,7 @@ export const ATTRIBUTE_TEXTS: Readonly<Record<string, Texts>> = {
   dep_profiles: DEP_PROFILES,
   dep_tokens: DEP_TOKENS,
   devices: DEVICES,
+  former_enrollments: FORMER_ENROLLMENTS,
 };
 
 /** The schema of an attribute with what it means, before what is said of it otherwise. */

@@ -1,4 +1,4 @@
-import { AUDIT_REPLACED } from '../replaced-enrollment.js';
+import { AUDIT_REPLACED, activeFingerprint } from '../replaced-enrollment.js';
 import { COLUMNS, MESSAGE } from './authenticate-message.js';
 
 /** The request of the certificate is for another device, or for an enrollment of another kind. */
@@ -77,7 +77,11 @@ judged as (
     when j.request_id is not null and claimed.ord is null then 'request_spent'
     else j.opinion end as outcome
   from judged j left join spent using (ord) left join claimed using (ord)
-), decided as (select *, outcome = 'enrolling' as is_new from verdict)`;
+), decided as (
+  select *, outcome = 'enrolling' as is_new,
+    outcome = 'enrolling' and former_state = 'enrolled' as is_replacement
+  from verdict
+)`;
 
 /**
  * A serial number stays when another record has the one that is told, when no enrollment begins, and
@@ -123,11 +127,16 @@ updated as (
     sealed_push = case when v.is_new then null else d.sealed_push end,
     push_state = case when v.is_new then null else d.push_state end,
     awaiting_configuration = case when v.is_new then null else d.awaiting_configuration end,
-    unenrolled_at = case when v.is_new then null else d.unenrolled_at end
+    unenrolled_at = case when v.is_new then null else d.unenrolled_at end,
+    enrollment_replaced_at = case when v.is_replacement then now()
+      else d.enrollment_replaced_at end,
+    replaced_fingerprint_sha256 = case when v.is_replacement then ${activeFingerprint('d.id')}
+      else d.replaced_fingerprint_sha256 end
   from decided v
   where d.id = v.target_id and v.outcome in ('enrolling', 'known')
   returning v.ord, d.id, d.platform, d.os_version, d.is_supervised, d.enrollment_method,
-    d.proven_serial, v.is_new, v.former_state
+    d.proven_serial, d.replaced_fingerprint_sha256, v.fingerprint, v.is_new, v.is_replacement,
+    v.former_state
 ), inserted as (
   insert into devices (udid, enrollment_id, ${COLUMNS.join(', ')}, enrollment_type,
     enrollment_method, enrollment_link_id, managed_apple_account, unmet_minimum_os_version,
@@ -167,17 +176,20 @@ updated as (
 const FOLLOWED = `
 former as (
   insert into former_enrollments (device_id, enrollment_number, enrollment_method, udid,
-    enrollment_id, serial_number, managed_apple_account, authenticated_at, enrolled_at, end_reason)
+    enrollment_id, serial_number, managed_apple_account, fingerprint_sha256, authenticated_at,
+    enrolled_at, end_reason)
   select d.id, d.enrollment_number, d.enrollment_method, d.udid, d.enrollment_id, d.serial_number,
-    d.managed_apple_account, d.authenticated_at, d.enrolled_at, 're-enrolled'
+    d.managed_apple_account, u.replaced_fingerprint_sha256, d.authenticated_at, d.enrolled_at,
+    're-enrolled'
   from updated u join devices d on d.id = u.id
-  where u.is_new and u.former_state = 'enrolled'
+  where u.is_replacement
 ), replaced as (
   select u.ord, d.id, d.enrollment_method as former_method, u.enrollment_method as method,
-    d.proven_serial
+    d.proven_serial, u.proven_serial is not null as is_proven,
+    u.replaced_fingerprint_sha256 as former_fingerprint,
+    encode(u.fingerprint, 'hex') as fingerprint
   from updated u join devices d on d.id = u.id
-  where u.is_new and u.former_state = 'enrolled' and d.proven_serial is not null
-    and u.proven_serial is null
+  where u.is_replacement
 ), audited as (${AUDIT_REPLACED}
 ), fulfilled as (
   update enrollment_requests r
@@ -229,8 +241,8 @@ export const AUTHENTICATE = {
 with ${[MESSAGE, JUDGED, WRITTEN, FOLLOWED].map((part) => part.trim()).join(', ')}
 select v.outcome, pinned.device_id, device.platform, device.os_version, device.is_supervised,
   v.spare_id, v.named_id, coalesce(v.method, 'profile') as method,
-  v.proven_serial is not null as is_proven, replaced.former_method,
-  replaced.proven_serial as former_proven_serial
+  v.proven_serial is not null as is_proven, replaced.id is not null as is_replacement,
+  replaced.former_method, replaced.proven_serial, replaced.former_fingerprint
 from decided v
 left join device using (ord)
 left join pinned on pinned.device_id = device.id

@@ -1,5 +1,5 @@
 import { type Database, runStatement } from '../database.js';
-import type { ReplacedEnrollment } from '../replaced-enrollment.js';
+import type { ReplacedEnrollment, ReplacedRow } from '../replaced-enrollment.js';
 import { toAppError } from '../sqlstate.js';
 import { FACTS } from './authenticate-message.js';
 import { AUTHENTICATE } from './authenticate-statement.js';
@@ -80,7 +80,7 @@ export interface KnownDevice {
   isSupervised: boolean | null;
 }
 
-interface AuthenticateRow {
+interface AuthenticateRow extends ReplacedRow {
   outcome: AuthenticateOutcome;
   device_id: number | null;
   platform: string | null;
@@ -90,19 +90,25 @@ interface AuthenticateRow {
   named_id: number | null;
   method: string;
   is_proven: boolean;
-  former_method: string | null;
-  former_proven_serial: string | null;
+  is_replacement: boolean;
 }
 
-function replacedBy(row: AuthenticateRow): ReplacedEnrollment | null {
-  const { method, former_method: formerMethod, former_proven_serial: provenSerial } = row;
-  return provenSerial === null ? null : { formerMethod, method, provenSerial };
+function replacedBy(row: AuthenticateRow, { fingerprint }: AuthenticateFacts) {
+  if (!row.is_replacement) return null;
+  return {
+    formerMethod: row.former_method,
+    method: row.method,
+    provenSerial: row.proven_serial,
+    isProven: row.is_proven,
+    formerFingerprint: row.former_fingerprint,
+    fingerprint: fingerprint.toString('hex'),
+  };
 }
 
-function toAuthenticated(row: AuthenticateRow): Authenticated {
+function toAuthenticated(row: AuthenticateRow, facts: AuthenticateFacts): Authenticated {
   const { outcome, device_id: deviceId, platform } = row;
   const { method, is_proven: isProven } = row;
-  const replaced = replacedBy(row);
+  const replaced = replacedBy(row, facts);
   const others = { spareId: row.spare_id, namedId: row.named_id, method, isProven, replaced };
   if (deviceId !== null) {
     const facts = { platform, osVersion: row.os_version, isSupervised: row.is_supervised };
@@ -139,7 +145,7 @@ export function createAuthenticate(
       messages.map((facts) => facts.cell),
       ...FACTS.map(([, read]) => messages.map(read)),
     ]);
-    return rows.map(toAuthenticated);
+    return rows.map((row, index) => toAuthenticated(row, messages[index] as AuthenticateFacts));
   };
   const batcher = new MicroBatcher(run, {
     maxBatch: 16,

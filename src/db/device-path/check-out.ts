@@ -19,9 +19,10 @@ with caller as (
   returning d.id
 ), former as (
   insert into former_enrollments (device_id, enrollment_number, enrollment_method, udid,
-    enrollment_id, serial_number, managed_apple_account, authenticated_at, enrolled_at, end_reason)
+    enrollment_id, serial_number, managed_apple_account, fingerprint_sha256, authenticated_at,
+    enrolled_at, end_reason)
   select id, enrollment_number, enrollment_method, udid, enrollment_id, serial_number,
-    managed_apple_account, authenticated_at, enrolled_at, 'checked out'
+    managed_apple_account, encode($1, 'hex'), authenticated_at, enrolled_at, 'checked out'
   from caller where enrollment_state = 'enrolled'
 ), cancelled as (
   update commands c set status = 'Cancelled', reason = 'unenrolled'
