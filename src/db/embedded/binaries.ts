@@ -4,6 +4,7 @@ import {
   cpSync,
   existsSync,
   lstatSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -13,7 +14,8 @@ import {
 import { createRequire } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
 import type { Logger } from '../../logger.js';
-import { type Account, obstacle } from './service-account.js';
+import { type ClusterHome, ELSEWHERE } from './cluster-home.js';
+import { obstacle } from './service-account.js';
 import { startupError } from './startup-error.js';
 
 /** Programs by path; those of the system by name, found on the PATH. */
@@ -119,17 +121,18 @@ function openToAll(path: string): void {
   for (const name of readdirSync(path)) openToAll(join(path, name));
 }
 
-/** A private copy in `home`, made whole and then renamed, so that a copy cut short is not used. */
-function copyInto(home: string, files: PackageFiles): string {
+/** A private copy, made whole and then renamed, so that a copy cut short is not used. */
+function copyInto(programs: string, files: PackageFiles): string {
   const name = `native-${files.version}`;
-  const copy = join(home, 'programs', name, 'native');
+  const copy = join(programs, name, 'native');
   if (existsSync(copy)) return copy;
-  const draft = join(home, 'programs', `${name}.${process.pid}`);
+  mkdirSync(programs, { recursive: true, mode: 0o755 });
+  const draft = join(programs, `${name}.${process.pid}`);
   rmSync(draft, { recursive: true, force: true });
   cpSync(files.native, join(draft, 'native'), { recursive: true });
   openToAll(draft);
   makeLinks(join(draft, 'native'));
-  renameSync(draft, join(home, 'programs', name));
+  renameSync(draft, join(programs, name));
   return copy;
 }
 
@@ -146,9 +149,10 @@ function inDirectory(native: string, version: string): Binaries {
 
 /**
  * The PostgreSQL programs to run: the package's where they are if `account` can reach them and
- * their links can be made, else a copy under `home`; without a package, the system's.
+ * their links can be made, else a copy: in `home`, or in root's own directory when Muster is root,
+ * since the account may not read the source; without a package, the system's.
  */
-export function prepareBinaries(home: string, account: Account, logger: Logger): Binaries {
+export function prepareBinaries({ home, account }: ClusterHome, logger: Logger): Binaries {
   if (isMusl()) return systemBinaries('for this system (its C library is not glibc)');
   const files = findPackage();
   if (files === undefined) return systemBinaries(`for ${basename(platformPackage())}`);
@@ -156,7 +160,7 @@ export function prepareBinaries(home: string, account: Account, logger: Logger):
   if (blocked === undefined && tryMakeLinks(files.native)) {
     return inDirectory(files.native, files.version);
   }
-  const copy = copyInto(home, files);
+  const copy = copyInto(join(account === null ? home : ELSEWHERE, 'programs'), files);
   logger.info({ copy, blocked }, 'PostgreSQL programs cannot run where they are installed, copied');
   return inDirectory(copy, files.version);
 }

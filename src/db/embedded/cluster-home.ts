@@ -2,17 +2,22 @@ import { createHash } from 'node:crypto';
 import {
   accessSync,
   chmodSync,
-  chownSync,
+  closeSync,
   constants,
   existsSync,
+  fchownSync,
+  fstatSync,
+  lstatSync,
   mkdirSync,
+  openSync,
   readFileSync,
   realpathSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { Logger } from '../../logger.js';
+import { actAs, type Identity } from './act-as.js';
 import { type Account, chooseAccount, obstacle, runsAsRoot } from './service-account.js';
 import { startupError } from './startup-error.js';
 
@@ -29,7 +34,7 @@ export interface ClusterHome {
 }
 
 /** Used when Muster is root and DATA_DIR is closed to the account that PostgreSQL runs under. */
-const ELSEWHERE = '/var/lib/muster';
+export const ELSEWHERE = '/var/lib/muster';
 const POINTER = 'postgres-directory';
 
 function makeDirectory(path: string): void {
@@ -61,23 +66,52 @@ function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-function ownerOf(path: string): { uid: number; gid: number } | undefined {
-  const stats = statSync(path, { throwIfNoEntry: false });
-  return stats === undefined ? undefined : { uid: stats.uid, gid: stats.gid };
+/** Of the name itself where it is a link that root did not make: such a link proves nothing. */
+export function ownerOf(path: string): NonNullable<Identity> | undefined {
+  const named = lstatSync(path, { throwIfNoEntry: false });
+  const isTrusted = named?.isSymbolicLink() === true && named.uid === 0;
+  const stats = isTrusted ? statSync(path, { throwIfNoEntry: false }) : named;
+  return stats && { uid: stats.uid, gid: stats.gid };
 }
 
-/** A directory of the account's own, closed to others. */
-export function privateDirectory(path: string, account: Account): void {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
-  chmodSync(path, 0o700);
-  if (account !== null) chownSync(path, account.uid, account.gid);
+/** Root gives a directory away only if it is what its parent's owner made there, and not by a link. */
+function handOver(path: string, from: NonNullable<Identity>, to: NonNullable<Account>): void {
+  const parent = statSync(dirname(path));
+  const isOpen = (parent.mode & 0o022) !== 0;
+  let fd: number | undefined;
+  try {
+    fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+    if (isOpen || fstatSync(fd).uid !== from.uid) throw new Error('its owner is not as expected');
+    fchownSync(fd, to.uid, to.gid);
+  } catch (cause) {
+    throw startupError(
+      `${path} does not belong to ${to.name}, who runs PostgreSQL: chown it to that user`,
+      cause,
+    );
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
+}
+
+/** The directory of the cluster: the account's own, closed to others. */
+function makeHome(path: string, account: Account): void {
+  const maker = ownerOf(dirname(path)) ?? null;
+  actAs(maker, () => mkdirSync(path, { recursive: true, mode: 0o700 }));
+  if (account !== null && maker !== null && statSync(path).uid !== account.uid) {
+    handOver(path, maker, account);
+  }
+  actAs(account, () => chmodSync(path, 0o700));
 }
 
 /** DATA_DIR remembers a home outside it, whatever its permissions become. */
 function rememberedHome(dataDir: string): string | undefined {
   const pointer = join(dataDir, POINTER);
-  if (!existsSync(pointer)) return undefined;
-  const home = readFileSync(pointer, 'utf8').trim();
+  const stats = lstatSync(pointer, { throwIfNoEntry: false });
+  if (stats === undefined) return undefined;
+  const text = stats.isFile() ? readFileSync(pointer, 'utf8').trim() : '';
+  // What is no path is not shown: it could be the content of any file.
+  const home = /^\/[^\n]+$/.test(text) ? text : undefined;
+  if (home === undefined) throw startupError(`${pointer} does not hold a path: restore it`);
   if (existsSync(home)) return home;
   throw startupError(`The database of ${dataDir} is kept in ${home}, which is missing`);
 }
@@ -102,7 +136,10 @@ function homeElsewhere(placement: Placement, blocked: string): string {
   const home = join(elsewhere, digest(dataDir));
   mkdirSync(elsewhere, { recursive: true, mode: 0o755 });
   mkdirSync(home, { recursive: true, mode: 0o700 });
-  writeFileSync(join(dataDir, POINTER), `${home}\n`, { mode: 0o600 });
+  const options = { mode: 0o600, flag: 'wx' };
+  actAs(ownerOf(dataDir) ?? null, () =>
+    writeFileSync(join(dataDir, POINTER), `${home}\n`, options),
+  );
   logger.warn(
     { home, blocked },
     'PostgreSQL does not run as root and its user cannot reach DATA_DIR: its files are elsewhere',
@@ -122,9 +159,12 @@ export function placeCluster(placement: Placement): string {
 /** Decides (the same way every time) where the cluster of `dataDir` is, and makes its directory. */
 export function openHome(dataDir: string, logger: Logger): ClusterHome {
   const remembered = rememberedHome(dataDir) ?? join(dataDir, 'postgres');
-  const account = chooseAccount(ownerOf(join(remembered, 'data')));
+  const account = chooseAccount({
+    cluster: ownerOf(join(remembered, 'data')),
+    dataDir: ownerOf(dataDir),
+  });
   const home = placeCluster({ dataDir, account, elsewhere: ELSEWHERE, logger });
-  privateDirectory(home, account);
+  makeHome(home, account);
   return {
     home,
     data: join(home, 'data'),

@@ -1,15 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import {
-  chownSync,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { actAs } from './act-as.js';
 import { type Binaries, CHILD_ENVIRONMENT } from './binaries.js';
 import type { ClusterHome } from './cluster-home.js';
 import type { Account } from './service-account.js';
@@ -18,17 +11,15 @@ import { startupError } from './startup-error.js';
 export const SUPERUSER = 'muster';
 const DRAFT = 'data.new.';
 
-/** For spawn: PostgreSQL's account, and nothing of the parent's surroundings. */
+/** For spawn, outside of `actAs`: PostgreSQL's account, and nothing of the parent's surroundings. */
 export function spawnOptions(home: string, account: Account) {
   const identity = account === null ? {} : { uid: account.uid, gid: account.gid };
   return { cwd: home, env: CHILD_ENVIRONMENT, windowsHide: true, ...identity };
 }
 
-function writePassword(cluster: ClusterHome): void {
-  const { passwordFile, account } = cluster;
+function writePassword({ passwordFile }: ClusterHome): void {
   rmSync(passwordFile, { force: true });
   writeFileSync(passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600, flag: 'wx' });
-  if (account !== null) chownSync(passwordFile, account.uid, account.gid);
 }
 
 /** From version 17 on PostgreSQL brings its own Unicode rules, the same on every system. */
@@ -45,12 +36,14 @@ function runInitdb(cluster: ClusterHome, binaries: Binaries, locale: string[]): 
     ...spawnOptions(cluster.home, cluster.account),
     encoding: 'utf8',
   });
-  if (result.status === 0) {
-    renameSync(draft, cluster.data);
-    return undefined;
-  }
-  rmSync(draft, { recursive: true, force: true });
-  return result.error?.message ?? result.stderr.trim();
+  return actAs(cluster.account, () => {
+    if (result.status === 0) {
+      renameSync(draft, cluster.data);
+      return undefined;
+    }
+    rmSync(draft, { recursive: true, force: true });
+    return result.error?.message ?? result.stderr.trim();
+  });
 }
 
 function removeDrafts(home: string): void {
@@ -61,8 +54,19 @@ function removeDrafts(home: string): void {
   }
 }
 
+function readVersion(cluster: ClusterHome): string {
+  const file = join(cluster.data, 'PG_VERSION');
+  try {
+    const version = actAs(cluster.account, () => readFileSync(file, 'utf8')).trim();
+    if (/^[\d.]{1,10}$/.test(version)) return version;
+  } catch (cause) {
+    throw startupError(`${file} cannot be read: restore the database from a backup`, cause);
+  }
+  throw startupError(`${file} holds no version: restore the database from a backup`);
+}
+
 function requireSameVersion(cluster: ClusterHome, binaries: Binaries): void {
-  const version = readFileSync(join(cluster.data, 'PG_VERSION'), 'utf8').trim();
+  const version = readVersion(cluster);
   if (Number(version) === binaries.major) return;
   throw startupError(
     `${cluster.data} was made by PostgreSQL ${version}, this program has ${binaries.major}: ` +
@@ -79,8 +83,10 @@ export function initialize(cluster: ClusterHome, binaries: Binaries): void {
     requireSameVersion(cluster, binaries);
     return;
   }
-  removeDrafts(cluster.home);
-  writePassword(cluster);
+  actAs(cluster.account, () => {
+    removeDrafts(cluster.home);
+    writePassword(cluster);
+  });
   let failure: string | undefined;
   for (const locale of localeChoices(binaries.major)) {
     failure = runInitdb(cluster, binaries, locale);
@@ -89,6 +95,6 @@ export function initialize(cluster: ClusterHome, binaries: Binaries): void {
   throw startupError(`The embedded PostgreSQL could not be set up: ${failure}`);
 }
 
-export function readPassword(cluster: ClusterHome): string {
-  return readFileSync(cluster.passwordFile, 'utf8').trim();
+export function readPassword({ passwordFile, account }: ClusterHome): string {
+  return actAs(account, () => readFileSync(passwordFile, 'utf8')).trim();
 }

@@ -1,5 +1,7 @@
 import { linkSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { actAs } from './act-as.js';
+import { ownerOf } from './cluster-home.js';
 import { identify, isRunning, type ProcessIdentity } from './process-info.js';
 
 /** `serve` runs until told to stop; `use` is a command that needs the database for a moment. */
@@ -33,7 +35,8 @@ const MODE = 0o644;
 /** Creates `path` whole or not at all; false when it is there already. */
 function createWhole(path: string, content: string): boolean {
   const draft = `${path}.${process.pid}`;
-  writeFileSync(draft, content, { mode: MODE });
+  rmSync(draft, { force: true });
+  writeFileSync(draft, content, { mode: MODE, flag: 'wx' });
   try {
     linkSync(draft, path);
     return true;
@@ -66,7 +69,13 @@ function breakStaleLock(path: string): void {
  * is dead, or whose number now belongs to another process, is taken over.
  */
 export function tryLock(dataDir: string, mode: LockMode): LockResult {
-  const path = join(dataDir, 'muster.lock');
+  const owner = ownerOf(dataDir) ?? null;
+  const result = actAs(owner, () => tryLockFile(join(dataDir, 'muster.lock'), mode));
+  if ('heldBy' in result) return result;
+  return { release: () => actAs(owner, () => result.release()) };
+}
+
+function tryLockFile(path: string, mode: LockMode): LockResult {
   const self: LockHolder = { ...identify(process.pid), mode };
   for (let attempt = 0; attempt < 5; attempt += 1) {
     if (createWhole(path, `${JSON.stringify(self)}\n`)) {

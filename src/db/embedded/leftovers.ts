@@ -3,9 +3,11 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../logger.js';
+import { actAs } from './act-as.js';
 import type { ClusterHome } from './cluster-home.js';
 import { type Postmaster, readPostmaster } from './postmaster-pid.js';
 import { isAlive, processesNaming } from './process-info.js';
+import type { Account } from './service-account.js';
 import { removeSocketFiles, socketFile } from './socket-directory.js';
 import { startupError } from './startup-error.js';
 
@@ -17,9 +19,10 @@ const STOP_SIGNALS: [NodeJS.Signals, number][] = [
 ];
 const POLL_MS = 20;
 
-export function signal(pid: number, name: NodeJS.Signals): void {
+/** With the powers of `account`: a number read from a file may be that of any process. */
+export function signal(pid: number, name: NodeJS.Signals, account: Account): void {
   try {
-    process.kill(pid, name);
+    actAs(account, () => process.kill(pid, name));
   } catch {
     // It has ended already.
   }
@@ -36,9 +39,13 @@ export async function waitUntil(condition: () => boolean, limit: number): Promis
 }
 
 /** Asks with growing force until `gone` says so. */
-export async function stopProcess(pid: number, gone: () => boolean): Promise<boolean> {
+export async function stopProcess(
+  pid: number,
+  account: Account,
+  gone: () => boolean,
+): Promise<boolean> {
   for (const [name, patience] of STOP_SIGNALS) {
-    signal(pid, name);
+    signal(pid, name, account);
     if (await waitUntil(gone, patience)) return true;
   }
   return gone();
@@ -55,15 +62,21 @@ function answers(path: string): Promise<boolean> {
   });
 }
 
+/** Another user's process may have any title. */
+function processesOf({ clusterName, account }: ClusterHome): number[] | undefined {
+  return processesNaming(clusterName, account?.uid ?? process.getuid?.());
+}
+
 async function stopOrphans(cluster: ClusterHome, running: number[], logger: Logger): Promise<void> {
-  const noted = readPostmaster(cluster.data)?.pid;
+  const { account } = cluster;
+  const noted = readPostmaster(cluster.data, account)?.pid;
   const postmaster = running.find((pid) => pid === noted);
-  const gone = () => processesNaming(cluster.clusterName)?.length === 0;
+  const gone = () => processesOf(cluster)?.length === 0;
   logger.warn({ pids: running }, 'stopping the PostgreSQL that a killed Muster left behind');
-  if (postmaster !== undefined) await stopProcess(postmaster, gone);
+  if (postmaster !== undefined) await stopProcess(postmaster, account, gone);
   // Without its postmaster a backend ends by itself within moments.
   if (await waitUntil(gone, 2_000)) return;
-  for (const pid of processesNaming(cluster.clusterName) ?? []) signal(pid, 'SIGKILL');
+  for (const pid of processesOf(cluster) ?? []) signal(pid, 'SIGKILL', account);
   if (await waitUntil(gone, 5_000)) return;
   throw startupError(`PostgreSQL of an earlier run does not end: processes ${running.join(', ')}`);
 }
@@ -82,14 +95,15 @@ async function requireSilence(cluster: ClusterHome, noted: Postmaster): Promise<
  * Call it only while holding the lock of the data directory.
  */
 export async function clearLeftovers(cluster: ClusterHome, logger: Logger): Promise<void> {
-  const running = processesNaming(cluster.clusterName);
+  const { account } = cluster;
+  const running = processesOf(cluster);
   if (running === undefined) return;
   if (running.length > 0) await stopOrphans(cluster, running, logger);
-  const noted = readPostmaster(cluster.data);
+  const noted = readPostmaster(cluster.data, account);
   if (noted === undefined) return;
   await requireSilence(cluster, noted);
   if (!isAlive(noted.pid)) return;
   logger.info({ pid: noted.pid }, 'removing the lock file of a PostgreSQL that has ended');
-  rmSync(join(cluster.data, 'postmaster.pid'), { force: true });
-  removeSocketFiles(noted.host);
+  actAs(account, () => rmSync(join(cluster.data, 'postmaster.pid'), { force: true }));
+  removeSocketFiles(cluster);
 }

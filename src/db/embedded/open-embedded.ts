@@ -55,7 +55,7 @@ async function startCluster(
   options: EmbeddedOptions,
 ): Promise<RunningServer> {
   const { logger, settings = {} } = options;
-  const binaries = prepareBinaries(cluster.home, cluster.account, logger);
+  const binaries = prepareBinaries(cluster, logger);
   initialize(cluster, binaries);
   await clearLeftovers(cluster, logger);
   const onExit = (exit: ServerExit) => {
@@ -96,7 +96,7 @@ async function own(
 /** Another process owns the server: its connection once it is ready. */
 function join(dataDir: string, logger: Logger): EmbeddedDatabase | undefined {
   const cluster = openHome(dataDir, logger);
-  const postmaster = readPostmaster(cluster.data);
+  const postmaster = readPostmaster(cluster.data, cluster.account);
   if (postmaster?.ready !== true) return undefined;
   return { connection: connectionTo(cluster, postmaster), stop: () => Promise.resolve() };
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { actAs, type Identity } from './act-as.js';
 
 /** What a running PostgreSQL writes to `postmaster.pid` (src/include/utils/pidfile.h). */
 export interface Postmaster {
@@ -10,11 +11,18 @@ export interface Postmaster {
   ready: boolean;
 }
 
-/** undefined when there is no file, or it is still being written. */
-export function readPostmaster(dataDirectory: string): Postmaster | undefined {
+/**
+ * undefined when there is no file, or it is still being written. What it says is the account's word:
+ * act on it with that account's powers only.
+ */
+export function readPostmaster(
+  dataDirectory: string,
+  account: Identity = null,
+): Postmaster | undefined {
+  const path = join(dataDirectory, 'postmaster.pid');
   let lines: string[];
   try {
-    lines = readFileSync(join(dataDirectory, 'postmaster.pid'), 'utf8').split('\n');
+    lines = actAs(account, () => readFileSync(path, 'utf8')).split('\n');
   } catch {
     return undefined;
   }

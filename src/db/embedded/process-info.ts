@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 
 /** Tells a process from a later one with the same number; null where the system does not say. */
 export interface ProcessIdentity {
@@ -63,28 +63,41 @@ export function isRunning(identity: ProcessIdentity): boolean {
   return startTime(pid) === startedAt;
 }
 
-function linuxProcesses(): [number, string][] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map((name) => [Number(name), readProc(`${name}/cmdline`) ?? '']);
+interface ListedProcess {
+  pid: number;
+  command: string;
+  uid(): number | undefined;
 }
 
-function otherProcesses(): [number, string][] {
-  const result = spawnSync('ps', ['-axo', 'pid=,command='], { encoding: 'utf8' });
+function linuxProcesses(): ListedProcess[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => ({
+      pid: Number(name),
+      command: readProc(`${name}/cmdline`) ?? '',
+      uid: () => statSync(`/proc/${name}`, { throwIfNoEntry: false })?.uid,
+    }));
+}
+
+function otherProcesses(): ListedProcess[] {
+  const result = spawnSync('ps', ['-axo', 'pid=,uid=,command='], { encoding: 'utf8' });
   return (result.stdout ?? '').split('\n').flatMap((line) => {
-    const match = /^\s*(\d+) (.*)$/.exec(line);
-    return match === null ? [] : [[Number(match[1]), match[2] ?? ''] as [number, string]];
+    const match = /^\s*(\d+)\s+(-?\d+) (.*)$/.exec(line);
+    if (match === null) return [];
+    const [, pid, uid, command = ''] = match;
+    return [{ pid: Number(pid), command, uid: () => Number(uid) >>> 0 }];
   });
 }
 
 /**
- * Processes (not zombies) whose command line or title holds `marker`; undefined where the system
- * has no way to tell.
+ * Processes (not zombies) whose command line or title holds `marker`, of `owner` if given; undefined
+ * where the system has no way to tell.
  */
-export function processesNaming(marker: string): number[] | undefined {
+export function processesNaming(marker: string, owner?: number): number[] | undefined {
   if (ON_WINDOWS) return undefined;
   const listed = ON_LINUX ? linuxProcesses() : otherProcesses();
   return listed
-    .filter(([pid, command]) => pid !== process.pid && command.includes(marker))
-    .map(([pid]) => pid);
+    .filter(({ pid, command }) => pid !== process.pid && command.includes(marker))
+    .filter(({ uid }) => owner === undefined || uid() === owner)
+    .map(({ pid }) => pid);
 }

@@ -122,10 +122,10 @@ async function waitForReady(child: ChildProcess, cluster: ClusterHome): Promise<
   for (const end = Date.now() + READY_LIMIT_MS; Date.now() < end; await sleep(POLL_MS)) {
     const ended = child.exitCode !== null || child.signalCode !== null;
     if (failure !== undefined || ended) break;
-    const postmaster = readPostmaster(cluster.data);
+    const postmaster = readPostmaster(cluster.data, cluster.account);
     if (postmaster?.ready === true && (ON_WINDOWS || postmaster.pid === child.pid)) return;
   }
-  const reason = failure ?? lastLines(cluster.logFile);
+  const reason = failure ?? lastLines(cluster.logFile, cluster.account);
   throw startupError(`The embedded PostgreSQL did not start: ${reason} (log: ${cluster.logFile})`);
 }
 
@@ -150,12 +150,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     state.mayEnd = true;
     if (!state.running) return;
     if (ON_WINDOWS) stopOnWindows(options);
-    else signal(child.pid ?? 0, 'SIGINT');
+    else signal(child.pid ?? 0, 'SIGINT', options.cluster.account);
   };
   const stop = async () => {
     stopNow();
     if (ON_WINDOWS || !state.running) return;
-    await stopProcess(child.pid ?? 0, () => !state.running);
+    await stopProcess(child.pid ?? 0, options.cluster.account, () => !state.running);
   };
   try {
     await waitForReady(child, options.cluster);

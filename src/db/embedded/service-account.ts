@@ -1,5 +1,6 @@
 import { readFileSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import type { Identity } from './act-as.js';
 import { startupError } from './startup-error.js';
 
 /** The account that PostgreSQL runs under when Muster is root; null = Muster's own. */
@@ -28,16 +29,26 @@ function knownAccounts(): NonNullable<Account>[] {
   }
 }
 
+/** Whose the files are that decide which account runs PostgreSQL. */
+export interface Owners {
+  cluster: Identity | undefined;
+  dataDir: Identity | undefined;
+}
+
 /**
- * PostgreSQL refuses to run as root. `owner` is who owns an existing cluster: it keeps its owner,
- * so that Muster may run as root today and as that user tomorrow.
+ * PostgreSQL refuses to run as root. An existing cluster keeps its owner, so that Muster may run as
+ * root today and as that user tomorrow; a new one belongs to the owner of DATA_DIR (initdb refuses a
+ * user without a name).
  */
-export function chooseAccount(owner: { uid: number; gid: number } | undefined): Account {
+export function chooseAccount(owners: Owners): Account {
   if (!runsAsRoot()) return null;
   const known = knownAccounts();
-  if (owner !== undefined && owner.uid !== 0) {
-    const name = known.find((account) => account.uid === owner.uid)?.name ?? String(owner.uid);
-    return { name, uid: owner.uid, gid: owner.gid };
+  const nameOf = (owner: NonNullable<Identity>) => known.find(({ uid }) => uid === owner.uid)?.name;
+  for (const owner of [owners.cluster, owners.dataDir]) {
+    if (!owner || owner.uid === 0) continue;
+    const name = nameOf(owner);
+    if (name === undefined && owner === owners.dataDir) continue;
+    return { name: name ?? String(owner.uid), uid: owner.uid, gid: owner.gid };
   }
   for (const name of PREFERRED) {
     const account = known.find((one) => one.name === name && one.uid !== 0);

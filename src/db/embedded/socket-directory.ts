@@ -1,8 +1,18 @@
-import { existsSync, lstatSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ClusterHome, privateDirectory } from './cluster-home.js';
+import { actAs } from './act-as.js';
+import type { ClusterHome } from './cluster-home.js';
 import { obstacle } from './service-account.js';
+import { startupError } from './startup-error.js';
 
 export const SOCKET_PORT = 5432;
 /** sockaddr_un holds 104 bytes on macOS and the BSDs, 108 on Linux, its end included. */
@@ -16,36 +26,52 @@ function fits(directory: string): boolean {
   return Buffer.byteLength(`${socketFile(directory)}.lock`) <= LONGEST;
 }
 
-/** Ours still: a name in a directory open to all may have become somebody else's. */
-function isOwn(directory: string, cluster: ClusterHome): boolean {
-  if (!existsSync(directory)) return false;
-  const stats = lstatSync(directory);
-  const uid = cluster.account === null ? process.getuid?.() : cluster.account.uid;
-  return stats.isDirectory() && stats.uid === uid && (stats.mode & 0o077) === 0;
+/** A name in a directory that is open to all may have become another user's. */
+function isOwn(directory: string): boolean {
+  const stats = lstatSync(directory, { throwIfNoEntry: false });
+  return stats?.isDirectory() === true && stats.uid === process.geteuid?.();
+}
+
+function readNote(note: string): string {
+  try {
+    return readFileSync(note, 'utf8').trim();
+  } catch {
+    return '';
+  }
 }
 
 function shortDirectory(cluster: ClusterHome): string {
   const note = join(cluster.home, 'socket-directory');
-  const remembered = existsSync(note) ? readFileSync(note, 'utf8').trim() : '';
-  if (remembered !== '' && isOwn(remembered, cluster)) return remembered;
+  const remembered = readNote(note);
+  if (remembered !== '' && isOwn(remembered)) return remembered;
   const prefix = join(tmpdir(), 'muster-');
   const usable = fits(`${prefix}XXXXXX`) && obstacle(tmpdir(), cluster.account) === undefined;
   const directory = mkdtempSync(usable ? prefix : '/tmp/muster-');
-  privateDirectory(directory, cluster.account);
   rmSync(note, { force: true });
   writeFileSync(note, `${directory}\n`);
   return directory;
 }
 
+function ownDirectory(path: string): string {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  if (isOwn(path)) return path;
+  throw startupError(`${path} is not a directory of its own: remove it and start again`);
+}
+
 /** The directory of the unix socket: the cluster's own, or a short one if that path is too long. */
 export function prepareSocketDirectory(cluster: ClusterHome): string {
   const own = join(cluster.home, 'run');
-  const directory = fits(own) ? own : shortDirectory(cluster);
-  privateDirectory(directory, cluster.account);
-  return directory;
+  return actAs(cluster.account, () => {
+    const directory = fits(own) ? ownDirectory(own) : shortDirectory(cluster);
+    chmodSync(directory, 0o700);
+    return directory;
+  });
 }
 
-export function removeSocketFiles(directory: string): void {
-  const socket = socketFile(directory);
-  for (const path of [socket, `${socket}.lock`]) rmSync(path, { force: true });
+/** Of the directory that the next start uses, whatever the lock file of the last one names. */
+export function removeSocketFiles(cluster: ClusterHome): void {
+  const socket = socketFile(prepareSocketDirectory(cluster));
+  actAs(cluster.account, () => {
+    for (const path of [socket, `${socket}.lock`]) rmSync(path, { force: true });
+  });
 }

@@ -1,5 +1,13 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { type EmbeddedDatabase, openEmbedded } from '../../../src/db/embedded/open-embedded.js';
@@ -147,6 +155,11 @@ describe('the embedded database', () => {
     const directory = join(temporaryDirectory(), 'data');
     mkdirSync(join(directory, 'postgres', 'data.new.1'), { recursive: true });
     writeFileSync(join(directory, 'postgres', 'data.new.1', 'PG_VERSION'), '18\n');
+    // As initdb makes it: by the account that runs PostgreSQL.
+    const { uid, gid } = statSync(join(dataDir, 'postgres', 'data'));
+    for (const name of ['data.new.1', 'data.new.1/PG_VERSION']) {
+      chownSync(join(directory, 'postgres', name), uid, gid);
+    }
     await open(directory);
     expect(readdirSync(join(directory, 'postgres')).sort()).toEqual([
       'data',
