@@ -22,6 +22,7 @@ import { createEnrollRouter } from './enroll/router.js';
 import type { EnrollServices } from './enroll/services.js';
 import { writeAudit } from './events/audit.js';
 import { authenticate } from './http/authenticate.js';
+import type { BodyReader } from './http/body-reader.js';
 import { compress } from './http/compress.js';
 import { crossOrigin } from './http/cross-origin.js';
 import { crossSite } from './http/cross-site.js';
@@ -87,6 +88,10 @@ export interface AppDeps {
   tlsFile: () => FileCertificate | undefined;
   tokens: TokenVerifier;
   deviceHandler: DeviceHandler;
+  /** Of senders that are not authenticated yet. */
+  bodies: BodyReader;
+  /** Of admins' files. */
+  uploads: BodyReader;
   actions: DeviceActions;
   services: ResourceServices;
   metrics: Metrics;
@@ -136,7 +141,8 @@ function adminDoor({ config, logger }: AppDeps, authenticated: RequestHandler): 
 
 /** What admins call below /dep, beside what devices do: only these paths want a token. */
 function programApi(deps: AppDeps, engine: Engine, authenticated: RequestHandler): Router {
-  const routes = programTokenRoutes({ db: deps.db, engine, programTokens: deps.program.tokens });
+  const { db, uploads } = deps;
+  const routes = programTokenRoutes({ db, engine, uploads, programTokens: deps.program.tokens });
   const paths = routes.map(({ path }) => path);
   const router = express.Router();
   router.use(paths, ...adminDoor(deps, authenticated));
@@ -146,13 +152,14 @@ function programApi(deps: AppDeps, engine: Engine, authenticated: RequestHandler
 }
 
 function adminApi(deps: AppDeps, engine: Engine, authenticated: RequestHandler): Router {
-  const { db, box, logger, actions, services, config, trust, push } = deps;
+  const { db, box, logger, actions, services, config, trust, push, uploads } = deps;
   const router = express.Router();
   router.use(...adminDoor(deps, authenticated));
   const onScepChange = () => trust.reload();
   const credentialFiles = new CredentialFiles(box, config.keyExport);
   const routes = {
     ...{ config, db, engine, actions, services, push, onScepChange, credentialFiles, version },
+    uploads,
     ...{ box, programTokens: deps.program.tokens, ...profileFiles(deps) },
     pushCertificateRequests: new PushCertificateRequests({ box }),
     ...{ tlsCaveats: deps.tlsCaveats, tlsFile: deps.tlsFile, renewals: deps.renewals },
@@ -184,13 +191,13 @@ function mountOperations(app: Express, deps: AppDeps, authenticated: RequestHand
 }
 
 function mountEnrollment(app: Express, deps: AppDeps): void {
-  const { config, db, box, logger, authorities, challenges, trust } = deps;
-  app.use(createScepRouter({ db, logger, authorities, challenges, trust }));
+  const { config, db, box, logger, authorities, challenges, trust, bodies } = deps;
+  app.use(createScepRouter({ db, logger, authorities, challenges, trust, bodies }));
   const lists = new RevocationLists({ db, authorities });
   const responder = new RevocationResponder({ db, authorities, logger });
-  app.use(createRevocationRouter({ authorities, lists, responder, logger }));
+  app.use(createRevocationRouter({ authorities, lists, responder, bodies, logger }));
   const services: EnrollServices = {
-    ...{ config, db, box, logger, challenges, deviceCas: deps.deviceCas },
+    ...{ config, db, box, logger, challenges, bodies, deviceCas: deps.deviceCas },
     ...{ publicUrl: config.publicUrl, signer: deps.profileSigner, tlsChain: deps.tlsChain },
     otaChallenges: createEnrollmentChallenges({ box, surface: 'ota' }),
     policy: createEnrollmentPolicy({ db, policy: config.enrollment }),

@@ -23,6 +23,7 @@ import { IdentityRenewals } from './enroll/identity-renewal.js';
 import { createIdentityRenewalTask } from './enroll/identity-renewal-task.js';
 import { createProfileSigner, type ProfileSigner } from './enroll/profile-signer.js';
 import { AppError } from './errors.js';
+import { BODY_LIMITS, type BodyLimits, BodyReader, UPLOAD_LIMITS } from './http/body-reader.js';
 import type { DeviceHandler } from './http/server.js';
 import type { TlsSettings } from './http/tls.js';
 import { createProxyTrust } from './http/trust-proxy.js';
@@ -58,6 +59,8 @@ export interface ContainerDeps {
   db: Database;
   box: SecretBox;
   logger: Logger;
+  /** Only tests change these. */
+  bodyLimits?: BodyLimits;
 }
 
 export interface Container {
@@ -107,6 +110,15 @@ function identitySources(config: Config, logger: Logger) {
     signers,
     clientCertificates: createClientCertificates({ fromTls, header, proxies, signers }),
     onExpired: createExpiredIdentities(logger, config.identityGrace),
+  };
+}
+
+/** Bodies are counted for the process as a whole: of devices and of who is unknown, and of admins. */
+function bodyReaders({ config, logger, bodyLimits }: ContainerDeps) {
+  const proxies = createProxyTrust(config.trustProxy);
+  return {
+    bodies: new BodyReader({ proxies, logger, limits: bodyLimits ?? BODY_LIMITS }),
+    uploads: new BodyReader({ proxies, logger, limits: bodyLimits ?? UPLOAD_LIMITS }),
   };
 }
 
@@ -168,8 +180,9 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     profiles: new ProfileRebuild({ box, sign: signProfile }),
     sign: (profile) => signProfile(profile) ?? profile,
   });
+  const { bodies, uploads } = bodyReaders(deps);
   const services: MdmServices = {
-    ...{ db, lastSeen, reports, box, logger, trust },
+    ...{ bodies, db, lastSeen, reports, box, logger, trust },
     contacts: createContactStore({ db, handledTypes: HANDLED_TYPES }),
     checkIns: createCheckIns(db, { isClosed: config.enrollment === 'closed' }),
     authenticated: new LRUCache<string, KnownDevice>({ max: 10_000, ttl: 600_000 }),
@@ -199,6 +212,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     config.role === 'worker' ? workerHandler : createDeviceHandler(services, metrics.countMessage);
   const app = createApp({
     ...{ config, db, box, logger, authorities, trust, tokens, deviceHandler, lab, metrics, push },
+    ...{ bodies, uploads },
     actions: new DeviceActions(box, queue),
     services: createResourceServices({
       ...{ box, queue, publicUrl: config.publicUrl, tlsUse },

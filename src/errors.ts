@@ -58,6 +58,7 @@ export type ErrorCode =
   | 'forbidden_by_enrollment'
   | 'too_many_requests'
   | 'unavailable'
+  | 'server_busy'
   | 'master_key_mismatch'
   | 'internal_error';
 

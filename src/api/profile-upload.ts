@@ -1,6 +1,7 @@
 import type { RequestHandler, Response } from 'express';
 import type { Transaction } from '../db/unit-of-work.js';
 import { writeAudit } from '../events/audit.js';
+import type { BodyReader } from '../http/body-reader.js';
 import { contextOf } from '../http/request-context.js';
 import { upload, uploadedFile } from '../http/uploads.js';
 import type { RequestContext } from '../jsonapi/context.js';
@@ -17,6 +18,7 @@ import { booleanParameter, refuseOthers } from './query-parameters.js';
 export interface ProfileUploadDeps {
   engine: Engine;
   profileImport: ProfileImport;
+  uploads: BodyReader;
 }
 
 const MAX_BYTES = 5 * 1024 * 1024;
@@ -42,7 +44,11 @@ export function uploadOperation(deps: ProfileUploadDeps): ApiOperation {
       { status: 201, description: 'The profile, with the ids of its payloads.', content },
     ],
     errors: [400, 413, 415, 422],
-    handlers: [checkUploadQuery, upload({ field: 'file', maxBytes: MAX_BYTES }), takeUpload(deps)],
+    handlers: [
+      checkUploadQuery,
+      upload({ field: 'file', maxBytes: MAX_BYTES, bodies: deps.uploads }),
+      takeUpload(deps),
+    ],
   };
 }
 

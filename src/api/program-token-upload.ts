@@ -51,7 +51,10 @@ function forms(): ApiContent[] {
 /** Takes a server token of Apple's portal: 201 with a new account, 200 with the one it renews. */
 export function tokenUploadOperation(deps: ProgramTokenDeps): ApiOperation {
   const content = [jsonApiContent(itemSchema(TYPE))];
-  const options = { field: 'file', maxBytes: MAX_BYTES, types: TYPES, isMislabelled: looksSealed };
+  const options = {
+    ...{ field: 'file', maxBytes: MAX_BYTES, bodies: deps.uploads },
+    ...{ types: TYPES, isMislabelled: looksSealed },
+  };
   return {
     operationId: 'uploadDepToken',
     summary: "Upload a server token of Apple's portal",

@@ -1,5 +1,6 @@
 import type { Database } from '../db/database.js';
 import type { Transaction } from '../db/unit-of-work.js';
+import type { BodyReader } from '../http/body-reader.js';
 import type { Engine } from '../jsonapi/engine.js';
 import type { ApiRoute } from './api-route.js';
 import { tokenCertificateOperations } from './program-token-certificate.js';
@@ -8,6 +9,7 @@ import { tokenUploadOperation } from './program-token-upload.js';
 export interface ProgramTokenDeps {
   db: Database;
   engine: Engine;
+  uploads: BodyReader;
   programTokens: {
     /** AppError 404: no such account. */
     makeCertificate(

@@ -23,7 +23,7 @@ export async function enrollAutomatically(
   res: Response,
   services: EnrollServices,
 ): Promise<void> {
-  const signed = await readSignedDeviceInfo(req);
+  const signed = await readSignedDeviceInfo(req, services);
   requireDeviceSigner(signed, services);
   const info = requireIdentified(signed.info);
   refuseAnswer(info);

@@ -13,7 +13,7 @@ export function createOtaRoutes(services: EnrollServices): Router {
   router.get('/ota', (req, res) => giveProfileService(req, res, services));
   router.all('/ota', methodNotAllowed('GET, HEAD'));
   router.post('/ota_authenticate', async (req, res) => {
-    const profile = await continueExchange(await readSignedDeviceInfo(req), services);
+    const profile = await continueExchange(await readSignedDeviceInfo(req, services), services);
     sendProfile({ req, res }, { profile, filename: 'enroll.mobileconfig' }, services);
   });
   router.all('/ota_authenticate', methodNotAllowed('POST'));

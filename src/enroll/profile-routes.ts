@@ -31,7 +31,7 @@ async function giveProfile(req: Request, res: Response, services: EnrollServices
 
 /** In one step: the device has signed by the certificate that Apple gave it. */
 async function giveToDevice(req: Request, res: Response, services: EnrollServices): Promise<void> {
-  const signed = await readSignedDeviceInfo(req);
+  const signed = await readSignedDeviceInfo(req, services);
   requireDeviceSigner(signed, services);
   const info = requireIdentified(signed.info);
   refuseAnswer(info);

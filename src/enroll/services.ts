@@ -1,4 +1,5 @@
 import type { Config } from '../config.js';
+import type { BodyReader } from '../http/body-reader.js';
 import type { Logger } from '../logger.js';
 import type { DeviceCaTrust } from '../pki/device-ca.js';
 import type { EnrollmentChallenges } from '../pki/enrollment-challenge.js';
@@ -18,5 +19,6 @@ export interface EnrollServices extends EnrollmentProfileDeps {
   signer: () => ProfileSigner | undefined;
   /** DER of what this server shows in TLS, the leaf first, where it speaks TLS itself. */
   tlsChain: () => Buffer[];
+  bodies: BodyReader;
   logger: Logger;
 }

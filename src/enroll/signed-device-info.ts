@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { ParsedCertificate } from '../crypto/certificate.js';
 import { type VerifiedSignedData, verifySignedData } from '../crypto/cms-signed-data.js';
 import { AppError } from '../errors.js';
-import { readBody } from '../http/raw-body.js';
+import type { BodyReader } from '../http/body-reader.js';
 import { type MachineInfo, readMachineInfo } from '../protocol/machine-info.js';
 
 /** Some kilobytes with the certificates of Apple's chain. */
@@ -38,8 +38,11 @@ function verify(der: Buffer): VerifiedSignedData {
  * property list. The signature is verified over the raw content before that is parsed. AppError 400
  * or 413.
  */
-export async function readSignedDeviceInfo(req: IncomingMessage): Promise<SignedDeviceInfo> {
-  return openSignedDeviceInfo(await readBody(req, MAX_BODY));
+export async function readSignedDeviceInfo(
+  req: IncomingMessage,
+  { bodies }: { bodies: BodyReader },
+): Promise<SignedDeviceInfo> {
+  return openSignedDeviceInfo(await bodies.read(req, MAX_BODY));
 }
 
 export function openSignedDeviceInfo(der: Buffer): SignedDeviceInfo {

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { AppError } from '../errors.js';
 import type { Logger } from '../logger.js';
+import { type Exchange, type Exchanges, isAnswered } from './exchanges.js';
 import { errorDocument, MEDIA_TYPE } from './json-api-errors.js';
 
 /** For the client to read the answer while it is still sending: closed at once, it would get none. */
@@ -19,51 +20,29 @@ const FAULTS: Record<string, () => AppError> = {
     new AppError('bad_request', 408, 'the request did not arrive in time'),
 };
 
-/** What came over one connection so far. */
-interface Exchanges {
-  last?: { req: IncomingMessage; res: ServerResponse };
-  /** Requests without their whole answer. */
-  pending: number;
-  isRefused: boolean;
-}
-
 type ParserError = Error & { code?: string };
 
 /**
  * Answers what never becomes a request: headers that are too large, bytes that are no HTTP, and
  * what takes too long. JSON:API error documents, for nobody knows yet which surface is meant.
  */
-export function answerClientErrors(server: Server, logger: Logger): void {
-  const known = new WeakMap<Duplex, Exchanges>();
-  const exchangesOn = (socket: Duplex): Exchanges => {
-    const exchanges = known.get(socket) ?? { pending: 0, isRefused: false };
-    known.set(socket, exchanges);
-    return exchanges;
-  };
-  server.on('request', (req: IncomingMessage, res: ServerResponse) => {
-    const exchanges = exchangesOn(req.socket);
-    exchanges.last = { req, res };
-    exchanges.pending += 1;
-    res.once('close', () => {
-      exchanges.pending -= 1;
-    });
-  });
+export function answerClientErrors(server: Server, exchanges: Exchanges, logger: Logger): void {
   server.on('clientError', (error: ParserError, socket: Duplex) => {
     const refusal = refusalOf(error);
-    const exchanges = exchangesOn(socket);
-    if (exchanges.isRefused) return;
+    const exchange = exchanges.on(socket);
+    if (exchange.isRefused) return;
     if (!refusal || !socket.writable) socket.destroy();
-    else if (isAwaiting(exchanges)) closeBehind(exchanges);
-    else if (isAnswered(exchanges)) socket.destroy();
+    else if (isAwaiting(exchange)) closeBehind(exchange);
+    else if (isAnswered(exchange)) socket.destroy();
     else {
-      exchanges.isRefused = true;
+      exchange.isRefused = true;
       logger.info({ status: refusal.status, reason: error.code }, 'request could not be read');
-      refuse(socket, refusal);
+      refuseConnection(socket, refusal);
     }
   });
   server.on('connect', (_req: IncomingMessage, socket: Duplex) => {
     socket.on('error', () => socket.destroy());
-    refuse(socket, new AppError('bad_request', 400, 'this server is no proxy'));
+    refuseConnection(socket, new AppError('bad_request', 400, 'this server is no proxy'));
   });
 }
 
@@ -76,21 +55,16 @@ function refusalOf({ code = '' }: ParserError): AppError | undefined {
 }
 
 /** The fault lies behind whole requests whose answers are still to come. */
-function isAwaiting({ last, pending }: Exchanges): boolean {
+function isAwaiting({ last, pending }: Exchange): boolean {
   return pending > 0 && last?.req.complete === true;
 }
 
-/** An error document would be taken for the answer to an earlier request, or for a second one. */
-function isAnswered({ last, pending }: Exchanges): boolean {
-  if (last === undefined || last.req.complete) return false;
-  return pending !== 1 || last.res.headersSent;
-}
-
-function closeBehind({ last }: Exchanges): void {
+function closeBehind({ last }: Exchange): void {
   if (last && !last.res.headersSent) last.res.shouldKeepAlive = false;
 }
 
-function refuse(socket: Duplex, error: AppError): void {
+/** Answers a connection from which no further request is read, and ends it. */
+export function refuseConnection(socket: Duplex, error: AppError): void {
   const id = randomUUID();
   const body = JSON.stringify(errorDocument(error, id));
   const head = [

@@ -56,7 +56,9 @@ function log(error: unknown, status: number, { logger, warn, req }: DeviceErrorC
   const code = error instanceof AppError ? error.code : 'bad_request';
   if (status === 503) {
     const about = { ...where, err: error };
-    if (code !== 'unavailable') logger.error(about, 'device request failed');
+    // The budget that refused it has logged why, once for all that it refuses.
+    if (code === 'server_busy') logger.debug(where, 'device request refused');
+    else if (code !== 'unavailable') logger.error(about, 'device request failed');
     else warn(about, 'device request failed', error instanceof Error ? error.message : code);
     return;
   }

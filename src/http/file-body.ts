@@ -1,7 +1,6 @@
 import type { Request, RequestHandler } from 'express';
 import { AppError } from '../errors.js';
-import { readBody } from './raw-body.js';
-import { type UploadOptions, upload, uploadedFile } from './uploads.js';
+import { type UploadOptions, upload, uploadedFile, uploader } from './uploads.js';
 
 export interface FileBodyOptions extends UploadOptions {
   /** Media types under which the body is the file itself; one without a type is, too. */
@@ -31,7 +30,7 @@ export function fileBody(options: FileBodyOptions): RequestHandler {
     if ((req.headers['content-encoding'] ?? 'identity') !== 'identity') {
       throw new AppError('unsupported_media_type', 415, 'the body must not be compressed');
     }
-    const body = await readBody(req, options.maxBytes);
+    const body = await options.bodies.read(req, options.maxBytes, uploader(res));
     if (type === FORM && !options.isMislabelled(body)) throw otherType(options);
     files.set(req, body);
     next();

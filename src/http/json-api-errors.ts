@@ -19,8 +19,12 @@ const BODY_ERRORS: Record<string, [code: ErrorCode, status: number, message: str
   'request.size.invalid': ['bad_request', 400, 'Content-Length is not the size of the body'],
 };
 
-/** No fault of this server, but of what it waits for: told to the client, and worth no stack. */
-const ELSEWHERE: ReadonlySet<ErrorCode> = new Set(['unavailable', 'push_service_unreachable']);
+/** No fault of this server, but of what it waits for or of its load: explained to the client. */
+const ELSEWHERE: ReadonlySet<ErrorCode> = new Set([
+  'unavailable',
+  'push_service_unreachable',
+  'server_busy',
+]);
 
 const CODES_BY_STATUS: Record<number, ErrorCode> = {
   401: 'unauthorized',

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../errors.js';
+import type { BodyCount } from './body-budget.js';
 
 function tooLarge(limit: number): AppError {
   return new AppError('payload_too_large', 413, `the body is larger than ${limit} bytes`);
@@ -32,15 +33,18 @@ function checkBeforeReading(req: IncomingMessage, limit: number): AppError | und
   return req.destroyed || req.readableEnded ? incomplete() : undefined;
 }
 
+/** Begins to count a body that did not come in one piece; `refuse` ends it. */
+export type CountBody = (refuse: (error: AppError) => void) => BodyCount;
+
 /**
  * The whole body, at most `limit` bytes. Rejects with AppError: 413 above the limit, 400 when the
- * client goes away or Content-Length is not what came. What follows a refused part is discarded
- * by Node until the request timeout, so the client can read the answer.
+ * client goes away or Content-Length is not what came, and what `count` refuses it with. Of a refused
+ * body nothing stays in memory; what still comes is discarded, so that the client can read the answer.
  */
-export function readBody(req: IncomingMessage, limit: number): Promise<Buffer> {
+export function readBody(req: IncomingMessage, limit: number, count?: CountBody): Promise<Buffer> {
   const refusal = checkBeforeReading(req, limit);
   if (refusal) return Promise.reject(refusal);
-  return new Promise((resolve, reject) => collect(req, { limit, resolve, reject }));
+  return new Promise((resolve, reject) => collect(req, { limit, count, resolve, reject }));
 }
 
 /** How long a refusal waits for a short body that the log wants. */
@@ -59,30 +63,47 @@ export async function readBodySoon(
 
 interface Collecting {
   limit: number;
+  count: CountBody | undefined;
   resolve: (body: Buffer) => void;
   reject: (error: AppError) => void;
 }
 
-function collect(req: IncomingMessage, { limit, resolve, reject }: Collecting): void {
-  let chunks: Buffer[] = [];
+function collect(req: IncomingMessage, { limit, count, resolve, reject }: Collecting): void {
+  const declared = declaredLength(req);
+  let parts: Buffer[] = [];
   let received = 0;
-  req.on('data', (chunk: Buffer) => {
-    received += chunk.length;
-    if (received <= limit) {
-      chunks.push(chunk);
-      return;
-    }
-    chunks = [];
-    reject(tooLarge(limit));
+  let counted: BodyCount | undefined;
+  let isOver = false;
+  const finish = () => {
+    isOver = true;
+    parts = [];
+    counted?.release();
+  };
+  const refuse = (error: AppError) => {
+    if (isOver) return;
+    finish();
+    reject(error);
+  };
+  req.on('data', (part: Buffer) => {
+    if (isOver) return;
+    received += part.length;
+    if (received > limit) return refuse(tooLarge(limit));
+    parts.push(part);
+    // Most bodies are there at once; only those that have to be waited for are counted.
+    if (received === declared) return;
+    counted ??= count?.(refuse);
+    const refusal = counted?.add(part.length);
+    if (refusal) refuse(refusal);
   });
   req.on('end', () => {
-    const declared = declaredLength(req);
-    if (received > limit) return;
-    if (declared !== undefined && declared !== received) reject(incomplete());
-    else resolve(join(chunks, received));
+    if (isOver) return;
+    if (declared !== undefined && declared !== received) return refuse(incomplete());
+    const body = join(parts, received);
+    finish();
+    resolve(body);
   });
-  req.on('error', (error) => reject(incomplete(error)));
+  req.on('error', (error) => refuse(incomplete(error)));
   req.on('close', () => {
-    if (!req.complete) reject(incomplete());
+    if (!req.complete) refuse(incomplete());
   });
 }

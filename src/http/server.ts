@@ -10,7 +10,9 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from '../logger.js';
 import { answerClientErrors } from './client-errors.js';
 import { createDeviceErrorLog, type DeviceErrorLog, sendDeviceError } from './device-errors.js';
+import { Exchanges } from './exchanges.js';
 import { observeRequest, type RequestObserver, secondsSince } from './request-observer.js';
+import { BODY_DEADLINE, type BodyDeadline, endStalledBodies } from './stalled-bodies.js';
 import { createTlsServer, type TlsSettings } from './tls.js';
 import { endUnreadBody } from './unread-body.js';
 
@@ -25,6 +27,7 @@ export interface HttpServerOptions {
   onAnswer?: RequestObserver;
   /** Only tests change these. */
   limits?: ServerOptions;
+  bodyDeadline?: BodyDeadline;
 }
 
 const LIMITS: ServerOptions = {
@@ -106,7 +109,10 @@ async function answerDevice(
 export function createHttpServer(options: HttpServerOptions): Server {
   const limits = { ...LIMITS, ...options.limits };
   const server = options.tls ? createTlsServer(limits, options.tls) : createServer(limits);
-  answerClientErrors(server, options.logger);
+  const exchanges = new Exchanges(server);
+  answerClientErrors(server, exchanges, options.logger);
+  const { logger, bodyDeadline = BODY_DEADLINE } = options;
+  endStalledBodies(server, exchanges, { logger, deadline: bodyDeadline });
   server.on('request', createListener(options, server));
   return server;
 }

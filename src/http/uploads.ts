@@ -1,13 +1,15 @@
-import type { Request, RequestHandler } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import multer from 'multer';
 import { AppError } from '../errors.js';
-import { readBody } from './raw-body.js';
+import type { BodyReader } from './body-reader.js';
+import { contextOf } from './request-context.js';
 
 export interface UploadOptions {
   /** Name of the one field there may be. */
   field: string;
   /** Of the file. */
   maxBytes: number;
+  bodies: BodyReader;
 }
 
 /** Boundaries and the headers of the part. */
@@ -23,7 +25,7 @@ interface BufferedOptions extends multer.Options {
  * Takes a multipart/form-data body with one file in one field; `uploadedFile` gives its bytes.
  * AppError 415 for other bodies, 413 above the limit, 400 for whatever is no such body.
  */
-export function upload({ field, maxBytes }: UploadOptions): RequestHandler {
+export function upload({ field, maxBytes, bodies: reader }: UploadOptions): RequestHandler {
   // Read before it is parsed, so that a body without an end or cut off never gets to the parser.
   const bodies = new WeakMap<Request, Buffer>();
   const options: BufferedOptions = {
@@ -37,13 +39,18 @@ export function upload({ field, maxBytes }: UploadOptions): RequestHandler {
   const parse = multer(options).single(field);
   return async (req, res, next) => {
     checkType(req, field);
-    bodies.set(req, await readBody(req, maxBytes + ENVELOPE_BYTES));
+    bodies.set(req, await reader.read(req, maxBytes + ENVELOPE_BYTES, uploader(res)));
     parse(req, res, (error: unknown) => {
       bodies.delete(req);
       if (error) next(refusal(error, { field, maxBytes }));
       else next(req.file ? undefined : invalid(`there is no file in it; ${wanted(field)}`));
     });
   };
+}
+
+/** Whom an upload counts for: it is authenticated before it is read. */
+export function uploader(res: Response): string {
+  return `token ${contextOf(res).actor.name}`;
 }
 
 /** The bytes of the file that `upload` took. */
@@ -69,7 +76,7 @@ function invalid(detail: string, cause?: unknown): AppError {
   return new AppError('invalid_multipart', 400, `not the body expected: ${detail}`, { cause });
 }
 
-function refusal(error: unknown, { field, maxBytes }: UploadOptions): AppError {
+function refusal(error: unknown, { field, maxBytes }: Omit<UploadOptions, 'bodies'>): AppError {
   if (!(error instanceof multer.MulterError)) {
     return invalid('it is malformed or cut off', error);
   }

@@ -2,12 +2,18 @@ import type { IncomingMessage } from 'node:http';
 import { toAppError } from '../db/sqlstate.js';
 import { AppError } from '../errors.js';
 import { noteSender, type Sender } from '../http/device-errors.js';
-import { readBody, readBodySoon } from '../http/raw-body.js';
+import { readBodySoon } from '../http/raw-body.js';
 import type { DeviceHandler } from '../http/server.js';
 import { decodeMessage, type MdmMessage } from '../protocol/mdm-messages.js';
 import { type Answer, sendAnswer } from './answer.js';
 import { answerCheckIn } from './check-in.js';
-import { type Credential, type Identity, identify, readCredential } from './identity.js';
+import {
+  type Credential,
+  type Identity,
+  identify,
+  provenSender,
+  readCredential,
+} from './identity.js';
 import { answerReport } from './report.js';
 import { MOST_READ, senderClaimed, senderIn, shortFingerprint } from './sender.js';
 import type { MdmServices } from './services.js';
@@ -84,7 +90,7 @@ export function createDeviceHandler(
       await noteClaimedSender(req);
       throw error;
     }
-    const body = await readBody(req, BODY_LIMIT);
+    const body = await services.bodies.read(req, BODY_LIMIT, provenSender(credential));
     const identity = identifyOrNoteSender(credential, { req, body }, services);
     const sender: Sender = { fingerprint: shortFingerprint(identity.fingerprint) };
     noteSender(req, sender);

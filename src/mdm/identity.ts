@@ -51,6 +51,15 @@ export function signerOf(credential: Credential): ClientCertificate {
   return credential instanceof MdmSignature ? credential.signer : credential;
 }
 
+/**
+ * The sender to count the body for; undefined for a signer that has proved nothing in this process,
+ * since certificates are public.
+ */
+export function provenSender(credential: Credential): string | undefined {
+  if (credential instanceof MdmSignature && !credential.isOfKnownSigner) return undefined;
+  return `identity ${shortFingerprint(signerOf(credential).fingerprint)}`;
+}
+
 function requireTrusted(signer: ClientCertificate, { trust }: IdentityDeps): Voucher {
   const voucher = trust.voucherOf(signer);
   if (voucher !== undefined) return voucher;

@@ -7,11 +7,13 @@ import type { KnownDevice } from '../db/device-path/authenticate.js';
 import type { CheckIns } from '../db/device-path/check-ins.js';
 import type { ContactStore } from '../db/device-path/contact.js';
 import type { LastSeen } from '../db/device-path/last-seen.js';
+import type { BodyReader } from '../http/body-reader.js';
 import type { Logger } from '../logger.js';
 import type { IdentityDeps } from './identity.js';
 
 /** What answering a device needs. */
 export interface MdmServices extends IdentityDeps {
+  bodies: BodyReader;
   contacts: ContactStore;
   checkIns: CheckIns;
   db: Database;

@@ -1,8 +1,8 @@
 import { type Request, type Response, Router } from 'express';
 import { decodeBase64 } from '../crypto/base64.js';
 import { AppError, notFound } from '../errors.js';
+import type { BodyReader } from '../http/body-reader.js';
 import { deviceErrorHandler } from '../http/device-errors.js';
-import { readBody } from '../http/raw-body.js';
 import type { Logger } from '../logger.js';
 import { findAuthority, type RevocationAuthorities } from '../pki/revocation-authorities.js';
 import type { RevocationLists } from '../pki/revocation-lists.js';
@@ -18,6 +18,7 @@ export interface RevocationRouterDeps {
   authorities: RevocationAuthorities;
   lists: RevocationLists;
   responder: RevocationResponder;
+  bodies: BodyReader;
   logger: Logger;
 }
 
@@ -102,7 +103,7 @@ function refuseMethod(Allow: string): () => never {
 
 /** What our CAs say of themselves, to anybody: revocation lists, OCSP, their certificates. */
 export function createRevocationRouter(deps: RevocationRouterDeps): Router {
-  const { authorities, lists, responder, logger } = deps;
+  const { authorities, lists, responder, bodies, logger } = deps;
   const router = Router({ caseSensitive: true });
   router
     .route('/crl/:file')
@@ -115,7 +116,7 @@ export function createRevocationRouter(deps: RevocationRouterDeps): Router {
   router
     .route('/ocsp')
     .post(async (req, res) => {
-      sendAnswer(res, await responder.answer(await readBody(req, MAX_REQUEST_BYTES)));
+      sendAnswer(res, await responder.answer(await bodies.read(req, MAX_REQUEST_BYTES)));
     })
     .all(refuseMethod('POST'));
   // No parameter: Express would refuse what is not URL-encoded well before it gets here.

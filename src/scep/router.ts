@@ -1,11 +1,15 @@
 import { type Request, type Response, Router } from 'express';
 import { decodeBase64 } from '../crypto/base64.js';
 import { AppError } from '../errors.js';
+import type { BodyReader } from '../http/body-reader.js';
 import { deviceErrorHandler } from '../http/device-errors.js';
-import { readBody } from '../http/raw-body.js';
 import { answerPkiOperation, type PkiOperationDeps } from './pki-operation.js';
 
 const MAX_MESSAGE_BYTES = 64 * 1024;
+
+export interface ScepRouterDeps extends PkiOperationDeps {
+  bodies: BodyReader;
+}
 
 // "SCEPStandard" stands for AES, POSTPKIOperation and SHA-256; older clients want each by name.
 const CAPABILITIES = Buffer.from(
@@ -42,14 +46,14 @@ function messageInQuery(req: Request): Buffer {
   return message;
 }
 
-async function readMessage(req: Request): Promise<Buffer> {
-  if (req.method === 'POST') return await readBody(req, MAX_MESSAGE_BYTES);
+async function readMessage(req: Request, { bodies }: ScepRouterDeps): Promise<Buffer> {
+  if (req.method === 'POST') return await bodies.read(req, MAX_MESSAGE_BYTES);
   // HEAD would issue a certificate and throw the answer away.
   if (req.method === 'HEAD') throw methodNotAllowed();
   return messageInQuery(req);
 }
 
-async function answer(req: Request, res: Response, deps: PkiOperationDeps): Promise<void> {
+async function answer(req: Request, res: Response, deps: ScepRouterDeps): Promise<void> {
   switch (parameter(req, 'operation')) {
     case 'GetCACaps':
       send(res, 'text/plain', CAPABILITIES);
@@ -58,7 +62,7 @@ async function answer(req: Request, res: Response, deps: PkiOperationDeps): Prom
       send(res, 'application/x-x509-ca-cert', deps.authorities.current.certificate.der);
       return;
     case 'PKIOperation': {
-      const reply = await answerPkiOperation(await readMessage(req), deps);
+      const reply = await answerPkiOperation(await readMessage(req, deps), deps);
       send(res, 'application/x-pki-message', reply);
       return;
     }
@@ -68,7 +72,7 @@ async function answer(req: Request, res: Response, deps: PkiOperationDeps): Prom
 }
 
 /** SCEP (RFC 8894) at /scep. */
-export function createScepRouter(deps: PkiOperationDeps): Router {
+export function createScepRouter(deps: ScepRouterDeps): Router {
   const router = Router();
   router
     .route('/scep')

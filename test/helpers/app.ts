@@ -8,6 +8,7 @@ import { type Config, loadConfig } from '../../src/config.js';
 import { type Container, createContainer } from '../../src/container.js';
 import { SecretBox } from '../../src/crypto/secret-box.js';
 import type { Database } from '../../src/db/database.js';
+import type { BodyLimits } from '../../src/http/body-reader.js';
 import { createHttpServer, drain, listen } from '../../src/http/server.js';
 import { type CertificateAuthority, ensureCertificateAuthority } from '../../src/pki/authority.js';
 import { capturingLogger, type LogLine } from '../http/log-lines.js';
@@ -45,19 +46,23 @@ export interface TestAppOptions {
   /** False leaves the background sweep asleep. */
   isSweeping?: boolean;
   masterKey?: Buffer;
+  bodyLimits?: BodyLimits;
 }
 
 /** The whole product, but for the process around it, on a database of its own. */
 export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
   const { env = {}, isSweeping = true, database = await createTestDatabase() } = options;
-  const { masterKey = MASTER_KEY } = options;
+  const { masterKey = MASTER_KEY, bodyLimits } = options;
   const { db } = database;
   // The lab writes files.
   const directory = env.LAB === 'on' ? mkdtempSync(join(tmpdir(), 'muster-lab-')) : undefined;
   const config = testConfig({ ...(directory && { DATA_DIR: directory }), ...env });
   const box = new SecretBox(masterKey);
   const { logger, lines: logLines, text: logText } = capturingLogger();
-  const container = await createContainer({ config, db, box, logger });
+  const container = await createContainer({
+    ...{ config, db, box, logger },
+    ...(bodyLimits && { bodyLimits }),
+  });
   const authority = await ensureCertificateAuthority({ db, box, logger });
   const { app, deviceHandler, tls, metrics } = container;
   const onAnswer = metrics.observeRequest;

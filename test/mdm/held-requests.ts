@@ -12,7 +12,9 @@ export interface HeldRequest {
 
 export interface Held {
   socket: Socket;
-  /** Resolves with the status of the answer. */
+  /** Status line and headers of the answer. */
+  head: Promise<string>;
+  /** Its status. */
   answered: Promise<number>;
   /** Resolves when the server has closed the connection. */
   closed: Promise<void>;
@@ -30,16 +32,14 @@ export function hold({ url }: { url: string }, request: HeldRequest): Held {
   const socket = connect(Number(port), hostname);
   socket.setEncoding('latin1');
   socket.on('error', () => undefined);
-  const answered = new Promise<number>((resolve) => {
-    socket.on('data', (text: string) => {
-      const status = /^HTTP\/1\.1 (\d{3})/.exec(text)?.[1];
-      if (status !== undefined) resolve(Number(status));
-    });
+  const head = new Promise<string>((resolve) => {
+    socket.once('data', (text: string) => resolve(text.split('\r\n\r\n', 1)[0] ?? ''));
   });
+  const answered = head.then((text) => Number(text.split(' ')[1]));
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   socket.write(headOf(request));
   socket.write(request.sent ?? Buffer.alloc(0));
-  return { socket, answered, closed };
+  return { socket, head, answered, closed };
 }
 
 /** Resolves with undefined when there is no answer within the time. */

@@ -5,7 +5,9 @@ import { ReportWorker } from '../../src/commands/report-worker.js';
 import { createCheckIns } from '../../src/db/device-path/check-ins.js';
 import { createContactStore } from '../../src/db/device-path/contact.js';
 import { LastSeen } from '../../src/db/device-path/last-seen.js';
+import { BodyReader } from '../../src/http/body-reader.js';
 import { createHttpServer, drain, listen } from '../../src/http/server.js';
+import { createProxyTrust } from '../../src/http/trust-proxy.js';
 import { createDeviceHandler } from '../../src/mdm/handler.js';
 import type { MdmServices } from '../../src/mdm/services.js';
 import { createMetrics, type Metrics } from '../../src/metrics/metrics.js';
@@ -31,6 +33,7 @@ async function deviceHandlerOf({ db, box }: TestApp, onMessage: (type: string) =
     lastSeen: new LastSeen(db, () => {}),
     reports: new ReportWorker({ db, box, queue: new CommandQueue(box), logger }),
     signers: new SignerCache(),
+    bodies: new BodyReader({ proxies: createProxyTrust([]), logger }),
     userAuthenticate: 'refuse',
   };
   return createDeviceHandler(services, onMessage);

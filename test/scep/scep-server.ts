@@ -5,6 +5,8 @@ import { type ParsedCertificate, parseCertificate } from '../../src/crypto/certi
 import { type BuildCsrOptions, buildCsr } from '../../src/crypto/csr.js';
 import type { KeyPair } from '../../src/crypto/keys.js';
 import { SecretBox } from '../../src/crypto/secret-box.js';
+import { BodyReader } from '../../src/http/body-reader.js';
+import { createProxyTrust } from '../../src/http/trust-proxy.js';
 import {
   type CertificateAuthorities,
   createCertificateAuthorities,
@@ -55,7 +57,8 @@ export async function startScepServer({ identityGrace = 0 } = {}): Promise<ScepS
   const trust = await createTrust({ db, identityGrace });
   const challenges = createEnrollmentChallenges({ box });
   const app = express();
-  app.use(createScepRouter({ db, authorities, trust, challenges, logger }));
+  const bodies = new BodyReader({ proxies: createProxyTrust([]), logger });
+  app.use(createScepRouter({ db, authorities, trust, challenges, bodies, logger }));
   const lastReason = () => lines.findLast(({ msg }) => msg === 'scep request refused')?.reason;
   const lastIssued = () => lines.findLast(({ msg }) => msg === 'scep issued a certificate');
   return {

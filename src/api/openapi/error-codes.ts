@@ -60,6 +60,7 @@ const STATUSES: Record<ErrorCode, number[]> = {
   forbidden_by_enrollment: [422],
   too_many_requests: [429],
   unavailable: [503],
+  server_busy: [503],
   master_key_mismatch: [],
   internal_error: [500],
 };

@@ -27,7 +27,7 @@ export async function enrollAccount(
 ): Promise<void> {
   requireOffered(services);
   const mode = modeOf(req);
-  const device = judge(await readSignedDeviceInfo(req), mode, services);
+  const device = judge(await readSignedDeviceInfo(req, services), mode, services);
   const given = bearerToken(req.get('authorization'));
   const token = given === undefined ? undefined : services.tokens.read(given);
   if (token === undefined) {

@@ -7,7 +7,6 @@ import { readOrganization } from '../../db/settings-repository.js';
 import { toAppError } from '../../db/sqlstate.js';
 import { inTransaction, type Transaction } from '../../db/unit-of-work.js';
 import { sendPage } from '../../http/html-page.js';
-import { readBody } from '../../http/raw-body.js';
 import { requestIdOf, sourceAddressOf } from '../../http/request-context.js';
 import { methodNotAllowed } from '../method-not-allowed.js';
 import { queryText } from '../send-profile.js';
@@ -53,7 +52,7 @@ async function sendForm(
 
 async function signIn(req: Request, res: Response, services: AccountServices): Promise<void> {
   requireOffered(services);
-  const form = new URLSearchParams((await readBody(req, MAX_FORM)).toString('utf8'));
+  const form = new URLSearchParams((await services.bodies.read(req, MAX_FORM)).toString('utf8'));
   const account = (form.get('account') ?? '').trim();
   const shown = isAccountName(account) ? account : '';
   const session = services.sessions.find(req);
