@@ -18,11 +18,15 @@ import type { PlistDict } from '../protocol/plist.js';
 import { arrivalFault, moveFault } from './command-move.js';
 import { finalFault, refuse, sentFault, wasSent, withdrawalFault } from './command-state.js';
 import { openReport, readParameters } from './payload.js';
+import { profileSummary } from './profile-summary.js';
 import { type CommandQueue, checkJsonParameters, type QueueOptions } from './queue.js';
 import { requireEnrollmentRight } from './target-fault.js';
 import { checkUserTarget } from './user-target.js';
+import { maskForViewers } from './viewer-mask.js';
 
 type JsonObject = { [key: string]: JsonValue };
+/** Who reads. */
+type Reader = { role: 'viewer' | 'operator' | 'admin' };
 
 export interface EnqueueInput extends QueueOptions {
   deviceId: number;
@@ -141,13 +145,27 @@ export class CommandAdministration {
     return ADMIN_ONLY.has(requestType) || hasSecrets(others);
   }
 
-  presentParameters(row: { uuid: string; payload: Buffer }): JsonObject {
-    return present(readParameters(this.box, row));
+  presentParameters(
+    row: { uuid: string; request_type: string; payload: Buffer },
+    reader: Reader,
+  ): JsonObject {
+    const parameters = readParameters(this.box, row);
+    const { Payload: profile, ...others } = parameters;
+    if (row.request_type !== 'InstallProfile' || !Buffer.isBuffer(profile)) {
+      return present(parameters, reader);
+    }
+    return { ...present(others, reader), Payload: profileSummary(row.uuid, profile) };
   }
 
-  presentResult(row: { uuid: string; result: Buffer | null }): JsonObject | null {
-    const { uuid, result } = row;
-    return result === null ? null : present(openReport(this.box, { uuid, result }));
+  presentResult(
+    { uuid, result }: { uuid: string; result: Buffer | null },
+    reader: Reader,
+  ): JsonObject | null {
+    return result === null ? null : present(openReport(this.box, { uuid, result }), reader);
+  }
+
+  presentErrors(errors: JsonValue, { role }: Reader): JsonValue {
+    return role === 'viewer' ? maskForViewers(errors) : errors;
   }
 
   private async locked(trx: Transaction, id: number): Promise<CommandRow> {
@@ -186,6 +204,7 @@ function orderFaults({ after, expiresAt }: Times): ErrorDetail[] {
   return [{ detail: 'after is not before expires_at: the command would never be sent', source }];
 }
 
-function present(dict: PlistDict): JsonObject {
-  return maskSecrets(plistToJson(dict));
+function present(dict: PlistDict, { role }: Reader): JsonObject {
+  const json = maskSecrets(plistToJson(dict));
+  return role === 'viewer' ? (maskForViewers(json) as JsonObject) : json;
 }

@@ -1,4 +1,5 @@
 import { type ZodType, z } from 'zod';
+import { type Actor, hasRole, type Role } from './context.js';
 import { faultOfJson, isStorableText, parseTimestamp, parseUuid } from './values.js';
 
 export type AttributeKind =
@@ -21,6 +22,8 @@ export interface AttributeOptions {
   nullable?: boolean;
   /** Taken, never shown, filtered or sorted. */
   writeOnly?: boolean;
+  /** Who may read it, where the role that reads the resource is not enough. */
+  readRole?: Role;
   sortable?: boolean;
   filterable?: boolean;
   /** Equality ignores case, as for UDIDs and payload identifiers. */
@@ -43,6 +46,11 @@ export interface Attribute extends AttributeOptions {
   schema: ZodType;
   /** The values of an enum. */
   values?: readonly string[];
+}
+
+/** Whether `actor`, who may read the resource, may read this attribute of it. */
+export function isReadable({ writeOnly, readRole }: AttributeOptions, actor: Actor): boolean {
+  return writeOnly !== true && (readRole === undefined || hasRole(actor, readRole));
 }
 
 const INT4 = 2_147_483_647;

@@ -1,4 +1,10 @@
-import { higherRole, type RequestContext, type Role, type Transaction } from './context.js';
+import {
+  type Actor,
+  higherRole,
+  type RequestContext,
+  type Role,
+  type Transaction,
+} from './context.js';
 import type { ResourceShape, ToManyShape, ToOne } from './shape.js';
 import type { Row, Store } from './store.js';
 
@@ -94,6 +100,13 @@ export interface View {
   value: string;
 }
 
+/** What derived values come from beside the row. */
+export interface DeriveSource<S> {
+  services: S;
+  /** Who reads. */
+  actor: Actor;
+}
+
 /**
  * One JSON:API type: routes, validation, SQL and documents follow from it. S is whatever
  * services its operations use.
@@ -116,7 +129,7 @@ export interface ResourceDefinition<S = unknown> extends ResourceShape {
   /** Turns other forms of the body of a create into a JSON:API document; others pass unchanged. */
   adaptCreate?(body: unknown): unknown;
   /** Values of attributes with `derivedFrom`. */
-  derive?(name: string, row: Row, services: S): unknown;
+  derive?(name: string, row: Row, source: DeriveSource<S>): unknown;
 }
 
 /** Checks what the types can't and returns the definition itself. Throws Error at start. */

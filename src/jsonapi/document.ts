@@ -81,11 +81,11 @@ export function serialize(row: Row, options: SerializeOptions): ResourceObject {
 }
 
 function attributesOf(row: Row, { projection, services }: SerializeOptions) {
-  const { definition } = projection;
+  const { definition, actor } = projection;
   const attributes: Record<string, unknown> = {};
   for (const [name, attribute] of projection.attributes) {
     const value = attribute.derivedFrom
-      ? definition.derive?.(name, row, services)
+      ? definition.derive?.(name, row, { services, actor })
       : (row[name] ?? null);
     attributes[name] = value instanceof Date ? formatTimestamp(value) : value;
   }

@@ -1,5 +1,5 @@
-import type { Attribute } from './attributes.js';
-import { hasRole } from './context.js';
+import { type Attribute, isReadable } from './attributes.js';
+import { type Actor, hasRole } from './context.js';
 import { type Relationship, type ResourceDefinition, relatedDefinition } from './definition.js';
 import type { QueryContext } from './query/context.js';
 
@@ -9,6 +9,8 @@ export interface Projection {
   attributes: [name: string, attribute: Attribute][];
   relationships: [name: string, relation: Relationship][];
   columns: string[];
+  /** Who reads it. */
+  actor: Actor;
 }
 
 export interface ProjectionOptions {
@@ -25,7 +27,7 @@ export interface ProjectionOptions {
 export function project(definition: ResourceDefinition, options: ProjectionOptions): Projection {
   const { fields, include = [], detail, reader } = options;
   const attributes = Object.entries(definition.attributes).filter(([name, attribute]) => {
-    if (attribute.writeOnly) return false;
+    if (!isReadable(attribute, reader.actor)) return false;
     return fields ? fields.has(name) : detail || !attribute.heavy;
   });
   // JSON:API 1.1, "Compound Documents": an included resource keeps its linkage.
@@ -34,7 +36,8 @@ export function project(definition: ResourceDefinition, options: ProjectionOptio
     if (!hasRole(reader.actor, access.read)) return false;
     return !fields || fields.has(name) || include.includes(name);
   });
-  return { definition, attributes, relationships, columns: columnsOf(attributes, relationships) };
+  const columns = columnsOf(attributes, relationships);
+  return { definition, attributes, relationships, columns, actor: reader.actor };
 }
 
 function columnsOf(

@@ -32,12 +32,13 @@ export function resourceText(row: Row, options: SerializeOptions): string {
 }
 
 function attributesText(row: Row, { projection, services }: SerializeOptions): string {
-  const { definition, attributes } = projection;
+  const { definition, attributes, actor } = projection;
+  const source = { services, actor };
   const names = labelsOf(projection);
   let text = '';
   for (let index = 0; index < attributes.length; index += 1) {
     const [name, { derivedFrom }] = attributes[index] as [string, Attribute];
-    const value = derivedFrom ? definition.derive?.(name, row, services) : (row[name] ?? null);
+    const value = derivedFrom ? definition.derive?.(name, row, source) : (row[name] ?? null);
     // JSON leaves members without a value out.
     if (value !== undefined) text += `${names[index]}${valueText(value)}`;
   }

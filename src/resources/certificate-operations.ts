@@ -1,6 +1,7 @@
 import type {
   CreateOperation,
   DeleteOperation,
+  DeriveSource,
   UpdateOperation,
   WriteResult,
 } from '../jsonapi/definition.js';
@@ -60,7 +61,7 @@ export async function removeCertificate(operation: DeleteOperation<Services>): P
 export function presentCertificate(
   name: string,
   row: Row,
-  { certificates }: ResourceServices,
+  { services: { certificates } }: DeriveSource<ResourceServices>,
 ): unknown {
   if (name === 'chain') return presentChain(certificates.viewChain(row.chain_der as Buffer | null));
   const der = row.der as Buffer;

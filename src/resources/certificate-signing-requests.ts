@@ -9,6 +9,7 @@ import {
 } from '../jsonapi/attributes.js';
 import {
   type CreateOperation,
+  type DeriveSource,
   defineResource,
   type UpdateOperation,
   type WriteResult,
@@ -85,8 +86,11 @@ async function updateSigningRequest(
   return { id };
 }
 
-function presentSigningRequest(name: string, row: Row, services: ResourceServices): unknown {
-  const { signingRequests } = services;
+function presentSigningRequest(
+  name: string,
+  row: Row,
+  { services: { signingRequests } }: DeriveSource<ResourceServices>,
+): unknown {
   const der = row.der as Buffer;
   if (name === 'pem_request') return signingRequests.present(der);
   return signingRequests.view(der)?.[name as keyof SigningRequestView] ?? null;

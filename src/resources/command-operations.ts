@@ -3,12 +3,19 @@ import type { RequestContext } from '../jsonapi/context.js';
 import type {
   CreateOperation,
   DeleteOperation,
+  DeriveSource,
   UpdateOperation,
   WriteResult,
 } from '../jsonapi/definition.js';
 import type { Row } from '../jsonapi/store.js';
 import { changedAttributes } from './changed-attributes.js';
-import type { CommandChanges, EnqueueInput, JsonObject, ResourceServices } from './services.js';
+import type {
+  CommandChanges,
+  EnqueueInput,
+  JsonObject,
+  JsonValue,
+  ResourceServices,
+} from './services.js';
 
 type Services = ResourceServices;
 
@@ -67,12 +74,16 @@ export async function removeCommand(operation: DeleteOperation<Services>): Promi
   await services.commands.remove(trx, { id, context });
 }
 
-/** The derived attributes: both plists are stored as bytes, sealed when they hold a secret. */
-export function presentCommand(name: string, row: Row, { commands }: Services): unknown {
-  const { uuid, request_type, payload, result } = row as unknown as StoredCommand;
-  return name === 'parameters'
-    ? commands.presentParameters({ uuid, request_type, payload })
-    : commands.presentResult({ uuid, request_type, result });
+/** The derived attributes: plists are stored as bytes, sealed when they hold a secret. */
+export function presentCommand(
+  name: string,
+  row: Row,
+  { services: { commands }, actor }: DeriveSource<Services>,
+): unknown {
+  const stored = row as unknown as StoredCommand;
+  if (name === 'parameters') return commands.presentParameters(stored, actor);
+  if (name === 'result') return commands.presentResult(stored, actor);
+  return commands.presentErrors(stored.error_chain, actor);
 }
 
 interface StoredCommand {
@@ -80,4 +91,5 @@ interface StoredCommand {
   request_type: string;
   payload: Buffer;
   result: Buffer | null;
+  error_chain: JsonValue;
 }

@@ -43,7 +43,7 @@ export const commands = defineResource<ResourceServices>({
     ttl: integer({ write: 'create', nullable: false, min: 1, max: 1000 }),
     attempts: integer({ write: 'never' }),
     reason: text({ write: 'never' }),
-    error_chain: json({ write: 'never' }),
+    error_chain: json({ write: 'never', derivedFrom: ['error_chain'] }),
     result: json({
       write: 'never',
       heavy: true,

@@ -40,9 +40,9 @@ export const depAccounts = defineResource<ResourceServices>({
   table: 'dep_accounts',
   access: adminWrites,
   attributes: {
-    consumer_key: text({ min: 1, max: 1000 }),
+    consumer_key: text({ readRole: 'admin', min: 1, max: 1000 }),
     consumer_secret: secret('consumer_secret'),
-    access_token: text({ min: 1, max: 1000 }),
+    access_token: text({ readRole: 'admin', min: 1, max: 1000 }),
     access_secret: secret('access_secret'),
     auth_session_token: secret('auth_session_token'),
     access_token_expiry: timestamp({ write: 'create' }),

@@ -1,4 +1,4 @@
-import { text, timestamp } from '../jsonapi/attributes.js';
+import { each, text, timestamp } from '../jsonapi/attributes.js';
 import { defineResource } from '../jsonapi/definition.js';
 import type { ResourceServices } from './services.js';
 
@@ -11,8 +11,7 @@ export const depTokens = defineResource<ResourceServices>({
   table: 'dep_tokens',
   access: { read: 'viewer', create: null, update: null, delete: null },
   attributes: {
-    consumer_key: text(READ_ONLY),
-    access_token: text(READ_ONLY),
+    ...each(text({ ...READ_ONLY, readRole: 'admin' }), ['consumer_key', 'access_token']),
     access_token_expiry: timestamp(READ_ONLY),
     /** Name of the token of this server that brought it. */
     uploaded_by: text(READ_ONLY),

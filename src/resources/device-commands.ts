@@ -28,7 +28,7 @@ async function cancelCommands({ trx, services, context, id, relatedIds }: Relate
 }
 
 /** What an operator could not have queued for this device, he can't move to it either. */
-async function storedCommands({ trx, store, services, id, relatedIds }: Relate) {
+async function storedCommands({ trx, store, services, context, id, relatedIds }: Relate) {
   const related = await store.related(trx, {
     shape: commands,
     relation: { ...device, type: 'commands' },
@@ -39,7 +39,7 @@ async function storedCommands({ trx, store, services, id, relatedIds }: Relate) 
   const others = related.filter(({ row }) => row.device_id !== id);
   return others.map(({ row }) => {
     const stored = row as unknown as { uuid: string; request_type: string; payload: Buffer };
-    const parameters: JsonObject = services.commands.presentParameters(stored);
+    const parameters: JsonObject = services.commands.presentParameters(stored, context.actor);
     return { requestType: stored.request_type, parameters };
   });
 }

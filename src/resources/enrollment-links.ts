@@ -1,6 +1,11 @@
 import { validationError } from '../errors.js';
 import { bool, integer, oneOf, text, timestamp } from '../jsonapi/attributes.js';
-import { type CreateOperation, defineResource, type WriteResult } from '../jsonapi/definition.js';
+import {
+  type CreateOperation,
+  type DeriveSource,
+  defineResource,
+  type WriteResult,
+} from '../jsonapi/definition.js';
 import type { Row } from '../jsonapi/store.js';
 import { columnsOf } from '../jsonapi/write-values.js';
 import type { LinkFacts } from './enrollment-link-service.js';
@@ -27,7 +32,11 @@ async function createLink(operation: CreateOperation<Services>): Promise<WriteRe
   return { id };
 }
 
-function present(name: string, row: Row, { enrollmentLinks }: Services): string {
+function present(
+  name: string,
+  row: Row,
+  { services: { enrollmentLinks } }: DeriveSource<Services>,
+): string {
   if (name === 'url') return enrollmentLinks.urlOf(row.id, row.sealed_token as Buffer);
   return enrollmentLinks.statusOf(row as Row & LinkFacts);
 }

@@ -111,7 +111,7 @@ export const scepConfiguration: SingletonDefinition<ResourceServices> = {
       updated_at: timestamp({ write: 'never' }),
     },
     relationships: {},
-    derive: (_name, row, services) => row.url ?? services.scep.ownUrl,
+    derive: (_name, row, { services }) => row.url ?? services.scep.ownUrl,
   }),
   columnsOf: ({ challenge, ...attributes }, services) => ({
     ...attributes,

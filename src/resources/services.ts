@@ -1,4 +1,4 @@
-import type { RequestContext, Transaction } from '../jsonapi/context.js';
+import type { Actor, RequestContext, Transaction } from '../jsonapi/context.js';
 import type { CERTIFICATE_PURPOSES } from './credential-purposes.js';
 import type { EnrollmentLinkService } from './enrollment-link-service.js';
 
@@ -64,13 +64,16 @@ export interface CommandService {
   cancel(trx: Transaction, input: CommandSelection & { deviceId: number }): Promise<void>;
   /** Commands that erase a device or that set or reveal secrets are for admins only. */
   requiresAdmin(requestType: string, parameters: JsonObject): boolean;
-  /** JSON view of the stored plist, secrets masked. `payload` and `result` are the row's bytes. */
-  presentParameters(row: { uuid: string; request_type: string; payload: Buffer }): JsonObject;
-  presentResult(row: {
-    uuid: string;
-    request_type: string;
-    result: Buffer | null;
-  }): JsonObject | null;
+  /**
+   * JSON view of the stored plist as `actor` may read it: secrets masked, for viewers managed app
+   * configurations and credentials in URLs too. `payload` and `result` are the row's bytes.
+   */
+  presentParameters(
+    row: { uuid: string; request_type: string; payload: Buffer },
+    actor: Actor,
+  ): JsonObject;
+  presentResult(row: { uuid: string; result: Buffer | null }, actor: Actor): JsonObject | null;
+  presentErrors(errors: JsonValue, actor: Actor): JsonValue;
 }
 
 export interface SettingsService {

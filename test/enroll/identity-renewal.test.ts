@@ -317,7 +317,14 @@ describe('the renewal by an admin', () => {
     const { id } = await rowOf(device);
     const { status, body } = await renew(id);
     expect([status, body.data.attributes.request_type]).toEqual([201, 'InstallProfile']);
-    expect(body.data.attributes.parameters).toEqual({ Payload: '********' });
+    expect(body.data.attributes.parameters).toEqual({
+      Payload: {
+        PayloadIdentifier: 'dev.muster.enroll',
+        PayloadUUID: expect.any(String),
+        PayloadDisplayName: expect.any(String),
+        size: expect.any(Number),
+      },
+    });
     const [command] = await installs(device);
     expect(body.data.id).toBe(command.id);
     const detail = `device ${id} is being renewed by command ${command.id} (Queued)`;

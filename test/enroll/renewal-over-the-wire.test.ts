@@ -87,7 +87,14 @@ describe('the renewal of an identity', () => {
     const days = (command.expires_at.getTime() - before) / 86_400_000;
     expect(Math.round(days * 100) / 100).toBe(30);
     const shown = await adminApi(app).get(`/commands/${command.id}`);
-    expect(shown.body.data.attributes.parameters).toEqual({ Payload: '********' });
+    expect(shown.body.data.attributes.parameters).toEqual({
+      Payload: {
+        PayloadIdentifier: 'dev.muster.enroll',
+        PayloadUUID: expect.any(String),
+        PayloadDisplayName: expect.any(String),
+        size: expect.any(Number),
+      },
+    });
     const offered = await fetchCommand(device, 'InstallProfile');
     const { mdm, installed } = profileIn(offered?.command ?? {});
     expect(mdm).toMatchObject({ topic, serverUrl: 'https://mdm.example.com/mdm', isSigned: true });

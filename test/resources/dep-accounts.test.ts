@@ -164,7 +164,7 @@ describe('a DEP account made from attributes', () => {
 
   it('shows everything but its secrets', async () => {
     const id = await create();
-    const { body } = await send('get', `/accounts/${id}`, undefined, viewer);
+    const { body } = await send('get', `/accounts/${id}`);
     const shown: Record<string, unknown> = { ...account };
     for (const name of SECRETS) delete shown[name];
     const zero = { fetch_number: 0, suspected_losses: 0, sync_pages: 0, sync_devices: 0 };
@@ -389,7 +389,7 @@ describe('a DEP account made from attributes', () => {
     await send('patch', `/accounts/${id}`, attributesOf({ consumer_key: 'CK_2' }));
     expect(await rowOf(id)).toMatchObject({ cursor: null, sync_phase: 'fetch' });
     expect(await jobs()).toEqual(['dep.confirm']);
-    const { body } = await send('get', `/accounts/${id}/dep_tokens?sort=id`, undefined, viewer);
+    const { body } = await send('get', `/accounts/${id}/dep_tokens?sort=id`);
     const history = body.data.map(({ attributes }: { attributes: Record<string, string> }) => [
       ...[attributes.consumer_key, attributes.access_token, attributes.replaced_at === null],
     ]);

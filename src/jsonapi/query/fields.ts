@@ -1,4 +1,5 @@
-import { hasRole } from '../context.js';
+import { isReadable } from '../attributes.js';
+import { type Actor, hasRole } from '../context.js';
 import { member, type ResourceDefinition, relatedDefinition } from '../definition.js';
 import type { SortField } from '../store.js';
 import type { QueryContext } from './context.js';
@@ -19,12 +20,16 @@ function names(parameter: string, value: string): string[] {
 }
 
 /** `sort=a,-b`. The id comes last by itself; a name given again changes nothing. */
-export function parseSort(value: string, definition: ResourceDefinition): SortField[] {
+export function parseSort(
+  value: string,
+  definition: ResourceDefinition,
+  { actor }: Pick<QueryContext, 'actor'>,
+): SortField[] {
   const fields = new Map<string, SortField>();
   for (const name of names('sort', value)) {
     const descending = name.startsWith('-');
     const column = descending ? name.slice(1) : name;
-    if (!isSortable(definition, column)) {
+    if (!isSortable(definition, column, actor)) {
       throw invalidParameter('sort', `${definition.type} can't be sorted by "${column}"`);
     }
     if (!fields.has(column)) fields.set(column, { column, descending });
@@ -33,9 +38,9 @@ export function parseSort(value: string, definition: ResourceDefinition): SortFi
   throw invalidParameter('sort', `sort takes at most ${MAX_SORT_FIELDS} names`);
 }
 
-function isSortable({ attributes }: ResourceDefinition, name: string): boolean {
+function isSortable({ attributes }: ResourceDefinition, name: string, actor: Actor): boolean {
   const attribute = member(attributes, name);
-  return name === 'id' || (attribute?.sortable === true && attribute.writeOnly !== true);
+  return name === 'id' || (attribute?.sortable === true && isReadable(attribute, actor));
 }
 
 /** `include=a,b.c`: paths of relationships from the primary resource, three steps at most. */

@@ -1,3 +1,4 @@
+import { isReadable } from '../attributes.js';
 import { hasRole } from '../context.js';
 import { member, type ResourceDefinition, relatedDefinition } from '../definition.js';
 import { columnOf } from './column-values.js';
@@ -95,11 +96,11 @@ function parseLeaf(rule: Json, place: Place): FilterNode {
   return parseComparison(rule, columnNamed(name, place), place);
 }
 
-function columnNamed(name: string, { definition, parameter }: Place): Column {
+function columnNamed(name: string, { context, definition, parameter }: Place): Column {
   if (name === 'id') return { name, kind: 'integer', ignoreCase: false };
   const attribute = member(definition.attributes, name);
   const column = attribute && columnOf(name, attribute);
-  if (column) return column;
+  if (column && isReadable(attribute, context.actor)) return column;
   throw invalidParameter(parameter, `${definition.type} can't be filtered by "${name}"`);
 }
 

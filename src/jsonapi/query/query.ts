@@ -158,7 +158,7 @@ function collectionReaders(
   const filters: FilterContext = { ...context, rules: 0 };
   const readers: Record<string, Reader> = {
     sort: (value) => {
-      query.sort = parseSort(value, definition);
+      query.sort = parseSort(value, definition, context);
     },
     'page[number]': (value, name) => {
       query.page.number = parsePageNumber(name, value, MAX_PAGE_NUMBER);

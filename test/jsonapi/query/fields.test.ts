@@ -21,6 +21,7 @@ const pages = defineResource({
   attributes: {
     ...Object.fromEntries(COLUMNS.map((name) => [name, text()])),
     hidden: text({ writeOnly: true, sortable: true }),
+    inner: text({ readRole: 'admin' }),
   },
   relationships: {
     ...Object.fromEntries(RELATIONS.map((name) => [name, joined('pages')])),
@@ -38,6 +39,8 @@ const secrets = defineResource({
 });
 
 const registry = createRegistry([pages, secrets]);
+
+const as = (role: Role) => ({ actor: { name: 'reader', role } });
 
 function include(value: string, role: Role = 'viewer') {
   return parseInclude(value, pages, { registry, actor: { name: 'v', role } });
@@ -71,17 +74,24 @@ describe('parseInclude', () => {
 
 describe('parseSort', () => {
   it('takes each column once, as it is named first', () => {
-    expect(parseSort('-c1,c0,c1,id', pages)).toEqual([
+    expect(parseSort('-c1,c0,c1,id', pages, as('viewer'))).toEqual([
       { column: 'c1', descending: true },
       { column: 'c0', descending: false },
       { column: 'id', descending: false },
     ]);
   });
 
+  it('takes an attribute only of a reader whose role may read it', () => {
+    expect(() => parseSort('inner', pages, as('operator'))).toThrow(refused('sort'));
+    expect(parseSort('inner', pages, as('admin'))).toEqual([
+      { column: 'inner', descending: false },
+    ]);
+  });
+
   it.each(['hidden', '-hidden', 'secrets', 'constructor', '-', COLUMNS.join()])(
     'refuses %s',
     (value) => {
-      expect(() => parseSort(value, pages)).toThrow(refused('sort'));
+      expect(() => parseSort(value, pages, as('viewer'))).toThrow(refused('sort'));
     },
   );
 });
