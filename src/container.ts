@@ -171,9 +171,9 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
   const queue = new CommandQueue(box, () => push.wake());
   const reports = new ReportWorker({ db, box, queue, logger });
   const warn = createWarner(logger);
-  const lastSeen = new LastSeen(db, (error) =>
-    warn({ err: error }, 'times of contact could not be written'),
-  );
+  const onLostTimes = (error: unknown) =>
+    warn({ err: error }, 'times of contact could not be written');
+  const lastSeen = new LastSeen(db, onLostTimes);
   const signProfile = (profile: Buffer) => currentSigner(tlsCertificates)?.sign(profile);
   const setups = new DeviceSetups({
     ...{ db, queue, logger, timeout: config.setupTimeout },
@@ -265,7 +265,8 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     },
     stop: async () => {
       await reports.drain();
-      await lastSeen.flush();
+      // A database that is away must not keep the process from stopping.
+      await lastSeen.flush().catch(onLostTimes);
       await tokens.close();
       await program.close();
       await lab?.close();

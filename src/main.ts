@@ -38,16 +38,13 @@ const DRAIN_MS = 5_000;
 export async function openDatabase(
   config: Config,
   logger: Logger,
-  { mode, onExit }: { mode: 'serve' | 'use'; onExit?: () => void },
+  { mode }: { mode: 'serve' | 'use' },
 ): Promise<OpenDatabase> {
   const { databaseUrl, dataDir } = config;
   if (databaseUrl !== undefined) {
     return await openExternal(databaseUrl, logger);
   }
-  const embedded = await openEmbedded({
-    ...{ dataDir, logger, mode },
-    ...(onExit === undefined ? {} : { onExit }),
-  });
+  const embedded = await openEmbedded({ dataDir, logger, mode });
   const db = connectDatabase({ connection: embedded.connection, logger });
   const close = async () => {
     await db.close();
@@ -97,13 +94,9 @@ function warnOfSettings(config: Config, { publicUrl, tls }: Container, logger: L
 }
 
 /** Migrates, creates what is missing, and serves. Throws when it cannot; nothing is left running. */
-export async function serve(
-  config: Config,
-  logger: Logger,
-  onDatabaseLost: () => void,
-): Promise<RunningServer> {
+export async function serve(config: Config, logger: Logger): Promise<RunningServer> {
   checkFiles(config); // before anything is made
-  const database = await openDatabase(config, logger, { mode: 'serve', onExit: onDatabaseLost });
+  const database = await openDatabase(config, logger, { mode: 'serve' });
   try {
     return await serveOn(database, config, logger);
   } catch (error) {

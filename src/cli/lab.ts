@@ -30,13 +30,13 @@ const CONCURRENCY = 8;
 /** Of a page of the API. */
 const MOST_LISTED = 1000;
 
-/** Serves with the lab on, and with a few devices; resolves with the exit code. */
-export async function lab(options: LabOptions, io: LabIo): Promise<number> {
+/** Serves with the lab on, and with a few devices. */
+export async function lab(options: LabOptions, io: LabIo): Promise<void> {
   const { config, logger } = io;
   if (new URL(config.publicUrl).port === '0') {
     throw new ConfigError(['PORT: 0 cannot be told to devices; set PORT or PUBLIC_URL']);
   }
-  return await serveCommand(config, logger, (signal, { publicUrl, certificate: ca }) =>
+  await serveCommand(config, logger, (signal, { publicUrl, certificate: ca }) =>
     new Laboratory(options, { ...io, config: { ...config, publicUrl }, ca }, signal).live(),
   );
 }
@@ -128,11 +128,10 @@ function toDevices({ data }: DeviceList): LabDevice[] {
   });
 }
 
-/** Adds `lab` to the program; `finish` gets the exit code. */
+/** Adds `lab` to the program. */
 export function addLabCommand(
   program: Command,
   open: () => Pick<LabIo, 'config' | 'logger'>,
-  finish: (code: number) => void,
 ): void {
   program
     .command('lab')
@@ -140,6 +139,6 @@ export function addLabCommand(
     .option('--devices <count>', 'how many', wholeNumber, 5)
     .addOption(new Option('--platform <name>', 'only these').choices(['iOS', 'macOS']))
     .action(async (options: LabOptions) => {
-      finish(await lab(options, { ...open(), out: process.stdout }));
+      await lab(options, { ...open(), out: process.stdout });
     });
 }

@@ -157,7 +157,7 @@ function createProgram(): Command {
     .description('run the server until it is told to stop')
     .action(async () => {
       const config = readConfig();
-      process.exitCode = await serveCommand(config, createLogger(config.logLevel));
+      await serveCommand(config, createLogger(config.logLevel));
     });
   addMigrateCommand(program);
   addTokenCommands(program);
@@ -177,7 +177,7 @@ function createProgram(): Command {
   };
   addApiCommand(program, readConfig, finish);
   addSimulateCommand(program, defaultUrl(), finish);
-  addLabCommand(program, openLab, finish);
+  addLabCommand(program, openLab);
   return program;
 }
 

@@ -12,14 +12,13 @@ const LINGER_MS = 250;
 /** What is done beside serving; it ends when the signal is aborted. */
 export type BesideServing = (signal: AbortSignal, server: RunningServer) => Promise<void>;
 
-/** Serves until SIGTERM or SIGINT. Resolves with the exit code; rejects as `beside` does. */
+/** Serves until SIGTERM or SIGINT; rejects as `beside` does. */
 export async function serveCommand(
   config: Config,
   logger: Logger,
   beside: BesideServing = untilAborted,
-): Promise<number> {
+): Promise<void> {
   tellOfLostFailures(logger);
-  let databaseLost = false;
   const wish = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.on(signal, () => {
@@ -27,18 +26,13 @@ export async function serveCommand(
       wish.abort();
     });
   }
-  const server = await serve(config, logger, () => {
-    databaseLost = true;
-    logger.fatal('the embedded PostgreSQL has ended; its log is in DATA_DIR');
-    wish.abort();
-  });
+  const server = await serve(config, logger);
   try {
     await beside(wish.signal, server);
   } finally {
     await stop(server);
   }
   logger.info('stopped');
-  return databaseLost ? 1 : 0;
 }
 
 async function untilAborted(signal: AbortSignal): Promise<void> {

@@ -242,7 +242,7 @@ describe('muster keys rotate-master', () => {
     const [done, left] = [await openedBy(next), await openedBy(former)];
     expect([done > 9_000, left > 0, done + left]).toEqual([true, true, MANY + 1]);
     await expect(load()).rejects.toMatchObject({ code: 'key_rotation_unfinished' });
-    const started = serve(loadConfig(env, dataDir), logger, () => undefined);
+    const started = serve(loadConfig(env, dataDir), logger);
     await expect(started).rejects.toThrow('Run `muster keys rotate-master` again');
     await keysStatus(io());
     expect(output[1]).toMatch(/^rotation {4}unfinished since \S+Z: run /);

@@ -46,9 +46,9 @@ describe('what muster lab prints', () => {
   it("tells how a token of Apple's program comes here", () => {
     expect(guide([MAC])).toContain(
       [
-        'curl -sg -H "$AUTH" http://localhost:8080/dep/certificate/download -o muster-dep.pem',
-        'curl -sg --data-binary @muster-dep.pem http://127.0.0.1:50002/token -o smime.p7m',
-        'curl -sg -H "$AUTH" -F file=@smime.p7m http://localhost:8080/dep/stoken/upload',
+        'curl -sg -H "$AUTH" http://localhost:8080/dep/certificate/download -o "$FILES/muster-dep.pem"',
+        'curl -sg --data-binary "@$FILES/muster-dep.pem" http://127.0.0.1:50002/token -o "$FILES/smime.p7m"',
+        'curl -sg -H "$AUTH" -F "file=@$FILES/smime.p7m" http://localhost:8080/dep/stoken/upload',
       ].join('\n'),
     );
   });

@@ -19,6 +19,7 @@ export interface Exchange {
   commandUuid: string | undefined;
   /** undefined: the server was gone before it answered. */
   answer: number | undefined;
+  retryAfter: string | undefined;
   /** The command that came with the answer. */
   offered: string | undefined;
 }
@@ -34,6 +35,7 @@ function openExchange(body: Buffer): Exchange {
     kind: text(message.MessageType) ?? text(message.Status) ?? '',
     commandUuid: text(message.CommandUUID),
     answer: undefined,
+    retryAfter: undefined,
     offered: undefined,
   };
 }
@@ -72,6 +74,7 @@ export class DeviceProxy {
     const content = await buffer(reply);
     if (exchange !== undefined) {
       exchange.answer = reply.statusCode;
+      exchange.retryAfter = reply.headers['retry-after'];
       const isCommand = reply.statusCode === 200 && content.length > 0;
       exchange.offered = isCommand ? text(parsePlistDict(content).CommandUUID) : undefined;
       this.onAnswer();

@@ -37,7 +37,6 @@ async function main(): Promise<void> {
     dataDir,
     mode: mode === 'use' ? 'use' : 'serve',
     logger: createLogger('silent'),
-    onExit: (exit) => say('server-ended', exit.signal ?? String(exit.code)),
   });
   const client = new pg.Client({ ...embedded.connection });
   client.on('error', () => say('connection', 'lost'));

@@ -18,6 +18,7 @@ const STOP_SIGNALS: [NodeJS.Signals, number][] = [
   ['SIGKILL', 2_000],
 ];
 const POLL_MS = 20;
+const ORPHAN_MS = 500;
 
 /** With the powers of `account`: a number read from a file may be that of any process. */
 export function signal(pid: number, name: NodeJS.Signals, account: Account): void {
@@ -72,10 +73,10 @@ async function stopOrphans(cluster: ClusterHome, running: number[], logger: Logg
   const noted = readPostmaster(cluster.data, account)?.pid;
   const postmaster = running.find((pid) => pid === noted);
   const gone = () => processesOf(cluster)?.length === 0;
-  logger.warn({ pids: running }, 'stopping the PostgreSQL that a killed Muster left behind');
+  logger.warn({ pids: running }, 'ending the processes that an earlier PostgreSQL has left behind');
   if (postmaster !== undefined) await stopProcess(postmaster, account, gone);
-  // Without its postmaster a backend ends by itself within moments.
-  if (await waitUntil(gone, 2_000)) return;
+  // Without its postmaster a backend ends by itself within moments, but not in a long computation.
+  if (await waitUntil(gone, ORPHAN_MS)) return;
   for (const pid of processesOf(cluster) ?? []) signal(pid, 'SIGKILL', account);
   if (await waitUntil(gone, 5_000)) return;
   throw startupError(`PostgreSQL of an earlier run does not end: processes ${running.join(', ')}`);

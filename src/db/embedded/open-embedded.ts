@@ -9,22 +9,23 @@ import { type LockHolder, type LockMode, tryLock } from './instance-lock.js';
 import { clearLeftovers } from './leftovers.js';
 import { readPostmaster } from './postmaster-pid.js';
 import { atProcessEnd } from './process-end.js';
-import { type RunningServer, type ServerExit, startServer } from './server.js';
+import { type Address, startServer } from './server.js';
 import { startupError } from './startup-error.js';
+import { Supervisor } from './supervisor.js';
 
 export interface EmbeddedOptions {
   dataDir: string;
   logger: Logger;
-  /** `serve` owns the server until stopped; `use` joins a running one or starts one for a moment. */
+  /** `serve` keeps the server running until stopped; `use` joins one or starts one for a moment. */
   mode: LockMode;
   /** Of postgresql.conf, over the product's own; tests give up durability with it. */
   settings?: Record<string, string>;
-  /** PostgreSQL has ended without being asked to. */
-  onExit?: (exit: ServerExit) => void;
 }
 
 export interface EmbeddedDatabase {
   connection: ConnectionSettings;
+  /** Stands in the title of every process of PostgreSQL. */
+  clusterName: string;
   /** Stops the server if this call of `openEmbedded` started it. */
   stop(): Promise<void>;
 }
@@ -45,24 +46,21 @@ async function ensureDatabase(connection: ConnectionSettings): Promise<void> {
   }
 }
 
-function connectionTo(cluster: ClusterHome, at: { host: string; port: number }) {
-  const { host, port } = at;
+function connectionTo(cluster: ClusterHome, { host, port }: Address) {
   return { host, port, user: SUPERUSER, password: readPassword(cluster), database: DATABASE };
 }
 
-async function startCluster(
-  cluster: ClusterHome,
-  options: EmbeddedOptions,
-): Promise<RunningServer> {
+function superviseCluster(cluster: ClusterHome, options: EmbeddedOptions): Supervisor {
   const { logger, settings = {} } = options;
   const binaries = prepareBinaries(cluster, logger);
   initialize(cluster, binaries);
-  await clearLeftovers(cluster, logger);
-  const onExit = (exit: ServerExit) => {
-    logger.error(exit, 'the embedded PostgreSQL has ended unexpectedly');
-    options.onExit?.(exit);
-  };
-  return await startServer({ cluster, binaries, settings, onExit });
+  return new Supervisor({
+    logger,
+    start: async (request) => {
+      await clearLeftovers(cluster, logger);
+      return await startServer({ ...request, cluster, binaries, settings });
+    },
+  });
 }
 
 async function own(
@@ -70,7 +68,7 @@ async function own(
   options: EmbeddedOptions,
   lock: { release(): void },
 ): Promise<EmbeddedDatabase> {
-  let server: RunningServer | undefined;
+  let server: Supervisor | undefined;
   const forget = atProcessEnd(() => {
     server?.stopNow();
     lock.release();
@@ -82,11 +80,11 @@ async function own(
   };
   try {
     const cluster = openHome(dataDir, options.logger);
-    server = await startCluster(cluster, options);
-    const connection = connectionTo(cluster, server);
+    server = superviseCluster(cluster, options);
+    const connection = connectionTo(cluster, await server.start());
     await ensureDatabase(connection);
     options.logger.debug({ data: cluster.data }, 'embedded PostgreSQL is ready');
-    return { connection, stop };
+    return { connection, clusterName: cluster.clusterName, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -98,7 +96,11 @@ function join(dataDir: string, logger: Logger): EmbeddedDatabase | undefined {
   const cluster = openHome(dataDir, logger);
   const postmaster = readPostmaster(cluster.data, cluster.account);
   if (postmaster?.ready !== true) return undefined;
-  return { connection: connectionTo(cluster, postmaster), stop: () => Promise.resolve() };
+  return {
+    connection: connectionTo(cluster, postmaster),
+    clusterName: cluster.clusterName,
+    stop: () => Promise.resolve(),
+  };
 }
 
 function inUse(dataDir: string, holder: LockHolder): Error {

@@ -15,9 +15,14 @@ export interface ServerExit {
   signal: NodeJS.Signals | null;
 }
 
-export interface RunningServer {
+/** `host` is the directory of the unix socket, or the loopback address where there is none. */
+export interface Address {
   host: string;
   port: number;
+}
+
+export interface RunningServer {
+  address: Address;
   stop(): Promise<void>;
   /** For the end of the process: asks for a shutdown and does not wait. */
   stopNow(): void;
@@ -28,6 +33,10 @@ export interface ServerOptions {
   binaries: Binaries;
   /** Of postgresql.conf, over the product's own. */
   settings: Record<string, string>;
+  /** Where it listened before, and must again; a new address without. */
+  address: Address | undefined;
+  /** Gives up a start. */
+  signal: AbortSignal;
   /** PostgreSQL has ended without being asked to. */
   onExit: (exit: ServerExit) => void;
 }
@@ -63,9 +72,7 @@ interface ServerState {
   mayEnd: boolean;
 }
 
-interface Address {
-  host: string;
-  port: number;
+interface Listening extends Address {
   settings: Record<string, string>;
 }
 
@@ -82,12 +89,15 @@ function freePort(): Promise<number> {
 }
 
 /** A unix socket in a private directory and no TCP; loopback where PostgreSQL has no such socket. */
-async function chooseAddress(cluster: ClusterHome): Promise<Address> {
+async function chooseAddress(
+  cluster: ClusterHome,
+  former: Address | undefined,
+): Promise<Listening> {
   if (ON_WINDOWS) {
     const settings = { listen_addresses: '127.0.0.1', unix_socket_directories: '' };
-    return { host: '127.0.0.1', port: await freePort(), settings };
+    return { host: '127.0.0.1', port: former?.port ?? (await freePort()), settings };
   }
-  const host = prepareSocketDirectory(cluster);
+  const host = prepareSocketDirectory(cluster, former?.host);
   const settings = {
     listen_addresses: '',
     unix_socket_directories: host,
@@ -97,7 +107,7 @@ async function chooseAddress(cluster: ClusterHome): Promise<Address> {
   return { host, port: SOCKET_PORT, settings };
 }
 
-function launch(options: ServerOptions, address: Address, log: number): ChildProcess {
+function launch(options: ServerOptions, address: Listening, log: number): ChildProcess {
   const { cluster, binaries } = options;
   const fixed = {
     ...address.settings,
@@ -114,13 +124,17 @@ function launch(options: ServerOptions, address: Address, log: number): ChildPro
   });
 }
 
-async function waitForReady(child: ChildProcess, cluster: ClusterHome): Promise<void> {
+async function waitForReady(
+  child: ChildProcess,
+  { cluster, signal }: ServerOptions,
+): Promise<void> {
   let failure: string | undefined;
   child.once('error', (error) => {
     failure = error.message;
   });
   for (const end = Date.now() + READY_LIMIT_MS; Date.now() < end; await sleep(POLL_MS)) {
     const ended = child.exitCode !== null || child.signalCode !== null;
+    if (signal.aborted) throw signal.reason;
     if (failure !== undefined || ended) break;
     const postmaster = readPostmaster(cluster.data, cluster.account);
     if (postmaster?.ready === true && (ON_WINDOWS || postmaster.pid === child.pid)) return;
@@ -137,7 +151,7 @@ function stopOnWindows(options: ServerOptions): void {
 
 /** Starts PostgreSQL and resolves when it takes connections. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const address = await chooseAddress(options.cluster);
+  const address = await chooseAddress(options.cluster, options.address);
   const log = openServerLog(options.cluster.logFile, options.cluster.account);
   const child = launch(options, address, log.fd);
   const state: ServerState = { running: child.pid !== undefined, mayEnd: true };
@@ -158,12 +172,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     await stopProcess(child.pid ?? 0, options.cluster.account, () => !state.running);
   };
   try {
-    await waitForReady(child, options.cluster);
+    await waitForReady(child, options);
   } catch (error) {
     await stop();
     throw error;
   }
   state.mayEnd = false;
   child.unref();
-  return { host: address.host, port: address.port, stop, stopNow };
+  const { host, port } = address;
+  return { address: { host, port }, stop, stopNow };
 }

@@ -58,9 +58,12 @@ function ownDirectory(path: string): string {
   throw startupError(`${path} is not a directory of its own: remove it and start again`);
 }
 
-/** The directory of the unix socket: the cluster's own, or a short one if that path is too long. */
-export function prepareSocketDirectory(cluster: ClusterHome): string {
-  const own = join(cluster.home, 'run');
+/**
+ * The directory of the unix socket: the former one if there is one, else the cluster's own, or a short
+ * one if that path is too long.
+ */
+export function prepareSocketDirectory(cluster: ClusterHome, former?: string): string {
+  const own = former ?? join(cluster.home, 'run');
   return actAs(cluster.account, () => {
     const directory = fits(own) ? ownDirectory(own) : shortDirectory(cluster);
     chmodSync(directory, 0o700);

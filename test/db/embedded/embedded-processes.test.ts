@@ -26,11 +26,15 @@ function clusterProcesses(): number[] {
   return processesNaming(join(dataDir, 'postgres', 'data')) ?? [];
 }
 
-async function gone(): Promise<boolean> {
-  for (let wait = 0; wait < 100 && clusterProcesses().length > 0; wait += 1) {
+async function until(condition: () => boolean): Promise<boolean> {
+  for (let wait = 0; wait < 100 && !condition(); wait += 1) {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  return clusterProcesses().length === 0;
+  return condition();
+}
+
+function gone(): Promise<boolean> {
+  return until(() => clusterProcesses().length === 0);
 }
 
 async function query(connection: ConnectionSettings, text: string): Promise<unknown[]> {
@@ -91,12 +95,20 @@ describe('the embedded database of a process', () => {
     expect(clusterProcesses()).toEqual([]);
   });
 
-  it('tells the process when it ends by itself', async () => {
+  it('is started again when it ends by itself, and ends with the process all the same', async () => {
     const child = start('serve', 'hold');
-    await ready(child);
-    const postmaster = readPostmaster(join(dataDir, 'postgres', 'data'));
-    process.kill(postmaster?.pid ?? 0, 'SIGKILL');
-    expect(await child.line('server-ended')).toBe('SIGKILL');
+    const connection = await ready(child);
+    const data = join(dataDir, 'postgres', 'data');
+    const killed = readPostmaster(data)?.pid ?? 0;
+    process.kill(killed, 'SIGKILL');
+    await until(() => {
+      const { pid, ready: isReady } = readPostmaster(data) ?? {};
+      return isReady === true && pid !== killed;
+    });
+    expect(await query(connection, 'select 1 as n')).toEqual([{ n: 1 }]);
+    child.process.kill('SIGTERM');
+    expect(await child.ended).toBe(143);
+    expect(await gone()).toBe(true);
   });
 });
 
