@@ -23,7 +23,10 @@ interface WalkThrough {
   shows?: string[];
 }
 
-const WALK_THROUGHS: WalkThrough[] = [{ page: 'docs/operations.md', shows: ['"status":"ready"'] }];
+const WALK_THROUGHS: WalkThrough[] = [
+  { page: 'docs/api.md', shows: ['"id":"'] },
+  { page: 'docs/operations.md', shows: ['"status":"ready"'] },
+];
 
 afterAll(removeTemporaryDirectories);
 
