@@ -14,6 +14,11 @@ export interface ClaimedRequest {
   is_expired: boolean;
   /** Its user's account was disabled here, whoever signs users in. */
   is_account_disabled: boolean;
+  /** What Apple's certificate of the device has proven to this server, or null. */
+  proven_udid: string | null;
+  proven_serial: string | null;
+  /** Whose sign-in the request has proven. */
+  account: string | null;
   /** Certificates issued for it: to enroll by, and to go on with the exchange over the air. */
   issued: IssuedCounts;
 }
@@ -32,7 +37,9 @@ export async function claimRequest(
     .where({ id })
     .forNoKeyUpdate()
     .first<Omit<ClaimedRequest, 'issued'> | undefined>(
-      ...['id', 'method', 'enrollment_link_id', 'certificate_id', 'enrolled_at'],
+      ...['id', 'method', 'account', 'enrollment_link_id', 'certificate_id', 'enrolled_at'],
+      trx.raw(`case when ${IS_PROVEN} then udid end as proven_udid`),
+      trx.raw(`case when ${IS_PROVEN} then serial_number end as proven_serial`),
       trx.raw('expires_at <= now() as is_expired'),
       trx.raw(`${IS_ACCOUNT_DISABLED} as is_account_disabled`),
     );
@@ -40,6 +47,9 @@ export async function claimRequest(
   // Asked after the lock, so that what another transaction issued until then is seen.
   return { ...request, issued: await countIssued(trx, id) };
 }
+
+/** Not in one step: what is signed for that could have been signed for another server. */
+const IS_PROVEN = `(signer is not null and method in ('ota', 'automated'))`;
 
 const IS_ACCOUNT_DISABLED = `exists (
   select from enrollment_users u

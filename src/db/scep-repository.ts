@@ -76,6 +76,17 @@ export async function recordChallengeUse(
     .merge({ ...changed, used_at: trx.fn.now(), issued: trx.raw('scep_challenges.issued + 1') });
 }
 
+/** A device whose identity is to be renewed. */
+export interface RenewableDevice {
+  /** UDID or EnrollmentID. */
+  udid: string | null;
+  /** Its identity (DER); null when an external CA issued it. */
+  der: Buffer | null;
+  /** What the present enrollment has proven. */
+  proven_serial: string | null;
+  managed_apple_account: string | null;
+}
+
 /**
  * The device whose identity is to be renewed, held until the transaction ends. Undefined when that
  * enrollment has ended, or when its identity was revoked: whoever lost it must enroll.
@@ -83,17 +94,24 @@ export async function recordChallengeUse(
 export async function findRenewedDevice(
   trx: Knex.Transaction,
   enrollment: { deviceId: number; enrollmentNumber: number },
-): Promise<{ udid: string | null } | undefined> {
+): Promise<RenewableDevice | undefined> {
   const device = await trx('devices')
     .where({ id: enrollment.deviceId, enrollment_number: enrollment.enrollmentNumber })
     .whereIn('enrollment_state', ENROLLING)
     .forNoKeyUpdate()
-    .first<{ udid: string | null } | undefined>(trx.raw('coalesce(udid, enrollment_id) as udid'));
+    .first<Omit<RenewableDevice, 'der'> | undefined>(
+      ...['proven_serial', 'managed_apple_account'],
+      trx.raw('coalesce(udid, enrollment_id) as udid'),
+    );
   // Asked after the lock: a revocation that was under way until then is seen.
-  const pin = await trx('device_identities')
-    .where({ device_id: enrollment.deviceId, state: 'active' })
-    .first('fingerprint');
-  return pin === undefined ? undefined : device;
+  const pin = await trx('device_identities as i')
+    .leftJoin('certificates as c', (on) =>
+      on.on('c.fingerprint', 'i.fingerprint').onVal('c.purpose', 'mdm.device'),
+    )
+    .where({ 'i.device_id': enrollment.deviceId, 'i.state': 'active' })
+    .orderBy('i.changed_at', 'desc')
+    .first<{ der: Buffer | null } | undefined>('c.der');
+  return device === undefined || pin === undefined ? undefined : { ...device, ...pin };
 }
 
 const ENROLLING = ['authenticated', 'enrolled'];

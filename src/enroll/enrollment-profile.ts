@@ -11,6 +11,7 @@ import { toAppError } from '../db/sqlstate.js';
 import { hasTokenAccount } from '../db/token-account-repository.js';
 import { AppError } from '../errors.js';
 import type { ChallengeOptions, EnrollmentChallenges } from '../pki/enrollment-challenge.js';
+import { type IdentityNameSettings, subjectTemplate } from '../pki/identity-name.js';
 import { chooseCell, withCell } from '../protocol/cell-label.js';
 import {
   buildEnrollmentProfile,
@@ -120,7 +121,7 @@ function scepPayload(scep: ScepConfigurationRow, organization: OrganizationRow, 
   return {
     url: scep.url ?? `${publicUrl}/scep`,
     name: organization.name,
-    subject: subjectOf(scep.subject, organization),
+    subject: subjectOf({ organization, scep }),
     keySize: scep.key_size,
     keyUsage: scep.key_usage,
     retries: scep.retries,
@@ -144,23 +145,9 @@ function challengeOf(
   return box.open(scep.sealed_challenge, 'scep_configurations/challenge').toString('utf8');
 }
 
-/** `O=Example/CN=%HardwareUUID%` as Apple's array of sets of pairs. */
-function subjectOf(subject: string | null, organization: OrganizationRow): ScepSubject {
-  if (subject !== null) {
-    return subject
-      .split('/')
-      .filter((part) => part.includes('='))
-      .map((part) => [[part.slice(0, part.indexOf('=')), part.slice(part.indexOf('=') + 1)]]);
-  }
-  const { x509_c, x509_st, x509_o, x509_ou, name } = organization;
-  const pairs: [string, string | null][] = [
-    ['C', x509_c],
-    ['ST', x509_st],
-    ['O', x509_o ?? name],
-    ['OU', x509_ou],
-    ['CN', '%HardwareUUID%'],
-  ];
-  return pairs.flatMap(([key, value]) => (value === null ? [] : [[[key, value]]]));
+/** As Apple's array of sets of pairs. */
+function subjectOf(settings: IdentityNameSettings): ScepSubject {
+  return subjectTemplate(settings).map(({ type, value }) => [[type, value]]);
 }
 
 /** It is the external CA's: devices would refuse ours by it. */

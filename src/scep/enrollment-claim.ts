@@ -10,6 +10,7 @@ import { markRevoked } from '../db/identity-revocation.js';
 import type { ChallengeUse, NewChallengeUse } from '../db/scep-repository.js';
 import type { Transaction } from '../db/unit-of-work.js';
 import type { EnrollmentChallenge } from '../pki/enrollment-challenge.js';
+import type { ProvenFacts } from '../pki/identity-name.js';
 import { FailInfo } from '../protocol/scep.js';
 import { ScepRefusal } from './refusal.js';
 
@@ -22,6 +23,8 @@ const MAX_CERTIFICATES = 1 + 10;
 /** What a challenge was made for, held until the certificate is issued. */
 export interface EnrollmentClaim {
   purpose: Pick<NewChallengeUse, 'requestId' | 'linkId' | 'isExchange'>;
+  /** What the request has proven. */
+  facts: ProvenFacts;
   /** Notes the certificate that was issued. */
   complete(certificateId: number): Promise<void>;
 }
@@ -55,6 +58,11 @@ export async function claimEnrollment(
   if (linkId !== null) await useLink(trx, linkId, isCounted);
   return {
     purpose: { requestId: requestId ?? null, linkId, isExchange },
+    facts: {
+      udid: request?.proven_udid,
+      serialNumber: request?.proven_serial,
+      account: request?.account,
+    },
     async complete(certificateId) {
       if (request !== undefined && isExchange) await continueBy(trx, request, certificateId);
     },

@@ -19,6 +19,7 @@ import type {
   RenewedEnrollment,
 } from '../pki/enrollment-challenge.js';
 import { FailInfo } from '../protocol/scep.js';
+import { type CertificateName, nameByFacts, nameOfRenewed } from './certificate-name.js';
 import { claimEnrollment } from './enrollment-claim.js';
 import { issueFor } from './issue.js';
 import { type RenewedDevice, recordRenewal } from './record-renewal.js';
@@ -64,7 +65,8 @@ function requireLive({ revoked_at }: ChallengeUse): void {
  * certificate; another one replaces the first, for devices try again with a new key, some times until
  * the device has authenticated with what it got. A challenge that was made to renew an identity does
  * so for that enrollment alone: its certificate is pinned to the device and good for nothing else.
- * What one was made for otherwise, a request or a link, is kept beside it for the Authenticate.
+ * What one was made for otherwise, a request or a link, is kept beside it for the Authenticate. The
+ * server decides the names: `identityName`. A renewed identity keeps those that it has.
  */
 export async function certifyFirstRequest(
   csr: ParsedCsr,
@@ -78,10 +80,11 @@ export async function certifyFirstRequest(
       const { requestId, linkId } = challenge;
       return { certificate: earlierCertificate(use), requestId, linkId };
     }
-    const device = renewal && (await claimRenewedDevice(trx, renewal));
+    const device = renewal && (await claimRenewedDevice(trx, { ...challenge, renewal }));
     const claim = await claimEnrollment(trx, challenge, use);
     if (use !== undefined) await retire(trx, use);
-    const certificate = issueFor(csr, authority);
+    const name = device?.name ?? (await nameByFacts(trx, claim.facts, nonce));
+    const certificate = issueFor(csr, name, authority);
     const certificateId = await record(trx, certificate, device);
     const made = { nonce, csrFingerprint: csr.fingerprint, certificateId };
     await recordChallengeUse(trx, { ...made, ...claim.purpose });
@@ -91,13 +94,20 @@ export async function certifyFirstRequest(
   });
 }
 
+interface NamedDevice extends RenewedDevice {
+  name: CertificateName;
+}
+
 async function claimRenewedDevice(
   trx: Transaction,
-  renewal: RenewedEnrollment,
-): Promise<RenewedDevice> {
+  { nonce, renewal }: EnrollmentChallenge & { renewal: RenewedEnrollment },
+): Promise<NamedDevice> {
   const device = await findRenewedDevice(trx, renewal);
-  if (device !== undefined) return { deviceId: renewal.deviceId, udid: device.udid };
-  throw new ScepRefusal(FailInfo.badRequest, 'the enrollment of this challenge is over');
+  if (device === undefined) {
+    throw new ScepRefusal(FailInfo.badRequest, 'the enrollment of this challenge is over');
+  }
+  const name = await nameOfRenewed(trx, device, nonce);
+  return { deviceId: renewal.deviceId, udid: device.udid, name };
 }
 
 async function record(

@@ -1,14 +1,17 @@
 import type { ParsedCertificate } from '../crypto/certificate.js';
 import type { ParsedCsr } from '../crypto/csr.js';
 import type { CertificateAuthority } from '../pki/authority.js';
+import type { CertificateName } from './certificate-name.js';
 
-/** A device certificate with the key, name and alternative names that were asked for. */
+/**
+ * A certificate of a device with these names. Only the public key is taken from the request: a client
+ * that may have a certificate does not decide what it says.
+ */
 export function issueFor(
-  csr: ParsedCsr,
+  { publicKey }: ParsedCsr,
+  { subject, subjectAltName }: CertificateName,
   authority: CertificateAuthority,
-  subject: Buffer = csr.subjectRaw,
 ): ParsedCertificate {
-  const { publicKey, subjectAltName } = csr;
   return authority.issueDeviceCertificate({
     publicKey,
     subject,

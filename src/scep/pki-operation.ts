@@ -108,7 +108,7 @@ async function answer(
   const certificates = [issued, issuer.certificate];
   const { subject, serialHex: serial } = issued;
   const { messageType } = message;
-  // The subject may be a variable that the device has not replaced.
+  // Many devices may have the same subject.
   const fingerprint = issued.fingerprint.toString('hex').slice(0, SHORT_FINGERPRINT);
   const about = { subject, serial, fingerprint, messageType, ...madeFor };
   logger.info(about, 'scep issued a certificate');

@@ -7,6 +7,7 @@ import { inTransaction } from '../db/unit-of-work.js';
 import type { CertificateAuthorities } from '../pki/authorities.js';
 import type { Trust } from '../pki/trust.js';
 import { FailInfo } from '../protocol/scep.js';
+import { nameOf } from './certificate-name.js';
 import { issueFor } from './issue.js';
 import { recordRenewal } from './record-renewal.js';
 import { ScepRefusal } from './refusal.js';
@@ -26,10 +27,10 @@ function refuse(reason: string): ScepRefusal {
 }
 
 /**
- * Only what a CA of ours issued is renewed here, and only under the same name. One that expired a
- * while ago is no hindrance: it has yet to be found pinned to a device.
+ * Only what a CA of ours issued is renewed here. One that expired a while ago is no hindrance: it has
+ * yet to be found pinned to a device.
  */
-function checkSigner(signer: ParsedCertificate, csr: ParsedCsr, deps: RenewalDeps): void {
+function checkSigner(signer: ParsedCertificate, deps: RenewalDeps): void {
   const issuers = deps.authorities.all().map(({ certificate }) => certificate);
   if (!issuers.some(({ subjectRaw }) => signer.issuerRaw.equals(subjectRaw))) {
     throw refuse('the signer was not issued by this CA');
@@ -37,9 +38,6 @@ function checkSigner(signer: ParsedCertificate, csr: ParsedCsr, deps: RenewalDep
   const voucher = deps.trust.voucherOf({ certificate: signer });
   if (!issuers.some(({ fingerprint }) => voucher?.issuer.equals(fingerprint))) {
     throw refuse('the signer is not trusted');
-  }
-  if (csr.subject !== '' && csr.subject !== signer.subject) {
-    throw refuse('the request is for another name');
   }
 }
 
@@ -71,20 +69,20 @@ async function findRenewed(
 }
 
 /**
- * A new certificate for a device that signs with the one it has. Both are good until the device
- * uses the new one.
+ * A new certificate for a device that signs with the one it has, under the names in that one, whatever
+ * the request says. Both are good until the device uses the new one.
  */
 export async function certifyRenewal(
   csr: ParsedCsr,
   signer: ParsedCertificate,
   deps: RenewalDeps,
 ): Promise<ParsedCertificate> {
-  checkSigner(signer, csr, deps);
+  checkSigner(signer, deps);
   return await inTransaction(deps.db, async (trx) => {
     const identity = await claimRenewable(trx, signer);
     const renewed = await findRenewed(trx, identity.device_id, csr);
     if (renewed !== undefined) return renewed;
-    const certificate = issueFor(csr, deps.authorities.current, signer.subjectRaw);
+    const certificate = issueFor(csr, nameOf(signer), deps.authorities.current);
     await recordRenewal(trx, certificate, { deviceId: identity.device_id, udid: identity.udid });
     return certificate;
   });

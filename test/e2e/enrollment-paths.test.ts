@@ -68,6 +68,24 @@ describe('a device ends enrolled and inventoried', () => {
     expect(await onlyDevice()).toMatchObject({ enrollment_method: 'profile' });
   });
 
+  it.each([
+    ['profile', () => expect.stringMatching(/^CN=[0-9a-f]{32},O=Muster$/)],
+    ['ota', (udid: unknown) => `CN=${udid},O=Muster`],
+  ] as const)(
+    'with a certificate that the server has named, on an iPhone: %s',
+    async (enroll, nameBy) => {
+      expectEnrolled(await runSimulation(world, { enroll, platform: 'iOS' }));
+      const device = await onlyDevice();
+      const issued = world.app.db.knex('certificates').where({ purpose: 'mdm.device' });
+      const { subject, x509_cn } = await issued.orderBy('id', 'desc').first();
+      expect(subject).toEqual(nameBy(device?.udid));
+      const installed = world.app.db
+        .knex('installed_certificates')
+        .where({ device_id: device?.id });
+      expect(await installed.where({ is_identity: true }).pluck('x509_cn')).toContain(x509_cn);
+    },
+  );
+
   it('by a link, with the tags of the link, as often as the link says', async () => {
     const tag = { data: { type: 'tags', attributes: { name: 'invited' } } };
     const { body: tagged } = await world.api.post('/tags', tag).expect(201);

@@ -20,8 +20,10 @@ CN = Björns Mac
 [attributes]
 challengePassword = CHALLENGE
 [extensions]
-subjectAltName = DNS:mac.example.com, email:bjoern@example.com
-keyUsage = digitalSignature, keyEncipherment
+subjectAltName = DNS:mac.example.com, email:bjoern@example.com, otherName:1.3.6.1.4.1.311.20.2.3;UTF8:administrator@corp.example
+basicConstraints = critical, CA:TRUE
+keyUsage = critical, digitalSignature, keyCertSign
+extendedKeyUsage = serverAuth, codeSigning
 `;
 
 describe('SCEP with messages that OpenSSL makes and reads', () => {
@@ -126,8 +128,9 @@ describe('SCEP with messages that OpenSSL makes and reads', () => {
     );
   });
 
-  it('issues what the CSR asked for, as OpenSSL reads it', async () => {
-    makeCsr(server.challenges.issueChallenge());
+  it('issues nothing of what the CSR asked for but its key, as OpenSSL reads it', async () => {
+    const challenge = server.challenges.issueChallenge();
+    makeCsr(challenge);
     await exchange(sealCsr('-aes128'));
     const [leaf] = openReply();
     openssl.write('leaf.pem', encodePem('CERTIFICATE', leaf?.der ?? Buffer.alloc(0)));
@@ -140,12 +143,14 @@ describe('SCEP with messages that OpenSSL makes and reads', () => {
       '-nameopt',
       'RFC2253,utf8,-esc_msb',
     );
-    expect(shown).toContain('Subject: CN=Björns Mac,O=Example GmbH,C=DE');
+    const id = server.challenges.readChallenge(challenge).nonce.toString('hex');
+    expect(shown).toContain(`Subject: CN=${id},O=Muster\n`);
+    expect(shown).not.toMatch(/Example GmbH|Björn|example\.com|corp\.example|Alternative Name/);
+    expect(shown).not.toMatch(/Certificate Sign|Server Authentication|Code Signing/);
     expect(shown).toContain('Signature Algorithm: sha256WithRSAEncryption');
     expect(shown).toMatch(/Basic Constraints: critical\s+CA:FALSE/);
     expect(shown).toMatch(/Key Usage: critical\s+Digital Signature, Key Encipherment/);
     expect(shown).toMatch(/Extended Key Usage: \s+TLS Web Client Authentication/);
-    expect(shown).toMatch(/DNS:mac\.example\.com, email:bjoern@example\.com/);
     expect(shown).toMatch(/Subject Key Identifier/);
     expect(shown).toMatch(/Authority Key Identifier/);
     expect(text('x509', '-in', 'leaf.pem', '-noout', '-pubkey')).toBe(

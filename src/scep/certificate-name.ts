@@ -1,0 +1,45 @@
+import {
+  type GeneralName,
+  type ParsedCertificate,
+  parseCertificate,
+} from '../crypto/certificate.js';
+import type { NameAttribute } from '../crypto/names.js';
+import { Oid } from '../crypto/oids.js';
+import type { RenewableDevice } from '../db/scep-repository.js';
+import { readOrganization, readScepConfiguration } from '../db/settings-repository.js';
+import type { Transaction } from '../db/unit-of-work.js';
+import { identityName, type ProvenFacts } from '../pki/identity-name.js';
+
+/** The names in a certificate, encoded or not. */
+export interface CertificateName {
+  subject: Buffer | readonly NameAttribute[];
+  subjectAltName: Buffer | readonly GeneralName[] | undefined;
+}
+
+/** The names of a certificate, as they are. */
+export function nameOf({ subjectRaw, extensions }: ParsedCertificate): CertificateName {
+  return { subject: subjectRaw, subjectAltName: extensions.get(Oid.subjectAltName)?.value };
+}
+
+/** By the settings at the time of issue, not those when the profile was made. */
+export async function nameByFacts(
+  trx: Transaction,
+  facts: ProvenFacts,
+  nonce: Buffer,
+): Promise<CertificateName> {
+  const organization = await readOrganization(trx);
+  const scep = await readScepConfiguration(trx);
+  return identityName({ organization, scep }, facts, nonce.toString('hex'));
+}
+
+/** The names of the identity that is renewed; those by its facts where another CA issued it. */
+export async function nameOfRenewed(
+  trx: Transaction,
+  device: RenewableDevice,
+  nonce: Buffer,
+): Promise<CertificateName> {
+  const { der, udid, proven_serial: serialNumber, managed_apple_account: account } = device;
+  if (der !== null) return nameOf(parseCertificate(der));
+  const isProven = serialNumber !== null;
+  return await nameByFacts(trx, { udid: isProven ? udid : null, serialNumber, account }, nonce);
+}
