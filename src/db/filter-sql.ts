@@ -17,6 +17,7 @@ type NodeOf<Kind extends FilterNode['kind']> = Extract<FilterNode, { kind: Kind 
 
 const TYPES: Record<Column['kind'], string> = {
   text: 'text',
+  version: 'text',
   integer: 'bigint',
   number: 'double precision',
   boolean: 'boolean',
@@ -42,6 +43,11 @@ export function sqlTypeOf(kind: AttributeKind | undefined): string {
 /** Names come from the definitions, never from a request. */
 export function quoted(name: string): string {
   return `"${name}"`;
+}
+
+/** What orders versions, the same whatever the language of the database. */
+export function versionKey(sql: string): string {
+  return `version_key(${sql}) collate "C"`;
 }
 
 /** The alias of the table at this depth of relationships; the listed table is at 0. */
@@ -107,13 +113,20 @@ function reference(column: Column, depth: number): string {
 }
 
 function operand(column: Column, depth: number): string {
-  const name = reference(column, depth);
-  return column.ignoreCase ? `lower(${name})` : name;
+  return comparable(column, reference(column, depth));
 }
 
 function placeholder(column: Column): string {
-  const value = `?::${TYPES[column.kind]}`;
-  return column.ignoreCase ? `lower(${value})` : value;
+  return comparable(column, `?::${TYPES[column.kind]}`);
+}
+
+/** The form in which values of the column are compared. */
+function comparable(
+  { kind, ignoreCase }: Pick<Column, 'kind' | 'ignoreCase'>,
+  sql: string,
+): string {
+  if (kind === 'version') return versionKey(sql);
+  return ignoreCase ? `lower(${sql})` : sql;
 }
 
 function binding(value: Scalar): Exclude<Scalar, Date> {
@@ -187,8 +200,9 @@ function inSql({ column, values }: NodeOf<'in'>, depth: number): Sql {
   const name = operand(column, depth);
   const bindings = [values.map(binding)];
   const list = `?::${TYPES[column.kind]}[]`;
-  if (column.ignoreCase) {
-    return { text: `${name} in (select lower(v) from unnest(${list}) as v)`, bindings };
+  const value = comparable(column, 'v');
+  if (value !== 'v') {
+    return { text: `${name} = any(array(select ${value} from unnest(${list}) as v))`, bindings };
   }
   const shown = column.kind === 'timestamp' ? `date_trunc('milliseconds', ${name})` : name;
   return { text: `${shown} = any(${list})`, bindings };

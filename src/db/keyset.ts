@@ -1,11 +1,12 @@
 import type { ListQuery, Position } from '../jsonapi/store.js';
-import { alias, quoted, type Sql, sqlTypeOf } from './filter-sql.js';
+import { alias, quoted, type Sql, sqlTypeOf, versionKey } from './filter-sql.js';
 
 /** One column of a list's order. */
 export interface SortKey {
   name: string;
   /** What its text form is cast to. */
   type: string;
+  isVersion: boolean;
   descending: boolean;
   /** Rows without a value come first: only while a list is read from its end. */
   nullsFirst: boolean;
@@ -26,14 +27,14 @@ export function sortKeys({ sort, shape }: Pick<ListQuery, 'sort' | 'shape'>): So
   const keys: SortKey[] = [];
   for (const { column, descending } of sort) {
     if (column === 'id') return [...keys, idKey(descending)];
-    const type = sqlTypeOf(shape.attributes[column]?.kind);
-    keys.push({ name: column, type, descending, nullsFirst: false });
+    const { kind, isVersion = false } = shape.attributes[column] ?? {};
+    keys.push({ name: column, type: sqlTypeOf(kind), isVersion, descending, nullsFirst: false });
   }
   return [...keys, idKey(keys.at(-1)?.descending ?? false)];
 }
 
 function idKey(descending: boolean): SortKey {
-  return { name: 'id', type: 'bigint', descending, nullsFirst: false };
+  return { name: 'id', type: 'bigint', isVersion: false, descending, nullsFirst: false };
 }
 
 export function reversed(keys: SortKey[]): SortKey[] {
@@ -52,7 +53,7 @@ export function reversed(keys: SortKey[]): SortKey[] {
 export function orderBy(keys: SortKey[]): string {
   return keys
     .map((key, index) => {
-      const direction = `${reference(key)}${key.descending ? ' desc' : ''}`;
+      const direction = `${ordered(key)}${key.descending ? ' desc' : ''}`;
       if (index === 0 || hasDefaultNulls(key)) return direction;
       return `${direction} nulls ${key.nullsFirst ? 'first' : 'last'}`;
     })
@@ -66,6 +67,11 @@ function hasDefaultNulls({ name, descending, nullsFirst }: SortKey): boolean {
 
 function reference({ name }: Pick<SortKey, 'name'>): string {
   return `${TABLE}.${quoted(name)}`;
+}
+
+/** What the order goes by. */
+function ordered(key: SortKey): string {
+  return key.isVersion ? versionKey(reference(key)) : reference(key);
 }
 
 /** The keys before the id as text without loss: a Date would drop the microseconds. */
@@ -112,11 +118,11 @@ export function rangesAfter(keys: SortKey[], position: Position): Sql[] {
 }
 
 function hasValue(key: SortKey): Sql {
-  return { text: `${reference(key)} is not null`, bindings: [] };
+  return { text: `${ordered(key)} is not null`, bindings: [] };
 }
 
 function hasNone(key: SortKey): Sql {
-  return { text: `${reference(key)} is null`, bindings: [] };
+  return { text: `${ordered(key)} is null`, bindings: [] };
 }
 
 function boundsOf(keys: SortKey[], { keys: values, id }: Position): Bound[] {
@@ -126,13 +132,13 @@ function boundsOf(keys: SortKey[], { keys: values, id }: Position): Bound[] {
   }));
 }
 
-function placeholder({ type }: SortKey): string {
-  return `?::${type}`;
+function placeholder({ type, isVersion }: SortKey): string {
+  return isVersion ? versionKey(`?::${type}`) : `?::${type}`;
 }
 
 /** Both keys run the same way and the second, the id, is never null. */
 function rowAfter(first: Bound, id: Bound): Sql {
-  const row = `(${reference(first)}, ${reference(id)})`;
+  const row = `(${ordered(first)}, ${reference(id)})`;
   const values = `(${placeholder(first)}, ${placeholder(id)})`;
   return {
     text: `${row} ${first.descending ? '<' : '>'} ${values}`,
@@ -143,8 +149,8 @@ function rowAfter(first: Bound, id: Bound): Sql {
 /** The bound on the first key alone is what an index can start from. */
 function tiedOrAfter(first: Bound, rest: Bound[]): Sql {
   const operator = first.descending ? '<' : '>';
-  const text = `${reference(first)} ${operator}= ${placeholder(first)}`;
-  const strictly = `${reference(first)} ${operator} ${placeholder(first)}`;
+  const text = `${ordered(first)} ${operator}= ${placeholder(first)}`;
+  const strictly = `${ordered(first)} ${operator} ${placeholder(first)}`;
   const reached: Sql = { text, bindings: [first.value] };
   const passed: Sql = { text: strictly, bindings: [first.value] };
   return joined('and', reached, joined('or', passed, behind(rest)));
@@ -160,15 +166,15 @@ function behind([first, ...rest]: Bound[]): Sql {
 function strictlyAfter(bound: Bound): Sql {
   const { value, descending, nullsFirst, name } = bound;
   if (value === null) return nullsFirst ? hasValue(bound) : { text: 'false', bindings: [] };
-  const column = reference(bound);
-  const compared = `${column} ${descending ? '<' : '>'} ${placeholder(bound)}`;
+  const compared = `${ordered(bound)} ${descending ? '<' : '>'} ${placeholder(bound)}`;
   const takesNulls = !nullsFirst && name !== 'id';
-  return { text: takesNulls ? `(${compared} or ${column} is null)` : compared, bindings: [value] };
+  const text = takesNulls ? `(${compared} or ${ordered(bound)} is null)` : compared;
+  return { text, bindings: [value] };
 }
 
 function sameAs(bound: Bound): Sql {
   if (bound.value === null) return hasNone(bound);
-  return { text: `${reference(bound)} = ${placeholder(bound)}`, bindings: [bound.value] };
+  return { text: `${ordered(bound)} = ${placeholder(bound)}`, bindings: [bound.value] };
 }
 
 function joined(operator: 'and' | 'or', left: Sql, right: Sql): Sql {

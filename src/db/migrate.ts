@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type pg from 'pg';
 import { AppError } from '../errors.js';
@@ -22,9 +23,10 @@ export interface MigrationStatus {
 const OLDEST_SERVER = 140_000;
 /** "must" in ASCII and a purpose: the advisory lock of migrations. */
 const LOCK_KEY = [0x6d_75_73_74, 1];
+const LOCK_POLL_MS = 200;
 
-function config(directory: string): Knex.MigratorConfig {
-  return { migrationSource: new DirectoryMigrationSource(directory) };
+function config(migrationSource: DirectoryMigrationSource): Knex.MigratorConfig {
+  return { migrationSource };
 }
 
 /** `version` as in server_version_num: 140005 is 14.5. Throws AppError below 14. */
@@ -82,13 +84,15 @@ async function acquire(client: pg.PoolClient, logger: Logger): Promise<void> {
   ]) {
     await client.query(`set local ${limit} = 0`);
   }
-  const tried = await client.query<{ free: boolean }>(
-    'select pg_try_advisory_xact_lock($1, $2) as free',
-    LOCK_KEY,
-  );
-  if (tried.rows[0]?.free === true) return;
-  logger.info('another process is migrating the database, waiting for it');
-  await client.query('select pg_advisory_xact_lock($1, $2)', LOCK_KEY);
+  // An index that is built concurrently waits for every snapshot. A statement that waits for the lock
+  // keeps one, and so does one with parameters until the next statement.
+  const tryLock = `select pg_try_advisory_xact_lock(${LOCK_KEY.join(', ')}) as free`;
+  for (let attempt = 0; ; attempt += 1) {
+    const tried = await client.query<{ free: boolean }>(tryLock);
+    if (tried.rows[0]?.free === true) return;
+    if (attempt === 0) logger.info('another process is migrating the database, waiting for it');
+    await sleep(LOCK_POLL_MS);
+  }
 }
 
 /**
@@ -110,26 +114,47 @@ async function underLock<T>(db: Database, logger: Logger, work: () => Promise<T>
   }
 }
 
-async function prepare(db: Database, directory: string): Promise<void> {
+async function prepare(db: Database, source: DirectoryMigrationSource): Promise<void> {
   await requireSupportedServer(db);
-  await requireKnownDatabase(db, directory);
+  await requireKnownDatabase(db, source.directory);
   // Nobody else can be migrating now, so a lock row still set was left by a killed process.
-  await db.knex.migrate.forceFreeMigrationsLock(config(directory));
+  await db.knex.migrate.forceFreeMigrationsLock(config(source));
 }
 
 /**
- * Brings the schema up to date, ours in one transaction, then the job queue's; several processes may call it at once.
+ * Brings the schema up to date, ours first, then the job queue's; several processes may call it at
+ * once. Ours run in one transaction, except that one which runs outside of any divides them.
  * Returns the names applied. Throws AppError for a server too old or a database newer than this.
  */
 export async function migrate(db: Database, options: MigrationOptions): Promise<string[]> {
   const { logger, directory = MIGRATIONS_DIRECTORY } = options;
+  const source = new DirectoryMigrationSource(directory);
   return await underLock(db, logger, async () => {
-    await prepare(db, directory);
-    const [, applied] = (await db.knex.migrate.latest(config(directory))) as [number, string[]];
-    for (const name of applied) logger.info({ migration: name }, 'migration applied');
+    await prepare(db, source);
+    const applied = await runPending(db, source, logger);
     await migrateJobs(db, logger);
     return applied;
   });
+}
+
+async function runPending(
+  db: Database,
+  source: DirectoryMigrationSource,
+  logger: Logger,
+): Promise<string[]> {
+  const { applied: before, pending } = await migrationStatus(db, source.directory);
+  const applied: string[] = [];
+  let firstBatch: number | undefined;
+  for (const group of source.groups(pending)) {
+    const part = source.only([...before, ...applied, ...group]);
+    const [batch, names] = (await db.knex.migrate.latest(config(part))) as [number, string[]];
+    for (const name of names) logger.info({ migration: name }, 'migration applied');
+    applied.push(...names);
+    firstBatch ??= batch;
+    // One batch for all, since a rollback takes back a batch.
+    await db.knex('knex_migrations').whereIn('name', names).update({ batch: firstBatch });
+  }
+  return applied;
 }
 
 /** Takes back the last batch of migrations, or all of them; returns their names. */
@@ -138,9 +163,10 @@ export async function rollback(
   options: MigrationOptions & { all?: boolean },
 ): Promise<string[]> {
   const { logger, directory = MIGRATIONS_DIRECTORY, all = false } = options;
+  const source = new DirectoryMigrationSource(directory);
   return await underLock(db, logger, async () => {
-    await prepare(db, directory);
-    const undone = (await db.knex.migrate.rollback(config(directory), all)) as [number, string[]];
+    await prepare(db, source);
+    const undone = (await db.knex.migrate.rollback(config(source), all)) as [number, string[]];
     for (const name of undone[1]) logger.info({ migration: name }, 'migration taken back');
     if ((await recordedMigrations(db)).length === 0) await dropJobs(db);
     return undone[1];

@@ -28,13 +28,33 @@ function withoutTimeouts(step: (knex: Knex) => PromiseLike<unknown>) {
  * from the sources is the same to the compiled program.
  */
 export class DirectoryMigrationSource implements Knex.MigrationSource<string> {
-  constructor(private readonly directory: string) {}
+  constructor(
+    readonly directory: string,
+    private readonly known: string[] = namesIn(directory),
+  ) {}
 
   /** Names in the order in which they run. */
   names(): string[] {
-    return readdirSync(this.directory)
-      .flatMap((file) => MIGRATION_FILE.exec(file)?.[1] ?? [])
-      .sort();
+    return this.known;
+  }
+
+  /** The same directory with nothing but the migrations of these names. */
+  only(names: string[]): DirectoryMigrationSource {
+    const known = this.known.filter((name) => names.includes(name));
+    return new DirectoryMigrationSource(this.directory, known);
+  }
+
+  /** What can share a transaction, in order: one that runs outside of any is a group of its own. */
+  groups(names: string[]): string[][] {
+    const groups: string[][] = [];
+    let canJoin = false;
+    for (const name of names) {
+      const usesTransaction = this.usesTransaction(name);
+      if (canJoin && usesTransaction) groups.at(-1)?.push(name);
+      else groups.push([name]);
+      canJoin = usesTransaction;
+    }
+    return groups;
   }
 
   getMigrations(): Promise<string[]> {
@@ -46,13 +66,27 @@ export class DirectoryMigrationSource implements Knex.MigrationSource<string> {
   }
 
   getMigration(name: string): Promise<Knex.Migration> {
-    const migration = load(join(this.directory, name)) as LoadedMigration;
+    const migration = this.load(name);
     // One that asks to run outside a transaction has to lift the limits itself.
-    if (migration.config?.transaction === false) return Promise.resolve(migration);
+    if (!this.usesTransaction(name)) return Promise.resolve(migration);
     return Promise.resolve({
       ...migration,
       up: withoutTimeouts(migration.up),
       down: withoutTimeouts(migration.down),
     });
   }
+
+  private usesTransaction(name: string): boolean {
+    return this.load(name).config?.transaction !== false;
+  }
+
+  private load(name: string): LoadedMigration {
+    return load(join(this.directory, name)) as LoadedMigration;
+  }
+}
+
+function namesIn(directory: string): string[] {
+  return readdirSync(directory)
+    .flatMap((file) => MIGRATION_FILE.exec(file)?.[1] ?? [])
+    .sort();
 }

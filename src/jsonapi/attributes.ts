@@ -28,6 +28,8 @@ export interface AttributeOptions {
   filterable?: boolean;
   /** Equality ignores case, as for UDIDs and payload identifiers. */
   ignoreCase?: boolean;
+  /** Compared and sorted as a version: 9.3.5 before 15.7.9 before 15.7.10. */
+  isVersion?: boolean;
   /** Left out of lists and of included resources unless `fields[type]` names it. */
   heavy?: boolean;
   /** Changes by itself all the time, so it is no part of what If-Match protects. */
@@ -90,6 +92,11 @@ export function text(options: TextOptions = {}): Attribute {
   const bounded = z.string().min(min).max(max);
   const error = like === undefined ? undefined : `must be ${like}`;
   return attribute('text', storable(pattern ? bounded.regex(pattern, error) : bounded), rest);
+}
+
+/** Text that is compared as a version; any text may be stored. */
+export function version(options: TextOptions = {}): Attribute {
+  return text({ ...options, isVersion: true });
 }
 
 /** An absolute http or https URL of at most 2,000 characters, kept as it was sent; `rule` bounds it more. */

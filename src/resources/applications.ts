@@ -9,6 +9,7 @@ import {
   textList,
   timestamp,
   url,
+  version,
 } from '../jsonapi/attributes.js';
 import { defineResource } from '../jsonapi/definition.js';
 import { operatorWrites } from './of-device.js';
@@ -25,7 +26,8 @@ const KINDS = [
 /** What Apple's manifest (ManifestURL) needs beside the bundle's name. */
 const manifest = {
   manifest_url: url(),
-  ...each(text(), ['manifest_bundle_version', 'manifest_title', 'manifest_subtitle']),
+  manifest_bundle_version: version(),
+  ...each(text(), ['manifest_title', 'manifest_subtitle']),
   manifest_kind: text({ nullable: false, min: 1, max: 100 }),
   ...each(url(), [
     'manifest_package_url',
@@ -53,7 +55,8 @@ export const applications = defineResource<ResourceServices>({
     discriminator: oneOf(KINDS, { nullable: false }),
     display_name: text({ required: true, min: 1, max: 1000 }),
     bundle_id: text({ required: true, min: 1, max: 255 }),
-    ...each(text(), ['description', 'version', 'minimum_os_version', 'release_notes']),
+    ...each(text(), ['description', 'release_notes']),
+    ...each(version(), ['version', 'minimum_os_version']),
     itunes_store_id: bigInteger({ min: 0 }),
     purchase_method: integer({ min: 0, max: 1 }),
     management_flags: integer({ min: 0, max: 7 }),

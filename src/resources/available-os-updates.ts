@@ -1,4 +1,13 @@
-import { bigInteger, bool, each, json, text, timestamp, url } from '../jsonapi/attributes.js';
+import {
+  bigInteger,
+  bool,
+  each,
+  json,
+  text,
+  timestamp,
+  url,
+  version,
+} from '../jsonapi/attributes.js';
 import { defineResource } from '../jsonapi/definition.js';
 import { device, operatorWrites } from './of-device.js';
 import type { ResourceServices } from './services.js';
@@ -10,9 +19,10 @@ export const availableOsUpdates = defineResource<ResourceServices>({
   access: operatorWrites,
   attributes: {
     ...each(text(), ['human_readable_name', 'human_readable_name_locale', 'product_key']),
-    ...each(text(), ['product_name', 'version', 'build']),
+    product_name: text(),
+    ...each(version(), ['version', 'build', 'supplemental_build_version']),
     metadata_url: url(),
-    ...each(text(), ['supplemental_build_version', 'supplemental_os_version_extra']),
+    supplemental_os_version_extra: text(),
     ...each(bool(), [
       'allows_install_later',
       'is_config_data_update',

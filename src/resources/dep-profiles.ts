@@ -1,5 +1,15 @@
 import { z } from 'zod';
-import { bool, each, oneOf, text, textList, timestamp, url, uuid } from '../jsonapi/attributes.js';
+import {
+  bool,
+  each,
+  oneOf,
+  text,
+  textList,
+  timestamp,
+  url,
+  uuid,
+  version,
+} from '../jsonapi/attributes.js';
 import { defineResource } from '../jsonapi/definition.js';
 import { profileDevices } from './dep-profile-devices.js';
 import { createProfile, removeProfile, updateProfile } from './dep-profile-operations.js';
@@ -19,7 +29,7 @@ const certificates = textList({
 });
 
 /** As devices compare it. */
-const osVersion = text({
+const osVersion = version({
   max: 30,
   pattern: /^\d{1,5}(\.\d{1,5}){0,3}$/,
   like: 'a version like 17 or 17.4.1',

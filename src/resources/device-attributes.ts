@@ -9,6 +9,7 @@ import {
   oneOf,
   text,
   timestamp,
+  version,
 } from '../jsonapi/attributes.js';
 
 const STATES = ['dep', 'authenticated', 'enrolled', 'unenrolled'];
@@ -24,7 +25,7 @@ export const identity: Record<string, Attribute> = {
   enrollment_number: integer({ write: 'create', nullable: false, min: 0 }),
   enrollment_method: oneOf(METHODS, { write: 'create' }),
   managed_apple_account: text({ write: 'create' }),
-  unmet_minimum_os_version: text({ write: 'create' }),
+  unmet_minimum_os_version: version({ write: 'create' }),
   is_enrolled: bool({ write: 'create', nullable: false }),
   platform: oneOf(PLATFORMS, { write: 'create' }),
   topic: text(),
@@ -47,9 +48,10 @@ export const hardware: Record<string, Attribute> = {
   device_name: text(),
   hostname: text(),
   local_hostname: text({ write: 'create' }),
-  ...each(text(), ['build_version', 'os_version', 'model', 'model_name', 'product_name']),
+  ...each(version(), ['build_version', 'os_version']),
+  ...each(text(), ['model', 'model_name', 'product_name']),
+  supplemental_build_version: version({ write: 'create' }),
   ...each(text({ write: 'create' }), [
-    'supplemental_build_version',
     'supplemental_os_version_extra',
     'model_number',
     'software_update_device_id',
@@ -72,16 +74,15 @@ export const hardware: Record<string, Attribute> = {
 };
 
 export const network: Record<string, Attribute> = {
+  ...each(version({ write: 'create' }), ['modem_firmware_version', 'carrier_settings_version']),
   ...each(text({ write: 'create' }), [
     'imei',
     'meid',
     'iccid',
     'phone_number',
-    'modem_firmware_version',
     'current_carrier_network',
     'sim_carrier_network',
     'subscriber_carrier_network',
-    'carrier_settings_version',
     'sim_mcc',
     'sim_mnc',
     'subscriber_mcc',

@@ -1,4 +1,4 @@
-import { each, oneOf, text, timestamp } from '../jsonapi/attributes.js';
+import { each, oneOf, text, timestamp, version } from '../jsonapi/attributes.js';
 import { defineResource } from '../jsonapi/definition.js';
 import type { Row } from '../jsonapi/store.js';
 import { ENROLLMENT_METHODS } from './enrollment-methods.js';
@@ -26,8 +26,8 @@ export const enrollmentRequests = defineResource<ResourceServices>({
       ...{ write: 'never', derivedFrom: ['enrolled_at', 'expires_at'] },
     }),
     ...each(text({ ...READ_ONLY, ignoreCase: true }), ['udid', 'serial_number']),
-    ...each(text(READ_ONLY), ['product_name', 'os_version', 'build_version', 'imei', 'meid']),
-    ...each(text(READ_ONLY), ['language', 'account', 'unmet_minimum_os_version']),
+    ...each(text(READ_ONLY), ['product_name', 'imei', 'meid', 'language', 'account']),
+    ...each(version(READ_ONLY), ['os_version', 'build_version', 'unmet_minimum_os_version']),
     ...each(timestamp(READ_ONLY), ['created_at', 'expires_at', 'enrolled_at']),
   },
   relationships: {

@@ -1,4 +1,4 @@
-import { bigInteger, bool, each, text } from '../jsonapi/attributes.js';
+import { bigInteger, bool, each, text, version } from '../jsonapi/attributes.js';
 import { defineResource } from '../jsonapi/definition.js';
 import { device, operatorWrites } from './of-device.js';
 import type { ResourceServices } from './services.js';
@@ -9,7 +9,8 @@ export const installedApplications = defineResource<ResourceServices>({
   table: 'installed_applications',
   access: operatorWrites,
   attributes: {
-    ...each(text(), ['bundle_identifier', 'name', 'short_version', 'version']),
+    ...each(text(), ['bundle_identifier', 'name']),
+    ...each(version(), ['short_version', 'version']),
     ...each(bigInteger(), ['bundle_size', 'dynamic_size']),
     ...each(bool(), ['is_managed', 'is_validated']),
     external_version_identifier: bigInteger(),

@@ -53,6 +53,13 @@ async function tables(): Promise<string[]> {
 /** Shapes the scratch directories' first migration. */
 const FIRST = { '20990101000000_first.js': migration('create table a (n int)', 'drop table a') };
 
+/** Builds an index on its table, which no transaction can. */
+const INDEX = {
+  '20990102000000_index.js': `exports.config = { transaction: false };
+exports.up = (knex) => knex.raw('create index concurrently a_n on a (n)');
+exports.down = (knex) => knex.raw('drop index concurrently a_n');\n`,
+};
+
 describe('migrations', () => {
   it('of the product go up, down to nothing, and up again', async () => {
     expect(await migrate(db, { logger })).toEqual(OURS);
@@ -123,6 +130,28 @@ describe('migrations', () => {
     expect(await db.knex('limits')).toEqual([{ statement: '0' }]);
   });
 
+  it('that run outside a transaction divide the others, and are taken back with them', async () => {
+    const files = {
+      ...FIRST,
+      ...INDEX,
+      '20990103000000_third.js': migration('create table c (n int)', 'drop table c'),
+      '20990104000000_bad.js': migration('select 1 / 0'),
+    };
+    const broken = directoryWith(files);
+    await expect(migrate(db, { logger, directory: broken })).rejects.toThrow('division by zero');
+    const migrationTables = ['knex_migrations', 'knex_migrations_lock'];
+    expect(await tables()).toEqual(['a', ...migrationTables]);
+    const directory = directoryWith({ ...files, '20990104000000_bad.js': migration('select 1') });
+    const rest = ['20990103000000_third', '20990104000000_bad'];
+    expect(await migrate(db, { logger, directory })).toEqual(rest);
+    await rollback(db, { logger, directory, all: true });
+    expect(await tables()).toEqual(migrationTables);
+    const names = Object.keys(files).map((name) => name.replace('.js', ''));
+    expect(await migrate(db, { logger, directory })).toEqual(names);
+    expect(await rollback(db, { logger, directory })).toEqual(names.reverse());
+    expect(await tables()).toEqual(migrationTables);
+  });
+
   it('are refused by a server older than PostgreSQL 14', () => {
     expect(() => requireSupportedVersion(130_023)).toThrow(
       'PostgreSQL 14 or newer is needed, this is 13',
@@ -137,6 +166,24 @@ describe('migrations', () => {
 });
 
 describe('migrations of several processes', () => {
+  it('build an index beside the writers of its table, while another process waits', async () => {
+    await migrate(db, { logger, directory: directoryWith(FIRST) });
+    const directory = directoryWith({ ...FIRST, ...INDEX });
+    const writer = db.createClient();
+    await writer.connect();
+    await writer.query('begin');
+    await writer.query('insert into a values (1)');
+    const children = [1, 2].map(() => startTypeScript(CHILD, [test.connectionString, directory]));
+    await Promise.all(children.map((child) => child.line('connected')));
+    await waitForStatement('create index concurrently');
+    await db.knex('a').insert({ n: 2 });
+    await writer.query('commit');
+    await writer.end();
+    expect(await Promise.all(children.map((child) => child.ended))).toEqual([0, 0]);
+    const applied = await Promise.all(children.map((child) => child.line('applied')));
+    expect(applied.sort()).toEqual(['["20990102000000_index"]', '[]']);
+  });
+
   it('that start at once are applied by one of them', async () => {
     const children = [1, 2].map(() => startTypeScript(CHILD, [test.connectionString]));
     expect(await Promise.all(children.map((child) => child.ended))).toEqual([0, 0]);

@@ -40,6 +40,7 @@ const FILTER_RULES =
   'notlike notilike startswith endswith contains between is_ isnot`; `any` and `has` take a rule ' +
   'about related resources. What denies (`ne`, `notin_`, `notlike`, `notilike`, `isnot`, `not`) also ' +
   'holds for rows without a value; `{"name":…,"op":"isnot","val":null}` leaves them out. ' +
+  'Versions are compared part by part: `15.7.9` is before `15.7.10`, `15` equals `15.0`. ' +
   '`filter=[…]`, a JSON array of rules, means the same, and `filter[name]=value` that an attribute ' +
   'has this value.';
 

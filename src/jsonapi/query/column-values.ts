@@ -5,7 +5,8 @@ import type { Column, Scalar } from './filter-node.js';
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
 const READERS: Record<Column['kind'], (value: unknown) => Scalar | undefined> = {
-  text: (value) => (typeof value === 'string' && isStorableText(value) ? value : undefined),
+  text: toText,
+  version: toText,
   integer: (value) => {
     const number = toNumber(value);
     return Number.isSafeInteger(number) ? number : undefined;
@@ -21,12 +22,17 @@ const READERS: Record<Column['kind'], (value: unknown) => Scalar | undefined> = 
 
 const EXPECTED: Record<Column['kind'], string> = {
   text: 'a string',
+  version: 'a version as a string',
   integer: 'a whole number',
   number: 'a number',
   boolean: 'true or false',
   timestamp: 'an ISO 8601 time with offset, or a date',
   uuid: 'a UUID',
 };
+
+function toText(value: unknown): string | undefined {
+  return typeof value === 'string' && isStorableText(value) ? value : undefined;
+}
 
 // `filter[name]=v` and careless clients send numbers as strings.
 function toNumber(value: unknown): number | undefined {
@@ -39,7 +45,13 @@ export function columnOf(name: string, attribute: Attribute): Column | undefined
   const { filterable, writeOnly } = attribute;
   if (!filterable || writeOnly || attribute.kind === 'json') return undefined;
   const kind = attribute.kind === 'enum' ? 'text' : attribute.kind;
+  if (attribute.isVersion) return { name, kind: 'version', ignoreCase: false };
   return { name, kind, ignoreCase: attribute.ignoreCase === true };
+}
+
+/** True for a column that patterns apply to. */
+export function isText({ kind }: Column): boolean {
+  return kind === 'text' || kind === 'version';
 }
 
 /** `value` as the column's type; undefined when it is of another. */

@@ -11,7 +11,7 @@ export type Scalar = string | number | boolean | Date;
 
 export interface Column {
   name: string;
-  kind: 'text' | 'integer' | 'number' | 'boolean' | 'timestamp' | 'uuid';
+  kind: 'text' | 'version' | 'integer' | 'number' | 'boolean' | 'timestamp' | 'uuid';
   ignoreCase: boolean;
 }
 

@@ -1,4 +1,4 @@
-import { expectedOf, readValue } from './column-values.js';
+import { expectedOf, isText, readValue } from './column-values.js';
 import {
   COMPARISONS,
   type Column,
@@ -90,7 +90,7 @@ function compare(rule: ValueRule, op: Comparison): FilterNode {
 }
 
 function text({ column, value, parameter }: ValueRule, op: TextOperator): FilterNode {
-  if (column.kind !== 'text') {
+  if (!isText(column)) {
     throw invalidParameter(parameter, `"${op}" does not apply to "${column.name}"`);
   }
   const pattern = readValue(column, value);
