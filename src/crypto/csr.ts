@@ -56,8 +56,6 @@ export interface ParsedCsr {
   commonName: string | undefined;
   publicKey: KeyObject;
   challengePassword: string | undefined;
-  /** DER of the requested SubjectAltName, to be copied into the certificate. */
-  subjectAltName: Buffer | undefined;
   subjectAltNames: GeneralName[];
   keyUsage: KeyUsage[] | undefined;
 }
@@ -95,7 +93,6 @@ function interpretExtensions(attribute: Asn1Element | undefined) {
   const subjectAltName = extensions.get(Oid.subjectAltName)?.value;
   const keyUsage = extensions.get(Oid.keyUsage)?.value;
   return {
-    subjectAltName,
     subjectAltNames: subjectAltName === undefined ? [] : readSubjectAltName(subjectAltName),
     keyUsage: keyUsage && readKeyUsage(keyUsage),
   };

@@ -27,7 +27,7 @@ import type { ParsedCertificate } from './parse-certificate.js';
 const SERIAL_BYTES = 16;
 
 export interface IssueCertificateOptions {
-  /** Attributes in order, least specific first, or an encoded Name such as a CSR's `subjectRaw`. */
+  /** Attributes in order, least specific first, or an encoded Name. */
   subject: readonly NameAttribute[] | Buffer;
   publicKey: KeyObject;
   /** Absent for a self-signed certificate. */
@@ -42,7 +42,7 @@ export interface IssueCertificateOptions {
   keyUsage: readonly KeyUsage[];
   /** Dotted object identifiers; the extension is left out when empty. */
   extendedKeyUsage?: readonly string[];
-  /** Names, or the DER of the extension's value as a CSR asked for it. */
+  /** Names, or the DER of the extension's value. */
   subjectAltName?: readonly GeneralName[] | Buffer;
   /** Further extensions, after those above; `value` is the DER of the extension's own type. */
   furtherExtensions?: readonly Extension[];

@@ -43,7 +43,7 @@ export interface AuthorityDeps {
 
 export interface DeviceCertificateRequest {
   publicKey: KeyObject;
-  /** An encoded Name (of a CSR), or attributes; an empty one is replaced by a made-up name. */
+  /** An encoded Name, or attributes; an empty one is replaced by a made-up name. */
   subject: Buffer | readonly NameAttribute[];
   /** DER of the extension's value, or names. */
   subjectAltName?: Buffer | readonly GeneralName[];
