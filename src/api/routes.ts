@@ -42,7 +42,7 @@ export type AdminRouteDeps = DeviceActionDeps &
   Pick<DocsDeps, 'version'>;
 
 /** Types of which there is one resource each. */
-const SINGLETONS = [organization, scepConfiguration] as ResourceDefinition[];
+export const SINGLETONS = [organization, scepConfiguration] as ResourceDefinition[];
 
 /** All of /api/v1 that is no CRUD: what is mounted, and what the API document describes. */
 export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {

@@ -24,7 +24,7 @@ export interface RelationshipPlace<R extends Relationship = Relationship> {
 
 /** As many identifiers as one request may name. */
 const FIRST_PAGE: Page = { number: 1, size: MAX_IDENTIFIERS };
-const MAX_PAGE_NUMBER = 1_000_000;
+export const MAX_LINKAGE_PAGE = 1_000_000;
 
 /** GET …/relationships/{name}: `page[size]` and `page[number]` where it holds many. */
 export function linkageHandler(place: RelationshipPlace): Handler {
@@ -41,7 +41,7 @@ function pageOf(query: URLSearchParams): Page {
   for (const [name, value] of query) {
     if (query.getAll(name).length > 1) throw invalidParameter(name, `${name} is given twice`);
     if (name === 'page[size]') page.size = parsePageNumber(name, value, MAX_IDENTIFIERS);
-    else if (name === 'page[number]') page.number = parsePageNumber(name, value, MAX_PAGE_NUMBER);
+    else if (name === 'page[number]') page.number = parsePageNumber(name, value, MAX_LINKAGE_PAGE);
     else throw invalidParameter(name, `unknown query parameter "${name}"`);
   }
   return page;

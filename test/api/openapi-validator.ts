@@ -26,7 +26,7 @@ export interface Operation {
   'x-role': string;
   parameters: Json[];
   requestBody?: { required: boolean; content: Record<string, Content> };
-  responses: Record<string, Answer | Reference>;
+  responses: Record<string, Answer>;
 }
 
 export interface OpenApiDocument {
@@ -37,7 +37,7 @@ export interface OpenApiDocument {
   components: Record<string, Record<string, Json>>;
 }
 
-/** One operation and where it is in the document. */
+/** One operation, without references to shared bodies and answers, and where it is. */
 export interface PlacedOperation {
   /** As in the document: with /api/v1 and `{id}`. */
   path: string;
@@ -99,16 +99,18 @@ export function createOpenApiValidator(document: OpenApiDocument): OpenApiValida
   }
 
   function resolve<T>(value: T | Reference): T {
-    if (typeof value !== 'object' || value === null || !('$ref' in value)) return value as T;
-    return partOf(document, value.$ref) as T;
+    return isReference(value) ? (partOf(document, value.$ref) as T) : value;
   }
 
   function faultsOfAnswer(name: string, answer: GivenAnswer): string[] {
     const { path, method, operation } = find(name);
-    const given = operation.responses[answer.status];
+    const { responses } = operation;
+    // `default` stands for the errors that any operation may answer, and its schema names them.
+    const status = answer.status in responses || answer.status < 400 ? answer.status : 'default';
+    const given = responses[status];
     if (!given) return [`${operation.operationId} does not answer ${answer.status}`];
-    const at = '$ref' in given ? given.$ref : pointerTo(path, method, 'responses', answer.status);
-    const { content } = resolve<Answer>(given);
+    const at = placeOf(path, method, 'responses', status);
+    const { content } = given;
     const mediaType = answer.mediaType?.split(';', 1)[0];
     if (content === undefined) return mediaType === undefined ? [] : ['there should be no body'];
     const described = content[mediaType ?? ''];
@@ -117,6 +119,13 @@ export function createOpenApiValidator(document: OpenApiDocument): OpenApiValida
       ...faultsOf(`${at}/content/${stepOf(mediaType ?? '')}/schema`, answer.body),
       ...faultsOfIncluded(answer.body),
     ];
+  }
+
+  /** The pointer of a part of an operation, or of the shared part that it refers to. */
+  function placeOf(path: string, method: string, ...steps: (string | number)[]): string {
+    const at = pointerTo(path, method, ...steps);
+    const part = partOf(document, at);
+    return isReference(part) ? part.$ref : at;
   }
 
   /** The document says of them only what all types have in common. */
@@ -130,20 +139,35 @@ export function createOpenApiValidator(document: OpenApiDocument): OpenApiValida
   function faultsOfBody(name: string, body: unknown, mediaType = JSON_API): string[] {
     const { path, method, operation } = find(name);
     if (!operation.requestBody?.content[mediaType]) return [`it does not take ${mediaType}`];
-    const at = pointerTo(path, method, 'requestBody');
+    const at = placeOf(path, method, 'requestBody');
     return faultsOf(`${at}/content/${stepOf(mediaType)}/schema`, body);
   }
 
   return { operations, find, faultsOfAnswer, faultsOfBody, faultsOf, resolve };
 }
 
-function operationsOf({ paths }: OpenApiDocument): PlacedOperation[] {
-  return Object.entries(paths).flatMap(([path, item]) =>
-    Object.entries(item).map(([method, operation]) => ({
-      ...{ path, operation },
-      method: method.toUpperCase(),
-    })),
+function operationsOf(document: OpenApiDocument): PlacedOperation[] {
+  const resolved = <T>(part: T): T =>
+    isReference(part) ? (partOf(document, part.$ref) as T) : part;
+  return Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => {
+      const { requestBody } = operation;
+      const answers = Object.entries(operation.responses);
+      const responses = Object.fromEntries(
+        answers.map(([status, answer]) => [status, resolved(answer)]),
+      );
+      const body = requestBody === undefined ? {} : { requestBody: resolved(requestBody) };
+      return {
+        path,
+        method: method.toUpperCase(),
+        operation: { ...operation, ...body, responses },
+      };
+    }),
   );
+}
+
+function isReference(value: unknown): value is Reference {
+  return typeof value === 'object' && value !== null && '$ref' in value;
 }
 
 /** Without the names of path parameters and the slash at the end. */

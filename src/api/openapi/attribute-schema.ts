@@ -16,10 +16,10 @@ const TYPES: Partial<Record<Attribute['kind'], string>> = {
   uuid: 'string',
 };
 const WHEN_WRITTEN: Partial<Record<Attribute['write'], string>> = {
-  create: 'Taken on create only.',
-  update: 'Taken on update only.',
+  create: 'On create only.',
+  update: 'On update only.',
 };
-/** What a schema of the validation library tells that is true of JSON, too. */
+/** What a schema of the validation library says that is true of JSON, too. */
 const LIMITS = [
   'type',
   'enum',
@@ -53,16 +53,16 @@ export function shownSchema(attribute: Attribute): Schema {
 }
 
 /** An attribute in the body of a create or an update, with every limit that is checked. */
-export function writtenSchema(attribute: Attribute, defaultValue?: unknown): Schema {
+export function writtenSchema(attribute: Attribute, onCreate?: unknown): Schema {
   const { kind, nullable, values, write, writeOnly } = attribute;
   const limits = limitsOf(attribute);
   const shape = kind === 'json' ? limits : { ...limits, ...kindShape(attribute) };
   const given = orNull(values ? { ...shape, enum: [...values] } : shape, nullable);
-  const told = [given.description, WHEN_WRITTEN[write]].filter((part) => part !== undefined);
-  const description = told.join(' ');
+  const byDefault = onCreate === undefined ? undefined : `Default: ${JSON.stringify(onCreate)}.`;
+  const notes = [given.description, WHEN_WRITTEN[write], byDefault];
+  const description = notes.filter((part) => part !== undefined).join(' ');
   return {
     ...given,
-    ...(defaultValue === undefined ? {} : { default: defaultValue }),
     ...(writeOnly ? { writeOnly: true } : {}),
     ...(description ? { description } : {}),
   };

@@ -1,7 +1,7 @@
 import { member, type Relationship, type ResourceDefinition } from '../../jsonapi/definition.js';
 import type { Schema } from '../api-route.js';
 import { writtenSchema } from './attribute-schema.js';
-import { described } from './attribute-texts.js';
+import { described } from './attribute-texts/index.js';
 import { linkageBody } from './linkage-schemas.js';
 import { refTo, resourceSchemas, type Schemas, typeSchema } from './resource-schemas.js';
 
@@ -23,7 +23,8 @@ export function bodySchemas(definition: ResourceDefinition, fixed: string[]): Sc
     }
   }
   if (access.update !== null) schemas[`${type}_update`] = bodySchema(definition, 'update');
-  return schemas;
+  const isWritten = Object.keys(schemas).length > 0;
+  return isWritten ? { [writtenName(type)]: writtenAttributes(definition), ...schemas } : {};
 }
 
 /** The bodies of a type of which there is one resource only: a document, or its attributes alone. */
@@ -38,13 +39,18 @@ export function singletonSchemas(definition: ResourceDefinition): Schemas {
     required: ['attributes'],
   };
   return {
-    [flat]: writtenAttributes(definition, 'update'),
+    [flat]: writtenAttributes(definition),
     [whole]: { type: 'object', properties: { data }, required: ['data'] },
     [`${type}_attributes`]: attributes,
     [`${type}_resource`]: shown[`${type}_resource`] ?? {},
     [`${type}_document`]: shown[`${type}_document`] ?? {},
     [`${type}_write`]: { anyOf: [refTo(whole), refTo(flat)] },
   };
+}
+
+/** The name of the attributes that creates and updates of this type accept. */
+function writtenName(type: string): string {
+  return `${type}_written`;
 }
 
 // Other forms than the document are the business of the definition's own reader.
@@ -57,7 +63,10 @@ function createSchema(definition: ResourceDefinition, fixed?: string): Schema {
 
 function bodySchema(definition: ResourceDefinition, mode: Mode, fixed?: string): Schema {
   const { type } = definition;
-  const attributes = writtenAttributes(definition, mode, fixed);
+  const needed = mode === 'create' ? requiredAttributes(definition, fixed) : [];
+  const written = refTo(writtenName(type));
+  const attributes =
+    needed.length > 0 ? { allOf: [written, { type: 'object', required: needed }] } : written;
   const relationships = writtenRelationships(definition, mode, fixed);
   const properties = {
     type: typeSchema(type),
@@ -65,34 +74,31 @@ function bodySchema(definition: ResourceDefinition, mode: Mode, fixed?: string):
     attributes,
     ...(relationships ? { relationships } : {}),
   };
-  const needed = { attributes, relationships: relationships ?? {} };
-  const required = Object.entries(needed).filter(([, schema]) => 'required' in schema);
-  const data = {
-    type: 'object',
-    properties,
-    required: ['type', ...required.map(([name]) => name)],
-  };
+  const required = [
+    'type',
+    ...(needed.length > 0 ? ['attributes'] : []),
+    ...(relationships && 'required' in relationships ? ['relationships'] : []),
+  ];
+  const data = { type: 'object', properties, required };
   return { type: 'object', properties: { data }, required: ['data'] };
 }
 
-/** Read-only attributes are ignored, so that clients may send back what they read. */
-function writtenAttributes(definition: ResourceDefinition, mode: Mode, fixed?: string): Schema {
-  const { type, attributes, defaults = {} } = definition;
+function requiredAttributes({ attributes }: ResourceDefinition, fixed?: string): string[] {
+  return Object.keys(attributes).filter((name) => attributes[name]?.required && name !== fixed);
+}
+
+/**
+ * Of creates and updates alike. What a mode does not accept is ignored there, so that clients may
+ * send back what they read. Only what no document shows is described here again.
+ */
+function writtenAttributes({ type, attributes, defaults = {} }: ResourceDefinition): Schema {
   const entries = Object.entries(attributes).map(([name, attribute]) => {
-    const { write } = attribute;
-    if (write !== 'always' && write !== mode) return [name, { readOnly: true }] as const;
-    const preset = mode === 'create' ? member(defaults, name) : undefined;
-    return [name, described(writtenSchema(attribute, preset), type, name)] as const;
+    if (attribute.write === 'never') return [name, { readOnly: true }] as const;
+    const schema = writtenSchema(attribute, member(defaults, name));
+    return [name, attribute.writeOnly ? described(schema, type, name) : schema] as const;
   });
-  const required = Object.keys(attributes).filter(
-    (name) => mode === 'create' && attributes[name]?.required && name !== fixed,
-  );
-  return {
-    type: 'object',
-    properties: Object.fromEntries(entries),
-    ...(required.length > 0 ? { required } : {}),
-    additionalProperties: false,
-  };
+  const properties = Object.fromEntries(entries);
+  return { type: 'object', properties, additionalProperties: false };
 }
 
 function writtenRelationships(

@@ -4,16 +4,9 @@ import type { Method } from '../../jsonapi/endpoints.js';
 import type { Schema } from '../api-route.js';
 import { createSchemaName } from './body-schemas.js';
 import { createExampleName } from './examples.js';
-import {
-  answerObject,
-  jsonApiObject,
-  jsonBodyObject,
-  type OperationText,
-  readAnswers,
-} from './operation.js';
+import { answerRef, bodyRef, type OperationText, readAnswers } from './operation.js';
 import { camelCase, one, singular, words } from './operation-names.js';
-import { parameterRef, reachableTypes } from './parameters.js';
-import { refTo } from './resource-schemas.js';
+import { parameterRef } from './parameters.js';
 import type { Parent, RouteSubject } from './route-subject.js';
 
 export interface OperationPlace {
@@ -54,13 +47,9 @@ function pathParameters({ parent }: Collection): Schema[] {
 }
 
 /** What shapes any document with resources of this type. */
-export function documentParameters(definition: ResourceDefinition, registry: Registry): Schema[] {
-  const hasRelations = Object.keys(definition.relationships).length > 0;
-  const types = reachableTypes(definition, registry);
-  return [
-    ...(hasRelations ? [parameterRef(`${definition.type}_include`)] : []),
-    ...types.map((type) => parameterRef(`${type}_fields`)),
-  ];
+export function documentParameters({ type, relationships }: ResourceDefinition): Schema[] {
+  const hasRelations = Object.keys(relationships).length > 0;
+  return [...(hasRelations ? [`${type}_include`] : []), 'fields'].map(parameterRef);
 }
 
 /** What says how it is written. */
@@ -73,14 +62,11 @@ export function deleteParameters({ type, deleteFlags = {} }: ResourceDefinition)
   return Object.keys(deleteFlags).map((name) => parameterRef(`${type}_delete_${name}`));
 }
 
-const PAGING = ['page_number', 'page_size', 'page_after', 'page_before', 'page_total'];
-
 function listOperation(subject: Collection, { role, registry }: OperationPlace): OperationText {
   const { definition, parent } = subject;
   const { type } = definition;
   const { list, plural, below } = namesOf(subject, registry);
-  const names = [...PAGING, `${type}_sort`, `${type}_filter`];
-  const content = jsonApiObject(refTo(`${type}_list`), `${type}_list`);
+  const names = ['page', `${type}_sort`, 'filter'];
   return {
     operationId: list,
     summary: `List ${words(plural)}${below}`,
@@ -89,10 +75,10 @@ function listOperation(subject: Collection, { role, registry }: OperationPlace):
     parameters: [
       ...pathParameters(subject),
       ...names.map(parameterRef),
-      ...documentParameters(definition, registry),
+      ...documentParameters(definition),
       parameterRef('if_none_match'),
     ],
-    answers: readAnswers(`A page of ${words(plural)}.`, content),
+    answers: readAnswers(`${type}_list`),
     errors: parent ? [400, 404] : [400],
   };
 }
@@ -101,9 +87,6 @@ function createOperation(subject: Collection, { role, registry }: OperationPlace
   const { definition, parent, view } = subject;
   const { type } = definition;
   const { create, plural, below } = namesOf(subject, registry);
-  const schema = refTo(createSchemaName(type, parent?.fixes ?? view?.attribute));
-  const content = jsonApiObject(refTo(`${type}_document`), `${type}_document`);
-  const headers = ['Location', 'ETag', 'Idempotency-Replayed'];
   return {
     operationId: create,
     summary: `Create ${one(plural)}${below}`,
@@ -112,12 +95,14 @@ function createOperation(subject: Collection, { role, registry }: OperationPlace
     role,
     parameters: [
       ...pathParameters(subject),
-      ...documentParameters(definition, registry),
+      ...documentParameters(definition),
       ...writeParameters(definition),
       parameterRef('idempotency_key'),
     ],
-    requestBody: jsonBodyObject(schema, createExampleName(type, view)),
-    answers: { 201: answerObject({ description: 'What was created.', content, headers }) },
+    requestBody: bodyRef(
+      view ? createExampleName(type, view) : createSchemaName(type, parent?.fixes),
+    ),
+    answers: { 201: answerRef(`${type}_created`) },
     errors: [400, 404, 409, 413, 415, 422],
   };
 }

@@ -1,7 +1,7 @@
 import type { Registry } from '../../jsonapi/definition.js';
 import { COMPARISONS, PATTERNS, TEXT_PARTS } from '../../jsonapi/query/filter-node.js';
 import type { Schema } from '../api-route.js';
-import { refTo, type Schemas } from './resource-schemas.js';
+import { narrowed, refTo, type Schemas } from './resource-schemas.js';
 
 const OPERATORS = [
   ...COMPARISONS,
@@ -15,6 +15,14 @@ const OPERATORS = [
   'any',
   'has',
 ];
+
+const FILTER_RULES =
+  'At most 50 rules, nested at most 5 deep; all of a request must hold. `any` and `has` take a rule ' +
+  'about related resources. What denies (`ne`, `notin_`, `notlike`, `notilike`, `isnot`, `not`) also ' +
+  'holds for rows without a value; `{"name":…,"op":"isnot","val":null}` leaves them out. ' +
+  'Versions are compared part by part: `15.7.9` is before `15.7.10`, `15` equals `15.0`. ' +
+  '`filter=[…]`, a JSON array of rules, means the same, and `filter[name]=value` that an attribute ' +
+  'has this value.';
 
 function members(properties: Schemas, required: string[] = Object.keys(properties)): Schema {
   return { type: 'object', properties, required, additionalProperties: false };
@@ -61,23 +69,58 @@ export function commonSchemas(registry: Registry): Schemas {
     relationship_links: members({ self: PATH, related: PATH }, ['self']),
     linkage_links: members({ self: PATH, related: PATH, ...PAGING }, ['self']),
     included: { type: 'array', items: refTo('any_resource') },
-    any_resource: anyResource(types),
+    relationship: {
+      ...members({ links: refTo('relationship_links'), data: {} }, ['links']),
+      description: 'Many `data` only where they are included.',
+    },
+    document: members(
+      {
+        data: {},
+        included: refTo('included'),
+        links: refTo('resource_links'),
+        meta: refTo('meta'),
+        jsonapi: refTo('jsonapi'),
+      },
+      ['data', 'links', 'jsonapi'],
+    ),
+    list: members(
+      {
+        data: {},
+        included: refTo('included'),
+        links: refTo('page_links'),
+        meta: refTo('count_meta'),
+        jsonapi: refTo('jsonapi'),
+      },
+      ['data', 'links', 'meta', 'jsonapi'],
+    ),
+    linkage: members(
+      {
+        data: {},
+        links: refTo('linkage_links'),
+        meta: refTo('count_meta'),
+        jsonapi: refTo('jsonapi'),
+      },
+      ['data', 'links', 'jsonapi'],
+    ),
+    resource: resource(),
+    any_resource: {
+      ...narrowed('resource', { type: { type: 'string', enum: types } }),
+      description: 'A resource of any type, as the schema of its own type describes it.',
+    },
     ...filterSchemas(),
   };
 }
 
 /** What all types have in common, not one of each: generators make little of so many choices. */
-function anyResource(types: string[]): Schema {
+function resource(): Schema {
   const properties = {
-    type: { type: 'string', enum: types },
+    type: { type: 'string' },
     id: refTo('id'),
     attributes: { type: 'object', additionalProperties: true },
     relationships: { type: 'object', additionalProperties: true },
     links: refTo('resource_links'),
   };
-  const required = ['type', 'id', 'attributes', 'links'];
-  const description = 'A resource of any type, as the schema of its own type tells.';
-  return { ...members(properties, required), description };
+  return members(properties, ['type', 'id', 'attributes', 'links']);
 }
 
 function filterSchemas(): Schemas {
@@ -99,7 +142,7 @@ function filterSchemas(): Schemas {
   };
   return {
     filter_rule: {
-      description: 'A rule of a filter. At most 50 rules, nested at most 5 deep.',
+      description: FILTER_RULES,
       anyOf: [leaf, members({ and: rules }), members({ or: rules }), members({ not: rule })],
     },
   };

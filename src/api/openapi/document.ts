@@ -11,6 +11,7 @@ import { linkageSchemas } from './linkage-schemas.js';
 import { commonParameters, resourceParameters } from './parameters.js';
 import { resourceSchemas } from './resource-schemas.js';
 import { subjectOf } from './route-subject.js';
+import { sharedAnswers, sharedBodies } from './shared-parts.js';
 import { introduction, tagObjects } from './texts.js';
 
 export interface ApiDocumentSources {
@@ -54,7 +55,7 @@ export function createApiDocument(sources: ApiDocumentSources): ApiDocument {
       title: 'Muster',
       version,
       summary: "Self-hosted server that manages Apple devices over Apple's MDM protocol",
-      description: introduction(registry),
+      description: introduction(),
       license: { name: 'MIT', identifier: 'MIT' },
     },
     jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
@@ -97,14 +98,15 @@ function components(
       ...apiBodySchemas(routes),
     },
     parameters: {
-      ...commonParameters(),
+      ...commonParameters(registry),
       ...merged((definition) => resourceParameters(definition, registry)),
     },
     examples: {
       ...merged((definition) => resourceExamples(definition, basePath)),
       ...linkageExamples(registry, basePath),
     },
-    responses: errorResponses(),
+    responses: { ...sharedAnswers(registry), ...errorResponses() },
+    requestBodies: sharedBodies(registry, fixed),
     headers: HEADERS,
     securitySchemes: {
       bearer: { type: 'http', scheme: 'bearer', description: 'A token of this server.' },

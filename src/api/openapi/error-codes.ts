@@ -78,7 +78,7 @@ export const MEANINGS: Record<number, string> = {
   412: 'The resource has changed since the `ETag` in `If-Match` was read.',
   413: 'The body is too large.',
   415: 'The media type of the body is not supported.',
-  422: 'The body is not valid; each fault is told with its JSON pointer.',
+  422: 'The body is not valid; each error names its JSON pointer.',
   429: 'Too many failed authentications from this address.',
   431: 'The URL and the headers are larger than 64 KB together.',
   500: 'A fault of the server; nothing was changed.',

@@ -13,7 +13,6 @@ export function resourceExamples(definition: ResourceDefinition, basePath: strin
   const { type, access } = definition;
   return {
     [`${type}_document`]: example(documentExample(definition, basePath)),
-    [`${type}_list`]: example(listExample(definition, basePath)),
     ...(access.create ? createExamples(definition) : {}),
     ...(access.update ? { [`${type}_update`]: example(updateExample(definition)) } : {}),
   };
@@ -51,24 +50,22 @@ function linkage({ kind, type }: Relationship) {
   return kind === 'toOne' ? identifier : [identifier];
 }
 
-/** A resource as documents show it; heavy attributes only where there is one resource. */
-function resource(definition: ResourceDefinition, basePath: string, detail: boolean) {
+/** More would be most of the document: a device has 160. */
+const MAX_ATTRIBUTES = 5;
+
+/** A resource as documents show it, with the first of its attributes and no relationships. */
+function resource(definition: ResourceDefinition, basePath: string) {
   const { type, path } = definition;
   const self = `${basePath}${path}/${ID}`;
-  const shown = Object.entries(definition.attributes).filter(
-    ([, { writeOnly, heavy }]) => !writeOnly && (detail || !heavy),
-  );
+  const shown = Object.entries(definition.attributes)
+    .filter(([, { writeOnly, heavy }]) => !writeOnly && !heavy)
+    .slice(0, MAX_ATTRIBUTES);
   const attributes = shown.map(([name, attribute]) => [name, sampleValue(name, attribute) ?? null]);
-  const relationships = Object.entries(definition.relationships).map(([name, relation]) => [
-    name,
-    relationshipExample({ name, relation, self }),
-  ]);
   return {
     type,
     id: ID,
     attributes: Object.fromEntries(attributes),
     links: { self },
-    ...(relationships.length > 0 ? { relationships: Object.fromEntries(relationships) } : {}),
   };
 }
 
@@ -78,30 +75,13 @@ interface Link {
   self: string;
 }
 
-function relationshipExample({ name, relation, self }: Link) {
-  const own = `${self}/relationships/${name}`;
-  if (relation.kind === 'toOne') return { links: { self: own }, data: null };
-  return { links: { self: own, related: `${self}/${name}` } };
-}
-
 function documentExample(definition: ResourceDefinition, basePath: string) {
-  const data = resource(definition, basePath, true);
+  const data = resource(definition, basePath);
   const { alwaysArray } = definition;
   return {
     data: alwaysArray ? [data] : data,
     links: { self: data.links.self },
     ...(alwaysArray ? { meta: { count: 1 } } : {}),
-    jsonapi: JSONAPI,
-  };
-}
-
-function listExample(definition: ResourceDefinition, basePath: string) {
-  const self = `${basePath}${definition.path}`;
-  const page = `${self}?page%5Bnumber%5D=1`;
-  return {
-    data: [resource(definition, basePath, false)],
-    links: { self, first: page, prev: null, next: null, last: page },
-    meta: { count: 1, total: 1 },
     jsonapi: JSONAPI,
   };
 }

@@ -4,16 +4,9 @@ import {
   type OperationPlace,
   writeParameters,
 } from './collection-operations.js';
-import {
-  answerObject,
-  jsonApiObject,
-  jsonBodyObject,
-  type OperationText,
-  readAnswers,
-} from './operation.js';
+import { answerRef, bodyRef, type OperationText, readAnswers } from './operation.js';
 import { camelCase, one, singular } from './operation-names.js';
 import { parameterRef } from './parameters.js';
-import { refTo } from './resource-schemas.js';
 import type { RouteSubject } from './route-subject.js';
 
 type Item = Extract<RouteSubject, { kind: 'item' }>;
@@ -24,11 +17,7 @@ export function itemOperation(subject: Item, place: OperationPlace): OperationTe
   return place.method === 'DELETE' ? deleteOperation(subject, place) : getOperation(subject, place);
 }
 
-function documentContent(type: string) {
-  return jsonApiObject(refTo(`${type}_document`), `${type}_document`);
-}
-
-function getOperation({ definition }: Item, { role, registry }: OperationPlace): OperationText {
+function getOperation({ definition }: Item, { role }: OperationPlace): OperationText {
   const { type } = definition;
   return {
     operationId: `get${camelCase(singular(type))}`,
@@ -37,19 +26,16 @@ function getOperation({ definition }: Item, { role, registry }: OperationPlace):
     role,
     parameters: [
       parameterRef('id'),
-      ...documentParameters(definition, registry),
+      ...documentParameters(definition),
       parameterRef('if_none_match'),
     ],
-    answers: readAnswers('The resource.', documentContent(type)),
+    answers: readAnswers(type),
     errors: [400, 404],
   };
 }
 
-function updateOperation({ definition }: Item, { role, registry }: OperationPlace): OperationText {
+function updateOperation({ definition }: Item, { role }: OperationPlace): OperationText {
   const { type } = definition;
-  const content = documentContent(type);
-  const headers = ['ETag', 'Idempotency-Replayed'];
-  const updated = { description: 'The resource as it is now.', content, headers };
   return {
     operationId: `update${camelCase(singular(type))}`,
     summary: `Update ${one(type)}`,
@@ -58,13 +44,13 @@ function updateOperation({ definition }: Item, { role, registry }: OperationPlac
     role,
     parameters: [
       parameterRef('id'),
-      ...documentParameters(definition, registry),
+      ...documentParameters(definition),
       ...writeParameters(definition),
       parameterRef('idempotency_key'),
       parameterRef('if_match'),
     ],
-    requestBody: jsonBodyObject(refTo(`${type}_update`), `${type}_update`),
-    answers: { 200: answerObject(updated) },
+    requestBody: bodyRef(`${type}_update`),
+    answers: { 200: answerRef(type) },
     errors: [400, 404, 409, 412, 413, 415, 422],
   };
 }
@@ -82,9 +68,7 @@ function deleteOperation({ definition }: Item, { role }: OperationPlace): Operat
     tag: type,
     role,
     parameters,
-    answers: {
-      204: answerObject({ description: 'It is gone.', headers: ['Idempotency-Replayed'] }),
-    },
+    answers: { 204: answerRef('204') },
     errors: [400, 404, 409, 412, 422],
   };
 }

@@ -1,7 +1,15 @@
 import type { Registry, Relationship } from '../../jsonapi/definition.js';
 import { MAX_IDENTIFIERS } from '../../jsonapi/identifiers.js';
 import type { Schema } from '../api-route.js';
-import { ID, refTo, type Schemas, typeSchema } from './resource-schemas.js';
+import {
+  ID,
+  narrowed,
+  refTo,
+  type Schemas,
+  shownName,
+  shownRelationship,
+  typeSchema,
+} from './resource-schemas.js';
 
 /** Identifiers of every type that a relationship points to, and documents of relationships. */
 export function linkageSchemas(registry: Registry): Schemas {
@@ -19,6 +27,7 @@ function schemasOfLinkage(relation: Relationship): Schemas {
     ...(write === 'never' ? {} : given),
     ...(isChangedAlone(relation) ? { [linkageBodyName(relation)]: linkageBody(relation) } : {}),
     [linkageName(relation)]: linkageDocument(relation),
+    [shownName(relation)]: shownRelationship(relation),
   };
 }
 
@@ -50,18 +59,8 @@ export function linkageBodyName(relation: Relationship): string {
 function linkageDocument({ kind, type }: Relationship): Schema {
   const identifier = refTo(`${type}_identifier`);
   const one = { oneOf: [identifier, { type: 'null' }] };
-  const isOne = kind === 'toOne';
-  return {
-    type: 'object',
-    properties: {
-      data: isOne ? one : { type: 'array', items: identifier },
-      links: refTo('linkage_links'),
-      meta: refTo('count_meta'),
-      jsonapi: refTo('jsonapi'),
-    },
-    required: ['data', 'links', 'jsonapi'],
-    additionalProperties: false,
-  };
+  const data = kind === 'toOne' ? one : { type: 'array', items: identifier };
+  return narrowed('linkage', { data });
 }
 
 /** The `data` that names what a relationship is to point to. */

@@ -1,7 +1,6 @@
 import type { Role } from '../../jsonapi/context.js';
 import type { Schema } from '../api-route.js';
 import { errorAnswers } from './error-responses.js';
-import { parameterRef } from './parameters.js';
 
 export const JSON_API = 'application/vnd.api+json';
 
@@ -12,7 +11,7 @@ export interface OperationText {
   description?: string | undefined;
   tag: string;
   role: Role;
-  /** Of the path and the query, and headers beside X-Request-Id. */
+  /** Of the path, the query and the headers. */
   parameters: Schema[];
   requestBody?: Schema;
   answers: Record<string, Schema>;
@@ -23,22 +22,18 @@ export interface OperationText {
 /** An Operation Object of OpenAPI 3.1. */
 export function operationObject(text: OperationText): Schema {
   const { operationId, summary, tag, role, parameters, requestBody, answers, errors } = text;
-  const needs = `Needs the role \`${role}\`.`;
+  const needs = `Role: \`${role}\`.`;
   return {
     operationId,
     tags: [tag],
     summary,
     description: text.description ? `${text.description}\n\n${needs}` : needs,
     'x-role': role,
-    parameters: [...parameters, parameterRef('request_id')],
+    parameters,
     ...(requestBody ? { requestBody } : {}),
     responses: { ...answers, ...errorAnswers(errors) },
   };
 }
-
-const HEADERS = {
-  'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' },
-};
 
 export interface AnswerText {
   description: string;
@@ -46,36 +41,41 @@ export interface AnswerText {
   headers?: string[];
 }
 
-/** A Response Object with its headers. */
+/** A Response Object; every response has X-Request-Id beside its headers. */
 export function answerObject({ description, content, headers = [] }: AnswerText): Schema {
   const more = headers.map((name) => [name, { $ref: `#/components/headers/${name}` }]);
   return {
     description,
-    headers: { ...HEADERS, ...Object.fromEntries(more) },
+    ...(more.length > 0 ? { headers: Object.fromEntries(more) } : {}),
     ...(content ? { content } : {}),
   };
 }
 
-/** What a GET answers: the document, or that the client has it already. */
-export function readAnswers(description: string, content: Schema): Record<string, Schema> {
-  const headers = ['ETag'];
-  return {
-    200: answerObject({ description, content, headers }),
-    304: answerObject({ description: 'Nothing has changed.', headers }),
-  };
+/** A response that several operations share, by its name in `components.responses`. */
+export function answerRef(name: string): Schema {
+  return { $ref: `#/components/responses/${name}` };
 }
 
-/** A body that is taken under both media types. */
-export function jsonBodyObject(schema: Schema, example?: string): Schema {
-  const content = { schema, ...exampleOf(example) };
-  return { required: true, content: { [JSON_API]: content, 'application/json': content } };
+/** A body that several operations share, by its name in `components.requestBodies`. */
+export function bodyRef(name: string): Schema {
+  return { $ref: `#/components/requestBodies/${name}` };
+}
+
+/** What a GET answers: the document, or that the client has it already. */
+export function readAnswers(name: string): Record<string, Schema> {
+  return { 200: answerRef(name), 304: answerRef('304') };
+}
+
+/** A body that is accepted under both media types. */
+export function jsonBodyObject(schema: Schema, example: string): Schema {
+  const content = { [JSON_API]: { schema, ...exampleOf(example) }, 'application/json': { schema } };
+  return { required: true, content };
 }
 
 export function jsonApiObject(schema: Schema, example?: string): Schema {
-  return { [JSON_API]: { schema, ...exampleOf(example) } };
+  return { [JSON_API]: { schema, ...(example === undefined ? {} : exampleOf(example)) } };
 }
 
-function exampleOf(name: string | undefined): Schema {
-  if (name === undefined) return {};
+function exampleOf(name: string): Schema {
   return { examples: { [name]: { $ref: `#/components/examples/${name}` } } };
 }

@@ -1,16 +1,9 @@
 import type { Method } from '../../jsonapi/endpoints.js';
 import type { OperationPlace } from './collection-operations.js';
 import { linkageBodyName, linkageName } from './linkage-schemas.js';
-import {
-  answerObject,
-  jsonApiObject,
-  jsonBodyObject,
-  type OperationText,
-  readAnswers,
-} from './operation.js';
+import { answerRef, bodyRef, type OperationText, readAnswers } from './operation.js';
 import { camelCase, one, singular, words } from './operation-names.js';
 import { parameterRef } from './parameters.js';
-import { refTo } from './resource-schemas.js';
 import type { RouteSubject } from './route-subject.js';
 
 type Linkage = Extract<RouteSubject, { kind: 'relationship' }>;
@@ -30,27 +23,26 @@ export function relationshipOperation(subject: Linkage, place: OperationPlace): 
 }
 
 function common({ definition, name, relation }: Linkage) {
-  const content = jsonApiObject(refTo(linkageName(relation)), linkageName(relation));
   return {
     tag: definition.type,
     owner: camelCase(singular(definition.type)),
     below: `the ${words(name)} of ${one(definition.type)}`,
-    content,
+    answer: linkageName(relation),
   };
 }
 
 function readOperation(subject: Linkage, { role }: OperationPlace): OperationText {
   const { name, relation } = subject;
-  const { tag, owner, below, content } = common(subject);
+  const { tag, owner, below, answer } = common(subject);
   const isMany = relation.kind === 'toMany';
-  const pages = ['page_number', 'linkage_size'].map(parameterRef);
+  const names = ['id', ...(isMany ? ['linkage_page'] : []), 'if_none_match'];
   return {
     operationId: `get${owner}${camelCase(name)}Relationship`,
     summary: isMany ? `Get the ids of ${below}` : `Get the id of ${below}`,
     tag,
     role,
-    parameters: [parameterRef('id'), ...(isMany ? pages : []), parameterRef('if_none_match')],
-    answers: readAnswers('What it points to.', content),
+    parameters: names.map(parameterRef),
+    answers: readAnswers(answer),
     errors: [400, 404],
   };
 }
@@ -61,8 +53,7 @@ function changeOperation(
   method: Exclude<Method, 'GET'>,
 ): OperationText {
   const { definition, name, relation } = subject;
-  const { tag, owner, below, content } = common(subject);
-  const headers = ['Idempotency-Replayed'];
+  const { tag, owner, below, answer } = common(subject);
   const isOne = relation.kind === 'toOne';
   return {
     operationId: `${isOne ? 'set' : VERBS[method]}${owner}${camelCase(name)}`,
@@ -70,8 +61,8 @@ function changeOperation(
     tag,
     role,
     parameters: ['id', 'idempotency_key', 'if_match'].map(parameterRef),
-    requestBody: jsonBodyObject(refTo(linkageBodyName(relation)), `${linkageName(relation)}_body`),
-    answers: { 200: answerObject({ description: 'What it points to now.', content, headers }) },
+    requestBody: bodyRef(linkageBodyName(relation)),
+    answers: { 200: answerRef(answer) },
     errors: [400, 404, 409, 412, 413, 415, 422],
   };
 }

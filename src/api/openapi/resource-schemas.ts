@@ -2,7 +2,7 @@ import type { Attribute } from '../../jsonapi/attributes.js';
 import type { Relationship, ResourceDefinition } from '../../jsonapi/definition.js';
 import type { Schema } from '../api-route.js';
 import { shownSchema } from './attribute-schema.js';
-import { described } from './attribute-texts.js';
+import { described } from './attribute-texts/index.js';
 import { words } from './operation-names.js';
 
 export type Schemas = Record<string, Schema>;
@@ -25,7 +25,7 @@ export function resourceSchemas(definition: ResourceDefinition): Schemas {
 }
 
 export function typeSchema(type: string): Schema {
-  return { type: 'string', enum: [type] };
+  return { const: type };
 }
 
 function attributesSchema({ type, attributes }: ResourceDefinition): Schema {
@@ -46,68 +46,44 @@ function heavyNote(attributes: ResourceDefinition['attributes']): string {
   return ` Lists leave out ${names} unless they are selected.`;
 }
 
+/** A schema of `components` where some members are known better. */
+export function narrowed(name: string, properties: Schemas, required: string[] = []): Schema {
+  const needed = required.length > 0 ? { required } : {};
+  return { allOf: [refTo(name)], properties, ...needed };
+}
+
 function resourceSchema({ type, relationships }: ResourceDefinition): Schema {
   const links = Object.entries(relationships).map(([name, relation]) => [
     name,
-    shownRelationship(relation),
+    refTo(shownName(relation)),
   ]);
-  const properties = {
+  const properties = Object.fromEntries(links);
+  return narrowed('resource', {
     type: typeSchema(type),
-    id: ID,
     attributes: refTo(`${type}_attributes`),
-    relationships: {
-      type: 'object',
-      properties: Object.fromEntries(links),
-      additionalProperties: false,
-    },
-    links: refTo('resource_links'),
-  };
-  const required = ['type', 'id', 'attributes', 'links'];
-  return { type: 'object', properties, required, additionalProperties: false };
+    relationships: { type: 'object', properties, additionalProperties: false },
+  });
 }
 
-function shownRelationship(relation: Relationship): Schema {
+/** The name of a relationship as resources show it. */
+export function shownName({ kind, type }: Relationship): string {
+  return kind === 'toOne' ? `${type}_one` : `${type}_many`;
+}
+
+export function shownRelationship(relation: Relationship): Schema {
   const identifier = refTo(`${relation.type}_identifier`);
-  const isOne = relation.kind === 'toOne';
-  const data = isOne
-    ? { oneOf: [identifier, { type: 'null' }] }
-    : { type: 'array', items: identifier, description: 'Only where it is included.' };
-  return {
-    type: 'object',
-    properties: { links: refTo('relationship_links'), data },
-    required: isOne ? ['links', 'data'] : ['links'],
-    additionalProperties: false,
-  };
+  return relation.kind === 'toOne'
+    ? narrowed('relationship', { data: { oneOf: [identifier, { type: 'null' }] } }, ['data'])
+    : narrowed('relationship', { data: { type: 'array', items: identifier } });
 }
 
 function documentSchema({ type, alwaysArray }: ResourceDefinition): Schema {
   const resource = refTo(`${type}_resource`);
-  const array = { type: 'array', items: resource, minItems: 1, maxItems: 1 };
-  return {
-    type: 'object',
-    properties: {
-      data: alwaysArray ? array : resource,
-      included: refTo('included'),
-      links: refTo('resource_links'),
-      meta: alwaysArray ? refTo('count_meta') : refTo('meta'),
-      jsonapi: refTo('jsonapi'),
-    },
-    required: ['data', 'links', 'jsonapi', ...(alwaysArray ? ['meta'] : [])],
-    additionalProperties: false,
-  };
+  if (!alwaysArray) return narrowed('document', { data: resource });
+  const data = { type: 'array', items: resource, minItems: 1, maxItems: 1 };
+  return narrowed('document', { data, meta: refTo('count_meta') }, ['meta']);
 }
 
 function listSchema(type: string): Schema {
-  return {
-    type: 'object',
-    properties: {
-      data: { type: 'array', items: refTo(`${type}_resource`) },
-      included: refTo('included'),
-      links: refTo('page_links'),
-      meta: refTo('count_meta'),
-      jsonapi: refTo('jsonapi'),
-    },
-    required: ['data', 'links', 'meta', 'jsonapi'],
-    additionalProperties: false,
-  };
+  return narrowed('list', { data: { type: 'array', items: refTo(`${type}_resource`) } });
 }

@@ -1,4 +1,3 @@
-import type { Registry } from '../../jsonapi/definition.js';
 import type { Schema } from '../api-route.js';
 import { codeTable } from './error-codes.js';
 import { words } from './operation-names.js';
@@ -42,7 +41,7 @@ export function tagObjects(names: string[]): Schema[] {
 }
 
 /** What holds for every operation, as Markdown. */
-export function introduction(registry: Registry): string {
+export function introduction(): string {
   return `${INTRODUCTION}
 
 ## Errors
@@ -51,10 +50,6 @@ export function introduction(registry: Registry): string {
 JSON pointer of its place.
 
 ${codeTable()}
-
-## Types
-
-${[...registry.keys()].map((type) => `\`${type}\``).join(', ')}
 `;
 }
 
@@ -83,8 +78,14 @@ profile. Requests may send either.
 ## Collections
 
 \`page[number]\` and \`page[size]\`, or the cursors \`page[after]\` and \`page[before]\` from the links of a
-page; \`sort\`, \`filter\`, \`include\`, \`fields[type]\`. An unknown parameter is refused with 400. The URL and
+page; \`sort\`, \`filter\`, \`include\`, \`fields[type]\`. An unknown parameter is refused with 400. In every
+order rows without a value come last, and rows with equal values follow their ids. The URL and
 all headers may have 64 KB together, which is enough for \`in_\` with 1,000 values.
+
+## Request ids
+
+Every answer has an \`X-Request-Id\`, which errors and the audit trail name: the caller's where it has 1 to
+64 letters, digits, \`_\`, \`.\` and \`-\`, otherwise a new one.
 
 ## Repeating and concurrency
 

@@ -8,7 +8,7 @@ import { parseFieldRule, parseValueRule } from './filter-rules.js';
 import { invalidParameter } from './invalid-parameter.js';
 
 const MAX_DEPTH = 5;
-const MAX_RULES = 50;
+export const MAX_RULES = 50;
 const COMBINATIONS = new Set(['and', 'or', 'not']);
 
 /** Shared by all filters of one request: the limits count them together. */

@@ -2,6 +2,7 @@ import { invalidParameter } from './invalid-parameter.js';
 
 export const DEFAULT_PAGE_SIZE = 30;
 export const MAX_PAGE_SIZE = 1000;
+export const MAX_PAGE_NUMBER = 1_000_000_000;
 
 export interface Page {
   number: number;

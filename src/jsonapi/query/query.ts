@@ -6,7 +6,13 @@ import { parseFields, parseInclude, parseSort } from './fields.js';
 import { type FilterContext, parseFilter } from './filter.js';
 import type { FilterNode } from './filter-node.js';
 import { invalidParameter } from './invalid-parameter.js';
-import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, type Page, parsePageNumber } from './page.js';
+import {
+  DEFAULT_PAGE_SIZE,
+  MAX_PAGE_NUMBER,
+  MAX_PAGE_SIZE,
+  type Page,
+  parsePageNumber,
+} from './page.js';
 
 /** What shapes a document: any operation that answers with resources takes these. */
 export interface DocumentQuery {
@@ -30,8 +36,6 @@ export interface CollectionQuery extends DocumentQuery {
   filter: FilterNode[];
   exactTotal: boolean;
 }
-
-const MAX_PAGE_NUMBER = 1_000_000_000;
 
 type Reader = (value: string, parameter: string) => void;
 
