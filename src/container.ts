@@ -53,6 +53,8 @@ import { createRearmTask, rearmTopics } from './push/rearm-task.js';
 import { createResourceServices } from './resource-services.js';
 import { createDeviceSetupTask } from './setup/device-setup-task.js';
 import { DeviceSetups } from './setup/device-setups.js';
+import { ThreadPool } from './threads/thread-pool.js';
+import { messageThreads, reportThreads } from './threads/thread-uses.js';
 
 export interface ContainerDeps {
   config: Config;
@@ -169,7 +171,8 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
   changes.on('ssl_certificates', () => tlsCertificates.refresh());
   const tokens = createTokenVerifier({ db, logger, changes, adminToken: config.adminToken });
   const queue = new CommandQueue(box, () => push.wake());
-  const reports = new ReportWorker({ db, box, queue, logger });
+  const threads = new ThreadPool();
+  const reports = new ReportWorker({ db, box, queue, logger, ...reportThreads(threads) });
   const warn = createWarner(logger);
   const onLostTimes = (error: unknown) =>
     warn({ err: error }, 'times of contact could not be written');
@@ -187,6 +190,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     checkIns: createCheckIns(db, { isClosed: config.enrollment === 'closed' }),
     authenticated: new LRUCache<string, KnownDevice>({ max: 10_000, ttl: 600_000 }),
     ...identitySources(config, logger),
+    ...messageThreads(threads, logger),
     onPushDue: () => push.wake(),
     onAwaitingConfiguration: (deviceId) => setups.begin(deviceId),
     userAuthenticate: config.userAuthenticate,
@@ -265,6 +269,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     },
     stop: async () => {
       await reports.drain();
+      await threads.close();
       // A database that is away must not keep the process from stopping.
       await lastSeen.flush().catch(onLostTimes);
       await tokens.close();

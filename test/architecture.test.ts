@@ -53,7 +53,15 @@ const HOMES: Record<string, RegExp> = {
 /** They compose the others, so they may import anything. */
 const COMPOSERS = new Set([
   ...['app.ts', 'background.ts', 'config-files.ts', 'container.ts', 'resource-services.ts'],
-  ...['lab-accounts.ts', 'lab-authorities.ts', 'lab-mode.ts', 'lab-stand-ins.ts', 'main.ts', 'cli'],
+  ...[
+    'lab-accounts.ts',
+    'lab-authorities.ts',
+    'lab-mode.ts',
+    'lab-stand-ins.ts',
+    'main.ts',
+    'cli',
+    'threads',
+  ],
 ]);
 const FOR_EVERYONE = new Set([
   'errors.ts',

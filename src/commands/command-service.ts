@@ -14,7 +14,7 @@ import {
   maskSecrets,
   plistToJson,
 } from '../protocol/apple/command-schema.js';
-import type { PlistDict } from '../protocol/plist.js';
+import { type PlistDict, parsePlistDict } from '../protocol/plist.js';
 import { arrivalFault, moveFault } from './command-move.js';
 import { finalFault, refuse, sentFault, wasSent, withdrawalFault } from './command-state.js';
 import { openReport, readParameters } from './payload.js';
@@ -161,7 +161,8 @@ export class CommandAdministration {
     { uuid, result }: { uuid: string; result: Buffer | null },
     reader: Reader,
   ): JsonObject | null {
-    return result === null ? null : present(openReport(this.box, { uuid, result }), reader);
+    if (result === null) return null;
+    return present(parsePlistDict(openReport(this.box, { uuid, result })), reader);
   }
 
   presentErrors(errors: JsonValue, { role }: Reader): JsonValue {

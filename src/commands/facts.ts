@@ -1,4 +1,6 @@
-import { plistToJson } from '../protocol/apple/command-schema.js';
+import type { InventoryRow } from '../db/inventory-repository.js';
+import { AppError } from '../errors.js';
+import { type JsonValue, plistToJson } from '../protocol/apple/command-schema.js';
 import { isPlistDict, type PlistDict, type PlistValue } from '../protocol/plist.js';
 
 /** How a value of a report becomes a column. */
@@ -8,6 +10,8 @@ export type FactKind = 'text' | 'boolean' | 'integer' | 'number' | 'date' | 'dat
 export type FactMap = Readonly<Record<string, readonly [column: string, kind: FactKind]>>;
 
 const TEXT_LIMIT = 10_000;
+/** Of JSON text; Apple's longest, the applications of a firewall, has a tenth of it. */
+const JSON_LIMIT = 256 * 1024;
 
 function toText(value: PlistValue): string | null | undefined {
   if (typeof value === 'number' || typeof value === 'bigint') return String(value);
@@ -20,6 +24,11 @@ function toInteger(value: PlistValue): number | string | undefined {
   return typeof value === 'number' ? Math.trunc(value) : undefined;
 }
 
+function toJson(value: PlistValue): JsonValue | undefined {
+  const json = plistToJson(value);
+  return JSON.stringify(json).length <= JSON_LIMIT ? json : undefined;
+}
+
 const READERS: Record<FactKind, (value: PlistValue) => unknown> = {
   text: toText,
   boolean: (value) => (typeof value === 'boolean' ? value : undefined),
@@ -27,12 +36,12 @@ const READERS: Record<FactKind, (value: PlistValue) => unknown> = {
   number: (value) => (typeof value === 'number' ? value : undefined),
   date: (value) => (value instanceof Date ? value : undefined),
   data: (value) => (Buffer.isBuffer(value) ? value : undefined),
-  json: (value) => plistToJson(value),
+  json: toJson,
 };
 
 /**
  * The columns that a dictionary of a report fills. A key the device did not send is left out, and so
- * is a value of another type than Apple documents; the raw report keeps both.
+ * is a value of another type than Apple documents, or one that is too long; the raw report keeps them.
  */
 export function readFacts(dict: PlistDict, map: FactMap): Record<string, unknown> {
   const facts: Record<string, unknown> = {};
@@ -54,4 +63,24 @@ export function dictAt(dict: PlistDict, key: string): PlistDict | undefined {
 export function dictsAt(dict: PlistDict, key: string): PlistDict[] | undefined {
   const value = dict[key];
   return Array.isArray(value) ? value.filter(isPlistDict) : undefined;
+}
+
+/** Ten times the applications of a Mac that has very many. */
+const MOST_ROWS = 10_000;
+
+/** The rows of the list at `key`; undefined without one. AppError 422 beyond 10,000 entries. */
+export function listRows<Row extends InventoryRow>(
+  body: PlistDict,
+  key: string,
+  toRow: (entry: PlistDict) => Row,
+): Row[] | undefined {
+  const entries = dictsAt(body, key);
+  assertRowCount(entries?.length ?? 0, key);
+  return entries?.map(toRow);
+}
+
+export function assertRowCount(count: number, key: string): void {
+  if (count <= MOST_ROWS) return;
+  const message = `${key} has ${count} entries, and ${MOST_ROWS} at most are read`;
+  throw new AppError('invalid_message', 422, message);
 }

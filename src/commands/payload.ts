@@ -51,14 +51,14 @@ export function readParameters(
 /** The report as it came, sealed when it carries a secret. */
 export function sealReport(
   box: SecretBox,
-  report: { commandUuid: string; raw: Buffer; body: PlistDict },
+  report: { commandUuid: string; raw: Buffer; holdsSecrets: boolean },
 ): Buffer {
-  if (!hasSecrets(report.body)) return report.raw;
+  if (!report.holdsSecrets) return report.raw;
   return box.seal(report.raw, identityOf(report.commandUuid, 'result'));
 }
 
-export function openReport(box: SecretBox, command: { uuid: string; result: Buffer }): PlistDict {
+/** The report as it came. */
+export function openReport(box: SecretBox, command: { uuid: string; result: Buffer }): Buffer {
   const { uuid, result } = command;
-  const isSealed = SecretBox.isSealed(result);
-  return parsePlistDict(isSealed ? box.open(result, identityOf(uuid, 'result')) : result);
+  return SecretBox.isSealed(result) ? box.open(result, identityOf(uuid, 'result')) : result;
 }

@@ -3,11 +3,13 @@ import { AppError } from '../errors.js';
 /** What kept a report from being taken apart: itself, the database, or who knows what. */
 export type ReportFault = 'report' | 'database' | 'unknown';
 
+const REFUSED = [400, 413, 422];
+
 /** Only what the reading of its bytes or its values is refused for is the report's own fault. */
 export function faultOf(error: unknown): ReportFault {
   if (!(error instanceof AppError)) return 'unknown';
   if (error.code === 'unavailable') return 'database';
-  return error.status === 400 || error.status === 422 ? 'report' : 'unknown';
+  return REFUSED.includes(error.status) ? 'report' : 'unknown';
 }
 
 const MOST_TRIES = 5;

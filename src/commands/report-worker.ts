@@ -1,11 +1,24 @@
 import type { SecretBox } from '../crypto/secret-box.js';
-import { claimReport, unhandledReports, updateCommands } from '../db/command-repository.js';
+import {
+  claimReport,
+  readReportBytes,
+  type StoredReport,
+  unhandledReports,
+  updateCommands,
+} from '../db/command-repository.js';
 import type { Database } from '../db/database.js';
 import { inTransaction, type Transaction } from '../db/unit-of-work.js';
 import { createWarner, type Logger, type Warner } from '../logger.js';
+import { parsePlistDict } from '../protocol/plist.js';
 import { openReport, readParameters } from './payload.js';
 import type { CommandQueue } from './queue.js';
 import { handlerFor } from './registry.js';
+import {
+  type ContentParts,
+  joinContentParts,
+  type ReportContent,
+  readContent,
+} from './report-content.js';
 import { FailedTries, faultOf } from './report-faults.js';
 
 export interface ReportWorkerDeps {
@@ -13,6 +26,8 @@ export interface ReportWorkerDeps {
   box: SecretBox;
   queue: CommandQueue;
   logger: Logger;
+  /** Reads a large report in another thread; the memory of `bytes` becomes the thread's. */
+  readInThread(report: { requestType: string; bytes: Buffer }): Promise<ContentParts>;
   /** How often what was left undone is looked for; only tests change it. */
   sweepMs?: number;
 }
@@ -107,7 +122,8 @@ export class ReportWorker {
 
   private async handle(id: number): Promise<'over' | 'later'> {
     try {
-      await inTransaction(this.deps.db, (trx) => this.handleStored(trx, id));
+      const isLarge = await this.inOneTransaction(id);
+      if (isLarge) await this.inOneTransaction(id, await this.readLarge(id));
       this.failedTries.forget(id);
       return 'over';
     } catch (error) {
@@ -137,10 +153,37 @@ export class ReportWorker {
     return 'over';
   }
 
-  private async handleStored(trx: Transaction, id: number): Promise<void> {
+  private inOneTransaction(id: number, content?: ReportContent): Promise<boolean> {
+    return inTransaction(this.deps.db, async (trx) => {
+      const stored = await claimReport(trx, id);
+      if (stored === undefined) return false;
+      const known = content ?? this.contentOf(stored);
+      if (known !== undefined) await this.handleStored(trx, stored, known);
+      return known === undefined;
+    });
+  }
+
+  private contentOf({ uuid, request_type, result }: StoredReport): ReportContent | undefined {
+    if (result === null) return undefined;
+    return readContent(request_type, parsePlistDict(openReport(this.deps.box, { uuid, result })));
+  }
+
+  /** Outside of any transaction: it may take seconds, and locks of the device must not. */
+  private async readLarge(id: number): Promise<ReportContent | undefined> {
+    const { db, box, readInThread } = this.deps;
+    const stored = await readReportBytes(db.knex, id);
+    if (stored === undefined) return undefined;
+    const { requestType } = stored;
+    return joinContentParts(await readInThread({ requestType, bytes: openReport(box, stored) }));
+  }
+
+  private async handleStored(
+    trx: Transaction,
+    stored: StoredReport,
+    content: ReportContent,
+  ): Promise<void> {
     const { box, queue, logger } = this.deps;
-    const stored = await claimReport(trx, id);
-    if (stored === undefined) return;
+    const { id } = stored;
     const report = {
       deviceId: stored.device_id,
       isEnrolled: stored.enrollment_state === 'enrolled',
@@ -151,7 +194,7 @@ export class ReportWorker {
       commandUuid: stored.uuid,
       requestType: stored.request_type,
       parameters: () => readParameters(box, stored),
-      body: openReport(box, stored),
+      ...content,
     };
     await handlerFor(stored.request_type)?.handle(report, {
       trx,

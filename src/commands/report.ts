@@ -1,4 +1,5 @@
 import type { Reseal } from '../db/device-merge.js';
+import type { InventoryRow } from '../db/inventory-repository.js';
 import type { Transaction } from '../db/unit-of-work.js';
 import type { PlistDict } from '../protocol/plist.js';
 
@@ -17,7 +18,10 @@ export interface Report {
   requestType: string;
   /** Of the command, read when asked for: few handlers need them. */
   parameters(): PlistDict;
+  /** Empty where the handler reads rows. */
   body: PlistDict;
+  /** What the handler's readRows made of the body. */
+  rows: InventoryRow[] | undefined;
 }
 
 export interface HandlerContext {
@@ -40,5 +44,10 @@ export interface HandlerContext {
  */
 export interface ReportHandler {
   requestType: string;
+  /**
+   * Of a list: its entries as rows of plain JSON values; undefined without a list. It may run in
+   * another thread, since a list may be of megabytes.
+   */
+  readRows?(body: PlistDict): InventoryRow[] | undefined;
   handle(report: Report, context: HandlerContext): Promise<void>;
 }

@@ -74,7 +74,8 @@ export interface StoredReport {
   device_id: number;
   request_type: string;
   payload: Buffer;
-  result: Buffer;
+  /** Null when it is longer than LARGE_REPORT: see readReportBytes. */
+  result: Buffer | null;
   enrollment_state: string | null;
   is_supervised: boolean | null;
   unmet_minimum_os_version: string | null;
@@ -82,8 +83,13 @@ export interface StoredReport {
   is_user_enrollment: boolean;
 }
 
+/** A longer report is read in pieces: the driver takes 50 ms for the hex digits of 8 MB. */
+const LARGE_REPORT = 64 * 1024;
+const PIECE = 512 * 1024;
+
 const CLAIM_REPORT = `
-select c.id, c.uuid, c.device_id, c.request_type, c.payload, c.result,
+select c.id, c.uuid, c.device_id, c.request_type, c.payload,
+  case when octet_length(c.result) <= ${LARGE_REPORT} then c.result end as result,
   d.enrollment_state, d.is_supervised,
   d.unmet_minimum_os_version, d.serial_number, d.enrollment_id is not null as is_user_enrollment,
   set_config('synchronous_commit', 'off', true)
@@ -103,6 +109,30 @@ export async function claimReport(
 ): Promise<StoredReport | undefined> {
   const { rows } = await trx.raw<{ rows: StoredReport[] }>(CLAIM_REPORT, [id]);
   return rows[0];
+}
+
+/** The bytes of a stored report that waits for its handler; undefined when it was handled before. */
+export async function readReportBytes(
+  knex: Knex,
+  id: number,
+): Promise<{ uuid: string; requestType: string; result: Buffer } | undefined> {
+  const pieces: Buffer[] = [];
+  for (let from = 1; ; from += PIECE) {
+    const row: { uuid: string; request_type: string; piece: Buffer } | undefined = await knex(
+      'commands',
+    )
+      .where({ id, needs_handling: true })
+      .first(
+        'uuid',
+        'request_type',
+        knex.raw('substring(result from ? for ?) as piece', [from, PIECE]),
+      );
+    if (row === undefined) return undefined;
+    pieces.push(row.piece);
+    if (row.piece.length < PIECE) {
+      return { uuid: row.uuid, requestType: row.request_type, result: Buffer.concat(pieces) };
+    }
+  }
 }
 
 /** Reports that were stored but not taken apart, as after a crash; oldest first, and less `except`. */

@@ -10,11 +10,13 @@ export type InventoryTable =
 export type InventoryRow = Record<string, unknown>;
 
 /** Most rows in one statement: a device with more than that many applications takes several. */
-const ROWS_PER_STATEMENT = 1000;
+const ROWS_PER_STATEMENT = 500;
+/** Here each value has a placeholder. */
+const PROFILES_PER_STATEMENT = 200;
 
 /**
  * Replaces all rows of one device by those given (column name to value; JSON columns as values, bytea
- * as Buffer). Rows lacking a column get null.
+ * as `byteaText`). Rows lacking a column get null.
  */
 export async function replaceInventory(
   trx: Knex.Transaction,
@@ -44,7 +46,7 @@ async function insertRows(
   table: InventoryTable,
   set: { deviceId: number; columns: string[]; rows: InventoryRow[] },
 ): Promise<void> {
-  const json = JSON.stringify(set.rows.map(jsonReady));
+  const json = JSON.stringify(set.rows);
   const columns = ['device_id', ...set.columns];
   await trx.raw(
     `insert into ?? (${columns.map(() => '??').join(', ')})
@@ -55,32 +57,45 @@ async function insertRows(
 }
 
 /** PostgreSQL reads bytea inside JSON in its hex form. */
-function jsonReady(row: InventoryRow): InventoryRow {
-  return Object.fromEntries(
-    Object.entries(row).map(([column, value]) => [
-      column,
-      Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : value,
-    ]),
-  );
+export function byteaText(bytes: Buffer): string {
+  return `\\x${bytes.toString('hex')}`;
+}
+
+export interface ProfileRows extends InventoryRow {
+  profile: InventoryRow;
+  payloads: InventoryRow[];
 }
 
 /** Inserts profiles with their payloads, which hang on the new profile rows in order. */
 export async function insertProfiles(
   trx: Knex.Transaction,
   deviceId: number,
-  profiles: { profile: InventoryRow; payloads: InventoryRow[] }[],
+  profiles: ProfileRows[],
 ): Promise<void> {
-  if (profiles.length === 0) return;
-  const rows: { id: number }[] = await trx('installed_profiles')
-    .insert(profiles.map(({ profile }) => ({ ...columnReady(profile), device_id: deviceId })))
-    .returning('id');
+  for (let start = 0; start < profiles.length; start += PROFILES_PER_STATEMENT) {
+    const slice = profiles.slice(start, start + PROFILES_PER_STATEMENT);
+    const rows: { id: number }[] = await trx('installed_profiles')
+      .insert(slice.map(({ profile }) => ({ ...columnReady(profile), device_id: deviceId })))
+      .returning('id');
+    await insertPayloads(trx, slice, rows);
+  }
+}
+
+async function insertPayloads(
+  trx: Knex.Transaction,
+  profiles: ProfileRows[],
+  ids: { id: number }[],
+): Promise<void> {
   const payloads = profiles.flatMap((entry, index) =>
     entry.payloads.map((payload) => ({
       ...columnReady(payload),
-      installed_profile_id: rows[index]?.id,
+      installed_profile_id: ids[index]?.id,
     })),
   );
-  if (payloads.length > 0) await trx('installed_payloads').insert(payloads);
+  for (let start = 0; start < payloads.length; start += PROFILES_PER_STATEMENT) {
+    const slice = payloads.slice(start, start + PROFILES_PER_STATEMENT);
+    await trx('installed_payloads').insert(slice);
+  }
 }
 
 /** The driver takes an array for a PostgreSQL array, so JSON columns get their text. */

@@ -4,6 +4,7 @@ import {
   type InventoryTable,
   insertInventory,
   insertProfiles,
+  type ProfileRows,
 } from './inventory-repository.js';
 
 /** Which of a device's entries a list is about. */
@@ -95,7 +96,9 @@ function byKey(table: ListedTable, rows: InventoryRow[]): Map<string, InventoryR
   const found = new Map<string, InventoryRow[]>();
   for (const row of rows) {
     const key = keyOf(table, row);
-    if (key !== '') found.set(key, [...(found.get(key) ?? []), row]);
+    const others = found.get(key);
+    if (others !== undefined) others.push(row);
+    else if (key !== '') found.set(key, [row]);
   }
   return found;
 }
@@ -109,7 +112,7 @@ export async function replaceListedProfiles(
   trx: Knex.Transaction,
   list: {
     deviceId: number;
-    profiles: { profile: InventoryRow; payloads: InventoryRow[] }[];
+    profiles: ProfileRows[];
     scope: ListScope;
   },
 ): Promise<void> {

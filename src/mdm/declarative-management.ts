@@ -4,10 +4,12 @@ import {
   declarationItemsResponse,
   parseEndpoint,
   parseStatusReport,
+  type StatusReport,
   tokensResponse,
 } from '../protocol/declarative-management.js';
 import type { DeclarativeManagementMessage } from '../protocol/mdm-messages.js';
 import { type Answer, EMPTY } from './answer.js';
+import { MOST_BYTES_AT_ONCE } from './message-reader.js';
 import type { MdmServices } from './services.js';
 
 /** Nothing is declared, and never was. */
@@ -20,11 +22,11 @@ const ITEMS: Answer = { kind: 'json', body: declarationItemsResponse(NONE) };
  * Declarative management of a device or of one of its users. The same set of declarations, none, for
  * everyone, told in the same words each time, so that nobody looks for changes.
  */
-export function answerDeclarations(
-  { endpoint, data }: DeclarativeManagementMessage,
+export async function answerDeclarations(
+  { endpoint, data = Buffer.alloc(0) }: DeclarativeManagementMessage,
   deviceId: number,
-  { logger }: Pick<MdmServices, 'logger'>,
-): Answer {
+  { logger, readStatusInThread }: Pick<MdmServices, 'logger' | 'readStatusInThread'>,
+): Promise<Answer> {
   const request = endpoint === undefined ? undefined : parseEndpoint(endpoint);
   switch (request?.kind) {
     case 'tokens':
@@ -32,11 +34,18 @@ export function answerDeclarations(
     case 'declaration-items':
       return ITEMS;
     case 'status':
-      logger.debug({ deviceId, ...parseStatusReport(data ?? Buffer.alloc(0)) }, 'status report');
+      logger.debug({ deviceId, ...(await readStatus(data, readStatusInThread)) }, 'status report');
       return EMPTY;
     case 'declaration':
       throw new AppError('not_found', 404, `no declaration ${request.identifier}`);
     default:
       throw new AppError('invalid_message', 400, 'an Endpoint that is none of Apple’s');
   }
+}
+
+function readStatus(
+  data: Buffer,
+  readStatusInThread: MdmServices['readStatusInThread'],
+): StatusReport | Promise<StatusReport> {
+  return data.length <= MOST_BYTES_AT_ONCE ? parseStatusReport(data) : readStatusInThread(data);
 }

@@ -4,15 +4,16 @@ import { AppError } from '../errors.js';
 import { noteSender, type Sender } from '../http/device-errors.js';
 import { readBodySoon } from '../http/raw-body.js';
 import type { DeviceHandler } from '../http/server.js';
-import { decodeMessage, type MdmMessage } from '../protocol/mdm-messages.js';
 import { type Answer, sendAnswer } from './answer.js';
 import { answerCheckIn } from './check-in.js';
+import type { DeviceMessage } from './device-message.js';
 import {
   type Credential,
   type Identity,
   identify,
   provenSender,
   readCredential,
+  signerOf,
 } from './identity.js';
 import { answerReport } from './report.js';
 import { MOST_READ, senderClaimed, senderIn, shortFingerprint } from './sender.js';
@@ -24,17 +25,15 @@ const BODY_LIMIT = 8 * 1024 * 1024;
 const CHECK_IN_TYPE = 'application/x-apple-aspen-mdm-checkin';
 
 /** A check-in says so by its Content-Type or by its MessageType; both must not disagree. */
-function decode(req: IncomingMessage, body: Buffer): MdmMessage {
-  const message = decodeMessage(body);
+function checkContentType(req: IncomingMessage, message: DeviceMessage): void {
   const isCheckInType = (req.headers['content-type'] ?? '').startsWith(CHECK_IN_TYPE);
   if (isCheckInType && message.kind === 'report') {
     throw new AppError('invalid_message', 400, 'a check-in without a MessageType');
   }
-  return message;
 }
 
 async function dispatch(
-  message: MdmMessage,
+  message: DeviceMessage,
   { identity, url }: { identity: Identity; url: string | undefined },
   services: MdmServices,
 ): Promise<Answer> {
@@ -90,11 +89,17 @@ export function createDeviceHandler(
       await noteClaimedSender(req);
       throw error;
     }
+    const { messages } = services;
+    messages.assertWithinBudget(
+      signerOf(credential).fingerprint,
+      Number(req.headers['content-length']),
+    );
     const body = await services.bodies.read(req, BODY_LIMIT, provenSender(credential));
     const identity = identifyOrNoteSender(credential, { req, body }, services);
     const sender: Sender = { fingerprint: shortFingerprint(identity.fingerprint) };
     noteSender(req, sender);
-    const message = decode(req, body);
+    const message = await messages.read(body, identity.fingerprint);
+    checkContentType(req, message);
     onMessage?.(message.kind === 'report' ? message.status : message.kind);
     const answer = await dispatch(message, { identity, url: req.url }, services).catch(
       (error: unknown) => {

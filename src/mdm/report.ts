@@ -2,10 +2,9 @@ import { openPayload, sealReport } from '../commands/payload.js';
 import { promoteRenewal } from '../db/device-path/check-ins.js';
 import type { Contact, ContactAnswer } from '../db/device-path/contact.js';
 import { expireExhausted, recordUnknownReport } from '../db/device-path/side-records.js';
-import { plistToJson } from '../protocol/apple/command-schema.js';
-import type { CommandReport } from '../protocol/mdm-messages.js';
 import { admit } from './admission.js';
 import { type Answer, EMPTY, UNRECOGNIZED } from './answer.js';
+import type { DeviceReport } from './device-message.js';
 import type { Identity } from './identity.js';
 import type { MdmServices } from './services.js';
 
@@ -13,14 +12,14 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const ENROLLED = ['enrolled'];
 
 /** The CommandUUID if it can be one of ours; others are reports of commands never queued here. */
-function ownUuid(report: CommandReport): string | null {
+function ownUuid(report: DeviceReport): string | null {
   const uuid = report.commandUuid;
   return uuid !== undefined && UUID.test(uuid) ? uuid.toLowerCase() : null;
 }
 
-function toContact(report: CommandReport, identity: Identity, services: MdmServices): Contact {
+function toContact(report: DeviceReport, identity: Identity, services: MdmServices): Contact {
   const uuid = ownUuid(report);
-  const { status, errorChain, raw, body } = report;
+  const { status, errorChain, raw, holdsSecrets } = report;
   const { deviceKey, userKey } = report.ids;
   return {
     fingerprint: identity.fingerprint,
@@ -28,8 +27,9 @@ function toContact(report: CommandReport, identity: Identity, services: MdmServi
     ...(userKey === undefined ? {} : { userKey }),
     status,
     commandUuid: uuid,
-    errorChain: errorChain === undefined ? null : JSON.stringify(plistToJson(errorChain)),
-    result: uuid === null ? null : sealReport(services.box, { commandUuid: uuid, raw, body }),
+    errorChain,
+    result:
+      uuid === null ? null : sealReport(services.box, { commandUuid: uuid, raw, holdsSecrets }),
   };
 }
 
@@ -38,7 +38,7 @@ function toContact(report: CommandReport, identity: Identity, services: MdmServi
  * those of the user, who have a queue of their own and change nothing of the device.
  */
 export async function answerReport(
-  report: CommandReport,
+  report: DeviceReport,
   identity: Identity,
   services: MdmServices,
 ): Promise<Answer> {
@@ -66,7 +66,7 @@ interface Settled {
 
 /** What a report asks for beyond the one statement: rare, but for the inventory handlers. */
 async function settle(
-  report: CommandReport,
+  report: DeviceReport,
   { answer, deviceId, identity }: Settled,
   services: MdmServices,
 ): Promise<void> {
@@ -80,7 +80,7 @@ async function settle(
 
 /** Keeps a report that no waiting command explains, so that nothing a device says is lost. */
 async function recordUnknown(
-  report: CommandReport,
+  report: DeviceReport,
   deviceId: number,
   { db, box, logger }: MdmServices,
 ): Promise<void> {

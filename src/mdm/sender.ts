@@ -1,5 +1,5 @@
 import type { Sender } from '../http/device-errors.js';
-import { decodeMessage, type MdmMessage } from '../protocol/mdm-messages.js';
+import { type DeviceMessage, readMessage } from './device-message.js';
 
 /** As much of a fingerprint as tells certificates apart in a log. */
 const SHORT = 16;
@@ -11,7 +11,7 @@ export function shortFingerprint(fingerprint: Buffer): string {
 }
 
 /** Who says to have sent a message, for the log. */
-export function senderIn(message: MdmMessage): Sender {
+export function senderIn(message: DeviceMessage): Sender {
   const { udid, enrollmentId, userKey } = message.ids;
   return {
     messageType: message.kind === 'report' ? message.status : message.kind,
@@ -25,7 +25,7 @@ export function senderIn(message: MdmMessage): Sender {
 export function senderClaimed(body: Buffer): Sender {
   if (body.length > MOST_READ) return {};
   try {
-    return senderIn(decodeMessage(body));
+    return senderIn(readMessage(body));
   } catch {
     // It is refused for another reason.
     return {};

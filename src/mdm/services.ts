@@ -9,7 +9,9 @@ import type { ContactStore } from '../db/device-path/contact.js';
 import type { LastSeen } from '../db/device-path/last-seen.js';
 import type { BodyReader } from '../http/body-reader.js';
 import type { Logger } from '../logger.js';
+import type { StatusReport } from '../protocol/declarative-management.js';
 import type { IdentityDeps } from './identity.js';
+import type { MessageReader } from './message-reader.js';
 
 /** What answering a device needs. */
 export interface MdmServices extends IdentityDeps {
@@ -21,6 +23,9 @@ export interface MdmServices extends IdentityDeps {
   authenticated: LRUCache<string, KnownDevice>;
   lastSeen: LastSeen;
   reports: ReportWorker;
+  messages: MessageReader;
+  /** Reads a large status report of declarative management in another thread. */
+  readStatusInThread: (data: Buffer) => Promise<StatusReport>;
   /** A check-in has made a push due. */
   onPushDue?: () => void;
   /** A device waits in Setup Assistant. Never rejects. */

@@ -3,7 +3,6 @@ import { checkOutUser, type UserFacts, updateUserToken } from '../db/device-path
 import { AppError } from '../errors.js';
 import type {
   CheckInMessage,
-  MdmMessage,
   TokenUpdateMessage,
   UserAuthenticateMessage,
 } from '../protocol/mdm-messages.js';
@@ -11,6 +10,7 @@ import { buildPlist } from '../protocol/plist.js';
 import { type Admission, admit } from './admission.js';
 import { type Answer, EMPTY, UNRECOGNIZED } from './answer.js';
 import { answerDeclarations } from './declarative-management.js';
+import type { DeviceMessage } from './device-message.js';
 import { getToken } from './get-token.js';
 import type { Identity } from './identity.js';
 import { sealPush } from './push-token.js';
@@ -23,7 +23,7 @@ const ENROLLED = ['enrolled'];
  * nor its state, nor its queue.
  */
 async function admitUser(
-  message: MdmMessage,
+  message: DeviceMessage,
   identity: Identity,
   { checkIns }: MdmServices,
 ): Promise<Admission> {
@@ -32,7 +32,7 @@ async function admitUser(
   return admit(await checkIns.findCaller({ fingerprint, deviceKey }), ENROLLED);
 }
 
-function userFacts({ ids }: MdmMessage, deviceId: number): UserFacts {
+function userFacts({ ids }: DeviceMessage, deviceId: number): UserFacts {
   return {
     deviceId,
     userKey: ids.userKey ?? '',

@@ -40,7 +40,10 @@ function createWorker(): ReportWorker {
   const captured = capturingLogger();
   lines = captured.lines;
   const queue = new CommandQueue(box);
-  return new ReportWorker({ db: own, box, queue, logger: captured.logger, sweepMs: 50 });
+  return new ReportWorker({
+    ...{ db: own, box, queue, logger: captured.logger, sweepMs: 50 },
+    readInThread: () => Promise.reject(new Error('no report here is large')),
+  });
 }
 
 interface StoredReport {

@@ -13,6 +13,8 @@ import type { MdmServices } from '../../src/mdm/services.js';
 import { createMetrics, type Metrics } from '../../src/metrics/metrics.js';
 import { createTrust } from '../../src/pki/trust.js';
 import { SignerCache } from '../../src/protocol/mdm-signature.js';
+import { ThreadPool } from '../../src/threads/thread-pool.js';
+import { messageThreads, reportThreads } from '../../src/threads/thread-uses.js';
 import { ADMIN_TOKEN, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, type TestDevice } from '../helpers/device.js';
 import { capturingLogger } from '../http/log-lines.js';
@@ -23,6 +25,7 @@ let device: TestDevice;
 let metrics: Metrics;
 let url: string;
 let close: () => Promise<unknown>;
+const threads = new ThreadPool();
 
 async function deviceHandlerOf({ db, box }: TestApp, onMessage: (type: string) => void) {
   const { logger } = capturingLogger();
@@ -31,7 +34,11 @@ async function deviceHandlerOf({ db, box }: TestApp, onMessage: (type: string) =
     contacts: createContactStore({ db, handledTypes: HANDLED_TYPES }),
     authenticated: new LRUCache({ max: 10 }),
     lastSeen: new LastSeen(db, () => {}),
-    reports: new ReportWorker({ db, box, queue: new CommandQueue(box), logger }),
+    reports: new ReportWorker({
+      ...{ db, box, queue: new CommandQueue(box), logger },
+      ...reportThreads(threads),
+    }),
+    ...messageThreads(threads, logger),
     signers: new SignerCache(),
     bodies: new BodyReader({ proxies: createProxyTrust([]), logger }),
     userAuthenticate: 'refuse',
@@ -54,6 +61,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await close();
+  await threads.close();
   await app.stop();
 });
 

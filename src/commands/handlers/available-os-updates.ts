@@ -1,5 +1,5 @@
 import { replaceInventory } from '../../db/inventory-repository.js';
-import { dictsAt, type FactMap, readFacts } from '../facts.js';
+import { type FactMap, listRows, readFacts } from '../facts.js';
 import type { ReportHandler } from '../report.js';
 
 const UPDATE: FactMap = {
@@ -28,10 +28,9 @@ const UPDATE: FactMap = {
 
 export const availableOsUpdates: ReportHandler = {
   requestType: 'AvailableOSUpdates',
-  async handle({ deviceId, body }, { trx }) {
-    const updates = dictsAt(body, 'AvailableOSUpdates');
-    if (updates === undefined) return;
-    const rows = updates.map((update) => readFacts(update, UPDATE));
+  readRows: (body) => listRows(body, 'AvailableOSUpdates', (update) => readFacts(update, UPDATE)),
+  async handle({ deviceId, rows }, { trx }) {
+    if (rows === undefined) return;
     await replaceInventory(trx, 'available_os_updates', { deviceId, rows });
   },
 };

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { parseCertificate } from '../../crypto/certificate.js';
-import type { InventoryRow } from '../../db/inventory-repository.js';
+import { byteaText, type InventoryRow } from '../../db/inventory-repository.js';
 import { replaceListed } from '../../db/listed-inventory.js';
 import type { PlistDict } from '../../protocol/plist.js';
-import { dictsAt, type FactMap, readFacts } from '../facts.js';
+import { type FactMap, listRows, readFacts } from '../facts.js';
 import { listScope } from '../list-scope.js';
 import type { ReportHandler } from '../report.js';
 
@@ -28,15 +28,19 @@ function toRow(entry: PlistDict): InventoryRow {
   const der = row.der_data;
   if (!Buffer.isBuffer(der)) return row;
   const fingerprint = createHash('sha256').update(der).digest('hex');
-  return { ...row, fingerprint_sha256: fingerprint, ...parsedColumns(der) };
+  return {
+    ...row,
+    der_data: byteaText(der),
+    fingerprint_sha256: fingerprint,
+    ...parsedColumns(der),
+  };
 }
 
 export const certificateList: ReportHandler = {
   requestType: 'CertificateList',
-  async handle({ deviceId, body, parameters }, { trx }) {
-    const certificates = dictsAt(body, 'CertificateList');
-    if (certificates === undefined) return;
-    const rows = certificates.map(toRow);
+  readRows: (body) => listRows(body, 'CertificateList', toRow),
+  async handle({ deviceId, rows, parameters }, { trx }) {
+    if (rows === undefined) return;
     const scope = listScope(parameters(), 'ManagedOnly');
     await replaceListed(trx, 'installed_certificates', { deviceId, rows, scope });
   },

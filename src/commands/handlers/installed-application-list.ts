@@ -1,5 +1,5 @@
 import { replaceListed } from '../../db/listed-inventory.js';
-import { dictsAt, type FactMap, readFacts } from '../facts.js';
+import { type FactMap, listRows, readFacts } from '../facts.js';
 import { listScope, stringsAt } from '../list-scope.js';
 import type { ReportHandler } from '../report.js';
 
@@ -29,15 +29,15 @@ const APPLICATION: FactMap = {
 
 export const installedApplicationList: ReportHandler = {
   requestType: 'InstalledApplicationList',
-  async handle({ deviceId, body, parameters }, { trx }) {
-    const applications = dictsAt(body, 'InstalledApplicationList');
-    if (applications === undefined) return;
+  readRows: (body) =>
+    listRows(body, 'InstalledApplicationList', (entry) => readFacts(entry, APPLICATION)),
+  async handle({ deviceId, rows, parameters }, { trx }) {
+    if (rows === undefined) return;
     const asked = parameters();
     const items = stringsAt(asked, 'Items') ?? [];
     const isPartial = items.length > 0;
     // Without identifiers nothing says which application an entry is about.
     if (isPartial && !items.includes('Identifier')) return;
-    const rows = applications.map((application) => readFacts(application, APPLICATION));
     const scope = listScope(asked, 'ManagedAppsOnly');
     await replaceListed(trx, 'installed_applications', { deviceId, rows, scope, isPartial });
   },

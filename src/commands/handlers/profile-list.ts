@@ -1,6 +1,7 @@
+import type { ProfileRows } from '../../db/inventory-repository.js';
 import { replaceListedProfiles } from '../../db/listed-inventory.js';
 import type { PlistDict } from '../../protocol/plist.js';
-import { dictsAt, type FactMap, readFacts } from '../facts.js';
+import { assertRowCount, dictsAt, type FactMap, listRows, readFacts } from '../facts.js';
 import { listScope } from '../list-scope.js';
 import type { ReportHandler } from '../report.js';
 
@@ -25,7 +26,7 @@ const PROFILE: FactMap = {
 
 const PAYLOAD_WITH_TYPE: FactMap = { ...PAYLOAD, PayloadType: ['payload_type', 'text'] };
 
-function toRows(profile: PlistDict) {
+function toRow(profile: PlistDict): ProfileRows {
   const payloads = dictsAt(profile, 'PayloadContent') ?? [];
   return {
     profile: readFacts(profile, PROFILE),
@@ -35,10 +36,16 @@ function toRows(profile: PlistDict) {
 
 export const profileList: ReportHandler = {
   requestType: 'ProfileList',
-  async handle({ deviceId, body, parameters }, { trx }) {
-    const profiles = dictsAt(body, 'ProfileList');
-    if (profiles === undefined) return;
+  readRows(body) {
+    const profiles = listRows(body, 'ProfileList', toRow);
+    const payloads = profiles?.reduce((count, entry) => count + entry.payloads.length, 0);
+    assertRowCount(payloads ?? 0, 'ProfileList');
+    return profiles;
+  },
+  async handle({ deviceId, rows, parameters }, { trx }) {
+    if (rows === undefined) return;
+    const profiles = rows as ProfileRows[];
     const scope = listScope(parameters(), 'ManagedOnly');
-    await replaceListedProfiles(trx, { deviceId, profiles: profiles.map(toRows), scope });
+    await replaceListedProfiles(trx, { deviceId, profiles, scope });
   },
 };

@@ -1,0 +1,68 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { InventoryRow } from '../db/inventory-repository.js';
+import { type PlistDict, parsePlistDict } from '../protocol/plist.js';
+import { handlerFor } from './registry.js';
+
+/** What a handler works from. */
+export interface ReportContent {
+  /** Of a list; undefined: the report has none, or its handler reads the body. */
+  rows: InventoryRow[] | undefined;
+  /** Empty where there are rows. */
+  body: PlistDict;
+}
+
+/** The same as another thread passes it on: rows as JSON arrays that are quick to read one by one. */
+export interface ContentParts {
+  rows: string[] | undefined;
+  body: PlistDict;
+}
+
+const ROWS_IN_PART = 500;
+const CHARACTERS_IN_PART = 256 * 1024;
+/** Answers that are no list have some hundred values. */
+const MOST_VALUES = 20_000;
+
+/** Takes a report apart as far as that needs no database. AppError 400 or 422 for its own faults. */
+export function readContent(requestType: string, body: PlistDict): ReportContent {
+  const handler = handlerFor(requestType);
+  if (handler?.readRows === undefined) return { rows: undefined, body };
+  return { rows: handler.readRows(body), body: {} };
+}
+
+export function readContentParts(requestType: string, bytes: Buffer): ContentParts {
+  const isList = handlerFor(requestType)?.readRows !== undefined;
+  const document = parsePlistDict(bytes, isList ? {} : { maxNodes: MOST_VALUES });
+  const { rows, body } = readContent(requestType, document);
+  return { rows: rows && toParts(rows), body };
+}
+
+/** The content whose parts these are, read in turns with other work. */
+export async function joinContentParts({
+  rows: parts,
+  body,
+}: ContentParts): Promise<ReportContent> {
+  if (parts === undefined) return { rows: undefined, body };
+  const rows: InventoryRow[] = [];
+  for (const part of parts) {
+    rows.push(...(JSON.parse(part) as InventoryRow[]));
+    await nextTurn();
+  }
+  return { rows, body };
+}
+
+function toParts(rows: InventoryRow[]): string[] {
+  const parts: string[] = [];
+  let part: string[] = [];
+  let characters = 0;
+  for (const row of rows) {
+    const text = JSON.stringify(row);
+    if (part.length === ROWS_IN_PART || characters + text.length > CHARACTERS_IN_PART) {
+      parts.push(`[${part.join(',')}]`);
+      part = [];
+      characters = 0;
+    }
+    part.push(text);
+    characters += text.length;
+  }
+  return [...parts, `[${part.join(',')}]`];
+}

@@ -1,0 +1,75 @@
+import { AppError } from '../errors.js';
+import { createWarner, type Logger, type Warner } from '../logger.js';
+import { type DeviceMessage, readMessage } from './device-message.js';
+import { ReadingBudget } from './reading-budget.js';
+import { shortFingerprint } from './sender.js';
+
+/** Almost all bodies are shorter; they are read at once and counted nowhere. */
+const UNCOUNTED_BYTES = 16 * 1024;
+/** Longer ones could hold up the event loop for more than 10 ms. */
+export const MOST_BYTES_AT_ONCE = 64 * 1024;
+
+/** Reads a body in another thread, whose memory it becomes; `ms` is how long that took. */
+export type ReadInThread = (
+  raw: Buffer,
+  owner: string,
+) => Promise<{ output: DeviceMessage; ms: number }>;
+
+export interface MessageReaderDeps {
+  readInThread: ReadInThread;
+  logger: Logger;
+  now?: () => number;
+}
+
+const REFUSED =
+  'a device sends more large messages than it may; it is answered 503 until it has sent fewer for a ' +
+  'minute. If it goes on, revoke its certificate: POST /api/v1/certificates/{id}/revoke';
+
+/** Reads what devices send: large bodies in a thread, and within the budget of each identity. */
+export class MessageReader {
+  readonly #readInThread: ReadInThread;
+  readonly #budget: ReadingBudget;
+  readonly #warn: Warner;
+
+  constructor({ readInThread, logger, now }: MessageReaderDeps) {
+    this.#readInThread = readInThread;
+    this.#budget = new ReadingBudget(now);
+    this.#warn = createWarner(logger, 60_000);
+  }
+
+  /** AppError server_busy 503 when the budget of the identity does not hold that many bytes. */
+  assertWithinBudget(fingerprint: Buffer, bytes: number): void {
+    if (!(bytes > UNCOUNTED_BYTES) || this.#budget.allows(fingerprint, bytes)) return;
+    const shown = shortFingerprint(fingerprint);
+    const device = this.#budget.deviceOf(fingerprint);
+    this.#warn({ fingerprint: shown, device }, REFUSED, shown);
+    const message = `the identity ${shown} has sent more large messages than it may`;
+    throw new AppError('server_busy', 503, message, { about: { fingerprint: shown } });
+  }
+
+  /** What readMessage throws; 503 beyond the budget. A large `raw` is empty afterwards. */
+  async read(raw: Buffer, fingerprint: Buffer): Promise<DeviceMessage> {
+    const bytes = raw.length;
+    if (bytes <= UNCOUNTED_BYTES) return readMessage(raw);
+    this.assertWithinBudget(fingerprint, bytes);
+    this.#budget.spend(fingerprint, { bytes });
+    const started = performance.now();
+    let ms: number | undefined;
+    try {
+      const read =
+        bytes <= MOST_BYTES_AT_ONCE
+          ? { output: readMessage(raw), ms: undefined }
+          : await this.#readInThread(raw, fingerprint.toString('latin1'));
+      ms = read.ms;
+      return this.#noted(read.output, fingerprint);
+    } finally {
+      // Of a message that could not be read, the time in line counts too.
+      this.#budget.spend(fingerprint, { ms: ms ?? performance.now() - started });
+    }
+  }
+
+  #noted(message: DeviceMessage, fingerprint: Buffer): DeviceMessage {
+    this.#budget.noteDevice(fingerprint, message.ids.deviceKey);
+    return message;
+  }
+}

@@ -1,0 +1,47 @@
+import type { TransferListItem } from 'node:worker_threads';
+import { readContentParts } from '../commands/report-content.js';
+import { readMessage } from '../mdm/device-message.js';
+import { parseStatusReport } from '../protocol/declarative-management.js';
+import type { SentError } from './thread-errors.js';
+import { ownMemory } from './thread-values.js';
+
+interface Done<T> {
+  output: T;
+  /** Memory that is handed back instead of copied. */
+  transfer: readonly TransferListItem[];
+}
+
+function done<T>(output: T, transfer: readonly TransferListItem[] = []): Done<T> {
+  return { output, transfer };
+}
+
+/** What threads are for. Inputs and outputs are copied; Buffers arrive as byte arrays. */
+export const TASKS = {
+  readMessage(bytes: Uint8Array) {
+    const raw = ownMemory(asBuffer(bytes));
+    return done(readMessage(raw), [raw.buffer]);
+  },
+  readStatusReport(data: Uint8Array) {
+    return done(parseStatusReport(asBuffer(data)));
+  },
+  readReport({ requestType, bytes }: { requestType: string; bytes: Uint8Array }) {
+    return done(readContentParts(requestType, asBuffer(bytes)));
+  },
+};
+
+export type TaskName = keyof typeof TASKS;
+export type TaskInput<Name extends TaskName> = Parameters<(typeof TASKS)[Name]>[0];
+export type TaskOutput<Name extends TaskName> = ReturnType<(typeof TASKS)[Name]>['output'];
+
+export interface ToThread {
+  name: TaskName;
+  input: unknown;
+}
+
+export type FromThread =
+  | { output: unknown; ms: number; error?: undefined }
+  | { error: SentError; ms: number };
+
+function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
+}

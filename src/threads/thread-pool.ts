@@ -1,0 +1,166 @@
+import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { type TransferListItem, Worker, type WorkerOptions } from 'node:worker_threads';
+import { AppError } from '../errors.js';
+import type { FromThread, TaskInput, TaskName, TaskOutput } from './tasks.js';
+import { readError } from './thread-errors.js';
+
+/** One core is the event loop's. */
+const MOST_THREADS = 2;
+/** Nothing within the limits of the parsers takes a tenth of it. */
+const TIME_LIMIT_MS = 20_000;
+/** A document of 8 MB and 500,000 values takes 150 MB. */
+const MEMORY: WorkerOptions['resourceLimits'] = { maxOldGenerationSizeMb: 512 };
+
+export interface ThreadPoolOptions {
+  size?: number;
+  timeLimitMs?: number;
+}
+
+export interface TaskOptions {
+  /** Whose work it is: of one owner one task runs at a time, so that it does not hold up the others. */
+  owner?: string;
+  /** Buffers whose memory is handed over instead of copied; here they are empty from now on. */
+  transfer?: readonly TransferListItem[];
+}
+
+export interface TaskResult<T> {
+  output: T;
+  /** How long the thread worked on it. */
+  ms: number;
+}
+
+interface Queued {
+  name: TaskName;
+  input: unknown;
+  options: TaskOptions;
+  resolve: (result: TaskResult<unknown>) => void;
+  reject: (error: unknown) => void;
+}
+
+interface Thread {
+  worker: Worker;
+  task: Queued | undefined;
+  timer: NodeJS.Timeout | undefined;
+}
+
+/**
+ * Threads for work that would hold up the event loop: reading large property lists. They are started
+ * by the first task and stay. A task that fails, takes too long or too much memory rejects with
+ * AppError; its thread is replaced if it is lost.
+ */
+export class ThreadPool {
+  readonly #size: number;
+  readonly #timeLimitMs: number;
+  readonly #threads = new Set<Thread>();
+  readonly #queue: Queued[] = [];
+  readonly #busyOwners = new Set<string>();
+  #isClosed = false;
+
+  constructor({ size, timeLimitMs = TIME_LIMIT_MS }: ThreadPoolOptions = {}) {
+    this.#size = size ?? Math.max(1, Math.min(MOST_THREADS, availableParallelism() - 1));
+    this.#timeLimitMs = timeLimitMs;
+  }
+
+  run<Name extends TaskName>(
+    name: Name,
+    input: TaskInput<Name>,
+    options: TaskOptions = {},
+  ): Promise<TaskResult<TaskOutput<Name>>> {
+    if (this.#isClosed) return Promise.reject(unavailable('the server is stopping'));
+    return new Promise((resolve, reject) => {
+      const settle = resolve as Queued['resolve'];
+      this.#queue.push({ name, input, options, resolve: settle, reject });
+      this.#startTasks();
+    });
+  }
+
+  /** Ends the threads. What they still work on rejects with AppError 503. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const { reject } of this.#queue.splice(0)) reject(unavailable('the server is stopping'));
+    await Promise.all([...this.#threads].map(({ worker }) => worker.terminate()));
+  }
+
+  #startTasks(): void {
+    for (;;) {
+      const index = this.#queue.findIndex(({ options }) => !this.#isBusy(options.owner));
+      if (index < 0) return;
+      const thread = this.#freeThread();
+      if (thread === undefined) return;
+      const [task] = this.#queue.splice(index, 1);
+      if (task !== undefined) this.#start(thread, task);
+    }
+  }
+
+  #isBusy(owner: string | undefined): boolean {
+    return owner !== undefined && this.#busyOwners.has(owner);
+  }
+
+  #freeThread(): Thread | undefined {
+    for (const thread of this.#threads) if (thread.task === undefined) return thread;
+    return this.#threads.size < this.#size ? this.#startThread() : undefined;
+  }
+
+  #startThread(): Thread {
+    const thread: Thread = { worker: startWorker(), task: undefined, timer: undefined };
+    const { worker } = thread;
+    worker.unref();
+    worker.on('message', (message: FromThread) => this.#finish(thread, message));
+    worker.on('error', (error) => this.#lose(thread, error));
+    worker.on('exit', () => this.#lose(thread, new Error('the thread ended')));
+    this.#threads.add(thread);
+    return thread;
+  }
+
+  #start(thread: Thread, task: Queued): void {
+    const { name, input, options } = task;
+    thread.task = task;
+    thread.timer = setTimeout(() => void thread.worker.terminate(), this.#timeLimitMs);
+    thread.timer.unref();
+    if (options.owner !== undefined) this.#busyOwners.add(options.owner);
+    thread.worker.postMessage({ name, input }, options.transfer ?? []);
+  }
+
+  #finish(thread: Thread, message: FromThread): void {
+    const task = this.#release(thread);
+    if (message.error !== undefined) task?.reject(readError(message.error));
+    else task?.resolve({ output: message.output, ms: message.ms });
+    this.#startTasks();
+  }
+
+  /** A task that ended its thread would end the next one too: it is not tried again. */
+  #lose(thread: Thread, cause: Error): void {
+    if (!this.#threads.delete(thread)) return;
+    const task = this.#release(thread);
+    task?.reject(
+      this.#isClosed
+        ? unavailable('the server is stopping')
+        : new AppError('payload_too_large', 413, 'reading it takes too much memory or time', {
+            cause,
+          }),
+    );
+    if (!this.#isClosed) this.#startTasks();
+  }
+
+  #release(thread: Thread): Queued | undefined {
+    const { task, timer } = thread;
+    clearTimeout(timer);
+    thread.task = undefined;
+    if (task?.options.owner !== undefined) this.#busyOwners.delete(task.options.owner);
+    return task;
+  }
+}
+
+function unavailable(message: string): AppError {
+  return new AppError('unavailable', 503, message);
+}
+
+/** Compiled it stands beside this file; from the sources, as in tests, tsx compiles it. */
+function startWorker(): Worker {
+  const compiled = join(__dirname, 'thread.js');
+  if (existsSync(compiled)) return new Worker(compiled, { resourceLimits: MEMORY });
+  const execArgv = ['--require', require.resolve('tsx/cjs')];
+  return new Worker(join(__dirname, 'thread.ts'), { resourceLimits: MEMORY, execArgv });
+}

@@ -1,0 +1,37 @@
+import type { ReportWorkerDeps } from '../commands/report-worker.js';
+import type { Logger } from '../logger.js';
+import { MessageReader } from '../mdm/message-reader.js';
+import type { MdmServices } from '../mdm/services.js';
+import type { ThreadPool } from './thread-pool.js';
+import { fromThread, ownMemory } from './thread-values.js';
+
+/** How the device path reads what is large. */
+export function messageThreads(
+  threads: ThreadPool,
+  logger: Logger,
+): Pick<MdmServices, 'messages' | 'readStatusInThread'> {
+  return {
+    messages: new MessageReader({
+      logger,
+      readInThread: async (raw, owner) => {
+        const own = ownMemory(raw);
+        const options = { owner, transfer: [own.buffer] };
+        const { output, ms } = await threads.run('readMessage', own, options);
+        return { output: fromThread(output), ms };
+      },
+    }),
+    readStatusInThread: async (data) => (await threads.run('readStatusReport', data)).output,
+  };
+}
+
+/** How stored reports are read that are large. */
+export function reportThreads(threads: ThreadPool): Pick<ReportWorkerDeps, 'readInThread'> {
+  return {
+    readInThread: async ({ requestType, bytes }) => {
+      const own = ownMemory(bytes);
+      const input = { requestType, bytes: own };
+      const { output } = await threads.run('readReport', input, { transfer: [own.buffer] });
+      return fromThread(output);
+    },
+  };
+}

@@ -1,0 +1,226 @@
+import { randomUUID } from 'node:crypto';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { parsePlist } from '../../src/protocol/plist.js';
+import { deliver, enrolledTarget, type Target } from '../commands/deliver.js';
+import { adminApi, commandDocument, startApp, type TestApp } from '../helpers/app.js';
+import { commandIn, type TestDevice } from '../helpers/device.js';
+import { LARGE_KINDS, largeMessage, laughs, wideKeys } from '../helpers/large-plists.js';
+
+const MB = 1024 * 1024;
+const LARGEST = 8 * MB;
+
+let app: TestApp;
+let target: Target;
+
+beforeAll(async () => {
+  app = await startApp();
+});
+afterAll(() => app.stop());
+beforeEach(async () => {
+  target = await enrolledTarget(app);
+});
+
+function idle({ udid }: TestDevice, markup: string): Buffer {
+  return largeMessage({ Status: 'Idle', UDID: udid }, ['More', markup]);
+}
+
+/** How long reading it here and now takes. */
+function timeAtOnce(body: Buffer): number {
+  const started = performance.now();
+  try {
+    parsePlist(body);
+  } catch {
+    // Time until it is refused.
+  }
+  return performance.now() - started;
+}
+
+/** The longest time for which the event loop was held up meanwhile. */
+async function longestDelay(work: () => Promise<unknown>): Promise<number> {
+  const delay = monitorEventLoopDelay({ resolution: 5 });
+  delay.enable();
+  await work();
+  delay.disable();
+  return delay.max / 1e6;
+}
+
+async function queued(requestType: string): Promise<string> {
+  const { device, id } = target;
+  await adminApi(app).post('/commands', commandDocument(id, requestType));
+  return commandIn(await device.idle())?.uuid ?? '';
+}
+
+function stored(uuid: string) {
+  return app.db.knex('commands').where({ uuid }).first();
+}
+
+const APPLICATION = (at: number) =>
+  `<dict><key>Identifier</key><string>com.example.app${at}</string><key>Name</key>` +
+  `<string>Application ${at} &amp; more</string><key>BundleSize</key><integer>${at}</integer></dict>`;
+
+function applications(count: number): string {
+  return `<array>${Array.from({ length: count }, (_, at) => APPLICATION(at)).join('')}</array>`;
+}
+
+describe('a large message of a device', () => {
+  it.each(['CDATA sections', 'dates', 'small data', 'deep arrays', 'keys'])(
+    'does not hold up the event loop with %s',
+    async (kind) => {
+      const { device } = target;
+      const body = idle(device, LARGE_KINDS[kind]?.(LARGEST - 1000) ?? '');
+      const signature = device.sign(body);
+      await device.send(idle(device, LARGE_KINDS.applications?.(MB) ?? '')); // starts the thread
+      const atOnce = timeAtOnce(body);
+      const statuses: number[] = [];
+      const delay = await longestDelay(async () => {
+        statuses.push((await device.send(body, { signature })).status);
+      });
+      expect([200, 400]).toContain(statuses[0]);
+      // Sending 8 MB takes this process some time as well, and the machine may be busy.
+      expect(delay).toBeLessThan(Math.max(250, atOnce * 0.7));
+    },
+  );
+
+  it('is answered 400 when it is a binary document that expands without end', async () => {
+    for (const body of [laughs(7), wideKeys(20_000, 20_000)]) {
+      expect((await target.device.send(body)).status).toBe(400);
+    }
+  });
+
+  it('is stored as it came, and the next command is the answer', async () => {
+    const { device } = target;
+    const uuid = await queued('ProvisioningProfileList');
+    await adminApi(app).post('/commands', commandDocument(target.id, 'SecurityInfo'));
+    const body = largeMessage({ Status: 'Acknowledged', UDID: device.udid, CommandUUID: uuid }, [
+      'ProvisioningProfileList',
+      `<string>${'é\r\n'.repeat(400_000)}</string>`,
+    ]);
+    const reply = await device.send(body);
+    expect(commandIn(reply)?.command.RequestType).toBe('SecurityInfo');
+    const { result, status } = await stored(uuid);
+    expect(status).toBe('Acknowledged');
+    expect(result.equals(body)).toBe(true);
+  });
+
+  it('is sealed when it holds a secret', async () => {
+    const { device } = target;
+    const uuid = await queued('SecurityInfo');
+    const secret = `<dict><key>UnlockToken</key><string>${'s'.repeat(MB)}</string></dict>`;
+    const body = largeMessage({ Status: 'Acknowledged', UDID: device.udid, CommandUUID: uuid }, [
+      'SecurityInfo',
+      secret,
+    ]);
+    expect((await device.send(body)).status).toBe(200);
+    const { result } = await stored(uuid);
+    expect(result.subarray(0, 4).toString()).toBe('MSB1');
+    await app.settled();
+    const shown = await adminApi(app).get(`/commands?filter[uuid]=${uuid}&fields[commands]=result`);
+    expect(shown.body.data[0].attributes.result.SecurityInfo).toEqual({ UnlockToken: '********' });
+  });
+
+  it('keeps as many entries of its ErrorChain as fit into 64 KiB', async () => {
+    const { device } = target;
+    const uuid = await queued('SecurityInfo');
+    const ErrorChain = Array.from({ length: 1_000 }, (_, ErrorCode) => ({
+      ...{ ErrorCode, ErrorDomain: 'MCMDMErrorDomain', LocalizedDescription: 'x'.repeat(200) },
+    }));
+    expect((await device.report(uuid, 'Error', { ErrorChain })).status).toBe(200);
+    const { error_chain } = await stored(uuid);
+    expect(error_chain.length).toBeGreaterThan(200);
+    expect(error_chain).toEqual(ErrorChain.slice(0, error_chain.length));
+    expect(JSON.stringify(error_chain).length).toBeLessThan(64 * 1024);
+  });
+
+  it('is refused as a check-in beyond 256 KiB, but for a status report', async () => {
+    const { device } = target;
+    const DeviceName = 'x'.repeat(300_000);
+    expect((await device.checkIn('TokenUpdate', { DeviceName })).status).toBe(400);
+    expect((await device.authenticate({ DeviceName })).status).toBe(413);
+    const Data = Buffer.from(JSON.stringify({ StatusItems: { device: 'x'.repeat(300_000) } }));
+    const fields = { Endpoint: 'status', Data };
+    expect((await device.checkIn('DeclarativeManagement', fields)).status).toBe(200);
+    expect(app.logLines).toContainEqual(
+      expect.objectContaining({ msg: 'status report', items: ['device'] }),
+    );
+    const wrong = { Endpoint: 'status', Data: Buffer.from(`[${'1,'.repeat(100_000)}`) };
+    expect((await device.checkIn('DeclarativeManagement', wrong)).status).toBe(400);
+  });
+});
+
+describe('a large list', () => {
+  it('becomes the inventory without holding up the event loop', async () => {
+    const list = largeMessage({ Status: 'Acknowledged', UDID: target.device.udid }, [
+      'InstalledApplicationList',
+      applications(9_000),
+    ]);
+    const uuid = await queued('InstalledApplicationList');
+    const body = Buffer.from(
+      list.toString().replace('<dict>', `<dict><key>CommandUUID</key><string>${uuid}</string>`),
+    );
+    const signature = target.device.sign(body);
+    const delay = await longestDelay(async () => {
+      expect((await target.device.send(body, { signature })).status).toBe(200);
+      await app.settled();
+    });
+    const rows = await app.db.knex('installed_applications').where({ device_id: target.id });
+    expect(rows).toHaveLength(9_000);
+    expect(rows).toContainEqual(
+      expect.objectContaining({
+        bundle_identifier: 'com.example.app8999',
+        name: 'Application 8999 & more',
+        bundle_size: 8_999,
+      }),
+    );
+    expect(delay).toBeLessThan(Math.max(250, timeAtOnce(body)));
+  });
+
+  it('with more than 10,000 entries changes nothing, and the command says so', async () => {
+    const before = [{ Identifier: 'com.example.kept' }];
+    const requestType = 'InstalledApplicationList';
+    await deliver(app, target, { requestType, body: { InstalledApplicationList: before } });
+    const entries = Array.from({ length: 10_001 }, () => ({ Identifier: 'com.example' }));
+    const body = { InstalledApplicationList: entries };
+    const uuid = await deliver(app, target, { requestType, body });
+    expect(await stored(uuid)).toMatchObject({
+      reason: 'the answer could not be read; see the log',
+    });
+    const rows = await app.db.knex('installed_applications').where({ device_id: target.id });
+    expect(rows.map(({ bundle_identifier }) => bundle_identifier)).toEqual(['com.example.kept']);
+  });
+
+  it('of 3,000 profiles with two payloads each is stored', async () => {
+    const PayloadContent = [{ PayloadIdentifier: 'a' }, { PayloadIdentifier: 'b' }];
+    const ProfileList = Array.from({ length: 3_000 }, (_, at) => ({
+      ...{ PayloadIdentifier: `com.example.${at}`, PayloadUUID: randomUUID(), PayloadContent },
+    }));
+    await deliver(app, target, { requestType: 'ProfileList', body: { ProfileList } });
+    const profiles = app.db.knex('installed_profiles').where({ device_id: target.id });
+    expect(await profiles.clone()).toHaveLength(3_000);
+    const payloads = app.db.knex('installed_payloads');
+    expect(
+      await payloads.whereIn('installed_profile_id', profiles.clone().select('id')),
+    ).toHaveLength(6_000);
+  });
+});
+
+describe('a device that sends large messages without end', () => {
+  it('is answered 503 with Retry-After after 64 MB, alone, and the log names it', async () => {
+    const { device } = target;
+    const other = await enrolledTarget(app);
+    const body = idle(device, ' '.repeat(LARGEST - 1000).concat('<true/>'));
+    const signature = device.sign(body);
+    const replies = [];
+    for (let sent = 0; sent < 9; sent++) replies.push(await device.send(body, { signature }));
+    expect(replies.map(({ status }) => status)).toEqual([...Array(8).fill(200), 503]);
+    expect(replies.at(-1)?.headers.get('retry-after')).toBe('30');
+    expect(app.logLines).toContainEqual(
+      expect.objectContaining({
+        device: device.udid,
+        msg: expect.stringContaining('revoke its certificate'),
+      }),
+    );
+    expect((await device.idle()).status).toBe(200);
+    const large = idle(other.device, `<string>${'x'.repeat(MB)}</string>`);
+    expect((await other.device.send(large)).status).toBe(200);
+  });
+});
