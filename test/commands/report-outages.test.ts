@@ -62,7 +62,10 @@ async function storeReports(deviceIds: number[], perDevice = 1): Promise<StoredR
   const rows = Array.from({ length: perDevice }, (_, at) => {
     const result = buildPlist({ InstalledApplicationList: [{ Name: `version ${at}` }] });
     const answered = { status: 'Acknowledged', needs_handling: true, result };
-    const command = { request_type: 'InstalledApplicationList', payload: Buffer.of(1) };
+    const command = {
+      request_type: 'InstalledApplicationList',
+      payload: buildPlist({ Command: {} }),
+    };
     return deviceIds.map((device_id) => {
       return { ...command, ...answered, device_id, uuid: crypto.randomUUID() };
     });

@@ -69,7 +69,7 @@ describe('the sweep', () => {
     const uuid = crypto.randomUUID();
     await app.db.knex('commands').insert({
       ...{ uuid, device_id: target.id, request_type: 'SecurityInfo' },
-      payload: Buffer.from('x'),
+      payload: buildPlist({ Command: {} }),
       ...columns,
     });
     return uuid;

@@ -1,11 +1,13 @@
 import request from 'supertest';
-import { parsePlistDict } from '../../src/protocol/plist.js';
+import { buildPlist, parsePlistDict } from '../../src/protocol/plist.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, type TestDevice } from '../helpers/device.js';
 import { binaryPlist } from '../protocol/binary-plist.js';
 import { fixture, plistFixtures } from '../protocol/plist-fixtures.js';
 import { EXPECTED, type ExpectedReport, IPAD } from './expected-reports.js';
 import { dumpRows, facts } from './rows.js';
+
+const PAYLOAD = buildPlist({ Command: {} });
 
 const INVENTORY = [
   'available_os_updates',
@@ -37,7 +39,7 @@ async function deviceWith(command: ExpectedReport): Promise<TestDevice> {
   const { id } = await knex('devices').where({ udid }).first('id');
   await knex('commands').insert({
     ...{ uuid, device_id: id, request_type: requestType, status: 'Sent', sent_at: new Date() },
-    ...{ attempts: 1, ttl: 4, payload: Buffer.from('sent before') },
+    ...{ attempts: 1, ttl: 4, payload: PAYLOAD },
   });
   return device;
 }
@@ -64,7 +66,7 @@ async function expectRows(
   expect(others).toEqual([]);
   expect(facts(command)).toEqual({
     ...{ uuid, request_type: requestType, status, attempts: 1, priority: 0 },
-    ...{ payload: Buffer.from('sent before'), result: bytes, needs_handling: false },
+    ...{ payload: PAYLOAD, result: bytes, needs_handling: false },
     ttl: status === 'NotNow' ? 5 : 4,
     queued_at: expect.any(Date),
     sent_at: expect.any(Date),
