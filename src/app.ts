@@ -11,6 +11,7 @@ import type { SecretBox } from './crypto/secret-box.js';
 import type { Database } from './db/database.js';
 import { migrationStatus } from './db/migrate.js';
 import { createResourceStore } from './db/resource-store.js';
+import { WriteProbe } from './db/write-probe.js';
 import type { Program } from './dep/program.js';
 import { createDepRouter } from './dep/router.js';
 import { createDiscoveryRouter } from './enroll/account/discovery.js';
@@ -20,6 +21,7 @@ import { createServiceConfigRouter } from './enroll/mdm-service-config.js';
 import type { ProfileSigner } from './enroll/profile-signer.js';
 import { createEnrollRouter } from './enroll/router.js';
 import type { EnrollServices } from './enroll/services.js';
+import { AppError } from './errors.js';
 import { writeAudit } from './events/audit.js';
 import { authenticate } from './http/authenticate.js';
 import type { BodyReader } from './http/body-reader.js';
@@ -44,6 +46,7 @@ import { createMdmRouter } from './mdm/router.js';
 import type { Metrics } from './metrics/metrics.js';
 import type { CertificateAuthorities } from './pki/authorities.js';
 import { AuthorityRotations } from './pki/authority-rotation.js';
+import { requireStarted } from './pki/clock.js';
 import { CredentialFiles } from './pki/credential-files.js';
 import type { FileCertificate } from './pki/credential-status.js';
 import type { DeviceCaTrust } from './pki/device-ca.js';
@@ -105,15 +108,21 @@ async function checkMigrations(db: Database): Promise<void> {
   if (pending.length > 0) throw new Error(`migrations pending: ${pending.join(', ')}`);
 }
 
+function checkAuthority({ certificate }: CertificateAuthorities['current']): void {
+  requireStarted(certificate);
+  if (certificate.notAfter > new Date()) return;
+  const message = 'The certificate authority has expired: run `muster ca rotate`';
+  throw new AppError('unavailable', 503, message);
+}
+
 function healthRouter({ db, logger, authorities }: AppDeps) {
+  const writes = new WriteProbe(db);
   const checks = {
     // By connections for which no device waits: a server under load is not one that is unwell.
     database: async () => db.background.query('select 1'),
+    writes: () => writes.check(),
     migrations: () => checkMigrations(db),
-    certificate_authority: () =>
-      authorities.current.certificate.notAfter > new Date()
-        ? Promise.resolve()
-        : Promise.reject(new Error('the certificate authority has expired')),
+    certificate_authority: async () => checkAuthority(authorities.current),
   };
   return createHealthRouter({ checks, logger });
 }

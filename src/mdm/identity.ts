@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { ParsedCertificate } from '../crypto/certificate.js';
 import { AppError } from '../errors.js';
+import { requireStarted } from '../pki/clock.js';
 import type { Trust, Voucher } from '../pki/trust.js';
 import { MdmSignature, type SignerCache } from '../protocol/mdm-signature.js';
 import type { ClientCertificate, FindClientCertificate } from './client-certificates.js';
@@ -63,6 +64,8 @@ export function provenSender(credential: Credential): string | undefined {
 function requireTrusted(signer: ClientCertificate, { trust }: IdentityDeps): Voucher {
   const voucher = trust.voucherOf(signer);
   if (voucher !== undefined) return voucher;
+  const unstarted = trust.unstartedIssuerOf(signer);
+  if (unstarted !== undefined) requireStarted(unstarted);
   throw new AppError('invalid_signature', 400, 'the identity certificate is not valid', {
     about: { fingerprint: shortFingerprint(signer.fingerprint) },
     cause: new Error(`no trusted CA issued ${signer.certificate.subject || 'its certificate'}`),

@@ -44,6 +44,8 @@ export interface Trust {
    * certificate that has expired is vouched for as it was at its end, while the grace lasts.
    */
   voucherOf(signer: TrustSubject): Voucher | undefined;
+  /** The CA that issued the certificate, where the clock stands before that CA's start. */
+  unstartedIssuerOf(signer: TrustSubject): ParsedCertificate | undefined;
   /** Reads the CAs again, after one was added or removed, or the SCEP configuration changed. */
   reload(): Promise<void>;
 }
@@ -152,6 +154,15 @@ class AnchoredTrust implements Trust {
     if (anchor) return { issuer: anchor.fingerprint, mayEnroll: true, isExpired: false };
     const other = issuerOf(certificate, { anchors: this.#others, chain, now });
     return other && { issuer: other.fingerprint, mayEnroll: false, isExpired: false };
+  }
+
+  unstartedIssuerOf({ certificate, chain = [] }: TrustSubject): ParsedCertificate | undefined {
+    const now = this.#now();
+    const known = [...this.anchors, ...this.#others];
+    const anchors = known.filter(({ notBefore }) => notBefore > now);
+    if (anchors.length === 0 || !maySignMessages(certificate)) return undefined;
+    const dates = { at: now, ignoreDates: 'all' } as const;
+    return findCertificatePath(certificate, { anchors, intermediates: chain, ...dates })?.at(-1);
   }
 
   #beginEpoch(now: Date): void {

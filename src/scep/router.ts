@@ -3,6 +3,7 @@ import { decodeBase64 } from '../crypto/base64.js';
 import { AppError } from '../errors.js';
 import type { BodyReader } from '../http/body-reader.js';
 import { deviceErrorHandler } from '../http/device-errors.js';
+import { requireStarted } from '../pki/clock.js';
 import { answerPkiOperation, type PkiOperationDeps } from './pki-operation.js';
 
 const MAX_MESSAGE_BYTES = 64 * 1024;
@@ -62,6 +63,7 @@ async function answer(req: Request, res: Response, deps: ScepRouterDeps): Promis
       send(res, 'application/x-x509-ca-cert', deps.authorities.current.certificate.der);
       return;
     case 'PKIOperation': {
+      requireStarted(deps.authorities.current.certificate);
       const reply = await answerPkiOperation(await readMessage(req, deps), deps);
       send(res, 'application/x-pki-message', reply);
       return;

@@ -1,5 +1,6 @@
 import express from 'express';
 import request from 'supertest';
+import { AppError } from '../../src/errors.js';
 import { createHealthRouter } from '../../src/http/health.js';
 import { capturingLogger } from './log-lines.js';
 
@@ -24,6 +25,17 @@ describe('health', () => {
       checks: { database: 'failed', migrations: 'ok', ca: 'ok' },
     });
     expect(lines.at(-1)).toMatchObject({ level: 40, check: 'database' });
+  });
+
+  it('gives the reason of a failure whose text is meant to be shown', async () => {
+    const full = () => Promise.reject(new AppError('unavailable', 503, 'The disk is full'));
+    const response = await request(appWith({ database: fine, writes: full })).get('/readyz');
+    expect(response.status).toBe(503);
+    expect(response.body).toEqual({
+      status: 'not ready',
+      checks: { database: 'ok', writes: 'failed' },
+      reasons: { writes: 'The disk is full' },
+    });
   });
 
   it('tells the log once in a while which check fails', async () => {

@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type pg from 'pg';
 import { startApp, type TestApp } from '../helpers/app.js';
+import { breakConnections } from '../helpers/outage.js';
 
 let app: TestApp;
 
@@ -23,7 +25,69 @@ async function takeConnections() {
   };
 }
 
+/** What is set counts for new connections only. */
+async function setForDatabase(setting: string): Promise<void> {
+  await app.db.background.query(
+    `begin read write;
+     do $$ begin execute format('alter database %I ${setting}', current_database()); end $$;
+     commit`,
+  );
+  await breakConnections(app.database);
+}
+
+/** The answer, once it is not one of a second ago. */
+async function readyz(): Promise<{ status: number; body: Record<string, unknown> }> {
+  await sleep(1_100);
+  const reply = await fetch(`${app.url}/readyz`);
+  return { status: reply.status, body: (await reply.json()) as Record<string, unknown> };
+}
+
 describe('GET /readyz', () => {
+  it('is 503 with the reason while the database is read-only, and 200 afterwards', async () => {
+    await setForDatabase('set default_transaction_read_only = on');
+    const { status, body } = await readyz();
+    expect([status, body]).toEqual([
+      503,
+      {
+        status: 'not ready',
+        checks: {
+          ...{ database: 'ok', writes: 'failed', migrations: 'ok', certificate_authority: 'ok' },
+        },
+        reasons: {
+          writes: 'The database is read-only: free its disk, or point DATABASE_URL to the primary',
+        },
+      },
+    ]);
+    await setForDatabase('reset default_transaction_read_only');
+    expect(await readyz()).toMatchObject({ status: 200, body: { status: 'ready' } });
+  });
+
+  it('is 503 with the reason while the disk of the database is full', async () => {
+    await app.db.knex.raw(`
+      create schema full_disk;
+      create function full_disk.pg_logical_emit_message(boolean, text, text) returns void
+      language plpgsql as $$ begin
+        raise exception 'could not extend file: No space left on device' using errcode = '53100';
+      end $$`);
+    await setForDatabase('set search_path = full_disk, public, pg_catalog');
+    const { status, body } = await readyz();
+    expect(status).toBe(503);
+    expect(body.reasons).toEqual({
+      writes: 'The disk of the database is full: free space there, and Muster goes on by itself',
+    });
+    await setForDatabase('reset search_path');
+    expect((await readyz()).status).toBe(200);
+  });
+
+  it('writes once a second at most, however often it is asked', async () => {
+    await readyz();
+    const query = jest.spyOn(app.db.background, 'query');
+    await Promise.all(Array.from({ length: 20 }, () => fetch(`${app.url}/readyz`)));
+    const probes = query.mock.calls.filter(([text]) => String(text).includes('emit_message'));
+    expect(probes.length).toBeLessThanOrEqual(1);
+    query.mockRestore();
+  });
+
   it('does not wait behind the requests of devices and admins', async () => {
     const release = await takeConnections();
     const waiting = app.db.pool.query('select 1');

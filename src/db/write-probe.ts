@@ -1,0 +1,60 @@
+import { types } from 'node:util';
+import { AppError } from '../errors.js';
+import type { Database } from './database.js';
+
+/**
+ * A sort that does not fit into its memory writes 4 MB beside the tables, and a message to the log of
+ * changes commits: both need a disk with room, and neither leaves anything behind. The statement that
+ * deletes nothing fails in a read-only database. One simple query is one transaction.
+ */
+const PROBE = `
+set local work_mem = '64kB';
+delete from change_topics where false;
+select sum(length(t)) from (
+  select repeat(md5(n::text), 8192) as t from generate_series(1, 16) n order by t
+) sorted;
+select pg_logical_emit_message(true, 'muster', 'probe')`;
+
+const FRESH_MS = 1_000;
+
+const REASONS: Record<string, string> = {
+  // disk_full
+  '53100': 'The disk of the database is full: free space there, and Muster goes on by itself',
+  // read_only_sql_transaction: a standby, or set so by the provider when the disk is almost full
+  '25006': 'The database is read-only: free its disk, or point DATABASE_URL to the primary',
+};
+
+function explain(cause: unknown): AppError {
+  const { code = '' } = types.isNativeError(cause) ? (cause as Error & { code?: string }) : {};
+  const message = REASONS[code] ?? 'The database does not take writes: the log says why';
+  return new AppError('unavailable', 503, message, { cause });
+}
+
+/** Whether the database takes writes, looked at once a second at most, however often it is asked. */
+export class WriteProbe {
+  readonly #db: Pick<Database, 'background'>;
+  #last: Promise<void> = Promise.resolve();
+  #lastAt = Number.NEGATIVE_INFINITY;
+
+  constructor(db: Pick<Database, 'background'>) {
+    this.#db = db;
+  }
+
+  /** Rejects with AppError `unavailable` that says what to do. */
+  check(): Promise<void> {
+    const now = performance.now();
+    if (now - this.#lastAt > FRESH_MS) {
+      this.#lastAt = now;
+      this.#last = this.#write();
+    }
+    return this.#last;
+  }
+
+  async #write(): Promise<void> {
+    try {
+      await this.#db.background.query(PROBE);
+    } catch (error) {
+      throw explain(error);
+    }
+  }
+}
