@@ -32,6 +32,9 @@ function ofByteSequence(value: string): Buffer {
 /** What Caddy and Apache write where their client has shown no certificate. */
 const NO_CERTIFICATE = /^(?::?\{http\.request\.tls\.client\.\w+\}:?|\(null\))$/;
 
+/** PEM has some, standard base64 has none. */
+const HYPHEN = /-|%2D/i;
+
 const BASE64 = /[A-Za-z0-9+/]+={0,2}/.source;
 const MAX_CHAIN = 10;
 const BASE64_LIST = new RegExp(`^${BASE64}(?:,${BASE64}){0,${MAX_CHAIN - 1}}$`);
@@ -62,7 +65,7 @@ function ofBase64(value: string): Buffer {
 function ofAnyForm(value: string): Buffer {
   if (value.startsWith(':')) return ofByteSequence(value);
   if (isForwardedClientCert(value)) return ofPem(forwardedCertificate(value));
-  return value.includes('BEGIN') ? ofPem(value) : ofBase64(value);
+  return HYPHEN.test(value) ? ofPem(value) : ofBase64(value);
 }
 
 function read([value = '', ...others]: readonly string[]): Buffer | undefined {

@@ -137,6 +137,11 @@ describe('a client certificate header is read', () => {
     expect(readClientCertificateHeader([value])).toBeUndefined();
   });
 
+  it('as base64 of DER in which BEGIN happens to stand', () => {
+    const value = `MAQC${'BEGIN'.padEnd(8, 'A')}`;
+    expect(readClientCertificateHeader([value])).toEqual(Buffer.from(value, 'base64'));
+  });
+
   it('as none when it is empty, or not there', () => {
     expect(readClientCertificateHeader([''])).toBeUndefined();
     expect(readClientCertificateHeader([])).toBeUndefined();
