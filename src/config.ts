@@ -25,6 +25,7 @@ export { APPLE_PROGRAM_HOST, APPLE_PUSH_HOST, isLoopback };
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export const ENROLLMENT_POLICIES = ['open', 'link', 'closed'] as const;
+export const REPLACEMENTS = ['allow', 'hold'] as const;
 export const ACCOUNT_ENROLLMENTS = ['off', 'byod', 'adde'] as const;
 export const USER_AUTHENTICATIONS = ['refuse', 'empty-digest'] as const;
 export const ROLES = ['all', 'web', 'worker'] as const;
@@ -80,6 +81,8 @@ export interface Config {
   /** Milliseconds between two inventories of a device; undefined: only when asked for. */
   readonly inventoryInterval: number | undefined;
   readonly enrollment: (typeof ENROLLMENT_POLICIES)[number];
+  /** What an unproven enrollment of an enrolled device does: begin, or wait for an admin. */
+  readonly replaceEnrolled: (typeof REPLACEMENTS)[number];
   /** Automated enrollment only for devices of a synced account; undefined: once there is one. */
   readonly adeOnlyKnown: boolean | undefined;
   /** How people enroll with their account: their own devices, devices of the organization, not. */
@@ -128,6 +131,9 @@ export const ENVIRONMENT = z.object({
   ENROLLMENT: z
     .enum(ENROLLMENT_POLICIES, `must be one of ${ENROLLMENT_POLICIES.join(', ')}`)
     .default('open'),
+  REPLACE_ENROLLED: z
+    .enum(REPLACEMENTS, `must be one of ${REPLACEMENTS.join(', ')}`)
+    .default('allow'),
   ADE_ONLY_KNOWN: onOff.optional(),
   ACCOUNT_ENROLLMENT: z
     .enum(ACCOUNT_ENROLLMENTS, `must be one of ${ACCOUNT_ENROLLMENTS.join(', ')}`)
@@ -210,6 +216,7 @@ function toConfig(env: Environment, cwd: string): Config {
     deviceCaFile: env.DEVICE_CA_FILE === undefined ? undefined : resolve(cwd, env.DEVICE_CA_FILE),
     identityGrace: env.IDENTITY_GRACE,
     enrollment: env.ENROLLMENT,
+    replaceEnrolled: env.REPLACE_ENROLLED,
     adeOnlyKnown: env.ADE_ONLY_KNOWN === undefined ? undefined : env.ADE_ONLY_KNOWN === 'on',
     accountEnrollment: env.ACCOUNT_ENROLLMENT,
     oidc: oidcOf(env),

@@ -187,7 +187,10 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
   const services: MdmServices = {
     ...{ bodies, db, lastSeen, reports, box, logger, trust },
     contacts: createContactStore({ db, handledTypes: HANDLED_TYPES }),
-    checkIns: createCheckIns(db, { isClosed: config.enrollment === 'closed' }),
+    checkIns: createCheckIns(db, {
+      isClosed: config.enrollment === 'closed',
+      isHolding: config.replaceEnrolled === 'hold',
+    }),
     authenticated: new LRUCache<string, KnownDevice>({ max: 10_000, ttl: 600_000 }),
     ...identitySources(config, logger),
     ...messageThreads(threads, logger),

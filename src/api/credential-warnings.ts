@@ -18,12 +18,14 @@ export interface CredentialFacts {
   unreachable: TopicCount[];
   /** Enrolled devices whose push token was refused. */
   refused: number;
+  /** Enrollments of enrolled devices that wait for an admin. */
+  held: number;
   blocked: BlockedTopic[];
   /** With which devices enroll now. */
   enrollmentTopic: string | undefined;
   /** Processes that cannot push, the first in trouble first. */
   troubled: TroubledProcess[];
-  config: Pick<Config, 'enrollment' | 'publicUrl' | 'lab' | 'apnsHost'>;
+  config: Pick<Config, 'enrollment' | 'replaceEnrolled' | 'publicUrl' | 'lab' | 'apnsHost'>;
   /** Of the process that answers. */
   tlsCaveats: readonly TlsCaveat[];
   /** Accounts of Apple's enrollment program. */
@@ -54,6 +56,7 @@ export function credentialWarnings(facts: CredentialFacts): CredentialWarning[] 
     ...facts.doubleAccounts.map(doubleAccountWarning),
     ...facts.blocked.map(blockedWarning),
     ...refusedWarning(facts),
+    ...heldWarning(facts),
     ...settingWarnings(facts),
     ...facts.tlsCaveats,
     ...identityWarning(facts),
@@ -138,6 +141,16 @@ function refusedWarning({ refused }: CredentialFacts): CredentialWarning[] {
   return [{ code: 'devices_not_pushable', detail }];
 }
 
+function heldWarning({ held }: CredentialFacts): CredentialWarning[] {
+  if (held === 0) return [];
+  const count = held > COUNTED_AT_MOST ? `More than ${COUNTED_AT_MOST}` : String(held);
+  const detail =
+    `${count} ${held === 1 ? 'enrollment' : 'enrollments'} of enrolled devices wait for an admin ` +
+    '(REPLACE_ENROLLED=hold). Read /api/v1/enrollment_requests?sort=-held_at, and approve those ' +
+    'that are expected: POST /api/v1/enrollment_requests/{id}/approve. Others expire by themselves.';
+  return [{ code: 'enrollments_held', detail }];
+}
+
 function many(count: number): string {
   if (count > COUNTED_AT_MOST) return `more than ${COUNTED_AT_MOST} enrolled devices`;
   return count === 1 ? '1 enrolled device' : `${count} enrolled devices`;
@@ -159,7 +172,11 @@ function settingWarnings({ config }: CredentialFacts): CredentialWarning[] {
     const detail =
       'ENROLLMENT=open: whoever reaches this server can enroll a device. Set link, and hand out ' +
       'the links of /api/v1/enrollment_links, or closed.';
-    warnings.push({ code: 'enrollment_open', detail });
+    const takeover =
+      ' Such a device can also name the UDID of an enrolled one and replace it; set ' +
+      'REPLACE_ENROLLED=hold to approve that first.';
+    const isHolding = config.replaceEnrolled === 'hold';
+    warnings.push({ code: 'enrollment_open', detail: isHolding ? detail : detail + takeover });
   }
   if (config.lab) {
     const detail =

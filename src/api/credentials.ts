@@ -7,6 +7,7 @@ import {
   countDevicesOfOtherTopics,
   countRefusedDevices,
 } from '../db/device-reach.js';
+import { countHeldRequests } from '../db/held-enrollment-repository.js';
 import { blockedTopics } from '../db/metrics-repository.js';
 import { troubledProcesses } from '../db/process-repository.js';
 import { listDoubleAccounts, listTroubledAccounts } from '../db/program-account-health.js';
@@ -30,7 +31,10 @@ import { refuseParameters } from './refuse-parameters.js';
 
 export interface CredentialRouteDeps {
   db: Database;
-  config: Pick<Config, 'enrollment' | 'publicUrl' | 'lab' | 'apnsHost' | 'depSyncInterval'>;
+  config: Pick<
+    Config,
+    'enrollment' | 'replaceEnrolled' | 'publicUrl' | 'lab' | 'apnsHost' | 'depSyncInterval'
+  >;
   /** What is wrong with how this process speaks TLS. */
   tlsCaveats?: () => readonly TlsCaveat[];
   /** The certificate of TLS_CERT_FILE. */
@@ -76,12 +80,13 @@ async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
   const ending = { days: EXPIRING_DAYS, most: COUNTED_AT_MOST + 1 };
   const { lab: isLabOn, depSyncInterval: interval } = config;
   const patience = interval && MISSED_SYNCS * interval;
-  const [troubled, enrollmentTopic, unreachable, refused, blocked, identities, ...accounts] =
+  const [troubled, enrollmentTopic, unreachable, refused, held, blocked, identities, ...accounts] =
     await Promise.all([
       troubledProcesses(db, SILENT_MS),
       readPushTopic(db.knex),
       countDevicesOfOtherTopics(db.knex, usableTopics(credentials)),
       countRefusedDevices(db.knex),
+      countHeldRequests(db.knex, COUNTED_AT_MOST + 1),
       blockedTopics(db),
       countEndingIdentities(db.knex, ending),
       listTroubledAccounts(db.knex, { isLabOn, patience }),
@@ -89,7 +94,7 @@ async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
     ]);
   const [troubledAccounts, doubleAccounts] = accounts;
   return {
-    ...{ credentials, troubled, enrollmentTopic, unreachable, refused, blocked, config },
+    ...{ credentials, troubled, enrollmentTopic, unreachable, refused, held, blocked, config },
     ...{ tlsCaveats, identities, troubledAccounts, doubleAccounts },
   };
 }

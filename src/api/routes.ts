@@ -15,6 +15,7 @@ import { type DevicePushDeps, devicePushRoutes } from './device-push.js';
 import { type DeviceRenewalDeps, deviceRenewalRoutes } from './device-renewal.js';
 import { type DeviceSecretDeps, deviceSecretRoutes } from './device-secrets.js';
 import { type DocsDeps, docsRoutes } from './docs.js';
+import { type EnrollmentApprovalDeps, enrollmentApprovalRoutes } from './enrollment-approval.js';
 import { type JobRouteDeps, jobRoutes } from './jobs.js';
 import { type ProfileFileDeps, profileFileRoutes } from './profile-files.js';
 import { type ProgramDeviceRouteDeps, programDeviceRoutes } from './program-devices.js';
@@ -32,6 +33,7 @@ export type AdminRouteDeps = DeviceActionDeps &
   CertificateRevocationDeps &
   CredentialDownloadDeps &
   CredentialRouteDeps &
+  EnrollmentApprovalDeps &
   ProfileFileDeps &
   ProgramTokenDeps &
   ProgramDeviceRouteDeps &
@@ -53,6 +55,7 @@ export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
     ...devicePushRoutes(deps),
     ...deviceRenewalRoutes(deps),
     ...deviceSecretRoutes(deps),
+    ...enrollmentApprovalRoutes(deps),
     ...configurationRoutes(deps),
     ...authorityRotationRoutes(deps),
     ...certificateRevocationRoutes(deps),

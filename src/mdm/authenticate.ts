@@ -1,6 +1,10 @@
 import { mergeSpareRecords, type Reseal } from '../db/device-merge.js';
 import { takeUdid } from '../db/device-move.js';
-import type { Authenticated, AuthenticateFacts } from '../db/device-path/authenticate.js';
+import type {
+  Authenticated,
+  AuthenticateFacts,
+  HeldEnrollment,
+} from '../db/device-path/authenticate.js';
 import type { WhoCalls } from '../db/device-path/check-ins.js';
 import type { ReplacedEnrollment } from '../db/replaced-enrollment.js';
 import { inTransaction } from '../db/unit-of-work.js';
@@ -53,6 +57,7 @@ export async function authenticate(
     throw new AppError('unavailable', 503, 'the same device authenticated twice at once');
   }
   if (outcome === 'closed') throw new AppError('enrollment_closed', 403, 'enrollment is closed');
+  if (authenticated.held !== null) throw held(authenticated.held, services);
   if (device === null) {
     const why = outcome === 'unproven_serial' ? UNPROVEN : outcome;
     throw new AppError('forbidden', 403, `the certificate may not enroll this device: ${why}`);
@@ -64,6 +69,19 @@ export async function authenticate(
   warnOfReplaced(authenticated.replaced, deviceId, services);
   if (spareId !== null) await mergeSpares(deviceId, services);
   return EMPTY;
+}
+
+/** Logs the first attempt of each certificate as a warning. The answer has no body of Apple's. */
+function held(
+  { requestId, deviceId, attempts }: HeldEnrollment,
+  { logger }: MdmServices,
+): AppError {
+  const about = { requestId, deviceId };
+  if (attempts === 1) logger.warn(about, 'an enrolled device wants to enroll again without proof');
+  const message =
+    `device ${deviceId} is enrolled and REPLACE_ENROLLED=hold; if it is to enroll again, an admin ` +
+    `approves it: POST /api/v1/enrollment_requests/${requestId}/approve`;
+  return new AppError('forbidden', 403, message, { about });
 }
 
 /** Apple's are in capitals; records are found by them. */

@@ -1,4 +1,4 @@
-import { each, oneOf, text, timestamp, version } from '../jsonapi/attributes.js';
+import { each, integer, oneOf, text, timestamp, version } from '../jsonapi/attributes.js';
 import { defineResource } from '../jsonapi/definition.js';
 import type { Row } from '../jsonapi/store.js';
 import { ENROLLMENT_METHODS } from './enrollment-methods.js';
@@ -6,14 +6,26 @@ import type { ResourceServices } from './services.js';
 
 const READ_ONLY = { write: 'never' } as const;
 
-function stateOf({ enrolled_at, expires_at }: Row, now = new Date()): string {
-  if (enrolled_at !== null) return 'enrolled';
-  return (expires_at as Date) <= now ? 'expired' : 'waiting';
+const STATES = ['waiting', 'held', 'approved', 'enrolled', 'expired'] as const;
+
+/** The columns that the state follows from. */
+export interface RequestTimes {
+  enrolled_at: Date | null;
+  expires_at: Date;
+  held_at: Date | null;
+  approved_at: Date | null;
+}
+
+export function requestState(times: RequestTimes, now = new Date()): (typeof STATES)[number] {
+  if (times.enrolled_at !== null) return 'enrolled';
+  if (times.expires_at <= now) return 'expired';
+  if (times.approved_at !== null) return 'approved';
+  return times.held_at === null ? 'waiting' : 'held';
 }
 
 /**
- * Devices, by Apple's certificate or their user's account, that were given an enrollment profile:
- * who asked, and what became of it.
+ * Devices, known by Apple's certificate or their user's account, that got an enrollment profile, and
+ * enrolled devices whose new enrollment waits for an admin: who asked, and what became of it.
  */
 export const enrollmentRequests = defineResource<ResourceServices>({
   type: 'enrollment_requests',
@@ -22,13 +34,18 @@ export const enrollmentRequests = defineResource<ResourceServices>({
   access: { read: 'operator', create: null, update: null, delete: null },
   attributes: {
     method: oneOf(ENROLLMENT_METHODS, READ_ONLY),
-    state: oneOf(['waiting', 'enrolled', 'expired'], {
-      ...{ write: 'never', derivedFrom: ['enrolled_at', 'expires_at'] },
+    state: oneOf(STATES, {
+      write: 'never',
+      derivedFrom: ['enrolled_at', 'expires_at', 'held_at', 'approved_at'],
     }),
-    ...each(text({ ...READ_ONLY, ignoreCase: true }), ['udid', 'serial_number']),
+    ...each(text({ ...READ_ONLY, ignoreCase: true }), ['udid', 'enrollment_id', 'serial_number']),
     ...each(text(READ_ONLY), ['product_name', 'imei', 'meid', 'language', 'account']),
     ...each(version(READ_ONLY), ['os_version', 'build_version', 'unmet_minimum_os_version']),
-    ...each(timestamp(READ_ONLY), ['created_at', 'expires_at', 'enrolled_at']),
+    fingerprint_sha256: text(READ_ONLY),
+    attempts: integer({ ...READ_ONLY, volatile: true }),
+    last_attempt_at: timestamp({ ...READ_ONLY, volatile: true }),
+    ...each(timestamp(READ_ONLY), ['created_at', 'held_at', 'approved_at', 'enrolled_at']),
+    expires_at: timestamp(READ_ONLY),
   },
   relationships: {
     enrollment_link: {
@@ -40,5 +57,5 @@ export const enrollmentRequests = defineResource<ResourceServices>({
     certificate: { kind: 'toOne', type: 'certificates', column: 'certificate_id', write: 'never' },
     device: { kind: 'toOne', type: 'devices', column: 'device_id', write: 'never' },
   },
-  derive: (_name, row) => stateOf(row),
+  derive: (_name, row) => requestState(row as Row & RequestTimes),
 });

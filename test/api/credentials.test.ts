@@ -11,7 +11,8 @@ import { capturingLogger } from '../http/log-lines.js';
 const DAY_MS = 86_400_000;
 const TOPIC = 'com.apple.mgmt.External.1';
 const USUAL: CredentialRouteDeps['config'] = {
-  ...{ enrollment: 'closed', publicUrl: 'https://mdm.example.com', lab: false },
+  ...{ enrollment: 'closed', replaceEnrolled: 'allow', lab: false },
+  publicUrl: 'https://mdm.example.com',
   ...{ apnsHost: 'https://push.example.com', depSyncInterval: 60_000 },
 };
 
@@ -560,6 +561,34 @@ describe('GET /api/v1/credentials', () => {
       expect(await warnings({ ...open, publicUrl })).toEqual([]);
     }
     expect(await warnings({ ...open, enrollment: 'link' })).toEqual([]);
+  });
+
+  it('warns that an open server lets an enrolled device be replaced, unless that is held', async () => {
+    await certificate();
+    const open = { ...USUAL, enrollment: 'open' as const };
+    const [warning] = await warnings(open);
+    expect(warning?.detail).toContain('set REPLACE_ENROLLED=hold');
+    const [holding] = await warnings({ ...open, replaceEnrolled: 'hold' });
+    expect(holding?.detail).not.toContain('REPLACE_ENROLLED');
+  });
+
+  it('counts the enrollments that wait for an admin', async () => {
+    await certificate();
+    const expires_at = new Date(Date.now() + DAY_MS);
+    const held = { method: 'profile', held_at: new Date(), expires_at, udid: 'U' };
+    const row = (fingerprint_sha256: string, facts: object = {}) => ({
+      ...{ ...held, fingerprint_sha256, ...facts },
+    });
+    await test.db
+      .knex('enrollment_requests')
+      .insert([
+        ...[row('a'), row('b'), row('c', { approved_at: new Date() })],
+        ...[row('d', { expires_at: new Date(0) }), row('e', { held_at: null })],
+      ]);
+    const [warning, ...others] = await warnings();
+    expect([warning?.code, others]).toEqual(['enrollments_held', []]);
+    expect(warning?.detail).toMatch(/^2 enrollments of enrolled devices wait for an admin/);
+    await test.db.knex('enrollment_requests').delete();
   });
 
   it('warns that the lab is on', async () => {

@@ -25,6 +25,11 @@ interface WalkThrough {
 
 const WALK_THROUGHS: WalkThrough[] = [
   { page: 'docs/api.md', shows: ['"id":"'] },
+  {
+    page: 'docs/enrollment.md',
+    env: { REPLACE_ENROLLED: 'hold' },
+    shows: ['refused, as it should be', '"state": "held"', '"state": "approved"'],
+  },
   { page: 'docs/operations.md', shows: ['"status":"ready"'] },
 ];
 
@@ -54,6 +59,6 @@ describe('the walk-throughs in docs/', () => {
         await world.stop();
       }
     },
-    60_000,
+    180_000,
   );
 });

@@ -112,6 +112,8 @@ describe('enrollment requests', () => {
     ]);
     expect(new Set(Object.keys(body.data[0].attributes))).toEqual(
       new Set([
+        ...['approved_at', 'attempts', 'enrollment_id', 'fingerprint_sha256', 'held_at'],
+        'last_attempt_at',
         ...['account', 'build_version', 'created_at', 'enrolled_at', 'expires_at', 'imei'],
         ...['language', 'meid', 'method', 'os_version', 'product_name', 'serial_number'],
         ...['state', 'udid', 'unmet_minimum_os_version'],

@@ -17,7 +17,7 @@ export const FACTS = [
 ] as const;
 
 export const COLUMNS = FACTS.map(([column]) => column);
-const FIRST_FACT = 10;
+const FIRST_FACT = 11;
 /**
  * As the message has them. What tells the hardware is not kept of a user enrollment, which is there to
  * hide it; and where a message has no serial number, the request may.
@@ -33,8 +33,8 @@ asked as (
   select * from unnest($1::bytea[], $2::text[], $3::text[], $4::bytea[], $5::boolean[],
     $6::timestamptz[], $7::timestamptz[], $9::smallint[],
     ${COLUMNS.map((_, index) => `$${index + FIRST_FACT}::text[]`).join(', ')})
-    with ordinality as q (fingerprint, udid, enrollment_id, issuer, may_enroll, not_after, renew_at, cell,
-      ${SAID.join(', ')}, ord)
+    with ordinality as q (fingerprint, udid, enrollment_id, issuer, may_enroll, not_after,
+      renew_at, cell, ${SAID.join(', ')}, ord)
 ), certificate as (
   select q.ord, c.id, c.revoked_at, s.certificate_id is not null as is_challenged,
     s.enrollment_request_id as request_id, s.enrollment_link_id as link_id, s.is_exchange
@@ -55,7 +55,7 @@ asked as (
       ...{ product: 'q.product_name', model: 'q.model' },
     })} as is_telling
   from asked q left join request r using (ord)
-), held as (
+), held_issuer as (
   select m.ord from message m join certificates a on a.fingerprint = m.issuer
   where a.purpose = 'mdm.cacert' and not exists (select from certificate c where c.ord = m.ord)
   for key share of a

@@ -1,4 +1,5 @@
 import { AUDIT_REPLACED, activeFingerprint } from '../replaced-enrollment.js';
+import { ADMITTED, HELD, IS_HELD, LIVE } from './authenticate-hold.js';
 import { COLUMNS, MESSAGE } from './authenticate-message.js';
 
 /** The request of the certificate is for another device, or for an enrollment of another kind. */
@@ -32,6 +33,7 @@ judged as (
     r.id as request_id, r.method, r.account, r.unmet_minimum_os_version,
     coalesce(c.link_id, r.enrollment_link_id) as link_id,
     case when r.is_signed then r.serial_number end as proven_serial,
+    live.device_id as live_id, approval.id as approval_id,
     t.id as target_id, t.enrollment_state as former_state, p.device_id is not null as is_pinned,
     chosen.named_id, chosen.other_id, case when m.is_telling then nullif(chosen.free_id, t.id) end as spare_id, case
     when p.device_id is not null and (p.device_id is distinct from t.id
@@ -41,7 +43,7 @@ judged as (
     when p.state = 'revoked' or c.revoked_at is not null then 'revoked'
     when not m.may_enroll and (p.state in ('active', 'renewal')
         and t.enrollment_state in ('authenticated', 'enrolled')) is not true
-      or m.issuer is not null and c.id is null and held.ord is null then 'untrusted_issuer'
+      or m.issuer is not null and c.id is null and held_issuer.ord is null then 'untrusted_issuer'
     when r.is_exchange then 'exchange_only'
     when c.request_id is not null and r.id is null and p.fingerprint is null then 'request_gone'
     when ${IS_OTHER_THAN_REQUESTED} then 'other_than_requested'
@@ -50,6 +52,7 @@ judged as (
     when p.state in ('active', 'renewal') and t.enrollment_state = 'enrolled' then 'known'
     when $8::boolean then 'closed'
     when ${IS_UNPROVEN_SERIAL} then 'unproven_serial'
+    when ${IS_HELD} then 'held'
     when chosen.named_id <> t.id then 'moving'
     else 'enrolling' end as opinion
   from message m
@@ -57,7 +60,9 @@ judged as (
   left join devices t on t.id = chosen.target_id
   left join certificate c using (ord)
   left join request r using (ord)
-  left join held using (ord)
+  left join held_issuer using (ord)
+  left join live using (ord)
+  left join approval using (ord)
   left join pin p using (ord)
 ), spent as (
   update scep_challenges s set locked_at = coalesce(s.locked_at, now())
@@ -70,13 +75,17 @@ judged as (
     select from judged o
     where o.request_id = j.request_id and o.ord < j.ord and o.opinion in ('enrolling', 'known'))
   for no key update of r
-), verdict as (
+), ${ADMITTED.trim()}, verdict as (
   select j.*, case
     when j.opinion not in ('enrolling', 'known') then j.opinion
     when j.is_challenged and spent.ord is null then 'revoked'
     when j.request_id is not null and claimed.ord is null then 'request_spent'
+    when j.approval_id is not null and j.opinion = 'enrolling' and admitted.ord is null then 'raced'
     else j.opinion end as outcome
-  from judged j left join spent using (ord) left join claimed using (ord)
+  from judged j
+  left join spent using (ord)
+  left join claimed using (ord)
+  left join admitted using (ord)
 ), decided as (
   select *, outcome = 'enrolling' as is_new,
     outcome = 'enrolling' and former_state = 'enrolled' as is_replacement
@@ -238,14 +247,18 @@ former as (
 export const AUTHENTICATE = {
   name: 'authenticate',
   text: `
-with ${[MESSAGE, JUDGED, WRITTEN, FOLLOWED].map((part) => part.trim()).join(', ')}
+with ${[MESSAGE, LIVE, JUDGED, WRITTEN, HELD, FOLLOWED].map((part) => part.trim()).join(', ')}
 select v.outcome, pinned.device_id, device.platform, device.os_version, device.is_supervised,
   v.spare_id, v.named_id, coalesce(v.method, 'profile') as method,
   v.proven_serial is not null as is_proven, replaced.id is not null as is_replacement,
-  replaced.former_method, replaced.proven_serial, replaced.former_fingerprint
+  replaced.former_method, replaced.proven_serial, replaced.former_fingerprint,
+  held_attempt.id as held_request_id, held_attempt.device_id as held_device_id,
+  held_attempt.attempts as held_attempts
 from decided v
 left join device using (ord)
 left join pinned on pinned.device_id = device.id
 left join replaced using (ord)
+left join held_attempt on v.outcome = 'held'
+  and held_attempt.fingerprint_sha256 = encode(v.fingerprint, 'hex')
 order by v.ord`,
 };

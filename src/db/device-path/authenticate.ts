@@ -35,6 +35,7 @@ export interface AuthenticateFacts {
 }
 
 /**
+ * - `held`: refused until an admin approves it; the attempt is recorded.
  * - `enrolling`: a new enrollment begins and awaits its TokenUpdate.
  * - `known`: the same enrollment again (its own or its renewed certificate); nothing was reset.
  * - `moving`: the UDID must be taken from the record `namedId` first; nothing was changed.
@@ -52,6 +53,7 @@ export type AuthenticateOutcome =
   | 'other_account'
   | 'unproven_serial'
   | 'closed'
+  | 'held'
   | 'superseded'
   | 'revoked'
   | 'untrusted_issuer'
@@ -70,6 +72,17 @@ export interface Authenticated {
   /** Whether Apple's certificate has shown which device it is. */
   isProven: boolean;
   replaced: ReplacedEnrollment | null;
+  held: HeldEnrollment | null;
+}
+
+/** An Authenticate that waits for an admin. */
+export interface HeldEnrollment {
+  /** Of the row in `enrollment_requests`. */
+  requestId: number;
+  /** The enrolled device. */
+  deviceId: number;
+  /** How often this certificate has tried. */
+  attempts: number;
 }
 
 /** What the record says now, as far as it decides what the device is asked. */
@@ -91,6 +104,9 @@ interface AuthenticateRow extends ReplacedRow {
   method: string;
   is_proven: boolean;
   is_replacement: boolean;
+  held_request_id: number | null;
+  held_device_id: number | null;
+  held_attempts: number | null;
 }
 
 function replacedBy(row: AuthenticateRow, { fingerprint }: AuthenticateFacts) {
@@ -105,11 +121,18 @@ function replacedBy(row: AuthenticateRow, { fingerprint }: AuthenticateFacts) {
   };
 }
 
+function heldBy(row: AuthenticateRow): HeldEnrollment | null {
+  const { held_request_id: requestId, held_device_id: deviceId, held_attempts: attempts } = row;
+  if (requestId === null || deviceId === null || attempts === null) return null;
+  return { requestId, deviceId, attempts };
+}
+
 function toAuthenticated(row: AuthenticateRow, facts: AuthenticateFacts): Authenticated {
   const { outcome, device_id: deviceId, platform } = row;
   const { method, is_proven: isProven } = row;
   const replaced = replacedBy(row, facts);
-  const others = { spareId: row.spare_id, namedId: row.named_id, method, isProven, replaced };
+  const held = heldBy(row);
+  const others = { spareId: row.spare_id, namedId: row.named_id, method, isProven, replaced, held };
   if (deviceId !== null) {
     const facts = { platform, osVersion: row.os_version, isSupervised: row.is_supervised };
     return { outcome, device: { deviceId, ...facts }, ...others };
@@ -119,18 +142,24 @@ function toAuthenticated(row: AuthenticateRow, facts: AuthenticateFacts): Authen
   return { outcome: isAccepted ? 'raced' : outcome, device: null, ...others };
 }
 
+export interface AuthenticateOptions {
+  /** No Authenticate begins an enrollment. */
+  isClosed?: boolean;
+  /** An unproven Authenticate of an enrolled device waits for an admin. */
+  isHolding?: boolean;
+}
+
 /** Pins the certificate to the device and begins an enrollment, or refuses and changes nothing. */
 export type Authenticate = (facts: AuthenticateFacts) => Promise<Authenticated>;
 
 const RACED: Authenticated = {
   ...{ outcome: 'raced', device: null, spareId: null, namedId: null },
-  ...{ method: 'profile', isProven: false, replaced: null },
+  ...{ method: 'profile', isProven: false, replaced: null, held: null },
 };
 
-/** `isClosed`: no enrollment begins. */
 export function createAuthenticate(
   db: Database,
-  { isClosed = false }: { isClosed?: boolean } = {},
+  { isClosed = false, isHolding = false }: AuthenticateOptions = {},
 ): Authenticate {
   const run = async (messages: AuthenticateFacts[]) => {
     const { rows } = await runStatement<AuthenticateRow>(db, AUTHENTICATE, [
@@ -143,6 +172,7 @@ export function createAuthenticate(
       messages.map((facts) => facts.renewAt),
       isClosed,
       messages.map((facts) => facts.cell),
+      isHolding,
       ...FACTS.map(([, read]) => messages.map(read)),
     ]);
     return rows.map((row, index) => toAuthenticated(row, messages[index] as AuthenticateFacts));

@@ -1,7 +1,7 @@
 import { type Database, runStatement } from '../database.js';
 import { isNewSecret } from '../device-secrets.js';
 import { REQUEST_AGAIN } from '../push-requests.js';
-import { type Authenticate, createAuthenticate } from './authenticate.js';
+import { type Authenticate, type AuthenticateOptions, createAuthenticate } from './authenticate.js';
 import type { Caller, PinState } from './contact.js';
 import { MicroBatcher } from './micro-batcher.js';
 
@@ -182,12 +182,7 @@ export interface CheckIns {
   updateToken(update: TokenUpdateFacts): Promise<TokenUpdated>;
 }
 
-export interface CheckInOptions {
-  /** No Authenticate begins an enrollment. */
-  isClosed?: boolean;
-}
-
-export function createCheckIns(db: Database, options: CheckInOptions = {}): CheckIns {
+export function createCheckIns(db: Database, options: AuthenticateOptions = {}): CheckIns {
   const keyOf = ({ fingerprint }: WhoCalls) => fingerprint.toString('latin1');
   const limits = { maxBatch: 16, maxInFlight: 2, keyOf };
   const finds = new MicroBatcher((callers: WhoCalls[]) => findCallers(db, callers), limits);

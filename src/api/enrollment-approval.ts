@@ -1,0 +1,82 @@
+import type { Request, Response } from 'express';
+import type { Database } from '../db/database.js';
+import { approveRequest, lockRequest } from '../db/held-enrollment-repository.js';
+import type { Transaction } from '../db/unit-of-work.js';
+import { AppError, notFound } from '../errors.js';
+import { contextOf } from '../http/request-context.js';
+import type { Engine } from '../jsonapi/engine.js';
+import { performWrite, readIdempotency } from '../jsonapi/idempotency.js';
+import { resourcesDocument } from '../jsonapi/item.js';
+import { sendAnswer } from '../jsonapi/send.js';
+import { formatTimestamp } from '../jsonapi/values.js';
+import { type RequestTimes, requestState } from '../resources/enrollment-requests.js';
+import type { ApiOperation, ApiRoute } from './api-route.js';
+import { auditRefusals } from './audit-refusals.js';
+import { plain } from './device-actions.js';
+import { itemSchema, jsonApiContent } from './documents.js';
+import { pathId } from './path-id.js';
+
+export interface EnrollmentApprovalDeps {
+  db: Database;
+  engine: Engine;
+}
+
+const TYPE = 'enrollment_requests';
+const APPROVAL = { action: `${TYPE}.approve`, targetType: TYPE };
+
+/** An admin lets an enrolled device enroll again (REPLACE_ENROLLED=hold). */
+export function enrollmentApprovalRoutes(deps: EnrollmentApprovalDeps): ApiRoute[] {
+  const POST: ApiOperation = {
+    operationId: 'approveEnrollmentRequest',
+    tag: TYPE,
+    role: 'admin',
+    summary: 'Approve the enrollment of a device that is enrolled already',
+    description:
+      'With REPLACE_ENROLLED=hold, a device that is enrolled and enrolls again without proof is ' +
+      'refused, and its attempt is a request with the state `held`. Approving it admits this UDID ' +
+      '(or EnrollmentID) to the same device record, once, within 24 hours: `expires_at`. The device ' +
+      'then has to try again. 409 `conflict` for a request in another state.',
+    answers: [
+      {
+        status: 200,
+        description: 'The approved request.',
+        content: [jsonApiContent(itemSchema(TYPE))],
+      },
+    ],
+    errors: [400, 404, 409, 413, 415, 422],
+    handlers: [...plain, (req, res) => approve(deps, req, res)],
+    onError: auditRefusals(deps.db, APPROVAL),
+  };
+  return [{ path: `/${TYPE}/{id}/approve`, methods: { POST } }];
+}
+
+async function approve({ engine }: EnrollmentApprovalDeps, req: Request, res: Response) {
+  const id = pathId(req, TYPE);
+  const context = contextOf(res);
+  const work = async (trx: Transaction) => {
+    const times = await lockRequest(trx, id);
+    if (times === undefined) throw notFound(`${TYPE} ${id}`);
+    requireHeld(id, times);
+    const { expires_at, ...details } = await approveRequest(trx, id);
+    const until = formatTimestamp(expires_at);
+    const event = { context, ...APPROVAL, targetId: id, outcome: 'success' as const };
+    await engine.audit(trx, { ...event, details: { ...details, until } });
+    const document = await resourcesDocument(engine, TYPE, { ids: id, trx, context });
+    return { status: 200, document };
+  };
+  const idempotency = readIdempotency(req);
+  sendAnswer(req, res, await performWrite(engine.store, { context, idempotency, work }));
+}
+
+function requireHeld(id: number, times: RequestTimes): void {
+  const state = requestState(times);
+  if (state === 'held') return;
+  const end = formatTimestamp(times.expires_at);
+  const faults = {
+    waiting: 'is that of a device with an enrollment profile; it needs no approval',
+    approved: `was approved before, until ${end}: let the device try again`,
+    enrolled: 'has led to an enrollment',
+    expired: `expired at ${end}: let the device try again, and approve the request that follows`,
+  };
+  throw new AppError('conflict', 409, `enrollment request ${id} ${faults[state]}`);
+}
