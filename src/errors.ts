@@ -4,6 +4,7 @@ export type ErrorCode =
   | 'malformed_json'
   | 'invalid_document'
   | 'invalid_parameter'
+  | 'query_too_expensive'
   | 'invalid_plist'
   | 'invalid_asn1'
   | 'invalid_certificate'

@@ -1,6 +1,7 @@
 import knex, { type Knex } from 'knex';
 import pg from 'pg';
 import { createWarner, type Logger } from '../logger.js';
+import { ListConnections } from './list-connections.js';
 
 /** Where a PostgreSQL listens: `host` is a name, an address or the directory of a unix socket. */
 export interface ConnectionSettings {
@@ -18,6 +19,8 @@ export interface Database {
   pool: pg.Pool;
   /** Connections of the background work: the job queue and pushes. */
   background: pg.Pool;
+  /** For lists and counts of the admin API. */
+  lists: ListConnections;
   /** A connection of its own, not yet connected; whoever asked for it ends it. */
   createClient(): pg.Client;
   /** False behind a transaction-mode pooler, where a prepared statement may meet another backend. */
@@ -32,6 +35,8 @@ export interface DatabaseOptions {
   /** Connections of the device path, 10 unless told; the admin side has as many at most. */
   poolSize?: number;
   namedStatements?: boolean;
+  /** How long one statement of a list may run; 5 s unless given. */
+  listTimeoutMs?: number;
   applicationName?: string;
   logger?: Logger;
 }
@@ -129,12 +134,19 @@ export function connectDatabase(options: DatabaseOptions): Database {
   };
   const pool = new pg.Pool({ ...client, ...devicePathSession(namedStatements), max });
   const background = new pg.Pool({ ...client, max: BACKGROUND_CONNECTIONS });
+  const lists = new ListConnections({
+    client,
+    poolSize: max,
+    keepsSession: namedStatements,
+    canceller: background,
+    timeoutMs: options.listTimeoutMs,
+  });
   let closing: Promise<void> | undefined;
   const warn = createWarner(logger);
   const complain = ({ message }: Error) => {
     if (closing === undefined) warn({ detail: message }, 'database connection lost', message);
   };
-  for (const each of [pool, background]) {
+  for (const each of [pool, background, lists.pool]) {
     // A connection that breaks is replaced on the next use; unheard, it would end the process. The
     // pool hears of idle ones; those lent out must be heard too.
     each.on('error', complain);
@@ -150,12 +162,15 @@ export function connectDatabase(options: DatabaseOptions): Database {
     acquireConnectionTimeout: CONNECT_TIMEOUT_MS + LOCK_TIMEOUT_MS,
   });
   const close = async () => {
+    // First: its requests to cancel go by the background pool.
+    await lists.close();
     await Promise.all([pool.end(), background.end(), builder.destroy()]);
   };
   return {
     knex: builder,
     pool,
     background,
+    lists,
     createClient: () => new pg.Client(client),
     namedStatements,
     close: () => {

@@ -82,9 +82,9 @@ function conditions({ filter, scope }: ListQuery, others: Sql[] = []): Sql {
   return allOf([{ text, bindings: [scope.id] }, ...parts]);
 }
 
-/** True when every match must be counted: asked for, the whole collection, or nothing else possible. */
-function countsAll({ filter, scope, exactTotal, shape }: ListQuery): boolean {
-  return exactTotal || shape.isView === true || (filter.length === 0 && scope === undefined);
+/** True when every match must be counted: asked for, or nothing else possible. */
+function countsAll({ exactTotal, shape }: ListQuery): boolean {
+  return exactTotal || shape.isView === true;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Database } from './database.js';
 
 export interface PoolUse {
-  pool: 'admin' | 'background' | 'device';
+  pool: 'admin' | 'background' | 'device' | 'list';
   used: number;
   idle: number;
   /** Callers that wait for a connection. */
@@ -16,11 +16,12 @@ interface KnexPool {
 }
 
 /** How the connections of this process are used at this moment. */
-export function poolUse({ knex, pool, background }: Database): PoolUse[] {
+export function poolUse({ knex, pool, background, lists }: Database): PoolUse[] {
   const { pool: admin } = knex.client as { pool: KnexPool };
   const pools = [
-    { pool: 'device' as const, of: pool },
-    { pool: 'background' as const, of: background },
+    { pool: 'device' as const, of: pool, waiting: pool.waitingCount },
+    { pool: 'background' as const, of: background, waiting: background.waitingCount },
+    { pool: 'list' as const, of: lists.pool, waiting: lists.waiting },
   ];
   return [
     {
@@ -29,11 +30,11 @@ export function poolUse({ knex, pool, background }: Database): PoolUse[] {
       idle: admin.numFree(),
       waiting: admin.numPendingAcquires(),
     },
-    ...pools.map(({ pool: name, of }) => ({
+    ...pools.map(({ pool: name, of, waiting }) => ({
       pool: name,
       used: of.totalCount - of.idleCount,
       idle: of.idleCount,
-      waiting: of.waitingCount,
+      waiting,
     })),
   ];
 }

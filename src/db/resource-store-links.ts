@@ -4,18 +4,30 @@ import type { Link, LinkSelection, RelatedQuery, RelatedRow, Row } from '../json
 import { alias, quoted, type Sql } from './filter-sql.js';
 import { columnList } from './list-query.js';
 import { runSql } from './resource-store-sql.js';
-import { runSliced, SLICE_ROWS } from './sliced-rows.js';
+import { SLICE_ROWS, type StatementRunner } from './statement-runner.js';
 
 const OWNER = '_owner';
 
 /** The rows at the other end of one relationship for many owners at once, by id. */
-export async function relatedRows(knex: Knex, query: RelatedQuery): Promise<RelatedRow[]> {
-  const sql = relatedSql(query);
-  const isLong = query.ids.length > SLICE_ROWS && !knex.isTransaction;
-  const rows = isLong ? await runSliced<Row>(knex, sql) : await runSql<Row>(knex, sql);
+export async function relatedRows(
+  runner: StatementRunner,
+  query: RelatedQuery,
+): Promise<RelatedRow[]> {
+  const rows = await readRelated(runner, query);
   // Not by SQL, which might then look for a few owners' rows along the whole primary key.
   rows.sort((one, other) => one.id - other.id);
   return rows.map((row) => ({ owner: Number(row[OWNER]), row }));
+}
+
+/** Few rows take one statement; for many the first slice is read twice. */
+async function readRelated(runner: StatementRunner, query: RelatedQuery): Promise<Row[]> {
+  const { ids, limit, maxBytes } = query;
+  if (ids.length <= SLICE_ROWS) {
+    const few = Math.min(limit, SLICE_ROWS + 1);
+    const rows = await runner.run<Row>(relatedSql({ ...query, limit: few }));
+    if (rows.length < few || few === limit) return rows;
+  }
+  return runner.runSliced<Row>(relatedSql(query), maxBytes);
 }
 
 function relatedSql({ shape, relation, columns, ids, limit }: RelatedQuery): Sql {
@@ -40,16 +52,19 @@ function except({ except: left }: ToManyShape): Sql {
 }
 
 /** The ids in one relationship of one row, ascending. */
-export async function linkage(knex: Knex, query: Link & LinkSelection): Promise<number[]> {
-  const rows = await runSql<Row>(knex, linkageSql(query));
+export async function linkage(
+  runner: StatementRunner,
+  query: Link & LinkSelection,
+): Promise<number[]> {
+  const rows = await runner.run<Row>(linkageSql(query));
   return rows.map((row) => row.id);
 }
 
 /** How many there are in it. */
-export async function countLinked(knex: Knex, link: Link): Promise<number> {
+export async function countLinked(runner: StatementRunner, link: Link): Promise<number> {
   const { text, bindings } = linkedSql(link).from;
   const sql: Sql = { text: `select count(*) as total ${text}`, bindings };
-  const [row] = await runSql<{ total: number }>(knex, sql);
+  const [row] = await runner.run<{ total: number }>(sql);
   return row?.total ?? 0;
 }
 

@@ -1,4 +1,3 @@
-import type { Knex } from 'knex';
 import { AppError, notFound } from '../errors.js';
 import type { Edges, Keyset, ListQuery, ListResult, Position, Row } from '../jsonapi/store.js';
 import type { Sql } from './filter-sql.js';
@@ -11,11 +10,13 @@ import {
   rangeSql,
   rowsSql,
 } from './list-query.js';
-import { runSql } from './resource-store-sql.js';
-import { runSliced, SLICE_ROWS } from './sliced-rows.js';
+import { SLICE_ROWS, type StatementRunner } from './statement-runner.js';
 
 /** Beyond this many rows a walk by cursor takes the total of its first page along. */
 const CHEAP_TOTAL = 10_000;
+
+/** Of one page, so that no request exhausts the memory. */
+const MAX_PAGE_BYTES = 64 * 2 ** 20;
 
 interface Counted {
   total: number;
@@ -26,88 +27,96 @@ interface Counted {
 type Total = Pick<ListResult, 'total' | 'totalIsEstimate'>;
 
 /** One page of a list. AppError not_found when the scope's parent is missing. */
-export function listRows(knex: Knex, query: ListQuery): Promise<ListResult> {
+export function listRows(runner: StatementRunner, query: ListQuery): Promise<ListResult> {
   const { keyset } = query;
-  return keyset ? byKeyset(knex, query, keyset) : byNumber(knex, query);
+  return keyset ? byKeyset(runner, query, keyset) : byNumber(runner, query);
 }
 
 /** The total is counted only when the page does not show it. */
-async function byNumber(knex: Knex, query: ListQuery): Promise<ListResult> {
+async function byNumber(runner: StatementRunner, query: ListQuery): Promise<ListResult> {
   const { page, scope, filter } = query;
   const isWhole = filter.length === 0 && scope === undefined;
   // A whole collection is counted whatever the page: at the same time, on another connection.
   const [rows, counted] = await Promise.all([
-    readPage(knex, query),
-    isWhole ? count(knex, query, 0) : undefined,
+    readPage(runner, query),
+    isWhole ? count(runner, query, 0) : undefined,
   ]);
   const offset = (page.number - 1) * page.size;
   const isLastPage = rows.length > 0 && rows.length < page.size;
   const isEmptyList = rows.length === 0 && offset === 0 && scope === undefined;
   if (isLastPage || isEmptyList) return { rows, ...exactly(offset + rows.length) };
-  return { rows, ...(counted ?? (await count(knex, query, offset + rows.length))) };
+  return { rows, ...(counted ?? (await count(runner, query, offset + rows.length))) };
 }
 
 /** Of a descending list the rows without a value are a second range, read once the first has ended. */
-async function readPage(knex: Knex, query: ListQuery): Promise<Row[]> {
+async function readPage(runner: StatementRunner, query: ListQuery): Promise<Row[]> {
   const { number, size } = query.page;
   const keys = sortKeys(query);
   const [first = null, second] = allRanges(keys);
   const offset = (number - 1) * size;
   const rows = await readRows(
-    knex,
+    runner,
     rowsSql(query, { keys, range: first, limit: size, offset }),
     size,
   );
   if (!first || !second || rows.length === size) return rows;
   const reachesFirst = rows.length > 0 || offset === 0;
-  const skipped = reachesFirst ? 0 : offset - (await countRange(knex, query, first));
+  const skipped = reachesFirst ? 0 : offset - (await countRange(runner, query, first));
   const limit = size - rows.length;
   const sql = rowsSql(query, { keys, range: second, limit, offset: skipped });
-  return [...rows, ...(await readRows(knex, sql, limit))];
+  return [...rows, ...(await readRows(runner, sql, limit))];
 }
 
-async function countRange(knex: Knex, query: ListQuery, range: Sql): Promise<number> {
-  const [counted] = await runSql<{ total: number }>(knex, rangeCountSql(query, range));
+async function countRange(runner: StatementRunner, query: ListQuery, range: Sql): Promise<number> {
+  const [counted] = await runner.run<{ total: number }>(rangeCountSql(query, range));
   return counted?.total ?? 0;
 }
 
-function readRows(knex: Knex, sql: Sql, limit: number): Promise<Row[]> {
-  return limit > SLICE_ROWS + 1 ? runSliced<Row>(knex, sql) : runSql<Row>(knex, sql);
+function readRows(runner: StatementRunner, sql: Sql, limit: number): Promise<Row[]> {
+  return limit > SLICE_ROWS + 1 ? runner.runSliced<Row>(sql, MAX_PAGE_BYTES) : runner.run<Row>(sql);
 }
 
-async function byKeyset(knex: Knex, query: ListQuery, keyset: Keyset): Promise<ListResult> {
+async function byKeyset(
+  runner: StatementRunner,
+  query: ListQuery,
+  keyset: Keyset,
+): Promise<ListResult> {
   const { size } = query.page;
   const isBackward = keyset.direction === 'before';
   const keys = sortKeys(query);
-  const found = await readRanges(knex, query, isBackward ? reversed(keys) : keys);
+  const found = await readRanges(runner, query, isBackward ? reversed(keys) : keys);
   const hasMore = found.length > size;
   const page = found.slice(0, size);
   const rows = isBackward ? page.reverse() : page;
-  const total = await totalAround(knex, query, { keyset, rows, hasMore });
+  const total = await totalAround(runner, query, { keyset, rows, hasMore });
   return { rows, ...total, edges: { ...edgesOf(keys, rows, total), hasMore } };
 }
 
 /** Up to one row more than the page takes: it tells whether there is another page. */
-async function readRanges(knex: Knex, query: ListQuery, keys: SortKey[]): Promise<Row[]> {
-  const position = await positionIn(knex, query, keys);
+async function readRanges(
+  runner: StatementRunner,
+  query: ListQuery,
+  keys: SortKey[],
+): Promise<Row[]> {
+  const position = await positionIn(runner, query, keys);
   const ranges = position ? rangesAfter(keys, position) : allRanges(keys);
   const rows: Row[] = [];
   for (const range of ranges) {
     const limit = query.page.size + 1 - rows.length;
     if (limit === 0) break;
-    rows.push(...(await readRows(knex, rangeSql(query, { keys, range, limit }), limit)));
+    rows.push(...(await readRows(runner, rangeSql(query, { keys, range, limit }), limit)));
   }
   return rows;
 }
 
 async function positionIn(
-  knex: Knex,
+  runner: StatementRunner,
   query: ListQuery,
   keys: SortKey[],
 ): Promise<Position | null | undefined> {
   const { position, direction } = query.keyset ?? {};
   if (position?.keys !== null) return position;
-  const [row] = await runSql<Row>(knex, positionSql(query, keys, position.id));
+  const [row] = await runner.run<Row>(positionSql(query, keys, position.id));
   if (row) return positionOf(keys, row);
   const message = 'the resource that this cursor points to is gone; start again';
   const source = { parameter: `page[${direction}]` };
@@ -121,7 +130,7 @@ interface KeysetPage {
 }
 
 async function totalAround(
-  knex: Knex,
+  runner: StatementRunner,
   query: ListQuery,
   { keyset, rows, hasMore }: KeysetPage,
 ): Promise<Total> {
@@ -132,7 +141,7 @@ async function totalAround(
     const [total, totalIsEstimate] = position.total;
     return { total, totalIsEstimate };
   }
-  return count(knex, query, rows.length);
+  return count(runner, query, rows.length);
 }
 
 function edgesOf(
@@ -152,9 +161,9 @@ function exactly(total: number): Total {
   return { total, totalIsEstimate: false };
 }
 
-async function count(knex: Knex, query: ListQuery, seen: number): Promise<Total> {
+async function count(runner: StatementRunner, query: ListQuery, seen: number): Promise<Total> {
   const { scope } = query;
-  const [counted] = await runSql<Counted>(knex, countSql(query));
+  const [counted] = await runner.run<Counted>(countSql(query));
   if (scope && counted?.parent_exists !== true) throw notFound(`${scope.parent.type} ${scope.id}`);
   const { total = 0, estimate } = counted ?? {};
   if (typeof estimate !== 'number') return exactly(total);

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { ResourceShape } from '../jsonapi/shape.js';
-import type { Row, Store } from '../jsonapi/store.js';
+import type { Caller, Row, Store } from '../jsonapi/store.js';
 import type { Database } from './database.js';
 import { quoted, type Sql } from './filter-sql.js';
 import { findRow } from './find-row.js';
@@ -18,6 +18,7 @@ import {
 } from './resource-store-links.js';
 import { listRows } from './resource-store-list.js';
 import { runSql } from './resource-store-sql.js';
+import { runnerIn, type StatementRunner } from './statement-runner.js';
 import { inTransaction } from './unit-of-work.js';
 
 /** Keeps other writers of the row away, not those who only refer to it. */
@@ -29,10 +30,11 @@ const ROW_LOCK = 'for no key update';
  */
 export function createResourceStore(db: Database, digestKey: Buffer): Store {
   const answers = createKeptAnswers(digestKey);
-  const connection = (trx: Knex.Transaction | null): Knex => trx ?? db.knex;
+  const runner = (trx: Knex.Transaction | null, caller?: Caller): StatementRunner =>
+    trx === null ? db.lists.for(caller) : runnerIn(trx);
   return {
     inTransaction: (work) => inTransaction(db, work),
-    list: (query) => listRows(db.knex, query),
+    list: (query) => listRows(runner(null, query.caller), query),
     async find(trx: Knex.Transaction | null, query) {
       if (trx === null) return findRow(db, query);
       const { shape, id, columns, lock } = query;
@@ -46,9 +48,10 @@ export function createResourceStore(db: Database, digestKey: Buffer): Store {
       const text = `select ${columnList(columns)} ${from} order by t0."id"`;
       return await runSql<Row>(trx, { text, bindings: [ids] });
     },
-    related: (trx: Knex.Transaction | null, query) => relatedRows(connection(trx), query),
-    linkage: (trx: Knex.Transaction | null, link) => linkage(connection(trx), link),
-    countLinked: (trx: Knex.Transaction | null, link) => countLinked(connection(trx), link),
+    related: (trx: Knex.Transaction | null, query) => relatedRows(runner(trx, query.caller), query),
+    linkage: (trx: Knex.Transaction | null, link) => linkage(runner(trx, link.caller), link),
+    countLinked: (trx: Knex.Transaction | null, link) =>
+      countLinked(runner(trx, link.caller), link),
     async insert(trx: Knex.Transaction, { shape, values }) {
       const sql = insertSql(shape, columnValues(shape, values));
       const [row] = await runSql<Row>(trx, sql, shape);

@@ -2,7 +2,7 @@ import type { AuditWriter, RequestContext, Transaction } from './context.js';
 import type { Registry } from './definition.js';
 import type { Document, DocumentForm } from './document.js';
 import type { Idempotency } from './idempotency.js';
-import type { Store } from './store.js';
+import type { Caller, Store } from './store.js';
 
 /** What every operation works with. */
 export interface Engine {
@@ -22,6 +22,8 @@ export interface ApiRequest {
   /** Path as links show it: without the query and the slash at its end. */
   path: string;
   context: RequestContext;
+  /** Aborted when the client goes away before its answer. */
+  signal?: AbortSignal | undefined;
   /** Of the answer. */
   form: DocumentForm;
   body: unknown;
@@ -29,6 +31,12 @@ export interface ApiRequest {
   ifMatch?: string | undefined;
   /** Of a write that came with an Idempotency-Key. */
   idempotency?: Idempotency | undefined;
+}
+
+/** Whose turn a read outside of a transaction takes. */
+export function callerOf({ context, signal }: Pick<ApiRequest, 'context' | 'signal'>): Caller {
+  const { role, name } = context.actor;
+  return { account: `${role}:${name}`, signal };
 }
 
 export interface Answer {

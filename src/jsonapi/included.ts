@@ -1,22 +1,27 @@
 import type { Transaction } from './context.js';
-import { type Relationship, type ResourceDefinition, relatedDefinition } from './definition.js';
+import type { Relationship, ResourceDefinition } from './definition.js';
 import {
   type Identifier,
   type Linkage,
   type ResourceObject,
+  resourcePath,
   type SerializeOptions,
   serialize,
 } from './document.js';
 import type { Engine } from './engine.js';
-import { type IncludeTree, includeTree, namesByType } from './include-tree.js';
+import {
+  type IncludedStep,
+  MAX_INCLUDED,
+  MAX_INCLUDED_BYTES,
+  notIncluded,
+  requireModestSize,
+  tooManyIncluded,
+} from './include-limit.js';
+import { type IncludeStep, type IncludeTree, includeTree, namesByType } from './include-tree.js';
 import { type Projection, project } from './projection.js';
 import type { QueryContext } from './query/context.js';
-import { invalidParameter } from './query/invalid-parameter.js';
 import type { DocumentQuery } from './query/query.js';
-import type { RelatedRow, Row } from './store.js';
-
-/** More than this in one document is refused, so that no request exhausts the memory. */
-const MAX_INCLUDED = 20_000;
+import type { Caller, RelatedRow, Row } from './store.js';
 
 /** A row and how it is written, for those who write it later. */
 export interface Unwritten {
@@ -41,8 +46,8 @@ interface IncludeOptions {
   query: DocumentQuery;
   reader: QueryContext;
   trx: Transaction | null;
-  /** What the client can do where they are too many. */
-  remedy?: string;
+  /** Of a read outside of a transaction. */
+  caller?: Caller | undefined;
   /** The form of what is written as text. */
   stringIds?: boolean;
 }
@@ -53,8 +58,7 @@ export async function loadIncluded(
   rows: Row[],
   options: IncludeOptions,
 ): Promise<Included> {
-  const remedy = 'read them by their own path, page by page';
-  const { resources, linkage } = await findIncluded(engine, rows, { ...options, remedy });
+  const { resources, linkage } = await findIncluded(engine, rows, options);
   return { resources: resources.map((one) => serialize(one.row, one.options)), linkage };
 }
 
@@ -62,10 +66,10 @@ export async function loadIncluded(
 export async function findIncluded(
   engine: Engine,
   rows: Row[],
-  { definition, remedy = 'take a smaller page', ...options }: IncludeOptions,
+  { definition, ...options }: IncludeOptions,
 ): Promise<Found> {
   const tree = includeTree(options.query.include, definition, engine.registry);
-  const search = new Search(engine, { ...options, tree, remedy });
+  const search = new Search(engine, { ...options, tree });
   await search.below(tree, { definition, rows });
   return {
     resources: search.resources({ definition, rows }),
@@ -79,9 +83,8 @@ interface Owners {
   rows: Row[];
 }
 
-interface SearchOptions extends Pick<IncludeOptions, 'query' | 'reader' | 'trx' | 'stringIds'> {
+interface SearchOptions extends Omit<IncludeOptions, 'definition'> {
   tree: IncludeTree;
-  remedy: string;
 }
 
 /** What one document includes, gathered along all paths. */
@@ -90,6 +93,7 @@ class Search {
   private readonly linkage = new Map<string, Linkage>();
   private readonly projections = new Map<string, Projection>();
   private readonly names: Map<string, string[]>;
+  private readonly steps: IncludedStep[] = [];
   private count = 0;
 
   constructor(
@@ -100,8 +104,9 @@ class Search {
   }
 
   async below(tree: IncludeTree, owners: Owners): Promise<void> {
-    for (const [name, { relation, definition, children }] of tree) {
-      const found = await this.load(owners, relation);
+    for (const [name, step] of tree) {
+      const { relation, definition, children } = step;
+      const found = await this.load(owners, name, step);
       this.note(definition, found);
       if (relation.kind === 'toMany') this.link(name, { owners, found, relation });
       const rows = [...new Map(found.map(({ row }) => [row.id, row])).values()];
@@ -121,30 +126,40 @@ class Search {
     return known;
   }
 
-  private async load({ rows }: Owners, relation: Relationship): Promise<RelatedRow[]> {
+  private async load(owners: Owners, name: string, step: IncludeStep): Promise<RelatedRow[]> {
+    const { relation, definition: shape } = step;
     const key = relation.kind === 'toOne' ? relation.column : 'id';
-    const ids = rows.map((row) => row[key]).filter((id) => typeof id === 'number');
+    const ids = owners.rows.map((row) => row[key]).filter((id) => typeof id === 'number');
     if (ids.length === 0) return [];
-    const shape = relatedDefinition(this.engine.registry, relation);
     const { columns } = this.projectionOf(shape);
-    const { trx } = this.options;
-    const limit = MAX_INCLUDED + 1;
-    return this.engine.store.related(trx, {
-      shape,
-      relation,
-      columns,
-      ids: [...new Set(ids)],
-      limit,
-    });
+    const { trx, caller } = this.options;
+    const limit = MAX_INCLUDED + 1 - this.count;
+    const asked = { shape, relation, columns, caller, ids: [...new Set(ids)], limit };
+    const address = this.addressOf(owners, name, step);
+    const found = await this.engine.store
+      .related(trx, { ...asked, maxBytes: MAX_INCLUDED_BYTES })
+      .catch((error: unknown) => {
+        throw notIncluded(error, [{ count: limit, address }]);
+      });
+    this.steps.push({ count: found.length, address });
+    return found;
+  }
+
+  /** Of the collection that has the resources of this step, of one owner where there is one. */
+  private addressOf({ definition, rows }: Owners, name: string, step: IncludeStep): string {
+    const { basePath } = this.engine;
+    if (step.relation.kind === 'toOne') return `${basePath}${step.definition.path}`;
+    const [first, second] = rows;
+    const isOne = first !== undefined && second === undefined;
+    const owner = isOne
+      ? resourcePath(basePath, definition, first.id)
+      : `${basePath}${definition.path}/{id}`;
+    return `${owner}/${name}`;
   }
 
   private note({ type }: ResourceDefinition, found: RelatedRow[]): void {
     this.count += found.length;
-    if (this.count > MAX_INCLUDED) {
-      const what = `this would include more than ${MAX_INCLUDED} resources`;
-      const message = `${what}; ${this.options.remedy}`;
-      throw invalidParameter('include', message);
-    }
+    if (this.count > MAX_INCLUDED) throw tooManyIncluded(this.steps);
     const known = this.rows.get(type) ?? new Map<number, Row>();
     this.rows.set(type, known);
     for (const { row } of found) if (!known.has(row.id)) known.set(row.id, row);
@@ -170,13 +185,13 @@ class Search {
   /** JSON:API 1.1: no more than one resource object for each type and id in a document. */
   resources({ definition, rows }: Owners): Unwritten[] {
     const primary = new Set(rows.map(({ id }) => id));
-    return [...this.rows].flatMap(([type, found]) => {
-      const options = this.optionsFor(type);
-      const left = [...found.values()].filter(
-        ({ id }) => type !== definition.type || !primary.has(id),
-      );
-      return left.map((row) => ({ row, options }));
+    const types = [...this.rows].map(([type, found]) => {
+      const isPrimary = ({ id }: Row) => type === definition.type && primary.has(id);
+      const left = [...found.values()].filter((row) => !isPrimary(row));
+      return { rows: left, options: this.optionsFor(type) };
     });
+    requireModestSize(types, this.steps);
+    return types.flatMap(({ rows: left, options }) => left.map((row) => ({ row, options })));
   }
 
   private optionsFor(type: string): SerializeOptions {

@@ -2,7 +2,7 @@ import { notFound } from '../errors.js';
 import type { RequestContext, Transaction } from './context.js';
 import type { ResourceDefinition } from './definition.js';
 import { type Document, JSONAPI, resourcePath, serialize } from './document.js';
-import type { Answer, ApiRequest, Engine, Handler } from './engine.js';
+import { type Answer, type ApiRequest, callerOf, type Engine, type Handler } from './engine.js';
 import { entityTag, stateColumns } from './entity-tag.js';
 import { loadIncluded } from './included.js';
 import { withQuery } from './links.js';
@@ -14,13 +14,15 @@ import {
   parseWriteQuery,
   type WriteQuery,
 } from './query/query.js';
-import type { Row } from './store.js';
+import type { Caller, Row } from './store.js';
 
 export function itemHandler(definition: ResourceDefinition): Handler {
   return async (engine, request) => {
     const query = readDocumentQuery(engine, request, definition);
     const { id } = request;
-    return { status: 200, ...(await itemContent(engine, definition, { id, query, trx: null })) };
+    const caller = callerOf(request);
+    const content = await itemContent(engine, definition, { id, query, trx: null, caller });
+    return { status: 200, ...content };
   };
 }
 
@@ -56,6 +58,8 @@ interface ItemOptions {
   id: number;
   query: ItemQuery;
   trx: Transaction | null;
+  /** Of a read outside of a transaction. */
+  caller?: Caller;
   meta?: Record<string, unknown> | undefined;
 }
 
@@ -83,12 +87,13 @@ async function itemDocument(
 ): Promise<Document> {
   const { basePath, registry, services } = engine;
   const { definition } = projection;
-  const { id, query, trx, meta } = options;
+  const { id, query, trx, caller, meta } = options;
   const included = await loadIncluded(engine, [row], {
     definition,
     query,
     reader: query.reader,
     trx,
+    caller,
   });
   const { linkage } = included;
   const resource = serialize(row, { projection, basePath, registry, services, linkage });

@@ -7,13 +7,13 @@ import {
   type ToMany,
 } from './definition.js';
 import { type Document, JSONAPI, type Links, resourcePath } from './document.js';
-import type { Engine, Handler } from './engine.js';
+import { callerOf, type Engine, type Handler } from './engine.js';
 import { MAX_IDENTIFIERS } from './identifiers.js';
 import { withQuery } from './links.js';
 import { invalidParameter } from './query/invalid-parameter.js';
 import { type Page, parsePageNumber } from './query/page.js';
 import { refuseParameters } from './query/query.js';
-import type { Link } from './store.js';
+import type { Caller, Link } from './store.js';
 
 /** One relationship of a resource, as its path names it. */
 export interface RelationshipPlace<R extends Relationship = Relationship> {
@@ -28,10 +28,12 @@ export const MAX_LINKAGE_PAGE = 1_000_000;
 
 /** GET …/relationships/{name}: `page[size]` and `page[number]` where it holds many. */
 export function linkageHandler(place: RelationshipPlace): Handler {
-  return async (engine, { query, id }) => {
+  return async (engine, request) => {
+    const { query, id } = request;
     if (place.relation.kind === 'toOne') refuseParameters(query);
     const paged = { query, page: pageOf(query) };
-    const document = await linkageDocument(engine, place, { id, trx: null, paged });
+    const caller = callerOf(request);
+    const document = await linkageDocument(engine, place, { id, trx: null, caller, paged });
     return { status: 200, document };
   };
 }
@@ -50,6 +52,8 @@ function pageOf(query: URLSearchParams): Page {
 interface LinkageOptions {
   id: number;
   trx: Transaction | null;
+  /** Of a read outside of a transaction. */
+  caller?: Caller;
   /** What a read asks for; absent behind a change, which answers with the first page. */
   paged?: { query: URLSearchParams; page: Page };
 }
@@ -83,13 +87,13 @@ export async function linkageDocument(
 async function manyLinked(
   { store, registry }: Engine,
   relation: ToMany,
-  { id, trx, paged, links }: LinkageOptions & { links: Links & { self: string } },
+  { id, trx, caller, paged, links }: LinkageOptions & { links: Links & { self: string } },
 ): Promise<Pick<Document, 'links' | 'data' | 'meta'>> {
   const { type } = relation;
   const { number, size } = paged?.page ?? FIRST_PAGE;
   const link: Link = { relation, shape: relatedDefinition(registry, relation), id };
   const offset = (number - 1) * size;
-  const ids = await store.linkage(trx, { ...link, limit: size + 1, offset });
+  const ids = await store.linkage(trx, { ...link, caller, limit: size + 1, offset });
   const data = ids.slice(0, size).map((related) => ({ type, id: related }));
   const at = (other: number) =>
     `${links.self}?${new URLSearchParams({ 'page[size]': `${size}`, 'page[number]': `${other}` })}`;
@@ -98,7 +102,7 @@ async function manyLinked(
   const all = { ...links, ...prev, ...next };
   if (!paged) return { links: all, data };
   const isEnd = ids.length <= size && (ids.length > 0 || number === 1);
-  const total = isEnd ? offset + ids.length : await store.countLinked(trx, link);
+  const total = isEnd ? offset + ids.length : await store.countLinked(trx, { ...link, caller });
   const self = withQuery(links.self, paged.query);
   return { links: { ...all, self }, data, meta: { count: data.length, total } };
 }

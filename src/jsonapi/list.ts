@@ -1,8 +1,9 @@
 import type { ResourceDefinition, View } from './definition.js';
 import { JSONAPI } from './document.js';
-import type { Handler } from './engine.js';
+import { callerOf, type Handler } from './engine.js';
 import { findIncluded } from './included.js';
 import { pageLinks } from './links.js';
+import { withAdvice } from './list-advice.js';
 import { writeList } from './list-document.js';
 import { project } from './projection.js';
 import type { FilterNode } from './query/filter-node.js';
@@ -33,13 +34,18 @@ export function listHandler(
     const { columns } = projection;
     const scope = scopeOf ? { scope: { ...scopeOf, id: request.id } } : {};
     const filter = view ? [viewFilter(view), ...query.filter] : query.filter;
-    const result = await store.list({ ...query, ...scope, filter, shape: definition, columns });
+    const caller = callerOf(request);
+    const asked = { ...query, ...scope, caller, filter, shape: definition, columns };
+    const result = await store.list(asked).catch((error: unknown) => {
+      throw withAdvice(error, query);
+    });
     const { rows } = result;
     const found = await findIncluded(engine, rows, {
       definition,
       query,
       reader,
       trx: null,
+      caller,
       stringIds,
     });
     const { linkage } = found;

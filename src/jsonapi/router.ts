@@ -55,13 +55,43 @@ async function answer(engine: Engine, route: Route, req: Request, res: Response)
   const form = negotiateForm(req.headers.accept);
   const body = endpoint.hasBody ? await readBody(req, res) : undefined;
   const request = { ...target(engine, req), ...conditions(req), context, form, body };
-  sendAnswer(req, res, await endpoint.handler(engine, request));
+  if (isRead(req)) await read(engine, endpoint, { req, res, request });
+  else sendAnswer(req, res, await endpoint.handler(engine, request));
+}
+
+interface Reading {
+  req: Request;
+  res: Response;
+  request: ApiRequest;
+}
+
+/** A read ends with its client; a write is finished. */
+async function read(
+  engine: Engine,
+  { handler }: Endpoint,
+  { req, res, request }: Reading,
+): Promise<void> {
+  const left = new AbortController();
+  const { signal } = left;
+  const leave = () => left.abort(new AppError('unavailable', 503, 'the client has left'));
+  res.once('close', leave);
+  try {
+    sendAnswer(req, res, await handler(engine, { ...request, signal }));
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    res.removeListener('close', leave);
+  }
 }
 
 /** What a write depends on; reads and creates have no use for If-Match. */
 function conditions(req: Request): Pick<ApiRequest, 'ifMatch' | 'idempotency'> {
-  if (req.method === 'GET' || req.method === 'HEAD') return {};
+  if (isRead(req)) return {};
   return { ifMatch: req.headers['if-match'], idempotency: readIdempotency(req) };
+}
+
+function isRead({ method }: Request): boolean {
+  return method === 'GET' || method === 'HEAD';
 }
 
 function endpointOf(route: Route, method: string): Endpoint {

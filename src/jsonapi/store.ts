@@ -36,7 +36,16 @@ export interface Scope {
   id: number;
 }
 
+/** Whose request a read is for. */
+export interface Caller {
+  /** Reads of one account take turns among themselves. */
+  account: string;
+  /** Aborted, with an AppError as the reason, when nobody waits for the rows any longer. */
+  signal?: AbortSignal | undefined;
+}
+
 export interface ListQuery {
+  caller?: Caller | undefined;
   shape: ResourceShape;
   columns: string[];
   /** ANDed. */
@@ -68,6 +77,8 @@ export interface Edges {
 }
 
 export interface RelatedQuery {
+  /** Outside of a transaction. */
+  caller?: Caller | undefined;
   /** The related resource. */
   shape: ResourceShape;
   relation: ToOne | ToManyShape;
@@ -75,6 +86,8 @@ export interface RelatedQuery {
   /** Ids of the owners (to-many), or of the related rows themselves (to-one). */
   ids: number[];
   limit: number;
+  /** Of many rows outside of a transaction. */
+  maxBytes?: number | undefined;
 }
 
 export interface RelatedRow {
@@ -100,6 +113,8 @@ export interface Link {
 
 /** Which part of a to-many relationship; all of it where nothing is said. */
 export interface LinkSelection {
+  /** Outside of a transaction. */
+  caller?: Caller | undefined;
   only?: number[];
   except?: number[];
   limit?: number;
@@ -123,7 +138,9 @@ export interface FirstAnswer {
 
 /**
  * The engine's view of the database; db/ implements it. Every SQL fault that a client can cause
- * comes out as an AppError. `trx` null = outside of any transaction.
+ * comes out as an AppError. `trx` null = outside of any transaction; lists, counts and linkage are then
+ * read by connections of their own, with AppError 400 `query_too_expensive` beyond a time limit and
+ * 429 when the lists of the caller's account run already.
  */
 export interface Store {
   inTransaction<T>(work: (trx: Transaction) => Promise<T>): Promise<T>;
@@ -140,12 +157,12 @@ export interface Store {
     trx: Transaction,
     query: { shape: ResourceShape; ids: number[]; columns: string[] },
   ): Promise<Row[]>;
-  /** One statement. Ordered by id. */
+  /** One statement, a few more for more than 200 rows. Ordered by id. */
   related(trx: Transaction | null, query: RelatedQuery): Promise<RelatedRow[]>;
   /** The ids in a to-many relationship, ascending. */
   linkage(trx: Transaction | null, link: Link & LinkSelection): Promise<number[]>;
   /** How many ids are in a to-many relationship. One statement. */
-  countLinked(trx: Transaction | null, link: Link): Promise<number>;
+  countLinked(trx: Transaction | null, link: Link & Pick<LinkSelection, 'caller'>): Promise<number>;
   /** The new row's id. */
   insert(
     trx: Transaction,

@@ -31,8 +31,8 @@ export function createProcessMetrics(registry: Registry, options: ProcessMetrics
   new Gauge({
     name: 'muster_database_pool_connections',
     help:
-      'Connections to the database by pool (device: /mdm, admin: API, background: jobs and ' +
-      'pushes) and state.',
+      'Connections to the database by pool (device: /mdm, admin: API, list: lists of the API, ' +
+      'background: jobs and pushes) and state.',
     labelNames: ['pool', 'state'],
     registers,
     collect() {

@@ -6,6 +6,7 @@ import { runSql } from '../../src/db/resource-store-sql.js';
 import type { Keyset, ListQuery, ListResult, SortField, Store } from '../../src/jsonapi/store.js';
 import { devices } from '../../src/resources/devices.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { noteListStatements } from '../helpers/list-statements.js';
 
 const ROWS = 50;
 const COLUMNS = ['device_name', 'os_version', 'device_capacity', 'is_supervised', 'enrolled_at'];
@@ -180,8 +181,9 @@ describe('pages by keyset', () => {
 
   it('count no more often than they must', async () => {
     const counts: string[] = [];
-    const note = ({ sql }: { sql: string }) => sql.includes('count(*)') && counts.push(sql);
-    database.db.knex.on('query', note);
+    const forget = noteListStatements(database.db, (sql) => {
+      if (sql.includes('count(*)')) counts.push(sql);
+    });
     const query = queryOf('device_name', 1000);
     const whole = await store.list({ ...query, keyset: { direction: 'before', position: null } });
     expect([counts.length, whole.total]).toEqual([0, whole.rows.length]);
@@ -192,7 +194,7 @@ describe('pages by keyset', () => {
     expect(carried.edges?.last?.total).toEqual([500_000, true]);
     const exact = await store.list({ ...query, keyset, exactTotal: true });
     expect([counts.length, exact.total]).toEqual([1, whole.total]);
-    database.db.knex.removeListener('query', note);
+    forget();
   });
 });
 

@@ -78,9 +78,10 @@ describe('rowsSql', () => {
 });
 
 describe('countSql', () => {
-  it('counts a whole collection, and whatever is asked to be exact', () => {
+  it('counts what is asked to be exact, and no collection of a million rows unasked', () => {
     const counted = 'select count(*) as total from "tags" as t0 where true';
-    expect(countSql(query)).toEqual({ text: counted, bindings: [] });
+    expect(countSql({ ...query, exactTotal: true })).toEqual({ text: counted, bindings: [] });
+    expect(countSql(query).text).toContain('where true limit 100001');
     expect(countSql({ ...named, exactTotal: true })).toMatchObject({ bindings: ['x'] });
   });
 

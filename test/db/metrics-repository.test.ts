@@ -95,14 +95,17 @@ describe('the use of connections', () => {
     const client = await db.background.connect();
     const [first, second] = [await db.pool.connect(), await db.pool.connect()];
     second.release();
+    const third = await db.lists.pool.connect();
     try {
-      const [admin, device, background] = await db.knex.transaction(async () => poolUse(db));
+      const [admin, device, background, list] = await db.knex.transaction(async () => poolUse(db));
       expect([admin?.pool, admin?.used, admin?.waiting]).toEqual(['admin', 1, 0]);
       expect(device).toEqual({ pool: 'device', used: 1, idle: 1, waiting: 0 });
       expect(background).toEqual({ pool: 'background', used: 1, idle: 0, waiting: 0 });
+      expect(list).toEqual({ pool: 'list', used: 1, idle: 0, waiting: 0 });
     } finally {
       client.release();
       first.release();
+      third.release();
     }
   });
 });

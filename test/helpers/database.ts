@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { connectDatabase, type Database } from '../../src/db/database.js';
+import { connectDatabase, type Database, type DatabaseOptions } from '../../src/db/database.js';
 
 export interface TestDatabase {
   db: Database;
@@ -33,11 +33,13 @@ async function administer(statement: string): Promise<void> {
 /** Copying files is many times faster where nothing is synced; servers before version 15 do no other. */
 const STRATEGY = process.env.MUSTER_TEST_SERVER_URL === undefined ? 'strategy file_copy' : '';
 
-async function createFrom(template: string): Promise<TestDatabase> {
+type Options = Pick<DatabaseOptions, 'listTimeoutMs'>;
+
+async function createFrom(template: string, options: Options = {}): Promise<TestDatabase> {
   const name = `muster_test_${randomBytes(8).toString('hex')}`;
   await administer(`create database ${name} template ${template} ${STRATEGY}`);
   const connectionString = inDatabase(name);
-  const db = connectDatabase({ connectionString, poolSize: 5 });
+  const db = connectDatabase({ ...options, connectionString, poolSize: 5 });
   const drop = async () => {
     await db.close();
     await administer(`drop database ${name} with (force)`);
@@ -46,8 +48,8 @@ async function createFrom(template: string): Promise<TestDatabase> {
 }
 
 /** A database of its own with the schema in it: one per test file, dropped in `afterAll`. */
-export function createTestDatabase(): Promise<TestDatabase> {
-  return createFrom(templateUrl().pathname.slice(1));
+export function createTestDatabase(options?: Options): Promise<TestDatabase> {
+  return createFrom(templateUrl().pathname.slice(1), options);
 }
 
 /** A database of its own with nothing in it, for tests of migrations. */

@@ -15,6 +15,7 @@ import { createResourceServices } from '../../src/resource-services.js';
 import { DEFINITIONS } from '../../src/resources/index.js';
 import type { ResourceServices } from '../../src/resources/services.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { noteListStatements } from '../helpers/list-statements.js';
 
 const PUBLIC_URL = 'https://mdm.example.com';
 
@@ -47,10 +48,12 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
       if (!/^(BEGIN|COMMIT|ROLLBACK)/.test(query.sql)) sql.push(query.sql);
     };
     knex.on('query', note);
+    const forget = noteListStatements(database.db, (text) => note({ sql: text }));
     try {
       return { result: await work(), sql };
     } finally {
       knex.removeListener('query', note);
+      forget();
     }
   };
   const app = createApp(database, definitions);

@@ -151,7 +151,7 @@ describe('metrics', () => {
     }
     expect(valuesOf(text, 'muster_build_info')).toEqual({ 'worker 1.2.3': 1 });
     expect(valuesOf(text, 'muster_database_pool_waiting')).toEqual({
-      ...{ admin: 0, background: 0, device: 0 },
+      ...{ admin: 0, background: 0, device: 0, list: 0 },
     });
   });
 

@@ -6,6 +6,7 @@ const STATUSES: Record<ErrorCode, number[]> = {
   malformed_json: [400],
   invalid_document: [422],
   invalid_parameter: [400],
+  query_too_expensive: [400],
   invalid_plist: [422],
   invalid_asn1: [422],
   invalid_certificate: [422],
@@ -67,7 +68,7 @@ const STATUSES: Record<ErrorCode, number[]> = {
 
 /** What each status of an error means. */
 export const MEANINGS: Record<number, string> = {
-  400: 'The request is malformed, or a query parameter is unknown or has a bad value.',
+  400: 'The request is malformed, a query parameter is unknown or has a bad value, or a list takes too long.',
   401: 'No valid token came with the request.',
   403: 'The role of the token does not allow this, or a page of another site asks for it.',
   404: 'A resource that the path or the body names does not exist.',
@@ -79,7 +80,7 @@ export const MEANINGS: Record<number, string> = {
   413: 'The body is too large.',
   415: 'The media type of the body is not supported.',
   422: 'The body is not valid; each error names its JSON pointer.',
-  429: 'Too many failed authentications from this address.',
+  429: 'Too many failed authentications from this address, or too many lists of this token at a time.',
   431: 'The URL and the headers are larger than 64 KB together.',
   500: 'A fault of the server; nothing was changed.',
   503: 'Not possible just now, for example because the database is away.',

@@ -53,7 +53,7 @@ const POLL_MS = 15;
 const SETTINGS: Record<string, string> = {
   synchronous_commit: 'on',
   shared_buffers: '256MB',
-  max_connections: '50',
+  max_connections: '60',
   wal_compression: 'on',
   password_encryption: 'scram-sha-256',
   log_min_messages: 'log',
