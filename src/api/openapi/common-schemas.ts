@@ -1,28 +1,34 @@
 import type { Registry } from '../../jsonapi/definition.js';
-import { COMPARISONS, PATTERNS, TEXT_PARTS } from '../../jsonapi/query/filter-node.js';
+import {
+  COMPARISONS,
+  IDENTITIES,
+  PATTERNS,
+  SETS,
+  TEXT_PARTS,
+} from '../../jsonapi/query/filter-node.js';
 import type { Schema } from '../api-route.js';
 import { narrowed, refTo, type Schemas } from './resource-schemas.js';
 
 const OPERATORS = [
   ...COMPARISONS,
-  'in_',
-  'notin_',
+  ...SETS,
   ...PATTERNS,
   ...TEXT_PARTS,
   'between',
-  'is_',
-  'isnot',
+  ...IDENTITIES,
   'any',
   'has',
 ];
 
 const FILTER_RULES =
-  'At most 50 rules, nested at most 5 deep; all of a request must hold. `any` and `has` take a rule ' +
-  'about related resources. What denies (`ne`, `notin_`, `notlike`, `notilike`, `isnot`, `not`) also ' +
-  'holds for rows without a value; `{"name":…,"op":"isnot","val":null}` leaves them out. ' +
+  'At most 50 rules, nested at most 5 deep; all of a request must hold. `any` (to-many) and `has` ' +
+  '(to-one) take a rule about related resources; a to-one relationship is also compared by id: `eq`, ' +
+  '`ne`, `in`, `notin`, `is`, `isnot`. What negates (`ne`, `notin`, `notlike`, `notilike`, `isnot`, ' +
+  '`not`) also holds for rows without a value; `{"name":…,"op":"isnot","val":null}` leaves them out. ' +
   'Versions are compared part by part: `15.7.9` is before `15.7.10`, `15` equals `15.0`. ' +
-  '`filter=[…]`, a JSON array of rules, means the same, and `filter[name]=value` that an attribute ' +
-  'has this value.';
+  '`filter=…`, a rule or an array of rules, means the same. `filter[name]=value` is short for `eq`; ' +
+  'for an enum, a whole number, a UUID or a relationship by id it takes a list: ' +
+  '`filter[status]=Queued,NotNow`, `filter[device]=1,2`.';
 
 function members(properties: Schemas, required: string[] = Object.keys(properties)): Schema {
   return { type: 'object', properties, required, additionalProperties: false };
@@ -134,7 +140,11 @@ function filterSchemas(): Schemas {
         description: 'An attribute, `id`, a relationship, or `relationship__attribute`.',
       },
       op: { type: 'string', enum: OPERATORS },
-      val: { description: 'The value; of `any` and `has` a rule about the related resource.' },
+      val: {
+        description:
+          'The value; an array for `in`, `notin` and `between`; of `any` and `has` a rule about the ' +
+          'related resource.',
+      },
       field: { type: 'string', description: 'Another attribute, in place of `val`.' },
     },
     required: ['name', 'op'],

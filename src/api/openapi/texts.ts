@@ -80,7 +80,7 @@ profile. Requests may send either.
 \`page[number]\` and \`page[size]\`, or the cursors \`page[after]\` and \`page[before]\` from the links of a
 page; \`sort\`, \`filter\`, \`include\`, \`fields[type]\`. An unknown parameter is refused with 400. In every
 order rows without a value come last, and rows with equal values follow their ids. The URL and
-all headers may have 64 KB together, which is enough for \`in_\` with 1,000 values.
+all headers may have 64 KB together, which is enough for \`in\` with 1,000 values.
 
 ## Request ids
 

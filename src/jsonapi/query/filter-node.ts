@@ -4,6 +4,9 @@ export const COMPARISONS = ['eq', 'ne', 'gt', 'ge', 'lt', 'le'] as const;
 export const PATTERNS = ['like', 'ilike', 'notlike', 'notilike'] as const;
 export const TEXT_PARTS = ['startswith', 'endswith', 'contains'] as const;
 
+export const SETS = ['in', 'in_', 'notin', 'notin_'] as const;
+export const IDENTITIES = ['is', 'is_', 'isnot'] as const;
+
 export type Comparison = (typeof COMPARISONS)[number];
 export type TextOperator = (typeof PATTERNS)[number] | (typeof TEXT_PARTS)[number];
 
@@ -11,6 +14,8 @@ export type Scalar = string | number | boolean | Date;
 
 export interface Column {
   name: string;
+  /** What the interface calls it where that is another name. */
+  label?: string | undefined;
   kind: 'text' | 'version' | 'integer' | 'number' | 'boolean' | 'timestamp' | 'uuid';
   ignoreCase: boolean;
 }

@@ -4,8 +4,10 @@ import {
   type Column,
   type Comparison,
   type FilterNode,
+  IDENTITIES,
   PATTERNS,
   type Scalar,
+  SETS,
   TEXT_PARTS,
   type TextOperator,
 } from './filter-node.js';
@@ -35,12 +37,17 @@ type Parser = (rule: ValueRule) => FilterNode;
 const PARSERS: ReadonlyMap<string, Parser> = new Map<string, Parser>([
   ...COMPARISONS.map((op): [string, Parser] => [op, (rule) => compare(rule, op)]),
   ...[...PATTERNS, ...TEXT_PARTS].map((op): [string, Parser] => [op, (rule) => text(rule, op)]),
-  ['in_', (rule) => oneOf(rule)],
-  ['notin_', (rule) => ({ kind: 'not', node: oneOf(rule) })],
+  ...SETS.map((op): [string, Parser] => [op, negatedIf(op.startsWith('not'), oneOf)]),
+  ...IDENTITIES.map((op): [string, Parser] => [op, negatedIf(op === 'isnot', is)]),
   ['between', between],
-  ['is_', is],
-  ['isnot', (rule) => ({ kind: 'not', node: is(rule) })],
 ]);
+
+function negatedIf(isNegated: boolean, parse: Parser): Parser {
+  return isNegated ? (rule) => ({ kind: 'not', node: parse(rule) }) : parse;
+}
+
+/** Ids have no order that means anything, and no parts. */
+const LINK_OPERATORS = new Set<string>(['eq', 'ne', ...SETS, ...IDENTITIES]);
 
 /** A rule with "val". AppError 400 for an unknown operator or a value of the wrong type. */
 export function parseValueRule(rule: ValueRule): FilterNode {
@@ -49,15 +56,29 @@ export function parseValueRule(rule: ValueRule): FilterNode {
   throw invalidParameter(rule.parameter, `unknown operator "${rule.op}"`);
 }
 
+/** A rule about the ids of a to-one relationship. AppError 400 as parseValueRule. */
+export function parseLinkRule(rule: ValueRule): FilterNode {
+  if (LINK_OPERATORS.has(rule.op)) return parseValueRule(rule);
+  const message = `"${labelOf(rule.column)}" takes the operator "has" or one for ids, such as "eq"`;
+  throw invalidParameter(rule.parameter, message);
+}
+
 /** A rule with "field": two columns of one resource compared. */
 export function parseFieldRule({ column, op, other, parameter }: FieldRule): FilterNode {
   const comparison = COMPARISONS.find((known) => known === op);
   if (!comparison) throw invalidParameter(parameter, `"${op}" can't compare two fields`);
   if (family(column) !== family(other)) {
-    throw invalidParameter(parameter, `"${column.name}" and "${other.name}" differ in type`);
+    throw invalidParameter(
+      parameter,
+      `"${labelOf(column)}" and "${labelOf(other)}" differ in type`,
+    );
   }
   checkOrder(column, comparison, parameter);
   return { kind: 'columns', column, op: comparison, other };
+}
+
+function labelOf({ name, label = name }: Column): string {
+  return label;
 }
 
 function family({ kind }: Column): string {
@@ -66,16 +87,19 @@ function family({ kind }: Column): string {
 
 function checkOrder(column: Column, op: Comparison | 'between', parameter: string): void {
   if (op === 'eq' || op === 'ne' || column.kind !== 'boolean') return;
-  throw invalidParameter(parameter, `"${op}" does not apply to "${column.name}"`);
+  throw invalidParameter(parameter, `"${op}" does not apply to "${labelOf(column)}"`);
 }
 
 function read({ column, parameter, values }: ValueRule, value: unknown): Scalar {
   const scalar = readValue(column, value);
   if (scalar === undefined) {
-    throw invalidParameter(parameter, `"${column.name}" is compared with ${expectedOf(column)}`);
+    throw invalidParameter(
+      parameter,
+      `"${labelOf(column)}" is compared with ${expectedOf(column)}`,
+    );
   }
   if (values && !values.includes(String(scalar))) {
-    throw invalidParameter(parameter, `"${column.name}" is one of ${values.join(', ')}`);
+    throw invalidParameter(parameter, `"${labelOf(column)}" is one of ${values.join(', ')}`);
   }
   return scalar;
 }
@@ -91,7 +115,7 @@ function compare(rule: ValueRule, op: Comparison): FilterNode {
 
 function text({ column, value, parameter }: ValueRule, op: TextOperator): FilterNode {
   if (!isText(column)) {
-    throw invalidParameter(parameter, `"${op}" does not apply to "${column.name}"`);
+    throw invalidParameter(parameter, `"${op}" does not apply to "${labelOf(column)}"`);
   }
   const pattern = readValue(column, value);
   if (typeof pattern !== 'string') {

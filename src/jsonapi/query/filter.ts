@@ -4,7 +4,7 @@ import { member, type ResourceDefinition, relatedDefinition } from '../definitio
 import { columnOf } from './column-values.js';
 import type { QueryContext } from './context.js';
 import type { Column, FilterNode } from './filter-node.js';
-import { parseFieldRule, parseValueRule } from './filter-rules.js';
+import { parseFieldRule, parseLinkRule, parseValueRule } from './filter-rules.js';
 import { invalidParameter } from './invalid-parameter.js';
 
 const MAX_DEPTH = 5;
@@ -21,6 +21,8 @@ interface Place {
   definition: ResourceDefinition;
   parameter: string;
   depth: number;
+  /** `filter[name]=a,b`, where a comma may separate values. */
+  isShort?: boolean;
 }
 
 type Json = Record<string, unknown>;
@@ -34,11 +36,13 @@ export function parseFilter(
   const { parameter, value } = entry;
   const place: Place = { context, definition, parameter, depth: 0 };
   const name = /^filter\[(.+)\]$/.exec(parameter)?.[1];
-  if (name !== undefined) return [parseLeaf({ name, op: 'eq', val: value }, place)];
+  if (name !== undefined) {
+    return [parseLeaf({ name, op: 'eq', val: value }, { ...place, isShort: true })];
+  }
   const rules = parseJson(value, parameter);
-  if (Array.isArray(rules)) return rules.map((rule) => parseRule(rule, place));
-  if (parameter === 'filter[]') return [parseRule(rules, place)];
-  throw invalidParameter(parameter, 'filter must be a JSON array of rules');
+  return Array.isArray(rules)
+    ? rules.map((rule) => parseRule(rule, place))
+    : [parseRule(rules, place)];
 }
 
 function parseJson(text: string, parameter: string): unknown {
@@ -92,8 +96,26 @@ function parseLeaf(rule: Json, place: Place): FilterNode {
   }
   const [first = '', ...further] = name.split('__');
   if (further.length > 0) return parseDotted({ ...rule, name: further.join('__') }, first, place);
+  return parseEnd(rule, name, place);
+}
+
+function parseEnd(rule: Json, name: string, place: Place): FilterNode {
   if (member(place.definition.relationships, name)) return parseRelated(rule, name, place);
-  return parseComparison(rule, columnNamed(name, place), place);
+  return parseComparison(listed(rule, name, place), columnNamed(name, place), place);
+}
+
+/** Of these kinds no value holds a comma. */
+const LISTED = new Set(['enum', 'integer', 'uuid']);
+
+/** `filter[status]=Queued,NotNow` as a rule for either of them. */
+function listed(rule: Json, name: string, { definition, isShort }: Place): Json {
+  const kind = name === 'id' ? 'integer' : member(definition.attributes, name)?.kind;
+  return isShort && kind !== undefined && LISTED.has(kind) ? asList(rule) : rule;
+}
+
+function asList(rule: Json): Json {
+  const values = String(rule.val).split(',');
+  return values.length > 1 ? { ...rule, op: 'in', val: values } : rule;
 }
 
 function columnNamed(name: string, { context, definition, parameter }: Place): Column {
@@ -139,19 +161,35 @@ function parseDotted(rule: Json, name: string, place: Place): FilterNode {
   const node =
     further.length > 0
       ? parseDotted({ ...rule, name: further.join('__') }, first, inside)
-      : parseComparison(equality(rule), columnNamed(first, inside), inside);
+      : parseEnd(equality(rule, first, inside), first, inside);
   return { kind: 'related', relation, shape, node };
 }
 
-function equality(rule: Json): Json {
-  return rule.op === 'any' || rule.op === 'has' ? { ...rule, op: 'eq' } : rule;
+function equality(rule: Json, name: string, { definition }: Place): Json {
+  const isAttribute = !member(definition.relationships, name);
+  return isAttribute && (rule.op === 'any' || rule.op === 'has') ? { ...rule, op: 'eq' } : rule;
 }
 
 function parseRelated(rule: Json, name: string, place: Place): FilterNode {
   const { relation, shape, inside } = across(name, place);
-  const expected = relation.kind === 'toMany' ? 'any' : 'has';
-  if (rule.op !== expected) {
-    throw invalidParameter(place.parameter, `"${name}" takes the operator "${expected}"`);
+  if (relation.kind === 'toOne') {
+    if (rule.op !== 'has') return parseLink(rule, { name: relation.column, label: name }, place);
+  } else if (place.isShort) {
+    const node = parseLink(rule, { name: 'id', label: name }, inside);
+    return { kind: 'related', relation, shape, node };
+  } else if (rule.op !== 'any') {
+    throw invalidParameter(place.parameter, `"${name}" takes the operator "any"`);
   }
   return { kind: 'related', relation, shape, node: parseRule(rule.val, inside) };
+}
+
+/** A relationship by the id of what it leads to, as in `filter[device]=1`. */
+function parseLink(rule: Json, names: { name: string; label: string }, place: Place): FilterNode {
+  const { parameter, isShort } = place;
+  if (!('val' in rule) || 'field' in rule) {
+    throw invalidParameter(parameter, `"${names.label}" is compared with an id in "val"`);
+  }
+  const { op, val } = isShort ? asList(rule) : rule;
+  const column: Column = { ...names, kind: 'integer', ignoreCase: false };
+  return parseLinkRule({ column, op: String(op), value: val, parameter });
 }

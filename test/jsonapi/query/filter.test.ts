@@ -70,7 +70,7 @@ describe('parseFilter refuses with 400 naming the parameter', () => {
 
   it.each<[string, unknown]>([
     ['what is not JSON', '[{'],
-    ['a single rule', { name: 'title', op: 'eq', val: 'x' }],
+    ['text instead of a rule', '"title"'],
     ['a rule that is no object', ['title']],
     ['a rule without an operator', [{ name: 'title', val: 'x' }]],
     ['a rule without a name', [{ op: 'eq', val: 'x' }]],
@@ -109,7 +109,11 @@ describe('parseFilter refuses with 400 naming the parameter', () => {
     ['an or without an array', [{ or: { name: 'title', op: 'eq', val: 'x' } }]],
     ['a combination beside a rule', [{ or: [], name: 'title' }]],
     ['any on a to-one relationship', [{ name: 'author', op: 'any', val: nest(0) }]],
-    ['eq on a relationship', [{ name: 'author', op: 'eq', val: 1 }]],
+    ['eq on a to-many relationship', [{ name: 'diaries', op: 'eq', val: 1 }]],
+    ['an order of ids', [{ name: 'author', op: 'gt', val: 1 }]],
+    ['a pattern for ids', [{ name: 'author', op: 'like', val: '1%' }]],
+    ['a word for an id', [{ name: 'author', op: 'eq', val: 'x' }]],
+    ['a field for an id', [{ name: 'author', op: 'eq', field: 'pages' }]],
     ['has without a rule', [{ name: 'author', op: 'has', val: 'x' }]],
     ['an unknown relationship', [{ name: 'shelf__name', op: 'eq', val: 'x' }]],
     ['a name without its end', [{ name: 'author__', op: 'eq', val: 'x' }]],
@@ -151,7 +155,94 @@ describe('parseFilter refuses with 400 naming the parameter', () => {
   });
 });
 
+describe('parseFilter refuses in the short form with 400 naming the parameter', () => {
+  it.each([
+    ['filter[kind]', 'novel,essay'],
+    ['filter[kind]', 'novel,'],
+    ['filter[id]', '1,x'],
+    ['filter[author]', 'x'],
+    ['filter[author]', ''],
+    ['filter[author]', '1,,2'],
+    ['filter[diaries]', '1'],
+    ['filter[author__diaries]', '1'],
+    ['filter[id]', Array(1001).fill(1).join()],
+  ])('%s=%s', (parameter, value) => {
+    expect(() => parse(value, parameter)).toThrow(
+      expect.objectContaining({ status: 400, source: { parameter } }),
+    );
+  });
+
+  it('calls a relationship by its name, not by its column', () => {
+    expect(() => parse('x', 'filter[author]')).toThrow('"author" is compared with a whole number');
+  });
+});
+
 describe('parseFilter reads', () => {
+  it('a rule that stands alone', () => {
+    const rule = { name: 'title', op: 'eq', val: 'x' };
+    const expected = { kind: 'compare', column: title, op: 'eq', value: 'x' };
+    expect(parse(rule)).toEqual([expected]);
+    expect(parse({ not: rule })).toEqual([{ kind: 'not', node: expected }]);
+  });
+
+  it('operators without the underscore', () => {
+    const isIn = { kind: 'in', column: title, values: ['a', 'b'] };
+    const isNull = { kind: 'null', column: title };
+    for (const op of ['in', 'in_']) {
+      expect(parse([{ name: 'title', op, val: ['a', 'b'] }])).toEqual([isIn]);
+    }
+    for (const op of ['notin', 'notin_']) {
+      const negated = { kind: 'not', node: isIn };
+      expect(parse([{ name: 'title', op, val: ['a', 'b'] }])).toEqual([negated]);
+    }
+    for (const op of ['is', 'is_']) {
+      expect(parse([{ name: 'title', op, val: null }])).toEqual([isNull]);
+    }
+    expect(parse([{ name: 'title', op: 'isnot', val: null }])).toEqual([
+      { kind: 'not', node: isNull },
+    ]);
+  });
+
+  it('lists of enum values, numbers and ids, and no lists of text', () => {
+    expect(parse('novel,poem', 'filter[kind]')).toMatchObject([
+      { kind: 'in', values: ['novel', 'poem'] },
+    ]);
+    expect(parse('7,8', 'filter[pages]')).toMatchObject([{ kind: 'in', values: [7, 8] }]);
+    expect(parse('7,8', 'filter[id]')).toMatchObject([{ kind: 'in', values: [7, 8] }]);
+    expect(parse('novel', 'filter[kind]')).toMatchObject([{ kind: 'compare', value: 'novel' }]);
+    expect(parse('a,b', 'filter[title]')).toMatchObject([{ kind: 'compare', value: 'a,b' }]);
+    expect(parse('novel,poem', 'filter[author__books__kind]')).toMatchObject([
+      { node: { node: { kind: 'in', values: ['novel', 'poem'] } } },
+    ]);
+    expect(() => parse([{ name: 'kind', op: 'eq', val: 'novel,poem' }])).toThrow('one of');
+  });
+
+  it('relationships by id', () => {
+    const column = { name: 'author_id', label: 'author', kind: 'integer', ignoreCase: false };
+    const one = { kind: 'compare', column, op: 'eq', value: 1 };
+    const two = { kind: 'in', column, values: [1, 2] };
+    expect(parse('1', 'filter[author]')).toEqual([one]);
+    expect(parse('1,2', 'filter[author]')).toEqual([two]);
+    expect(parse([{ name: 'author', op: 'eq', val: 1 }])).toEqual([one]);
+    expect(parse([{ name: 'author', op: 'eq', val: '1' }])).toEqual([one]);
+    expect(parse([{ name: 'author', op: 'in', val: [1, 2] }])).toEqual([two]);
+    expect(parse([{ name: 'author', op: 'is', val: null }])).toEqual([{ kind: 'null', column }]);
+    const id = { name: 'id', label: 'books', kind: 'integer', ignoreCase: false };
+    expect(parse('1,2', 'filter[author__books]')).toEqual([
+      {
+        kind: 'related',
+        relation: books.relationships.author,
+        shape: authors,
+        node: {
+          kind: 'related',
+          relation: authors.relationships.books,
+          shape: books,
+          node: { kind: 'in', column: id, values: [1, 2] },
+        },
+      },
+    ]);
+  });
+
   it('the three forms of a rule', () => {
     const expected = [{ kind: 'compare', column: title, op: 'eq', value: 'x' }];
     const rule = { name: 'title', op: 'eq', val: 'x' };
