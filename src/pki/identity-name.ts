@@ -44,9 +44,10 @@ function templateAttribute(part: string): NameAttribute[] {
 }
 
 /**
- * The name of an identity: what the settings say, with the variables that the facts fill in. Nothing
- * that the device asked for is in it. An attribute or alternative name with another variable is left
- * out; for a common name stands the challenge's id then, and also where nothing else is left.
+ * The names of an identity: the template of the settings, its variables filled in by the facts. What
+ * the device asked for plays no part. An attribute or alternative name with a variable that no fact
+ * fills in is left out. Such a common name becomes the challenge's id, which is also added where
+ * something was left out and no common name remains.
  */
 export function identityName(
   settings: IdentityNameSettings,
