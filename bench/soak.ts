@@ -1,11 +1,12 @@
 // npm run soak -- [--devices 10000] [--jobs 10000] [--outage 60] [--inputs 100000] [--storm 2000]
-//   [--program 100000] [--only TEXT] [--json FILE]
+//   [--program 100000] [--seconds 10] [--only TEXT] [--json FILE]
 // BENCH_DATABASE_URL uses a PostgreSQL elsewhere (a superuser's URL), which is not crashed.
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { openBenchServer } from './push/bench-server.js';
 import { databaseRestart } from './soak/database-restart.js';
 import { jobsKill } from './soak/jobs-kill.js';
+import { largeBodies } from './soak/large-bodies.js';
 import { mutations } from './soak/mutations/mutations.js';
 import { programSync } from './soak/program/program-sync.js';
 import { pushOutage } from './soak/push-outage.js';
@@ -25,6 +26,7 @@ const { values: options } = parseArgs({
     inputs: { type: 'string', default: '100000' },
     storm: { type: 'string', default: '2000' },
     program: { type: 'string', default: '100000' },
+    seconds: { type: 'string', default: '10' },
     only: { type: 'string', default: '' },
     json: { type: 'string' },
   },
@@ -102,6 +104,7 @@ async function runStorms(): Promise<ScenarioResult[]> {
 }
 
 const PROGRAM = 'program';
+const LARGE_BODIES = 'large-bodies';
 
 async function runProgram(): Promise<ScenarioResult> {
   const server = await openBenchServer();
@@ -123,6 +126,10 @@ async function main(): Promise<void> {
   }
   if (STORM.includes(options.only)) results.push(...(await runStorms()));
   if (PROGRAM.includes(options.only)) results.push(await runProgram());
+  if (LARGE_BODIES.includes(options.only)) {
+    process.stderr.write(`${LARGE_BODIES} …\n`);
+    results.push(await largeBodies({ seconds: Number(options.seconds) }));
+  }
   for (const result of results) say(describe(result));
   if (options.json !== undefined) {
     writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`);

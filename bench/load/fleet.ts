@@ -110,11 +110,14 @@ export function signatureOf({ certificate, privateKey }: BenchDevice, body: Buff
 
 /** A whole HTTP request as bytes, so that sending it costs nothing but the write. */
 export function signedRequest(device: BenchDevice, message: { [key: string]: PlistInput }): Buffer {
-  const body = buildPlist(message);
+  return signedBytes(device, buildPlist(message), 'MessageType' in message);
+}
+
+export function signedBytes(device: BenchDevice, body: Buffer, isCheckIn = false): Buffer {
   const head = [
     'PUT /mdm HTTP/1.1',
     'Host: localhost',
-    `Content-Type: application/x-apple-aspen-mdm${'MessageType' in message ? '-checkin' : ''}`,
+    `Content-Type: application/x-apple-aspen-mdm${isCheckIn ? '-checkin' : ''}`,
     `Content-Length: ${body.length}`,
     `Mdm-Signature: ${signatureOf(device, body)}`,
     '\r\n',

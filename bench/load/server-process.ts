@@ -15,6 +15,8 @@ export interface ServerProcess {
   kill(): Promise<void>;
   /** The longest in ms that the event loop was held since the last question; needs `watchLoop`. */
   loopHeldMs(): Promise<number>;
+  /** The same of the main thread's own time on a core, which a busy machine does not lengthen; Linux. */
+  loopBusyMs(): Promise<number>;
 }
 
 export interface ServerProcessOptions {
@@ -31,12 +33,25 @@ const RESOLUTION_MS = 1;
 
 /** Runs in the server before the server itself; what it says is the wait for a 1 ms timer. */
 const LOOP_WATCH = `
+import { readFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 const delay = monitorEventLoopDelay({ resolution: ${RESOLUTION_MS} });
 delay.enable();
+// Linux: the time that the main thread was on a core, which other processes do not lengthen.
+const onCore = () => Number(readFileSync('/proc/self/task/' + process.pid + '/schedstat', 'utf8').split(' ')[0]);
+let busy = 0;
+if (process.platform === 'linux') {
+  let last = onCore();
+  setInterval(() => {
+    const now = onCore();
+    busy = Math.max(busy, now - last);
+    last = now;
+  }, ${RESOLUTION_MS}).unref();
+}
 process.on('message', () => {
-  process.send(delay.max / 1e6);
+  process.send([delay.max / 1e6, busy / 1e6]);
   delay.reset();
+  busy = 0;
 });
 process.channel.unref();`;
 
@@ -91,13 +106,15 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
     child.kill(signal);
     await ended;
   };
-  const loopHeldMs = async () => {
+  const ask = async (): Promise<number[]> => {
     const answer = once(child, 'message');
     child.send('');
-    return Number((await answer)[0]) - RESOLUTION_MS;
+    return (await answer)[0] as number[];
   };
+  const loopHeldMs = async () => ((await ask())[0] ?? 0) - RESOLUTION_MS;
+  const loopBusyMs = async () => (await ask())[1] ?? 0;
   return {
-    ...{ pid: child.pid ?? 0, port, loopHeldMs },
+    ...{ pid: child.pid ?? 0, port, loopHeldMs, loopBusyMs },
     stop: () => end('SIGTERM'),
     kill: () => end('SIGKILL'),
   };

@@ -108,8 +108,8 @@ export class ThreadPool {
     const { worker } = thread;
     worker.unref();
     worker.on('message', (message: FromThread) => this.#finish(thread, message));
-    worker.on('error', (error) => this.#lose(thread, error));
-    worker.on('exit', () => this.#lose(thread, new Error('the thread ended')));
+    worker.on('error', (error) => this.#lose(thread, failureOf(error)));
+    worker.on('exit', () => this.#lose(thread, unavailable('the thread ended')));
     this.#threads.add(thread);
     return thread;
   }
@@ -117,7 +117,10 @@ export class ThreadPool {
   #start(thread: Thread, task: Queued): void {
     const { name, input, options } = task;
     thread.task = task;
-    thread.timer = setTimeout(() => void thread.worker.terminate(), this.#timeLimitMs);
+    thread.timer = setTimeout(() => {
+      this.#lose(thread, tooMuch('time'));
+      void thread.worker.terminate();
+    }, this.#timeLimitMs);
     thread.timer.unref();
     if (options.owner !== undefined) this.#busyOwners.add(options.owner);
     thread.worker.postMessage({ name, input }, options.transfer ?? []);
@@ -131,16 +134,9 @@ export class ThreadPool {
   }
 
   /** A task that ended its thread would end the next one too: it is not tried again. */
-  #lose(thread: Thread, cause: Error): void {
+  #lose(thread: Thread, failure: AppError): void {
     if (!this.#threads.delete(thread)) return;
-    const task = this.#release(thread);
-    task?.reject(
-      this.#isClosed
-        ? unavailable('the server is stopping')
-        : new AppError('payload_too_large', 413, 'reading it takes too much memory or time', {
-            cause,
-          }),
-    );
+    this.#release(thread)?.reject(failure);
     if (!this.#isClosed) this.#startTasks();
   }
 
@@ -153,14 +149,24 @@ export class ThreadPool {
   }
 }
 
-function unavailable(message: string): AppError {
-  return new AppError('unavailable', 503, message);
+function unavailable(message: string, cause?: unknown): AppError {
+  return new AppError('unavailable', 503, message, { cause });
+}
+
+function tooMuch(what: 'memory' | 'time'): AppError {
+  return new AppError('payload_too_large', 413, `reading it takes too much ${what}`);
+}
+
+function failureOf(error: Error): AppError {
+  const isFull = 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
+  return isFull ? tooMuch('memory') : unavailable('a thread failed', error);
 }
 
 /** Compiled it stands beside this file; from the sources, as in tests, tsx compiles it. */
 function startWorker(): Worker {
   const compiled = join(__dirname, 'thread.js');
-  if (existsSync(compiled)) return new Worker(compiled, { resourceLimits: MEMORY });
+  // Node's own arguments are for the process: what they import may not work in a thread.
+  if (existsSync(compiled)) return new Worker(compiled, { resourceLimits: MEMORY, execArgv: [] });
   const execArgv = ['--require', require.resolve('tsx/cjs')];
   return new Worker(join(__dirname, 'thread.ts'), { resourceLimits: MEMORY, execArgv });
 }
