@@ -4,10 +4,10 @@ import { checkFiles } from './config-files.js';
 import type { Container } from './container.js';
 import { SecretBox } from './crypto/secret-box.js';
 import { connectDatabase, type Database } from './db/database.js';
-import { openEmbedded } from './db/embedded/open-embedded.js';
+import { type EmbeddedOptions, openEmbedded } from './db/embedded/open-embedded.js';
 import { migrate, migrationStatus } from './db/migrate.js';
 import { requireReachable } from './db/reachable.js';
-import { listenError } from './http/listen-error.js';
+import { listenError, requireFreeAddress } from './http/listen-error.js';
 import { createHttpServer, drain, listen } from './http/server.js';
 import type { Logger } from './logger.js';
 import { checkMasterKey } from './pki/master-key.js';
@@ -38,13 +38,14 @@ const DRAIN_MS = 5_000;
 export async function openDatabase(
   config: Config,
   logger: Logger,
-  { mode }: { mode: 'serve' | 'use' },
+  { mode, beforeStart }: Pick<EmbeddedOptions, 'mode' | 'beforeStart'>,
 ): Promise<OpenDatabase> {
   const { databaseUrl, dataDir } = config;
   if (databaseUrl !== undefined) {
+    await beforeStart?.();
     return await openExternal(databaseUrl, logger);
   }
-  const embedded = await openEmbedded({ dataDir, logger, mode });
+  const embedded = await openEmbedded({ dataDir, logger, mode, beforeStart });
   const db = connectDatabase({ connection: embedded.connection, logger });
   const close = async () => {
     await db.close();
@@ -96,7 +97,10 @@ function warnOfSettings(config: Config, { publicUrl, tls }: Container, logger: L
 /** Migrates, creates what is missing, and serves. Throws when it cannot; nothing is left running. */
 export async function serve(config: Config, logger: Logger): Promise<RunningServer> {
   checkFiles(config); // before anything is made
-  const database = await openDatabase(config, logger, { mode: 'serve' });
+  const database = await openDatabase(config, logger, {
+    mode: 'serve',
+    beforeStart: () => requireFreeAddress(config),
+  });
   try {
     return await serveOn(database, config, logger);
   } catch (error) {

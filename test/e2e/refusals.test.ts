@@ -67,17 +67,30 @@ describe('a second Muster on the same DATA_DIR', () => {
   });
 });
 
-describe('a port that is taken', () => {
-  it('is named, and PostgreSQL is stopped again', async () => {
+describe('an address that cannot be listened on', () => {
+  it('is named when the port is taken, before a database is set up', async () => {
     const holder = createServer();
     await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve));
     const address = holder.address();
-    const port = typeof address === 'object' ? address?.port : undefined;
-    const { code, output } = await start({ PORT: String(port) });
-    holder.close();
-    expect(code).toBe(1);
-    expect(output).toBe(`muster: 127.0.0.1:${port} is in use by another program (HOST, PORT)\n`);
+    const port = String(typeof address === 'object' ? address?.port : undefined);
+    const fresh = join(newHome(), 'data');
+    const results = [fresh, dataDir].map((directory) =>
+      runToEnd(['serve'], { dataDir: directory, env: { PORT: port } }),
+    );
+    const output = `muster: 127.0.0.1:${port} is in use by another program (HOST, PORT)\n`;
+    const refusal = { code: 1, output };
+    expect(await Promise.all(results).finally(() => holder.close())).toEqual([refusal, refusal]);
+    expect(readdirSync(fresh)).toEqual([]);
     expect(processesOf(dataDir)).toEqual([]);
+  });
+
+  it('is named when it is not of this machine, before a database is set up', async () => {
+    const fresh = join(newHome(), 'data');
+    const env = { HOST: '192.0.2.1', PORT: '8080' };
+    const { code, output } = await runToEnd(['serve'], { dataDir: fresh, env });
+    expect(code).toBe(1);
+    expect(output).toBe('muster: 192.0.2.1:8080 is no address of this machine (HOST, PORT)\n');
+    expect(readdirSync(fresh)).toEqual([]);
   });
 });
 

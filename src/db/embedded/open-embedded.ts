@@ -20,6 +20,8 @@ export interface EmbeddedOptions {
   mode: LockMode;
   /** Of postgresql.conf, over the product's own; tests give up durability with it. */
   settings?: Record<string, string>;
+  /** Awaited once DATA_DIR is this process's, before anything is made in it. */
+  beforeStart?: (() => Promise<void>) | undefined;
 }
 
 export interface EmbeddedDatabase {
@@ -79,6 +81,7 @@ async function own(
     lock.release();
   };
   try {
+    await options.beforeStart?.();
     const cluster = openHome(dataDir, options.logger);
     server = superviseCluster(cluster, options);
     const connection = connectionTo(cluster, await server.start());
