@@ -35,6 +35,7 @@ import { createMetricsRouter } from './http/metrics-router.js';
 import { noSuchRoute, plainNotFound } from './http/not-found.js';
 import { requestContext } from './http/request-context.js';
 import { requestLog } from './http/request-log.js';
+import { createRootPage } from './http/root-page.js';
 import { apiSecurityHeaders, pageSecurityHeaders } from './http/security-headers.js';
 import type { DeviceHandler } from './http/server.js';
 import { createProxyTrust } from './http/trust-proxy.js';
@@ -189,6 +190,7 @@ function mountOperations(app: Express, deps: AppDeps, authenticated: RequestHand
   const { config, logger, metrics, lab } = deps;
   app.use(pageSecurityHeaders({ https: config.publicUrl.startsWith('https:') }));
   app.use(healthRouter(deps));
+  app.use(createRootPage({ version, isServing: config.role !== 'worker' }));
   if (lab !== undefined) app.use(createLabRouter(() => lab.describe()));
   app.use(requestLog({ logger, level: 'debug' }));
   app.use(

@@ -13,7 +13,14 @@ function ask(path: string, init: RequestInit = {}): Promise<Response> {
 }
 
 const API = ['/api/v1/tags', '/api/v1/tags/9', '/api/v1/organization', '/api/v1/nothing'];
-const OTHERS = ['/healthz', '/readyz', '/enroll/profile', '/scep?operation=GetCACaps', '/nothing'];
+const OTHERS = [
+  '/',
+  '/healthz',
+  '/readyz',
+  '/enroll/profile',
+  '/scep?operation=GetCACaps',
+  '/nothing',
+];
 
 describe('every surface', () => {
   it.each([...API, ...OTHERS])('protects browsers at %s', async (path) => {
