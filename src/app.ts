@@ -63,6 +63,7 @@ import type { TlsUse } from './pki/tls-use.js';
 import type { Trust } from './pki/trust.js';
 import { ProfileImport } from './profiles/profile-import.js';
 import { ProfileRebuild } from './profiles/profile-rebuild.js';
+import { requestTypes } from './protocol/apple/command-schema.js';
 import type { PushService } from './push/push-service.js';
 import { DEFINITIONS } from './resources/index.js';
 import type { ResourceServices } from './resources/services.js';
@@ -176,6 +177,7 @@ function adminApi(deps: AppDeps, engine: Engine, authenticated: RequestHandler):
     tlsUse: deps.tlsUse,
     programDevices: deps.program.devices,
     authorityRotations: new AuthorityRotations(box),
+    requestTypes: requestTypes(),
     onAuthoritiesChange: () => trust.reload().then(() => deps.authorities.reload()),
   };
   router.use(mountRoutes(adminRoutes(routes)));

@@ -14,6 +14,8 @@ export interface DocsDeps {
   /** All other routes that are no CRUD. */
   routes: ApiRoute[];
   basePath: string;
+  /** Apple's request types, which commands accept. */
+  requestTypes: string[];
   /** Of this program. */
   version: string;
 }

@@ -41,14 +41,14 @@ export type AdminRouteDeps = DeviceActionDeps &
   ProgramSyncDeps &
   PushCertificateDeps &
   JobRouteDeps &
-  Pick<DocsDeps, 'version'>;
+  Pick<DocsDeps, 'version' | 'requestTypes'>;
 
 /** Types of which there is one resource each. */
 export const SINGLETONS = [organization, scepConfiguration] as ResourceDefinition[];
 
 /** All of /api/v1 that is no CRUD: what is mounted, and what the API document describes. */
 export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
-  const { engine, version } = deps;
+  const { engine, version, requestTypes } = deps;
   const { registry, basePath } = engine;
   const routes = [
     ...deviceActionRoutes(deps),
@@ -69,6 +69,6 @@ export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
     ...jobRoutes(deps),
   ];
   const all = [...routes, ...programTokenRoutes(deps)];
-  const docs = { registry, basePath, singletons: SINGLETONS, routes: all, version };
+  const docs = { registry, basePath, singletons: SINGLETONS, routes: all, version, requestTypes };
   return [...routes, ...docsRoutes(docs)];
 }

@@ -34,6 +34,8 @@ export interface AttributeOptions {
   heavy?: boolean;
   /** Changes by itself all the time, so it is no part of what If-Match protects. */
   volatile?: boolean;
+  /** The values that clients may write, where they are fewer than those shown. */
+  accepts?: readonly string[];
   /** Computed from these columns by the definition's `derive` instead of a column of its own. */
   derivedFrom?: string[];
 }

@@ -33,7 +33,7 @@ export const commands = defineResource<ResourceServices>({
       heavy: true,
       derivedFrom: ['uuid', 'request_type', 'payload'],
     }),
-    status: oneOf(COMMAND_STATUSES, { write: 'update', nullable: false }),
+    status: oneOf(COMMAND_STATUSES, { write: 'update', nullable: false, accepts: ['Cancelled'] }),
     queued_at: timestamp({ write: 'never' }),
     sent_at: timestamp({ write: 'never' }),
     acknowledged_at: timestamp({ write: 'never' }),

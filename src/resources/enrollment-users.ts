@@ -3,6 +3,14 @@ import { defineResource } from '../jsonapi/definition.js';
 import { createUser, updateUser } from './enrollment-user-operations.js';
 import type { ResourceServices } from './services.js';
 
+/**
+ * No white space, quotes, brackets, controls or characters that show nothing. Written out, since
+ * `\p{…}` is not of the regular expressions that JSON Schema recommends.
+ */
+const PART =
+  '[^\\s@"\'<>\\\\\\u0000-\\u0020\\u007f-\\u00a0\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb]';
+const ACCOUNT = new RegExp(`^${PART}{1,64}@${PART}{1,253}$`);
+
 /** People who may enroll devices with their account where no identity provider signs them in. */
 export const enrollmentUsers = defineResource<ResourceServices>({
   type: 'enrollment_users',
@@ -13,7 +21,7 @@ export const enrollmentUsers = defineResource<ResourceServices>({
     account: text({
       required: true,
       max: 254,
-      pattern: /^[^\s@"'<>\\\p{C}]{1,64}@[^\s@"'<>\\\p{C}]{1,253}$/u,
+      pattern: ACCOUNT,
       like: 'a Managed Apple Account, name@example.com',
       ignoreCase: true,
     }),

@@ -8,8 +8,12 @@ const REVERSE_DNS =
   /^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)+$/;
 const REVERSE_DNS_LIKE = 'a domain name in reverse, such as com.example.mdm';
 
-/** It stands in pages and on devices: nothing that moves or turns the text around it. */
-const PLAIN = /^[^\p{Cc}\u202a-\u202e\u2066-\u2069]*$/u;
+/**
+ * It stands in pages and on devices: nothing that moves or turns the text around it. Written out,
+ * since `\p{Cc}` is not of the regular expressions that JSON Schema recommends.
+ */
+const SHOWN = '[^\\u0000-\\u001f\\u007f-\\u009f\\u202a-\\u202e\\u2066-\\u2069]';
+const PLAIN = new RegExp(`^${SHOWN}*$`);
 const PLAIN_LIKE = 'text without control characters and marks that change its direction';
 
 function upperCase(attribute: Attribute): Attribute {

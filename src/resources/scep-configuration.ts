@@ -23,8 +23,11 @@ const RDN = String.raw`(?:C|L|ST|O|OU|CN|\d+(?:\.\d+)+)=`;
 const SUBJECT = new RegExp(String.raw`^(?!.*,\s*${RDN})(?:(?:^\/?|\/)${RDN}[^/]+)+$`);
 const SUBJECT_LIKE =
   'parts of C, L, ST, O, OU, CN or object identifiers behind slashes: O=Example/CN=%HardwareUUID%';
-/** MD5 or SHA-1 in hexadecimal: what the payload's CAFingerprint takes. */
-const FINGERPRINT = /^(?:[0-9a-f]{32}|[0-9a-f]{40})$/;
+/** MD5 or SHA-1 in hexadecimal, in groups or whole: what the payload's CAFingerprint takes. */
+const FINGERPRINT = /^[\s:]*(?:(?:[0-9A-Fa-f][\s:]*){32}|(?:[0-9A-Fa-f][\s:]*){40})$/;
+const FINGERPRINT_FAULT = {
+  error: 'must be a SHA-1 or MD5 digest in hexadecimal, which is what devices compare',
+};
 
 /** Front ends send numbers of forms as text. */
 function digits(attribute: Attribute): Attribute {
@@ -62,10 +65,8 @@ const fingerprint: Attribute = {
   schema: z
     .string()
     .max(200)
-    .transform((given) => given.replace(/[\s:]/g, '').toLowerCase())
-    .refine((hex) => FINGERPRINT.test(hex), {
-      error: 'must be a SHA-1 or MD5 digest in hexadecimal, which is what devices compare',
-    }),
+    .regex(FINGERPRINT, FINGERPRINT_FAULT)
+    .transform((given) => given.replace(/[\s:]/g, '').toLowerCase()),
 };
 
 const alternativeName = z.string().min(1).max(1000);

@@ -54,7 +54,8 @@ export function shownSchema(attribute: Attribute): Schema {
 
 /** An attribute in the body of a create or an update, with every limit that is checked. */
 export function writtenSchema(attribute: Attribute, onCreate?: unknown): Schema {
-  const { kind, nullable, values, write, writeOnly } = attribute;
+  const { kind, nullable, write, writeOnly } = attribute;
+  const values = attribute.accepts ?? attribute.values;
   const limits = limitsOf(attribute);
   const shape = kind === 'json' ? limits : { ...limits, ...kindShape(attribute) };
   const given = orNull(values ? { ...shape, enum: [...values] } : shape, nullable);

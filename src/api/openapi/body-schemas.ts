@@ -116,6 +116,7 @@ function writtenRelationships(
     type: 'object',
     properties: Object.fromEntries(entries.map(([name, to]) => [name, { ...linkageBody(to) }])),
     ...(required.length > 0 ? { required: required.map(([name]) => name) } : {}),
+    additionalProperties: false,
   };
 }
 

@@ -46,8 +46,8 @@ export function commonSchemas(registry: Registry): Schemas {
     id: { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER, examples: [7] },
     given_id: {
       anyOf: [
-        { type: 'integer', minimum: 1 },
-        { type: 'string', pattern: '^[0-9]{1,19}$' },
+        { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
+        { type: 'string', pattern: '^[1-9][0-9]{0,14}$' },
       ],
       description: 'A number, or a string of digits.',
     },

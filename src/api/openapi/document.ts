@@ -21,6 +21,8 @@ export interface ApiDocumentSources {
   /** All that is no CRUD. */
   routes: ApiRoute[];
   version: string;
+  /** Apple's request types, which commands accept. */
+  requestTypes: string[];
   /** In front of every path, without a slash at its end. */
   basePath: string;
 }
@@ -80,19 +82,21 @@ function checkNames(items: [string, Schema][]): void {
 }
 
 function components(
-  { registry, singletons, routes, basePath }: ApiDocumentSources,
+  { registry, singletons, routes, basePath, requestTypes }: ApiDocumentSources,
   crud: Route[],
 ): ApiDocument['components'] {
   const definitions = [...registry.values()];
   const merged = (part: (definition: ResourceDefinition) => Record<string, Schema>) =>
     Object.assign({}, ...definitions.map(part)) as Record<string, Schema>;
   const fixed = fixedByPaths(crud, registry);
+  const written = (definition: ResourceDefinition) =>
+    bodySchemas(withRequestTypes(definition, requestTypes), fixed.get(definition.type) ?? []);
   return {
     schemas: {
       ...commonSchemas(registry),
       ...errorSchemas(),
       ...merged(resourceSchemas),
-      ...merged((definition) => bodySchemas(definition, fixed.get(definition.type) ?? [])),
+      ...merged(written),
       ...linkageSchemas(registry),
       ...Object.assign({}, ...singletons.map(singletonSchemas)),
       ...apiBodySchemas(routes),
@@ -117,6 +121,14 @@ function components(
       },
     },
   };
+}
+
+/** Commands accept Apple's request types only, though older rows may show others. */
+function withRequestTypes(definition: ResourceDefinition, accepts: string[]): ResourceDefinition {
+  const { request_type } = definition.attributes;
+  if (definition.type !== 'commands' || request_type === undefined) return definition;
+  const attributes = { ...definition.attributes, request_type: { ...request_type, accepts } };
+  return { ...definition, attributes };
 }
 
 /** For each type what the paths of its collections say themselves of what is created there. */

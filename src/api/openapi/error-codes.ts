@@ -14,7 +14,7 @@ const STATUSES: Record<ErrorCode, number[]> = {
   invalid_message: [],
   unauthorized: [401],
   forbidden: [403],
-  not_found: [404, 409],
+  not_found: [404, 409, 422],
   no_such_route: [404],
   method_not_allowed: [405],
   not_acceptable: [406],

@@ -2,7 +2,8 @@ import type { Attribute } from '../../jsonapi/attributes.js';
 import type { ResourceDefinition, View } from '../../jsonapi/definition.js';
 import { SAMPLE_CERTIFICATES } from './sample-certificates.js';
 
-const TIME = '2026-03-26T23:42:09+00:00';
+/** Far away: an example that has passed would be refused. */
+const TIME = '2099-03-26T23:42:09+00:00';
 const SOME_UUID = '0b6b6a5e-4c33-4a3c-9a52-3d0c6f1f7c11';
 const PURPOSE = 'mdm.webcrt';
 const PEM = '-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQ…\n-----END CERTIFICATE-----\n';

@@ -306,8 +306,8 @@ describe('the API document', () => {
   });
 
   it('is small enough to load', () => {
-    // 1.65 kB an operation; clients' generators and readers load all of it.
-    expect(text.length / api.operations.length).toBeLessThan(1_650);
+    // 1.66 kB an operation; clients' generators and readers load all of it.
+    expect(text.length / api.operations.length).toBeLessThan(1_660);
   });
 });
 
