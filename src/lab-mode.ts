@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { type Config, ConfigError } from './config.js';
 import { type ParsedCertificate, parseCertificate } from './crypto/certificate.js';
 import type { SecretBox } from './crypto/secret-box.js';
@@ -13,7 +12,7 @@ import {
 } from './db/lab-repository.js';
 import { liveProcesses } from './db/live-processes.js';
 import { inTransaction, type Transaction } from './db/unit-of-work.js';
-import { writeAudit } from './events/audit.js';
+import { systemContext, writeAudit } from './events/audit.js';
 import { createJobQueue } from './jobs/job-queue.js';
 import type { ApnsStandIn } from './lab/apns/apns-stand-in.js';
 import type { ProgramStandIn } from './lab/dep/program-stand-in.js';
@@ -131,9 +130,8 @@ async function storePushCertificate(
 }
 
 async function auditCertificate(trx: Transaction, action: string, id: number): Promise<void> {
-  const actor = { name: 'muster', role: 'admin' } as const;
   await writeAudit(trx, {
-    context: { requestId: randomUUID(), actor, sourceAddress: null },
+    context: systemContext(),
     ...{ action, targetType: 'certificates', targetId: id, outcome: 'success' },
     details: { purpose: 'mdm.pushcert', lab: true },
   });

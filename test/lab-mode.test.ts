@@ -136,7 +136,7 @@ describe('the lab', () => {
     });
     const audited = await database.db.knex('audit_events').select('actor', 'action', 'target_id');
     expect(audited).toEqual([
-      { actor: 'muster', action: 'certificates.create', target_id: String(row.id) },
+      { actor: 'system', action: 'certificates.create', target_id: String(row.id) },
     ]);
     expect(lines.map(({ level, push_topic, portal }) => [level, push_topic, portal])).toEqual([
       [30, row.push_topic, lab.program.portalUrl],

@@ -9,6 +9,7 @@ import {
 import type { Transaction } from '../db/unit-of-work.js';
 import { validationError } from '../errors.js';
 import { contextOf } from '../http/request-context.js';
+import { changesOf } from '../jsonapi/changes.js';
 import type { Engine } from '../jsonapi/engine.js';
 import { performWrite, readIdempotency } from '../jsonapi/idempotency.js';
 import { sendAnswer } from '../jsonapi/send.js';
@@ -145,14 +146,17 @@ function writer(
     const ifMatch = req.get('if-match');
     const context = contextOf(res);
     const work = async (trx: Transaction) => {
-      const row = await change(trx, { setting, deps, input, ifMatch, isWhole });
+      const { before, row } = await change(trx, { setting, deps, input, ifMatch, isWhole });
       await engine.audit(trx, {
         context,
         action: `${definition.type}.update`,
         targetType: definition.type,
         targetId: row.id,
         outcome: 'success',
-        details: { attributes: Object.keys(input.attributes) },
+        changes: changesOf(definition, {
+          ...{ services: deps.services, before, after: row },
+          input: { attributes: input.attributes, toOne: {}, toMany: {} },
+        }),
       });
       const warnings = (await readWarnings?.(trx)) ?? [];
       return singletonAnswer(engine, definition, { context, row, warnings });
@@ -182,7 +186,7 @@ async function change(trx: Transaction, { setting, deps, input, ifMatch, isWhole
   const missing = isWhole && isNew ? missingFaults(definition, attributes) : {};
   const faults = { ...missing, ...definition.faultsOf?.(written) };
   if (Object.keys(faults).length > 0) throw validationError(faultsInBody(faults, input));
-  return written;
+  return { before: row, row: written };
 }
 
 function missingFaults(

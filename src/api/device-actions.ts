@@ -4,10 +4,11 @@ import type { Transaction } from '../db/unit-of-work.js';
 import { AppError } from '../errors.js';
 import { contextOf } from '../http/request-context.js';
 import { hasRole } from '../jsonapi/context.js';
+import type { Document } from '../jsonapi/document.js';
 import type { Engine } from '../jsonapi/engine.js';
 import { inFlatBody } from '../jsonapi/flat-body.js';
 import { performWrite, readIdempotency } from '../jsonapi/idempotency.js';
-import { resourcesDocument } from '../jsonapi/item.js';
+import { attributesIn, resourcesDocument } from '../jsonapi/item.js';
 import { sendAnswer } from '../jsonapi/send.js';
 import type { ResourceServices } from '../resources/services.js';
 import type { ApiAnswer, ApiOperation, ApiRoute } from './api-route.js';
@@ -155,7 +156,14 @@ function testAction(
   return { name: 'test', queue };
 }
 
-/** Runs the action, with its audit line, in one transaction and answers 201 with what it queued. */
+/** For the audit trail: what was queued, its secrets masked. */
+function commandsIn(document: Document) {
+  return attributesIn(document).map(({ id, request_type, parameters }) => ({
+    ...{ id, request_type, parameters },
+  }));
+}
+
+/** Runs the action, with its audit event, in one transaction and answers 201 with what it queued. */
 export async function perform(
   { engine }: Pick<DeviceActionDeps, 'engine'>,
   action: DeviceAction,
@@ -165,15 +173,15 @@ export async function perform(
   const context = contextOf(res);
   const work = async (trx: Transaction) => {
     const ids = await action.queue(trx, deviceId);
+    const document = await resourcesDocument(engine, 'commands', { ids, trx, context });
     await engine.audit(trx, {
       context,
       action: `devices.${action.name}`,
       targetType: 'devices',
       targetId: deviceId,
       outcome: 'success',
-      details: { commands: ids },
+      details: { commands: commandsIn(document) },
     });
-    const document = await resourcesDocument(engine, 'commands', { ids, trx, context });
     return { status: 201, document };
   };
   const idempotency = readIdempotency(req);

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { Database } from '../db/database.js';
 import { claimAdminToken, insertToken } from '../db/token-repository.js';
 import { inTransaction } from '../db/unit-of-work.js';
-import { writeAudit } from '../events/audit.js';
+import { createdWith, systemContext, writeAudit } from '../events/audit.js';
 import type { Logger } from '../logger.js';
 import { hashToken, newToken } from './token-format.js';
 
@@ -32,16 +32,12 @@ export async function ensureAdminToken(deps: FirstAdminTokenDeps): Promise<strin
       const row = { name: NAME, role: 'admin' as const, expiresAt: null };
       const { id } = await insertToken(trx, { ...row, tokenHash: hashToken(token) });
       await writeAudit(trx, {
-        context: {
-          requestId: randomUUID(),
-          actor: { name: 'system', role: 'admin' },
-          sourceAddress: null,
-        },
+        context: systemContext(),
         action: 'tokens.create',
         targetType: 'tokens',
         targetId: id,
         outcome: 'success',
-        details: { name: NAME, role: 'admin' },
+        changes: createdWith({ name: NAME, role: 'admin', expires_at: null }),
       });
       await writePrivateFile(file, `${token}\n`);
       written = true;

@@ -3,7 +3,7 @@ import type { Transaction } from '../db/unit-of-work.js';
 import { contextOf } from '../http/request-context.js';
 import type { Engine } from '../jsonapi/engine.js';
 import { performWrite, readIdempotency } from '../jsonapi/idempotency.js';
-import { resourcesDocument } from '../jsonapi/item.js';
+import { attributesIn, resourcesDocument } from '../jsonapi/item.js';
 import { sendAnswer } from '../jsonapi/send.js';
 import type { ResourceServices } from '../resources/services.js';
 import type { ApiOperation, ApiRoute } from './api-route.js';
@@ -45,14 +45,16 @@ async function retry({ engine, services }: JobRouteDeps, req: Request, res: Resp
   const context = contextOf(res);
   const work = async (trx: Transaction) => {
     await services.jobs.retry(trx, id);
+    const document = await resourcesDocument(engine, 'jobs', { ids: id, trx, context });
+    const [{ task, key } = {}] = attributesIn(document);
     await engine.audit(trx, {
       context,
       action: 'jobs.retry',
       targetType: 'jobs',
       targetId: id,
       outcome: 'success',
+      details: { task, key },
     });
-    const document = await resourcesDocument(engine, 'jobs', { ids: id, trx, context });
     return { status: 200, document };
   };
   const idempotency = readIdempotency(req);

@@ -1,4 +1,4 @@
-import type { RequestHandler, Response } from 'express';
+import type { RequestHandler } from 'express';
 import type { Transaction } from '../db/unit-of-work.js';
 import { writeAudit } from '../events/audit.js';
 import type { BodyReader } from '../http/body-reader.js';
@@ -10,7 +10,7 @@ import type { Answer, Engine } from '../jsonapi/engine.js';
 import { performWrite, readIdempotency } from '../jsonapi/idempotency.js';
 import { resourcesDocument } from '../jsonapi/item.js';
 import { sendAnswer } from '../jsonapi/send.js';
-import type { ImportedProfile, ProfileImport } from '../profiles/profile-import.js';
+import type { CheckedProfile, ImportedProfile, ProfileImport } from '../profiles/profile-import.js';
 import type { ApiOperation, ApiParameter } from './api-route.js';
 import { itemSchema, jsonApiContent } from './documents.js';
 import { booleanParameter, refuseOthers } from './query-parameters.js';
@@ -73,7 +73,7 @@ function takeUpload(deps: ProfileUploadDeps): RequestHandler {
     const checked = profileImport.check(bytes, { strict: booleanParameter(req, 'strict') });
     const work = async (trx: Transaction): Promise<Answer> => {
       const imported = await profileImport.store(trx, checked, context.actor.name);
-      await auditUpload(trx, imported, res);
+      await auditUpload(trx, { checked, imported, context });
       return uploadAnswer(engine, trx, { ...imported, context });
     };
     const idempotency = readIdempotency(req, bytes);
@@ -81,15 +81,31 @@ function takeUpload(deps: ProfileUploadDeps): RequestHandler {
   };
 }
 
-async function auditUpload(trx: Transaction, imported: ImportedProfile, res: Response) {
+interface Upload {
+  checked: CheckedProfile;
+  imported: ImportedProfile;
+  context: RequestContext;
+}
+
+/** The contents may be secret, so they are named by their size and their keyed digest. */
+async function auditUpload(trx: Transaction, { checked, imported, context }: Upload) {
   if (imported.outcome === 'unchanged') return;
+  const { version, digest } = imported;
   await writeAudit(trx, {
-    context: contextOf(res),
+    context,
     action: imported.outcome === 'created' ? 'profiles.create' : 'profiles.update',
     targetType: 'profiles',
     targetId: imported.id,
     outcome: 'success',
-    details: { version: imported.version },
+    changes: { current_version: [version === 1 ? null : version - 1, version] },
+    details: {
+      version,
+      identifier: checked.profile.get('PayloadIdentifier'),
+      uuid: checked.profile.get('PayloadUUID'),
+      display_name: checked.profile.get('PayloadDisplayName'),
+      size: checked.bytes.length,
+      digest: digest.toString('hex'),
+    },
   });
 }
 

@@ -124,7 +124,9 @@ function auditToken(trx: Transaction, res: Response, taken: TakenToken): Promise
     targetType: TYPE,
     targetId: taken.accountId,
     outcome: 'success',
-    ...(taken.outcome === 'unchanged' ? { details: { unchanged: true } } : {}),
+    ...(taken.outcome === 'unchanged'
+      ? { details: { unchanged: true } }
+      : { changes: taken.changes }),
   });
 }
 

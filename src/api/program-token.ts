@@ -1,5 +1,6 @@
 import type { Database } from '../db/database.js';
 import type { Transaction } from '../db/unit-of-work.js';
+import type { Changes } from '../events/audit.js';
 import type { BodyReader } from '../http/body-reader.js';
 import type { Engine } from '../jsonapi/engine.js';
 import type { ApiRoute } from './api-route.js';
@@ -27,6 +28,8 @@ export interface TakenToken {
   accountId: number;
   outcome: 'created' | 'renewed' | 'replaced' | 'unchanged';
   warnings: { code: string; detail: string }[];
+  /** Of the account, for the audit trail. */
+  changes: Changes;
 }
 
 /** Where these lie: not below /api/v1, but with its rules. */

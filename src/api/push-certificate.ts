@@ -27,6 +27,7 @@ function downloadRequest({ db, pushCertificateRequests }: PushCertificateDeps): 
         targetType: TYPE,
         targetId: id,
         outcome: 'success',
+        details: { file: signed.name, bytes: signed.bytes },
       });
       return signed;
     });

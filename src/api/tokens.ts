@@ -10,7 +10,7 @@ import {
 } from '../db/token-repository.js';
 import { inTransaction } from '../db/unit-of-work.js';
 import { type ErrorDetail, notFound, validationError } from '../errors.js';
-import { writeAudit } from '../events/audit.js';
+import { createdWith, writeAudit } from '../events/audit.js';
 import { type Actor, type RequestContext, ROLES, type Role } from '../jsonapi/context.js';
 import type { Logger } from '../logger.js';
 import { createLastUse } from './last-use.js';
@@ -80,7 +80,7 @@ export async function createToken(
       targetType: 'tokens',
       targetId: created.id,
       outcome: 'success',
-      details: { name, role },
+      changes: createdWith({ name, role, expires_at: expiresAt }),
     });
     return created;
   });
@@ -98,14 +98,15 @@ export async function revokeToken(
     if (rows.length === 0) {
       throw notFound(`a valid token ${'id' in selector ? selector.id : `"${selector.name}"`}`);
     }
-    for (const { id, name } of rows) {
+    for (const { id, name, role, revoked_at } of rows) {
       await writeAudit(trx, {
         context,
         action: 'tokens.revoke',
         targetType: 'tokens',
         targetId: id,
         outcome: 'success',
-        details: { name },
+        changes: { revoked_at: [null, revoked_at] },
+        details: { name, role },
       });
     }
     return rows;

@@ -1,5 +1,6 @@
 import type { Transaction } from '../db/unit-of-work.js';
 import { writeAudit } from '../events/audit.js';
+import type { AuditValues } from '../jsonapi/context.js';
 import { cliContext } from './token.js';
 
 export interface CliEvent {
@@ -7,16 +8,16 @@ export interface CliEvent {
   action: string;
   /** Type and id. */
   target: [type: string, id: number];
-  details?: Record<string, unknown>;
+  values: AuditValues;
 }
 
-/** The audit line of what a command did, in the transaction of the change. */
+/** Appends the audit event of what a command did, in the transaction of the change. */
 export async function auditCli(
   trx: Transaction,
-  { action, target: [targetType, targetId], details }: CliEvent,
+  { action, target: [targetType, targetId], values }: CliEvent,
 ): Promise<void> {
   await writeAudit(trx, {
+    ...values,
     ...{ context: cliContext(), action, targetType, targetId, outcome: 'success' },
-    ...(details === undefined ? {} : { details }),
   });
 }

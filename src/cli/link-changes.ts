@@ -6,6 +6,7 @@ import {
 } from '../db/enrollment-link-repository.js';
 import { inTransaction, type Transaction } from '../db/unit-of-work.js';
 import { AppError } from '../errors.js';
+import { type Changes, deletedWith } from '../events/audit.js';
 import { auditCli } from './audit-cli.js';
 import type { LinkDatabase } from './link.js';
 import type { WriteLine } from './token.js';
@@ -13,7 +14,8 @@ import type { WriteLine } from './token.js';
 interface Change {
   apply(trx: Transaction, ids: number[]): Promise<void>;
   action: 'enrollment_links.update' | 'enrollment_links.delete';
-  details?: Record<string, unknown>;
+  /** Of a link as it was. */
+  changesOf(link: EnrollmentLinkRow): Changes;
   description: string;
   /** Of each link, behind it. */
   done: string;
@@ -22,7 +24,8 @@ interface Change {
 const switched = (is_disabled: boolean) => ({
   apply: (trx: Transaction, ids: number[]) => setLinkDisabled(trx, ids, is_disabled),
   action: 'enrollment_links.update' as const,
-  details: { attributes: { is_disabled } },
+  changesOf: (link: EnrollmentLinkRow): Changes =>
+    link.is_disabled === is_disabled ? {} : { is_disabled: [link.is_disabled, is_disabled] },
 });
 
 /** By the word of the command. */
@@ -36,6 +39,7 @@ export const LINK_CHANGES = {
   delete: {
     apply: deleteLinks,
     action: 'enrollment_links.delete',
+    changesOf: ({ id: _id, ...values }: EnrollmentLinkRow) => deletedWith(values),
     description: 'delete a link; devices that enrolled by it stay',
     done: 'deleted',
   },
@@ -65,7 +69,7 @@ export async function changeLinks(
   for (const { id, name } of changed) write(`${what.done} ${id} ${name}`);
 }
 
-async function audit(trx: Transaction, { id, name }: EnrollmentLinkRow, what: Change) {
-  const { action, details } = what;
-  await auditCli(trx, { action, target: ['enrollment_links', id], details: { name, ...details } });
+async function audit(trx: Transaction, link: EnrollmentLinkRow, { action, changesOf }: Change) {
+  const values = { changes: changesOf(link), details: { name: link.name } };
+  await auditCli(trx, { action, target: ['enrollment_links', link.id], values });
 }

@@ -11,6 +11,7 @@ import {
 import { inTransaction, type Transaction } from '../db/unit-of-work.js';
 import { EnrollmentLinks } from '../enroll/enrollment-links.js';
 import { AppError } from '../errors.js';
+import { createdWith } from '../events/audit.js';
 import { auditCli } from './audit-cli.js';
 import { changeLinks, LINK_CHANGES } from './link-changes.js';
 import { wholeNumber } from './option-values.js';
@@ -74,7 +75,7 @@ export async function linkCreate(
     const created = await insertLink(trx, link, { token, seal, tagIds });
     await auditCli(trx, {
       ...{ action: 'enrollment_links.create', target: ['enrollment_links', created] },
-      details: { name },
+      values: { changes: createdWith({ ...link, tags: tagIds }) },
     });
     return created;
   });

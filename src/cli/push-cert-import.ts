@@ -4,6 +4,7 @@ import {
 } from '../db/push-request-repository.js';
 import { inTransaction, type Transaction } from '../db/unit-of-work.js';
 import { AppError } from '../errors.js';
+import { createdWith } from '../events/audit.js';
 import { auditCli } from './audit-cli.js';
 import { asCommands, inWordsOfTheCommand } from './command-words.js';
 import { type CredentialPem, readCredentialFiles } from './credential-file.js';
@@ -70,8 +71,13 @@ async function add(
   const facts = await findPushCertificateFacts(trx, id);
   if (facts === undefined) throw new Error('the certificate is gone');
   if (!facts.has_key) throw withoutKey();
-  const details = isForced ? { forced: true } : {};
-  await auditCli(trx, { action: 'certificates.create', target: ['certificates', id], details });
+  const { topic, apple_account, not_after } = facts;
+  const changes = createdWith({
+    ...{ purpose: 'mdm.pushcert', push_topic: topic, apple_account, not_after },
+    pem_certificate: pem.pem_certificate,
+  });
+  const values = { changes, details: isForced ? { forced: true } : {} };
+  await auditCli(trx, { action: 'certificates.create', target: ['certificates', id], values });
   const warnings = await certificates.warnings(trx, id);
   return { facts, warnings: warnings.map(({ detail }) => asCommands(detail)) };
 }

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import type { Transaction } from '../db/unit-of-work.js';
 import { inTransaction } from '../db/unit-of-work.js';
 import { AppError } from '../errors.js';
+import { createdWith } from '../events/audit.js';
 import { NoVendorCertificate } from '../pki/push-request-service.js';
 import { keepVendorCertificate } from '../pki/push-request-vendor.js';
 import { auditCli } from './audit-cli.js';
@@ -79,7 +80,12 @@ async function keepVendor(
   const kept = keepVendorCertificate(trx, certificates, parts).catch(inWordsOfTheCommand);
   const { id, isNew } = await kept;
   const action = isNew ? 'certificates.create' : 'certificates.update';
-  await auditCli(trx, { action, target: ['certificates', id] });
+  const changes = createdWith({
+    purpose: 'mdm.vendor',
+    pem_certificate: parts.pem_certificate,
+  });
+  if (parts.pem_private_key !== undefined) changes.pem_private_key = 'changed';
+  await auditCli(trx, { action, target: ['certificates', id], values: { changes } });
   const fault = await requests.vendorFault(trx, id);
   if (fault === undefined) return id;
   const message = `the vendor certificate can't sign: ${fault}. Nothing was changed`;
@@ -91,12 +97,14 @@ async function makeRequest(
   services: PushCertServices,
   { account, vendorId }: { account: string; vendorId: number | undefined },
 ): Promise<Made> {
-  const id = await services.signingRequests.add(trx, {
-    purpose: 'mdm.pushcert',
+  const request = {
+    purpose: 'mdm.pushcert' as const,
     subject: subjectOf(services.publicUrl),
-    ...{ key_type: 'RSA', key_size: 2048, apple_account: account },
-  });
-  await auditCli(trx, { action: `${TYPE}.create`, target: [TYPE, id] });
+    ...{ key_type: 'RSA' as const, key_size: 2048, apple_account: account },
+  };
+  const id = await services.signingRequests.add(trx, request);
+  const values = { changes: createdWith(request) };
+  await auditCli(trx, { action: `${TYPE}.create`, target: [TYPE, id], values });
   try {
     return { id, ...(await services.requests.file(trx, id)) };
   } catch (error) {

@@ -101,8 +101,8 @@ function selected({ text, bindings }: Sql, column: string, selection: LinkSelect
 
 type Change = Link & { relatedIds: number[] };
 
-/** Any number of links in one statement; those already there stay as they are. */
-export async function linkRows(knex: Knex, change: Change): Promise<void> {
+/** Any number of links in one statement; those already there stay as they are. Those added. */
+export async function linkRows(knex: Knex, change: Change): Promise<number[]> {
   const { relation, shape, id, relatedIds } = change;
   const { via } = relation;
   if ('foreignKey' in via) {
@@ -111,26 +111,31 @@ export async function linkRows(knex: Knex, change: Change): Promise<void> {
     // In the order of their ids, so that two owners who take the same rows don't deadlock.
     const where = `"id" = any(?::bigint[]) and ${column} is distinct from ?`;
     const rows = `select "id" from ${table} where ${where} order by "id" for no key update`;
-    const text = `update ${table} set ${column} = ? where "id" in (${rows})`;
-    await runSql(knex, { text, bindings: [id, relatedIds, id] }, shape);
-    return;
+    const text = `update ${table} set ${column} = ? where "id" in (${rows}) returning "id"`;
+    return idsOf(await runSql<Row>(knex, { text, bindings: [id, relatedIds, id] }, shape));
   }
   const columns = `${quoted(via.own)}, ${quoted(via.other)}`;
   const values = 'select ?::bigint, v from unnest(?::bigint[]) as v order by v';
-  const text = `insert into ${quoted(via.table)} (${columns}) ${values} on conflict do nothing`;
-  await runSql(knex, { text, bindings: [id, relatedIds] });
+  const added = `on conflict do nothing returning ${quoted(via.other)} as "id"`;
+  const text = `insert into ${quoted(via.table)} (${columns}) ${values} ${added}`;
+  return idsOf(await runSql<Row>(knex, { text, bindings: [id, relatedIds] }));
 }
 
-export function unlinkRows(knex: Knex, change: Change): Promise<void> {
+function idsOf(rows: Row[]): number[] {
+  return rows.map(({ id }) => id).sort((one, other) => one - other);
+}
+
+/** Those removed. */
+export function unlinkRows(knex: Knex, change: Change): Promise<number[]> {
   return unlinkWhere(knex, change, '= any(?::bigint[])');
 }
 
-/** Removes every link but those to the given rows, however many, in one statement. */
-export function unlinkOtherRows(knex: Knex, change: Change): Promise<void> {
+/** Removes every link but those to the given rows, however many, in one statement. Those removed. */
+export function unlinkOtherRows(knex: Knex, change: Change): Promise<number[]> {
   return unlinkWhere(knex, change, '<> all(?::bigint[])');
 }
 
-async function unlinkWhere(knex: Knex, change: Change, test: string): Promise<void> {
+async function unlinkWhere(knex: Knex, change: Change, test: string): Promise<number[]> {
   const { relation, shape, id, relatedIds } = change;
   const { via } = relation;
   const bindings = [id, relatedIds];
@@ -138,10 +143,13 @@ async function unlinkWhere(knex: Knex, change: Change, test: string): Promise<vo
     const column = quoted(via.foreignKey);
     const left = except(relation);
     const where = `t0.${column} = ? and t0."id" ${test}${left.text}`;
-    const text = `update ${quoted(shape.table)} as t0 set ${column} = null where ${where}`;
-    await runSql(knex, { text, bindings: [...bindings, ...left.bindings] }, shape);
-    return;
+    const text = `update ${quoted(shape.table)} as t0 set ${column} = null where ${where} returning t0."id"`;
+    return idsOf(
+      await runSql<Row>(knex, { text, bindings: [...bindings, ...left.bindings] }, shape),
+    );
   }
   const where = `${quoted(via.own)} = ? and ${quoted(via.other)} ${test}`;
-  await runSql(knex, { text: `delete from ${quoted(via.table)} where ${where}`, bindings });
+  const removed = `returning ${quoted(via.other)} as "id"`;
+  const text = `delete from ${quoted(via.table)} where ${where} ${removed}`;
+  return idsOf(await runSql<Row>(knex, { text, bindings }));
 }

@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-import { insertAuditRow } from '../db/audit-repository.js';
 import {
   deleteRenewals,
   type RenewalRow,
@@ -8,6 +6,7 @@ import {
 } from '../db/identity-renewal-repository.js';
 import { toAppError } from '../db/sqlstate.js';
 import type { Transaction } from '../db/unit-of-work.js';
+import { systemContext, writeAudit } from '../events/audit.js';
 import type { RenewalVerdict } from './renewal-verdict.js';
 
 /** A renewal whose attempt failed, and when there will be another. */
@@ -68,11 +67,9 @@ export async function closeRenewals(trx: Transaction, judged: Judged[]): Promise
 }
 
 async function audit(trx: Transaction, row: RenewalRow): Promise<void> {
-  await insertAuditRow(trx, {
-    ...{ actor: 'system', role: 'admin', source_address: null, request_id: randomUUID() },
-    ...{ action: 'devices.identity_renewed', target_type: 'devices' },
-    target_id: String(row.device_id),
-    outcome: 'success',
+  await writeAudit(trx, {
+    ...{ context: systemContext(), action: 'devices.identity_renewed', outcome: 'success' },
+    ...{ targetType: 'devices', targetId: row.device_id },
     details: { commands: row.command_id === null ? [] : [row.command_id] },
   }).catch((error: unknown) => {
     throw toAppError(error);

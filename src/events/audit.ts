@@ -1,5 +1,31 @@
+import { randomUUID } from 'node:crypto';
 import { type AuditRow, type AuditTransaction, insertAuditRow } from '../db/audit-repository.js';
-import type { AuditEvent, AuditWriter } from '../jsonapi/context.js';
+import type { AuditContext, AuditEvent, AuditWriter, Changes } from '../jsonapi/context.js';
+import { auditDetails } from './audit-values.js';
+
+export type { Changes } from '../jsonapi/context.js';
+
+/** Who does what the server does by itself. */
+export const SYSTEM_ACTOR = { name: 'system', role: 'system' } as const;
+
+/** Of work that no request asked for. */
+export function systemContext(): AuditContext {
+  return { requestId: randomUUID(), actor: SYSTEM_ACTOR, sourceAddress: null };
+}
+
+/** The changes of something new. */
+export function createdWith(values: Record<string, unknown>): Changes {
+  return Object.fromEntries(valuesIn(values).map(([name, value]) => [name, [null, value]]));
+}
+
+/** The changes of something that is gone. */
+export function deletedWith(values: Record<string, unknown>): Changes {
+  return Object.fromEntries(valuesIn(values).map(([name, value]) => [name, [value, null]]));
+}
+
+function valuesIn(values: Record<string, unknown>): [string, unknown][] {
+  return Object.entries(values).filter(([, value]) => value !== null && value !== undefined);
+}
 
 function rowOf({ context, ...event }: AuditEvent): AuditRow {
   return {
@@ -11,10 +37,13 @@ function rowOf({ context, ...event }: AuditEvent): AuditRow {
     target_id: event.targetId === null ? null : String(event.targetId),
     request_id: context.requestId,
     outcome: event.outcome,
-    details: event.details ?? null,
+    details: auditDetails(event),
   };
 }
 
-/** Appends the line in the caller's transaction: no change without its line, no line without it. */
+/**
+ * Appends an event in the caller's transaction, so that there is no change without its event and no
+ * event without its change. The only way into the audit trail but for the enrollment statement's own.
+ */
 export const writeAudit: AuditWriter = (trx: AuditTransaction, event: AuditEvent) =>
   insertAuditRow(trx, rowOf(event));

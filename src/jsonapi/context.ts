@@ -22,16 +22,38 @@ export interface Transaction {
   isCompleted(): boolean;
 }
 
-/** One line of the audit trail. `details` names changed attributes; it never holds a secret. */
-export interface AuditEvent {
-  context: RequestContext;
+/** Before and after; null: there was, or is, none. */
+export type ValueChange = [before: unknown, after: unknown];
+
+export interface LinkChange {
+  added: number[];
+  removed: number[];
+}
+
+/** By attribute or relationship. Of a secret it is only said that it was written. */
+export type Changes = Record<string, ValueChange | LinkChange | 'changed'>;
+
+/** Who did it: an admin's token, a person, or the server itself. */
+export interface AuditContext {
+  requestId: string;
+  actor: { name: string; role: string };
+  sourceAddress: string | null;
+}
+
+/** What an event says beside who did what to what: never nothing, and never a secret. */
+export type AuditValues =
+  | { changes: Changes; details?: Record<string, unknown> | undefined }
+  | { changes?: undefined; details: Record<string, unknown> };
+
+/** One event of the audit trail. */
+export type AuditEvent = AuditValues & {
+  context: AuditContext;
   /** `<collection>.<verb>`, e.g. `devices.update`. */
   action: string;
   targetType: string;
   targetId: string | number | null;
   outcome: 'success' | 'refused';
-  details?: Record<string, unknown>;
-}
+};
 
 interface AuditSignature {
   write(trx: Transaction, event: AuditEvent): Promise<void>;

@@ -1,4 +1,5 @@
 import { AppError } from '../errors.js';
+import { changeColumns, changesOf, linkChanges } from './changes.js';
 import type { Transaction } from './context.js';
 import {
   inverseOf,
@@ -13,7 +14,7 @@ import { itemContent, readWriteQuery } from './item.js';
 import type { CollectionPlace, ScopeOf } from './list.js';
 import { replaceLinks } from './relate.js';
 import { requireSound } from './related-check.js';
-import { changedFields, columnsOf } from './write-values.js';
+import { columnsOf, flagDetails } from './write-values.js';
 
 /** POST to a collection; below a parent the new resource is linked to it. */
 export function createHandler(
@@ -29,8 +30,13 @@ export function createHandler(
     return async (trx) => {
       if (scopeOf) await requireParent(engine, trx, { scopeOf, id: request.id });
       const input = await requireSound(engine, trx, { ...request, body, definition, parsed });
-      const { id, meta } = await create(engine, trx, { definition, request, input, flags });
-      if (scopeOf) await linkToParent(engine, trx, { scopeOf, request, id, definition });
+      const { id, meta } = await create(engine, trx, {
+        definition,
+        request,
+        input,
+        flags,
+        scopeOf,
+      });
       const content = await itemContent(engine, definition, { id, query, trx, meta });
       return { status: 201, ...content, location: resourcePath(engine.basePath, definition, id) };
     };
@@ -65,12 +71,13 @@ interface Creating {
   request: ApiRequest;
   input: WriteInput;
   flags: ReadonlySet<string>;
+  scopeOf: ScopeOf | undefined;
 }
 
 async function create(
   engine: Engine,
   trx: Transaction,
-  { definition, request, input, flags }: Creating,
+  { definition, request, input, flags, scopeOf }: Creating,
 ): Promise<WriteResult> {
   const { store, services } = engine;
   const { context } = request;
@@ -78,16 +85,27 @@ async function create(
   const result = (await definition.operations?.create?.(operation)) ?? {
     id: await store.insert(trx, { shape: definition, values: columnsOf(definition, input) }),
   };
-  await replaceLinks(engine, { definition, trx, context, id: result.id }, input.toMany);
+  const { id } = result;
+  const links = await replaceLinks(engine, { definition, trx, context, id }, input.toMany);
+  if (scopeOf) await linkToParent(engine, trx, { scopeOf, request, id, definition });
+  const columns = changeColumns(definition);
+  const after = (await store.find(trx, { shape: definition, id, columns })) ?? null;
+  const own = changesOf(definition, { services, before: null, after, input });
   await engine.audit(trx, {
     context,
     action: `${definition.type}.create`,
     targetType: definition.type,
-    targetId: result.id,
+    targetId: id,
     outcome: 'success',
-    details: changedFields(input, flags),
+    changes: { ...own, ...linkChanges(links) },
+    details: { ...flagDetails(flags), ...parentDetails(scopeOf, request), ...result.audit },
   });
   return result;
+}
+
+/** Below which resource it was created. */
+function parentDetails(scopeOf: ScopeOf | undefined, { id }: ApiRequest): Record<string, unknown> {
+  return scopeOf === undefined ? {} : { below: { type: scopeOf.parent.type, id } };
 }
 
 interface LinkToParent {

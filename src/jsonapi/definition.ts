@@ -62,6 +62,8 @@ export interface DeleteOperation<S> extends Operation<S> {
 export interface WriteResult {
   id: number;
   meta?: Record<string, unknown>;
+  /** Details for the audit trail. */
+  audit?: Record<string, unknown>;
 }
 
 /** What a to-many relationship does instead of plain SQL in its join table or foreign key. */

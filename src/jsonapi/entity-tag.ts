@@ -63,6 +63,8 @@ export function parseIfMatch(header: string): Set<string> | undefined {
 
 /** The resource that a write changes, and the If-Match header it came with. */
 export interface Target {
+  /** To read of it. */
+  columns?: readonly string[];
   definition: ResourceDefinition;
   id: number;
   ifMatch?: string | undefined;
@@ -75,13 +77,13 @@ export interface Target {
 export async function lockTarget(
   { store }: Engine,
   trx: Transaction,
-  { definition: shape, id, ifMatch }: Target,
-): Promise<void> {
+  { definition: shape, id, ifMatch, columns: wanted = [] }: Target,
+): Promise<Row> {
   const states = ifMatch === undefined ? undefined : parseIfMatch(ifMatch);
-  const columns = states ? stateColumns(shape) : [];
+  const columns = [...new Set([...wanted, ...(states ? stateColumns(shape) : [])])];
   const row = await store.find(trx, { shape, id, columns, lock: true });
   if (row === undefined) throw notFound(`${shape.type} ${id}`);
-  if (!states || states.has(stateOf(shape, row))) return;
+  if (!states || states.has(stateOf(shape, row))) return row;
   const message = `${shape.type} ${id} has been changed meanwhile; read it again`;
   throw new AppError('precondition_failed', 412, message, { source: { header: 'If-Match' } });
 }

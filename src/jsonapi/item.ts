@@ -143,3 +143,11 @@ export async function resourcesDocument(
     jsonapi: JSONAPI,
   };
 }
+
+/** The attributes of a document's resources, each with its id. */
+export function attributesIn({ data }: Document): Record<string, unknown>[] {
+  return [data].flat().flatMap((resource) => {
+    if (resource === null) return [];
+    return [{ id: resource.id, ...('attributes' in resource ? resource.attributes : {}) }];
+  });
+}

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.js';
-import type { RequestContext, Transaction } from './context.js';
+import type { LinkChange, RequestContext, Transaction } from './context.js';
 import {
   needsOwner,
   type RelationshipOperations,
@@ -21,7 +21,7 @@ export interface Owner {
   meta?: Record<string, unknown>;
 }
 
-interface Change {
+export interface RelateChange {
   relation: ToMany;
   relatedIds: number[];
   /** JSON pointer of the linkage. */
@@ -29,19 +29,37 @@ interface Change {
 }
 
 /** Adds what is not there yet. */
-export async function addLinks(engine: Engine, owner: Owner, change: Change): Promise<void> {
+export async function addLinks(
+  engine: Engine,
+  owner: Owner,
+  change: RelateChange,
+): Promise<LinkChange> {
+  return { added: await add(engine, owner, change), removed: [] };
+}
+
+async function add(engine: Engine, owner: Owner, change: RelateChange): Promise<number[]> {
   const { store } = engine;
   const { relation, relatedIds } = change;
   const link = linkOf(engine, owner, relation);
   if (!relation.operations) return store.link(owner.trx, { ...link, relatedIds });
   const there = new Set(await store.linkage(owner.trx, { ...link, only: relatedIds }));
   const added = relatedIds.filter((id) => !there.has(id));
-  if (added.length === 0) return;
-  await relation.operations.add(operationOf(engine, owner, { ...change, relatedIds: added }));
+  if (added.length > 0) {
+    await relation.operations.add(operationOf(engine, owner, { ...change, relatedIds: added }));
+  }
+  return added;
 }
 
 /** Removes what is there of the given. */
-export async function removeLinks(engine: Engine, owner: Owner, change: Change): Promise<void> {
+export async function removeLinks(
+  engine: Engine,
+  owner: Owner,
+  change: RelateChange,
+): Promise<LinkChange> {
+  return { added: [], removed: await dropGiven(engine, owner, change) };
+}
+
+async function dropGiven(engine: Engine, owner: Owner, change: RelateChange): Promise<number[]> {
   const { store, registry } = engine;
   const { relation, relatedIds } = change;
   const link = linkOf(engine, owner, relation);
@@ -50,29 +68,36 @@ export async function removeLinks(engine: Engine, owner: Owner, change: Change):
   }
   const there = await store.linkage(owner.trx, { ...link, only: relatedIds });
   await drop(engine, owner, { ...change, relatedIds: there });
+  return there;
 }
 
-/** Makes each named relationship hold exactly the given ids. */
+/** Makes each named relationship hold exactly the given ids. Returns what changed, by name. */
 export async function replaceLinks(
   engine: Engine,
   owner: Owner,
   wanted: Record<string, number[]>,
-): Promise<void> {
+): Promise<Record<string, LinkChange>> {
+  const changes: Record<string, LinkChange> = {};
   for (const [name, relatedIds] of Object.entries(wanted)) {
     const relation = owner.definition.relationships[name];
     if (relation?.kind !== 'toMany') continue;
     const at = pointer('data', 'relationships', name, 'data');
-    await replace(engine, owner, { relation, relatedIds, at });
+    changes[name] = await replace(engine, owner, { relation, relatedIds, at });
   }
+  return changes;
 }
 
 /** Makes one relationship hold exactly the given ids. */
-export async function replace(engine: Engine, owner: Owner, change: Change): Promise<void> {
-  await dropOthers(engine, owner, change);
-  await addLinks(engine, owner, change);
+export async function replace(
+  engine: Engine,
+  owner: Owner,
+  change: RelateChange,
+): Promise<LinkChange> {
+  const removed = await dropOthers(engine, owner, change);
+  return { added: await add(engine, owner, change), removed };
 }
 
-async function dropOthers(engine: Engine, owner: Owner, change: Change): Promise<void> {
+async function dropOthers(engine: Engine, owner: Owner, change: RelateChange): Promise<number[]> {
   const { store, registry } = engine;
   const { relation, relatedIds } = change;
   const link = linkOf(engine, owner, relation);
@@ -83,10 +108,11 @@ async function dropOthers(engine: Engine, owner: Owner, change: Change): Promise
   const limit = relation.operations ? {} : { limit: 1 };
   const others = await store.linkage(owner.trx, { ...link, except: relatedIds, ...limit });
   await drop(engine, owner, { ...change, relatedIds: others });
+  return others;
 }
 
 /** What plain SQL can't drop: by the relationship's own operation, or not at all. */
-async function drop(engine: Engine, owner: Owner, change: Change): Promise<void> {
+async function drop(engine: Engine, owner: Owner, change: RelateChange): Promise<void> {
   const { relation, relatedIds, at } = change;
   const [first] = relatedIds;
   if (first === undefined) return;
@@ -107,7 +133,7 @@ type RelateOperation = Parameters<RelationshipOperations<unknown>['add']>[0];
 function operationOf(
   { store, services }: Engine,
   owner: Owner,
-  { relatedIds, at }: Change,
+  { relatedIds, at }: RelateChange,
 ): RelateOperation {
   const { definition: shape, trx, context, id, meta = {} } = owner;
   return { shape, trx, store, services, context, id, relatedIds, at, meta };

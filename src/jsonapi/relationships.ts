@@ -1,5 +1,5 @@
 import { type ErrorDetail, validationError } from '../errors.js';
-import type { Transaction } from './context.js';
+import type { LinkChange, Transaction } from './context.js';
 import { relatedDefinition, type ToMany } from './definition.js';
 import type { Document } from './document.js';
 import type { ApiRequest, Engine, WriteHandler } from './engine.js';
@@ -8,10 +8,10 @@ import { readIdentifier, readIdentifiers } from './identifiers.js';
 import { dataOf } from './input.js';
 import { linkageDocument, type RelationshipPlace } from './linkage.js';
 import { refuseParameters } from './query/query.js';
-import { addLinks, removeLinks, replace } from './relate.js';
+import { addLinks, type Owner, type RelateChange, removeLinks, replace } from './relate.js';
 import { requireRelated } from './related-check.js';
 import type { ToOne } from './shape.js';
-import { update } from './update.js';
+import { lockRow, update } from './update.js';
 
 /** PATCH …/relationships/{name} of a to-one relationship. */
 export function changeLinkHandler(place: RelationshipPlace<ToOne>): WriteHandler {
@@ -46,15 +46,17 @@ async function changeLink(
   { place, request, related }: ChangingOne,
 ): Promise<void> {
   const { definition, name, relation } = place;
-  await lockTarget(engine, trx, { ...request, definition });
+  const before = await lockRow(engine, trx, { definition, request });
   const shape = relatedDefinition(engine.registry, relation);
   const ids = related === null ? [] : [related];
   await requireRelated(engine, trx, [{ shape, ids, data: null, at: '/data' }]);
   const input = { attributes: {}, toOne: { [name]: related }, toMany: {} };
-  await update(engine, trx, { definition, request, input });
+  await update(engine, trx, { definition, request, before, input });
 }
 
-const CHANGES = { add: addLinks, replace, remove: removeLinks };
+type Relate = (engine: Engine, owner: Owner, change: RelateChange) => Promise<LinkChange>;
+
+const CHANGES = { add: addLinks, replace, remove: removeLinks } satisfies Record<string, Relate>;
 
 export type LinkVerb = keyof typeof CHANGES;
 
@@ -105,14 +107,14 @@ async function changeLinks(
   await requireRelated(engine, trx, [{ shape, ids: relatedIds, data, at: '/data' }]);
   const meta = {};
   const owner = { definition, trx, context, id, meta };
-  await CHANGES[verb](engine, owner, { relation, relatedIds, at: '/data' });
+  const change = await CHANGES[verb](engine, owner, { relation, relatedIds, at: '/data' });
   await engine.audit(trx, {
     context,
     action: `${definition.type}.${name}.${verb}`,
     targetType: definition.type,
     targetId: id,
     outcome: 'success',
-    details: { [name]: relatedIds },
+    changes: { [name]: change },
   });
   return meta;
 }

@@ -176,12 +176,12 @@ export interface Store {
   remove(trx: Transaction, input: { shape: ResourceShape; id: number }): Promise<boolean>;
   /** Those of `ids` that do not exist. The others can't vanish before the transaction ends. */
   missing(trx: Transaction, input: { shape: ResourceShape; ids: number[] }): Promise<number[]>;
-  /** Adds to a relationship; what is there already is left alone. One statement. */
-  link(trx: Transaction, link: Link & { relatedIds: number[] }): Promise<void>;
-  /** Removes what is there of the given. One statement. */
-  unlink(trx: Transaction, link: Link & { relatedIds: number[] }): Promise<void>;
-  /** Removes all but the given. One statement. */
-  unlinkOthers(trx: Transaction, link: Link & { relatedIds: number[] }): Promise<void>;
+  /** Adds to a relationship; what is there already is left alone. One statement. Those added. */
+  link(trx: Transaction, link: Link & { relatedIds: number[] }): Promise<number[]>;
+  /** Removes what is there of the given. One statement. Those removed. */
+  unlink(trx: Transaction, link: Link & { relatedIds: number[] }): Promise<number[]>;
+  /** Removes all but the given. One statement. Those removed. */
+  unlinkOthers(trx: Transaction, link: Link & { relatedIds: number[] }): Promise<number[]>;
   /**
    * The digest of a request under a secret key: of a body that holds a PIN, a plain one would tell
    * the PIN to whoever tries them all.

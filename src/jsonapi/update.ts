@@ -1,4 +1,5 @@
 import { notFound } from '../errors.js';
+import { changeColumns, changesOf, linkChanges } from './changes.js';
 import type { Transaction } from './context.js';
 import type { ResourceDefinition, WriteInput, WriteResult } from './definition.js';
 import type { ApiRequest, Engine, WriteHandler } from './engine.js';
@@ -9,7 +10,8 @@ import { parseDeleteQuery } from './query/query.js';
 import { replaceLinks } from './relate.js';
 import { requireSound } from './related-check.js';
 import { repeatedFaults } from './repeated-links.js';
-import { changedFields, columnsOf } from './write-values.js';
+import type { Row } from './store.js';
+import { columnsOf, flagDetails } from './write-values.js';
 
 export function updateHandler(definition: ResourceDefinition): WriteHandler {
   return (engine, request) => {
@@ -18,20 +20,32 @@ export function updateHandler(definition: ResourceDefinition): WriteHandler {
     const { flags } = query;
     const parsed = readUpdate(request.body, { definition, id });
     return async (trx) => {
-      await lockTarget(engine, trx, { ...request, definition });
+      const before = await lockRow(engine, trx, { definition, request });
       const faults = await repeatedFaults(engine, trx, { definition, id, ...parsed });
       const whole = { ...parsed, faults: [...parsed.faults, ...faults] };
       const input = await requireSound(engine, trx, { ...request, definition, parsed: whole });
-      const { meta } = await update(engine, trx, { definition, request, input, flags });
+      const { meta } = await update(engine, trx, { definition, request, before, input, flags });
       const content = await itemContent(engine, definition, { id, query, trx, meta });
       return { status: 200, ...content };
     };
   };
 }
 
+/** Locks the row that a write changes; returns what the audit trail needs of it. */
+export function lockRow(
+  engine: Engine,
+  trx: Transaction,
+  { definition, request }: { definition: ResourceDefinition; request: ApiRequest },
+): Promise<Row> {
+  const columns = changeColumns(definition);
+  return lockTarget(engine, trx, { ...request, definition, columns });
+}
+
 interface Updating {
   definition: ResourceDefinition;
   request: ApiRequest;
+  /** The row as `lockRow` read it. */
+  before: Row;
   input: WriteInput;
   flags?: ReadonlySet<string>;
 }
@@ -42,21 +56,25 @@ const NO_FLAGS: ReadonlySet<string> = new Set();
 export async function update(
   engine: Engine,
   trx: Transaction,
-  { definition, request, input, flags = NO_FLAGS }: Updating,
+  { definition, request, before, input, flags = NO_FLAGS }: Updating,
 ): Promise<WriteResult> {
   const { store, services } = engine;
   const { context, id } = request;
   const operation = { ...input, flags, id, shape: definition, trx, store, services, context };
   const result = await (definition.operations?.update?.(operation) ??
     updateRow(engine, trx, { definition, id, input }));
-  await replaceLinks(engine, { definition, trx, context, id }, input.toMany);
+  const links = await replaceLinks(engine, { definition, trx, context, id }, input.toMany);
+  const columns = changeColumns(definition);
+  const after = (await store.find(trx, { shape: definition, id, columns })) ?? null;
+  const own = changesOf(definition, { services, before, after, input });
   await engine.audit(trx, {
     context,
     action: `${definition.type}.update`,
     targetType: definition.type,
     targetId: id,
     outcome: 'success',
-    details: changedFields(input, flags),
+    changes: { ...own, ...linkChanges(links) },
+    details: { ...flagDetails(flags), ...result.audit },
   });
   return result;
 }
@@ -75,8 +93,8 @@ export function deleteHandler(definition: ResourceDefinition): WriteHandler {
   return (engine, request) => {
     const flags = parseDeleteQuery(request.query, definition);
     return async (trx) => {
-      await lockTarget(engine, trx, { ...request, definition });
-      await remove(engine, trx, { definition, request, flags });
+      const before = await lockRow(engine, trx, { definition, request });
+      await remove(engine, trx, { definition, request, before, flags });
       return { status: 204 };
     };
   };
@@ -85,10 +103,11 @@ export function deleteHandler(definition: ResourceDefinition): WriteHandler {
 async function remove(
   { store, services, audit }: Engine,
   trx: Transaction,
-  { definition, request, flags }: Omit<Required<Updating>, 'input'>,
+  { definition, request, before, flags }: Omit<Required<Updating>, 'input'>,
 ): Promise<void> {
   const { context, id } = request;
-  const details: Record<string, unknown> = flags.size > 0 ? { parameters: [...flags] } : {};
+  const changes = changesOf(definition, { services, before, after: null });
+  const details = flagDetails(flags);
   if (definition.operations?.delete) {
     const operation = { id, flags, shape: definition, trx, store, services, context, details };
     await definition.operations.delete(operation);
@@ -101,6 +120,7 @@ async function remove(
     targetType: definition.type,
     targetId: id,
     outcome: 'success',
-    ...(Object.keys(details).length > 0 && { details }),
+    changes,
+    details,
   });
 }

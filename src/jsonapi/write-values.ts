@@ -14,15 +14,7 @@ export function columnsOf(
   return values;
 }
 
-/** For the audit trail: names only, since a value may be a secret. */
-export function changedFields(
-  { attributes, toOne, toMany }: WriteInput,
-  flags: ReadonlySet<string>,
-): Record<string, unknown> {
-  const relationships = [...Object.keys(toOne), ...Object.keys(toMany)];
-  return {
-    attributes: Object.keys(attributes),
-    ...(relationships.length > 0 ? { relationships } : {}),
-    ...(flags.size > 0 ? { parameters: [...flags] } : {}),
-  };
+/** For the audit trail: the query parameters that were set. */
+export function flagDetails(flags: ReadonlySet<string>): Record<string, unknown> {
+  return flags.size > 0 ? { parameters: [...flags] } : {};
 }

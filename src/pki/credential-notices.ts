@@ -1,8 +1,7 @@
-import { randomUUID } from 'node:crypto';
-import { type AuditRow, insertAuditRow } from '../db/audit-repository.js';
 import { insertNotices, type NoticeKey } from '../db/credential-notice-repository.js';
 import type { Database } from '../db/database.js';
-import { inTransaction } from '../db/unit-of-work.js';
+import { inTransaction, type Transaction } from '../db/unit-of-work.js';
+import { systemContext, writeAudit } from '../events/audit.js';
 import type { Logger } from '../logger.js';
 import { endingAdvice, isOfNoUse } from './credential-advice.js';
 import type { Credential } from './credential-status.js';
@@ -35,17 +34,17 @@ function noticeOf(credential: Credential, now: Date): Notice[] {
   return [{ credential, key: { kind, credential_id: id ?? 0, not_after, days } }];
 }
 
-function auditRow({ credential, key }: Notice): AuditRow {
+async function audit(trx: Transaction, { credential, key }: Notice): Promise<void> {
   const { kind, id, name, not_after, days_left } = credential;
   const stored = kind === 'dep_token' ? 'dep_accounts' : 'certificates';
-  return {
-    ...{ actor: 'system', role: 'system', source_address: null, request_id: randomUUID() },
+  await writeAudit(trx, {
+    context: systemContext(),
     action: key.days === 0 ? 'credentials.expired' : 'credentials.expiring',
-    target_type: id === null ? 'credentials' : stored,
-    target_id: id === null ? null : String(id),
+    targetType: id === null ? 'credentials' : stored,
+    targetId: id,
     outcome: 'success',
     details: { kind, name, not_after: not_after.toISOString(), days_left },
-  };
+  });
 }
 
 function isSame(one: NoticeKey, other: NoticeKey): boolean {
@@ -75,7 +74,7 @@ export async function noteCredentials(
       due.map(({ key }) => key),
     );
     const notices = due.filter(({ key }) => fresh.some((other) => isSame(key, other)));
-    for (const notice of notices) await insertAuditRow(trx, auditRow(notice));
+    for (const notice of notices) await audit(trx, notice);
     return notices;
   });
   for (const notice of told) tell(logger, notice);

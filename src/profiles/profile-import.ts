@@ -41,6 +41,8 @@ export interface ImportedProfile {
   /** In the order of the file. */
   payloadIds: number[];
   warnings: Finding[];
+  /** Of the file, under a key of this server. */
+  digest: Buffer;
 }
 
 const CUT_DATE = 'the fraction of a second of the date is not kept';
@@ -90,6 +92,7 @@ export class ProfileImport {
         version,
         warnings,
         payloadIds: await listPayloadIds(trx, id),
+        digest,
       };
     }
     const { id } = place;
@@ -101,6 +104,7 @@ export class ProfileImport {
       version: number,
       payloadIds: await listPayloadIds(trx, id),
       warnings: checked.warnings,
+      digest,
     };
   }
 

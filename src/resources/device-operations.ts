@@ -9,6 +9,7 @@ import type {
 import type { Row } from '../jsonapi/store.js';
 import { columnsOf } from '../jsonapi/write-values.js';
 import { changedAttributes } from './changed-attributes.js';
+import { queuedCommands } from './queued-commands.js';
 import type { ProfileWarning, ResourceServices } from './services.js';
 
 type Create = CreateOperation<ResourceServices>;
@@ -64,7 +65,8 @@ export async function updateDevice(operation: Update): Promise<WriteResult> {
   const meta = await changeProfile(operation, { id, current: device.dep_profile_id, wanted });
   if (Object.keys(changes).length === 0) return meta ? { id, meta } : { id };
   const queued = await services.settings.rename(trx, { device, changes, context });
-  return { id, meta: { ...meta, queued_commands: queued } };
+  const audit = { commands: await queuedCommands(operation, queued) };
+  return { id, meta: { ...meta, queued_commands: queued }, audit };
 }
 
 const PROFILE_POINTER = '/data/relationships/dep_profile';

@@ -190,12 +190,17 @@ describe.each([
     }
   });
 
-  it('leaves an audit line that names attributes only', async () => {
+  it('leaves an audit event with the attributes before and after', async () => {
+    const before = (await admin().get(path)).body.data.attributes;
     await admin().patch(path, attributes);
     const line = await app.db.knex('audit_events').orderBy('id', 'desc').first();
     expect(line).toMatchObject({
       ...{ action: `${type}.update`, target_type: type, target_id: '1', outcome: 'success' },
-      details: { attributes: Object.keys(attributes) },
+      details: {
+        changes: Object.fromEntries(
+          Object.entries(attributes).map(([name, value]) => [name, [before[name], value]]),
+        ),
+      },
     });
   });
 

@@ -146,7 +146,18 @@ describe('POST /dep/stoken/upload', () => {
     ]);
     expect(await waiting()).toEqual([{ identifier: 'dep.confirm', payload: { accountId: id } }]);
     expect(await audited()).toEqual([
-      { action: 'dep_accounts.token_uploaded', outcome: 'success', details: null },
+      {
+        ...{ action: 'dep_accounts.token_uploaded', outcome: 'success' },
+        details: {
+          changes: {
+            consumer_key: [null, members.consumer_key],
+            consumer_secret: 'changed',
+            access_token: [null, members.access_token],
+            access_secret: 'changed',
+            access_token_expiry: [null, expect.any(String)],
+          },
+        },
+      },
     ]);
   });
 
@@ -179,7 +190,13 @@ describe('POST /dep/stoken/upload', () => {
     expect(past.map(({ replaced_at }) => replaced_at === null)).toEqual([false, true]);
     const lines = await audited();
     expect(lines.at(-1)).toEqual({
-      ...{ action: 'dep_accounts.token_renewed', outcome: 'success', details: null },
+      ...{ action: 'dep_accounts.token_renewed', outcome: 'success' },
+      details: {
+        changes: expect.objectContaining({
+          access_token: [members.access_token, renewed.access_token],
+          access_secret: 'changed',
+        }),
+      },
     });
   });
 
@@ -264,7 +281,14 @@ describe('a token for a certificate that was made for an account', () => {
         ...{ action: 'dep_accounts.token_uploaded', outcome: 'refused' },
         details: { code: 'token_mismatch' },
       },
-      { action: 'dep_accounts.token_replaced', outcome: 'success', details: null },
+      {
+        ...{ action: 'dep_accounts.token_replaced', outcome: 'success' },
+        details: {
+          changes: expect.objectContaining({
+            consumer_key: [expect.any(String), members.consumer_key],
+          }),
+        },
+      },
     ]);
   });
 

@@ -100,7 +100,7 @@ describe('tokens', () => {
           target_type: 'tokens',
           request_id: 'request-7',
           outcome: 'success',
-          details: { name: 'a operator', role: 'operator' },
+          details: { changes: { name: [null, 'a operator'], role: [null, 'operator'] } },
         }),
       ]);
       expect(JSON.stringify(events)).not.toContain(token);

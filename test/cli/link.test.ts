@@ -76,7 +76,10 @@ describe('muster link', () => {
     const { id } = await links().where({ name: 'Audited' }).first('id');
     const events = await test.db.knex('audit_events').where({ target_id: String(id) });
     expect(events).toMatchObject([
-      { actor: 'cli', action: 'enrollment_links.create', target_type: 'enrollment_links' },
+      {
+        ...{ actor: 'cli', action: 'enrollment_links.create', target_type: 'enrollment_links' },
+        details: { changes: { name: [null, 'Audited'] } },
+      },
     ]);
     expect(JSON.stringify(events)).not.toContain(tokenIn(output[0]));
   });
@@ -125,8 +128,8 @@ describe('muster link', () => {
       .where({ action: 'enrollment_links.update', target_id: String(ids[0]) })
       .orderBy('id');
     expect(events).toMatchObject([
-      { actor: 'cli', details: { name: 'Switch', attributes: { is_disabled: true } } },
-      { actor: 'cli', details: { name: 'Switch', attributes: { is_disabled: false } } },
+      { actor: 'cli', details: { name: 'Switch', changes: { is_disabled: [false, true] } } },
+      { actor: 'cli', details: { name: 'Switch', changes: { is_disabled: [true, false] } } },
     ]);
   });
 
@@ -138,6 +141,8 @@ describe('muster link', () => {
     expect(output).toEqual([`deleted ${id} Gone`]);
     expect(await links().where({ id })).toEqual([]);
     const events = test.db.knex('audit_events').where({ target_id: String(id) });
-    expect(await events.where({ action: 'enrollment_links.delete' })).toHaveLength(1);
+    expect(await events.where({ action: 'enrollment_links.delete' })).toMatchObject([
+      { details: { changes: { name: ['Gone', null], uses: [0, null] } } },
+    ]);
   });
 });

@@ -116,6 +116,9 @@ describe('muster push-cert import', () => {
     expect(await scene.count('certificates')).toBe(2);
     expect((await scene.import({ cert, force: true })).error).toBeUndefined();
     const { details } = await scene.db.knex('audit_events').orderBy('id', 'desc').first();
-    expect(details).toEqual({ forced: true });
+    expect(details).toMatchObject({
+      changes: { purpose: [null, 'mdm.pushcert'], push_topic: [null, OTHER_TOPIC] },
+      forced: true,
+    });
   });
 });

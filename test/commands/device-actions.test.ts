@@ -115,11 +115,14 @@ describe.each(ACTIONS)('the action %s', (name, pathOf) => {
     for (const resource of resources) {
       expect(resource).toMatchObject({ type: 'commands', attributes: { status: 'Queued' } });
     }
-    const ids = resources.map((resource: { id: number }) => resource.id);
+    const commands = resources.map(({ id: command, attributes }) => {
+      const { request_type, parameters } = attributes;
+      return { id: command, request_type, parameters };
+    });
     expect(await lastAudit()).toMatchObject({
       ...{ actor: 'a operator', role: 'operator', action: `devices.${name}`, outcome: 'success' },
       ...{ target_type: 'devices', target_id: String(id) },
-      details: { commands: name === 'inventory' ? ids : ids[0] },
+      details: { commands },
     });
   });
 });

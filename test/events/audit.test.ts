@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { inTransaction } from '../../src/db/unit-of-work.js';
 import { writeAudit } from '../../src/events/audit.js';
 import type { AuditEvent } from '../../src/jsonapi/context.js';
@@ -44,6 +46,7 @@ describe('the audit trail', () => {
         targetType: 'commands',
         targetId: null,
         outcome: 'refused',
+        details: { code: 'forbidden' },
       }),
     );
     expect(await events()).toEqual([
@@ -64,8 +67,24 @@ describe('the audit trail', () => {
         source_address: null,
         target_id: null,
         outcome: 'refused',
-        details: null,
+        details: { code: 'forbidden' },
       }),
+    ]);
+  });
+
+  it('is written by one helper, and by the statement that replaces an enrollment', () => {
+    const src = join(__dirname, '../../src');
+    const files = readdirSync(src, { recursive: true, encoding: 'utf8' });
+    const writers = files.filter((name) => {
+      if (!name.endsWith('.ts')) return false;
+      return /insertAuditRow|into audit_events|trx\('audit_events'\)/.test(
+        readFileSync(join(src, name), 'utf8'),
+      );
+    });
+    expect(writers.sort()).toEqual([
+      'db/audit-repository.ts',
+      'db/replaced-enrollment.ts',
+      'events/audit.ts',
     ]);
   });
 

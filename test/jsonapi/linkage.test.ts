@@ -201,7 +201,7 @@ describe('a to-one relationship', () => {
     expect(line).toMatchObject({
       action: 'books.update',
       target_id: String(book),
-      details: { attributes: [], relationships: ['shelf'] },
+      details: { changes: { shelf: [null, shelf] } },
     });
     const cleared = await send('patch', path, null);
     expect([cleared.status, cleared.body.data]).toEqual([200, null]);

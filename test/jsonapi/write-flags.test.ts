@@ -129,7 +129,11 @@ describe('the flags of a write', () => {
     }
     expect(seen).toEqual([[], ['smash'], [], [], [], []]);
     const lines = await api.knex('audit_events').where({ action: 'jars.delete' }).orderBy('id');
-    expect(lines.map(({ details }) => details)).toEqual([{ parameters: ['smash'] }, null, null]);
+    expect(lines.map(({ details }) => details)).toEqual([
+      { changes: { name: ['honey', null] }, parameters: ['smash'] },
+      { changes: { name: ['honey', null] } },
+      { changes: { name: ['honey', null] } },
+    ]);
   });
 
   it('stand in the audit trail, and in no link', async () => {
@@ -143,8 +147,8 @@ describe('the flags of a write', () => {
       .where({ target_type: 'jars', target_id: String(id) })
       .orderBy('id');
     expect(lines.map(({ action, details }) => [action, details])).toEqual([
-      ['jars.create', { attributes: ['name'], parameters: ['force'] }],
-      ['jars.update', { attributes: ['name'] }],
+      ['jars.create', { changes: { name: [null, 'honey'] }, parameters: ['force'] }],
+      ['jars.update', { changes: {} }],
     ]);
   });
 });

@@ -487,9 +487,17 @@ describe('a certificate that was created without its key', () => {
     expect(row.chain_der).toEqual(root.certificate.der);
     expect(made.relationships.rsa_private_key?.data?.id).toBe(row.rsa_private_key_id);
     const lines = await api.knex('audit_events').where({ target_id: String(id) });
-    expect(lines.map(({ action, details }) => [action, details.attributes])).toEqual([
-      ['certificates.create', ['pem_certificate', 'purpose']],
-      ['certificates.create', ['pem_certificate', 'pem_private_key', 'purpose']],
+    const certificate = expect.stringContaining(row.fingerprint.toString('hex'));
+    const sent = { pem_certificate: [null, certificate], purpose: [null, 'mdm.webcrt'] };
+    expect(lines.map(({ action, details }) => [action, details.changes])).toEqual([
+      ['certificates.create', sent],
+      [
+        'certificates.create',
+        {
+          ...{ ...sent, pem_private_key: 'changed' },
+          rsa_private_key: [null, row.rsa_private_key_id],
+        },
+      ],
     ]);
     expect(await refused(again, '/ssl_certificates')).toEqual([
       409,
@@ -600,10 +608,14 @@ describe('changing certificates', () => {
       expect(again.body.data[0].relationships.rsa_private_key.data).toEqual(link);
       expect(await api.knex('rsa_private_keys').count()).toEqual(count);
       const line = await api.knex('audit_events').where({ target_id: String(id) });
-      expect(line.map(({ action, details }) => [action, details])).toEqual([
-        ['certificates.create', { attributes: ['purpose', 'pem_certificate'] }],
-        ['certificates.update', { attributes: ['pem_private_key'] }],
-        ['certificates.update', { attributes: ['pem_private_key'] }],
+      const fingerprint = identity.certificate.fingerprint.toString('hex');
+      const certificate = [null, `CERTIFICATE sha256:${fingerprint}`];
+      const pem_private_key = 'changed';
+      const rsa_private_key = [null, link.id];
+      expect(line.map(({ action, details }) => [action, details.changes])).toEqual([
+        ['certificates.create', { purpose: [null, 'mdm.encrypt'], pem_certificate: certificate }],
+        ['certificates.update', { pem_private_key, rsa_private_key }],
+        ['certificates.update', { pem_private_key }],
       ]);
     });
 

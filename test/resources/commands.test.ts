@@ -194,6 +194,26 @@ describe('queueing a command', () => {
     const lines = await api.knex('audit_events').where({ target_id: String(created.body.data.id) });
     expect(JSON.stringify(lines)).not.toContain('123456');
   });
+
+  it('has its type and parameters in the audit trail, masked as in the API', async () => {
+    const parameters = { PIN: '123456', Message: 'lost' };
+    const lock = await post({ request_type: 'DeviceLock', parameters });
+    const [event] = await api
+      .knex('audit_events')
+      .where({ target_id: String(lock.body.data.id), action: 'commands.create' });
+    expect(event.details.changes).toMatchObject({
+      request_type: [null, 'DeviceLock'],
+      parameters: [null, { PIN: '********', Message: 'lost' }],
+      device: [null, deviceId],
+    });
+    await request(api.app).delete(`/api/v1/commands/${lock.body.data.id}`).expect(204);
+    const deleted = await api.knex('audit_events').orderBy('id', 'desc').first();
+    expect(deleted.details.changes).toMatchObject({
+      request_type: ['DeviceLock', null],
+      parameters: [{ PIN: '********', Message: 'lost' }, null],
+      status: ['Queued', null],
+    });
+  });
 });
 
 describe('a list of commands', () => {

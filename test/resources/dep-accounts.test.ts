@@ -454,7 +454,12 @@ describe('a DEP account made from attributes', () => {
       .where({ action: 'dep_accounts.delete' })
       .orderBy('id', 'desc')
       .first();
-    expect(line.details).toEqual({ consumer_key: 'CK_1', server_name: 'dev', devices: 2 });
+    const { changes, ...details } = line.details;
+    expect(details).toEqual({ consumer_key: 'CK_1', server_name: 'dev', devices: 2 });
+    expect(changes).toMatchObject({
+      ...{ consumer_key: ['CK_1', null], server_name: ['dev', null] },
+      consumer_secret: 'changed',
+    });
     await knex('devices').where('serial_number', 'like', 'DEP%').delete();
   });
 

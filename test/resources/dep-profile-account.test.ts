@@ -178,7 +178,9 @@ describe('a profile with an account', () => {
       .knex('audit_events')
       .where({ action, target_id: String(id) })
       .first();
-    expect(audit.details).toEqual({
+    const { changes, ...details } = audit.details;
+    expect(changes).toMatchObject({ profile_name: ['Office', null], dep_account: [first, null] });
+    expect(details).toEqual({
       ...{ profile_name: 'Office', devices: 1, default_of: [first], parameters: ['force'] },
     });
   });

@@ -42,6 +42,12 @@ describe('renaming a device', () => {
     const [command] = await api.knex('commands').where({ device_id: id });
     expect(command).toMatchObject({ request_type: 'Settings', status: 'Queued' });
     expect(response.body.meta).toEqual({ queued_commands: [command.id] });
+    const { details } = await api.knex('audit_events').orderBy('id', 'desc').first();
+    const Settings = [{ Item: 'DeviceName', DeviceName: 'new' }];
+    expect(details).toEqual({
+      changes: { asset_tag: [null, 'A-1'] },
+      commands: [{ id: command.id, request_type: 'Settings', parameters: { Settings } }],
+    });
   });
 
   it.each([

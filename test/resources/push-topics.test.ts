@@ -92,7 +92,15 @@ describe('a push certificate of another topic than enrolled devices listen to', 
     const line = await api.knex('audit_events').orderBy('id', 'desc').first();
     expect([line.action, line.details]).toEqual([
       'certificates.create',
-      { attributes: ['pem_certificate', 'pem_private_key', 'purpose'], parameters: ['force'] },
+      {
+        changes: {
+          pem_certificate: [null, expect.stringMatching(/^CERTIFICATE sha256:[0-9a-f]{64}$/)],
+          pem_private_key: 'changed',
+          purpose: [null, 'mdm.pushcert'],
+          rsa_private_key: [null, expect.any(Number)],
+        },
+        parameters: ['force'],
+      },
     ]);
     expect((await push(OTHER)).status).toBe(201);
   });

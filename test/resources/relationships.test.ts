@@ -72,15 +72,20 @@ describe('devices/{id}/relationships/tags', () => {
     expect([removed.status, removed.body.data]).toEqual([200, [tag(b)]]);
   });
 
-  it('writes which ids were named into the audit trail', async () => {
-    await send('patch', [tag(tagIds[0] as number)]);
+  it('writes into the audit trail which ids were added and removed', async () => {
+    const [a, b, c] = tagIds as [number, number, number];
+    await send('patch', [tag(a), tag(b)]);
+    await send('patch', [tag(b), tag(c)]);
     const line = await api.knex('audit_events').orderBy('id', 'desc').first();
     expect(line).toMatchObject({
       action: 'devices.tags.replace',
       target_type: 'devices',
       target_id: String(deviceId),
-      details: { tags: [tagIds[0]] },
+      details: { changes: { tags: { added: [c], removed: [a] } } },
     });
+    await send('post', [tag(c)]);
+    const again = await api.knex('audit_events').orderBy('id', 'desc').first();
+    expect(again.details).toEqual({ changes: { tags: { added: [], removed: [] } } });
   });
 
   it('refuses an unknown related id with 404 naming it, and changes nothing', async () => {

@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-import { type AuditRow, insertAuditRow } from '../../db/audit-repository.js';
 import type { Database } from '../../db/database.js';
 import { tellProfileFaults } from '../../db/program-profile-faults.js';
 import {
@@ -14,6 +12,7 @@ import {
 } from '../../db/program-reconcile-repository.js';
 import { mendRecords } from '../../db/program-record-repository.js';
 import { inTransaction, type Transaction } from '../../db/unit-of-work.js';
+import { systemContext, writeAudit } from '../../events/audit.js';
 import { BATCH } from '../../jobs/tasks/in-batches.js';
 import type { Logger } from '../../logger.js';
 import type { ProgramJobs } from '../program-jobs.js';
@@ -87,7 +86,7 @@ export class Reconciliation {
       const noted = isAnythingDone ? report : null;
       if (!(await noteReconciliation(trx, accountId, noted))) return false;
       await jobs.assign(trx, accountId);
-      if (isAnythingDone) await insertAuditRow(trx, auditRow(accountId, done));
+      if (isAnythingDone) await audit(trx, accountId, done);
       return true;
     });
     if (!isNoted || !isAnythingDone) return;
@@ -113,10 +112,13 @@ function newReport(): ReconcileReport {
   };
 }
 
-function auditRow(accountId: number, details: Record<string, number>): AuditRow {
-  return {
-    ...{ actor: 'system', role: 'system', source_address: null, request_id: randomUUID() },
-    ...{ action: 'dep_accounts.reconcile', target_type: 'dep_accounts' },
-    ...{ target_id: String(accountId), outcome: 'success', details },
-  };
+function audit(
+  trx: Transaction,
+  accountId: number,
+  details: Record<string, number>,
+): Promise<void> {
+  return writeAudit(trx, {
+    ...{ context: systemContext(), action: 'dep_accounts.reconcile', outcome: 'success' },
+    ...{ targetType: 'dep_accounts', targetId: accountId, details },
+  });
 }

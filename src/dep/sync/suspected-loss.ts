@@ -1,9 +1,8 @@
-import { randomUUID } from 'node:crypto';
-import { insertAuditRow } from '../../db/audit-repository.js';
 import type { Database } from '../../db/database.js';
 import { doubtFetch, type SyncPosition } from '../../db/program-sync-position.js';
 import type { FetchedWhole } from '../../db/program-sync-removal.js';
 import { inTransaction, type Transaction } from '../../db/unit-of-work.js';
+import { systemContext, writeAudit } from '../../events/audit.js';
 import { ProgramError } from '../apple/program-error.js';
 import type { ProgramJobs } from '../program-jobs.js';
 
@@ -47,10 +46,9 @@ export async function auditLoss(
   { action, fetched }: { action: 'devices_missed' | 'devices_removed'; fetched: FetchedWhole },
 ): Promise<void> {
   const { missing, known } = fetched;
-  await insertAuditRow(trx, {
-    ...{ actor: 'system', role: 'system', source_address: null },
-    ...{ action: `dep_accounts.${action}`, target_type: 'dep_accounts' },
-    ...{ target_id: String(accountId), request_id: randomUUID(), outcome: 'success' },
+  await writeAudit(trx, {
+    ...{ context: systemContext(), action: `dep_accounts.${action}`, outcome: 'success' },
+    ...{ targetType: 'dep_accounts', targetId: accountId },
     details: { [action === 'devices_missed' ? 'missed' : 'removed']: missing, of: known },
   });
 }

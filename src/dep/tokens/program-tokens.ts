@@ -12,6 +12,7 @@ import {
 } from '../../db/program-token-repository.js';
 import type { Transaction } from '../../db/unit-of-work.js';
 import { AppError, notFound } from '../../errors.js';
+import type { Changes } from '../../events/audit.js';
 import type { JobQueue } from '../../jobs/task.js';
 import { checkCredentialsSoon } from '../../jobs/tasks/check-credentials.js';
 import { certificateRecord } from '../../pki/certificate-record.js';
@@ -46,6 +47,8 @@ export interface TakenToken {
   /** unchanged: it had the very same token. */
   outcome: TokenPlace['outcome'] | 'unchanged';
   warnings: TokenWarning[];
+  /** Of the account, for the audit trail. */
+  changes: Changes;
 }
 
 export interface NewTokenCertificate {
@@ -128,6 +131,7 @@ export class ProgramTokens {
       accountId: account.id,
       outcome: isSame ? 'unchanged' : outcome,
       warnings: tokenWarnings({ expiry: token.expiry, isFormer }, this.#now()),
+      changes: isSame ? {} : tokenChanges(account, token),
     };
   }
 
@@ -162,6 +166,17 @@ export class ProgramTokens {
       opens('access_secret', account.sealed_access_secret, token.accessSecret)
     );
   }
+}
+
+function tokenChanges(former: TokenHolder, token: DepToken): Changes {
+  const isFirst = former.access_token === null;
+  return {
+    consumer_key: [isFirst ? null : former.consumer_key, token.consumerKey],
+    consumer_secret: 'changed',
+    access_token: [former.access_token, token.accessToken],
+    access_secret: 'changed',
+    access_token_expiry: [former.access_token_expiry, token.expiry],
+  };
 }
 
 function identityOf(id: number, name: string): string {

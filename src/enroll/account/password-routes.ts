@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { type Request, type Response, Router } from 'express';
 import { verifyPassword } from '../../crypto/password-hash.js';
-import { insertAuditRow } from '../../db/audit-repository.js';
 import { type EnrollmentUserRow, noteSignIn } from '../../db/enrollment-user-repository.js';
 import { readOrganization } from '../../db/settings-repository.js';
 import { toAppError } from '../../db/sqlstate.js';
 import { inTransaction, type Transaction } from '../../db/unit-of-work.js';
+import { writeAudit } from '../../events/audit.js';
 import { sendPage } from '../../http/html-page.js';
 import { requestIdOf, sourceAddressOf } from '../../http/request-context.js';
 import { methodNotAllowed } from '../method-not-allowed.js';
@@ -114,10 +114,12 @@ async function audit(
   trx: Transaction,
   { res, user, isRefused }: { res: Response; user: EnrollmentUserRow; isRefused: boolean },
 ): Promise<void> {
-  await insertAuditRow(trx, {
-    ...{ actor: user.account, role: 'enrollment_user', source_address: sourceAddressOf(res) },
-    ...{ request_id: requestIdOf(res) || randomUUID(), action: 'enrollment_users.sign_in' },
-    ...{ target_type: 'enrollment_users', target_id: String(user.id) },
-    ...{ outcome: isRefused ? 'refused' : 'success', details: null },
+  const actor = { name: user.account, role: 'enrollment_user' };
+  const requestId = requestIdOf(res) || randomUUID();
+  await writeAudit(trx, {
+    context: { actor, requestId, sourceAddress: sourceAddressOf(res) },
+    ...{ action: 'enrollment_users.sign_in', targetType: 'enrollment_users', targetId: user.id },
+    outcome: isRefused ? 'refused' : 'success',
+    details: { account: user.account, is_disabled: user.is_disabled },
   });
 }

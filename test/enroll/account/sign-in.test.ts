@@ -144,7 +144,8 @@ describe('a sign-in', () => {
     expect(await lines()).toMatchObject([
       {
         ...{ actor: ALICE, role: 'enrollment_user', action: 'enrollment_users.sign_in' },
-        ...{ target_type: 'enrollment_users', outcome: 'refused', details: null },
+        ...{ target_type: 'enrollment_users', outcome: 'refused' },
+        details: { account: ALICE, is_disabled: false },
         source_address: `192.0.2.${addresses}`,
       },
     ]);
