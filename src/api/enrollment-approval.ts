@@ -32,10 +32,8 @@ export function enrollmentApprovalRoutes(deps: EnrollmentApprovalDeps): ApiRoute
     role: 'admin',
     summary: 'Approve the enrollment of a device that is enrolled already',
     description:
-      'With REPLACE_ENROLLED=hold, a device that is enrolled and enrolls again without proof is ' +
-      'refused, and its attempt is a request with the state `held`. Approving it admits this UDID ' +
-      '(or EnrollmentID) to the same device record, once, within 24 hours: `expires_at`. The device ' +
-      'then has to try again. 409 `conflict` for a request in another state.',
+      'Of a request whose state is `held` (REPLACE_ENROLLED=hold): admits its UDID to that device, ' +
+      'once, within 24 hours. The device then has to try again. 409 `conflict` in other states.',
     answers: [
       {
         status: 200,

@@ -25,14 +25,9 @@ const IDENTITY: AttributeTexts = {
   last_push_at: 'When it was last pushed.',
   tokenupdate_at: 'When it last sent its push token.',
   inventory_queued_at: 'When its inventory was last requested.',
-  cell:
-    'The cell label (`?c=NN`) of the ServerURL that the device enrolled with; null: it has none. For ' +
-    'proxies that route devices to several databases; the server ignores it.',
-  enrollment_replaced_at:
-    'When a new enrollment last took the place of a live one. If the device itself did not enroll ' +
-    'again then, another device has named its UDID or serial number: see `former_enrollments`.',
-  replaced_fingerprint_sha256:
-    'SHA-256 of the certificate of the enrollment that was replaced then, in hexadecimal.',
+  cell: 'The label `c` of its ServerURL, by which proxies can route devices to databases.',
+  enrollment_replaced_at: 'When a new enrollment last replaced a live one: check who enrolled.',
+  replaced_fingerprint_sha256: 'The certificate of the enrollment that was replaced then.',
   created_at: 'When this record was made.',
 };
 

@@ -114,10 +114,8 @@ export const MANAGEMENT_TEXTS: Readonly<Record<string, AttributeTexts>> = {
   },
   enrollment_requests: {
     method: 'How the device asked.',
-    state:
-      '`waiting`: the device has its profile; `held`: it is enrolled already and waits for an admin ' +
-      '(REPLACE_ENROLLED=hold); `approved`: it may enroll until `expires_at`; `enrolled`; `expired`.',
-    udid: 'The UDID it proved or claims; of a held request, claims only.',
+    state: 'How far it has come; `held`: enrolled already, an admin has to approve it.',
+    udid: 'The UDID it proved or claims.',
     enrollment_id: 'Stands for the UDID in a user enrollment.',
     serial_number: 'The serial number it proved or claims.',
     product_name: 'Its model identifier.',
@@ -130,12 +128,12 @@ export const MANAGEMENT_TEXTS: Readonly<Record<string, AttributeTexts>> = {
     unmet_minimum_os_version:
       'The version that its DEP profile requires and the device cannot update to.',
     created_at: 'When it asked.',
-    expires_at: 'Until when the device can enroll by it, or an admin can approve it.',
-    fingerprint_sha256: 'Of a held request: SHA-256 of the certificate that asked, in hexadecimal.',
-    attempts: 'Of a held request: how often the device has tried with this certificate.',
-    last_attempt_at: 'Of a held request: when the device last tried.',
-    held_at: 'When the device was first refused; null: never.',
-    approved_at: 'When an admin approved the held request.',
+    expires_at: 'Until when the device can enroll, or an admin can approve that.',
+    fingerprint_sha256: 'The certificate of a held request.',
+    attempts: 'How often that certificate was refused.',
+    last_attempt_at: 'When it was last refused.',
+    held_at: 'When it was first refused.',
+    approved_at: 'When an admin approved it.',
     enrolled_at: 'When the device enrolled.',
   },
   enrollment_users: {
