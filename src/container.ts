@@ -244,7 +244,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     ...{ config, db, logger, version, changes, push },
     tasks: [
       ...createTasks({ db, logger, queue, config, tlsFile }),
-      createRearmTask({ db }),
+      createRearmTask({ db, logger }),
       createIdentityRenewalTask({ renewals, logger }),
       createDeviceSetupTask({ setups }),
       ...program.tasks,

@@ -6,6 +6,7 @@ import type { TroubledProcess } from '../db/process-repository.js';
 import type { DoubleAccounts, TroubledAccount } from '../db/program-account-health.js';
 import { credentialAdvice } from '../pki/credential-advice.js';
 import { type Credential, EXPIRING_DAYS } from '../pki/credential-status.js';
+import { PLACEHOLDER_TOPIC } from '../pki/placeholder-topic.js';
 import { type Advice, pushCertificateAdvice } from '../pki/push-certificate-advice.js';
 import type { TlsCaveat } from '../pki/tls-caveats.js';
 import { doubleAccountWarning, programAccountWarning } from './program-account-warnings.js';
@@ -82,14 +83,41 @@ function pushCertificateWarnings(facts: CredentialFacts): CredentialWarning[] {
   }
   // The lab issues its own.
   const odd = facts.config.lab ? [] : credentials.flatMap(pushCertificateAdvice);
-  return [...warnings, ...odd, ...unreachable.map(unreachableWarning)];
+  return [
+    ...warnings,
+    ...odd,
+    ...unreachable.map((topic) => unreachableWarning(topic, credentials)),
+  ];
 }
 
-function unreachableWarning({ topic, count }: TopicCount): CredentialWarning {
+function unreachableWarning(
+  { topic, count }: TopicCount,
+  credentials: Credential[],
+): CredentialWarning {
+  const topics = credentials.flatMap((credential) => credential.topic ?? []);
+  if (topics.length > 0 && !topics.includes(topic)) return mismatchWarning({ topic, count });
   const detail =
     `${many(count)} of the topic ${topic} cannot be told of their commands: no usable push ` +
     'certificate has that topic. POST it to /api/v1/push_certificates, or enroll the devices anew.';
   return { code: 'devices_without_push_certificate', detail };
+}
+
+/** No certificate can come for the placeholder; one of another topic may be stored elsewhere. */
+function mismatchWarning({ topic, count }: TopicCount): CredentialWarning {
+  const isPlaceholder = topic === PLACEHOLDER_TOPIC;
+  const cause = isPlaceholder
+    ? `${many(count)} enrolled before there was a push certificate, with the topic ${topic}`
+    : `${many(count)} enrolled with the push topic ${topic}, of which there is no certificate here`;
+  const cure = isPlaceholder
+    ? 'Enroll them again'
+    : 'POST the certificate of that topic to /api/v1/push_certificates, or enroll them again';
+  const detail =
+    `${cause}: they can't be pushed (push_state topic_mismatch), and get their commands only when ` +
+    'they check in by themselves. A device keeps the topic that it enrolled with: Apple refuses a ' +
+    `profile, and so a renewal, that changes it. ${cure} (docs/enrollment.md, "Enroll devices ` +
+    'again for another push topic"). Find them by ' +
+    '/api/v1/devices?filter[push_state]=topic_mismatch.';
+  return { code: 'topic_mismatch', detail };
 }
 
 /** One for each reason. */

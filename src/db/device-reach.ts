@@ -9,14 +9,16 @@ export interface TopicCount {
 export const COUNTED_AT_MOST = 10_000;
 
 // From one topic to the next by the index, since there are few topics and many devices.
-const TOPICS_WITHOUT = `
+const TOPICS = `
 with recursive topics as (
   (select topic from devices where is_enrolled and topic is not null order by topic limit 1)
   union all
   select (select d.topic from devices d where d.is_enrolled and d.topic > t.topic
     order by d.topic limit 1)
   from topics t where t.topic is not null
-)
+)`;
+
+const TOPICS_WITHOUT = `${TOPICS}
 select t.topic, n.count
 from topics t cross join lateral (
   select count(*) from (
@@ -28,8 +30,16 @@ order by n.count desc, t.topic limit 20`;
 
 const REFUSED = `
 select count(*) from (
-  select from devices where is_enrolled and push_state <> 'ok' limit ?
+  select from devices
+  where is_enrolled and push_state <> 'ok' and push_state <> 'topic_mismatch' limit ?
 ) as counted`;
+
+/** The topics that devices are enrolled with. */
+export async function listEnrolledTopics(knex: Knex): Promise<string[]> {
+  const text = `${TOPICS} select topic from topics where topic is not null`;
+  const { rows } = await knex.raw<{ rows: { topic: string }[] }>(text);
+  return rows.map(({ topic }) => topic);
+}
 
 /** Enrolled devices by topic, of the topics that are not among `topics`: the most devices first. */
 export async function countDevicesOfOtherTopics(

@@ -12,18 +12,13 @@ import { hasTokenAccount } from '../db/token-account-repository.js';
 import { AppError } from '../errors.js';
 import type { ChallengeOptions, EnrollmentChallenges } from '../pki/enrollment-challenge.js';
 import { type IdentityNameSettings, subjectTemplate } from '../pki/identity-name.js';
+import { PLACEHOLDER_TOPIC } from '../pki/placeholder-topic.js';
 import { chooseCell, withCell } from '../protocol/cell-label.js';
 import {
   buildEnrollmentProfile,
   type ScepPayload,
   type ScepSubject,
 } from '../protocol/mobileconfig.js';
-
-/**
- * Stands in for the push topic while there is no push certificate. A device enrolled under it can be
- * managed as long as it polls, but never woken; enroll it anew once the certificate is there.
- */
-export const PLACEHOLDER_TOPIC = 'com.apple.mgmt.External.00000000-0000-0000-0000-000000000000';
 
 export interface EnrollmentProfileDeps {
   db: Database;

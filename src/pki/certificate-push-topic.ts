@@ -2,6 +2,7 @@ import { findAppleAccount, hasPushTopic } from '../db/certificate-uses.js';
 import { COUNTED_AT_MOST, countDevicesOfOtherTopics, type TopicCount } from '../db/device-reach.js';
 import type { Transaction } from '../db/unit-of-work.js';
 import { AppError } from '../errors.js';
+import { PLACEHOLDER_TOPIC } from './placeholder-topic.js';
 
 async function inWords(trx: Transaction, { topic, count }: TopicCount): Promise<string> {
   const devices = count > COUNTED_AT_MOST ? `more than ${COUNTED_AT_MOST}` : String(count);
@@ -33,14 +34,15 @@ export interface TopicCheck {
 
 /**
  * A push certificate wakes only the devices enrolled under its topic. AppError 409
- * `push_topic_mismatch` for a topic that is new here while devices listen to others only.
+ * `push_topic_mismatch` for a topic that is new here while devices listen to others only. Those that
+ * enrolled with the placeholder do not count: no certificate can ever wake them.
  */
 export async function requireTopic(
   trx: Transaction,
   { topic, pointer, isForced = false }: TopicCheck,
 ): Promise<void> {
   if (topic === null || isForced || (await hasPushTopic(trx, topic))) return;
-  const inUse = await countDevicesOfOtherTopics(trx, []);
+  const inUse = await countDevicesOfOtherTopics(trx, [PLACEHOLDER_TOPIC]);
   if (inUse.length === 0 || inUse.some((known) => known.topic === topic)) return;
   const message = await mismatch(trx, topic, inUse);
   throw new AppError('push_topic_mismatch', 409, message, { source: { pointer } });

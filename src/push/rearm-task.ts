@@ -3,6 +3,8 @@ import type { Database } from '../db/database.js';
 import { rearmPushes, unblockTopic } from '../db/push-topics.js';
 import type { Transaction } from '../db/unit-of-work.js';
 import type { JobQueue, Task } from '../jobs/task.js';
+import { checkPushTopics } from '../jobs/tasks/check-push-topics.js';
+import type { Logger } from '../logger.js';
 
 const PAYLOAD = z.object({ topic: z.string() });
 type Payload = z.infer<typeof PAYLOAD>;
@@ -14,13 +16,19 @@ const PER_SECOND = 500;
 
 const NAME = 'push.rearm';
 
-/** Has all devices and users of a topic that wait for a push pushed soon: it has a certificate that is good. */
-export function createRearmTask({ db }: { db: Database }): Task<Payload> {
+export interface RearmTaskDeps {
+  db: Database;
+  logger: Logger;
+}
+
+/** Has all devices and users of a topic that wait for a push pushed soon: it has a usable certificate. */
+export function createRearmTask({ db, logger }: RearmTaskDeps): Task<Payload> {
   return {
     name: NAME,
     parse: (payload) => PAYLOAD.parse(payload),
     async run({ topic }, { signal }) {
       await unblockTopic(db.knex, topic);
+      await checkPushTopics({ db, logger }, signal);
       const every = 1000 / PER_SECOND;
       let from = FIRST_MS;
       for (const owner of ['device', 'user'] as const) {

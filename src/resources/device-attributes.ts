@@ -30,7 +30,7 @@ export const identity: Record<string, Attribute> = {
   platform: oneOf(PLATFORMS, { write: 'create' }),
   topic: text(),
   cell: integer({ write: 'create', min: 0, max: 63 }),
-  push_state: oneOf(['ok', 'unregistered', 'bad_token'], { write: 'create' }),
+  push_state: oneOf(['ok', 'unregistered', 'bad_token', 'topic_mismatch'], { write: 'create' }),
   last_apns_id: text({ write: 'create', volatile: true }),
   last_push_result: text({ write: 'create', volatile: true }),
   failed_push_count: integer({ write: 'create', nullable: false, min: 0, volatile: true }),

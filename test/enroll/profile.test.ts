@@ -1,5 +1,5 @@
 import request from 'supertest';
-import { PLACEHOLDER_TOPIC } from '../../src/enroll/enrollment-profile.js';
+import { PLACEHOLDER_TOPIC } from '../../src/pki/placeholder-topic.js';
 import { type PlistDict, parsePlistDict } from '../../src/protocol/plist.js';
 import { PUBLIC_URL, startApp, type TestApp } from '../helpers/app.js';
 import { dumpRows } from '../mdm/rows.js';

@@ -219,7 +219,7 @@ function queueCommand(
 }
 
 async function runRearmJobs(db: Database): Promise<void> {
-  const task = createRearmTask({ db });
+  const task = createRearmTask({ db, logger: capturingLogger().logger });
   const { rows } = await db.knex.raw<{ rows: { id: number; payload: unknown }[] }>(
     `select j.id, j.payload from graphile_worker._private_jobs j
      join graphile_worker._private_tasks t on t.id = j.task_id where t.identifier = 'push.rearm'`,

@@ -1,6 +1,8 @@
 import { createRearmTask } from '../../src/push/rearm-task.js';
+import { capturingLogger } from '../http/log-lines.js';
 import { type PushWorld, startPushWorld, type TestTarget, TOPIC } from './push-world.js';
 
+const { logger } = capturingLogger();
 let world: PushWorld;
 
 beforeAll(async () => {
@@ -18,7 +20,7 @@ async function waiting(targets: TestTarget[], row: object = {}): Promise<void> {
 }
 
 async function run(signal = new AbortController().signal): Promise<void> {
-  const task = createRearmTask({ db: world.db });
+  const task = createRearmTask({ db: world.db, logger });
   await task.run(task.parse({ topic: TOPIC }), { jobId: 1, attempt: 1, signal });
 }
 
@@ -29,7 +31,7 @@ async function dueIn(targets: TestTarget[]): Promise<number[]> {
 
 describe('rearming a topic', () => {
   it('needs a topic', () => {
-    expect(() => createRearmTask({ db: world.db }).parse({})).toThrow(/topic/);
+    expect(() => createRearmTask({ db: world.db, logger }).parse({})).toThrow(/topic/);
   });
 
   it('makes its devices due from three seconds on, five hundred a second', async () => {

@@ -1,3 +1,4 @@
+import { PLACEHOLDER_TOPIC } from '../../src/pki/placeholder-topic.js';
 import { createTestApi, type TestApi } from '../jsonapi/test-api.js';
 import {
   certificatePem,
@@ -62,6 +63,11 @@ describe('a push certificate of another topic than enrolled devices listen to', 
     expect(detail).toContain('identity.apple.com');
     expect(detail).toContain('?force=true');
     expect(await rows()).toEqual([1, 1]);
+  });
+
+  it('is accepted where they enrolled before the first certificate: no other one could wake them', async () => {
+    await enroll(2, PLACEHOLDER_TOPIC);
+    expect((await push(OTHER)).status).toBe(201);
   });
 
   it('is refused without its key, in the general collection, and as a change of purpose', async () => {

@@ -1,6 +1,7 @@
 import { type Database, runStatement } from '../database.js';
 import { isNewSecret } from '../device-secrets.js';
 import { REQUEST_AGAIN } from '../push-requests.js';
+import { isMismatch } from '../push-topic-mismatch.js';
 import { type Authenticate, type AuthenticateOptions, createAuthenticate } from './authenticate.js';
 import type { Caller, PinState } from './contact.js';
 import { MicroBatcher } from './micro-batcher.js';
@@ -100,7 +101,9 @@ with message as (
 ), enrolled as (
   update devices d set
     enrollment_state = 'enrolled', is_enrolled = true, sealed_push = c.sealed_push,
-    push_state = 'ok', failed_push_count = 0, last_push_result = null,
+    push_state = case when ${isMismatch('coalesce(c.topic, d.topic)')}
+      then 'topic_mismatch' else 'ok' end,
+    failed_push_count = 0, last_push_result = null,
     topic = coalesce(c.topic, d.topic), cell = coalesce(c.cell, d.cell),
     awaiting_configuration = coalesce(c.awaiting, d.awaiting_configuration),
     enrolled_at = case when c.enrollment_state = 'authenticated' then now() else d.enrolled_at end,
@@ -110,7 +113,7 @@ with message as (
   from caller c
   where d.id = c.id and c.enrollment_state in ('authenticated', 'enrolled')
   returning c.ord, d.id, c.enrollment_number, c.proven_serial, c.unlock_token, c.unlock_digest,
-    c.was_mute, c.enrollment_state = 'authenticated' as is_first
+    c.was_mute, d.push_state, c.enrollment_state = 'authenticated' as is_first
 ), escrow as (
   insert into device_secrets (device_id, enrollment_number, proven_serial, kind, sealed, digest)
   select e.id, e.enrollment_number, e.proven_serial, 'unlock_token', e.unlock_token,
@@ -129,9 +132,9 @@ with message as (
 ), pushed as (
   insert into device_pushes as p (device_id, due_at)
   select e.id, now() from enrolled e
-  where e.was_mute
+  where e.push_state = 'ok' and (e.was_mute
     or exists (select from commands c
-      where c.device_id = e.id and c.is_pending and c.device_user_id is null)
+      where c.device_id = e.id and c.is_pending and c.device_user_id is null))
   order by e.id
   on conflict (device_id) ${REQUEST_AGAIN}
   returning device_id

@@ -5,6 +5,7 @@ import type { Logger } from '../../logger.js';
 import type { FileCertificate } from '../../pki/credential-status.js';
 import type { Task } from '../task.js';
 import { createCheckCredentialsTask } from './check-credentials.js';
+import { createCheckPushTopicsTask } from './check-push-topics.js';
 import { createExpireCommandsTask } from './expire-commands.js';
 import { createFindUnpushedTask } from './find-unpushed.js';
 import { createPruneRecordsTask } from './prune-records.js';
@@ -25,6 +26,7 @@ export function createTasks({ db, logger, queue, config, ...rest }: TaskDeps): T
   return [
     createExpireCommandsTask({ db, logger }),
     createFindUnpushedTask({ db, logger }),
+    createCheckPushTopicsTask({ db, logger }),
     createPruneRecordsTask({ db, logger }),
     createCheckCredentialsTask({ db, logger, ...rest }),
     ...(interval === undefined

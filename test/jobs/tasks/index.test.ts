@@ -26,6 +26,7 @@ describe('the tasks by the clock', () => {
       'records.prune': '17 * * * *',
       'credentials.check': '7 * * * *',
       'push.find_unpushed': '*/5 * * * *',
+      'push.check_topics': '*/10 * * * *',
     });
   });
 

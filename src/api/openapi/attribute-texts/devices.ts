@@ -14,7 +14,8 @@ const IDENTITY: AttributeTexts = {
   is_enrolled: 'Whether the device takes commands now.',
   platform: 'The operating system family, from the model.',
   topic: 'The push topic it enrolled with.',
-  push_state: 'What keeps pushes from arriving; `ok`: nothing known.',
+  push_state:
+    'What keeps pushes from arriving; `topic_mismatch`: no push certificate has its topic.',
   last_apns_id: "APNs' id of the last push.",
   last_push_result: "APNs' answer to the last push.",
   failed_push_count: 'Failed pushes since the last one that arrived.',
