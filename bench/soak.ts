@@ -1,10 +1,11 @@
 // npm run soak -- [--devices 10000] [--jobs 10000] [--outage 60] [--inputs 100000] [--storm 2000]
-//   [--program 100000] [--seconds 10] [--only TEXT] [--json FILE]
+//   [--program 100000] [--held 1000] [--seconds 10] [--only TEXT] [--json FILE]
 // BENCH_DATABASE_URL uses a PostgreSQL elsewhere (a superuser's URL), which is not crashed.
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { openBenchServer } from './push/bench-server.js';
 import { databaseRestart } from './soak/database-restart.js';
+import { heldConnections } from './soak/held/held-connections.js';
 import { jobsKill } from './soak/jobs-kill.js';
 import { largeBodies } from './soak/large-bodies.js';
 import { mutations } from './soak/mutations/mutations.js';
@@ -27,6 +28,7 @@ const { values: options } = parseArgs({
     storm: { type: 'string', default: '2000' },
     program: { type: 'string', default: '100000' },
     seconds: { type: 'string', default: '10' },
+    held: { type: 'string', default: '1000' },
     only: { type: 'string', default: '' },
     json: { type: 'string' },
   },
@@ -117,6 +119,20 @@ async function runProgram(): Promise<ScenarioResult> {
   }
 }
 
+const HELD = 'heldConnections';
+
+async function runHeld(): Promise<ScenarioResult[]> {
+  const server = await openBenchServer();
+  try {
+    process.stderr.write(`${HELD} …\n`);
+    const databaseUrl = await server.newDatabase('held');
+    const connections = Number(options.held);
+    return await heldConnections({ databaseUrl, connections, seconds: Number(options.seconds) });
+  } finally {
+    await server.stop();
+  }
+}
+
 async function main(): Promise<void> {
   const results = 'mutations'.includes(options.only)
     ? await mutations(Number(options.inputs), process.pid.toString())
@@ -130,6 +146,7 @@ async function main(): Promise<void> {
     process.stderr.write(`${LARGE_BODIES} …\n`);
     results.push(await largeBodies({ seconds: Number(options.seconds) }));
   }
+  if (HELD.includes(options.only)) results.push(...(await runHeld()));
   for (const result of results) say(describe(result));
   if (options.json !== undefined) {
     writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`);

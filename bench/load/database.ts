@@ -37,6 +37,25 @@ async function postmasterPid(db: Database, isOurs: boolean): Promise<number | un
   return Number(rows[0]?.pid);
 }
 
+/** Has a migrated database trust the benchmark's CA. */
+async function trustCa({ knex }: Database, { caCertificate }: FleetSeed): Promise<void> {
+  const ca = parseCertificate(Buffer.from(caCertificate, 'base64'));
+  await insertCertificate(knex, certificateRecord(ca, 'mdm.cacert'));
+  // The identities are of a CA made here, whose key the server never gets.
+  await knex('scep_configurations').insert({ source_type: 'ExternalSCEP' });
+}
+
+/** Migrates the database that `url` names, and has it trust the fleet's CA. */
+export async function trustFleet(connectionString: string, seed: FleetSeed): Promise<void> {
+  const db = connectDatabase({ connectionString, applicationName: 'bench' });
+  try {
+    await migrate(db, { logger: createLogger('error') });
+    await trustCa(db, seed);
+  } finally {
+    await db.close();
+  }
+}
+
 /** An empty, migrated database that trusts the benchmark's CA. */
 export async function openBenchDatabase(seed: FleetSeed): Promise<BenchDatabase> {
   const directory = mkdtempSync(join(tmpdir(), 'muster-bench-'));
@@ -44,10 +63,7 @@ export async function openBenchDatabase(seed: FleetSeed): Promise<BenchDatabase>
   const server = await openServer(directory);
   const db = connectDatabase({ connectionString: server.url, applicationName: 'bench' });
   await migrate(db, { logger: createLogger('error') });
-  const ca = parseCertificate(Buffer.from(seed.caCertificate, 'base64'));
-  await insertCertificate(db.knex, certificateRecord(ca, 'mdm.cacert'));
-  // The identities are of a CA made here, whose key the server never gets.
-  await db.knex('scep_configurations').insert({ source_type: 'ExternalSCEP' });
+  await trustCa(db, seed);
   const stop = async () => {
     await db.close();
     await server.stop();

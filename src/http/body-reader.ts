@@ -17,11 +17,11 @@ export interface BodyLimits {
   silentMs: number;
 }
 
-/** Room for two of the largest reports from one device, and three from one address. */
+/** Room for the largest report of a device, also in parts of one packet each. */
 export const BODY_LIMITS: BodyLimits = {
-  bytes: 48 * MIB,
-  addressBytes: 24 * MIB,
-  senderBytes: 16 * MIB,
+  bytes: 32 * MIB,
+  addressBytes: 16 * MIB,
+  senderBytes: 12 * MIB,
   silentMs: 1_000,
 };
 

@@ -14,7 +14,7 @@ import { Exchanges } from './exchanges.js';
 import { observeRequest, type RequestObserver, secondsSince } from './request-observer.js';
 import { BODY_DEADLINE, type BodyDeadline, endStalledBodies } from './stalled-bodies.js';
 import { createTlsServer, type TlsSettings } from './tls.js';
-import { endUnreadBody } from './unread-body.js';
+import { UnreadBodies } from './unread-body.js';
 
 /** Answers PUT /mdm and /checkin; called before Express, and by the Express router of /mdm. */
 export type DeviceHandler = (req: IncomingMessage, res: ServerResponse) => Promise<void> | void;
@@ -38,6 +38,9 @@ const LIMITS: ServerOptions = {
   // A filter by 1,000 UUIDs, percent-encoded, makes a URL of 45 KB.
   maxHeaderSize: 64 * 1024,
 };
+
+/** Connections that wait to be accepted: beyond Node's 511 a burst makes clients wait for seconds. */
+const BACKLOG = 4_096;
 
 const DRAIN_POLL_MS = 20;
 const FRESH_GRACE_MS = 200;
@@ -75,13 +78,14 @@ function track(server: Server, secure: boolean): Connections {
 function createListener(options: HttpServerOptions, server: Server): RequestListener {
   const { app, onAnswer } = options;
   const { fresh } = track(server, options.tls !== undefined);
-  const device = { ...options, log: createDeviceErrorLog(options.logger) };
+  const unread = new UnreadBodies();
+  const device = { ...options, unread, log: createDeviceErrorLog(options.logger) };
   return (req, res) => {
     fresh.delete(req.socket);
     if (!server.listening) res.shouldKeepAlive = false; // draining
     if (!isDeviceRequest(req)) {
       if (onAnswer) observeRequest(req, res, onAnswer);
-      endUnreadBody(req, res);
+      unread.endAfterAnswer(req, res);
       app(req, res);
       return;
     }
@@ -89,8 +93,13 @@ function createListener(options: HttpServerOptions, server: Server): RequestList
   };
 }
 
+interface DeviceListener extends HttpServerOptions {
+  log: DeviceErrorLog;
+  unread: UnreadBodies;
+}
+
 async function answerDevice(
-  { deviceHandler, log, onAnswer }: HttpServerOptions & { log: DeviceErrorLog },
+  { deviceHandler, log, onAnswer, unread }: DeviceListener,
   req: IncomingMessage,
   res: ServerResponse,
 ): Promise<void> {
@@ -98,7 +107,7 @@ async function answerDevice(
   try {
     await deviceHandler(req, res);
   } catch (error) {
-    endUnreadBody(req, res);
+    unread.endAfterAnswer(req, res);
     sendDeviceError(res, error, { ...log, req });
   }
   const surface = req.url?.startsWith('/checkin') ? 'checkin' : 'mdm';
@@ -124,7 +133,7 @@ export function listen(
 ): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, () => {
+    server.listen({ port, host, backlog: BACKLOG }, () => {
       server.removeListener('error', reject);
       resolve(server.address() as AddressInfo);
     });

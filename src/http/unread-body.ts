@@ -2,12 +2,39 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 /** Time for the client to read an answer that came before its body had ended. */
 const LINGER_MS = 1_000;
+/** Such a body is always read to its end, so that its connection can be used again. */
+const SHORT = 64 * 1024;
+/** Bodies that are read and discarded at once, for clients that send all before they read. */
+const MOST_DISCARDED = 8;
 
-/** Ends the connection of a request that still sends its body after the answer: Node reads on. */
-export function endUnreadBody(req: IncomingMessage, res: ServerResponse): void {
-  res.once('finish', () => {
-    if (req.complete) return;
-    const end = () => req.complete || req.socket.destroy();
-    setTimeout(end, LINGER_MS).unref();
-  });
+/**
+ * Ends the connections of requests whose bodies are still arriving after the answer. Beyond a few at
+ * once the rest of a body is not read: it stays with its sender, and costs this process neither memory
+ * nor time.
+ */
+export class UnreadBodies {
+  #discarded = 0;
+
+  /** To be called before the answer is sent. */
+  endAfterAnswer(req: IncomingMessage, res: ServerResponse): void {
+    res.once('finish', () => {
+      if (!req.complete) this.#end(req);
+    });
+  }
+
+  #end(req: IncomingMessage): void {
+    const { socket } = req;
+    // Node discards what comes; it resumes the connection behind the event of the answer.
+    const isDiscarded = isShort(req) || this.#discarded < MOST_DISCARDED;
+    if (!isDiscarded) setImmediate(() => socket.pause());
+    if (isDiscarded) this.#discarded += 1;
+    setTimeout(() => {
+      if (isDiscarded) this.#discarded -= 1;
+      if (!req.complete) socket.destroy();
+    }, LINGER_MS).unref();
+  }
+}
+
+function isShort({ headers }: IncomingMessage): boolean {
+  return Number(headers['content-length'] ?? Number.NaN) <= SHORT;
 }

@@ -1,7 +1,7 @@
 import { buildPlist } from '../../src/protocol/plist.js';
 import { ADMIN_TOKEN, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, type TestDevice } from '../helpers/device.js';
-import { type Held, hold, within } from '../mdm/held-requests.js';
+import { type Held, hold, within } from '../helpers/held-requests.js';
 
 const KIB = 1024;
 const LENGTH = 8 * KIB * KIB;

@@ -5,7 +5,7 @@ import { buildPlist } from '../../src/protocol/plist.js';
 import { rsaIdentity } from '../crypto/identities.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, deviceKeys, TestDevice } from '../helpers/device.js';
-import { type HeldRequest, hold, within } from './held-requests.js';
+import { type HeldRequest, hold, within } from '../helpers/held-requests.js';
 
 const LENGTH = 8 * 1024 * 1024;
 const SOON_MS = 1_000;
