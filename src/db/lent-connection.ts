@@ -61,7 +61,8 @@ export class LentConnection {
 
   /** Ends the transaction; a connection that can't is closed. */
   async end(command: 'commit' | 'rollback'): Promise<void> {
-    await this.#client.query(command).catch(() => {
+    const query = { text: command, query_timeout: GRACE_MS };
+    await this.#client.query(query).catch(() => {
       this.#isBroken = true;
     });
   }
@@ -134,7 +135,7 @@ export class LentConnection {
   }
 }
 
-export function tooExpensive(cause?: unknown): AppError {
+function tooExpensive(cause?: unknown): AppError {
   const message = 'This list takes the database too long';
   return new AppError('query_too_expensive', 400, message, { cause });
 }

@@ -25,13 +25,13 @@ export interface ListConnectionOptions {
   timeoutMs?: number | undefined;
 }
 
-/** Reads of the program itself, for nobody in particular. */
-const NOBODY: Caller = { account: '' };
+/** Reads that no request is waiting for. */
+const INTERNAL_CALLER: Caller = { account: '' };
 
 /**
- * The connections for lists and counts, which a filter can make as slow as anybody likes: apart from
- * those of writes and single resources, with a short time limit, shared fairly between accounts, and
- * free again as soon as nobody waits for the answer.
+ * The connections for lists and counts, whose cost the client's filter decides. They are separate from
+ * those of writes and single resources, have a short time limit, are shared fairly between accounts,
+ * and cancel a statement whose client has left.
  */
 export class ListConnections {
   readonly pool: pg.Pool;
@@ -63,7 +63,7 @@ export class ListConnections {
   }
 
   /** Runs the statements of one read for this caller, each on a connection of its own. */
-  for(caller: Caller = NOBODY): StatementRunner {
+  for(caller: Caller = INTERNAL_CALLER): StatementRunner {
     return {
       run: (sql) => this.#run(caller, sql),
       runSliced: (sql, maxBytes) => this.#runSliced(caller, sql, maxBytes),
@@ -100,8 +100,8 @@ export class ListConnections {
     work: () => Promise<T>,
   ): Promise<T> {
     const { keepsSession } = this.#options;
-    await connection.begin({ ...(keepsSession ? {} : this.#settings()), ...settings });
     try {
+      await connection.begin({ ...(keepsSession ? {} : this.#settings()), ...settings });
       const result = await work();
       await connection.end('commit');
       return result;

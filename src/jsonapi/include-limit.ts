@@ -38,7 +38,7 @@ export interface IncludedType {
 }
 
 /** AppError 400 when the resources would make a document of more than 16 MB. */
-export function requireModestSize(types: IncludedType[], steps: IncludedStep[]): void {
+export function assertIncludedFits(types: IncludedType[], steps: IncludedStep[]): void {
   const bytes = types.reduce((sum, type) => sum + estimatedBytes(type), 0);
   if (bytes <= MAX_INCLUDED_BYTES) return;
   const megabytes = MAX_INCLUDED_BYTES / 2 ** 20;

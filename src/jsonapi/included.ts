@@ -10,11 +10,11 @@ import {
 } from './document.js';
 import type { Engine } from './engine.js';
 import {
+  assertIncludedFits,
   type IncludedStep,
   MAX_INCLUDED,
   MAX_INCLUDED_BYTES,
   notIncluded,
-  requireModestSize,
   tooManyIncluded,
 } from './include-limit.js';
 import { type IncludeStep, type IncludeTree, includeTree, namesByType } from './include-tree.js';
@@ -190,7 +190,7 @@ class Search {
       const left = [...found.values()].filter((row) => !isPrimary(row));
       return { rows: left, options: this.optionsFor(type) };
     });
-    requireModestSize(types, this.steps);
+    assertIncludedFits(types, this.steps);
     return types.flatMap(({ rows: left, options }) => left.map((row) => ({ row, options })));
   }
 

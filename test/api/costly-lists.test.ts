@@ -50,7 +50,7 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
     if (await condition()) return;
     await sleep(10);
   }
-  throw new Error('it never came to be');
+  throw new Error('the condition was not met in time');
 }
 
 async function timed<T>(work: () => PromiseLike<T>): Promise<[T, number]> {

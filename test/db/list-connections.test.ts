@@ -25,7 +25,7 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
     if (await condition()) return;
     await sleep(10);
   }
-  throw new Error('it never came to be');
+  throw new Error('the condition was not met in time');
 }
 
 const MODES = [
@@ -91,6 +91,20 @@ describe.each(MODES)('connections for lists %s', (_mode, parameter) => {
     expect(await list().run({ text: 'select 1 as one', bindings: [] })).toEqual([{ one: 1 }]);
   });
 
+  it('leave no transaction open, whenever the client leaves', async () => {
+    const many = { text: 'select n from generate_series(1, ?) n', bindings: [5_000] };
+    for (let round = 0; round < 60; round += 1) {
+      const left = new AbortController();
+      const slices = list(left.signal).runSliced(many);
+      const leave = () => left.abort(gone);
+      // At once, while the transaction is opened, or later.
+      if (round % 2 === 0) setImmediate(leave);
+      else setTimeout(leave, Math.random() * 5);
+      await slices.catch((error: unknown) => expect(error).toBe(gone));
+      expect(await list().run({ text: 'select 1 as one', bindings: [] })).toEqual([{ one: 1 }]);
+    }
+  });
+
   it('never end the statement that another read runs next on the same connection', async () => {
     const one = connectDatabase({
       connectionString: `${test.connectionString}${parameter.replace('&', '?')}`,
@@ -126,7 +140,7 @@ describe.each(MODES)('connections for lists %s', (_mode, parameter) => {
 });
 
 describe('a connection whose statement could not be cancelled', () => {
-  it('is closed, so that a late request meets nobody', async () => {
+  it('is closed, so that a late request cancels no other statement', async () => {
     const db = connectDatabase({ connectionString: test.connectionString, poolSize: 1 });
     const { rows } = await db.lists.pool.query('select pg_backend_pid() as id');
     jest.spyOn(db.background, 'query').mockImplementation(() => {

@@ -42,7 +42,7 @@ describe('turns of lists', () => {
     expect(asked.map(({ given }) => given.length)).toEqual([4, 1, 1, 1, 1, 1]);
   });
 
-  it('go to the account with the fewest running, then to who waits longest', async () => {
+  it('go to the account with the fewest running, then to the one that waits longest', async () => {
     const turns = new ListTurns({ ...LIMITS, connections: 3, perAccount: 3, reserved: 0 });
     const order: string[] = [];
     const take = async (account: string, name: string) => {
@@ -66,8 +66,8 @@ describe('turns of lists', () => {
     const { refused } = ask(turns, 'a', 2);
     const other = ask(turns, 'b', 1);
     await sleep(60);
-    const told = [...refused, ...other.refused].map(({ code, status }) => [code, status]);
-    expect(told).toEqual([
+    const errors = [...refused, ...other.refused];
+    expect(errors.map(({ code, status }) => [code, status])).toEqual([
       ['too_many_requests', 429],
       ['unavailable', 503],
     ]);
