@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorRequestHandler } from 'express';
 import { AppError } from '../errors.js';
 import { createWarner, type Logger, type Warner } from '../logger.js';
+import { createRefusalLog, type RefusalLog } from './refusal-log.js';
 
 /** Seconds a device is told to wait after a fault of ours. */
 const RETRY_AFTER = '30';
@@ -19,6 +20,7 @@ const AWAY_QUIET_MS = 5_000;
 export interface DeviceErrorLog {
   logger: Logger;
   warn: Warner;
+  writeRefusal: RefusalLog;
 }
 
 export interface DeviceErrorContext extends DeviceErrorLog {
@@ -30,7 +32,8 @@ export interface DeviceErrorContext extends DeviceErrorLog {
 }
 
 export function createDeviceErrorLog(logger: Logger): DeviceErrorLog {
-  return { logger, warn: createWarner(logger, AWAY_QUIET_MS) };
+  const warn = createWarner(logger, AWAY_QUIET_MS);
+  return { logger, warn, writeRefusal: createRefusalLog(logger) };
 }
 
 /** Apple's 403 that makes a device (iOS 17, macOS 14 and later) remove its enrollment. */
@@ -50,7 +53,11 @@ function statusOf(error: unknown): number {
   return status === 401 ? 403 : status;
 }
 
-function log(error: unknown, status: number, { logger, warn, req }: DeviceErrorContext): void {
+function log(
+  error: unknown,
+  status: number,
+  { logger, warn, writeRefusal, req }: DeviceErrorContext,
+): void {
   const peer = req.socket.remoteAddress;
   const where = { method: req.method, path: pathOf(req), peer, status, ...senderOf(error, req) };
   const code = error instanceof AppError ? error.code : 'bad_request';
@@ -64,7 +71,7 @@ function log(error: unknown, status: number, { logger, warn, req }: DeviceErrorC
   }
   const { message, cause } = error instanceof Error ? error : new Error('refused');
   const reason = cause instanceof Error ? cause.message : undefined;
-  logger.info({ ...where, code, detail: message, reason }, 'device request refused');
+  writeRefusal({ ...where, code, detail: message, reason });
 }
 
 const senders = new WeakMap<IncomingMessage, Sender>();

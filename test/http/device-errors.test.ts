@@ -2,6 +2,7 @@ import express from 'express';
 import request from 'supertest';
 import { AppError } from '../../src/errors.js';
 import { deviceErrorHandler, sendUnrecognizedDevice } from '../../src/http/device-errors.js';
+import { MOST_LINES } from '../../src/http/refusal-log.js';
 import { capturingLogger } from './log-lines.js';
 
 describe('errors on the device surfaces', () => {
@@ -40,6 +41,15 @@ describe('errors on the device surfaces', () => {
       }),
     ]);
     expect(text()).not.toContain('hunter2');
+  });
+
+  it('logs a flood of refusals at level debug, and once what to do about it', async () => {
+    const app = appThatFails(new AppError('invalid_signature', 400, 'not valid'));
+    for (let count = 0; count < MOST_LINES + 5; count += 1) await request(app).get('/mdm');
+    const levels = lines.map(({ level }) => level);
+    expect(levels.filter((level) => level === 30)).toHaveLength(MOST_LINES);
+    expect(levels.slice(MOST_LINES)).toEqual([20, 40, 20, 20, 20, 20]);
+    expect(lines[MOST_LINES + 1]?.msg).toMatch(/block it at the firewall/);
   });
 
   it('answers 503 with Retry-After to a fault of ours', async () => {
