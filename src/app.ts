@@ -69,6 +69,8 @@ import { DEFINITIONS } from './resources/index.js';
 import type { ResourceServices } from './resources/services.js';
 import { createRevocationRouter } from './revocation/router.js';
 import { createScepRouter } from './scep/router.js';
+import type { ThreadPool } from './threads/thread-pool.js';
+import { profileThreads } from './threads/thread-uses.js';
 
 export interface AppDeps {
   config: Config;
@@ -97,6 +99,7 @@ export interface AppDeps {
   bodies: BodyReader;
   /** Of admins' files. */
   uploads: BodyReader;
+  threads: ThreadPool;
   actions: DeviceActions;
   services: ResourceServices;
   metrics: Metrics;
@@ -129,10 +132,12 @@ function healthRouter({ db, logger, authorities }: AppDeps) {
   return createHealthRouter({ checks, logger });
 }
 
-function profileFiles({ box, trust, profileSigner }: AppDeps) {
+function profileFiles({ box, trust, profileSigner, threads }: AppDeps) {
+  const { checkInThread, joinInThread } = profileThreads(threads);
+  const sign = (profile: Buffer) => profileSigner()?.sign(profile);
   return {
-    profileImport: new ProfileImport({ box, anchors: () => trust.anchors }),
-    profileRebuild: new ProfileRebuild({ box, sign: (profile) => profileSigner()?.sign(profile) }),
+    profileImport: new ProfileImport({ box, anchors: () => trust.anchors, checkInThread }),
+    profileRebuild: new ProfileRebuild({ box, sign, joinInThread }),
   };
 }
 

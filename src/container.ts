@@ -54,7 +54,7 @@ import { createResourceServices } from './resource-services.js';
 import { createDeviceSetupTask } from './setup/device-setup-task.js';
 import { DeviceSetups } from './setup/device-setups.js';
 import { ThreadPool } from './threads/thread-pool.js';
-import { messageThreads, reportThreads } from './threads/thread-uses.js';
+import { messageThreads, profileThreads, reportThreads } from './threads/thread-uses.js';
 
 export interface ContainerDeps {
   config: Config;
@@ -180,7 +180,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
   const signProfile = (profile: Buffer) => currentSigner(tlsCertificates)?.sign(profile);
   const setups = new DeviceSetups({
     ...{ db, queue, logger, timeout: config.setupTimeout },
-    profiles: new ProfileRebuild({ box, sign: signProfile }),
+    profiles: new ProfileRebuild({ box, sign: signProfile, ...profileThreads(threads) }),
     sign: (profile) => signProfile(profile) ?? profile,
   });
   const { bodies, uploads } = bodyReaders(deps);
@@ -219,7 +219,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     config.role === 'worker' ? workerHandler : createDeviceHandler(services, metrics.countMessage);
   const app = createApp({
     ...{ config, db, box, logger, authorities, trust, tokens, deviceHandler, lab, metrics, push },
-    ...{ bodies, uploads },
+    ...{ bodies, uploads, threads },
     actions: new DeviceActions(box, queue),
     services: createResourceServices({
       ...{ box, queue, publicUrl: config.publicUrl, tlsUse },

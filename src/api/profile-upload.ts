@@ -10,7 +10,8 @@ import type { Answer, Engine } from '../jsonapi/engine.js';
 import { performWrite, readIdempotency } from '../jsonapi/idempotency.js';
 import { resourcesDocument } from '../jsonapi/item.js';
 import { sendAnswer } from '../jsonapi/send.js';
-import type { CheckedProfile, ImportedProfile, ProfileImport } from '../profiles/profile-import.js';
+import type { CheckedProfile } from '../profiles/checked-profile.js';
+import type { ImportedProfile, ProfileImport } from '../profiles/profile-import.js';
 import type { ApiOperation, ApiParameter } from './api-route.js';
 import { itemSchema, jsonApiContent } from './documents.js';
 import { booleanParameter, refuseOthers } from './query-parameters.js';
@@ -70,7 +71,8 @@ function takeUpload(deps: ProfileUploadDeps): RequestHandler {
   return async (req, res) => {
     const bytes = uploadedFile(req);
     const context = contextOf(res);
-    const checked = profileImport.check(bytes, { strict: booleanParameter(req, 'strict') });
+    const strict = booleanParameter(req, 'strict');
+    const checked = await profileImport.check(bytes, { strict });
     const work = async (trx: Transaction): Promise<Answer> => {
       const imported = await profileImport.store(trx, checked, context.actor.name);
       await auditUpload(trx, { checked, imported, context });
@@ -100,9 +102,9 @@ async function auditUpload(trx: Transaction, { checked, imported, context }: Upl
     changes: { current_version: [version === 1 ? null : version - 1, version] },
     details: {
       version,
-      identifier: checked.profile.get('PayloadIdentifier'),
-      uuid: checked.profile.get('PayloadUUID'),
-      display_name: checked.profile.get('PayloadDisplayName'),
+      identifier: checked.record.identifier,
+      uuid: checked.record.uuid,
+      display_name: checked.record.display_name ?? undefined,
       size: checked.bytes.length,
       digest: digest.toString('hex'),
     },

@@ -13,24 +13,20 @@ import {
 } from '../db/profile-repository.js';
 import type { Transaction } from '../db/unit-of-work.js';
 import { AppError } from '../errors.js';
-import { buildPlistNodes, type PlistNodeDict } from '../protocol/plist.js';
-import { checkProfile } from './check-profile.js';
-import { type Finding, profileRefusal, worthTelling } from './findings.js';
-import { encryptedProfile, openProfileFile, type ProfileFile } from './profile-file.js';
-import { payloadFacts, profileFacts } from './profile-record.js';
-import { holdsSecrets } from './profile-secrets.js';
-import { SealedParts } from './sealed-parts.js';
+import { type CheckedProfile, checkProfileFile } from './checked-profile.js';
+import type { Finding } from './findings.js';
+import { SealedParts, type VersionPlace } from './sealed-parts.js';
 
 export interface ProfileImportDeps {
   box: SecretBox;
   /** The CAs whose signers are told to be trusted. */
   anchors: () => readonly ParsedCertificate[];
-}
-
-/** A file that may be stored. */
-export interface CheckedProfile extends ProfileFile {
-  bytes: Buffer;
-  warnings: Finding[];
+  /** Checks a large file in another thread; `anchors` are DER. */
+  checkInThread?: (file: {
+    bytes: Buffer;
+    strict: boolean;
+    anchors: Buffer[];
+  }) => Promise<CheckedProfile>;
 }
 
 export interface ImportedProfile {
@@ -45,35 +41,32 @@ export interface ImportedProfile {
   digest: Buffer;
 }
 
-const CUT_DATE = 'the fraction of a second of the date is not kept';
+/** Checking a longer file could hold up the event loop for more than 10 ms. */
+const MOST_BYTES_AT_ONCE = 64 * 1024;
 /** Another upload can come between looking and storing; one that is deleted at once, too. */
 const MOST_ATTEMPTS = 5;
 
 /** Takes configuration profiles in: from the bytes of a file to rows. */
 export class ProfileImport {
   readonly #anchors: ProfileImportDeps['anchors'];
+  readonly #checkInThread: ProfileImportDeps['checkInThread'];
   readonly #parts: SealedParts;
   readonly #digestKey: Buffer;
 
-  constructor({ box, anchors }: ProfileImportDeps) {
+  constructor({ box, anchors, checkInThread }: ProfileImportDeps) {
     this.#anchors = anchors;
+    this.#checkInThread = checkInThread;
     this.#parts = new SealedParts(box);
     this.#digestKey = box.deriveKey('profile-digest');
   }
 
   /** Reads and judges a file. AppError 422 naming everything wrong; with `strict` warnings too. */
-  check(bytes: Buffer, { strict }: { strict: boolean }): CheckedProfile {
-    const file = openProfileFile(bytes, this.#anchors());
-    const { profile, cutDates } = file;
-    if (profile.has('EncryptedPayloadContent') || profile.get('IsEncrypted') === true) {
-      throw encryptedProfile();
+  async check(bytes: Buffer, { strict }: { strict: boolean }): Promise<CheckedProfile> {
+    const anchors = this.#anchors();
+    if (this.#checkInThread === undefined || bytes.length <= MOST_BYTES_AT_ONCE) {
+      return checkProfileFile(bytes, { strict, anchors });
     }
-    const findings = checkProfile(profile);
-    for (const at of cutDates) findings.warning(at, CUT_DATE);
-    const { errors, warnings } = findings;
-    const refused = strict ? [...errors, ...warnings] : errors;
-    if (refused.length > 0) throw profileRefusal(refused);
-    return { ...file, bytes, warnings: worthTelling(warnings) };
+    return this.#checkInThread({ bytes, strict, anchors: anchors.map(({ der }) => der) });
   }
 
   /** Stores a profile, or a new version of the one with its identifier, unless its bytes are there. */
@@ -83,7 +76,7 @@ export class ProfileImport {
     uploadedBy: string,
   ): Promise<ImportedProfile> {
     const digest = createHmac('sha256', this.#digestKey).update(checked.bytes).digest();
-    const place = await this.#place(trx, recordOf(checked));
+    const place = await this.#place(trx, checked.record);
     if (place.content_digest?.equals(digest)) {
       const { id, current_version: version, warnings = [] } = place;
       return {
@@ -133,8 +126,7 @@ export class ProfileImport {
     },
   ): Promise<void> {
     const { checked, digest, id, number, uploadedBy } = version;
-    const { profile, signature, bytes } = checked;
-    const record = recordOf(checked);
+    const { record, signature, bytes } = checked;
     if (number > 1) await updateProfile(trx, id, { ...record, current_version: number });
     const place = { profileId: id, number };
     await insertProfileVersion(
@@ -148,40 +140,18 @@ export class ProfileImport {
         size: bytes.length,
         content_digest: digest,
         sealed_original: this.#parts.seal(bytes, place, 'original'),
-        sealed_content: this.#parts.seal(topLevelOf(profile), place, 'content'),
+        sealed_content: this.#parts.seal(checked.topLevel, place, 'content'),
         warnings: checked.warnings,
         uploaded_by: uploadedBy,
       },
-      this.#payloads(profile, place),
+      this.#payloads(checked, place),
     );
   }
 
-  #payloads(
-    profile: PlistNodeDict,
-    place: { profileId: number; number: number },
-  ): ProfilePayloadRecord[] {
-    return payloadsOf(profile).map((payload, position) => ({
-      ...payloadFacts(payload, position),
-      sealed_content: this.#parts.seal(buildPlistNodes(payload), place, `payloads/${position}`),
+  #payloads({ payloads }: CheckedProfile, place: VersionPlace): ProfilePayloadRecord[] {
+    return payloads.map(({ facts, content }, position) => ({
+      ...facts,
+      sealed_content: this.#parts.seal(content, place, `payloads/${position}`),
     }));
   }
-}
-
-function recordOf({ profile, signature }: CheckedProfile): ProfileRecord {
-  return {
-    ...profileFacts(profile),
-    holds_secrets: holdsSecrets(profile),
-    is_signed: signature !== undefined,
-    signer: signature?.signer ?? null,
-  };
-}
-
-function payloadsOf(profile: PlistNodeDict): PlistNodeDict[] {
-  const content = profile.get('PayloadContent');
-  return Array.isArray(content) ? content.filter((payload) => payload instanceof Map) : [];
-}
-
-/** The payloads have rows of their own; the empty array keeps their place among the keys. */
-function topLevelOf(profile: PlistNodeDict): Buffer {
-  return buildPlistNodes(new Map([...profile, ['PayloadContent', []]]));
 }

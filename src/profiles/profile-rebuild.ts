@@ -7,16 +7,20 @@ import {
 } from '../db/profile-repository.js';
 import type { Transaction } from '../db/unit-of-work.js';
 import { AppError, notFound } from '../errors.js';
-import { buildPlistNodes, type PlistNode, parsePlistNodes } from '../protocol/plist.js';
+import { buildPlistNodes, parsePlistNodes } from '../protocol/plist.js';
 import { SealedParts, type VersionPlace } from './sealed-parts.js';
 
 /** Written by us out of files within their own limits; text takes more room in XML. */
-const LIMITS = { maxBytes: 256 * 1024 * 1024, maxNodes: 1_000_000 };
+const LIMITS = { maxBytes: 256 * 1024 * 1024, maxNodes: 1_000_000, maxReferences: 10_000_000 };
+/** Joining more could hold up the event loop for more than 10 ms. */
+const MOST_BYTES_AT_ONCE = 64 * 1024;
 
 export interface ProfileRebuildDeps {
   box: SecretBox;
   /** Signs what leaves; gives undefined while the server has no certificate of its own. */
   sign: (profile: Buffer) => Buffer | undefined;
+  /** Joins a large profile in another thread. */
+  joinInThread?: (parts: ProfileParts) => Promise<Buffer>;
 }
 
 export interface FileChoice {
@@ -28,10 +32,12 @@ export interface FileChoice {
 export class ProfileRebuild {
   readonly #parts: SealedParts;
   readonly #sign: ProfileRebuildDeps['sign'];
+  readonly #joinInThread: ProfileRebuildDeps['joinInThread'];
 
-  constructor({ box, sign }: ProfileRebuildDeps) {
+  constructor({ box, sign, joinInThread }: ProfileRebuildDeps) {
     this.#parts = new SealedParts(box);
     this.#sign = sign;
+    this.#joinInThread = joinInThread;
   }
 
   /** The current version unless told. AppError 404. */
@@ -65,17 +71,30 @@ export class ProfileRebuild {
   }
 
   async #rebuild(trx: Transaction, id: number, place: VersionPlace): Promise<Buffer> {
-    const { content, payloads } = await readSealedContent(trx, id);
-    const profile = this.#nodes(this.#parts.open(content, place, 'content'));
-    if (!(profile instanceof Map)) throw new Error('a stored profile is no dictionary');
-    const parts = payloads.map((sealed, position) =>
-      this.#nodes(this.#parts.open(sealed, place, `payloads/${position}`)),
-    );
-    // A key that is there already keeps its place.
-    return buildPlistNodes(profile.set('PayloadContent', parts));
+    const sealed = await readSealedContent(trx, id);
+    const parts: ProfileParts = {
+      topLevel: this.#parts.open(sealed.content, place, 'content'),
+      payloads: sealed.payloads.map((payload, position) =>
+        this.#parts.open(payload, place, `payloads/${position}`),
+      ),
+    };
+    const bytes = parts.payloads.reduce((sum, { length }) => sum + length, parts.topLevel.length);
+    const isLarge = bytes > MOST_BYTES_AT_ONCE;
+    return isLarge && this.#joinInThread ? this.#joinInThread(parts) : joinProfile(parts);
   }
+}
 
-  #nodes(bytes: Buffer): PlistNode {
-    return parsePlistNodes(bytes, LIMITS);
-  }
+/** The property lists that a profile is stored as. */
+export interface ProfileParts {
+  topLevel: Buffer;
+  payloads: Buffer[];
+}
+
+/** A profile's property list from its parts. */
+export function joinProfile({ topLevel, payloads }: ProfileParts): Buffer {
+  const profile = parsePlistNodes(topLevel, LIMITS);
+  if (!(profile instanceof Map)) throw new Error('a stored profile is no dictionary');
+  const parts = payloads.map((payload) => parsePlistNodes(payload, LIMITS));
+  // A key that is there already keeps its place.
+  return buildPlistNodes(profile.set('PayloadContent', parts));
 }

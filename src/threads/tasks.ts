@@ -1,9 +1,18 @@
 import type { TransferListItem } from 'node:worker_threads';
 import { readContentParts } from '../commands/report-content.js';
+import { parseCertificate } from '../crypto/certificate.js';
 import { readMessage } from '../mdm/device-message.js';
+import { checkProfileFile } from '../profiles/checked-profile.js';
+import { joinProfile } from '../profiles/profile-rebuild.js';
 import { parseStatusReport } from '../protocol/declarative-management.js';
 import type { SentError } from './thread-errors.js';
 import { ownMemory } from './thread-values.js';
+
+interface ProfileInput {
+  bytes: Uint8Array;
+  strict: boolean;
+  anchors: Uint8Array[];
+}
 
 interface Done<T> {
   output: T;
@@ -23,6 +32,13 @@ export const TASKS = {
   },
   readStatusReport(data: Uint8Array) {
     return done(parseStatusReport(asBuffer(data)));
+  },
+  checkProfile({ bytes, strict, anchors }: ProfileInput) {
+    const certificates = anchors.map((der) => parseCertificate(asBuffer(der)));
+    return done(checkProfileFile(asBuffer(bytes), { strict, anchors: certificates }));
+  },
+  joinProfile({ topLevel, payloads }: { topLevel: Uint8Array; payloads: Uint8Array[] }) {
+    return done(joinProfile({ topLevel: asBuffer(topLevel), payloads: payloads.map(asBuffer) }));
   },
   readReport({ requestType, bytes }: { requestType: string; bytes: Uint8Array }) {
     return done(readContentParts(requestType, asBuffer(bytes)));

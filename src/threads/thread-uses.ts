@@ -2,6 +2,8 @@ import type { ReportWorkerDeps } from '../commands/report-worker.js';
 import type { Logger } from '../logger.js';
 import { MessageReader } from '../mdm/message-reader.js';
 import type { MdmServices } from '../mdm/services.js';
+import type { ProfileImportDeps } from '../profiles/profile-import.js';
+import type { ProfileRebuildDeps } from '../profiles/profile-rebuild.js';
 import type { ThreadPool } from './thread-pool.js';
 import { fromThread, ownMemory } from './thread-values.js';
 
@@ -33,5 +35,15 @@ export function reportThreads(threads: ThreadPool): Pick<ReportWorkerDeps, 'read
       const { output } = await threads.run('readReport', input, { transfer: [own.buffer] });
       return fromThread(output);
     },
+  };
+}
+
+/** How large configuration profiles are checked and put together. */
+export function profileThreads(
+  threads: ThreadPool,
+): Required<Pick<ProfileImportDeps, 'checkInThread'> & Pick<ProfileRebuildDeps, 'joinInThread'>> {
+  return {
+    checkInThread: async (file) => fromThread((await threads.run('checkProfile', file)).output),
+    joinInThread: async (parts) => fromThread((await threads.run('joinProfile', parts)).output),
   };
 }

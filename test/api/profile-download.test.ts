@@ -189,7 +189,7 @@ describe('the download of a profile', () => {
     const giving = new ProfileRebuild({ box: app.box, sign: () => undefined });
     const throughRows = (nodes: PlistNodeDict): Promise<PlistNode> =>
       inTransaction(app.db, async (trx) => {
-        const checked = taking.check(buildPlistNodes(nodes), { strict: false });
+        const checked = await taking.check(buildPlistNodes(nodes), { strict: false });
         const { id } = await taking.store(trx, checked, 'test');
         const version = await giving.version(trx, id);
         return parsePlistNodes(await giving.file(trx, id, { ...version, form: 'rebuilt' }));

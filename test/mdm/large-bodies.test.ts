@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { deliver, enrolledTarget, type Target } from '../commands/deliver.js';
 import { adminApi, commandDocument, startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, type TestDevice } from '../helpers/device.js';
@@ -8,7 +8,7 @@ import { longestTurn } from '../helpers/loop-busy.js';
 const MB = 1024 * 1024;
 const LARGEST = 8 * MB;
 /** The server's 20 ms, and the time that this process takes to send 8 MB. */
-const LONGEST_TURN_MS = 150;
+const LONGEST_TURN_MS = 100;
 
 let app: TestApp;
 let target: Target;
@@ -41,6 +41,13 @@ const APPLICATION = (at: number) =>
 
 function applications(count: number): string {
   return `<array>${Array.from({ length: count }, (_, at) => APPLICATION(at)).join('')}</array>`;
+}
+
+/** Of random bytes: no certificates, but rows all the same. */
+function certificates(count: number, bytes: number): string {
+  const entry = () =>
+    `<dict><key>Data</key><data>${randomBytes(bytes).toString('base64')}</data></dict>`;
+  return `<array>${Array.from({ length: count }, entry).join('')}</array>`;
 }
 
 describe('a large message of a device', () => {
@@ -151,6 +158,27 @@ describe('a large list', () => {
         bundle_size: 8_999,
       }),
     );
+    expect(turn).toBeLessThan(LONGEST_TURN_MS);
+  });
+
+  it.each([
+    ['InstalledApplicationList', applications(9_000).replaceAll('more', 'm'.repeat(700))],
+    ['CertificateList', certificates(7_000, 850)],
+    ['CertificateList', certificates(2, 3_000_000)],
+    ['SecurityInfo', `<dict>${'<key>a</key><true/>'.repeat(200_000)}</dict>`],
+    ['ProvisioningProfileList', LARGE_KINDS['small data']?.(LARGEST - 1000) ?? ''],
+  ])('of 8 MB is stored and read without holding it up: %s', async (requestType, markup) => {
+    const { device } = target;
+    const CommandUUID = await queued(requestType);
+    const body = largeMessage({ Status: 'Acknowledged', UDID: device.udid, CommandUUID }, [
+      requestType,
+      markup,
+    ]);
+    const signature = device.sign(body);
+    const turn = await longestTurn(async () => {
+      expect((await device.send(body, { signature })).status).toBe(200);
+      await app.settled();
+    });
     expect(turn).toBeLessThan(LONGEST_TURN_MS);
   });
 

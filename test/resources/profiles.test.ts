@@ -14,7 +14,7 @@ afterAll(() => app.stop());
 
 async function stored(members: Members = {}, payloads = [payload('com.apple.dock')]) {
   const taking = new ProfileImport({ box: app.box, anchors: () => [] });
-  const checked = taking.check(profileBytes(payloads, members), { strict: false });
+  const checked = await taking.check(profileBytes(payloads, members), { strict: false });
   return (await inTransaction(app.db, (trx) => taking.store(trx, checked, 'test'))).id;
 }
 

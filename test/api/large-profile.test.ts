@@ -1,0 +1,48 @@
+import { startApp, type TestApp } from '../helpers/app.js';
+import { longestTurn } from '../helpers/loop-busy.js';
+import { dict, payload, profileBytes } from '../profiles/sample-profiles.js';
+import { downloadFile, uploadFile } from './profile-samples.js';
+
+/** A plain reading of 4.5 MB of the smallest values takes 300 ms and more. */
+const LONGEST_TURN_MS = 150;
+
+let app: TestApp;
+
+beforeAll(async () => {
+  app = await startApp();
+});
+afterAll(() => app.stop());
+
+function largeProfile(values: number): Buffer {
+  const Items = Array.from({ length: values }, (_, at) => `value ${at}`);
+  return profileBytes([payload('com.example.large', { Settings: dict({ Items }) })]);
+}
+
+describe('a configuration profile of megabytes', () => {
+  it('is checked, stored and put together without holding up the event loop', async () => {
+    const file = largeProfile(130_000);
+    await uploadFile(app, largeProfile(10_000)); // starts the thread
+    let id = 0;
+    const uploading = await longestTurn(async () => {
+      const reply = await uploadFile(app, file);
+      expect(reply.status).toBe(201);
+      id = reply.body.data.id;
+    });
+    const downloading = await longestTurn(async () => {
+      expect((await downloadFile(app, `${id}`)).body.equals(file)).toBe(true);
+    });
+    expect(Math.max(uploading, downloading)).toBeLessThan(LONGEST_TURN_MS);
+  });
+
+  it('is refused with every fault that was found in it', async () => {
+    const file = profileBytes([payload('com.apple.dock', { autohide: 'x'.repeat(100_000) })]);
+    const { status, body } = await uploadFile(app, file);
+    expect(status).toBe(422);
+    expect(body.errors[0]).toMatchObject({
+      code: 'invalid_profile',
+      source: { pointer: '/PayloadContent/0/autohide' },
+    });
+    const unreadable = Buffer.from(file.toString().replace('</plist>', ''));
+    expect((await uploadFile(app, unreadable)).body.errors[0].code).toBe('invalid_plist');
+  });
+});
