@@ -12,6 +12,7 @@ interface Column {
 const KINDS: Record<string, AttributeKind[]> = {
   text: ['text', 'enum'],
   boolean: ['boolean'],
+  smallint: ['integer'],
   integer: ['integer'],
   bigint: ['integer'],
   'double precision': ['number'],

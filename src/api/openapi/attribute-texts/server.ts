@@ -63,7 +63,7 @@ export const SERVER_TEXTS: Readonly<Record<string, AttributeTexts>> = {
   },
   audit_events: {
     at: 'When it happened.',
-    actor: 'Name of the token, or `system`.',
+    actor: 'Name of the token; `system`: the server itself.',
     role: 'Role of the actor.',
     source_address: 'Where the request came from.',
     action: 'What was done.',
@@ -71,7 +71,7 @@ export const SERVER_TEXTS: Readonly<Record<string, AttributeTexts>> = {
     target_id: 'Id of the resource.',
     request_id: '`X-Request-Id` of the request.',
     outcome: 'Whether it was done or refused.',
-    details: 'What changed.',
+    details: '`changes`: each attribute before and after; secrets are `changed`.',
   },
   jobs: {
     task: 'What it does.',
