@@ -1,4 +1,5 @@
 import type { SecretBox } from '../crypto/secret-box.js';
+import { findIdentifierOwners } from '../db/device-identifiers.js';
 import { deleteDevice } from '../db/device-repository.js';
 import type { Transaction } from '../db/unit-of-work.js';
 import { notFound } from '../errors.js';
@@ -17,6 +18,7 @@ export function createCommandServices(box: SecretBox, queue: CommandQueue) {
       ): Promise<number[]> => renameDevice(trx, input, queue),
     },
     devices: {
+      findOwners: findIdentifierOwners,
       async remove(trx: Transaction, { id }: { id: number }): Promise<void> {
         if (!(await deleteDevice(trx, id))) throw notFound(`device ${id}`);
       },

@@ -39,6 +39,8 @@ export interface WriteInput {
   attributes: Record<string, unknown>;
   toOne: Record<string, number | null>;
   toMany: Record<string, number[]>;
+  /** Valid values of attributes that can't be written now, for operations that compare them. */
+  unwritable?: Record<string, unknown> | undefined;
 }
 
 export interface CreateOperation<S> extends Operation<S>, WriteInput {
@@ -118,6 +120,8 @@ export interface ResourceDefinition<S = unknown> extends ResourceShape {
   path: string;
   relationships: Record<string, Relationship<S>>;
   access: Access;
+  /** A create needs a value of at least one of these attributes. */
+  requiresOneOf?: string[] | undefined;
   /** Applied on create only, to attributes that the client left out. */
   defaults?: Record<string, unknown>;
   operations?: ResourceOperations<S>;

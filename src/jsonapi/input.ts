@@ -147,13 +147,26 @@ function readAttribute(name: string, value: unknown, reading: Reading): void {
     faults.push({ detail: `${definition.type} has no attribute "${name}"`, source });
     return;
   }
-  if (attribute.write !== 'always' && attribute.write !== mode) return;
+  if (attribute.write !== 'always' && attribute.write !== mode) {
+    keepUnwritable(name, value, { attribute, input });
+    return;
+  }
   if (value !== null) {
     input.attributes[name] = readValue(name, value, { attribute, faults });
     return;
   }
   input.attributes[name] = null;
   if (!attribute.nullable) faults.push({ detail: `${name} must not be null`, source });
+}
+
+function keepUnwritable(
+  name: string,
+  value: unknown,
+  { attribute, input }: { attribute: Attribute; input: WriteInput },
+): void {
+  const parsed = value === null ? { data: null } : attribute.schema.safeParse(value);
+  if (parsed.data === undefined) return;
+  input.unwritable = { ...input.unwritable, [name]: parsed.data };
 }
 
 /** A relationship without linkage. Clients that flatten what they read send it back as an attribute. */
@@ -211,10 +224,21 @@ function requireAll({ definition, faults, input }: Reading, fixed: FixedByPath):
     const source = { pointer: pointer('data', 'attributes', name) };
     faults.push({ detail: `${name} is required`, source });
   }
+  requireOneOf({ definition, faults, input });
   for (const [name, relation] of Object.entries(definition.relationships)) {
     if (relation.kind === 'toMany' || !relation.required) continue;
     if (Object.hasOwn(input.toOne, name) || Object.hasOwn(fixed.toOne, name)) continue;
     const source = { pointer: pointer('data', 'relationships', name) };
     faults.push({ detail: `the relationship ${name} is required`, source });
   }
+}
+
+type Required = Pick<Reading, 'definition' | 'faults' | 'input'>;
+
+function requireOneOf({ definition, faults, input }: Required): void {
+  const { requiresOneOf } = definition;
+  if (requiresOneOf === undefined) return;
+  if (requiresOneOf.some((name) => (input.attributes[name] ?? '') !== '')) return;
+  const detail = `one of ${requiresOneOf.join(', ')} is required`;
+  faults.push({ detail, source: { pointer: '/data/attributes' } });
 }

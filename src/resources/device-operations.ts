@@ -9,6 +9,12 @@ import type {
 import type { Row } from '../jsonapi/store.js';
 import { columnsOf } from '../jsonapi/write-values.js';
 import { changedAttributes } from './changed-attributes.js';
+import {
+  assertDeviceIsNew,
+  assertFactsUnchanged,
+  FACT_NAMES,
+  ownedAttributes,
+} from './device-facts.js';
 import { queuedCommands } from './queued-commands.js';
 import type { ProfileWarning, ResourceServices } from './services.js';
 
@@ -38,8 +44,9 @@ const COLUMNS = [
 ];
 
 export async function createDevice(operation: Create): Promise<WriteResult> {
-  const { trx, store, shape } = operation;
+  const { trx, store, shape, services, attributes } = operation;
   requireRights(operation, null);
+  await assertDeviceIsNew(trx, services.devices, attributes);
   const { wanted, rest } = withoutProfile(operation);
   const id = await store.insert(trx, { shape, values: columnsOf(shape, rest) });
   const meta = await changeProfile(operation, { id, current: null, wanted });
@@ -47,14 +54,16 @@ export async function createDevice(operation: Create): Promise<WriteResult> {
 }
 
 /**
- * An enrolled device keeps its names until it has taken the new ones: they go out as a Settings
- * command, and the column changes with the next inventory.
+ * Of an enrolled device only what an admin owns is written. It keeps its names until it has taken
+ * the new ones: they go out as a Settings command, and the column changes with the next inventory.
  */
 export async function updateDevice(operation: Update): Promise<WriteResult> {
-  const { trx, store, shape, services, context, id, attributes } = operation;
-  const device = await store.find(trx, { shape, id, columns: COLUMNS, lock: true });
+  const { trx, store, shape, services, context, id, attributes, unwritable } = operation;
+  const columns = [...COLUMNS, ...FACT_NAMES];
+  const device = await store.find(trx, { shape, id, columns, lock: true });
   if (device === undefined) throw notFound(`devices ${id}`);
   requireRights(operation, device.dep_profile_id);
+  if (device.is_enrolled === true) assertFactsUnchanged(device, { ...unwritable, ...attributes });
   const { changes, values } = split(device, attributes);
   const { wanted, rest } = withoutProfile(operation);
   await store.update(trx, {
@@ -115,7 +124,7 @@ async function changeProfile(
 
 function split(device: Row, attributes: Record<string, unknown>) {
   if (device.is_enrolled !== true) return { changes: {}, values: attributes };
-  const { device_name, hostname, ...values } = attributes;
+  const { device_name, hostname, ...values } = ownedAttributes(attributes);
   const names = Object.entries({ device_name, hostname }).filter(([, name]) => name !== undefined);
   const changes: NameChanges = changedAttributes(device, Object.fromEntries(names));
   return { changes, values };

@@ -9,6 +9,7 @@ import {
   updateSettings,
 } from './device-attributes.js';
 import { deviceCommands } from './device-commands.js';
+import { IDENTIFIERS } from './device-facts.js';
 import { createDevice, removeDevice, updateDevice } from './device-operations.js';
 import { operatorWrites } from './of-device.js';
 import type { ResourceServices } from './services.js';
@@ -78,5 +79,6 @@ export const devices = defineResource<ResourceServices>({
       write: 'never',
     },
   },
+  requiresOneOf: IDENTIFIERS,
   operations: { create: createDevice, update: updateDevice, delete: removeDevice },
 });

@@ -92,6 +92,14 @@ export interface SettingsService {
 }
 
 export interface DeviceService {
+  /**
+   * The devices that have one of these identifiers, by the column's name. Nobody else who asks for
+   * the same is answered before the transaction ends.
+   */
+  findOwners(
+    trx: Transaction,
+    identifiers: [name: string, value: string][],
+  ): Promise<{ id: number; name: string }[]>;
   /** Removes the device and leaves the tombstones of its identities. 404 unknown id. */
   remove(trx: Transaction, input: { id: number; context: RequestContext }): Promise<void>;
 }

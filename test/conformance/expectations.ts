@@ -13,13 +13,13 @@ function comparable(value: unknown, { kind }: Attribute): Comparable | null {
   return kind === 'boolean' ? Number(value) : (value as Comparable);
 }
 
-/** Ascending with what has no value last, ties by id in the same direction. */
+/** What has no value comes last both ways, ties by id in the same direction. */
 export function sorted(rows: Resource[], name: string, attribute: Attribute, sign: 1 | -1) {
   const compare = (left: Resource, right: Resource) => {
     const a = comparable(left.attributes[name], attribute);
     const b = comparable(right.attributes[name], attribute);
     if (a === b) return sign * (left.id - right.id);
-    if (a === null || b === null) return a === null ? sign : -sign;
+    if (a === null || b === null) return a === null ? 1 : -1;
     return a < b ? -sign : sign;
   };
   return [...rows].sort(compare).map((row) => row.id);

@@ -130,8 +130,10 @@ async function otherColumns(knex: Knex, table: string) {
 async function insertedId(api: TestApi, definition: ResourceDefinition, deviceId: number) {
   if (definition.access.create === null) return undefined;
   const document = sampleDocument(definition, Math.trunc(Math.random() * 1e9), deviceId);
-  const { type, attributes } = definition;
-  const required = Object.keys(attributes).filter((name) => attributes[name]?.required);
+  const { type, attributes, requiresOneOf = [] } = definition;
+  const required = Object.keys(attributes).filter(
+    (name) => attributes[name]?.required || requiresOneOf.includes(name),
+  );
   if (OWN_SAMPLES[type] === undefined) {
     const given = document.data.attributes;
     const unique = (name: string) => {

@@ -84,7 +84,7 @@ const KINDS: Record<string, Kind> = {
   },
   '/devices': {
     ...{ role: 'operator', type: 'devices', change: { asset_tag: 'A-1' } },
-    attributes: () => ({ udid: randomUUID(), serial_number: 'C02CONTRACT' }),
+    attributes: () => ({ udid: randomUUID(), serial_number: name() }),
   },
   '/device_groups': {
     ...{ role: 'operator', type: 'device_groups', change: {} },

@@ -229,12 +229,14 @@ describe('the devices of a DEP profile', () => {
   it('are assigned by admins only, whichever way', async () => {
     const [a = 0] = deviceIds;
     const dep_profile = { data: { type: 'dep_profiles', id: profileId } };
-    const data = { type: 'devices', relationships: { dep_profile } };
+    const data = (udid: string) => ({
+      ...{ type: 'devices', attributes: { udid }, relationships: { dep_profile } },
+    });
     const ways: [method: 'post' | 'patch', path: string, body: object][] = [
       ['post', `/dep/profiles/${profileId}/relationships/devices`, { data: [device(a)] }],
-      ['post', `/dep/profiles/${profileId}/devices`, { data: { type: 'devices' } }],
-      ['post', '/devices', { data }],
-      ['patch', `/devices/${a}`, { data }],
+      ['post', `/dep/profiles/${profileId}/devices`, { data: data('below') }],
+      ['post', '/devices', { data: data('direct') }],
+      ['patch', `/devices/${a}`, { data: data('ignored') }],
       ['patch', `/devices/${a}/relationships/dep_profile`, dep_profile],
     ];
     for (const [method, path, body] of ways) {

@@ -86,7 +86,8 @@ describe('device groups', () => {
 
   it('go away without their devices', async () => {
     const id = await createGroup('Gone');
-    const created = await post(`/device_groups/${id}/devices`, { type: 'devices' });
+    const attributes = { udid: 'OF-GONE' };
+    const created = await post(`/device_groups/${id}/devices`, { type: 'devices', attributes });
     expect((await request(api.app).delete(`/api/v1/device_groups/${id}`)).status).toBe(204);
     expect(await membersOf(id)).toEqual([]);
     expect(await api.knex('devices').where({ id: created.body.data.id })).toHaveLength(1);

@@ -141,7 +141,9 @@ describe('the relationships in a document of a device', () => {
   it('are refused where they are written by their own path', async () => {
     const created = await request(api.app)
       .post('/api/v1/devices')
-      .send({ data: { type: 'devices', relationships: command(1) } });
+      .send({
+        data: { type: 'devices', attributes: { udid: 'E5F6' }, relationships: command(1) },
+      });
     expect([created.status, created.body.errors]).toMatchObject([
       422,
       [

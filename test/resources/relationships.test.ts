@@ -168,7 +168,13 @@ describe('relationships that a document carries', () => {
     const relationships = (id: number) => ({ tags: { data: [tag(id)] } });
     const created = await request(api.app)
       .post('/api/v1/devices?include=tags')
-      .send({ data: { type: 'devices', relationships: relationships(a) } });
+      .send({
+        data: {
+          type: 'devices',
+          attributes: { udid: 'with-tags' },
+          relationships: relationships(a),
+        },
+      });
     expect([created.status, created.body.data.relationships.tags.data]).toEqual([201, [tag(a)]]);
     expect(created.body.included).toMatchObject([{ type: 'tags', id: a }]);
     const { id } = created.body.data;
@@ -193,7 +199,13 @@ describe('relationships that a document carries', () => {
     const before = await api.knex('devices').count();
     const response = await request(api.app)
       .post('/api/v1/devices')
-      .send({ data: { type: 'devices', relationships: { tags: { data: [tag(987654)] } } } });
+      .send({
+        data: {
+          type: 'devices',
+          attributes: { udid: 'rolled-back' },
+          relationships: { tags: { data: [tag(987654)] } },
+        },
+      });
     expect([response.status, response.body.errors[0].source]).toEqual([
       404,
       { pointer: '/data/relationships/tags/data/0' },

@@ -65,8 +65,11 @@ function bodySchema(definition: ResourceDefinition, mode: Mode, fixed?: string):
   const { type } = definition;
   const needed = mode === 'create' ? requiredAttributes(definition, fixed) : [];
   const written = refTo(writtenName(type));
-  const attributes =
-    needed.length > 0 ? { allOf: [written, { type: 'object', required: needed }] } : written;
+  const needs = [
+    ...(needed.length > 0 ? [{ type: 'object', required: needed }] : []),
+    ...(mode === 'create' ? oneOfNeeded(definition) : []),
+  ];
+  const attributes = needs.length > 0 ? { allOf: [written, ...needs] } : written;
   const relationships = writtenRelationships(definition, mode, fixed);
   const properties = {
     type: typeSchema(type),
@@ -76,7 +79,7 @@ function bodySchema(definition: ResourceDefinition, mode: Mode, fixed?: string):
   };
   const required = [
     'type',
-    ...(needed.length > 0 ? ['attributes'] : []),
+    ...(needs.length > 0 ? ['attributes'] : []),
     ...(relationships && 'required' in relationships ? ['relationships'] : []),
   ];
   const data = { type: 'object', properties, required };
@@ -85,6 +88,13 @@ function bodySchema(definition: ResourceDefinition, mode: Mode, fixed?: string):
 
 function requiredAttributes({ attributes }: ResourceDefinition, fixed?: string): string[] {
   return Object.keys(attributes).filter((name) => attributes[name]?.required && name !== fixed);
+}
+
+function oneOfNeeded({ requiresOneOf = [] }: ResourceDefinition): Schema[] {
+  if (requiresOneOf.length === 0) return [];
+  const value = { type: 'string', minLength: 1 };
+  const anyOf = requiresOneOf.map((name) => ({ properties: { [name]: value }, required: [name] }));
+  return [{ anyOf }];
 }
 
 /**
