@@ -78,6 +78,7 @@ function answersIn({ answers }: AttackState): Record<string, number> {
 async function hold(kind: HeldKind, bench: Bench, options: HeldOptions): Promise<ScenarioResult> {
   const { server, worker, signatures } = bench;
   const { connections, seconds, mostSlowdown = 2 } = options;
+  await measureIdle(worker, seconds / 2); // what a new server compiles is not counted
   const alone = await measureIdle(worker, seconds);
   const before = rssOf(server);
   const attack = { port: server.port, connections, bodyBytes: BODY_BYTES, signatures };
