@@ -41,7 +41,7 @@ const INT4 = 2_147_483_647;
 async function idsOf(trx: Transaction, table: 'tags' | 'device_groups', names: string[]) {
   const found = await findByName(trx, table, names);
   const missing = names.find((name) => !found.has(name));
-  if (missing === undefined) return [...found.values()];
+  if (missing === undefined) return [...new Set(found.values())];
   const what = table === 'tags' ? 'tag' : 'device group';
   const remedy = `make it by muster api POST /${table} -f name=...`;
   throw new AppError('not_found', 404, `there is no ${what} ${JSON.stringify(missing)}: ${remedy}`);

@@ -115,14 +115,22 @@ export async function deleteLinks(trx: Knex.Transaction, ids: number[]): Promise
   await trx('enrollment_links').whereIn('id', ids).delete();
 }
 
+/** How a name is found: names of tags differ in more than their case. */
+const SAME_NAME = {
+  tags: 'lower(found.name) = lower(asked)',
+  device_groups: 'found.name = asked',
+};
+
 /** Ids by name of those of `names` that exist. */
 export async function findByName(
   knex: Knex,
   table: 'tags' | 'device_groups',
   names: readonly string[],
 ): Promise<Map<string, number>> {
-  const rows: { id: number; name: string }[] = await knex(table)
-    .whereIn('name', [...names])
-    .select('id', 'name');
-  return new Map(rows.map(({ id, name }) => [name, id]));
+  const { rows } = await knex.raw<{ rows: { id: number; asked: string }[] }>(
+    `select found.id, asked from unnest(?::text[]) as asked
+     join ${table} as found on ${SAME_NAME[table]}`,
+    [[...names]],
+  );
+  return new Map(rows.map(({ id, asked }) => [asked, id]));
 }

@@ -114,6 +114,12 @@ async function underLock<T>(db: Database, logger: Logger, work: () => Promise<T>
   }
 }
 
+function sourceOf(directory: string, logger: Logger): DirectoryMigrationSource {
+  return new DirectoryMigrationSource(directory, (details, message) =>
+    logger.warn(details, message),
+  );
+}
+
 async function prepare(db: Database, source: DirectoryMigrationSource): Promise<void> {
   await requireSupportedServer(db);
   await requireKnownDatabase(db, source.directory);
@@ -128,7 +134,7 @@ async function prepare(db: Database, source: DirectoryMigrationSource): Promise<
  */
 export async function migrate(db: Database, options: MigrationOptions): Promise<string[]> {
   const { logger, directory = MIGRATIONS_DIRECTORY } = options;
-  const source = new DirectoryMigrationSource(directory);
+  const source = sourceOf(directory, logger);
   return await underLock(db, logger, async () => {
     await prepare(db, source);
     const applied = await runPending(db, source, logger);
@@ -163,7 +169,7 @@ export async function rollback(
   options: MigrationOptions & { all?: boolean },
 ): Promise<string[]> {
   const { logger, directory = MIGRATIONS_DIRECTORY, all = false } = options;
-  const source = new DirectoryMigrationSource(directory);
+  const source = sourceOf(directory, logger);
   return await underLock(db, logger, async () => {
     await prepare(db, source);
     const undone = (await db.knex.migrate.rollback(config(source), all)) as [number, string[]];

@@ -8,18 +8,25 @@ export const MIGRATIONS_DIRECTORY = join(__dirname, '..', '..', 'migrations');
 
 const MIGRATION_FILE = /^(\d{14}_[a-z0-9_]+)\.(?:ts|js)$/;
 
-interface LoadedMigration extends Required<Knex.Migration> {
+/** Writes a line to the log: what a migration changed that an admin would otherwise miss. */
+export type MigrationReport = (details: object, message: string) => void;
+
+type Step = (knex: Knex, report: MigrationReport) => PromiseLike<unknown>;
+
+interface LoadedMigration {
+  up: Step;
+  down: Step;
   config?: { transaction?: boolean };
 }
 
 const load = createRequire(__filename);
 
 /** A migration may wait and work for as long as it needs; the limits of requests are not for it. */
-function withoutTimeouts(step: (knex: Knex) => PromiseLike<unknown>) {
-  return async (knex: Knex) => {
+function withoutTimeouts(step: Step): Step {
+  return async (knex, report) => {
     await knex.raw('set local statement_timeout = 0');
     await knex.raw('set local lock_timeout = 0');
-    await step(knex);
+    await step(knex, report);
   };
 }
 
@@ -30,6 +37,7 @@ function withoutTimeouts(step: (knex: Knex) => PromiseLike<unknown>) {
 export class DirectoryMigrationSource implements Knex.MigrationSource<string> {
   constructor(
     readonly directory: string,
+    private readonly report: MigrationReport = () => {},
     private readonly known: string[] = namesIn(directory),
   ) {}
 
@@ -41,7 +49,7 @@ export class DirectoryMigrationSource implements Knex.MigrationSource<string> {
   /** The same directory with nothing but the migrations of these names. */
   only(names: string[]): DirectoryMigrationSource {
     const known = this.known.filter((name) => names.includes(name));
-    return new DirectoryMigrationSource(this.directory, known);
+    return new DirectoryMigrationSource(this.directory, this.report, known);
   }
 
   /** What can share a transaction, in order: one that runs outside of any is a group of its own. */
@@ -68,12 +76,12 @@ export class DirectoryMigrationSource implements Knex.MigrationSource<string> {
   getMigration(name: string): Promise<Knex.Migration> {
     const migration = this.load(name);
     // One that asks to run outside a transaction has to lift the limits itself.
-    if (!this.usesTransaction(name)) return Promise.resolve(migration);
-    return Promise.resolve({
-      ...migration,
-      up: withoutTimeouts(migration.up),
-      down: withoutTimeouts(migration.down),
-    });
+    const usesTransaction = this.usesTransaction(name);
+    const step = (direction: 'up' | 'down') => async (knex: Knex) => {
+      const run = usesTransaction ? withoutTimeouts(migration[direction]) : migration[direction];
+      await run(knex, this.report);
+    };
+    return Promise.resolve({ ...migration, up: step('up'), down: step('down') });
   }
 
   private usesTransaction(name: string): boolean {

@@ -57,7 +57,7 @@ describe('muster link', () => {
   it('create takes uses, an end, tags and a group', async () => {
     const tags = await test.db.knex('tags').insert([{ name: 'a' }, { name: 'b' }], 'id');
     const [group] = await test.db.knex('device_groups').insert({ name: 'Kiosks' }, 'id');
-    const args = { name: 'Kiosks', maxUses: 5, expires: '7d', tag: ['b', 'a', 'b'] };
+    const args = { name: 'Kiosks', maxUses: 5, expires: '7d', tag: ['b', 'A', 'B'] };
     await linkCreate(opened(), { ...args, group: 'Kiosks' }, write);
     expect(output[1]).toMatch(/^id \d+, uses 0 of 5, expires \d{4}-/);
     const link = await links().where({ name: 'Kiosks' }).first();

@@ -130,6 +130,16 @@ describe('migrations', () => {
     expect(await db.knex('limits')).toEqual([{ statement: '0' }]);
   });
 
+  it('write what an admin should know into the log', async () => {
+    const lines: unknown[] = [];
+    const text = `exports.up = async (knex, report) => report({ tag: 7 }, 'tag renamed');
+exports.down = async () => {};\n`;
+    const directory = directoryWith({ '20990101000000_a.js': text });
+    const destination = { write: (line: string) => lines.push(JSON.parse(line)) };
+    await migrate(db, { logger: createLogger('warn', destination), directory });
+    expect(lines).toMatchObject([{ level: 40, tag: 7, msg: 'tag renamed' }]);
+  });
+
   it('that run outside a transaction divide the others, and are taken back with them', async () => {
     const files = {
       ...FIRST,

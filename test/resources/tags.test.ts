@@ -26,17 +26,34 @@ describe('tags', () => {
     expect(renamed.body.data.attributes).toEqual({ name: 'rouge', color: 'Ff0000' });
   });
 
-  it('refuse a name that exists with 409 naming the attribute', async () => {
-    await post({ name: 'twice' });
-    const response = await post({ name: 'twice' });
-    expect([response.status, response.body.errors[0]]).toEqual([
-      409,
-      expect.objectContaining({
-        status: '409',
-        code: 'already_exists',
-        source: { pointer: '/data/attributes/name' },
-      }),
-    ]);
+  it.each(['twice', 'Twice', 'TWICE'])(
+    'refuse the name %s where "twice" exists, with 409 naming the attribute',
+    async (name) => {
+      await api.knex('tags').insert({ name: 'twice' }).onConflict().ignore();
+      const other = await post({ name: `other than ${['twice', 'Twice', 'TWICE'].indexOf(name)}` });
+      const renamed = request(api.app)
+        .patch(`/api/v1/tags/${other.body.data.id}`)
+        .send({ data: { type: 'tags', attributes: { name } } });
+      for (const response of [await post({ name }), await renamed]) {
+        expect([response.status, response.body.errors[0]]).toEqual([
+          409,
+          expect.objectContaining({
+            status: '409',
+            code: 'already_exists',
+            detail: 'A record with this name already exists',
+            source: { pointer: '/data/attributes/name' },
+          }),
+        ]);
+      }
+    },
+  );
+
+  it('may change the case of their own name', async () => {
+    const { body } = await post({ name: 'case' });
+    const renamed = await request(api.app)
+      .patch(`/api/v1/tags/${body.data.id}`)
+      .send({ data: { type: 'tags', attributes: { name: 'Case' } } });
+    expect([renamed.status, renamed.body.data.attributes.name]).toEqual([200, 'Case']);
   });
 
   it.each<[string, Record<string, unknown>, string[]]>([
