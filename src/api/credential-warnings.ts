@@ -172,8 +172,10 @@ function refusedWarning({ refused }: CredentialFacts): CredentialWarning[] {
 function heldWarning({ held }: CredentialFacts): CredentialWarning[] {
   if (held === 0) return [];
   const count = held > COUNTED_AT_MOST ? `More than ${COUNTED_AT_MOST}` : String(held);
+  const waiting =
+    held === 1 ? 'enrollment of an enrolled device waits' : 'enrollments of enrolled devices wait';
   const detail =
-    `${count} ${held === 1 ? 'enrollment' : 'enrollments'} of enrolled devices wait for an admin ` +
+    `${count} ${waiting} for an admin ` +
     '(REPLACE_ENROLLED=hold). Read /api/v1/enrollment_requests?sort=-held_at, and approve those ' +
     'that are expected: POST /api/v1/enrollment_requests/{id}/approve. Others expire by themselves.';
   return [{ code: 'enrollments_held', detail }];

@@ -36,6 +36,9 @@ export interface EnrollmentRequestRow extends Required<EnrollmentRequest> {
   device_id: number | null;
   created_at: Date;
   enrolled_at: Date | null;
+  /** When an Authenticate was first refused (REPLACE_ENROLLED=hold), and an admin approved it. */
+  held_at: Date | null;
+  approved_at: Date | null;
 }
 
 /** Returns the id of the row. */

@@ -1,12 +1,10 @@
 import type { Knex } from 'knex';
+import type { EnrollmentRequestRow } from './enrollment-request-repository.js';
 
-/** What the state of a request follows from. */
-interface RequestTimes {
-  held_at: Date | null;
-  approved_at: Date | null;
-  enrolled_at: Date | null;
-  expires_at: Date;
-}
+type RequestTimes = Pick<
+  EnrollmentRequestRow,
+  'held_at' | 'approved_at' | 'enrolled_at' | 'expires_at'
+>;
 
 /** How long an approved device may take to try again. */
 const APPROVAL_HOURS = 24;

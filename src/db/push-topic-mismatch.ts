@@ -19,16 +19,33 @@ export async function listPushTopics(knex: Knex): Promise<string[]> {
   return rows.map(({ topic }) => topic);
 }
 
-const MARK = `
-update devices set push_state = 'topic_mismatch'
-where id in (
-  select id from devices where is_enrolled and topic = ? and push_state = 'ok'
-  order by id limit ? for no key update)`;
+/** By id, so that no step reads again what the former one has changed. */
+export interface Step {
+  /** Where the step before ended; 0 at first. */
+  after: number;
+  limit: number;
+}
 
-/** Enrolled devices of a topic without a certificate, at most so many. Returns how many. */
-export async function markMismatches(knex: Knex, topic: string, limit: number): Promise<number> {
-  const { rowCount } = await knex.raw<{ rowCount: number }>(MARK, [topic, limit]);
-  return rowCount;
+export interface StepResult {
+  count: number;
+  /** The last id; null at the end. */
+  last: number | null;
+}
+
+const MARK = `
+with marked as (
+  update devices set push_state = 'topic_mismatch'
+  where id in (
+    select id from devices
+    where is_enrolled and topic = :topic and push_state = 'ok' and id > :after
+    order by id limit :limit for no key update)
+  returning id
+)
+select count(*)::integer as count, max(id) as last from marked`;
+
+/** Marks enrolled devices of a topic without a certificate. */
+export async function markMismatches(knex: Knex, topic: string, step: Step): Promise<StepResult> {
+  return await runStep(knex, MARK, { topic, ...step });
 }
 
 // A device that could not be pushed has no row in device_pushes: it gets one for what waits for it.
@@ -38,7 +55,7 @@ with cleared as (
   where id in (
     select id from devices
     where is_enrolled and push_state <> 'ok' and push_state = 'topic_mismatch'
-      and (topic = any(:topics::text[]) or cardinality(:topics::text[]) = 0)
+      and (topic = any(:topics::text[]) or cardinality(:topics::text[]) = 0) and id > :after
     order by id limit :limit for no key update)
   returning id
 ), pushed as (
@@ -49,15 +66,22 @@ with cleared as (
   order by id
   on conflict (device_id) do nothing
 )
-select count(*)::integer as count from cleared`;
+select count(*)::integer as count, max(id) as last from cleared`;
 
-/** Devices whose topic has a certificate by now, at most so many. Returns how many. */
+/** Clears the state of devices whose topic has a certificate by now. */
 export async function clearMismatches(
   knex: Knex,
   topics: readonly string[],
-  limit: number,
-): Promise<number> {
-  const bindings = { topics: [...topics], limit };
-  const { rows } = await knex.raw<{ rows: { count: number }[] }>(CLEAR, bindings);
-  return rows[0]?.count ?? 0;
+  step: Step,
+): Promise<StepResult> {
+  return await runStep(knex, CLEAR, { topics: [...topics], ...step });
+}
+
+async function runStep(
+  knex: Knex,
+  text: string,
+  bindings: Record<string, string | string[] | number>,
+): Promise<StepResult> {
+  const { rows } = await knex.raw<{ rows: StepResult[] }>(text, bindings);
+  return rows[0] ?? { count: 0, last: null };
 }

@@ -57,7 +57,7 @@ export async function authenticate(
     throw new AppError('unavailable', 503, 'the same device authenticated twice at once');
   }
   if (outcome === 'closed') throw new AppError('enrollment_closed', 403, 'enrollment is closed');
-  if (authenticated.held !== null) throw held(authenticated.held, services);
+  if (authenticated.held !== null) throw heldError(authenticated.held, services);
   if (device === null) {
     const why = outcome === 'unproven_serial' ? UNPROVEN : outcome;
     throw new AppError('forbidden', 403, `the certificate may not enroll this device: ${why}`);
@@ -72,7 +72,7 @@ export async function authenticate(
 }
 
 /** Logs the first attempt of each certificate as a warning. The answer has no body of Apple's. */
-function held(
+function heldError(
   { requestId, deviceId, attempts }: HeldEnrollment,
   { logger }: MdmServices,
 ): AppError {

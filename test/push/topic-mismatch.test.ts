@@ -114,6 +114,19 @@ describe('the push state of a device whose topic has no push certificate', () =>
     expect(await checkTopics()).toEqual([]);
   });
 
+  it('is set and cleared for thousands of devices, each counted once', async () => {
+    await addCertificate(TOPIC);
+    await app.db.knex.raw(
+      `insert into devices (udid, is_enrolled, topic, push_state)
+       select gen_random_uuid()::text, true, ?, 'ok' from generate_series(1, 2500)`,
+      [OTHER],
+    );
+    expect(await checkTopics()).toMatchObject([{ topic: OTHER, count: 2_500 }]);
+    await addCertificate(OTHER);
+    expect(await checkTopics()).toMatchObject([{ level: 30, count: 2_500 }]);
+    expect(await app.db.knex('devices').distinct('push_state')).toEqual([{ push_state: 'ok' }]);
+  });
+
   it('is left alone where Apple has refused the token, or the certificate has only expired', async () => {
     await addCertificate(TOPIC);
     await addCertificate(OTHER);

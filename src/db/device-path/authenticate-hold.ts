@@ -4,7 +4,7 @@
  * statement that answers Authenticate.
  */
 
-/** Enough for an admin to see what goes on; the device's own attempts are the last to be removed. */
+/** Enough for an admin to decide. Attempts with the device's own UDID are the last to be removed. */
 const MOST_HELD = 20;
 /** How long an attempt can be approved. */
 const HELD_DAYS = 7;
@@ -15,13 +15,15 @@ const isLive = (device: string) => `(${device}.enrollment_state = 'enrolled' and
       where e.device_id = ${device}.id and e.request_type = 'EraseDevice'
         and e.status = 'Acknowledged' and e.acknowledged_at >= ${device}.enrolled_at))`;
 
-/** The device whose enrollment would end, and the approval that lets it; no rows unless $10. */
+/** The enrolled device that the message would replace, and its approval; no rows unless $10. */
 export const LIVE = `
 live as (
-  select c.ord, case when ${isLive('t')} then t.id when ${isLive('n')} then n.id end as device_id
-  from chosen c
-  left join devices t on t.id = c.target_id
-  left join devices n on n.id = c.named_id and n.id <> c.target_id
+  select c.ord, l.id as device_id, l.managed_apple_account
+  from chosen c cross join lateral (
+    select d.id, d.managed_apple_account from devices d
+    where d.id in (c.target_id, c.named_id) and ${isLive('d')}
+    order by d.id = c.target_id desc limit 1
+  ) l
   where $10::boolean
 ), approval as (
   select l.ord, min(a.id) as id
@@ -35,9 +37,9 @@ live as (
 export const IS_HELD = `(
       live.device_id is not null and approval.id is null and r.is_signed is not true
       and coalesce(c.link_id, r.enrollment_link_id) is null
-      and (lower(r.account) = lower(t.managed_apple_account)) is not true)`;
+      and (lower(r.account) = lower(live.managed_apple_account)) is not true)`;
 
-/** An approval admits one enrollment: its row is held, so that no second one uses it. */
+/** An approval admits one enrollment: its row is locked, so that no second one uses it. */
 export const ADMITTED = `
 admitted as (
   select j.ord, a.id

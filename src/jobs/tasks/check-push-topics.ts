@@ -1,9 +1,15 @@
 import type { Database } from '../../db/database.js';
 import { listEnrolledTopics } from '../../db/device-reach.js';
-import { clearMismatches, listPushTopics, markMismatches } from '../../db/push-topic-mismatch.js';
+import {
+  clearMismatches,
+  listPushTopics,
+  markMismatches,
+  type Step,
+  type StepResult,
+} from '../../db/push-topic-mismatch.js';
 import type { Logger } from '../../logger.js';
 import type { Task } from '../task.js';
-import { inBatches } from './in-batches.js';
+import { BATCH } from './in-batches.js';
 import { scheduledTask } from './scheduled-task.js';
 
 export interface CheckPushTopicsDeps {
@@ -28,14 +34,32 @@ export async function checkPushTopics(
   signal: AbortSignal,
 ): Promise<void> {
   const topics = await listPushTopics(knex);
-  const cleared = await inBatches(signal, (limit) => clearMismatches(knex, topics, limit));
-  if (cleared > 0) logger.info({ count: cleared }, 'devices can be pushed: their topic is known');
+  const cleared = await inSteps(signal, (step) => clearMismatches(knex, topics, step));
+  if (cleared > 0)
+    logger.info(
+      { count: cleared },
+      'devices can be pushed again: there is a certificate of their topic',
+    );
   if (topics.length === 0) return;
   for (const topic of await listEnrolledTopics(knex)) {
     if (topics.includes(topic)) continue;
-    const count = await inBatches(signal, (limit) => markMismatches(knex, topic, limit));
+    const count = await inSteps(signal, (step) => markMismatches(knex, topic, step));
     const message =
       'devices enrolled with a push topic that has no push certificate here: see docs/enrollment.md';
     if (count > 0) logger.warn({ topic, count }, message);
   }
+}
+
+async function inSteps(
+  signal: AbortSignal,
+  work: (step: Step) => Promise<StepResult>,
+): Promise<number> {
+  let total = 0;
+  for (let after: number | null = 0; after !== null; ) {
+    signal.throwIfAborted();
+    const { count, last }: StepResult = await work({ after, limit: BATCH });
+    total += count;
+    after = last;
+  }
+  return total;
 }
