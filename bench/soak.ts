@@ -1,10 +1,11 @@
 // npm run soak -- [--devices 10000] [--jobs 10000] [--outage 60] [--inputs 100000] [--storm 2000]
-//   [--program 100000] [--held 1000] [--seconds 10] [--only TEXT] [--json FILE]
+//   [--program 100000] [--held 1000] [--kills 10] [--full 30] [--seconds 10] [--only TEXT] [--json FILE]
 // BENCH_DATABASE_URL uses a PostgreSQL elsewhere (a superuser's URL), which is not crashed.
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { openBenchServer } from './push/bench-server.js';
 import { databaseRestart } from './soak/database-restart.js';
+import { runEmbedded } from './soak/embedded/run-embedded.js';
 import { heldConnections } from './soak/held/held-connections.js';
 import { jobsKill } from './soak/jobs-kill.js';
 import { largeBodies } from './soak/large-bodies.js';
@@ -27,6 +28,8 @@ const { values: options } = parseArgs({
     inputs: { type: 'string', default: '100000' },
     storm: { type: 'string', default: '2000' },
     program: { type: 'string', default: '100000' },
+    kills: { type: 'string', default: '10' },
+    full: { type: 'string', default: '30' },
     seconds: { type: 'string', default: '10' },
     held: { type: 'string', default: '1000' },
     only: { type: 'string', default: '' },
@@ -147,6 +150,9 @@ async function main(): Promise<void> {
     results.push(await largeBodies({ seconds: Number(options.seconds) }));
   }
   if (HELD.includes(options.only)) results.push(...(await runHeld()));
+  const { only, kills, full } = options;
+  const embedded = { only, kills: Number(kills), fullMs: Number(full) * 1000 };
+  results.push(...(await runEmbedded(embedded)));
   for (const result of results) say(describe(result));
   if (options.json !== undefined) {
     writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`);

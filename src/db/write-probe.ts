@@ -3,16 +3,15 @@ import { AppError } from '../errors.js';
 import type { Database } from './database.js';
 
 /**
- * A sort that does not fit into its memory writes 4 MB beside the tables, and a message to the log of
- * changes commits: both need a disk with room, and neither leaves anything behind. The statement that
+ * Rows that do not fit into the memory of a statement write 4 MB beside the tables, and a message to
+ * the log of changes commits: both need a disk with room, and neither leaves anything behind. The statement that
  * deletes nothing fails in a read-only database. One simple query is one transaction.
  */
 const PROBE = `
 set local work_mem = '64kB';
 delete from change_topics where false;
-select sum(length(t)) from (
-  select repeat(md5(n::text), 8192) as t from generate_series(1, 16) n order by t
-) sorted;
+with rows as materialized (select repeat(md5(n::text), 256) as t from generate_series(1, 512) n)
+select sum(octet_length(t)) from rows;
 select pg_logical_emit_message(true, 'muster', 'probe')`;
 
 const FRESH_MS = 1_000;

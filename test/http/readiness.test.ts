@@ -79,6 +79,18 @@ describe('GET /readyz', () => {
     expect((await readyz()).status).toBe(200);
   });
 
+  it('writes four megabytes to the disk of the database', async () => {
+    const written = async () => {
+      const text = `select temp_bytes from pg_stat_database where datname = current_database()`;
+      const { rows } = await app.db.pool.query<{ temp_bytes: number }>(text);
+      return rows[0]?.temp_bytes ?? 0;
+    };
+    const before = await written();
+    await readyz();
+    for (let wait = 0; wait < 50 && (await written()) === before; wait += 1) await sleep(100);
+    expect((await written()) - before).toBeGreaterThanOrEqual(4 * 1024 * 1024);
+  });
+
   it('writes once a second at most, however often it is asked', async () => {
     await readyz();
     const query = jest.spyOn(app.db.background, 'query');

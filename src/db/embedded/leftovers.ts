@@ -6,7 +6,7 @@ import type { Logger } from '../../logger.js';
 import { actAs } from './act-as.js';
 import type { ClusterHome } from './cluster-home.js';
 import { type Postmaster, readPostmaster } from './postmaster-pid.js';
-import { isAlive, processesNaming } from './process-info.js';
+import { isAlive, isZombie, processesNaming } from './process-info.js';
 import type { Account } from './service-account.js';
 import { removeSocketFiles, socketFile } from './socket-directory.js';
 import { startupError } from './startup-error.js';
@@ -68,16 +68,20 @@ function processesOf({ clusterName, account }: ClusterHome): number[] | undefine
   return processesNaming(clusterName, account?.uid ?? process.getuid?.());
 }
 
+function hasNotEnded(pid: number): boolean {
+  return isAlive(pid) && !isZombie(pid);
+}
+
 async function stopOrphans(cluster: ClusterHome, running: number[], logger: Logger): Promise<void> {
   const { account } = cluster;
   const noted = readPostmaster(cluster.data, account)?.pid;
   const postmaster = running.find((pid) => pid === noted);
-  const gone = () => processesOf(cluster)?.length === 0;
+  const gone = () => !running.some(hasNotEnded);
   logger.warn({ pids: running }, 'ending the processes that an earlier PostgreSQL has left behind');
   if (postmaster !== undefined) await stopProcess(postmaster, account, gone);
   // Without its postmaster a backend ends by itself within moments, but not in a long computation.
   if (await waitUntil(gone, ORPHAN_MS)) return;
-  for (const pid of processesOf(cluster) ?? []) signal(pid, 'SIGKILL', account);
+  for (const pid of running) signal(pid, 'SIGKILL', account);
   if (await waitUntil(gone, 5_000)) return;
   throw startupError(`PostgreSQL of an earlier run does not end: processes ${running.join(', ')}`);
 }

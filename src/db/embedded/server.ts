@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createServer } from 'node:net';
+import { release } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Binaries, CHILD_ENVIRONMENT } from './binaries.js';
 import type { ClusterHome } from './cluster-home.js';
@@ -66,6 +67,16 @@ const SETTINGS: Record<string, string> = {
   lc_messages: 'C',
 };
 
+/**
+ * After a crash every file of the data directory is synced first: one by one that takes seconds, at
+ * once a moment. Linux reports what fails to be written that way from version 5.8 on.
+ */
+function recoverySettings(): Record<string, string> {
+  const [major = 0, minor = 0] = release().split('.').map(Number);
+  const isReliable = process.platform === 'linux' && (major > 5 || (major === 5 && minor >= 8));
+  return isReliable ? { recovery_init_sync_method: 'syncfs' } : {};
+}
+
 interface ServerState {
   running: boolean;
   /** Its end is no surprise: it is still starting, or was asked to stop. */
@@ -114,7 +125,12 @@ function launch(options: ServerOptions, address: Listening, log: number): ChildP
     port: String(address.port),
     cluster_name: cluster.clusterName,
   };
-  const settings = Object.entries({ ...SETTINGS, ...options.settings, ...fixed });
+  const settings = Object.entries({
+    ...SETTINGS,
+    ...recoverySettings(),
+    ...options.settings,
+    ...fixed,
+  });
   const args = settings.flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   return spawn(binaries.postgres, ['-D', cluster.data, ...args], {
     ...spawnOptions(cluster.home, cluster.account),
