@@ -10,7 +10,7 @@ export type InventoryTable =
 export type InventoryRow = Record<string, unknown>;
 
 /** Most rows in one statement: a device with more than that many applications takes several. */
-const ROWS_PER_STATEMENT = 500;
+export const ROWS_PER_STATEMENT = 500;
 /** Here each value has a placeholder. */
 const PROFILES_PER_STATEMENT = 200;
 

@@ -5,6 +5,7 @@ import {
   insertInventory,
   insertProfiles,
   type ProfileRows,
+  ROWS_PER_STATEMENT,
 } from './inventory-repository.js';
 
 /** Which of a device's entries a list is about. */
@@ -26,7 +27,7 @@ const KEY: Record<ListedTable, string> = {
 const REMOVE_LISTED = `
 with removed as (
   delete from ??
-  where device_id = ? and (
+  where device_id = ? and id <> all(?::bigint[]) and (
     lower(??) = any(?::text[])
     or (?::text[] is null or lower(??) = any(?::text[])) and (not ? or is_managed))
   returning *
@@ -39,6 +40,8 @@ interface Listed {
   scope: ListScope;
   /** The rows say nothing of some facts, which stay as they are. */
   isPartial?: boolean;
+  /** Ids of rows that stay as they are. */
+  kept?: number[];
 }
 
 /**
@@ -49,13 +52,13 @@ interface Listed {
 async function removeListed(
   trx: Knex.Transaction,
   table: ListedTable,
-  { deviceId, rows, scope, isPartial = false }: Listed,
+  { deviceId, rows, scope, isPartial = false, kept = [] }: Listed,
 ): Promise<InventoryRow[]> {
   const key = KEY[table];
   const reported = lowerCase(rows.map((row) => row[key]));
   const named = scope.named === undefined ? null : lowerCase(scope.named);
   const { rows: removed } = await trx.raw<{ rows: { row: InventoryRow }[] }>(REMOVE_LISTED, [
-    ...[table, deviceId, key, reported, named, key, named, scope.isManagedOnly, isPartial],
+    ...[table, deviceId, kept, key, reported, named, key, named, scope.isManagedOnly, isPartial],
   ]);
   return removed.map(({ row }) => row);
 }
@@ -64,8 +67,22 @@ function lowerCase(values: unknown[]): string[] {
   return values.filter((value) => typeof value === 'string').map((value) => value.toLowerCase());
 }
 
-/** Replaces those rows of one device that a list is about by those it reports. */
+/**
+ * Replaces those rows of one device that a list is about by those it reports. What a whole list
+ * reports as it is known is not written again: most of it, each time, in every index.
+ */
 export async function replaceListed(
+  trx: Knex.Transaction,
+  table: Exclude<ListedTable, 'installed_profiles'>,
+  listed: Listed,
+): Promise<void> {
+  const { scope, isPartial = false } = listed;
+  const isWhole = scope.named === undefined && !scope.isManagedOnly && !isPartial;
+  const changes = isWhole ? await withoutUnchanged(trx, table, listed) : listed;
+  await replaceChanged(trx, table, changes);
+}
+
+async function replaceChanged(
   trx: Knex.Transaction,
   table: Exclude<ListedTable, 'installed_profiles'>,
   listed: Listed,
@@ -85,6 +102,49 @@ export async function replaceListed(
     };
   });
   await insertInventory(trx, table, { deviceId, rows });
+}
+
+async function withoutUnchanged(
+  trx: Knex.Transaction,
+  table: Exclude<ListedTable, 'installed_profiles'>,
+  listed: Listed,
+): Promise<Listed> {
+  const { deviceId, rows } = listed;
+  const kept = new Set<number>();
+  const changed: InventoryRow[] = [];
+  for (let start = 0; start < rows.length; start += ROWS_PER_STATEMENT) {
+    const slice = rows.slice(start, start + ROWS_PER_STATEMENT);
+    const unchanged = new Set<number>();
+    for (const { index, id } of await findUnchanged(trx, table, { deviceId, rows: slice })) {
+      // An entry that is listed twice is two rows.
+      if (unchanged.has(index) || kept.has(id)) continue;
+      unchanged.add(index);
+      kept.add(id);
+    }
+    changed.push(...slice.filter((_row, index) => !unchanged.has(index)));
+  }
+  return { ...listed, rows: changed, kept: [...kept] };
+}
+
+/** Each of the rows with each row of the device that says the same, nulls included. */
+async function findUnchanged(
+  trx: Knex.Transaction,
+  table: ListedTable,
+  { deviceId, rows }: Pick<Listed, 'deviceId' | 'rows'>,
+): Promise<{ index: number; id: number }[]> {
+  const found = await trx.raw<{ rows: { index: number; id: number }[] }>(
+    `select listed.n - 1 as index, known.id
+     from (
+       select n, jsonb_populate_record(null::${table}, value) as facts
+       from jsonb_array_elements(?::jsonb) with ordinality as entry (value, n)
+     ) listed
+     join (
+       select id, jsonb_populate_record(k, '{"id":null,"device_id":null,"is_managed":null}') as facts
+       from ${table} k where device_id = ?
+     ) known on listed.facts = known.facts`,
+    [JSON.stringify(rows), deviceId],
+  );
+  return found.rows;
 }
 
 function keyOf(table: ListedTable, row: InventoryRow): string {
