@@ -33,7 +33,7 @@ export function enrollmentApprovalRoutes(deps: EnrollmentApprovalDeps): ApiRoute
     summary: 'Approve the enrollment of a device that is enrolled already',
     description:
       'Of a request whose state is `held` (REPLACE_ENROLLED=hold): admits its UDID to that device, ' +
-      'once, within 24 hours. The device then has to try again. 409 `conflict` in other states.',
+      'once, within 24 hours; it has to try again. 409 `conflict` in other states.',
     answers: [
       {
         status: 200,

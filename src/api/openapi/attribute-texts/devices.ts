@@ -15,7 +15,7 @@ const IDENTITY: AttributeTexts = {
   platform: 'The operating system family, from the model.',
   topic: 'The push topic it enrolled with.',
   push_state:
-    'What keeps pushes from arriving; `topic_mismatch`: no push certificate has its topic.',
+    "`topic_mismatch`: no push certificate has its topic; else APNs' verdict on its token.",
   last_apns_id: "APNs' id of the last push.",
   last_push_result: "APNs' answer to the last push.",
   failed_push_count: 'Failed pushes since the last one that arrived.',
@@ -26,9 +26,9 @@ const IDENTITY: AttributeTexts = {
   last_push_at: 'When it was last pushed.',
   tokenupdate_at: 'When it last sent its push token.',
   inventory_queued_at: 'When its inventory was last requested.',
-  cell: 'The label `c` of its ServerURL, by which proxies can route devices to databases.',
-  enrollment_replaced_at: 'When a new enrollment last replaced a live one: check who enrolled.',
-  replaced_fingerprint_sha256: 'The certificate of the enrollment that was replaced then.',
+  cell: 'The label `c` of its ServerURL, for proxies to route by.',
+  enrollment_replaced_at: 'When a new enrollment last replaced a live one.',
+  replaced_fingerprint_sha256: 'The certificate of the one that was replaced.',
   created_at: 'When this record was made.',
 };
 
