@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { types } from 'node:util';
 import { AppError } from '../errors.js';
 import type { Database } from './database.js';
@@ -15,6 +16,8 @@ select sum(octet_length(t)) from rows;
 select pg_logical_emit_message(true, 'muster', 'probe')`;
 
 const FRESH_MS = 1_000;
+/** Less than a check of /readyz may take. */
+const WAIT_MS = 1_000;
 
 const REASONS: Record<string, string> = {
   // disk_full
@@ -29,31 +32,35 @@ function explain(cause: unknown): AppError {
   return new AppError('unavailable', 503, message, { cause });
 }
 
-/** Whether the database takes writes, looked at once a second at most, however often it is asked. */
+/**
+ * Whether the database takes writes, looked at once a second at most, however often it is asked. A
+ * write that takes long, as under load, is none that failed: until it ends the last result stands.
+ */
 export class WriteProbe {
   readonly #db: Pick<Database, 'background'>;
-  #last: Promise<void> = Promise.resolve();
-  #lastAt = Number.NEGATIVE_INFINITY;
+  #running: Promise<void> | undefined;
+  #failure: AppError | undefined;
+  #endedAt = Number.NEGATIVE_INFINITY;
 
   constructor(db: Pick<Database, 'background'>) {
     this.#db = db;
   }
 
   /** Rejects with AppError `unavailable` that says what to do. */
-  check(): Promise<void> {
-    const now = performance.now();
-    if (now - this.#lastAt > FRESH_MS) {
-      this.#lastAt = now;
-      this.#last = this.#write();
-    }
-    return this.#last;
+  async check(): Promise<void> {
+    if (performance.now() - this.#endedAt > FRESH_MS) this.#running ??= this.#write();
+    await Promise.race([this.#running, sleep(WAIT_MS, undefined, { ref: false })]);
+    if (this.#failure !== undefined) throw this.#failure;
   }
 
   async #write(): Promise<void> {
     try {
       await this.#db.background.query(PROBE);
+      this.#failure = undefined;
     } catch (error) {
-      throw explain(error);
+      this.#failure = explain(error);
     }
+    this.#endedAt = performance.now();
+    this.#running = undefined;
   }
 }

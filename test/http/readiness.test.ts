@@ -79,6 +79,16 @@ describe('GET /readyz', () => {
     expect((await readyz()).status).toBe(200);
   });
 
+  it('is 200 while a write takes long, as under load', async () => {
+    const blocker = app.db.createClient();
+    await blocker.connect();
+    await blocker.query('begin; lock table change_topics in access exclusive mode');
+    expect((await readyz()).status).toBe(200);
+    await blocker.query('rollback');
+    await blocker.end();
+    expect((await readyz()).status).toBe(200);
+  });
+
   it('writes four megabytes to the disk of the database', async () => {
     const written = async () => {
       const text = `select temp_bytes from pg_stat_database where datname = current_database()`;

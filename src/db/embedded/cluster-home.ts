@@ -108,6 +108,10 @@ function rememberedHome(dataDir: string): string | undefined {
   const pointer = join(dataDir, POINTER);
   const stats = lstatSync(pointer, { throwIfNoEntry: false });
   if (stats === undefined) return undefined;
+  // Root makes what it names a home of PostgreSQL: nobody else may name it.
+  if (runsAsRoot() && (stats.uid !== 0 || stats.nlink !== 1)) {
+    throw startupError(`${pointer} was not written by root: remove it and start again`);
+  }
   const text = stats.isFile() ? readFileSync(pointer, 'utf8').trim() : '';
   // What is no path is not shown: it could be the content of any file.
   const home = /^\/[^\n]+$/.test(text) ? text : undefined;
@@ -136,10 +140,7 @@ function homeElsewhere(placement: Placement, blocked: string): string {
   const home = join(elsewhere, digest(dataDir));
   mkdirSync(elsewhere, { recursive: true, mode: 0o755 });
   mkdirSync(home, { recursive: true, mode: 0o700 });
-  const options = { mode: 0o600, flag: 'wx' };
-  actAs(ownerOf(dataDir) ?? null, () =>
-    writeFileSync(join(dataDir, POINTER), `${home}\n`, options),
-  );
+  writeFileSync(join(dataDir, POINTER), `${home}\n`, { mode: 0o600, flag: 'wx' });
   logger.warn(
     { home, blocked },
     'PostgreSQL does not run as root and its user cannot reach DATA_DIR: its files are elsewhere',

@@ -207,6 +207,23 @@ describe('a data directory that another user owns', () => {
   });
 });
 
+describe('a pointer to a home elsewhere', () => {
+  it('of another user does not give away the directory that it names', async () => {
+    const directory = join(temporaryDirectory(), 'data');
+    const pointer = join(directory, 'postgres-directory');
+    mkdirSync(directory, { mode: 0o700 });
+    const target = join(temporaryDirectory(), 'etc');
+    mkdirSync(target, { mode: 0o755 });
+    writeFileSync(pointer, `${target}\n`);
+    if (IS_ROOT) for (const path of [directory, pointer]) chownSync(path, OTHER, OTHER);
+    const { uid, gid } = statSync(target);
+    const message = await messageOf(open(directory));
+    expect(statSync(target)).toMatchObject({ uid, gid });
+    const refusal = `${pointer} was not written by root: remove it and start again`;
+    expect(message).toBe(IS_ROOT ? refusal : 'it started');
+  });
+});
+
 describe('a data directory of an earlier version', () => {
   it('still starts: files that root had made in the home of the cluster are no obstacle', async () => {
     await (await open()).stop();
