@@ -60,8 +60,9 @@ async function readPage(runner: StatementRunner, query: ListQuery): Promise<Row[
     size,
   );
   if (!first || !second || rows.length === size) return rows;
-  const reachesFirst = rows.length > 0 || offset === 0;
-  const skipped = reachesFirst ? 0 : offset - (await countRange(runner, query, first));
+  const isPastFirst = rows.length === 0 && offset > 0;
+  // Rows may have been added to the first range meanwhile.
+  const skipped = isPastFirst ? Math.max(0, offset - (await countRange(runner, query, first))) : 0;
   const limit = size - rows.length;
   const sql = rowsSql(query, { keys, range: second, limit, offset: skipped });
   return [...rows, ...(await readRows(runner, sql, limit))];
