@@ -40,14 +40,13 @@ const LIMITS = [
  * report.
  */
 export function shownSchema(attribute: Attribute): Schema {
-  const { kind, nullable, values, write, readRole } = attribute;
+  const { kind, nullable, values, readRole } = attribute;
   const shape = kind === 'json' ? jsonShape(attribute) : kindShape(attribute);
   const shown = orNull(values ? { ...shape, enum: [...values] } : shape, nullable);
-  const told = [shown.description, readRole && `Shown to the role ${readRole} only.`];
-  const description = told.filter((part) => part !== undefined).join(' ');
+  const notes = [shown.description, readRole && `Shown to the role ${readRole} only.`];
+  const description = notes.filter((part) => part !== undefined).join(' ');
   return {
     ...shown,
-    ...(write === 'never' ? { readOnly: true } : {}),
     ...(description ? { description } : {}),
   };
 }
