@@ -54,7 +54,12 @@ import { createResourceServices } from './resource-services.js';
 import { createDeviceSetupTask } from './setup/device-setup-task.js';
 import { DeviceSetups } from './setup/device-setups.js';
 import { ThreadPool } from './threads/thread-pool.js';
-import { messageThreads, profileThreads, reportThreads } from './threads/thread-uses.js';
+import {
+  messageThreads,
+  profileThreads,
+  reportThreads,
+  resultThreads,
+} from './threads/thread-uses.js';
 
 export interface ContainerDeps {
   config: Config;
@@ -223,6 +228,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     actions: new DeviceActions(box, queue),
     services: createResourceServices({
       ...{ box, queue, publicUrl: config.publicUrl, tlsUse },
+      ...resultThreads(threads),
       // The others learn it by the change feed.
       onAuthoritiesChange: () => {
         reloadAuthorities().catch((error: unknown) => {

@@ -1,3 +1,4 @@
+import type { PresentInThread } from './commands/command-service.js';
 import { createCommandServices } from './commands/command-services.js';
 import type { CommandQueue } from './commands/queue.js';
 import { hashPassword } from './crypto/password-hash.js';
@@ -25,6 +26,8 @@ export interface ResourceServiceDeps {
   queue: CommandQueue;
   /** What devices are told; without a slash at its end. */
   publicUrl: string;
+  /** Without it large results are written at once. */
+  presentInThread?: PresentInThread;
   /** After the commit of a change to the CAs that are believed in. */
   onAuthoritiesChange?: () => void;
   /** In the transaction that brings or changes the push certificate of a topic. */
@@ -47,7 +50,7 @@ export function createResourceServices(deps: ResourceServiceDeps): ResourceServi
   const programJobs = new ProgramJobs(createJobQueue());
   const profileWishes = new ProfileWishes(programJobs);
   return {
-    ...createCommandServices(box, queue),
+    ...createCommandServices(box, queue, deps.presentInThread),
     secrets: { seal: (secret, identity) => box.seal(Buffer.from(secret, 'utf8'), identity) },
     passwords: { hash: hashPassword },
     enrollmentProgram: {

@@ -8,25 +8,25 @@ import {
 } from '../db/command-repository.js';
 import type { Transaction } from '../db/unit-of-work.js';
 import { type ErrorDetail, notFound, validationError } from '../errors.js';
-import {
-  hasSecrets,
-  type JsonValue,
-  maskSecrets,
-  plistToJson,
-} from '../protocol/apple/command-schema.js';
-import { type PlistDict, parsePlistDict } from '../protocol/plist.js';
+import { hasSecrets, type JsonValue } from '../protocol/apple/command-schema.js';
+import { parsePlistDict } from '../protocol/plist.js';
 import { arrivalFault, moveFault } from './command-move.js';
 import { finalFault, refuse, sentFault, wasSent, withdrawalFault } from './command-state.js';
 import { openReport, readParameters } from './payload.js';
+import { type JsonObject, presentPlist, type Reader } from './presented-plist.js';
 import { profileSummary } from './profile-summary.js';
 import { type CommandQueue, checkJsonParameters, type QueueOptions } from './queue.js';
 import { requireEnrollmentRight } from './target-fault.js';
 import { checkUserTarget } from './user-target.js';
 import { maskForViewers } from './viewer-mask.js';
 
-type JsonObject = { [key: string]: JsonValue };
 /** Who reads. */
-type Reader = { role: 'viewer' | 'operator' | 'admin' };
+
+/** Writes a result as JSON text in another thread. */
+export type PresentInThread = (result: { bytes: Buffer; role: Reader['role'] }) => Promise<string>;
+
+/** Writing a longer one could hold up the event loop for more than 10 ms. */
+const MOST_BYTES_AT_ONCE = 64 * 1024;
 
 export interface EnqueueInput extends QueueOptions {
   deviceId: number;
@@ -75,6 +75,7 @@ export class CommandAdministration {
   constructor(
     private readonly box: SecretBox,
     private readonly queue: CommandQueue,
+    private readonly presentInThread?: PresentInThread,
   ) {}
 
   async enqueue(trx: Transaction, input: EnqueueInput): Promise<CommandRow> {
@@ -152,9 +153,9 @@ export class CommandAdministration {
     const parameters = readParameters(this.box, row);
     const { Payload: profile, ...others } = parameters;
     if (row.request_type !== 'InstallProfile' || !Buffer.isBuffer(profile)) {
-      return present(parameters, reader);
+      return presentPlist(parameters, reader);
     }
-    return { ...present(others, reader), Payload: profileSummary(row.uuid, profile) };
+    return { ...presentPlist(others, reader), Payload: profileSummary(row.uuid, profile) };
   }
 
   presentResult(
@@ -162,7 +163,17 @@ export class CommandAdministration {
     reader: Reader,
   ): JsonObject | null {
     if (result === null) return null;
-    return present(parsePlistDict(openReport(this.box, { uuid, result })), reader);
+    return presentPlist(parsePlistDict(openReport(this.box, { uuid, result })), reader);
+  }
+
+  /** A large result as JSON text that another thread has written; undefined for all others. */
+  async presentInParallel(
+    { uuid, result }: { uuid: string; result: Buffer | null },
+    { role }: Reader,
+  ): Promise<string | undefined> {
+    if (this.presentInThread === undefined) return undefined;
+    if (result === null || result.length <= MOST_BYTES_AT_ONCE) return undefined;
+    return this.presentInThread({ bytes: openReport(this.box, { uuid, result }), role });
   }
 
   presentErrors(errors: JsonValue, { role }: Reader): JsonValue {
@@ -203,9 +214,4 @@ function orderFaults({ after, expiresAt }: Times): ErrorDetail[] {
   if (!after || !expiresAt || after.getTime() < expiresAt.getTime()) return [];
   const source = { pointer: '/data/attributes/after' };
   return [{ detail: 'after is not before expires_at: the command would never be sent', source }];
-}
-
-function present(dict: PlistDict, { role }: Reader): JsonObject {
-  const json = maskSecrets(plistToJson(dict));
-  return role === 'viewer' ? (maskForViewers(json) as JsonObject) : json;
 }

@@ -3,14 +3,18 @@ import { findIdentifierOwners } from '../db/device-identifiers.js';
 import { deleteDevice } from '../db/device-repository.js';
 import type { Transaction } from '../db/unit-of-work.js';
 import { notFound } from '../errors.js';
-import { CommandAdministration } from './command-service.js';
+import { CommandAdministration, type PresentInThread } from './command-service.js';
 import type { CommandQueue } from './queue.js';
 import { type NameChanges, type RenamableDevice, renameDevice } from './rename.js';
 
 /** The command queue and its friends as the JSON:API resources know them. */
-export function createCommandServices(box: SecretBox, queue: CommandQueue) {
+export function createCommandServices(
+  box: SecretBox,
+  queue: CommandQueue,
+  presentInThread?: PresentInThread,
+) {
   return {
-    commands: new CommandAdministration(box, queue),
+    commands: new CommandAdministration(box, queue, presentInThread),
     settings: {
       rename: (
         trx: Transaction,

@@ -134,6 +134,11 @@ export interface ResourceDefinition<S = unknown> extends ResourceShape {
   alwaysArray?: boolean;
   /** Turns other forms of the body of a create into a JSON:API document; others pass unchanged. */
   adaptCreate?(body: unknown): unknown;
+  /**
+   * Before rows are written: replaces columns that `derive` would take long over, as by JsonText that
+   * another thread has written.
+   */
+  prepare?(rows: Row[], source: DeriveSource<S>): Promise<void>;
   /** Values of attributes with `derivedFrom`. */
   derive?(name: string, row: Row, source: DeriveSource<S>): unknown;
 }

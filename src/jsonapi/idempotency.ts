@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { AppError } from '../errors.js';
 import type { RequestContext, Transaction } from './context.js';
 import type { Answer } from './engine.js';
+import { documentText } from './json-text.js';
 import type { FirstAnswer, KeyClaim, Store } from './store.js';
 
 /** An Idempotency-Key and what tells its request from others. */
@@ -83,7 +84,7 @@ async function once(
 
 function withBytes({ document, ...answer }: Answer): Answer {
   if (answer.body !== undefined || document === undefined) return answer;
-  return { ...answer, body: Buffer.from(JSON.stringify(document)) };
+  return { ...answer, body: Buffer.from(documentText(document)) };
 }
 
 function storable({ status, body, location, etag }: Answer): Omit<FirstAnswer, 'digest'> {

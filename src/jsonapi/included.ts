@@ -18,6 +18,7 @@ import {
   tooManyIncluded,
 } from './include-limit.js';
 import { type IncludeStep, type IncludeTree, includeTree, namesByType } from './include-tree.js';
+import { prepareRows } from './prepare-rows.js';
 import { type Projection, project } from './projection.js';
 import type { QueryContext } from './query/context.js';
 import type { DocumentQuery } from './query/query.js';
@@ -131,7 +132,8 @@ class Search {
     const key = relation.kind === 'toOne' ? relation.column : 'id';
     const ids = owners.rows.map((row) => row[key]).filter((id) => typeof id === 'number');
     if (ids.length === 0) return [];
-    const { columns } = this.projectionOf(shape);
+    const projection = this.projectionOf(shape);
+    const { columns } = projection;
     const { trx, caller } = this.options;
     const limit = MAX_INCLUDED + 1 - this.count;
     const asked = { shape, relation, columns, caller, ids: [...new Set(ids)], limit };
@@ -142,6 +144,8 @@ class Search {
         throw notIncluded(error, [{ count: limit, address }]);
       });
     this.steps.push({ count: found.length, address });
+    const rows = found.map(({ row }) => row);
+    await prepareRows(projection, rows, this.engine.services);
     return found;
   }
 

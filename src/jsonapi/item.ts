@@ -5,7 +5,9 @@ import { type Document, JSONAPI, resourcePath, serialize } from './document.js';
 import { type Answer, type ApiRequest, callerOf, type Engine, type Handler } from './engine.js';
 import { entityTag, stateColumns } from './entity-tag.js';
 import { loadIncluded } from './included.js';
+import { documentText } from './json-text.js';
 import { withQuery } from './links.js';
+import { prepareRows } from './prepare-rows.js';
 import { type Projection, project } from './projection.js';
 import type { QueryContext } from './query/context.js';
 import {
@@ -76,8 +78,9 @@ export async function itemContent(
   const columns = [...new Set([...projection.columns, ...stateColumns(definition)])];
   const row = await engine.store.find(trx, { shape: definition, id, columns });
   if (row === undefined) throw notFound(`${definition.type} ${id}`);
+  await prepareRows(projection, [row], engine.services);
   const document = await itemDocument(engine, { row, projection, options });
-  const body = Buffer.from(JSON.stringify(document));
+  const body = Buffer.from(documentText(document));
   return { document, body, etag: entityTag(definition, row, body) };
 }
 
@@ -130,6 +133,7 @@ export async function resourcesDocument(
     ids: Array.isArray(ids) ? ids : [ids],
     columns: projection.columns,
   });
+  await prepareRows(projection, rows, services);
   const data = rows.map((row) => serialize(row, { projection, basePath, registry, services }));
   const [first] = data;
   if (Array.isArray(ids) || first === undefined) {

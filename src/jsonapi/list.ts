@@ -5,6 +5,7 @@ import { findIncluded } from './included.js';
 import { pageLinks } from './links.js';
 import { withAdvice } from './list-advice.js';
 import { writeList } from './list-document.js';
+import { prepareRows } from './prepare-rows.js';
 import { project } from './projection.js';
 import type { FilterNode } from './query/filter-node.js';
 import { parseCollectionQuery } from './query/query.js';
@@ -40,6 +41,7 @@ export function listHandler(
       throw withAdvice(error, query);
     });
     const { rows } = result;
+    await prepareRows(projection, rows, services);
     const found = await findIncluded(engine, rows, {
       definition,
       query,

@@ -1,6 +1,7 @@
 import type { Attribute } from './attributes.js';
 import { relatedDefinition } from './definition.js';
 import { resourcePath, type SerializeOptions } from './document.js';
+import { JsonText } from './json-text.js';
 import type { Projection } from './projection.js';
 import type { ToOne } from './shape.js';
 import type { Row } from './store.js';
@@ -48,7 +49,7 @@ function attributesText(row: Row, { projection, services }: SerializeOptions): s
 function valueText(value: unknown): string {
   if (value === null) return 'null';
   if (value instanceof Date) return `"${formatTimestamp(value)}"`;
-  return JSON.stringify(value);
+  return value instanceof JsonText ? value.text : JSON.stringify(value);
 }
 
 function relationshipsText(row: Row, self: string, options: SerializeOptions): string {

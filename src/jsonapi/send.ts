@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Request, Response } from 'express';
 import { type Document, MEDIA_TYPE } from './document.js';
 import type { Answer } from './engine.js';
+import { documentText } from './json-text.js';
 import { negotiateForm } from './negotiation.js';
 import { STRING_IDS_MEDIA_TYPE, stringIdsTag, withStringIds } from './string-ids.js';
 
@@ -51,13 +52,13 @@ function inStringIds(answer: Answer): Answer {
   if (chunks) return { ...tagged, chunks };
   const original = document ?? (body && (JSON.parse(body.toString()) as Document));
   if (!original) return tagged;
-  return { ...tagged, body: Buffer.from(JSON.stringify(withStringIds(original))) };
+  return { ...tagged, body: Buffer.from(documentText(withStringIds(original))) };
 }
 
 function partsOf({ chunks, body, document }: Answer): Buffer[] {
   if (chunks) return chunks;
   if (body) return [body];
-  return document ? [Buffer.from(JSON.stringify(document))] : [];
+  return document ? [Buffer.from(documentText(document))] : [];
 }
 
 function isRead({ method }: Request): boolean {

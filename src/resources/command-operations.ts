@@ -1,5 +1,5 @@
 import { AppError, notFound, validationError } from '../errors.js';
-import type { RequestContext } from '../jsonapi/context.js';
+import type { Actor, RequestContext } from '../jsonapi/context.js';
 import type {
   CreateOperation,
   DeleteOperation,
@@ -7,6 +7,7 @@ import type {
   UpdateOperation,
   WriteResult,
 } from '../jsonapi/definition.js';
+import { JsonText } from '../jsonapi/json-text.js';
 import type { Row } from '../jsonapi/store.js';
 import { changedAttributes } from './changed-attributes.js';
 import type {
@@ -82,14 +83,34 @@ export function presentCommand(
 ): unknown {
   const stored = row as unknown as StoredCommand;
   if (name === 'parameters') return commands.presentParameters(stored, actor);
-  if (name === 'result') return commands.presentResult(stored, actor);
+  if (name === 'result') return presentResult(stored, { commands, actor });
   return commands.presentErrors(stored.error_chain, actor);
+}
+
+/** Large results become text that another thread has written. */
+export async function prepareCommands(
+  rows: Row[],
+  { services: { commands }, actor }: DeriveSource<Services>,
+): Promise<void> {
+  for (const row of rows) {
+    const { uuid, result } = row as unknown as StoredCommand;
+    if (!Buffer.isBuffer(result)) continue;
+    const text = await commands.presentInParallel({ uuid, result }, actor);
+    if (text !== undefined) row.result = new JsonText(text);
+  }
+}
+
+function presentResult(
+  { uuid, result }: StoredCommand,
+  { commands, actor }: { commands: Services['commands']; actor: Actor },
+): unknown {
+  return result instanceof JsonText ? result : commands.presentResult({ uuid, result }, actor);
 }
 
 interface StoredCommand {
   uuid: string;
   request_type: string;
   payload: Buffer;
-  result: Buffer | null;
+  result: Buffer | JsonText | null;
   error_chain: JsonValue;
 }

@@ -2,6 +2,7 @@ import { integer, json, jsonObject, oneOf, text, timestamp, uuid } from '../json
 import { defineResource } from '../jsonapi/definition.js';
 import {
   createCommand,
+  prepareCommands,
   presentCommand,
   removeCommand,
   updateCommand,
@@ -56,5 +57,6 @@ export const commands = defineResource<ResourceServices>({
     user: { kind: 'toOne', type: 'device_users', column: 'device_user_id', write: 'create' },
   },
   operations: { create: createCommand, update: updateCommand, delete: removeCommand },
+  prepare: prepareCommands,
   derive: presentCommand,
 });

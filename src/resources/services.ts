@@ -73,6 +73,11 @@ export interface CommandService {
     actor: Actor,
   ): JsonObject;
   presentResult(row: { uuid: string; result: Buffer | null }, actor: Actor): JsonObject | null;
+  /** The same of a large result as JSON text that another thread has written; else undefined. */
+  presentInParallel(
+    row: { uuid: string; result: Buffer | null },
+    actor: Actor,
+  ): Promise<string | undefined>;
   presentErrors(errors: JsonValue, actor: Actor): JsonValue;
 }
 

@@ -1,4 +1,5 @@
 import type { TransferListItem } from 'node:worker_threads';
+import { type Reader, resultText } from '../commands/presented-plist.js';
 import { readContentParts } from '../commands/report-content.js';
 import { parseCertificate } from '../crypto/certificate.js';
 import { readMessage } from '../mdm/device-message.js';
@@ -32,6 +33,9 @@ export const TASKS = {
   },
   readStatusReport(data: Uint8Array) {
     return done(parseStatusReport(asBuffer(data)));
+  },
+  presentResult({ bytes, role }: { bytes: Uint8Array; role: Reader['role'] }) {
+    return done(resultText(asBuffer(bytes), { role }));
   },
   checkProfile({ bytes, strict, anchors }: ProfileInput) {
     const certificates = anchors.map((der) => parseCertificate(asBuffer(der)));

@@ -1,3 +1,4 @@
+import type { PresentInThread } from '../commands/command-service.js';
 import type { ReportWorkerDeps } from '../commands/report-worker.js';
 import type { Logger } from '../logger.js';
 import { MessageReader } from '../mdm/message-reader.js';
@@ -45,5 +46,12 @@ export function profileThreads(
   return {
     checkInThread: async (file) => fromThread((await threads.run('checkProfile', file)).output),
     joinInThread: async (parts) => fromThread((await threads.run('joinProfile', parts)).output),
+  };
+}
+
+/** How large results of commands are shown. */
+export function resultThreads(threads: ThreadPool): { presentInThread: PresentInThread } {
+  return {
+    presentInThread: async (result) => (await threads.run('presentResult', result)).output,
   };
 }

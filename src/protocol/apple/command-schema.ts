@@ -11,6 +11,8 @@ export type { Platform } from './schema-types.js';
 
 const ATTRIBUTES = '/data/attributes';
 const PARAMETERS = `${ATTRIBUTES}/parameters`;
+/** A command that names a thousand identifiers has a tenth of them. */
+const MOST_VALUES = 20_000;
 
 /**
  * Checks a command's parameters, as plist values, against Apple's schema. Returns every fault with
@@ -33,6 +35,10 @@ export function jsonToPlist(
   const item = commandItem(requestType);
   if (item === undefined) return { value: newDict(), faults: [unknownType(requestType)] };
   const given = json ?? {};
+  if (!hasAtMost(MOST_VALUES, given)) {
+    const detail = `parameters hold more than ${MOST_VALUES} values`;
+    return { value: newDict(), faults: [fault(PARAMETERS, detail)] };
+  }
   if (typeof given !== 'object' || Array.isArray(given)) {
     return { value: newDict(), faults: [fault(PARAMETERS, 'parameters must be an object')] };
   }
@@ -44,6 +50,20 @@ export function jsonToPlist(
     ({ source }) => !told.has(source?.pointer),
   );
   return { value, faults: [...faults, ...rest] };
+}
+
+/** Whether so many values at most are in a JSON value. */
+function hasAtMost(most: number, json: unknown): boolean {
+  const waiting: unknown[] = [json];
+  for (let count = 1; count <= most; count += 1) {
+    const next = waiting.pop();
+    if (typeof next === 'object' && next !== null) {
+      // Not spread: an array of a million would overflow the stack.
+      for (const member of Object.values(next)) waiting.push(member);
+    }
+    if (waiting.length === 0) return true;
+  }
+  return false;
 }
 
 function unknownType(requestType: string): ErrorDetail {

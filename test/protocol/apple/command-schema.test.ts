@@ -119,6 +119,14 @@ describe("checking commands against Apple's schema", () => {
     expect(only).toMatch(/^\/Settings\/0\/Item: Item must be one of Wallpaper, DataRoaming, /);
   });
 
+  it('refuses more than 20,000 values at once', () => {
+    const parameters = (count: number) => ({ Identifiers: Array(count).fill('com.example') });
+    expect(faultsOf('InstalledApplicationList', parameters(19_998))).toEqual([]);
+    expect(faultsOf('InstalledApplicationList', parameters(500_000))).toEqual([
+      expect.stringContaining('parameters hold more than 20000 values'),
+    ]);
+  });
+
   it('refuses nesting without end where any key is allowed', () => {
     const deep = JSON.parse(`${'{"a":'.repeat(1000)}1${'}'.repeat(1000)}`) as unknown;
     const [only] = faultsOf('InstallApplication', { Identifier: 'x', Configuration: deep });
