@@ -8,7 +8,7 @@ export type ProfileSummary = { [key: string]: JsonValue };
 
 const SHOWN = ['PayloadIdentifier', 'PayloadUUID', 'PayloadDisplayName'];
 /** Larger ones are not parsed for the summary. */
-const MOST_BYTES = 1024 * 1024;
+const MOST_BYTES = 256 * 1024;
 const SEQUENCE = 0x30;
 
 /** By the command's UUID: payloads never change. */

@@ -9,6 +9,10 @@ const UNCOUNTED_BYTES = 16 * 1024;
 /** Longer ones could hold up the event loop for more than 10 ms. */
 export const MOST_BYTES_AT_ONCE = 64 * 1024;
 
+/** Of large bodies that are read or wait for it: of one identity, and of all in this process. */
+const MOST_WAITING_OF_ONE = 16 * 1024 * 1024;
+const MOST_WAITING = 128 * 1024 * 1024;
+
 /** Reads a body in another thread, whose memory it becomes; `ms` is how long that took. */
 export type ReadInThread = (
   raw: Buffer,
@@ -30,6 +34,8 @@ export class MessageReader {
   readonly #readInThread: ReadInThread;
   readonly #budget: ReadingBudget;
   readonly #warn: Warner;
+  readonly #waitingOf = new Map<string, number>();
+  #waiting = 0;
 
   constructor({ readInThread, logger, now }: MessageReaderDeps) {
     this.#readInThread = readInThread;
@@ -47,7 +53,7 @@ export class MessageReader {
     throw new AppError('server_busy', 503, message, { about: { fingerprint: shown } });
   }
 
-  /** What readMessage throws; 503 beyond the budget. A large `raw` is empty afterwards. */
+  /** What readMessage throws; 503 beyond the limits. A large `raw` is empty afterwards. */
   async read(raw: Buffer, fingerprint: Buffer): Promise<DeviceMessage> {
     const bytes = raw.length;
     if (bytes <= UNCOUNTED_BYTES) return readMessage(raw);
@@ -59,13 +65,35 @@ export class MessageReader {
       const read =
         bytes <= MOST_BYTES_AT_ONCE
           ? { output: readMessage(raw), ms: undefined }
-          : await this.#readInThread(raw, fingerprint.toString('latin1'));
+          : await this.#readLarge(raw, fingerprint.toString('latin1'));
       ms = read.ms;
       return this.#noted(read.output, fingerprint);
     } finally {
       // Of a message that could not be read, the time in line counts too.
       this.#budget.spend(fingerprint, { ms: ms ?? performance.now() - started });
     }
+  }
+
+  async #readLarge(raw: Buffer, owner: string): ReturnType<ReadInThread> {
+    const bytes = raw.length;
+    const waitingOfOwner = this.#waitingOf.get(owner) ?? 0;
+    const isFull = this.#waiting + bytes > MOST_WAITING;
+    if (isFull || waitingOfOwner + bytes > MOST_WAITING_OF_ONE) {
+      throw new AppError('server_busy', 503, 'too many large messages wait to be read');
+    }
+    this.#addWaiting(owner, bytes);
+    try {
+      return await this.#readInThread(raw, owner);
+    } finally {
+      this.#addWaiting(owner, -bytes);
+    }
+  }
+
+  #addWaiting(owner: string, bytes: number): void {
+    this.#waiting += bytes;
+    const waiting = (this.#waitingOf.get(owner) ?? 0) + bytes;
+    if (waiting === 0) this.#waitingOf.delete(owner);
+    else this.#waitingOf.set(owner, waiting);
   }
 
   #noted(message: DeviceMessage, fingerprint: Buffer): DeviceMessage {

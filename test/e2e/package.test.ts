@@ -33,6 +33,7 @@ describe('the package', () => {
         '.env.example',
         'dist/package.json',
         'dist/src/cli/muster.js',
+        'dist/src/threads/thread.js',
         'dist/src/protocol/apple/commands.json',
         'dist/src/protocol/apple/LICENSE.apple-device-management.txt',
         'dist/migrations/20261121090000_first_schema.js',
