@@ -221,10 +221,16 @@ describe('a user', () => {
         20_000,
       );
       expect(done.result.ProfileList).toEqual([]);
-      const [row] = await world.app.db
-        .knex('device_users')
-        .select('push_state', 'last_push_result');
-      expect(row).toEqual({ push_state: 'ok', last_push_result: 'delivered' });
+      // The answer may come before the outcome of the push is written.
+      const pushed = await eventually(
+        async () =>
+          await world.app.db
+            .knex('device_users')
+            .first<Record<string, unknown>>('push_state', 'last_push_result'),
+        (row) => row?.last_push_result !== null,
+        5_000,
+      );
+      expect(pushed).toEqual({ push_state: 'ok', last_push_result: 'delivered' });
       ending.abort();
       await run;
     },

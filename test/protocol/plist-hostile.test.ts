@@ -179,10 +179,13 @@ describe('hostile property lists', () => {
     ['white space in data', `<data>${'A A A A '.repeat(500_000)}</data>`],
   ])('reads 4 MB of %s in linear time', (_what, markup) => {
     const bytes = document(markup);
-    const started = performance.now();
-    parsePlist(bytes);
+    const times = [1, 2, 3].map(() => {
+      const started = performance.now();
+      parsePlist(bytes);
+      return performance.now() - started;
+    });
     // 15 to 40 ms on an idle machine; a replacement a match took 500 to 700.
-    expect(performance.now() - started).toBeLessThan(400);
+    expect(Math.min(...times)).toBeLessThan(400);
   });
 
   it.each([
