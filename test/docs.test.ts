@@ -41,7 +41,7 @@ function brokenLinks(page: string): string[] {
 }
 
 /** Addresses that the API also answers by GET for older clients, though they change something. */
-const CHANGES_STATE = /\/(clear_passcode|devices\/(inventory|test)\/)/;
+const CHANGES_STATE = /\/(clear_passcode|devices\/(inventory|test)\/|certificate\/download)/;
 
 /** Calls of curl in the page's commands, continued lines joined. */
 function curlCalls(page: string): string[] {

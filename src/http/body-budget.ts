@@ -3,6 +3,9 @@ import { AppError } from '../errors.js';
 /** What a part of a body costs beside its bytes: a Buffer, its ArrayBuffer, an entry in a list. */
 const PART_COST = 512;
 
+/** Fewer bytes are no progress: a trickle would keep a body from giving way. */
+const PROGRESS_BYTES = 16 * 1024;
+
 /** Seconds after which a refused client should come again. */
 const RETRY_AFTER = '30';
 
@@ -15,7 +18,7 @@ export interface BodyShare {
 export interface BodyBudgetOptions {
   /** Bytes of all bodies together. */
   bytes: number;
-  /** A body that is silent for so long gives way to others. */
+  /** A body of which less than 16 KiB arrived for so long gives way to others. */
   silentMs: number;
   /** Called for each refusal: whose share was used up, or undefined for the whole budget. */
   onRefusal: (share: BodyShare | undefined) => void;
@@ -31,7 +34,10 @@ interface Source {
 interface OpenBody {
   readonly source: Source;
   bytes: number;
-  lastPartAt: number;
+  /** Bytes since `progressAt`. */
+  recent: number;
+  /** When it last had 16 KiB more. */
+  progressAt: number;
   readonly refuse: (error: AppError) => void;
 }
 
@@ -44,13 +50,14 @@ export interface BodyCount {
 
 /**
  * A limit on the bytes of unfinished bodies in memory, all together and by source. When it is
- * reached, bodies that have been silent give way, the most silent first; if there are none, the one
- * that asks is refused. So connections that hold their bodies back keep nobody else out.
+ * reached, bodies without progress give way, those longest without it first; if there are none, the
+ * one that asks is refused. So connections that hold their bodies back, or send them in a trickle,
+ * keep nobody else out.
  */
 export class BodyBudget {
   readonly #options: BodyBudgetOptions;
   readonly #sources = new Map<string, Source>();
-  /** Ordered by their last part, as are those of each source. */
+  /** Ordered by their last progress, as are those of each source. */
   readonly #bodies = new Set<OpenBody>();
   #bytes = 0;
 
@@ -67,28 +74,38 @@ export class BodyBudget {
   open(share: BodyShare, refuse: (error: AppError) => void): BodyCount {
     const source = this.#sources.get(share.key) ?? { share, bytes: 0, bodies: new Set() };
     this.#sources.set(share.key, source);
-    const body: OpenBody = { source, bytes: 0, lastPartAt: performance.now(), refuse };
+    const progressAt = performance.now();
+    const body: OpenBody = { source, bytes: 0, recent: 0, progressAt, refuse };
     return { add: (bytes) => this.#add(body, bytes), release: () => this.#release(body) };
   }
 
   #add(body: OpenBody, bytes: number): AppError | undefined {
     const { source } = body;
     this.#grow(body, bytes + PART_COST);
-    body.lastPartAt = performance.now();
-    for (const bodies of [this.#bodies, source.bodies]) {
-      bodies.delete(body);
-      bodies.add(body);
-    }
+    this.#noteProgress(body, bytes);
     const hasShare = () => source.bytes <= source.share.bytes;
     if (!this.#makeRoom(source.bodies, hasShare, source.share)) return this.#refusal(source.share);
     const hasRoom = () => this.#bytes <= this.#options.bytes;
     return this.#makeRoom(this.#bodies, hasRoom) ? undefined : this.#refusal();
   }
 
+  #noteProgress(body: OpenBody, bytes: number): void {
+    body.recent += bytes;
+    const isProgress = body.recent >= PROGRESS_BYTES;
+    if (isProgress) {
+      body.recent = 0;
+      body.progressAt = performance.now();
+    }
+    for (const bodies of [this.#bodies, body.source.bodies]) {
+      if (isProgress) bodies.delete(body);
+      bodies.add(body);
+    }
+  }
+
   #makeRoom(bodies: Set<OpenBody>, isEnough: () => boolean, share?: BodyShare): boolean {
     const silentSince = performance.now() - this.#options.silentMs;
     for (const body of bodies) {
-      if (isEnough() || body.lastPartAt > silentSince) break;
+      if (isEnough() || body.progressAt > silentSince) break;
       body.refuse(this.#refusal(share));
     }
     return isEnough();

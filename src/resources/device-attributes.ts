@@ -16,10 +16,19 @@ const STATES = ['dep', 'authenticated', 'enrolled', 'unenrolled'];
 const METHODS = ['profile', 'ota', 'automated', 'account_user', 'account_device'];
 const PLATFORMS = ['iOS', 'macOS', 'tvOS', 'visionOS', 'watchOS'];
 
+/** A space in front or behind would make another device of the same number. */
+const WITHOUT_SPACES = { pattern: /^(\S(.*\S)?)?$/, like: 'without spaces in front or behind' };
+
 /** Who the device is. Once it is known, only the device itself changes these. */
 export const identity: Record<string, Attribute> = {
-  udid: text({ write: 'create', ignoreCase: true, min: 1, max: 255 }),
-  enrollment_id: text({ write: 'create', ignoreCase: true, min: 1, max: 255 }),
+  udid: text({ write: 'create', ignoreCase: true, min: 1, max: 255, ...WITHOUT_SPACES }),
+  enrollment_id: text({
+    write: 'create',
+    ignoreCase: true,
+    min: 1,
+    max: 255,
+    ...WITHOUT_SPACES,
+  }),
   enrollment_state: oneOf(STATES, { write: 'create' }),
   enrollment_type: oneOf(['device', 'user'], { write: 'create' }),
   enrollment_number: integer({ write: 'create', nullable: false, min: 0 }),
@@ -60,7 +69,7 @@ export const hardware: Record<string, Attribute> = {
     'eas_device_identifier',
     'time_zone',
   ]),
-  serial_number: text({ max: 255 }),
+  serial_number: text({ max: 255, ...WITHOUT_SPACES }),
   is_apple_silicon: bool({ write: 'create' }),
   awaiting_configuration: bool(),
   available_device_capacity: float({ volatile: true }),

@@ -1,7 +1,7 @@
 import type { AppError } from '../../src/errors.js';
 import { BodyBudget, type BodyShare } from '../../src/http/body-budget.js';
 
-const PART = 10_000;
+const PART = 20_000;
 /** With what each part costs beside its bytes. */
 const COUNTED = PART + 512;
 
@@ -75,7 +75,7 @@ describe('BodyBudget', () => {
 
   it('counts a part of one byte as what it costs', () => {
     const body = begin(one);
-    for (let part = 0; part < 70; part += 1) body.add(1);
+    for (let part = 0; part < 140; part += 1) body.add(1);
     expect(body.refused.length).toBeGreaterThan(0);
     expect(budget.bytes).toBe(0);
   });
@@ -103,5 +103,17 @@ describe('BodyBudget', () => {
     for (let part = 0; part < 2; part += 1) flowing.add();
     expect(flowing.refused).toEqual([]);
     expect(held.map(({ refused }) => refused.length)).toEqual([1, 1, 0, 0, 0]);
+  });
+
+  it('has bodies that come in a trickle give way like silent ones', async () => {
+    create(30);
+    const dripping = [begin(one), begin(one), begin(one), begin(other)];
+    for (const body of dripping) body.add();
+    await wait(40);
+    for (const body of dripping) body.add(16);
+    const flowing = begin(third);
+    for (let part = 0; part < 3; part += 1) flowing.add();
+    expect(flowing.refused).toEqual([]);
+    expect(dripping.some(({ refused }) => refused.length > 0)).toBe(true);
   });
 });

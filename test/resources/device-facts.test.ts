@@ -133,6 +133,16 @@ describe('a new device', () => {
     await createId({ [name]: `only ${name}` });
   });
 
+  it.each([
+    ['udid', '  '],
+    ['enrollment_id', ' E1'],
+    ['serial_number', 'C02KL89R1NTQ '],
+  ])('is refused with spaces around its %s', async (name, value) => {
+    const response = await create({ [name]: value });
+    expect(response.status).toBe(422);
+    expect(pointersOf(response)).toContain(`/data/attributes/${name}`);
+  });
+
   it('is refused with 409 that names the device which exists', async () => {
     const id = await createId({ udid: 'Exists-1', serial_number: 'EXISTS0001' });
     const other = await createId({ enrollment_id: 'Exists-2' });
