@@ -10,7 +10,6 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
-  readFileSync,
   realpathSync,
   statSync,
   writeFileSync,
@@ -18,6 +17,7 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import type { Logger } from '../../logger.js';
 import { actAs, type Identity } from './act-as.js';
+import { readRegularFile } from './regular-file.js';
 import { type Account, chooseAccount, obstacle, runsAsRoot } from './service-account.js';
 import { startupError } from './startup-error.js';
 
@@ -112,7 +112,7 @@ function rememberedHome(dataDir: string): string | undefined {
   if (runsAsRoot() && (stats.uid !== 0 || stats.nlink !== 1)) {
     throw startupError(`${pointer} was not written by root: remove it and start again`);
   }
-  const text = stats.isFile() ? readFileSync(pointer, 'utf8').trim() : '';
+  const text = stats.isFile() ? readRegularFile(pointer).trim() : '';
   // What is no path is not shown: it could be the content of any file.
   const home = /^\/[^\n]+$/.test(text) ? text : undefined;
   if (home === undefined) throw startupError(`${pointer} does not hold a path: restore it`);

@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { actAs } from './act-as.js';
 import { type Binaries, CHILD_ENVIRONMENT } from './binaries.js';
 import type { ClusterHome } from './cluster-home.js';
+import { readRegularFile } from './regular-file.js';
 import type { Account } from './service-account.js';
 import { startupError } from './startup-error.js';
 
@@ -57,7 +58,7 @@ function removeDrafts(home: string): void {
 function readVersion(cluster: ClusterHome): string {
   const file = join(cluster.data, 'PG_VERSION');
   try {
-    const version = actAs(cluster.account, () => readFileSync(file, 'utf8')).trim();
+    const version = actAs(cluster.account, () => readRegularFile(file)).trim();
     if (/^[\d.]{1,10}$/.test(version)) return version;
   } catch (cause) {
     throw startupError(`${file} cannot be read: restore the database from a backup`, cause);
@@ -96,5 +97,13 @@ export function initialize(cluster: ClusterHome, binaries: Binaries): void {
 }
 
 export function readPassword({ passwordFile, account }: ClusterHome): string {
-  return actAs(account, () => readFileSync(passwordFile, 'utf8')).trim();
+  try {
+    return actAs(account, () => readRegularFile(passwordFile)).trim();
+  } catch (cause) {
+    const { message } = cause as Error;
+    throw startupError(
+      `${passwordFile} cannot be read: restore it from a backup and start again (${message})`,
+      cause,
+    );
+  }
 }

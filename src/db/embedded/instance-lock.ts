@@ -1,8 +1,9 @@
-import { linkSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { linkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { actAs } from './act-as.js';
 import { ownerOf } from './cluster-home.js';
 import { identify, isRunning, type ProcessIdentity } from './process-info.js';
+import { readRegularFile } from './regular-file.js';
 
 /** `serve` runs until told to stop; `use` is a command that needs the database for a moment. */
 export type LockMode = 'serve' | 'use';
@@ -17,7 +18,7 @@ const BREAKER_STALE_MS = 10_000;
 
 function readHolder(path: string): LockHolder | undefined {
   try {
-    const holder = JSON.parse(readFileSync(path, 'utf8')) as Partial<LockHolder>;
+    const holder = JSON.parse(readRegularFile(path)) as Partial<LockHolder>;
     if (typeof holder.pid !== 'number') return undefined;
     return { pid: holder.pid, startedAt: holder.startedAt ?? null, mode: holder.mode ?? 'serve' };
   } catch {

@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { actAs, type Identity } from './act-as.js';
+import { NotRegularError, readRegularFile } from './regular-file.js';
+import { startupError } from './startup-error.js';
 
 /** What a running PostgreSQL writes to `postmaster.pid` (src/include/utils/pidfile.h). */
 export interface Postmaster {
@@ -22,9 +23,13 @@ export function readPostmaster(
   const path = join(dataDirectory, 'postmaster.pid');
   let lines: string[];
   try {
-    lines = actAs(account, () => readFileSync(path, 'utf8')).split('\n');
-  } catch {
-    return undefined;
+    lines = actAs(account, () => readRegularFile(path)).split('\n');
+  } catch (cause) {
+    if (!(cause instanceof NotRegularError)) return undefined;
+    throw startupError(
+      `${path} cannot be read: remove it and start again (${cause.message})`,
+      cause,
+    );
   }
   const [pid, , , port, socketDirectory, address, , status] = lines.map((line) => line.trim());
   if (!/^\d+$/.test(pid ?? '')) return undefined;

@@ -1,18 +1,20 @@
 import {
   closeSync,
   constants,
-  copyFileSync,
   fstatSync,
   ftruncateSync,
   openSync,
-  readFileSync,
+  readSync,
   rmSync,
+  writeSync,
 } from 'node:fs';
 import { actAs } from './act-as.js';
+import { NotRegularError, openRegularFile, readRegularFile } from './regular-file.js';
 import type { Account } from './service-account.js';
 import { startupError } from './startup-error.js';
 
 const LARGEST_BYTES = 5 * 1024 * 1024;
+const COPIED_BYTES = 256 * 1024;
 const CHECK_MS = 60_000;
 const SHOWN_LINES = 5;
 
@@ -22,24 +24,37 @@ export interface ServerLog {
   close(): void;
 }
 
+/** From the open file: its name may lead elsewhere by now. */
+function copyTo(path: string, fd: number): void {
+  const copy = openSync(path, 'wx', 0o600);
+  try {
+    const buffer = Buffer.alloc(COPIED_BYTES);
+    let position = 0;
+    for (let read = 1; read > 0; position += read) {
+      read = readSync(fd, buffer, 0, buffer.length, position);
+      writeSync(copy, buffer, 0, read);
+    }
+  } finally {
+    closeSync(copy);
+  }
+}
+
 /** Copied and cut, not renamed: the running server goes on writing to the end of the same file. */
 function rotateIfLarge(path: string, fd: number): void {
   if (fstatSync(fd).size <= LARGEST_BYTES) return;
   rmSync(`${path}.1`, { force: true });
-  copyFileSync(path, `${path}.1`, constants.COPYFILE_EXCL);
+  copyTo(`${path}.1`, fd);
   ftruncateSync(fd, 0);
 }
 
-const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
-/** O_NOFOLLOW does not exist on Windows. */
-const APPEND = O_WRONLY | O_APPEND | O_CREAT | (O_NOFOLLOW ?? 0);
+/** Read as well, when it is copied. */
+const APPEND = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT;
 
 function openOwnFile(path: string): number {
-  const fd = openSync(path, APPEND, 0o600);
-  const stats = fstatSync(fd);
-  if (stats.isFile() && stats.nlink === 1) return fd;
+  const fd = openRegularFile(path, APPEND, 0o600);
+  if (fstatSync(fd).nlink === 1) return fd;
   closeSync(fd);
-  throw new Error('it is a link or no file');
+  throw new NotRegularError();
 }
 
 /** The log of the server's output, kept to two files of about 5 MB. */
@@ -70,7 +85,7 @@ export function openServerLog(path: string, account: Account): ServerLog {
 /** The last lines, to say why the server did not start. */
 export function lastLines(path: string, account: Account): string {
   try {
-    const text = actAs(account, () => readFileSync(path, 'utf8'));
+    const text = actAs(account, () => readRegularFile(path));
     return text.trim().split('\n').slice(-SHOWN_LINES).join(' | ');
   } catch {
     return '';

@@ -1,16 +1,9 @@
-import {
-  chmodSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, lstatSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { actAs } from './act-as.js';
 import type { ClusterHome } from './cluster-home.js';
+import { readRegularFile } from './regular-file.js';
 import { obstacle } from './service-account.js';
 import { startupError } from './startup-error.js';
 
@@ -34,7 +27,7 @@ function isOwn(directory: string): boolean {
 
 function readNote(note: string): string {
   try {
-    return readFileSync(note, 'utf8').trim();
+    return readRegularFile(note).trim();
   } catch {
     return '';
   }
@@ -48,7 +41,7 @@ function shortDirectory(cluster: ClusterHome): string {
   const usable = fits(`${prefix}XXXXXX`) && obstacle(tmpdir(), cluster.account) === undefined;
   const directory = mkdtempSync(usable ? prefix : '/tmp/muster-');
   rmSync(note, { force: true });
-  writeFileSync(note, `${directory}\n`);
+  writeFileSync(note, `${directory}\n`, { flag: 'wx' });
   return directory;
 }
 

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -48,6 +48,13 @@ function victimFile(name: string): string {
   const path = join(victims, name);
   writeFileSync(path, SECRET, { mode: 0o600 });
   return path;
+}
+
+/** As the account itself makes it, so that its permissions are no obstacle. */
+function makeFifo(path: string): void {
+  expect(spawnSync('mkfifo', [path]).status).toBe(0);
+  const { uid, gid } = statSync(dirname(path));
+  chownSync(path, uid, gid);
 }
 
 function state(path: string): object {
@@ -120,6 +127,29 @@ describe("a start over files that PostgreSQL's account has replaced", () => {
         expect(state(target)).toEqual(before);
       },
     );
+  });
+
+  it.each([
+    ['postgres.log', 'remove it and start again'],
+    ['password', 'restore it from a backup and start again'],
+    ['data/PG_VERSION', 'restore the database from a backup'],
+    ['data/postmaster.pid', 'remove it and start again'],
+  ])('refuses a FIFO at %s at once', async (name, step) => {
+    await replaced(
+      home(name),
+      () => makeFifo(home(name)),
+      async () => {
+        const message = await messageOf(open());
+        expect(message).toContain(`${home(name)} cannot be`);
+        expect(message).toContain(step);
+      },
+    );
+  });
+
+  it('takes a FIFO at the lock of the data directory for a stale lock', async () => {
+    makeFifo(join(dataDir, 'muster.lock'));
+    await open();
+    expect(lstatSync(join(dataDir, 'muster.lock')).isFile()).toBe(true);
   });
 
   it('does not write over the target of a link at the former log', async () => {
