@@ -12,7 +12,7 @@ export interface AuthenticateOptions {
 }
 
 const TOKEN = /^mst_/;
-/** `mst_` and 8 characters: enough to tell tokens apart, too little to guess the rest. */
+/** `mst_` and 8 characters: enough to distinguish tokens, too little to guess the rest. */
 const PREFIX_LENGTH = 12;
 
 /**

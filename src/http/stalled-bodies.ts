@@ -29,7 +29,7 @@ const MESSAGE =
   'a request body stopped arriving and was refused (408). Single ones are devices that lost their ' +
   'network; many from one address are connections held on purpose: block it at the firewall';
 
-/** Refuses requests whose bodies neither end nor flow, whoever reads them. */
+/** Refuses requests whose bodies neither end nor flow, on every path. */
 export function endStalledBodies(
   server: Server,
   exchanges: Exchanges,

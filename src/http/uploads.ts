@@ -48,7 +48,7 @@ export function upload({ field, maxBytes, bodies: reader }: UploadOptions): Requ
   };
 }
 
-/** Whom an upload counts for: it is authenticated before it is read. */
+/** The sender that an upload counts for: it is authenticated before it is read. */
 export function uploader(res: Response): string {
   return `token ${contextOf(res).actor.name}`;
 }

@@ -8,7 +8,7 @@ import type { Row } from './store.js';
 export const MAX_INCLUDED = 10_000;
 export const MAX_INCLUDED_BYTES = 16 * 2 ** 20;
 
-/** As many rows tell how long those of a type are. */
+/** The sample that gives the length of the rows of a type. */
 const SAMPLES = 20;
 
 /** The resources that one step of a path in `include` leads to. */
@@ -23,7 +23,7 @@ export function tooManyIncluded(steps: IncludedStep[]): AppError {
   return refusal(`this would include more than ${MAX_INCLUDED} resources`, steps);
 }
 
-/** The same for what the database would not read: `error` tells why. */
+/** The same for what the database would not read: `error` says why. */
 export function notIncluded(error: unknown, steps: IncludedStep[]): unknown {
   if (!(error instanceof AppError) || error.code !== 'query_too_expensive') return error;
   const { code, status, message, cause } = error;

@@ -91,7 +91,7 @@ function otherProcesses(): ListedProcess[] {
 
 /**
  * Processes (not zombies) whose command line or title holds `marker`, of `owner` if given; undefined
- * where the system has no way to tell.
+ * where the system offers no way to find out.
  */
 export function processesNaming(marker: string, owner?: number): number[] | undefined {
   if (ON_WINDOWS) return undefined;

@@ -62,7 +62,7 @@ export const MANAGEMENT_TEXTS: Readonly<Record<string, AttributeTexts>> = {
     description: '`PayloadDescription`.',
     organization: '`PayloadOrganization`.',
     version: '`PayloadVersion`.',
-    scope: '`PayloadScope`: whom it is for.',
+    scope: '`PayloadScope`: `User` or `System`.',
     removal_disallowed: 'Whether users cannot remove it.',
     expiration_date: 'When it stops being valid.',
     removal_date: 'When the device removes it.',
