@@ -10,7 +10,7 @@ import { heldConnections } from './soak/held/held-connections.js';
 import { jobsKill } from './soak/jobs-kill.js';
 import { largeBodies } from './soak/large-bodies.js';
 import { mutations } from './soak/mutations/mutations.js';
-import { programSync } from './soak/program/program-sync.js';
+import { programSync } from './soak/dep/dep-sync.js';
 import { pushOutage } from './soak/push-outage.js';
 import type { ScenarioResult, Size } from './soak/scenario.js';
 import { sharedJobs } from './soak/shared-jobs.js';

@@ -1,5 +1,5 @@
 import request from 'supertest';
-import type { ResourceDefinition } from '../src/jsonapi/definition.js';
+import type { ResourceDefinition } from '../src/jsonapi/definition/definition.js';
 import { filterCases, type Resource, sorted } from './conformance/expectations.js';
 import { ROWS, sampleDocument } from './conformance/samples.js';
 import { createWorld, MEDIA_TYPE, NAMED, one, visible, type World } from './conformance/world.js';

@@ -4,9 +4,9 @@ import {
   type KeyUsage,
   type ParsedCertificate,
   parseCertificate,
-} from '../../src/crypto/certificate.js';
-import { generateEcKeyPair, generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys.js';
-import { Oid } from '../../src/crypto/oids.js';
+} from '../../src/crypto/x509/certificate.js';
+import { generateEcKeyPair, generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
+import { Oid } from '../../src/crypto/asn1/oids.js';
 
 export interface Identity {
   certificate: ParsedCertificate;

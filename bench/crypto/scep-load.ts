@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { type ParsedCertificate, parseCertificate } from '../../src/crypto/certificate.js';
-import { buildCsr } from '../../src/crypto/csr.js';
-import { SecretBox } from '../../src/crypto/secret-box.js';
-import { createEnrollmentChallenges } from '../../src/pki/enrollment-challenge.js';
-import { buildPkcsReq, readCertRep } from '../../src/protocol/scep.js';
+import { type ParsedCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
+import { buildCsr } from '../../src/crypto/x509/csr.js';
+import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
+import { createEnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
+import { buildPkcsReq, readCertRep } from '../../src/protocol/scep/scep.js';
 import { HttpConnection } from '../load/http-connection.js';
 import { type Measured, ofLane, runLanes } from '../load/measure.js';
 import { usageOf } from '../load/process-usage.js';

@@ -1,4 +1,4 @@
-import { devices } from '../../src/resources/devices.js';
+import { devices } from '../../src/resources/devices/devices.js';
 import type { ApiCase, Statement } from './api-case.js';
 import type { Samples } from './api-samples.js';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Random } from '../../src/lab/random.js';
-import { buildPlist } from '../../src/protocol/plist.js';
+import type { Random } from '../../src/lab/fleet/random.js';
+import { buildPlist } from '../../src/protocol/plist/plist.js';
 import type { CopySource, CopyValue } from './copy-rows.js';
 
 const HOUR_MS = 3_600_000;

@@ -1,13 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseCertificate } from '../../src/crypto/certificate.js';
-import { insertCertificate } from '../../src/db/certificate-repository.js';
-import { connectDatabase, connectionUrl, type Database } from '../../src/db/database.js';
-import { openEmbedded } from '../../src/db/embedded/open-embedded.js';
-import { migrate } from '../../src/db/migrate.js';
+import { parseCertificate } from '../../src/crypto/x509/certificate.js';
+import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
+import { connectDatabase, connectionUrl, type Database } from '../../src/db/connection/database.js';
+import { openEmbedded } from '../../src/embedded-postgres/open-embedded.js';
+import { migrate } from '../../src/db/connection/migrate.js';
 import { createLogger } from '../../src/logger.js';
-import { certificateRecord } from '../../src/pki/certificate-record.js';
+import { certificateRecord } from '../../src/pki/certificates/certificate-record.js';
 import type { FleetSeed } from './fleet.js';
 
 export interface BenchDatabase {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { DEVICE_MODELS, type DeviceModel, type LabPlatform } from '../../src/lab/device-models.js';
-import { majorOf, OS_RELEASES } from '../../src/lab/os-releases.js';
-import type { Random } from '../../src/lab/random.js';
+import { DEVICE_MODELS, type DeviceModel, type LabPlatform } from '../../src/lab/devices/device-models.js';
+import { majorOf, OS_RELEASES } from '../../src/lab/devices/os-releases.js';
+import type { Random } from '../../src/lab/fleet/random.js';
 import type { CopySource, CopyValue } from './copy-rows.js';
 
 const DAY_MS = 86_400_000;

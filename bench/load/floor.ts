@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { connectDatabase } from '../../src/db/database.js';
+import { connectDatabase } from '../../src/db/connection/database.js';
 import { type CheckIns, createCheckIns } from '../../src/db/device-path/check-ins.js';
 import { type Contact, createContactStore } from '../../src/db/device-path/contact.js';
-import { MdmSignature, SignerCache } from '../../src/protocol/mdm-signature.js';
-import { buildPlist } from '../../src/protocol/plist.js';
+import { MdmSignature, SignerCache } from '../../src/protocol/mdm/mdm-signature.js';
+import { buildPlist } from '../../src/protocol/plist/plist.js';
 import { type BenchDevice, commandUuid, signatureOf, TOPIC } from './fleet.js';
 import { ofLane, runLanes } from './measure.js';
 import { acknowledged, idle } from './messages.js';

@@ -1,4 +1,4 @@
-import type { PlistInput } from '../../src/protocol/plist.js';
+import type { PlistInput } from '../../src/protocol/plist/plist.js';
 import { TOPIC } from './fleet.js';
 
 type Message = { [key: string]: PlistInput };

@@ -1,5 +1,5 @@
 import { createLogger } from '../../src/logger.js';
-import { createApnsClient } from '../../src/push/apns-client.js';
+import { createApnsClient } from '../../src/push/apns/apns-client.js';
 import { type BarePushes, measurePushes, type PushRate } from './bare-client.js';
 import { magicOf, tokenOf } from './push-devices.js';
 import type { PushTarget } from './stand-in-process.js';

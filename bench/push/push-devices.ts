@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { SecretBox } from '../../src/crypto/secret-box.js';
+import type { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { udidOf } from '../load/fleet.js';
 
 /** Devices 1 to `count`, all of one topic. */

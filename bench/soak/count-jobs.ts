@@ -1,4 +1,4 @@
-import { connectDatabase, type Database } from '../../src/db/database.js';
+import { connectDatabase, type Database } from '../../src/db/connection/database.js';
 import { createJobQueue } from '../../src/jobs/job-queue.js';
 import { RUNS_TABLE } from './counting-task.js';
 import type { World } from './world.js';

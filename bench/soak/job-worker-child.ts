@@ -1,5 +1,5 @@
 // A process that runs the counting jobs; job-workers.ts starts it with a URL and two times in ms.
-import { connectDatabase } from '../../src/db/database.js';
+import { connectDatabase } from '../../src/db/connection/database.js';
 import { createHeartbeat } from '../../src/jobs/heartbeat.js';
 import { createJobRunner } from '../../src/jobs/job-runner.js';
 import { createLogger } from '../../src/logger.js';

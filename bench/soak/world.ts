@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { SecretBox } from '../../src/crypto/secret-box.js';
+import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { ApiClient } from '../load/api-client.js';
 import { type ServerProcess, startServerProcess } from '../load/server-process.js';
 import { fillPushDevices } from '../push/push-devices.js';

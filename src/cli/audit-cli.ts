@@ -1,4 +1,4 @@
-import type { Transaction } from '../db/unit-of-work.js';
+import type { Transaction } from '../db/connection/unit-of-work.js';
 import { writeAudit } from '../events/audit.js';
 import type { AuditValues } from '../jsonapi/context.js';
 import { cliContext } from './token.js';

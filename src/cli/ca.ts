@@ -1,16 +1,16 @@
 import { type Command, Option } from 'commander';
-import { rotateAudited } from '../api/authority-rotation.js';
-import type { SecretBox } from '../crypto/secret-box.js';
-import { type AuthorityUseRow, listAuthorityUses } from '../db/authority-repository.js';
-import type { Database } from '../db/database.js';
-import { inTransaction } from '../db/unit-of-work.js';
+import { rotateAudited } from '../api/credentials/authority-rotation.js';
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import { type AuthorityUseRow, listAuthorityUses } from '../db/pki/authority-repository.js';
+import type { Database } from '../db/connection/database.js';
+import { inTransaction } from '../db/connection/unit-of-work.js';
 import {
   AuthorityRotations,
   CA_KEY_SIZES,
   type CaKeySize,
   makeAuthorityKeys,
-} from '../pki/authority-rotation.js';
-import { checkMasterKey } from '../pki/master-key.js';
+} from '../pki/authority/authority-rotation.js';
+import { checkMasterKey } from '../pki/master-key/master-key.js';
 import { cliContext, type WriteLine } from './token.js';
 
 export interface CaDatabase {

@@ -1,14 +1,14 @@
 import type { KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
-import { readBer, smallInteger, Tag } from '../crypto/der.js';
-import { exportPrivateKey, importPrivateKey, publicKeyFingerprint } from '../crypto/keys.js';
-import { WrongPassword } from '../crypto/password-encryption.js';
-import { encodePem, isPem } from '../crypto/pem.js';
-import { openPkcs12, type Pkcs12Content } from '../crypto/pkcs12.js';
-import { privateKeyBlocks, readPrivateKeyPem } from '../crypto/private-key-pem.js';
+import { type ParsedCertificate, parseCertificate } from '../crypto/x509/certificate.js';
+import { readBer, smallInteger, Tag } from '../crypto/asn1/der.js';
+import { exportPrivateKey, importPrivateKey, publicKeyFingerprint } from '../crypto/keys/keys.js';
+import { WrongPassword } from '../crypto/pkcs12/password-encryption.js';
+import { encodePem, isPem } from '../crypto/asn1/pem.js';
+import { openPkcs12, type Pkcs12Content } from '../crypto/pkcs12/pkcs12.js';
+import { privateKeyBlocks, readPrivateKeyPem } from '../crypto/keys/private-key-pem.js';
 import { AppError } from '../errors.js';
-import { readCertificateText } from '../pki/certificate-text.js';
+import { readCertificateText } from '../pki/certificates/certificate-text.js';
 import type { PasswordPrompt } from './password.js';
 
 const LARGEST_BYTES = 1024 * 1024;

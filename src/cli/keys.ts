@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import type { Config } from '../config.js';
-import { SecretBox } from '../crypto/secret-box.js';
-import type { Database } from '../db/database.js';
-import { migrationStatus } from '../db/migrate.js';
-import { readMasterKeyChange, readRotation } from '../db/reseal-repository.js';
-import type { Transaction } from '../db/unit-of-work.js';
+import type { Config } from '../config/config.js';
+import { SecretBox } from '../crypto/secrets/secret-box.js';
+import type { Database } from '../db/connection/database.js';
+import { migrationStatus } from '../db/connection/migrate.js';
+import { readMasterKeyChange, readRotation } from '../db/pki/reseal-repository.js';
+import type { Transaction } from '../db/connection/unit-of-work.js';
 import { AppError } from '../errors.js';
 import { writeAudit } from '../events/audit.js';
 import type { Logger } from '../logger.js';
-import { isMasterKey, masterKeyId } from '../pki/master-key.js';
-import { type Rotated, rotateMasterKey } from '../pki/rotate-master-key.js';
-import { rotationKeys } from '../pki/rotation-keys.js';
+import { isMasterKey, masterKeyId } from '../pki/master-key/master-key.js';
+import { type Rotated, rotateMasterKey } from '../pki/master-key/rotate-master-key.js';
+import { rotationKeys } from '../pki/master-key/rotation-keys.js';
 import { cliContext, type WriteLine } from './token.js';
 import { UsageError } from './usage-error.js';
 

@@ -3,8 +3,8 @@ import {
   type EnrollmentLinkRow,
   lockLinks,
   setLinkDisabled,
-} from '../db/enrollment-link-repository.js';
-import { inTransaction, type Transaction } from '../db/unit-of-work.js';
+} from '../db/enroll/enrollment-link-repository.js';
+import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
 import { AppError } from '../errors.js';
 import { type Changes, deletedWith } from '../events/audit.js';
 import { auditCli } from './audit-cli.js';

@@ -1,15 +1,15 @@
 import type { Command } from 'commander';
-import type { SecretBox } from '../crypto/secret-box.js';
-import type { Database } from '../db/database.js';
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import type { Database } from '../db/connection/database.js';
 import {
   findByName,
   insertLink,
   type ListedLink,
   linkStatus,
   listLinks,
-} from '../db/enrollment-link-repository.js';
-import { inTransaction, type Transaction } from '../db/unit-of-work.js';
-import { EnrollmentLinks } from '../enroll/enrollment-links.js';
+} from '../db/enroll/enrollment-link-repository.js';
+import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
+import { EnrollmentLinks } from '../enroll/link/enrollment-links.js';
 import { AppError } from '../errors.js';
 import { createdWith } from '../events/audit.js';
 import { auditCli } from './audit-cli.js';

@@ -1,24 +1,24 @@
 #!/usr/bin/env node
 import { Command } from 'commander';
 import { version } from '../../package.json';
-import { type Config, ConfigError, loadConfig, withHttps } from '../config.js';
-import { migrate, migrationStatus, rollback } from '../db/migrate.js';
+import { type Config, ConfigError, loadConfig, withHttps } from '../config/config.js';
+import { migrate, migrationStatus, rollback } from '../db/connection/migrate.js';
 import { AppError } from '../errors.js';
-import { LabError } from '../lab/lab-error.js';
+import { LabError } from '../lab/wire/lab-error.js';
 import { createLogger } from '../logger.js';
-import { openDatabase, openSecrets } from '../main.js';
-import { checkMasterKey } from '../pki/master-key.js';
-import { openTlsCertificates } from '../pki/tls-certificates.js';
-import { addApiCommand } from './api.js';
+import { openDatabase, openSecrets } from '../server/main.js';
+import { checkMasterKey } from '../pki/master-key/master-key.js';
+import { openTlsCertificates } from '../pki/tls/tls-certificates.js';
+import { addApiCommand } from './api/api.js';
 import { endWithReader } from './broken-pipe.js';
 import { addCaCommands } from './ca.js';
 import { addKeysCommand, type WithDatabase } from './keys.js';
-import { addLabCommand, type LabIo } from './lab.js';
+import { addLabCommand, type LabIo } from './lab/lab.js';
 import { addLinkCommands, type LinkIo } from './link.js';
-import { addPushCertCommands } from './push-cert.js';
-import type { OpenPushCert } from './push-cert-services.js';
+import { addPushCertCommands } from './push-cert/push-cert.js';
+import type { OpenPushCert } from './push-cert/push-cert-services.js';
 import { serveCommand } from './serve.js';
-import { addSimulateCommand } from './simulate.js';
+import { addSimulateCommand } from './lab/simulate.js';
 import { tokenCreate, tokenList, tokenRevoke } from './token.js';
 import { UsageError } from './usage-error.js';
 
@@ -90,7 +90,7 @@ const withPushCert: OpenPushCert = (work) => {
   return withMigrated(async (db) => {
     const box = await openSecrets(config, db, createLogger('warn', process.stderr));
     await checkMasterKey(db, box);
-    const { createPushCertServices } = await import('./push-cert-services.js');
+    const { createPushCertServices } = await import('./push-cert/push-cert-services.js');
     await work(createPushCertServices({ db, box, config }));
   });
 };

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import type { Logger } from '../logger.js';
-import { type RunningServer, serve } from '../main.js';
+import { type RunningServer, serve } from '../server/main.js';
 import { tellOfLostFailures } from './lost-failures.js';
 
 /** A stop that takes longer than this ends the process at once. */

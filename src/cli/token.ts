@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { allTokens, createToken, revokeToken } from '../api/tokens.js';
-import type { Database } from '../db/database.js';
-import type { TokenRow } from '../db/token-repository.js';
+import { allTokens, createToken, revokeToken } from '../auth/api-tokens.js';
+import type { Database } from '../db/connection/database.js';
+import type { TokenRow } from '../db/admin/token-repository.js';
 import { AppError } from '../errors.js';
 import type { RequestContext, Role } from '../jsonapi/context.js';
 import { writeTable } from './write-table.js';

@@ -1,6 +1,6 @@
-import type { SecretBox } from '../crypto/secret-box.js';
-import type { CommandRow } from '../db/command-repository.js';
-import type { DeviceTarget } from '../db/device-repository.js';
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import type { CommandRow } from '../db/commands/command-repository.js';
+import type { DeviceTarget } from '../db/devices/device-repository.js';
 import { hasSecrets } from '../protocol/apple/command-schema.js';
 import { type CommandFault, withdrawalFault } from './command-state.js';
 import { readParameters } from './payload.js';

@@ -1,4 +1,4 @@
-import type { DeviceTarget } from '../db/device-repository.js';
+import type { DeviceTarget } from '../db/devices/device-repository.js';
 import { commandAllowed, type Platform } from '../protocol/apple/command-schema.js';
 import { platformNamed } from './inventory-plan.js';
 

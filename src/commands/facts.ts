@@ -1,7 +1,7 @@
-import type { InventoryRow } from '../db/inventory-repository.js';
+import type { InventoryRow } from '../db/devices/inventory-repository.js';
 import { AppError } from '../errors.js';
 import { type JsonValue, plistToJson } from '../protocol/apple/command-schema.js';
-import { isPlistDict, type PlistDict, type PlistValue } from '../protocol/plist.js';
+import { isPlistDict, type PlistDict, type PlistValue } from '../protocol/plist/plist.js';
 
 /** How a value of a report becomes a column. */
 export type FactKind = 'text' | 'boolean' | 'integer' | 'number' | 'date' | 'data' | 'json';

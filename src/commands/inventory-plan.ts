@@ -5,7 +5,7 @@ import {
   type Platform,
   queriesFor,
 } from '../protocol/apple/command-schema.js';
-import type { PlistDict } from '../protocol/plist.js';
+import type { PlistDict } from '../protocol/plist/plist.js';
 
 /** What is known of a device; null where it has not said. An unknown fact is no misfit. */
 export interface TargetFacts {

@@ -1,5 +1,5 @@
-import type { ListScope } from '../db/listed-inventory.js';
-import type { PlistDict } from '../protocol/plist.js';
+import type { ListScope } from '../db/store/listed-inventory.js';
+import type { PlistDict } from '../protocol/plist/plist.js';
 
 /** The strings of the array at `key`; undefined when there is no array. */
 export function stringsAt(dict: PlistDict, key: string): string[] | undefined {

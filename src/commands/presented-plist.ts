@@ -1,6 +1,6 @@
 import { AppError } from '../errors.js';
 import { type JsonValue, maskSecrets, plistToJson } from '../protocol/apple/command-schema.js';
-import { type PlistDict, parsePlistDict } from '../protocol/plist.js';
+import { type PlistDict, parsePlistDict } from '../protocol/plist/plist.js';
 import { maskForViewers } from './viewer-mask.js';
 
 export type JsonObject = { [key: string]: JsonValue };

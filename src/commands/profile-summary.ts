@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
-import { parseSignedData } from '../crypto/cms-signed-data.js';
+import { parseSignedData } from '../crypto/cms/cms-signed-data.js';
 import type { JsonValue } from '../protocol/apple/command-schema.js';
-import { type PlistDict, parsePlistDict } from '../protocol/plist.js';
+import { type PlistDict, parsePlistDict } from '../protocol/plist/plist.js';
 
 /** What is shown of the profile of an InstallProfile command: its contents hold secrets. */
 export type ProfileSummary = { [key: string]: JsonValue };

@@ -1,16 +1,16 @@
-import type { SecretBox } from '../crypto/secret-box.js';
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import {
   type CommandRow,
   insertCommand,
   insertCommands,
   type NewCommand,
-} from '../db/command-repository.js';
-import { type DeviceTarget, findTarget, noteInventoryQueued } from '../db/device-repository.js';
-import { type PushRequestOptions, requestPushes, requestUserPushes } from '../db/push-requests.js';
-import { afterCommit, type Transaction } from '../db/unit-of-work.js';
+} from '../db/commands/command-repository.js';
+import { type DeviceTarget, findTarget, noteInventoryQueued } from '../db/devices/device-repository.js';
+import { type PushRequestOptions, requestPushes, requestUserPushes } from '../db/push/push-enqueue.js';
+import { afterCommit, type Transaction } from '../db/connection/unit-of-work.js';
 import { AppError, type ErrorDetail, notFound, validationError } from '../errors.js';
 import { jsonToPlist, validateCommand } from '../protocol/apple/command-schema.js';
-import type { PlistDict } from '../protocol/plist.js';
+import type { PlistDict } from '../protocol/plist/plist.js';
 import { isUserEnrollment } from './enrollment-fault.js';
 import { type PlannedCommand, planInventory, planSupervisedInventory } from './inventory-plan.js';
 import { prepareCommand } from './payload.js';

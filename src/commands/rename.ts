@@ -1,6 +1,6 @@
-import type { Transaction } from '../db/unit-of-work.js';
+import type { Transaction } from '../db/connection/unit-of-work.js';
 import { AppError, type ErrorDetail, validationError } from '../errors.js';
-import { hasIllegalCharacter, type PlistDict } from '../protocol/plist.js';
+import { hasIllegalCharacter, type PlistDict } from '../protocol/plist/plist.js';
 import type { CommandQueue } from './queue.js';
 
 export interface RenamableDevice {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { InventoryRow } from '../db/inventory-repository.js';
-import { type PlistDict, parsePlistDict } from '../protocol/plist.js';
+import type { InventoryRow } from '../db/devices/inventory-repository.js';
+import { type PlistDict, parsePlistDict } from '../protocol/plist/plist.js';
 import { handlerFor } from './registry.js';
 
 /** What a handler works from. */

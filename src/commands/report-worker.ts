@@ -1,15 +1,15 @@
-import type { SecretBox } from '../crypto/secret-box.js';
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import {
   claimReport,
   readReportBytes,
   type StoredReport,
   unhandledReports,
   updateCommands,
-} from '../db/command-repository.js';
-import type { Database } from '../db/database.js';
-import { inTransaction, type Transaction } from '../db/unit-of-work.js';
+} from '../db/commands/command-repository.js';
+import type { Database } from '../db/connection/database.js';
+import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
 import { createWarner, type Logger, type Warner } from '../logger.js';
-import { parsePlistDict } from '../protocol/plist.js';
+import { parsePlistDict } from '../protocol/plist/plist.js';
 import { openReport, readParameters } from './payload.js';
 import type { CommandQueue } from './queue.js';
 import { handlerFor } from './registry.js';

@@ -1,7 +1,7 @@
-import type { Reseal } from '../db/device-merge.js';
-import type { InventoryRow } from '../db/inventory-repository.js';
-import type { Transaction } from '../db/unit-of-work.js';
-import type { PlistDict } from '../protocol/plist.js';
+import type { Reseal } from '../db/devices/device-merge.js';
+import type { InventoryRow } from '../db/devices/inventory-repository.js';
+import type { Transaction } from '../db/connection/unit-of-work.js';
+import type { PlistDict } from '../protocol/plist/plist.js';
 
 /** A stored, acknowledged report on its way into the inventory. */
 export interface Report {

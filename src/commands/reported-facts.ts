@@ -1,4 +1,4 @@
-import { hasOtherDevice } from '../db/device-repository.js';
+import { hasOtherDevice } from '../db/devices/device-repository.js';
 import type { HandlerContext, Report } from './report.js';
 
 export type Facts = Record<string, unknown>;

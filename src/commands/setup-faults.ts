@@ -1,4 +1,4 @@
-import type { SetupFault } from '../db/device-setup-profiles.js';
+import type { SetupFault } from '../db/devices/device-setup-profiles.js';
 
 const MOST_TOLD = 5;
 const MOST_NAME = 80;

@@ -1,4 +1,4 @@
-import type { DeviceTarget } from '../db/device-repository.js';
+import type { DeviceTarget } from '../db/devices/device-repository.js';
 import { AppError } from '../errors.js';
 import type { CommandFault } from './command-state.js';
 import { enrollmentFault } from './enrollment-fault.js';

@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express';
-import { toAppError } from '../db/sqlstate.js';
-import { tlsTrust } from '../pki/tls-trust.js';
+import { toAppError } from '../db/connection/sqlstate.js';
+import { tlsTrust } from '../pki/tls/tls-trust.js';
 import type { EnrollServices } from './services.js';
 
 type AnchorServices = Pick<EnrollServices, 'db' | 'caCertificates' | 'tlsChain' | 'publicUrl'>;

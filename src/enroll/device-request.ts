@@ -1,7 +1,7 @@
-import type { EnrollmentRequest } from '../db/enrollment-request-repository.js';
-import { findProgramDevice } from '../db/program-device-repository.js';
-import { toAppError } from '../db/sqlstate.js';
-import type { IdentifiedMachine, MachineInfo } from '../protocol/machine-info.js';
+import type { EnrollmentRequest } from '../db/enroll/enrollment-request-repository.js';
+import { findProgramDevice } from '../db/dep/dep-device-repository.js';
+import { toAppError } from '../db/connection/sqlstate.js';
+import type { IdentifiedMachine, MachineInfo } from '../protocol/mdm/machine-info.js';
 import type { Admitted } from './enrollment-policy.js';
 import type { EnrollServices } from './services.js';
 import type { SignedDeviceInfo } from './signed-device-info.js';

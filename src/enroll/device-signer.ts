@@ -1,5 +1,5 @@
 import { AppError } from '../errors.js';
-import type { MachineInfo } from '../protocol/machine-info.js';
+import type { MachineInfo } from '../protocol/mdm/machine-info.js';
 import type { EnrollServices } from './services.js';
 import type { SignedDeviceInfo } from './signed-device-info.js';
 

@@ -1,12 +1,12 @@
-import type { Config } from '../config.js';
-import type { Database } from '../db/database.js';
+import type { Config } from '../config/config.js';
+import type { Database } from '../db/connection/database.js';
 import {
   type EnrollmentLinkRow,
   findLink,
   findLinkByToken,
   linkStatus,
-} from '../db/enrollment-link-repository.js';
-import { toAppError } from '../db/sqlstate.js';
+} from '../db/enroll/enrollment-link-repository.js';
+import { toAppError } from '../db/connection/sqlstate.js';
 import { AppError } from '../errors.js';
 
 /** On what a person, or a device, may enroll. */

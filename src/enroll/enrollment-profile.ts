@@ -1,24 +1,24 @@
-import type { SecretBox } from '../crypto/secret-box.js';
-import type { Database } from '../db/database.js';
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import type { Database } from '../db/connection/database.js';
 import {
   type OrganizationRow,
   readOrganization,
   readPushTopic,
   readScepConfiguration,
   type ScepConfigurationRow,
-} from '../db/settings-repository.js';
-import { toAppError } from '../db/sqlstate.js';
-import { hasTokenAccount } from '../db/token-account-repository.js';
+} from '../db/admin/settings-repository.js';
+import { toAppError } from '../db/connection/sqlstate.js';
+import { hasTokenAccount } from '../db/enroll/token-account-repository.js';
 import { AppError } from '../errors.js';
-import type { ChallengeOptions, EnrollmentChallenges } from '../pki/enrollment-challenge.js';
-import { type IdentityNameSettings, subjectTemplate } from '../pki/identity-name.js';
-import { PLACEHOLDER_TOPIC } from '../pki/placeholder-topic.js';
-import { chooseCell, withCell } from '../protocol/cell-label.js';
+import type { ChallengeOptions, EnrollmentChallenges } from '../pki/authority/enrollment-challenge.js';
+import { type IdentityNameSettings, subjectTemplate } from '../pki/authority/identity-name.js';
+import { PLACEHOLDER_TOPIC } from '../pki/push-certificates/placeholder-topic.js';
+import { chooseCell, withCell } from '../protocol/mdm/cell-label.js';
 import {
   buildEnrollmentProfile,
   type ScepPayload,
   type ScepSubject,
-} from '../protocol/mobileconfig.js';
+} from '../protocol/profiles/mobileconfig.js';
 
 export interface EnrollmentProfileDeps {
   db: Database;

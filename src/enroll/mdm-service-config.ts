@@ -1,5 +1,5 @@
 import { Router } from 'express';
-import { deviceErrorHandler } from '../http/device-errors.js';
+import { deviceErrorHandler } from '../http/errors/device-errors.js';
 import { methodNotAllowed } from './method-not-allowed.js';
 import type { EnrollServices } from './services.js';
 

@@ -1,7 +1,7 @@
 import { type Request, type Response, Router } from 'express';
-import { insertEnrollmentRequest } from '../db/enrollment-request-repository.js';
-import { toAppError } from '../db/sqlstate.js';
-import { type IdentifiedMachine, requireIdentified } from '../protocol/machine-info.js';
+import { insertEnrollmentRequest } from '../db/enroll/enrollment-request-repository.js';
+import { toAppError } from '../db/connection/sqlstate.js';
+import { type IdentifiedMachine, requireIdentified } from '../protocol/mdm/machine-info.js';
 import { admitDevice, deviceFacts, requestEnd } from './device-request.js';
 import { refuseAnswer, requireDeviceSigner } from './device-signer.js';
 import { createEnrollmentProfile } from './enrollment-profile.js';

@@ -1,4 +1,4 @@
-import { type BuildSignedDataOptions, buildSignedData } from '../crypto/cms-signed-data.js';
+import { type BuildSignedDataOptions, buildSignedData } from '../crypto/cms/cms-signed-data.js';
 
 /** Signs what devices install. */
 export interface ProfileSigner {

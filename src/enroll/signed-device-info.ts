@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
-import type { ParsedCertificate } from '../crypto/certificate.js';
-import { type VerifiedSignedData, verifySignedData } from '../crypto/cms-signed-data.js';
+import type { ParsedCertificate } from '../crypto/x509/certificate.js';
+import { type VerifiedSignedData, verifySignedData } from '../crypto/cms/cms-signed-data.js';
 import { AppError } from '../errors.js';
-import type { BodyReader } from '../http/body-reader.js';
-import { type MachineInfo, readMachineInfo } from '../protocol/machine-info.js';
+import type { BodyReader } from '../http/bodies/body-reader.js';
+import { type MachineInfo, readMachineInfo } from '../protocol/mdm/machine-info.js';
 
 /** Some kilobytes with the certificates of Apple's chain. */
 const MAX_BODY = 64 * 1024;

@@ -1,8 +1,8 @@
 import { type Response, Router } from 'express';
-import { readOrganization } from '../db/settings-repository.js';
-import { toAppError } from '../db/sqlstate.js';
-import { isSelfSigned, tlsTrust } from '../pki/tls-trust.js';
-import { buildTrustProfile } from '../protocol/trust-profile.js';
+import { readOrganization } from '../db/admin/settings-repository.js';
+import { toAppError } from '../db/connection/sqlstate.js';
+import { isSelfSigned, tlsTrust } from '../pki/tls/tls-trust.js';
+import { buildTrustProfile } from '../protocol/profiles/trust-profile.js';
 import { methodNotAllowed } from './method-not-allowed.js';
 import type { EnrollServices } from './services.js';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { AuditValues, Changes } from '../jsonapi/context.js';
-import { formatTimestamp } from '../jsonapi/values.js';
+import { formatTimestamp } from '../jsonapi/definition/values.js';
 
 /** Longer text is shown by its digest. */
 const MAX_TEXT = 1_000;

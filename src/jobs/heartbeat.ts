@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { Database } from '../db/database.js';
+import type { Database } from '../db/connection/database.js';
 import {
   forgetOldProcesses,
   freeJobsOfSilent,
@@ -9,7 +9,7 @@ import {
   recordBeat,
   removeProcess,
   type ServerProcess,
-} from '../db/process-repository.js';
+} from '../db/processes/process-repository.js';
 import type { Logger } from '../logger.js';
 import { createRepeater } from './repeater.js';
 

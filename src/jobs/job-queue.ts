@@ -1,4 +1,4 @@
-import { insertJobs, insertKeyedJob } from '../db/job-repository.js';
+import { insertJobs, insertKeyedJob } from '../db/jobs/job-repository.js';
 import type { JobQueue } from './task.js';
 
 /** Jobs as rows of the caller's transaction; workers hear of them when it is committed. */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Database } from '../db/database.js';
-import { giveBackJobs } from '../db/job-repository.js';
+import type { Database } from '../db/connection/database.js';
+import { giveBackJobs } from '../db/jobs/job-repository.js';
 import type { Logger } from '../logger.js';
 import type { Heartbeat } from './heartbeat.js';
 import type { OnFinish } from './run-task.js';

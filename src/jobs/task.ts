@@ -1,4 +1,4 @@
-import type { Transaction } from '../db/unit-of-work.js';
+import type { Transaction } from '../db/connection/unit-of-work.js';
 
 /** What a task is told of the job that it runs for. */
 export interface JobContext {

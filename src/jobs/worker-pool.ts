@@ -10,11 +10,11 @@ import {
   type TaskList,
   type WorkerEvents,
 } from 'graphile-worker';
-import type { Database } from '../db/database.js';
-import { createJobPool, type JobPool } from '../db/job-pool.js';
-import { createJobQueueLogger } from '../db/job-queue-logger.js';
-import { giveBackJobs, isSupersededJob } from '../db/job-repository.js';
-import { JOBS_SCHEMA } from '../db/jobs-schema.js';
+import type { Database } from '../db/connection/database.js';
+import { createJobPool, type JobPool } from '../db/jobs/job-pool.js';
+import { createJobQueueLogger } from '../db/jobs/job-queue-logger.js';
+import { giveBackJobs, isSupersededJob } from '../db/jobs/job-repository.js';
+import { JOBS_SCHEMA } from '../db/jobs/jobs-schema.js';
 import type { Logger } from '../logger.js';
 import { asLibraryTask, type OnFinish } from './run-task.js';
 import type { Task } from './task.js';

@@ -1,7 +1,7 @@
 import type { AuditWriter, RequestContext, Transaction } from './context.js';
-import type { Registry } from './definition.js';
-import type { Document, DocumentForm } from './document.js';
-import type { Idempotency } from './idempotency.js';
+import type { Registry } from './definition/definition.js';
+import type { Document, DocumentForm } from './documents/document.js';
+import type { Idempotency } from './requests/idempotency.js';
 import type { Caller, Store } from './store.js';
 
 /** What every operation works with. */

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { sendUnrecognizedDevice } from '../http/device-errors.js';
+import { sendUnrecognizedDevice } from '../http/errors/device-errors.js';
 
 /** What a device gets; everything else is an AppError and a bare status. */
 export type Answer =

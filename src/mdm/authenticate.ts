@@ -1,17 +1,17 @@
-import { mergeSpareRecords, type Reseal } from '../db/device-merge.js';
-import { takeUdid } from '../db/device-move.js';
+import { mergeSpareRecords, type Reseal } from '../db/devices/device-merge.js';
+import { takeUdid } from '../db/devices/device-move.js';
 import type {
   Authenticated,
   AuthenticateFacts,
   HeldEnrollment,
 } from '../db/device-path/authenticate.js';
 import type { WhoCalls } from '../db/device-path/check-ins.js';
-import type { ReplacedEnrollment } from '../db/replaced-enrollment.js';
-import { inTransaction } from '../db/unit-of-work.js';
+import type { ReplacedEnrollment } from '../db/enroll/replaced-enrollment.js';
+import { inTransaction } from '../db/connection/unit-of-work.js';
 import { AppError } from '../errors.js';
-import { renewalTime } from '../pki/identity-life.js';
-import { readCell } from '../protocol/cell-label.js';
-import type { AuthenticateMessage, CheckInMessage } from '../protocol/mdm-messages.js';
+import { renewalTime } from '../pki/authority/identity-life.js';
+import { readCell } from '../protocol/mdm/cell-label.js';
+import type { AuthenticateMessage, CheckInMessage } from '../protocol/mdm/mdm-messages.js';
 import { type Answer, EMPTY } from './answer.js';
 import type { Identity } from './identity.js';
 import { platformOf } from './platform.js';

@@ -1,7 +1,7 @@
-import { secretIdentity } from '../db/device-repository.js';
-import { getSecret, putSecret, removeSecret } from '../db/device-secrets.js';
-import type { SetBootstrapTokenMessage } from '../protocol/mdm-messages.js';
-import { buildPlist } from '../protocol/plist.js';
+import { secretIdentity } from '../db/devices/device-repository.js';
+import { getSecret, putSecret, removeSecret } from '../db/devices/device-secrets.js';
+import type { SetBootstrapTokenMessage } from '../protocol/mdm/mdm-messages.js';
+import { buildPlist } from '../protocol/plist/plist.js';
 import { type Answer, EMPTY } from './answer.js';
 import type { MdmServices } from './services.js';
 

@@ -1,17 +1,17 @@
 import { planInventory } from '../commands/inventory-plan.js';
 import { prepareCommand } from '../commands/payload.js';
-import type { SecretBox } from '../crypto/secret-box.js';
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import { type CallerFacts, promoteRenewal, type WhoCalls } from '../db/device-path/check-ins.js';
 import { checkOutDevice } from '../db/device-path/check-out.js';
-import { secretIdentity } from '../db/device-repository.js';
+import { secretIdentity } from '../db/devices/device-repository.js';
 import { AppError } from '../errors.js';
-import { readCell } from '../protocol/cell-label.js';
+import { readCell } from '../protocol/mdm/cell-label.js';
 import type {
   AuthenticateMessage,
   CheckInMessage,
   CheckOutMessage,
   TokenUpdateMessage,
-} from '../protocol/mdm-messages.js';
+} from '../protocol/mdm/mdm-messages.js';
 import { admit } from './admission.js';
 import { type Answer, EMPTY, UNRECOGNIZED } from './answer.js';
 import {

@@ -1,6 +1,6 @@
-import { decodeBase64 } from '../crypto/base64.js';
-import { Tag } from '../crypto/der.js';
-import { decodePem } from '../crypto/pem.js';
+import { decodeBase64 } from '../crypto/asn1/base64.js';
+import { Tag } from '../crypto/asn1/der.js';
+import { decodePem } from '../crypto/asn1/pem.js';
 import { AppError } from '../errors.js';
 import { forwardedCertificate, isForwardedClientCert } from './forwarded-client-cert.js';
 

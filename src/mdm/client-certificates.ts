@@ -2,10 +2,10 @@ import type { X509Certificate } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
-import type { ProxyTrust } from '../http/trust-proxy.js';
-import type { TrustSubject } from '../pki/trust.js';
-import type { SignerCache } from '../protocol/mdm-signature.js';
+import { type ParsedCertificate, parseCertificate } from '../crypto/x509/certificate.js';
+import type { ProxyTrust } from '../http/requests/trust-proxy.js';
+import type { TrustSubject } from '../pki/trust/trust.js';
+import type { SignerCache } from '../protocol/mdm/mdm-signature.js';
 import {
   invalidClientCertificate,
   readClientCertificateHeader,

@@ -6,8 +6,8 @@ import {
   parseStatusReport,
   type StatusReport,
   tokensResponse,
-} from '../protocol/declarative-management.js';
-import type { DeclarativeManagementMessage } from '../protocol/mdm-messages.js';
+} from '../protocol/mdm/declarative-management.js';
+import type { DeclarativeManagementMessage } from '../protocol/mdm/mdm-messages.js';
 import { type Answer, EMPTY } from './answer.js';
 import { MOST_BYTES_AT_ONCE } from './message-reader.js';
 import type { MdmServices } from './services.js';

@@ -4,8 +4,8 @@ import {
   type CheckInMessage,
   type CommandReport,
   decodeMessage,
-} from '../protocol/mdm-messages.js';
-import type { PlistDict } from '../protocol/plist.js';
+} from '../protocol/mdm/mdm-messages.js';
+import type { PlistDict } from '../protocol/plist/plist.js';
 
 /** A report as far as its answer needs it; the rest is read later, from the stored bytes. */
 export interface DeviceReport

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { ParsedCertificate } from '../crypto/certificate.js';
+import type { ParsedCertificate } from '../crypto/x509/certificate.js';
 import type { Logger } from '../logger.js';
 
 const DAY_MS = 86_400_000;

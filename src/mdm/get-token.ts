@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { signJwt } from '../crypto/jwt.js';
-import { importPrivateKey } from '../crypto/keys.js';
-import { findTokenAccount, type TokenAccount } from '../db/token-account-repository.js';
+import { signJwt } from '../crypto/secrets/jwt.js';
+import { importPrivateKey } from '../crypto/keys/keys.js';
+import { findTokenAccount, type TokenAccount } from '../db/enroll/token-account-repository.js';
 import { AppError } from '../errors.js';
-import { privateKeyIdentity } from '../pki/master-key.js';
-import type { GetTokenMessage } from '../protocol/mdm-messages.js';
-import { buildPlist } from '../protocol/plist.js';
+import { privateKeyIdentity } from '../pki/master-key/master-key.js';
+import type { GetTokenMessage } from '../protocol/mdm/mdm-messages.js';
+import { buildPlist } from '../protocol/plist/plist.js';
 import type { Answer } from './answer.js';
 import type { MdmServices } from './services.js';
 

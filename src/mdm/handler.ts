@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
-import { toAppError } from '../db/sqlstate.js';
+import { toAppError } from '../db/connection/sqlstate.js';
 import { AppError } from '../errors.js';
-import { noteSender, type Sender } from '../http/device-errors.js';
-import { readBodySoon } from '../http/raw-body.js';
-import type { DeviceHandler } from '../http/server.js';
+import { noteSender, type Sender } from '../http/errors/device-errors.js';
+import { readBodySoon } from '../http/bodies/raw-body.js';
+import type { DeviceHandler } from '../http/server/server.js';
 import { type Answer, sendAnswer } from './answer.js';
 import { answerCheckIn } from './check-in.js';
 import type { DeviceMessage } from './device-message.js';

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
-import type { ParsedCertificate } from '../crypto/certificate.js';
+import type { ParsedCertificate } from '../crypto/x509/certificate.js';
 import { AppError } from '../errors.js';
-import { requireStarted } from '../pki/clock.js';
-import type { Trust, Voucher } from '../pki/trust.js';
-import { MdmSignature, type SignerCache } from '../protocol/mdm-signature.js';
+import { requireStarted } from '../pki/authority/clock.js';
+import type { Trust, Voucher } from '../pki/trust/trust.js';
+import { MdmSignature, type SignerCache } from '../protocol/mdm/mdm-signature.js';
 import type { ClientCertificate, FindClientCertificate } from './client-certificates.js';
 import { shortFingerprint } from './sender.js';
 

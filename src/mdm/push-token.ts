@@ -1,5 +1,5 @@
-import type { SecretBox } from '../crypto/secret-box.js';
-import type { TokenUpdateMessage } from '../protocol/mdm-messages.js';
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import type { TokenUpdateMessage } from '../protocol/mdm/mdm-messages.js';
 
 /** Where to push, as stored: JSON {token: hex, push_magic}, sealed under `identity`. */
 export function sealPush(box: SecretBox, identity: string, message: TokenUpdateMessage): Buffer {

@@ -1,7 +1,7 @@
 import { Router } from 'express';
 import { AppError } from '../errors.js';
-import { deviceErrorHandler } from '../http/device-errors.js';
-import type { DeviceHandler } from '../http/server.js';
+import { deviceErrorHandler } from '../http/errors/device-errors.js';
+import type { DeviceHandler } from '../http/server/server.js';
 import type { Logger } from '../logger.js';
 
 /** The Express door to the handler that the server also calls directly. */

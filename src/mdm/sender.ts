@@ -1,4 +1,4 @@
-import type { Sender } from '../http/device-errors.js';
+import type { Sender } from '../http/errors/device-errors.js';
 import { type DeviceMessage, readMessage } from './device-message.js';
 
 /** As much of a fingerprint as tells certificates apart in a log. */

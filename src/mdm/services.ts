@@ -1,15 +1,15 @@
 import type { LRUCache } from 'lru-cache';
 import type { ReportWorker } from '../commands/report-worker.js';
-import type { Config } from '../config.js';
-import type { SecretBox } from '../crypto/secret-box.js';
-import type { Database } from '../db/database.js';
+import type { Config } from '../config/config.js';
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import type { Database } from '../db/connection/database.js';
 import type { KnownDevice } from '../db/device-path/authenticate.js';
 import type { CheckIns } from '../db/device-path/check-ins.js';
 import type { ContactStore } from '../db/device-path/contact.js';
 import type { LastSeen } from '../db/device-path/last-seen.js';
-import type { BodyReader } from '../http/body-reader.js';
+import type { BodyReader } from '../http/bodies/body-reader.js';
 import type { Logger } from '../logger.js';
-import type { StatusReport } from '../protocol/declarative-management.js';
+import type { StatusReport } from '../protocol/mdm/declarative-management.js';
 import type { IdentityDeps } from './identity.js';
 import type { MessageReader } from './message-reader.js';
 

@@ -5,8 +5,8 @@ import type {
   CheckInMessage,
   TokenUpdateMessage,
   UserAuthenticateMessage,
-} from '../protocol/mdm-messages.js';
-import { buildPlist } from '../protocol/plist.js';
+} from '../protocol/mdm/mdm-messages.js';
+import { buildPlist } from '../protocol/plist/plist.js';
 import { type Admission, admit } from './admission.js';
 import { type Answer, EMPTY, UNRECOGNIZED } from './answer.js';
 import { answerDeclarations } from './declarative-management.js';

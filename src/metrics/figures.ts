@@ -5,8 +5,8 @@ import type {
   JobCount,
   PendingCommands,
   RoleCount,
-} from '../db/metrics-repository.js';
-import type { ProgramFigure } from '../db/program-figures.js';
+} from '../db/admin/metrics-repository.js';
+import type { ProgramFigure } from '../db/dep/dep-figures.js';
 
 export interface CredentialDays {
   kind: string;

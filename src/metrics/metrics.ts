@@ -1,16 +1,16 @@
 import { Registry } from 'prom-client';
-import type { Database } from '../db/database.js';
+import type { Database } from '../db/connection/database.js';
 import {
   blockedTopics,
   duePushes,
   jobCounts,
   pendingCommands,
   processCounts,
-} from '../db/metrics-repository.js';
-import { poolUse } from '../db/pool-use.js';
-import { programFigures } from '../db/program-figures.js';
+} from '../db/admin/metrics-repository.js';
+import { poolUse } from '../db/connection/pool-use.js';
+import { programFigures } from '../db/dep/dep-figures.js';
 import type { Logger } from '../logger.js';
-import { credentialStatus, type FileCertificate } from '../pki/credential-status.js';
+import { credentialStatus, type FileCertificate } from '../pki/credentials/credential-status.js';
 import { createFigureGauges, type Figures } from './figures.js';
 import { createProcessMetrics } from './process-metrics.js';
 import { createRequestMetrics, type RequestMetrics } from './request-metrics.js';

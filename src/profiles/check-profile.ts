@@ -4,7 +4,7 @@ import {
   isKnownPayloadType,
   type PayloadFinding,
 } from '../protocol/apple/profile-schema.js';
-import { nodeToValue, type PlistNode, type PlistNodeDict } from '../protocol/plist.js';
+import { nodeToValue, type PlistNode, type PlistNodeDict } from '../protocol/plist/plist.js';
 import { Findings } from './findings.js';
 
 /** Longer ones fit no index. */

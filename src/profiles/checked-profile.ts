@@ -1,6 +1,6 @@
-import type { ParsedCertificate } from '../crypto/certificate.js';
-import type { ProfilePayloadRecord, ProfileRecord } from '../db/profile-repository.js';
-import { buildPlistNodes, type PlistNodeDict } from '../protocol/plist.js';
+import type { ParsedCertificate } from '../crypto/x509/certificate.js';
+import type { ProfilePayloadRecord, ProfileRecord } from '../db/profiles/profile-repository.js';
+import { buildPlistNodes, type PlistNodeDict } from '../protocol/plist/plist.js';
 import { checkProfile } from './check-profile.js';
 import { type Finding, profileRefusal, worthTelling } from './findings.js';
 import { encryptedProfile, openProfileFile, type ProfileFile } from './profile-file.js';

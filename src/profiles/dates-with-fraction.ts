@@ -5,7 +5,7 @@ import {
   type PlistNode,
   type PlistValue,
   parsePlist,
-} from '../protocol/plist.js';
+} from '../protocol/plist/plist.js';
 
 /**
  * JSON pointers to the dates in the bytes of a property list that have a fraction of a second,

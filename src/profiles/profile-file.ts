@@ -1,14 +1,14 @@
-import type { ParsedCertificate } from '../crypto/certificate.js';
-import { findCertificatePath } from '../crypto/certificate-path.js';
+import type { ParsedCertificate } from '../crypto/x509/certificate.js';
+import { findCertificatePath } from '../crypto/x509/certificate-path.js';
 import {
   SignatureRefused,
   type VerifiedSignedData,
   verifySignedData,
-} from '../crypto/cms-signed-data.js';
-import { derOid } from '../crypto/der.js';
-import { Oid } from '../crypto/oids.js';
+} from '../crypto/cms/cms-signed-data.js';
+import { derOid } from '../crypto/asn1/der.js';
+import { Oid } from '../crypto/asn1/oids.js';
 import { AppError } from '../errors.js';
-import { isBinaryPlist, type PlistNodeDict, parsePlistNodes } from '../protocol/plist.js';
+import { isBinaryPlist, type PlistNodeDict, parsePlistNodes } from '../protocol/plist/plist.js';
 import { datesWithFraction } from './dates-with-fraction.js';
 
 /** Who signed a file. Its signature is right; whether it comes from someone we know is told apart. */

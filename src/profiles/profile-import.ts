@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
-import type { ParsedCertificate } from '../crypto/certificate.js';
-import type { SecretBox } from '../crypto/secret-box.js';
+import type { ParsedCertificate } from '../crypto/x509/certificate.js';
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import {
   insertProfile,
   insertProfileVersion,
@@ -10,8 +10,8 @@ import {
   type ProfilePayloadRecord,
   type ProfileRecord,
   updateProfile,
-} from '../db/profile-repository.js';
-import type { Transaction } from '../db/unit-of-work.js';
+} from '../db/profiles/profile-repository.js';
+import type { Transaction } from '../db/connection/unit-of-work.js';
 import { AppError } from '../errors.js';
 import { type CheckedProfile, checkProfileFile } from './checked-profile.js';
 import type { Finding } from './findings.js';

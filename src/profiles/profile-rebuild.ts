@@ -1,13 +1,13 @@
-import type { SecretBox } from '../crypto/secret-box.js';
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import {
   findProfileVersion,
   readSealedContent,
   readSealedOriginal,
   type StoredVersion,
-} from '../db/profile-repository.js';
-import type { Transaction } from '../db/unit-of-work.js';
+} from '../db/profiles/profile-repository.js';
+import type { Transaction } from '../db/connection/unit-of-work.js';
 import { AppError, notFound } from '../errors.js';
-import { buildPlistNodes, parsePlistNodes } from '../protocol/plist.js';
+import { buildPlistNodes, parsePlistNodes } from '../protocol/plist/plist.js';
 import { SealedParts, type VersionPlace } from './sealed-parts.js';
 
 /** Written by us out of files within their own limits; text takes more room in XML. */

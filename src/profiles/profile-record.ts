@@ -1,6 +1,6 @@
-import type { ProfilePayloadRecord, ProfileRecord } from '../db/profile-repository.js';
+import type { ProfilePayloadRecord, ProfileRecord } from '../db/profiles/profile-repository.js';
 import { isKnownPayloadType } from '../protocol/apple/profile-schema.js';
-import type { PlistNode, PlistNodeDict } from '../protocol/plist.js';
+import type { PlistNode, PlistNodeDict } from '../protocol/plist/plist.js';
 
 /** What the columns of a checked profile hold, but for what its file tells. */
 export type ProfileFacts = Omit<ProfileRecord, 'holds_secrets' | 'is_signed' | 'signer'>;

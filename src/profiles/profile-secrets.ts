@@ -1,4 +1,4 @@
-import type { PlistNode, PlistNodeDict } from '../protocol/plist.js';
+import type { PlistNode, PlistNodeDict } from '../protocol/plist/plist.js';
 
 /** Keys whose texts and data open, decrypt or authenticate; more than Apple's schema has. */
 const SECRET_NAME =

@@ -1,4 +1,4 @@
-import type { SecretBox } from '../crypto/secret-box.js';
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
 
 /** A version of a profile. */
 export interface VersionPlace {

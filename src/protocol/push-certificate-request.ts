@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto';
-import { createSignature } from '../crypto/algorithms.js';
-import type { ParsedCertificate } from '../crypto/certificate.js';
-import { encodePem } from '../crypto/pem.js';
+import { createSignature } from '../crypto/keys/algorithms.js';
+import type { ParsedCertificate } from '../crypto/x509/certificate.js';
+import { encodePem } from '../crypto/asn1/pem.js';
 import { AppError } from '../errors.js';
-import { buildPlist } from './plist.js';
+import { buildPlist } from './plist/plist.js';
 
 /** The name that people know the file by, at Apple's portal and on their disks. */
 export const PUSH_CERTIFICATE_REQUEST_FILE = 'push-certificate-request.plist';

@@ -1,6 +1,6 @@
-import type { PushTrouble } from '../db/process-repository.js';
+import type { PushTrouble } from '../db/processes/process-repository.js';
 import type { Logger } from '../logger.js';
-import type { ApnsUnreachableError } from './apns-unreachable.js';
+import type { ApnsUnreachableError } from './apns/apns-unreachable.js';
 
 const AT_LEAST_MS = 250;
 

@@ -1,6 +1,6 @@
-import type { Database } from '../db/database.js';
-import { blockTopic, mayTryTopic, type Refusal, unblockTopic } from '../db/push-topics.js';
-import { inTransaction } from '../db/unit-of-work.js';
+import type { Database } from '../db/connection/database.js';
+import { blockTopic, mayTryTopic, type Refusal, unblockTopic } from '../db/push/push-topics.js';
+import { inTransaction } from '../db/connection/unit-of-work.js';
 import type { JobQueue } from '../jobs/task.js';
 import type { Logger } from '../logger.js';
 import { rearmTopics } from './rearm-task.js';

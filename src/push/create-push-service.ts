@@ -1,9 +1,9 @@
-import type { SecretBox } from '../crypto/secret-box.js';
-import type { ChangeFeed } from '../db/change-feed.js';
-import type { Database } from '../db/database.js';
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import type { ChangeFeed } from '../db/processes/change-feed.js';
+import type { Database } from '../db/connection/database.js';
 import type { JobQueue } from '../jobs/task.js';
 import type { Logger } from '../logger.js';
-import type { ApnsClients } from './apns-clients.js';
+import type { ApnsClients } from './apns/apns-clients.js';
 import { Availability } from './availability.js';
 import { BlockedTopics } from './blocked-topics.js';
 import { Dispatcher } from './dispatcher.js';

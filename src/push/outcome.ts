@@ -1,5 +1,5 @@
-import type { ClaimedPush, PushEnd, PushTarget } from '../db/push-queue.js';
-import type { PushResult } from '../db/push-results.js';
+import type { ClaimedPush, PushEnd, PushTarget } from '../db/push/push-queue.js';
+import type { PushResult } from '../db/push/push-results.js';
 import { type ApnsAnswer, judge, type Verdict } from '../protocol/apns.js';
 import { nextPushIn, retryIn } from './schedule.js';
 

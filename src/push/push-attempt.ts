@@ -1,9 +1,9 @@
-import type { SecretBox } from '../crypto/secret-box.js';
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Logger } from '../logger.js';
 import { type ApnsAnswer, judge } from '../protocol/apns.js';
-import type { ApnsClient } from './apns-client.js';
-import type { ApnsClients } from './apns-clients.js';
-import { ApnsUnreachableError } from './apns-unreachable.js';
+import type { ApnsClient } from './apns/apns-client.js';
+import type { ApnsClients } from './apns/apns-clients.js';
+import { ApnsUnreachableError } from './apns/apns-unreachable.js';
 import type { Availability } from './availability.js';
 import type { BlockedTopics } from './blocked-topics.js';
 import { answered, type Claimed, type PushOutcome, postponed, resultOf } from './outcome.js';

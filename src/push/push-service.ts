@@ -1,4 +1,4 @@
-import type { PushTrouble } from '../db/process-repository.js';
+import type { PushTrouble } from '../db/processes/process-repository.js';
 import type { ApnsAnswer } from '../protocol/apns.js';
 
 /** The push by hand: Apple's answer, which is stored with the device too. */

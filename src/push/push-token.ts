@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { SecretBox } from '../crypto/secret-box.js';
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
 
 /** Where a device, or a user, is pushed: both are secrets. */
 export interface PushToken {

@@ -1,5 +1,5 @@
-import type { Access } from '../jsonapi/definition.js';
-import type { ToOne } from '../jsonapi/shape.js';
+import type { Access } from '../jsonapi/definition/definition.js';
+import type { ToOne } from '../jsonapi/definition/shape.js';
 
 /** The device a row belongs to. */
 export const device: ToOne = {

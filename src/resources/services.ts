@@ -1,6 +1,6 @@
 import type { Actor, RequestContext, Transaction } from '../jsonapi/context.js';
-import type { CERTIFICATE_PURPOSES } from './credential-purposes.js';
-import type { EnrollmentLinkService } from './enrollment-link-service.js';
+import type { CERTIFICATE_PURPOSES } from './certificates/credential-purposes.js';
+import type { EnrollmentLinkService } from './enrollment/enrollment-link-service.js';
 
 export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObject;
 export type JsonObject = { [key: string]: JsonValue };

@@ -2,13 +2,13 @@ import {
   type GeneralName,
   type ParsedCertificate,
   parseCertificate,
-} from '../crypto/certificate.js';
-import type { NameAttribute } from '../crypto/names.js';
-import { Oid } from '../crypto/oids.js';
-import type { RenewableDevice } from '../db/scep-repository.js';
-import { readOrganization, readScepConfiguration } from '../db/settings-repository.js';
-import type { Transaction } from '../db/unit-of-work.js';
-import { identityName, type ProvenFacts } from '../pki/identity-name.js';
+} from '../crypto/x509/certificate.js';
+import type { NameAttribute } from '../crypto/x509/names.js';
+import { Oid } from '../crypto/asn1/oids.js';
+import type { RenewableDevice } from '../db/pki/scep-repository.js';
+import { readOrganization, readScepConfiguration } from '../db/admin/settings-repository.js';
+import type { Transaction } from '../db/connection/unit-of-work.js';
+import { identityName, type ProvenFacts } from '../pki/authority/identity-name.js';
 
 /** The names in a certificate, encoded or not. */
 export interface CertificateName {

@@ -4,14 +4,14 @@ import {
   claimRequest,
   countLinkUse,
   noteExchangeCertificate,
-} from '../db/enrollment-claim-repository.js';
-import { linkStatus } from '../db/enrollment-link-repository.js';
-import { markRevoked } from '../db/identity-revocation.js';
-import type { ChallengeUse, NewChallengeUse } from '../db/scep-repository.js';
-import type { Transaction } from '../db/unit-of-work.js';
-import type { EnrollmentChallenge } from '../pki/enrollment-challenge.js';
-import type { ProvenFacts } from '../pki/identity-name.js';
-import { FailInfo } from '../protocol/scep.js';
+} from '../db/enroll/enrollment-claim-repository.js';
+import { linkStatus } from '../db/enroll/enrollment-link-repository.js';
+import { markRevoked } from '../db/pki/identity-revocation.js';
+import type { ChallengeUse, NewChallengeUse } from '../db/pki/scep-repository.js';
+import type { Transaction } from '../db/connection/unit-of-work.js';
+import type { EnrollmentChallenge } from '../pki/authority/enrollment-challenge.js';
+import type { ProvenFacts } from '../pki/authority/identity-name.js';
+import { FailInfo } from '../protocol/scep/scep.js';
 import { ScepRefusal } from './refusal.js';
 
 /**

@@ -1,24 +1,24 @@
-import { type ParsedCertificate, parseCertificate } from '../crypto/certificate.js';
-import type { ParsedCsr } from '../crypto/csr.js';
-import { insertCertificate, type Transaction } from '../db/certificate-repository.js';
-import type { Database } from '../db/database.js';
-import { markRevoked } from '../db/identity-revocation.js';
+import { type ParsedCertificate, parseCertificate } from '../crypto/x509/certificate.js';
+import type { ParsedCsr } from '../crypto/x509/csr.js';
+import { insertCertificate, type Transaction } from '../db/pki/certificate-repository.js';
+import type { Database } from '../db/connection/database.js';
+import { markRevoked } from '../db/pki/identity-revocation.js';
 import {
   type ChallengeUse,
   claimChallenge,
   findRenewedDevice,
   recordChallengeUse,
-} from '../db/scep-repository.js';
-import { inTransaction } from '../db/unit-of-work.js';
+} from '../db/pki/scep-repository.js';
+import { inTransaction } from '../db/connection/unit-of-work.js';
 import { AppError } from '../errors.js';
-import type { CertificateAuthority } from '../pki/authority.js';
-import { certificateRecord } from '../pki/certificate-record.js';
+import type { CertificateAuthority } from '../pki/authority/authority.js';
+import { certificateRecord } from '../pki/certificates/certificate-record.js';
 import type {
   EnrollmentChallenge,
   EnrollmentChallenges,
   RenewedEnrollment,
-} from '../pki/enrollment-challenge.js';
-import { FailInfo } from '../protocol/scep.js';
+} from '../pki/authority/enrollment-challenge.js';
+import { FailInfo } from '../protocol/scep/scep.js';
 import { type CertificateName, nameByFacts, nameOfRenewed } from './certificate-name.js';
 import { claimEnrollment } from './enrollment-claim.js';
 import { issueFor } from './issue.js';

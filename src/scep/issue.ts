@@ -1,6 +1,6 @@
-import type { ParsedCertificate } from '../crypto/certificate.js';
-import type { ParsedCsr } from '../crypto/csr.js';
-import type { CertificateAuthority } from '../pki/authority.js';
+import type { ParsedCertificate } from '../crypto/x509/certificate.js';
+import type { ParsedCsr } from '../crypto/x509/csr.js';
+import type { CertificateAuthority } from '../pki/authority/authority.js';
 import type { CertificateName } from './certificate-name.js';
 
 /**

@@ -1,8 +1,8 @@
-import type { ContentAlgorithm } from '../crypto/cms-enveloped-data.js';
+import type { ContentAlgorithm } from '../crypto/cms/cms-enveloped-data.js';
 import { AppError } from '../errors.js';
 import type { Logger } from '../logger.js';
-import type { CertificateAuthorities } from '../pki/authorities.js';
-import type { CertificateAuthority } from '../pki/authority.js';
+import type { CertificateAuthorities } from '../pki/authority/authorities.js';
+import type { CertificateAuthority } from '../pki/authority/authority.js';
 import {
   buildCertRep,
   envelopeRecipients,
@@ -13,7 +13,7 @@ import {
   parsePkiMessage,
   readPkiClaims,
   replyCipher,
-} from '../protocol/scep.js';
+} from '../protocol/scep/scep.js';
 import { readCertificationRequest } from './certification-request.js';
 import { type CertificationDeps, certifyFirstRequest, type Issued } from './first-request.js';
 import { ScepRefusal } from './refusal.js';

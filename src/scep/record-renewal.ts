@@ -1,9 +1,9 @@
-import type { ParsedCertificate } from '../crypto/certificate.js';
-import { insertCertificate, type Transaction } from '../db/certificate-repository.js';
-import { revokePins } from '../db/identity-revocation.js';
-import { insertRenewal } from '../db/scep-repository.js';
-import { certificateRecord } from '../pki/certificate-record.js';
-import { renewalTime } from '../pki/identity-life.js';
+import type { ParsedCertificate } from '../crypto/x509/certificate.js';
+import { insertCertificate, type Transaction } from '../db/pki/certificate-repository.js';
+import { revokePins } from '../db/pki/identity-revocation.js';
+import { insertRenewal } from '../db/pki/scep-repository.js';
+import { certificateRecord } from '../pki/certificates/certificate-record.js';
+import { renewalTime } from '../pki/authority/identity-life.js';
 
 export interface RenewedDevice {
   deviceId: number;

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.js';
-import { FailInfo } from '../protocol/scep.js';
+import { FailInfo } from '../protocol/scep/scep.js';
 
 /**
  * A request that gets a signed FAILURE. The message is for the log, and goes with the answer unless

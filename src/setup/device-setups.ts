@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import type { CommandQueue, QueuedCommand } from '../commands/queue.js';
 import { UNPROVED, withFaults } from '../commands/setup-faults.js';
-import { FIRST_PRIORITY, LAST_PRIORITY } from '../db/command-priority.js';
-import type { Database } from '../db/database.js';
+import { FIRST_PRIORITY, LAST_PRIORITY } from '../db/commands/command-priority.js';
+import type { Database } from '../db/connection/database.js';
 import {
   findSetupFaults,
   replaceSetupProfiles,
   type SetupProfile,
-} from '../db/device-setup-profiles.js';
+} from '../db/devices/device-setup-profiles.js';
 import {
   type BegunSetup,
   beginSetup,
@@ -17,9 +17,9 @@ import {
   findUnbegunSetups,
   raisePriority,
   updateSetup,
-} from '../db/device-setup-repository.js';
-import { toAppError } from '../db/sqlstate.js';
-import { inTransaction, type Transaction } from '../db/unit-of-work.js';
+} from '../db/devices/device-setup-repository.js';
+import { toAppError } from '../db/connection/sqlstate.js';
+import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
 import type { Logger } from '../logger.js';
 import type { ProfileRebuild } from '../profiles/profile-rebuild.js';
 import { judgeSetup, type SetupVerdict } from './setup-verdict.js';

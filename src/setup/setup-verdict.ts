@@ -1,6 +1,6 @@
 import { answerOf } from '../commands/setup-faults.js';
-import { FIRST_PRIORITY, LAST_PRIORITY } from '../db/command-priority.js';
-import type { DeviceSetupRow } from '../db/device-setup-repository.js';
+import { FIRST_PRIORITY, LAST_PRIORITY } from '../db/commands/command-priority.js';
+import type { DeviceSetupRow } from '../db/devices/device-setup-repository.js';
 
 const MINUTE_MS = 60_000;
 /** Between two attempts to let a device go whose time is over. */

@@ -1,4 +1,4 @@
-import type { PresentInThread } from '../commands/command-service.js';
+import type { PresentInThread } from '../commands/command-administration.js';
 import type { ReportWorkerDeps } from '../commands/report-worker.js';
 import type { Logger } from '../logger.js';
 import { MessageReader } from '../mdm/message-reader.js';

@@ -1,4 +1,4 @@
-import { newDict, type PlistDict } from '../protocol/plist-value.js';
+import { newDict, type PlistDict } from '../protocol/plist/plist-value.js';
 
 /** The bytes with memory of their own, which can be handed over to another thread. */
 export function ownMemory(bytes: Buffer): Buffer<ArrayBuffer> {

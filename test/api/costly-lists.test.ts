@@ -1,7 +1,7 @@
 import { get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import request from 'supertest';
-import { createToken } from '../../src/api/tokens.js';
+import { createToken } from '../../src/auth/api-tokens.js';
 import { ADMIN_TOKEN, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDatabase } from '../helpers/database.js';
 

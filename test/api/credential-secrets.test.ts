@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { exportPrivateKey } from '../../src/crypto/keys.js';
-import { SecretBox } from '../../src/crypto/secret-box.js';
-import { ensureCertificateAuthority } from '../../src/pki/authority.js';
-import { privateKeyIdentity } from '../../src/pki/master-key.js';
+import { exportPrivateKey } from '../../src/crypto/keys/keys.js';
+import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
+import { ensureCertificateAuthority } from '../../src/pki/authority/authority.js';
+import { privateKeyIdentity } from '../../src/pki/master-key/master-key.js';
 import { fixture, type Identity } from '../crypto/identities.js';
 import { adminApi, PUBLIC_URL, startApp, type TestApp } from '../helpers/app.js';
 import { TestDevice } from '../helpers/device.js';

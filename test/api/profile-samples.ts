@@ -1,5 +1,5 @@
 import request from 'supertest';
-import { buildPlistNodes, type PlistNodeDict } from '../../src/protocol/plist.js';
+import { buildPlistNodes, type PlistNodeDict } from '../../src/protocol/plist/plist.js';
 import { ADMIN_TOKEN, type TestApp } from '../helpers/app.js';
 
 export interface UploadOptions {

@@ -1,9 +1,9 @@
 import { caList, caRotate } from '../../src/cli/ca.js';
-import { generateEcKeyPair } from '../../src/crypto/keys.js';
-import { SecretBox } from '../../src/crypto/secret-box.js';
-import { insertCertificate } from '../../src/db/certificate-repository.js';
-import { type CertificateAuthority, ensureCertificateAuthority } from '../../src/pki/authority.js';
-import { certificateRecord } from '../../src/pki/certificate-record.js';
+import { generateEcKeyPair } from '../../src/crypto/keys/keys.js';
+import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
+import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
+import { type CertificateAuthority, ensureCertificateAuthority } from '../../src/pki/authority/authority.js';
+import { certificateRecord } from '../../src/pki/certificates/certificate-record.js';
 import { createTestDatabase } from '../helpers/database.js';
 import { capturingLogger } from '../http/log-lines.js';
 

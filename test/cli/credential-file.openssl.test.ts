@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { readCredentialFiles } from '../../src/cli/credential-file.js';
 import { type PasswordInput, PasswordPrompt } from '../../src/cli/password.js';
-import { exportPublicKey, importPrivateKey } from '../../src/crypto/keys.js';
+import { exportPublicKey, importPrivateKey } from '../../src/crypto/keys/keys.js';
 import { type OpenSsl, openSsl } from '../crypto/openssl.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 

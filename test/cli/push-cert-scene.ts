@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { generateRsaKeyPair } from '../../src/crypto/keys.js';
-import { SecretBox } from '../../src/crypto/secret-box.js';
+import { generateRsaKeyPair } from '../../src/crypto/keys/keys.js';
+import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { type Identity, identityOf } from '../crypto/identities.js';
 import { createTestDatabase } from '../helpers/database.js';
 import { removeTemporaryDirectories } from '../helpers/temporary-directory.js';

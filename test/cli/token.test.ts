@@ -1,4 +1,4 @@
-import { createTokenVerifier } from '../../src/api/tokens.js';
+import { createTokenVerifier } from '../../src/auth/api-tokens.js';
 import { tokenCreate, tokenList, tokenRevoke } from '../../src/cli/token.js';
 import { createTestDatabase } from '../helpers/database.js';
 import { capturingLogger } from '../http/log-lines.js';

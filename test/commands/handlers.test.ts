@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { DEVICE_FACTS, OS_UPDATE_FACTS } from '../../src/commands/handlers/device-information.js';
-import { parseCertificate } from '../../src/crypto/certificate.js';
-import type { PlistInput } from '../../src/protocol/plist.js';
+import { parseCertificate } from '../../src/crypto/x509/certificate.js';
+import type { PlistInput } from '../../src/protocol/plist/plist.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import type { Fields } from '../helpers/device.js';
 import { facts } from '../mdm/rows.js';

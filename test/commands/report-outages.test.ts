@@ -1,8 +1,8 @@
 import { CommandQueue } from '../../src/commands/queue.js';
 import { ReportWorker } from '../../src/commands/report-worker.js';
-import { SecretBox } from '../../src/crypto/secret-box.js';
-import { connectDatabase, type Database } from '../../src/db/database.js';
-import { buildPlist } from '../../src/protocol/plist.js';
+import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
+import { connectDatabase, type Database } from '../../src/db/connection/database.js';
+import { buildPlist } from '../../src/protocol/plist/plist.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { duringOutage } from '../helpers/outage.js';
 import { capturingLogger, type LogLine } from '../http/log-lines.js';

@@ -1,4 +1,4 @@
-import { buildPlist } from '../../src/protocol/plist.js';
+import { buildPlist } from '../../src/protocol/plist/plist.js';
 import { adminApi, commandDocument, startApp, type TestApp } from '../helpers/app.js';
 import { commandIn } from '../helpers/device.js';
 import { deliver, enrolledTarget, type Target } from './deliver.js';

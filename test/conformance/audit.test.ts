@@ -1,5 +1,5 @@
 import request from 'supertest';
-import type { Relationship, ResourceDefinition } from '../../src/jsonapi/definition.js';
+import type { Relationship, ResourceDefinition } from '../../src/jsonapi/definition/definition.js';
 import type { TestApi } from '../jsonapi/test-api.js';
 import type { Resource } from './expectations.js';
 import { sampleAttributes, sampleDocument, sampleValue } from './samples.js';

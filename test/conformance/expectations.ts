@@ -1,4 +1,4 @@
-import type { Attribute } from '../../src/jsonapi/attributes.js';
+import type { Attribute } from '../../src/jsonapi/definition/attributes.js';
 
 export interface Resource {
   id: number;

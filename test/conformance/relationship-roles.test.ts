@@ -1,6 +1,6 @@
 import request from 'supertest';
 import { hasRole, ROLES, type Role } from '../../src/jsonapi/context.js';
-import type { Relationship, ResourceDefinition } from '../../src/jsonapi/definition.js';
+import type { Relationship, ResourceDefinition } from '../../src/jsonapi/definition/definition.js';
 import { ALL, createWorld, type World } from './world.js';
 
 let world: World;

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { SECRET_KINDS } from '../../src/resources/device-secrets.js';
+import { SECRET_KINDS } from '../../src/resources/devices/device-secrets.js';
 
 /** What may be told of secrets is a view. The last of them was taken away. */
 export async function seedSecrets(knex: Knex, device_id: number): Promise<void> {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Knex } from 'knex';
 import request from 'supertest';
-import type { Attribute } from '../../src/jsonapi/attributes.js';
-import type { ResourceDefinition } from '../../src/jsonapi/definition.js';
+import type { Attribute } from '../../src/jsonapi/definition/attributes.js';
+import type { ResourceDefinition } from '../../src/jsonapi/definition/definition.js';
 import { DEFINITIONS } from '../../src/resources/index.js';
 import type { TestApi } from '../jsonapi/test-api.js';
 import { sampleCertificate } from './sample-certificate.js';

@@ -1,6 +1,6 @@
 import request from 'supertest';
-import type { Attribute } from '../../src/jsonapi/attributes.js';
-import type { ResourceDefinition } from '../../src/jsonapi/definition.js';
+import type { Attribute } from '../../src/jsonapi/definition/attributes.js';
+import type { ResourceDefinition } from '../../src/jsonapi/definition/definition.js';
 import { DEFINITIONS } from '../../src/resources/index.js';
 import { createTestApi, type TestApi } from '../jsonapi/test-api.js';
 import type { Resource } from './expectations.js';

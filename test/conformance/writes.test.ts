@@ -1,5 +1,5 @@
 import request from 'supertest';
-import type { Attribute } from '../../src/jsonapi/attributes.js';
+import type { Attribute } from '../../src/jsonapi/definition/attributes.js';
 import type { TestApi } from '../jsonapi/test-api.js';
 import { FOLLOWING, nullableColumns, sampleAttributes, sampleDocument } from './samples.js';
 import { createWorld, MEDIA_TYPE, one, visible, type World, WRITABLE } from './world.js';

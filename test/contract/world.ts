@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { createToken } from '../../src/api/tokens.js';
-import { exportPrivateKey, generateEcKeyPair } from '../../src/crypto/keys.js';
-import { encodePem } from '../../src/crypto/pem.js';
+import { createToken } from '../../src/auth/api-tokens.js';
+import { exportPrivateKey, generateEcKeyPair } from '../../src/crypto/keys/keys.js';
+import { encodePem } from '../../src/crypto/asn1/pem.js';
 import type { Role } from '../../src/jsonapi/context.js';
-import { buildPlist } from '../../src/protocol/plist.js';
+import { buildPlist } from '../../src/protocol/plist/plist.js';
 import { asAuthority, identityOf } from '../crypto/identities.js';
 import { ADMIN_TOKEN, PUBLIC_URL, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice } from '../helpers/device.js';

@@ -1,6 +1,6 @@
-import { createSignature, signatureAlgorithm } from '../../src/crypto/algorithms.js';
-import { parseCertificate } from '../../src/crypto/certificate.js';
-import { isIssuedBy } from '../../src/crypto/certificate-path.js';
+import { createSignature, signatureAlgorithm } from '../../src/crypto/keys/algorithms.js';
+import { parseCertificate } from '../../src/crypto/x509/certificate.js';
+import { isIssuedBy } from '../../src/crypto/x509/certificate-path.js';
 import {
   derBitString,
   derInteger,
@@ -9,9 +9,9 @@ import {
   derOid,
   derSequence,
   derTime,
-} from '../../src/crypto/der.js';
-import { Oid } from '../../src/crypto/oids.js';
-import { isCrlIssuedBy, parseCrl } from '../../src/crypto/parse-crl.js';
+} from '../../src/crypto/asn1/der.js';
+import { Oid } from '../../src/crypto/asn1/oids.js';
+import { isCrlIssuedBy, parseCrl } from '../helpers/parse-crl.js';
 import { asAuthority, codeOf, type Identity, identityOf, rsaIdentity } from './identities.js';
 import { withAlgorithms } from './two-algorithms.js';
 

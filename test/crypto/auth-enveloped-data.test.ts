@@ -1,4 +1,4 @@
-import { openEnvelopedData, sealEnvelopedData } from '../../src/crypto/cms-enveloped-data.js';
+import { openEnvelopedData, sealEnvelopedData } from '../../src/crypto/cms/cms-enveloped-data.js';
 import {
   derContext,
   derInteger,
@@ -6,9 +6,9 @@ import {
   derOctetString,
   derOid,
   derSequence,
-} from '../../src/crypto/der.js';
-import { Oid } from '../../src/crypto/oids.js';
-import { readOaepParameters } from '../../src/crypto/rsa-parameters.js';
+} from '../../src/crypto/asn1/der.js';
+import { Oid } from '../../src/crypto/asn1/oids.js';
+import { readOaepParameters } from '../../src/crypto/keys/rsa-parameters.js';
 import { AppError } from '../../src/errors.js';
 import {
   content,

@@ -3,9 +3,9 @@ import {
   type GcmAlgorithm,
   openEnvelopedData,
   sealEnvelopedData,
-} from '../../src/crypto/cms-enveloped-data.js';
-import { exportPrivateKey } from '../../src/crypto/keys.js';
-import { encodePem } from '../../src/crypto/pem.js';
+} from '../../src/crypto/cms/cms-enveloped-data.js';
+import { exportPrivateKey } from '../../src/crypto/keys/keys.js';
+import { encodePem } from '../../src/crypto/asn1/pem.js';
 import { codeOf, type Identity, rsaIdentity } from './identities.js';
 import { type OpenSsl, openSsl } from './openssl.js';
 

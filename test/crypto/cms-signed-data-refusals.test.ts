@@ -1,11 +1,11 @@
-import { digestAlgorithm } from '../../src/crypto/algorithms.js';
+import { digestAlgorithm } from '../../src/crypto/keys/algorithms.js';
 import {
   buildSignedData,
   parseSignedData,
   verifySignedData,
-} from '../../src/crypto/cms-signed-data.js';
-import { derContext, derNull, derOctetString, derOid, derSequence } from '../../src/crypto/der.js';
-import { Oid } from '../../src/crypto/oids.js';
+} from '../../src/crypto/cms/cms-signed-data.js';
+import { derContext, derNull, derOctetString, derOid, derSequence } from '../../src/crypto/asn1/der.js';
+import { Oid } from '../../src/crypto/asn1/oids.js';
 import {
   attribute,
   content,

@@ -1,13 +1,13 @@
-import { findCertificatePath } from '../../src/crypto/certificate-path.js';
+import { findCertificatePath } from '../../src/crypto/x509/certificate-path.js';
 import {
   buildCertsOnly,
   buildSignedData,
   parseSignedData,
   readCertsOnly,
   verifySignedData,
-} from '../../src/crypto/cms-signed-data.js';
-import { exportPrivateKey } from '../../src/crypto/keys.js';
-import { decodePem, decodePemBlock, encodePem } from '../../src/crypto/pem.js';
+} from '../../src/crypto/cms/cms-signed-data.js';
+import { exportPrivateKey } from '../../src/crypto/keys/keys.js';
+import { decodePem, decodePemBlock, encodePem } from '../../src/crypto/asn1/pem.js';
 import { asAuthority, codeOf, ecIdentity, type Identity, rsaIdentity } from './identities.js';
 import { type OpenSsl, openSsl } from './openssl.js';
 

@@ -10,8 +10,8 @@ import {
   derSequence,
   derSet,
   Tag,
-} from '../../src/crypto/der.js';
-import { Oid } from '../../src/crypto/oids.js';
+} from '../../src/crypto/asn1/der.js';
+import { Oid } from '../../src/crypto/asn1/oids.js';
 import type { Identity } from './identities.js';
 
 export const content = Buffer.from('a certification request');

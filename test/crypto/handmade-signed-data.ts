@@ -3,8 +3,8 @@ import {
   createSignature,
   digestAlgorithm,
   signatureAlgorithm,
-} from '../../src/crypto/algorithms.js';
-import { verifySignedData } from '../../src/crypto/cms-signed-data.js';
+} from '../../src/crypto/keys/algorithms.js';
+import { verifySignedData } from '../../src/crypto/cms/cms-signed-data.js';
 import {
   derContext,
   derElement,
@@ -14,8 +14,8 @@ import {
   derSequence,
   derSet,
   Tag,
-} from '../../src/crypto/der.js';
-import { Oid } from '../../src/crypto/oids.js';
+} from '../../src/crypto/asn1/der.js';
+import { Oid } from '../../src/crypto/asn1/oids.js';
 import { codeOf, type Identity } from './identities.js';
 
 export const content = Buffer.from('<plist><dict/></plist>');

@@ -6,13 +6,13 @@ import {
   issueCertificate,
   type ParsedCertificate,
   parseCertificate,
-} from '../../src/crypto/certificate.js';
+} from '../../src/crypto/x509/certificate.js';
 import {
   type Curve,
   generateEcKeyPair,
   generateRsaKeyPair,
   type KeyPair,
-} from '../../src/crypto/keys.js';
+} from '../../src/crypto/keys/keys.js';
 import { AppError, type ErrorCode } from '../../src/errors.js';
 
 export interface Identity extends KeyPair {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { ParsedCertificate } from '../../src/crypto/certificate.js';
-import { type Extension, encodeExtension } from '../../src/crypto/certificate-extensions.js';
+import type { ParsedCertificate } from '../../src/crypto/x509/certificate.js';
+import { type Extension, encodeExtension } from '../../src/crypto/x509/certificate-extensions.js';
 import {
   type Asn1Cursor,
   contextTag,
@@ -15,8 +15,8 @@ import {
   Tag,
   timeValue,
   wholeOctets,
-} from '../../src/crypto/der.js';
-import { Oid } from '../../src/crypto/oids.js';
+} from '../../src/crypto/asn1/der.js';
+import { Oid } from '../../src/crypto/asn1/oids.js';
 
 export type OcspHash = 'sha1' | 'sha256' | 'sha512';
 

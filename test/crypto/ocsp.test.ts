@@ -1,7 +1,7 @@
 import { verify } from 'node:crypto';
-import { derContext, derInteger, derNull, derOid, derSequence } from '../../src/crypto/der.js';
-import { isAskedOf, parseOcspRequest } from '../../src/crypto/ocsp-request.js';
-import { buildOcspError, buildOcspResponse } from '../../src/crypto/ocsp-response.js';
+import { derContext, derInteger, derNull, derOid, derSequence } from '../../src/crypto/asn1/der.js';
+import { isAskedOf, parseOcspRequest } from '../../src/crypto/x509/ocsp-request.js';
+import { buildOcspError, buildOcspResponse } from '../../src/crypto/x509/ocsp-response.js';
 import { asAuthority, codeOf, ecIdentity, type Identity, mutations } from './identities.js';
 import { certificateId, ocspRequest, readOcspResponse } from './ocsp-messages.js';
 

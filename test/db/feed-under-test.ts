@@ -3,8 +3,8 @@ import {
   type ChangeFeed,
   type ChangeFeedDeps,
   createChangeFeed,
-} from '../../src/db/change-feed.js';
-import { connectDatabase, type Database } from '../../src/db/database.js';
+} from '../../src/db/processes/change-feed.js';
+import { connectDatabase, type Database } from '../../src/db/connection/database.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { capturingLogger, type LogLine } from '../http/log-lines.js';
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { buildSignedData } from '../../src/crypto/cms-signed-data.js';
-import { buildPlist } from '../../src/protocol/plist.js';
+import { buildSignedData } from '../../src/crypto/cms/cms-signed-data.js';
+import { buildPlist } from '../../src/protocol/plist/plist.js';
 import { asAuthority, ecIdentity, type Identity, identityOf } from '../crypto/identities.js';
 import { startApp, type TestApp, type TestAppOptions } from '../helpers/app.js';
 import { deviceKeys, type Fields } from '../helpers/device.js';

@@ -8,7 +8,7 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { parsePlistDict } from '../../src/protocol/plist.js';
+import { parsePlistDict } from '../../src/protocol/plist/plist.js';
 
 /** One message of a device, and what it got for an answer. */
 export interface Exchange {

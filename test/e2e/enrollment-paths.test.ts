@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { chooseCell } from '../../src/protocol/cell-label.js';
+import { chooseCell } from '../../src/protocol/mdm/cell-label.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 import { eventually } from './admin-client.js';
 import {

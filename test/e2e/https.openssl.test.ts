@@ -5,9 +5,9 @@ import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { encodePem } from '../../src/crypto/pem.js';
-import { openProfile } from '../../src/lab/profile-file.js';
-import { type PlistDict, parsePlistDict } from '../../src/protocol/plist.js';
+import { encodePem } from '../../src/crypto/asn1/pem.js';
+import { openProfile } from '../../src/lab/enrollment/profile-file.js';
+import { type PlistDict, parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { cleanUp, freePort, newHome, runToEnd, serve } from '../helpers/process.js';
 import { AdminClient, readAdminToken } from './admin-client.js';
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import pg from 'pg';
-import { openEmbedded } from '../../src/db/embedded/open-embedded.js';
-import { readPostmaster } from '../../src/db/embedded/postmaster-pid.js';
+import { openEmbedded } from '../../src/embedded-postgres/open-embedded.js';
+import { readPostmaster } from '../../src/embedded-postgres/postmaster-pid.js';
 import { createLogger } from '../../src/logger.js';
 import { cleanUp, freePort, newHome, run, type Server, serve } from '../helpers/process.js';
 import { AdminClient, eventually, readAdminToken } from './admin-client.js';

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { secretIdentity } from '../../src/db/device-repository.js';
+import { secretIdentity } from '../../src/db/devices/device-repository.js';
 import { type ApnsStandIn, startApnsStandIn } from '../../src/lab/apns/apns-stand-in.js';
 import { createPushCertificateLoader } from '../../src/push/push-certificates.js';
 import { failureOf, pushCertWorld } from '../cli/push-cert-world.js';

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
-import { openEmbedded } from '../../src/db/embedded/open-embedded.js';
+import { openEmbedded } from '../../src/embedded-postgres/open-embedded.js';
 import { createLogger } from '../../src/logger.js';
 import { cleanUp, newHome, processesOf, runToEnd, type Server, serve } from '../helpers/process.js';
 

@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readPostmaster } from '../../src/db/embedded/postmaster-pid.js';
-import { isAlive, isZombie } from '../../src/db/embedded/process-info.js';
+import { readPostmaster } from '../../src/embedded-postgres/postmaster-pid.js';
+import { isAlive, isZombie } from '../../src/embedded-postgres/process-info.js';
 import { cleanUp, newHome, processesOf, run, type Server, serve } from '../helpers/process.js';
 
 const FIRST_START_MS = 15_000;

@@ -1,11 +1,11 @@
-import { generateRsaKeyPair } from '../../src/crypto/keys.js';
-import { fetchProfile } from '../../src/lab/enrollment-profile.js';
-import { HttpClient } from '../../src/lab/http-client.js';
-import { Random } from '../../src/lab/random.js';
-import { requestIdentity } from '../../src/lab/scep-client.js';
-import { createSimulatedDevice } from '../../src/lab/simulated-device.js';
-import { createEnrollmentChallenges } from '../../src/pki/enrollment-challenge.js';
-import { type PlistDict, parsePlistDict } from '../../src/protocol/plist.js';
+import { generateRsaKeyPair } from '../../src/crypto/keys/keys.js';
+import { fetchProfile } from '../../src/lab/enrollment/enrollment-profile.js';
+import { HttpClient } from '../../src/lab/wire/http-client.js';
+import { Random } from '../../src/lab/fleet/random.js';
+import { requestIdentity } from '../../src/lab/wire/scep-client.js';
+import { createSimulatedDevice } from '../../src/lab/devices/simulated-device.js';
+import { createEnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
+import { type PlistDict, parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { makeLink } from './links.js';
 

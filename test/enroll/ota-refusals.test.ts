@@ -1,6 +1,6 @@
-import { buildSignedData } from '../../src/crypto/cms-signed-data.js';
-import { SecretBox } from '../../src/crypto/secret-box.js';
-import { createEnrollmentChallenges } from '../../src/pki/enrollment-challenge.js';
+import { buildSignedData } from '../../src/crypto/cms/cms-signed-data.js';
+import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
+import { createEnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
 import { asAuthority, ecIdentity, type Identity, identityOf } from '../crypto/identities.js';
 import { deviceAuthority, type Program, signedBy, startProgram } from '../dep/asking-device.js';
 import type { TestApp } from '../helpers/app.js';

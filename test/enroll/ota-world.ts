@@ -1,9 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { parseCertificate } from '../../src/crypto/certificate.js';
-import { buildCsr } from '../../src/crypto/csr.js';
-import { createEnrollmentChallenges } from '../../src/pki/enrollment-challenge.js';
-import { buildPlist, type PlistDict, parsePlistDict } from '../../src/protocol/plist.js';
-import { buildPkcsReq, type CertRep, readCertRep } from '../../src/protocol/scep.js';
+import { parseCertificate } from '../../src/crypto/x509/certificate.js';
+import { buildCsr } from '../../src/crypto/x509/csr.js';
+import { createEnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
+import { buildPlist, type PlistDict, parsePlistDict } from '../../src/protocol/plist/plist.js';
+import { buildPkcsReq, type CertRep, readCertRep } from '../../src/protocol/scep/scep.js';
 import { type Identity, identityOf } from '../crypto/identities.js';
 import { MACHINE, signedBy } from '../dep/asking-device.js';
 import type { TestApp } from '../helpers/app.js';

@@ -1,6 +1,6 @@
 import request from 'supertest';
-import { createEnrollmentChallenges } from '../../src/pki/enrollment-challenge.js';
-import { buildPlist } from '../../src/protocol/plist.js';
+import { createEnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
+import { buildPlist } from '../../src/protocol/plist/plist.js';
 import { type Identity, identityOf } from '../crypto/identities.js';
 import {
   deviceAuthority,

@@ -1,6 +1,6 @@
-import { SecretBox } from '../../src/crypto/secret-box.js';
-import { inTransaction } from '../../src/db/unit-of-work.js';
-import { renewalTime } from '../../src/pki/identity-life.js';
+import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
+import { inTransaction } from '../../src/db/connection/unit-of-work.js';
+import { renewalTime } from '../../src/pki/authority/identity-life.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, type TestDevice } from '../helpers/device.js';
 import { expectEmpty, expectPlainRefusal } from '../mdm/conversation.js';

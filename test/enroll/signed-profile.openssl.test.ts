@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { get } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseCertificate } from '../../src/crypto/certificate.js';
-import { verifySignedData } from '../../src/crypto/cms-signed-data.js';
-import { decodePem } from '../../src/crypto/pem.js';
-import { parsePlistDict } from '../../src/protocol/plist.js';
+import { parseCertificate } from '../../src/crypto/x509/certificate.js';
+import { verifySignedData } from '../../src/crypto/cms/cms-signed-data.js';
+import { decodePem } from '../../src/crypto/asn1/pem.js';
+import { parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { type OpenSsl, openSsl } from '../crypto/openssl.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import request from 'supertest';
-import { insertCertificate } from '../../src/db/certificate-repository.js';
-import { certificateRecord } from '../../src/pki/certificate-record.js';
-import { type PlistDict, parsePlistDict } from '../../src/protocol/plist.js';
+import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
+import { certificateRecord } from '../../src/pki/certificates/certificate-record.js';
+import { type PlistDict, parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { asAuthority, ecIdentity, type Identity, identityOf } from '../crypto/identities.js';
 import { PUBLIC_URL, startApp, type TestApp } from '../helpers/app.js';
 import { deviceKeys } from '../helpers/device.js';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { encodePem } from '../../src/crypto/pem.js';
+import { encodePem } from '../../src/crypto/asn1/pem.js';
 import { auditDetails } from '../../src/events/audit-values.js';
 import { sampleCertificate } from '../conformance/sample-certificate.js';
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { inTransaction } from '../../src/db/unit-of-work.js';
+import { inTransaction } from '../../src/db/connection/unit-of-work.js';
 import { writeAudit } from '../../src/events/audit.js';
 import type { AuditEvent } from '../../src/jsonapi/context.js';
 import { createTestDatabase } from '../helpers/database.js';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { connectDatabase, type Database, type DatabaseOptions } from '../../src/db/database.js';
+import { connectDatabase, type Database, type DatabaseOptions } from '../../src/db/connection/database.js';
 
 export interface TestDatabase {
   db: Database;

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import type { ParsedCertificate } from '../../src/crypto/certificate.js';
-import { type BuildSignedDataOptions, buildSignedData } from '../../src/crypto/cms-signed-data.js';
-import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys.js';
+import type { ParsedCertificate } from '../../src/crypto/x509/certificate.js';
+import { type BuildSignedDataOptions, buildSignedData } from '../../src/crypto/cms/cms-signed-data.js';
+import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
 import {
   buildPlist,
   type PlistDict,
   type PlistInput,
   parsePlistDict,
-} from '../../src/protocol/plist.js';
+} from '../../src/protocol/plist/plist.js';
 import type { TestApp } from './app.js';
 
 export const TOPIC = 'com.apple.mgmt.External.00000000-0000-0000-0000-000000000000';

@@ -1,7 +1,7 @@
 // A process that opens the embedded database of a directory and then does as told:
 // node --import tsx embedded-child.ts DATA_DIR serve|use hold|end|throw|stop|insert|linger
 import pg from 'pg';
-import { openEmbedded } from '../../src/db/embedded/open-embedded.js';
+import { openEmbedded } from '../../src/embedded-postgres/open-embedded.js';
 import { createLogger } from '../../src/logger.js';
 
 const [dataDir = '', mode = 'serve', behaviour = 'hold'] = process.argv.slice(2);

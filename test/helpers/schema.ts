@@ -1,4 +1,4 @@
-import type { Database } from '../../src/db/database.js';
+import type { Database } from '../../src/db/connection/database.js';
 
 const COLUMNS = `
   select c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod)

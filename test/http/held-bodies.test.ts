@@ -1,4 +1,4 @@
-import { buildPlist } from '../../src/protocol/plist.js';
+import { buildPlist } from '../../src/protocol/plist/plist.js';
 import { ADMIN_TOKEN, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, type TestDevice } from '../helpers/device.js';
 import { type Held, hold, within } from '../helpers/held-requests.js';

@@ -6,8 +6,8 @@ import { connect as connectPlain } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
-import { createHttpServer, drain, listen } from '../../src/http/server.js';
-import type { TlsPair, TlsSettings } from '../../src/http/tls.js';
+import { createHttpServer, drain, listen } from '../../src/http/server/server.js';
+import type { TlsPair, TlsSettings } from '../../src/http/server/tls.js';
 import { capturingLogger } from './log-lines.js';
 import { portOf, stop, untilClosed } from './raw-client.js';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import type { TLSSocket } from 'node:tls';
 import { promisify } from 'node:util';
-import { parsePlistDict } from '../../src/protocol/plist.js';
+import { parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { type OpenSsl, openSsl } from '../crypto/openssl.js';
 import { ADMIN_TOKEN, adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';

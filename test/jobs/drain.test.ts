@@ -1,5 +1,5 @@
-import type { Database } from '../../src/db/database.js';
-import { inTransaction } from '../../src/db/unit-of-work.js';
+import type { Database } from '../../src/db/connection/database.js';
+import { inTransaction } from '../../src/db/connection/unit-of-work.js';
 import { createJobQueue } from '../../src/jobs/job-queue.js';
 import type { Task } from '../../src/jobs/task.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';

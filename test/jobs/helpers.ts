@@ -1,4 +1,4 @@
-import type { Database } from '../../src/db/database.js';
+import type { Database } from '../../src/db/connection/database.js';
 import { createJobRunner, type JobRunner, type JobRunnerDeps } from '../../src/jobs/job-runner.js';
 import type { Task } from '../../src/jobs/task.js';
 import { createLogger } from '../../src/logger.js';

@@ -1,5 +1,5 @@
 // A process that runs jobs: node --import tsx worker-child.ts DATABASE_URL SILENT_MS
-import { connectDatabase } from '../../src/db/database.js';
+import { connectDatabase } from '../../src/db/connection/database.js';
 import { createHeartbeat } from '../../src/jobs/heartbeat.js';
 import { createJobRunner } from '../../src/jobs/job-runner.js';
 import type { Task } from '../../src/jobs/task.js';

@@ -1,5 +1,5 @@
 import request from 'supertest';
-import type { ResourceDefinition } from '../../src/jsonapi/definition.js';
+import type { ResourceDefinition } from '../../src/jsonapi/definition/definition.js';
 import { DEFINITIONS } from '../../src/resources/index.js';
 import { createTestApi, type TestApi } from './test-api.js';
 

@@ -1,9 +1,9 @@
-import { integer, oneOf, text } from '../../src/jsonapi/attributes.js';
+import { integer, oneOf, text } from '../../src/jsonapi/definition/attributes.js';
 import {
   type Access,
   defineResource,
   type ResourceDefinition,
-} from '../../src/jsonapi/definition.js';
+} from '../../src/jsonapi/definition/definition.js';
 import { createTestApi, type TestApi } from './test-api.js';
 
 const SCHEMA = `

@@ -1,5 +1,5 @@
 import request from 'supertest';
-import { defineResource } from '../../src/jsonapi/definition.js';
+import { defineResource } from '../../src/jsonapi/definition/definition.js';
 import { createLibrary, insert, insertOne } from './library.js';
 import type { TestApi } from './test-api.js';
 

@@ -1,12 +1,12 @@
 import request from 'supertest';
-import { text } from '../../src/jsonapi/attributes.js';
+import { text } from '../../src/jsonapi/definition/attributes.js';
 import {
   type CreateOperation,
   type DeleteOperation,
   defineResource,
   type ResourceDefinition,
   type UpdateOperation,
-} from '../../src/jsonapi/definition.js';
+} from '../../src/jsonapi/definition/definition.js';
 import { createTestApi, type TestApi } from './test-api.js';
 
 const SCHEMA = `

@@ -1,5 +1,5 @@
 import type { CourierPush } from '../../src/lab/apns/courier-lines.js';
-import type { Courier } from '../../src/lab/pushed-polling.js';
+import type { Courier } from '../../src/lab/fleet/pushed-polling.js';
 
 /** A push service in the hands of the test. */
 export class FakeCourier implements Courier {

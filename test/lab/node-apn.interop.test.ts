@@ -12,7 +12,7 @@ import {
   issuePushCertificate,
   type LabCertificate,
   privateKeyPem,
-} from '../../src/lab/lab-authority.js';
+} from '../../src/lab/authority/lab-authority.js';
 import { type StandInUnderTest, startUnderTest, until } from './apns/stand-in-under-test.js';
 
 const TOKEN = '5a'.repeat(32);

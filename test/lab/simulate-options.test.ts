@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { addSimulateCommand } from '../../src/cli/simulate.js';
+import { addSimulateCommand } from '../../src/cli/lab/simulate.js';
 import { UsageError } from '../../src/cli/usage-error.js';
 
 function parse(...args: string[]): Promise<Command> {

@@ -1,4 +1,4 @@
-import { parsePlistDict } from '../../src/protocol/plist.js';
+import { parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice } from '../helpers/device.js';
 import { binaryPlist } from '../protocol/binary-plist.js';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { buildPlist, parsePlistDict } from '../../src/protocol/plist.js';
+import { buildPlist, parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import {
   CHECK_IN_TYPE,

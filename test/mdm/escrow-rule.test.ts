@@ -1,6 +1,6 @@
-import { findCurrentSecret, type SecretKind } from '../../src/db/device-secrets.js';
-import { inTransaction } from '../../src/db/unit-of-work.js';
-import { parsePlistDict } from '../../src/protocol/plist.js';
+import { findCurrentSecret, type SecretKind } from '../../src/db/devices/device-secrets.js';
+import { inTransaction } from '../../src/db/connection/unit-of-work.js';
+import { parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, type TestDevice } from '../helpers/device.js';
 import { expectEmpty } from './conversation.js';

@@ -1,5 +1,5 @@
-import { getSecret, putSecret, removeSecret } from '../../src/db/device-secrets.js';
-import { parsePlistDict } from '../../src/protocol/plist.js';
+import { getSecret, putSecret, removeSecret } from '../../src/db/devices/device-secrets.js';
+import { parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, deviceKeys, issueIdentity, type TestDevice } from '../helpers/device.js';
 

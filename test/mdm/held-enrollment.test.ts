@@ -1,4 +1,4 @@
-import { createToken } from '../../src/api/tokens.js';
+import { createToken } from '../../src/auth/api-tokens.js';
 import { eventually } from '../e2e/admin-client.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, createTestDevice, type Fields, type TestDevice } from '../helpers/device.js';

@@ -2,12 +2,12 @@ import {
   issueCertificate,
   type ParsedCertificate,
   parseCertificate,
-} from '../../src/crypto/certificate.js';
-import { Oid } from '../../src/crypto/oids.js';
-import { SecretBox } from '../../src/crypto/secret-box.js';
-import { insertCertificate } from '../../src/db/certificate-repository.js';
-import { certificateRecord } from '../../src/pki/certificate-record.js';
-import { keepPrivateKey } from '../../src/pki/stored-keys.js';
+} from '../../src/crypto/x509/certificate.js';
+import { Oid } from '../../src/crypto/asn1/oids.js';
+import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
+import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
+import { certificateRecord } from '../../src/pki/certificates/certificate-record.js';
+import { keepPrivateKey } from '../../src/pki/certificates/stored-keys.js';
 import { asAuthority, type Identity, rsaIdentity } from '../crypto/identities.js';
 import { adminApi, MASTER_KEY, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDatabase } from '../helpers/database.js';

@@ -1,6 +1,6 @@
-import { issueCertificate, parseCertificate } from '../../src/crypto/certificate.js';
-import { Oid } from '../../src/crypto/oids.js';
-import { renewalTime } from '../../src/pki/identity-life.js';
+import { issueCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
+import { Oid } from '../../src/crypto/asn1/oids.js';
+import { renewalTime } from '../../src/pki/authority/identity-life.js';
 import { askForIdentity, fetchCommand, profileIn, runRenewals } from '../enroll/renewal-world.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, deviceKeys, type TestDevice } from '../helpers/device.js';

@@ -2,9 +2,9 @@ import { type OutgoingHttpHeaders, request } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { generateEcKeyPair, type KeyPair } from '../../src/crypto/keys.js';
-import { encodePem } from '../../src/crypto/pem.js';
-import { buildPlist } from '../../src/protocol/plist.js';
+import { generateEcKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
+import { encodePem } from '../../src/crypto/asn1/pem.js';
+import { buildPlist } from '../../src/protocol/plist/plist.js';
 import { identityOf, rsaIdentity } from '../crypto/identities.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Agent } from 'node:https';
 import { connect, type TLSSocket } from 'node:tls';
-import { generateEcKeyPair, generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys.js';
-import { buildPlist } from '../../src/protocol/plist.js';
+import { generateEcKeyPair, generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
+import { buildPlist } from '../../src/protocol/plist/plist.js';
 import { asAuthority, type Identity, identityOf, rsaIdentity } from '../crypto/identities.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, deviceKeys, issueIdentity } from '../helpers/device.js';

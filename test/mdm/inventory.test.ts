@@ -1,4 +1,4 @@
-import type { PlistDict } from '../../src/protocol/plist.js';
+import type { PlistDict } from '../../src/protocol/plist/plist.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, createTestDevice, type Fields, type TestDevice } from '../helpers/device.js';
 

@@ -1,5 +1,5 @@
 import request from 'supertest';
-import { buildPlist, parsePlistDict } from '../../src/protocol/plist.js';
+import { buildPlist, parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, type TestDevice } from '../helpers/device.js';
 import { binaryPlist } from '../protocol/binary-plist.js';

@@ -1,15 +1,15 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { insertLink, type NewEnrollmentLink } from '../../src/db/enrollment-link-repository.js';
+import { insertLink, type NewEnrollmentLink } from '../../src/db/enroll/enrollment-link-repository.js';
 import {
   type EnrollmentRequest,
   insertEnrollmentRequest,
-} from '../../src/db/enrollment-request-repository.js';
-import { inTransaction } from '../../src/db/unit-of-work.js';
-import { readProfileFile } from '../../src/lab/enrollment-profile.js';
+} from '../../src/db/enroll/enrollment-request-repository.js';
+import { inTransaction } from '../../src/db/connection/unit-of-work.js';
+import { readProfileFile } from '../../src/lab/enrollment/enrollment-profile.js';
 import {
   type ChallengeOptions,
   createEnrollmentChallenges,
-} from '../../src/pki/enrollment-challenge.js';
+} from '../../src/pki/authority/enrollment-challenge.js';
 import { askForIdentity } from '../enroll/renewal-world.js';
 import type { TestApp } from '../helpers/app.js';
 import { createTestDevice, type Fields, type TestDevice } from '../helpers/device.js';

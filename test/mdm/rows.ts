@@ -1,4 +1,4 @@
-import type { Database } from '../../src/db/database.js';
+import type { Database } from '../../src/db/connection/database.js';
 
 /** The background work writes there whenever it comes to it. */
 const BACKGROUND = ['change_topics', 'device_pushes', 'server_processes', 'user_pushes'];

@@ -1,4 +1,4 @@
-import { readProfileFile } from '../../src/lab/enrollment-profile.js';
+import { readProfileFile } from '../../src/lab/enrollment/enrollment-profile.js';
 import {
   askForIdentity,
   createDueDevice,

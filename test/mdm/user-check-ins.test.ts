@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { MOST_USERS } from '../../src/db/device-path/users.js';
-import { buildPlist, parsePlistDict } from '../../src/protocol/plist.js';
+import { buildPlist, parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, createTestDevice, type Fields, type TestDevice } from '../helpers/device.js';
 import { fixture } from '../protocol/plist-fixtures.js';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { connectDatabase, type Database } from '../../src/db/database.js';
+import { connectDatabase, type Database } from '../../src/db/connection/database.js';
 import { createMetrics, type Metrics } from '../../src/metrics/metrics.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { capturingLogger } from '../http/log-lines.js';

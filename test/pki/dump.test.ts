@@ -1,4 +1,4 @@
-import { SEALED_PLACES } from '../../src/db/sealed-places.js';
+import { SEALED_PLACES } from '../../src/db/pki/sealed-places.js';
 import { spellingsOf } from '../mdm/rows.js';
 import { type DumpedTable, dumpDatabase, findSealed } from './dump.js';
 import { type FilledServer, startFilledServer } from './filled-server.js';

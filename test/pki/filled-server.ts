@@ -1,13 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import request from 'supertest';
-import { createToken } from '../../src/api/tokens.js';
-import { exportPrivateKey, generateRsaKeyPair, importPrivateKey } from '../../src/crypto/keys.js';
-import { fetchProfile } from '../../src/lab/enrollment-profile.js';
-import { HttpClient } from '../../src/lab/http-client.js';
-import { Random } from '../../src/lab/random.js';
-import { requestIdentity } from '../../src/lab/scep-client.js';
-import { createSimulatedDevice } from '../../src/lab/simulated-device.js';
-import { privateKeyIdentity } from '../../src/pki/master-key.js';
+import { createToken } from '../../src/auth/api-tokens.js';
+import { exportPrivateKey, generateRsaKeyPair, importPrivateKey } from '../../src/crypto/keys/keys.js';
+import { fetchProfile } from '../../src/lab/enrollment/enrollment-profile.js';
+import { HttpClient } from '../../src/lab/wire/http-client.js';
+import { Random } from '../../src/lab/fleet/random.js';
+import { requestIdentity } from '../../src/lab/wire/scep-client.js';
+import { createSimulatedDevice } from '../../src/lab/devices/simulated-device.js';
+import { privateKeyIdentity } from '../../src/pki/master-key/master-key.js';
 import { uploadNodes } from '../api/profile-samples.js';
 import { fixture } from '../crypto/identities.js';
 import {

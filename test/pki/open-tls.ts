@@ -1,9 +1,9 @@
-import { SecretBox } from '../../src/crypto/secret-box.js';
+import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import {
   openTlsCertificates,
   type TlsCertificates,
   type TlsCertificatesDeps,
-} from '../../src/pki/tls-certificates.js';
+} from '../../src/pki/tls/tls-certificates.js';
 import type { TestDatabase } from '../helpers/database.js';
 import { capturingLogger } from '../http/log-lines.js';
 

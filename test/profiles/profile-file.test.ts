@@ -1,9 +1,9 @@
-import { sealEnvelopedData } from '../../src/crypto/cms-enveloped-data.js';
-import { buildCertsOnly, buildSignedData } from '../../src/crypto/cms-signed-data.js';
-import { derOid, derSequence } from '../../src/crypto/der.js';
+import { sealEnvelopedData } from '../../src/crypto/cms/cms-enveloped-data.js';
+import { buildCertsOnly, buildSignedData } from '../../src/crypto/cms/cms-signed-data.js';
+import { derOid, derSequence } from '../../src/crypto/asn1/der.js';
 import { AppError } from '../../src/errors.js';
 import { openProfileFile } from '../../src/profiles/profile-file.js';
-import { buildPlist, buildPlistNodes } from '../../src/protocol/plist.js';
+import { buildPlist, buildPlistNodes } from '../../src/protocol/plist/plist.js';
 import { handmade } from '../crypto/handmade-signed-data.js';
 import { asAuthority, ecIdentity, type Identity, rsaIdentity } from '../crypto/identities.js';
 import { binaryPlist } from '../protocol/binary-plist.js';

@@ -1,4 +1,4 @@
-import type { PlistValue } from '../../src/protocol/plist.js';
+import type { PlistValue } from '../../src/protocol/plist/plist.js';
 
 /** Builds binary property lists object by object, right or wrong ones. */
 export class BinaryPlist {

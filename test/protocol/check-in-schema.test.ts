@@ -1,5 +1,5 @@
-import { decodeMessage } from '../../src/protocol/mdm-messages.js';
-import { buildPlist, parsePlistDict } from '../../src/protocol/plist.js';
+import { decodeMessage } from '../../src/protocol/mdm/mdm-messages.js';
+import { buildPlist, parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { binaryPlist } from './binary-plist.js';
 import { CHECK_INS, sampleMessage, TYPES } from './check-in-samples.js';
 

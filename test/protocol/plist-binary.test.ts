@@ -1,5 +1,5 @@
 import { AppError } from '../../src/errors.js';
-import { parsePlist, parsePlistDict } from '../../src/protocol/plist.js';
+import { parsePlist, parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { BinaryPlist, binaryPlist, head, refs } from './binary-plist.js';
 import { fixture } from './plist-fixtures.js';
 

@@ -5,7 +5,7 @@ import {
   type PlistDict,
   type PlistValue,
   parsePlist,
-} from '../../src/protocol/plist.js';
+} from '../../src/protocol/plist/plist.js';
 import { binaryPlist } from './binary-plist.js';
 import { fixture, plistFixtures } from './plist-fixtures.js';
 

@@ -1,5 +1,5 @@
 import { AppError } from '../../src/errors.js';
-import { parsePlist } from '../../src/protocol/plist.js';
+import { parsePlist } from '../../src/protocol/plist/plist.js';
 import { document, fixture } from './plist-fixtures.js';
 
 function failure(bytes: Buffer, limits = {}): AppError {

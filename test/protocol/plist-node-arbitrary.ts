@@ -3,7 +3,7 @@ import {
   hasIllegalCharacter,
   type PlistNode,
   type PlistNodeDict,
-} from '../../src/protocol/plist.js';
+} from '../../src/protocol/plist/plist.js';
 
 /** Any text that XML can hold. */
 export const plistText: fc.Arbitrary<string> = fc

@@ -5,7 +5,7 @@ import {
   type PlistNode,
   parsePlist,
   parsePlistNodes,
-} from '../../src/protocol/plist.js';
+} from '../../src/protocol/plist/plist.js';
 import { BinaryPlist, head, refs } from './binary-plist.js';
 import { document, fixture, plistFixtures } from './plist-fixtures.js';
 import { ordered, plistNode } from './plist-node-arbitrary.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import oracle from 'plist';
-import { hasIllegalCharacter, parsePlist } from '../../src/protocol/plist.js';
+import { hasIllegalCharacter, parsePlist } from '../../src/protocol/plist/plist.js';
 import { document } from './plist-fixtures.js';
 
 /** A piece of text as it may be written, and what XML 1.0 says that it stands for. */

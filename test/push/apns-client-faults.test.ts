@@ -7,9 +7,9 @@ import {
   type ApnsClient,
   type ApnsCredentials,
   createApnsClient,
-} from '../../src/push/apns-client.js';
-import type { ApnsLimits } from '../../src/push/apns-limits.js';
-import type { ApnsUnreachableError } from '../../src/push/apns-unreachable.js';
+} from '../../src/push/apns/apns-client.js';
+import type { ApnsLimits } from '../../src/push/apns/apns-limits.js';
+import type { ApnsUnreachableError } from '../../src/push/apns/apns-unreachable.js';
 import type { Identity } from '../crypto/identities.js';
 import {
   type ApnsService,

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLogger } from '../../src/logger.js';
-import { type ApnsCredentials, createApnsClient } from '../../src/push/apns-client.js';
+import { type ApnsCredentials, createApnsClient } from '../../src/push/apns/apns-client.js';
 import type { Identity } from '../crypto/identities.js';
 import {
   createAuthority,

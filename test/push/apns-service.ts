@@ -9,8 +9,8 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
-import { encodePem } from '../../src/crypto/pem.js';
-import type { ApnsCredentials } from '../../src/push/apns-client.js';
+import { encodePem } from '../../src/crypto/asn1/pem.js';
+import type { ApnsCredentials } from '../../src/push/apns/apns-client.js';
 import { asAuthority, ecIdentity, type Identity } from '../crypto/identities.js';
 
 export const TOPIC = 'com.apple.mgmt.External.11111111-2222-4333-8444-555555555555';

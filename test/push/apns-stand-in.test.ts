@@ -5,10 +5,10 @@ import {
   issuePushCertificate,
   type LabAuthority,
   type LabCertificate,
-} from '../../src/lab/lab-authority.js';
+} from '../../src/lab/authority/lab-authority.js';
 import { createLogger } from '../../src/logger.js';
 import { judge } from '../../src/protocol/apns.js';
-import { type ApnsClient, createApnsClient } from '../../src/push/apns-client.js';
+import { type ApnsClient, createApnsClient } from '../../src/push/apns/apns-client.js';
 
 const TOKEN = 'ab'.repeat(32);
 

@@ -1,4 +1,4 @@
-import { claimPushes } from '../../src/db/push-queue.js';
+import { claimPushes } from '../../src/db/push/push-queue.js';
 import { eventually, type PushWorld, startPushWorld, type TestTarget } from './push-world.js';
 
 let world: PushWorld;

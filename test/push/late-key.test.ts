@@ -1,7 +1,7 @@
-import { inTransaction, type Transaction } from '../../src/db/unit-of-work.js';
+import { inTransaction, type Transaction } from '../../src/db/connection/unit-of-work.js';
 import { createJobQueue } from '../../src/jobs/job-queue.js';
-import { issuePushCertificate, privateKeyPem } from '../../src/lab/lab-authority.js';
-import { CertificateService } from '../../src/pki/certificate-service.js';
+import { issuePushCertificate, privateKeyPem } from '../../src/lab/authority/lab-authority.js';
+import { CertificateService } from '../../src/pki/certificates/certificate-service.js';
 import { rearmTopics } from '../../src/push/rearm-task.js';
 import { eventually, type PushWorld, startPushWorld, TOPIC } from './push-world.js';
 

@@ -1,11 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { CommandQueue } from '../../src/commands/queue.js';
-import { SecretBox } from '../../src/crypto/secret-box.js';
-import type { Announcement, ChangeFeed, ChangeListener } from '../../src/db/change-feed.js';
-import type { Database } from '../../src/db/database.js';
-import { secretIdentity } from '../../src/db/device-repository.js';
-import { requestPushes } from '../../src/db/push-requests.js';
-import { inTransaction } from '../../src/db/unit-of-work.js';
+import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
+import type { Announcement, ChangeFeed, ChangeListener } from '../../src/db/processes/change-feed.js';
+import type { Database } from '../../src/db/connection/database.js';
+import { secretIdentity } from '../../src/db/devices/device-repository.js';
+import { requestPushes } from '../../src/db/push/push-enqueue.js';
+import { inTransaction } from '../../src/db/connection/unit-of-work.js';
 import { createJobQueue } from '../../src/jobs/job-queue.js';
 import { type ApnsStandIn, startApnsStandIn } from '../../src/lab/apns/apns-stand-in.js';
 import {
@@ -13,10 +13,10 @@ import {
   issuePushCertificate,
   type LabAuthority,
   privateKeyPem,
-} from '../../src/lab/lab-authority.js';
-import { CertificateService } from '../../src/pki/certificate-service.js';
-import { type ApnsClients, createApnsClients } from '../../src/push/apns-clients.js';
-import type { ApnsLimits } from '../../src/push/apns-limits.js';
+} from '../../src/lab/authority/lab-authority.js';
+import { CertificateService } from '../../src/pki/certificates/certificate-service.js';
+import { type ApnsClients, createApnsClients } from '../../src/push/apns/apns-clients.js';
+import type { ApnsLimits } from '../../src/push/apns/apns-limits.js';
 import { createPushService } from '../../src/push/create-push-service.js';
 import { createPushCertificateLoader } from '../../src/push/push-certificates.js';
 import type { PushService } from '../../src/push/push-service.js';

@@ -4,15 +4,15 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import request from 'supertest';
 import { CommandQueue } from '../../src/commands/queue.js';
-import { secretIdentity } from '../../src/db/device-repository.js';
-import { inTransaction } from '../../src/db/unit-of-work.js';
+import { secretIdentity } from '../../src/db/devices/device-repository.js';
+import { inTransaction } from '../../src/db/connection/unit-of-work.js';
 import { type ApnsStandIn, startApnsStandIn } from '../../src/lab/apns/apns-stand-in.js';
 import {
   createLabAuthority,
   issuePushCertificate,
   type LabAuthority,
   privateKeyPem,
-} from '../../src/lab/lab-authority.js';
+} from '../../src/lab/authority/lab-authority.js';
 import { ADMIN_TOKEN, adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 import { valuesOf } from '../metrics/exposition.js';

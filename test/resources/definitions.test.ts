@@ -1,5 +1,5 @@
-import type { Attribute, AttributeKind } from '../../src/jsonapi/attributes.js';
-import type { ResourceDefinition } from '../../src/jsonapi/definition.js';
+import type { Attribute, AttributeKind } from '../../src/jsonapi/definition/attributes.js';
+import type { ResourceDefinition } from '../../src/jsonapi/definition/definition.js';
 import { DEFINITIONS } from '../../src/resources/index.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 

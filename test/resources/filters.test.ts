@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import request from 'supertest';
-import type { ResourceDefinition } from '../../src/jsonapi/definition.js';
+import type { ResourceDefinition } from '../../src/jsonapi/definition/definition.js';
 import { DEFINITIONS } from '../../src/resources/index.js';
 import { createTestApi, type TestApi } from '../jsonapi/test-api.js';
 

@@ -1,4 +1,4 @@
-import { createToken } from '../../src/api/tokens.js';
+import { createToken } from '../../src/auth/api-tokens.js';
 import { deliver, enrolledTarget, type Target } from '../commands/deliver.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { longestTurn } from '../helpers/loop-busy.js';

@@ -1,5 +1,5 @@
 import request from 'supertest';
-import { buildPlist } from '../../src/protocol/plist.js';
+import { buildPlist } from '../../src/protocol/plist/plist.js';
 import { createTestApi, type TestApi } from '../jsonapi/test-api.js';
 
 const MASK = '********';

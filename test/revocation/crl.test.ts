@@ -1,4 +1,4 @@
-import { isCrlIssuedBy, type ParsedCrl, parseCrl } from '../../src/crypto/parse-crl.js';
+import { isCrlIssuedBy, type ParsedCrl, parseCrl } from '../helpers/parse-crl.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { duringOutage } from '../helpers/outage.js';
 import { rotateAuthority, send, storedIdentity } from './revocation-world.js';

@@ -1,7 +1,7 @@
 import { type IncomingHttpHeaders, request } from 'node:http';
-import type { ParsedCertificate } from '../../src/crypto/certificate.js';
-import { insertCertificate } from '../../src/db/certificate-repository.js';
-import { certificateRecord } from '../../src/pki/certificate-record.js';
+import type { ParsedCertificate } from '../../src/crypto/x509/certificate.js';
+import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
+import { certificateRecord } from '../../src/pki/certificates/certificate-record.js';
 import { adminApi, type TestApp } from '../helpers/app.js';
 import { deviceKeys, issueIdentity } from '../helpers/device.js';
 

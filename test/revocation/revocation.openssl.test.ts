@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { encodePem } from '../../src/crypto/pem.js';
+import { encodePem } from '../../src/crypto/asn1/pem.js';
 import { type OpenSsl, openSsl } from '../crypto/openssl.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { type StoredIdentity, send, storedIdentity } from './revocation-world.js';

@@ -1,6 +1,6 @@
-import { insertCertificate } from '../../src/db/certificate-repository.js';
-import { readProfileFile } from '../../src/lab/enrollment-profile.js';
-import { certificateRecord } from '../../src/pki/certificate-record.js';
+import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
+import { readProfileFile } from '../../src/lab/enrollment/enrollment-profile.js';
+import { certificateRecord } from '../../src/pki/certificates/certificate-record.js';
 import { ecIdentity } from '../crypto/identities.js';
 import { askForIdentity } from '../enroll/renewal-world.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';

@@ -1,7 +1,7 @@
-import type { ParsedCertificate } from '../../src/crypto/certificate.js';
-import { parseCrl } from '../../src/crypto/parse-crl.js';
-import { markRevoked } from '../../src/db/identity-revocation.js';
-import { readProfileFile } from '../../src/lab/enrollment-profile.js';
+import type { ParsedCertificate } from '../../src/crypto/x509/certificate.js';
+import { parseCrl } from '../helpers/parse-crl.js';
+import { markRevoked } from '../../src/db/pki/identity-revocation.js';
+import { readProfileFile } from '../../src/lab/enrollment/enrollment-profile.js';
 import { ocspRequest, readOcspResponse } from '../crypto/ocsp-messages.js';
 import {
   askForIdentity,

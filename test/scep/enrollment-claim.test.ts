@@ -1,11 +1,11 @@
-import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys.js';
-import { findExchange } from '../../src/db/enrollment-claim-repository.js';
+import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
+import { findExchange } from '../../src/db/enroll/enrollment-claim-repository.js';
 import {
   type EnrollmentRequest,
   insertEnrollmentRequest,
-} from '../../src/db/enrollment-request-repository.js';
-import type { ChallengeOptions } from '../../src/pki/enrollment-challenge.js';
-import { FailInfo } from '../../src/protocol/scep.js';
+} from '../../src/db/enroll/enrollment-request-repository.js';
+import type { ChallengeOptions } from '../../src/pki/authority/enrollment-challenge.js';
+import { FailInfo } from '../../src/protocol/scep/scep.js';
 import { type Identity, rsaIdentity } from '../crypto/identities.js';
 import { addLink } from '../mdm/request-world.js';
 import {

@@ -1,13 +1,13 @@
-import { parseCertificate } from '../../src/crypto/certificate.js';
-import { derOid, derSequence } from '../../src/crypto/der.js';
-import { generateEcKeyPair, generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys.js';
-import { Oid } from '../../src/crypto/oids.js';
+import { parseCertificate } from '../../src/crypto/x509/certificate.js';
+import { derOid, derSequence } from '../../src/crypto/asn1/der.js';
+import { generateEcKeyPair, generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
+import { Oid } from '../../src/crypto/asn1/oids.js';
 import {
   buildPkiMessage,
   FailInfo,
   MessageType,
   parsePkiMessage,
-} from '../../src/protocol/scep.js';
+} from '../../src/protocol/scep/scep.js';
 import { ecIdentity, type Identity, rsaIdentity } from '../crypto/identities.js';
 import { withOuterAlgorithm } from '../crypto/two-algorithms.js';
 import {

@@ -1,7 +1,7 @@
 import { constants, hash, publicEncrypt, randomBytes } from 'node:crypto';
 import request from 'supertest';
-import { issuerAndSerial } from '../../src/crypto/build-signed-data.js';
-import { sealEnvelopedData } from '../../src/crypto/cms-enveloped-data.js';
+import { issuerAndSerial } from '../../src/crypto/cms/build-signed-data.js';
+import { sealEnvelopedData } from '../../src/crypto/cms/cms-enveloped-data.js';
 import {
   derContext,
   derInteger,
@@ -11,15 +11,15 @@ import {
   derPrimitiveContext,
   derSequence,
   derSet,
-} from '../../src/crypto/der.js';
-import { Oid } from '../../src/crypto/oids.js';
+} from '../../src/crypto/asn1/der.js';
+import { Oid } from '../../src/crypto/asn1/oids.js';
 import {
   buildPkcsReq,
   buildPkiMessage,
   FailInfo,
   MessageType,
   parsePkiMessage,
-} from '../../src/protocol/scep.js';
+} from '../../src/protocol/scep/scep.js';
 import { fixture, type Identity, mutations, rsaIdentity } from '../crypto/identities.js';
 import {
   csrOf,

@@ -1,7 +1,7 @@
-import { type ParsedCertificate, parseCertificate } from '../../src/crypto/certificate.js';
-import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys.js';
+import { type ParsedCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
+import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
 import { promoteRenewal } from '../../src/db/device-path/check-ins.js';
-import { FailInfo, MessageType } from '../../src/protocol/scep.js';
+import { FailInfo, MessageType } from '../../src/protocol/scep/scep.js';
 import { type Identity, identityOf, rsaIdentity } from '../crypto/identities.js';
 import {
   ask,

@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import request from 'supertest';
-import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys.js';
-import { Oid } from '../../src/crypto/oids.js';
-import { insertCertificate } from '../../src/db/certificate-repository.js';
-import { inTransaction } from '../../src/db/unit-of-work.js';
-import type { CertificateAuthority } from '../../src/pki/authority.js';
-import { makeAuthorityKeys, rotateAuthority } from '../../src/pki/authority-rotation.js';
-import { certificateRecord } from '../../src/pki/certificate-record.js';
+import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
+import { Oid } from '../../src/crypto/asn1/oids.js';
+import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
+import { inTransaction } from '../../src/db/connection/unit-of-work.js';
+import type { CertificateAuthority } from '../../src/pki/authority/authority.js';
+import { makeAuthorityKeys, rotateAuthority } from '../../src/pki/authority/authority-rotation.js';
+import { certificateRecord } from '../../src/pki/certificates/certificate-record.js';
 import {
   buildPkcsReq,
   FailInfo,
   MessageType,
   parsePkiMessage,
   readCertRep,
-} from '../../src/protocol/scep.js';
+} from '../../src/protocol/scep/scep.js';
 import { ecIdentity, type Identity, identityOf, rsaIdentity } from '../crypto/identities.js';
 import {
   asBuffer,

@@ -1,5 +1,5 @@
 import request from 'supertest';
-import { buildPkcsReq, readCertRep } from '../../src/protocol/scep.js';
+import { buildPkcsReq, readCertRep } from '../../src/protocol/scep/scep.js';
 import { type Identity, rsaIdentity } from '../crypto/identities.js';
 import { asBuffer, csrOf, PKI_OPERATION, type ScepServer, startScepServer } from './scep-server.js';
 

@@ -1,28 +1,28 @@
 import { randomBytes } from 'node:crypto';
 import express, { type Express } from 'express';
 import request from 'supertest';
-import { type ParsedCertificate, parseCertificate } from '../../src/crypto/certificate.js';
-import { type BuildCsrOptions, buildCsr } from '../../src/crypto/csr.js';
-import type { KeyPair } from '../../src/crypto/keys.js';
-import { SecretBox } from '../../src/crypto/secret-box.js';
-import { BodyReader } from '../../src/http/body-reader.js';
-import { createProxyTrust } from '../../src/http/trust-proxy.js';
+import { type ParsedCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
+import { type BuildCsrOptions, buildCsr } from '../../src/crypto/x509/csr.js';
+import type { KeyPair } from '../../src/crypto/keys/keys.js';
+import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
+import { BodyReader } from '../../src/http/bodies/body-reader.js';
+import { createProxyTrust } from '../../src/http/requests/trust-proxy.js';
 import {
   type CertificateAuthorities,
   createCertificateAuthorities,
-} from '../../src/pki/authorities.js';
-import type { CertificateAuthority } from '../../src/pki/authority.js';
+} from '../../src/pki/authority/authorities.js';
+import type { CertificateAuthority } from '../../src/pki/authority/authority.js';
 import {
   createEnrollmentChallenges,
   type EnrollmentChallenges,
-} from '../../src/pki/enrollment-challenge.js';
-import { createTrust, type Trust } from '../../src/pki/trust.js';
+} from '../../src/pki/authority/enrollment-challenge.js';
+import { createTrust, type Trust } from '../../src/pki/trust/trust.js';
 import {
   buildPkcsReq,
   type CertRep,
   type PkcsReqOptions,
   readCertRep,
-} from '../../src/protocol/scep.js';
+} from '../../src/protocol/scep/scep.js';
 import { createScepRouter } from '../../src/scep/router.js';
 import type { Identity } from '../crypto/identities.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';

@@ -1,4 +1,4 @@
-import { parsePlistDict } from '../../src/protocol/plist.js';
+import { parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, createTestDevice, type TestDevice } from '../helpers/device.js';
 import { addRequest, certifiedFor, newUdid, signedRequest } from '../mdm/request-world.js';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { openEmbedded } from '../../../src/db/embedded/open-embedded.js';
+import { openEmbedded } from '../../../src/embedded-postgres/open-embedded.js';
 import { createLogger } from '../../../src/logger.js';
 import { DeviceProxy } from '../../../test/e2e/device-proxy.js';
 import { ApiClient } from '../../load/api-client.js';

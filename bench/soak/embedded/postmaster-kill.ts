@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readPostmaster } from '../../../src/db/embedded/postmaster-pid.js';
+import { readPostmaster } from '../../../src/embedded-postgres/postmaster-pid.js';
 import type { ScenarioResult } from '../scenario.js';
 import { EmbeddedWorld } from './embedded-world.js';
 

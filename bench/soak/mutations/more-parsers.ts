@@ -1,30 +1,30 @@
-import { formatBypassCode, parseBypassCode } from '../../../src/crypto/bypass-code.js';
+import { formatBypassCode, parseBypassCode } from '../../../src/crypto/secrets/bypass-code.js';
 import {
   envelopeRecipients,
   openEnvelopedData,
   type SealEnvelopeOptions,
   sealEnvelopedData,
-} from '../../../src/crypto/cms-enveloped-data.js';
+} from '../../../src/crypto/cms/cms-enveloped-data.js';
 import {
   buildCertsOnly,
   buildSignedData,
   readCertsOnly,
-} from '../../../src/crypto/cms-signed-data.js';
-import { composeSmime } from '../../../src/crypto/compose-smime.js';
-import { buildCrl, encodeCrlEntry } from '../../../src/crypto/crl.js';
+} from '../../../src/crypto/cms/cms-signed-data.js';
+import { composeSmime } from '../../../test/helpers/compose-smime.js';
+import { buildCrl, encodeCrlEntry } from '../../../src/crypto/x509/crl.js';
 import {
   derNull,
   derOctetString,
   derOid,
   derSequence,
   derUnsigned,
-} from '../../../src/crypto/der.js';
-import { parseOcspRequest } from '../../../src/crypto/ocsp-request.js';
-import { Oid } from '../../../src/crypto/oids.js';
-import { parseCrl } from '../../../src/crypto/parse-crl.js';
-import { encodePem } from '../../../src/crypto/pem.js';
-import { openSmime, readSmime } from '../../../src/crypto/smime.js';
-import { answerFault } from '../../../src/dep/apple/answer-fault.js';
+} from '../../../src/crypto/asn1/der.js';
+import { parseOcspRequest } from '../../../src/crypto/x509/ocsp-request.js';
+import { Oid } from '../../../src/crypto/asn1/oids.js';
+import { parseCrl } from '../../../test/helpers/parse-crl.js';
+import { encodePem } from '../../../src/crypto/asn1/pem.js';
+import { openSmime, readSmime } from '../../../src/crypto/cms/smime.js';
+import { answerFault } from '../../../src/dep/client/answer-fault.js';
 import {
   readAccount,
   readDefinition,
@@ -32,12 +32,12 @@ import {
   readLock,
   readPage,
   readResults,
-} from '../../../src/dep/apple/answers.js';
-import { nextSessionValue, sessionValue } from '../../../src/dep/apple/session-value.js';
+} from '../../../src/dep/client/answers.js';
+import { nextSessionValue, sessionValue } from '../../../src/dep/client/session-value.js';
 import { openSignedDeviceInfo } from '../../../src/enroll/signed-device-info.js';
 import { AppError } from '../../../src/errors.js';
 import { readClientCertificateHeader } from '../../../src/mdm/client-certificate-header.js';
-import { parseStatusReport } from '../../../src/protocol/declarative-management.js';
+import { parseStatusReport } from '../../../src/protocol/mdm/declarative-management.js';
 import { parseTokenText, readDepToken } from '../../../src/protocol/dep-token.js';
 import { fixture } from '../../../test/protocol/plist-fixtures.js';
 import type { Identity } from '../../crypto/identities.js';

@@ -1,18 +1,18 @@
-import type { Registry, ResourceDefinition } from '../../jsonapi/definition.js';
-import { type Route, routesOf } from '../../jsonapi/endpoints.js';
-import type { ApiRoute, Schema } from '../api-route.js';
-import { apiBodySchemas, apiPathItem } from './api-operations.js';
-import { bodySchemas, singletonSchemas } from './body-schemas.js';
-import { commonSchemas } from './common-schemas.js';
-import { crudPathItem } from './crud-operations.js';
-import { errorResponses, errorSchemas } from './error-responses.js';
-import { linkageExamples, resourceExamples } from './examples.js';
-import { linkageSchemas } from './linkage-schemas.js';
-import { commonParameters, resourceParameters } from './parameters.js';
-import { resourceSchemas } from './resource-schemas.js';
-import { subjectOf } from './route-subject.js';
-import { sharedAnswers, sharedBodies } from './shared-parts.js';
-import { introduction, tagObjects } from './texts.js';
+import type { Registry, ResourceDefinition } from '../../jsonapi/definition/definition.js';
+import { type Route, routesOf } from '../../jsonapi/operations/endpoints.js';
+import type { ApiRoute, Schema } from '../routing/api-route.js';
+import { apiBodySchemas, apiPathItem } from './operations/api-operations.js';
+import { bodySchemas, singletonSchemas } from './schemas/body-schemas.js';
+import { commonSchemas } from './schemas/common-schemas.js';
+import { crudPathItem } from './operations/crud-operations.js';
+import { errorResponses, errorSchemas } from './schemas/error-responses.js';
+import { linkageExamples, resourceExamples } from './examples/examples.js';
+import { linkageSchemas } from './schemas/linkage-schemas.js';
+import { commonParameters, resourceParameters } from './operations/parameters.js';
+import { resourceSchemas } from './schemas/resource-schemas.js';
+import { subjectOf } from './operations/route-subject.js';
+import { sharedAnswers, sharedBodies } from './schemas/shared-parts.js';
+import { introduction, tagObjects } from './texts/texts.js';
 
 export interface ApiDocumentSources {
   registry: Registry;

@@ -1,4 +1,4 @@
-import { replaceInventory } from '../../db/inventory-repository.js';
+import { replaceInventory } from '../../db/devices/inventory-repository.js';
 import { type FactMap, listRows, readFacts } from '../facts.js';
 import type { ReportHandler } from '../report.js';
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { parseCertificate } from '../../crypto/certificate.js';
-import { byteaText, type InventoryRow } from '../../db/inventory-repository.js';
-import { replaceListed } from '../../db/listed-inventory.js';
-import type { PlistDict } from '../../protocol/plist.js';
+import { parseCertificate } from '../../crypto/x509/certificate.js';
+import { byteaText, type InventoryRow } from '../../db/devices/inventory-repository.js';
+import { replaceListed } from '../../db/store/listed-inventory.js';
+import type { PlistDict } from '../../protocol/plist/plist.js';
 import { type FactMap, listRows, readFacts } from '../facts.js';
 import { listScope } from '../list-scope.js';
 import type { ReportHandler } from '../report.js';

@@ -1,5 +1,5 @@
-import { findSetupFaults } from '../../db/device-setup-profiles.js';
-import { noteConfigured, updateSetup } from '../../db/device-setup-repository.js';
+import { findSetupFaults } from '../../db/devices/device-setup-profiles.js';
+import { noteConfigured, updateSetup } from '../../db/devices/device-setup-repository.js';
 import type { ReportHandler } from '../report.js';
 import { withFaults } from '../setup-faults.js';
 

@@ -1,7 +1,7 @@
-import { mergeSpareRecords } from '../../db/device-merge.js';
-import { updateDeviceFacts } from '../../db/inventory-repository.js';
-import { compareOsVersions } from '../../protocol/os-version.js';
-import type { PlistDict } from '../../protocol/plist.js';
+import { mergeSpareRecords } from '../../db/devices/device-merge.js';
+import { updateDeviceFacts } from '../../db/devices/inventory-repository.js';
+import { compareOsVersions } from '../../protocol/mdm/os-version.js';
+import type { PlistDict } from '../../protocol/plist/plist.js';
 import { dictAt, type FactMap, readFacts } from '../facts.js';
 import type { ReportHandler } from '../report.js';
 import { believableFacts } from '../reported-facts.js';

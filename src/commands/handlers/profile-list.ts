@@ -1,6 +1,6 @@
-import type { ProfileRows } from '../../db/inventory-repository.js';
-import { replaceListedProfiles } from '../../db/listed-inventory.js';
-import type { PlistDict } from '../../protocol/plist.js';
+import type { ProfileRows } from '../../db/devices/inventory-repository.js';
+import { replaceListedProfiles } from '../../db/store/listed-inventory.js';
+import type { PlistDict } from '../../protocol/plist/plist.js';
 import { assertRowCount, dictsAt, type FactMap, listRows, readFacts } from '../facts.js';
 import { listScope } from '../list-scope.js';
 import type { ReportHandler } from '../report.js';

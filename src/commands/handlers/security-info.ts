@@ -1,7 +1,7 @@
-import { secretIdentity } from '../../db/device-repository.js';
-import { escrowSecret, type SecretKind } from '../../db/device-secrets.js';
-import { updateDeviceFacts } from '../../db/inventory-repository.js';
-import type { PlistDict } from '../../protocol/plist.js';
+import { secretIdentity } from '../../db/devices/device-repository.js';
+import { escrowSecret, type SecretKind } from '../../db/devices/device-secrets.js';
+import { updateDeviceFacts } from '../../db/devices/inventory-repository.js';
+import type { PlistDict } from '../../protocol/plist/plist.js';
 import { dictAt, type FactMap, readFacts } from '../facts.js';
 import type { HandlerContext, ReportHandler } from '../report.js';
 

@@ -1,4 +1,4 @@
-import { AUDIT_REPLACED, activeFingerprint } from '../replaced-enrollment.js';
+import { AUDIT_REPLACED, activeFingerprint } from '../enroll/replaced-enrollment.js';
 import { ADMITTED, HELD, IS_HELD, LIVE } from './authenticate-hold.js';
 import { COLUMNS, MESSAGE } from './authenticate-message.js';
 

@@ -1,7 +1,7 @@
-import { type Database, runStatement } from '../database.js';
-import { isNewSecret } from '../device-secrets.js';
-import { REQUEST_AGAIN } from '../push-requests.js';
-import { isMismatch } from '../push-topic-mismatch.js';
+import { type Database, runStatement } from '../connection/database.js';
+import { isNewSecret } from '../devices/device-secrets.js';
+import { REQUEST_AGAIN } from '../push/push-enqueue.js';
+import { isMismatch } from '../push/push-topic-mismatch.js';
 import { type Authenticate, type AuthenticateOptions, createAuthenticate } from './authenticate.js';
 import type { Caller, PinState } from './contact.js';
 import { MicroBatcher } from './micro-batcher.js';

@@ -1,4 +1,4 @@
-import { type Database, runStatement } from '../database.js';
+import { type Database, runStatement } from '../connection/database.js';
 import type { WhoCalls } from './check-ins.js';
 
 const CHECK_OUT = {

@@ -1,4 +1,4 @@
-import { LAST_PRIORITY } from '../command-priority.js';
+import { LAST_PRIORITY } from '../commands/command-priority.js';
 
 interface Channel {
   /** Of the parameters, beside those that both channels have. */

@@ -1,4 +1,4 @@
-import { type Database, runStatement } from '../database.js';
+import { type Database, runStatement } from '../connection/database.js';
 import { CONTACT } from './contact-sql.js';
 import { MicroBatcher } from './micro-batcher.js';
 

@@ -1,4 +1,4 @@
-import { type Database, runStatement } from '../database.js';
+import { type Database, runStatement } from '../connection/database.js';
 
 const EXPIRE = {
   name: 'expire_exhausted',

@@ -1,6 +1,6 @@
-import { LAST_PRIORITY } from '../command-priority.js';
-import { type Database, runStatement } from '../database.js';
-import { REQUEST_AGAIN } from '../push-requests.js';
+import { LAST_PRIORITY } from '../commands/command-priority.js';
+import { type Database, runStatement } from '../connection/database.js';
+import { REQUEST_AGAIN } from '../push/push-enqueue.js';
 
 /** A message on the user channel, after its device was identified and found enrolled. */
 export interface UserFacts {

@@ -1,5 +1,5 @@
-import type { AssignmentOutcome, DueAssignment } from '../../db/program-assignment-repository.js';
-import type { SerialResults } from '../apple/program-api.js';
+import type { AssignmentOutcome, DueAssignment } from '../../db/dep/dep-assignment-repository.js';
+import type { SerialResults } from '../client/dep-api.js';
 
 const SUCCESS = 'SUCCESS';
 const ABSENT = 'ABSENT';

@@ -1,8 +1,8 @@
-import type { Database } from '../../db/database.js';
+import type { Database } from '../../db/connection/database.js';
 import type { Task } from '../../jobs/task.js';
 import type { Logger } from '../../logger.js';
-import type { ProgramAccounts } from '../apple/program-api.js';
-import type { ProgramJobs } from '../program-jobs.js';
+import type { ProgramAccounts } from '../client/dep-api.js';
+import type { ProgramJobs } from '../dep-jobs.js';
 import { createAssignDueTask, createAssignTask } from './assign-task.js';
 import { ProfileAssignments } from './profile-assignments.js';
 import { createReconcileAllTask, createReconcileTask } from './reconcile-task.js';

@@ -1,4 +1,4 @@
-import type { Database } from '../../db/database.js';
+import type { Database } from '../../db/connection/database.js';
 import {
   type AssignmentClaim,
   type AssignmentOutcome,
@@ -6,16 +6,16 @@ import {
   giveBackAssignments,
   settleAssignments,
   storeAssignments,
-} from '../../db/program-assignment-repository.js';
-import { findProfileName, forgetDefinition } from '../../db/program-unknown-definition.js';
-import { inTransaction } from '../../db/unit-of-work.js';
+} from '../../db/dep/dep-assignment-repository.js';
+import { findProfileName, forgetDefinition } from '../../db/dep/dep-unknown-definition.js';
+import { inTransaction } from '../../db/connection/unit-of-work.js';
 import type { Logger } from '../../logger.js';
-import { MOST_SERIALS, type ProgramAccounts, type ProgramApi } from '../apple/program-api.js';
-import { ProgramError } from '../apple/program-error.js';
-import type { ProgramJobs } from '../program-jobs.js';
-import { type Batch, tellBatch } from './tell-batch.js';
-import { unknownProfileWords, waitingWords } from './waiting-words.js';
-import { type Again, whenAgain } from './when-again.js';
+import { MOST_SERIALS, type ProgramAccounts, type ProgramApi } from '../client/dep-api.js';
+import { ProgramError } from '../client/dep-error.js';
+import type { ProgramJobs } from '../dep-jobs.js';
+import { type Batch, tellBatch } from './send-batch.js';
+import { unknownProfileWords, waitingWords } from './waiting-text.js';
+import { type Again, whenAgain } from '../client/next-attempt.js';
 
 export interface ProfileAssignmentsDeps {
   db: Database;

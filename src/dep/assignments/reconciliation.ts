@@ -1,5 +1,5 @@
-import type { Database } from '../../db/database.js';
-import { tellProfileFaults } from '../../db/program-profile-faults.js';
+import type { Database } from '../../db/connection/database.js';
+import { tellProfileFaults } from '../../db/dep/dep-profile-failures.js';
 import {
   type Examined,
   examineAssignments,
@@ -9,13 +9,13 @@ import {
   type NeedyRow,
   noteReconciliation,
   type ReconcileReport,
-} from '../../db/program-reconcile-repository.js';
-import { mendRecords } from '../../db/program-record-repository.js';
-import { inTransaction, type Transaction } from '../../db/unit-of-work.js';
+} from '../../db/dep/dep-reconcile-repository.js';
+import { mendRecords } from '../../db/dep/dep-record-repository.js';
+import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import { systemContext, writeAudit } from '../../events/audit.js';
 import { BATCH } from '../../jobs/tasks/in-batches.js';
 import type { Logger } from '../../logger.js';
-import type { ProgramJobs } from '../program-jobs.js';
+import type { ProgramJobs } from '../dep-jobs.js';
 
 export interface ReconciliationDeps {
   db: Database;

@@ -1,17 +1,17 @@
 import { z } from 'zod';
-import { hashBypassCode, parseBypassCode } from '../../crypto/bypass-code.js';
-import type { SecretBox } from '../../crypto/secret-box.js';
-import { secretIdentity } from '../../db/device-repository.js';
-import { findLatestSecret, repeatSecret } from '../../db/device-secrets.js';
+import { hashBypassCode, parseBypassCode } from '../../crypto/secrets/bypass-code.js';
+import type { SecretBox } from '../../crypto/secrets/secret-box.js';
+import { secretIdentity } from '../../db/devices/device-repository.js';
+import { findLatestSecret, repeatSecret } from '../../db/devices/device-secrets.js';
 import {
   findLockable,
   type LockableRow,
   storeActivationLock,
-} from '../../db/program-device-actions.js';
-import { inTransaction, type Transaction } from '../../db/unit-of-work.js';
+} from '../../db/dep/dep-device-actions.js';
+import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import { AppError } from '../../errors.js';
 import type { Task } from '../../jobs/task.js';
-import { ProgramError } from '../apple/program-error.js';
+import { ProgramError } from '../client/dep-error.js';
 import { ACTIVATION_LOCK, ALREADY_LOCKED, BYPASS_CODE } from './activation-lock.js';
 import { type ProgramDeviceTaskDeps, retryTime } from './disown-task.js';
 

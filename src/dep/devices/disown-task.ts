@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import type { Database } from '../../db/database.js';
-import { claimDisown, type Outcome, storeDisowned } from '../../db/program-device-actions.js';
-import { inTransaction } from '../../db/unit-of-work.js';
+import type { Database } from '../../db/connection/database.js';
+import { claimDisown, type Outcome, storeDisowned } from '../../db/dep/dep-device-actions.js';
+import { inTransaction } from '../../db/connection/unit-of-work.js';
 import { AppError } from '../../errors.js';
 import type { JobQueue, Task } from '../../jobs/task.js';
 import type { Logger } from '../../logger.js';
-import { ExchangeFault } from '../apple/exchange-fault.js';
-import type { ProgramAccounts, SerialResults } from '../apple/program-api.js';
-import { ProgramError } from '../apple/program-error.js';
-import type { ProgramJobs } from '../program-jobs.js';
+import { ExchangeFault } from '../client/exchange-fault.js';
+import type { ProgramAccounts, SerialResults } from '../client/dep-api.js';
+import { ProgramError } from '../client/dep-error.js';
+import type { ProgramJobs } from '../dep-jobs.js';
 import { DISOWN } from './disown.js';
 
 const PAYLOAD = z.object({ accountId: z.int(), ids: z.array(z.int()) });

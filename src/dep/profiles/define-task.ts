@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Task } from '../../jobs/task.js';
-import { DEFINE_PROFILE } from '../program-jobs.js';
+import { DEFINE_PROFILE } from '../dep-jobs.js';
 import type { ProfileDefinitions } from './profile-definitions.js';
 
 const PAYLOAD = z.object({ profileId: z.int() });

@@ -1,8 +1,8 @@
-import type { Database } from '../../db/database.js';
-import { findProgramProfile, type ProgramProfileRow } from '../../db/program-profile-repository.js';
-import { inTransaction, type Transaction } from '../../db/unit-of-work.js';
+import type { Database } from '../../db/connection/database.js';
+import { findProgramProfile, type ProgramProfileRow } from '../../db/dep/dep-profile-repository.js';
+import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import { definitionOf, digestOf, type ProfileDefinition } from './profile-definition.js';
-import type { DefinitionContext } from './program-profile.js';
+import type { DefinitionContext } from './dep-profile.js';
 
 /** What is sent to Apple, and for whom. */
 export interface DefinitionAttempt {

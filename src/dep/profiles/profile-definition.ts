@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { DefinitionContext, ProgramProfile } from './program-profile.js';
+import type { DefinitionContext, ProgramProfile } from './dep-profile.js';
 
 const FLAGS = [
   ...['allow_pairing', 'is_supervised', 'is_multi_user', 'is_mandatory'],

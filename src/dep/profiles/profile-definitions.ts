@@ -1,4 +1,4 @@
-import { tellProfileFaults } from '../../db/program-profile-faults.js';
+import { tellProfileFaults } from '../../db/dep/dep-profile-failures.js';
 import {
   findProgramProfile,
   findSupervisorCertificates,
@@ -8,9 +8,9 @@ import {
   type ProgramProfileRow,
   recordDefinition,
   updateProgramProfile,
-} from '../../db/program-profile-repository.js';
-import { inTransaction } from '../../db/unit-of-work.js';
-import type { ProgramAccounts } from '../apple/program-api.js';
+} from '../../db/dep/dep-profile-repository.js';
+import { inTransaction } from '../../db/connection/unit-of-work.js';
+import type { ProgramAccounts } from '../client/dep-api.js';
 import {
   attemptOf,
   type DefinitionAttempt,
@@ -18,9 +18,9 @@ import {
   isUnchanged,
   whileUnchanged,
 } from './definition-attempt.js';
-import { type DefinitionTroubleDeps, explainTrouble } from './definition-trouble.js';
+import { type DefinitionTroubleDeps, explainTrouble } from './definition-failure.js';
 import { definitionOf, digestOf, urlOf } from './profile-definition.js';
-import type { DefinitionContext } from './program-profile.js';
+import type { DefinitionContext } from './dep-profile.js';
 
 export interface ProfileDefinitionsDeps extends DefinitionTroubleDeps {
   accounts: ProgramAccounts;

@@ -1,6 +1,6 @@
 import { skippablePane } from '../../protocol/apple/skip-keys.js';
 import { leadsTo } from './profile-definition.js';
-import type { ProgramProfile } from './program-profile.js';
+import type { ProgramProfile } from './dep-profile.js';
 
 /** What may go wrong with a profile that can be stored, with a JSON pointer to the cause. */
 export interface ProfileWarning {

@@ -4,10 +4,10 @@ import {
   type SyncEnd,
   type SyncFigures,
   takeSyncLease,
-} from '../../db/program-sync-lease.js';
-import type { SyncPosition } from '../../db/program-sync-position.js';
-import { inTransaction, type Transaction } from '../../db/unit-of-work.js';
-import { ProgramError } from '../apple/program-error.js';
+} from '../../db/dep/dep-sync-lease.js';
+import type { SyncPosition } from '../../db/dep/dep-sync-position.js';
+import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
+import { ProgramError } from '../client/dep-error.js';
 import { keepSyncLease } from './sync-lease.js';
 import { retryTime, wordsOf } from './sync-retry.js';
 import { SyncRun, type SyncRunDeps } from './sync-run.js';

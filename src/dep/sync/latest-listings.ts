@@ -1,4 +1,4 @@
-import type { ListedDevice } from '../apple/program-api.js';
+import type { ListedDevice } from '../client/dep-api.js';
 
 /**
  * What holds of each serial number after all that a page tells: by the time of the operation (Sync

@@ -1,9 +1,9 @@
-import type { Database } from '../../db/database.js';
-import { holdPosition, type SyncPosition } from '../../db/program-sync-position.js';
-import { countUnlisted, findUnlisted, removeSerials } from '../../db/program-sync-removal.js';
-import { inTransaction, type Transaction } from '../../db/unit-of-work.js';
+import type { Database } from '../../db/connection/database.js';
+import { holdPosition, type SyncPosition } from '../../db/dep/dep-sync-position.js';
+import { countUnlisted, findUnlisted, removeSerials } from '../../db/dep/dep-sync-removal.js';
+import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import type { Logger } from '../../logger.js';
-import type { ProgramJobs } from '../program-jobs.js';
+import type { ProgramJobs } from '../dep-jobs.js';
 import { auditLoss, isLoss, suspectLoss } from './suspected-loss.js';
 
 export interface RemovalDeps {

@@ -1,9 +1,9 @@
-import type { Database } from '../../db/database.js';
-import { claimSyncsDue } from '../../db/program-sync-requests.js';
-import { inTransaction } from '../../db/unit-of-work.js';
+import type { Database } from '../../db/connection/database.js';
+import { claimSyncsDue } from '../../db/dep/dep-sync-requests.js';
+import { inTransaction } from '../../db/connection/unit-of-work.js';
 import type { Task } from '../../jobs/task.js';
 import { scheduledTask } from '../../jobs/tasks/scheduled-task.js';
-import type { ProgramJobs } from '../program-jobs.js';
+import type { ProgramJobs } from '../dep-jobs.js';
 
 export interface ScheduleDeps {
   db: Database;

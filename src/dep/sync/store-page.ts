@@ -1,8 +1,8 @@
-import { findSerials, lockSerials, storeListings } from '../../db/program-sync-page.js';
-import { advanceCursor, type SyncPosition } from '../../db/program-sync-position.js';
-import { removeSerials } from '../../db/program-sync-removal.js';
-import type { Transaction } from '../../db/unit-of-work.js';
-import type { DevicePage } from '../apple/program-api.js';
+import { findSerials, lockSerials, storeListings } from '../../db/dep/dep-sync-page.js';
+import { advanceCursor, type SyncPosition } from '../../db/dep/dep-sync-position.js';
+import { removeSerials } from '../../db/dep/dep-sync-removal.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
+import type { DevicePage } from '../client/dep-api.js';
 import { isEarlier, latestListings } from './latest-listings.js';
 
 export interface StoredPage {

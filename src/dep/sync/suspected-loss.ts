@@ -1,10 +1,10 @@
-import type { Database } from '../../db/database.js';
-import { doubtFetch, type SyncPosition } from '../../db/program-sync-position.js';
-import type { FetchedWhole } from '../../db/program-sync-removal.js';
-import { inTransaction, type Transaction } from '../../db/unit-of-work.js';
+import type { Database } from '../../db/connection/database.js';
+import { doubtFetch, type SyncPosition } from '../../db/dep/dep-sync-position.js';
+import type { FetchedWhole } from '../../db/dep/dep-sync-removal.js';
+import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import { systemContext, writeAudit } from '../../events/audit.js';
-import { ProgramError } from '../apple/program-error.js';
-import type { ProgramJobs } from '../program-jobs.js';
+import { ProgramError } from '../client/dep-error.js';
+import type { ProgramJobs } from '../dep-jobs.js';
 
 /** From so many devices on it is not believed at once that most of them are gone. */
 const MANY = 20;

@@ -1,6 +1,6 @@
-import type { Database } from '../../db/database.js';
-import { renewSyncLease } from '../../db/program-sync-lease.js';
-import { LEASE_MS, type SyncPosition } from '../../db/program-sync-position.js';
+import type { Database } from '../../db/connection/database.js';
+import { renewSyncLease } from '../../db/dep/dep-sync-lease.js';
+import { LEASE_MS, type SyncPosition } from '../../db/dep/dep-sync-position.js';
 
 export interface KeptLease {
   /** Aborted when another process may have taken over. */

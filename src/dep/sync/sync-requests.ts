@@ -1,7 +1,7 @@
-import { noteSyncRequest } from '../../db/program-sync-requests.js';
-import type { Transaction } from '../../db/unit-of-work.js';
+import { noteSyncRequest } from '../../db/dep/dep-sync-requests.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { AppError, notFound } from '../../errors.js';
-import type { ProgramJobs } from '../program-jobs.js';
+import type { ProgramJobs } from '../dep-jobs.js';
 
 /**
  * Has the account synced after the commit; `isFull`: all its devices are read anew. AppError 404 for

@@ -1,4 +1,4 @@
-import type { ProgramError } from '../apple/program-error.js';
+import type { ProgramError } from '../client/dep-error.js';
 
 const FIRST_DELAY_MS = 30_000;
 const LONGEST_DELAY_MS = 900_000;

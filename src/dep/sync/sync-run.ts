@@ -1,15 +1,15 @@
-import type { Database } from '../../db/database.js';
-import { endFetch, restartFetch, type SyncPosition } from '../../db/program-sync-position.js';
-import { inTransaction } from '../../db/unit-of-work.js';
+import type { Database } from '../../db/connection/database.js';
+import { endFetch, restartFetch, type SyncPosition } from '../../db/dep/dep-sync-position.js';
+import { inTransaction } from '../../db/connection/unit-of-work.js';
 import type { Logger } from '../../logger.js';
 import type {
   DevicePage,
   ProgramAccount,
   ProgramAccounts,
   ProgramApi,
-} from '../apple/program-api.js';
-import { ProgramError } from '../apple/program-error.js';
-import type { ProgramJobs } from '../program-jobs.js';
+} from '../client/dep-api.js';
+import { ProgramError } from '../client/dep-error.js';
+import type { ProgramJobs } from '../dep-jobs.js';
 import { removeUnlisted } from './remove-unlisted.js';
 import { type StoredPage, storePage } from './store-page.js';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Task } from '../../jobs/task.js';
-import { SYNC_ACCOUNT } from '../program-jobs.js';
+import { SYNC_ACCOUNT } from '../dep-jobs.js';
 import { AccountSync, type AccountSyncDeps, type SyncJob } from './account-sync.js';
 import { createScheduleTask } from './schedule-task.js';
 

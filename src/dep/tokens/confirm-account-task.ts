@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import type { Database } from '../../db/database.js';
+import type { Database } from '../../db/connection/database.js';
 import {
   type AccountDetailColumns,
   confirmAccount,
   type FormerServer,
   listAccountsOfServer,
   lockFormerServer,
-} from '../../db/program-account-detail.js';
-import { inTransaction } from '../../db/unit-of-work.js';
+} from '../../db/dep/dep-account-detail.js';
+import { inTransaction } from '../../db/connection/unit-of-work.js';
 import { AppError } from '../../errors.js';
 import type { Task } from '../../jobs/task.js';
 import type { Logger } from '../../logger.js';
@@ -16,9 +16,9 @@ import type {
   ProgramAccount,
   ProgramAccounts,
   ProgramApi,
-} from '../apple/program-api.js';
-import { ProgramError } from '../apple/program-error.js';
-import { CONFIRM_ACCOUNT, type ProgramJobs } from '../program-jobs.js';
+} from '../client/dep-api.js';
+import { ProgramError } from '../client/dep-error.js';
+import { CONFIRM_ACCOUNT, type ProgramJobs } from '../dep-jobs.js';
 
 export interface ConfirmAccountDeps {
   db: Database;

@@ -1,5 +1,5 @@
-import type { EnvelopeRecipient } from '../../crypto/cms-enveloped-data.js';
-import type { TokenKeyRow } from '../../db/program-token-keys.js';
+import type { EnvelopeRecipient } from '../../crypto/cms/cms-enveloped-data.js';
+import type { TokenKeyRow } from '../../db/dep/dep-token-keys.js';
 import { AppError } from '../../errors.js';
 
 const MOST_NAMED = 5;

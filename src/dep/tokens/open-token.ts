@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
-import { type ParsedCertificate, parseCertificate } from '../../crypto/certificate.js';
-import { type EnvelopeRecipient, envelopeRecipients } from '../../crypto/cms-enveloped-data.js';
-import { importPrivateKey } from '../../crypto/keys.js';
-import type { SecretBox } from '../../crypto/secret-box.js';
-import { openSmimeMessage, readSmime, type SmimeMessage } from '../../crypto/smime.js';
-import type { Database } from '../../db/database.js';
-import { listTokenKeys, type TokenKeyRow } from '../../db/program-token-keys.js';
+import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
+import { type EnvelopeRecipient, envelopeRecipients } from '../../crypto/cms/cms-enveloped-data.js';
+import { importPrivateKey } from '../../crypto/keys/keys.js';
+import type { SecretBox } from '../../crypto/secrets/secret-box.js';
+import { openSmimeMessage, readSmime, type SmimeMessage } from '../../crypto/cms/smime.js';
+import type { Database } from '../../db/connection/database.js';
+import { listTokenKeys, type TokenKeyRow } from '../../db/dep/dep-token-keys.js';
 import { AppError } from '../../errors.js';
-import { privateKeyIdentity } from '../../pki/master-key.js';
+import { privateKeyIdentity } from '../../pki/master-key/master-key.js';
 import { type DepToken, parseTokenText, readDepToken } from '../../protocol/dep-token.js';
 import { noMatchingKey } from './no-matching-key.js';
 

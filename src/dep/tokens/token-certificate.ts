@@ -3,8 +3,8 @@ import {
   issueCertificate,
   type ParsedCertificate,
   parseCertificate,
-} from '../../crypto/certificate.js';
-import { generateRsaKeyPair } from '../../crypto/keys.js';
+} from '../../crypto/x509/certificate.js';
+import { generateRsaKeyPair } from '../../crypto/keys/keys.js';
 
 export interface TokenCertificate {
   certificate: ParsedCertificate;

@@ -2,8 +2,8 @@ import {
   insertTokenHolder,
   lockTokenHolder,
   type TokenHolder,
-} from '../../db/program-token-repository.js';
-import type { Transaction } from '../../db/unit-of-work.js';
+} from '../../db/dep/dep-token-repository.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { AppError } from '../../errors.js';
 
 /** Where a token goes: the account is locked. */

@@ -1,4 +1,4 @@
-import { EXPIRING_DAYS } from '../../pki/credential-status.js';
+import { EXPIRING_DAYS } from '../../pki/credentials/credential-status.js';
 
 export interface TokenWarning {
   code: string;

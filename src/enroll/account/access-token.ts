@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import type { SecretBox } from '../../crypto/secret-box.js';
+import type { SecretBox } from '../../crypto/secrets/secret-box.js';
 import type { EnrollmentMode } from './enrollment-mode.js';
 import { createSignedText } from './signed-text.js';
 

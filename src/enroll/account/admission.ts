@@ -2,8 +2,8 @@ import {
   type EnrollmentUserRow,
   findEnrollmentUser,
   hasEnrollmentUser,
-} from '../../db/enrollment-user-repository.js';
-import { toAppError } from '../../db/sqlstate.js';
+} from '../../db/enroll/enrollment-user-repository.js';
+import { toAppError } from '../../db/connection/sqlstate.js';
 import { AppError } from '../../errors.js';
 import type { EnrollServices } from '../services.js';
 import type { EnrollmentMode } from './enrollment-mode.js';

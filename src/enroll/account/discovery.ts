@@ -1,6 +1,6 @@
 import { type Request, type Response, Router } from 'express';
 import { AppError } from '../../errors.js';
-import { deviceErrorHandler } from '../../http/device-errors.js';
+import { deviceErrorHandler } from '../../http/errors/device-errors.js';
 import { methodNotAllowed } from '../method-not-allowed.js';
 import { queryText } from '../send-profile.js';
 import type { EnrollServices } from '../services.js';

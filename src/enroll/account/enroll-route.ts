@@ -1,8 +1,8 @@
 import type { Request, Response } from 'express';
-import { claimAccountRequest } from '../../db/account-request-repository.js';
-import { toAppError } from '../../db/sqlstate.js';
+import { claimAccountRequest } from '../../db/enroll/account-request-repository.js';
+import { toAppError } from '../../db/connection/sqlstate.js';
 import { AppError } from '../../errors.js';
-import { type MachineInfo, requireIdentified } from '../../protocol/machine-info.js';
+import { type MachineInfo, requireIdentified } from '../../protocol/mdm/machine-info.js';
 import { productFacts } from '../device-request.js';
 import { requireDeviceSigner } from '../device-signer.js';
 import { createEnrollmentProfile } from '../enrollment-profile.js';

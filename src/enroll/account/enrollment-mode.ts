@@ -1,4 +1,4 @@
-import type { EnrollmentMethod } from '../../db/enrollment-request-repository.js';
+import type { EnrollmentMethod } from '../../db/enroll/enrollment-request-repository.js';
 import type { EnrollingAccount } from '../enrollment-profile.js';
 
 /** A person's own device (user enrollment), or one of the organization (device enrollment). */

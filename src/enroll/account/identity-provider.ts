@@ -1,5 +1,5 @@
 import type { Configuration } from 'openid-client';
-import type { OidcConfig } from '../../config.js';
+import type { OidcConfig } from '../../config/config.js';
 import { AppError } from '../../errors.js';
 import { requireAccountName } from './account-name.js';
 import { invalidAnswer, providerAway, providerFault } from './provider-faults.js';

@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express';
-import { type Html, html } from '../../http/html.js';
-import { renderPage, setPageHeaders } from '../../http/html-page.js';
+import { type Html, html } from '../../http/pages/html.js';
+import { renderPage, setPageHeaders } from '../../http/pages/html-page.js';
 
 /** A browser follows the answer to a form only where this lets it: to the device's sign-in, too. */
 export const FORM_ACTION = "'self' apple-remotemanagement-user-login:";

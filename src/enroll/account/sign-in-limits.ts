@@ -1,4 +1,4 @@
-import { FailureLimit, type FailureLimitOptions } from '../../http/failure-limit.js';
+import { FailureLimit, type FailureLimitOptions } from '../../http/requests/failure-limit.js';
 
 /** Who tries to sign in, and from where. */
 export interface Attempt {

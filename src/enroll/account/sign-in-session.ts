@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import type { SecretBox } from '../../crypto/secret-box.js';
+import type { SecretBox } from '../../crypto/secrets/secret-box.js';
 import { createSignedText } from './signed-text.js';
 
 /** From the first page to the last answer. */

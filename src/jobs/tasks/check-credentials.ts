@@ -1,12 +1,12 @@
-import type { Database } from '../../db/database.js';
-import type { Transaction } from '../../db/unit-of-work.js';
+import type { Database } from '../../db/connection/database.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
 import type { Logger } from '../../logger.js';
-import { noteCredentials } from '../../pki/credential-notices.js';
+import { noteCredentials } from '../../pki/credentials/credential-notices.js';
 import {
   type Credential,
   credentialsInUse,
   type FileCertificate,
-} from '../../pki/credential-status.js';
+} from '../../pki/credentials/credential-status.js';
 import type { JobQueue, Task } from '../task.js';
 import { scheduledTask } from './scheduled-task.js';
 

@@ -1,12 +1,12 @@
-import type { Database } from '../../db/database.js';
-import { listEnrolledTopics } from '../../db/device-reach.js';
+import type { Database } from '../../db/connection/database.js';
+import { listEnrolledTopics } from '../../db/push/device-reach.js';
 import {
   clearMismatches,
   listPushTopics,
   markMismatches,
   type Step,
   type StepResult,
-} from '../../db/push-topic-mismatch.js';
+} from '../../db/push/push-topic-mismatch.js';
 import type { Logger } from '../../logger.js';
 import type { Task } from '../task.js';
 import { BATCH } from './in-batches.js';

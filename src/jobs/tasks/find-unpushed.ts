@@ -1,5 +1,5 @@
-import type { Database } from '../../db/database.js';
-import { requestMissingPushes } from '../../db/push-requests.js';
+import type { Database } from '../../db/connection/database.js';
+import { requestMissingPushes } from '../../db/push/push-enqueue.js';
 import type { Logger } from '../../logger.js';
 import type { Task } from '../task.js';
 import { inBatches } from './in-batches.js';

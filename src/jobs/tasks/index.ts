@@ -1,8 +1,8 @@
 import type { CommandQueue } from '../../commands/queue.js';
-import type { Config } from '../../config.js';
-import type { Database } from '../../db/database.js';
+import type { Config } from '../../config/config.js';
+import type { Database } from '../../db/connection/database.js';
 import type { Logger } from '../../logger.js';
-import type { FileCertificate } from '../../pki/credential-status.js';
+import type { FileCertificate } from '../../pki/credentials/credential-status.js';
 import type { Task } from '../task.js';
 import { createCheckCredentialsTask } from './check-credentials.js';
 import { createCheckPushTopicsTask } from './check-push-topics.js';

@@ -1,5 +1,5 @@
-import type { Attribute } from '../attributes.js';
-import { isStorableText, parseTimestamp, parseUuid } from '../values.js';
+import type { Attribute } from '../definition/attributes.js';
+import { isStorableText, parseTimestamp, parseUuid } from '../definition/values.js';
 import type { Column, Scalar } from './filter-node.js';
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;

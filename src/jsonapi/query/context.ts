@@ -1,5 +1,5 @@
 import type { Actor } from '../context.js';
-import type { Registry } from '../definition.js';
+import type { Registry } from '../definition/definition.js';
 
 export interface QueryContext {
   registry: Registry;

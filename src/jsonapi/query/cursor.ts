@@ -1,4 +1,4 @@
-import type { ResourceDefinition } from '../definition.js';
+import type { ResourceDefinition } from '../definition/definition.js';
 import type { Position, SortField } from '../store.js';
 import { readValue } from './column-values.js';
 import type { Column } from './filter-node.js';

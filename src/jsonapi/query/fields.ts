@@ -1,6 +1,6 @@
-import { isReadable } from '../attributes.js';
+import { isReadable } from '../definition/attributes.js';
 import { type Actor, hasRole } from '../context.js';
-import { member, type ResourceDefinition, relatedDefinition } from '../definition.js';
+import { member, type ResourceDefinition, relatedDefinition } from '../definition/definition.js';
 import type { SortField } from '../store.js';
 import type { QueryContext } from './context.js';
 import { invalidParameter } from './invalid-parameter.js';

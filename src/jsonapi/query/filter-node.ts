@@ -1,4 +1,4 @@
-import type { ResourceShape, ToManyShape, ToOne } from '../shape.js';
+import type { ResourceShape, ToManyShape, ToOne } from '../definition/shape.js';
 
 export const COMPARISONS = ['eq', 'ne', 'gt', 'ge', 'lt', 'le'] as const;
 export const PATTERNS = ['like', 'ilike', 'notlike', 'notilike'] as const;

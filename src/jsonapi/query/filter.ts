@@ -1,6 +1,6 @@
-import { isReadable } from '../attributes.js';
+import { isReadable } from '../definition/attributes.js';
 import { hasRole } from '../context.js';
-import { member, type ResourceDefinition, relatedDefinition } from '../definition.js';
+import { member, type ResourceDefinition, relatedDefinition } from '../definition/definition.js';
 import { columnOf } from './column-values.js';
 import type { QueryContext } from './context.js';
 import type { Column, FilterNode } from './filter-node.js';

@@ -1,4 +1,4 @@
-import type { ResourceDefinition } from '../definition.js';
+import type { ResourceDefinition } from '../definition/definition.js';
 import type { Keyset, SortField } from '../store.js';
 import type { QueryContext } from './context.js';
 import { type CursorPlace, parseCursor } from './cursor.js';

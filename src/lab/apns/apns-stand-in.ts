@@ -1,6 +1,6 @@
 import type { Server as HttpServer } from 'node:http';
 import { type AddressInfo, isIPv6, type Server } from 'node:net';
-import { certificatePem, type LabAuthority } from '../lab-authority.js';
+import { certificatePem, type LabAuthority } from '../authority/lab-authority.js';
 import { AnswerRules } from './answer-rules.js';
 import { PushCounts } from './push-counts.js';
 import { PushDesk } from './push-desk.js';

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
-import { ControlFault, readBody, sendFault, sendJson } from '../control-http.js';
+import { ControlFault, readBody, sendFault, sendJson } from '../wire/control-http.js';
 import { isDeviceToken } from './courier-lines.js';
 import type { ApnsStandInControl } from './stand-in-control.js';
 

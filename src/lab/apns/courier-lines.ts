@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LabError } from '../lab-error.js';
+import { LabError } from '../wire/lab-error.js';
 import type { CourierOperation } from './courier-batches.js';
 
 /** What a device is told. */

@@ -1,5 +1,5 @@
 import { StringDecoder } from 'node:string_decoder';
-import { LabError } from '../lab-error.js';
+import { LabError } from '../wire/lab-error.js';
 
 const LONGEST_LINE = 1_000_000;
 

@@ -1,13 +1,13 @@
 import { createSecureServer, type ServerHttp2Session } from 'node:http2';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { parseCertificate } from '../../crypto/certificate.js';
+import { parseCertificate } from '../../crypto/x509/certificate.js';
 import {
   certificatePem,
   issueServerCertificate,
   type LabAuthority,
   privateKeyPem,
-} from '../lab-authority.js';
+} from '../authority/lab-authority.js';
 import type { Pusher } from './push-checks.js';
 import type { PushDesk } from './push-desk.js';
 

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { isWelcome } from '../control-http.js';
+import { isWelcome } from '../wire/control-http.js';
 import { serveControl } from './control.js';
 import { serveCourier } from './courier.js';
 import type { ApnsStandInControl } from './stand-in-control.js';

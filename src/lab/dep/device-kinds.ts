@@ -1,4 +1,4 @@
-import { DEVICE_MODELS, type DeviceModel } from '../device-models.js';
+import { DEVICE_MODELS, type DeviceModel } from '../devices/device-models.js';
 
 /** What Apple tells of a device besides its serial number; shared by all that are alike. */
 export interface DeviceKind {

@@ -1,7 +1,7 @@
 import type { MdmServer } from './mdm-server.js';
 import type { PageCursor, PageCursors } from './page-cursors.js';
-import { listedDevice, timeText } from './program-device.js';
-import { ProgramRefusal } from './program-refusal.js';
+import { listedDevice, timeText } from './dep-device.js';
+import { ProgramRefusal } from './dep-refusal.js';
 
 export interface PageRequest {
   cursor?: string | undefined;

@@ -1,4 +1,4 @@
-import { ControlFault } from '../control-http.js';
+import { ControlFault } from '../wire/control-http.js';
 
 const MOST_OF_SERVER = 200_000;
 const MOST_IN_ALL = 400_000;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DeviceKind } from './device-kinds.js';
 import { OperationLog } from './operation-log.js';
-import { createDevice, type ProgramDevice } from './program-device.js';
+import { createDevice, type ProgramDevice } from './dep-device.js';
 
 /** A profile as the client defined it. */
 export type ProfileDefinition = Readonly<Record<string, unknown>>;

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { readOAuthHeader } from './oauth-header.js';
 import { signature } from './oauth-signature.js';
 import type { Organization } from './organization.js';
-import { ProgramRefusal } from './program-refusal.js';
+import { ProgramRefusal } from './dep-refusal.js';
 import type { ServerTokens } from './server-tokens.js';
 import { UsedNonces } from './used-nonces.js';
 

@@ -1,4 +1,4 @@
-import { ProgramRefusal } from './program-refusal.js';
+import { ProgramRefusal } from './dep-refusal.js';
 
 const LONGEST = 4096;
 const PAIR = /^\s*([A-Za-z0-9_.~%-]+)="([^"]*)"\s*$/;

@@ -1,4 +1,4 @@
-import type { ProgramDevice } from './program-device.js';
+import type { ProgramDevice } from './dep-device.js';
 
 export type OperationType = 'added' | 'modified' | 'deleted';
 

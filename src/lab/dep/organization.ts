@@ -1,7 +1,7 @@
 import { DEVICE_KINDS, type DeviceFamily } from './device-kinds.js';
 import { requireRoom } from './device-room.js';
 import { MdmServer } from './mdm-server.js';
-import type { ProgramDevice } from './program-device.js';
+import type { ProgramDevice } from './dep-device.js';
 import type { ServerTokens } from './server-tokens.js';
 
 const FIRST_DEVICES: [DeviceFamily, number][] = [

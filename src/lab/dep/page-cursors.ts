@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { MdmServer } from './mdm-server.js';
-import { ProgramRefusal } from './program-refusal.js';
+import { ProgramRefusal } from './dep-refusal.js';
 
 /** fetch: devices are still being read; done: all were; sync: changes are. */
 export type CursorKind = 'fetch' | 'done' | 'sync';

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
-import { ControlFault, readBody, readBytes, sendFault, sendJson } from '../control-http.js';
+import { ControlFault, readBody, readBytes, sendFault, sendJson } from '../wire/control-http.js';
 import { FAMILIES } from './device-kinds.js';
 import { PORTAL_HELP } from './portal-calls.js';
-import type { ProgramControl } from './program-control.js';
-import { listedDevice } from './program-device.js';
+import type { ProgramControl } from './dep-control.js';
+import { listedDevice } from './dep-device.js';
 
 const LARGEST_BODY = 4 * 1024 * 1024;
 const MOST_LISTED = 1_000;

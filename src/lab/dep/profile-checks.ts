@@ -1,5 +1,5 @@
 import type { ProfileDefinition } from './mdm-server.js';
-import { ProgramRefusal } from './program-refusal.js';
+import { ProgramRefusal } from './dep-refusal.js';
 
 interface TextRule {
   field: string;

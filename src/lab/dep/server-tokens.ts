@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { exportPrivateKey } from '../../crypto/keys.js';
-import type { LabAuthority } from '../lab-authority.js';
+import { exportPrivateKey } from '../../crypto/keys/keys.js';
+import type { LabAuthority } from '../authority/lab-authority.js';
 
 /** What the file holds that Apple's portal gives out, as its JSON names it. */
 export interface ServerToken {

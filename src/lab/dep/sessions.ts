@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { MdmServer } from './mdm-server.js';
-import { ProgramRefusal } from './program-refusal.js';
+import { ProgramRefusal } from './dep-refusal.js';
 
 interface Session {
   server: string;

@@ -1,5 +1,5 @@
 import type { ErrorDetail } from '../../errors.js';
-import { newDict, type PlistDict } from '../plist-value.js';
+import { newDict, type PlistDict } from '../plist/plist-value.js';
 import { commandItem } from './command-index.js';
 import { checkKeys, fault } from './schema-check.js';
 import { convertDict } from './schema-convert.js';

@@ -1,4 +1,4 @@
-import { isPlistDict, type PlistDict, type PlistValue } from '../plist.js';
+import { isPlistDict, type PlistDict, type PlistValue } from '../plist/plist.js';
 
 export type JsonValue =
   | string

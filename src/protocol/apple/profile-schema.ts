@@ -1,4 +1,4 @@
-import type { PlistDict } from '../plist-value.js';
+import type { PlistDict } from '../plist/plist-value.js';
 import profiles from './profiles.json';
 import { checkKeys, type SchemaFault, type SchemaRule } from './schema-check.js';
 import type { SchemaKey } from './schema-types.js';

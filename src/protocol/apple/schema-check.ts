@@ -1,5 +1,5 @@
 import type { ErrorDetail } from '../../errors.js';
-import { isPlistDict, type PlistDict, type PlistValue } from '../plist.js';
+import { isPlistDict, type PlistDict, type PlistValue } from '../plist/plist.js';
 import {
   elementKey,
   keyNamed,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ResourceDefinition } from '../../../src/jsonapi/definition.js';
+import type { ResourceDefinition } from '../../../src/jsonapi/definition/definition.js';
 import { DEFINITIONS } from '../../../src/resources/index.js';
 import { type Call, caseOf } from '../../contract/operations.js';
 import { createWorld, type World } from '../../contract/world.js';

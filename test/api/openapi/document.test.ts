@@ -3,10 +3,10 @@ import { X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { version } from '../../../package.json';
-import { ATTRIBUTE_TEXTS } from '../../../src/api/openapi/attribute-texts/index.js';
-import { SINGLETONS } from '../../../src/api/routes.js';
+import { ATTRIBUTE_TEXTS } from '../../../src/api/openapi/texts/attribute-texts.js';
+import { SINGLETONS } from '../../../src/api/routing/routes.js';
 import { ROLES } from '../../../src/jsonapi/context.js';
-import type { ResourceDefinition } from '../../../src/jsonapi/definition.js';
+import type { ResourceDefinition } from '../../../src/jsonapi/definition/definition.js';
 import { DEFINITIONS } from '../../../src/resources/index.js';
 import { ADMIN_TOKEN, startApp, type TestApp } from '../../helpers/app.js';
 import {

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { LAST_PRIORITY } from '../../../src/db/command-priority.js';
+import { LAST_PRIORITY } from '../../../src/db/commands/command-priority.js';
 import {
   type Contact,
   type ContactStore,

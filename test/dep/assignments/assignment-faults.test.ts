@@ -1,7 +1,7 @@
-import { ProgramError } from '../../../src/dep/apple/program-error.js';
+import { ProgramError } from '../../../src/dep/client/dep-error.js';
 import { AppError } from '../../../src/errors.js';
 import { AssignmentWorld, DONE, MINUTE, U1, U2 } from './assignment-world.js';
-import { everySuccess } from './fake-program.js';
+import { everySuccess } from './fake-dep-service.js';
 
 let world: AssignmentWorld;
 

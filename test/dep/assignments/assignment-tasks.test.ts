@@ -1,10 +1,10 @@
-import { inTransaction } from '../../../src/db/unit-of-work.js';
+import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
 import { createAssignmentTasks } from '../../../src/dep/assignments/assignment-tasks.js';
-import { ProgramJobs } from '../../../src/dep/program-jobs.js';
+import { ProgramJobs } from '../../../src/dep/dep-jobs.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { capturingLogger } from '../../http/log-lines.js';
-import { FakeProgram, ProgramRows } from './fake-program.js';
+import { FakeProgram, ProgramRows } from './fake-dep-service.js';
 
 const UUID = '11111111-aaaa-4aaa-8aaa-111111111111';
 const jobs = new ProgramJobs(createJobQueue());

@@ -2,7 +2,7 @@ import { ProfileAssignments } from '../../../src/dep/assignments/profile-assignm
 import { Reconciliation } from '../../../src/dep/assignments/reconciliation.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { capturingLogger } from '../../http/log-lines.js';
-import { FakeJobs, FakeProgram, ProgramRows } from './fake-program.js';
+import { FakeJobs, FakeProgram, ProgramRows } from './fake-dep-service.js';
 
 export const U1 = '11111111-aaaa-4aaa-8aaa-111111111111';
 export const U2 = '22222222-aaaa-4aaa-8aaa-222222222222';

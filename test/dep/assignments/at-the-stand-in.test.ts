@@ -1,13 +1,13 @@
-import { SecretBox } from '../../../src/crypto/secret-box.js';
-import type { ProgramAccounts } from '../../../src/dep/apple/program-api.js';
+import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
+import type { ProgramAccounts } from '../../../src/dep/client/dep-api.js';
 import { ProfileAssignments } from '../../../src/dep/assignments/profile-assignments.js';
-import { createProgram, type Program } from '../../../src/dep/program.js';
+import { createProgram, type Program } from '../../../src/dep/dep-services.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
-import { type ProgramStandIn, startProgramStandIn } from '../../../src/lab/dep/program-stand-in.js';
-import { createLabAuthority } from '../../../src/lab/lab-authority.js';
+import { type ProgramStandIn, startProgramStandIn } from '../../../src/lab/dep/dep-stand-in.js';
+import { createLabAuthority } from '../../../src/lab/authority/lab-authority.js';
 import { capturingLogger } from '../../http/log-lines.js';
-import { type AccountWorld, startAccountWorld } from '../apple/account-world.js';
-import { FakeJobs, ProgramRows } from './fake-program.js';
+import { type AccountWorld, startAccountWorld } from '../client/account-world.js';
+import { FakeJobs, ProgramRows } from './fake-dep-service.js';
 
 const CALL = '/profile/devices';
 const DEFINITION = { profile_name: 'Office', url: 'https://mdm.example.com/dep/enroll' };

@@ -1,10 +1,10 @@
 import {
   type AssignmentClaim,
   claimAssignments,
-} from '../../../src/db/program-assignment-repository.js';
-import { ProgramError } from '../../../src/dep/apple/program-error.js';
+} from '../../../src/db/dep/dep-assignment-repository.js';
+import { ProgramError } from '../../../src/dep/client/dep-error.js';
 import { AssignmentWorld, DONE, MINUTE, U1, U2 } from './assignment-world.js';
-import { everySuccess } from './fake-program.js';
+import { everySuccess } from './fake-dep-service.js';
 
 let world: AssignmentWorld;
 

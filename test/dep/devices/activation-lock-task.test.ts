@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { parseBypassCode } from '../../../src/crypto/bypass-code.js';
-import { SecretBox } from '../../../src/crypto/secret-box.js';
-import { mergeDevices } from '../../../src/db/device-merge.js';
-import { inTransaction } from '../../../src/db/unit-of-work.js';
-import { ProgramError } from '../../../src/dep/apple/program-error.js';
+import { parseBypassCode } from '../../../src/crypto/secrets/bypass-code.js';
+import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
+import { mergeDevices } from '../../../src/db/devices/device-merge.js';
+import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
+import { ProgramError } from '../../../src/dep/client/dep-error.js';
 import { ActivationLocks } from '../../../src/dep/devices/activation-lock.js';
 import { createActivationLockTask } from '../../../src/dep/devices/activation-lock-task.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';

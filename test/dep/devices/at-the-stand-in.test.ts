@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { parseBypassCode } from '../../../src/crypto/bypass-code.js';
-import { SecretBox } from '../../../src/crypto/secret-box.js';
-import { inTransaction } from '../../../src/db/unit-of-work.js';
+import { parseBypassCode } from '../../../src/crypto/secrets/bypass-code.js';
+import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
+import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
 import { createActivationLockTask } from '../../../src/dep/devices/activation-lock-task.js';
 import { createDisownTask } from '../../../src/dep/devices/disown-task.js';
-import { createProgramDevices } from '../../../src/dep/devices/program-devices.js';
-import { ProgramJobs } from '../../../src/dep/program-jobs.js';
+import { createProgramDevices } from '../../../src/dep/devices/dep-device-services.js';
+import { ProgramJobs } from '../../../src/dep/dep-jobs.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
-import { type ProgramStandIn, startProgramStandIn } from '../../../src/lab/dep/program-stand-in.js';
-import { createLabAuthority } from '../../../src/lab/lab-authority.js';
+import { type ProgramStandIn, startProgramStandIn } from '../../../src/lab/dep/dep-stand-in.js';
+import { createLabAuthority } from '../../../src/lab/authority/lab-authority.js';
 import { capturingLogger } from '../../http/log-lines.js';
-import { type AccountWorld, startAccountWorld } from '../apple/account-world.js';
+import { type AccountWorld, startAccountWorld } from '../client/account-world.js';
 import { addListed } from './listed-devices.js';
 
 const SERVER = 'Devices';

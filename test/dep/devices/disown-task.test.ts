@@ -1,9 +1,9 @@
-import { requestDisown } from '../../../src/db/program-device-actions.js';
-import { inTransaction } from '../../../src/db/unit-of-work.js';
-import { ExchangeFault } from '../../../src/dep/apple/exchange-fault.js';
-import { ProgramError } from '../../../src/dep/apple/program-error.js';
+import { requestDisown } from '../../../src/db/dep/dep-device-actions.js';
+import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
+import { ExchangeFault } from '../../../src/dep/client/exchange-fault.js';
+import { ProgramError } from '../../../src/dep/client/dep-error.js';
 import { createDisownTask } from '../../../src/dep/devices/disown-task.js';
-import { ProgramJobs } from '../../../src/dep/program-jobs.js';
+import { ProgramJobs } from '../../../src/dep/dep-jobs.js';
 import { AppError } from '../../../src/errors.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';

@@ -4,7 +4,7 @@ import type {
   ProgramAccounts,
   ProgramApi,
   SerialResults,
-} from '../../../src/dep/apple/program-api.js';
+} from '../../../src/dep/client/dep-api.js';
 
 /** An account of the enrollment program; returns its id. */
 export async function addAccount(knex: Knex, row: object = {}): Promise<number> {

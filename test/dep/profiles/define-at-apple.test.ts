@@ -1,10 +1,10 @@
-import { SecretBox } from '../../../src/crypto/secret-box.js';
-import { createProgramAccounts } from '../../../src/dep/apple/program-accounts.js';
+import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
+import { createProgramAccounts } from '../../../src/dep/client/dep-accounts.js';
 import { ProfileDefinitions } from '../../../src/dep/profiles/profile-definitions.js';
-import { ProgramJobs } from '../../../src/dep/program-jobs.js';
+import { ProgramJobs } from '../../../src/dep/dep-jobs.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
-import { type ProgramStandIn, startProgramStandIn } from '../../../src/lab/dep/program-stand-in.js';
-import { createLabAuthority } from '../../../src/lab/lab-authority.js';
+import { type ProgramStandIn, startProgramStandIn } from '../../../src/lab/dep/dep-stand-in.js';
+import { createLabAuthority } from '../../../src/lab/authority/lab-authority.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { capturingLogger } from '../../http/log-lines.js';
 import { ENROLLMENT_URL } from './profile-samples.js';

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import type { ProgramAccounts, ProgramApi } from '../../../src/dep/apple/program-api.js';
+import type { ProgramAccounts, ProgramApi } from '../../../src/dep/client/dep-api.js';
 import { ProfileDefinitions } from '../../../src/dep/profiles/profile-definitions.js';
-import { ProgramJobs } from '../../../src/dep/program-jobs.js';
+import { ProgramJobs } from '../../../src/dep/dep-jobs.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { capturingLogger, type LogLine } from '../../http/log-lines.js';

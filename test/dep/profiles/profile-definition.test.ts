@@ -3,7 +3,7 @@ import { definitionOf, digestOf } from '../../../src/dep/profiles/profile-defini
 import type {
   DefinitionContext,
   ProgramProfile,
-} from '../../../src/dep/profiles/program-profile.js';
+} from '../../../src/dep/profiles/dep-profile.js';
 import { ENROLLMENT_URL, PLAIN } from './profile-samples.js';
 
 const ANCHOR = Buffer.from('an anchor');

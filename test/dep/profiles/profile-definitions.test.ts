@@ -1,4 +1,4 @@
-import { ProgramError } from '../../../src/dep/apple/program-error.js';
+import { ProgramError } from '../../../src/dep/client/dep-error.js';
 import { createDefineTask } from '../../../src/dep/profiles/define-task.js';
 import { DefinitionWorld, uuidOf } from './definition-world.js';
 import { ENROLLMENT_URL } from './profile-samples.js';

@@ -1,4 +1,4 @@
-import type { ProgramProfile } from '../../../src/dep/profiles/program-profile.js';
+import type { ProgramProfile } from '../../../src/dep/profiles/dep-profile.js';
 
 export const ENROLLMENT_URL = 'https://mdm.example.com/dep/enroll';
 

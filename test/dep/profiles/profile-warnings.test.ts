@@ -1,5 +1,5 @@
 import { profileWarnings } from '../../../src/dep/profiles/profile-warnings.js';
-import type { ProgramProfile } from '../../../src/dep/profiles/program-profile.js';
+import type { ProgramProfile } from '../../../src/dep/profiles/dep-profile.js';
 import { ENROLLMENT_URL, PLAIN } from './profile-samples.js';
 
 const warningsOf = (changes: Partial<ProgramProfile>, own = ENROLLMENT_URL) =>

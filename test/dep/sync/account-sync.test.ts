@@ -1,4 +1,4 @@
-import { ProgramError, type ProgramErrorKind } from '../../../src/dep/apple/program-error.js';
+import { ProgramError, type ProgramErrorKind } from '../../../src/dep/client/dep-error.js';
 import { listing, page, type SyncWorld, startSyncWorld } from './sync-world.js';
 
 let world: SyncWorld;

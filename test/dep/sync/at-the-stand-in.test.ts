@@ -1,11 +1,11 @@
-import { ProgramJobs } from '../../../src/dep/program-jobs.js';
+import { ProgramJobs } from '../../../src/dep/dep-jobs.js';
 import { AccountSync } from '../../../src/dep/sync/account-sync.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
-import { type ProgramStandIn, startProgramStandIn } from '../../../src/lab/dep/program-stand-in.js';
-import { createLabAuthority } from '../../../src/lab/lab-authority.js';
+import { type ProgramStandIn, startProgramStandIn } from '../../../src/lab/dep/dep-stand-in.js';
+import { createLabAuthority } from '../../../src/lab/authority/lab-authority.js';
 import { capturingLogger } from '../../http/log-lines.js';
 import { jobRows } from '../../jobs/helpers.js';
-import { type AccountWorld, startAccountWorld } from '../apple/account-world.js';
+import { type AccountWorld, startAccountWorld } from '../client/account-world.js';
 
 const FETCH = '/server/devices';
 

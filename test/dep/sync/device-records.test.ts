@@ -1,4 +1,4 @@
-import type { ListedDevice } from '../../../src/dep/apple/program-api.js';
+import type { ListedDevice } from '../../../src/dep/client/dep-api.js';
 import { ASSIGNED, listing, page, type SyncWorld, startSyncWorld } from './sync-world.js';
 
 const SERIAL = 'C02AAAAAAAA1';

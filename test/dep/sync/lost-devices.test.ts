@@ -1,7 +1,7 @@
-import { findProfileUses } from '../../../src/db/program-profile-repository.js';
-import type { ListedDevice } from '../../../src/dep/apple/program-api.js';
+import { findProfileUses } from '../../../src/db/dep/dep-profile-repository.js';
+import type { ListedDevice } from '../../../src/dep/client/dep-api.js';
 import { Reconciliation } from '../../../src/dep/assignments/reconciliation.js';
-import { FakeJobs } from '../assignments/fake-program.js';
+import { FakeJobs } from '../assignments/fake-dep-service.js';
 import { listing, page, type SyncWorld, startSyncWorld } from './sync-world.js';
 
 let world: SyncWorld;

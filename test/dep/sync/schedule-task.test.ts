@@ -1,5 +1,5 @@
-import type { ProgramAccounts } from '../../../src/dep/apple/program-api.js';
-import { ProgramJobs } from '../../../src/dep/program-jobs.js';
+import type { ProgramAccounts } from '../../../src/dep/client/dep-api.js';
+import { ProgramJobs } from '../../../src/dep/dep-jobs.js';
 import { createSyncTasks } from '../../../src/dep/sync/sync-tasks.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
 import type { Task } from '../../../src/jobs/task.js';

@@ -4,8 +4,8 @@ import type {
   ListedDevice,
   ProgramAccounts,
   ProgramApi,
-} from '../../../src/dep/apple/program-api.js';
-import { ProgramJobs } from '../../../src/dep/program-jobs.js';
+} from '../../../src/dep/client/dep-api.js';
+import { ProgramJobs } from '../../../src/dep/dep-jobs.js';
 import { AccountSync, type AccountSyncDeps } from '../../../src/dep/sync/account-sync.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
 import { unlessAborted } from '../../../src/jobs/unless-aborted.js';

@@ -1,12 +1,12 @@
-import { SecretBox } from '../../../src/crypto/secret-box.js';
-import { inTransaction } from '../../../src/db/unit-of-work.js';
-import { createProgramAccounts } from '../../../src/dep/apple/program-accounts.js';
-import { ProgramJobs } from '../../../src/dep/program-jobs.js';
+import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
+import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
+import { createProgramAccounts } from '../../../src/dep/client/dep-accounts.js';
+import { ProgramJobs } from '../../../src/dep/dep-jobs.js';
 import { createConfirmAccountTask } from '../../../src/dep/tokens/confirm-account-task.js';
-import { ProgramTokens } from '../../../src/dep/tokens/program-tokens.js';
+import { ProgramTokens } from '../../../src/dep/tokens/dep-tokens.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
-import { type ProgramStandIn, startProgramStandIn } from '../../../src/lab/dep/program-stand-in.js';
-import { createLabAuthority } from '../../../src/lab/lab-authority.js';
+import { type ProgramStandIn, startProgramStandIn } from '../../../src/lab/dep/dep-stand-in.js';
+import { createLabAuthority } from '../../../src/lab/authority/lab-authority.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { capturingLogger } from '../../http/log-lines.js';
 

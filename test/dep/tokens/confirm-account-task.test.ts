@@ -2,9 +2,9 @@ import type {
   AccountDetail,
   ProgramAccounts,
   ProgramApi,
-} from '../../../src/dep/apple/program-api.js';
-import { ProgramError } from '../../../src/dep/apple/program-error.js';
-import { ProgramJobs } from '../../../src/dep/program-jobs.js';
+} from '../../../src/dep/client/dep-api.js';
+import { ProgramError } from '../../../src/dep/client/dep-error.js';
+import { ProgramJobs } from '../../../src/dep/dep-jobs.js';
 import { createConfirmAccountTask } from '../../../src/dep/tokens/confirm-account-task.js';
 import { AppError } from '../../../src/errors.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { type ParsedCertificate, parseCertificate } from '../../../src/crypto/certificate.js';
-import { sealEnvelopedData } from '../../../src/crypto/cms-enveloped-data.js';
-import { composeSmime } from '../../../src/crypto/compose-smime.js';
-import { decodePemBlock } from '../../../src/crypto/pem.js';
+import { type ParsedCertificate, parseCertificate } from '../../../src/crypto/x509/certificate.js';
+import { sealEnvelopedData } from '../../../src/crypto/cms/cms-enveloped-data.js';
+import { composeSmime } from '../../helpers/compose-smime.js';
+import { decodePemBlock } from '../../../src/crypto/asn1/pem.js';
 import { ADMIN_TOKEN, type TestApp } from '../../helpers/app.js';
 
 export type TokenMembers = Record<string, string | undefined>;

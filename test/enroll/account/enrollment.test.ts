@@ -1,4 +1,4 @@
-import { type PlistDict, parsePlistDict } from '../../../src/protocol/plist.js';
+import { type PlistDict, parsePlistDict } from '../../../src/protocol/plist/plist.js';
 import { PUBLIC_URL } from '../../helpers/app.js';
 import { deviceKeys, type Fields, issueIdentity } from '../../helpers/device.js';
 import {

@@ -1,6 +1,6 @@
-import { SecretBox } from '../../../src/crypto/secret-box.js';
+import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import { createAccessTokens } from '../../../src/enroll/account/access-token.js';
-import { buildPlist } from '../../../src/protocol/plist.js';
+import { buildPlist } from '../../../src/protocol/plist/plist.js';
 import { asAuthority, ecIdentity, type Identity } from '../../crypto/identities.js';
 import { signedBy } from '../../dep/asking-device.js';
 import { deviceKeys, issueIdentity } from '../../helpers/device.js';

@@ -1,4 +1,4 @@
-import { hashPassword } from '../../../src/crypto/password-hash.js';
+import { hashPassword } from '../../../src/crypto/secrets/password-hash.js';
 import { PUBLIC_URL } from '../../helpers/app.js';
 import { until } from '../../jobs/helpers.js';
 import {

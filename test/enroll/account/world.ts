@@ -1,8 +1,8 @@
 import { randomUUID, scryptSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readProfileFile } from '../../../src/lab/enrollment-profile.js';
-import { buildPlist } from '../../../src/protocol/plist.js';
+import { readProfileFile } from '../../../src/lab/enrollment/enrollment-profile.js';
+import { buildPlist } from '../../../src/protocol/plist/plist.js';
 import { asAuthority, ecIdentity, type Identity, identityOf } from '../../crypto/identities.js';
 import { signedBy } from '../../dep/asking-device.js';
 import { PUBLIC_URL, startApp, type TestApp, type TestAppOptions } from '../../helpers/app.js';

@@ -1,4 +1,4 @@
-import { connectDatabase } from '../../../src/db/database.js';
+import { connectDatabase } from '../../../src/db/connection/database.js';
 import {
   checkCredentials,
   checkCredentialsAtStart,

@@ -1,5 +1,5 @@
 import { CommandQueue } from '../../../src/commands/queue.js';
-import { SecretBox } from '../../../src/crypto/secret-box.js';
+import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import { createTasks } from '../../../src/jobs/tasks/index.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { capturingLogger } from '../../http/log-lines.js';

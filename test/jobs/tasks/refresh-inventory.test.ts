@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { CommandQueue } from '../../../src/commands/queue.js';
-import { SecretBox } from '../../../src/crypto/secret-box.js';
+import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import {
   createRefreshInventoryTask,
   inventoryQuota,

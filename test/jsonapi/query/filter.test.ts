@@ -1,9 +1,9 @@
-import { bool, integer, json, oneOf, text, timestamp } from '../../../src/jsonapi/attributes.js';
+import { bool, integer, json, oneOf, text, timestamp } from '../../../src/jsonapi/definition/attributes.js';
 import {
   createRegistry,
   defineResource,
   type ResourceDefinition,
-} from '../../../src/jsonapi/definition.js';
+} from '../../../src/jsonapi/definition/definition.js';
 import { parseFilter } from '../../../src/jsonapi/query/filter.js';
 
 const access = { read: 'viewer', create: null, update: null, delete: null } as const;

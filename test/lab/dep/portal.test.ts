@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
-import { issueCertificate, parseCertificate } from '../../../src/crypto/certificate.js';
-import { generateEcKeyPair, generateRsaKeyPair, type KeyPair } from '../../../src/crypto/keys.js';
-import { encodePem } from '../../../src/crypto/pem.js';
-import { openSmime } from '../../../src/crypto/smime.js';
-import { ControlFault } from '../../../src/lab/control-http.js';
+import { issueCertificate, parseCertificate } from '../../../src/crypto/x509/certificate.js';
+import { generateEcKeyPair, generateRsaKeyPair, type KeyPair } from '../../../src/crypto/keys/keys.js';
+import { encodePem } from '../../../src/crypto/asn1/pem.js';
+import { openSmime } from '../../../src/crypto/cms/smime.js';
+import { ControlFault } from '../../../src/lab/wire/control-http.js';
 import { requireRoom } from '../../../src/lab/dep/device-room.js';
 import { PORTAL_CALLS, PORTAL_HELP } from '../../../src/lab/dep/portal-calls.js';
-import { ProgramUnderTest } from './program-under-test.js';
+import { ProgramUnderTest } from './dep-under-test.js';
 
 let lab: ProgramUnderTest;
 let keys: KeyPair;

@@ -1,4 +1,4 @@
-import { ProgramUnderTest } from './program-under-test.js';
+import { ProgramUnderTest } from './dep-under-test.js';
 
 let lab: ProgramUnderTest;
 let name = '';

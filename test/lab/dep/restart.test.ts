@@ -1,6 +1,6 @@
 import type { SnapshotStore } from '../../../src/lab/dep/snapshot-keeper.js';
-import { createLabAuthority } from '../../../src/lab/lab-authority.js';
-import { ProgramUnderTest } from './program-under-test.js';
+import { createLabAuthority } from '../../../src/lab/authority/lab-authority.js';
+import { ProgramUnderTest } from './dep-under-test.js';
 
 let lab: ProgramUnderTest;
 

@@ -1,7 +1,7 @@
 import { request } from 'node:https';
 import { signatureBaseString } from '../../../src/lab/dep/oauth-signature.js';
 import type { ServerToken } from '../../../src/lab/dep/server-tokens.js';
-import { authorization, ProgramUnderTest } from './program-under-test.js';
+import { authorization, ProgramUnderTest } from './dep-under-test.js';
 
 let lab: ProgramUnderTest;
 let token: ServerToken;

@@ -4,7 +4,7 @@ import {
   requestTypes,
   validateCommand,
 } from '../../../src/protocol/apple/command-schema.js';
-import { isPlistDict, parsePlistDict } from '../../../src/protocol/plist.js';
+import { isPlistDict, parsePlistDict } from '../../../src/protocol/plist/plist.js';
 import { fixture } from '../plist-fixtures.js';
 
 const PARAMETERS = '/data/attributes/parameters';

@@ -3,7 +3,7 @@ import {
   maskSecrets,
   plistToJson,
 } from '../../../src/protocol/apple/command-schema.js';
-import { parsePlistDict } from '../../../src/protocol/plist.js';
+import { parsePlistDict } from '../../../src/protocol/plist/plist.js';
 import { fixture } from '../plist-fixtures.js';
 
 describe('masking secrets', () => {

@@ -4,7 +4,7 @@ import {
   isKnownPayloadType,
   type PayloadFinding,
 } from '../../../src/protocol/apple/profile-schema.js';
-import { nodeToValue } from '../../../src/protocol/plist.js';
+import { nodeToValue } from '../../../src/protocol/plist/plist.js';
 import { dict, type Members, payload, profile, REALISTIC } from '../../profiles/sample-profiles.js';
 
 function check(type: string, members: Members): PayloadFinding[] {

@@ -2,7 +2,7 @@ import type { ErrorDetail } from '../../../src/errors.js';
 import { checkKeys } from '../../../src/protocol/apple/schema-check.js';
 import { convertDict } from '../../../src/protocol/apple/schema-convert.js';
 import type { SchemaKey } from '../../../src/protocol/apple/schema-types.js';
-import type { PlistValue } from '../../../src/protocol/plist.js';
+import type { PlistValue } from '../../../src/protocol/plist/plist.js';
 
 function details(key: Omit<SchemaKey, 'key'>, value: PlistValue): string[] {
   return checkKeys([{ key: 'K', ...key }], { K: value }, '').map(({ detail }) => detail);

@@ -1,0 +1,134 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { usageOf } from '../../load/process-usage.js';
+import type { ScenarioResult } from '../scenario.js';
+import { quantile, watchApi } from './api-watch.js';
+import { ProgramSteps } from './dep-steps.js';
+import { openProgramWorld, type ProgramWorld } from './dep-world.js';
+
+export interface ProgramOptions {
+  /** An empty database, or one that is migrated and holds nothing. */
+  databaseUrl: string;
+  devices: number;
+}
+
+/** What so many devices may take; fewer are to be faster, but for what each sync takes. */
+const FULL_SYNC_S = 180;
+const FULL = 100_000;
+const FEW = 20_000;
+/** What a new server of the stand-in has before. */
+const FIRST = 10;
+const ADDED = 100;
+const REMOVED = 50;
+const IDLE_MS = 5_000;
+/** Twice as long as without, and this: the two share a machine with the database and Apple. */
+const ALLOWANCE_MS = 20;
+const GROWTH_MB = 200;
+
+const COUNTS = `
+select count(*) filter (where removed_at is null)::int as listed,
+  count(*) filter (where removed_at is not null)::int as removed,
+  count(*) filter (where removed_at is null and profile_uuid is not null)::int as assigned,
+  count(distinct device_id)::int as records
+from dep_devices`;
+
+async function brokenCounts(
+  { apple }: ProgramWorld,
+  { databaseUrl, devices }: ProgramOptions,
+): Promise<string[]> {
+  const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
+  const { rows } = await pool.query(COUNTS);
+  await pool.end();
+  const { listed, profiles } = await apple.count();
+  const records = devices + FIRST + ADDED;
+  const present = records - REMOVED;
+  const expected = { listed: present, removed: REMOVED, assigned: present, records };
+  const [found, wanted] = [rows[0], expected].map((row) => JSON.stringify(row));
+  const kinds = Object.values(profiles).filter((count) => count === present);
+  return [
+    ...(found === wanted ? [] : [`the rows are ${found}, not ${wanted}`]),
+    ...(kinds.length === 1 ? [] : [`Apple has ${JSON.stringify(profiles)} in use`]),
+    ...(listed === present ? [] : [`Apple lists ${listed}`]),
+  ];
+}
+
+/** What was read meanwhile, and what the work returned. */
+type Phase = Awaited<ReturnType<typeof watchApi<number>>>;
+
+interface Measured {
+  sync: Phase;
+  assign: Phase;
+  idle: Phase;
+  echoSeconds: number;
+  deltaSeconds: number;
+  heldMs: number;
+  rssBefore: number;
+  rssAfterSync: number;
+  rssAfter: number;
+  rssPeak: number;
+}
+
+const PATHS = ['/devices?page[size]=20&sort=-id', '/dep/accounts', '/dep/devices?page[size]=20'];
+
+async function measure({ apple, server, api }: ProgramWorld, steps: ProgramSteps) {
+  const rss = () => usageOf(server.pid)?.rssMegabytes ?? 0;
+  const rssBefore = rss();
+  await server.loopHeldMs();
+  const sync = await watchApi(api, PATHS, () => steps.firstSync());
+  const heldMs = await server.loopHeldMs();
+  const rssAfterSync = rss();
+  const assign = await watchApi(api, PATHS, () => steps.assignAll());
+  // Apple tells of each assignment.
+  const echoSeconds = await steps.deltaSync();
+  await apple.addDevices(ADDED);
+  await apple.removeDevices(REMOVED);
+  const deltaSeconds = await steps.deltaSync();
+  await steps.untilAssigned();
+  const idle = await watchApi(api, PATHS, () => sleep(IDLE_MS, IDLE_MS));
+  const rssPeak = usageOf(server.pid)?.peakMegabytes ?? 0;
+  const memory = { rssBefore, rssAfterSync, rssAfter: rss(), rssPeak };
+  return { sync, assign, idle, echoSeconds, deltaSeconds, heldMs, ...memory };
+}
+
+const latency = ({ seen }: Phase, share: number) => quantile(seen.times, share);
+
+function figuresOf(measured: Measured, devices: number): Record<string, number> {
+  const { sync, assign, idle, ...rest } = measured;
+  return {
+    ...{ syncSeconds: sync.result, rowsPerSecond: devices / sync.result },
+    ...{ assignSeconds: assign.result, ...rest },
+    ...{ idleP50: latency(idle, 0.5), idleP95: latency(idle, 0.95) },
+    ...{ syncP50: latency(sync, 0.5), syncP95: latency(sync, 0.95) },
+    ...{ assignP50: latency(assign, 0.5), assignP95: latency(assign, 0.95) },
+  };
+}
+
+function brokenMeasures(measured: Measured, devices: number): string[] {
+  const { sync, assign, idle, rssBefore, rssPeak } = measured;
+  const broken = new Set([sync, assign, idle].flatMap(({ seen }) => seen.failures));
+  const allowed = (FULL_SYNC_S * Math.max(devices, FEW)) / FULL;
+  if (sync.result > allowed) broken.add(`the full sync took ${sync.result.toFixed(0)} s`);
+  if (rssPeak - rssBefore > GROWTH_MB) broken.add(`the server grew to ${rssPeak.toFixed(0)} MB`);
+  const slowest = Math.max(latency(sync, 0.95), latency(assign, 0.95));
+  if (slowest > 2 * latency(idle, 0.95) + ALLOWANCE_MS) {
+    broken.add(`the admin API took up to ${slowest.toFixed(0)} ms meanwhile (p95)`);
+  }
+  return [...broken];
+}
+
+/** A large account is read, its devices get a profile, and some come and go. */
+export async function programSync(options: ProgramOptions): Promise<ScenarioResult> {
+  const { databaseUrl, devices } = options;
+  const world = await openProgramWorld(databaseUrl);
+  try {
+    await world.apple.addDevices(devices);
+    const measured = await measure(world, new ProgramSteps(world));
+    return {
+      name: `${devices} devices of Apple's enrollment program`,
+      broken: [...(await brokenCounts(world, options)), ...brokenMeasures(measured, devices)],
+      figures: figuresOf(measured, devices),
+    };
+  } finally {
+    await world.close();
+  }
+}

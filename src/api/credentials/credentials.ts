@@ -1,0 +1,167 @@
+import type { RequestHandler } from 'express';
+import type { Config } from '../../config/config.js';
+import { countEndingIdentities } from '../../db/pki/credential-repository.js';
+import type { Database } from '../../db/connection/database.js';
+import {
+  COUNTED_AT_MOST,
+  countDevicesOfOtherTopics,
+  countRefusedDevices,
+} from '../../db/push/device-reach.js';
+import { countHeldRequests } from '../../db/enroll/held-enrollment-repository.js';
+import { blockedTopics } from '../../db/admin/metrics-repository.js';
+import { troubledProcesses } from '../../db/processes/process-repository.js';
+import { listDoubleAccounts, listTroubledAccounts } from '../../db/dep/dep-account-health.js';
+import { readPushTopic } from '../../db/admin/settings-repository.js';
+import { type Document, JSONAPI } from '../../jsonapi/documents/document.js';
+import { sendAnswer } from '../../jsonapi/documents/send.js';
+import { formatTimestamp } from '../../jsonapi/definition/values.js';
+import {
+  CREDENTIAL_KINDS,
+  CREDENTIAL_STATES,
+  type Credential,
+  credentialsInUse,
+  EXPIRING_DAYS,
+  type FileCertificate,
+} from '../../pki/credentials/credential-status.js';
+import type { TlsCaveat } from '../../pki/tls/tls-caveats.js';
+import type { ApiOperation, ApiRoute, Schema } from '../routing/api-route.js';
+import { type CredentialFacts, credentialWarnings, usableTopics } from './credential-warnings.js';
+import { jsonApiContent } from '../routing/documents.js';
+import { refuseParameters } from '../routing/refuse-parameters.js';
+
+export interface CredentialRouteDeps {
+  db: Database;
+  config: Pick<
+    Config,
+    'enrollment' | 'replaceEnrolled' | 'publicUrl' | 'lab' | 'apnsHost' | 'depSyncInterval'
+  >;
+  /** What is wrong with how this process speaks TLS. */
+  tlsCaveats?: () => readonly TlsCaveat[];
+  /** The certificate of TLS_CERT_FILE. */
+  tlsFile?: () => FileCertificate | undefined;
+}
+
+const PATH = '/credentials';
+/** A process that has been silent for so long is taken for dead. */
+const SILENT_MS = 30_000;
+
+/** So many syncs that failed, or did not begin, are worth a warning. */
+const MISSED_SYNCS = 3;
+
+/** The place where an admin looks when devices do not come. */
+export function credentialRoutes(deps: CredentialRouteDeps, basePath: string): ApiRoute[] {
+  const read: RequestHandler = async (req, res) => {
+    const document = documentOf(await readFacts(deps), basePath);
+    sendAnswer(req, res, { status: 200, document });
+  };
+  const GET: ApiOperation = {
+    operationId: 'getCredentials',
+    summary: 'See what the server works by, and what is wrong with it',
+    description:
+      'Every certificate and token that the server works by and that ends by itself, CAs and the ' +
+      'certificate of TLS_CERT_FILE among them, the first to end first, and warnings: what ' +
+      'keeps devices from being reached, now or within 30 days, and what to do about it. `code` is ' +
+      'stable, `detail` is for people.',
+    tag: 'configuration',
+    role: 'viewer',
+    answers: [
+      { status: 200, description: 'The document.', content: [jsonApiContent(documentSchema())] },
+    ],
+    errors: [400],
+    handlers: [refuseParameters, read],
+  };
+  return [{ path: PATH, methods: { GET } }];
+}
+
+async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
+  const { db, config } = deps;
+  const tlsCaveats = deps.tlsCaveats?.() ?? [];
+  const credentials = await credentialsInUse(db.knex, { tlsFile: deps.tlsFile?.() });
+  const ending = { days: EXPIRING_DAYS, most: COUNTED_AT_MOST + 1 };
+  const { lab: isLabOn, depSyncInterval: interval } = config;
+  const patience = interval && MISSED_SYNCS * interval;
+  const [troubled, enrollmentTopic, unreachable, refused, held, blocked, identities, ...accounts] =
+    await Promise.all([
+      troubledProcesses(db, SILENT_MS),
+      readPushTopic(db.knex),
+      countDevicesOfOtherTopics(db.knex, usableTopics(credentials)),
+      countRefusedDevices(db.knex),
+      countHeldRequests(db.knex, COUNTED_AT_MOST + 1),
+      blockedTopics(db),
+      countEndingIdentities(db.knex, ending),
+      listTroubledAccounts(db.knex, { isLabOn, patience }),
+      listDoubleAccounts(db.knex, { isLabOn }),
+    ]);
+  const [troubledAccounts, doubleAccounts] = accounts;
+  return {
+    ...{ credentials, troubled, enrollmentTopic, unreachable, refused, held, blocked, config },
+    ...{ tlsCaveats, identities, troubledAccounts, doubleAccounts },
+  };
+}
+
+function documentOf(facts: CredentialFacts, basePath: string): Document {
+  const links = { self: basePath + PATH };
+  const attributes = {
+    credentials: facts.credentials.map((credential) => shown(credential, basePath)),
+    warnings: credentialWarnings(facts),
+  };
+  return { data: { type: 'credentials', id: 1, attributes, links }, links, jsonapi: JSONAPI };
+}
+
+function shown(credential: Credential, basePath: string) {
+  const { kind, id, source, name, days_left, status, not_after } = credential;
+  const { topic = null, apple_account = null, identities = null } = credential;
+  const collection = kind === 'dep_token' ? 'dep/accounts' : 'certificates';
+  const links = { self: id === null ? basePath + PATH : `${basePath}/${collection}/${id}` };
+  const optional = { topic, apple_account, identities };
+  const said = { kind, id, source, name, days_left, status };
+  return { ...said, ...optional, not_after: formatTimestamp(not_after), links };
+}
+
+function object(properties: Record<string, Schema>): Schema {
+  const required = Object.keys(properties);
+  return { type: 'object', properties, required, additionalProperties: false };
+}
+
+function documentSchema(): Schema {
+  const links = { $ref: '#/components/schemas/resource_links' };
+  const attributes = object({
+    credentials: { type: 'array', items: credentialSchema(links) },
+    warnings: { type: 'array', items: object({ code: TEXT, detail: TEXT }) },
+  });
+  const data = object({
+    type: { type: 'string', enum: ['credentials'] },
+    id: { type: 'integer', enum: [1] },
+    ...{ attributes, links },
+  });
+  return object({ data, links, jsonapi: { $ref: '#/components/schemas/jsonapi' } });
+}
+
+const TEXT: Schema = { type: 'string' };
+
+function credentialSchema(links: Schema): Schema {
+  return object({
+    kind: { type: 'string', enum: CREDENTIAL_KINDS },
+    source: { type: 'string', enum: ['database', 'file'], description: 'file: TLS_CERT_FILE.' },
+    id: {
+      anyOf: [{ $ref: '#/components/schemas/id' }, { type: 'null' }],
+      description: 'Of the certificate, or of the account of device enrollment; null of a file.',
+    },
+    name: TEXT,
+    days_left: { type: 'integer', description: 'Negative once it has expired.' },
+    status: { type: 'string', enum: [...CREDENTIAL_STATES] },
+    topic: { type: ['string', 'null'], description: 'Of push certificates.' },
+    apple_account: {
+      type: ['string', 'null'],
+      description: 'Of push certificates, where it is known: who can renew it at Apple.',
+    },
+    identities: {
+      type: ['integer', 'null'],
+      description:
+        'Of CAs that do not issue here now: how many identities of enrolled devices are theirs ' +
+        `(${COUNTED_AT_MOST + 1}: more than ${COUNTED_AT_MOST}).`,
+    },
+    not_after: { type: 'string', format: 'date-time' },
+    links,
+  });
+}

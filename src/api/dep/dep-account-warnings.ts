@@ -1,0 +1,51 @@
+import type { DoubleAccounts, TroubledAccount } from '../../db/dep/dep-account-health.js';
+import type { CredentialWarning } from '../credentials/credential-warnings.js';
+
+const SAID = new Set(['ok', 'unconfirmed']);
+
+const WHAT: Record<string, string> = {
+  terms_not_signed: "somebody has to accept Apple's new terms",
+  token_rejected: 'Apple does not take its token',
+  token_expired: 'its token has expired',
+  throttled: 'Apple asks for patience',
+  unreachable: "Apple's service cannot be reached",
+};
+
+function sentence(text: string | null): string {
+  if (text === null || text === '') return '';
+  return ` ${text}${/[.!?]$/.test(text) ? '' : '.'}`;
+}
+
+/** What keeps an account of Apple's enrollment program from being up to date. */
+export function programAccountWarning(account: TroubledAccount): CredentialWarning {
+  const { id, name, status, status_text, status_advice } = account;
+  const who = `The account ${name === null ? '' : `${JSON.stringify(name)} `}(id ${id}) of Apple's device enrollment`;
+  if (SAID.has(status)) return { code: 'dep_account_not_synced', detail: unsynced(account, who) };
+  const what = WHAT[status] ?? 'Apple answers what is not understood here';
+  const words = status_text === null ? '' : ` Apple says: ${JSON.stringify(status_text)}.`;
+  return {
+    code: `dep_account_${status}`,
+    detail: `${who} is not up to date: ${what}.${words}${sentence(status_advice)}`,
+  };
+}
+
+/** One server of Apple's in several accounts. */
+export function doubleAccountWarning({ ids, name }: DoubleAccounts): CredentialWarning {
+  const server = name === null ? '' : ` ${JSON.stringify(name)}`;
+  const detail =
+    `The accounts ${ids.join(' and ')} of Apple's device enrollment are of the same server${server} at ` +
+    'Apple: each lists its devices, and gives them its own default profiles. Delete all but one ' +
+    '(DELETE /api/v1/dep/accounts/{id}).';
+  return { code: 'dep_account_duplicate', detail };
+}
+
+function unsynced({ id, sync_finished_at, sync_error }: TroubledAccount, who: string): string {
+  const since =
+    sync_finished_at === null
+      ? 'was never synced'
+      : `was not synced since ${sync_finished_at.toISOString()}`;
+  return (
+    `${who} ${since}.${sentence(sync_error)} See whether a process with the role worker runs, and ` +
+    `/api/v1/jobs; POST /api/v1/dep/accounts/${id}/sync begins one.`
+  );
+}

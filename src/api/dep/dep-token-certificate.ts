@@ -1,0 +1,76 @@
+import type { RequestHandler, Response } from 'express';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
+import { writeAudit } from '../../events/audit.js';
+import { contextOf } from '../../http/requests/request-context.js';
+import type { Answer } from '../../jsonapi/engine.js';
+import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
+import type { ApiOperation, ApiRoute } from '../routing/api-route.js';
+import { auditRefusals } from '../routing/audit-refusals.js';
+import type { ProgramTokenDeps } from './dep-token.js';
+import { integerParameter, refuseOthers } from '../routing/query-parameters.js';
+
+const TYPE = 'application/x-x509-ca-cert';
+const FILE = 'muster-dep.pem';
+const AUDITED = { action: 'dep_accounts.certificate_downloaded', targetType: 'certificates' };
+
+/** The contract's GET, and a POST for those who keep GET free of consequences. */
+export function tokenCertificateOperations(deps: ProgramTokenDeps): ApiRoute['methods'] {
+  const schema = { type: 'string', contentMediaType: TYPE };
+  const description = 'The certificate as PEM.';
+  const operation: Omit<ApiOperation, 'operationId'> = {
+    summary: "Download a certificate for Apple's portal",
+    description:
+      'Makes a key pair and a self-signed certificate (RSA 2048, 5 years), to be uploaded at Apple ' +
+      'Business Manager or Apple School Manager, which encrypts the server token to it. The key stays ' +
+      'here, sealed. Nothing that is in use is touched before the token comes: each download makes ' +
+      'another pair. With `account` the token is to renew that account. Each download is audited.',
+    tag: 'dep_accounts',
+    role: 'admin',
+    parameters: [
+      {
+        name: 'account',
+        in: 'query',
+        description: 'Id of the account that the token is meant for.',
+        schema: { type: 'integer', minimum: 1 },
+      },
+    ],
+    answers: [{ status: 200, description, content: [{ mediaType: TYPE, schema }] }],
+    errors: [400, 404, 422],
+    handlers: [download(deps)],
+    onError: auditRefusals(deps.db, AUDITED),
+  };
+  const GET = { ...operation, operationId: 'downloadDepCertificateByGet', changesState: true };
+  return { GET, POST: { ...operation, operationId: 'downloadDepCertificate' } };
+}
+
+function download(deps: ProgramTokenDeps): RequestHandler {
+  const { engine, programTokens } = deps;
+  return async (req, res) => {
+    refuseOthers(req, ['account']);
+    const account = integerParameter(req, 'account');
+    const work = async (trx: Transaction) => {
+      const { id, pem } = await programTokens.makeCertificate(trx, account);
+      await auditDownload(trx, res, { id, account });
+      return { status: 200, body: Buffer.from(pem) };
+    };
+    const context = contextOf(res);
+    const idempotency = readIdempotency(req, Buffer.alloc(0));
+    send(res, await performWrite(engine.store, { context, idempotency, work }));
+  };
+}
+
+function auditDownload(
+  trx: Transaction,
+  res: Response,
+  { id, account }: { id: number; account: number | undefined },
+): Promise<void> {
+  const details = account === undefined ? {} : { dep_account: account };
+  const event = { context: contextOf(res), ...AUDITED, targetId: id };
+  return writeAudit(trx, { ...event, outcome: 'success', details });
+}
+
+function send(res: Response, { body, replayed }: Pick<Answer, 'body' | 'replayed'>): void {
+  if (replayed === true) res.setHeader('Idempotency-Replayed', 'true');
+  res.attachment(FILE).setHeader('Content-Type', TYPE);
+  res.send(body);
+}

@@ -1,0 +1,145 @@
+import type { RequestHandler, Response } from 'express';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
+import { writeAudit } from '../../events/audit.js';
+import { fileBody, sentFile } from '../../http/bodies/file-body.js';
+import { contextOf } from '../../http/requests/request-context.js';
+import type { Document, ResourceObject } from '../../jsonapi/documents/document.js';
+import type { Answer } from '../../jsonapi/engine.js';
+import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
+import { resourcesDocument } from '../../jsonapi/operations/item.js';
+import { sendAnswer } from '../../jsonapi/documents/send.js';
+import type { ApiContent, ApiOperation } from '../routing/api-route.js';
+import { auditRefusals } from '../routing/audit-refusals.js';
+import { itemSchema, jsonApiContent } from '../routing/documents.js';
+import type { ProgramTokenDeps, TakenToken } from './dep-token.js';
+import { booleanParameter, refuseOthers } from '../routing/query-parameters.js';
+
+const MAX_BYTES = 1024 * 1024;
+const TYPES = [
+  ...['application/pkcs7-mime', 'application/x-pkcs7-mime'],
+  ...['application/octet-stream', 'text/plain'],
+];
+const TYPE = 'dep_accounts';
+
+const ACTIONS: Record<TakenToken['outcome'], string> = {
+  created: `${TYPE}.token_uploaded`,
+  renewed: `${TYPE}.token_renewed`,
+  replaced: `${TYPE}.token_replaced`,
+  unchanged: `${TYPE}.token_renewed`,
+};
+
+/** A mail header, DER, PEM or base64 of DER: what no form begins with. */
+function looksSealed(body: Buffer): boolean {
+  if (body[0] === 0x30) return true;
+  const start = body
+    .subarray(0, 300)
+    .toString('latin1')
+    .replace(/^\u00ef\u00bb\u00bf/, '')
+    .trimStart();
+  return /^(?:[\w-]+[ \t]*:[ \t]|-----BEGIN |M[A-Za-z0-9+/]{40})/.test(start);
+}
+
+function forms(): ApiContent[] {
+  const file = { type: 'string', format: 'binary' };
+  const form = { type: 'object', properties: { file }, required: ['file'] };
+  return [
+    { mediaType: 'multipart/form-data', schema: form },
+    ...TYPES.map((mediaType) => ({ mediaType, schema: file })),
+  ];
+}
+
+/** Takes a server token of Apple's portal: 201 with a new account, 200 with the one it renews. */
+export function tokenUploadOperation(deps: ProgramTokenDeps): ApiOperation {
+  const content = [jsonApiContent(itemSchema(TYPE))];
+  const options = {
+    ...{ field: 'file', maxBytes: MAX_BYTES, bodies: deps.uploads },
+    ...{ types: TYPES, isMislabelled: looksSealed },
+  };
+  return {
+    operationId: 'uploadDepToken',
+    summary: "Upload a server token of Apple's portal",
+    description:
+      'The file as the portal gave it (S/MIME; also bare DER, PEM or base64), as the field `file` of a ' +
+      'form or as the body; at most 1 MiB. It is opened with whichever stored key fits. The same ' +
+      '`consumer_key` renews its account, another one makes another account; where the certificate ' +
+      'was downloaded for an account, that account takes the token, by `force` also the token of ' +
+      'another server at Apple. Apple is asked afterwards whose token it is, and for its devices: the ' +
+      '`status` of the account tells. What is odd about the token is told in `meta.warnings`. Errors ' +
+      'tell the step that failed: `invalid_smime`, `no_matching_key`, `invalid_token`, ' +
+      '`token_expired`, `token_mismatch`. Audited, refusals too.',
+    tag: TYPE,
+    role: 'admin',
+    parameters: [
+      {
+        name: 'force',
+        in: 'query',
+        description: 'The account that it is meant for goes over to another server at Apple.',
+        schema: { type: 'boolean', default: false },
+      },
+    ],
+    requestBody: { required: true, content: forms() },
+    answers: [
+      { status: 200, description: 'The account, whose token is renewed.', content },
+      { status: 201, description: 'The new account.', content },
+    ],
+    errors: [400, 409, 413, 415, 422],
+    handlers: [checkQuery, fileBody(options), takeToken(deps)],
+    onError: auditRefusals(deps.db, {
+      ...{ action: ACTIONS.created, targetType: TYPE },
+      codes: [
+        ...(['invalid_smime', 'no_matching_key', 'invalid_token', 'token_expired'] as const),
+        ...(['token_mismatch', 'lab_only'] as const),
+      ],
+    }),
+  };
+}
+
+const checkQuery: RequestHandler = (req, _res, next) => {
+  refuseOthers(req, ['force']);
+  booleanParameter(req, 'force');
+  next();
+};
+
+function takeToken(deps: ProgramTokenDeps): RequestHandler {
+  const { engine, programTokens } = deps;
+  return async (req, res) => {
+    const file = sentFile(req);
+    const context = contextOf(res);
+    const isForced = booleanParameter(req, 'force');
+    const token = await programTokens.open(file);
+    const work = async (trx: Transaction): Promise<Answer> => {
+      const taken = await token.take(trx, { isForced, by: context.actor.name });
+      await auditToken(trx, res, taken);
+      return answerWith(deps, trx, { taken, res });
+    };
+    const idempotency = readIdempotency(req, file);
+    sendAnswer(req, res, await performWrite(engine.store, { context, idempotency, work }));
+  };
+}
+
+function auditToken(trx: Transaction, res: Response, taken: TakenToken): Promise<void> {
+  return writeAudit(trx, {
+    context: contextOf(res),
+    action: ACTIONS[taken.outcome],
+    targetType: TYPE,
+    targetId: taken.accountId,
+    outcome: 'success',
+    ...(taken.outcome === 'unchanged'
+      ? { details: { unchanged: true } }
+      : { changes: taken.changes }),
+  });
+}
+
+async function answerWith(
+  { engine }: ProgramTokenDeps,
+  trx: Transaction,
+  { taken, res }: { taken: TakenToken; res: Response },
+): Promise<Answer> {
+  const { accountId, outcome, warnings } = taken;
+  const context = contextOf(res);
+  const document = await resourcesDocument(engine, TYPE, { ids: accountId, trx, context });
+  const told: Document = { ...document, meta: { ...document.meta, warnings } };
+  if (outcome !== 'created') return { status: 200, document: told };
+  const location = (document.data as ResourceObject).links.self ?? '';
+  return { status: 201, document: told, location };
+}

@@ -1,0 +1,45 @@
+import type { Database } from '../../db/connection/database.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
+import type { Changes } from '../../events/audit.js';
+import type { BodyReader } from '../../http/bodies/body-reader.js';
+import type { Engine } from '../../jsonapi/engine.js';
+import type { ApiRoute } from '../routing/api-route.js';
+import { tokenCertificateOperations } from './dep-token-certificate.js';
+import { tokenUploadOperation } from './dep-token-upload.js';
+
+export interface ProgramTokenDeps {
+  db: Database;
+  engine: Engine;
+  uploads: BodyReader;
+  programTokens: {
+    /** AppError 404: no such account. */
+    makeCertificate(
+      trx: Transaction,
+      accountId: number | undefined,
+    ): Promise<{ id: number; pem: string }>;
+    /** AppError 422 and 409 that tell which step failed. */
+    open(file: Buffer): Promise<{
+      take(trx: Transaction, options: { isForced: boolean; by: string }): Promise<TakenToken>;
+    }>;
+  };
+}
+
+export interface TakenToken {
+  accountId: number;
+  outcome: 'created' | 'renewed' | 'replaced' | 'unchanged';
+  warnings: { code: string; detail: string }[];
+  /** Of the account, for the audit trail. */
+  changes: Changes;
+}
+
+/** Where these lie: not below /api/v1, but with its rules. */
+export const PROGRAM_BASE = '/dep';
+
+/** How a server token of Apple's portal comes here. */
+export function programTokenRoutes(deps: ProgramTokenDeps): ApiRoute[] {
+  const base = PROGRAM_BASE;
+  return [
+    { base, path: '/certificate/download', methods: tokenCertificateOperations(deps) },
+    { base, path: '/stoken/upload', methods: { POST: tokenUploadOperation(deps) } },
+  ];
+}

@@ -1,0 +1,88 @@
+import type { ApiAnswer, ApiContent, ApiOperation, ApiRoute, Schema } from '../../routing/api-route.js';
+import { answerObject, operationObject } from './operation.js';
+import { parameterRef } from './parameters.js';
+import { refTo, type Schemas } from '../schemas/resource-schemas.js';
+
+/** The Path Item Object of a route that is no CRUD. */
+export function apiPathItem({ path, methods }: ApiRoute): Schema {
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => pathParameter(name));
+  const operations = Object.entries(methods).map(([method, operation]) => [
+    method.toLowerCase(),
+    apiOperation(method, operation, inPath),
+  ]);
+  return Object.fromEntries(operations);
+}
+
+function pathParameter(name: string): Schema {
+  if (name === 'id') return parameterRef('id');
+  const schema = { $ref: '#/components/schemas/id' };
+  return { name, in: 'path', required: true, schema };
+}
+
+/** The bodies of JSON that have no name yet, under that of their operation. */
+export function apiBodySchemas(routes: ApiRoute[]): Schemas {
+  const operations = routes.flatMap(({ methods }) => Object.values(methods));
+  const bodies = operations.flatMap(({ operationId, requestBody }) =>
+    (requestBody?.content ?? [])
+      .filter(isUnnamedJson)
+      .map(({ schema }) => [bodyName(operationId), schema] as const),
+  );
+  return Object.fromEntries(bodies);
+}
+
+function isUnnamedJson({ mediaType, schema }: ApiContent): boolean {
+  return mediaType.endsWith('json') && !('$ref' in schema);
+}
+
+function bodyName(operationId: string): string {
+  return `${operationId}_body`;
+}
+
+function bodyContent({ operationId, requestBody }: ApiOperation): Schema {
+  const named = (requestBody?.content ?? []).map((content) =>
+    isUnnamedJson(content) ? { ...content, schema: refTo(bodyName(operationId)) } : content,
+  );
+  return contentOf(named);
+}
+
+/** Whatever changes something may be repeated with a key, and may be tied to an `ETag` if it tells. */
+function headersOf(method: string, { changesState, errors }: ApiOperation): string[] {
+  const changes = changesState === true || method !== 'GET';
+  return [...(changes ? ['idempotency_key'] : []), ...(errors.includes(412) ? ['if_match'] : [])];
+}
+
+function apiOperation(method: string, operation: ApiOperation, inPath: Schema[]): Schema {
+  const { operationId, summary, description, tag, role, parameters = [], errors } = operation;
+  const { requestBody } = operation;
+  const headers = headersOf(method, operation);
+  const mayReplay = headers.includes('idempotency_key');
+  const answers = operation.answers.map((answer) => [answer.status, answerOf(answer, mayReplay)]);
+  return operationObject({
+    ...{ operationId, summary, description, tag, role, errors },
+    parameters: [
+      ...inPath,
+      ...parameters.map((parameter) => ({ ...parameter })),
+      ...headers.map(parameterRef),
+    ],
+    ...(requestBody ? { requestBody: { ...requestBody, content: bodyContent(operation) } } : {}),
+    answers: Object.fromEntries(answers),
+  });
+}
+
+function answerOf({ description, content }: ApiAnswer, mayReplay: boolean): Schema {
+  const headers = mayReplay ? ['Idempotency-Replayed'] : [];
+  return answerObject({
+    description,
+    headers,
+    ...(content ? { content: contentOf(content) } : {}),
+  });
+}
+
+function contentOf(content: ApiContent[]): Schema {
+  return Object.fromEntries(
+    content.map(({ mediaType, schema, example }) => [
+      mediaType,
+      { schema, ...(example === undefined ? {} : { example }) },
+    ]),
+  );
+}

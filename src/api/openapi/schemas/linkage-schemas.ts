@@ -1,0 +1,74 @@
+import type { Registry, Relationship } from '../../../jsonapi/definition/definition.js';
+import { MAX_IDENTIFIERS } from '../../../jsonapi/definition/identifiers.js';
+import type { Schema } from '../../routing/api-route.js';
+import {
+  ID,
+  narrowed,
+  refTo,
+  type Schemas,
+  shownName,
+  shownRelationship,
+  typeSchema,
+} from './resource-schemas.js';
+
+/** Identifiers of every type that a relationship points to, and documents of relationships. */
+export function linkageSchemas(registry: Registry): Schemas {
+  const relations = [...registry.values()].flatMap(({ relationships }) =>
+    Object.values(relationships),
+  );
+  return Object.assign({}, ...relations.map(schemasOfLinkage)) as Schemas;
+}
+
+function schemasOfLinkage(relation: Relationship): Schemas {
+  const { type, write } = relation;
+  const given = { [`${type}_reference`]: identifierSchema(type, refTo('given_id')) };
+  return {
+    [`${type}_identifier`]: identifierSchema(type, ID),
+    ...(write === 'never' ? {} : given),
+    ...(isChangedAlone(relation) ? { [linkageBodyName(relation)]: linkageBody(relation) } : {}),
+    [linkageName(relation)]: linkageDocument(relation),
+    [shownName(relation)]: shownRelationship(relation),
+  };
+}
+
+function identifierSchema(type: string, id: Schema): Schema {
+  return {
+    type: 'object',
+    properties: { type: typeSchema(type), id },
+    required: ['type', 'id'],
+    additionalProperties: false,
+  };
+}
+
+/** The name of the document of a relationship by its own path. */
+export function linkageName({ kind, type }: Relationship): string {
+  return kind === 'toOne' ? `${type}_to_one` : `${type}_to_many`;
+}
+
+/** Whether the path of the relationship itself takes changes. */
+export function isChangedAlone({ kind, write }: Relationship): boolean {
+  return kind === 'toOne' ? write === 'always' : write !== 'never';
+}
+
+/** The name of the body that changes a relationship by its own path. */
+export function linkageBodyName(relation: Relationship): string {
+  const isNeeded = relation.kind === 'toOne' && relation.required;
+  return `${linkageName(relation)}${isNeeded ? '_required' : ''}_body`;
+}
+
+function linkageDocument({ kind, type }: Relationship): Schema {
+  const identifier = refTo(`${type}_identifier`);
+  const one = { oneOf: [identifier, { type: 'null' }] };
+  const data = kind === 'toOne' ? one : { type: 'array', items: identifier };
+  return narrowed('linkage', { data });
+}
+
+/** The `data` that names what a relationship is to point to. */
+export function linkageBody(relation: Relationship): Schema {
+  const reference = refTo(`${relation.type}_reference`);
+  const orNone = { oneOf: [reference, { type: 'null' }] };
+  const one = relation.kind === 'toOne' && relation.required ? reference : orNone;
+  const many = { type: 'array', items: reference, maxItems: MAX_IDENTIFIERS };
+  const data = relation.kind === 'toOne' ? one : many;
+  return { type: 'object', properties: { data }, required: ['data'] };
+}

@@ -1,0 +1,89 @@
+import type { Attribute } from '../../../jsonapi/definition/attributes.js';
+import type { Relationship, ResourceDefinition } from '../../../jsonapi/definition/definition.js';
+import type { Schema } from '../../routing/api-route.js';
+import { shownSchema } from './attribute-schema.js';
+import { described } from '../texts/attribute-texts.js';
+import { words } from '../operations/operation-names.js';
+
+export type Schemas = Record<string, Schema>;
+
+export function refTo(name: string): Schema {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+export const ID: Schema = { $ref: '#/components/schemas/id' };
+
+/** Everything that is said about one type, by the names of `components.schemas`. */
+export function resourceSchemas(definition: ResourceDefinition): Schemas {
+  const { type } = definition;
+  return {
+    [`${type}_attributes`]: attributesSchema(definition),
+    [`${type}_resource`]: resourceSchema(definition),
+    [`${type}_document`]: documentSchema(definition),
+    [`${type}_list`]: listSchema(type),
+  };
+}
+
+export function typeSchema(type: string): Schema {
+  return { const: type };
+}
+
+function attributesSchema({ type, attributes }: ResourceDefinition): Schema {
+  const shown = Object.entries(attributes).filter(([, { writeOnly }]) => !writeOnly);
+  const schemaOf = (name: string, value: Attribute) => described(shownSchema(value), type, name);
+  return {
+    type: 'object',
+    description: `Of ${words(type)}. \`fields[${type}]\` selects.${heavyNote(attributes)}`,
+    properties: Object.fromEntries(shown.map(([name, value]) => [name, schemaOf(name, value)])),
+    additionalProperties: false,
+  };
+}
+
+function heavyNote(attributes: ResourceDefinition['attributes']): string {
+  const heavy = Object.keys(attributes).filter((name) => attributes[name]?.heavy);
+  if (heavy.length === 0) return '';
+  const names = heavy.map((name) => `\`${name}\``).join(', ');
+  return ` Lists leave out ${names} unless they are selected.`;
+}
+
+/** A schema of `components` where some members are known better. */
+export function narrowed(name: string, properties: Schemas, required: string[] = []): Schema {
+  const needed = required.length > 0 ? { required } : {};
+  return { allOf: [refTo(name)], properties, ...needed };
+}
+
+function resourceSchema({ type, relationships }: ResourceDefinition): Schema {
+  const links = Object.entries(relationships).map(([name, relation]) => [
+    name,
+    refTo(shownName(relation)),
+  ]);
+  const properties = Object.fromEntries(links);
+  return narrowed('resource', {
+    type: typeSchema(type),
+    attributes: refTo(`${type}_attributes`),
+    relationships: { type: 'object', properties, additionalProperties: false },
+  });
+}
+
+/** The name of a relationship as resources show it. */
+export function shownName({ kind, type }: Relationship): string {
+  return kind === 'toOne' ? `${type}_one` : `${type}_many`;
+}
+
+export function shownRelationship(relation: Relationship): Schema {
+  const identifier = refTo(`${relation.type}_identifier`);
+  return relation.kind === 'toOne'
+    ? narrowed('relationship', { data: { oneOf: [identifier, { type: 'null' }] } }, ['data'])
+    : narrowed('relationship', { data: { type: 'array', items: identifier } });
+}
+
+function documentSchema({ type, alwaysArray }: ResourceDefinition): Schema {
+  const resource = refTo(`${type}_resource`);
+  if (!alwaysArray) return narrowed('document', { data: resource });
+  const data = { type: 'array', items: resource, minItems: 1, maxItems: 1 };
+  return narrowed('document', { data, meta: refTo('count_meta') }, ['meta']);
+}
+
+function listSchema(type: string): Schema {
+  return narrowed('list', { data: { type: 'array', items: refTo(`${type}_resource`) } });
+}

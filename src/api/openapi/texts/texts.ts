@@ -1,0 +1,98 @@
+import type { Schema } from '../../routing/api-route.js';
+import { codeTable } from '../schemas/error-codes.js';
+import { words } from '../operations/operation-names.js';
+
+/** What the tags are about; a type without a line here has its name alone. */
+const TAGS: Record<string, string> = {
+  applications: 'Applications to install, from the App Store or by their manifest.',
+  audit_events: 'Who did what and when. Nothing changes or removes a line.',
+  available_os_updates: 'Updates that devices have offered.',
+  certificates: "The server's own certificates. Documents hold an array, even of one.",
+  certificate_signing_requests: 'Requests for certificates, with the key kept here.',
+  commands: 'What devices are asked to do, and what they answered.',
+  configuration: 'Settings of which there is one each.',
+  dep_accounts: "Accounts of Apple's device enrollment program.",
+  dep_devices:
+    "Serial numbers of the program: how far each has come, and what Apple's service says of it.",
+  dep_profiles:
+    'How devices of the program enroll and set themselves up. `status` says whether Apple has it, ' +
+    '`meta.warnings` of an answer what Apple or devices would find fault with.',
+  device_groups: 'Devices by group.',
+  device_secrets:
+    'What devices have escrowed: the kinds and times, and by a call of its own the value.',
+  device_setups: 'Devices that waited, or still wait, in Setup Assistant.',
+  devices: 'Every device known, enrolled or not.',
+  documentation: 'This description.',
+  installed_applications: 'Applications that devices have reported.',
+  installed_certificates: 'Certificates that devices have reported.',
+  installed_profiles: 'Profiles that devices have reported.',
+  jobs: 'What the server itself has yet to do, and what it failed to do.',
+  profiles: 'Configuration profiles: upload, inspect, download.',
+  rsa_private_keys: 'What is known of private keys; never the keys themselves.',
+  tags: 'Labels of devices and applications.',
+};
+
+/** Tags in the order of their names. */
+export function tagObjects(names: string[]): Schema[] {
+  return [...new Set(names)].sort().map((name) => ({
+    name,
+    description: Object.hasOwn(TAGS, name) ? TAGS[name] : words(name),
+  }));
+}
+
+/** What holds for every operation, as Markdown. */
+export function introduction(): string {
+  return `${INTRODUCTION}
+
+## Errors
+
+\`code\` is stable; \`detail\` is for people. Several faults of one body come together, each with the
+JSON pointer of its place.
+
+${codeTable()}
+`;
+}
+
+const INTRODUCTION = `JSON:API 1.0 over HTTP. Every path works with and without a slash at its end;
+ids are numbers unless asked otherwise; times are ISO 8601 with an offset.
+
+## Authentication and roles
+
+\`Authorization: Bearer TOKEN\`, or HTTP Basic with the token as the password. A \`viewer\` reads; an
+\`operator\` also changes devices, tags, groups, applications, profiles and commands; an \`admin\` may do
+everything. Each operation names the role that it needs. With Basic, which browsers add by themselves, a
+change that a page of another site asks for (\`Sec-Fetch-Site\`, \`Origin\`) is refused with 403, unless
+it is one of \`CORS_ORIGINS\`.
+
+## Bodies
+
+Send \`application/vnd.api+json\` or \`application/json\`. Unknown attributes are refused, known ones that
+are read-only are ignored. In an update what is left out stays and \`null\` clears.
+
+## Ids
+
+Ids are numbers. With \`Accept: application/vnd.api+json; profile="urn:muster:string-ids"\` the ids of
+resources and of linkage are strings, as JSON:API has them; the \`Content-Type\` of the answer names the
+profile. Requests may send either.
+
+## Collections
+
+\`page[number]\` and \`page[size]\`, or the cursors \`page[after]\` and \`page[before]\` from the links of a
+page; \`sort\`, \`filter\`, \`include\`, \`fields[type]\`. An unknown parameter is refused with 400. In every
+order rows without a value come last, and rows with equal values follow their ids. The URL and
+all headers may have 64 KB together, which is enough for \`in\` with 1,000 values.
+
+## Request ids
+
+Every answer has an \`X-Request-Id\`, which errors and the audit trail name: the caller's where it has 1 to
+64 letters, digits, \`_\`, \`.\` and \`-\`, otherwise a new one.
+
+## Repeating and concurrency
+
+A write with an \`Idempotency-Key\` can be repeated for 24 hours without being done twice; errors are
+not kept, so that the same key may be used again after one. \`If-Match\` with the \`ETag\` of a resource
+keeps an update from undoing somebody else's.
+
+## Methods
+
+HEAD works wherever GET changes nothing, OPTIONS everywhere; other methods get 405 with \`Allow\`.`;

@@ -1,0 +1,13 @@
+import type { ApiRoute } from '../routing/api-route.js';
+import { downloadOperation, type ProfileDownloadDeps } from './profile-download.js';
+import { type ProfileUploadDeps, uploadOperation } from './profile-upload.js';
+
+export type ProfileFileDeps = ProfileUploadDeps & ProfileDownloadDeps;
+
+/** Configuration profiles as files: taken in and given back. */
+export function profileFileRoutes(deps: ProfileFileDeps): ApiRoute[] {
+  return [
+    { path: '/upload/profiles', methods: { POST: uploadOperation(deps) } },
+    { path: '/download/profiles/{id}', methods: { GET: downloadOperation(deps) } },
+  ];
+}

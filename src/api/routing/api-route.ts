@@ -1,0 +1,124 @@
+import { type ErrorRequestHandler, type RequestHandler, Router } from 'express';
+import { AppError } from '../../errors.js';
+import { refuseCrossSite } from '../../http/requests/cross-site.js';
+import { contextOf } from '../../http/requests/request-context.js';
+import { hasRole, type Role } from '../../jsonapi/context.js';
+import { MEDIA_TYPE } from '../../jsonapi/documents/document.js';
+import { negotiateForm } from '../../jsonapi/requests/negotiation.js';
+
+export type ApiMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+
+/** JSON Schema 2020-12, as OpenAPI 3.1 takes it. */
+export type Schema = Record<string, unknown>;
+
+export interface ApiParameter {
+  name: string;
+  in: 'query' | 'header';
+  description: string;
+  schema: Schema;
+}
+
+/** A body or answer of one media type. `example` is shown as it is. */
+export interface ApiContent {
+  mediaType: string;
+  schema: Schema;
+  example?: unknown;
+}
+
+export interface ApiAnswer {
+  status: number;
+  description: string;
+  /** None = an empty body. A `$ref` may name the document of a resource, `#/components/schemas/…`. */
+  content?: ApiContent[];
+}
+
+/** One operation that is no CRUD: how it is served and how the API document describes it. */
+export interface ApiOperation {
+  /** Stable: client generators name their functions by it. */
+  operationId: string;
+  summary: string;
+  description?: string;
+  tag: string;
+  role: Role;
+  /** A GET that changes something: HEAD gets 405, a link of another site's page 403. */
+  changesState?: boolean;
+  parameters?: ApiParameter[];
+  requestBody?: { required: boolean; content: ApiContent[] };
+  answers: ApiAnswer[];
+  /** Statuses of error documents beside 401, 403, 406 and 429. */
+  errors: number[];
+  handlers: RequestHandler[];
+  /** Hears what the handlers throw, and of a role that does not suffice; passes it on. */
+  onError?: ErrorRequestHandler;
+}
+
+/** A path below /api/v1 as the contract writes it, `{id}`s and all. */
+export interface ApiRoute {
+  /** Below this in place of /api/v1. */
+  base?: string;
+  path: string;
+  methods: Partial<Record<ApiMethod, ApiOperation>>;
+}
+
+/** Serves the routes: role first, then the handlers; HEAD, OPTIONS and 405 follow from the table. */
+export function mountRoutes(routes: ApiRoute[]): Router {
+  const router = Router({ caseSensitive: true });
+  for (const route of routes) {
+    const path = route.path.replace(/\{(\w+)\}/g, ':$1');
+    for (const [method, operation] of Object.entries(route.methods)) {
+      const verb = method.toLowerCase() as Lowercase<ApiMethod>;
+      // Express answers HEAD by the handler of GET.
+      if (operation.changesState) router.head(path, refuse(route));
+      router[verb](
+        path,
+        requireRole(operation.role),
+        ...(operation.changesState ? [refuseCrossSite] : []),
+        ...negotiation(operation),
+        ...operation.handlers,
+        ...(operation.onError ? [operation.onError] : []),
+      );
+    }
+    router.all(path, refuse(route));
+  }
+  return router;
+}
+
+function requireRole(role: Role): RequestHandler {
+  return (_req, res, next) => {
+    if (!hasRole(contextOf(res).actor, role)) {
+      throw new AppError('forbidden', 403, `this needs the role ${role}`);
+    }
+    next();
+  };
+}
+
+/** Files are sent whatever Accept says. */
+function negotiation({ answers }: ApiOperation): RequestHandler[] {
+  const isDocument = answers.some(({ content = [] }) =>
+    content.some(({ mediaType }) => mediaType === MEDIA_TYPE),
+  );
+  return isDocument ? [acceptDocument] : [];
+}
+
+const acceptDocument: RequestHandler = (req, res, next) => {
+  res.vary('Accept');
+  negotiateForm(req.headers.accept);
+  next();
+};
+
+function refuse(route: ApiRoute): RequestHandler {
+  const headers = { Allow: allowedMethods(route) };
+  return (req, res) => {
+    if (req.method === 'OPTIONS') {
+      res.status(204).set(headers).end();
+      return;
+    }
+    const message = `${req.method} is not possible here`;
+    throw new AppError('method_not_allowed', 405, message, { headers });
+  };
+}
+
+function allowedMethods({ methods }: ApiRoute): string {
+  const head = methods.GET && !methods.GET.changesState ? ['HEAD'] : [];
+  return [...Object.keys(methods), ...head, 'OPTIONS'].join(', ');
+}

@@ -1,0 +1,74 @@
+import type { ResourceDefinition } from '../../jsonapi/definition/definition.js';
+import { organization } from '../../resources/server/organization.js';
+import { scepConfiguration } from '../../resources/server/scep-configuration.js';
+import type { ApiRoute } from './api-route.js';
+import { type AuthorityRotationDeps, authorityRotationRoutes } from '../credentials/authority-rotation.js';
+import {
+  type CertificateRevocationDeps,
+  certificateRevocationRoutes,
+} from '../credentials/certificate-revocation.js';
+import { type ConfigurationDeps, configurationRoutes } from '../server/configuration.js';
+import { type CredentialDownloadDeps, credentialDownloadRoutes } from '../credentials/credential-downloads.js';
+import { type CredentialRouteDeps, credentialRoutes } from '../credentials/credentials.js';
+import { type DeviceActionDeps, deviceActionRoutes } from '../devices/device-actions.js';
+import { type DevicePushDeps, devicePushRoutes } from '../devices/device-push.js';
+import { type DeviceRenewalDeps, deviceRenewalRoutes } from '../devices/device-renewal.js';
+import { type DeviceSecretDeps, deviceSecretRoutes } from '../devices/device-secrets.js';
+import { type DocsDeps, docsRoutes } from '../server/docs.js';
+import { type EnrollmentApprovalDeps, enrollmentApprovalRoutes } from '../devices/enrollment-approval.js';
+import { type JobRouteDeps, jobRoutes } from '../server/jobs.js';
+import { type ProfileFileDeps, profileFileRoutes } from '../profiles/profile-files.js';
+import { type ProgramDeviceRouteDeps, programDeviceRoutes } from '../dep/dep-devices.js';
+import { type ProgramFunnelRouteDeps, programFunnelRoutes } from '../dep/dep-funnel.js';
+import { type ProgramSyncDeps, programSyncRoutes } from '../dep/dep-sync.js';
+import { type ProgramTokenDeps, programTokenRoutes } from '../dep/dep-token.js';
+import { type PushCertificateDeps, pushCertificateRoutes } from '../credentials/push-certificate.js';
+
+export type AdminRouteDeps = DeviceActionDeps &
+  DevicePushDeps &
+  DeviceRenewalDeps &
+  DeviceSecretDeps &
+  ConfigurationDeps &
+  AuthorityRotationDeps &
+  CertificateRevocationDeps &
+  CredentialDownloadDeps &
+  CredentialRouteDeps &
+  EnrollmentApprovalDeps &
+  ProfileFileDeps &
+  ProgramTokenDeps &
+  ProgramDeviceRouteDeps &
+  ProgramFunnelRouteDeps &
+  ProgramSyncDeps &
+  PushCertificateDeps &
+  JobRouteDeps &
+  Pick<DocsDeps, 'version' | 'requestTypes'>;
+
+/** Types of which there is one resource each. */
+export const SINGLETONS = [organization, scepConfiguration] as ResourceDefinition[];
+
+/** All of /api/v1 that is no CRUD: what is mounted, and what the API document describes. */
+export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
+  const { engine, version, requestTypes } = deps;
+  const { registry, basePath } = engine;
+  const routes = [
+    ...deviceActionRoutes(deps),
+    ...devicePushRoutes(deps),
+    ...deviceRenewalRoutes(deps),
+    ...deviceSecretRoutes(deps),
+    ...enrollmentApprovalRoutes(deps),
+    ...configurationRoutes(deps),
+    ...authorityRotationRoutes(deps),
+    ...certificateRevocationRoutes(deps),
+    ...credentialDownloadRoutes(deps),
+    ...credentialRoutes(deps, basePath),
+    ...pushCertificateRoutes(deps),
+    ...profileFileRoutes(deps),
+    ...programDeviceRoutes(deps),
+    ...programFunnelRoutes(deps),
+    ...programSyncRoutes(deps),
+    ...jobRoutes(deps),
+  ];
+  const all = [...routes, ...programTokenRoutes(deps)];
+  const docs = { registry, basePath, singletons: SINGLETONS, routes: all, version, requestTypes };
+  return [...routes, ...docsRoutes(docs)];
+}

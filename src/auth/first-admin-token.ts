@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import type { Database } from '../db/connection/database.js';
+import { claimAdminToken, insertToken } from '../db/admin/token-repository.js';
+import { inTransaction } from '../db/connection/unit-of-work.js';
+import { createdWith, systemContext, writeAudit } from '../events/audit.js';
+import type { Logger } from '../logger.js';
+import { hashToken, newToken } from './token-format.js';
+
+const NAME = 'admin (first start)';
+const FILE = 'admin-token';
+
+export interface FirstAdminTokenDeps {
+  db: Database;
+  dataDir: string;
+  logger: Logger;
+}
+
+/**
+ * Makes sure that an admin can log in: where no stored admin token is usable, a new one goes into
+ * DATA_DIR/admin-token. Returns that file's path when it was written. Not for use with ADMIN_TOKEN.
+ */
+export async function ensureAdminToken(deps: FirstAdminTokenDeps): Promise<string | undefined> {
+  const { db, logger } = deps;
+  const file = resolve(join(deps.dataDir, FILE));
+  const token = newToken();
+  let written = false;
+  try {
+    await inTransaction(db, async (trx) => {
+      if (await claimAdminToken(trx)) return;
+      const row = { name: NAME, role: 'admin' as const, expiresAt: null };
+      const { id } = await insertToken(trx, { ...row, tokenHash: hashToken(token) });
+      await writeAudit(trx, {
+        context: systemContext(),
+        action: 'tokens.create',
+        targetType: 'tokens',
+        targetId: id,
+        outcome: 'success',
+        changes: createdWith({ name: NAME, role: 'admin', expires_at: null }),
+      });
+      await writePrivateFile(file, `${token}\n`);
+      written = true;
+    });
+  } catch (error) {
+    if (written) await rm(file, { force: true });
+    throw error;
+  }
+  if (written) logger.info({ file }, 'admin token written');
+  return written ? file : undefined;
+}
+
+/** Whole or not at all, and never readable by others, not even for a moment. */
+async function writePrivateFile(file: string, text: string): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const draft = `${file}.${randomUUID()}`;
+  const handle = await open(draft, 'wx', 0o600);
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(draft, file);
+}

@@ -1,0 +1,50 @@
+import type { RequestHandler } from 'express';
+import { AppError } from '../errors.js';
+import { type Actor, hasRole, type Role } from '../jsonapi/context.js';
+import { tokenOf, unauthorized } from '../http/requests/credentials.js';
+import { FailureLimit, type FailureLimitOptions } from '../http/requests/failure-limit.js';
+import { contextOf, setActor, sourceAddressOf } from '../http/requests/request-context.js';
+
+export interface AuthenticateOptions {
+  /** Whose token this is; null when it is unknown, expired or revoked. */
+  verify: (token: string) => Promise<Actor | null>;
+  limit?: FailureLimitOptions;
+}
+
+const TOKEN = /^mst_/;
+/** `mst_` and 8 characters: enough to distinguish tokens, too little to guess the rest. */
+const PREFIX_LENGTH = 12;
+
+/**
+ * Admits requests with a valid token and sets their context. A valid token always works; failures
+ * are counted by address and by token prefix, and one too many gets 429 in place of 401. `verify`
+ * bounds what look-ups of unknown tokens cost.
+ */
+export function authenticate({ verify, limit }: AuthenticateOptions): RequestHandler {
+  const byAddress = new FailureLimit(limit);
+  const byPrefix = new FailureLimit(limit);
+
+  return async (req, res, next) => {
+    const token = tokenOf(req.get('authorization'));
+    // Without a header there was no attempt: browsers ask first and authenticate then.
+    if (token === undefined) throw unauthorized();
+    const actor = await verify(token);
+    if (actor === null) {
+      const ofAddress = byAddress.take(sourceAddressOf(res));
+      const ofPrefix = TOKEN.test(token) ? byPrefix.take(token.slice(0, PREFIX_LENGTH)) : undefined;
+      throw ofAddress ?? ofPrefix ?? unauthorized();
+    }
+    setActor(res, actor);
+    next();
+  };
+}
+
+/** 403 to anyone below `role`. */
+export function requireRole(role: Role): RequestHandler {
+  return (_req, res, next) => {
+    if (!hasRole(contextOf(res).actor, role)) {
+      throw new AppError('forbidden', 403, `the role ${role} is needed`);
+    }
+    next();
+  };
+}

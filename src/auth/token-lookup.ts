@@ -1,0 +1,67 @@
+import { LRUCache } from 'lru-cache';
+import type { Database } from '../db/connection/database.js';
+import { MicroBatcher } from '../db/device-path/micro-batcher.js';
+import { toAppError } from '../db/connection/sqlstate.js';
+import { findUsableTokens, type TokenRow } from '../db/admin/token-repository.js';
+
+/** How long a revocation by another process may go unnoticed while the change feed is deaf. */
+const KNOWN_MS = 1_000;
+/** Nobody can send a token before it is made, so what is unknown stays unknown. */
+const UNKNOWN_MS = 10_000;
+const MOST_KNOWN = 1_000;
+const MOST_UNKNOWN = 10_000;
+
+interface Known {
+  row: TokenRow;
+  until: number;
+}
+
+/**
+ * Finds tokens by their hash and remembers the answers for seconds. However many unknown tokens are
+ * sent, their look-ups take one connection: what arrives during one statement shares the next.
+ */
+export class TokenLookup {
+  readonly #known = new LRUCache<string, Known>({ max: MOST_KNOWN });
+  readonly #unknown = new LRUCache<string, number>({ max: MOST_UNKNOWN });
+  readonly #batcher: MicroBatcher<Buffer, TokenRow | undefined>;
+  #revocations = 0;
+
+  constructor(db: Database) {
+    this.#batcher = new MicroBatcher((hashes) => findEach(db, hashes), {
+      maxBatch: 500,
+      maxInFlight: 1,
+      keyOf: (hash) => hash.toString('base64'),
+    });
+  }
+
+  /** The token with this SHA-256; undefined when unknown, expired or revoked. AppError 503. */
+  async find(hash: Buffer): Promise<TokenRow | undefined> {
+    const key = hash.toString('base64');
+    const now = Date.now();
+    const known = this.#known.get(key);
+    if (known !== undefined && known.until > now) return known.row;
+    if ((this.#unknown.get(key) ?? 0) > now) return undefined;
+    const before = this.#revocations;
+    const row = await this.#batcher.submit(hash).catch((error) => {
+      throw toAppError(error);
+    });
+    if (row === undefined) this.#unknown.set(key, Date.now() + UNKNOWN_MS);
+    else if (before === this.#revocations) {
+      this.#known.set(key, { row, until: Date.now() + KNOWN_MS });
+    }
+    return row;
+  }
+
+  /** Tokens have changed: all are looked up again. */
+  forget(): void {
+    this.#revocations += 1;
+    this.#known.clear();
+    this.#unknown.clear();
+  }
+}
+
+async function findEach(db: Database, hashes: Buffer[]): Promise<(TokenRow | undefined)[]> {
+  const found = await findUsableTokens(db.knex, hashes);
+  const byHash = new Map(found.map((row) => [row.token_hash.toString('base64'), row]));
+  return hashes.map((hash) => byHash.get(hash.toString('base64')));
+}

@@ -1,0 +1,72 @@
+import { request as httpRequest, type IncomingHttpHeaders, type RequestOptions } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { rootCertificates } from 'node:tls';
+import { AppError } from '../../errors.js';
+
+export interface ApiCall {
+  method: string;
+  url: URL;
+  token: string;
+  headers: Record<string, string>;
+  body?: Buffer | undefined;
+  /** PEM of CAs to trust besides the well-known ones. */
+  ca?: string | undefined;
+}
+
+export interface ApiReply {
+  status: number;
+  statusText: string;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+}
+
+const PATIENCE_MS = 60_000;
+
+/** One request to the API. AppError that says what to do where no answer comes. */
+export function callApi(call: ApiCall): Promise<ApiReply> {
+  const { method, url, token, headers, body, ca } = call;
+  const isSecure = url.protocol === 'https:';
+  const options: RequestOptions = {
+    method,
+    timeout: PATIENCE_MS,
+    headers: {
+      Accept: 'application/vnd.api+json, */*;q=0.5',
+      ...(body ? { 'Content-Type': 'application/vnd.api+json' } : {}),
+      ...headers,
+      Authorization: `Bearer ${token}`,
+      ...(body ? { 'Content-Length': String(body.length) } : {}),
+    },
+    ...(isSecure && ca !== undefined ? { ca: [...rootCertificates, ca] } : {}),
+  };
+  return new Promise((resolve, reject) => {
+    const fail = (error: Error) => reject(explain(error, url));
+    const outgoing = (isSecure ? httpsRequest : httpRequest)(url, options, (message) => {
+      const { statusCode: status = 0, statusMessage: statusText = '', headers } = message;
+      message
+        .toArray()
+        .then((chunks: Buffer[]) => Buffer.concat(chunks))
+        .then((body) => resolve({ status, statusText, headers, body }), fail);
+    });
+    outgoing.on('timeout', () => outgoing.destroy(new Error('no answer within a minute')));
+    outgoing.on('error', fail);
+    outgoing.end(body);
+  });
+}
+
+function explain(error: Error & { code?: string }, { origin }: URL): AppError {
+  const code = error.code ?? '';
+  if (code === 'ECONNREFUSED') {
+    return failure(`nothing listens at ${origin}: is the server running? (--url names another)`);
+  }
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
+    return failure(`the host of ${origin} is not known`);
+  }
+  if (/SELF_SIGNED_CERT|UNABLE_TO_(GET_ISSUER|VERIFY)/.test(code)) {
+    return failure(`the certificate of ${origin} is of an unknown CA: give it by --ca FILE`);
+  }
+  return failure(`no answer from ${origin} (${error.message})`);
+}
+
+function failure(message: string): AppError {
+  return new AppError('unavailable', 503, message);
+}

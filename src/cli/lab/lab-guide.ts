@@ -1,0 +1,146 @@
+import type { Config } from '../../config/config.js';
+import { adminTokenFile } from '../admin-token.js';
+
+/** A simulated device as the API knows it. */
+export interface LabDevice {
+  id: number;
+  platform: string;
+  serialNumber: string;
+  name: string;
+}
+
+export interface LabGuide {
+  config: Pick<Config, 'publicUrl' | 'adminToken' | 'dataDir' | 'tls'>;
+  devices: readonly LabDevice[];
+  /** Base URL of what tells the stand-in for APNs how to answer. */
+  controlUrl: string;
+  /** Base URL of what stands for Apple's portal. */
+  portalUrl?: string | undefined;
+}
+
+const MOST_SHOWN = 10;
+
+function quoted(path: string): string {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
+}
+
+function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows[0]?.map((_, column) =>
+    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  return rows.map((row) =>
+    `  ${row.map((cell, column) => cell.padEnd(widths?.[column] ?? 0)).join('  ')}`.trimEnd(),
+  );
+}
+
+function deviceLines(devices: readonly LabDevice[]): string[] {
+  const rows = devices
+    .slice(0, MOST_SHOWN)
+    .map(({ id, platform, serialNumber, name }) => [String(id), platform, serialNumber, name]);
+  const more = devices.length - rows.length;
+  const heading = ['ID', 'PLATFORM', 'SERIAL NUMBER', 'NAME'];
+  return [...table([heading, ...rows]), ...(more > 0 ? [`  and ${more} more`] : [])];
+}
+
+function tokenLines({ adminToken, dataDir }: LabGuide['config']): string[] {
+  const file = adminTokenFile({ dataDir });
+  return adminToken === undefined
+    ? [
+        `Try this in another terminal; the token lies in ${file}.`,
+        '',
+        `AUTH="Authorization: Bearer $(cat ${quoted(file)})"`,
+      ]
+    : [
+        'Try this in another terminal, where ADMIN_TOKEN is set as here.',
+        '',
+        'AUTH="Authorization: Bearer $ADMIN_TOKEN"',
+      ];
+}
+
+interface Example {
+  comment: string;
+  /** What follows `curl -s`. */
+  calls: string[];
+}
+
+/** How a server comes by an account of Apple's enrollment program; the README goes on from there. */
+function programExamples({ config, portalUrl }: LabGuide): Example[] {
+  if (portalUrl === undefined) return [];
+  const dep = `${config.publicUrl}/dep`;
+  return [
+    {
+      comment: "Apple's enrollment program: a server token for this server (the README goes on)",
+      calls: [
+        `-H "$AUTH" ${dep}/certificate/download -o "$FILES/muster-dep.pem"`,
+        `--data-binary "@$FILES/muster-dep.pem" ${portalUrl}/token -o "$FILES/smime.p7m"`,
+        `-H "$AUTH" -F "file=@$FILES/smime.p7m" ${dep}/stoken/upload`,
+      ],
+    },
+  ];
+}
+
+function examples(guide: LabGuide): Example[] {
+  const { config, devices, controlUrl } = guide;
+  const any = devices[0]?.id ?? 1;
+  const phone = devices.find(({ platform }) => platform === 'iOS')?.id;
+  const newest = 'sort=-id&page[size]=1&fields[commands]=request_type,status,result';
+  return [
+    { comment: 'list the devices', calls: ['-H "$AUTH" "$API/devices?sort=-id"'] },
+    {
+      comment: 'ask one for its name and version, and see that it has answered',
+      calls: [
+        `-H "$AUTH" -X POST "$API/devices/test/${any}"`,
+        `-H "$AUTH" "$API/devices/${any}/commands?${newest}"`,
+      ],
+    },
+    ...(phone === undefined
+      ? []
+      : [
+          {
+            comment: 'take the passcode off an iPhone',
+            calls: [`-H "$AUTH" -X POST "$API/devices/${phone}/clear_passcode"`],
+          },
+        ]),
+    {
+      comment: 'push one by hand, and see what the push service says',
+      calls: [`-H "$AUTH" -X POST "$API/devices/${any}/push"`],
+    },
+    {
+      comment: 'look behind it: the lab, its pushes, jobs, metrics',
+      calls: [
+        `${config.publicUrl}/lab`,
+        `${controlUrl}/lab/pushes`,
+        '-H "$AUTH" "$API/jobs"',
+        `-H "$AUTH" ${config.publicUrl}/metrics`,
+      ],
+    },
+    {
+      comment: 'let the push service be busy once: the next command takes some seconds longer',
+      calls: [`${controlUrl}/lab/answers -d '{"all":true,"status":503,"times":1}'`],
+    },
+    ...programExamples(guide),
+  ];
+}
+
+/** What `muster lab` prints once its devices are enrolled. */
+export function describeLab(guide: LabGuide): string {
+  const { config, devices } = guide;
+  const curl = config.tls ? `curl -sg --cacert ${quoted(config.tls.certFile)}` : 'curl -sg';
+  const blocks = examples(guide).map(({ comment, calls }) =>
+    [`# ${comment}`, ...calls.map((call) => `${curl} ${call}`)].join('\n'),
+  );
+  return [
+    `Muster serves at ${config.publicUrl}, and its devices answer as soon as they are pushed:`,
+    '',
+    ...deviceLines(devices),
+    '',
+    ...tokenLines(config),
+    `API=${config.publicUrl}/api/v1`,
+    'FILES=$(mktemp -d)',
+    '',
+    ...blocks,
+    '',
+    'Ctrl-C ends everything. What the devices answer from here on:',
+    '',
+  ].join('\n');
+}

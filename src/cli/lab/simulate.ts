@@ -1,0 +1,146 @@
+import { readFile } from 'node:fs/promises';
+import { type Command, Option } from 'commander';
+import { Fleet, type FleetOptions } from '../../lab/fleet/fleet.js';
+import { isSettled } from '../../lab/fleet/fleet-state.js';
+import { type LabCourier, openLabCourier } from '../../lab/wire/lab-courier.js';
+import { describeProgress, describeSummary } from '../../lab/fleet/summary.js';
+import { httpUrl, probability, seconds, wholeNumber } from '../option-values.js';
+import { chooseWay, WAYS, type WayOptions } from './simulate-way.js';
+import { UsageError } from '../usage-error.js';
+
+/** What `muster simulate` takes on its command line. */
+export interface SimulateOptions extends WayOptions {
+  devices: number;
+  /** Users of Macs and of Shared iPads ask for commands, too. */
+  user?: boolean;
+  /** Stay in Setup Assistant until the server says DeviceConfigured. */
+  awaitConfiguration?: boolean;
+  /** Path of a PEM file with CAs to trust for https. */
+  ca?: string;
+  /** Probability from 0 to 1. */
+  notNow: number;
+  /** Devices poll when the lab of the server pushes them, and not by the clock. */
+  push?: boolean;
+  forever?: boolean;
+  /** Seconds. */
+  pollInterval: number;
+  concurrency: number;
+  seed?: string;
+}
+
+export interface SimulateIo {
+  out: { write(text: string): unknown; isTTY?: boolean };
+  /** Ends the simulation; without one Ctrl-C and SIGTERM do. */
+  signal?: AbortSignal;
+}
+
+const PLAIN_INTERVAL_MS = 5_000;
+const TTY_INTERVAL_MS = 100;
+
+async function toFleetOptions(
+  options: SimulateOptions,
+  signal: AbortSignal,
+): Promise<FleetOptions> {
+  const { ca, pollInterval, push, forever = false, platform, seed } = options;
+  const { devices, url, notNow, concurrency, user: asUser = false } = options;
+  const { awaitConfiguration: isAwaitingConfiguration = false } = options;
+  if (isAwaitingConfiguration && options.enroll !== 'ade') {
+    throw new UsageError('--await-configuration goes with --enroll ade');
+  }
+  const trust = ca === undefined ? {} : { trustedCas: await readCas(ca) };
+  return {
+    ...(await chooseWay(options, { ...trust, signal })),
+    ...{ devices, notNow, concurrency, forever, signal, asUser, isAwaitingConfiguration },
+    pollIntervalMs: pollInterval * 1000,
+    ...(push ? { openCourier: (http) => openCourier(http, { url, signal }) } : {}),
+    ...(platform === undefined ? {} : { platform }),
+    ...(seed === undefined ? {} : { seed }),
+    ...trust,
+  };
+}
+
+function readCas(file: string): Promise<string> {
+  return readFile(file, 'utf8').catch((cause: Error) => {
+    throw new UsageError(`--ca can't be read: ${cause.message}`);
+  });
+}
+
+async function openCourier(
+  ...target: Parameters<typeof openLabCourier>
+): Promise<LabCourier['courier']> {
+  return (await openLabCourier(...target)).courier;
+}
+
+/** Shows how far the fleet is: one line rewritten on a terminal, a line now and then elsewhere. */
+function startProgress(fleet: Fleet, out: SimulateIo['out']): () => void {
+  const isTty = out.isTTY === true;
+  let last = '';
+  const show = () => {
+    const line = describeProgress(fleet.state.snapshot());
+    if (line === last) return;
+    last = line;
+    out.write(isTty ? `\r\u001b[2K${line}` : `${line}\n`);
+  };
+  const timer = setInterval(show, isTty ? TTY_INTERVAL_MS : PLAIN_INTERVAL_MS);
+  return () => {
+    clearInterval(timer);
+    if (isTty) out.write('\r\u001b[2K');
+  };
+}
+
+/** Listens to the end: Ctrl-C comes twice under npm, which passes on what reaches us anyway. */
+function interruption(): AbortSignal {
+  const controller = new AbortController();
+  const abort = () => controller.abort();
+  process.on('SIGINT', abort).on('SIGTERM', abort);
+  return controller.signal;
+}
+
+/** Runs a fleet of simulated devices; resolves with the exit code. */
+export async function simulate(options: SimulateOptions, io: SimulateIo): Promise<number> {
+  const signal = io.signal ?? interruption();
+  const fleet = new Fleet(await toFleetOptions(options, signal));
+  const stopProgress = startProgress(fleet, io.out);
+  try {
+    await fleet.run();
+  } finally {
+    stopProgress();
+  }
+  const snapshot = fleet.state.snapshot();
+  io.out.write(`${describeSummary(snapshot)}\n`);
+  return isSettled(snapshot) ? 0 : 1;
+}
+
+/** Adds `simulate` with its options to the program; `finish` gets the exit code. */
+export function addSimulateCommand(
+  program: Command,
+  defaultUrl: string,
+  finish: (code: number) => void,
+): void {
+  program
+    .command('simulate')
+    .description('enroll simulated devices over the wire and let them obey')
+    .option('--devices <count>', 'how many', wholeNumber, 20)
+    .addOption(new Option('--platform <name>', 'only these').choices(['iOS', 'macOS']))
+    .addOption(new Option('--enroll <way>', 'how').choices(WAYS).default('profile'))
+    .option('--url <url>', 'the server', httpUrl, defaultUrl)
+    .option('--profile <file>', 'an enrollment profile, in place of the one the server offers')
+    .option('--token <text>', '--enroll profile or ota: the token of an enrollment link')
+    .option('--account <name>', '--enroll account: whose, such as ada@example.com')
+    .option('--password-file <file>', 'of the account; asked for otherwise')
+    .option('--await-configuration', '--enroll ade: stay in Setup Assistant until let go')
+    .option('--user', 'users of Macs and of Shared iPads ask for commands, too')
+    .option('--ca <file>', 'certificates (PEM) to trust for https, besides the well-known ones')
+    .option('--not-now <probability>', 'how often a device puts a command off', probability, 0)
+    .option('--push', 'ask only when pushed; the server has to run with LAB=on')
+    .option('--forever', 'stay until interrupted')
+    .option('--poll-interval <seconds>', '--forever without --push: pause', seconds, 5)
+    .option('--concurrency <count>', 'devices that talk at the same time', wholeNumber, 8)
+    .option(
+      '--seed <text>',
+      'the same text makes the same devices again (but for serial numbers of the program)',
+    )
+    .action(async (options: SimulateOptions) => {
+      finish(await simulate(options, { out: process.stdout }));
+    });
+}

@@ -1,0 +1,217 @@
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import {
+  type CommandRow,
+  deleteCommand,
+  lockCommand,
+  lockCommands,
+  updateCommands,
+} from '../db/commands/command-repository.js';
+import type { Transaction } from '../db/connection/unit-of-work.js';
+import { type ErrorDetail, notFound, validationError } from '../errors.js';
+import { hasSecrets, type JsonValue } from '../protocol/apple/command-schema.js';
+import { parsePlistDict } from '../protocol/plist/plist.js';
+import { arrivalFault, moveFault } from './command-move.js';
+import { finalFault, refuse, sentFault, wasSent, withdrawalFault } from './command-state.js';
+import { openReport, readParameters } from './payload.js';
+import { type JsonObject, presentPlist, type Reader } from './presented-plist.js';
+import { profileSummary } from './profile-summary.js';
+import { type CommandQueue, checkJsonParameters, type QueueOptions } from './queue.js';
+import { requireEnrollmentRight } from './target-fault.js';
+import { checkUserTarget } from './user-target.js';
+import { maskForViewers } from './viewer-mask.js';
+
+/** Who reads. */
+
+/** Writes a result as JSON text in another thread. */
+export type PresentInThread = (result: { bytes: Buffer; role: Reader['role'] }) => Promise<string>;
+
+/** Writing a longer one could hold up the event loop for more than 10 ms. */
+const MOST_BYTES_AT_ONCE = 64 * 1024;
+
+export interface EnqueueInput extends QueueOptions {
+  deviceId: number;
+  userId?: number;
+  requestType: string;
+  parameters: JsonObject;
+}
+
+export interface CommandChanges {
+  after?: Date | null;
+  expires_at?: Date | null;
+  priority?: number;
+  status?: 'Cancelled';
+}
+
+/** Commands that erase, or that set or reveal a secret without naming one in their parameters. */
+const ADMIN_ONLY = new Set([
+  'EraseDevice',
+  'AccountConfiguration',
+  'ActivationLockBypassCode',
+  'ClearActivationLockBypassCode',
+  'RequestUnlockToken',
+  'RotateFileVaultKey',
+  'SetAutoAdminPassword',
+  'SetFirmwarePassword',
+  'SetRecoveryLock',
+]);
+
+const CANCELLED = { status: 'Cancelled', reason: 'cancelled by an administrator' };
+
+const LINKAGE = '/data';
+const CONFLICT = { status: 409, pointer: LINKAGE };
+const MISFIT = { status: 422, pointer: LINKAGE };
+
+function idsOf(commands: CommandRow[]): number[] {
+  return commands.map(({ id }) => id);
+}
+
+/** When the first of them can be given out; the beginning of time when one can already. */
+function earliest(commands: CommandRow[]): Date {
+  return new Date(Math.min(...commands.map(({ after }) => after?.getTime() ?? 0)));
+}
+
+/** What the admin API does with commands; see resources/services.ts for the promises. */
+export class CommandAdministration {
+  constructor(
+    private readonly box: SecretBox,
+    private readonly queue: CommandQueue,
+    private readonly presentInThread?: PresentInThread,
+  ) {}
+
+  async enqueue(trx: Transaction, input: EnqueueInput): Promise<CommandRow> {
+    const { deviceId, userId, requestType, parameters, ...options } = input;
+    const { value, faults } = checkJsonParameters(requestType, parameters);
+    const all = [...faults, ...timeFaults(options)];
+    if (all.length > 0) throw validationError(all);
+    const target = await this.queue.target(trx, deviceId);
+    requireEnrollmentRight(target, requestType);
+    if (userId !== undefined) await checkUserTarget(trx, target, { userId, requestType });
+    const command = { userId, requestType, parameters: value, options };
+    return this.locked(trx, await this.queue.add(trx, deviceId, command));
+  }
+
+  async update(
+    trx: Transaction,
+    { id, changes }: { id: number; changes: CommandChanges },
+  ): Promise<CommandRow> {
+    const command = await this.locked(trx, id);
+    refuse([finalFault(command)], { status: 409 });
+    const isCancelled = changes.status === 'Cancelled';
+    const faults = isCancelled ? [] : orderFaults(changedTimes(command, changes));
+    if (faults.length > 0) throw validationError(faults);
+    await updateCommands(trx, [id], { ...changes, ...(isCancelled ? CANCELLED : {}) });
+    const changed = await this.locked(trx, id);
+    if (!isCancelled) await this.queue.pushOwner(trx, changed, { at: changed.after });
+    return changed;
+  }
+
+  async remove(trx: Transaction, { id }: { id: number }): Promise<void> {
+    const command = await this.locked(trx, id);
+    if (wasSent(command)) refuse([sentFault(command)], { status: 409 });
+    await deleteCommand(trx, id);
+  }
+
+  async assign(
+    trx: Transaction,
+    { deviceId, commandIds }: { deviceId: number; commandIds: number[] },
+  ): Promise<void> {
+    const commands = await this.lockedAll(trx, commandIds);
+    const moved = commands.filter(({ device_id }) => device_id !== deviceId);
+    if (moved.length === 0) return;
+    refuse(
+      moved.map((command) => moveFault(this.box, command)),
+      CONFLICT,
+    );
+    const target = await this.queue.target(trx, deviceId);
+    refuse(
+      moved.map((command) => arrivalFault(target, command)),
+      MISFIT,
+    );
+    await updateCommands(trx, idsOf(moved), { device_id: deviceId });
+    await this.queue.pushLater(trx, [deviceId], { at: earliest(moved) });
+  }
+
+  async cancel(
+    trx: Transaction,
+    { deviceId, commandIds }: { deviceId: number; commandIds: number[] },
+  ): Promise<void> {
+    const commands = await this.lockedAll(trx, commandIds);
+    const own = commands.filter(({ device_id }) => device_id === deviceId);
+    refuse(own.map(withdrawalFault), CONFLICT);
+    await updateCommands(trx, idsOf(own), CANCELLED);
+  }
+
+  requiresAdmin(requestType: string, parameters: JsonObject): boolean {
+    const { Payload: _profile, UnlockToken: _token, ...others } = parameters;
+    return ADMIN_ONLY.has(requestType) || hasSecrets(others);
+  }
+
+  presentParameters(
+    row: { uuid: string; request_type: string; payload: Buffer },
+    reader: Reader,
+  ): JsonObject {
+    const parameters = readParameters(this.box, row);
+    const { Payload: profile, ...others } = parameters;
+    if (row.request_type !== 'InstallProfile' || !Buffer.isBuffer(profile)) {
+      return presentPlist(parameters, reader);
+    }
+    return { ...presentPlist(others, reader), Payload: profileSummary(row.uuid, profile) };
+  }
+
+  presentResult(
+    { uuid, result }: { uuid: string; result: Buffer | null },
+    reader: Reader,
+  ): JsonObject | null {
+    if (result === null) return null;
+    return presentPlist(parsePlistDict(openReport(this.box, { uuid, result })), reader);
+  }
+
+  /** A large result as JSON text that another thread has written; undefined for all others. */
+  async presentInParallel(
+    { uuid, result }: { uuid: string; result: Buffer | null },
+    { role }: Reader,
+  ): Promise<string | undefined> {
+    if (this.presentInThread === undefined) return undefined;
+    if (result === null || result.length <= MOST_BYTES_AT_ONCE) return undefined;
+    return this.presentInThread({ bytes: openReport(this.box, { uuid, result }), role });
+  }
+
+  presentErrors(errors: JsonValue, { role }: Reader): JsonValue {
+    return role === 'viewer' ? maskForViewers(errors) : errors;
+  }
+
+  private async locked(trx: Transaction, id: number): Promise<CommandRow> {
+    const command = await lockCommand(trx, id);
+    if (command === undefined) throw notFound(`command ${id}`);
+    return command;
+  }
+
+  private async lockedAll(trx: Transaction, ids: number[]): Promise<CommandRow[]> {
+    const commands = await lockCommands(trx, ids);
+    const found = new Set(commands.map(({ id }) => id));
+    const missing = ids.find((id) => !found.has(id));
+    if (missing !== undefined) throw notFound(`command ${missing}`);
+    return commands;
+  }
+}
+
+function timeFaults({ after, expiresAt }: QueueOptions): ErrorDetail[] {
+  if (!expiresAt || expiresAt.getTime() > Date.now()) return orderFaults({ after, expiresAt });
+  const source = { pointer: '/data/attributes/expires_at' };
+  return [{ detail: 'expires_at is in the past', source }];
+}
+
+type Times = Pick<QueueOptions, 'after' | 'expiresAt'>;
+
+/** As they are after the change; none where it leaves them alone. */
+function changedTimes({ after, expires_at }: CommandRow, changes: CommandChanges): Times {
+  if (changes.after === undefined && changes.expires_at === undefined) return {};
+  const changed = { after, expires_at, ...changes };
+  return { after: changed.after, expiresAt: changed.expires_at };
+}
+
+function orderFaults({ after, expiresAt }: Times): ErrorDetail[] {
+  if (!after || !expiresAt || after.getTime() < expiresAt.getTime()) return [];
+  const source = { pointer: '/data/attributes/after' };
+  return [{ detail: 'after is not before expires_at: the command would never be sent', source }];
+}

@@ -1,0 +1,103 @@
+import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
+import { AppError } from '../../errors.js';
+
+/** 2^15 with r = 8 is 32 MB; p = 3 makes it as dear as OWASP advises. */
+const COST = { ln: 15, r: 8, p: 3 } as const;
+const SALT_BYTES = 16;
+const HASH_BYTES = 32;
+/** A longer password only costs time. */
+const MAX_PASSWORD_BYTES = 1024;
+/** Checks at once: each takes a thread of the few that files and signatures need too. */
+const AT_ONCE = 2;
+const MOST_WAITING = 50;
+
+// PHC string format, as other programs write scrypt: $scrypt$ln=15,r=8,p=3$<salt>$<hash>
+const FORMAT =
+  /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/;
+
+interface Hash {
+  ln: number;
+  r: number;
+  p: number;
+  salt: Buffer;
+  hash: Buffer;
+}
+
+/** Of nobody's password, so that an unknown account takes as long as a known one. */
+const NOBODY: Hash = { ...COST, salt: Buffer.alloc(SALT_BYTES), hash: Buffer.alloc(HASH_BYTES) };
+
+let running = 0;
+const waiting: (() => void)[] = [];
+
+async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  if (running >= AT_ONCE) {
+    if (waiting.length >= MOST_WAITING) {
+      throw new AppError('unavailable', 503, 'too many passwords are being checked');
+    }
+    await new Promise<void>((resolve) => waiting.push(resolve));
+  } else {
+    running += 1;
+  }
+  try {
+    return await work();
+  } finally {
+    // Whoever waits longest takes over the place.
+    const next = waiting.shift();
+    if (next === undefined) running -= 1;
+    else next();
+  }
+}
+
+/** One spelling for what looks the same on the keyboards of different systems. */
+function bytesOf(password: string): Buffer {
+  return Buffer.from(password.normalize('NFKC'), 'utf8');
+}
+
+function derive(password: Buffer, { ln, r, p, salt }: Omit<Hash, 'hash'>): Promise<Buffer> {
+  const N = 2 ** ln;
+  const options: ScryptOptions = { N, r, p, maxmem: 256 * N * r };
+  return new Promise((resolve, reject) => {
+    scrypt(password, salt, HASH_BYTES, options, (error, key) =>
+      error === null ? resolve(key) : reject(error),
+    );
+  });
+}
+
+function unpadded(bytes: Buffer): string {
+  return bytes.toString('base64').replace(/=+$/, '');
+}
+
+function parse(text: string): Hash {
+  const [, ln = '', r = '', p = '', salt = '', hash = ''] = FORMAT.exec(text) ?? [];
+  if (hash === '') throw new TypeError('a stored password hash is of an unknown kind');
+  return {
+    ...{ ln: Number(ln), r: Number(r), p: Number(p) },
+    ...{ salt: Buffer.from(salt, 'base64'), hash: Buffer.from(hash, 'base64') },
+  };
+}
+
+/**
+ * What is stored of a password: scrypt (RFC 7914) with a salt of its own, as text that names its
+ * parameters. Works in the thread pool. AppError unavailable 503 while too many are waiting.
+ */
+export async function hashPassword(password: string): Promise<string> {
+  const salt = randomBytes(SALT_BYTES);
+  const hash = await inTurn(() => derive(bytesOf(password), { ...COST, salt }));
+  const { ln, r, p } = COST;
+  return `$scrypt$ln=${ln},r=${r},p=${p}$${unpadded(salt)}$${unpadded(hash)}`;
+}
+
+/**
+ * Whether it is the password of this hash; undefined stands for an account that is not known, which
+ * takes as long. AppError unavailable 503 while too many are waiting.
+ */
+export async function verifyPassword(
+  password: string,
+  stored: string | undefined,
+): Promise<boolean> {
+  const given = bytesOf(password);
+  const known = stored === undefined ? NOBODY : parse(stored);
+  const isOfUse = given.length <= MAX_PASSWORD_BYTES;
+  const derived = await inTurn(() => derive(isOfUse ? given : Buffer.alloc(0), known));
+  return timingSafeEqual(derived, known.hash) && isOfUse && stored !== undefined;
+}

@@ -1,0 +1,101 @@
+import { type KeyObject, sign } from 'node:crypto';
+import { promisify } from 'node:util';
+import { signatureAlgorithm } from '../keys/algorithms.js';
+import type { ParsedCertificate } from './certificate.js';
+import { encodeAuthorityKeyId, encodeExtension } from './certificate-extensions.js';
+import {
+  derBitString,
+  derContext,
+  derElement,
+  derInteger,
+  derSequence,
+  derTime,
+  derUnsigned,
+  Tag,
+} from '../asn1/der.js';
+import { keyIdentifier } from '../keys/keys.js';
+import { Oid } from '../asn1/oids.js';
+import { type RevocationReason, reasonCode } from './revocation-reason.js';
+
+/** In a thread of its own: the list may have megabytes. */
+const signAside = promisify(sign);
+
+export interface RevokedCertificate {
+  /** Big-endian magnitude of the serial number. */
+  serial: Buffer;
+  revokedAt: Date;
+  /** Absent, or `unspecified`: the list says nothing of it (RFC 5280 5.3.1). */
+  reason?: RevocationReason | undefined;
+}
+
+/** ENUMERATED of a CRLReason. */
+export function encodeReason(reason: RevocationReason): Buffer {
+  return derElement(Tag.enumerated, Buffer.from([reasonCode(reason)]));
+}
+
+function encodeReasonExtensions(reason: RevocationReason): Buffer {
+  const value = encodeReason(reason);
+  return derSequence(encodeExtension({ oid: Oid.reasonCode, critical: false, value }));
+}
+
+const reasonExtensions = new Map<RevocationReason, Buffer>();
+
+function entryExtensions(reason: RevocationReason | undefined): Buffer[] {
+  if (reason === undefined || reason === 'unspecified') return [];
+  const encoded = reasonExtensions.get(reason) ?? encodeReasonExtensions(reason);
+  reasonExtensions.set(reason, encoded);
+  return [encoded];
+}
+
+/** DER of one entry of a CRL's revokedCertificates (RFC 5280 5.1.2.6). */
+export function encodeCrlEntry({ serial, revokedAt, reason }: RevokedCertificate): Buffer {
+  return derSequence(derUnsigned(serial), derTime(revokedAt), ...entryExtensions(reason));
+}
+
+export interface BuildCrlOptions {
+  issuer: ParsedCertificate;
+  issuerKey: KeyObject;
+  /** Greater with each list of the issuer: below 2^53. */
+  number: number;
+  thisUpdate: Date;
+  nextUpdate: Date;
+  /** Entries made by `encodeCrlEntry`, any number joined in one buffer. */
+  entries: readonly Buffer[];
+}
+
+function crlExtensions({ issuer, issuerKey, number }: BuildCrlOptions): Buffer {
+  const magnitude = Buffer.alloc(8);
+  magnitude.writeBigUInt64BE(BigInt(number));
+  const authorityKeyId = issuer.subjectKeyId ?? keyIdentifier(issuerKey);
+  const extensions = [
+    { oid: Oid.authorityKeyIdentifier, value: encodeAuthorityKeyId(authorityKeyId) },
+    { oid: Oid.cRLNumber, value: derUnsigned(magnitude) },
+  ];
+  return derContext(
+    0,
+    derSequence(
+      ...extensions.map((extension) => encodeExtension({ ...extension, critical: false })),
+    ),
+  );
+}
+
+/**
+ * A complete version 2 CRL (RFC 5280 5.1), signed with SHA-256 off the event loop by the issuer's
+ * RSA or EC key. Times are cut to whole seconds. Returns DER.
+ */
+export async function buildCrl(options: BuildCrlOptions): Promise<Buffer> {
+  const { issuer, issuerKey, thisUpdate, nextUpdate, entries } = options;
+  const algorithm = signatureAlgorithm(issuerKey, 'sha256');
+  const tbs = derSequence(
+    derInteger(1),
+    algorithm,
+    issuer.subjectRaw,
+    derTime(thisUpdate),
+    derTime(nextUpdate),
+    // RFC 5280 5.1.2.6: absent, not empty, when nothing is revoked.
+    ...(entries.length > 0 ? [derSequence(...entries)] : []),
+    crlExtensions(options),
+  );
+  const signature = await signAside('sha256', tbs, issuerKey);
+  return derSequence(tbs, algorithm, derBitString(signature));
+}

@@ -1,0 +1,104 @@
+import type { Database } from '../connection/database.js';
+
+export interface PendingCommands {
+  status: string;
+  count: number;
+  /** Since the oldest of them was queued; 0 when there is none. */
+  oldestSeconds: number;
+}
+
+export interface DuePushes {
+  count: number;
+  /** How long the first of them has been due; 0 when there is none. */
+  lateSeconds: number;
+}
+
+export interface BlockedTopic {
+  topic: string;
+  reason: string;
+  blockedAt: Date;
+  retryAt: Date;
+}
+
+export interface JobCount {
+  status: string;
+  count: number;
+  late_seconds: number;
+}
+
+export interface RoleCount {
+  role: string;
+  count: number;
+}
+
+const PENDING = ['Queued', 'Sent', 'NotNow'];
+
+/**
+ * Beyond the time, the figures of a scrape would be those of the past anyway. One core at most: the
+ * others serve devices. The memory is for the places of 500,000 pending commands.
+ */
+const LIMITS = `set local statement_timeout = '8s'; set local work_mem = '32MB';
+set local max_parallel_workers_per_gather = 0`;
+
+// One walk over the index of pending commands: what is finished, however much, costs nothing.
+const PENDING_COMMANDS = `
+select status, count(*) as count,
+  greatest(0, extract(epoch from now() - min(queued_at)))::float8 as "oldestSeconds"
+from commands where is_pending group by status`;
+
+const DUE_PUSHES = `
+select count(*) as count,
+  coalesce(greatest(0, extract(epoch from now() - min(due_at))), 0)::float8 as "lateSeconds"
+from (select due_at from device_pushes union all select due_at from user_pushes) pushes
+where due_at <= now()`;
+
+/** Rows of a statement that a scrape waits for. */
+export async function select<Row>(db: Database, sql: string): Promise<Row[]> {
+  return await db.knex.transaction(async (trx) => {
+    await trx.raw(LIMITS);
+    const { rows } = await trx.raw<{ rows: Row[] }>(sql);
+    return rows;
+  });
+}
+
+/** Each pending status once, those without commands too. Throws the driver's error, as all here. */
+export async function pendingCommands(db: Database): Promise<PendingCommands[]> {
+  const rows = await select<PendingCommands>(db, PENDING_COMMANDS);
+  return PENDING.map(
+    (status) => rows.find((row) => row.status === status) ?? { status, count: 0, oldestSeconds: 0 },
+  );
+}
+
+/** Pushes whose time has come and that no process has claimed. */
+export async function duePushes(db: Database): Promise<DuePushes> {
+  const [row] = await select<DuePushes>(db, DUE_PUSHES);
+  return row ?? { count: 0, lateSeconds: 0 };
+}
+
+/** Topics that Apple's push service refuses, with its reason. */
+export async function blockedTopics(db: Database): Promise<BlockedTopic[]> {
+  return await db.knex('push_topics').orderBy('topic').select<BlockedTopic[]>('topic', {
+    reason: 'blocked_reason',
+    blockedAt: 'blocked_at',
+    retryAt: 'retry_at',
+  });
+}
+
+/** Jobs by status, as the view `jobs` tells it, and for how long the first of them has been due. */
+export function jobCounts(db: Database): Promise<JobCount[]> {
+  return select(
+    db,
+    `select status, count(*) as count,
+       greatest(0, extract(epoch from now() - min(run_at)))::float8 as late_seconds
+     from jobs group by status`,
+  );
+}
+
+/** Processes of this server whose heart beats, by role. */
+export function processCounts(db: Database): Promise<RoleCount[]> {
+  return select(
+    db,
+    `select role, count(*) as count from server_processes
+     where seen_at > now() - interval '30 seconds' group by role`,
+  );
+}

@@ -1,0 +1,205 @@
+import knex, { type Knex } from 'knex';
+import pg from 'pg';
+import { createWarner, type Logger } from '../../logger.js';
+import { ListConnections } from './list-connections.js';
+
+/** Where a PostgreSQL listens: `host` is a name, an address or the directory of a unix socket. */
+export interface ConnectionSettings {
+  host: string;
+  port: number;
+  user: string;
+  password: string;
+  database: string;
+}
+
+export interface Database {
+  /** Migrations, the admin API and everything that is not a device waiting for an answer. */
+  knex: Knex;
+  /** The device path's own connections, for `runStatement`. */
+  pool: pg.Pool;
+  /** Connections of the background work: the job queue and pushes. */
+  background: pg.Pool;
+  /** For lists and counts of the admin API. */
+  lists: ListConnections;
+  /** A connection of its own, not yet connected; whoever asked for it ends it. */
+  createClient(): pg.Client;
+  /** False behind a transaction-mode pooler, where a prepared statement may meet another backend. */
+  namedStatements: boolean;
+  close(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  /** One of the two; a connection string may say `pgbouncer=true` for a transaction-mode pooler. */
+  connectionString?: string;
+  connection?: ConnectionSettings;
+  /** Connections of the device path, 10 unless told; the admin side has as many at most. */
+  poolSize?: number;
+  namedStatements?: boolean;
+  /** How long one statement of a list may run; 5 s unless given. */
+  listTimeoutMs?: number;
+  applicationName?: string;
+  logger?: Logger;
+}
+
+export interface Statement {
+  name: string;
+  text: string;
+}
+
+/** One of them listens for jobs all the time. */
+const BACKGROUND_CONNECTIONS = 6;
+const CONNECT_TIMEOUT_MS = 5_000;
+const STATEMENT_TIMEOUT_MS = 30_000;
+const LOCK_TIMEOUT_MS = 10_000;
+const INT8 = 20;
+/** Not among the driver's named types. */
+const INT8_ARRAY = 1016 as Parameters<typeof pg.types.getTypeParser>[0];
+
+type Parser = (value: string) => unknown;
+
+const parseInt8Array: Parser = (value) => {
+  const parse = pg.types.getTypeParser(INT8_ARRAY) as (text: string) => unknown[];
+  return parse(value).map((item) => (item === null ? null : Number(item)));
+};
+
+/** int8 as number (ids and byte counts stay below 2^53); timestamptz is a Date by default. */
+const TYPES: pg.CustomTypesConfig = {
+  getTypeParser(oid, format) {
+    const text = format !== 'binary';
+    if (text && oid === INT8) return Number;
+    if (text && oid === INT8_ARRAY) return parseInt8Array;
+    return pg.types.getTypeParser(oid, format);
+  },
+};
+
+function asksForPooler(connectionString: string | undefined): boolean {
+  return connectionString !== undefined && /[?&]pgbouncer=true(&|$)/.test(connectionString);
+}
+
+function target(options: DatabaseOptions): pg.ClientConfig {
+  if (options.connectionString !== undefined) return { connectionString: options.connectionString };
+  return { ...options.connection, ssl: false };
+}
+
+/** A pooler refuses start-up parameters it does not know, so it gets none of the time limits. */
+function sessionLimits(namedStatements: boolean): pg.ClientConfig {
+  if (!namedStatements) return {};
+  return {
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    lock_timeout: LOCK_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: 2 * STATEMENT_TIMEOUT_MS,
+  };
+}
+
+/** Knex would write to the console: of an error also where it comes from, which its catcher tells. */
+function knexLog(logger: Logger | undefined): Knex.Logger {
+  const tell = createWarner(logger);
+  const warn = (message: unknown) => {
+    const [detail = ''] = String(message).split('\n', 1);
+    tell({ detail }, 'database driver', detail);
+  };
+  return { warn, error: warn, deprecate: warn, debug: () => {} };
+}
+
+/**
+ * Every statement of the device path finds its rows by key. One generic plan each, made for that,
+ * and never a scan of a table that was small when the plan was made: planning such a statement
+ * anew costs several times its execution.
+ */
+function devicePathSession(namedStatements: boolean): pg.ClientConfig {
+  if (!namedStatements) return {};
+  const settings = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off' };
+  const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
+  return { options: options.join(' ') };
+}
+
+/** Whoever has lent the connection gets the error too, with the statement that failed. */
+const ignore = () => undefined;
+
+/**
+ * Opens both doors to one PostgreSQL. Nothing is connected until the first statement, so a wrong
+ * address shows there, as the driver's error.
+ */
+export function connectDatabase(options: DatabaseOptions): Database {
+  const { logger } = options;
+  const namedStatements = options.namedStatements ?? !asksForPooler(options.connectionString);
+  const max = options.poolSize ?? 10;
+  const client: pg.ClientConfig = {
+    ...target(options),
+    ...sessionLimits(namedStatements),
+    application_name: options.applicationName ?? 'muster',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    types: TYPES,
+  };
+  const pool = new pg.Pool({ ...client, ...devicePathSession(namedStatements), max });
+  const background = new pg.Pool({ ...client, max: BACKGROUND_CONNECTIONS });
+  const lists = new ListConnections({
+    client,
+    poolSize: max,
+    keepsSession: namedStatements,
+    canceller: background,
+    timeoutMs: options.listTimeoutMs,
+  });
+  let closing: Promise<void> | undefined;
+  const warn = createWarner(logger);
+  const complain = ({ message }: Error) => {
+    if (closing === undefined) warn({ detail: message }, 'database connection lost', message);
+  };
+  for (const each of [pool, background, lists.pool]) {
+    // A connection that breaks is replaced on the next use; unheard, it would end the process. The
+    // pool hears of idle ones; those lent out must be heard too.
+    each.on('error', complain);
+    each.on('connect', (connected) => connected.on('error', ignore));
+  }
+  const builder = knex({
+    client: 'pg',
+    connection: client as Knex.PgConnectionConfig,
+    pool: { min: 0, max },
+    log: knexLog(logger),
+    // Error messages go into the log; the values bound to the statement must not.
+    compileSqlOnError: false,
+    acquireConnectionTimeout: CONNECT_TIMEOUT_MS + LOCK_TIMEOUT_MS,
+  });
+  const close = async () => {
+    // First: its requests to cancel go by the background pool.
+    await lists.close();
+    await Promise.all([pool.end(), background.end(), builder.destroy()]);
+  };
+  return {
+    knex: builder,
+    pool,
+    background,
+    lists,
+    createClient: () => new pg.Client(client),
+    namedStatements,
+    close: () => {
+      closing ??= close();
+      return closing;
+    },
+  };
+}
+
+/**
+ * One round trip on the device path: prepared once per connection under its name, or sent as text
+ * where names are not allowed. Throws the driver's error; `toAppError` of sqlstate.ts translates.
+ */
+export function runStatement<Row extends pg.QueryResultRow>(
+  db: Database,
+  statement: Statement,
+  values: unknown[],
+): Promise<pg.QueryResult<Row>> {
+  if (db.namedStatements) return db.pool.query<Row>({ ...statement, values });
+  return db.pool.query<Row>({ text: statement.text, values });
+}
+
+/** The settings as one URL, for another process or for DATABASE_URL. */
+export function connectionUrl(connection: ConnectionSettings): string {
+  const { user, password, database, host, port } = connection;
+  const encode = encodeURIComponent;
+  const credentials = `${encode(user)}:${encode(password)}`;
+  if (!host.startsWith('/')) {
+    return `postgresql://${credentials}@${host}:${port}/${encode(database)}`;
+  }
+  return `postgresql://${credentials}@localhost/${encode(database)}?host=${encode(host)}&port=${port}`;
+}

@@ -1,0 +1,190 @@
+import pg from 'pg';
+import { AppError } from '../../errors.js';
+import type { Caller } from '../../jsonapi/store.js';
+import type { Sql } from '../store/filter-sql.js';
+import { LentConnection } from './lent-connection.js';
+import { ListTurns } from './list-turns.js';
+import { toAppError } from './sqlstate.js';
+import { SLICE_ROWS, type StatementRunner } from './statement-runner.js';
+
+const MOST_CONNECTIONS = 8;
+const PER_ACCOUNT = 4;
+const RESERVED = 3;
+const STATEMENT_TIMEOUT_MS = 5_000;
+/** Longer than a statement of somebody else may take. */
+const WAIT_MS = 6_000;
+
+export interface ListConnectionOptions {
+  client: pg.ClientConfig;
+  /** Of the device path's pool. */
+  poolSize: number;
+  /** False behind a transaction-mode pooler: settings then hold for one transaction. */
+  keepsSession: boolean;
+  /** For requests to cancel. */
+  canceller: pg.Pool;
+  timeoutMs?: number | undefined;
+}
+
+/** Reads that no request is waiting for. */
+const INTERNAL_CALLER: Caller = { account: '' };
+
+/**
+ * The connections for lists and counts, whose cost the client's filter decides. They are separate from
+ * those of writes and single resources, have a short time limit, are shared fairly between accounts,
+ * and cancel a statement whose client has left.
+ */
+export class ListConnections {
+  readonly pool: pg.Pool;
+  readonly #options: ListConnectionOptions;
+  readonly #turns: ListTurns;
+  readonly #timeoutMs: number;
+  readonly #backends = new WeakMap<object, number>();
+  readonly #lent = new Set<LentConnection>();
+  #closedBy: AppError | undefined;
+
+  constructor(options: ListConnectionOptions) {
+    const { client, poolSize, keepsSession, timeoutMs = STATEMENT_TIMEOUT_MS } = options;
+    const max = Math.min(MOST_CONNECTIONS, poolSize);
+    this.#options = options;
+    this.#timeoutMs = timeoutMs;
+    const reserved = Math.min(RESERVED, max - 1);
+    const perAccount = Math.min(PER_ACCOUNT, max);
+    this.#turns = new ListTurns({ connections: max, perAccount, reserved, waitMs: WAIT_MS });
+    this.pool = new pg.Pool({
+      ...client,
+      ...(keepsSession ? this.#session() : {}),
+      max,
+      onConnect: (connected) => (keepsSession ? this.#identify(connected) : undefined),
+    });
+  }
+
+  get waiting(): number {
+    return this.#turns.waiting + this.pool.waitingCount;
+  }
+
+  /** Runs the statements of one read for this caller, each on a connection of its own. */
+  for(caller: Caller = INTERNAL_CALLER): StatementRunner {
+    return {
+      run: (sql) => this.#run(caller, sql),
+      runSliced: (sql, maxBytes) => this.#runSliced(caller, sql, maxBytes),
+    };
+  }
+
+  /** Cancels what runs, refuses what waits. */
+  async close(): Promise<void> {
+    const reason = new AppError('unavailable', 503, 'The server is stopping');
+    this.#closedBy = reason;
+    this.#turns.close(reason);
+    for (const connection of this.#lent) connection.stop(reason);
+    await this.pool.end();
+  }
+
+  #run<T>(caller: Caller, sql: Sql): Promise<T[]> {
+    return this.#lend(caller, async (connection) => {
+      if (this.#options.keepsSession) return connection.query<T>(sql);
+      return this.#inTransaction(connection, {}, () => connection.query<T>(sql));
+    });
+  }
+
+  #runSliced<T>(caller: Caller, sql: Sql, maxBytes = Number.POSITIVE_INFINITY): Promise<T[]> {
+    // A cursor's plan is made for its first rows otherwise: here all are read.
+    const settings = { cursor_tuple_fraction: 1 };
+    return this.#lend(caller, (connection) =>
+      this.#inTransaction(connection, settings, () => fetchAll<T>(connection, sql, maxBytes)),
+    );
+  }
+
+  async #inTransaction<T>(
+    connection: LentConnection,
+    settings: Record<string, number>,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const { keepsSession } = this.#options;
+    try {
+      await connection.begin({ ...(keepsSession ? {} : this.#settings()), ...settings });
+      const result = await work();
+      await connection.end('commit');
+      return result;
+    } catch (error) {
+      await connection.end('rollback');
+      throw error;
+    }
+  }
+
+  async #lend<T>(caller: Caller, work: (connection: LentConnection) => Promise<T>): Promise<T> {
+    const { signal } = caller;
+    const endTurn = await this.#turns.take(caller);
+    try {
+      const connection = await this.#connect();
+      const stop = () => connection.stop(signal?.reason as AppError);
+      if (signal?.aborted) stop();
+      signal?.addEventListener('abort', stop, { once: true });
+      try {
+        return await work(connection);
+      } finally {
+        signal?.removeEventListener('abort', stop);
+        this.#lent.delete(connection);
+        connection.release();
+      }
+    } finally {
+      endTurn();
+    }
+  }
+
+  async #connect(): Promise<LentConnection> {
+    const client = await this.pool.connect().catch((error: unknown) => {
+      throw toAppError(error);
+    });
+    const connection = new LentConnection(client, {
+      canceller: this.#options.canceller,
+      backendId: this.#backends.get(client),
+      timeoutMs: this.#timeoutMs,
+    });
+    this.#lent.add(connection);
+    if (this.#closedBy) connection.stop(this.#closedBy);
+    return connection;
+  }
+
+  /** A pooler with sessions makes up the number that the driver knows. */
+  async #identify(client: pg.ClientBase): Promise<void> {
+    const { rows } = await client.query<{ id: number }>('select pg_backend_pid() as id');
+    this.#backends.set(client, rows[0]?.id ?? 0);
+  }
+
+  /** One list takes one processor at most, and nothing that can't be cancelled. */
+  #settings(): Record<string, string | number> {
+    return {
+      statement_timeout: this.#timeoutMs,
+      max_parallel_workers_per_gather: 0,
+      jit: 'off',
+    };
+  }
+
+  #session(): pg.ClientConfig {
+    const { statement_timeout, ...settings } = this.#settings();
+    const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
+    return { statement_timeout: Number(statement_timeout), options: options.join(' ') };
+  }
+}
+
+async function fetchAll<T>(
+  connection: LentConnection,
+  { text, bindings }: Sql,
+  maxBytes: number,
+): Promise<T[]> {
+  const before = connection.bytesRead;
+  await connection.query({ text: `declare rows no scroll cursor for ${text}`, bindings });
+  const rows: T[] = [];
+  for (;;) {
+    const fetch = { text: `fetch ${SLICE_ROWS} from rows`, bindings: [] };
+    const slice = await connection.query<T>(fetch);
+    rows.push(...slice);
+    if (slice.length < SLICE_ROWS) return rows;
+    if (connection.bytesRead - before > maxBytes) throw tooLarge(maxBytes);
+  }
+}
+
+function tooLarge(maxBytes: number): AppError {
+  const megabytes = Math.floor(maxBytes / 2 ** 20);
+  return new AppError('query_too_expensive', 400, `These rows hold more than ${megabytes} MB`);
+}

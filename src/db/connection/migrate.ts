@@ -1,0 +1,180 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Knex } from 'knex';
+import type pg from 'pg';
+import { AppError } from '../../errors.js';
+import type { Logger } from '../../logger.js';
+import type { Database } from './database.js';
+import { dropJobs, migrateJobs } from '../jobs/jobs-schema.js';
+import { DirectoryMigrationSource, MIGRATIONS_DIRECTORY } from './migration-source.js';
+
+export interface MigrationOptions {
+  logger: Logger;
+  /** Where the migrations are; the product's own unless told. */
+  directory?: string;
+}
+
+export interface MigrationStatus {
+  applied: string[];
+  pending: string[];
+  /** Recorded in the database, unknown to this program: the database is newer. */
+  unknown: string[];
+}
+
+const OLDEST_SERVER = 140_000;
+/** "must" in ASCII and a purpose: the advisory lock of migrations. */
+const LOCK_KEY = [0x6d_75_73_74, 1];
+const LOCK_POLL_MS = 200;
+
+function config(migrationSource: DirectoryMigrationSource): Knex.MigratorConfig {
+  return { migrationSource };
+}
+
+/** `version` as in server_version_num: 140005 is 14.5. Throws AppError below 14. */
+export function requireSupportedVersion(version: number): void {
+  if (version >= OLDEST_SERVER) return;
+  const major = Math.floor(version / 10_000);
+  throw new AppError('unavailable', 503, `PostgreSQL 14 or newer is needed, this is ${major}`);
+}
+
+async function requireSupportedServer(db: Database): Promise<void> {
+  const shown = await db.knex.raw<{ rows: { server_version_num: string }[] }>(
+    'show server_version_num',
+  );
+  requireSupportedVersion(Number(shown.rows[0]?.server_version_num));
+}
+
+/** Reads only: a database never migrated has everything pending. */
+export async function migrationStatus(
+  db: Database,
+  directory: string = MIGRATIONS_DIRECTORY,
+): Promise<MigrationStatus> {
+  const known = new DirectoryMigrationSource(directory).names();
+  const recorded = await recordedMigrations(db);
+  return {
+    applied: recorded.filter((name) => known.includes(name)),
+    pending: known.filter((name) => !recorded.includes(name)),
+    unknown: recorded.filter((name) => !known.includes(name)),
+  };
+}
+
+async function recordedMigrations(db: Database): Promise<string[]> {
+  const table = await db.background.query<{ is_there: boolean }>(
+    `select to_regclass('knex_migrations') is not null as is_there`,
+  );
+  if (table.rows[0]?.is_there !== true) return [];
+  const { rows } = await db.background.query<{ name: string }>(
+    'select name from knex_migrations order by id',
+  );
+  return rows.map(({ name }) => name);
+}
+
+async function requireKnownDatabase(db: Database, directory: string): Promise<void> {
+  const { unknown } = await migrationStatus(db, directory);
+  if (unknown.length === 0) return;
+  const message = `The database is newer than this program: it has the migrations ${unknown.join(', ')}`;
+  throw new AppError('unavailable', 503, message);
+}
+
+async function acquire(client: pg.PoolClient, logger: Logger): Promise<void> {
+  await client.query('begin');
+  for (const limit of [
+    'statement_timeout',
+    'lock_timeout',
+    'idle_in_transaction_session_timeout',
+  ]) {
+    await client.query(`set local ${limit} = 0`);
+  }
+  // An index that is built concurrently waits for every snapshot. A statement that waits for the lock
+  // keeps one, and so does one with parameters until the next statement.
+  const tryLock = `select pg_try_advisory_xact_lock(${LOCK_KEY.join(', ')}) as free`;
+  for (let attempt = 0; ; attempt += 1) {
+    const tried = await client.query<{ free: boolean }>(tryLock);
+    if (tried.rows[0]?.free === true) return;
+    if (attempt === 0) logger.info('another process is migrating the database, waiting for it');
+    await sleep(LOCK_POLL_MS);
+  }
+}
+
+/**
+ * The lock belongs to a transaction of its own connection: it goes with the process that holds it,
+ * and works behind a transaction-mode pooler too.
+ */
+async function underLock<T>(db: Database, logger: Logger, work: () => Promise<T>): Promise<T> {
+  const client = await db.pool.connect();
+  try {
+    await acquire(client, logger);
+    return await work();
+  } finally {
+    // A connection that cannot roll back is thrown away, and the lock with it.
+    const broken = await client.query('rollback').then(
+      () => false,
+      () => true,
+    );
+    client.release(broken);
+  }
+}
+
+function sourceOf(directory: string, logger: Logger): DirectoryMigrationSource {
+  return new DirectoryMigrationSource(directory, (details, message) =>
+    logger.warn(details, message),
+  );
+}
+
+async function prepare(db: Database, source: DirectoryMigrationSource): Promise<void> {
+  await requireSupportedServer(db);
+  await requireKnownDatabase(db, source.directory);
+  // Nobody else can be migrating now, so a lock row still set was left by a killed process.
+  await db.knex.migrate.forceFreeMigrationsLock(config(source));
+}
+
+/**
+ * Brings the schema up to date, ours first, then the job queue's; several processes may call it at
+ * once. Ours run in one transaction, except that one which runs outside of any divides them.
+ * Returns the names applied. Throws AppError for a server too old or a database newer than this.
+ */
+export async function migrate(db: Database, options: MigrationOptions): Promise<string[]> {
+  const { logger, directory = MIGRATIONS_DIRECTORY } = options;
+  const source = sourceOf(directory, logger);
+  return await underLock(db, logger, async () => {
+    await prepare(db, source);
+    const applied = await runPending(db, source, logger);
+    await migrateJobs(db, logger);
+    return applied;
+  });
+}
+
+async function runPending(
+  db: Database,
+  source: DirectoryMigrationSource,
+  logger: Logger,
+): Promise<string[]> {
+  const { applied: before, pending } = await migrationStatus(db, source.directory);
+  const applied: string[] = [];
+  let firstBatch: number | undefined;
+  for (const group of source.groups(pending)) {
+    const part = source.only([...before, ...applied, ...group]);
+    const [batch, names] = (await db.knex.migrate.latest(config(part))) as [number, string[]];
+    for (const name of names) logger.info({ migration: name }, 'migration applied');
+    applied.push(...names);
+    firstBatch ??= batch;
+    // One batch for all, since a rollback takes back a batch.
+    await db.knex('knex_migrations').whereIn('name', names).update({ batch: firstBatch });
+  }
+  return applied;
+}
+
+/** Takes back the last batch of migrations, or all of them; returns their names. */
+export async function rollback(
+  db: Database,
+  options: MigrationOptions & { all?: boolean },
+): Promise<string[]> {
+  const { logger, directory = MIGRATIONS_DIRECTORY, all = false } = options;
+  const source = sourceOf(directory, logger);
+  return await underLock(db, logger, async () => {
+    await prepare(db, source);
+    const undone = (await db.knex.migrate.rollback(config(source), all)) as [number, string[]];
+    for (const name of undone[1]) logger.info({ migration: name }, 'migration taken back');
+    if ((await recordedMigrations(db)).length === 0) await dropJobs(db);
+    return undone[1];
+  });
+}

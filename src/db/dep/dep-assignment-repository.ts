@@ -1,0 +1,229 @@
+import type { Knex } from 'knex';
+import { IS_OTHER_FAULT } from './dep-profile-failures.js';
+import type { Transaction } from '../connection/unit-of-work.js';
+
+/** What is due: the definition at Apple that the device is to have; take: none; keep: nothing to tell. */
+type Wish = 'give' | 'take' | 'keep';
+
+/** A serial number that Apple is to be told of. */
+export interface DueAssignment {
+  /** Of `dep_devices`. */
+  id: number;
+  serial: string;
+  wish: Wish;
+  /** With `give`. */
+  profileId: number | null;
+  uuid: string | null;
+}
+
+/** Rows that no other claim gets before `until`; by that time it is known who still holds them. */
+export interface AssignmentClaim {
+  until: Date;
+  rows: DueAssignment[];
+}
+
+/**
+ * SQL: a profile that has yet to be defined at Apple lets its devices wait, as does a serial number
+ * without a record: nobody knows what it should have.
+ */
+const CAN_BE_TOLD = `
+  r.assignment_due_at <= now() and r.removed_at is null and d.id is not null
+  and (p.id is null or p.dep_account_id is distinct from r.dep_account_id
+    or p.status = 'defined' and p.uuid is not null)`;
+
+/** SQL: whether Apple has a definition of this account's profiles for the row. */
+export const HAS_OURS = `
+  exists (select from dep_profile_definitions x
+    where x.dep_account_id = r.dep_account_id and x.uuid::text = r.profile_uuid)`;
+
+// The newest first: what waits for its profile must not be gone through each time. A wish in another
+// account is none of this one's business: the device's account gives, it alone.
+const CLAIM = `
+with due as (
+  select r.id, d.dep_profile_id, p.dep_account_id as profile_account, p.uuid
+  from dep_devices r
+  left join devices d on d.id = r.device_id
+  left join dep_profiles p on p.id = d.dep_profile_id
+  where r.dep_account_id = :account and ${CAN_BE_TOLD}
+  order by r.assignment_due_at desc
+  limit :limit
+  for update of r skip locked
+)
+update dep_devices r
+set assignment_due_at = date_trunc('milliseconds', now()) + interval '2 minutes'
+from due
+where r.id = due.id
+returning r.id, r.serial_number as serial, r.assignment_due_at as until,
+  due.dep_profile_id as "profileId", due.uuid,
+  case
+    when due.profile_account = r.dep_account_id then 'give'
+    when due.dep_profile_id is null and ${HAS_OURS} then 'take'
+    else 'keep'
+  end as wish`;
+
+/**
+ * Claims what is due in the account for two minutes: whoever dies with it
+ * leaves it due. Rows that another is claiming are left to him.
+ */
+export async function claimAssignments(
+  knex: Knex,
+  { accountId, limit }: { accountId: number; limit: number },
+): Promise<AssignmentClaim> {
+  type ClaimedRow = DueAssignment & { until: Date };
+  const { rows } = await knex.raw<{ rows: ClaimedRow[] }>(CLAIM, { account: accountId, limit });
+  rows.sort((one, other) => one.id - other.id);
+  return { until: rows[0]?.until ?? new Date(0), rows: rows.map(({ until: _, ...row }) => row) };
+}
+
+export interface HeldRows {
+  ids: number[];
+  /** Of the claim. Rows that became due anew since then, since the wish has changed, stay so. */
+  until: Date;
+}
+
+/** SQL: in the order of their ids, as everyone who locks many of them does. */
+const STILL_HELD = `
+where id in (
+  select id from dep_devices
+  where id = any(:ids::bigint[]) and assignment_due_at = :until
+  order by id for update)`;
+
+const GIVE_BACK = `
+update dep_devices set assignment_due_at = coalesce(:at, now()),
+  last_error = coalesce(:error, last_error),
+  last_error_at = case when :error::text is null then last_error_at else now() end
+${STILL_HELD}`;
+
+/** Makes claimed rows due at another time, now where none is given, with why (null: as it was). */
+export async function giveBackAssignments(
+  trx: Transaction,
+  { ids, until, at, error }: HeldRows & { at: Date | null; error: string | null },
+): Promise<void> {
+  await trx.raw(GIVE_BACK, { ids, until, at, error } as Record<string, Knex.RawBinding>);
+}
+
+// The fault of an assignment that nobody wants any more goes with it.
+const SETTLE = `
+update dep_devices set assignment_due_at = null, assignment_attempts = 0,
+  (last_error, last_error_at) = (select last_error, last_error_at where ${IS_OTHER_FAULT})
+${STILL_HELD}`;
+
+/** For rows of which Apple need not be told anything. */
+export async function settleAssignments(trx: Transaction, { ids, until }: HeldRows): Promise<void> {
+  await trx.raw(SETTLE, { ids, until } as Record<string, Knex.RawBinding>);
+}
+
+/** What came of one serial number. */
+export interface AssignmentOutcome {
+  id: number;
+  /** Apple's word, or ours where it has none: ABSENT, REFUSED. */
+  result: string;
+  /** In plain words; null: it is done. */
+  error: string | null;
+  /** Before, Apple does not want to hear of it again. */
+  retryAt?: Date | undefined;
+}
+
+export interface AssignmentOutcomes {
+  /** What they have now where it is done; null: none. */
+  uuid: string | null;
+  until: Date;
+  outcomes: AssignmentOutcome[];
+}
+
+// In the order in which everybody takes them: devices, then their serial numbers, each by id.
+const HOLD_DEVICES = `
+select id from devices where id in (
+  select device_id from dep_devices where id = any(?::bigint[]))
+order by id for no key update`;
+const HOLD_ROWS = 'select id from dep_devices where id = any(?::bigint[]) order by id for update';
+
+/** By attempts. */
+const PAUSES = "(array['5 minutes', '1 hour', '6 hours', '1 day']::interval[])";
+
+// What became due meanwhile is another wish, of which the answer says nothing.
+const STORE = `
+with answer as (
+  select * from unnest(:ids::bigint[], :results::text[], :errors::text[], :retries::timestamptz[])
+    as a (id, result, error, retry_at)
+), stored as (
+  update dep_devices r set
+    assignment_at = now(),
+    (assignment_result, assignment_attempts, assignment_due_at, last_error, last_error_at) = (
+      select a.result,
+        case when a.error is null then 0 else r.assignment_attempts + 1 end,
+        case when a.error is not null
+          then greatest(now() + ${PAUSES}[least(r.assignment_attempts + 1, 4)], a.retry_at) end,
+        a.error, case when a.error is not null then now() end
+      where r.assignment_due_at is not distinct from :until
+      union all
+      select r.assignment_result, r.assignment_attempts, r.assignment_due_at, r.last_error,
+        r.last_error_at
+      where r.assignment_due_at is distinct from :until),
+    profile_uuid = case when a.error is null then :uuid else r.profile_uuid end,
+    profile_status = case
+      when a.error is not null then r.profile_status
+      when :uuid::text is null then 'removed' else 'assigned' end,
+    profile_assign_time = case
+      when a.error is not null then r.profile_assign_time
+      when :uuid::text is not null then now() end,
+    profile_push_time = case when a.error is not null then r.profile_push_time end
+  from answer a where r.id = a.id and r.removed_at is null
+  returning r.device_id, a.error, r.profile_uuid, r.profile_status, r.profile_assign_time
+)
+update devices d set is_dep = true, profile_uuid = s.profile_uuid,
+  profile_status = s.profile_status, profile_assign_time = s.profile_assign_time,
+  profile_push_time = null
+from stored s where d.id = s.device_id and s.error is null`;
+
+/** Notes what came of one call, for each serial number, and at the devices what Apple has now. */
+export async function storeAssignments(
+  trx: Transaction,
+  { uuid, until, outcomes }: AssignmentOutcomes,
+): Promise<void> {
+  const ids = outcomes.map(({ id }) => id);
+  await trx.raw(HOLD_DEVICES, [ids]);
+  await trx.raw(HOLD_ROWS, [ids]);
+  await trx.raw(STORE, {
+    ...{ ids, uuid, until },
+    results: outcomes.map(({ result }) => result),
+    errors: outcomes.map(({ error }) => error),
+    retries: outcomes.map(({ retryAt }) => retryAt ?? null),
+  } as Record<string, Knex.RawBinding>);
+}
+
+/** Accounts in which an admin has to act first. */
+const STANDSTILL = ['terms_not_signed', 'token_rejected', 'token_expired', 'lab_off'];
+
+/** Enough to find what is due again: that is the newest. Everything is looked at once an hour. */
+const LOOKED_AT = 5_000;
+
+const NEEDY = `
+select a.id from dep_accounts a
+where a.access_token is not null and a.status <> all(:standstill)
+  and not exists (select from jobs where key = :task || '/' || a.id and status <> 'dead')
+  and exists (
+    select from (
+      select * from dep_devices x
+      where x.dep_account_id = a.id and x.assignment_due_at <= now()
+      order by x.assignment_due_at desc limit ${LOOKED_AT}
+    ) r
+    left join devices d on d.id = r.device_id
+    left join dep_profiles p on p.id = d.dep_profile_id
+    where ${CAN_BE_TOLD})
+order by a.id`;
+
+/** Accounts with something due and no job of `task`, keyed by the account, that will see to it. */
+export async function listAccountsDue(knex: Knex, task: string): Promise<number[]> {
+  const { rows } = await knex.raw<{ rows: { id: number }[] }>(NEEDY, {
+    standstill: STANDSTILL,
+    task,
+  });
+  return rows.map(({ id }) => id);
+}
+
+/** Since when Apple's service does not answer for the account; undefined while it does. */
+export async function findUnreachableSince(knex: Knex, id: number): Promise<Date | undefined> {
+  const query = knex('dep_accounts').where({ id, status: 'unreachable' });
+  return (await query.first<{ status_at: Date } | undefined>('status_at'))?.status_at;
+}

@@ -1,0 +1,189 @@
+import type { Knex } from 'knex';
+import { IS_OTHER_FAULT } from './dep-profile-failures.js';
+import type { Transaction } from '../connection/unit-of-work.js';
+
+/** What a profile of the enrollment program says, by the columns of its row. */
+export interface ProgramProfile {
+  profile_name: string;
+  /** Where devices ask for their enrollment profile. */
+  url: string;
+  /** The url is this server's own, and changes with PUBLIC_URL. */
+  follows_public_url: boolean;
+  allow_pairing: boolean;
+  is_supervised: boolean;
+  is_multi_user: boolean;
+  is_mandatory: boolean;
+  await_device_configured: boolean;
+  is_mdm_removable: boolean;
+  auto_advance_setup: boolean;
+  support_phone_number: string | null;
+  support_email_address: string | null;
+  org_magic: string | null;
+  department: string | null;
+  language: string | null;
+  region: string | null;
+  configuration_web_url: string | null;
+  /** Base64 of DER; null: those of the server. */
+  anchor_certs: string[] | null;
+  supervising_host_certs: string[] | null;
+  skip_setup_items: string[] | null;
+}
+
+/** A row of `dep_profiles` that matters to Apple. */
+export interface ProgramProfileRow extends ProgramProfile {
+  id: number;
+  dep_account_id: number | null;
+  /** Apple's name of the last definition. */
+  uuid: string | null;
+  definition_digest: Buffer | null;
+  status: 'local' | 'pending' | 'defined' | 'failed';
+  status_text: string | null;
+  /** Since when it is so. */
+  status_at: Date | null;
+}
+
+/** The profile; with `lock` until the transaction ends. */
+export async function findProgramProfile(
+  knex: Knex,
+  id: number,
+  { lock = false } = {},
+): Promise<ProgramProfileRow | undefined> {
+  const query = knex('dep_profiles').where({ id });
+  return await (lock ? query.forUpdate() : query).first<ProgramProfileRow | undefined>();
+}
+
+/** Profiles of an account, in the order of their ids. */
+export async function listProgramProfiles(
+  knex: Knex,
+  dep_account_id: number,
+): Promise<ProgramProfileRow[]> {
+  return await knex('dep_profiles')
+    .where({ dep_account_id })
+    .orderBy('id')
+    .select<ProgramProfileRow[]>();
+}
+
+/** DER of the certificates of computers that may supervise devices. */
+export async function findSupervisorCertificates(knex: Knex): Promise<Buffer[]> {
+  return await knex('certificates')
+    .where({ purpose: 'dep.supervision', revoked_at: null })
+    .orderBy('id')
+    .pluck<Buffer[]>('der');
+}
+
+/** Changes what is known of the profile's definition. */
+export async function updateProgramProfile(
+  trx: Transaction,
+  id: number,
+  values: Partial<
+    Pick<ProgramProfileRow, 'uuid' | 'definition_digest' | 'status' | 'status_text' | 'url'>
+  > & { status_advice?: string | null; status_at?: Knex.Raw; last_upload_at?: Knex.Raw },
+): Promise<void> {
+  await trx('dep_profiles').where({ id }).update(values);
+}
+
+/** These profiles have to be defined anew. */
+export async function markProfilesPending(trx: Transaction, ids: readonly number[]): Promise<void> {
+  await trx('dep_profiles')
+    .whereIn('id', [...ids])
+    .whereNotNull('dep_account_id')
+    .whereNot({ status: 'pending' })
+    .update({ status: 'pending', status_text: null, status_advice: null, status_at: trx.fn.now() });
+}
+
+export interface ProfileDefinitionRecord {
+  uuid: string;
+  accountId: number;
+  /** Null: it is gone already. */
+  profileId: number | null;
+  digest: Buffer;
+}
+
+const RECORD = `
+insert into dep_profile_definitions (uuid, dep_profile_id, dep_account_id, digest)
+select ?::uuid, ?::bigint, id, ?::bytea from dep_accounts where id = ?
+on conflict (uuid) do nothing`;
+
+/** Keeps in mind that the UUID is one of ours; nothing where the account is gone. */
+export async function recordDefinition(
+  trx: Transaction,
+  { uuid, profileId, digest, accountId }: ProfileDefinitionRecord,
+): Promise<void> {
+  await trx.raw(RECORD, [uuid, profileId, digest, accountId]);
+}
+
+// In the order of ids, as everyone who locks many of them does.
+const DUE = `
+with due as (
+  select e.id from devices d
+  join dep_devices e on e.device_id = d.id
+  where d.dep_profile_id = ? and e.dep_account_id = ? and e.removed_at is null
+  order by e.id for update of e
+)
+update dep_devices e set assignment_due_at = now(), assignment_attempts = 0,
+  assignment_result = null, (last_error, last_error_at) = (
+    select last_error, last_error_at where ${IS_OTHER_FAULT})
+from due where e.id = due.id`;
+
+// Triggers make them where a device is given a profile; these had theirs before it had an account.
+const MAKE_ROWS = `
+insert into dep_devices (dep_account_id, serial_number, device_id, is_enrolled, enrolled_at)
+select distinct on (d.serial_number) a.id, d.serial_number, d.id, d.is_enrolled,
+  case when d.is_enrolled then d.enrolled_at end
+from devices d join dep_accounts a on a.id = ?
+where d.dep_profile_id = ? and d.serial_number is not null
+  and not exists (select from dep_devices e where e.device_id = d.id and e.dep_account_id = a.id)
+order by d.serial_number, d.is_enrolled desc, d.udid is null, d.id
+on conflict (dep_account_id, serial_number) do update
+  set device_id = excluded.device_id, is_enrolled = excluded.is_enrolled,
+    enrolled_at = coalesce(excluded.enrolled_at, dep_devices.enrolled_at)
+  where dep_devices.device_id is null`;
+
+interface ProfileOfAccount {
+  profileId: number;
+  accountId: number;
+}
+
+/** Each of the profile's devices has a row in `dep_devices` afterwards. */
+export async function makeProfileRows(
+  trx: Transaction,
+  { profileId, accountId }: ProfileOfAccount,
+): Promise<void> {
+  await trx.raw(MAKE_ROWS, [accountId, profileId]);
+}
+
+/** Apple is to be told of the profile's new UUID for each of its devices. Returns how many. */
+export async function makeProfileDue(
+  trx: Transaction,
+  { profileId, accountId }: ProfileOfAccount,
+): Promise<number> {
+  await makeProfileRows(trx, { profileId, accountId });
+  const { rowCount } = await trx.raw<{ rowCount: number }>(DUE, [profileId, accountId]);
+  return rowCount;
+}
+
+/** Who would miss a profile. */
+export interface ProfileUses {
+  devices: number;
+  /** Ids of the accounts that give it to devices that have none. */
+  defaultOf: number[];
+}
+
+const USES = `
+select
+  (select count(*) from devices d where d.dep_profile_id = :id and not exists (
+    select from dep_devices x join dep_profiles p on p.dep_account_id = x.dep_account_id
+    where x.device_id = d.id and p.id = d.dep_profile_id and x.removed_at is not null)
+  ) as devices,
+  array(
+    select id from dep_accounts where :id in (default_dep_profile_id, default_iphone_profile_id,
+      default_ipad_profile_id, default_mac_profile_id, default_apple_tv_profile_id,
+      default_vision_profile_id)
+    order by id
+  ) as "defaultOf"`;
+
+/** One statement. */
+export async function findProfileUses(knex: Knex, id: number): Promise<ProfileUses> {
+  const { rows } = await knex.raw<{ rows: ProfileUses[] }>(USES, { id });
+  return rows[0] ?? { devices: 0, defaultOf: [] };
+}

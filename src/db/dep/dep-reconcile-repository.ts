@@ -1,0 +1,212 @@
+import type { Knex } from 'knex';
+import type { Transaction } from '../connection/unit-of-work.js';
+
+/**
+ * What is to be done for a serial number. record: Apple lists it, and there is no record of it, or
+ * one that is none of the program's; default: it is to have the profile of those that nobody gave
+ * one; follow: that is another one by now; give: it has another than it is to have; take: it has one
+ * of ours and is to have none.
+ */
+export type Need = 'record' | 'default' | 'follow' | 'give' | 'take';
+
+export interface NeedyRow {
+  /** Of `dep_devices`. */
+  id: number;
+  need: Need;
+  /** The default profile. */
+  profileId: number | null;
+  /** What is wanted until now. */
+  formerId: number | null;
+}
+
+export interface Examined {
+  /** Where to go on; null: these were the last. */
+  last: number | null;
+  /** Of the serial numbers that were looked at, how many have a fault. */
+  failing: number;
+  needy: NeedyRow[];
+}
+
+const FAMILY_DEFAULTS = `
+case
+  when r.device_family ilike 'iphone%' or r.device_family ilike 'ipod%' then f.iphone
+  when r.device_family ilike 'ipad%' then f.ipad
+  when r.device_family ilike 'mac%' then f.mac
+  when r.device_family ilike 'appletv%' or r.device_family ilike 'apple tv%' then f.apple_tv
+  when r.device_family ilike '%vision%' or r.device_family ilike '%reality%' then f.vision
+end`;
+
+const DEFAULTS = ['iphone', 'ipad', 'mac', 'apple_tv', 'vision'].map(
+  (family) => `(select p.id from dep_profiles p
+      where p.id = a.default_${family}_profile_id and p.dep_account_id = a.id) as ${family}`,
+);
+
+/** SQL, of devices as `d`, wanted `p`, row `r`: the account of the profile has the device no more. */
+const IS_WISH_OF_FORMER = `(p.dep_account_id <> r.dep_account_id and not exists (
+  select from dep_devices o where o.device_id = d.id and o.dep_account_id = p.dep_account_id
+    and o.removed_at is null))`;
+
+// One by one by their ids: a join would be planned as a scan of all devices for each of the pages.
+// What is due is seen to already. A profile that is yet to be defined at Apple makes its devices due
+// by itself.
+const EXAMINE = `
+with f as materialized (
+  select ${DEFAULTS.join(', ')},
+    (select p.id from dep_profiles p
+      where p.id = a.default_dep_profile_id and p.dep_account_id = a.id) as other,
+    (select array_agg(x.uuid::text) from dep_profile_definitions x
+      where x.dep_account_id = a.id) as ours
+  from dep_accounts a where a.id = :account
+), part as materialized (
+  select r.id, r.dep_account_id, r.device_id, r.device_family, r.profile_uuid, r.auto_assign,
+    r.by_default, r.assignment_due_at, r.listed_at, r.removed_at, r.last_error
+  from dep_devices r
+  where r.dep_account_id = :account and r.id > :after
+  order by r.id limit :limit
+), judged as (
+  select r.id, coalesce(${FAMILY_DEFAULTS}, f.other) as chosen, d.dep_profile_id as former,
+    case
+      when r.device_id is null then case when r.listed_at is not null then 'record' end
+      when r.listed_at is not null and not d.is_dep then 'record'
+      when d.dep_profile_id is null or ${IS_WISH_OF_FORMER} then case
+        when r.auto_assign and r.listed_at is not null
+          and coalesce(${FAMILY_DEFAULTS}, f.other) is not null then 'default'
+        when r.assignment_due_at is null and d.dep_profile_id is null
+          and r.profile_uuid = any(f.ours) then 'take' end
+      when r.by_default and r.auto_assign and r.listed_at is not null
+        and p.dep_account_id = :account
+        and coalesce(${FAMILY_DEFAULTS}, f.other) <> d.dep_profile_id then 'follow'
+      when r.assignment_due_at is null and p.dep_account_id = :account and p.status = 'defined'
+        and r.profile_uuid is distinct from p.uuid::text then 'give'
+    end as need
+  from part r cross join f
+  left join lateral (
+    select id, dep_profile_id, is_dep from devices where id = r.device_id limit 1) d on true
+  left join dep_profiles p on p.id = d.dep_profile_id
+  where r.removed_at is null
+)
+select whole.*, judged.id, judged.need, judged.chosen, judged.former
+from (
+  select case when count(*) = :limit then max(id) end as last,
+    count(*) filter (where last_error is not null and removed_at is null) as failing
+  from part
+) whole
+left join judged on judged.need is not null
+order by judged.id`;
+
+interface ExaminedRow {
+  last: number | null;
+  failing: number;
+  id: number | null;
+  need: Need;
+  chosen: number | null;
+  former: number | null;
+}
+
+/**
+ * Looks at the account's next rows of `dep_devices`, in the order of their ids, which is nearly that
+ * of the devices'. One statement, without locks: whoever acts on it looks again.
+ */
+export async function examineAssignments(
+  knex: Knex,
+  { accountId, after, limit }: { accountId: number; after: number; limit: number },
+): Promise<Examined> {
+  const bindings = { account: accountId, after, limit };
+  const { rows } = await knex.raw<{ rows: ExaminedRow[] }>(EXAMINE, bindings);
+  const needy = rows.flatMap(({ id, need, chosen, former }) =>
+    id === null ? [] : [{ id, need, profileId: chosen, formerId: former }],
+  );
+  return { last: rows[0]?.last ?? null, failing: rows[0]?.failing ?? 0, needy };
+}
+
+// In the order of the devices' ids, as everyone who locks many of them does.
+const GIVE_DEFAULTS = `
+with held as (
+  select d.id, w.row_id, w.profile_id
+  from unnest(:ids::bigint[], :profiles::bigint[], :formers::bigint[])
+    as w (row_id, profile_id, former_id)
+  join dep_devices r on r.id = w.row_id
+  join dep_profiles n on n.id = w.profile_id and n.dep_account_id = r.dep_account_id
+  join devices d on d.id = r.device_id
+  left join dep_profiles p on p.id = d.dep_profile_id
+  where r.removed_at is null and r.auto_assign
+    and d.dep_profile_id is not distinct from w.former_id
+    and (r.by_default or d.dep_profile_id is null or ${IS_WISH_OF_FORMER})
+  order by d.id for no key update of d
+)
+update devices d set dep_profile_id = held.profile_id from held where d.id = held.id
+returning held.row_id as id`;
+
+// The trigger takes every profile for one that was given by hand.
+const MARK_DEFAULTS = 'update dep_devices set by_default = true where id = any(?::bigint[])';
+
+/**
+ * Gives devices that nobody gave a profile their account's default, also in place of a former one.
+ * Returns how many got it.
+ */
+export async function giveDefaults(trx: Transaction, needy: readonly NeedyRow[]): Promise<number> {
+  const { rows } = await trx.raw<{ rows: { id: number }[] }>(GIVE_DEFAULTS, {
+    ids: needy.map(({ id }) => id),
+    profiles: needy.map(({ profileId }) => profileId),
+    formers: needy.map(({ formerId }) => formerId),
+  } as Record<string, Knex.RawBinding>);
+  await trx.raw(MARK_DEFAULTS, [rows.map(({ id }) => id)]);
+  return rows.length;
+}
+
+const MAKE_DUE = `
+update dep_devices set assignment_due_at = now(), assignment_attempts = 0 where id in (
+  select id from dep_devices
+  where id = any(:ids::bigint[]) and assignment_due_at is null and removed_at is null
+  order by id for update)`;
+
+/** Has Apple told once more what the device is to have. Returns how many were not due already. */
+export async function makeAssignmentsDue(knex: Knex, needy: readonly NeedyRow[]): Promise<number> {
+  const ids = needy.map(({ id }) => id);
+  return (await knex.raw<{ rowCount: number }>(MAKE_DUE, { ids })).rowCount;
+}
+
+/** What a reconciliation has done, and how many serial numbers have a fault. */
+export interface ReconcileReport {
+  auto_assigned: number;
+  /** From a former default to the present one. */
+  auto_reassigned: number;
+  reassigned: number;
+  unassigned: number;
+  records_made: number;
+  redefined: number;
+  failing: number;
+}
+
+const NOTE = `
+update dep_accounts set reconciled_at = now(), reconcile_report = coalesce(
+  jsonb_build_object('at', to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
+    || cast(? as jsonb), reconcile_report)
+where id = ?
+returning id`;
+
+/**
+ * With what was done, if anything was; else the last time's stays to be read. False where there is no
+ * such account any more.
+ */
+export async function noteReconciliation(
+  trx: Transaction,
+  accountId: number,
+  report: ReconcileReport | null,
+): Promise<boolean> {
+  const told = report && JSON.stringify(report);
+  const { rows } = await trx.raw<{ rows: unknown[] }>(NOTE, [told, accountId]);
+  return rows.length > 0;
+}
+
+const TO_RECONCILE = `
+select id from dep_accounts a
+where a.access_token is not null
+  and not exists (select from jobs where key = :task || '/' || a.id and status <> 'dead')
+order by id`;
+
+/** Accounts with a token and without a job of `task`, keyed by the account. */
+export async function listAccountsToReconcile(knex: Knex, task: string): Promise<number[]> {
+  const { rows } = await knex.raw<{ rows: { id: number }[] }>(TO_RECONCILE, { task });
+  return rows.map(({ id }) => id);
+}

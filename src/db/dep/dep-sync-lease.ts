@@ -1,0 +1,109 @@
+import type { Knex } from 'knex';
+import {
+  LEASE,
+  POSITION,
+  type PositionRow,
+  positionOf,
+  type SyncPosition,
+} from './dep-sync-position.js';
+
+/** SQL, of dep_accounts as `a`: no living process syncs it. */
+export const IS_FREE = '(a.sync_lease_until is null or a.sync_lease_until <= now())';
+
+/** SQL, of dep_accounts as `a`: Apple can be asked. */
+export const HAS_TOKEN = `(a.consumer_key is not null and a.access_token is not null
+  and a.sealed_consumer_secret is not null and a.sealed_access_secret is not null)`;
+
+// A full fetch that was interrupted goes on, and so do its figures.
+const GOES_ON = `(a.cursor is not null and a.sync_phase = 'fetch'
+  and coalesce(a.sync_kind = 'full', false) and a.sync_started_at is not null)`;
+
+// One whose beginning is not known here does not: it would tell nothing of what lies before.
+const BEGINS = `(a.cursor is null or a.sync_phase = 'fetch' and not ${GOES_ON})`;
+
+const TAKE = `
+update dep_accounts a set
+  sync_owner = :owner, sync_lease_until = ${LEASE}, sync_state = 'running',
+  cursor = case when not ${BEGINS} then a.cursor end,
+  sync_phase = case when ${BEGINS} then 'fetch' else a.sync_phase end,
+  fetch_number = a.fetch_number + case when ${BEGINS} then 1 else 0 end,
+  sync_kind = case when ${BEGINS} or a.sync_phase = 'fetch' then 'full' else 'delta' end,
+  sync_started_at = case when ${GOES_ON} then a.sync_started_at else now() end,
+  sync_pages = case when ${GOES_ON} then a.sync_pages else 0 end,
+  sync_devices = case when ${GOES_ON} then a.sync_devices else 0 end
+where a.id = :accountId and ${HAS_TOKEN} and ${IS_FREE}
+returning ${POSITION}`;
+
+/**
+ * Makes `owner` the one who syncs the account, for LEASE_MS. `held`: another one does; `none`: there
+ * is no such account, or it has no token. Without a cursor a full fetch begins.
+ */
+export async function takeSyncLease(
+  knex: Knex,
+  holder: { accountId: number; owner: string },
+): Promise<SyncPosition | 'held' | 'none'> {
+  const { rows } = await knex.raw<{ rows: PositionRow[] }>(TAKE, holder);
+  if (rows[0] !== undefined) return positionOf(holder, rows[0]);
+  const found = await knex.raw<{ rows: unknown[] }>(
+    `select from dep_accounts a where a.id = :accountId and ${HAS_TOKEN}`,
+    holder,
+  );
+  return found.rows.length > 0 ? 'held' : 'none';
+}
+
+const RENEW = `
+update dep_accounts set sync_lease_until = ${LEASE}
+where id = :accountId and sync_owner = :owner and sync_lease_until > now()
+returning id`;
+
+/** False when the lease has ended: whatever is done from now on is no longer to be stored. */
+export async function renewSyncLease(
+  knex: Knex,
+  { accountId, owner }: { accountId: number; owner: string },
+): Promise<boolean> {
+  const { rows } = await knex.raw<{ rows: unknown[] }>(RENEW, { accountId, owner });
+  return rows.length > 0;
+}
+
+export interface SyncEnd {
+  /** waiting: it goes on soon. */
+  state: 'idle' | 'waiting';
+  /** Null: all was read. undefined: it was interrupted, and nothing is to be said of it. */
+  error?: string | null;
+  /** When the clock asks next; undefined leaves it, null: never. */
+  nextSyncAt?: Date | null;
+}
+
+const END = `
+update dep_accounts a set
+  sync_owner = null, sync_lease_until = null, sync_state = :state,
+  sync_finished_at = case when :isWhole then now() else a.sync_finished_at end,
+  sync_error = case when :isTold then cast(:error as text) else a.sync_error end,
+  next_sync_at = case when :isPlanned then cast(:nextSyncAt as timestamptz) else a.next_sync_at end
+from (select id, sync_error from dep_accounts where id = :accountId for no key update) was
+where a.id = was.id and a.sync_owner = :owner
+returning was.sync_error, a.sync_kind, a.sync_pages, a.sync_devices,
+  extract(epoch from now() - a.sync_started_at)::float8 as seconds`;
+
+export interface SyncFigures {
+  /** What was said before. */
+  sync_error: string | null;
+  sync_kind: 'full' | 'delta';
+  sync_pages: number;
+  sync_devices: number;
+  seconds: number;
+}
+
+/** Gives the lease back. Undefined when another one has it by now: then nothing is changed. */
+export async function endSync(
+  trx: Knex,
+  { accountId, owner }: { accountId: number; owner: string },
+  { state, error, nextSyncAt }: SyncEnd,
+): Promise<SyncFigures | undefined> {
+  const { rows } = await trx.raw<{ rows: SyncFigures[] }>(END, {
+    ...{ accountId, owner, state, error: error ?? null, nextSyncAt: nextSyncAt ?? null },
+    ...{ isWhole: error === null, isTold: error !== undefined },
+    isPlanned: nextSyncAt !== undefined,
+  });
+  return rows[0];
+}

@@ -1,0 +1,150 @@
+import type { Knex } from 'knex';
+import { restoreAssignments } from './dep-device-merge.js';
+import type { SyncPosition } from './dep-sync-position.js';
+import { rowOf } from './dep-sync-row.js';
+import type { Transaction } from '../connection/unit-of-work.js';
+
+/** A serial number that the account no longer has. */
+export interface Removal {
+  serialNumber: string;
+  /** Null: Apple did not say so, it just lists it no more. */
+  opType: string | null;
+  opDate: Date | null;
+}
+
+// Devices before the rows of dep_devices, as enrollments do.
+const HOLD = `
+select d.id from unnest(?::text[]) as p (serial_number)
+${rowOf('?')}
+join devices d on d.id = x.device_id
+order by d.id for no key update of d`;
+
+const REMOVE = `
+update dep_devices x set
+  removed_at = coalesce(x.removed_at, now()), told_at = now(),
+  op_type = coalesce(q.op_type, x.op_type), op_date = coalesce(q.op_date, x.op_date),
+  profile_uuid = null, profile_status = 'removed', assignment_due_at = null,
+  last_error = null, last_error_at = null
+from (
+  select x.id, p.op_type, p.op_date
+  from unnest(?::text[], ?::text[], ?::timestamptz[]) as p (serial_number, op_type, op_date)
+  ${rowOf('?')}
+) q
+where x.id = q.id
+returning x.device_id`;
+
+const LEAVE = `
+update devices d set is_dep = false, enrollment_state = nullif(d.enrollment_state, 'dep'),
+  profile_uuid = null, profile_status = 'removed'
+where d.id = any(?::bigint[])
+  and (select x.id from dep_devices x
+    where x.device_id = d.id and x.removed_at is null limit 1) is null`;
+
+/**
+ * Marks rows of the account as removed, and their devices as none of the program unless another
+ * account has them. What was wanted of a device stays, in case it comes back. Returns the accounts
+ * that have such a device now.
+ */
+export async function removeSerials(
+  trx: Transaction,
+  accountId: number,
+  removals: readonly Removal[],
+): Promise<number[]> {
+  if (removals.length === 0) return [];
+  const serials = removals.map(({ serialNumber }) => serialNumber);
+  await trx.raw(HOLD, [serials, accountId]);
+  const { rows } = await trx.raw<{ rows: { device_id: number | null }[] }>(REMOVE, [
+    serials,
+    removals.map(({ opType }) => opType),
+    removals.map(({ opDate }) => opDate),
+    accountId,
+  ] as Knex.RawBinding[]);
+  const devices = rows.flatMap(({ device_id }) => device_id ?? []);
+  await trx.raw(LEAVE, [devices]);
+  return await handOver(trx, accountId, devices);
+}
+
+// And the rows of the account that they have left.
+const OTHERS = `
+select x.dep_account_id, x.device_id, to_jsonb(x) as state
+from dep_devices x
+where x.device_id = any(?::bigint[]) and (x.removed_at is null or x.dep_account_id = ?)
+order by x.serial_number, x.id for no key update`;
+
+interface OtherRow {
+  dep_account_id: number;
+  device_id: number;
+  /** The whole row. */
+  state: object;
+}
+
+// A profile of the account that the device has left means nothing to the one it is in.
+const SHOW_OTHER = `
+update devices d set
+  dep_profile_id = case when exists (select from dep_profiles p
+    where p.id = d.dep_profile_id and p.dep_account_id = ?) then null else d.dep_profile_id end,
+  profile_uuid = o.profile_uuid, profile_status = o.profile_status,
+  profile_assign_time = o.profile_assign_time, profile_push_time = o.profile_push_time,
+  device_assigned_by = o.device_assigned_by, device_assigned_date = o.device_assigned_date
+from (
+  select distinct on (x.device_id) x.* from dep_devices x
+  where x.device_id = any(?::bigint[]) and x.removed_at is null
+  order by x.device_id, x.device_assigned_date desc nulls last, x.id desc
+) o
+where d.id = o.device_id`;
+
+async function handOver(trx: Transaction, accountId: number, devices: number[]): Promise<number[]> {
+  const { rows } = await trx.raw<{ rows: OtherRow[] }>(OTHERS, [devices, accountId]);
+  const heirs = rows.filter(({ dep_account_id }) => dep_account_id !== accountId);
+  if (heirs.length === 0) return [];
+  await trx.raw(SHOW_OTHER, [accountId, heirs.map(({ device_id }) => device_id)]);
+  // The trigger took it for an admin's wish that they have none.
+  const states = rows.map(({ state }) => state);
+  await restoreAssignments(trx, states);
+  return [...new Set(heirs.map(({ dep_account_id }) => dep_account_id))];
+}
+
+const GONE = `
+select x.id, x.serial_number from dep_devices x
+where x.dep_account_id = ? and x.removed_at is null and x.listed_at is not null
+  and x.fetch_number < ? and x.id > ?
+order by x.id limit ?`;
+
+/** Rows that Apple did not list in the full fetch that has come to its end, from an id on. */
+export async function findUnlisted(
+  trx: Transaction,
+  { accountId, fetchNumber }: SyncPosition,
+  { after, limit }: { after: number; limit: number },
+): Promise<{ id: number; serial_number: string }[]> {
+  const values = [accountId, fetchNumber, after, limit];
+  type Rows = { rows: { id: number; serial_number: string }[] };
+  return (await trx.raw<Rows>(GONE, values)).rows;
+}
+
+// Rows that came with the fetch itself say nothing of a loss.
+const COUNT = `
+select count(*) filter (where x.listed_at < a.sync_started_at)::integer as known,
+  count(*) filter (
+    where x.listed_at < a.sync_started_at and x.fetch_number < :fetchNumber)::integer as missing,
+  a.suspected_losses as suspected
+from dep_accounts a
+left join dep_devices x on x.dep_account_id = a.id and x.removed_at is null
+where a.id = :accountId
+group by a.id`;
+
+/** What a full fetch says of the devices that the account had before. */
+export interface FetchedWhole {
+  known: number;
+  /** Of them, those that it did not list. */
+  missing: number;
+  /** How many the one before did not list that were not taken for removed then. */
+  suspected: number;
+}
+
+export async function countUnlisted(
+  knex: Knex,
+  { accountId, fetchNumber }: SyncPosition,
+): Promise<FetchedWhole> {
+  const { rows } = await knex.raw<{ rows: FetchedWhole[] }>(COUNT, { accountId, fetchNumber });
+  return rows[0] ?? { known: 0, missing: 0, suspected: 0 };
+}

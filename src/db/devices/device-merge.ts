@@ -1,0 +1,118 @@
+import { secretIdentity } from './device-repository.js';
+import { moveProgramRows, restoreAssignments } from '../dep/dep-device-merge.js';
+import { requestPushes } from '../push/push-enqueue.js';
+import { isTelling } from './distinctive-serial.js';
+import type { Transaction } from '../connection/unit-of-work.js';
+
+/** Seals anew, under another identity, what was sealed under one. */
+export type Reseal = (sealed: Buffer, from: string, to: string) => Buffer;
+
+const SPARES = `
+select o.id
+from devices d join devices o on o.serial_number = d.serial_number
+where d.id = ? and d.udid is not null and d.enrollment_id is null
+  and ${isTelling({ serial: 'd.serial_number', product: 'd.product_name', model: 'd.model' })}
+  and o.udid is null and o.enrollment_id is null and o.id <> d.id
+order by o.id`;
+
+/**
+ * Merges into the device what is known of it by its serial number alone: the record of Apple's
+ * enrollment program, or one that an admin made. Returns the ids of the records that are gone.
+ */
+export async function mergeSpareRecords(
+  trx: Transaction,
+  deviceId: number,
+  reseal: Reseal,
+): Promise<number[]> {
+  const { rows } = await trx.raw<{ rows: { id: number }[] }>(SPARES, [deviceId]);
+  for (const { id } of rows) await mergeDevices(trx, { into: deviceId, from: id, reseal });
+  return rows.map(({ id }) => id);
+}
+
+export interface Merge {
+  into: number;
+  /** A record without UDID and EnrollmentID. */
+  from: number;
+  reseal: Reseal;
+}
+
+/**
+ * Moves tags, groups, commands, users, escrow, history and what the enrollment program says of `from`
+ * into the other record and deletes it. Escrow comes as that of no enrollment: an admin can see it,
+ * and it is given to a device only where both are proven to be of the same serial number.
+ */
+export async function mergeDevices(trx: Transaction, { into, from, reseal }: Merge): Promise<void> {
+  const { rows: held } = await trx.raw<{ rows: unknown[] }>(HOLD, [[into, from], from]);
+  if (held.length < 2) return;
+  await moveSecrets(trx, { into, from, reseal });
+  const assignments = await moveProgramRows(trx, { into, from });
+  for (const text of MOVES) await trx.raw(text, { into, from });
+  await restoreAssignments(trx, assignments);
+  await trx('devices').where({ id: from }).delete();
+  await requestPushes(trx, await listWaiting(trx, into));
+}
+
+const HOLD = `
+select id from devices
+where id = any(?::bigint[]) and (id <> ? or udid is null and enrollment_id is null)
+order by id for update`;
+
+/** As if from before the first enrollment. */
+const NO_ENROLLMENT = 0;
+
+async function moveSecrets(trx: Transaction, { into, from, reseal }: Merge): Promise<void> {
+  const secrets = await trx('device_secrets')
+    .where({ device_id: from })
+    .select<{ id: number; kind: string; sealed: Buffer }[]>('id', 'kind', 'sealed');
+  for (const { id, kind, sealed } of secrets) {
+    const [old, present] = [secretIdentity(from, kind), secretIdentity(into, kind)];
+    await trx('device_secrets')
+      .where({ id })
+      .update({
+        ...{ device_id: into, enrollment_number: NO_ENROLLMENT },
+        sealed: sealed.length === 0 ? sealed : reseal(sealed, old, present),
+      });
+  }
+}
+
+const PROGRAM_COLUMNS = [
+  ...['dep_profile_id', 'profile_status', 'profile_uuid', 'profile_assign_time'],
+  ...['profile_push_time', 'device_assigned_by', 'device_assigned_date', 'device_family', 'os'],
+  'color',
+];
+const OWN_COLUMNS = ['description', 'asset_tag', 'device_name', 'hostname', 'model', 'model_name'];
+
+const MOVES = [
+  `insert into device_tags (device_id, tag_id)
+   select :into, tag_id from device_tags where device_id = :from on conflict do nothing`,
+  `insert into device_group_devices (device_group_id, device_id)
+   select device_group_id, :into from device_group_devices where device_id = :from
+   on conflict do nothing`,
+  `update commands c set device_user_id = same.id
+   from device_users old
+   join device_users same on lower(same.user_key) = lower(old.user_key)
+     and same.device_id = :into
+   where old.device_id = :from and c.device_user_id = old.id`,
+  `update device_users u set device_id = :into, sealed_push = null, push_state = null,
+     is_enrolled = false
+   where u.device_id = :from and not exists (
+     select from device_users same
+     where lower(same.user_key) = lower(u.user_key) and same.device_id = :into)`,
+  ...['commands', 'former_enrollments', 'enrollment_requests', 'device_identities'].map(
+    (table) => `update ${table} set device_id = :into where device_id = :from`,
+  ),
+  `update devices d set
+     is_dep = d.is_dep or f.is_dep,
+     ${PROGRAM_COLUMNS.map((name) => `${name} = coalesce(f.${name}, d.${name})`).join(', ')},
+     ${OWN_COLUMNS.map((name) => `${name} = coalesce(d.${name}, f.${name})`).join(', ')},
+     created_at = least(d.created_at, f.created_at)
+   from devices f where d.id = :into and f.id = :from`,
+];
+
+async function listWaiting(trx: Transaction, deviceId: number): Promise<number[]> {
+  return await trx('commands')
+    .where({ device_id: deviceId, is_pending: true })
+    .whereNull('device_user_id')
+    .limit(1)
+    .pluck('device_id');
+}

@@ -1,0 +1,228 @@
+import type { Knex } from 'knex';
+import { type Database, runStatement } from '../connection/database.js';
+
+export type SecretKind =
+  | 'unlock_token'
+  | 'bootstrap_token'
+  | 'activation_lock_bypass_code'
+  | 'fde_personal_recovery_key_cms'
+  | 'fde_personal_recovery_key_device_key';
+
+export interface SecretKey {
+  deviceId: number;
+  kind: SecretKind;
+}
+
+/** A value to keep. `digest` is the secret box's, by which equal values are told. */
+export interface SealedSecret extends SecretKey {
+  sealed: Buffer;
+  digest: Buffer;
+}
+
+/** A secret of the device whose identity certificate this is, SHA-256. */
+export interface OwnSecretKey extends SecretKey {
+  fingerprint: Buffer;
+}
+
+interface Places {
+  device: string;
+  kind: string;
+}
+
+/**
+ * SQL: the newest row of a kind that the present enrollment may be given: its own, and those of
+ * enrollments that were proven to be of the same serial number as it is. All others belong to whoever
+ * had the device, or only said so, then.
+ */
+function newest({ device, kind }: Places): string {
+  return `
+  select s.sealed, s.digest, s.enrollment_number,
+    s.enrollment_number <> owner.enrollment_number as is_former
+  from device_secrets s join devices owner on owner.id = s.device_id
+  where s.device_id = ${device} and s.kind = ${kind}
+    and (s.enrollment_number = owner.enrollment_number
+      or lower(s.proven_serial) = lower(owner.proven_serial))
+  order by s.id desc limit 1`;
+}
+
+/**
+ * SQL: the enrollment of this number has not given this value last. Under another master key no
+ * digest is equal, which costs one more row and nothing else.
+ */
+export function isNewSecret(at: Places & { number: string; digest: string }): string {
+  return `not exists (
+    select from (${newest(at)}) c
+    where c.digest = ${at.digest} and c.enrollment_number = ${at.number}
+  )`;
+}
+
+/** The certificate is still the device's own: it may have enrolled anew since it was looked up. */
+const IS_OWN = (fingerprint: string) => `exists (
+    select from device_identities i
+    where i.fingerprint = ${fingerprint} and i.device_id = $1 and i.state in ('active', 'renewal')
+  )`;
+
+const PLACES = { device: 'd.id', number: 'd.enrollment_number', kind: '$2' };
+
+const PUT = {
+  name: 'put_secret',
+  text: `
+insert into device_secrets (device_id, enrollment_number, proven_serial, kind, sealed, digest)
+select d.id, d.enrollment_number, d.proven_serial, $2, $4, $5 from devices d
+where d.id = $1 and ${IS_OWN('$3')} and ${isNewSecret({ ...PLACES, digest: '$5' })}`,
+};
+
+/** Keeps a value that the device has sent, but not the one it has sent last once more. */
+export async function putSecret(
+  db: Database,
+  { deviceId, kind, fingerprint, sealed, digest }: OwnSecretKey & SealedSecret,
+): Promise<void> {
+  await runStatement(db, PUT, [deviceId, kind, fingerprint, sealed, digest]);
+}
+
+// History stays: an empty row tells that there is none now.
+const REMOVE = {
+  name: 'remove_secret',
+  text: `
+insert into device_secrets (device_id, enrollment_number, proven_serial, kind, sealed)
+select d.id, d.enrollment_number, d.proven_serial, $2, '' from devices d
+where d.id = $1 and ${IS_OWN('$3')}
+  and exists (select from (${newest(PLACES)}) c where octet_length(c.sealed) > 0)`,
+};
+
+/** Takes the value away that the device would be given; its history stays. */
+export async function removeSecret(
+  db: Database,
+  { deviceId, kind, fingerprint }: OwnSecretKey,
+): Promise<void> {
+  await runStatement(db, REMOVE, [deviceId, kind, fingerprint]);
+}
+
+const GET = {
+  name: 'get_secret',
+  text: `
+select c.sealed, c.is_former from (${newest({ device: '$1', kind: '$2' })}) c
+where ${IS_OWN('$3')}`,
+};
+
+export interface GivenSecret {
+  sealed: Buffer;
+  /** Of an enrollment before the present one. */
+  isFormer: boolean;
+}
+
+interface NewestRow {
+  sealed: Buffer;
+  is_former: boolean;
+}
+
+/** What the device may be given back. */
+export async function getSecret(
+  db: Database,
+  { deviceId, kind, fingerprint }: OwnSecretKey,
+): Promise<GivenSecret | undefined> {
+  const { rows } = await runStatement<NewestRow>(db, GET, [deviceId, kind, fingerprint]);
+  const row = present(rows[0]);
+  return row && { sealed: row.sealed, isFormer: row.is_former };
+}
+
+/** The same for the server itself: what it may use on the device, sealed. */
+export async function findCurrentSecret(
+  trx: Knex,
+  { deviceId, kind }: SecretKey,
+): Promise<Buffer | undefined> {
+  const text = newest({ device: '?', kind: '?' });
+  const { rows } = await trx.raw<{ rows: NewestRow[] }>(text, [deviceId, kind]);
+  return present(rows[0])?.sealed;
+}
+
+function present(row: NewestRow | undefined): NewestRow | undefined {
+  return row === undefined || row.sealed.length === 0 ? undefined : row;
+}
+
+const ESCROW = `
+insert into device_secrets (device_id, enrollment_number, proven_serial, kind, sealed, digest)
+select d.id, d.enrollment_number, d.proven_serial, :kind, :sealed, :digest from devices d
+where d.id = :deviceId and ${isNewSecret({ ...PLACES, kind: ':kind', digest: ':digest' })}`;
+
+/** Keeps a value that the device has reported, but not the last one once more. */
+export async function escrowSecret(trx: Knex.Transaction, secret: SealedSecret): Promise<void> {
+  await trx.raw(ESCROW, { ...secret });
+}
+
+const ESCROW_OF_SERIAL = `
+insert into device_secrets (device_id, enrollment_number, proven_serial, kind, sealed, digest)
+select d.id, d.enrollment_number, :serial, :kind, :sealed, :digest from devices d
+where d.id = :deviceId
+returning id`;
+
+/**
+ * Keeps what this server made for the device that has this serial number by Apple's word, whichever
+ * its enrollment. Returns the id of the row.
+ */
+export async function escrowOfSerial(
+  trx: Knex.Transaction,
+  secret: SealedSecret & { serial: string },
+): Promise<number> {
+  const { rows } = await trx.raw<{ rows: { id: number }[] }>(ESCROW_OF_SERIAL, { ...secret });
+  const [row] = rows;
+  if (row === undefined) throw new Error('the device of a secret is gone');
+  return row.id;
+}
+
+export interface KeptSecret {
+  id: number;
+  kind: SecretKind;
+  enrollment_number: number;
+  created_at: Date;
+  /** Empty where the device has taken its value away. */
+  sealed: Buffer;
+}
+
+/** One row of a device's escrow, of whichever enrollment. */
+export async function findSecret(
+  trx: Knex.Transaction,
+  { deviceId, id }: { deviceId: number; id: number },
+): Promise<KeptSecret | undefined> {
+  return await trx('device_secrets')
+    .where({ id, device_id: deviceId })
+    .first<KeptSecret | undefined>('id', 'kind', 'enrollment_number', 'created_at', 'sealed');
+}
+
+const LATEST = `
+select s.sealed from device_secrets s
+where s.id = :id and s.device_id = :deviceId and not exists (
+  select from device_secrets n
+  where n.device_id = s.device_id and n.kind = s.kind and n.id > s.id)`;
+
+/** The same row as long as the device has no newer one of its kind; sealed. */
+export async function findLatestSecret(
+  trx: Knex.Transaction,
+  { deviceId, id }: { deviceId: number; id: number },
+): Promise<Buffer | undefined> {
+  const { rows } = await trx.raw<{ rows: { sealed: Buffer }[] }>(LATEST, { deviceId, id });
+  return rows[0]?.sealed;
+}
+
+const NEWEST_OF_KIND = `
+select max(s.id) as id from device_secrets s
+where s.device_id = :deviceId and s.kind = :kind and octet_length(s.sealed) > 0`;
+
+/** The id of the value that the device's record got last, of whichever enrollment. */
+export async function newestSecretId(
+  trx: Knex.Transaction,
+  key: SecretKey,
+): Promise<number | undefined> {
+  const { rows } = await trx.raw<{ rows: { id: number | null }[] }>(NEWEST_OF_KIND, { ...key });
+  return rows[0]?.id ?? undefined;
+}
+
+const REPEAT = `
+insert into device_secrets (device_id, enrollment_number, proven_serial, kind, sealed, digest)
+select s.device_id, s.enrollment_number, s.proven_serial, s.kind, s.sealed, s.digest
+from device_secrets s where s.id = :id`;
+
+/** Makes an older value the newest again; what came after it stays as history. */
+export async function repeatSecret(trx: Knex.Transaction, id: number): Promise<void> {
+  await trx.raw(REPEAT, { id });
+}

@@ -1,0 +1,107 @@
+import { EventEmitter } from 'node:events';
+import type pg from 'pg';
+import { ANSWER_TIMEOUT_MS } from '../connection/background-statement.js';
+import type { Database } from '../connection/database.js';
+
+/** The database as the queue's library sees it. */
+export interface JobPool {
+  readonly pool: pg.Pool;
+  /** Resolves with the first failure: from then on the library may believe what is not so. */
+  readonly lost: Promise<unknown>;
+  isLost(): boolean;
+  /** Up to here failures are told, for those who await them: the library's look at its schema. */
+  hideFailures(): void;
+}
+
+type Query = (text: string | pg.QueryConfig, values?: unknown[]) => Promise<pg.QueryResult>;
+type OnConnect = Parameters<pg.Pool['connect']>[0];
+
+/**
+ * Connections that never fail. The library leaves some of its failures to promises that nobody
+ * awaits, which would end the process, and keeps others for ever in place of an answer. Here a
+ * statement that fails, or is not answered, has found nothing, and `lost` tells whoever runs the
+ * workers to replace them and to give back what they hold.
+ */
+export function createJobPool({ background }: Pick<Database, 'background'>): JobPool {
+  let isLost = false;
+  let lose: (error: unknown) => void = () => undefined;
+  const lost = new Promise<unknown>((resolve) => {
+    lose = (error) => {
+      isLost = true;
+      resolve(error);
+    };
+  });
+  let hides = false;
+  const query = unfailing(background, lose);
+  const client = { query, release: () => undefined };
+  const connect = (callback?: OnConnect) => {
+    if (callback !== undefined) return lendListener({ background, lose }, callback);
+    return hides ? Promise.resolve(client) : background.connect();
+  };
+  const pool: pg.Pool = Object.create(background, {
+    connect: { value: connect },
+    query: { value: query },
+  });
+  return {
+    pool,
+    lost,
+    isLost: () => isLost,
+    hideFailures: () => {
+      hides = true;
+    },
+  };
+}
+
+function unfailing(database: pg.Pool | pg.PoolClient, lose: (error: unknown) => void): Query {
+  return async (text, values) => {
+    const statement = typeof text === 'string' ? { text, ...(values && { values }) } : text;
+    const timed = { ...statement, query_timeout: ANSWER_TIMEOUT_MS };
+    try {
+      return await database.query(timed);
+    } catch (error) {
+      lose(error);
+      return { command: '', rowCount: 0, oid: 0, fields: [], rows: [] };
+    }
+  };
+}
+
+interface Lender {
+  background: pg.Pool;
+  lose(error: unknown): void;
+}
+
+/** Asked with a callback, it is for a connection that listens. Of its end the library hears nothing. */
+function lendListener({ background, lose }: Lender, callback: OnConnect): void {
+  background.connect((error, client, release) => {
+    if (client === undefined) {
+      lose(error);
+      return;
+    }
+    let isHeld = true;
+    const takeBack = () => {
+      if (isHeld) release(true);
+      isHeld = false;
+    };
+    const listener = Object.assign(new EventEmitter(), {
+      query: unfailing(client, lose),
+      release: takeBack,
+    });
+    client.once('error', (reason) => {
+      lose(reason);
+      takeBack();
+    });
+    client.on('notification', (message) => {
+      if (isHeld) attempt(() => listener.emit('notification', message), lose);
+    });
+    attempt(() => callback(undefined, listener as unknown as pg.PoolClient, takeBack), lose);
+  });
+}
+
+/** What is thrown out of the driver's events would end the process. */
+function attempt(work: () => unknown, lose: (error: unknown) => void): void {
+  try {
+    work();
+  } catch (error) {
+    lose(error);
+  }
+}

@@ -1,0 +1,87 @@
+import type { Knex } from 'knex';
+import type { DeviceTarget } from '../devices/device-repository.js';
+
+/**
+ * A challenge lives for a day, so nobody can use these again. They say of a certificate that it is
+ * a device's identity; where it is pinned the pin says so too.
+ */
+const REMOVE_CHALLENGES = `
+delete from scep_challenges where ctid in (
+  select s.ctid from scep_challenges s join certificates c on c.id = s.certificate_id
+  where s.locked_at < now() - interval '30 days'
+    and exists (select from device_identities i where i.fingerprint = c.fingerprint)
+  limit ? for update of s skip locked)`;
+
+/** Removes challenges spent long ago, at most so many. Returns how many. */
+export async function removeSpentChallenges(knex: Knex, limit: number): Promise<number> {
+  return await rowsChanged(knex, REMOVE_CHALLENGES, [limit]);
+}
+
+const REMOVE_TOPICS = `
+delete from push_topics t where not exists (
+  select from certificates c
+  where c.purpose = 'mdm.pushcert' and c.push_topic = t.topic and c.revoked_at is null)`;
+
+/** Removes blocks of topics whose certificate is gone: there is nothing left to unblock. */
+export async function removeOrphanTopics(knex: Knex): Promise<number> {
+  return await rowsChanged(knex, REMOVE_TOPICS, []);
+}
+
+async function rowsChanged(knex: Knex, text: string, bindings: number[]): Promise<number> {
+  const { rowCount } = await knex.raw<{ rowCount: number }>(text, bindings);
+  return rowCount;
+}
+
+/** Exact as long as it is small; what PostgreSQL last knew of the index of enrolled devices, else. */
+const COUNT_ENROLLED = `
+select greatest(
+  (select reltuples from pg_class where oid = 'devices_inventory_due'::regclass),
+  (select count(*) from (select from devices where is_enrolled limit 10000) as first_few)
+)::float8 as count`;
+
+/** How many devices are enrolled, nearly: counting a million each minute would cost too much. */
+export async function estimateEnrolled(knex: Knex): Promise<number> {
+  const { rows } = await knex.raw<{ rows: { count: number }[] }>(COUNT_ENROLLED);
+  return rows[0]?.count ?? 0;
+}
+
+export interface InventoryDue extends DeviceTarget {
+  /** Commands of these request types have not been answered yet. */
+  is_waiting: boolean;
+}
+
+// The order is that of the index devices_inventory_due, so that only the rows wanted are read. An
+// EXISTS could be planned as a hash of all waiting commands.
+const CLAIM_DUE = `
+with due as (
+  select id, udid, enrollment_id, enrollment_state, enrollment_type, enrollment_method,
+    platform, os_version, is_supervised
+  from devices
+  where is_enrolled
+    and coalesce(inventory_queued_at, enrolled_at) <= now() - :age * interval '1 ms'
+  order by coalesce(inventory_queued_at, enrolled_at)
+  limit :limit
+  for no key update skip locked
+)
+select due.*, coalesce((
+  select true from commands c
+  where c.device_id = due.id and c.device_user_id is null and c.is_pending
+    and c.request_type = any(:types::text[])
+  limit 1
+), false) as is_waiting
+from due`;
+
+/**
+ * Enrolled devices whose last inventory was queued that many milliseconds ago or more, the oldest
+ * first, held until the transaction ends.
+ */
+export async function claimInventoryDue(
+  trx: Knex.Transaction,
+  due: { age: number; limit: number; types: readonly string[] },
+): Promise<InventoryDue[]> {
+  const { rows } = await trx.raw<{ rows: InventoryDue[] }>(CLAIM_DUE, {
+    ...due,
+    types: [...due.types],
+  });
+  return rows;
+}

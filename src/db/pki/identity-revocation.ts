@@ -1,0 +1,85 @@
+import type { PinState } from '../device-path/contact.js';
+import type { Transaction } from '../connection/unit-of-work.js';
+
+/**
+ * Holds the device that identifies itself by the certificate, if there is one: whoever changes the
+ * pins of a device takes it first, so that no pin comes in beside those that are seen.
+ */
+export async function lockHolder(trx: Transaction, fingerprint: Buffer): Promise<void> {
+  await trx.raw(LOCK_HOLDER, [fingerprint]);
+}
+
+const LOCK_HOLDER = `
+select d.id from device_identities i join devices d on d.id = i.device_id
+where i.fingerprint = ? for no key update of d`;
+
+// The pin of a certificate that no device has used yet keeps an Authenticate that is under way from
+// taking it. Whose device was deleted is still told to unenroll.
+const REVOKE_IDENTITY = `
+insert into device_identities (fingerprint, state, not_after)
+select c.fingerprint, 'revoked', c.not_after from certificates c
+where c.id = ? and c.purpose = 'mdm.device'
+on conflict (fingerprint) do update set state = 'revoked', changed_at = now()
+where device_identities.state in ('active', 'renewal')
+returning device_id`;
+
+/**
+ * Revokes the certificate, and the identity of the device that signs with it, whose id is returned.
+ * A certificate revoked before keeps its time and reason.
+ */
+export async function markRevoked(
+  trx: Transaction,
+  id: number,
+  reason: string,
+): Promise<number | null> {
+  await trx('certificates')
+    .where({ id })
+    .whereNull('revoked_at')
+    .update({ revoked_at: trx.fn.now(), revocation_reason: reason });
+  const { rows } = await trx.raw<{ rows: { device_id: number | null }[] }>(REVOKE_IDENTITY, [id]);
+  return rows[0]?.device_id ?? null;
+}
+
+export interface PinRevocation {
+  deviceId: number;
+  states: readonly Extract<PinState, 'active' | 'renewal'>[];
+  reason: string;
+}
+
+const REVOKE_PINS = `
+with revoked as (
+  update device_identities set state = 'revoked', changed_at = now()
+  where device_id = :deviceId and state = any(:states::text[])
+  returning fingerprint
+)
+update certificates c set revoked_at = now(), revocation_reason = :reason
+from revoked r
+where c.fingerprint = r.fingerprint and c.revoked_at is null
+returning c.id`;
+
+/**
+ * Revokes the pins of a device in these states with their certificates, whose ids are returned. The
+ * caller holds the device.
+ */
+export async function revokePins(
+  trx: Transaction,
+  { deviceId, states, reason }: PinRevocation,
+): Promise<number[]> {
+  const { rows } = await trx.raw<{ rows: { id: number }[] }>(REVOKE_PINS, {
+    ...{ deviceId, states: [...states], reason },
+  });
+  return rows.map(({ id }) => id).sort((one, other) => one - other);
+}
+
+const END_RENEWAL = `
+with ended as (
+  delete from identity_renewals where device_id = ? returning command_id
+)
+update commands c set status = 'Cancelled', reason = 'the identity was revoked'
+from ended e
+where c.id = e.command_id and c.is_pending`;
+
+/** There is nothing left to renew: the device is offered no new identity. */
+export async function endRenewal(trx: Transaction, deviceId: number): Promise<void> {
+  await trx.raw(END_RENEWAL, [deviceId]);
+}

@@ -1,0 +1,170 @@
+import type { Knex } from 'knex';
+import { writeMasterKeyCheck } from './certificate-repository.js';
+import type { Database } from '../connection/database.js';
+import type { SealedPlace } from './sealed-places.js';
+import { toAppError } from '../connection/sqlstate.js';
+import { runTransaction, type Transaction } from '../connection/unit-of-work.js';
+
+type Key = number | string;
+
+export interface SealedValue {
+  key: Key;
+  sealed: Buffer;
+  identity: string;
+}
+
+/** The setting that is there while only some of the sealed values are under the new key. */
+export interface StoredRotation {
+  /** Sealed under the new key, with the identity of the check of the master key. */
+  check: Buffer;
+  startedAt: Date;
+}
+
+const ROTATION = 'master_key_rotation';
+const CHANGE = 'master_key_change';
+const MOST_ROWS = 500;
+/** Of sealed bytes in memory at once. */
+const MOST_BYTES = 16 * 1024 * 1024;
+/** `MSB1`; also plain plists lie where commands do. */
+const MAGIC = String.raw`'\x4d534231'::bytea`;
+
+/** Rows far apart, in a table of many millions, take longer to find than a device would wait. */
+const PATIENCE = "set local statement_timeout = '15min'";
+/** From one key to the next, whatever the statistics say of a table that was written a moment ago. */
+const BY_INDEX = 'set local enable_seqscan = off; set local enable_bitmapscan = off';
+
+function isSealed({ read }: SealedPlace): string {
+  return `substring(${read} from 1 for 4) = ${MAGIC}`;
+}
+
+/** The last key of the next batch: so many rows, and of large ones so many octets. */
+function batchEnd(place: SealedPlace): string {
+  const { table, key, read } = place;
+  return `
+with found as (
+  select t.${key.column} as key, octet_length(${read})::bigint as size
+  from ${table} t where t.${key.column} > ?::${key.type} and ${isSealed(place)}
+  order by 1 limit ${MOST_ROWS}
+), summed as (
+  select key, sum(size) over (order by key) - size as before from found
+)
+select max(key) as last from summed where before < ${MOST_BYTES}`;
+}
+
+function batch(place: SealedPlace): string {
+  const { table, key, read, identity } = place;
+  return `
+select t.${key.column} as key, ${read} as sealed, ${identity} as identity
+from ${table} t
+where t.${key.column} > ?::${key.type} and t.${key.column} <= ?::${key.type} and ${isSealed(place)}
+order by 1`;
+}
+
+function update({ table, key, write }: SealedPlace): string {
+  return `
+update ${table} t set ${write}
+from unnest(?::${key.type}[], ?::bytea[]) as v (key, sealed) where t.${key.column} = v.key`;
+}
+
+async function readBatch(trx: Transaction, place: SealedPlace, after: Key): Promise<SealedValue[]> {
+  await trx.raw(`${PATIENCE}; ${BY_INDEX}`);
+  const found = await trx.raw<{ rows: { last: Key | null }[] }>(batchEnd(place), [after]);
+  const last = found.rows[0]?.last ?? null;
+  if (last === null) return [];
+  const { rows } = await trx.raw<{ rows: SealedValue[] }>(batch(place), [after, last]);
+  return rows;
+}
+
+/** What becomes of a batch: the values to be written in place of those given, by their keys. */
+export type Reseal = (values: SealedValue[]) => Pick<SealedValue, 'key' | 'sealed'>[];
+
+/**
+ * Shows `work` every sealed value of a place, in batches by key, each a transaction of its own in
+ * which what it returns is written. Bounded in rows and octets. Database errors come out as AppError.
+ */
+export async function eachSealedBatch(
+  { knex }: Database,
+  place: SealedPlace,
+  work: Reseal,
+): Promise<void> {
+  let after: Key | undefined = place.key.type === 'text' ? '' : 0;
+  while (after !== undefined) {
+    const start: Key = after;
+    after = await runTransaction(knex, async (trx) => {
+      const found = await readBatch(trx, place, start);
+      const changed = work(found);
+      if (changed.length > 0) {
+        const keys = changed.map(({ key }) => String(key));
+        const values = changed.map(({ sealed }) => `\\x${sealed.toString('hex')}`);
+        await trx.raw(update(place), [keys, values]);
+      }
+      return found.at(-1)?.key;
+    }).catch((error: unknown) => {
+      throw toAppError(error);
+    });
+  }
+}
+
+/** How many values of a place are sealed. */
+export async function countSealed({ knex }: Database, place: SealedPlace): Promise<number> {
+  return await runTransaction(knex, async (trx) => {
+    await trx.raw(PATIENCE);
+    const { rows } = await trx.raw<{ rows: { count: number }[] }>(
+      `select count(*) from ${place.table} t where ${isSealed(place)}`,
+    );
+    return rows[0]?.count ?? 0;
+  });
+}
+
+/** undefined while every value is sealed under one key. */
+export async function readRotation(knex: Knex): Promise<StoredRotation | undefined> {
+  const row = await knex('server_settings')
+    .where({ name: ROTATION })
+    .first<{ value: { check: string; started_at: string } } | undefined>('value');
+  if (row === undefined) return undefined;
+  const { check, started_at } = row.value;
+  return { check: Buffer.from(check, 'base64'), startedAt: new Date(started_at) };
+}
+
+export async function writeRotation(knex: Knex, { check, startedAt }: StoredRotation) {
+  const value = { check: check.toString('base64'), started_at: startedAt.toISOString() };
+  await knex('server_settings').insert({ name: ROTATION, value: JSON.stringify(value) });
+}
+
+export async function deleteRotation(knex: Knex): Promise<void> {
+  await knex('server_settings').where({ name: ROTATION }).delete();
+}
+
+/** By the ids of the keys, which are no secrets. */
+export interface MasterKeyChange {
+  former: string;
+  present: string;
+  changedAt: Date;
+}
+
+/** The last change of the master key; undefined when there was none. */
+export async function readMasterKeyChange(knex: Knex): Promise<MasterKeyChange | undefined> {
+  const row = await knex('server_settings')
+    .where({ name: CHANGE })
+    .first<{ value: { former: string; present: string }; updated_at: Date } | undefined>();
+  return row && { ...row.value, changedAt: row.updated_at };
+}
+
+/** In the transaction in which the new key becomes the database's. */
+export async function writeMasterKeyChange(
+  trx: Transaction,
+  { former, present, changedAt }: MasterKeyChange,
+): Promise<void> {
+  const value = JSON.stringify({ former, present });
+  await trx('server_settings')
+    .insert({ name: CHANGE, value, updated_at: changedAt })
+    .onConflict('name')
+    .merge();
+}
+
+/** From now on the new key is the database's own. */
+export async function finishRotation(trx: Transaction, check: Buffer): Promise<void> {
+  await trx('server_settings').where({ name: 'master_key_check' }).delete();
+  await writeMasterKeyCheck(trx, check);
+  await deleteRotation(trx);
+}

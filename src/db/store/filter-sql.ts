@@ -1,0 +1,236 @@
+import type { AttributeKind } from '../../jsonapi/definition/attributes.js';
+import type {
+  Column,
+  Comparison,
+  FilterNode,
+  Scalar,
+  TextOperator,
+} from '../../jsonapi/query/filter-node.js';
+
+/** A fragment with `?` for each binding. */
+export interface Sql {
+  text: string;
+  bindings: unknown[];
+}
+
+type NodeOf<Kind extends FilterNode['kind']> = Extract<FilterNode, { kind: Kind }>;
+
+const TYPES: Record<Column['kind'], string> = {
+  text: 'text',
+  version: 'text',
+  integer: 'bigint',
+  number: 'double precision',
+  boolean: 'boolean',
+  timestamp: 'timestamptz',
+  uuid: 'uuid',
+};
+
+const COMPARISONS: Record<Comparison, string> = {
+  eq: '=',
+  ne: 'is distinct from',
+  gt: '>',
+  ge: '>=',
+  lt: '<',
+  le: '<=',
+};
+
+/** What text of an attribute of this kind is cast to; an id's where there is no attribute. */
+export function sqlTypeOf(kind: AttributeKind | undefined): string {
+  if (kind === undefined) return TYPES.integer;
+  return kind === 'enum' || kind === 'json' ? TYPES.text : TYPES[kind];
+}
+
+/** Names come from the definitions, never from a request. */
+export function quoted(name: string): string {
+  return `"${name}"`;
+}
+
+/** What orders versions, the same whatever the language of the database. */
+export function versionKey(sql: string): string {
+  return `version_key(${sql}) collate "C"`;
+}
+
+/** The alias of the table at this depth of relationships; the listed table is at 0. */
+export function alias(depth: number): string {
+  return `t${depth}`;
+}
+
+/**
+ * The condition for one filter. What is negated includes rows without a value: `ne`, `not` and
+ * the `not…` operators are the exact complement of what they negate.
+ */
+export function filterSql(node: FilterNode, depth = 0): Sql {
+  switch (node.kind) {
+    case 'and':
+    case 'or':
+      return joined(
+        node.nodes.map((inner) => filterSql(inner, depth)),
+        ` ${node.kind} `,
+      );
+    case 'not': {
+      const inner = filterSql(node.node, depth);
+      // Never null, and as an anti-join it does not look at every related row.
+      if (node.node.kind === 'related') return { ...inner, text: `not ${inner.text}` };
+      return not(inner);
+    }
+    case 'related':
+      return relatedSql(node, depth);
+    case 'columns': {
+      const [left, right] = [operand(node.column, depth), operand(node.other, depth)];
+      return { text: `${left} ${COMPARISONS[node.op]} ${right}`, bindings: [] };
+    }
+    case 'null':
+      return { text: `${reference(node.column, depth)} is null`, bindings: [] };
+    default:
+      return valueSql(node, depth);
+  }
+}
+
+/** All of them; `true` when there is none. */
+export function allOf(conditions: Sql[]): Sql {
+  return conditions.length === 0 ? { text: 'true', bindings: [] } : joined(conditions, ' and ');
+}
+
+function joined(parts: Sql[], separator: string): Sql {
+  return {
+    text: `(${parts.map((part) => part.text).join(separator)})`,
+    bindings: parts.flatMap((part) => part.bindings),
+  };
+}
+
+function not({ text, bindings }: Sql): Sql {
+  return { text: `(${text}) is not true`, bindings };
+}
+
+function valueSql(node: NodeOf<'compare' | 'text' | 'in' | 'between'>, depth: number): Sql {
+  if (node.kind === 'compare') return compareSql(node, depth);
+  if (node.kind === 'text') return textSql(node, depth);
+  return node.kind === 'in' ? inSql(node, depth) : betweenSql(node, depth);
+}
+
+function reference(column: Column, depth: number): string {
+  return `${alias(depth)}.${quoted(column.name)}`;
+}
+
+function operand(column: Column, depth: number): string {
+  return comparable(column, reference(column, depth));
+}
+
+function placeholder(column: Column): string {
+  return comparable(column, `?::${TYPES[column.kind]}`);
+}
+
+/** The form in which values of the column are compared. */
+function comparable(
+  { kind, ignoreCase }: Pick<Column, 'kind' | 'ignoreCase'>,
+  sql: string,
+): string {
+  if (kind === 'version') return versionKey(sql);
+  return ignoreCase ? `lower(${sql})` : sql;
+}
+
+function binding(value: Scalar): Exclude<Scalar, Date> {
+  return value instanceof Date ? value.toISOString() : value;
+}
+
+function compareSql(node: NodeOf<'compare'>, depth: number): Sql {
+  const { column, op, value } = node;
+  if (value instanceof Date) return timeSql({ column, op, value }, depth);
+  const text = `${operand(column, depth)} ${COMPARISONS[op]} ${placeholder(column)}`;
+  return { text, bindings: [binding(value)] };
+}
+
+/**
+ * The database keeps microseconds, the interface shows milliseconds: a shown time stands for the
+ * whole millisecond, so that filtering by what was shown finds the row.
+ */
+function timeSql(
+  { column, op, value }: { column: Column; op: Comparison; value: Date },
+  depth: number,
+): Sql {
+  const name = reference(column, depth);
+  const bindings = [value.toISOString()];
+  const from = (operator: string): Sql => ({
+    text: `${name} ${operator} ?::timestamptz`,
+    bindings,
+  });
+  // Added by the database: the last millisecond of the year 9999 has no next one as ISO text.
+  const next = (operator: string): Sql => ({
+    text: `${name} ${operator} ?::timestamptz + interval '1 millisecond'`,
+    bindings,
+  });
+  const within = joined([from('>='), next('<')], ' and ');
+  const conditions: Record<Comparison, Sql> = {
+    eq: within,
+    ne: not(within),
+    gt: next('>='),
+    ge: from('>='),
+    lt: from('<'),
+    le: next('<'),
+  };
+  return conditions[op];
+}
+
+const ANYTHING = '%';
+
+const TEXT_OPERATORS: Record<TextOperator, (value: string) => [operator: string, pattern: string]> =
+  {
+    like: (value) => ['like', value],
+    ilike: (value) => ['ilike', value],
+    notlike: (value) => ['like', value],
+    notilike: (value) => ['ilike', value],
+    startswith: (value) => ['like', escaped(value) + ANYTHING],
+    endswith: (value) => ['like', ANYTHING + escaped(value)],
+    contains: (value) => ['like', ANYTHING + escaped(value) + ANYTHING],
+  };
+
+function escaped(value: string): string {
+  return value.replace(/[\\%_]/g, '\\$&');
+}
+
+function textSql({ column, op, value }: NodeOf<'text'>, depth: number): Sql {
+  const [asked, pattern] = TEXT_OPERATORS[op](value);
+  const operator = column.ignoreCase ? 'ilike' : asked;
+  const text = `${reference(column, depth)} ${operator} ?::text`;
+  const condition = { text, bindings: [pattern] };
+  return op === 'notlike' || op === 'notilike' ? not(condition) : condition;
+}
+
+function inSql({ column, values }: NodeOf<'in'>, depth: number): Sql {
+  const name = operand(column, depth);
+  const bindings = [values.map(binding)];
+  const list = `?::${TYPES[column.kind]}[]`;
+  const value = comparable(column, 'v');
+  if (value !== 'v') {
+    return { text: `${name} = any(array(select ${value} from unnest(${list}) as v))`, bindings };
+  }
+  const shown = column.kind === 'timestamp' ? `date_trunc('milliseconds', ${name})` : name;
+  return { text: `${shown} = any(${list})`, bindings };
+}
+
+function betweenSql({ column, low, high }: NodeOf<'between'>, depth: number): Sql {
+  const from: FilterNode = { kind: 'compare', column, op: 'ge', value: low };
+  const to: FilterNode = { kind: 'compare', column, op: 'le', value: high };
+  return joined([compareSql(from, depth), compareSql(to, depth)], ' and ');
+}
+
+function relatedSql({ relation, shape, node }: NodeOf<'related'>, depth: number): Sql {
+  const inner = filterSql(node, depth + 1);
+  const [own, other] = [alias(depth), alias(depth + 1)];
+  const table = `${quoted(shape.table)} as ${other}`;
+  const exists = (from: string, link: string): Sql => ({
+    text: `exists (select 1 from ${from} where ${link} and ${inner.text})`,
+    bindings: inner.bindings,
+  });
+  if (relation.kind === 'toOne') {
+    return exists(table, `${other}."id" = ${own}.${quoted(relation.column)}`);
+  }
+  const { via } = relation;
+  if ('foreignKey' in via) {
+    return exists(table, `${other}.${quoted(via.foreignKey)} = ${own}."id"`);
+  }
+  const join = `j${depth + 1}`;
+  const on = `${other}."id" = ${join}.${quoted(via.other)}`;
+  const from = `${quoted(via.table)} as ${join} join ${table} on ${on}`;
+  return exists(from, `${join}.${quoted(via.own)} = ${own}."id"`);
+}

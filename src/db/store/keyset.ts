@@ -1,0 +1,185 @@
+import type { ListQuery, Position } from '../../jsonapi/store.js';
+import { alias, quoted, type Sql, sqlTypeOf, versionKey } from './filter-sql.js';
+
+/** One column of a list's order. */
+export interface SortKey {
+  name: string;
+  /** What its text form is cast to. */
+  type: string;
+  isVersion: boolean;
+  descending: boolean;
+  /** Rows without a value come first: only while a list is read from its end. */
+  nullsFirst: boolean;
+}
+
+interface Bound extends SortKey {
+  value: string | number | null;
+}
+
+const TABLE = alias(0);
+const KEY = '_key';
+
+/**
+ * The order of a list: rows without a value last in both directions, made total by the id. The id
+ * runs the way of the key before it, so that an index over the two serves both directions.
+ */
+export function sortKeys({ sort, shape }: Pick<ListQuery, 'sort' | 'shape'>): SortKey[] {
+  const keys: SortKey[] = [];
+  for (const { column, descending } of sort) {
+    if (column === 'id') return [...keys, idKey(descending)];
+    const { kind, isVersion = false } = shape.attributes[column] ?? {};
+    keys.push({ name: column, type: sqlTypeOf(kind), isVersion, descending, nullsFirst: false });
+  }
+  return [...keys, idKey(keys.at(-1)?.descending ?? false)];
+}
+
+function idKey(descending: boolean): SortKey {
+  return { name: 'id', type: 'bigint', isVersion: false, descending, nullsFirst: false };
+}
+
+export function reversed(keys: SortKey[]): SortKey[] {
+  return keys.map((key) => ({
+    ...key,
+    descending: !key.descending,
+    nullsFirst: !key.nullsFirst,
+  }));
+}
+
+/**
+ * The order within one range of `allRanges` or `rangesAfter`. The first key says nothing of nulls:
+ * within a range it has none, has nothing else, or has them where PostgreSQL puts them by itself.
+ * An index read backwards gives that order, but not one with "nulls last".
+ */
+export function orderBy(keys: SortKey[]): string {
+  return keys
+    .map((key, index) => {
+      const direction = `${ordered(key)}${key.descending ? ' desc' : ''}`;
+      if (index === 0 || hasDefaultNulls(key)) return direction;
+      return `${direction} nulls ${key.nullsFirst ? 'first' : 'last'}`;
+    })
+    .join(', ');
+}
+
+/** PostgreSQL counts nulls as greater than any value: last, and first when descending. */
+function hasDefaultNulls({ name, descending, nullsFirst }: SortKey): boolean {
+  return name === 'id' || nullsFirst === descending;
+}
+
+function reference({ name }: Pick<SortKey, 'name'>): string {
+  return `${TABLE}.${quoted(name)}`;
+}
+
+/** What the order goes by. */
+function ordered(key: SortKey): string {
+  return key.isVersion ? versionKey(reference(key)) : reference(key);
+}
+
+/** The keys before the id as text without loss: a Date would drop the microseconds. */
+export function keyColumns(keys: SortKey[]): string[] {
+  return keys.slice(0, -1).map((key, index) => {
+    const column = reference(key);
+    const utc = `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+    return `${key.type === 'timestamptz' ? utc : `${column}::text`} as ${quoted(KEY + index)}`;
+  });
+}
+
+/** The place of a row that was read with `keyColumns`. */
+export function positionOf(keys: SortKey[], row: Record<string, unknown>): Position {
+  const values = keys.slice(0, -1).map((_key, index) => row[KEY + index] as string | null);
+  return { keys: values, id: Number(row.id) };
+}
+
+/**
+ * Conditions that divide the whole list: all rows of the first range come before all of the second.
+ * null = no condition.
+ */
+export function allRanges(keys: SortKey[]): (Sql | null)[] {
+  const [first] = keys;
+  if (first === undefined || hasDefaultNulls(first)) return [null];
+  const ranges = [hasValue(first), hasNone(first)];
+  return first.nullsFirst ? ranges.reverse() : ranges;
+}
+
+/**
+ * The same for the rows behind a place in the order of `keys`. Each is one range of an index on the
+ * first key and the id, which one condition with an OR for the rows without a value is not.
+ */
+export function rangesAfter(keys: SortKey[], position: Position): Sql[] {
+  const [first, ...rest] = boundsOf(keys, position);
+  if (first === undefined) return [];
+  const [next] = rest;
+  if (next === undefined) return [strictlyAfter(first)];
+  if (first.value === null) {
+    const range = joined('and', hasNone(first), behind(rest));
+    return first.nullsFirst ? [range, hasValue(first)] : [range];
+  }
+  const range = rest.length === 1 ? rowAfter(first, next) : tiedOrAfter(first, rest);
+  return first.nullsFirst ? [range] : [range, hasNone(first)];
+}
+
+function hasValue(key: SortKey): Sql {
+  return { text: `${ordered(key)} is not null`, bindings: [] };
+}
+
+function hasNone(key: SortKey): Sql {
+  return { text: `${ordered(key)} is null`, bindings: [] };
+}
+
+function boundsOf(keys: SortKey[], { keys: values, id }: Position): Bound[] {
+  return keys.map((key, index) => ({
+    ...key,
+    value: index === keys.length - 1 ? id : (values?.[index] ?? null),
+  }));
+}
+
+function placeholder({ type, isVersion }: SortKey): string {
+  return isVersion ? versionKey(`?::${type}`) : `?::${type}`;
+}
+
+/** Both keys run the same way and the second, the id, is never null. */
+function rowAfter(first: Bound, id: Bound): Sql {
+  const row = `(${ordered(first)}, ${reference(id)})`;
+  const values = `(${placeholder(first)}, ${placeholder(id)})`;
+  return {
+    text: `${row} ${first.descending ? '<' : '>'} ${values}`,
+    bindings: [first.value, id.value],
+  };
+}
+
+/** The bound on the first key alone is what an index can start from. */
+function tiedOrAfter(first: Bound, rest: Bound[]): Sql {
+  const operator = first.descending ? '<' : '>';
+  const text = `${ordered(first)} ${operator}= ${placeholder(first)}`;
+  const strictly = `${ordered(first)} ${operator} ${placeholder(first)}`;
+  const reached: Sql = { text, bindings: [first.value] };
+  const passed: Sql = { text: strictly, bindings: [first.value] };
+  return joined('and', reached, joined('or', passed, behind(rest)));
+}
+
+/** Rows behind the place by these keys, those before being equal. */
+function behind([first, ...rest]: Bound[]): Sql {
+  if (first === undefined) return { text: 'false', bindings: [] };
+  if (rest.length === 0) return strictlyAfter(first);
+  return joined('or', strictlyAfter(first), joined('and', sameAs(first), behind(rest)));
+}
+
+function strictlyAfter(bound: Bound): Sql {
+  const { value, descending, nullsFirst, name } = bound;
+  if (value === null) return nullsFirst ? hasValue(bound) : { text: 'false', bindings: [] };
+  const compared = `${ordered(bound)} ${descending ? '<' : '>'} ${placeholder(bound)}`;
+  const takesNulls = !nullsFirst && name !== 'id';
+  const text = takesNulls ? `(${compared} or ${ordered(bound)} is null)` : compared;
+  return { text, bindings: [value] };
+}
+
+function sameAs(bound: Bound): Sql {
+  if (bound.value === null) return hasNone(bound);
+  return { text: `${ordered(bound)} = ${placeholder(bound)}`, bindings: [bound.value] };
+}
+
+function joined(operator: 'and' | 'or', left: Sql, right: Sql): Sql {
+  return {
+    text: `(${left.text} ${operator} ${right.text})`,
+    bindings: [...left.bindings, ...right.bindings],
+  };
+}

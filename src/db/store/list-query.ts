@@ -1,0 +1,119 @@
+import type { ListQuery } from '../../jsonapi/store.js';
+import { alias, allOf, filterSql, quoted, type Sql } from './filter-sql.js';
+import { keyColumns, orderBy, type SortKey } from './keyset.js';
+
+/** Matches are counted one by one up to here; beyond it the total is an estimate. */
+export const EXACT_LIMIT = 100_000;
+
+const SAMPLE_PERCENT = 1;
+/** The same pages of the table each time: the estimate changes with the rows alone. */
+const SAMPLE_SEED = 1;
+const TABLE = alias(0);
+
+/** Part of a page: rows of one range of the list, with the keys of its order. */
+export interface Slice {
+  keys: SortKey[];
+  range: Sql | null;
+  limit: number;
+  offset?: number;
+}
+
+/** Rows of one range of the list, in order. */
+export function rowsSql(query: ListQuery, slice: Slice): Sql {
+  return selectSql(query, slice, columnList(query.columns));
+}
+
+/** The same with the keys of their places in the order, for cursors. */
+export function rangeSql(query: ListQuery, slice: Slice): Sql {
+  return selectSql(query, slice, [columnList(query.columns), ...keyColumns(slice.keys)].join(', '));
+}
+
+/** The keys of one row, for a place in the order that tells its id alone. */
+export function positionSql({ shape }: ListQuery, keys: SortKey[], id: number): Sql {
+  const columns = [columnList([]), ...keyColumns(keys)].join(', ');
+  const text = `select ${columns} from ${quoted(shape.table)} as ${TABLE} where ${TABLE}."id" = ?`;
+  return { text, bindings: [id] };
+}
+
+/**
+ * The ids of the page are found first: what is passed over or sorted is then narrow, or even in
+ * an index alone, and only the page's own rows are read whole. The first rows by id need no such
+ * detour.
+ */
+function selectSql(
+  query: ListQuery,
+  { keys, range, limit, offset = 0 }: Slice,
+  columns: string,
+): Sql {
+  const where = conditions(query, range ? [range] : []);
+  const from = `from ${quoted(query.shape.table)} as ${TABLE}`;
+  const order = `order by ${orderBy(keys)}`;
+  const page = `${from} where ${where.text} ${order} limit ? offset ?`;
+  const text =
+    keys.length === 1 && offset === 0
+      ? `select ${columns} ${page}`
+      : `select ${columns} ${from} where ${TABLE}."id" in (select ${TABLE}."id" ${page}) ${order}`;
+  return { text, bindings: [...where.bindings, limit, offset] };
+}
+
+/** How many rows of the list are in one range of it. */
+export function rangeCountSql(query: ListQuery, range: Sql): Sql {
+  const { text, bindings } = conditions(query, [range]);
+  const from = `from ${quoted(query.shape.table)} as ${TABLE}`;
+  return { text: `select count(*) as total ${from} where ${text}`, bindings };
+}
+
+/** `t0."id", t0."name"`: the id always, each column once. */
+export function columnList(columns: string[], table = TABLE): string {
+  const names = new Set(['id', ...columns]);
+  return [...names].map((name) => `${table}.${quoted(name)}`).join(', ');
+}
+
+function conditions({ filter, scope }: ListQuery, others: Sql[] = []): Sql {
+  const parts = [...others, ...filter.map((node) => filterSql(node))];
+  if (scope === undefined) return allOf(parts);
+  const { via } = scope.relation;
+  if ('foreignKey' in via) {
+    const text = `${TABLE}.${quoted(via.foreignKey)} = ?`;
+    return allOf([{ text, bindings: [scope.id] }, ...parts]);
+  }
+  const members = `select ${quoted(via.other)} from ${quoted(via.table)}`;
+  const text = `${TABLE}."id" in (${members} where ${quoted(via.own)} = ?)`;
+  return allOf([{ text, bindings: [scope.id] }, ...parts]);
+}
+
+/** True when every match must be counted: asked for, or nothing else possible. */
+function countsAll({ exactTotal, shape }: ListQuery): boolean {
+  return exactTotal || shape.isView === true;
+}
+
+/**
+ * One row: `total` (exact, or EXACT_LIMIT + 1 for "more"), `estimate` from a sample of the table
+ * when there are more, `parent_exists` for a scoped list.
+ */
+export function countSql(query: ListQuery): Sql {
+  const where = conditions(query);
+  const table = `${quoted(query.shape.table)} as ${TABLE}`;
+  const limit = countsAll(query) ? '' : ` limit ${EXACT_LIMIT + 1}`;
+  const counted =
+    limit === ''
+      ? `select count(*) as total from ${table} where ${where.text}`
+      : `select count(*) as total from (select 1 from ${table} where ${where.text}${limit}) as matches`;
+  const bindings = [...where.bindings];
+  const columns = ['total'];
+  if (limit !== '') {
+    const sampled = `${table} tablesample system (${SAMPLE_PERCENT}) repeatable (${SAMPLE_SEED})`;
+    const sample = `select count(*) from ${sampled} where ${where.text}`;
+    const scaled = `(${sample}) * ${100 / SAMPLE_PERCENT}`;
+    columns.push(`case when total > ${EXACT_LIMIT} then ${scaled} end as estimate`);
+    bindings.push(...where.bindings);
+  }
+  if (query.scope !== undefined) {
+    const { parent, id } = query.scope;
+    columns.push(`exists (select 1 from ${quoted(parent.table)} where "id" = ?) as parent_exists`);
+    bindings.push(id);
+  }
+  if (columns.length === 1 && limit === '') return { text: counted, bindings };
+  const text = `with counted as materialized (${counted}) select ${columns.join(', ')} from counted`;
+  return { text, bindings };
+}

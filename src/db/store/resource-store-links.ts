@@ -1,0 +1,155 @@
+import type { Knex } from 'knex';
+import type { ToManyShape } from '../../jsonapi/definition/shape.js';
+import type { Link, LinkSelection, RelatedQuery, RelatedRow, Row } from '../../jsonapi/store.js';
+import { alias, quoted, type Sql } from './filter-sql.js';
+import { columnList } from './list-query.js';
+import { runSql } from './resource-store-sql.js';
+import { SLICE_ROWS, type StatementRunner } from '../connection/statement-runner.js';
+
+const OWNER = '_owner';
+
+/** The rows at the other end of one relationship for many owners at once, by id. */
+export async function relatedRows(
+  runner: StatementRunner,
+  query: RelatedQuery,
+): Promise<RelatedRow[]> {
+  const rows = await readRelated(runner, query);
+  // Not by SQL, which might then look for a few owners' rows along the whole primary key.
+  rows.sort((one, other) => one.id - other.id);
+  return rows.map((row) => ({ owner: Number(row[OWNER]), row }));
+}
+
+/** Few rows take one statement; for many the first slice is read twice. */
+async function readRelated(runner: StatementRunner, query: RelatedQuery): Promise<Row[]> {
+  const { ids, limit, maxBytes } = query;
+  if (ids.length <= SLICE_ROWS) {
+    const few = Math.min(limit, SLICE_ROWS + 1);
+    const rows = await runner.run<Row>(relatedSql({ ...query, limit: few }));
+    if (rows.length < few || few === limit) return rows;
+  }
+  return runner.runSliced<Row>(relatedSql(query), maxBytes);
+}
+
+function relatedSql({ shape, relation, columns, ids, limit }: RelatedQuery): Sql {
+  const table = `${quoted(shape.table)} as ${alias(0)}`;
+  const select = (owner: string, from: string, except: Sql): Sql => ({
+    text: [
+      `select ${owner} as ${quoted(OWNER)}, ${columnList(columns)} from ${from}`,
+      `where ${owner} = any(?::bigint[])${except.text} limit ?`,
+    ].join(' '),
+    bindings: [ids, ...except.bindings, limit],
+  });
+  if (relation.kind === 'toOne') return select('t0."id"', table, { text: '', bindings: [] });
+  const { via } = relation;
+  if ('foreignKey' in via) return select(`t0.${quoted(via.foreignKey)}`, table, except(relation));
+  const join = `${quoted(via.table)} as j0 join ${table} on t0."id" = j0.${quoted(via.other)}`;
+  return select(`j0.${quoted(via.own)}`, join, except(relation));
+}
+
+function except({ except: left }: ToManyShape): Sql {
+  if (left === undefined) return { text: '', bindings: [] };
+  return { text: ` and t0.${quoted(left.column)} is distinct from ?`, bindings: [left.value] };
+}
+
+/** The ids in one relationship of one row, ascending. */
+export async function linkage(
+  runner: StatementRunner,
+  query: Link & LinkSelection,
+): Promise<number[]> {
+  const rows = await runner.run<Row>(linkageSql(query));
+  return rows.map((row) => row.id);
+}
+
+/** How many there are in it. */
+export async function countLinked(runner: StatementRunner, link: Link): Promise<number> {
+  const { text, bindings } = linkedSql(link).from;
+  const sql: Sql = { text: `select count(*) as total ${text}`, bindings };
+  const [row] = await runner.run<{ total: number }>(sql);
+  return row?.total ?? 0;
+}
+
+function linkageSql({ relation, shape, id, ...selection }: Link & LinkSelection): Sql {
+  const { column, from } = linkedSql({ relation, shape, id });
+  const { text, bindings } = from;
+  return selected({ text: `select ${column} as "id" ${text}`, bindings }, column, selection);
+}
+
+/** The column of the related ids, and where to read it. */
+function linkedSql({ relation, shape, id }: Link): { column: string; from: Sql } {
+  const { via } = relation;
+  if ('foreignKey' in via) {
+    const left = except(relation);
+    const where = `t0.${quoted(via.foreignKey)} = ?${left.text}`;
+    const text = `from ${quoted(shape.table)} as t0 where ${where}`;
+    return { column: 't0."id"', from: { text, bindings: [id, ...left.bindings] } };
+  }
+  const text = `from ${quoted(via.table)} where ${quoted(via.own)} = ?`;
+  return { column: quoted(via.other), from: { text, bindings: [id] } };
+}
+
+function selected({ text, bindings }: Sql, column: string, selection: LinkSelection): Sql {
+  const { only, except: others, limit, offset } = selection;
+  const parts: [string, unknown][] = [];
+  if (only) parts.push([`and ${column} = any(?::bigint[])`, only]);
+  if (others) parts.push([`and ${column} <> all(?::bigint[])`, others]);
+  parts.push([`order by ${column} limit ?`, limit ?? null], ['offset ?', offset ?? 0]);
+  return {
+    text: [text, ...parts.map(([part]) => part)].join(' '),
+    bindings: [...bindings, ...parts.map(([, value]) => value)],
+  };
+}
+
+type Change = Link & { relatedIds: number[] };
+
+/** Any number of links in one statement; those already there stay as they are. Those added. */
+export async function linkRows(knex: Knex, change: Change): Promise<number[]> {
+  const { relation, shape, id, relatedIds } = change;
+  const { via } = relation;
+  if ('foreignKey' in via) {
+    const column = quoted(via.foreignKey);
+    const table = quoted(shape.table);
+    // In the order of their ids, so that two owners who take the same rows don't deadlock.
+    const where = `"id" = any(?::bigint[]) and ${column} is distinct from ?`;
+    const rows = `select "id" from ${table} where ${where} order by "id" for no key update`;
+    const text = `update ${table} set ${column} = ? where "id" in (${rows}) returning "id"`;
+    return idsOf(await runSql<Row>(knex, { text, bindings: [id, relatedIds, id] }, shape));
+  }
+  const columns = `${quoted(via.own)}, ${quoted(via.other)}`;
+  const values = 'select ?::bigint, v from unnest(?::bigint[]) as v order by v';
+  const added = `on conflict do nothing returning ${quoted(via.other)} as "id"`;
+  const text = `insert into ${quoted(via.table)} (${columns}) ${values} ${added}`;
+  return idsOf(await runSql<Row>(knex, { text, bindings: [id, relatedIds] }));
+}
+
+function idsOf(rows: Row[]): number[] {
+  return rows.map(({ id }) => id).sort((one, other) => one - other);
+}
+
+/** Those removed. */
+export function unlinkRows(knex: Knex, change: Change): Promise<number[]> {
+  return unlinkWhere(knex, change, '= any(?::bigint[])');
+}
+
+/** Removes every link but those to the given rows, however many, in one statement. Those removed. */
+export function unlinkOtherRows(knex: Knex, change: Change): Promise<number[]> {
+  return unlinkWhere(knex, change, '<> all(?::bigint[])');
+}
+
+async function unlinkWhere(knex: Knex, change: Change, test: string): Promise<number[]> {
+  const { relation, shape, id, relatedIds } = change;
+  const { via } = relation;
+  const bindings = [id, relatedIds];
+  if ('foreignKey' in via) {
+    const column = quoted(via.foreignKey);
+    const left = except(relation);
+    const where = `t0.${column} = ? and t0."id" ${test}${left.text}`;
+    const text = `update ${quoted(shape.table)} as t0 set ${column} = null where ${where} returning t0."id"`;
+    return idsOf(
+      await runSql<Row>(knex, { text, bindings: [...bindings, ...left.bindings] }, shape),
+    );
+  }
+  const where = `${quoted(via.own)} = ? and ${quoted(via.other)} ${test}`;
+  const removed = `returning ${quoted(via.other)} as "id"`;
+  const text = `delete from ${quoted(via.table)} where ${where} ${removed}`;
+  return idsOf(await runSql<Row>(knex, { text, bindings }));
+}

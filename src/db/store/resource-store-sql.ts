@@ -1,0 +1,37 @@
+import type { Knex } from 'knex';
+import type { ResourceShape } from '../../jsonapi/definition/shape.js';
+import type { Sql } from './filter-sql.js';
+import { type FieldOf, toAppError } from '../connection/sqlstate.js';
+
+/**
+ * The rows of one statement. The driver's errors come out as AppError; with the shape of the
+ * resource that is written they name its attributes and relationships.
+ */
+export async function runSql<T>(
+  knex: Knex,
+  { text, bindings }: Sql,
+  shape?: ResourceShape,
+): Promise<T[]> {
+  try {
+    const { rows } = await knex.raw<{ rows: T[] }>(text, bindings as Knex.RawBinding[]);
+    return rows;
+  } catch (error) {
+    throw toAppError(error, shape && fieldOf(shape));
+  }
+}
+
+function fieldOf({ attributes, relationships }: ResourceShape): FieldOf {
+  return (column) => {
+    if (Object.hasOwn(attributes, column)) return attributeField(column);
+    const found = Object.entries(relationships).find(
+      ([, relation]) => relation.kind === 'toOne' && relation.column === column,
+    );
+    if (found === undefined) return undefined;
+    const [name] = found;
+    return { name, pointer: `/data/relationships/${name}/data` };
+  };
+}
+
+function attributeField(name: string) {
+  return { name, pointer: `/data/attributes/${name}` };
+}

@@ -1,0 +1,89 @@
+import {
+  type DeviceElsewhere,
+  type DeviceGone,
+  findAccountOfProfile,
+  findDevicesElsewhere,
+  findDevicesGone,
+  findProfileFault,
+  giveProfileTo,
+  type ProfileWish,
+  takeProfileFrom,
+} from '../../db/dep/dep-desired-profile-repository.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
+import { AppError } from '../../errors.js';
+import type { ProfileWarning } from '../profiles/profile-warnings.js';
+import type { ProgramJobs } from '../dep-jobs.js';
+
+/** A wish of an admin's; `at` is the JSON pointer of the linkage. */
+export interface AdminWish extends ProfileWish {
+  at: string;
+}
+
+/** Faults told in one answer. */
+const MOST_FAULTS = 500;
+
+/** What admins want devices to have; Apple is told after the commit. */
+export class ProfileWishes {
+  constructor(private readonly jobs: Pick<ProgramJobs, 'assign'>) {}
+
+  /**
+   * Returns what keeps the devices from getting it, if anything does. AppError 409 no_dep_account,
+   * other_dep_account and conflict (Apple has taken them from the account) naming each device.
+   */
+  async give(trx: Transaction, wish: AdminWish): Promise<ProfileWarning[]> {
+    const { profileId, deviceIds, at } = wish;
+    const accountId = await findAccountOfProfile(trx, profileId);
+    if (accountId === null) throw withoutAccount(profileId, at);
+    const strangers = await findDevicesElsewhere(trx, { accountId, deviceIds });
+    if (strangers.length > 0) throw ofAnotherAccount(strangers, { accountId, at });
+    const gone = await findDevicesGone(trx, { accountId, deviceIds });
+    if (gone.length > 0) throw ofNoAccount(gone, { accountId, at });
+    await giveProfileTo(trx, { profileId, deviceIds });
+    await this.jobs.assign(trx, accountId);
+    const fault = await findProfileFault(trx, profileId);
+    return fault === null ? [] : [{ pointer: at, detail: `${fault}; they get it once it is` }];
+  }
+
+  async take(trx: Transaction, { profileId, deviceIds }: ProfileWish): Promise<void> {
+    const accountId = await findAccountOfProfile(trx, profileId);
+    await takeProfileFrom(trx, { profileId, deviceIds });
+    if (accountId !== null) await this.jobs.assign(trx, accountId);
+  }
+}
+
+function withoutAccount(profileId: number, pointer: string): AppError {
+  const message =
+    `dep_profiles ${profileId} has no account of the enrollment program: give it one ` +
+    '(dep_account) first';
+  return new AppError('no_dep_account', 409, message, { source: { pointer } });
+}
+
+function ofNoAccount(
+  gone: DeviceGone[],
+  { accountId, at }: { accountId: number; at: string },
+): AppError {
+  const details = gone.slice(0, MOST_FAULTS).map(({ id, serial }) => {
+    const detail =
+      `devices ${id}: Apple no longer lists ${serial} in the account ${accountId}; assign it to the ` +
+      "server again at Apple's portal and sync the account first";
+    return { detail, source: { pointer: at } };
+  });
+  const message = details.map(({ detail }) => detail).join('; ');
+  return new AppError('conflict', 409, message, { details });
+}
+
+function ofAnotherAccount(
+  strangers: DeviceElsewhere[],
+  { accountId, at }: { accountId: number; at: string },
+): AppError {
+  const details = strangers.slice(0, MOST_FAULTS).map((stranger) => {
+    const name = stranger.accountName === null ? '' : ` (${stranger.accountName})`;
+    const detail =
+      `devices ${stranger.id} (serial number ${stranger.serial}) is listed in dep_accounts ` +
+      `${stranger.accountId}${name}, and the profile is of dep_accounts ${accountId}: give it a ` +
+      "profile of its own account, or move it at Apple's portal and sync both";
+    return { detail, source: { pointer: at } };
+  });
+  const message = details.map(({ detail }) => detail).join('; ');
+  return new AppError('other_dep_account', 409, message, { details });
+}

@@ -1,0 +1,83 @@
+import { isSessionRefused } from './answer-fault.js';
+import { readJson } from './answers.js';
+import type { ServiceAnswer } from './exchange.js';
+import type { SharedToken } from './dep-accounts.js';
+import { ProgramError } from './dep-error.js';
+import type { ProgramRequest, ServiceCalls } from './service-calls.js';
+import { nextSessionValue } from './session-value.js';
+
+export interface AccountCallsDeps {
+  calls: ServiceCalls;
+  readAnew(): Promise<SharedToken>;
+  signal: AbortSignal;
+  now(): number;
+}
+
+/** Calls with the token of one account; what comes of them shows on the account. */
+export class AccountCalls {
+  readonly #deps: AccountCallsDeps;
+  #shared: SharedToken;
+
+  constructor(shared: SharedToken, deps: AccountCallsDeps) {
+    this.#shared = shared;
+    this.#deps = deps;
+  }
+
+  async ask<T>(
+    request: ProgramRequest,
+    read: (value: unknown, now: number) => T | undefined,
+  ): Promise<T> {
+    try {
+      const answer = await this.#answerTo(request);
+      const value = this.#valueOf(answer, request, read);
+      await this.#shared.status.succeed();
+      return value;
+    } catch (error) {
+      if (error instanceof ProgramError) await this.#shared.status.fail(error, request.path);
+      throw error;
+    }
+  }
+
+  #valueOf<T>(
+    answer: ServiceAnswer,
+    { path }: ProgramRequest,
+    read: (value: unknown, now: number) => T | undefined,
+  ): T {
+    const { status, body } = answer;
+    const { host } = new URL(this.#shared.token.base);
+    if (status < 200 || status > 299) throw this.#deps.calls.faultOf(answer, path, host);
+    const value = read(readJson(body), this.#deps.now());
+    if (value !== undefined) return value;
+    const message = `${host} answers ${path} with something else than Apple's service does`;
+    throw new ProgramError('unreachable', message, { status });
+  }
+
+  /** With another session once, should Apple refuse the first. */
+  async #answerTo(request: ProgramRequest): Promise<ServiceAnswer> {
+    const answer = await this.#attempt(request);
+    if (!isSessionRefused(answer)) return answer;
+    await this.#readAnew();
+    return await this.#attempt(request);
+  }
+
+  async #attempt(request: ProgramRequest): Promise<ServiceAnswer> {
+    const { calls, signal } = this.#deps;
+    const { session, token } = this.#shared;
+    const lease = await session.lease(signal);
+    const call = { ...request, base: token.base, session: lease.value };
+    const answer = await calls.call(call, signal);
+    if (isSessionRefused(answer)) session.drop(lease);
+    else session.renew(lease, nextSessionValue(answer));
+    return answer;
+  }
+
+  /** Another process may have replaced the token meanwhile. */
+  async #readAnew(): Promise<void> {
+    const shared = await this.#deps.readAnew();
+    if (shared.token.consumerKey !== this.#shared.token.consumerKey) {
+      // What is going on is about devices and profiles of another server at Apple.
+      throw new ProgramError('token_rejected', 'the token was replaced by one of another server');
+    }
+    this.#shared = shared;
+  }
+}

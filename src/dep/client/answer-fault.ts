@@ -1,0 +1,128 @@
+import { isPage, oauthChallenge, wordsOf } from './answer-texts.js';
+import type { ServiceAnswer } from './exchange.js';
+import { retryAfter } from './retry-policy.js';
+import { ProgramError, type ProgramErrorKind } from './dep-error.js';
+
+export const SESSION = '/session';
+const PROFILE_DEVICES = '/profile/devices';
+/** What Apple may not let a server do that may do all else. */
+const GRANTED_APART = ['/devices/disown', '/device/activationlock'];
+
+const DEFAULT_RETRY_MS = 60_000;
+const NO_LEEWAY_MS = 1_000;
+
+const CODES: [RegExp, ProgramErrorKind][] = [
+  [/\b(EXPIRED_CURSOR|INVALID_CURSOR|CURSOR_REQUIRED)\b/, 'cursor_lost'],
+  [/\bEXHAUSTED_CURSOR\b/, 'cursor_exhausted'],
+  [/\bPROFILE_NOT_FOUND\b/, 'profile_not_found'],
+];
+const TERMS = /\bT_C_NOT_SIGNED\b/;
+const NO_SESSION = /\b(FORBIDDEN|UNAUTHORIZED|ACCESS_DENIED)\b/i;
+/** Apple finds fault with the server as such, whatever it asks for. */
+export const REFUSES_SERVER = /\b(USER_AGENT_|\w*PROTOCOL)/;
+
+/** What was asked, and when it was answered. */
+export interface Asked {
+  path: string;
+  /** Of the service. */
+  host: string;
+  now: number;
+}
+
+/** Whether another session may help: Apple answers 401, or 403 with a word of these. */
+export function isSessionRefused(answer: ServiceAnswer): boolean {
+  if (answer.status === 401) return true;
+  if (answer.status !== 403 || isPage(answer)) return false;
+  const words = wordsOf(answer);
+  return !TERMS.test(words) && (words === '' || NO_SESSION.test(words));
+}
+
+/** What an answer that is no success means. */
+export function answerFault(answer: ServiceAnswer, asked: Asked): ProgramError {
+  const { status } = answer;
+  if (status === 429) return throttled(answer, asked);
+  if (status >= 500 || status < 400 || isOthers(answer, asked)) return unreachable(answer, asked);
+  const text = wordsOf(answer);
+  if (TERMS.test(text)) {
+    return new ProgramError('terms_not_signed', 'Apple has new terms to accept', { status, text });
+  }
+  return asked.path === SESSION ? sessionFault(answer, asked) : callFault(answer, asked);
+}
+
+function throttled(answer: ServiceAnswer, { now }: Asked): ProgramError {
+  const { status } = answer;
+  const retryAt = new Date(now + (retryAfter(answer, now) ?? DEFAULT_RETRY_MS));
+  const options = { status, text: wordsOf(answer), retryAt };
+  return new ProgramError('throttled', "Apple's service is called too often", options);
+}
+
+function unreachable(answer: ServiceAnswer, { host, now }: Asked): ProgramError {
+  const { status } = answer;
+  const page = isPage(answer) ? ' with a web page, as a proxy would' : '';
+  const text = wordsOf(answer);
+  const wait = status === 503 ? retryAfter(answer, now) : undefined;
+  const retryAt = wait === undefined ? {} : { retryAt: new Date(now + wait) };
+  const message = `${host} answers ${status}${page}`;
+  return new ProgramError('unreachable', message, { status, text, ...retryAt });
+}
+
+/** It is not Apple's service that speaks, or not of the program. */
+function isOthers(answer: ServiceAnswer, { path }: Asked): boolean {
+  const { status } = answer;
+  if (status === 407 || status === 408) return true;
+  if (path === SESSION && ![400, 401, 403].includes(status)) return true;
+  return isPage(answer) && (status !== 401 || (path === SESSION && oauthChallenge(answer) === ''));
+}
+
+/** Nothing is sent but the token, so that every refusal is one of it. */
+function sessionFault(answer: ServiceAnswer, { now }: Asked): ProgramError {
+  const { status } = answer;
+  const text = wordsOf(answer);
+  const options = { status, text };
+  if (REFUSES_SERVER.test(text)) {
+    return new ProgramError('refused', 'Apple refuses this version of the server', options);
+  }
+  if (/token_expired/i.test(text)) {
+    return new ProgramError('token_expired', 'the token has expired', options);
+  }
+  const why = /timestamp_refused/i.test(text)
+    ? `the clock of this server is ${clockFault(answer, now)}`
+    : 'Apple does not take the token';
+  return new ProgramError('token_rejected', why, options);
+}
+
+function clockFault({ headers }: ServiceAnswer, now: number): string {
+  const ahead = now - Date.parse(headers.date ?? '');
+  if (Number.isNaN(ahead) || Math.abs(ahead) <= NO_LEEWAY_MS) return "not Apple's";
+  const seconds = Math.round(Math.abs(ahead) / 1000);
+  return `${seconds} s ${ahead > 0 ? 'ahead of' : 'behind'} Apple's`;
+}
+
+function callFault(answer: ServiceAnswer, { path }: Asked): ProgramError {
+  const { status } = answer;
+  const text = wordsOf(answer);
+  const kind = CODES.find(([code]) => code.test(text))?.[1] ?? kindByStatus(status, path);
+  return new ProgramError(kind, messageOf(kind, status), { status, text });
+}
+
+function kindByStatus(status: number, path: string): ProgramErrorKind {
+  // Apple's documentation of Assign a Profile names no word for it.
+  if (status === 404 && path === PROFILE_DEVICES) return 'profile_not_found';
+  if (status === 401) return 'token_rejected';
+  return status === 403 && !GRANTED_APART.includes(path) ? 'token_rejected' : 'refused';
+}
+
+function messageOf(kind: ProgramErrorKind, status: number): string {
+  switch (kind) {
+    case 'cursor_lost':
+      return 'Apple no longer knows the cursor';
+    case 'cursor_exhausted':
+      return 'Apple has no more pages under the cursor';
+    case 'profile_not_found':
+      return 'Apple does not know the profile';
+    case 'token_rejected':
+      return `Apple refuses the token for this (${status})`;
+    default:
+      return `Apple refuses the request (${status})`;
+  }
+}

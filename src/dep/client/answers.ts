@@ -1,0 +1,129 @@
+import { z } from 'zod';
+import { readDate, readText, readUuid } from './answer-values.js';
+import type { AccountDetail, DevicePage, ListedDevice, SerialResults } from './dep-api.js';
+
+// Lenient: what is missing or odd becomes null, since one bad member must not lose a page.
+const anything = z.unknown().optional();
+const text = anything.transform(readText);
+const date = anything.transform(readDate);
+const uuid = anything.transform(readUuid);
+
+/** null: another word. */
+function oneOf<const T extends string>(...words: T[]) {
+  return anything.transform((value) => words.find((word) => word === value) ?? null);
+}
+
+/** undefined: it is none. */
+export function readJson(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+const SERIAL = /^[\x21-\x7e]{1,64}$/;
+const LONGEST_CURSOR = 4_096;
+
+const DEVICE = z.object({
+  serial_number: z.string().trim().regex(SERIAL),
+  ...{ model: text, description: text, color: text, asset_tag: text, os: text },
+  ...{ device_family: text, device_assigned_by: text, device_assigned_date: date },
+  ...{ profile_uuid: uuid, profile_status: text },
+  ...{ profile_assign_time: date, profile_push_time: date },
+  op_type: oneOf('added', 'modified', 'deleted'),
+  op_date: date,
+});
+
+// Not lenient: what is no page of Apple's would be read as an account without devices.
+const PAGE = z.object({
+  devices: z.array(z.unknown()),
+  cursor: z.string().min(1).max(LONGEST_CURSOR),
+  more_to_follow: z.boolean(),
+  fetched_until: date,
+});
+
+function listedDevice(given: z.infer<typeof DEVICE>): ListedDevice {
+  const { model, description, color, os } = given;
+  const hasProfile = given.profile_status !== 'empty' && given.profile_status !== 'removed';
+  return {
+    ...{ serialNumber: given.serial_number, model, description, color, os },
+    assetTag: given.asset_tag,
+    deviceFamily: given.device_family,
+    deviceAssignedBy: given.device_assigned_by,
+    deviceAssignedDate: given.device_assigned_date,
+    profileUuid: hasProfile ? given.profile_uuid : null,
+    profileStatus: given.profile_status,
+    profileAssignTime: given.profile_assign_time,
+    profilePushTime: given.profile_push_time,
+    opType: given.op_type,
+    opDate: given.op_date,
+  };
+}
+
+/** undefined: it is no page. A device without a usable serial number is skipped. */
+export function readPage(value: unknown): DevicePage | undefined {
+  const { data } = PAGE.safeParse(value);
+  if (data === undefined) return undefined;
+  const devices = data.devices.flatMap((device) => {
+    const { data: read } = DEVICE.safeParse(device);
+    return read === undefined ? [] : [listedDevice(read)];
+  });
+  const { cursor, more_to_follow: moreToFollow, fetched_until: fetchedUntil } = data;
+  const skipped = data.devices.length - devices.length;
+  return { devices, skipped, cursor, moreToFollow, fetchedUntil };
+}
+
+const ACCOUNT = z.object({
+  ...{ server_name: text, server_uuid: text, admin_id: text, facilitator_id: text },
+  ...{ org_name: text, org_email: text, org_phone: text, org_address: text },
+  ...{ org_id: text, org_id_hash: text },
+  org_type: oneOf('edu', 'org'),
+  org_version: oneOf('v1', 'v2'),
+});
+
+export function readAccount(value: unknown): AccountDetail | undefined {
+  const { data } = ACCOUNT.safeParse(value);
+  // Apple always names the server.
+  if (!data?.server_name && !data?.server_uuid) return undefined;
+  return {
+    ...{ serverName: data.server_name, serverUuid: data.server_uuid, adminId: data.admin_id },
+    ...{ facilitatorId: data.facilitator_id, orgName: data.org_name, orgEmail: data.org_email },
+    ...{ orgPhone: data.org_phone, orgAddress: data.org_address, orgId: data.org_id },
+    ...{ orgIdHash: data.org_id_hash, orgType: data.org_type, orgVersion: data.org_version },
+  };
+}
+
+const DEFINITION = z.object({ profile_uuid: uuid });
+
+export function readDefinition(value: unknown): string | undefined {
+  return DEFINITION.safeParse(value).data?.profile_uuid ?? undefined;
+}
+
+const RESULTS = z.object({
+  devices: z.custom<object>(
+    (given) => typeof given === 'object' && given !== null && !Array.isArray(given),
+  ),
+  retry_after_seconds: z.number().min(0).max(86_400).optional().catch(undefined),
+});
+const LONGEST_RESULT = 100;
+
+/** By serial number; one that Apple says nothing of is not in it. */
+export function readResults(value: unknown, now: number): SerialResults | undefined {
+  const { data } = RESULTS.safeParse(value);
+  if (data === undefined) return undefined;
+  const results: [string, string][] = [];
+  for (const [serial, given] of Object.entries(data.devices)) {
+    const result = readText(given)?.slice(0, LONGEST_RESULT);
+    if (result !== undefined) results.push([serial, result]);
+  }
+  const wait = data.retry_after_seconds;
+  return Object.assign(new Map(results), wait && { retryAt: new Date(now + wait * 1000) });
+}
+
+const LOCK = z.object({ serial_number: text, response_status: text });
+
+export function readLock(value: unknown, serialNumber: string): SerialResults | undefined {
+  const status = LOCK.safeParse(value).data?.response_status;
+  return status ? new Map([[serialNumber, status.slice(0, LONGEST_RESULT)]]) : undefined;
+}

@@ -1,0 +1,90 @@
+import { serviceUrl } from '../../config/config-values.js';
+import type { SecretBox } from '../../crypto/secrets/secret-box.js';
+import type { Database } from '../../db/connection/database.js';
+import {
+  findProgramToken,
+  type ProgramAccountStatus,
+  type ProgramTokenKey,
+  type ProgramTokenRecord,
+} from '../../db/dep/dep-account-repository.js';
+import { AppError, notFound } from '../../errors.js';
+import type { OAuthCredentials } from './oauth.js';
+import { ProgramError } from './dep-error.js';
+
+/** An account's token as it is stored now. */
+export interface ProgramToken extends ProgramTokenKey, OAuthCredentials {
+  expiry: Date | null;
+  /** Of the service, without a slash at its end. */
+  base: string;
+  isLab: boolean;
+  /** As it was read. */
+  status: ProgramAccountStatus;
+}
+
+export interface ProgramTokenDeps {
+  db: Database;
+  box: SecretBox;
+  /** Of the service of accounts that name none. */
+  host: string;
+}
+
+/** AppError 404 unknown account; 409 `no_dep_account` for one without a whole token. */
+export async function readToken(
+  { db, box, host }: ProgramTokenDeps,
+  id: number,
+): Promise<ProgramToken> {
+  const row = await findProgramToken(db.knex, id);
+  if (row === undefined) throw notFound(`dep_accounts ${id}`);
+  const { consumer_key: consumerKey, access_token: accessToken } = row;
+  const consumerSecret = open(box, row, 'consumer_secret');
+  const accessSecret = open(box, row, 'access_secret');
+  const credentials = { consumerKey, accessToken, consumerSecret, accessSecret };
+  return {
+    ...whole(credentials, id),
+    ...{ id, expiry: row.access_token_expiry, isLab: row.is_lab, status: row.status },
+    base: (row.url ?? host).replace(/\/+$/, ''),
+  };
+}
+
+function open(
+  box: SecretBox,
+  row: ProgramTokenRecord,
+  name: 'consumer_secret' | 'access_secret',
+): string | null {
+  const sealed = row[`sealed_${name}`];
+  if (sealed === null) return null;
+  return box.open(sealed, `dep_accounts/${row.id}/${name}`).toString('utf8');
+}
+
+function whole(
+  given: { [name in keyof OAuthCredentials]: string | null },
+  id: number,
+): OAuthCredentials {
+  const { consumerKey, consumerSecret, accessToken, accessSecret } = given;
+  if (!consumerKey || !consumerSecret || !accessToken || !accessSecret) {
+    const message = `dep_accounts ${id} has no token: upload one at POST /dep/stoken/upload`;
+    throw new AppError('no_dep_account', 409, message);
+  }
+  return { consumerKey, consumerSecret, accessToken, accessSecret };
+}
+
+/** Why the token is not to be used at all; asks nobody. */
+export function tokenFault(
+  { expiry, isLab, base }: ProgramToken,
+  { isLabOn, now }: { isLabOn: boolean; now: number },
+): ProgramError | undefined {
+  if (isLab !== isLabOn) {
+    const message = isLab
+      ? 'the token is one of the lab, which is off'
+      : "the lab is on, and the token is one of Apple's: nobody is asked";
+    return new ProgramError('lab_off', message);
+  }
+  if (expiry !== null && expiry.getTime() <= now) {
+    return new ProgramError('token_expired', `the token has expired at ${expiry.toISOString()}`);
+  }
+  if (!serviceUrl.safeParse(base).success) {
+    const message = 'the url of the account must be https (http only to this machine)';
+    return new ProgramError('unreachable', message);
+  }
+  return undefined;
+}

@@ -1,0 +1,37 @@
+import type { Database } from '../../db/connection/database.js';
+import { findUnreachableSince } from '../../db/dep/dep-assignment-repository.js';
+import { AppError } from '../../errors.js';
+import { ProgramError } from './dep-error.js';
+
+/** When what could not be done is done again; null: by the clock, or once an admin has acted. */
+export interface Again {
+  at: Date | null;
+}
+
+const MINUTE = 60_000;
+const LONGEST_PAUSE = 30 * MINUTE;
+
+/** What waiting for makes no difference: somebody has to do something. */
+const STANDSTILL = new Set(['terms_not_signed', 'token_rejected', 'token_expired', 'lab_off']);
+
+/** undefined for what nobody expects. */
+export async function whenAgain(
+  { knex }: Database,
+  { accountId, error }: { accountId: number; error: unknown },
+): Promise<Again | undefined> {
+  const now = Date.now();
+  if (error instanceof AppError) return isWithoutToken(error) ? { at: null } : undefined;
+  if (!(error instanceof ProgramError)) return undefined;
+  if (STANDSTILL.has(error.kind)) return { at: null };
+  if (error.kind === 'throttled') return { at: error.retryAt ?? new Date(now + MINUTE) };
+  if (error.kind !== 'unreachable') return { at: new Date(now + 5 * MINUTE) };
+  // As long again as it has lasted.
+  const since = (await findUnreachableSince(knex, accountId)) ?? new Date(now);
+  const pause = Math.min(Math.max(now - since.getTime(), MINUTE), LONGEST_PAUSE);
+  return { at: new Date(now + pause) };
+}
+
+/** The account is gone, or never had a token. */
+function isWithoutToken({ code }: AppError): boolean {
+  return code === 'no_dep_account' || code === 'not_found';
+}

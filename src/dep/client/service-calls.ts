@@ -1,0 +1,101 @@
+import { answerFault, SESSION } from './answer-fault.js';
+import type { Exchanges, ServiceAnswer, ServiceRequest } from './exchange.js';
+import { ExchangeFault } from './exchange-fault.js';
+import type { ProgramClock, ProgramLimits } from './limits.js';
+import { oauthHeader } from './oauth.js';
+import { Patience } from './retry-policy.js';
+import { ProgramError } from './dep-error.js';
+import type { ProgramToken } from './dep-token-values.js';
+import { sessionValue } from './session-value.js';
+
+// The newest that Apple documents: from 9 on it tells by serial number where an assignment was
+// throttled, and from 10 on when to try again (Assign a Profile).
+const PROTOCOL_VERSION = '10';
+const HEADERS = {
+  'X-Server-Protocol-Version': PROTOCOL_VERSION,
+  'Content-Type': 'application/json;charset=UTF8',
+};
+
+export interface ProgramRequest {
+  method: ServiceRequest['method'];
+  path: string;
+  body?: object;
+  /** Not to be asked for again when Apple may have done it. */
+  isOnce?: boolean;
+}
+
+export interface ServiceCallDeps {
+  exchanges: Exchanges;
+  clock: ProgramClock;
+  limits: ProgramLimits;
+  version: string;
+}
+
+/** Calls of Apple's service, with waits where waiting helps. */
+export class ServiceCalls {
+  readonly #headers: Record<string, string>;
+
+  constructor(private readonly deps: ServiceCallDeps) {
+    this.#headers = { ...HEADERS, 'User-Agent': `Muster/${deps.version}` };
+  }
+
+  /** Apple's answer, whatever it is; ProgramError `unreachable` where there is none. */
+  call(
+    request: ProgramRequest & { base: string; session: string },
+    signal: AbortSignal,
+  ): Promise<ServiceAnswer> {
+    const { method, base, path, body, isOnce = false } = request;
+    const url = new URL(`${base}${path}`);
+    const headers = { ...this.#headers, 'X-ADM-Auth-Session': request.session };
+    const text = body === undefined ? {} : { body: JSON.stringify(body) };
+    return this.#patiently(() => ({ method, url, headers, ...text }), { isOnce, signal });
+  }
+
+  /** Opens a session. ProgramError where Apple grants none. */
+  async logIn(token: ProgramToken, signal: AbortSignal): Promise<string> {
+    const url = new URL(`${token.base}${SESSION}`);
+    const signed = (): ServiceRequest => {
+      const options = { now: this.deps.clock.now() };
+      const Authorization = oauthHeader({ method: 'GET', url: url.href }, token, options);
+      return { method: 'GET', url, headers: { ...this.#headers, Authorization } };
+    };
+    const answer = await this.#patiently(signed, { isOnce: false, signal });
+    if (answer.status !== 200) throw this.faultOf(answer, SESSION, url.host);
+    const value = sessionValue(answer);
+    if (value !== undefined) return value;
+    throw new ProgramError('unreachable', `${url.host} answers without a session`, { status: 200 });
+  }
+
+  faultOf(answer: ServiceAnswer, path: string, host: string): ProgramError {
+    return answerFault(answer, { path, host, now: this.deps.clock.now() });
+  }
+
+  /** Each attempt is made anew: it carries the time. */
+  async #patiently(
+    make: () => ServiceRequest,
+    { isOnce, signal }: { isOnce: boolean; signal: AbortSignal },
+  ): Promise<ServiceAnswer> {
+    const { exchanges, clock, limits } = this.deps;
+    const patience = new Patience({ longest: limits.patience, isOnce });
+    for (;;) {
+      const request = make();
+      const outcome = await exchanges.send(request, signal).catch(orFault);
+      const delay =
+        outcome instanceof ExchangeFault
+          ? patience.afterFault(outcome)
+          : patience.afterAnswer(outcome, clock.now());
+      if (delay !== undefined) await clock.wait(delay, signal);
+      else if (outcome instanceof ExchangeFault) throw unreachable(outcome, request);
+      else return outcome;
+    }
+  }
+}
+
+function orFault(error: unknown): ExchangeFault {
+  if (error instanceof ExchangeFault) return error;
+  throw error;
+}
+
+function unreachable(fault: ExchangeFault, { url }: ServiceRequest): ProgramError {
+  return new ProgramError('unreachable', `${url.host} ${fault.message}`, { cause: fault });
+}

@@ -1,0 +1,72 @@
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import type { Database } from '../db/connection/database.js';
+import type { JobQueue, Task } from '../jobs/task.js';
+import type { Logger } from '../logger.js';
+import { createProgramAccounts } from './client/dep-accounts.js';
+import type { ProgramAccounts } from './client/dep-api.js';
+import { createAssignmentTasks } from './assignments/assignment-tasks.js';
+import { createActivationLockTask } from './devices/activation-lock-task.js';
+import { createDisownTask } from './devices/disown-task.js';
+import { createProgramDevices, type ProgramDevices } from './devices/dep-device-services.js';
+import { createDefineTask } from './profiles/define-task.js';
+import { ProfileDefinitions } from './profiles/profile-definitions.js';
+import { ProgramJobs } from './dep-jobs.js';
+import { createSyncTasks } from './sync/sync-tasks.js';
+import { createConfirmAccountTask } from './tokens/confirm-account-task.js';
+import { ProgramTokens } from './tokens/dep-tokens.js';
+
+export interface ProgramDeps {
+  db: Database;
+  box: SecretBox;
+  logger: Logger;
+  jobs: JobQueue;
+  /** Of this program. */
+  version: string;
+  /** Origin of Apple's service, or of the lab's stand-in. */
+  host: string;
+  /** PEM of the CAs to believe for it; undefined: those Node knows. */
+  ca: string | undefined;
+  /** Tokens of the lab's are used only while it is on, and then only they. */
+  isLabOn: boolean;
+  /** What devices are told; without a slash at its end. */
+  publicUrl: string;
+  /** Milliseconds between two syncs of an account; undefined: only when asked for. */
+  syncInterval: number | undefined;
+  /** DER of what devices are to trust this server by. */
+  anchorCertificates(): Promise<Buffer[]>;
+}
+
+/** What this server does with Apple's service of the device enrollment program. */
+export interface Program {
+  /** What speaks with Apple's service. */
+  accounts: ProgramAccounts;
+  devices: ProgramDevices;
+  jobs: ProgramJobs;
+  /** How server tokens come here. */
+  tokens: ProgramTokens;
+  tasks: Task[];
+  close(): Promise<void>;
+}
+
+export function createProgram(deps: ProgramDeps): Program {
+  const jobs = new ProgramJobs(deps.jobs);
+  const accounts = createProgramAccounts(deps);
+  const enrollmentUrl = `${deps.publicUrl}/dep/enroll`;
+  const profiles = new ProfileDefinitions({ ...deps, accounts, jobs, enrollmentUrl });
+  const deviceTasks = { db: deps.db, accounts, queue: deps.jobs, jobs, logger: deps.logger };
+  return {
+    accounts,
+    devices: createProgramDevices(deps),
+    jobs,
+    tokens: new ProgramTokens(deps),
+    tasks: [
+      createConfirmAccountTask({ ...deps, accounts, jobs }),
+      createDefineTask(profiles),
+      ...createAssignmentTasks({ ...deps, accounts, jobs, profiles }),
+      ...createSyncTasks({ ...deps, accounts, jobs }),
+      createDisownTask(deviceTasks),
+      createActivationLockTask({ ...deviceTasks, box: deps.box }),
+    ],
+    close: async () => accounts.close(),
+  };
+}

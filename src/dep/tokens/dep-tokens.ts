@@ -1,0 +1,184 @@
+import { encodePem } from '../../crypto/asn1/pem.js';
+import type { SecretBox } from '../../crypto/secrets/secret-box.js';
+import { insertCertificate } from '../../db/pki/certificate-repository.js';
+import type { Database } from '../../db/connection/database.js';
+import { insertTokenCertificate, useTokenCertificate } from '../../db/dep/dep-token-keys.js';
+import {
+  hadToken,
+  isAccount,
+  noteToken,
+  type TokenHolder,
+  updateToken,
+} from '../../db/dep/dep-token-repository.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
+import { AppError, notFound } from '../../errors.js';
+import type { Changes } from '../../events/audit.js';
+import type { JobQueue } from '../../jobs/task.js';
+import { checkCredentialsSoon } from '../../jobs/tasks/check-credentials.js';
+import { certificateRecord } from '../../pki/certificates/certificate-record.js';
+import { isNoticeDue } from '../../pki/credentials/credential-notices.js';
+import { keepPrivateKey } from '../../pki/certificates/stored-keys.js';
+import type { DepToken } from '../../protocol/dep-token.js';
+import { ProgramJobs } from '../dep-jobs.js';
+import { type OpenedToken, openToken } from './open-token.js';
+import { makeTokenCertificate } from './token-certificate.js';
+import { findPlace, type TokenPlace } from './token-place.js';
+import { type TokenWarning, tokenWarnings } from './token-warnings.js';
+import { requireWorld } from './token-environment.js';
+
+export interface ProgramTokensDeps {
+  db: Database;
+  box: SecretBox;
+  jobs: JobQueue;
+  /** Tokens of the lab's are taken only while it is on, and then only they. */
+  isLabOn: boolean;
+  now?: () => Date;
+}
+
+export interface TakeOptions {
+  /** Whether an account may go over to another server of Apple's. */
+  isForced: boolean;
+  /** Who brings it. */
+  by: string;
+}
+
+export interface TakenToken {
+  accountId: number;
+  /** unchanged: it had the very same token. */
+  outcome: TokenPlace['outcome'] | 'unchanged';
+  warnings: TokenWarning[];
+  /** Of the account, for the audit trail. */
+  changes: Changes;
+}
+
+export interface NewTokenCertificate {
+  id: number;
+  pem: string;
+}
+
+/** Opened, and not stored yet. */
+export interface SentToken {
+  /** Gives it to its account, or makes one. AppError 409 `token_mismatch`. */
+  take(trx: Transaction, options: TakeOptions): Promise<TakenToken>;
+}
+
+/** How server tokens of Apple's portal come here: a certificate goes out, a sealed token comes back. */
+export class ProgramTokens {
+  readonly #deps: ProgramTokensDeps;
+  readonly #jobs: ProgramJobs;
+  readonly #now: () => Date;
+
+  constructor(deps: ProgramTokensDeps) {
+    this.#deps = deps;
+    this.#jobs = new ProgramJobs(deps.jobs);
+    this.#now = deps.now ?? (() => new Date());
+  }
+
+  /** A new pair, stored beside those that are in use. AppError 404: no such account. */
+  async makeCertificate(
+    trx: Transaction,
+    accountId: number | undefined,
+  ): Promise<NewTokenCertificate> {
+    if (accountId !== undefined && !(await isAccount(trx, accountId))) {
+      throw notFound(`dep_accounts ${accountId}`);
+    }
+    const { certificate, privateKey } = await makeTokenCertificate(this.#now());
+    const name = certificate.commonName ?? null;
+    const keyId = await keepPrivateKey(trx, this.#deps.box, { key: privateKey, name });
+    const record = certificateRecord(certificate, 'dep.stoken');
+    const id = await insertCertificate(trx, { ...record, rsa_private_key_id: keyId });
+    await insertTokenCertificate(trx, id, accountId ?? null);
+    return { id, pem: encodePem('CERTIFICATE', certificate.der) };
+  }
+
+  /**
+   * Opens a file of the portal; nothing is stored yet. AppError 422 `invalid_smime`,
+   * `no_matching_key`, `invalid_token` or `token_expired`; 409 `lab_only`.
+   */
+  async open(file: Buffer): Promise<SentToken> {
+    const opened = await openToken(this.#deps, file);
+    const { consumerKey, expiry } = opened.token;
+    if (expiry !== null && expiry <= this.#now()) {
+      const message =
+        `the token has expired on ${expiry.toISOString()}: get a new one from Apple's portal. If ` +
+        "it was made just now, this server's clock is wrong";
+      throw new AppError('token_expired', 422, message);
+    }
+    requireWorld(consumerKey, this.#deps);
+    return { take: (trx, options) => this.#take(trx, opened, options) };
+  }
+
+  async #take(
+    trx: Transaction,
+    { token, certificateId }: OpenedToken,
+    { isForced, by }: TakeOptions,
+  ): Promise<TakenToken> {
+    const meantFor = await useTokenCertificate(trx, certificateId);
+    const { consumerKey } = token;
+    const { account, outcome } = await findPlace(trx, { consumerKey, meantFor, isForced });
+    const isSame = this.#isSame(account, token);
+    const isFormer = !isSame && (await hadToken(trx, account.id, token.accessToken));
+    if (!isSame) {
+      const columns = {
+        ...this.#columnsOf(account.id, token),
+        token_certificate_id: certificateId,
+      };
+      await updateToken(trx, account.id, { ...columns, isOtherServer: outcome === 'replaced' });
+      await noteToken(trx, account.id, by);
+    }
+    await this.#follow(trx, account.id, token);
+    return {
+      accountId: account.id,
+      outcome: isSame ? 'unchanged' : outcome,
+      warnings: tokenWarnings({ expiry: token.expiry, isFormer }, this.#now()),
+      changes: isSame ? {} : tokenChanges(account, token),
+    };
+  }
+
+  async #follow(trx: Transaction, accountId: number, { expiry }: DepToken): Promise<void> {
+    await this.#jobs.confirm(trx, accountId);
+    if (expiry === null || !isNoticeDue(expiry, this.#now())) return;
+    await checkCredentialsSoon(this.#deps.jobs, trx);
+  }
+
+  #columnsOf(id: number, token: DepToken) {
+    const { box } = this.#deps;
+    const seal = (name: string, secret: string) =>
+      box.seal(Buffer.from(secret, 'utf8'), identityOf(id, name));
+    return {
+      consumer_key: token.consumerKey,
+      access_token: token.accessToken,
+      sealed_consumer_secret: seal('consumer_secret', token.consumerSecret),
+      sealed_access_secret: seal('access_secret', token.accessSecret),
+      access_token_expiry: token.expiry,
+    };
+  }
+
+  #isSame(account: TokenHolder, token: DepToken): boolean {
+    const { box } = this.#deps;
+    const opens = (name: string, sealed: Buffer | null, secret: string) =>
+      sealed !== null && box.open(sealed, identityOf(account.id, name)).toString('utf8') === secret;
+    return (
+      account.consumer_key === token.consumerKey &&
+      account.access_token === token.accessToken &&
+      account.access_token_expiry?.getTime() === token.expiry?.getTime() &&
+      opens('consumer_secret', account.sealed_consumer_secret, token.consumerSecret) &&
+      opens('access_secret', account.sealed_access_secret, token.accessSecret)
+    );
+  }
+}
+
+function tokenChanges(former: TokenHolder, token: DepToken): Changes {
+  const isFirst = former.access_token === null;
+  return {
+    consumer_key: [isFirst ? null : former.consumer_key, token.consumerKey],
+    consumer_secret: 'changed',
+    access_token: [former.access_token, token.accessToken],
+    access_secret: 'changed',
+    access_token_expiry: [former.access_token_expiry, token.expiry],
+  };
+}
+
+function identityOf(id: number, name: string): string {
+  return `dep_accounts/${id}/${name}`;
+}

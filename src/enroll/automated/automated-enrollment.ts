@@ -1,0 +1,107 @@
+import type { Request, Response } from 'express';
+import type { EnrollmentRequest } from '../../db/enroll/enrollment-request-repository.js';
+import { insertAutomatedRequest, noteRefusedDevice } from '../../db/dep/dep-device-contact.js';
+import { findProgramDevice, type ProgramDevice } from '../../db/dep/dep-device-repository.js';
+import { toAppError } from '../../db/connection/sqlstate.js';
+import { deviceFacts } from '../device-request.js';
+import { refuseAnswer, requireDeviceSigner } from '../device-signer.js';
+import { createEnrollmentProfile } from '../enrollment-profile.js';
+import { sendProfile } from '../send-profile.js';
+import type { EnrollServices } from '../services.js';
+import { readSignedDeviceInfo } from '../signed-device-info.js';
+import { AppError } from '../../errors.js';
+import { type IdentifiedMachine, requireIdentified } from '../../protocol/mdm/machine-info.js';
+import { judgeMinimumOs } from './minimum-os.js';
+import { sendUpdateRequired } from './update-required.js';
+
+/** As long as a challenge lives. */
+const REQUEST_LIFE_MS = 24 * 60 * 60 * 1000;
+
+/** Answers a device in Setup Assistant that Apple's enrollment program has sent to this server. */
+export async function enrollAutomatically(
+  req: Request,
+  res: Response,
+  services: EnrollServices,
+): Promise<void> {
+  const signed = await readSignedDeviceInfo(req, services);
+  requireDeviceSigner(signed, services);
+  const info = requireIdentified(signed.info);
+  refuseAnswer(info);
+  const program = await admit(info, services);
+  const verdict = judgeMinimumOs(info, program);
+  const { serial, product, osVersion } = info;
+  const about = { serial, product, osVersion };
+  if (verdict.kind === 'update') {
+    const { version } = verdict;
+    services.logger.info({ ...about, minimum: version }, 'a device has to update to enroll');
+    await note(
+      serial,
+      `it was told to update to ${version} first; it has ${osVersion ?? 'an older one'}`,
+      services,
+    );
+    sendUpdateRequired(res, version);
+    return;
+  }
+  const facts = deviceFacts(info, signed);
+  const requestId = await store({ ...facts, unmet_minimum_os_version: verdict.unmet }, services);
+  const profile = await createEnrollmentProfile(services, { challenge: { requestId }, serial });
+  services.logger.info({ ...about, requestId }, 'a device was given its automated enrollment');
+  sendProfile({ req, res }, { profile, filename: 'enroll.mobileconfig' }, services);
+}
+
+async function admit(info: IdentifiedMachine, services: EnrollServices): Promise<ProgramDevice> {
+  try {
+    services.policy.admitKnown();
+    const program = await find(info, services);
+    refuseUnknown(info, program, services);
+    return program;
+  } catch (error) {
+    if (error instanceof AppError && error.status === 403) {
+      await note(info.serial, `refused: ${error.message}`, services);
+    }
+    throw error;
+  }
+}
+
+/** For the admin, at the device's serial number; the device gets its answer whatever comes of it. */
+async function note(serial: string, fault: string, { db, logger }: EnrollServices): Promise<void> {
+  try {
+    await noteRefusedDevice(db.knex, { serial, fault });
+  } catch (error) {
+    logger.warn({ err: error, serial }, 'a refused device could not be noted');
+  }
+}
+
+async function find({ serial }: IdentifiedMachine, { db }: EnrollServices): Promise<ProgramDevice> {
+  try {
+    return await findProgramDevice(db.knex, serial);
+  } catch (error) {
+    throw toAppError(error);
+  }
+}
+
+/** Where strangers need a link, nobody could put one into Setup Assistant. */
+function refuseUnknown(
+  { serial }: IdentifiedMachine,
+  { is_known: isKnown, has_accounts: hasAccounts }: ProgramDevice,
+  { config }: EnrollServices,
+): void {
+  const isAsked = config.enrollment === 'link' || (config.adeOnlyKnown ?? hasAccounts);
+  if (isKnown || !isAsked) return;
+  const message =
+    `serial number ${serial} is not known from the enrollment program: assign the device to ` +
+    'this server at Apple, sync the account, or mark the device with is_dep';
+  throw new AppError('forbidden', 403, message);
+}
+
+async function store(
+  facts: Omit<EnrollmentRequest, 'method' | 'expires_at'> & { serial_number: string },
+  { db }: EnrollServices,
+): Promise<number> {
+  const expires_at = new Date(Date.now() + REQUEST_LIFE_MS);
+  try {
+    return await insertAutomatedRequest(db.knex, { ...facts, method: 'automated', expires_at });
+  } catch (error) {
+    throw toAppError(error);
+  }
+}

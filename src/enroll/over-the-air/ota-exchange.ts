@@ -1,0 +1,109 @@
+import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
+import { isValidAt } from '../../crypto/x509/certificate-path.js';
+import { type Exchange, findExchange } from '../../db/enroll/enrollment-claim-repository.js';
+import type { EnrollmentRequestRow } from '../../db/enroll/enrollment-request-repository.js';
+import { claimOtaRequest } from '../../db/enroll/ota-request-repository.js';
+import { toAppError } from '../../db/connection/sqlstate.js';
+import { inTransaction } from '../../db/connection/unit-of-work.js';
+import { AppError } from '../../errors.js';
+import {
+  type IdentifiedMachine,
+  requireChallenge,
+  requireIdentified,
+} from '../../protocol/mdm/machine-info.js';
+import { buildIdentityProfile } from '../../protocol/profiles/ota-profiles.js';
+import { deviceFacts, readmitDevice, requestEnd } from '../device-request.js';
+import { unknownSigner } from '../device-signer.js';
+import { enrollmentProfile, identityRequest } from '../enrollment-profile.js';
+import { readOtaSettings } from './ota-settings.js';
+import type { EnrollServices } from '../services.js';
+import type { SignedDeviceInfo } from '../signed-device-info.js';
+
+/**
+ * Answers what a device posts over the air. Who signed tells the phases apart: with the certificate
+ * that Apple gave it, the device gets a profile with an identity alone; with that identity, the
+ * profile that enrolls it. AppError 4xx.
+ */
+export async function continueExchange(
+  signed: SignedDeviceInfo,
+  services: EnrollServices,
+): Promise<Buffer> {
+  const { signer, chain } = signed;
+  if (services.deviceCas.judge(signer, chain).ok) return await giveIdentity(signed, services);
+  const exchange = await find(signer.fingerprint, services);
+  if (exchange === undefined) {
+    throw unknownSigner(signed, 'neither of a device CA nor issued over the air');
+  }
+  const fault = faultOf(exchange, signer);
+  if (fault !== undefined) throw unknownSigner(signed, `${fault} (${exchange.request.id})`);
+  return await giveEnrollment(signed, exchange.request, services);
+}
+
+async function find(fingerprint: Buffer, { db }: EnrollServices): Promise<Exchange | undefined> {
+  try {
+    return await findExchange(db.knex, fingerprint);
+  } catch (error) {
+    throw toAppError(error);
+  }
+}
+
+/** Why the exchange does not go on by this certificate, which was issued in it. */
+function faultOf(exchange: Exchange, signer: ParsedCertificate): string | undefined {
+  if (exchange.revoked_at !== null) return 'the certificate was revoked';
+  if (!isValidAt(signer, new Date())) return 'the certificate is not valid now';
+  if (exchange.request.enrolled_at !== null) return 'the device has enrolled by this request';
+  return exchange.is_expired ? 'the request has expired' : undefined;
+}
+
+async function giveIdentity(signed: SignedDeviceInfo, services: EnrollServices): Promise<Buffer> {
+  const info = requireIdentified(signed.info);
+  const { nonce, linkId } = services.otaChallenges.readChallenge(requireChallenge(info));
+  const settings = await readOtaSettings(services);
+  await readmitDevice(info, linkId === undefined ? {} : { linkId }, services);
+  const expiresAt = requestEnd();
+  const requestId = await inTransaction(services.db, (trx) =>
+    claimOtaRequest(trx, {
+      ...deviceFacts(info, signed),
+      ...{ method: 'ota', nonce, expires_at: expiresAt },
+      enrollment_link_id: linkId ?? null,
+    }),
+  );
+  if (requestId === undefined) throw spent(info);
+  const { serial, product } = info;
+  services.logger.info({ requestId, serial, product }, 'a device enrolls over the air');
+  const scep = identityRequest(settings, services, { requestId, expiresAt, isExchange: true });
+  return buildIdentityProfile({ organization: settings.organization, scep });
+}
+
+function spent({ udid, serial }: IdentifiedMachine): AppError {
+  return new AppError('forbidden', 403, 'the enrollment challenge is not valid', {
+    cause: new Error(`already used; now by the device ${serial} (${udid})`),
+  });
+}
+
+async function giveEnrollment(
+  signed: SignedDeviceInfo,
+  request: EnrollmentRequestRow,
+  services: EnrollServices,
+): Promise<Buffer> {
+  const info = requireIdentified(signed.info);
+  requireSameDevice(info, request);
+  const settings = await readOtaSettings(services);
+  const { id: requestId, enrollment_link_id: linkId, expires_at: expiresAt } = request;
+  const admitted = { ...(linkId === null ? {} : { linkId }), isCounted: true };
+  await readmitDevice(info, admitted, services);
+  services.logger.info({ requestId, serial: info.serial }, 'a device may enroll over the air');
+  const challenge = { requestId, expiresAt };
+  return enrollmentProfile(settings, services, { challenge, serial: info.serial });
+}
+
+function requireSameDevice(
+  { udid, serial }: IdentifiedMachine,
+  request: EnrollmentRequestRow,
+): void {
+  const { udid: boundUdid, serial_number: boundSerial } = request;
+  if (udid.toLowerCase() === boundUdid?.toLowerCase() && serial === boundSerial) return;
+  throw new AppError('forbidden', 403, 'the device is not the one that began', {
+    cause: new Error(`${serial} (${udid}) instead of ${boundSerial} (${boundUdid})`),
+  });
+}

@@ -1,0 +1,37 @@
+import { type Request, type Response, Router } from 'express';
+import { buildProfileService } from '../../protocol/profiles/ota-profiles.js';
+import { methodNotAllowed } from '../method-not-allowed.js';
+import { continueExchange } from './ota-exchange.js';
+import { readOtaSettings } from './ota-settings.js';
+import { queryText, sendProfile } from '../send-profile.js';
+import type { EnrollServices } from '../services.js';
+import { readSignedDeviceInfo } from '../signed-device-info.js';
+
+/** Enrollment over the air. */
+export function createOtaRoutes(services: EnrollServices): Router {
+  const router = Router();
+  router.get('/ota', (req, res) => giveProfileService(req, res, services));
+  router.all('/ota', methodNotAllowed('GET, HEAD'));
+  router.post('/ota_authenticate', async (req, res) => {
+    const profile = await continueExchange(await readSignedDeviceInfo(req, services), services);
+    sendProfile({ req, res }, { profile, filename: 'enroll.mobileconfig' }, services);
+  });
+  router.all('/ota_authenticate', methodNotAllowed('POST'));
+  return router;
+}
+
+async function giveProfileService(
+  req: Request,
+  res: Response,
+  services: EnrollServices,
+): Promise<void> {
+  const { policy, otaChallenges, publicUrl } = services;
+  const { linkId } = await policy.admit(queryText(req, 'token'));
+  const { organization } = await readOtaSettings(services);
+  const profile = buildProfileService({
+    organization,
+    url: `${publicUrl}/enroll/ota_authenticate`,
+    challenge: otaChallenges.issueChallenge(linkId === undefined ? {} : { linkId }),
+  });
+  sendProfile({ req, res }, { profile, filename: 'ota.mobileconfig' }, services);
+}

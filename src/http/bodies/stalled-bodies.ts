@@ -1,0 +1,72 @@
+import type { IncomingMessage, Server } from 'node:http';
+import { AppError } from '../../errors.js';
+import { createWarner, type Logger } from '../../logger.js';
+import { refuseConnection } from '../errors/client-errors.js';
+import { type Exchange, type Exchanges, isAnswered } from '../server/exchanges.js';
+
+export interface BodyDeadline {
+  /** A body has so long to end, and again whenever `flowBytes` of it have come. */
+  ms: number;
+  flowBytes: number;
+  checkEveryMs: number;
+}
+
+/** Less than 1.6 kB/s is slower than any network over which devices are managed. */
+export const BODY_DEADLINE: BodyDeadline = {
+  ms: 10_000,
+  flowBytes: 16 * 1024,
+  checkEveryMs: 1_000,
+};
+
+interface Progress {
+  req: IncomingMessage;
+  /** Bytes of the connection at `since`. */
+  bytes: number;
+  since: number;
+}
+
+const MESSAGE =
+  'a request body stopped arriving and was refused (408). Single ones are devices that lost their ' +
+  'network; many from one address are connections held on purpose: block it at the firewall';
+
+/** Refuses requests whose bodies neither end nor flow, on every path. */
+export function endStalledBodies(
+  server: Server,
+  exchanges: Exchanges,
+  { logger, deadline }: { logger: Logger; deadline: BodyDeadline },
+): void {
+  const known = new WeakMap<Exchange, Progress>();
+  const warn = createWarner(logger);
+  const isStalled = (exchange: Exchange, req: IncomingMessage): boolean => {
+    const now = performance.now();
+    const bytes = req.socket.bytesRead;
+    const progress = known.get(exchange);
+    // Node stops reading from the connection then.
+    const isWaitingForUs = req.readableLength >= req.readableHighWaterMark;
+    if (progress?.req !== req || isWaitingForUs || bytes - progress.bytes >= deadline.flowBytes) {
+      known.set(exchange, { req, bytes, since: now });
+      return false;
+    }
+    return now - progress.since >= deadline.ms;
+  };
+  const check = () => {
+    for (const exchange of exchanges.all()) {
+      const req = exchange.last?.req;
+      if (req === undefined || req.complete || exchange.isRefused || isAnswered(exchange)) continue;
+      if (!isStalled(exchange, req)) continue;
+      const about = { method: req.method, path: req.url?.split('?', 1)[0] };
+      warn({ ...about, peer: req.socket.remoteAddress, status: 408 }, MESSAGE);
+      exchange.isRefused = true;
+      refuseConnection(req.socket, stalled(deadline));
+    }
+  };
+  server.once('listening', () => {
+    const timer = setInterval(check, deadline.checkEveryMs).unref();
+    server.once('close', () => clearInterval(timer));
+  });
+}
+
+function stalled({ ms }: BodyDeadline): AppError {
+  const message = `the body did not arrive: it stood still for ${ms / 1000} s`;
+  return new AppError('bad_request', 408, message);
+}

@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto';
+import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { AppError } from '../../errors.js';
+import type { Logger } from '../../logger.js';
+import { type Exchange, type Exchanges, isAnswered } from '../server/exchanges.js';
+import { errorDocument, MEDIA_TYPE } from './json-api-errors.js';
+
+/** For the client to read the answer while it is still sending: closed at once, it would get none. */
+const LINGER_MS = 1_000;
+
+// Of Node's HTTP parser; whatever else it finds is a 400.
+const FAULTS: Record<string, () => AppError> = {
+  HPE_HEADER_OVERFLOW: () =>
+    new AppError('headers_too_large', 431, 'the URL and the headers are too large together'),
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: () =>
+    new AppError('payload_too_large', 413, 'the chunk extensions are too large'),
+  HPE_INVALID_METHOD: () => new AppError('bad_request', 400, 'the method is none of HTTP'),
+  ERR_HTTP_REQUEST_TIMEOUT: () =>
+    new AppError('bad_request', 408, 'the request did not arrive in time'),
+};
+
+type ParserError = Error & { code?: string };
+
+/**
+ * Answers what never becomes a request: headers that are too large, bytes that are no HTTP, and
+ * what takes too long. JSON:API error documents, for nobody knows yet which surface is meant.
+ */
+export function answerClientErrors(server: Server, exchanges: Exchanges, logger: Logger): void {
+  server.on('clientError', (error: ParserError, socket: Duplex) => {
+    const refusal = refusalOf(error);
+    const exchange = exchanges.on(socket);
+    if (exchange.isRefused) return;
+    if (!refusal || !socket.writable) socket.destroy();
+    else if (isAwaiting(exchange)) closeBehind(exchange);
+    else if (isAnswered(exchange)) socket.destroy();
+    else {
+      exchange.isRefused = true;
+      logger.info({ status: refusal.status, reason: error.code }, 'request could not be read');
+      refuseConnection(socket, refusal);
+    }
+  });
+  server.on('connect', (_req: IncomingMessage, socket: Duplex) => {
+    socket.on('error', () => socket.destroy());
+    refuseConnection(socket, new AppError('bad_request', 400, 'this server is no proxy'));
+  });
+}
+
+/** undefined for what is no fault of HTTP: a connection that broke, a TLS handshake that failed. */
+function refusalOf({ code = '' }: ParserError): AppError | undefined {
+  const fault = Object.hasOwn(FAULTS, code) ? FAULTS[code] : undefined;
+  if (fault) return fault();
+  if (!code.startsWith('HPE_')) return undefined;
+  return new AppError('bad_request', 400, 'the request is not valid HTTP');
+}
+
+/** The fault lies behind whole requests whose answers are still to come. */
+function isAwaiting({ last, pending }: Exchange): boolean {
+  return pending > 0 && last?.req.complete === true;
+}
+
+function closeBehind({ last }: Exchange): void {
+  if (last && !last.res.headersSent) last.res.shouldKeepAlive = false;
+}
+
+/** Answers a connection from which no further request is read, and ends it. */
+export function refuseConnection(socket: Duplex, error: AppError): void {
+  const id = randomUUID();
+  const body = JSON.stringify(errorDocument(error, id));
+  const head = [
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? ''}`,
+    `Content-Type: ${MEDIA_TYPE}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${id}`,
+    'Cache-Control: no-store',
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  socket.once('close', () => clearTimeout(timer));
+}

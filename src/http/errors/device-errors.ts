@@ -1,0 +1,144 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ErrorRequestHandler } from 'express';
+import { AppError } from '../../errors.js';
+import { createWarner, type Logger, type Warner } from '../../logger.js';
+import { createRefusalLog, type RefusalLog } from './refusal-log.js';
+
+/** Seconds a device is told to wait after a fault of ours. */
+const RETRY_AFTER = '30';
+
+// Apple's mdm/errors/unrecognized.device.yaml: `code` is the one required key.
+const UNRECOGNIZED_DEVICE = Buffer.from(
+  JSON.stringify({ code: 'com.apple.unrecognized.device' }),
+  'ascii',
+);
+
+/** While the database is away every device fails, again and again. */
+const AWAY_QUIET_MS = 5_000;
+
+/** The log of one surface, or of several: it remembers what it told a moment ago. */
+export interface DeviceErrorLog {
+  logger: Logger;
+  warn: Warner;
+  writeRefusal: RefusalLog;
+}
+
+export interface DeviceErrorContext extends DeviceErrorLog {
+  req: IncomingMessage;
+  /** Say why in plain text: a person may be reading, as of an enrollment profile in a browser. */
+  isExplained?: boolean;
+  /** Say why in a page, since a person is reading; the result is HTML. */
+  asPage?: (explanation: string) => string;
+}
+
+export function createDeviceErrorLog(logger: Logger): DeviceErrorLog {
+  const warn = createWarner(logger, AWAY_QUIET_MS);
+  return { logger, warn, writeRefusal: createRefusalLog(logger) };
+}
+
+/** Apple's 403 that makes a device (iOS 17, macOS 14 and later) remove its enrollment. */
+export function sendUnrecognizedDevice(res: ServerResponse): void {
+  res.writeHead(403, {
+    'Content-Type': 'application/json',
+    'Content-Length': UNRECOGNIZED_DEVICE.length,
+  });
+  res.end(UNRECOGNIZED_DEVICE);
+}
+
+// Errors of Express, body-parser and the URI decoder carry the status of the client's fault.
+function statusOf(error: unknown): number {
+  const status = error instanceof Error && 'status' in error ? error.status : 503;
+  if (typeof status !== 'number' || status < 400 || status >= 500) return 503;
+  // A device that reads 401 removes its enrollment.
+  return status === 401 ? 403 : status;
+}
+
+function log(
+  error: unknown,
+  status: number,
+  { logger, warn, writeRefusal, req }: DeviceErrorContext,
+): void {
+  const peer = req.socket.remoteAddress;
+  const where = { method: req.method, path: pathOf(req), peer, status, ...senderOf(error, req) };
+  const code = error instanceof AppError ? error.code : 'bad_request';
+  if (status === 503) {
+    const about = { ...where, err: error };
+    // The budget that refused it has logged why, once for all that it refuses.
+    if (code === 'server_busy') logger.debug(where, 'device request refused');
+    else if (code !== 'unavailable') logger.error(about, 'device request failed');
+    else warn(about, 'device request failed', error instanceof Error ? error.message : code);
+    return;
+  }
+  const { message, cause } = error instanceof Error ? error : new Error('refused');
+  const reason = cause instanceof Error ? cause.message : undefined;
+  writeRefusal({ ...where, code, detail: message, reason });
+}
+
+const senders = new WeakMap<IncomingMessage, Sender>();
+
+/** Who a device says that it is, and what it shows, for the log. No secrets. */
+export type Sender = Record<string, string | number | undefined>;
+
+/** Has the log of a refusal of this request tell who sent it. */
+export function noteSender(req: IncomingMessage, sender: Sender): void {
+  senders.set(req, sender);
+}
+
+function senderOf(error: unknown, req: IncomingMessage): Sender {
+  return { ...senders.get(req), ...(error instanceof AppError ? error.about : {}) };
+}
+
+/** As it was asked for: inside a router of Express `url` lacks what the router is mounted at. */
+function pathOf(req: IncomingMessage & { originalUrl?: string }): string {
+  return (req.originalUrl ?? req.url ?? '').split('?', 1)[0] ?? '';
+}
+
+/**
+ * Answers a device with a bare status: the 4xx of an AppError, 503 with Retry-After for anything
+ * else. The cause goes to the log only.
+ */
+export function sendDeviceError(
+  res: ServerResponse,
+  error: unknown,
+  context: DeviceErrorContext,
+): void {
+  const status = statusOf(error);
+  log(error, status, context);
+  if (res.headersSent) {
+    res.destroy();
+    return;
+  }
+  const extra = error instanceof AppError ? error.headers : {};
+  const retry = status === 503 ? { 'Retry-After': RETRY_AFTER } : {};
+  const { type, body } = explain(error, status, context);
+  res.writeHead(status, {
+    'Content-Type': type,
+    'Content-Length': body.length,
+    ...extra,
+    // Whatever the clients of the admin API are told: there are many devices.
+    ...retry,
+  });
+  res.end(body);
+}
+
+function explain(
+  error: unknown,
+  status: number,
+  { isExplained, asPage }: DeviceErrorContext,
+): { type: string; body: Buffer } {
+  if (asPage !== undefined) {
+    const text = error instanceof AppError ? error.message : 'this server cannot answer now';
+    return { type: 'text/html; charset=utf-8', body: Buffer.from(asPage(text)) };
+  }
+  const isTold = isExplained === true && error instanceof AppError && status !== 503;
+  return { type: 'text/plain', body: Buffer.from(isTold ? `${error.message}\n` : '') };
+}
+
+/** The same answers for device surfaces that are Express routers (SCEP, enrollment). */
+export function deviceErrorHandler(
+  logger: Logger,
+  options: Pick<DeviceErrorContext, 'isExplained' | 'asPage'> = {},
+): ErrorRequestHandler {
+  const log = createDeviceErrorLog(logger);
+  return (error, req, res, _next) => sendDeviceError(res, error, { ...options, ...log, req });
+}

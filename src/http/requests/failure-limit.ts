@@ -1,0 +1,59 @@
+import { ipKeyGenerator } from 'express-rate-limit';
+import { LRUCache } from 'lru-cache';
+import { AppError } from '../../errors.js';
+
+export interface FailureLimitOptions {
+  limit?: number;
+  windowMs?: number;
+  /** Keys remembered at most; the longest unused is forgotten first. */
+  maxKeys?: number;
+}
+
+interface Failures {
+  total: number;
+  resetAt: number;
+}
+
+/** Failed attempts by key: an address, or whatever else is limited. Memory is bounded. */
+export class FailureLimit {
+  readonly #counts: LRUCache<string, Failures>;
+  readonly #limit: number;
+  readonly #windowMs: number;
+
+  constructor({ limit = 20, windowMs = 60_000, maxKeys = 10_000 }: FailureLimitOptions = {}) {
+    this.#counts = new LRUCache({ max: maxKeys });
+    this.#limit = limit;
+    this.#windowMs = windowMs;
+  }
+
+  /** Counts one failure. AppError 429 when it is one too many. */
+  take(key: string | null): AppError | undefined {
+    const name = nameOf(key);
+    const now = Date.now();
+    const known = this.#counts.get(name);
+    const isCurrent = known !== undefined && known.resetAt > now;
+    const failures = isCurrent ? known : { total: 0, resetAt: now + this.#windowMs };
+    failures.total += 1;
+    this.#counts.set(name, failures);
+    return failures.total > this.#limit ? tooMany(failures.resetAt - now) : undefined;
+  }
+
+  /** What was counted was no failure. */
+  giveBack(key: string | null): void {
+    const known = this.#counts.get(nameOf(key));
+    if (known !== undefined) known.total -= 1;
+  }
+}
+
+/** An IPv6 client owns a whole block of addresses. */
+function nameOf(key: string | null): string {
+  return key === null ? 'unknown' : ipKeyGenerator(key);
+}
+
+function tooMany(remainingMs: number): AppError {
+  const seconds = Math.max(1, Math.ceil(remainingMs / 1000));
+  const message = 'too many failed authentications; check the credentials that are sent';
+  return new AppError('too_many_requests', 429, message, {
+    headers: { 'Retry-After': String(seconds) },
+  });
+}

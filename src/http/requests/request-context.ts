@@ -1,0 +1,47 @@
+import { randomUUID } from 'node:crypto';
+import type { RequestHandler, Response } from 'express';
+import { AppError } from '../../errors.js';
+import type { Actor, RequestContext } from '../../jsonapi/context.js';
+import type { ProxyTrust } from './trust-proxy.js';
+
+const REQUEST_ID = /^[\w.-]{1,64}$/;
+
+/**
+ * Gives every request its id (the caller's, when it is a plain one) and its source address. The
+ * context itself appears only with `setActor`, so that a surface without authentication has none.
+ */
+export function requestContext(trust: ProxyTrust): RequestHandler {
+  return (req, res, next) => {
+    const offered = req.get('x-request-id');
+    const id = offered !== undefined && REQUEST_ID.test(offered) ? offered : randomUUID();
+    res.locals.requestId = id;
+    res.locals.sourceAddress = trust.sourceAddress(req);
+    res.setHeader('X-Request-Id', id);
+    next();
+  };
+}
+
+export function requestIdOf(res: Response): string {
+  return typeof res.locals.requestId === 'string' ? res.locals.requestId : '';
+}
+
+export function sourceAddressOf(res: Response): string | null {
+  return typeof res.locals.sourceAddress === 'string' ? res.locals.sourceAddress : null;
+}
+
+/** Makes the request an authenticated one: `res.locals.context` from here on. */
+export function setActor(res: Response, actor: Actor): void {
+  const context: RequestContext = {
+    requestId: requestIdOf(res),
+    actor,
+    sourceAddress: sourceAddressOf(res),
+  };
+  res.locals.context = context;
+}
+
+/** AppError 401 where nobody authenticated, so that a forgotten middleware closes the door. */
+export function contextOf(res: Response): RequestContext {
+  const context = res.locals.context as RequestContext | undefined;
+  if (context === undefined) throw new AppError('unauthorized', 401, 'a token is needed');
+  return context;
+}

@@ -1,0 +1,188 @@
+import { type ZodType, z } from 'zod';
+import { type Actor, hasRole, type Role } from '../context.js';
+import { faultOfJson, isStorableText, parseTimestamp, parseUuid } from './values.js';
+
+export type AttributeKind =
+  | 'text'
+  | 'enum'
+  | 'integer'
+  | 'number'
+  | 'boolean'
+  | 'timestamp'
+  | 'uuid'
+  | 'json';
+
+/** When a client may set an attribute. Where it may not, the attribute is ignored. */
+export type WriteRule = 'always' | 'create' | 'update' | 'never';
+
+export interface AttributeOptions {
+  write?: WriteRule;
+  /** Must be given on create. Implies that it can't be null. */
+  required?: boolean;
+  nullable?: boolean;
+  /** Taken, never shown, filtered or sorted. */
+  writeOnly?: boolean;
+  /** Who may read it, where the role that reads the resource is not enough. */
+  readRole?: Role;
+  sortable?: boolean;
+  filterable?: boolean;
+  /** Equality ignores case, as for UDIDs and payload identifiers. */
+  ignoreCase?: boolean;
+  /** Compared and sorted as a version: 9.3.5 before 15.7.9 before 15.7.10. */
+  isVersion?: boolean;
+  /** Left out of lists and of included resources unless `fields[type]` names it. */
+  heavy?: boolean;
+  /** Changes by itself all the time, so it is no part of what If-Match protects. */
+  volatile?: boolean;
+  /** The values that clients may write, where they are fewer than those shown. */
+  accepts?: readonly string[];
+  /** Computed from these columns by the definition's `derive` instead of a column of its own. */
+  derivedFrom?: string[];
+}
+
+export interface Attribute extends AttributeOptions {
+  kind: AttributeKind;
+  write: WriteRule;
+  nullable: boolean;
+  sortable: boolean;
+  filterable: boolean;
+  /** Of a value that is not null; its output is what the column takes. */
+  schema: ZodType;
+  /** The values of an enum. */
+  values?: readonly string[];
+}
+
+/** Whether `actor`, who may read the resource, may read this attribute of it. */
+export function isReadable({ writeOnly, readRole }: AttributeOptions, actor: Actor): boolean {
+  return writeOnly !== true && (readRole === undefined || hasRole(actor, readRole));
+}
+
+const INT4 = 2_147_483_647;
+
+function attribute(
+  kind: AttributeKind,
+  schema: ZodType,
+  options: AttributeOptions & { values?: readonly string[] },
+): Attribute {
+  const visible = options.writeOnly !== true && options.derivedFrom === undefined;
+  const comparable = visible && kind !== 'json';
+  return {
+    write: 'always',
+    nullable: options.required !== true,
+    sortable: comparable,
+    filterable: comparable,
+    ...options,
+    kind,
+    schema,
+  };
+}
+
+const storable = <S extends ZodType<string>>(schema: S) =>
+  schema.refine(isStorableText, { error: 'holds an invalid character' });
+
+interface TextOptions extends AttributeOptions {
+  min?: number;
+  max?: number;
+  pattern?: RegExp;
+  /** The pattern in words that follow "must be". */
+  like?: string;
+}
+
+/** Text of at most `max` (10,000) characters, optionally of one pattern. */
+export function text(options: TextOptions = {}): Attribute {
+  const { min = 0, max = 10_000, pattern, like, ...rest } = options;
+  const bounded = z.string().min(min).max(max);
+  const error = like === undefined ? undefined : `must be ${like}`;
+  return attribute('text', storable(pattern ? bounded.regex(pattern, error) : bounded), rest);
+}
+
+/** Text that is compared as a version; any text may be stored. */
+export function version(options: TextOptions = {}): Attribute {
+  return text({ ...options, isVersion: true });
+}
+
+/** An absolute http or https URL of at most 2,000 characters, kept as it was sent; `rule` bounds it more. */
+export function url(
+  options: AttributeOptions & { rule?: ZodType<string, string> } = {},
+): Attribute {
+  const { rule, ...rest } = options;
+  const any = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
+  const schema = storable(any.max(2000));
+  return attribute('text', rule === undefined ? schema : schema.pipe(rule), rest);
+}
+
+/** A JSON array of at most `max` (1,000) texts. */
+export function textList(
+  options: AttributeOptions & { max?: number; item?: ZodType<string> } = {},
+): Attribute {
+  const { max = 1000, item = z.string().min(1).max(1000), ...rest } = options;
+  return attribute('json', storableJson(z.array(item).max(max)), rest);
+}
+
+export function oneOf(values: readonly string[], options: AttributeOptions = {}): Attribute {
+  return attribute('enum', z.enum([...values]), { ...options, values });
+}
+
+/** A whole number of a 32-bit column. */
+export function integer(
+  options: AttributeOptions & { min?: number; max?: number } = {},
+): Attribute {
+  const { min = -INT4 - 1, max = INT4, ...rest } = options;
+  return attribute('integer', z.int().min(min).max(max), rest);
+}
+
+/** A whole number of a 64-bit column, as far as JSON numbers are exact (2^53). */
+export function bigInteger(options: AttributeOptions & { min?: number } = {}): Attribute {
+  const { min = Number.MIN_SAFE_INTEGER, ...rest } = options;
+  return attribute('integer', z.int().min(min), rest);
+}
+
+export function float(options: AttributeOptions = {}): Attribute {
+  return attribute('number', z.number(), options);
+}
+
+export function bool(options: AttributeOptions = {}): Attribute {
+  return attribute('boolean', z.boolean(), options);
+}
+
+/** Taken as ISO 8601 with an offset, kept as a Date. */
+export function timestamp(options: AttributeOptions = {}): Attribute {
+  return attribute('timestamp', parsed(parseTimestamp, 'an ISO 8601 time with offset'), options);
+}
+
+export function uuid(options: AttributeOptions = {}): Attribute {
+  return attribute('uuid', parsed(parseUuid, 'a UUID'), options);
+}
+
+function parsed<T>(parse: (text: string) => T | undefined, what: string): ZodType {
+  return z.string().transform((given, issues) => {
+    const value = parse(given);
+    if (value !== undefined) return value;
+    issues.addIssue({ code: 'custom', message: `must be ${what}` });
+    return z.NEVER;
+  });
+}
+
+/** Any JSON value. It can be neither filtered nor sorted by. */
+export function json(options: AttributeOptions = {}): Attribute {
+  return attribute('json', storableJson(z.json()), options);
+}
+
+/** A JSON object. */
+export function jsonObject(options: AttributeOptions = {}): Attribute {
+  return attribute('json', storableJson(z.record(z.string(), z.json())), options);
+}
+
+function storableJson(schema: ZodType): ZodType {
+  const sound = z.unknown().superRefine((value, issues) => {
+    const message = faultOfJson(value);
+    if (message !== undefined) issues.addIssue({ code: 'custom', message });
+  });
+  // Checked first: the schema's own walk is recursive.
+  return sound.pipe(schema);
+}
+
+/** The same attribute under several names. */
+export function each(shared: Attribute, names: string[]): Record<string, Attribute> {
+  return Object.fromEntries(names.map((name) => [name, shared]));
+}

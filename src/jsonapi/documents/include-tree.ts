@@ -1,0 +1,62 @@
+import {
+  member,
+  type Registry,
+  type Relationship,
+  type ResourceDefinition,
+  relatedDefinition,
+} from '../definition/definition.js';
+
+/** One step of the paths in `include`, from some resource over a relationship. */
+export interface IncludeStep {
+  relation: Relationship;
+  /** Of the resource the step starts from. */
+  ownerType: string;
+  /** Of the resource it leads to. */
+  definition: ResourceDefinition;
+  children: IncludeTree;
+}
+
+/** Steps by the relationship's name. */
+export type IncludeTree = Map<string, IncludeStep>;
+
+/** Paths that have been checked, with the steps they share taken once. */
+export function includeTree(
+  paths: string[],
+  definition: ResourceDefinition,
+  registry: Registry,
+): IncludeTree {
+  const tree: IncludeTree = new Map();
+  for (const path of paths) {
+    let [from, branch] = [definition, tree];
+    for (const name of path.split('.')) {
+      const step = branch.get(name) ?? stepFrom(from, name, registry);
+      if (step === undefined) break;
+      branch.set(name, step);
+      [from, branch] = [step.definition, step.children];
+    }
+  }
+  return tree;
+}
+
+function stepFrom(
+  { type, relationships }: ResourceDefinition,
+  name: string,
+  registry: Registry,
+): IncludeStep | undefined {
+  const relation = member(relationships, name);
+  if (relation === undefined) return undefined;
+  const definition = relatedDefinition(registry, relation);
+  return { relation, definition, ownerType: type, children: new Map() };
+}
+
+/** The names of the relationships that are followed from each type. */
+export function namesByType(
+  tree: IncludeTree,
+  names = new Map<string, string[]>(),
+): Map<string, string[]> {
+  for (const [name, { ownerType, children }] of tree) {
+    names.set(ownerType, [...(names.get(ownerType) ?? []), name]);
+    namesByType(children, names);
+  }
+  return names;
+}

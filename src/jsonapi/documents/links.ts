@@ -1,0 +1,71 @@
+import type { Links } from './document.js';
+import { type CursorPlace, encodeCursor } from '../query/cursor.js';
+import type { Page } from '../query/page.js';
+import type { Edges, Keyset, ListResult, Position } from '../store.js';
+
+export interface Paging {
+  path: string;
+  query: URLSearchParams;
+  page: Page;
+  keyset?: Keyset | undefined;
+  place: CursorPlace;
+  result: ListResult;
+}
+
+/** `self`, `first`, `prev`, `next`, `last` with the request's own query. null = there is none. */
+export function pageLinks(paging: Paging): Links {
+  const { path, query, keyset, result } = paging;
+  const { edges } = result;
+  const links = keyset && edges ? cursorLinks(paging, keyset, edges) : numberLinks(paging);
+  return { self: withQuery(path, query), ...links };
+}
+
+function numberLinks({ path, query, page, result }: Paging): Links {
+  const { rows, total, totalIsEstimate } = result;
+  const last = Math.max(1, Math.ceil(total / page.size));
+  const hasNext = totalIsEstimate ? rows.length === page.size : page.number < last;
+  const at = (number: number) => withQuery(path, changed(query, 'page[number]', String(number)));
+  return {
+    first: at(1),
+    prev: page.number > 1 ? at(Math.min(page.number - 1, last)) : null,
+    next: hasNext ? at(page.number + 1) : null,
+    last: totalIsEstimate ? null : at(last),
+  };
+}
+
+/** An empty cursor stands for the end it looks away from: the first page, or the last one. */
+function cursorLinks({ path, query, place }: Paging, keyset: Keyset, edges: Edges): Links {
+  const cursor = (position: Position | null) => (position ? encodeCursor(place, position) : '');
+  const after = (position: Position | null) =>
+    withQuery(path, changed(query, 'page[after]', cursor(position)));
+  const before = (position: Position | null) =>
+    withQuery(path, changed(query, 'page[before]', cursor(position)));
+  const isForward = keyset.direction === 'after';
+  // Where the page was reached by a cursor, the row it was taken from lies on the other side.
+  const [hasPrev, hasNext] = isForward
+    ? [keyset.position !== null, edges.hasMore]
+    : [edges.hasMore, keyset.position !== null];
+  return {
+    first: after(null),
+    prev: hasPrev ? before(edges.first) : null,
+    next: hasNext ? after(edges.last) : null,
+    last: before(null),
+  };
+}
+
+type PageParameter = 'page[number]' | 'page[after]' | 'page[before]';
+
+function changed(query: URLSearchParams, name: PageParameter, value: string): URLSearchParams {
+  const params = new URLSearchParams(query);
+  for (const other of ['page[number]', 'page[after]', 'page[before]']) {
+    if (other !== name) params.delete(other);
+  }
+  params.set(name, value);
+  return params;
+}
+
+/** A path with the query of a request, where there is one. */
+export function withQuery(path: string, query: URLSearchParams): string {
+  const text = query.toString();
+  return text === '' ? path : `${path}?${text}`;
+}

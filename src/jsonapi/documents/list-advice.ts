@@ -1,0 +1,73 @@
+import { AppError, type ErrorSource } from '../../errors.js';
+import type { FilterNode } from '../query/filter-node.js';
+import type { CollectionQuery } from '../query/query.js';
+
+type Asked = Pick<CollectionQuery, 'filter' | 'sort' | 'page' | 'exactTotal' | 'keyset'>;
+
+interface Advice {
+  source: ErrorSource;
+  text: string;
+}
+
+/** Pages that the database has to walk past, one row after the other. */
+const DEEP_ROWS = 10_000;
+
+/** The error of a list, with what the client can change where the list was too expensive. */
+export function withAdvice(error: unknown, query: Asked): unknown {
+  if (!(error instanceof AppError) || error.code !== 'query_too_expensive') return error;
+  const all = adviceFor(query);
+  const [first = ANY] = all;
+  const texts = all.length > 0 ? all.map(({ text }) => text) : [ANY.text];
+  const { code, status, cause } = error;
+  const message = `${error.message}: ${texts.join('; ')}`;
+  return new AppError(code, status, message, { source: first.source, cause });
+}
+
+const ANY: Advice = {
+  source: { parameter: 'page[size]' },
+  text: 'ask for a smaller page[size], or name the fields you need with fields[type]',
+};
+
+function adviceFor({ filter, sort, page, exactTotal, keyset }: Asked): Advice[] {
+  const all: Advice[] = [];
+  const source = { parameter: 'filter' };
+  const advise = (text: string) => all.push({ source, text });
+  const texts = [...new Set(filter.flatMap(slowTexts))];
+  if (texts.length > 0) {
+    advise(`replace the search inside ${listed(texts)} by eq, in_ or startswith`);
+  }
+  const relations = filter.reduce((most, node) => Math.max(most, depthOf(node)), 0);
+  if (relations > 1) advise(`filter across fewer than ${relations} relationships`);
+  if (texts.length + relations > 0) advise('add a rule that few resources match');
+  if (exactTotal) {
+    all.push({ source: { parameter: 'page[total]' }, text: 'leave out page[total]=exact' });
+  }
+  if (!keyset && page.number * page.size > DEEP_ROWS) {
+    const text = 'walk the list by page[after] in place of page[number]';
+    all.push({ source: { parameter: 'page[number]' }, text });
+  }
+  if (sort.length > 0) {
+    const text = `leave out sort=${sort.map(({ column }) => column).join(',')}`;
+    all.push({ source: { parameter: 'sort' }, text });
+  }
+  return all;
+}
+
+function listed(names: string[]): string {
+  const last = names.slice(-1).join('');
+  return names.length > 1 ? `${names.slice(0, -1).join(', ')} and ${last}` : last;
+}
+
+/** The attributes searched in a way that no index helps. */
+function slowTexts(node: FilterNode): string[] {
+  if ('nodes' in node) return node.nodes.flatMap(slowTexts);
+  if ('node' in node) return slowTexts(node.node);
+  return node.kind === 'text' && node.op !== 'startswith' ? [node.column.name] : [];
+}
+
+/** How many relationships a rule goes across, one inside the other. */
+function depthOf(node: FilterNode): number {
+  if ('nodes' in node) return Math.max(0, ...node.nodes.map(depthOf));
+  if ('node' in node) return depthOf(node.node) + (node.kind === 'related' ? 1 : 0);
+  return 0;
+}

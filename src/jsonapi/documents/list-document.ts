@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Document, SerializeOptions } from './document.js';
+import type { Answer } from '../engine.js';
+import type { Unwritten } from './included.js';
+import { resourceText } from './resource-text.js';
+import { entityTagOf } from './send.js';
+import type { Row } from '../store.js';
+
+/** How long one document may keep the event loop from other requests at a time. */
+const SLICE_MS = 5;
+const CHUNK_CHARACTERS = 64 * 1024;
+
+export interface ListContent {
+  rows: Row[];
+  options: SerializeOptions;
+  /** undefined = the document has no such member. */
+  included: Unwritten[] | undefined;
+  /** The members behind the resources. */
+  rest: Pick<Document, 'links' | 'meta' | 'jsonapi'>;
+}
+
+/** The document as bytes with the hash of them, written in slices between other requests' work. */
+export async function writeList(content: ListContent): Promise<Pick<Answer, 'chunks' | 'etag'>> {
+  const { rows, options, included, rest } = content;
+  const writer = new SlicedWriter();
+  writer.add('{"data":[');
+  await writer.addResources(rows.map((row) => ({ row, options })));
+  writer.add(']');
+  if (included) {
+    writer.add(',"included":[');
+    await writer.addResources(included);
+    writer.add(']');
+  }
+  writer.add(`,${JSON.stringify(rest).slice(1)}`);
+  return writer.finish();
+}
+
+class SlicedWriter {
+  private text = '';
+  private readonly chunks: Buffer[] = [];
+  private readonly hash = createHash('sha256');
+  private sliceStartedAt = performance.now();
+
+  add(text: string): void {
+    this.text += text;
+    if (this.text.length >= CHUNK_CHARACTERS) this.flush();
+  }
+
+  async addResources(resources: Unwritten[]): Promise<void> {
+    let separator = '';
+    for (const { row, options } of resources) {
+      this.add(separator + resourceText(row, options));
+      separator = ',';
+      if (performance.now() - this.sliceStartedAt < SLICE_MS) continue;
+      await nextTurn();
+      this.sliceStartedAt = performance.now();
+    }
+  }
+
+  finish(): Required<Pick<Answer, 'chunks' | 'etag'>> {
+    this.flush();
+    return { chunks: this.chunks, etag: entityTagOf(this.hash.digest()) };
+  }
+
+  private flush(): void {
+    const chunk = Buffer.from(this.text);
+    this.text = '';
+    this.chunks.push(chunk);
+    this.hash.update(chunk);
+  }
+}

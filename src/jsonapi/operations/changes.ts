@@ -1,0 +1,123 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Attribute } from '../definition/attributes.js';
+import type { Actor, Changes, LinkChange } from '../context.js';
+import type { ResourceDefinition, WriteInput } from '../definition/definition.js';
+import type { ToOne } from '../definition/shape.js';
+import type { Row } from '../store.js';
+
+/** Only admins read the audit trail. */
+const READER: Actor = { name: 'audit', role: 'admin' };
+
+const columnsByDefinition = new WeakMap<ResourceDefinition, string[]>();
+
+/** The columns that changes are read from. */
+export function changeColumns(definition: ResourceDefinition): string[] {
+  const known = columnsByDefinition.get(definition) ?? findColumns(definition);
+  columnsByDefinition.set(definition, known);
+  return known;
+}
+
+function findColumns(definition: ResourceDefinition): string[] {
+  const own = Object.entries(definition.attributes)
+    .filter(([, attribute]) => !isPresentation(attribute))
+    .flatMap(([name, { derivedFrom }]) => derivedFrom ?? [name]);
+  const keys = toOnes(definition).map(([, { column }]) => column);
+  return [...new Set([...own, ...keys])];
+}
+
+/** Computed from columns and never written: it changes with them. */
+function isPresentation({ derivedFrom, write }: Attribute): boolean {
+  return derivedFrom !== undefined && write === 'never';
+}
+
+function toOnes({ relationships }: ResourceDefinition): [name: string, relation: ToOne][] {
+  return Object.entries(relationships).flatMap(([name, relation]) =>
+    relation.kind === 'toOne' ? [[name, relation]] : [],
+  );
+}
+
+export interface Written {
+  services: unknown;
+  /** Null: the row is new. */
+  before: Row | null;
+  /** Null: the row was deleted. */
+  after: Row | null;
+  /** What the client sent; nothing of a deletion. */
+  input?: WriteInput;
+}
+
+/**
+ * What a write changed in a row: everything the client sent and what else a client could have
+ * written; of a deleted row all of it. Values of volatile attributes count only where they were sent.
+ */
+export function changesOf(definition: ResourceDefinition, written: Written): Changes {
+  const changes: Changes = {};
+  for (const [name, attribute] of Object.entries(definition.attributes)) {
+    if (!isAudited(name, attribute, written)) continue;
+    const change = attribute.writeOnly
+      ? secretChange(name, attribute, written)
+      : valueChange(written, (row) => readValue(definition, { name, attribute, row, written }));
+    if (change !== undefined) changes[name] = change;
+  }
+  for (const [name, { column }] of toOnes(definition)) {
+    const change = valueChange(written, (row) => row[column] ?? null);
+    if (change !== undefined) changes[name] = change;
+  }
+  return changes;
+}
+
+function isAudited(name: string, attribute: Attribute, { after, input }: Written): boolean {
+  if (isPresentation(attribute)) return false;
+  if (input !== undefined && Object.hasOwn(input.attributes, name)) return true;
+  if (attribute.volatile) return false;
+  if (after === null) return true;
+  // What is computed costs time, and has changed only where it was sent.
+  return attribute.write !== 'never' && attribute.derivedFrom === undefined;
+}
+
+type Change = Changes[string] | undefined;
+
+/** Sealed anew it differs, even if the secret is the same. */
+function secretChange(
+  name: string,
+  { derivedFrom = [name] }: Attribute,
+  { before, after, input }: Written,
+): Change {
+  const differs = derivedFrom.some(
+    (column) => !isDeepStrictEqual(before?.[column], after?.[column]),
+  );
+  const isSent = derivedFrom.length === 0 && input !== undefined;
+  return (differs && hasValue(derivedFrom, before, after)) || isSent ? 'changed' : undefined;
+}
+
+function hasValue(columns: string[], ...rows: (Row | null)[]): boolean {
+  return columns.some((column) => rows.some((row) => (row?.[column] ?? null) !== null));
+}
+
+function valueChange({ before, after }: Written, read: (row: Row) => unknown): Change {
+  const [former, present] = [before && read(before), after && read(after)];
+  return isDeepStrictEqual(former, present) ? undefined : [former, present];
+}
+
+interface Place {
+  name: string;
+  attribute: Attribute;
+  row: Row;
+  written: Written;
+}
+
+function readValue(
+  definition: ResourceDefinition,
+  { name, attribute, row, written: { services } }: Place,
+): unknown {
+  if (attribute.derivedFrom === undefined) return row[name] ?? null;
+  return definition.derive?.(name, row, { services, actor: READER }) ?? null;
+}
+
+/** Without those of relationships that stayed as they were. */
+export function linkChanges(links: Record<string, LinkChange>): Changes {
+  const changed = Object.entries(links).filter(
+    ([, { added, removed }]) => added.length + removed.length > 0,
+  );
+  return Object.fromEntries(changed);
+}

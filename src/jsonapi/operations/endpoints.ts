@@ -1,0 +1,148 @@
+import { higherRole, type Role } from '../context.js';
+import { createHandler } from './create.js';
+import {
+  type Access,
+  type Registry,
+  type ResourceDefinition,
+  relatedDefinition,
+  roleToLink,
+  type ToMany,
+} from '../definition/definition.js';
+import type { Handler, WriteHandler } from '../engine.js';
+import { performWrite } from '../requests/idempotency.js';
+import { itemHandler } from './item.js';
+import { linkageHandler, type RelationshipPlace } from '../documents/linkage.js';
+import { type CollectionPlace, listHandler } from './list.js';
+import { changeLinkHandler, changeLinksHandler } from './relationships.js';
+import type { ToOne } from '../definition/shape.js';
+import { deleteHandler, updateHandler } from './update.js';
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+
+export interface Endpoint {
+  role: Role;
+  handler: Handler;
+  hasBody: boolean;
+}
+
+/** One path and what can be done there. `{id}` is the only parameter. */
+export interface Route {
+  path: string;
+  methods: Partial<Record<Method, Endpoint>>;
+}
+
+/** Every route that follows from the definitions. */
+export function routesOf(registry: Registry): Route[] {
+  return [...registry.values()].flatMap((definition) => [
+    collectionRoute(definition.path, definition),
+    ...(definition.views ?? []).map((view) => collectionRoute(view.path, definition, { view })),
+    itemRoute(definition),
+    ...relationshipRoutes(definition, registry),
+  ]);
+}
+
+function reads(role: Role, handler: Handler): Endpoint {
+  return { role, handler, hasBody: false };
+}
+
+function writes(role: Role | null, method: Method, handler: WriteHandler): Route['methods'] {
+  return role === null ? {} : { [method]: { role, handler: writing(handler), hasBody: true } };
+}
+
+/** The one place where a write's transaction is opened. */
+function writing(handler: WriteHandler): Handler {
+  return async (engine, request) => {
+    const work = handler(engine, request);
+    return performWrite(engine.store, { ...request, work });
+  };
+}
+
+/** GET and POST of one set of rows: all of a type, those of a view, those below a parent. */
+function collectionRoute(
+  path: string,
+  definition: ResourceDefinition,
+  { access = definition.access, ...place }: CollectionPlace & { access?: Access } = {},
+): Route {
+  const methods = {
+    GET: reads(access.read, listHandler(definition, place)),
+    ...writes(access.create, 'POST', createHandler(definition, place)),
+  };
+  return { path, methods };
+}
+
+function itemRoute(definition: ResourceDefinition): Route {
+  const { path, access } = definition;
+  const { DELETE } = writes(access.delete, 'DELETE', deleteHandler(definition));
+  const methods = {
+    GET: reads(access.read, itemHandler(definition)),
+    ...writes(access.update, 'PATCH', updateHandler(definition)),
+    ...(DELETE ? { DELETE: { ...DELETE, hasBody: false } } : {}),
+  };
+  return { path: `${path}/{id}`, methods };
+}
+
+function relationshipRoutes(definition: ResourceDefinition, registry: Registry): Route[] {
+  return Object.entries(definition.relationships).flatMap(([name, relation]) => {
+    const path = `${definition.path}/{id}/relationships/${name}`;
+    const place = { definition, name, relation };
+    const get = { GET: reads(roleToSeeLinks(registry, place), linkageHandler(place)) };
+    if (relation.kind === 'toOne') {
+      return [{ path, methods: { ...get, ...linkChange({ ...place, relation }, registry) } }];
+    }
+    const many = { ...place, relation };
+    const methods = { ...get, ...linkChanges(many, registry) };
+    return [{ path, methods }, scopedRoute(many, registry)];
+  });
+}
+
+/** Which resources are related is told to those alone who may read either side. */
+function roleToSeeLinks(registry: Registry, { definition, relation }: RelationshipPlace): Role {
+  return higherRole(definition.access.read, relatedDefinition(registry, relation).access.read);
+}
+
+function linkChange(place: RelationshipPlace<ToOne>, registry: Registry): Route['methods'] {
+  const { update } = place.definition.access;
+  if (place.relation.write !== 'always' || update === null) return {};
+  // It answers with what a read of the relationship would.
+  const role = higherRole(update, roleToSeeLinks(registry, place));
+  return writes(role, 'PATCH', changeLinkHandler(place));
+}
+
+function linkChanges(place: RelationshipPlace<ToMany>, registry: Registry): Route['methods'] {
+  if (place.relation.write === 'never') return {};
+  const change = roleToLink(registry, place);
+  const role = change && higherRole(change, roleToSeeLinks(registry, place));
+  return {
+    ...writes(role, 'POST', changeLinksHandler(place, 'add')),
+    ...writes(role, 'PATCH', changeLinksHandler(place, 'replace')),
+    ...writes(role, 'DELETE', changeLinksHandler(place, 'remove')),
+  };
+}
+
+/** The collection below a parent, e.g. a device's tags. What is created there is linked to it. */
+function scopedRoute(
+  { definition, name, relation }: RelationshipPlace<ToMany>,
+  registry: Registry,
+): Route {
+  const related = relatedDefinition(registry, relation);
+  const path = `${definition.path}/{id}/${name}`;
+  const access = accessBelow(definition, related, relation);
+  return collectionRoute(path, related, { access, scopeOf: { parent: definition, relation } });
+}
+
+/** In a join table it is the parent's relationship that changes as well. */
+function accessBelow(
+  parent: ResourceDefinition,
+  related: ResourceDefinition,
+  relation: ToMany,
+): Access {
+  const access = {
+    ...related.access,
+    read: higherRole(parent.access.read, related.access.read),
+  };
+  if (relation.createsBelow === false) return { ...access, create: null };
+  const { create } = access;
+  const { update } = parent.access;
+  if ('foreignKey' in relation.via || !create || !update) return access;
+  return { ...access, create: higherRole(create, update) };
+}

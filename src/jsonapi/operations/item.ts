@@ -1,0 +1,157 @@
+import { notFound } from '../../errors.js';
+import type { RequestContext, Transaction } from '../context.js';
+import type { ResourceDefinition } from '../definition/definition.js';
+import { type Document, JSONAPI, resourcePath, serialize } from '../documents/document.js';
+import { type Answer, type ApiRequest, callerOf, type Engine, type Handler } from '../engine.js';
+import { entityTag, stateColumns } from '../requests/entity-tag.js';
+import { loadIncluded } from '../documents/included.js';
+import { documentText } from '../documents/json-text.js';
+import { withQuery } from '../documents/links.js';
+import { prepareRows } from '../documents/prepare-rows.js';
+import { type Projection, project } from '../requests/projection.js';
+import type { QueryContext } from '../query/context.js';
+import {
+  type DocumentQuery,
+  parseDocumentQuery,
+  parseWriteQuery,
+  type WriteQuery,
+} from '../query/query.js';
+import type { Caller, Row } from '../store.js';
+
+export function itemHandler(definition: ResourceDefinition): Handler {
+  return async (engine, request) => {
+    const query = readDocumentQuery(engine, request, definition);
+    const { id } = request;
+    const caller = callerOf(request);
+    const content = await itemContent(engine, definition, { id, query, trx: null, caller });
+    return { status: 200, ...content };
+  };
+}
+
+/** What shapes the document of one resource, also as it was sent: its link to itself says it. */
+export interface ItemQuery extends DocumentQuery {
+  reader: QueryContext;
+  params: URLSearchParams;
+}
+
+export function readDocumentQuery(
+  { registry }: Engine,
+  { query: params, context }: ApiRequest,
+  definition: ResourceDefinition,
+): ItemQuery {
+  const reader = { registry, actor: context.actor };
+  return { ...parseDocumentQuery(params, definition, reader), reader, params };
+}
+
+/** Of a create or an update. The link to itself says nothing of how it was written. */
+export function readWriteQuery(
+  { registry }: Engine,
+  { query: given, context }: ApiRequest,
+  definition: ResourceDefinition,
+): ItemQuery & WriteQuery {
+  const reader = { registry, actor: context.actor };
+  const query = parseWriteQuery(given, definition, reader);
+  const params = new URLSearchParams(given);
+  for (const name of Object.keys(definition.writeFlags ?? {})) params.delete(name);
+  return { ...query, reader, params };
+}
+
+interface ItemOptions {
+  id: number;
+  query: ItemQuery;
+  trx: Transaction | null;
+  /** Of a read outside of a transaction. */
+  caller?: Caller;
+  meta?: Record<string, unknown> | undefined;
+}
+
+/** The document of one resource, heavy attributes too, with its entity tag. AppError 404. */
+export async function itemContent(
+  engine: Engine,
+  definition: ResourceDefinition,
+  options: ItemOptions,
+): Promise<Pick<Answer, 'document' | 'body' | 'etag'>> {
+  const { id, query, trx } = options;
+  const fields = query.fields.get(definition.type);
+  const { include, reader } = query;
+  const projection = project(definition, { fields, include, detail: true, reader });
+  const columns = [...new Set([...projection.columns, ...stateColumns(definition)])];
+  const row = await engine.store.find(trx, { shape: definition, id, columns });
+  if (row === undefined) throw notFound(`${definition.type} ${id}`);
+  await prepareRows(projection, [row], engine.services);
+  const document = await itemDocument(engine, { row, projection, options });
+  const body = Buffer.from(documentText(document));
+  return { document, body, etag: entityTag(definition, row, body) };
+}
+
+async function itemDocument(
+  engine: Engine,
+  { row, projection, options }: { row: Row; projection: Projection; options: ItemOptions },
+): Promise<Document> {
+  const { basePath, registry, services } = engine;
+  const { definition } = projection;
+  const { id, query, trx, caller, meta } = options;
+  const included = await loadIncluded(engine, [row], {
+    definition,
+    query,
+    reader: query.reader,
+    trx,
+    caller,
+  });
+  const { linkage } = included;
+  const resource = serialize(row, { projection, basePath, registry, services, linkage });
+  return {
+    data: definition.alwaysArray ? [resource] : resource,
+    ...(query.include.length > 0 ? { included: included.resources } : {}),
+    links: { self: withQuery(resourcePath(basePath, definition, id), query.params) },
+    ...metaOf(definition, meta),
+    jsonapi: JSONAPI,
+  };
+}
+
+function metaOf({ alwaysArray }: ResourceDefinition, meta?: Record<string, unknown>) {
+  if (alwaysArray) return { meta: { count: 1, ...meta } };
+  return meta ? { meta } : {};
+}
+
+/**
+ * The document of resources that an action has just made, heavy attributes too: one resource for a
+ * number, a list for several. Two statements at most, however many.
+ */
+export async function resourcesDocument(
+  engine: Engine,
+  type: string,
+  { ids, trx, context }: { ids: number | number[]; trx: Transaction; context: RequestContext },
+): Promise<Document> {
+  const definition = engine.registry.get(type);
+  if (definition === undefined) throw new Error(`no resource of type ${type}`);
+  const { store, basePath, registry, services } = engine;
+  const reader = { registry, actor: context.actor };
+  const projection = project(definition, { detail: true, reader });
+  const rows = await store.findMany(trx, {
+    shape: definition,
+    ids: Array.isArray(ids) ? ids : [ids],
+    columns: projection.columns,
+  });
+  await prepareRows(projection, rows, services);
+  const data = rows.map((row) => serialize(row, { projection, basePath, registry, services }));
+  const [first] = data;
+  if (Array.isArray(ids) || first === undefined) {
+    const meta = { count: data.length };
+    return { data, links: { self: `${basePath}${definition.path}` }, meta, jsonapi: JSONAPI };
+  }
+  return {
+    data: definition.alwaysArray ? [first] : first,
+    links: { self: first.links.self ?? null },
+    ...metaOf(definition),
+    jsonapi: JSONAPI,
+  };
+}
+
+/** The attributes of a document's resources, each with its id. */
+export function attributesIn({ data }: Document): Record<string, unknown>[] {
+  return [data].flat().flatMap((resource) => {
+    if (resource === null) return [];
+    return [{ id: resource.id, ...('attributes' in resource ? resource.attributes : {}) }];
+  });
+}

@@ -1,0 +1,140 @@
+import { AppError } from '../../errors.js';
+import type { LinkChange, RequestContext, Transaction } from '../context.js';
+import {
+  needsOwner,
+  type RelationshipOperations,
+  type ResourceDefinition,
+  relatedDefinition,
+  type ToMany,
+} from '../definition/definition.js';
+import type { Engine } from '../engine.js';
+import { pointer } from '../requests/pointer.js';
+import type { Link } from '../store.js';
+
+/** One row whose to-many relationships are being changed. The caller holds its lock. */
+export interface Owner {
+  definition: ResourceDefinition;
+  trx: Transaction;
+  context: RequestContext;
+  id: number;
+  /** What to tell beside. */
+  meta?: Record<string, unknown>;
+}
+
+export interface RelateChange {
+  relation: ToMany;
+  relatedIds: number[];
+  /** JSON pointer of the linkage. */
+  at: string;
+}
+
+/** Adds what is not there yet. */
+export async function addLinks(
+  engine: Engine,
+  owner: Owner,
+  change: RelateChange,
+): Promise<LinkChange> {
+  return { added: await add(engine, owner, change), removed: [] };
+}
+
+async function add(engine: Engine, owner: Owner, change: RelateChange): Promise<number[]> {
+  const { store } = engine;
+  const { relation, relatedIds } = change;
+  const link = linkOf(engine, owner, relation);
+  if (!relation.operations) return store.link(owner.trx, { ...link, relatedIds });
+  const there = new Set(await store.linkage(owner.trx, { ...link, only: relatedIds }));
+  const added = relatedIds.filter((id) => !there.has(id));
+  if (added.length > 0) {
+    await relation.operations.add(operationOf(engine, owner, { ...change, relatedIds: added }));
+  }
+  return added;
+}
+
+/** Removes what is there of the given. */
+export async function removeLinks(
+  engine: Engine,
+  owner: Owner,
+  change: RelateChange,
+): Promise<LinkChange> {
+  return { added: [], removed: await dropGiven(engine, owner, change) };
+}
+
+async function dropGiven(engine: Engine, owner: Owner, change: RelateChange): Promise<number[]> {
+  const { store, registry } = engine;
+  const { relation, relatedIds } = change;
+  const link = linkOf(engine, owner, relation);
+  if (!relation.operations && !needsOwner(registry, relation)) {
+    return store.unlink(owner.trx, { ...link, relatedIds });
+  }
+  const there = await store.linkage(owner.trx, { ...link, only: relatedIds });
+  await drop(engine, owner, { ...change, relatedIds: there });
+  return there;
+}
+
+/** Makes each named relationship hold exactly the given ids. Returns what changed, by name. */
+export async function replaceLinks(
+  engine: Engine,
+  owner: Owner,
+  wanted: Record<string, number[]>,
+): Promise<Record<string, LinkChange>> {
+  const changes: Record<string, LinkChange> = {};
+  for (const [name, relatedIds] of Object.entries(wanted)) {
+    const relation = owner.definition.relationships[name];
+    if (relation?.kind !== 'toMany') continue;
+    const at = pointer('data', 'relationships', name, 'data');
+    changes[name] = await replace(engine, owner, { relation, relatedIds, at });
+  }
+  return changes;
+}
+
+/** Makes one relationship hold exactly the given ids. */
+export async function replace(
+  engine: Engine,
+  owner: Owner,
+  change: RelateChange,
+): Promise<LinkChange> {
+  const removed = await dropOthers(engine, owner, change);
+  return { added: await add(engine, owner, change), removed };
+}
+
+async function dropOthers(engine: Engine, owner: Owner, change: RelateChange): Promise<number[]> {
+  const { store, registry } = engine;
+  const { relation, relatedIds } = change;
+  const link = linkOf(engine, owner, relation);
+  if (!relation.operations && !needsOwner(registry, relation)) {
+    return store.unlinkOthers(owner.trx, { ...link, relatedIds });
+  }
+  // One is enough to refuse it.
+  const limit = relation.operations ? {} : { limit: 1 };
+  const others = await store.linkage(owner.trx, { ...link, except: relatedIds, ...limit });
+  await drop(engine, owner, { ...change, relatedIds: others });
+  return others;
+}
+
+/** What plain SQL can't drop: by the relationship's own operation, or not at all. */
+async function drop(engine: Engine, owner: Owner, change: RelateChange): Promise<void> {
+  const { relation, relatedIds, at } = change;
+  const [first] = relatedIds;
+  if (first === undefined) return;
+  if (relation.operations) {
+    return relation.operations.remove(operationOf(engine, owner, change));
+  }
+  const message = `${relation.type} ${first} can't be without one of ${owner.definition.type}`;
+  const source = { pointer: at };
+  throw new AppError('conflict', 409, `${message}; delete it, or move it to another`, { source });
+}
+
+function linkOf({ registry }: Engine, { id }: Owner, relation: ToMany): Link {
+  return { relation, shape: relatedDefinition(registry, relation), id };
+}
+
+type RelateOperation = Parameters<RelationshipOperations<unknown>['add']>[0];
+
+function operationOf(
+  { store, services }: Engine,
+  owner: Owner,
+  { relatedIds, at }: RelateChange,
+): RelateOperation {
+  const { definition: shape, trx, context, id, meta = {} } = owner;
+  return { shape, trx, store, services, context, id, relatedIds, at, meta };
+}

@@ -1,0 +1,119 @@
+import { AppError, type ErrorDetail, validationError } from '../../errors.js';
+import { hasRole, type RequestContext, type Transaction } from '../context.js';
+import {
+  type ResourceDefinition,
+  relatedDefinition,
+  roleToLink,
+  type WriteInput,
+} from '../definition/definition.js';
+import type { Engine } from '../engine.js';
+import { pointersById, type SentLinkage } from '../definition/identifiers.js';
+import type { Parsed } from '../requests/input.js';
+import { pointer } from '../requests/pointer.js';
+
+/** Faults told in one answer, so that a small request does not get a huge one. */
+const MAX_FAULTS = 500;
+
+/** Related resources that a request names. */
+interface Wanted extends SentLinkage {
+  shape: ResourceDefinition;
+  ids: number[];
+}
+
+/** AppError 404 naming every related resource that does not exist. The others are kept alive. */
+export async function requireRelated(
+  engine: Engine,
+  trx: Transaction,
+  wanted: Wanted[],
+): Promise<void> {
+  const details = await missingRelated(engine, trx, wanted);
+  if (details.length === 0) return;
+  const message = details.map((fault) => fault.detail).join('; ');
+  throw new AppError('not_found', 404, message, { details });
+}
+
+async function missingRelated(
+  { store }: Engine,
+  trx: Transaction,
+  wanted: Wanted[],
+): Promise<ErrorDetail[]> {
+  const details: ErrorDetail[] = [];
+  for (const { shape, ids, ...sent } of wanted) {
+    const missing = await store.missing(trx, { shape, ids });
+    if (missing.length === 0) continue;
+    const pointerOf = pointersById(sent);
+    for (const id of missing) {
+      const detail = `${shape.type} ${id} does not exist`;
+      details.push({ detail, source: { pointer: pointerOf(id) } });
+    }
+  }
+  return details.slice(0, MAX_FAULTS);
+}
+
+interface Reading {
+  definition: ResourceDefinition;
+  parsed: Parsed;
+  /** What was parsed. */
+  body: unknown;
+  context: RequestContext;
+}
+
+/**
+ * The input, once all of it is sound and everything it refers to is there. AppError 422 with every
+ * fault and its pointer, 404 when its only faults are related resources that do not exist, 403
+ * when the actor may change the resource but not what a relationship would change.
+ */
+export async function requireSound(
+  engine: Engine,
+  trx: Transaction,
+  { definition, parsed, body, context }: Reading,
+): Promise<WriteInput> {
+  const { input, faults } = parsed;
+  for (const name of Object.keys(input.toMany)) requireRole(engine, context, { definition, name });
+  const wanted = relatedIn(engine, definition, { input, body });
+  if (faults.length === 0) {
+    await requireRelated(engine, trx, wanted);
+    return input;
+  }
+  const missing = await missingRelated(engine, trx, wanted);
+  const unknown = missing.map((fault): ErrorDetail => ({ ...fault, code: 'not_found' }));
+  throw validationError([...faults, ...unknown].slice(0, MAX_FAULTS));
+}
+
+function requireRole(
+  { registry }: Engine,
+  { actor }: RequestContext,
+  { definition, name }: { definition: ResourceDefinition; name: string },
+): void {
+  const relation = definition.relationships[name];
+  if (relation?.kind !== 'toMany') return;
+  const role = roleToLink(registry, { definition, relation }) ?? definition.access.create;
+  if (role === null || hasRole(actor, role)) return;
+  const source = { pointer: pointer('data', 'relationships', name) };
+  throw new AppError('forbidden', 403, `to change ${name} needs the role ${role}`, { source });
+}
+
+/** Everything that a document's relationships name; 0 stands for an identifier that is none. */
+function relatedIn(
+  { registry }: Engine,
+  { relationships }: ResourceDefinition,
+  { input: { toOne, toMany }, body }: { input: WriteInput; body: unknown },
+): Wanted[] {
+  const named = [
+    ...Object.entries(toOne).map(([name, id]): [string, number[]] => [name, id ? [id] : []]),
+    ...Object.entries(toMany),
+  ];
+  return named.flatMap(([name, given]) => {
+    const relation = relationships[name];
+    const ids = given.filter((id) => id > 0);
+    if (relation === undefined || ids.length === 0) return [];
+    const at = pointer('data', 'relationships', name, 'data');
+    const data = sentLinkage(body, name);
+    return [{ shape: relatedDefinition(registry, relation), ids, data, at }];
+  });
+}
+
+function sentLinkage(body: unknown, name: string): unknown {
+  const { data } = body as { data?: { relationships?: Record<string, { data?: unknown }> } };
+  return data?.relationships?.[name]?.data;
+}

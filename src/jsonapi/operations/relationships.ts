@@ -1,0 +1,120 @@
+import { type ErrorDetail, validationError } from '../../errors.js';
+import type { LinkChange, Transaction } from '../context.js';
+import { relatedDefinition, type ToMany } from '../definition/definition.js';
+import type { Document } from '../documents/document.js';
+import type { ApiRequest, Engine, WriteHandler } from '../engine.js';
+import { lockTarget } from '../requests/entity-tag.js';
+import { readIdentifier, readIdentifiers } from '../definition/identifiers.js';
+import { dataOf } from '../requests/input.js';
+import { linkageDocument, type RelationshipPlace } from '../documents/linkage.js';
+import { refuseParameters } from '../query/query.js';
+import { addLinks, type Owner, type RelateChange, removeLinks, replace } from './relate.js';
+import { requireRelated } from './related-check.js';
+import type { ToOne } from '../definition/shape.js';
+import { lockRow, update } from './update.js';
+
+/** PATCH …/relationships/{name} of a to-one relationship. */
+export function changeLinkHandler(place: RelationshipPlace<ToOne>): WriteHandler {
+  return (engine, request) => {
+    refuseParameters(request.query);
+    const related = readLink(request.body, place.relation);
+    return async (trx) => {
+      await changeLink(engine, trx, { place, request, related });
+      return { status: 200, document: await linkageDocument(engine, place, { ...request, trx }) };
+    };
+  };
+}
+
+function readLink(body: unknown, { type, required }: ToOne): number | null {
+  const faults: ErrorDetail[] = [];
+  const data = dataOf(body);
+  if (data === null && required !== true) return null;
+  const id = readIdentifier(data, { type, at: '/data', faults });
+  if (faults.length > 0) throw validationError(faults);
+  return id;
+}
+
+interface ChangingOne {
+  place: RelationshipPlace<ToOne>;
+  request: ApiRequest;
+  related: number | null;
+}
+
+async function changeLink(
+  engine: Engine,
+  trx: Transaction,
+  { place, request, related }: ChangingOne,
+): Promise<void> {
+  const { definition, name, relation } = place;
+  const before = await lockRow(engine, trx, { definition, request });
+  const shape = relatedDefinition(engine.registry, relation);
+  const ids = related === null ? [] : [related];
+  await requireRelated(engine, trx, [{ shape, ids, data: null, at: '/data' }]);
+  const input = { attributes: {}, toOne: { [name]: related }, toMany: {} };
+  await update(engine, trx, { definition, request, before, input });
+}
+
+type Relate = (engine: Engine, owner: Owner, change: RelateChange) => Promise<LinkChange>;
+
+const CHANGES = { add: addLinks, replace, remove: removeLinks } satisfies Record<string, Relate>;
+
+export type LinkVerb = keyof typeof CHANGES;
+
+/** POST, PATCH and DELETE …/relationships/{name} of a to-many relationship. */
+export function changeLinksHandler(place: RelationshipPlace<ToMany>, verb: LinkVerb): WriteHandler {
+  return (engine, request) => {
+    refuseParameters(request.query);
+    const relatedIds = readLinkage(request.body, place.relation);
+    return async (trx) => {
+      const meta = await changeLinks(engine, trx, { place, verb, request, relatedIds });
+      const document = await linkageDocument(engine, place, { ...request, trx });
+      return { status: 200, document: withMeta(document, meta) };
+    };
+  };
+}
+
+function readLinkage(body: unknown, { type }: ToMany): number[] {
+  const faults: ErrorDetail[] = [];
+  const ids = readIdentifiers(dataOf(body), { type, at: '/data', faults });
+  if (faults.length > 0) throw validationError(faults);
+  return ids;
+}
+
+function withMeta(document: Document, meta: Record<string, unknown>): Document {
+  if (Object.keys(meta).length === 0) return document;
+  const count = Array.isArray(document.data) ? document.data.length : 0;
+  return { ...document, meta: { count, ...meta } };
+}
+
+interface ChangingMany {
+  place: RelationshipPlace<ToMany>;
+  verb: LinkVerb;
+  request: ApiRequest;
+  relatedIds: number[];
+}
+
+async function changeLinks(
+  engine: Engine,
+  trx: Transaction,
+  { place, verb, request, relatedIds }: ChangingMany,
+): Promise<Record<string, unknown>> {
+  const { definition, name, relation } = place;
+  const { id, context } = request;
+  // The lock keeps two replacements of one relationship apart, too.
+  await lockTarget(engine, trx, { ...request, definition });
+  const shape = relatedDefinition(engine.registry, relation);
+  const data = dataOf(request.body);
+  await requireRelated(engine, trx, [{ shape, ids: relatedIds, data, at: '/data' }]);
+  const meta = {};
+  const owner = { definition, trx, context, id, meta };
+  const change = await CHANGES[verb](engine, owner, { relation, relatedIds, at: '/data' });
+  await engine.audit(trx, {
+    context,
+    action: `${definition.type}.${name}.${verb}`,
+    targetType: definition.type,
+    targetId: id,
+    outcome: 'success',
+    changes: { [name]: change },
+  });
+  return meta;
+}

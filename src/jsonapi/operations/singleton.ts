@@ -1,0 +1,103 @@
+import { AppError, type ErrorDetail } from '../../errors.js';
+import type { RequestContext } from '../context.js';
+import type { ResourceDefinition } from '../definition/definition.js';
+import { type Document, JSONAPI, serialize } from '../documents/document.js';
+import type { Answer, Engine } from '../engine.js';
+import { entityTag, parseIfMatch, stateOf } from '../requests/entity-tag.js';
+import { inFlatBody } from '../requests/flat-body.js';
+import { invalidDocument, isObject, parseUpdate } from '../requests/input.js';
+import { pointer } from '../requests/pointer.js';
+import { project } from '../requests/projection.js';
+import type { Row } from '../store.js';
+
+/** The id that the one resource shows. */
+export const SINGLETON_ID = 1;
+
+/** A type with one resource, at a path without an id. Null returns an attribute to its default. */
+export interface SingletonDefinition<S = unknown> extends ResourceDefinition<S> {
+  /** What the columns get for these attributes; the attributes themselves where it is absent. */
+  columnsOf?(attributes: Record<string, unknown>, services: S): Record<string, unknown>;
+  /** What is wrong with the whole row as it would be written, by attribute. */
+  faultsOf?(row: Row): Record<string, string>;
+}
+
+/** The body of a write, and whether it was the flat object in place of a document. */
+export interface SingletonInput {
+  attributes: Record<string, unknown>;
+  isFlat: boolean;
+}
+
+/**
+ * Reads `{"data":{"attributes":…}}` or the attributes alone; `type` and `id` may be left out.
+ * AppError 422 with every fault and its pointer into what was sent, 409 for another type or id.
+ */
+export function parseSingleton(body: unknown, definition: SingletonDefinition): SingletonInput {
+  if (!isObject(body)) throw invalidDocument('', 'the body must be a JSON object');
+  const isFlat = !Object.hasOwn(body, 'data');
+  const data = isFlat ? documentData(body) : body.data;
+  if (!isObject(data)) throw invalidDocument('/data', '"data" must be one resource object');
+  const { type = definition.type, ...rest } = data;
+  try {
+    const document = { data: { type, ...rest } };
+    const { attributes } = parseUpdate(document, { definition, id: SINGLETON_ID });
+    return { attributes, isFlat };
+  } catch (error) {
+    throw isFlat ? inFlatBody(error) : error;
+  }
+}
+
+function documentData({ type, id, ...attributes }: Record<string, unknown>) {
+  return {
+    ...(type === undefined ? {} : { type }),
+    ...(id === undefined ? {} : { id }),
+    attributes,
+  };
+}
+
+/** Faults by attribute with their pointers into the body. */
+export function faultsInBody(
+  faults: Record<string, string>,
+  { isFlat }: Pick<SingletonInput, 'isFlat'>,
+): ErrorDetail[] {
+  const steps = isFlat ? [] : ['data', 'attributes'];
+  return Object.entries(faults).map(([name, detail]) => ({
+    detail,
+    source: { pointer: pointer(...steps, name) },
+  }));
+}
+
+/** The row, which may be the defaults of one never written, and what to tell the admin about it. */
+export interface Singleton {
+  /** Of the request. */
+  context: RequestContext;
+  row: Row;
+  warnings: string[];
+}
+
+/** Its document with its ETag. */
+export function singletonAnswer(
+  { basePath, registry, services }: Engine,
+  definition: SingletonDefinition,
+  { context, row, warnings }: Singleton,
+): Answer {
+  const reader = { registry, actor: context.actor };
+  const projection = project(definition, { detail: true, reader });
+  const links = { self: basePath + definition.path };
+  const data = { ...serialize(row, { projection, basePath, registry, services }), links };
+  const meta = warnings.length > 0 ? { meta: { warnings } } : {};
+  const document: Document = { data, links, ...meta, jsonapi: JSONAPI };
+  const body = Buffer.from(JSON.stringify(document));
+  return { status: 200, document, body, etag: entityTag(definition, row, body) };
+}
+
+/** AppError 412 when If-Match names other states than the row's, 400 when it is malformed. */
+export function checkIfMatch(
+  definition: SingletonDefinition,
+  row: Row,
+  ifMatch: string | undefined,
+): void {
+  const states = ifMatch === undefined ? undefined : parseIfMatch(ifMatch);
+  if (!states || states.has(stateOf(definition, row))) return;
+  const message = `${definition.type} have been changed meanwhile; read them again`;
+  throw new AppError('precondition_failed', 412, message, { source: { header: 'If-Match' } });
+}

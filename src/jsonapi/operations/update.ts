@@ -1,0 +1,126 @@
+import { notFound } from '../../errors.js';
+import { changeColumns, changesOf, linkChanges } from './changes.js';
+import type { Transaction } from '../context.js';
+import type { ResourceDefinition, WriteInput, WriteResult } from '../definition/definition.js';
+import type { ApiRequest, Engine, WriteHandler } from '../engine.js';
+import { lockTarget } from '../requests/entity-tag.js';
+import { readUpdate } from '../requests/input.js';
+import { itemContent, readWriteQuery } from './item.js';
+import { parseDeleteQuery } from '../query/query.js';
+import { replaceLinks } from './relate.js';
+import { requireSound } from './related-check.js';
+import { repeatedFaults } from '../documents/repeated-links.js';
+import type { Row } from '../store.js';
+import { columnsOf, flagDetails } from './write-values.js';
+
+export function updateHandler(definition: ResourceDefinition): WriteHandler {
+  return (engine, request) => {
+    const { id } = request;
+    const query = readWriteQuery(engine, request, definition);
+    const { flags } = query;
+    const parsed = readUpdate(request.body, { definition, id });
+    return async (trx) => {
+      const before = await lockRow(engine, trx, { definition, request });
+      const faults = await repeatedFaults(engine, trx, { definition, id, ...parsed });
+      const whole = { ...parsed, faults: [...parsed.faults, ...faults] };
+      const input = await requireSound(engine, trx, { ...request, definition, parsed: whole });
+      const { meta } = await update(engine, trx, { definition, request, before, input, flags });
+      const content = await itemContent(engine, definition, { id, query, trx, meta });
+      return { status: 200, ...content };
+    };
+  };
+}
+
+/** Locks the row that a write changes; returns what the audit trail needs of it. */
+export function lockRow(
+  engine: Engine,
+  trx: Transaction,
+  { definition, request }: { definition: ResourceDefinition; request: ApiRequest },
+): Promise<Row> {
+  const columns = changeColumns(definition);
+  return lockTarget(engine, trx, { ...request, definition, columns });
+}
+
+interface Updating {
+  definition: ResourceDefinition;
+  request: ApiRequest;
+  /** The row as `lockRow` read it. */
+  before: Row;
+  input: WriteInput;
+  flags?: ReadonlySet<string>;
+}
+
+const NO_FLAGS: ReadonlySet<string> = new Set();
+
+/** Changes the row that the caller has locked, with its line of audit. */
+export async function update(
+  engine: Engine,
+  trx: Transaction,
+  { definition, request, before, input, flags = NO_FLAGS }: Updating,
+): Promise<WriteResult> {
+  const { store, services } = engine;
+  const { context, id } = request;
+  const operation = { ...input, flags, id, shape: definition, trx, store, services, context };
+  const result = await (definition.operations?.update?.(operation) ??
+    updateRow(engine, trx, { definition, id, input }));
+  const links = await replaceLinks(engine, { definition, trx, context, id }, input.toMany);
+  const columns = changeColumns(definition);
+  const after = (await store.find(trx, { shape: definition, id, columns })) ?? null;
+  const own = changesOf(definition, { services, before, after, input });
+  await engine.audit(trx, {
+    context,
+    action: `${definition.type}.update`,
+    targetType: definition.type,
+    targetId: id,
+    outcome: 'success',
+    changes: { ...own, ...linkChanges(links) },
+    details: { ...flagDetails(flags), ...result.audit },
+  });
+  return result;
+}
+
+async function updateRow(
+  { store }: Engine,
+  trx: Transaction,
+  { definition, id, input }: { definition: ResourceDefinition; id: number; input: WriteInput },
+): Promise<WriteResult> {
+  const values = columnsOf(definition, input);
+  if (await store.update(trx, { shape: definition, id, values })) return { id };
+  throw notFound(`${definition.type} ${id}`);
+}
+
+export function deleteHandler(definition: ResourceDefinition): WriteHandler {
+  return (engine, request) => {
+    const flags = parseDeleteQuery(request.query, definition);
+    return async (trx) => {
+      const before = await lockRow(engine, trx, { definition, request });
+      await remove(engine, trx, { definition, request, before, flags });
+      return { status: 204 };
+    };
+  };
+}
+
+async function remove(
+  { store, services, audit }: Engine,
+  trx: Transaction,
+  { definition, request, before, flags }: Omit<Required<Updating>, 'input'>,
+): Promise<void> {
+  const { context, id } = request;
+  const changes = changesOf(definition, { services, before, after: null });
+  const details = flagDetails(flags);
+  if (definition.operations?.delete) {
+    const operation = { id, flags, shape: definition, trx, store, services, context, details };
+    await definition.operations.delete(operation);
+  } else if (!(await store.remove(trx, { shape: definition, id }))) {
+    throw notFound(`${definition.type} ${id}`);
+  }
+  await audit(trx, {
+    context,
+    action: `${definition.type}.delete`,
+    targetType: definition.type,
+    targetId: id,
+    outcome: 'success',
+    changes,
+    details,
+  });
+}

@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { AppError } from '../../errors.js';
+import type { RequestContext, Transaction } from '../context.js';
+import type { Answer } from '../engine.js';
+import { documentText } from '../documents/json-text.js';
+import type { FirstAnswer, KeyClaim, Store } from '../store.js';
+
+/** An Idempotency-Key and what tells its request from others. */
+export interface Idempotency {
+  key: string;
+  /** SHA-256 of method, path, query and body. */
+  digest: Buffer;
+}
+
+const KEY = /^[\x21-\x7e]{1,255}$/;
+
+const bodies = new WeakMap<IncomingMessage, Buffer>();
+
+/** Keeps what `readIdempotency` needs of a body that is parsed before it runs. */
+export function noteBody(req: IncomingMessage, body: Buffer): void {
+  if (req.headers['idempotency-key'] !== undefined) bodies.set(req, sha256(body));
+}
+
+function sha256(...parts: (string | Buffer)[]): Buffer {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part);
+  return hash.digest();
+}
+
+/**
+ * The key of a write and the digest of the request; undefined without a key. `body` is for bodies
+ * that are no JSON. AppError 400 when the key is not 1 to 255 visible ASCII characters.
+ */
+export function readIdempotency(
+  req: IncomingMessage & { originalUrl: string },
+  body?: Buffer,
+): Idempotency | undefined {
+  const key = req.headers['idempotency-key'];
+  if (key === undefined) return undefined;
+  if (typeof key !== 'string' || !KEY.test(key)) {
+    const source = { header: 'Idempotency-Key' };
+    const message = 'Idempotency-Key must be 1 to 255 visible ASCII characters';
+    throw new AppError('bad_request', 400, message, { source });
+  }
+  const digestOfBody = (body ? sha256(body) : bodies.get(req)) ?? '';
+  return { key, digest: sha256(`${req.method} ${req.originalUrl}\n`, digestOfBody) };
+}
+
+/** A write as far as its transaction goes. */
+export interface Write {
+  context: RequestContext;
+  idempotency?: Idempotency | undefined;
+  /** Everything the write does, and what it answers. Anything thrown rolls it back. */
+  work(trx: Transaction): Promise<Answer>;
+}
+
+/**
+ * Runs a write in one transaction; with an Idempotency-Key exactly once in 24 hours, also when the
+ * same request comes to several processes at the same instant. Repetitions get the first answer.
+ * A write that fails leaves no key. AppError 422 when the key was another request's.
+ */
+export async function performWrite(store: Store, write: Write): Promise<Answer> {
+  return store.inTransaction((trx) => {
+    const { idempotency } = write;
+    return idempotency ? once(store, trx, { ...write, idempotency }) : write.work(trx);
+  });
+}
+
+async function once(
+  store: Store,
+  trx: Transaction,
+  { context, idempotency, work }: Write & { idempotency: Idempotency },
+): Promise<Answer> {
+  const { name, role } = context.actor;
+  const digest = store.keyedDigest(idempotency.digest);
+  const claim: KeyClaim = { key: idempotency.key, digest, actor: `${role}:${name}` };
+  const first = await store.claimKey(trx, claim);
+  if (first) return replay(first, claim);
+  const answer = withBytes(await work(trx));
+  await store.keepAnswer(trx, claim, storable(answer));
+  return answer;
+}
+
+function withBytes({ document, ...answer }: Answer): Answer {
+  if (answer.body !== undefined || document === undefined) return answer;
+  return { ...answer, body: Buffer.from(documentText(document)) };
+}
+
+function storable({ status, body, location, etag }: Answer): Omit<FirstAnswer, 'digest'> {
+  return { status, body: body ?? null, headers: { location, etag } };
+}
+
+function replay({ status, body, headers, digest }: FirstAnswer, claim: KeyClaim): Answer {
+  if (!digest.equals(claim.digest)) {
+    const source = { header: 'Idempotency-Key' };
+    const message = 'this Idempotency-Key was given with another request';
+    throw new AppError('idempotency_key_reused', 422, message, { source });
+  }
+  const { location, etag } = headers;
+  return {
+    status,
+    replayed: true,
+    ...(body === null ? {} : { body }),
+    ...(location === undefined ? {} : { location }),
+    ...(etag === undefined ? {} : { etag }),
+  };
+}

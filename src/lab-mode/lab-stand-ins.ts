@@ -1,0 +1,50 @@
+import { join } from 'node:path';
+import type { Config } from '../config/config.js';
+import { type ApnsStandIn, startApnsStandIn } from '../lab/apns/apns-stand-in.js';
+import { type ProgramStandIn, startProgramStandIn } from '../lab/dep/dep-stand-in.js';
+import { createSnapshotFile } from '../lab/dep/snapshot-file.js';
+import type { LabAuthority } from '../lab/authority/lab-authority.js';
+import type { Logger } from '../logger.js';
+
+export interface StandIns {
+  apns: ApnsStandIn;
+  program: ProgramStandIn;
+}
+
+export interface StandInsDescription {
+  apns: { url: string; ca: string; courier: string; control: string };
+  /** Apple's enrollment program, and the website where its customers look after it. */
+  dep: { url: string; ca: string; portal: string };
+}
+
+interface StandInDeps {
+  config: Pick<Config, 'dataDir'>;
+  logger: Logger;
+}
+
+function startProgram({ config, logger }: StandInDeps, authority: LabAuthority) {
+  const file = join(config.dataDir, 'lab', 'enrollment-program.json');
+  const store = createSnapshotFile(file, (message, err) => {
+    logger.warn(err === undefined ? {} : { err }, message);
+  });
+  return startProgramStandIn({ authority, store });
+}
+
+/** Of Apple's services, on free ports of this machine. */
+export async function startStandIns(deps: StandInDeps, authority: LabAuthority): Promise<StandIns> {
+  const apns = await startApnsStandIn({ authority });
+  try {
+    return { apns, program: await startProgram(deps, authority) };
+  } catch (error) {
+    await apns.close();
+    throw error;
+  }
+}
+
+export function describeStandIns({ apns, program }: StandIns): StandInsDescription {
+  const { url, caPem: ca, courierUrl, controlUrl } = apns;
+  return {
+    apns: { url, ca, courier: courierUrl, control: controlUrl },
+    dep: { url: program.url, ca: program.caPem, portal: program.portalUrl },
+  };
+}

@@ -1,0 +1,138 @@
+import { isPlistDict, type PlistDict, parsePlist } from '../../protocol/plist/plist.js';
+import { acknowledged, type CommandHandler, failed } from './answer.js';
+import { createManagedApplication } from '../devices/applications.js';
+import { openProfile } from '../enrollment/profile-file.js';
+import { isEnrollmentProfile, toInstalledProfile } from '../devices/profiles.js';
+import { applySettings } from './settings.js';
+
+const PASSCODE_DOMAIN = 'MCPasscodeErrorDomain';
+const INSTALL_DOMAIN = 'MCInstallationErrorDomain';
+
+const clearPasscode: CommandHandler = (device, command) => {
+  const token = command.UnlockToken;
+  if (!Buffer.isBuffer(token)) return { status: 'CommandFormatError' };
+  if (device.unlockToken === undefined || !token.equals(device.unlockToken)) {
+    return failed(5013, 'The passcode cannot be cleared.', PASSCODE_DOMAIN);
+  }
+  device.hasPasscode = false;
+  return acknowledged();
+};
+
+const requestUnlockToken: CommandHandler = (device) =>
+  acknowledged({ UnlockToken: device.unlockToken });
+
+function readProfile(payload: Buffer): { content: PlistDict; signers: Buffer[] } | undefined {
+  try {
+    const { plist, signerCertificates } = openProfile(payload);
+    const content = parsePlist(plist);
+    return isPlistDict(content) ? { content, signers: signerCertificates } : undefined;
+  } catch {
+    return undefined; // a device tells only that the profile is invalid
+  }
+}
+
+const installProfile: CommandHandler = (device, command) => {
+  if (!Buffer.isBuffer(command.Payload)) return { status: 'CommandFormatError' };
+  const read = readProfile(command.Payload);
+  const profile =
+    read && toInstalledProfile(read.content, { isManaged: true, signerCertificates: read.signers });
+  if (profile === undefined) return failed(1000, 'The profile is invalid.', 'MCProfileErrorDomain');
+  const others = device.profiles.filter(({ identifier }) => identifier !== profile.identifier);
+  device.profiles = [...others, profile];
+  return acknowledged();
+};
+
+const removeProfile: CommandHandler = (device, command) => {
+  const wanted = command.Identifier;
+  if (typeof wanted !== 'string') return { status: 'CommandFormatError' };
+  const found = device.profiles.find(({ identifier }) => identifier === wanted);
+  if (found === undefined) return failed(12_075, `The profile “${wanted}” is not installed.`);
+  if (isEnrollmentProfile(found)) device.isReleased = true;
+  else if (!found.isManaged) return failed(12_013, `The profile “${wanted}” is not managed.`);
+  device.profiles = device.profiles.filter((profile) => profile !== found);
+  return acknowledged();
+};
+
+const installApplication: CommandHandler = (device, command) => {
+  const { Identifier: named, iTunesStoreID: storeId } = command;
+  const identifier =
+    typeof named === 'string' ? named : storeId && `com.example.store.id${String(storeId)}`;
+  if (typeof identifier !== 'string') {
+    return failed(12_024, 'The app manifest could not be validated.');
+  }
+  if (device.applications.some((app) => app.identifier === identifier && app.isManaged)) {
+    return failed(12_025, 'The app is already installed.');
+  }
+  const others = device.applications.filter((app) => app.identifier !== identifier);
+  device.applications = [...others, createManagedApplication(identifier, device.random)];
+  return acknowledged({ Identifier: identifier, State: 'Installing' });
+};
+
+const removeApplication: CommandHandler = (device, command) => {
+  const found = device.applications.find(
+    ({ identifier, isManaged }) => isManaged && identifier === command.Identifier,
+  );
+  if (found === undefined) return failed(12_035, 'The app is not managed.', INSTALL_DOMAIN);
+  device.applications = device.applications.filter((app) => app !== found);
+  return acknowledged();
+};
+
+const eraseDevice: CommandHandler = (device) => {
+  device.isErased = true;
+  return acknowledged();
+};
+
+const setLostMode = (isLost: boolean): CommandHandler => {
+  return (device) => {
+    device.isLost = isLost;
+    return acknowledged();
+  };
+};
+
+const deviceLocation: CommandHandler = (device) => {
+  if (!device.isLost) return failed(12_067, 'The device is not in lost mode.');
+  const jitter = () => (device.random.fraction() - 0.5) / 100;
+  const Latitude = 37.3349 + jitter();
+  return acknowledged({
+    Latitude,
+    Longitude: -122.009 + jitter(),
+    HorizontalAccuracy: 65.5,
+    VerticalAccuracy: 10.5,
+    Altitude: 31.25,
+    Speed: -1,
+    Course: -1,
+    Timestamp: new Date().toISOString(),
+  });
+};
+
+const setRemoteDesktop = (isEnabled: boolean): CommandHandler => {
+  return (device) => {
+    device.isRemoteDesktopEnabled = isEnabled;
+    return acknowledged();
+  };
+};
+
+/** Commands that change the device. */
+export const ACTION_COMMANDS: Record<string, CommandHandler> = {
+  ClearPasscode: clearPasscode,
+  RequestUnlockToken: requestUnlockToken,
+  InstallProfile: installProfile,
+  RemoveProfile: removeProfile,
+  InstallApplication: installApplication,
+  RemoveApplication: removeApplication,
+  EraseDevice: eraseDevice,
+  EnableLostMode: setLostMode(true),
+  DisableLostMode: setLostMode(false),
+  DeviceLocation: deviceLocation,
+  EnableRemoteDesktop: setRemoteDesktop(true),
+  DisableRemoteDesktop: setRemoteDesktop(false),
+  Settings: applySettings,
+  DeviceConfigured: (device) => {
+    device.isAwaitingConfiguration = false;
+    return acknowledged();
+  },
+  DeviceLock: (_device, { Message, PhoneNumber }) =>
+    acknowledged(
+      Message === undefined && PhoneNumber === undefined ? {} : { MessageResult: 'Success' },
+    ),
+};

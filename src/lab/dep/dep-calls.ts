@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import { accountDocument } from './account-document.js';
+import { fetchPage, syncPage } from './device-pages.js';
+import type { MdmServer, ProfileDefinition } from './mdm-server.js';
+import type { PageCursors } from './page-cursors.js';
+import { checkProfile } from './profile-checks.js';
+import { listedDevice } from './dep-device.js';
+import { malformed, ProgramRefusal } from './dep-refusal.js';
+
+/** One call of a client that has a session. */
+export interface ProgramCall {
+  server: MdmServer;
+  cursors: PageCursors;
+  query: URLSearchParams;
+  /** Parsed JSON; an empty object where there was no body. */
+  body: unknown;
+  /** In place of what would come of the serial number. */
+  resultFor(serial: string): string | undefined;
+}
+
+/** What is answered with 200. */
+type Handler = (call: ProgramCall) => object;
+
+const MOST_SERIALS = 1_000;
+
+const pageBody = z.object({
+  cursor: z.string().optional(),
+  limit: z.int().min(1).max(1000).default(100),
+});
+const serial = z.string().min(1).max(100);
+const devicesBody = z.object({ devices: z.array(serial).max(MOST_SERIALS).default([]) });
+const lockBody = z.object({
+  device: serial.optional(),
+  escrow_key: z
+    .string()
+    .regex(/^[0-9a-fA-F]{64}$/)
+    .optional(),
+  lost_message: z.string().optional(),
+});
+
+function read<T>(schema: z.ZodType<T>, body: unknown): T {
+  const { success, data } = schema.safeParse(body);
+  if (!success) throw malformed();
+  return data;
+}
+
+function serialsOf(body: unknown): string[] {
+  const { devices } = read(devicesBody, body);
+  if (devices.length === 0) throw new ProgramRefusal(400, 'DEVICE_ID_REQUIRED');
+  return devices;
+}
+
+/** What came of each; a result that was told beforehand keeps the rest from happening. */
+function forEachSerial(
+  { resultFor }: ProgramCall,
+  serials: readonly string[],
+  work: (serial: string) => string,
+): Record<string, string> {
+  return Object.fromEntries(serials.map((serial) => [serial, resultFor(serial) ?? work(serial)]));
+}
+
+function profileUuid(server: MdmServer, uuid: unknown): string {
+  if (typeof uuid !== 'string' || uuid === '') {
+    throw new ProgramRefusal(400, 'PROFILE_UUID_REQUIRED');
+  }
+  if (!server.profiles.has(uuid)) throw new ProgramRefusal(404, 'PROFILE_NOT_FOUND');
+  return uuid;
+}
+
+const describeDevices: Handler = ({ server, body }) => {
+  const entries = serialsOf(body).map((serial) => {
+    const device = server.find(serial);
+    if (device === undefined) return [serial, { response_status: 'NOT_ACCESSIBLE' }];
+    return [serial, { ...listedDevice(device), response_status: 'SUCCESS' }];
+  });
+  return { devices: Object.fromEntries(entries) };
+};
+
+const defineProfile: Handler = (call) => {
+  const { server } = call;
+  const { devices, ...profile } = read(z.record(z.string(), z.unknown()), call.body);
+  checkProfile({ ...profile, ...(devices === undefined ? {} : { devices }) });
+  const serials = read(devicesBody, { devices }).devices;
+  const uuid = server.define(profile as ProfileDefinition);
+  const results = forEachSerial(call, serials, (serial) => server.assign(serial, uuid));
+  return { profile_uuid: uuid, devices: results };
+};
+
+const showProfile: Handler = ({ server, query }) => {
+  const uuid = profileUuid(server, query.get('profile_uuid'));
+  return { profile_uuid: uuid, ...server.profiles.get(uuid) };
+};
+
+const assignProfile: Handler = (call) => {
+  const { server } = call;
+  const { profile_uuid } = read(z.object({ profile_uuid: z.unknown().optional() }), call.body);
+  const serials = serialsOf(call.body);
+  const uuid = profileUuid(server, profile_uuid);
+  const devices = forEachSerial(call, serials, (serial) => server.assign(serial, uuid));
+  return { profile_uuid: uuid, devices };
+};
+
+const removeProfile: Handler = (call) => {
+  const serials = serialsOf(call.body);
+  return { devices: forEachSerial(call, serials, (serial) => call.server.unassign(serial)) };
+};
+
+const disown: Handler = (call) => {
+  const serials = serialsOf(call.body);
+  return { devices: forEachSerial(call, serials, (serial) => call.server.remove(serial)) };
+};
+
+const lock: Handler = (call) => {
+  const { device: serial } = read(lockBody, call.body);
+  if (serial === undefined) throw new ProgramRefusal(400, 'DEVICE_ID_REQUIRED');
+  const work = () => {
+    const device = call.server.find(serial);
+    if (device === undefined) return 'NOT_ACCESSIBLE';
+    if (device.isLocked) return 'DEVICE_ALREADY_LOCKED';
+    device.isLocked = true;
+    return 'SUCCESS';
+  };
+  return { serial_number: serial, response_status: call.resultFor(serial) ?? work() };
+};
+
+/** By method and path; every one of them needs a session. */
+export const PROGRAM_CALLS: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
+  '/account': { GET: ({ server }) => accountDocument(server) },
+  '/server/devices': {
+    POST: ({ server, cursors, body }) => fetchPage(server, cursors, read(pageBody, body)),
+  },
+  '/devices/sync': {
+    POST: ({ server, cursors, body }) => syncPage(server, cursors, read(pageBody, body)),
+  },
+  '/devices': { POST: describeDevices },
+  '/devices/disown': { POST: disown },
+  '/device/activationlock': { POST: lock },
+  '/profile': { GET: showProfile, POST: defineProfile },
+  '/profile/devices': { PUT: assignProfile, POST: assignProfile, DELETE: removeProfile },
+};

@@ -1,0 +1,130 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { type FaultRule, type FaultRules, USUAL_WORDS } from './fault-rules.js';
+import type { OAuthCheck } from './oauth-check.js';
+import type { Organization } from './organization.js';
+import type { PageCursors } from './page-cursors.js';
+import { PROGRAM_CALLS } from './dep-calls.js';
+import { malformed, ProgramRefusal } from './dep-refusal.js';
+import type { Sessions } from './sessions.js';
+
+export interface ProgramRequest {
+  method: string;
+  /** As the client addressed it. */
+  url: URL;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+}
+
+export interface ProgramAnswer {
+  status: number;
+  /** A string stands alone in the body, an object as JSON. */
+  body: string | object;
+  headers?: Record<string, string>;
+  /** The connection is cut instead. */
+  drop?: boolean;
+  delayMs?: number;
+}
+
+export interface ProgramDeskOptions {
+  organization: Organization;
+  oauth: OAuthCheck;
+  sessions: Sessions;
+  cursors: PageCursors;
+  faults: FaultRules;
+}
+
+const SESSION_HEADER = 'x-adm-auth-session';
+const PROTOCOL_VERSION = /^[1-9]\d?$/;
+
+function checkHeaders({ headers, body }: ProgramRequest): void {
+  const { 'user-agent': agent, 'content-type': type = '' } = headers;
+  if (agent === undefined || agent.trim() === '') {
+    throw new ProgramRefusal(400, 'USER_AGENT_MISSING');
+  }
+  if (!PROTOCOL_VERSION.test(String(headers['x-server-protocol-version'] ?? ''))) {
+    throw new ProgramRefusal(400, 'PROTOCOL_VERSION_INVALID');
+  }
+  if (body.length > 0 && !/^application\/json\b/i.test(type)) throw malformed();
+}
+
+function parseBody(body: Buffer): unknown {
+  if (body.length === 0) return {};
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    throw malformed();
+  }
+}
+
+/** What would come of serial numbers by the rule. */
+function resultsOf(rule: FaultRule | undefined): (serial: string) => string | undefined {
+  const { result, serial_numbers: serials } = rule ?? {};
+  const chosen = serials && new Set(serials);
+  return (serial) => (chosen === undefined || chosen.has(serial) ? result : undefined);
+}
+
+/** What the rule has answered in place of what is right, or after a while. */
+function spoilt(rule: FaultRule, right?: ProgramAnswer): ProgramAnswer {
+  const { status, body, retry_after: retryAfter, drop = false, delay_ms: delayMs } = rule;
+  const delay = delayMs === undefined ? {} : { delayMs };
+  if (right !== undefined && status === undefined && !drop) return { ...right, ...delay };
+  const headers = retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) };
+  const words = body ?? USUAL_WORDS[status ?? 0] ?? 'REFUSED';
+  return { status: status ?? 0, body: words, headers, drop, ...delay };
+}
+
+/** Takes the requests of clients as Apple's service does. */
+export class ProgramDesk {
+  constructor(private readonly options: ProgramDeskOptions) {}
+
+  answer(request: ProgramRequest): ProgramAnswer {
+    const rule = this.options.faults.next(request.method, request.url.pathname);
+    if (rule === undefined) return this.#obey(request, rule);
+    const isInstead = rule.status !== undefined || rule.drop === true;
+    if (isInstead && rule.obeyed !== true) return spoilt(rule);
+    const right = this.#obey(request, rule);
+    return right.status === 200 ? spoilt(rule, right) : right;
+  }
+
+  #obey(request: ProgramRequest, rule: FaultRule | undefined): ProgramAnswer {
+    try {
+      return this.#serve(request, rule);
+    } catch (error) {
+      if (!(error instanceof ProgramRefusal)) throw error;
+      return { status: error.status, body: error.words };
+    }
+  }
+
+  #serve(request: ProgramRequest, rule: FaultRule | undefined): ProgramAnswer {
+    const { method, url } = request;
+    const isSession = url.pathname === '/session';
+    const methods = isSession ? { GET: undefined } : PROGRAM_CALLS[url.pathname];
+    if (methods === undefined) throw new ProgramRefusal(404, 'NOT_FOUND');
+    if (!Object.hasOwn(methods, method)) throw new ProgramRefusal(405, 'METHOD_NOT_ALLOWED');
+    checkHeaders(request);
+    return isSession ? this.#openSession(request) : this.#call(request, rule);
+  }
+
+  #openSession({ method, url, headers: { authorization } }: ProgramRequest): ProgramAnswer {
+    const admitted = this.options.oauth.check({ method, url, authorization });
+    this.#checkTerms();
+    return { status: 200, body: { auth_session_token: this.options.sessions.open(admitted) } };
+  }
+
+  #call(request: ProgramRequest, rule: FaultRule | undefined): ProgramAnswer {
+    const { organization, sessions, cursors } = this.options;
+    const { method, url, headers } = request;
+    const session = String(headers[SESSION_HEADER] ?? '');
+    const { server, next } = sessions.use(session, (name) => organization.server(name));
+    this.#checkTerms();
+    const call = { server, cursors, query: url.searchParams, body: parseBody(request.body) };
+    const answer = PROGRAM_CALLS[url.pathname]?.[method]?.({ ...call, resultFor: resultsOf(rule) });
+    if (method !== 'GET') organization.changed();
+    const renewal = next === undefined ? {} : { headers: { 'X-ADM-Auth-Session': next } };
+    return { status: 200, body: answer ?? {}, ...renewal };
+  }
+
+  #checkTerms(): void {
+    if (!this.options.organization.areTermsSigned) throw new ProgramRefusal(403, 'T_C_NOT_SIGNED');
+  }
+}

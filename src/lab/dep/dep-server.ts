@@ -1,0 +1,104 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { Duplex } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ControlFault, readBytes } from '../wire/control-http.js';
+import {
+  certificatePem,
+  issueServerCertificate,
+  type LabAuthority,
+  privateKeyPem,
+} from '../authority/lab-authority.js';
+import type { ProgramAnswer, ProgramDesk, ProgramRequest } from './dep-desk.js';
+import type { RequestCounts } from './request-counts.js';
+
+/** Sees each request before it is answered, and may keep it waiting: for tests. */
+export type Interceptor = (request: ProgramRequest) => Promise<void> | void;
+
+export interface ProgramServerOptions {
+  authority: LabAuthority;
+  desk: ProgramDesk;
+  counts: RequestCounts;
+}
+
+/** A profile may carry certificates. */
+const LARGEST_BODY = 4 * 1024 * 1024;
+
+async function readRequest(request: IncomingMessage): Promise<ProgramRequest> {
+  const { method = 'GET', headers, url = '/' } = request;
+  const body = await readBytes(request, LARGEST_BODY);
+  // Of the URL only path and query are the client's to choose.
+  const [path = '/', query = ''] = url.split('?', 2);
+  const address = new URL(`https://${headers.host ?? 'localhost'}`);
+  address.pathname = path;
+  address.search = query;
+  return { method, headers, body, url: address };
+}
+
+function send(response: ServerResponse, { status, body, headers }: ProgramAnswer): void {
+  const isText = typeof body === 'string';
+  const bytes = Buffer.from(isText ? body : JSON.stringify(body));
+  const type = isText ? 'text/plain;charset=UTF-8' : 'application/json;charset=UTF-8';
+  response.writeHead(status, {
+    ...headers,
+    'Content-Type': type,
+    'Content-Length': bytes.length,
+  });
+  response.end(bytes);
+}
+
+/** Speaks HTTPS, and nothing but Apple's protocol. */
+export class ProgramServer {
+  readonly #sockets = new Set<Duplex>();
+  readonly server: Server;
+  interceptor: Interceptor | undefined;
+
+  private constructor(
+    private readonly options: ProgramServerOptions,
+    tls: { key: string; cert: string },
+  ) {
+    this.server = createServer({ ...tls, minVersion: 'TLSv1.2' }, (request, response) => {
+      this.#serve(request, response).catch(() => response.destroy());
+    });
+    this.server.on('connection', (socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+    this.server.on('tlsClientError', () => undefined);
+  }
+
+  static async create(options: ProgramServerOptions): Promise<ProgramServer> {
+    const leaf = await issueServerCertificate(options.authority);
+    return new ProgramServer(options, { key: privateKeyPem(leaf), cert: certificatePem(leaf) });
+  }
+
+  destroyConnections(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async #serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const request = await this.#read(incoming, response);
+    if (request === undefined) return;
+    await this.interceptor?.(request);
+    const answer = this.options.desk.answer(request);
+    if (answer.delayMs !== undefined) await sleep(answer.delayMs, undefined, { ref: false });
+    const { drop = false, status } = answer;
+    this.options.counts.note(request.method, request.url.pathname, drop ? 0 : status);
+    if (drop) incoming.socket.destroy();
+    else send(response, answer);
+  }
+
+  async #read(
+    incoming: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<ProgramRequest | undefined> {
+    try {
+      return await readRequest(incoming);
+    } catch (error) {
+      if (!(error instanceof ControlFault)) throw error;
+      response.shouldKeepAlive = false;
+      send(response, { status: error.status, body: 'REQUEST_TOO_LARGE' });
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { kindName, kindOf } from './device-kinds.js';
+import type { MdmServer, ProfileDefinition } from './mdm-server.js';
+import { OperationLog, type OperationType } from './operation-log.js';
+import type { Organization } from './organization.js';
+import type { ProgramDevice } from './dep-device.js';
+
+/** Older changes are forgotten by a restart; cursors from before them have expired then. */
+const MOST_OPERATIONS = 20_000;
+
+const status = z.enum(['empty', 'assigned', 'pushed', 'removed']);
+const device = z.object({
+  serial: z.string(),
+  kind: z.string().refine((name) => kindOf(name) !== undefined),
+  assignedAt: z.number(),
+  profile: z.string().optional(),
+  status,
+  profileAssignedAt: z.number(),
+  profilePushedAt: z.number(),
+  isGone: z.boolean(),
+  isLocked: z.boolean(),
+});
+const operation = z.tuple([z.enum(['added', 'modified', 'deleted']), z.int().min(0), z.number()]);
+const server = z.object({
+  name: z.string(),
+  tokenIssuedAt: z.number(),
+  made: z.int().min(0),
+  cursorEpoch: z.int(),
+  profiles: z.array(z.tuple([z.string(), z.record(z.string(), z.unknown())])),
+  devices: z.array(device),
+  firstOperation: z.int().min(0),
+  operations: z.array(operation),
+});
+const snapshot = z.object({
+  version: z.literal(1),
+  /** Of another lab's CA nothing is taken over: its tokens are not ours. */
+  lab: z.string(),
+  stateId: z.string(),
+  areTermsSigned: z.boolean(),
+  servers: z.array(server),
+});
+
+export type ProgramSnapshot = z.infer<typeof snapshot>;
+
+/** undefined for what was not written by a lab with that CA. */
+export function readSnapshot(text: string, lab: string): ProgramSnapshot | undefined {
+  try {
+    const { data } = snapshot.safeParse(JSON.parse(text));
+    return data?.lab === lab ? data : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function serverSnapshot(of: MdmServer): ProgramSnapshot['servers'][number] {
+  const { name, tokenIssuedAt, made, cursorEpoch, log } = of;
+  const places = new Map(of.devices.map((one, place) => [one, place]));
+  const firstOperation = Math.max(log.first, log.end - MOST_OPERATIONS);
+  const operations = log
+    .from(firstOperation, MOST_OPERATIONS)
+    .map(({ type, device: one, at }): [OperationType, number, number] => {
+      return [type, places.get(one) ?? 0, at];
+    });
+  return {
+    ...{ name, tokenIssuedAt, made, cursorEpoch, firstOperation, operations },
+    profiles: [...of.profiles].map(([uuid, definition]) => [uuid, { ...definition }]),
+    devices: of.devices.map(({ kind, ...one }) => ({ ...one, kind: kindName(kind) })),
+  };
+}
+
+export function writeSnapshot(organization: Organization, lab: string): string {
+  const { stateId, areTermsSigned, servers } = organization;
+  const content: ProgramSnapshot = {
+    ...{ version: 1, lab, stateId, areTermsSigned },
+    servers: servers.map(serverSnapshot),
+  };
+  return JSON.stringify(content);
+}
+
+function restoreDevices(given: ProgramSnapshot['servers'][number]): ProgramDevice[] {
+  return given.devices.flatMap(({ kind: name, ...one }) => {
+    const kind = kindOf(name);
+    return kind === undefined ? [] : [{ ...one, kind, profile: one.profile }];
+  });
+}
+
+function restoreServer(
+  organization: Organization,
+  given: ProgramSnapshot['servers'][number],
+): void {
+  const { name, tokenIssuedAt, made, cursorEpoch, firstOperation } = given;
+  const into = organization.emptyServer(name);
+  Object.assign(into, { tokenIssuedAt, made, cursorEpoch });
+  for (const [uuid, definition] of given.profiles) {
+    into.profiles.set(uuid, definition satisfies ProfileDefinition);
+  }
+  const devices = restoreDevices(given);
+  for (const one of devices) into.restore(one);
+  const operations = given.operations.flatMap(([type, place, at]) => {
+    const one = devices[place];
+    return one === undefined ? [] : [{ type, device: one, at }];
+  });
+  into.log = new OperationLog(firstOperation, operations);
+}
+
+export function restoreOrganization(organization: Organization, given: ProgramSnapshot): void {
+  organization.areTermsSigned = given.areTermsSigned;
+  for (const one of given.servers) restoreServer(organization, one);
+}

@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto';
+import { createServer, type Server as HttpServer } from 'node:http';
+import { type AddressInfo, isIPv6, type Server } from 'node:net';
+import { isWelcome } from '../wire/control-http.js';
+import { certificatePem, type LabAuthority } from '../authority/lab-authority.js';
+import { FaultRules } from './fault-rules.js';
+import { OAuthCheck } from './oauth-check.js';
+import { Organization } from './organization.js';
+import { PageCursors } from './page-cursors.js';
+import { Portal } from './portal.js';
+import { servePortal } from './portal-routes.js';
+import type { ProgramControl } from './dep-control.js';
+import { ProgramDesk } from './dep-desk.js';
+import { ProgramServer } from './dep-server.js';
+import { readSnapshot, restoreOrganization, writeSnapshot } from './dep-snapshot.js';
+import { RequestCounts } from './request-counts.js';
+import { ServerTokens } from './server-tokens.js';
+import { type SessionOptions, Sessions } from './sessions.js';
+import { SnapshotKeeper, type SnapshotStore } from './snapshot-keeper.js';
+
+export interface ProgramStandInOptions {
+  /** Issues the certificate of the service; all tokens follow from its key. */
+  authority: LabAuthority;
+  /** Where devices and profiles outlive a restart; nothing does without. */
+  store?: SnapshotStore;
+  /** Free ones when 0 or absent. */
+  port?: number;
+  portalPort?: number;
+  /** A loopback address. */
+  host?: string;
+  sessions?: SessionOptions;
+  /** What consumer keys begin with; as only labs believe when absent. */
+  mark?: string;
+  /** Seven days when absent. */
+  cursorLifeMs?: number;
+}
+
+/**
+ * Stands where Apple's service of the device enrollment program does: the same protocol over a real
+ * socket, the same checks. The portal lies on a port of its own, without TLS: what administrators do
+ * at Apple's website, devices at their activation, and tests to either.
+ */
+export interface ProgramStandIn extends ProgramControl {
+  /** Of the service: https, tokens and sessions as Apple wants them. */
+  readonly url: string;
+  readonly portalUrl: string;
+  /** Whom clients must believe. */
+  readonly caPem: string;
+  close(): Promise<void>;
+}
+
+/** More would take too long to write every now and then. */
+const MOST_KEPT_DEVICES = 20_000;
+
+function listenOn(server: Server, port: number, host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.removeListener('error', reject);
+      resolve((server.address() as AddressInfo).port);
+    });
+  });
+}
+
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => server.close(() => resolve()));
+}
+
+function createPortalServer(control: ProgramControl): HttpServer {
+  return createServer((request, response) => {
+    if (!isWelcome(request)) response.writeHead(403).end();
+    else servePortal(control, request, response).catch(() => response.destroy());
+  });
+}
+
+interface Kept {
+  organization: Organization;
+  keeper: SnapshotKeeper | undefined;
+}
+
+/** As it was, or a new one where that can't be known. */
+async function openOrganization(
+  { authority, store }: ProgramStandInOptions,
+  tokens: ServerTokens,
+): Promise<Kept> {
+  const lab = authority.certificate.fingerprint.toString('hex');
+  const text = await store?.load();
+  const given = text === undefined ? undefined : readSnapshot(text, lab);
+  let keeper: SnapshotKeeper | undefined;
+  const stateId = given?.stateId ?? randomUUID();
+  const organization = new Organization(tokens, stateId, () => keeper?.changed());
+  if (given !== undefined) restoreOrganization(organization, given);
+  const count = () => organization.servers.reduce((sum, { devices }) => sum + devices.length, 0);
+  const write = () => (count() > MOST_KEPT_DEVICES ? undefined : writeSnapshot(organization, lab));
+  if (store !== undefined) keeper = new SnapshotKeeper({ store, write });
+  return { organization, keeper };
+}
+
+interface Parts {
+  server: ProgramServer;
+  portal: Portal;
+  faults: FaultRules;
+  sessions: Sessions;
+  counts: RequestCounts;
+}
+
+function createControl({ server, portal, faults, sessions, counts }: Parts): ProgramControl {
+  return {
+    portal,
+    addFault: (rule) => faults.add(rule),
+    faults: () => faults.rules,
+    clearFaults: () => faults.clear(),
+    expireSessions: (how = 401) => (how === 403 ? sessions.forget() : sessions.expire()),
+    requests: () => counts.report(),
+    resetRequests: () => counts.reset(),
+    intercept: (interceptor) => {
+      server.interceptor = interceptor;
+    },
+    destroyConnections: () => server.destroyConnections(),
+  };
+}
+
+/** Rejects when a port is taken. */
+export async function startProgramStandIn(options: ProgramStandInOptions): Promise<ProgramStandIn> {
+  const { authority, port = 0, portalPort = 0, host = '127.0.0.1', cursorLifeMs } = options;
+  const tokens = new ServerTokens(authority, options.mark);
+  const { organization, keeper } = await openOrganization(options, tokens);
+  const [faults, counts] = [new FaultRules(), new RequestCounts()];
+  const sessions = new Sessions(options.sessions ?? {});
+  const oauth = new OAuthCheck(tokens, organization);
+  const cursors = new PageCursors(organization.stateId, cursorLifeMs);
+  const desk = new ProgramDesk({ organization, oauth, sessions, cursors, faults });
+  const server = await ProgramServer.create({ authority, desk, counts });
+  const portal = new Portal(organization, tokens);
+  const control = createControl({ server, portal, faults, sessions, counts });
+  const side = createPortalServer(control);
+  const name = isIPv6(host) ? `[${host}]` : host;
+  return {
+    ...control,
+    url: `https://${name}:${await listenOn(server.server, port, host)}`,
+    portalUrl: `http://${name}:${await listenOn(side, portalPort, host)}`,
+    caPem: certificatePem(authority),
+    close: async () => {
+      const all = Promise.all([closed(server.server), closed(side)]);
+      server.destroyConnections();
+      side.closeAllConnections();
+      await all;
+      await keeper?.close();
+    },
+  };
+}

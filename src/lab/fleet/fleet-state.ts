@@ -1,0 +1,184 @@
+import type { Answer } from '../answers/answer.js';
+
+export type AnswerStatus = Answer['status'] | 'NotNow';
+
+const FATES = [
+  'waiting',
+  'enrolling',
+  'enrolled',
+  /** Erased by a command, or released by one that removed its enrollment profile. */
+  'erased',
+  'released',
+  /** The server no longer recognizes it. */
+  'unenrolled',
+  /** It could not enroll, or was refused later. */
+  'lost',
+] as const;
+
+/** Where a device stands. */
+export type DeviceFate = (typeof FATES)[number];
+
+export interface FleetFailure {
+  serialNumber: string;
+  reason: string;
+}
+
+export interface FleetSnapshot {
+  total: number;
+  fates: Record<DeviceFate, number>;
+  answers: Record<AnswerStatus, number>;
+  /** Commands put off with NotNow and not answered since. */
+  unanswered: number;
+  /** Enrolled, and waiting for the first push since. */
+  unpushed: number;
+  /** Enrolled, and still held in Setup Assistant. */
+  awaiting: number;
+  pushes: number;
+  retries: number;
+  polls: number;
+  /** Devices that went to the server by themselves, since Apple's stand-in does not know them. */
+  strangers: number;
+  failures: FleetFailure[];
+  seconds: number;
+}
+
+const MOST_FAILURES = 1000;
+
+/** Counts what happens to the fleet. */
+export class FleetState {
+  private readonly startedAt = Date.now();
+  private readonly fateOf: DeviceFate[];
+  private readonly fates = Object.fromEntries(
+    FATES.map((fate) => [fate, 0]),
+  ) as FleetSnapshot['fates'];
+  private readonly answers = { Acknowledged: 0, Error: 0, CommandFormatError: 0, NotNow: 0 };
+  private readonly failures: FleetFailure[] = [];
+  private readonly postponed: number[];
+  private readonly unpushed = new Set<number>();
+  private readonly awaiting = new Set<number>();
+  private unanswered = 0;
+  private pushes = 0;
+  private retries = 0;
+  private polls = 0;
+  private strangers = 0;
+  private changedAt = this.startedAt;
+  private progressedAt = this.startedAt;
+
+  constructor(
+    private readonly total: number,
+    private readonly onChange: () => void = () => undefined,
+  ) {
+    this.fateOf = new Array<DeviceFate>(total).fill('waiting');
+    this.fates.waiting = total;
+    this.postponed = new Array<number>(total).fill(0);
+  }
+
+  setFate(index: number, fate: DeviceFate): void {
+    this.fates[this.fateOf[index] ?? 'waiting'] -= 1;
+    this.fates[fate] += 1;
+    this.fateOf[index] = fate;
+    if (fate !== 'enrolled') {
+      this.setPostponed(index, 0);
+      this.unpushed.delete(index);
+      this.awaiting.delete(index);
+    }
+    this.progressed();
+  }
+
+  setPostponed(index: number, count: number): void {
+    this.unanswered += count - (this.postponed[index] ?? 0);
+    this.postponed[index] = count;
+  }
+
+  setAwaiting(index: number, isAwaiting: boolean): void {
+    if (isAwaiting) this.awaiting.add(index);
+    else if (this.awaiting.delete(index)) this.progressed();
+  }
+
+  countAnswer(status: AnswerStatus): void {
+    this.answers[status] += 1;
+    if (status === 'NotNow') this.changed();
+    else this.progressed();
+  }
+
+  /** The device polls only when pushed: until then it counts as unpushed. */
+  expectPush(index: number): void {
+    this.unpushed.add(index);
+    this.changed();
+  }
+
+  countPush(): void {
+    this.pushes += 1;
+    this.changed();
+  }
+
+  countPoll(index: number): void {
+    this.polls += 1;
+    if (this.unpushed.delete(index)) this.progressed();
+    else this.changed();
+  }
+
+  countStranger(): void {
+    this.strangers += 1;
+    this.changed();
+  }
+
+  countRetry(): void {
+    this.retries += 1;
+    this.changed();
+  }
+
+  addFailure(failure: FleetFailure): void {
+    if (this.failures.length < MOST_FAILURES) this.failures.push(failure);
+    this.changed();
+  }
+
+  /** No device waits, for its first push or to be let go, or owes an answer. */
+  isAtRest(): boolean {
+    return this.unanswered === 0 && this.unpushed.size === 0 && this.awaiting.size === 0;
+  }
+
+  /** Milliseconds since anything happened. */
+  quietMs(): number {
+    return Date.now() - this.changedAt;
+  }
+
+  /** Milliseconds since the fleet came any nearer to its end. */
+  stuckMs(): number {
+    return Date.now() - this.progressedAt;
+  }
+
+  snapshot(): FleetSnapshot {
+    return {
+      total: this.total,
+      fates: { ...this.fates },
+      answers: { ...this.answers },
+      unanswered: this.unanswered,
+      unpushed: this.unpushed.size,
+      awaiting: this.awaiting.size,
+      pushes: this.pushes,
+      retries: this.retries,
+      polls: this.polls,
+      strangers: this.strangers,
+      failures: [...this.failures],
+      seconds: (Date.now() - this.startedAt) / 1000,
+    };
+  }
+
+  private changed(): void {
+    this.changedAt = Date.now();
+    this.onChange();
+  }
+
+  private progressed(): void {
+    this.progressedAt = Date.now();
+    this.changed();
+  }
+}
+
+/** Every device is enrolled, or gone because a command said so, and owes no answer. */
+export function isSettled(snapshot: FleetSnapshot): boolean {
+  const { total, fates, unanswered, unpushed, awaiting } = snapshot;
+  const isWhole = fates.enrolled + fates.erased + fates.released === total;
+  return isWhole && unanswered === 0 && unpushed === 0 && awaiting === 0;
+}

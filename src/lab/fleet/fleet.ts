@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
+import { type AwaitedDevice, platformOf } from '../enrollment/awaited-devices.js';
+import type { LabPlatform } from '../devices/device-models.js';
+import type { EnrollmentWay } from '../enrollment/enrollment-way.js';
+import { type Answered, FleetMember, type MemberContext } from './fleet-member.js';
+import { FleetState } from './fleet-state.js';
+import { HttpClient } from '../wire/http-client.js';
+import { KeyPool } from './key-pool.js';
+import { forEachLimited } from './limited.js';
+import { Limiter } from './limiter.js';
+import type { Polling } from './polling.js';
+import { type Courier, PushedPolling } from './pushed-polling.js';
+import { Random } from './random.js';
+import {
+  createSimulatedDevice,
+  type SimulatedDevice,
+  type SimulatedDeviceOptions,
+} from '../devices/simulated-device.js';
+import { TimedPolling } from './timed-polling.js';
+
+export interface FleetOptions {
+  devices: number;
+  /** A mix of both when absent. */
+  platform?: LabPlatform;
+  way: EnrollmentWay;
+  /** Users ask for commands of their own, too; iPads are shared by users. */
+  asUser?: boolean;
+  isAwaitingConfiguration?: boolean;
+  /** Whom the first of them play; the others have random serial numbers. */
+  awaited?: readonly AwaitedDevice[];
+  /** PEM of CAs that a TLS server's certificate may come from, besides the well-known ones. */
+  trustedCas?: string;
+  notNow: number;
+  forever: boolean;
+  pollIntervalMs: number;
+  /** Without it the devices poll by the clock. */
+  openCourier?: (http: HttpClient) => Promise<Courier>;
+  concurrency: number;
+  /** The same seed makes the same devices. */
+  seed?: string;
+  signal: AbortSignal;
+  onChange?: () => void;
+  onAnswer?: (device: SimulatedDevice, answered: Answered) => void;
+  /** Every device has tried to enroll and, where it is pushed, has answered its first commands. */
+  onReady?: () => Promise<void>;
+}
+
+const PATIENCE_MS = 60_000;
+
+/** Simulated devices that enroll and obey, over the wire alone. */
+export class Fleet {
+  readonly state: FleetState;
+  private readonly http: HttpClient;
+  private readonly members: FleetMember[];
+  private readonly limiter: Limiter;
+  private readonly keys = new KeyPool();
+
+  constructor(private readonly options: FleetOptions) {
+    const { devices, signal, forever, concurrency } = options;
+    setMaxListeners(0, signal); // every request and every pause listens to it
+    this.state = new FleetState(devices, options.onChange);
+    this.limiter = new Limiter(concurrency);
+    this.http = new HttpClient({
+      patienceMs: forever ? Number.POSITIVE_INFINITY : PATIENCE_MS,
+      signal,
+      onRetry: () => this.state.countRetry(),
+    });
+    if (options.trustedCas !== undefined) this.http.trust([options.trustedCas]);
+    const random = new Random(options.seed ?? randomUUID());
+    this.members = Array.from({ length: devices }, (_, index) => this.createMember(index, random));
+  }
+
+  /** Resolves when every device is enrolled and has answered; with `forever` only when aborted. */
+  async run(): Promise<void> {
+    let polling: Polling | undefined;
+    try {
+      polling = await this.createPolling();
+      await this.live(polling);
+    } catch (error) {
+      if (!this.options.signal.aborted) throw error;
+    } finally {
+      polling?.close();
+      this.http.close();
+    }
+  }
+
+  private createMember(index: number, random: Random): FleetMember {
+    const { http, state, keys } = this;
+    const { way, asUser = false, notNow, forever, signal, onAnswer } = this.options;
+    const context: MemberContext = {
+      ...{ http, state, keys, way, asUser, notNow, forever, signal },
+      ...(onAnswer === undefined ? {} : { onAnswer }),
+    };
+    const own = random.fork(`device ${index}`);
+    const { kind } = this.options.awaited?.[index] ?? {};
+    const fitting = this.options.platform ?? (kind && platformOf(kind));
+    const platform = fitting ?? own.pick<LabPlatform>(['iOS', 'macOS']);
+    const device = createSimulatedDevice({ platform, random: own, ...this.traits(index) });
+    return new FleetMember(index, device, context);
+  }
+
+  /** What the way of enrolling makes of a device: Apple's program supervises, persons don't. */
+  private traits(index: number): Omit<SimulatedDeviceOptions, 'platform' | 'random'> {
+    const { way, asUser = false, isAwaitingConfiguration = false, awaited } = this.options;
+    const { serialNumber, kind } = awaited?.[index] ?? {};
+    return {
+      ...{ isShared: asUser, isAwaitingConfiguration },
+      ...(serialNumber === undefined ? {} : { serialNumber }),
+      ...(kind === undefined ? {} : { kind }),
+      ...(way.enroll === 'ade' ? { isSupervised: true } : {}),
+      ...(way.enroll === 'account' ? { isSupervised: false } : {}),
+    };
+  }
+
+  private async createPolling(): Promise<Polling> {
+    const { members, state, limiter } = this;
+    const { openCourier, pollIntervalMs: intervalMs, ...rest } = this.options;
+    const { concurrency, signal, forever } = rest;
+    if (openCourier === undefined) {
+      return new TimedPolling({ members, state, intervalMs, concurrency, signal });
+    }
+    const courier = await openCourier(this.http);
+    return new PushedPolling({ courier, state, limiter, forever, signal });
+  }
+
+  private async live(polling: Polling): Promise<void> {
+    const { concurrency: limit, signal, forever, openCourier, onReady } = this.options;
+    await forEachLimited(this.members, { limit, signal }, async (member) => {
+      await this.limiter.run(() => member.enroll((profile) => polling.prepare(member, profile)));
+      await polling.afterEnrollment(member);
+    });
+    if (!forever || openCourier !== undefined) await polling.settle();
+    await onReady?.();
+    if (forever) await polling.stay();
+  }
+}

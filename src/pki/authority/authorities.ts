@@ -1,0 +1,106 @@
+import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
+import { isIssuedBy } from '../../crypto/x509/certificate-path.js';
+import type { CertificateReference } from '../../crypto/cms/parse-signed-data.js';
+import { isReferenceTo } from '../../crypto/cms/verify-signed-data.js';
+import { type AuthorityRow, listOwnAuthorities } from '../../db/pki/authority-repository.js';
+import {
+  type AuthorityDeps,
+  type CertificateAuthority,
+  createAuthority,
+  ensureCertificateAuthority,
+} from './authority.js';
+import { openAuthority } from './stored-authority.js';
+
+/** The CAs made here. After a rotation the former ones go on answering what was sent to them. */
+export interface CertificateAuthorities {
+  /** The one that issues. */
+  readonly current: CertificateAuthority;
+  /** Newest first; those that were revoked only when asked for, for their revocation lists. */
+  all(options?: { revoked?: boolean }): readonly CertificateAuthority[];
+  /** The one that a message names as its recipient or signer; never one that was revoked. */
+  addressedBy(reference: CertificateReference): CertificateAuthority | undefined;
+  /** The one that issued the certificate; never one that was revoked. */
+  issuerOf(certificate: ParsedCertificate): CertificateAuthority | undefined;
+  /** Reads them again, after a rotation or revocation in this process or another. */
+  reload(): Promise<void>;
+}
+
+class StoredAuthorities implements CertificateAuthorities {
+  readonly #deps: AuthorityDeps;
+  #current: CertificateAuthority;
+  #all: readonly CertificateAuthority[] = [];
+  #loading: Promise<void> = Promise.resolve();
+
+  constructor(deps: AuthorityDeps, current: CertificateAuthority) {
+    this.#deps = deps;
+    this.#current = current;
+  }
+
+  get current(): CertificateAuthority {
+    return this.#current;
+  }
+
+  all({ revoked = false }: { revoked?: boolean } = {}): readonly CertificateAuthority[] {
+    return revoked ? this.#all : this.#all.filter(({ isRevoked }) => !isRevoked);
+  }
+
+  addressedBy(reference: CertificateReference): CertificateAuthority | undefined {
+    return this.all().find(({ certificate }) => isReferenceTo(reference, certificate));
+  }
+
+  issuerOf(certificate: ParsedCertificate): CertificateAuthority | undefined {
+    return this.all().find((authority) => isIssuedBy(certificate, authority.certificate));
+  }
+
+  /** One after the other: an earlier answer must not replace a later one. */
+  reload(): Promise<void> {
+    this.#loading = this.#loading.catch(() => undefined).then(() => this.#load());
+    return this.#loading;
+  }
+
+  async #load(): Promise<void> {
+    const { logger } = this.#deps;
+    const former = this.#current;
+    const rows = await this.#readRows();
+    const all = rows.flatMap((row) => this.#open(row) ?? []);
+    const issuingId = rows.find(({ issues_identities: issues }) => issues)?.id;
+    const current = all.find(({ id }) => id === issuingId);
+    if (current === undefined) throw new Error('no certificate authority issues identities');
+    this.#all = all;
+    this.#current = current;
+    if (current.id === former.id) return;
+    const { subject } = current.certificate;
+    logger.info({ subject, former: former.certificate.subject }, 'another CA issues identities');
+  }
+
+  /** One that was revoked while it issued has a successor at once, made here if by nobody else. */
+  async #readRows(): Promise<AuthorityRow[]> {
+    const { knex } = this.#deps.db;
+    const rows = await listOwnAuthorities(knex);
+    const isIssuing = ({ issues_identities, revoked_at }: AuthorityRow) =>
+      issues_identities && revoked_at === null;
+    if (rows.some(isIssuing)) return rows;
+    await ensureCertificateAuthority(this.#deps);
+    return await listOwnAuthorities(knex);
+  }
+
+  /** A key that was opened before is not opened again. */
+  #open(row: AuthorityRow): CertificateAuthority | undefined {
+    const isRevoked = row.revoked_at !== null;
+    const known = this.#all.find(({ id, certificate }) => {
+      return id === row.id && certificate.der.equals(row.der);
+    });
+    if (known !== undefined) return known.isRevoked === isRevoked ? known : { ...known, isRevoked };
+    const stored = openAuthority(row, this.#deps.box);
+    return stored && createAuthority(stored, this.#deps);
+  }
+}
+
+/** Our CAs; the first one is made at the first start (see `ensureCertificateAuthority`). */
+export async function createCertificateAuthorities(
+  deps: AuthorityDeps,
+): Promise<CertificateAuthorities> {
+  const authorities = new StoredAuthorities(deps, await ensureCertificateAuthority(deps));
+  await authorities.reload();
+  return authorities;
+}

@@ -1,0 +1,138 @@
+import { type KeyObject, randomBytes } from 'node:crypto';
+import {
+  type Extension,
+  type GeneralName,
+  issueCertificate,
+  type ParsedCertificate,
+  parseCertificate,
+} from '../../crypto/x509/certificate.js';
+import {
+  encodeAuthorityInfoAccess,
+  encodeCrlDistributionPoints,
+} from '../../crypto/x509/certificate-extensions.js';
+import { generateRsaKeyPair, keyIdentifier } from '../../crypto/keys/keys.js';
+import type { NameAttribute } from '../../crypto/x509/names.js';
+import { Oid } from '../../crypto/asn1/oids.js';
+import type { SecretBox } from '../../crypto/secrets/secret-box.js';
+import { listOwnAuthorities, lockAuthority } from '../../db/pki/authority-repository.js';
+import type { Database } from '../../db/connection/database.js';
+import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
+import type { Logger } from '../../logger.js';
+import { checkMasterKey } from '../master-key/master-key.js';
+import {
+  CA_KEY_BITS,
+  CLOCK_TOLERANCE_MS,
+  openAuthority,
+  type StoredAuthority,
+  storeNewAuthority,
+  yearsAfter,
+} from './stored-authority.js';
+
+const DEVICE_YEARS = 1;
+/** DER of a Name without attributes. */
+const EMPTY_NAME_BYTES = 2;
+
+export interface AuthorityDeps {
+  db: Database;
+  box: SecretBox;
+  logger: Logger;
+  /** Where identities say that their revocation can be looked up; they say nothing without. */
+  publicUrl?: string;
+  now?: () => Date;
+}
+
+export interface DeviceCertificateRequest {
+  publicKey: KeyObject;
+  /** An encoded Name, or attributes; an empty one is replaced by a made-up name. */
+  subject: Buffer | readonly NameAttribute[];
+  /** DER of the extension's value, or names. */
+  subjectAltName?: Buffer | readonly GeneralName[];
+}
+
+/** A CA of ours: it vouches for the identities of devices, and signs and opens SCEP messages. */
+export interface CertificateAuthority extends StoredAuthority {
+  /** Its subjectKeyIdentifier in lower-case hexadecimal: by this its URLs name it. */
+  keyId: string;
+  /** A client certificate for a device's key. Nothing is stored. */
+  issueDeviceCertificate(request: DeviceCertificateRequest): ParsedCertificate;
+}
+
+function deviceSubject(subject: DeviceCertificateRequest['subject']) {
+  const emptyLength = Buffer.isBuffer(subject) ? EMPTY_NAME_BYTES : 0;
+  if (subject.length > emptyLength) return subject;
+  return [{ type: 'CN', value: `Muster Device ${randomBytes(8).toString('hex')}` }];
+}
+
+/** Where the issuer's revocation list, OCSP responder and certificate are. */
+function statusExtensions(publicUrl: string | undefined, keyId: string): Extension[] {
+  if (publicUrl === undefined) return [];
+  const points = encodeCrlDistributionPoints([`${publicUrl}/crl/${keyId}.crl`]);
+  const access = encodeAuthorityInfoAccess({
+    ocsp: [`${publicUrl}/ocsp`],
+    caIssuers: [`${publicUrl}/ca/${keyId}.cer`],
+  });
+  return [
+    { oid: Oid.cRLDistributionPoints, critical: false, value: points },
+    { oid: Oid.authorityInfoAccess, critical: false, value: access },
+  ];
+}
+
+/** A CA of ours that can issue. */
+export function createAuthority(
+  stored: StoredAuthority,
+  { publicUrl, now = () => new Date() }: Pick<AuthorityDeps, 'publicUrl' | 'now'>,
+): CertificateAuthority {
+  const { certificate, privateKey } = stored;
+  const keyId = (certificate.subjectKeyId ?? keyIdentifier(certificate.publicKey)).toString('hex');
+  const furtherExtensions = statusExtensions(publicUrl, keyId);
+  const issueDeviceCertificate = (request: DeviceCertificateRequest) => {
+    const { publicKey, subjectAltName } = request;
+    const isRsa = publicKey.asymmetricKeyType === 'rsa';
+    const der = issueCertificate({
+      subject: deviceSubject(request.subject),
+      publicKey,
+      issuer: certificate,
+      issuerKey: privateKey,
+      notBefore: new Date(now().getTime() - CLOCK_TOLERANCE_MS),
+      notAfter: earlier(yearsAfter(now(), DEVICE_YEARS), certificate.notAfter),
+      keyUsage: isRsa ? ['digitalSignature', 'keyEncipherment'] : ['digitalSignature'],
+      extendedKeyUsage: [Oid.clientAuth],
+      furtherExtensions,
+      ...(subjectAltName === undefined ? {} : { subjectAltName }),
+    });
+    return parseCertificate(der);
+  };
+  return { ...stored, keyId, issueDeviceCertificate };
+}
+
+function earlier(one: Date, other: Date): Date {
+  return one < other ? one : other;
+}
+
+async function findIssuing(trx: Transaction, box: SecretBox): Promise<StoredAuthority | undefined> {
+  const rows = await listOwnAuthorities(trx);
+  const row = rows.find(({ issues_identities: issues, revoked_at }) => issues && !revoked_at);
+  return row && openAuthority(row, box);
+}
+
+/**
+ * The CA of ours that issues, made at the first start, and anew when it was revoked. Two processes
+ * that start at once end up with the same one. Refuses (master_key_mismatch) and changes nothing
+ * when stored secrets do not open.
+ */
+export async function ensureCertificateAuthority(
+  deps: AuthorityDeps,
+): Promise<CertificateAuthority> {
+  const { db, box, logger, now = () => new Date() } = deps;
+  await checkMasterKey(db, box);
+  const stored = await inTransaction(db, async (trx) => {
+    await lockAuthority(trx);
+    const existing = await findIssuing(trx, box);
+    if (existing !== undefined) return existing;
+    const keys = await generateRsaKeyPair(CA_KEY_BITS);
+    const made = await storeNewAuthority(trx, box, { keys, now: now() });
+    logger.info({ subject: made.certificate.subject }, 'made the certificate authority');
+    return made;
+  });
+  return createAuthority(stored, deps);
+}

@@ -1,0 +1,72 @@
+import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
+import { publicKeyFingerprint } from '../../crypto/keys/keys.js';
+import type { CertificatePurpose } from '../../db/pki/certificate-repository.js';
+import { certificateUses } from '../../db/pki/certificate-uses.js';
+import { findPrivateKey } from '../../db/pki/private-key-repository.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
+import { AppError } from '../../errors.js';
+import { hostFault, purposeFault, unfitness } from './certificate-fitness.js';
+import { attributeFault, refusal } from './faults.js';
+import type { UploadedCertificate } from './uploaded-certificate.js';
+
+export const PURPOSE_POINTER = '/data/attributes/purpose';
+const KEY_POINTER = '/data/relationships/rsa_private_key/data';
+
+const USES = {
+  is_identity: 'a device identifies itself by it',
+  pushes: 'enrolled devices get their pushes by it',
+  issued: 'identities of devices were issued by it',
+  signs: 'new identities of devices are issued by it',
+  is_listed: 'it is revoked: the revocation list must name it until it expires, and a week beyond',
+  is_token_certificate: 'it is the token certificate of an account of the enrollment program',
+} as const;
+
+/** AppError 409 in_use that tells what for. */
+export async function requireUnused(trx: Transaction, id: number): Promise<void> {
+  const uses = await certificateUses(trx, id);
+  const reasons = Object.entries(USES).filter(([use]) => uses?.[use as keyof typeof USES]);
+  if (reasons.length === 0) return;
+  const why = reasons.map(([, reason]) => reason).join('; ');
+  throw new AppError('in_use', 409, `the certificate is in use: ${why}`);
+}
+
+/** AppError 422 naming the purpose. `host`: for which a server's certificate has to be. */
+export function requireFit(
+  certificate: ParsedCertificate,
+  purpose: CertificatePurpose,
+  host: string | undefined,
+): void {
+  const fault = purposeFault(certificate, purpose) ?? hostFault(certificate, purpose, host);
+  if (fault) throw refusal([attributeFault('purpose', `${purpose}: ${fault.detail}`, fault.code)]);
+}
+
+/** AppError 422 key_mismatch when the stored key is another's. */
+export async function requireKey(
+  trx: Transaction,
+  { publicKey }: ParsedCertificate,
+  id: number,
+): Promise<void> {
+  const stored = await findPrivateKey(trx, id);
+  const fingerprint = publicKeyFingerprint(publicKey).toString('hex');
+  if (stored?.fingerprint_sha256 === fingerprint) return;
+  const message = 'the private key does not belong to the certificate';
+  throw new AppError('key_mismatch', 422, message, { source: { pointer: KEY_POINTER } });
+}
+
+interface FittingNow {
+  purpose: CertificatePurpose;
+  now: Date;
+  isForced?: boolean;
+  /** For which a server's certificate has to be. */
+  host?: string | undefined;
+}
+
+/** AppError 422 with all that speaks against it; by force its time and host do not count. */
+export function requireFitNow(
+  { certificate, source }: UploadedCertificate,
+  { purpose, now, isForced = false, host }: FittingNow,
+): void {
+  const faults = unfitness(certificate, isForced ? { purpose } : { purpose, at: now, host });
+  if (faults.length === 0) return;
+  throw refusal(faults.map(({ detail, code }) => attributeFault(source.certificate, detail, code)));
+}

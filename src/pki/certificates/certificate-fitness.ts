@@ -1,0 +1,135 @@
+import type { KeyUsage, ParsedCertificate } from '../../crypto/x509/certificate.js';
+import { allowsPurpose } from '../../crypto/x509/certificate-path.js';
+import { describeKey } from '../../crypto/keys/keys.js';
+import { Oid } from '../../crypto/asn1/oids.js';
+import { describePublicKeyInfo } from '../../crypto/x509/public-key-info.js';
+import type { CertificatePurpose } from '../../db/pki/certificate-repository.js';
+import type { ErrorCode } from '../../errors.js';
+import { hostsInWords, isForHost } from '../tls/tls-hosts.js';
+
+const MIN_RSA_BITS = 2048;
+/** Apple's push certificates name their topic in the UID of the subject. */
+const PUSH_TOPIC = /^com\.apple\.mgmt\../;
+
+export interface Unfitness {
+  detail: string;
+  code: ErrorCode;
+}
+
+type Check = (certificate: ParsedCertificate) => string | undefined;
+
+const isAuthority: Check = ({ isCa, keyUsage }) =>
+  isCa && (keyUsage === undefined || keyUsage.includes('keyCertSign'))
+    ? undefined
+    : 'it is not the certificate of a CA';
+
+/** RFC 5280 4.2.1.3; without the extension anything is allowed, as in certificates made by hand. */
+const TLS_USAGES: KeyUsage[] = ['digitalSignature', 'keyEncipherment', 'keyAgreement'];
+
+const isServer: Check = (certificate) => {
+  const { keyUsage, isCa } = certificate;
+  if (!allowsPurpose(certificate, Oid.serverAuth)) return 'it is not meant for servers';
+  if (keyUsage === undefined || TLS_USAGES.some((usage) => keyUsage.includes(usage))) {
+    return undefined;
+  }
+  const what = isCa ? 'it is the certificate of a CA, and' : 'it is not meant for servers:';
+  return `${what} its key usage (${keyUsage.join(', ')}) leaves no way to speak TLS`;
+};
+
+const isPushCertificate: Check = ({ userId = '', hasSeveralUserIds }) => {
+  if (!PUSH_TOPIC.test(userId)) {
+    return 'it is no push certificate of Apple: its subject has no UID that begins with com.apple.mgmt.';
+  }
+  return hasSeveralUserIds ? 'its subject has several UIDs: its topic is ambiguous' : undefined;
+};
+
+/** Apple's portal takes requests signed with SHA-256 and RSA only. */
+const isVendor: Check = ({ isCa, publicKeyRaw }) =>
+  !isCa && describePublicKeyInfo(publicKeyRaw)?.type === 'RSA'
+    ? undefined
+    : 'it is no MDM vendor certificate: those have an RSA key and are no CAs';
+
+const PURPOSE_CHECKS: Partial<Record<CertificatePurpose, Check>> = {
+  'mdm.cacert': isAuthority,
+  'mdm.pushcert': isPushCertificate,
+  'mdm.webcrt': isServer,
+  'mdm.device': (certificate) =>
+    !certificate.isCa && allowsPurpose(certificate, Oid.clientAuth)
+      ? undefined
+      : 'it is not meant for clients',
+  'mdm.vendor': isVendor,
+};
+
+/** Why the certificate can't serve the purpose, whatever the time. */
+export function purposeFault(
+  certificate: ParsedCertificate,
+  purpose: CertificatePurpose,
+): Unfitness | undefined {
+  const detail = PURPOSE_CHECKS[purpose]?.(certificate);
+  return detail === undefined ? undefined : { detail, code: 'validation_failed' };
+}
+
+/** Why it can't be used now. */
+export function timeFault(
+  { notBefore, notAfter }: ParsedCertificate,
+  now: Date,
+): Unfitness | undefined {
+  const code = 'certificate_not_valid';
+  if (now < notBefore) return { code, detail: `it is not valid before ${notBefore.toISOString()}` };
+  if (now > notAfter) return { code, detail: `it expired at ${notAfter.toISOString()}` };
+  return undefined;
+}
+
+/** Why devices that ask for the host would turn away. */
+export function hostFault(
+  certificate: ParsedCertificate,
+  purpose: CertificatePurpose,
+  host: string | undefined,
+): Unfitness | undefined {
+  if (purpose !== 'mdm.webcrt' || host === undefined || isForHost(certificate, host)) {
+    return undefined;
+  }
+  const detail =
+    `it is for ${hostsInWords(certificate)}, not for ${host}, the host of PUBLIC_URL, so that ` +
+    'devices would refuse this server; ?force=true takes it all the same';
+  return { detail, code: 'certificate_not_valid' };
+}
+
+function keyFault(certificate: ParsedCertificate): Unfitness | undefined {
+  try {
+    const { type, bits } = describeKey(certificate.publicKey);
+    if (type === 'EC' || bits >= MIN_RSA_BITS) return undefined;
+    const detail = `its key has ${bits} bits; ${MIN_RSA_BITS} are needed`;
+    return { detail, code: 'validation_failed' };
+  } catch {
+    return { detail: 'its kind of key is not supported', code: 'validation_failed' };
+  }
+}
+
+export interface Intended {
+  purpose: CertificatePurpose;
+  /** When it has to be valid; any time will do where there is none. */
+  at?: Date;
+  /** Which host a server's certificate has to be for, likewise. */
+  host?: string | undefined;
+}
+
+/** A vendor certificate can't sign out of its time, so that taking it would be of no use. */
+function forceAdvice(purpose: CertificatePurpose): string {
+  return purpose === 'mdm.vendor' ? '' : '; ?force=true takes it all the same';
+}
+
+/** All that speaks against taking the certificate for this purpose. */
+export function unfitness(
+  certificate: ParsedCertificate,
+  { purpose, at, host }: Intended,
+): Unfitness[] {
+  const time = at && timeFault(certificate, at);
+  const found = [
+    keyFault(certificate),
+    time && { ...time, detail: time.detail + forceAdvice(purpose) },
+    purposeFault(certificate, purpose),
+    hostFault(certificate, purpose, host),
+  ];
+  return found.filter((fault) => fault !== undefined);
+}

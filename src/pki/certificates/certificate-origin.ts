@@ -1,0 +1,106 @@
+import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
+import { publicKeyFingerprint } from '../../crypto/keys/keys.js';
+import type { CertificatePurpose, CertificateRecord } from '../../db/pki/certificate-repository.js';
+import { findAppleAccount, type StoredCertificate } from '../../db/pki/certificate-uses.js';
+import { findSigningRequests, type KnownRequest } from '../../db/pki/signing-request-repository.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
+import { AppError } from '../../errors.js';
+import { appleAccountFault } from './apple-account.js';
+import { certificateRecord } from './certificate-record.js';
+import { attributeFault, refusal } from './faults.js';
+
+const REQUEST_POINTER = '/data/relationships/certificate_signing_request/data';
+
+interface RequestSought {
+  purpose: CertificatePurpose;
+  /** The request that the client says it answers. */
+  requestId?: number | null | undefined;
+}
+
+/**
+ * The request that the certificate answers, known by its public key; undefined when there is none.
+ * AppError 422 when it answers another, or was requested for another purpose.
+ */
+async function findRequestFor(
+  trx: Transaction,
+  { publicKey }: ParsedCertificate,
+  { purpose, requestId }: RequestSought,
+): Promise<KnownRequest | undefined> {
+  const known = await findSigningRequests(trx, publicKeyFingerprint(publicKey));
+  const isAny = typeof requestId !== 'number';
+  const requests = isAny ? known : known.filter(({ id }) => id === requestId);
+  if (!isAny && requests.length === 0) {
+    const message = 'the certificate does not belong to the request';
+    throw new AppError('key_mismatch', 422, message, { source: { pointer: REQUEST_POINTER } });
+  }
+  const [last] = requests;
+  const found = requests.find((request) => request.purpose === purpose);
+  if (found !== undefined || last === undefined) return found;
+  const detail =
+    `purpose: certificate_signing_requests ${last.id} asked for ${last.purpose}; if it is meant ` +
+    'for another purpose, change that of the request first';
+  throw refusal([attributeFault('purpose', detail)]);
+}
+
+interface AccountSought {
+  purpose: CertificatePurpose;
+  topic: string | null;
+  /** What the client says; null = nobody's, undefined = it says nothing. */
+  given: string | null | undefined;
+  request?: KnownRequest | undefined;
+}
+
+/** AppError 422 for what can't be one. */
+export function requireAppleAccount(given: string | null | undefined): void {
+  const fault = typeof given === 'string' ? appleAccountFault(given) : undefined;
+  if (fault !== undefined)
+    throw refusal([attributeFault('apple_account', `apple_account ${fault}`)]);
+}
+
+/**
+ * The Apple account of a push certificate: as given, as the request says, or that of the former
+ * certificate of its topic. AppError 422 for one given of another kind of certificate.
+ */
+async function appleAccountOf(
+  trx: Transaction,
+  { purpose, topic, given, request }: AccountSought,
+): Promise<string | null> {
+  if (purpose !== 'mdm.pushcert' && typeof given === 'string') {
+    const detail = 'apple_account: only push certificates (mdm.pushcert) belong to one';
+    throw refusal([attributeFault('apple_account', detail)]);
+  }
+  requireAppleAccount(given);
+  if (given !== undefined || topic === null) return given ?? null;
+  return request?.apple_account ?? (await findAppleAccount(trx, topic)) ?? null;
+}
+
+/** What the client says of where a certificate comes from. */
+export interface OriginInput {
+  purpose: CertificatePurpose;
+  signingRequestId?: number | null;
+  apple_account?: string | null;
+}
+
+/** What it comes from, as columns. AppError 422 when that can't be. */
+export async function originOf(
+  trx: Transaction,
+  certificate: ParsedCertificate,
+  { purpose, signingRequestId: requestId, apple_account: given }: OriginInput,
+): Promise<Pick<CertificateRecord, 'signing_request_id' | 'apple_account'>> {
+  const request = await findRequestFor(trx, certificate, { purpose, requestId });
+  const { push_topic: topic } = certificateRecord(certificate, purpose);
+  const apple_account = await appleAccountOf(trx, { purpose, topic, given, request });
+  return { signing_request_id: request?.id ?? null, apple_account };
+}
+
+/** undefined = it stays as it is: clients send back what they read. AppError 422 as originOf. */
+export async function changedAccount(
+  trx: Transaction,
+  { apple_account: given }: Pick<OriginInput, 'apple_account'>,
+  { stored, next }: { stored: StoredCertificate; next: CertificateRecord },
+): Promise<string | null | undefined> {
+  const { purpose, push_topic: topic } = next;
+  const told = given === stored.apple_account ? undefined : given;
+  if (told === undefined && purpose === stored.purpose) return undefined;
+  return appleAccountOf(trx, { purpose, topic, given: told });
+}

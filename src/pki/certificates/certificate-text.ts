@@ -1,0 +1,58 @@
+import { decodeBase64 } from '../../crypto/asn1/base64.js';
+import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
+import { readCertsOnly } from '../../crypto/cms/cms-signed-data.js';
+import { decodePem, isPem } from '../../crypto/asn1/pem.js';
+import { privateKeyBlocks } from '../../crypto/keys/private-key-pem.js';
+import { AppError } from '../../errors.js';
+
+/** RFC 7468 5.1, and as older tools wrote it. */
+const CERTIFICATE = /^(X509 )?CERTIFICATE$/;
+/** RFC 7468 8 and 9: what CAs hand out as .p7b. */
+const CERTS_ONLY = /^(PKCS7|CMS)$/;
+
+function invalidCertificate(message: string, cause?: unknown): AppError {
+  return new AppError('invalid_certificate', 400, message, { cause });
+}
+
+function readBlocks(text: string): ParsedCertificate[] {
+  // Their own reader knows the headers of old keys.
+  const publicPart = privateKeyBlocks(text).reduce((rest, key) => rest.replace(key, ''), text);
+  const found = decodePem(publicPart).flatMap(({ label, der }) => {
+    if (CERTS_ONLY.test(label)) return readCertsOnly(der);
+    return CERTIFICATE.test(label) ? [parseCertificate(der)] : [];
+  });
+  if (found.length === 0) throw invalidCertificate('there is no certificate in it');
+  return found;
+}
+
+function readDer(der: Buffer): ParsedCertificate[] {
+  try {
+    return [parseCertificate(der)];
+  } catch (error) {
+    try {
+      return readCertsOnly(der);
+    } catch {
+      throw error;
+    }
+  }
+}
+
+/** Strict base64, but for white space. AppError `invalid_certificate`. */
+export function decodeBase64Text(text: string): Buffer {
+  const bytes = decodeBase64(text.replace(/\s+/g, ''));
+  if (bytes !== undefined && bytes.length > 0) return bytes;
+  throw invalidCertificate('neither PEM nor base64');
+}
+
+/**
+ * The certificates of a text: PEM of certificates or of PKCS #7 that only carries some, or one of
+ * them in DER as base64. @throws AppError `invalid_certificate`
+ */
+export function readCertificateText(text: string): ParsedCertificate[] {
+  try {
+    return isPem(Buffer.from(text)) ? readBlocks(text) : readDer(decodeBase64Text(text));
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code === 'invalid_certificate') throw error;
+    throw invalidCertificate('unreadable certificate', error);
+  }
+}

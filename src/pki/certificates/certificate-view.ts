@@ -1,0 +1,69 @@
+import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
+import { describePublicKeyInfo } from '../../crypto/x509/public-key-info.js';
+import { AppError } from '../../errors.js';
+import { formatAlternativeName } from './alternative-names.js';
+import { purposeName, signatureName } from './certificate-names.js';
+import { splitChain } from './stored-chain.js';
+
+/** What a certificate says beyond the columns that are filtered and sorted by. */
+export interface CertificateView {
+  /** `DNS:…`, `IP:…`, `email:…`, `URI:…`, `UPN:…`. */
+  subject_alt_names: string[];
+  /** null where the certificate has no such extension: it may then serve any use. */
+  key_usage: string[] | null;
+  extended_key_usage: string[] | null;
+  /** null for a kind that is not known here. */
+  key_type: 'RSA' | 'EC' | null;
+  key_size: number | null;
+  signature_algorithm: string;
+}
+
+/** One certificate of a chain. */
+export interface ChainLink {
+  subject: string;
+  not_after: Date;
+  fingerprint_sha256: string;
+}
+
+function viewOf(certificate: ParsedCertificate): CertificateView {
+  const { keyUsage, extendedKeyUsage, subjectAltNames } = certificate;
+  const key = describePublicKeyInfo(certificate.publicKeyRaw);
+  return {
+    subject_alt_names: subjectAltNames.map(formatAlternativeName),
+    key_usage: keyUsage ?? null,
+    extended_key_usage: extendedKeyUsage.length > 0 ? extendedKeyUsage.map(purposeName) : null,
+    key_type: key?.type ?? null,
+    key_size: key?.bits ?? null,
+    signature_algorithm: signatureName(certificate.signatureAlgorithm),
+  };
+}
+
+/** undefined where the bytes can't be read: what a device or another version stored is not lost. */
+function readable<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof AppError) return undefined;
+    throw error;
+  }
+}
+
+// One document asks for each attribute by itself, of the same buffer.
+const views = new WeakMap<Buffer, { view: CertificateView | undefined }>();
+
+/** Of a stored certificate (DER); undefined when it can't be read. */
+export function certificateView(der: Buffer): CertificateView | undefined {
+  const known = views.get(der) ?? { view: readable(() => viewOf(parseCertificate(der))) };
+  views.set(der, known);
+  return known.view;
+}
+
+/** Of a stored chain: the issuer first; empty when there is none. */
+export function chainView(chain: Buffer | null): ChainLink[] {
+  const certificates = readable(() => splitChain(chain).map(parseCertificate)) ?? [];
+  return certificates.map(({ subject, notAfter, fingerprint }) => ({
+    subject,
+    not_after: notAfter,
+    fingerprint_sha256: fingerprint.toString('hex'),
+  }));
+}

@@ -1,0 +1,81 @@
+import { insertNotices, type NoticeKey } from '../../db/pki/credential-notice-repository.js';
+import type { Database } from '../../db/connection/database.js';
+import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
+import { systemContext, writeAudit } from '../../events/audit.js';
+import type { Logger } from '../../logger.js';
+import { endingAdvice, isOfNoUse } from './credential-advice.js';
+import type { Credential } from './credential-status.js';
+
+export interface NoticeDeps {
+  db: Database;
+  logger: Logger;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** Days left at which it is said; the first is early enough for a budget, the last is too late. */
+const THRESHOLDS = [0, 1, 7, 14, 30, 60];
+const EARLY = 60;
+
+/** Whether there is, or soon will be, something to say of what ends then. */
+export function isNoticeDue(notAfter: Date, now: Date): boolean {
+  return notAfter.getTime() - now.getTime() <= EARLY * DAY_MS;
+}
+
+interface Notice {
+  credential: Credential;
+  key: NoticeKey;
+}
+
+function noticeOf(credential: Credential, now: Date): Notice[] {
+  const { kind, id, not_after } = credential;
+  const left = (not_after.getTime() - now.getTime()) / DAY_MS;
+  const days = THRESHOLDS.find((threshold) => left <= threshold);
+  if (days === undefined || isOfNoUse(credential)) return [];
+  return [{ credential, key: { kind, credential_id: id ?? 0, not_after, days } }];
+}
+
+async function audit(trx: Transaction, { credential, key }: Notice): Promise<void> {
+  const { kind, id, name, not_after, days_left } = credential;
+  const stored = kind === 'dep_token' ? 'dep_accounts' : 'certificates';
+  await writeAudit(trx, {
+    context: systemContext(),
+    action: key.days === 0 ? 'credentials.expired' : 'credentials.expiring',
+    targetType: id === null ? 'credentials' : stored,
+    targetId: id,
+    outcome: 'success',
+    details: { kind, name, not_after: not_after.toISOString(), days_left },
+  });
+}
+
+function isSame(one: NoticeKey, other: NoticeKey): boolean {
+  return one.kind === other.kind && one.credential_id === other.credential_id;
+}
+
+function tell(logger: Logger, { credential, key }: Notice): void {
+  const { kind, id, topic, status, days_left } = credential;
+  const level = key.days === EARLY ? 'info' : 'warn';
+  logger[level]({ kind, id, topic, status, days_left }, endingAdvice(credential));
+}
+
+/**
+ * Says, as a line of the log and of the audit trail, what ends within 60, 30, 14, 7 and 1 days, and
+ * what has ended: each once, whichever process comes first.
+ */
+export async function noteCredentials(
+  { db, logger }: NoticeDeps,
+  credentials: readonly Credential[],
+  now: Date,
+): Promise<void> {
+  const due = credentials.flatMap((credential) => noticeOf(credential, now));
+  if (due.length === 0) return;
+  const told = await inTransaction(db, async (trx) => {
+    const fresh = await insertNotices(
+      trx,
+      due.map(({ key }) => key),
+    );
+    const notices = due.filter(({ key }) => fresh.some((other) => isSame(key, other)));
+    for (const notice of notices) await audit(trx, notice);
+    return notices;
+  });
+  for (const notice of told) tell(logger, notice);
+}

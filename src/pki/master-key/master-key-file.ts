@@ -1,0 +1,94 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { AppError } from '../../errors.js';
+import type { Logger } from '../../logger.js';
+
+const KEY_BYTES = 32;
+
+export interface MasterKeyFiles {
+  /** The key in use. */
+  current: string;
+  /** The one that a rotation makes; there only until it is finished. */
+  next: string;
+}
+
+export function masterKeyFiles(dataDir: string): MasterKeyFiles {
+  const current = join(dataDir, 'master.key');
+  return { current, next: `${current}.new` };
+}
+
+/** AppError master_key_mismatch when the file holds something else. */
+export function readKeyFile(file: string, logger: Logger): Buffer {
+  // Windows has no such modes.
+  const isOpen = process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0;
+  if (isOpen) logger.warn({ file }, 'others on this machine can read the master key; chmod 600 it');
+  const text = readFileSync(file, 'utf8').trim();
+  const key = Buffer.from(text, 'base64');
+  if (key.length === KEY_BYTES) return key;
+  throw new AppError('master_key_mismatch', 500, `${file} does not hold 32 bytes in base64`);
+}
+
+/** undefined where there is no such file. */
+export function findKeyFile(file: string, logger: Logger): Buffer | undefined {
+  return existsSync(file) ? readKeyFile(file, logger) : undefined;
+}
+
+/** A new key, whole or not at all. False when another process that shares the directory was faster. */
+export function makeKeyFile(file: string): boolean {
+  mkdirSync(dirname(file), { recursive: true });
+  const draft = `${file}.${randomUUID()}`;
+  const text = `${randomBytes(KEY_BYTES).toString('base64')}\n`;
+  writeFileSync(draft, text, { mode: 0o600, flag: 'wx', flush: true });
+  try {
+    return linkNew(draft, file);
+  } finally {
+    rmSync(draft, { force: true });
+    flushDirectory(dirname(file));
+  }
+}
+
+function linkNew(from: string, to: string): boolean {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** What was renamed and linked survives a loss of power. */
+function flushDirectory(directory: string): void {
+  if (process.platform === 'win32') return;
+  const handle = openSync(directory, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/**
+ * Puts the next key in the place of the current one, which is kept under the name that is returned.
+ * At no instant is there no current key, and it can be done again from wherever it was cut short.
+ */
+export function adoptNextKey({ current, next }: MasterKeyFiles, currentId: string): string {
+  const kept = `${current}.${currentId}.old`;
+  linkNew(current, kept);
+  renameSync(next, current);
+  flushDirectory(dirname(current));
+  return kept;
+}

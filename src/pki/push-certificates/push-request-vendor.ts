@@ -1,0 +1,129 @@
+import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
+import { isIssuedBy, isValidAt } from '../../crypto/x509/certificate-path.js';
+import { importPrivateKey } from '../../crypto/keys/keys.js';
+import type { SecretBox } from '../../crypto/secrets/secret-box.js';
+import { replaceVendorChain, type VendorCertificateRow } from '../../db/pki/push-certificate-request-repository.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
+import { AppError } from '../../errors.js';
+import type { PushCertificateVendor } from '../../protocol/push-certificate-request.js';
+import type { CertificateService } from '../certificates/certificate-service.js';
+import { privateKeyIdentity } from '../master-key/master-key.js';
+import { splitChain } from '../certificates/stored-chain.js';
+import { type CertificateUpload, readUploadedCertificate } from '../certificates/uploaded-certificate.js';
+
+/** A stored vendor certificate: it signs, or `fault` says why it can't. */
+export interface JudgedVendor {
+  id: number;
+  certificate: ParsedCertificate;
+  vendor?: PushCertificateVendor;
+  fault?: string;
+}
+
+interface PathToRoot {
+  chain: ParsedCertificate[];
+  fault?: string;
+}
+
+function isRoot(certificate: ParsedCertificate): boolean {
+  return certificate.subjectRaw.equals(certificate.issuerRaw);
+}
+
+function day(date: Date): string {
+  return date.toISOString().slice(0, 10);
+}
+
+function timeFault(what: string, { notBefore, notAfter }: ParsedCertificate, now: Date): string {
+  return now < notBefore
+    ? `${what} is not valid before ${day(notBefore)}`
+    : `${what} expired on ${day(notAfter)}`;
+}
+
+const ADVICE =
+  "upload the vendor certificate together with Apple's current intermediate and root " +
+  '(https://www.apple.com/certificateauthority/)';
+
+/** Issuer after issuer, the root last. Apple refuses a chain that ends before it. */
+function pathToRoot(
+  leaf: ParsedCertificate,
+  others: readonly ParsedCertificate[],
+  now: Date,
+): PathToRoot {
+  const chain: ParsedCertificate[] = [];
+  for (let last = leaf; !isRoot(last); ) {
+    const issuers = others.filter((other) => !chain.includes(other) && isIssuedBy(last, other));
+    const issuer = issuers.find((one) => isValidAt(one, now)) ?? issuers[0];
+    if (issuer === undefined) {
+      return { chain, fault: `the certificate of its issuer ${last.issuer} is missing: ${ADVICE}` };
+    }
+    if (!isValidAt(issuer, now)) {
+      const what = `the certificate of its issuer ${issuer.subject}`;
+      return { chain, fault: `${timeFault(what, issuer, now)}: ${ADVICE}` };
+    }
+    chain.push(issuer);
+    last = issuer;
+  }
+  return { chain };
+}
+
+/** Why the certificate itself can't be a vendor's, or not now. */
+function leafFault(leaf: ParsedCertificate, now: Date): string | undefined {
+  if (!isValidAt(leaf, now)) return timeFault('it', leaf, now);
+  if (isRoot(leaf)) return 'it is signed by itself, not issued by Apple';
+  if (leaf.publicKey.asymmetricKeyType !== 'rsa') return 'its key is not RSA';
+  return undefined;
+}
+
+/** Whether the stored certificate can sign requests as Apple wants them, and with what. */
+export function judgeVendor(row: VendorCertificateRow, box: SecretBox, now: Date): JudgedVendor {
+  const { id, sealed_pkcs8: sealed, key_fingerprint: keyFingerprint } = row;
+  const certificate = parseCertificate(row.der);
+  const found = { id, certificate };
+  if (sealed === null || keyFingerprint === null) {
+    return { ...found, fault: 'its private key is not stored here' };
+  }
+  const others = splitChain(row.chain_der).map(parseCertificate);
+  const { chain, fault } = pathToRoot(certificate, others, now);
+  const worst = leafFault(certificate, now) ?? fault;
+  if (worst !== undefined) return { ...found, fault: worst };
+  const privateKey = importPrivateKey(box.open(sealed, privateKeyIdentity(keyFingerprint)));
+  return { ...found, vendor: { certificate, privateKey, chain } };
+}
+
+export interface KeptVendor {
+  id: number;
+  /** It was not there before. */
+  isNew: boolean;
+}
+
+/**
+ * Stores a vendor certificate. One that is there already takes the certificates above it that come
+ * along: Apple's intermediates expire before the certificates they issued are forgotten.
+ */
+export async function keepVendorCertificate(
+  trx: Transaction,
+  certificates: Pick<CertificateService, 'add'>,
+  upload: CertificateUpload,
+): Promise<KeptVendor> {
+  try {
+    const id = await certificates.add(trx, { ...upload, purpose: 'mdm.vendor' });
+    return { id, isNew: true };
+  } catch (error) {
+    const isThere = error instanceof AppError && error.code === 'already_exists';
+    const id = isThere ? await replaceChain(trx, upload) : undefined;
+    if (id === undefined) throw error;
+    return { id, isNew: false };
+  }
+}
+
+async function replaceChain(
+  trx: Transaction,
+  upload: CertificateUpload,
+): Promise<number | undefined> {
+  const { certificate, chain } = await readUploadedCertificate(upload);
+  if (chain.length === 0) return undefined;
+  return replaceVendorChain(
+    trx,
+    certificate.fingerprint,
+    Buffer.concat(chain.map(({ der }) => der)),
+  );
+}

@@ -1,0 +1,112 @@
+import { buildCrl, encodeCrlEntry } from '../../crypto/x509/crl.js';
+import type { RevocationReason } from '../../crypto/x509/revocation-reason.js';
+import type { Database } from '../../db/connection/database.js';
+import {
+  type RevocationMark,
+  type RevokedRow,
+  readRevocationMark,
+  readRevoked,
+} from '../../db/pki/revocation-repository.js';
+import { AppError } from '../../errors.js';
+import {
+  findAuthority,
+  type RevocationAuthorities,
+  type RevocationAuthority,
+} from './revocation-authorities.js';
+
+const HOUR_MS = 60 * 60 * 1000;
+const LIFE_MS = 7 * 24 * HOUR_MS;
+const VERSIONS = 2 ** 32;
+
+export interface RevocationList {
+  /** The cRLNumber: of two lists of a CA the one with the greater number is the later. */
+  number: number;
+  der: Buffer;
+  thisUpdate: Date;
+}
+
+export interface RevocationListDeps {
+  db: Pick<Database, 'knex'>;
+  authorities: RevocationAuthorities;
+}
+
+/** The same in every process for the same content, and greater for any later one. */
+function numberOf({ hour, version }: RevocationMark): number {
+  return (hour.getTime() / HOUR_MS) * VERSIONS + version;
+}
+
+function encodeRows(rows: readonly RevokedRow[]): Buffer {
+  const entries = rows.map(({ serial, revoked_at, revocation_reason }) =>
+    encodeCrlEntry({
+      serial: Buffer.from(serial, 'hex'),
+      revokedAt: new Date(revoked_at * 1000),
+      reason: (revocation_reason ?? undefined) as RevocationReason | undefined,
+    }),
+  );
+  return Buffer.concat(entries);
+}
+
+/**
+ * The revocation lists of our CAs, each kept until something is revoked, by whichever process, or
+ * an hour is over. Requests that come while one is made wait for it.
+ */
+export class RevocationLists {
+  readonly #deps: RevocationListDeps;
+  readonly #lists = new Map<string, RevocationList>();
+  readonly #making = new Map<string, Promise<RevocationList>>();
+
+  constructor(deps: RevocationListDeps) {
+    this.#deps = deps;
+  }
+
+  /** The list of the CA with this key identifier; undefined when it is none of ours. */
+  async find(keyId: string): Promise<RevocationList | undefined> {
+    const authority = findAuthority(this.#deps.authorities, keyId);
+    if (authority === undefined) return undefined;
+    const wanted = await this.#presentNumber(keyId);
+    const kept = this.#lists.get(keyId);
+    if (kept !== undefined && kept.number >= wanted) return kept;
+    // One that is under way may have begun before what is wanted happened.
+    const earlier = await this.#making.get(keyId);
+    if (earlier !== undefined && earlier.number >= wanted) return earlier;
+    return await (this.#making.get(keyId) ?? this.#make(keyId, authority));
+  }
+
+  /** While the database is away the list last made will do: it says itself how long. */
+  async #presentNumber(keyId: string): Promise<number> {
+    try {
+      return numberOf(await readRevocationMark(this.#deps.db.knex));
+    } catch (error) {
+      const isAway = error instanceof AppError && error.code === 'unavailable';
+      const list = this.#lists.get(keyId);
+      if (!isAway || list === undefined) throw error;
+      return list.number;
+    }
+  }
+
+  #make(keyId: string, authority: RevocationAuthority): Promise<RevocationList> {
+    const making = this.#build(authority)
+      .then((list) => {
+        this.#lists.set(keyId, list);
+        return list;
+      })
+      .finally(() => this.#making.delete(keyId));
+    this.#making.set(keyId, making);
+    return making;
+  }
+
+  async #build({ certificate: issuer, privateKey: issuerKey }: RevocationAuthority) {
+    const entries: Buffer[] = [];
+    let latest = 0;
+    const mark = await readRevoked(this.#deps.db.knex, issuer.subject, (rows) => {
+      entries.push(encodeRows(rows));
+      latest = Math.max(latest, (rows.at(-1)?.revoked_at ?? 0) * 1000);
+    });
+    const number = numberOf(mark);
+    const thisUpdate = new Date(Math.max(mark.hour.getTime(), latest));
+    const nextUpdate = new Date(thisUpdate.getTime() + LIFE_MS);
+    const times = { thisUpdate, nextUpdate };
+    const der = await buildCrl({ issuer, issuerKey, number, ...times, entries });
+    return { number, der, thisUpdate };
+  }
+}

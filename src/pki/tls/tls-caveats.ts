@@ -1,0 +1,124 @@
+import { type Config, isLoopback } from '../../config/config.js';
+import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
+import { purposeFault } from '../certificates/certificate-fitness.js';
+import { hostOf, hostsInWords, isForHost } from './tls-hosts.js';
+
+/** What an admin is to know of how this process speaks TLS. */
+export interface TlsCaveat {
+  code: TlsCaveatCode;
+  /** What is wrong and what to do. */
+  detail: string;
+}
+
+export type TlsCaveatCode =
+  /** It serves plain HTTP although there is a certificate now. */
+  | 'restart_for_https'
+  /** It serves plain HTTP although devices are told https, and no proxy is known. */
+  | 'https_without_certificate'
+  /** It serves HTTPS with a certificate that is stored no more. */
+  | 'tls_certificate_gone'
+  | 'tls_certificate_other_host'
+  | 'tls_certificate_unfit'
+  /** It serves HTTPS with what was in the files before. */
+  | 'tls_files_unusable';
+
+export type TlsConfig = Pick<Config, 'tls' | 'storedTls' | 'publicUrl' | 'trustProxy' | 'role'>;
+
+export interface TlsState {
+  config: TlsConfig;
+  servesTls: boolean;
+  /** Of HTTPS, or else of signed profiles. */
+  certificate: ParsedCertificate | undefined;
+  /** Whether there is one to start with the next time. */
+  isAtHand: boolean;
+  /** What is wrong with the files now. */
+  problems: readonly string[];
+}
+
+const RESTART =
+  'There is an ssl certificate now, but this process serves plain HTTP until it is started ' +
+  'again. Devices that are enrolled with an http: address stay with it: set PUBLIC_URL to an ' +
+  'https: one first, or TLS=off if a proxy speaks TLS.';
+
+const GONE =
+  'HTTPS is served with an ssl certificate that is no longer stored, or cannot be used; after ' +
+  'the next start it would be plain HTTP. POST one with its private key to ' +
+  '/api/v1/ssl_certificates.';
+
+function withoutCertificate(publicUrl: string): string {
+  return (
+    `Devices are told ${publicUrl}, but this process serves plain HTTP, and no proxy is named that ` +
+    'would speak TLS for it. POST an ssl certificate with its private key to ' +
+    '/api/v1/ssl_certificates, or set TLS_CERT_FILE and TLS_KEY_FILE, and start it again; with a ' +
+    'proxy before it set TRUST_PROXY to the address of that, or TLS=off.'
+  );
+}
+
+function nameOf({ commonName, subject }: ParsedCertificate, { tls }: TlsConfig): string {
+  const where = tls === undefined ? '' : ' (of TLS_CERT_FILE)';
+  return `The TLS certificate ${JSON.stringify(commonName ?? subject)}${where}`;
+}
+
+function remedyOf({ tls }: TlsConfig): string {
+  return tls === undefined
+    ? 'POST another one to /api/v1/ssl_certificates'
+    : 'replace TLS_CERT_FILE and TLS_KEY_FILE';
+}
+
+function otherHost(certificate: ParsedCertificate, config: TlsConfig): string[] {
+  const host = hostOf(config.publicUrl);
+  if (isForHost(certificate, host)) return [];
+  return [
+    `${nameOf(certificate, config)} is for ${hostsInWords(certificate)}, but devices are told ` +
+      `${host}, and refuse it: set PUBLIC_URL to the address that it is for, or ` +
+      `${remedyOf(config)}.`,
+  ];
+}
+
+function unfit(certificate: ParsedCertificate, config: TlsConfig): string[] {
+  const fault = purposeFault(certificate, 'mdm.webcrt');
+  if (fault === undefined) return [];
+  return [
+    `${nameOf(certificate, config)} is none that devices take: ${fault.detail}. ` +
+      `Better ${remedyOf(config)}.`,
+  ];
+}
+
+function unusableFiles(problems: readonly string[]): string[] {
+  if (problems.length === 0) return [];
+  return [
+    'TLS_CERT_FILE and TLS_KEY_FILE have changed and cannot be used: HTTPS is served with what was ' +
+      `in them before, but the next start would fail. ${problems.join('; ')}.`,
+  ];
+}
+
+function ofPlainHttp({ config, isAtHand }: TlsState): TlsCaveat[] {
+  const { storedTls, publicUrl, trustProxy, role } = config;
+  if (!storedTls) return [];
+  if (isAtHand) return [{ code: 'restart_for_https', detail: RESTART }];
+  const isProxied = trustProxy.length > 0 || role === 'worker' || !publicUrl.startsWith('https:');
+  if (isProxied) return [];
+  return [{ code: 'https_without_certificate', detail: withoutCertificate(publicUrl) }];
+}
+
+function ofHttps({ config, certificate, isAtHand, problems }: TlsState): TlsCaveat[] {
+  const found = (code: TlsCaveatCode, details: string[]) =>
+    details.map((detail) => ({ code, detail }));
+  return [
+    ...found('tls_certificate_gone', isAtHand ? [] : [GONE]),
+    ...found('tls_files_unusable', unusableFiles(problems)),
+    ...found('tls_certificate_unfit', certificate ? unfit(certificate, config) : []),
+    ...found('tls_certificate_other_host', certificate ? otherHost(certificate, config) : []),
+  ];
+}
+
+/** All that is wrong now. */
+export function tlsCaveats(state: TlsState): TlsCaveat[] {
+  return state.servesTls ? ofHttps(state) : ofPlainHttp(state);
+}
+
+/** For which host new ssl certificates have to be; where devices are told none yet, for any. */
+export function requiredHost({ storedTls, publicUrl }: TlsConfig): string | undefined {
+  const host = hostOf(publicUrl);
+  return storedTls && !isLoopback(host) ? host : undefined;
+}

@@ -1,0 +1,184 @@
+import { ConfigError } from '../../config/config.js';
+import type { SecretBox } from '../../crypto/secrets/secret-box.js';
+import type { Database } from '../../db/connection/database.js';
+import { listTlsCertificates, type TlsCertificateRow } from '../../db/pki/tls-certificate-repository.js';
+import { createWarner, type Logger, type Warner } from '../../logger.js';
+import { timeFault } from '../certificates/certificate-fitness.js';
+import { identityOfRow, isSameIdentity, type ServerIdentity } from './server-identity.js';
+import { type TlsCaveat, type TlsConfig, tlsCaveats } from './tls-caveats.js';
+import { TlsFiles } from './tls-files.js';
+
+export interface TlsCertificatesDeps {
+  config: TlsConfig;
+  db: Database;
+  box: SecretBox;
+  logger: Logger;
+}
+
+/** The certificate of this server: files, else the newest stored one that can be used. */
+export interface TlsCertificates {
+  /** Whether this process serves HTTPS: decided when it starts. */
+  readonly servesTls: boolean;
+  /** Also without TLS: profiles are signed with it. */
+  readonly current: ServerIdentity | undefined;
+  readonly caveats: readonly TlsCaveat[];
+  /** `listener` gets each certificate that takes the place of another. */
+  onChange(listener: (identity: ServerIdentity) => void): void;
+  /** Looks whether there is another one. Rejects only when the database does not answer. */
+  refresh(): Promise<void>;
+  /** Looks every minute: at files, and at what has begun or ceased to be valid. */
+  start(): void;
+  stop(): void;
+}
+
+const POLL_MS = 60_000;
+
+type Found =
+  | { identity: ServerIdentity | undefined }
+  /** Files that cannot be used: what was in them before stays. */
+  | { problems: readonly string[] }
+  | 'unchanged';
+
+/** Where the certificate comes from. */
+interface Source {
+  readonly isStored: boolean;
+  read(): Promise<Found>;
+}
+
+function fileSource(files: TlsFiles): Source {
+  const read = (): Found => {
+    if (!files.haveChanged()) return 'unchanged';
+    try {
+      return { identity: files.read() };
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      return { problems: error.problems };
+    }
+  };
+  return { isStored: false, read: async () => read() };
+}
+
+function storedSource({ db, box, logger }: TlsCertificatesDeps): Source {
+  const told = new Set<number>();
+  const open = (row: TlsCertificateRow) => {
+    try {
+      return identityOfRow(row, box);
+    } catch (error) {
+      const message = 'a stored ssl certificate cannot be used: the one before it stays';
+      if (!told.has(row.id)) logger.error({ err: error, certificateId: row.id }, message);
+      told.add(row.id);
+      return undefined;
+    }
+  };
+  const read = async () => {
+    for (const row of await listTlsCertificates(db.knex)) {
+      const identity = open(row);
+      if (identity !== undefined) return { identity };
+    }
+    return { identity: undefined };
+  };
+  return { isStored: true, read };
+}
+
+class WatchedTlsCertificates implements TlsCertificates {
+  current: ServerIdentity | undefined;
+  caveats: readonly TlsCaveat[] = [];
+  readonly servesTls: boolean;
+  readonly #source: Source;
+  readonly #deps: TlsCertificatesDeps;
+  readonly #warn: Warner;
+  readonly #listeners: ((identity: ServerIdentity) => void)[] = [];
+  #loading: Promise<void> = Promise.resolve();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(source: Source, first: ServerIdentity | undefined, deps: TlsCertificatesDeps) {
+    this.#source = source;
+    this.#deps = deps;
+    this.#warn = createWarner(deps.logger);
+    this.current = first;
+    this.servesTls = first !== undefined && (!source.isStored || deps.config.storedTls);
+    if (first !== undefined) this.#tellTime(first);
+    this.#judge({ isAtHand: first !== undefined });
+  }
+
+  onChange(listener: (identity: ServerIdentity) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** One after the other: an earlier answer must not replace a later one. */
+  refresh(): Promise<void> {
+    this.#loading = this.#loading.catch(() => undefined).then(() => this.#load());
+    return this.#loading;
+  }
+
+  start(): void {
+    const look = () => {
+      this.refresh().catch((error: unknown) => {
+        this.#warn({ err: error }, 'the ssl certificates could not be read');
+      });
+    };
+    this.#timer ??= setInterval(look, POLL_MS).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  async #load(): Promise<void> {
+    const found = await this.#source.read();
+    if (found === 'unchanged') return;
+    if ('problems' in found) {
+      this.#judge({ isAtHand: true, problems: found.problems });
+      return;
+    }
+    const { identity } = found;
+    const { current } = this;
+    if (identity === undefined) {
+      if (!this.servesTls) this.current = undefined;
+    } else if (current === undefined || !isSameIdentity(identity, current)) this.#take(identity);
+    this.#judge({ isAtHand: identity !== undefined });
+  }
+
+  #take(identity: ServerIdentity): void {
+    this.current = identity;
+    for (const listener of this.#listeners) listener(identity);
+    if (!this.servesTls) return;
+    const { subject, notAfter } = identity.certificate;
+    this.#deps.logger.info({ subject, notAfter }, 'HTTPS is served with another certificate');
+    this.#tellTime(identity);
+  }
+
+  /** Its end is told of by the watch over all credentials, but not what is wrong from the start. */
+  #tellTime({ certificate }: ServerIdentity): void {
+    const fault = timeFault(certificate, new Date());
+    if (!this.servesTls || fault === undefined) return;
+    const { subject, notBefore, notAfter } = certificate;
+    const message = `devices refuse the TLS certificate: ${fault.detail}`;
+    this.#deps.logger.warn({ subject, notBefore, notAfter }, message);
+  }
+
+  #judge(now: { isAtHand: boolean; problems?: readonly string[] }): void {
+    const { config, logger } = this.#deps;
+    const { servesTls, caveats: former } = this;
+    const certificate = this.current?.certificate;
+    this.caveats = tlsCaveats({ config, servesTls, certificate, problems: [], ...now });
+    for (const { code, detail } of this.caveats) {
+      if (!former.some((caveat) => caveat.detail === detail)) logger.warn({ code }, detail);
+    }
+  }
+}
+
+/** Reads the certificate for the first time. ConfigError tells what is wrong with the files. */
+export async function openTlsCertificates(deps: TlsCertificatesDeps): Promise<TlsCertificates> {
+  const { tls } = deps.config;
+  if (tls !== undefined) {
+    const files = new TlsFiles(tls);
+    const first = files.read();
+    return new WatchedTlsCertificates(fileSource(files), first, deps);
+  }
+  const source = storedSource(deps);
+  const found = await source.read();
+  const first = typeof found === 'object' && 'identity' in found ? found.identity : undefined;
+  return new WatchedTlsCertificates(source, first, deps);
+}

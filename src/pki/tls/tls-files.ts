@@ -1,0 +1,90 @@
+import { readFileSync, statSync } from 'node:fs';
+import { importPrivateKey } from '../../crypto/keys/keys.js';
+import { isPem } from '../../crypto/asn1/pem.js';
+import { privateKeyBlocks } from '../../crypto/keys/private-key-pem.js';
+import { readCertificateText } from '../certificates/certificate-text.js';
+import { type ServerIdentity, serverIdentity } from './server-identity.js';
+import { SettingFiles } from './setting-files.js';
+import { isKeyOf } from '../certificates/uploaded-path.js';
+
+export interface TlsFilePaths {
+  certFile: string;
+  keyFile: string;
+}
+
+function readPem(path: string): string {
+  const bytes = readFileSync(path);
+  if (isPem(bytes)) return bytes.toString('latin1');
+  const remedy = 'openssl x509, openssl pkey and openssl pkcs12 convert DER and PKCS #12';
+  throw new Error(`it is not PEM (${remedy})`);
+}
+
+function readKey(text: string) {
+  const [pem, ...others] = privateKeyBlocks(text);
+  if (pem === undefined) throw new Error('there is no private key in it');
+  if (others.length > 0) throw new Error('there is more than one private key in it');
+  if (pem.includes('ENCRYPTED')) {
+    throw new Error('the key is encrypted; Muster needs it without a password');
+  }
+  return importPrivateKey(Buffer.from(pem, 'latin1'));
+}
+
+type Parts = Pick<ServerIdentity, 'certificate' | 'chain' | 'privateKey'>;
+
+function pair({ certificate, chain, privateKey }: Parts): ServerIdentity {
+  if (chain.some((other) => isKeyOf(privateKey, other)) && !isKeyOf(privateKey, certificate)) {
+    throw new Error("the server's own certificate must come first, then its issuer");
+  }
+  return serverIdentity({ certificate, chain, privateKey });
+}
+
+/** The server's certificate, with its chain, and its key. ConfigError tells what is wrong. */
+export function readTlsFiles({ certFile, keyFile }: TlsFilePaths): ServerIdentity {
+  const reading = new SettingFiles();
+  const certificates = reading.attempt('TLS_CERT_FILE', () =>
+    readCertificateText(readPem(certFile)),
+  );
+  const privateKey = reading.attempt('TLS_KEY_FILE', () => readKey(readPem(keyFile)));
+  const [certificate, ...chain] = certificates ?? [];
+  if (certificate === undefined || privateKey === undefined) throw reading.error();
+  const parts = { certificate, chain, privateKey };
+  const identity = reading.attempt('TLS_CERT_FILE, TLS_KEY_FILE', () => pair(parts));
+  if (identity === undefined) throw reading.error();
+  return identity;
+}
+
+/** The time of its change too: it tells of a file that may be read now. */
+function stateOf(path: string): string {
+  try {
+    const { ino, size, mtimeMs, ctimeMs } = statSync(path);
+    return `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
+  } catch (error) {
+    return String((error as NodeJS.ErrnoException).code);
+  }
+}
+
+/** A pair of files that somebody else replaces, as ACME clients do. */
+export class TlsFiles {
+  #seen = '';
+  readonly #paths: TlsFilePaths;
+
+  constructor(paths: TlsFilePaths) {
+    this.#paths = paths;
+  }
+
+  /** Whether one of them is another than at the last reading, be it only half written. */
+  haveChanged(): boolean {
+    return this.#state() !== this.#seen;
+  }
+
+  /** ConfigError tells what is wrong with them. */
+  read(): ServerIdentity {
+    this.#seen = this.#state();
+    return readTlsFiles(this.#paths);
+  }
+
+  #state(): string {
+    const { certFile, keyFile } = this.#paths;
+    return `${stateOf(certFile)} ${stateOf(keyFile)}`;
+  }
+}

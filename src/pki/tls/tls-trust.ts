@@ -1,0 +1,73 @@
+import { rootCertificates } from 'node:tls';
+import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
+import { findCertificatePath, isIssuedBy } from '../../crypto/x509/certificate-path.js';
+import { decodePemBlock } from '../../crypto/asn1/pem.js';
+import { findAuthoritiesNamed } from '../../db/pki/certificate-uses.js';
+import type { Database } from '../../db/connection/database.js';
+import { listDeviceAnchors } from '../../db/pki/tls-certificate-repository.js';
+
+/** What this process shows in TLS, as DER, the leaf first; empty over plain HTTP. */
+type TlsChain = readonly Buffer[];
+
+const LONGEST_CHAIN = 8;
+
+let publicRoots: ParsedCertificate[] | undefined;
+
+/** Mozilla's list, as Node brings it along: near enough to that of Apple. */
+function readPublicRoots(): ParsedCertificate[] {
+  publicRoots ??= rootCertificates.map((pem) =>
+    parseCertificate(decodePemBlock(pem, 'CERTIFICATE')),
+  );
+  return publicRoots;
+}
+
+/** Of the chain asked about last: there is one, and finding out takes milliseconds. */
+let lastVerdict: { chain: string; isTrusted: boolean } | undefined;
+
+/** Whether devices trust the chain by themselves; what its dates say is another matter. */
+export function isPubliclyTrusted(chain: readonly ParsedCertificate[]): boolean {
+  const key = chain.map(({ fingerprint }) => fingerprint.toString('hex')).join();
+  if (lastVerdict?.chain !== key) lastVerdict = { chain: key, isTrusted: endsInPublicRoot(chain) };
+  return lastVerdict.isTrusted;
+}
+
+function endsInPublicRoot([leaf, ...intermediates]: readonly ParsedCertificate[]): boolean {
+  if (leaf === undefined) return false;
+  const anchors = readPublicRoots();
+  const options = { anchors, intermediates, at: new Date(), ignoreDates: 'all' } as const;
+  return findCertificatePath(leaf, options) !== undefined;
+}
+
+export function isSelfSigned(certificate: ParsedCertificate): boolean {
+  return certificate.subjectRaw.equals(certificate.issuerRaw);
+}
+
+/** Servers leave out the root, which clients must have: then it is one of the CAs stored here. */
+async function withRoot(
+  { knex }: Database,
+  chain: readonly ParsedCertificate[],
+): Promise<ParsedCertificate[]> {
+  const whole = [...chain];
+  for (let last = whole.at(-1); last !== undefined && !isSelfSigned(last); last = whole.at(-1)) {
+    const subject: ParsedCertificate = last;
+    const named = (await findAuthoritiesNamed(knex, subject.issuer)).map(parseCertificate);
+    const issuer = named.find((candidate) => isIssuedBy(subject, candidate));
+    if (issuer === undefined || whole.length >= LONGEST_CHAIN) break;
+    whole.push(issuer);
+  }
+  return whole;
+}
+
+/**
+ * What a device must trust to speak TLS to this server, but for what every device trusts: the chain
+ * with its root as far as that is known, and the anchors that an admin has stored for a proxy.
+ */
+export async function tlsTrust(db: Database, tlsChain: TlsChain): Promise<ParsedCertificate[]> {
+  const chain = tlsChain.slice(0, LONGEST_CHAIN).map(parseCertificate);
+  const stored = (await listDeviceAnchors(db.knex)).map(parseCertificate);
+  const own = isPubliclyTrusted(chain) ? [] : await withRoot(db, chain);
+  const byFingerprint = new Map(
+    [...own, ...stored].map((one) => [one.fingerprint.toString('hex'), one]),
+  );
+  return [...byFingerprint.values()];
+}

@@ -1,0 +1,202 @@
+import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
+import { findCertificatePath, isValidAt } from '../../crypto/x509/certificate-path.js';
+import { Oid } from '../../crypto/asn1/oids.js';
+import { type AuthorityRow, listAuthorities } from '../../db/pki/authority-repository.js';
+import type { Database } from '../../db/connection/database.js';
+import { readScepConfiguration } from '../../db/admin/settings-repository.js';
+import { isExternalAuthority } from '../authority/external-authority.js';
+
+/** A client can send many; each may cost a signature check at every level. */
+const MAX_CHAIN = 8;
+
+/** The CA behind a certificate. */
+export interface Voucher {
+  /** SHA-256 of the CA's certificate, 32 bytes. */
+  readonly issuer: Buffer;
+  /** Whether its certificates enroll devices; if not, it vouches for those that are enrolled. */
+  readonly mayEnroll: boolean;
+  /** The certificate has expired, but serves its device for a while, so that it can be renewed. */
+  readonly isExpired: boolean;
+}
+
+/** A certificate that signed a message, with room for what is decided about it. */
+export interface TrustSubject {
+  readonly certificate: ParsedCertificate;
+  /** Intermediates that came with it. */
+  readonly chain?: readonly ParsedCertificate[];
+  trust?: { epoch: number; voucher: Voucher | undefined };
+}
+
+export interface Trust {
+  /** Grows whenever an earlier decision may no longer hold. */
+  readonly epoch: number;
+  /** The CAs believed in: ours, then those of an external SCEP server while it is in use. */
+  readonly anchors: readonly ParsedCertificate[];
+  /**
+   * Whether a device may identify itself by this certificate: it is valid now, meant for clients,
+   * and a trusted CA issued it, through the intermediates given if need be. Revocation and pinning
+   * are the database's to judge.
+   */
+  isTrusted(certificate: ParsedCertificate, chain?: ParsedCertificate[], now?: Date): boolean;
+  /**
+   * Who vouches for a signer that is kept: decided once in an epoch. Beside the anchors, every CA
+   * that an admin has uploaded does: devices stay enrolled when new ones are sent elsewhere. A
+   * certificate that has expired is vouched for as it was at its end, while the grace lasts.
+   */
+  voucherOf(signer: TrustSubject): Voucher | undefined;
+  /** The CA that issued the certificate, where the clock stands before that CA's start. */
+  unstartedIssuerOf(signer: TrustSubject): ParsedCertificate | undefined;
+  /** Reads the CAs again, after one was added or removed, or the SCEP configuration changed. */
+  reload(): Promise<void>;
+}
+
+export interface TrustDeps {
+  db: Database;
+  /** CAs that are not in the database. */
+  extraAnchors?: readonly ParsedCertificate[];
+  /** Milliseconds for which a certificate that has expired still serves its device; 0 if absent. */
+  identityGrace?: number;
+  now?: () => Date;
+}
+
+interface Believed {
+  anchors: readonly ParsedCertificate[];
+  chain: readonly ParsedCertificate[];
+  now: Date;
+}
+
+/**
+ * RFC 5280 4.2.1.3; a CA never poses as a device. Pins and revocations go by the fingerprint, so a
+ * certificate of which anyone could make a copy with another one is no identity.
+ */
+function maySignMessages({ isCa, keyUsage, hasOneAlgorithmForm }: ParsedCertificate): boolean {
+  if (isCa || !hasOneAlgorithmForm) return false;
+  return keyUsage === undefined || keyUsage.includes('digitalSignature');
+}
+
+/** The CA that issued the certificate for a client; undefined when none of these did. */
+function issuerOf(certificate: ParsedCertificate, believed: Believed) {
+  if (!maySignMessages(certificate)) return undefined;
+  const { anchors, chain: intermediates, now: at } = believed;
+  const purpose = Oid.clientAuth;
+  return findCertificatePath(certificate, { anchors, intermediates, at, purpose })?.at(-1);
+}
+
+/** The next time at which one of the CAs begins or ends to be valid. */
+function nextChange(anchors: readonly ParsedCertificate[], now: Date): number {
+  const times = anchors.flatMap(({ notBefore, notAfter }) => [notBefore, notAfter]);
+  return Math.min(...times.map((time) => time.getTime()).filter((time) => time > now.getTime()));
+}
+
+class AnchoredTrust implements Trust {
+  epoch = 0;
+  anchors: readonly ParsedCertificate[] = [];
+  #others: readonly ParsedCertificate[] = [];
+  #changesAt = Number.POSITIVE_INFINITY;
+  #loading: Promise<void> = Promise.resolve();
+  readonly #deps: TrustDeps;
+  readonly #now: () => Date;
+
+  constructor(deps: TrustDeps) {
+    this.#deps = deps;
+    this.#now = deps.now ?? (() => new Date());
+  }
+
+  /** One after the other: an earlier answer must not replace a later one. */
+  reload(): Promise<void> {
+    this.#loading = this.#loading.catch(() => undefined).then(() => this.#load());
+    return this.#loading;
+  }
+
+  async #load(): Promise<void> {
+    const { db, extraAnchors = [] } = this.#deps;
+    const read = await readAuthorities(db);
+    const anchors = [...read.anchors, ...extraAnchors];
+    if (isSameList(anchors, this.anchors) && isSameList(read.others, this.#others)) return;
+    this.anchors = anchors;
+    this.#others = read.others;
+    this.#beginEpoch(this.#now());
+  }
+
+  isTrusted(
+    certificate: ParsedCertificate,
+    chain: ParsedCertificate[] = [],
+    now: Date = this.#now(),
+  ): boolean {
+    if (chain.length > MAX_CHAIN) return false;
+    return issuerOf(certificate, { anchors: this.anchors, chain, now }) !== undefined;
+  }
+
+  voucherOf(signer: TrustSubject): Voucher | undefined {
+    const now = this.#now();
+    if (now.getTime() > this.#changesAt) this.#beginEpoch(now);
+    // Not remembered: a certificate of tomorrow is no less trusted tomorrow.
+    if (!isValidAt(signer.certificate, now)) return this.#voucherAfterEnd(signer, now);
+    if (signer.trust?.epoch !== this.epoch) {
+      const voucher = this.#findVoucher(signer, now);
+      signer.trust = { epoch: this.epoch, voucher };
+    }
+    return signer.trust.voucher;
+  }
+
+  /** Not remembered either: there are few, and each is soon renewed or beyond its grace. */
+  #voucherAfterEnd(signer: TrustSubject, now: Date): Voucher | undefined {
+    const { identityGrace = 0 } = this.#deps;
+    const end = signer.certificate.notAfter;
+    const age = now.getTime() - end.getTime();
+    if (age <= 0 || age > identityGrace) return undefined;
+    const voucher = this.#findVoucher(signer, end);
+    return voucher && { ...voucher, mayEnroll: false, isExpired: true };
+  }
+
+  #findVoucher({ certificate, chain = [] }: TrustSubject, now: Date): Voucher | undefined {
+    const anchor = issuerOf(certificate, { anchors: this.anchors, chain, now });
+    if (anchor) return { issuer: anchor.fingerprint, mayEnroll: true, isExpired: false };
+    const other = issuerOf(certificate, { anchors: this.#others, chain, now });
+    return other && { issuer: other.fingerprint, mayEnroll: false, isExpired: false };
+  }
+
+  unstartedIssuerOf({ certificate, chain = [] }: TrustSubject): ParsedCertificate | undefined {
+    const now = this.#now();
+    const known = [...this.anchors, ...this.#others];
+    const anchors = known.filter(({ notBefore }) => notBefore > now);
+    if (anchors.length === 0 || !maySignMessages(certificate)) return undefined;
+    const dates = { at: now, ignoreDates: 'all' } as const;
+    return findCertificatePath(certificate, { anchors, intermediates: chain, ...dates })?.at(-1);
+  }
+
+  #beginEpoch(now: Date): void {
+    this.epoch += 1;
+    this.#changesAt = nextChange([...this.anchors, ...this.#others], now);
+  }
+}
+
+function hasKey({ sealed_pkcs8 }: AuthorityRow): boolean {
+  return sealed_pkcs8 !== null;
+}
+
+/** A CA whose key is not here enrolls devices only while they are sent to its SCEP server. */
+async function readAuthorities({ knex }: Database) {
+  const [rows, scep] = await Promise.all([listAuthorities(knex), readScepConfiguration(knex)]);
+  const isInUse = (row: AuthorityRow) => hasKey(row) || isExternalAuthority(row.der, scep);
+  const [inUse, others] = [rows.filter(isInUse), rows.filter((row) => !isInUse(row))];
+  const anchors = [...inUse.filter(hasKey), ...inUse.filter((row) => !hasKey(row))];
+  return { anchors: anchors.map(parseRow), others: others.map(parseRow) };
+}
+
+function parseRow({ der }: AuthorityRow): ParsedCertificate {
+  return parseCertificate(der);
+}
+
+function isSameList(one: readonly ParsedCertificate[], other: readonly ParsedCertificate[]) {
+  const isSame = (certificate: ParsedCertificate, index: number) =>
+    other[index]?.fingerprint.equals(certificate.fingerprint) === true;
+  return one.length === other.length && one.every(isSame);
+}
+
+/** Reads the CAs that are trusted: our own, and those given. */
+export async function createTrust(deps: TrustDeps): Promise<Trust> {
+  const trust = new AnchoredTrust(deps);
+  await trust.reload();
+  return trust;
+}

@@ -1,0 +1,57 @@
+import { AppError } from '../../errors.js';
+import { isPlistDict, type PlistDict } from '../plist/plist.js';
+
+const LONGEST_IDENTIFIER = 255;
+const CONTROL = /\p{Cc}/u;
+
+export function invalidMessage(reason: string): AppError {
+  return new AppError('invalid_message', 400, `Not a valid device message: ${reason}`);
+}
+
+/** T with each optional member allowed to be undefined. */
+type Loose<T> = { [K in keyof T]: undefined extends T[K] ? T[K] | undefined : T[K] };
+
+/** A copy without the members that are undefined. */
+export function omitAbsent<T extends object>(fields: Loose<T>): T {
+  const given = fields as Record<string, unknown>;
+  const present: Record<string, unknown> = {};
+  for (const name in given) {
+    if (given[name] !== undefined) present[name] = given[name];
+  }
+  return present as T;
+}
+
+export function textOf(body: PlistDict, key: string): string | undefined {
+  const value = body[key];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** Text that becomes a key of ours: at most 255 characters, none of them a control character. */
+export function identifierOf(body: PlistDict, key: string): string | undefined {
+  const value = textOf(body, key);
+  if (value === undefined) return undefined;
+  if (value.length > LONGEST_IDENTIFIER) throw invalidMessage(`${key} is too long`);
+  if (CONTROL.test(value)) throw invalidMessage(`${key} has a control character`);
+  return value;
+}
+
+export function dataOf(body: PlistDict, key: string): Buffer | undefined {
+  const value = body[key];
+  return Buffer.isBuffer(value) && value.length > 0 ? value : undefined;
+}
+
+export function booleanOf(body: PlistDict, key: string): boolean | undefined {
+  const value = body[key];
+  return typeof value === 'boolean' ? value : undefined;
+}
+
+export function dictOf(body: PlistDict, key: string): PlistDict | undefined {
+  const value = body[key];
+  return isPlistDict(value) ? value : undefined;
+}
+
+/** The dictionaries of an array; whatever else is in it is passed over. */
+export function dictsOf(body: PlistDict, key: string): PlistDict[] | undefined {
+  const value = body[key];
+  return Array.isArray(value) ? value.filter(isPlistDict) : undefined;
+}

@@ -1,0 +1,207 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { buildPlist, type PlistInput } from '../plist/plist.js';
+
+/** Every right there is, bits 1 to 4096: Apple refuses to add rights to an enrollment later. */
+const ALL_ACCESS_RIGHTS = 8191;
+/** Per-user connections are needed for the user channel of Macs and for Shared iPad. */
+const SERVER_CAPABILITIES = ['com.apple.mdm.per-user-connections', 'com.apple.mdm.bootstraptoken'];
+const GET_TOKEN = 'com.apple.mdm.token';
+
+/** A subject as the SCEP payload wants it: relative names of [attribute type, value] pairs. */
+export type ScepSubject = [string, string][][];
+
+export interface ScepPayload {
+  url: string;
+  /** Sent back to the SCEP server as the message of GetCACert. */
+  name?: string;
+  subject?: ScepSubject;
+  challenge?: string;
+  /** Bits; the device's own default is 1024. */
+  keySize?: number;
+  /** 1 signing, 4 encryption, 5 both. */
+  keyUsage?: number;
+  retries?: number;
+  /** Seconds between retries. */
+  retryDelay?: number;
+  /** Digest of the CA certificate: SHA-1 or MD5. */
+  caFingerprint?: Buffer;
+  subjectAltName?: SubjectAltName;
+}
+
+export interface SubjectAltName {
+  rfc822Name?: string | string[];
+  dNSName?: string | string[];
+  uniformResourceIdentifier?: string | string[];
+  ntPrincipalName?: string;
+}
+
+export interface MdmPayload {
+  serverUrl: string;
+  /** The device takes serverUrl for check-ins too when there is none. */
+  checkInUrl?: string;
+  topic: string;
+  accessRights?: number;
+  serverCapabilities?: string[];
+  /** GetToken is answered: of the capabilities an update may change, unlike per-user connections. */
+  givesTokens?: boolean;
+  /** Of account-driven enrollment. BYOD: no rights over the device are asked for. */
+  account?: { mode: 'BYOD' | 'ADDE'; managedAppleAccount: string };
+}
+
+export interface EnrollmentProfileOptions {
+  organization: { name: string; payload_prefix: string; description?: string };
+  scep: ScepPayload;
+  mdm: MdmPayload;
+  /** DER. Trusted by the device once the profile is installed. */
+  caCertificates: Buffer[];
+  /** Of equal seeds come equal PayloadUUIDs; random ones without. */
+  uuidSeed?: string;
+}
+
+export type Uuids = (part: string) => string;
+type Payload = { readonly [key: string]: PlistInput | undefined };
+
+/** Whom the profile comes from. */
+export interface ProfileOrganization {
+  name: string;
+  /** Reverse-DNS start of its identifiers. */
+  payload_prefix: string;
+}
+
+export interface ConfigurationOptions {
+  organization: ProfileOrganization;
+  /** The end of its identifier: `enroll`. */
+  part: string;
+  displayName: string;
+  description?: string | undefined;
+  uuid: string;
+  payloads: Payload[];
+}
+
+/** A configuration profile for the whole device, as an XML property list. */
+export function buildConfiguration(options: ConfigurationOptions): Buffer {
+  const { organization, payloads } = options;
+  return buildPlist({
+    PayloadType: 'Configuration',
+    PayloadVersion: 1,
+    PayloadIdentifier: `${organization.payload_prefix}.${options.part}`,
+    PayloadUUID: options.uuid,
+    PayloadDisplayName: options.displayName,
+    PayloadDescription: options.description,
+    PayloadOrganization: organization.name,
+    PayloadScope: 'System',
+    PayloadContent: payloads,
+  });
+}
+
+/**
+ * The profile that enrolls a device, as an XML property list, unsigned: the CA certificates, the
+ * identity by SCEP, then the MDM payload, in the order they have to be installed.
+ */
+export function buildEnrollmentProfile(options: EnrollmentProfileOptions): Buffer {
+  const { organization, scep, mdm } = options;
+  const uuids = uuidSource(options.uuidSeed);
+  const prefix = organization.payload_prefix;
+  const identity = scepPayload(scep, { prefix, uuid: uuids('scep') });
+  return buildConfiguration({
+    organization,
+    part: 'enroll',
+    uuid: uuids('enroll'),
+    displayName: `${organization.name} device management`,
+    description: organization.description,
+    payloads: [
+      ...options.caCertificates.map((der, index) => caPayload(der, { prefix, uuids, index })),
+      identity,
+      mdmPayload(mdm, { prefix, uuid: uuids('mdm'), identityUuid: identity.PayloadUUID }),
+    ],
+  });
+}
+
+/** The certificate of a CA, which the device trusts from then on. */
+export function caPayload(der: Buffer, at: { prefix: string; uuids: Uuids; index: number }) {
+  const part = at.index === 0 ? 'ca' : `ca.${at.index + 1}`;
+  return {
+    PayloadType: 'com.apple.security.root',
+    PayloadVersion: 1,
+    PayloadIdentifier: `${at.prefix}.${part}`,
+    PayloadUUID: at.uuids(part),
+    PayloadDisplayName: 'Certificate authority',
+    PayloadCertificateFileName: `${part}.cer`,
+    PayloadContent: der,
+  };
+}
+
+/** The identity that the device gets itself by SCEP. */
+export function scepPayload(scep: ScepPayload, at: { prefix: string; uuid: string }) {
+  return {
+    PayloadType: 'com.apple.security.scep',
+    PayloadVersion: 1,
+    PayloadIdentifier: `${at.prefix}.scep`,
+    PayloadUUID: at.uuid,
+    PayloadDisplayName: 'Device identity',
+    PayloadContent: {
+      URL: scep.url,
+      Name: scep.name,
+      Subject: scep.subject,
+      Challenge: scep.challenge,
+      Keysize: scep.keySize ?? 2048,
+      'Key Type': 'RSA',
+      'Key Usage': scep.keyUsage ?? 5,
+      CAFingerprint: scep.caFingerprint,
+      Retries: scep.retries,
+      RetryDelay: scep.retryDelay,
+      SubjectAltName: scep.subjectAltName as { [name: string]: PlistInput } | undefined,
+      AllowAllAppsAccess: false,
+      KeyIsExtractable: false,
+    },
+  };
+}
+
+function mdmPayload(
+  mdm: MdmPayload,
+  at: { prefix: string; uuid: string; identityUuid: string },
+): Payload {
+  return {
+    PayloadType: 'com.apple.mdm',
+    PayloadVersion: 1,
+    PayloadIdentifier: `${at.prefix}.mdm`,
+    PayloadUUID: at.uuid,
+    PayloadDisplayName: 'Device management',
+    IdentityCertificateUUID: at.identityUuid,
+    Topic: mdm.topic,
+    ServerURL: mdm.serverUrl,
+    CheckInURL: mdm.checkInUrl,
+    // Apple's default for both is false: then no signature and no CheckOut would ever come.
+    SignMessage: true,
+    CheckOutWhenRemoved: true,
+    AccessRights:
+      mdm.account?.mode === 'BYOD' ? undefined : (mdm.accessRights ?? ALL_ACCESS_RIGHTS),
+    EnrollmentMode: mdm.account?.mode,
+    AssignedManagedAppleID: mdm.account?.managedAppleAccount,
+    ServerCapabilities: [
+      ...(mdm.serverCapabilities ?? SERVER_CAPABILITIES),
+      ...(mdm.givesTokens === true ? [GET_TOKEN] : []),
+    ],
+  };
+}
+
+/** Random PayloadUUIDs, or those that follow from the seed. */
+export function uuidSource(seed?: string): Uuids {
+  if (seed === undefined) return () => randomUUID().toUpperCase();
+  return (part) => uuidOf(`${seed}\0${part}`);
+}
+
+/** A UUID made of a digest, version 8 (RFC 9562 §5.8). */
+function uuidOf(name: string): string {
+  const bytes = createHash('sha256').update(name).digest().subarray(0, 16);
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  const hex = bytes.toString('hex').toUpperCase();
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    hex.slice(12, 16),
+    hex.slice(16, 20),
+    hex.slice(20),
+  ].join('-');
+}

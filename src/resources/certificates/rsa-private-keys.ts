@@ -1,0 +1,28 @@
+import { bool, integer, oneOf, text, timestamp } from '../../jsonapi/definition/attributes.js';
+import { defineResource, type ToMany } from '../../jsonapi/definition/definition.js';
+import type { ResourceServices } from '../services.js';
+
+/** What uses the key; while anything does, the key stays. */
+function user(type: string): ToMany<ResourceServices> {
+  return { kind: 'toMany', type, via: { foreignKey: 'rsa_private_key_id' }, write: 'never' };
+}
+
+/** Keys of any kind by what is known of them: the keys themselves leave only by their download. */
+export const rsaPrivateKeys = defineResource<ResourceServices>({
+  type: 'rsa_private_keys',
+  path: '/rsa_private_keys',
+  table: 'rsa_private_keys',
+  access: { read: 'viewer', create: null, update: 'admin', delete: 'admin' },
+  attributes: {
+    name: text({ max: 255 }),
+    key_type: oneOf(['RSA', 'EC'], { write: 'never' }),
+    key_size: integer({ write: 'never' }),
+    fingerprint_sha256: text({ write: 'never', ignoreCase: true }),
+    is_ca_key: bool({ write: 'never' }),
+    created_at: timestamp({ write: 'never' }),
+  },
+  relationships: {
+    certificates: user('certificates'),
+    certificate_signing_requests: user('certificate_signing_requests'),
+  },
+});

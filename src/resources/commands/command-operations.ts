@@ -1,0 +1,116 @@
+import { AppError, notFound, validationError } from '../../errors.js';
+import type { Actor, RequestContext } from '../../jsonapi/context.js';
+import type {
+  CreateOperation,
+  DeleteOperation,
+  DeriveSource,
+  UpdateOperation,
+  WriteResult,
+} from '../../jsonapi/definition/definition.js';
+import { JsonText } from '../../jsonapi/documents/json-text.js';
+import type { Row } from '../../jsonapi/store.js';
+import { changedAttributes } from '../changed-attributes.js';
+import type {
+  CommandChanges,
+  EnqueueInput,
+  JsonObject,
+  JsonValue,
+  ResourceServices,
+} from '../services.js';
+
+type Services = ResourceServices;
+
+interface Asked {
+  requestType: string;
+  parameters: JsonObject;
+}
+
+/** AppError 403 when an operator asks for what only an admin may. */
+export function requireRights(
+  { commands }: Services,
+  { actor }: RequestContext,
+  { requestType, parameters }: Asked,
+): void {
+  if (actor.role === 'admin' || !commands.requiresAdmin(requestType, parameters)) return;
+  throw new AppError('forbidden', 403, `${requestType} like this needs the role admin`);
+}
+
+export async function createCommand(operation: CreateOperation<Services>): Promise<WriteResult> {
+  const { trx, services, context, toOne } = operation;
+  const { request_type, parameters, after, expires_at, priority, ttl } =
+    operation.attributes as Record<string, unknown>;
+  const asked: Asked = {
+    requestType: String(request_type),
+    parameters: (parameters ?? {}) as JsonObject,
+  };
+  requireRights(services, context, asked);
+  const input: EnqueueInput = { ...asked, deviceId: Number(toOne.device), context };
+  if (typeof toOne.user === 'number') input.userId = toOne.user;
+  if (after instanceof Date) input.after = after;
+  if (expires_at instanceof Date) input.expiresAt = expires_at;
+  if (typeof priority === 'number') input.priority = priority;
+  if (typeof ttl === 'number') input.ttl = ttl;
+  const { id } = await services.commands.enqueue(trx, input);
+  return { id };
+}
+
+export async function updateCommand(operation: UpdateOperation<Services>): Promise<WriteResult> {
+  const { trx, store, shape, services, context, id, attributes } = operation;
+  const columns = Object.keys(attributes);
+  // Locked: a device may report at this moment.
+  const command = await store.find(trx, { shape, id, columns, lock: true });
+  if (command === undefined) throw notFound(`commands ${id}`);
+  const changes: CommandChanges & { status?: string } = changedAttributes(command, attributes);
+  if (Object.keys(changes).length === 0) return { id };
+  if (changes.status !== undefined && changes.status !== 'Cancelled') {
+    const source = { pointer: '/data/attributes/status' };
+    throw validationError([{ detail: 'status can only become Cancelled', source }]);
+  }
+  await services.commands.update(trx, { id, changes: changes as CommandChanges, context });
+  return { id };
+}
+
+export async function removeCommand(operation: DeleteOperation<Services>): Promise<void> {
+  const { trx, services, context, id } = operation;
+  await services.commands.remove(trx, { id, context });
+}
+
+/** The derived attributes: plists are stored as bytes, sealed when they hold a secret. */
+export function presentCommand(
+  name: string,
+  row: Row,
+  { services: { commands }, actor }: DeriveSource<Services>,
+): unknown {
+  const stored = row as unknown as StoredCommand;
+  if (name === 'parameters') return commands.presentParameters(stored, actor);
+  if (name === 'result') return presentResult(stored, { commands, actor });
+  return commands.presentErrors(stored.error_chain, actor);
+}
+
+/** Large results become text that another thread has written. */
+export async function prepareCommands(
+  rows: Row[],
+  { services: { commands }, actor }: DeriveSource<Services>,
+): Promise<void> {
+  for (const row of rows) {
+    const { uuid, result } = row as unknown as StoredCommand;
+    if (!Buffer.isBuffer(result)) continue;
+    const text = await commands.presentInParallel({ uuid, result }, actor);
+    if (text !== undefined) row.result = new JsonText(text);
+  }
+}
+
+function presentResult(
+  { uuid, result }: StoredCommand,
+  { commands, actor }: { commands: Services['commands']; actor: Actor },
+): unknown {
+  return result instanceof JsonText ? result : commands.presentResult({ uuid, result }, actor);
+}
+
+interface StoredCommand {
+  uuid: string;
+  request_type: string;
+  payload: Buffer;
+  result: Buffer | JsonText | null;
+  error_chain: JsonValue;
+}

@@ -1,0 +1,62 @@
+import { integer, json, jsonObject, oneOf, text, timestamp, uuid } from '../../jsonapi/definition/attributes.js';
+import { defineResource } from '../../jsonapi/definition/definition.js';
+import {
+  createCommand,
+  prepareCommands,
+  presentCommand,
+  removeCommand,
+  updateCommand,
+} from './command-operations.js';
+import { device, operatorWrites } from '../of-device.js';
+import type { ResourceServices } from '../services.js';
+
+export const COMMAND_STATUSES = [
+  'Queued',
+  'Sent',
+  'Acknowledged',
+  'Error',
+  'CommandFormatError',
+  'NotNow',
+  'Expired',
+  'Cancelled',
+] as const;
+
+export const commands = defineResource<ResourceServices>({
+  type: 'commands',
+  path: '/commands',
+  table: 'commands',
+  access: operatorWrites,
+  attributes: {
+    uuid: uuid({ write: 'never' }),
+    request_type: text({ write: 'create', required: true, min: 1, max: 100 }),
+    parameters: jsonObject({
+      write: 'create',
+      heavy: true,
+      derivedFrom: ['uuid', 'request_type', 'payload'],
+    }),
+    status: oneOf(COMMAND_STATUSES, { write: 'update', nullable: false, accepts: ['Cancelled'] }),
+    queued_at: timestamp({ write: 'never' }),
+    sent_at: timestamp({ write: 'never' }),
+    acknowledged_at: timestamp({ write: 'never' }),
+    after: timestamp(),
+    expires_at: timestamp(),
+    priority: integer({ nullable: false }),
+    ttl: integer({ write: 'create', nullable: false, min: 1, max: 1000 }),
+    attempts: integer({ write: 'never' }),
+    reason: text({ write: 'never' }),
+    error_chain: json({ write: 'never', derivedFrom: ['error_chain'] }),
+    result: json({
+      write: 'never',
+      heavy: true,
+      derivedFrom: ['uuid', 'request_type', 'result'],
+    }),
+  },
+  relationships: {
+    device: { ...device, write: 'create' },
+    // Of the device; without one the command is the device's own.
+    user: { kind: 'toOne', type: 'device_users', column: 'device_user_id', write: 'create' },
+  },
+  operations: { create: createCommand, update: updateCommand, delete: removeCommand },
+  prepare: prepareCommands,
+  derive: presentCommand,
+});

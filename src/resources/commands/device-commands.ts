@@ -1,0 +1,45 @@
+import type { RelateOperation, ToMany } from '../../jsonapi/definition/definition.js';
+import { requireRights } from './command-operations.js';
+import { commands } from './commands.js';
+import { device } from '../of-device.js';
+import type { JsonObject, ResourceServices } from '../services.js';
+
+type Relate = RelateOperation<ResourceServices>;
+
+/** A device's commands. Cancelled ones stay in the collection but are no longer linked. */
+export const deviceCommands: ToMany<ResourceServices> = {
+  kind: 'toMany',
+  type: 'commands',
+  via: { foreignKey: 'device_id' },
+  except: { column: 'status', value: 'Cancelled' },
+  write: 'endpoint',
+  operations: { add: assignCommands, remove: cancelCommands },
+};
+
+/** Those that are the device's own already, but no longer linked, stay as they are. */
+async function assignCommands(operation: Relate): Promise<void> {
+  const { trx, services, context, id, relatedIds } = operation;
+  for (const asked of await storedCommands(operation)) requireRights(services, context, asked);
+  await services.commands.assign(trx, { deviceId: id, commandIds: relatedIds, context });
+}
+
+async function cancelCommands({ trx, services, context, id, relatedIds }: Relate): Promise<void> {
+  await services.commands.cancel(trx, { deviceId: id, commandIds: relatedIds, context });
+}
+
+/** What an operator could not have queued for this device, he can't move to it either. */
+async function storedCommands({ trx, store, services, context, id, relatedIds }: Relate) {
+  const related = await store.related(trx, {
+    shape: commands,
+    relation: { ...device, type: 'commands' },
+    columns: ['uuid', 'request_type', 'payload', 'device_id'],
+    ids: relatedIds,
+    limit: relatedIds.length,
+  });
+  const others = related.filter(({ row }) => row.device_id !== id);
+  return others.map(({ row }) => {
+    const stored = row as unknown as { uuid: string; request_type: string; payload: Buffer };
+    const parameters: JsonObject = services.commands.presentParameters(stored, context.actor);
+    return { requestType: stored.request_type, parameters };
+  });
+}

@@ -1,0 +1,67 @@
+import { AppError, type ErrorDetail } from '../../errors.js';
+import type { CreateOperation } from '../../jsonapi/definition/definition.js';
+import type { ToOne } from '../../jsonapi/definition/shape.js';
+import { depProfiles } from './dep-profiles.js';
+import type { ResourceServices } from '../services.js';
+
+/** The kinds of devices that may have a default profile of their own. */
+export const FAMILIES = ['iphone', 'ipad', 'mac', 'apple_tv', 'vision'] as const;
+
+/** Relationship, and column without its `_id`: for whatever has none of its family's first. */
+const NAMES = ['default_dep_profile', ...FAMILIES.map((family) => `default_${family}_profile`)];
+
+/** What devices of the account get that have no profile. */
+export const defaultProfiles: Record<string, ToOne> = Object.fromEntries(
+  NAMES.map((name) => [
+    name,
+    { kind: 'toOne', type: 'dep_profiles', column: `${name}_id`, write: 'always' },
+  ]),
+);
+
+type Writing = Pick<CreateOperation<ResourceServices>, 'trx' | 'store' | 'toOne'>;
+
+/** Whether the write names any; null counts. */
+export function namesDefaults({ toOne }: Pick<Writing, 'toOne'>): boolean {
+  return NAMES.some((name) => toOne[name] !== undefined);
+}
+
+/**
+ * AppError 409 with the pointer of each default that the account can't have: `no_dep_account` of a
+ * profile without one, `other_dep_account`. `accountId` undefined: the account is just being made.
+ */
+export async function requireOwnDefaults(
+  { trx, store, toOne }: Writing,
+  accountId: number | undefined,
+): Promise<void> {
+  const wanted = NAMES.flatMap((name) => {
+    const id = toOne[name];
+    return typeof id === 'number' ? [{ name, id }] : [];
+  });
+  if (wanted.length === 0) return;
+  const ids = [...new Set(wanted.map(({ id }) => id))];
+  const columns = ['dep_account_id'];
+  const profiles = await store.findMany(trx, { shape: depProfiles, ids, columns });
+  const ownerOf = new Map(profiles.map(({ id, dep_account_id }) => [id, dep_account_id]));
+  const faults = wanted.flatMap(({ name, id }) =>
+    faultOf({ name, id }, ownerOf.get(id), accountId),
+  );
+  const [first] = faults;
+  if (first === undefined) return;
+  const message = faults.map(({ detail }) => detail).join('; ');
+  throw new AppError(first.code, 409, message, { details: faults });
+}
+
+function faultOf(
+  { name, id }: { name: string; id: number },
+  owner: unknown,
+  accountId: number | undefined,
+): (ErrorDetail & { code: 'no_dep_account' | 'other_dep_account' })[] {
+  if (accountId !== undefined && owner === accountId) return [];
+  const source = { pointer: `/data/relationships/${name}/data` };
+  if (typeof owner === 'number') {
+    const detail = `the dep_profile ${id} is of the dep_account ${owner}`;
+    return [{ code: 'other_dep_account', detail, source }];
+  }
+  const detail = `the dep_profile ${id} has no dep_account: give it this one first`;
+  return [{ code: 'no_dep_account', detail, source }];
+}

@@ -1,0 +1,138 @@
+import { AppError, notFound } from '../../errors.js';
+import type {
+  CreateOperation,
+  DeleteOperation,
+  Operation,
+  UpdateOperation,
+  WriteInput,
+  WriteResult,
+} from '../../jsonapi/definition/definition.js';
+import type { ResourceShape, ToManyShape } from '../../jsonapi/definition/shape.js';
+import { columnsOf } from '../../jsonapi/operations/write-values.js';
+import { changedAttributes } from '../changed-attributes.js';
+import { namesDefaults, requireOwnDefaults } from './dep-account-defaults.js';
+import { depProfiles } from './dep-profiles.js';
+import { requireTokenCertificate } from './dep-token-certificate.js';
+import type { ResourceServices } from '../services.js';
+
+type Services = ResourceServices;
+type Values = Record<string, unknown>;
+
+export const SECRETS = ['consumer_secret', 'access_secret', 'auth_session_token'] as const;
+
+/** Any of these makes it another token. */
+const OPEN_CREDENTIALS = ['consumer_key', 'access_token'];
+const CREDENTIALS = [...OPEN_CREDENTIALS, 'consumer_secret', 'access_secret'];
+
+const PROFILES: ToManyShape = {
+  kind: 'toMany',
+  type: 'dep_profiles',
+  via: { foreignKey: 'dep_account_id' },
+};
+
+/** The row comes first: what is sealed is bound to its id. */
+export async function createAccount(operation: CreateOperation<Services>): Promise<WriteResult> {
+  const { trx, store, shape } = operation;
+  requireOwnKey(operation);
+  await requireTokenCertificate(operation, operation.toOne.token_certificate);
+  await requireOwnDefaults(operation, undefined);
+  const id = await store.insert(trx, { shape, values: openColumns(operation) });
+  await store.update(trx, { shape, id, values: sealedColumns(operation, id) });
+  if (hasCredentials(operation)) await announceToken(operation, id);
+  return { id };
+}
+
+export async function updateAccount(operation: UpdateOperation<Services>): Promise<WriteResult> {
+  const { trx, store, shape, id, services } = operation;
+  const columns = [...OPEN_CREDENTIALS, 'cursor'];
+  const account = await store.find(trx, { shape, id, columns, lock: true });
+  if (account === undefined) throw notFound(`dep_accounts ${id}`);
+  const changed = { ...operation, attributes: changedAttributes(account, operation.attributes) };
+  requireOwnKey(changed);
+  await requireTokenCertificate(operation, operation.toOne.token_certificate);
+  await requireOwnDefaults(operation, id);
+  const values = {
+    ...syncColumns(changed),
+    ...openColumns(changed),
+    ...sealedColumns(changed, id),
+  };
+  await store.update(trx, { shape, id, values });
+  if (hasCredentials(changed)) await announceToken(operation, id);
+  if (namesDefaults(operation)) await services.enrollmentProgram.reconcileAccount(trx, id);
+  return { id };
+}
+
+/** What it listed is none of the program's any more, unless another account lists it too. */
+export async function removeAccount(operation: DeleteOperation<Services>): Promise<void> {
+  const { trx, store, shape, id, services, details } = operation;
+  const columns = ['consumer_key', 'server_name'];
+  const account = await store.find(trx, { shape, id, columns, lock: true });
+  if (account === undefined) throw notFound(`dep_accounts ${id}`);
+  const [profile] = await store.linkage(trx, {
+    relation: PROFILES,
+    shape: depProfiles,
+    id,
+    limit: 1,
+  });
+  if (profile !== undefined) {
+    throw new AppError('in_use', 409, `Still in use by dep_profiles (${profile})`);
+  }
+  const devices = await services.enrollmentProgram.releaseDevices(trx, id);
+  await store.remove(trx, { shape, id });
+  const { consumer_key, server_name } = account;
+  Object.assign(details, { consumer_key, server_name, devices });
+}
+
+function requireOwnKey({ attributes, services }: CreateOperation<Services>): void {
+  const { consumer_key: key } = attributes;
+  if (typeof key === 'string') services.enrollmentProgram.requireOwnWorld(key);
+}
+
+function hasCredentials({ attributes }: WriteInput): boolean {
+  return CREDENTIALS.some((name) => attributes[name] !== undefined);
+}
+
+function announceToken({ trx, services, context }: Operation<Services>, accountId: number) {
+  return services.enrollmentProgram.tokenChanged(trx, { accountId, by: context.actor.name });
+}
+
+/** Another key of a server at Apple is another server, of which nothing is known. */
+function syncColumns({ attributes }: WriteInput): Values {
+  const values: Values = {};
+  if (attributes.consumer_key !== undefined) {
+    Object.assign(values, { cursor: null, more_to_follow: null, fetched_until: null });
+    Object.assign(values, { sync_phase: 'fetch', suspected_losses: 0, confirmed_at: null });
+  }
+  // Nothing is taken for removed by what a cursor from elsewhere leads to.
+  if (attributes.cursor !== undefined) {
+    values.sync_phase = attributes.cursor === null ? 'fetch' : 'delta';
+  }
+  // When it ends is known of the former token only.
+  if (attributes.access_token !== undefined) values.access_token_expiry = null;
+  if (hasCredentials({ attributes, toOne: {}, toMany: {} })) {
+    Object.assign(values, { sealed_auth_session_token: null });
+  }
+  return values;
+}
+
+function openColumns(input: WriteInput & { shape: ResourceShape }): Values {
+  const values = columnsOf(input.shape, input);
+  for (const name of SECRETS) delete values[name];
+  if (!hasCredentials(input)) return values;
+  const now = new Date();
+  const status = { status: 'unconfirmed', status_text: null, status_advice: null, status_at: now };
+  const isToken = CREDENTIALS.some((name) => typeof input.attributes[name] === 'string');
+  return { ...values, ...status, ...(isToken ? { token_updated_at: now } : {}) };
+}
+
+function sealedColumns({ services, attributes }: Operation<Services> & WriteInput, id: number) {
+  const values: Values = {};
+  for (const name of SECRETS) {
+    const secret = attributes[name];
+    if (secret === undefined) continue;
+    const identity = `dep_accounts/${id}/${name}`;
+    const sealed = secret === null ? null : services.secrets.seal(String(secret), identity);
+    values[`sealed_${name}`] = sealed;
+  }
+  return values;
+}

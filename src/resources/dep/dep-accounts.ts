@@ -1,0 +1,109 @@
+import { serviceUrl } from '../../config/config-values.js';
+import {
+  bool,
+  each,
+  integer,
+  jsonObject,
+  oneOf,
+  text,
+  timestamp,
+  url,
+} from '../../jsonapi/definition/attributes.js';
+import { defineResource } from '../../jsonapi/definition/definition.js';
+import { defaultProfiles } from './dep-account-defaults.js';
+import { createAccount, removeAccount, updateAccount } from './dep-account-operations.js';
+import { profilesOfAccount } from './dep-account-profiles.js';
+import { adaptToken } from './account-from-token-json.js';
+import { adminWrites } from '../of-device.js';
+import type { ResourceServices } from '../services.js';
+
+/** Kept in the column `sealed_<name>`. */
+function secret(name: string) {
+  return text({ writeOnly: true, min: 1, max: 10_000, derivedFrom: [`sealed_${name}`] });
+}
+
+const UUID = /^([0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
+
+/** What the server finds out by itself, all the time. */
+const FOUND = { write: 'never', volatile: true } as const;
+
+/** What Apple last said of the token. */
+export const DEP_ACCOUNT_STATUSES = [
+  ...(['unconfirmed', 'ok', 'terms_not_signed', 'token_rejected', 'token_expired'] as const),
+  ...(['throttled', 'unreachable', 'error', 'lab_off'] as const),
+];
+
+/** One server of Apple's device enrollment program, as its token and Apple's account tell. */
+export const depAccounts = defineResource<ResourceServices>({
+  type: 'dep_accounts',
+  path: '/dep/accounts',
+  table: 'dep_accounts',
+  access: adminWrites,
+  attributes: {
+    consumer_key: text({ readRole: 'admin', min: 1, max: 1000 }),
+    consumer_secret: secret('consumer_secret'),
+    access_token: text({ readRole: 'admin', min: 1, max: 1000 }),
+    access_secret: secret('access_secret'),
+    auth_session_token: secret('auth_session_token'),
+    access_token_expiry: timestamp({ write: 'create' }),
+    token_updated_at: timestamp({ write: 'never' }),
+    server_name: text(),
+    server_uuid: text({ pattern: UUID, like: 'a UUID', ignoreCase: true }),
+    ...each(text(), ['admin_id', 'facilitator_id', 'org_name']),
+    org_email: text({ max: 320, pattern: /^[^\s@]+@[^\s@]+$/, like: 'an email address' }),
+    ...each(text(), ['org_phone', 'org_address', 'org_id', 'org_id_hash']),
+    org_type: oneOf(['edu', 'org']),
+    org_version: oneOf(['v1', 'v2']),
+    url: url({ rule: serviceUrl }),
+    // Without a cursor all devices are read anew.
+    cursor: text({ volatile: true }),
+    more_to_follow: bool({ volatile: true }),
+    fetched_until: timestamp({ volatile: true }),
+    status: oneOf(DEP_ACCOUNT_STATUSES, { ...FOUND, nullable: false }),
+    ...each(text(FOUND), ['status_text', 'status_advice']),
+    ...each(timestamp(FOUND), ['status_at', 'confirmed_at']),
+    sync_state: oneOf(['idle', 'waiting', 'running'], { ...FOUND, nullable: false }),
+    sync_kind: oneOf(['full', 'delta'], FOUND),
+    sync_phase: oneOf(['fetch', 'delta'], { ...FOUND, nullable: false }),
+    ...each(timestamp(FOUND), ['sync_started_at', 'sync_finished_at', 'next_sync_at']),
+    ...each(integer({ ...FOUND, nullable: false }), ['fetch_number', 'sync_pages', 'sync_devices']),
+    // How many devices the last full fetch missed; one more decides whether they are removed.
+    suspected_losses: integer({ ...FOUND, nullable: false }),
+    fetched_fully_at: timestamp(FOUND),
+    sync_error: text(FOUND),
+    reconciled_at: timestamp(FOUND),
+    reconcile_report: jsonObject(FOUND),
+    is_lab: bool({ write: 'never', nullable: false }),
+    created_at: timestamp({ write: 'never' }),
+  },
+  relationships: {
+    dep_profiles: {
+      kind: 'toMany',
+      type: 'dep_profiles',
+      via: { foreignKey: 'dep_account_id' },
+      write: 'document',
+      operations: profilesOfAccount,
+    },
+    ...defaultProfiles,
+    dep_devices: {
+      kind: 'toMany',
+      type: 'dep_devices',
+      via: { foreignKey: 'dep_account_id' },
+      write: 'never',
+    },
+    dep_tokens: {
+      kind: 'toMany',
+      type: 'dep_tokens',
+      via: { foreignKey: 'dep_account_id' },
+      write: 'never',
+    },
+    token_certificate: {
+      kind: 'toOne',
+      type: 'certificates',
+      column: 'token_certificate_id',
+      write: 'always',
+    },
+  },
+  adaptCreate: adaptToken,
+  operations: { create: createAccount, update: updateAccount, delete: removeAccount },
+});

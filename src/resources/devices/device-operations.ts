@@ -1,0 +1,136 @@
+import { AppError, notFound } from '../../errors.js';
+import type {
+  CreateOperation,
+  DeleteOperation,
+  UpdateOperation,
+  WriteInput,
+  WriteResult,
+} from '../../jsonapi/definition/definition.js';
+import type { Row } from '../../jsonapi/store.js';
+import { columnsOf } from '../../jsonapi/operations/write-values.js';
+import { changedAttributes } from '../changed-attributes.js';
+import {
+  assertDeviceIsNew,
+  assertFactsUnchanged,
+  FACT_NAMES,
+  ownedAttributes,
+} from './device-facts.js';
+import { queuedCommands } from '../commands/queued-commands.js';
+import type { ProfileWarning, ResourceServices } from '../services.js';
+
+type Create = CreateOperation<ResourceServices>;
+type Update = UpdateOperation<ResourceServices>;
+
+interface NameChanges {
+  device_name?: string | null;
+  hostname?: string | null;
+}
+
+/** Columns of the row that the services get. */
+const COLUMNS = [
+  'udid',
+  'enrollment_state',
+  'enrollment_type',
+  'enrollment_id',
+  'is_enrolled',
+  'is_supervised',
+  'platform',
+  'os_version',
+  'model',
+  'product_name',
+  'dep_profile_id',
+  'device_name',
+  'hostname',
+];
+
+export async function createDevice(operation: Create): Promise<WriteResult> {
+  const { trx, store, shape, services, attributes } = operation;
+  requireRights(operation, null);
+  await assertDeviceIsNew(trx, services.devices, attributes);
+  const { wanted, rest } = withoutProfile(operation);
+  const id = await store.insert(trx, { shape, values: columnsOf(shape, rest) });
+  const meta = await changeProfile(operation, { id, current: null, wanted });
+  return meta ? { id, meta } : { id };
+}
+
+/**
+ * Of an enrolled device only what an admin owns is written. It keeps its names until it has taken
+ * the new ones: they go out as a Settings command, and the column changes with the next inventory.
+ */
+export async function updateDevice(operation: Update): Promise<WriteResult> {
+  const { trx, store, shape, services, context, id, attributes, unwritable } = operation;
+  const columns = [...COLUMNS, ...FACT_NAMES];
+  const device = await store.find(trx, { shape, id, columns, lock: true });
+  if (device === undefined) throw notFound(`devices ${id}`);
+  requireRights(operation, device.dep_profile_id);
+  if (device.is_enrolled === true) assertFactsUnchanged(device, { ...unwritable, ...attributes });
+  const { changes, values } = split(device, attributes);
+  const { wanted, rest } = withoutProfile(operation);
+  await store.update(trx, {
+    shape,
+    id,
+    values: columnsOf(shape, { ...rest, attributes: values }),
+  });
+  const meta = await changeProfile(operation, { id, current: device.dep_profile_id, wanted });
+  if (Object.keys(changes).length === 0) return meta ? { id, meta } : { id };
+  const queued = await services.settings.rename(trx, { device, changes, context });
+  const audit = { commands: await queuedCommands(operation, queued) };
+  return { id, meta: { ...meta, queued_commands: queued }, audit };
+}
+
+const PROFILE_POINTER = '/data/relationships/dep_profile';
+
+/** Profiles of the enrollment program are for admins, so assigning one is, too. */
+function requireRights({ context, toOne }: Create | Update, current: unknown): void {
+  const { dep_profile: wanted = current } = toOne;
+  if (wanted === current || context.actor.role === 'admin') return;
+  const source = { pointer: PROFILE_POINTER };
+  throw new AppError('forbidden', 403, 'assigning a DEP profile needs the role admin', { source });
+}
+
+function withoutProfile(input: WriteInput) {
+  const { dep_profile: wanted, ...toOne } = input.toOne;
+  const { attributes, toMany } = input;
+  return { wanted, rest: { attributes, toOne, toMany } };
+}
+
+interface ProfileChange {
+  id: number;
+  current: unknown;
+  /** undefined: the document says nothing of it. */
+  wanted: number | null | undefined;
+}
+
+/**
+ * Apple has to be told of it, and the profile must be one of an account that has the device. Returns
+ * what the answer tells beside.
+ */
+async function changeProfile(
+  { trx, services: { enrollmentProgram } }: Create | Update,
+  { id, current, wanted }: ProfileChange,
+): Promise<{ warnings: ProfileWarning[] } | undefined> {
+  if (wanted === undefined || wanted === current) return undefined;
+  const deviceIds = [id];
+  if (wanted !== null) {
+    const wish = { profileId: wanted, deviceIds, at: PROFILE_POINTER };
+    const warnings = await enrollmentProgram.giveProfile(trx, wish);
+    return warnings.length > 0 ? { warnings } : undefined;
+  }
+  if (typeof current === 'number') {
+    await enrollmentProgram.takeProfile(trx, { profileId: current, deviceIds });
+  }
+  return undefined;
+}
+
+function split(device: Row, attributes: Record<string, unknown>) {
+  if (device.is_enrolled !== true) return { changes: {}, values: attributes };
+  const { device_name, hostname, ...values } = ownedAttributes(attributes);
+  const names = Object.entries({ device_name, hostname }).filter(([, name]) => name !== undefined);
+  const changes: NameChanges = changedAttributes(device, Object.fromEntries(names));
+  return { changes, values };
+}
+
+export async function removeDevice(operation: DeleteOperation<ResourceServices>): Promise<void> {
+  const { trx, services, context, id } = operation;
+  await services.devices.remove(trx, { id, context });
+}

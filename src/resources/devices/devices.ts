@@ -1,0 +1,84 @@
+import { defineResource, type ToMany } from '../../jsonapi/definition/definition.js';
+import {
+  enrollmentProgram,
+  hardware,
+  identity,
+  management,
+  network,
+  security,
+  updateSettings,
+} from './device-attributes.js';
+import { deviceCommands } from '../commands/device-commands.js';
+import { IDENTIFIERS } from './device-facts.js';
+import { createDevice, removeDevice, updateDevice } from './device-operations.js';
+import { operatorWrites } from '../of-device.js';
+import type { ResourceServices } from '../services.js';
+
+/** What the device reported; the next inventory replaces it. */
+function reported(type: string): ToMany<ResourceServices> {
+  return { kind: 'toMany', type, via: { foreignKey: 'device_id' }, write: 'endpoint' };
+}
+
+/** Kept by the server. */
+function history(type: string): ToMany<ResourceServices> {
+  return { kind: 'toMany', type, via: { foreignKey: 'device_id' }, write: 'never' };
+}
+
+export const devices = defineResource<ResourceServices>({
+  type: 'devices',
+  path: '/devices',
+  table: 'devices',
+  access: operatorWrites,
+  attributes: {
+    ...identity,
+    ...hardware,
+    ...network,
+    ...management,
+    ...security,
+    ...updateSettings,
+    ...enrollmentProgram,
+  },
+  relationships: {
+    commands: deviceCommands,
+    tags: {
+      kind: 'toMany',
+      type: 'tags',
+      via: { table: 'device_tags', own: 'device_id', other: 'tag_id' },
+      write: 'document',
+    },
+    device_groups: {
+      kind: 'toMany',
+      type: 'device_groups',
+      via: { table: 'device_group_devices', own: 'device_id', other: 'device_group_id' },
+      write: 'document',
+    },
+    dep_profile: {
+      kind: 'toOne',
+      type: 'dep_profiles',
+      column: 'dep_profile_id',
+      write: 'always',
+    },
+    enrollment_link: {
+      kind: 'toOne',
+      type: 'enrollment_links',
+      column: 'enrollment_link_id',
+      write: 'never',
+    },
+    enrollment_requests: history('enrollment_requests'),
+    former_enrollments: history('former_enrollments'),
+    device_setups: history('device_setups'),
+    installed_applications: reported('installed_applications'),
+    installed_certificates: reported('installed_certificates'),
+    installed_profiles: reported('installed_profiles'),
+    available_os_updates: reported('available_os_updates'),
+    users: history('device_users'),
+    secrets: {
+      kind: 'toMany',
+      type: 'device_secrets',
+      via: { foreignKey: 'device_id' },
+      write: 'never',
+    },
+  },
+  requiresOneOf: IDENTIFIERS,
+  operations: { create: createDevice, update: updateDevice, delete: removeDevice },
+});

@@ -1,0 +1,96 @@
+import { validationError } from '../../errors.js';
+import { bool, integer, oneOf, text, timestamp } from '../../jsonapi/definition/attributes.js';
+import {
+  type CreateOperation,
+  type DeriveSource,
+  defineResource,
+  type WriteResult,
+} from '../../jsonapi/definition/definition.js';
+import type { Row } from '../../jsonapi/store.js';
+import { columnsOf } from '../../jsonapi/operations/write-values.js';
+import type { LinkFacts } from './enrollment-link-service.js';
+import type { ResourceServices } from '../services.js';
+
+type Services = ResourceServices;
+
+function requireFuture({ expires_at }: CreateOperation<Services>['attributes']): void {
+  if (!(expires_at instanceof Date) || expires_at.getTime() > Date.now()) return;
+  const source = { pointer: '/data/attributes/expires_at' };
+  throw validationError([{ detail: 'expires_at is in the past', source }]);
+}
+
+/** The row comes first: its token is sealed for its id. */
+async function createLink(operation: CreateOperation<Services>): Promise<WriteResult> {
+  const { trx, store, shape, services } = operation;
+  requireFuture(operation.attributes);
+  const { token, hash } = services.enrollmentLinks.newToken();
+  const secrets = { token_hash: hash, sealed_token: Buffer.alloc(0) };
+  const values = { ...columnsOf(shape, operation), ...secrets };
+  const id = await store.insert(trx, { shape, values });
+  const sealed_token = services.enrollmentLinks.sealToken(id, token);
+  await store.update(trx, { shape, id, values: { sealed_token } });
+  return { id };
+}
+
+function present(
+  name: string,
+  row: Row,
+  { services: { enrollmentLinks } }: DeriveSource<Services>,
+): string {
+  if (name === 'url') return enrollmentLinks.urlOf(row.id, row.sealed_token as Buffer);
+  return enrollmentLinks.statusOf(row as Row & LinkFacts);
+}
+
+const COUNTED = { write: 'never', volatile: true } as const;
+const STATUS_OF = ['is_disabled', 'expires_at', 'max_uses', 'uses'];
+
+/** Whoever has a link can enroll devices, so those who may only look don't see links either. */
+export const enrollmentLinks = defineResource<Services>({
+  type: 'enrollment_links',
+  path: '/enrollment_links',
+  table: 'enrollment_links',
+  access: { read: 'operator', create: 'operator', update: 'operator', delete: 'operator' },
+  attributes: {
+    name: text({ required: true, min: 1, max: 255 }),
+    description: text(),
+    max_uses: integer({ min: 1 }),
+    uses: integer(COUNTED),
+    expires_at: timestamp(),
+    is_disabled: bool({ nullable: false }),
+    status: oneOf(['usable', 'disabled', 'expired', 'spent'], {
+      ...{ write: 'never', nullable: false, derivedFrom: STATUS_OF },
+    }),
+    url: text({ write: 'never', nullable: false, derivedFrom: ['sealed_token'] }),
+    last_used_at: timestamp(COUNTED),
+    created_at: timestamp({ write: 'never' }),
+  },
+  relationships: {
+    tags: {
+      kind: 'toMany',
+      type: 'tags',
+      via: { table: 'enrollment_link_tags', own: 'enrollment_link_id', other: 'tag_id' },
+      write: 'document',
+    },
+    device_group: {
+      kind: 'toOne',
+      type: 'device_groups',
+      column: 'device_group_id',
+      write: 'always',
+    },
+    devices: {
+      kind: 'toMany',
+      type: 'devices',
+      via: { foreignKey: 'enrollment_link_id' },
+      write: 'never',
+      createsBelow: false,
+    },
+    enrollment_requests: {
+      kind: 'toMany',
+      type: 'enrollment_requests',
+      via: { foreignKey: 'enrollment_link_id' },
+      write: 'never',
+    },
+  },
+  operations: { create: createLink },
+  derive: present,
+});

@@ -1,0 +1,44 @@
+import { bool, oneOf, text, timestamp } from '../../jsonapi/definition/attributes.js';
+import { defineResource } from '../../jsonapi/definition/definition.js';
+import { createUser, updateUser } from './enrollment-user-operations.js';
+import type { ResourceServices } from '../services.js';
+
+/**
+ * No white space, quotes, brackets, controls or characters that show nothing. Written out, since
+ * `\p{…}` is not of the regular expressions that JSON Schema recommends.
+ */
+const PART =
+  '[^\\s@"\'<>\\\\\\u0000-\\u0020\\u007f-\\u00a0\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb]';
+const ACCOUNT = new RegExp(`^${PART}{1,64}@${PART}{1,253}$`);
+
+/** People who may enroll devices with their account where no identity provider signs them in. */
+export const enrollmentUsers = defineResource<ResourceServices>({
+  type: 'enrollment_users',
+  path: '/enrollment_users',
+  table: 'enrollment_users',
+  access: { read: 'operator', create: 'admin', update: 'admin', delete: 'admin' },
+  attributes: {
+    account: text({
+      required: true,
+      max: 254,
+      pattern: ACCOUNT,
+      like: 'a Managed Apple Account, name@example.com',
+      ignoreCase: true,
+    }),
+    full_name: text({ max: 255 }),
+    password: text({
+      required: true,
+      writeOnly: true,
+      min: 12,
+      max: 200,
+      derivedFrom: ['password_hash'],
+    }),
+    enrollment_mode: oneOf(['byod', 'adde']),
+    is_disabled: bool({ nullable: false }),
+    last_login_at: timestamp({ write: 'never' }),
+    created_at: timestamp({ write: 'never' }),
+  },
+  defaults: { is_disabled: false },
+  relationships: {},
+  operations: { create: createUser, update: updateUser },
+});

@@ -1,0 +1,41 @@
+import {
+  bigInteger,
+  bool,
+  each,
+  json,
+  text,
+  timestamp,
+  url,
+  version,
+} from '../../jsonapi/definition/attributes.js';
+import { defineResource } from '../../jsonapi/definition/definition.js';
+import { device, operatorWrites } from '../of-device.js';
+import type { ResourceServices } from '../services.js';
+
+export const availableOsUpdates = defineResource<ResourceServices>({
+  type: 'available_os_updates',
+  path: '/available_os_updates',
+  table: 'available_os_updates',
+  access: operatorWrites,
+  attributes: {
+    ...each(text(), ['human_readable_name', 'human_readable_name_locale', 'product_key']),
+    product_name: text(),
+    ...each(version(), ['version', 'build', 'supplemental_build_version']),
+    metadata_url: url(),
+    supplemental_os_version_extra: text(),
+    ...each(bool(), [
+      'allows_install_later',
+      'is_config_data_update',
+      'is_critical',
+      'is_firmware_update',
+      'is_major_os_update',
+      'is_security_response',
+      'requires_bootstrap_token',
+      'restart_required',
+    ]),
+    ...each(bigInteger(), ['download_size', 'install_size']),
+    app_identifiers_to_close: json(),
+    deferred_until: timestamp(),
+  },
+  relationships: { device },
+});

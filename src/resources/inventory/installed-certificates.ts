@@ -1,0 +1,23 @@
+import { bool, each, text, timestamp } from '../../jsonapi/definition/attributes.js';
+import { defineResource } from '../../jsonapi/definition/definition.js';
+import { device, operatorWrites } from '../of-device.js';
+import type { ResourceServices } from '../services.js';
+
+export const installedCertificates = defineResource<ResourceServices>({
+  type: 'installed_certificates',
+  path: '/installed_certificates',
+  table: 'installed_certificates',
+  access: operatorWrites,
+  attributes: {
+    x509_cn: text(),
+    ...each(bool(), ['is_identity', 'is_managed']),
+    fingerprint_sha256: text({
+      pattern: /^[0-9a-fA-F]{64}$/,
+      like: '64 hexadecimal digits',
+      ignoreCase: true,
+    }),
+    ...each(text(), ['subject', 'issuer', 'serial']),
+    ...each(timestamp(), ['not_before', 'not_after']),
+  },
+  relationships: { device },
+});

@@ -1,0 +1,23 @@
+import { bigInteger, bool, each, json, text } from '../../jsonapi/definition/attributes.js';
+import { defineResource } from '../../jsonapi/definition/definition.js';
+import { device, operatorWrites } from '../of-device.js';
+import type { ResourceServices } from '../services.js';
+
+export const installedProfiles = defineResource<ResourceServices>({
+  type: 'installed_profiles',
+  path: '/installed_profiles',
+  table: 'installed_profiles',
+  access: operatorWrites,
+  attributes: {
+    ...each(bool(), ['has_removal_password', 'is_encrypted', 'is_managed']),
+    ...each(text(), ['payload_description', 'payload_display_name']),
+    payload_identifier: text({ ignoreCase: true }),
+    payload_organization: text(),
+    payload_removal_disallowed: bool(),
+    payload_uuid: text({ ignoreCase: true }),
+    payload_version: bigInteger(),
+    source: text(),
+    signer_certificates: json(),
+  },
+  relationships: { device },
+});

@@ -1,0 +1,25 @@
+import { each, json, text, timestamp } from '../../jsonapi/definition/attributes.js';
+import { defineResource } from '../../jsonapi/definition/definition.js';
+import type { ResourceServices } from '../services.js';
+
+export const auditEvents = defineResource<ResourceServices>({
+  type: 'audit_events',
+  path: '/audit_events',
+  table: 'audit_events',
+  access: { read: 'admin', create: null, update: null, delete: null },
+  attributes: {
+    at: timestamp({ write: 'never' }),
+    ...each(text({ write: 'never' }), [
+      'actor',
+      'role',
+      'source_address',
+      'action',
+      'target_type',
+      'target_id',
+      'request_id',
+      'outcome',
+    ]),
+    details: json({ write: 'never' }),
+  },
+  relationships: {},
+});

@@ -1,0 +1,248 @@
+import express, { type Express, type RequestHandler, type Router } from 'express';
+import { version } from '../../package.json';
+import { mountRoutes } from '../api/routing/api-route.js';
+import { explainOutages } from '../api/routing/database-errors.js';
+import { PROGRAM_BASE, programTokenRoutes } from '../api/dep/dep-token.js';
+import { adminRoutes } from '../api/routing/routes.js';
+import type { TokenVerifier } from '../auth/api-tokens.js';
+import type { DeviceActions } from '../commands/device-actions.js';
+import type { Config } from '../config/config.js';
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import type { Database } from '../db/connection/database.js';
+import { migrationStatus } from '../db/connection/migrate.js';
+import { createResourceStore } from '../db/store/resource-store.js';
+import { WriteProbe } from '../db/connection/write-probe.js';
+import type { Program } from '../dep/dep-services.js';
+import { createDepRouter } from '../enroll/automated/dep-router.js';
+import { createDiscoveryRouter } from '../enroll/account/discovery.js';
+import { createEnrollmentPolicy } from '../enroll/enrollment-policy.js';
+import type { IdentityRenewals } from '../enroll/renewal/identity-renewal.js';
+import { createServiceConfigRouter } from '../enroll/mdm-service-config.js';
+import type { ProfileSigner } from '../enroll/profile-signer.js';
+import { createEnrollRouter } from '../enroll/router.js';
+import type { EnrollServices } from '../enroll/services.js';
+import { AppError } from '../errors.js';
+import { writeAudit } from '../events/audit.js';
+import { authenticate } from '../auth/require-api-token.js';
+import type { BodyReader } from '../http/bodies/body-reader.js';
+import { compress } from '../http/requests/compress.js';
+import { crossOrigin } from '../http/requests/cross-origin.js';
+import { crossSite } from '../http/requests/cross-site.js';
+import { createHealthRouter } from '../http/pages/health.js';
+import { jsonApiErrorHandler } from '../http/errors/json-api-errors.js';
+import { createLabRouter } from '../http/pages/lab-page.js';
+import { createMetricsRouter } from '../metrics/metrics-router.js';
+import { noSuchRoute, plainNotFound } from '../http/errors/not-found.js';
+import { requestContext } from '../http/requests/request-context.js';
+import { requestLog } from '../http/requests/request-log.js';
+import { createRootPage } from '../http/pages/root-page.js';
+import { apiSecurityHeaders, pageSecurityHeaders } from '../http/requests/security-headers.js';
+import type { DeviceHandler } from '../http/server/server.js';
+import { createProxyTrust } from '../http/requests/trust-proxy.js';
+import type { Engine } from '../jsonapi/engine.js';
+import { createEngine, createJsonApiRouter } from '../jsonapi/router.js';
+import type { Lab } from '../lab-mode/lab-mode.js';
+import type { Logger } from '../logger.js';
+import { createMdmRouter } from '../mdm/router.js';
+import type { Metrics } from '../metrics/metrics.js';
+import type { CertificateAuthorities } from '../pki/authority/authorities.js';
+import { AuthorityRotations } from '../pki/authority/authority-rotation.js';
+import { requireStarted } from '../pki/authority/clock.js';
+import { CredentialFiles } from '../pki/credentials/credential-files.js';
+import type { FileCertificate } from '../pki/credentials/credential-status.js';
+import type { DeviceCaTrust } from '../pki/trust/factory-ca.js';
+import {
+  createEnrollmentChallenges,
+  type EnrollmentChallenges,
+} from '../pki/authority/enrollment-challenge.js';
+import { PushCertificateRequests } from '../pki/push-certificates/push-request-service.js';
+import { RevocationLists } from '../pki/revocation/revocation-lists.js';
+import { RevocationResponder } from '../pki/revocation/revocation-responder.js';
+import type { TlsCaveat } from '../pki/tls/tls-caveats.js';
+import type { TlsUse } from '../pki/tls/tls-use.js';
+import type { Trust } from '../pki/trust/trust.js';
+import { ProfileImport } from '../profiles/profile-import.js';
+import { ProfileRebuild } from '../profiles/profile-rebuild.js';
+import { requestTypes } from '../protocol/apple/command-schema.js';
+import type { PushService } from '../push/push-service.js';
+import { DEFINITIONS } from '../resources/index.js';
+import type { ResourceServices } from '../resources/services.js';
+import { createRevocationRouter } from '../pki/revocation/revocation-router.js';
+import { createScepRouter } from '../scep/router.js';
+import type { ThreadPool } from '../threads/thread-pool.js';
+import { profileThreads } from '../threads/thread-uses.js';
+
+export interface AppDeps {
+  config: Config;
+  db: Database;
+  box: SecretBox;
+  logger: Logger;
+  authorities: CertificateAuthorities;
+  trust: Trust;
+  challenges: EnrollmentChallenges;
+  renewals: IdentityRenewals;
+  program: Pick<Program, 'devices' | 'tokens'>;
+  profileSigner: () => ProfileSigner | undefined;
+  /** DER of what this process shows in TLS, the leaf first; empty over plain HTTP. */
+  tlsChain: () => Buffer[];
+  /** Who may sign as a device that is not enrolled yet. */
+  deviceCas: DeviceCaTrust;
+  /** What is wrong with how this process speaks TLS. */
+  tlsCaveats: () => readonly TlsCaveat[];
+  /** What stored ssl certificates are to this process. */
+  tlsUse: TlsUse;
+  /** The certificate of TLS_CERT_FILE. */
+  tlsFile: () => FileCertificate | undefined;
+  tokens: TokenVerifier;
+  deviceHandler: DeviceHandler;
+  /** Of senders that are not authenticated yet. */
+  bodies: BodyReader;
+  /** Of admins' files. */
+  uploads: BodyReader;
+  threads: ThreadPool;
+  actions: DeviceActions;
+  services: ResourceServices;
+  metrics: Metrics;
+  push: PushService;
+  /** Only with LAB=on. */
+  lab: Lab | undefined;
+}
+
+async function checkMigrations(db: Database): Promise<void> {
+  const { pending } = await migrationStatus(db);
+  if (pending.length > 0) throw new Error(`migrations pending: ${pending.join(', ')}`);
+}
+
+function checkAuthority({ certificate }: CertificateAuthorities['current']): void {
+  requireStarted(certificate);
+  if (certificate.notAfter > new Date()) return;
+  const message = 'The certificate authority has expired: run `muster ca rotate`';
+  throw new AppError('unavailable', 503, message);
+}
+
+function healthRouter({ db, logger, authorities }: AppDeps) {
+  const writes = new WriteProbe(db);
+  const checks = {
+    // By connections for which no device waits: a server under load is not one that is unwell.
+    database: async () => db.background.query('select 1'),
+    writes: () => writes.check(),
+    migrations: () => checkMigrations(db),
+    certificate_authority: async () => checkAuthority(authorities.current),
+  };
+  return createHealthRouter({ checks, logger });
+}
+
+function profileFiles({ box, trust, profileSigner, threads }: AppDeps) {
+  const { checkInThread, joinInThread } = profileThreads(threads);
+  const sign = (profile: Buffer) => profileSigner()?.sign(profile);
+  return {
+    profileImport: new ProfileImport({ box, anchors: () => trust.anchors, checkInThread }),
+    profileRebuild: new ProfileRebuild({ box, sign, joinInThread }),
+  };
+}
+
+function createApiEngine({ db, box, services }: AppDeps): Engine {
+  const store = createResourceStore(db, box.deriveKey('idempotency keys'));
+  return createEngine({ ...{ definitions: DEFINITIONS, store, services, audit: writeAudit } });
+}
+
+/** What every request of an admin goes through before it is looked at. */
+function adminDoor({ config, logger }: AppDeps, authenticated: RequestHandler): RequestHandler[] {
+  return [
+    ...apiSecurityHeaders({ https: config.publicUrl.startsWith('https:') }),
+    requestLog({ logger, level: 'info' }),
+    ...[crossOrigin(config.corsOrigins), compress(), authenticated, crossSite(config)],
+  ];
+}
+
+/** What admins call below /dep, beside what devices do: only these paths want a token. */
+function programApi(deps: AppDeps, engine: Engine, authenticated: RequestHandler): Router {
+  const { db, uploads } = deps;
+  const routes = programTokenRoutes({ db, engine, uploads, programTokens: deps.program.tokens });
+  const paths = routes.map(({ path }) => path);
+  const router = express.Router();
+  router.use(paths, ...adminDoor(deps, authenticated));
+  router.use(mountRoutes(routes));
+  router.use(paths, noSuchRoute, explainOutages, jsonApiErrorHandler(deps.logger));
+  return router;
+}
+
+function adminApi(deps: AppDeps, engine: Engine, authenticated: RequestHandler): Router {
+  const { db, box, logger, actions, services, config, trust, push, uploads } = deps;
+  const router = express.Router();
+  router.use(...adminDoor(deps, authenticated));
+  const onScepChange = () => trust.reload();
+  const credentialFiles = new CredentialFiles(box, config.keyExport);
+  const routes = {
+    ...{ config, db, engine, actions, services, push, onScepChange, credentialFiles, version },
+    uploads,
+    ...{ box, programTokens: deps.program.tokens, ...profileFiles(deps) },
+    pushCertificateRequests: new PushCertificateRequests({ box }),
+    ...{ tlsCaveats: deps.tlsCaveats, tlsFile: deps.tlsFile, renewals: deps.renewals },
+    tlsUse: deps.tlsUse,
+    programDevices: deps.program.devices,
+    authorityRotations: new AuthorityRotations(box),
+    requestTypes: requestTypes(),
+    onAuthoritiesChange: () => trust.reload().then(() => deps.authorities.reload()),
+  };
+  router.use(mountRoutes(adminRoutes(routes)));
+  router.use(createJsonApiRouter(engine));
+  router.use(noSuchRoute);
+  router.use(explainOutages, jsonApiErrorHandler(logger));
+  return router;
+}
+
+/** What every process answers, whatever its role. */
+function mountOperations(app: Express, deps: AppDeps, authenticated: RequestHandler): void {
+  const { config, logger, metrics, lab } = deps;
+  app.use(pageSecurityHeaders({ https: config.publicUrl.startsWith('https:') }));
+  app.use(healthRouter(deps));
+  app.use(createRootPage({ version, isServing: config.role !== 'worker' }));
+  if (lab !== undefined) app.use(createLabRouter(() => lab.describe()));
+  app.use(requestLog({ logger, level: 'debug' }));
+  app.use(
+    createMetricsRouter({
+      ...{ metrics, logger, authenticate: authenticated },
+      isBehindProxy: config.trustProxy.length > 0,
+    }),
+  );
+}
+
+function mountEnrollment(app: Express, deps: AppDeps): void {
+  const { config, db, box, logger, authorities, challenges, trust, bodies } = deps;
+  app.use(createScepRouter({ db, logger, authorities, challenges, trust, bodies }));
+  const lists = new RevocationLists({ db, authorities });
+  const responder = new RevocationResponder({ db, authorities, logger });
+  app.use(createRevocationRouter({ authorities, lists, responder, bodies, logger }));
+  const services: EnrollServices = {
+    ...{ config, db, box, logger, challenges, bodies, deviceCas: deps.deviceCas },
+    ...{ publicUrl: config.publicUrl, signer: deps.profileSigner, tlsChain: deps.tlsChain },
+    otaChallenges: createEnrollmentChallenges({ box, surface: 'ota' }),
+    policy: createEnrollmentPolicy({ db, policy: config.enrollment }),
+    caCertificates: () => [authorities.current.certificate.der],
+  };
+  app.use(createDiscoveryRouter(services));
+  app.use('/enroll', createEnrollRouter(services));
+  app.use('/dep', createDepRouter(services));
+  app.use(createServiceConfigRouter(services));
+}
+
+/** Mounts the surfaces. The app is whole by itself; the server only gives /mdm a shorter way. */
+export function createApp(deps: AppDeps): Express {
+  const { config, logger, tokens } = deps;
+  const isServing = config.role !== 'worker';
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.set('query parser', 'simple');
+  if (isServing) app.use(createMdmRouter(deps.deviceHandler, logger));
+  app.use(requestContext(createProxyTrust(config.trustProxy)));
+  const authenticated = authenticate({ verify: (token) => tokens.verify(token) });
+  const engine = createApiEngine(deps);
+  if (isServing) app.use('/api/v1', adminApi(deps, engine, authenticated));
+  mountOperations(app, deps, authenticated);
+  if (isServing) app.use(PROGRAM_BASE, programApi(deps, engine, authenticated));
+  if (isServing) mountEnrollment(app, deps);
+  app.use(plainNotFound);
+  return app;
+}

@@ -1,0 +1,65 @@
+import type { Config } from '../config/config.js';
+import type { ChangeFeed } from '../db/processes/change-feed.js';
+import type { Database } from '../db/connection/database.js';
+import { createHeartbeat } from '../jobs/heartbeat.js';
+import { createJobRunner } from '../jobs/job-runner.js';
+import type { OnFinish } from '../jobs/run-task.js';
+import type { Task } from '../jobs/task.js';
+import { checkCredentialsAtStart } from '../jobs/tasks/check-credentials.js';
+import type { Logger } from '../logger.js';
+import type { FileCertificate } from '../pki/credentials/credential-status.js';
+import type { PushService } from '../push/push-service.js';
+
+export interface BackgroundDeps {
+  config: Pick<Config, 'role'>;
+  db: Database;
+  logger: Logger;
+  version: string;
+  changes: ChangeFeed;
+  push: PushService;
+  tasks: Task[];
+  onFinish: OnFinish;
+  /** The certificate of TLS_CERT_FILE. */
+  tlsFile: () => FileCertificate | undefined;
+}
+
+export interface Background {
+  /** Lets the other processes know of this one, before it does anything. */
+  announce(): Promise<void>;
+  start(): Promise<void>;
+  /** Resolves when nothing is under way any more, within 8 seconds. */
+  stop(): Promise<void>;
+}
+
+/** What this process does by itself: hear of changes, be alive, and, by its role, jobs and pushes. */
+export function createBackground(deps: BackgroundDeps): Background {
+  const { config, db, logger, version, changes, push, tasks, onFinish, tlsFile } = deps;
+  const { role } = config;
+  const pushTrouble = () => push.trouble();
+  const heartbeat = createHeartbeat({ db, role, version, logger, pushTrouble });
+  push.onTrouble(() => heartbeat.hurry());
+  const runner =
+    role === 'web' ? undefined : createJobRunner({ db, tasks, logger, heartbeat, onFinish });
+  let announced: Promise<void> | undefined;
+  const announce = () => {
+    announced ??= heartbeat.start();
+    return announced;
+  };
+  return {
+    announce,
+    start: async () => {
+      await changes.start();
+      await announce();
+      push.start();
+      await runner?.start();
+      await checkCredentialsAtStart({ db, logger, tlsFile }).catch((error: unknown) => {
+        logger.warn({ err: error }, 'the credentials could not be checked');
+      });
+    },
+    stop: async () => {
+      await Promise.all([runner?.stop(), push.stop()]);
+      await heartbeat.stop();
+      await changes.stop();
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+import { type Config, ConfigError } from '../config/config.js';
+import { type ParsedCertificate, parseCertificates } from '../crypto/x509/certificate.js';
+import type { ServerIdentity } from '../pki/tls/server-identity.js';
+import { SettingFiles } from '../pki/tls/setting-files.js';
+import { readTlsFiles } from '../pki/tls/tls-files.js';
+
+/** Throws ConfigError that tells what is wrong with the files. */
+export function readTls({ tls }: Config): ServerIdentity | undefined {
+  return tls && readTlsFiles(tls);
+}
+
+/** PEM of the CAs in the file. Throws ConfigError that names the variable and tells what is wrong. */
+function readServiceCa(name: string, file: string | undefined): string | undefined {
+  if (file === undefined) return undefined;
+  const reading = new SettingFiles();
+  const pem = reading.attempt(name, () => {
+    const text = readFileSync(file, 'utf8');
+    if (!text.includes('-----BEGIN CERTIFICATE-----')) throw new Error('holds no certificate');
+    createSecureContext({ ca: text });
+    return text;
+  });
+  reading.finish();
+  return pem;
+}
+
+export function readApnsCa({ apnsCaFile }: Config): string | undefined {
+  return readServiceCa('APNS_CA_FILE', apnsCaFile);
+}
+
+export function readDepCa({ depCaFile }: Config): string | undefined {
+  return readServiceCa('DEP_CA_FILE', depCaFile);
+}
+
+/** The CAs in DEVICE_CA_FILE: PEM, or one in DER. Throws ConfigError that tells what is wrong. */
+export function readDeviceCas({ deviceCaFile }: Config): ParsedCertificate[] {
+  if (deviceCaFile === undefined) return [];
+  const reading = new SettingFiles();
+  const authorities = reading.attempt('DEVICE_CA_FILE', () => {
+    const found = parseCertificates(readFileSync(deviceCaFile));
+    const other = found.find(({ isCa }) => !isCa);
+    if (other !== undefined) throw new Error(`${other.subject || 'a certificate'} is not of a CA`);
+    return found;
+  });
+  reading.finish();
+  return authorities ?? [];
+}
+
+function problemsOf(read: () => unknown): string[] {
+  try {
+    read();
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+}
+
+/** Reads all of them once. Throws ConfigError that tells what is wrong with each. */
+export function checkFiles(config: Config): void {
+  const problems = [readTls, readApnsCa, readDepCa, readDeviceCas].flatMap((read) =>
+    problemsOf(() => read(config)),
+  );
+  if (problems.length > 0) throw new ConfigError(problems);
+}

@@ -1,0 +1,289 @@
+import type { Express } from 'express';
+import { LRUCache } from 'lru-cache';
+import { version } from '../../package.json';
+import { createTokenVerifier } from '../auth/api-tokens.js';
+import { createApp } from './app.js';
+import { createBackground } from './background.js';
+import { DeviceActions } from '../commands/device-actions.js';
+import { CommandQueue } from '../commands/queue.js';
+import { HANDLED_TYPES } from '../commands/registry.js';
+import { ReportWorker } from '../commands/report-worker.js';
+import { type Config, withHttps } from '../config/config.js';
+import { readApnsCa, readDepCa, readDeviceCas } from './config-files.js';
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import { createChangeFeed } from '../db/processes/change-feed.js';
+import type { Database } from '../db/connection/database.js';
+import type { KnownDevice } from '../db/device-path/authenticate.js';
+import { createCheckIns } from '../db/device-path/check-ins.js';
+import { createContactStore } from '../db/device-path/contact.js';
+import { LastSeen } from '../db/device-path/last-seen.js';
+import { createProgram } from '../dep/dep-services.js';
+import { anchorCertificates } from '../enroll/anchor-certificates.js';
+import { IdentityRenewals } from '../enroll/renewal/identity-renewal.js';
+import { createIdentityRenewalTask } from '../enroll/renewal/identity-renewal-task.js';
+import { createProfileSigner, type ProfileSigner } from '../enroll/profile-signer.js';
+import { AppError } from '../errors.js';
+import { BODY_LIMITS, type BodyLimits, BodyReader, UPLOAD_LIMITS } from '../http/bodies/body-reader.js';
+import type { DeviceHandler } from '../http/server/server.js';
+import type { TlsSettings } from '../http/server/tls.js';
+import { createProxyTrust } from '../http/requests/trust-proxy.js';
+import { createJobQueue } from '../jobs/job-queue.js';
+import { checkCredentialsSoon } from '../jobs/tasks/check-credentials.js';
+import { createTasks } from '../jobs/tasks/index.js';
+import { openLab, retireLab } from '../lab-mode/lab-mode.js';
+import { createWarner, type Logger } from '../logger.js';
+import { createClientCertificates } from '../mdm/client-certificates.js';
+import { createExpiredIdentities } from '../mdm/expired-identities.js';
+import { createDeviceHandler } from '../mdm/handler.js';
+import type { MdmServices } from '../mdm/services.js';
+import { createMetrics, type Metrics } from '../metrics/metrics.js';
+import { type CertificateAuthorities, createCertificateAuthorities } from '../pki/authority/authorities.js';
+import { createDeviceCaTrust } from '../pki/trust/factory-ca.js';
+import { createEnrollmentChallenges } from '../pki/authority/enrollment-challenge.js';
+import { refuseUnfinishedRotation } from '../pki/master-key/master-key.js';
+import { requiredHost } from '../pki/tls/tls-caveats.js';
+import { openTlsCertificates, type TlsCertificates } from '../pki/tls/tls-certificates.js';
+import { createTrust } from '../pki/trust/trust.js';
+import { ProfileRebuild } from '../profiles/profile-rebuild.js';
+import { SignerCache } from '../protocol/mdm/mdm-signature.js';
+import { createApnsClients } from '../push/apns/apns-clients.js';
+import { createPushService } from '../push/create-push-service.js';
+import { createPushCertificateLoader } from '../push/push-certificates.js';
+import { createRearmTask, rearmTopics } from '../push/rearm-task.js';
+import { createResourceServices } from './resource-services.js';
+import { createDeviceSetupTask } from '../setup/device-setup-task.js';
+import { DeviceSetups } from '../setup/device-setups.js';
+import { ThreadPool } from '../threads/thread-pool.js';
+import {
+  messageThreads,
+  profileThreads,
+  reportThreads,
+  resultThreads,
+} from '../threads/thread-uses.js';
+
+export interface ContainerDeps {
+  config: Config;
+  db: Database;
+  box: SecretBox;
+  logger: Logger;
+  /** Only tests change these. */
+  bodyLimits?: BodyLimits;
+}
+
+export interface Container {
+  app: Express;
+  deviceHandler: DeviceHandler;
+  /** undefined: plain HTTP. */
+  tls: TlsSettings | undefined;
+  /** What devices are told to reach this server at. */
+  publicUrl: string;
+  metrics: Metrics;
+  authorities: CertificateAuthorities;
+  /** Lets others know of this process. AppError when a rotation of the master key has begun. */
+  announce(): Promise<void>;
+  /** Begins the background work of this process. */
+  start(): void;
+  /** Ends jobs and pushes, which may take seconds; while requests are answered to their end. */
+  stopBackground(): Promise<void>;
+  /** Afterwards: what requests have left in memory is finished and written. */
+  stop(): Promise<void>;
+}
+
+/** The server's TLS certificate signs the profiles too, so that devices show them as verified. */
+function currentSigner({ current }: TlsCertificates): ProfileSigner | undefined {
+  return current && createProfileSigner(current, current.chain);
+}
+
+/** Empty over plain HTTP. */
+function shownChain({ current, servesTls }: TlsCertificates): Buffer[] {
+  if (current === undefined || !servesTls) return [];
+  return [current.certificate, ...current.chain].map(({ der }) => der);
+}
+
+function tlsSettings(certificates: TlsCertificates, config: Config): TlsSettings | undefined {
+  const { current, servesTls } = certificates;
+  if (current === undefined || !servesTls) return undefined;
+  const { cert, key } = current;
+  const onChange: TlsSettings['onChange'] = (swap) => certificates.onChange(swap);
+  return { cert, key, onChange, requestClientCertificate: config.tlsClientCert };
+}
+
+/** How devices show who they are. */
+function identitySources(config: Config, logger: Logger) {
+  const { tlsClientCert: fromTls, clientCertHeader: header } = config;
+  const signers = new SignerCache();
+  const proxies = createProxyTrust(config.trustProxy);
+  return {
+    signers,
+    clientCertificates: createClientCertificates({ fromTls, header, proxies, signers }),
+    onExpired: createExpiredIdentities(logger, config.identityGrace),
+  };
+}
+
+/** Bodies are counted for the process as a whole: of devices and of who is unknown, and of admins. */
+function bodyReaders({ config, logger, bodyLimits }: ContainerDeps) {
+  const proxies = createProxyTrust(config.trustProxy);
+  return {
+    bodies: new BodyReader({ proxies, logger, limits: bodyLimits ?? BODY_LIMITS }),
+    uploads: new BodyReader({ proxies, logger, limits: bodyLimits ?? UPLOAD_LIMITS }),
+  };
+}
+
+/** Why this process has no surfaces. */
+const workerHandler: DeviceHandler = () => {
+  throw new AppError('not_found', 404, 'a process with ROLE=worker answers no devices');
+};
+
+/** Pushes and jobs: what happens after an answer, by whichever process has the role for it. */
+async function createAfterwards(deps: ContainerDeps, metrics: Metrics) {
+  const { config, db, box, logger } = deps;
+  const lab = config.lab ? await openLab({ config, db, box, logger }) : undefined;
+  if (lab === undefined) await retireLab({ db, logger });
+  const load = createPushCertificateLoader({ db, box });
+  const host = lab?.apnsHost ?? config.apnsHost;
+  const ca = lab?.apnsCa ?? readApnsCa(config);
+  const clients = createApnsClients({ host, logger, load, ...(ca === undefined ? {} : { ca }) });
+  const changes = createChangeFeed({ db, logger });
+  const jobs = createJobQueue();
+  const push = createPushService({
+    ...{ db, box, clients, jobs, changes, logger },
+    dispatches: config.role !== 'web',
+    onResult: metrics.countPushes,
+  });
+  push.onTrouble(() => metrics.showPushService(push.trouble() === null));
+  return { lab, changes, jobs, push };
+}
+
+/** The one place where everything is put together. */
+export async function createContainer(given: ContainerDeps): Promise<Container> {
+  const tlsCertificates = await openTlsCertificates(given);
+  const isOverTls = tlsCertificates.servesTls;
+  const deps = isOverTls ? { ...given, config: withHttps(given.config) } : given;
+  const { config, db, box, logger } = deps;
+  const tlsFile = () => (config.tls && tlsCertificates.current)?.certificate;
+  const tlsUse = {
+    servesStored: isOverTls && config.tls === undefined,
+    host: requiredHost(config),
+  };
+  const metrics = createMetrics({ db, logger, version, role: config.role, tlsFile });
+  const { publicUrl, identityGrace } = config;
+  const authorities = await createCertificateAuthorities({ db, box, logger, publicUrl });
+  const trust = await createTrust({ db, identityGrace });
+  const { lab, changes, jobs, push } = await createAfterwards(deps, metrics);
+  // Trust first: an identity must not be issued before it is believed in.
+  const reloadAuthorities = () => trust.reload().then(() => authorities.reload());
+  changes.on('authorities', reloadAuthorities);
+  changes.on('ssl_certificates', () => tlsCertificates.refresh());
+  const tokens = createTokenVerifier({ db, logger, changes, adminToken: config.adminToken });
+  const queue = new CommandQueue(box, () => push.wake());
+  const threads = new ThreadPool();
+  const reports = new ReportWorker({ db, box, queue, logger, ...reportThreads(threads) });
+  const warn = createWarner(logger);
+  const onLostTimes = (error: unknown) =>
+    warn({ err: error }, 'times of contact could not be written');
+  const lastSeen = new LastSeen(db, onLostTimes);
+  const signProfile = (profile: Buffer) => currentSigner(tlsCertificates)?.sign(profile);
+  const setups = new DeviceSetups({
+    ...{ db, queue, logger, timeout: config.setupTimeout },
+    profiles: new ProfileRebuild({ box, sign: signProfile, ...profileThreads(threads) }),
+    sign: (profile) => signProfile(profile) ?? profile,
+  });
+  const { bodies, uploads } = bodyReaders(deps);
+  const services: MdmServices = {
+    ...{ bodies, db, lastSeen, reports, box, logger, trust },
+    contacts: createContactStore({ db, handledTypes: HANDLED_TYPES }),
+    checkIns: createCheckIns(db, {
+      isClosed: config.enrollment === 'closed',
+      isHolding: config.replaceEnrolled === 'hold',
+    }),
+    authenticated: new LRUCache<string, KnownDevice>({ max: 10_000, ttl: 600_000 }),
+    ...identitySources(config, logger),
+    ...messageThreads(threads, logger),
+    onPushDue: () => push.wake(),
+    onAwaitingConfiguration: (deviceId) => setups.begin(deviceId),
+    userAuthenticate: config.userAuthenticate,
+  };
+  const challenges = createEnrollmentChallenges({ box });
+  const renewals = new IdentityRenewals({
+    ...{ db, box, queue, challenges, publicUrl },
+    caCertificates: () => [authorities.current.certificate.der],
+    sign: (profile) => currentSigner(tlsCertificates)?.sign(profile) ?? profile,
+  });
+  const program = createProgram({
+    ...{ db, box, logger, jobs, version, publicUrl, isLabOn: config.lab },
+    host: lab?.depHost ?? config.depHost,
+    ca: lab?.depCa ?? readDepCa(config),
+    syncInterval: config.depSyncInterval,
+    anchorCertificates: () =>
+      anchorCertificates({
+        ...{ db, publicUrl, tlsChain: () => shownChain(tlsCertificates) },
+        caCertificates: () => [authorities.current.certificate.der],
+      }),
+  });
+  const deviceHandler =
+    config.role === 'worker' ? workerHandler : createDeviceHandler(services, metrics.countMessage);
+  const app = createApp({
+    ...{ config, db, box, logger, authorities, trust, tokens, deviceHandler, lab, metrics, push },
+    ...{ bodies, uploads, threads },
+    actions: new DeviceActions(box, queue),
+    services: createResourceServices({
+      ...{ box, queue, publicUrl: config.publicUrl, tlsUse },
+      ...resultThreads(threads),
+      // The others learn it by the change feed.
+      onAuthoritiesChange: () => {
+        reloadAuthorities().catch((error: unknown) => {
+          logger.warn({ err: error }, 'the CAs could not be read');
+        });
+      },
+      onPushCertificate: (trx, topic) => rearmTopics(jobs, trx, [topic]),
+      onEndingCredential: (trx) => checkCredentialsSoon(jobs, trx),
+      isLabOn: config.lab,
+    }),
+    ...{ challenges, renewals, program },
+    profileSigner: () => currentSigner(tlsCertificates),
+    tlsChain: () => shownChain(tlsCertificates),
+    deviceCas: createDeviceCaTrust([...readDeviceCas(config), ...(lab?.deviceCas ?? [])]),
+    ...{ tlsUse, tlsCaveats: () => tlsCertificates.caveats },
+    tlsFile,
+  });
+  const background = createBackground({
+    ...{ config, db, logger, version, changes, push },
+    tasks: [
+      ...createTasks({ db, logger, queue, config, tlsFile }),
+      createRearmTask({ db, logger }),
+      createIdentityRenewalTask({ renewals, logger }),
+      createDeviceSetupTask({ setups }),
+      ...program.tasks,
+    ],
+    onFinish: metrics.observeJob,
+    tlsFile,
+  });
+  let starting = Promise.resolve();
+  return {
+    ...{ app, deviceHandler, metrics, authorities, publicUrl },
+    tls: tlsSettings(tlsCertificates, config),
+    announce: async () => {
+      await background.announce();
+      await refuseUnfinishedRotation(db);
+    },
+    start: () => {
+      reports.start();
+      tlsCertificates.start();
+      starting = background.start();
+    },
+    stopBackground: async () => {
+      tlsCertificates.stop();
+      await starting;
+      await background.stop();
+    },
+    stop: async () => {
+      await reports.drain();
+      await threads.close();
+      // A database that is away must not keep the process from stopping.
+      await lastSeen.flush().catch(onLostTimes);
+      await tokens.close();
+      await program.close();
+      await lab?.close();
+    },
+  };
+}

@@ -1,0 +1,85 @@
+import type { PresentInThread } from '../commands/command-administration.js';
+import { createCommandServices } from '../commands/resource-command-services.js';
+import type { CommandQueue } from '../commands/queue.js';
+import { hashPassword } from '../crypto/secrets/password-hash.js';
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import { findProfileUses } from '../db/dep/dep-profile-repository.js';
+import { releaseProgramDevices } from '../db/dep/dep-release.js';
+import { noteToken } from '../db/dep/dep-token-repository.js';
+import type { Transaction } from '../db/connection/unit-of-work.js';
+import { ProfileWishes } from '../dep/assignments/desired-profiles.js';
+import { profileWarnings } from '../dep/profiles/profile-warnings.js';
+import type { ProgramProfile } from '../dep/profiles/dep-profile.js';
+import { ProgramJobs } from '../dep/dep-jobs.js';
+import { requestSync } from '../dep/sync/sync-requests.js';
+import { requireWorld } from '../dep/tokens/token-environment.js';
+import { EnrollmentLinks } from '../enroll/link/enrollment-links.js';
+import { createJobQueue } from '../jobs/job-queue.js';
+import { JobService } from '../jobs/job-service.js';
+import { CertificateService } from '../pki/certificates/certificate-service.js';
+import { SigningRequestService } from '../pki/signing-requests/signing-request-service.js';
+import type { TlsUse } from '../pki/tls/tls-use.js';
+import type { ResourceServices } from '../resources/services.js';
+
+export interface ResourceServiceDeps {
+  box: SecretBox;
+  queue: CommandQueue;
+  /** What devices are told; without a slash at its end. */
+  publicUrl: string;
+  /** Without it large results are written at once. */
+  presentInThread?: PresentInThread;
+  /** After the commit of a change to the CAs that are believed in. */
+  onAuthoritiesChange?: () => void;
+  /** In the transaction that brings or changes the push certificate of a topic. */
+  onPushCertificate?: (trx: Transaction, topic: string) => Promise<void>;
+  /** In the transaction that brings or changes a certificate of the server that ends soon. */
+  onEndingCredential?: (trx: Transaction) => Promise<void>;
+  /** The lab has its own push certificate: no other may be added, nor tokens of Apple's. */
+  isLabOn?: boolean;
+  /** What stored ssl certificates are to this process. */
+  tlsUse?: TlsUse;
+}
+
+const CONSUMER_KEY = { pointer: '/data/attributes/consumer_key' };
+
+/** What the resources need of the rest, put together: for the container and for tests. */
+export function createResourceServices(deps: ResourceServiceDeps): ResourceServices {
+  const { box, queue, publicUrl, isLabOn: isLab = false } = deps;
+  const { onAuthoritiesChange = () => undefined, onPushCertificate, tlsUse } = deps;
+  const { onEndingCredential } = deps;
+  const programJobs = new ProgramJobs(createJobQueue());
+  const profileWishes = new ProfileWishes(programJobs);
+  return {
+    ...createCommandServices(box, queue, deps.presentInThread),
+    secrets: { seal: (secret, identity) => box.seal(Buffer.from(secret, 'utf8'), identity) },
+    passwords: { hash: hashPassword },
+    enrollmentProgram: {
+      enrollmentUrl: `${publicUrl}/dep/enroll`,
+      profileWarnings: (profile) =>
+        profileWarnings(profile as unknown as ProgramProfile, `${publicUrl}/dep/enroll`),
+      profileUses: (trx: Transaction, id: number) => findProfileUses(trx, id),
+      giveProfile: (trx: Transaction, wish) => profileWishes.give(trx, wish),
+      takeProfile: (trx: Transaction, wish) => profileWishes.take(trx, wish),
+      releaseDevices: (trx: Transaction, id: number) => releaseProgramDevices(trx, id),
+      requireOwnWorld: (key) => requireWorld(key, { isLabOn: isLab, source: CONSUMER_KEY }),
+      tokenChanged: async (trx: Transaction, { accountId, by }) => {
+        if (await noteToken(trx, accountId, by)) await programJobs.confirm(trx, accountId);
+      },
+      syncAccount: (trx: Transaction, id: number, { isFull }: { isFull: boolean }) =>
+        requestSync(trx, programJobs, { accountId: id, isFull }),
+      defineProfile: (trx: Transaction, id: number) => programJobs.define(trx, id),
+      assignProfiles: (trx: Transaction, id: number) => programJobs.assign(trx, id),
+      reconcileAccount: (trx: Transaction, id: number) => programJobs.reconcile(trx, id),
+    },
+    enrollmentLinks: new EnrollmentLinks({ box, publicUrl }),
+    scep: { ownUrl: `${publicUrl}/scep` },
+    certificates: new CertificateService({
+      ...{ box, isLab, onAuthoritiesChange },
+      ...(onPushCertificate === undefined ? {} : { onPushCertificate }),
+      ...(onEndingCredential === undefined ? {} : { onEndingCredential }),
+      ...(tlsUse === undefined ? {} : { tlsUse }),
+    }),
+    signingRequests: new SigningRequestService(box),
+    jobs: new JobService(),
+  };
+}

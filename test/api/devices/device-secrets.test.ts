@@ -1,0 +1,207 @@
+import type request from 'supertest';
+import { createToken } from '../../../src/auth/api-tokens.js';
+import type { Role } from '../../../src/jsonapi/context.js';
+import { ADMIN_TOKEN, adminApi, startApp, type TestApp } from '../../helpers/app.js';
+import { createTestDevice, deviceKeys, issueIdentity, type TestDevice } from '../../helpers/device.js';
+import { dumpRows, spellingsOf } from '../../mdm/rows.js';
+
+let app: TestApp;
+let tokens: Record<Role, string>;
+let device: TestDevice;
+let deviceId: number;
+
+beforeAll(async () => {
+  app = await startApp({ isSweeping: false });
+  const actor = { name: 'test', role: 'admin' as const };
+  const context = { requestId: 'test', actor, sourceAddress: null };
+  const token = async (role: Role) =>
+    (await createToken(app.db, { name: role, role }, context)).token;
+  tokens = { viewer: await token('viewer'), operator: await token('operator'), admin: ADMIN_TOKEN };
+});
+afterAll(() => app.stop());
+beforeEach(async () => {
+  device = await (await createTestDevice(app)).enroll();
+  deviceId = (await app.db.knex('devices').where({ udid: device.udid }).first('id')).id;
+});
+
+const UNLOCK = Buffer.from([0, 255, 1, 254, 2, 253, 3, 252, 4, 251, 5, 250]);
+
+interface Listed {
+  id: number;
+  attributes: Record<string, unknown>;
+}
+
+async function list(query = ''): Promise<Listed[]> {
+  const { status, body } = await adminApi(app, tokens.operator).get(
+    `/devices/${deviceId}/secrets?sort=id${query}`,
+  );
+  expect([status, body.errors]).toEqual([200, undefined]);
+  return body.data;
+}
+
+function reveal(
+  id: number | string,
+  { of = deviceId as number | string, role = 'admin' as Role } = {},
+) {
+  return adminApi(app, tokens[role]).post(`/devices/${of}/secrets/${id}/reveal`);
+}
+
+async function refused(answer: request.Test): Promise<[number, string]> {
+  const { status, body } = await answer;
+  return [status, body.errors[0].code];
+}
+
+const audited = (outcome: string) =>
+  app.db
+    .knex('audit_events')
+    .where({ action: 'devices.reveal_secret', target_id: String(deviceId), outcome })
+    .orderBy('id');
+
+async function escrow(kind: string, value: Buffer): Promise<number> {
+  const identity = `devices/${deviceId}/${kind}`;
+  const row = { device_id: deviceId, kind, enrollment_number: 1 };
+  const [{ id }] = await app.db
+    .knex('device_secrets')
+    .insert({ ...row, sealed: app.box.seal(value, identity) })
+    .returning('id');
+  return id;
+}
+
+describe('the list of what a device has escrowed', () => {
+  it('is not for viewers, neither as such nor by way of the device', async () => {
+    await device.tokenUpdate({ UnlockToken: UNLOCK });
+    const viewer = adminApi(app, tokens.viewer);
+    expect(await refused(viewer.get(`/devices/${deviceId}/secrets`))).toEqual([403, 'forbidden']);
+    expect(await refused(viewer.get('/device_secrets'))).toEqual([403, 'forbidden']);
+    const ways = ['?include=secrets', '?filter[secrets__kind]=unlock_token'];
+    for (const query of ways) {
+      const answer = viewer.get(`/devices${query}`);
+      expect([query, await refused(answer)]).toEqual([query, [400, 'invalid_parameter']]);
+    }
+    const operator = adminApi(app, tokens.operator);
+    for (const query of ways) expect((await operator.get(`/devices${query}`)).status).toBe(200);
+  });
+
+  it('tells kind, enrollment and time of each, and which one counts, but no value', async () => {
+    await device.tokenUpdate({ UnlockToken: UNLOCK });
+    await device.checkIn('SetBootstrapToken', { BootstrapToken: Buffer.from('old') });
+    await device.checkIn('SetBootstrapToken', { BootstrapToken: Buffer.from('new') });
+    await device.checkOut();
+    await device.with(issueIdentity(app.authority, await deviceKeys())).enroll();
+    const again = device.with(issueIdentity(app.authority, await deviceKeys()));
+    await again.enroll({}, { UnlockToken: Buffer.from('other') });
+    await again.checkIn('SetBootstrapToken', { BootstrapToken: Buffer.from('third') });
+    await again.checkIn('SetBootstrapToken');
+    const rows = await list();
+    const told = rows.map(({ attributes: { created_at, ...rest } }) => {
+      expect(Date.parse(String(created_at))).toBeGreaterThan(Date.now() - 60_000);
+      return Object.values(rest);
+    });
+    expect(told).toEqual([
+      ['unlock_token', 1, false, false],
+      ['bootstrap_token', 1, false, false],
+      ['bootstrap_token', 1, false, false],
+      ['unlock_token', 3, true, false],
+      ['bootstrap_token', 3, false, false],
+      ['bootstrap_token', 3, false, true],
+    ]);
+    const current = await list('&filter[is_current]=true');
+    expect(current.map(({ id }) => id)).toEqual([rows[3]?.id]);
+    expect(await list('&page[size]=2&page[number]=3')).toEqual(rows.slice(4));
+  });
+});
+
+describe('the reveal of a secret', () => {
+  it.each<Role>(['viewer', 'operator'])(
+    'is not for a %s, and the attempt is audited',
+    async (role) => {
+      await device.tokenUpdate({ UnlockToken: UNLOCK });
+      const [row] = await list();
+      expect(await refused(reveal(row?.id ?? 0, { role }))).toEqual([403, 'forbidden']);
+      expect(await audited('success')).toEqual([]);
+      expect(await audited('refused')).toMatchObject([
+        { actor: role, role, target_type: 'devices', details: { code: 'forbidden' } },
+      ]);
+    },
+  );
+
+  it('needs a secret of this very device', async () => {
+    const id = await escrow('unlock_token', UNLOCK);
+    const other = await (await createTestDevice(app)).enroll();
+    const { id: of } = await app.db.knex('devices').where({ udid: other.udid }).first('id');
+    const missing = [404, 'not_found'];
+    expect(await refused(reveal(id, { of }))).toEqual(missing);
+    expect(await refused(reveal(id, { of: 987_654 }))).toEqual(missing);
+    expect(await refused(reveal(987_654))).toEqual(missing);
+    expect(await refused(reveal('x'))).toEqual(missing);
+    expect(await refused(reveal(id, { of: 'x' }))).toEqual(missing);
+    expect(await audited('success')).toEqual([]);
+  });
+
+  it('is no GET', async () => {
+    const id = await escrow('unlock_token', UNLOCK);
+    const path = `/devices/${deviceId}/secrets/${id}/reveal`;
+    expect(await refused(adminApi(app).get(path))).toEqual([405, 'method_not_allowed']);
+  });
+
+  it('has nothing to show of one that was taken away', async () => {
+    await device.checkIn('SetBootstrapToken', { BootstrapToken: Buffer.from('x') });
+    await device.checkIn('SetBootstrapToken');
+    const [, removal] = await list();
+    expect(await refused(reveal(removal?.id ?? 0))).toEqual([409, 'conflict']);
+    expect(await audited('success')).toEqual([]);
+  });
+
+  it('shows bytes in base64, each time with its line of audit', async () => {
+    const id = await escrow('unlock_token', UNLOCK);
+    const first = await reveal(id);
+    expect(first.status).toBe(200);
+    expect(first.headers['content-type']).toBe('application/vnd.api+json');
+    expect(first.headers['cache-control']).toBe('no-store');
+    const [{ attributes }] = (await list()) as [Listed];
+    const links = { self: `/api/v1/devices/${deviceId}/secrets/${id}/reveal` };
+    expect(first.body).toEqual({
+      data: {
+        ...{ type: 'revealed_secrets', id, links },
+        attributes: {
+          ...{ kind: 'unlock_token', enrollment_number: 1, created_at: attributes.created_at },
+          ...{ encoding: 'base64', value: UNLOCK.toString('base64') },
+        },
+      },
+      links,
+      jsonapi: { version: '1.0' },
+    });
+    await reveal(id);
+    const details = { secret_id: id, kind: 'unlock_token', enrollment_number: 1 };
+    expect(await audited('success')).toMatchObject([{ details }, { details }]);
+  });
+
+  it.each([
+    ['fde_personal_recovery_key_device_key', 'ABCD-ÉFGH', 'utf8'],
+    ['activation_lock_bypass_code', 'A-B-C', 'utf8'],
+    ['fde_personal_recovery_key_cms', 'bytes', 'base64'],
+    ['bootstrap_token', 'bytes', 'base64'],
+  ] as const)('shows a %s as what it is', async (kind, text, encoding) => {
+    const id = await escrow(kind, Buffer.from(text));
+    const { attributes } = (await reveal(id)).body.data;
+    expect(attributes).toMatchObject({
+      kind,
+      encoding,
+      value: Buffer.from(text).toString(encoding),
+    });
+  });
+
+  it('leaves the value nowhere, not even for an Idempotency-Key', async () => {
+    const id = await escrow('unlock_token', UNLOCK);
+    const call = () => reveal(id).set('Idempotency-Key', 'once');
+    const answers = [await call(), await call()];
+    expect(answers.map(({ body }) => body.data.attributes.value)).toEqual([
+      UNLOCK.toString('base64'),
+      UNLOCK.toString('base64'),
+    ]);
+    expect(answers[1]?.headers['idempotency-replayed']).toBeUndefined();
+    expect(await audited('success')).toHaveLength(2);
+    const everything = JSON.stringify(await dumpRows(app.db)) + app.logText();
+    for (const spelling of spellingsOf(UNLOCK)) expect(everything).not.toContain(spelling);
+  });
+});

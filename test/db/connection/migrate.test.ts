@@ -1,0 +1,236 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Database } from '../../../src/db/connection/database.js';
+import {
+  migrate,
+  migrationStatus,
+  requireSupportedVersion,
+  rollback,
+} from '../../../src/db/connection/migrate.js';
+import { DirectoryMigrationSource, MIGRATIONS_DIRECTORY } from '../../../src/db/connection/migration-source.js';
+import { createLogger } from '../../../src/logger.js';
+import { killChildren, startTypeScript } from '../../helpers/child-process.js';
+import { createEmptyDatabase, type TestDatabase } from '../../helpers/database.js';
+import { removeTemporaryDirectories, temporaryDirectory } from '../../helpers/temporary-directory.js';
+
+const CHILD = join(__dirname, '..', '..', 'helpers', 'migrate-child.ts');
+const OURS = new DirectoryMigrationSource(MIGRATIONS_DIRECTORY).names();
+const logger = createLogger('silent');
+
+let test: TestDatabase;
+let db: Database;
+
+beforeEach(async () => {
+  test = await createEmptyDatabase();
+  db = test.db;
+});
+afterEach(async () => {
+  killChildren();
+  await test.drop();
+});
+afterAll(removeTemporaryDirectories);
+
+function directoryWith(files: Record<string, string>): string {
+  const directory = temporaryDirectory();
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text);
+  return directory;
+}
+
+function migration(up: string, down = 'select 1'): string {
+  return `exports.up = (knex) => knex.raw(\`${up}\`);
+exports.down = (knex) => knex.raw(\`${down}\`);\n`;
+}
+
+async function tables(): Promise<string[]> {
+  const names = await db.knex
+    .from('pg_tables')
+    .where({ schemaname: 'public' })
+    .orderBy('tablename')
+    .pluck<string[]>('tablename');
+  return names;
+}
+
+/** Shapes the scratch directories' first migration. */
+const FIRST = { '20990101000000_first.js': migration('create table a (n int)', 'drop table a') };
+
+/** Builds an index on its table, which no transaction can. */
+const INDEX = {
+  '20990102000000_index.js': `exports.config = { transaction: false };
+exports.up = (knex) => knex.raw('create index concurrently a_n on a (n)');
+exports.down = (knex) => knex.raw('drop index concurrently a_n');\n`,
+};
+
+describe('migrations', () => {
+  it('of the product go up, down to nothing, and up again', async () => {
+    expect(await migrate(db, { logger })).toEqual(OURS);
+    const once = await tables();
+    expect(once).toContain('devices');
+    expect(await rollback(db, { logger, all: true })).toEqual([...OURS].reverse());
+    expect(await tables()).toEqual(['knex_migrations', 'knex_migrations_lock']);
+    const functions = await db.knex.raw(
+      [
+        "select proname from pg_proc as p where pronamespace = 'public'::regnamespace",
+        // An extension stays: it may be someone else's too.
+        "and not exists (select from pg_depend where objid = p.oid and deptype = 'e')",
+      ].join(' '),
+    );
+    expect(functions.rows).toEqual([]);
+    expect(await migrate(db, { logger })).toEqual(OURS);
+    expect(await tables()).toEqual(once);
+  });
+
+  it('are not repeated', async () => {
+    await migrate(db, { logger });
+    expect(await migrate(db, { logger })).toEqual([]);
+  });
+
+  it('are named without the ending of their file, and other files are passed over', () => {
+    const directory = directoryWith({
+      '20990102000000_second.ts': '',
+      '20990101000000_first.js': '',
+      '20990101000000_first.js.map': '',
+      '20990103000000_types.d.ts': '',
+      'README.md': '',
+    });
+    expect(new DirectoryMigrationSource(directory).names()).toEqual([
+      '20990101000000_first',
+      '20990102000000_second',
+    ]);
+  });
+
+  it('that fail leave nothing behind, nor do those before them in the same run', async () => {
+    const directory = directoryWith({
+      ...FIRST,
+      '20990102000000_bad.js': migration('create table b (n int); select 1 / 0'),
+    });
+    await expect(migrate(db, { logger, directory })).rejects.toThrow('division by zero');
+    expect(await tables()).toEqual(['knex_migrations', 'knex_migrations_lock']);
+    expect(await migrationStatus(db, directory)).toEqual({
+      applied: [],
+      pending: ['20990101000000_first', '20990102000000_bad'],
+      unknown: [],
+    });
+  });
+
+  it('of a database newer than the program are refused, and nothing changes', async () => {
+    await migrate(db, { logger, directory: directoryWith(FIRST) });
+    const message =
+      'The database is newer than this program: it has the migrations 20990101000000_first';
+    await expect(migrate(db, { logger })).rejects.toMatchObject({ code: 'unavailable', message });
+    expect(await tables()).toEqual(['a', 'knex_migrations', 'knex_migrations_lock']);
+    expect((await migrationStatus(db)).unknown).toEqual(['20990101000000_first']);
+  });
+
+  it('may take longer than a statement of a request', async () => {
+    const shown = "create table limits as select current_setting('statement_timeout') as statement";
+    await migrate(db, {
+      logger,
+      directory: directoryWith({ '20990101000000_a.js': migration(shown) }),
+    });
+    expect(await db.knex('limits')).toEqual([{ statement: '0' }]);
+  });
+
+  it('write what an admin should know into the log', async () => {
+    const lines: unknown[] = [];
+    const text = `exports.up = async (knex, report) => report({ tag: 7 }, 'tag renamed');
+exports.down = async () => {};\n`;
+    const directory = directoryWith({ '20990101000000_a.js': text });
+    const destination = { write: (line: string) => lines.push(JSON.parse(line)) };
+    await migrate(db, { logger: createLogger('warn', destination), directory });
+    expect(lines).toMatchObject([{ level: 40, tag: 7, msg: 'tag renamed' }]);
+  });
+
+  it('that run outside a transaction divide the others, and are taken back with them', async () => {
+    const files = {
+      ...FIRST,
+      ...INDEX,
+      '20990103000000_third.js': migration('create table c (n int)', 'drop table c'),
+      '20990104000000_bad.js': migration('select 1 / 0'),
+    };
+    const broken = directoryWith(files);
+    await expect(migrate(db, { logger, directory: broken })).rejects.toThrow('division by zero');
+    const migrationTables = ['knex_migrations', 'knex_migrations_lock'];
+    expect(await tables()).toEqual(['a', ...migrationTables]);
+    const directory = directoryWith({ ...files, '20990104000000_bad.js': migration('select 1') });
+    const rest = ['20990103000000_third', '20990104000000_bad'];
+    expect(await migrate(db, { logger, directory })).toEqual(rest);
+    await rollback(db, { logger, directory, all: true });
+    expect(await tables()).toEqual(migrationTables);
+    const names = Object.keys(files).map((name) => name.replace('.js', ''));
+    expect(await migrate(db, { logger, directory })).toEqual(names);
+    expect(await rollback(db, { logger, directory })).toEqual(names.reverse());
+    expect(await tables()).toEqual(migrationTables);
+  });
+
+  it('are refused by a server older than PostgreSQL 14', () => {
+    expect(() => requireSupportedVersion(130_023)).toThrow(
+      'PostgreSQL 14 or newer is needed, this is 13',
+    );
+    expect(() => requireSupportedVersion(140_000)).not.toThrow();
+  });
+
+  it('have a status before they ever ran, which changes nothing', async () => {
+    expect(await migrationStatus(db)).toEqual({ applied: [], pending: OURS, unknown: [] });
+    expect(await tables()).toEqual([]);
+  });
+});
+
+describe('migrations of several processes', () => {
+  it('build an index beside the writers of its table, while another process waits', async () => {
+    await migrate(db, { logger, directory: directoryWith(FIRST) });
+    const directory = directoryWith({ ...FIRST, ...INDEX });
+    const writer = db.createClient();
+    await writer.connect();
+    await writer.query('begin');
+    await writer.query('insert into a values (1)');
+    const children = [1, 2].map(() => startTypeScript(CHILD, [test.connectionString, directory]));
+    await Promise.all(children.map((child) => child.line('connected')));
+    await waitForStatement('create index concurrently');
+    await db.knex('a').insert({ n: 2 });
+    await writer.query('commit');
+    await writer.end();
+    expect(await Promise.all(children.map((child) => child.ended))).toEqual([0, 0]);
+    const applied = await Promise.all(children.map((child) => child.line('applied')));
+    expect(applied.sort()).toEqual(['["20990102000000_index"]', '[]']);
+  });
+
+  it('that start at once are applied by one of them', async () => {
+    const children = [1, 2].map(() => startTypeScript(CHILD, [test.connectionString]));
+    expect(await Promise.all(children.map((child) => child.ended))).toEqual([0, 0]);
+    const applied = await Promise.all(children.map((child) => child.line('applied')));
+    expect(applied.sort()).toEqual([JSON.stringify(OURS), '[]']);
+  });
+
+  it('go on after one was killed in the middle', async () => {
+    const slow = migration('begin; create table b (n int); select pg_sleep(60); commit');
+    // Outside a transaction of its own, so that the lock row of knex is committed before it.
+    const text = `exports.config = { transaction: false };\n${slow}`;
+    const first = directoryWith({ ...FIRST, '20990102000000_slow.js': text });
+    const killed = startTypeScript(CHILD, [test.connectionString, first]);
+    await killed.line('connected');
+    await waitForStatement('pg_sleep');
+    killed.process.kill('SIGKILL');
+    expect(await killed.ended).toBe('SIGKILL');
+    expect(await db.knex('knex_migrations_lock').pluck('is_locked')).toEqual([1]);
+
+    const second = directoryWith({
+      ...FIRST,
+      '20990102000000_slow.js': migration('create table b (n int)'),
+    });
+    const applied = await migrate(db, { logger, directory: second });
+    expect(applied).toEqual(['20990102000000_slow']);
+    expect(await tables()).toEqual(['a', 'b', 'knex_migrations', 'knex_migrations_lock']);
+  });
+});
+
+async function waitForStatement(part: string): Promise<void> {
+  for (let attempt = 0; attempt < 200; attempt += 1) {
+    const found = await db.knex.raw(
+      'select 1 from pg_stat_activity where query like ? and state = ? and pid <> pg_backend_pid()',
+      [`%${part}%`, 'active'],
+    );
+    if (found.rows.length > 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  throw new Error(`no statement ${part}`);
+}

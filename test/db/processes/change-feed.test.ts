@@ -1,0 +1,215 @@
+import { connectDatabase } from '../../../src/db/connection/database.js';
+import { counter, createFeedWorld, type FeedWorld, pidOf, until } from '../feed-under-test.js';
+
+let world: FeedWorld;
+
+beforeAll(async () => {
+  world = await createFeedWorld();
+});
+afterEach(() => world.stopFeeds());
+afterAll(() => world.close());
+
+function certificate(purpose: string) {
+  const fingerprint = Buffer.from(crypto.randomUUID().replaceAll('-', ''), 'latin1');
+  return {
+    ...{ purpose, subject: 'CN=x', issuer: 'CN=x', serial: '1', fingerprint },
+    ...{ not_before: new Date(0), not_after: new Date(), der: Buffer.of(0) },
+  };
+}
+
+async function insertToken(): Promise<number> {
+  const token_hash = Buffer.from(crypto.randomUUID());
+  const [row] = await world.other
+    .knex('tokens')
+    .insert({ name: 'x', role: 'viewer', token_hash }, 'id');
+  return row.id;
+}
+
+describe('a change feed', () => {
+  it('runs nothing for a change that was rolled back', async () => {
+    const { feed } = world.feedOf();
+    const [topics, tokens] = [counter(), counter()];
+    feed.on('push_topics', topics.listener);
+    feed.on('tokens', tokens.listener);
+    await feed.start();
+    const trx = await world.other.knex.transaction();
+    await trx('push_topics').insert({ topic: 'x', blocked_reason: 'x', retry_at: new Date() });
+    await trx.rollback();
+    await world.other
+      .knex('tokens')
+      .where({ id: await insertToken() })
+      .delete();
+    await tokens.reaches(2);
+    expect(topics.count()).toBe(1);
+  });
+
+  it('runs nothing for what no process keeps in memory', async () => {
+    const { feed } = world.feedOf();
+    const seen = counter();
+    for (const topic of ['tokens', 'authorities', 'push_certificates'] as const) {
+      feed.on(topic, seen.listener);
+    }
+    const blocked = counter();
+    feed.on('push_topics', blocked.listener);
+    await feed.start();
+    const id = await insertToken();
+    await world.other.knex('tokens').where({ id }).update({ last_used_at: new Date() });
+    await world.other.knex('certificates').insert(certificate('mdm.device'));
+    await world.other.knex('certificates').insert(certificate('mdm.webcrt'));
+    await world.blockTopic();
+    await blocked.reaches(2);
+    expect(seen.count()).toBe(3);
+  });
+
+  it('runs each listener once at the start: it may have been late', async () => {
+    await world.blockTopic();
+    const { feed } = world.feedOf();
+    const [topics, pushes] = [counter(), counter()];
+    feed.on('push_topics', topics.listener);
+    feed.on('pushes', pushes.listener);
+    await feed.start();
+    expect([topics.count(), pushes.count()]).toEqual([1, 0]);
+  });
+
+  it.each<[string, 'tokens' | 'authorities' | 'push_certificates' | 'push_topics', () => unknown]>([
+    [
+      'a revoked token',
+      'tokens',
+      () => world.other.knex('tokens').update({ revoked_at: new Date() }),
+    ],
+    [
+      'another expiry',
+      'tokens',
+      () => world.other.knex('tokens').update({ expires_at: new Date() }),
+    ],
+    ['another role', 'tokens', () => world.other.knex('tokens').update({ role: 'operator' })],
+    [
+      'a new CA',
+      'authorities',
+      () => world.other.knex('certificates').insert(certificate('mdm.cacert')),
+    ],
+    [
+      'another SCEP configuration',
+      'authorities',
+      () => world.other.knex('scep_configurations').insert({ id: 1 }),
+    ],
+    [
+      'a new push certificate',
+      'push_certificates',
+      () => world.other.knex('certificates').insert(certificate('mdm.pushcert')),
+    ],
+    ['a blocked topic', 'push_topics', () => world.blockTopic()],
+  ])('hears of %s by the word alone', async (_what, topic, change) => {
+    await world.other.knex('tokens').delete();
+    await insertToken();
+    const { feed } = world.feedOf();
+    const seen = counter();
+    feed.on(topic, seen.listener);
+    await feed.start();
+    await change();
+    await seen.reaches(2);
+    expect(seen.count()).toBe(2);
+  });
+
+  it('logs a listener that fails, runs the others, and tries it again until it succeeds', async () => {
+    const { feed, lines } = world.feedOf({ pollMs: 20 });
+    const [failing, seen] = [counter(), counter()];
+    feed.on('push_topics', () => {
+      failing.listener();
+      if (failing.count() === 1) throw new Error('no memory');
+      return failing.count() === 2 ? Promise.reject(new Error('no database')) : undefined;
+    });
+    feed.on('push_topics', seen.listener);
+    await feed.start();
+    await failing.reaches(3);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect([failing.count(), seen.count()]).toEqual([3, 3]);
+    const failure = { level: 50, topic: 'push_topics', msg: 'a change could not be taken over' };
+    expect(lines).toMatchObject([failure, failure]);
+  });
+
+  it('waits for a listener under way when it stops', async () => {
+    const { feed } = world.feedOf();
+    let isDone = false;
+    feed.on('push_topics', async () => {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      isDone = true;
+    });
+    await feed.start();
+    expect(isDone).toBe(false);
+    await feed.stop();
+    expect(isDone).toBe(true);
+  });
+
+  it('says nothing once it is stopped, and keeps no connection', async () => {
+    const { feed, clients } = world.feedOf({ pollMs: 10 });
+    const seen = counter();
+    feed.on('push_topics', seen.listener);
+    await feed.start();
+    const pid = pidOf(clients[0]);
+    expect(await world.isAlive(pid)).toBe(true);
+    await feed.stop();
+    await until(async () => !(await world.isAlive(pid)));
+    await world.blockTopic();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(seen.count()).toBe(1);
+  });
+});
+
+describe('an announcement', () => {
+  it('reaches this process at once, then the others, and nobody twice', async () => {
+    const [here, there] = [world.feedOf(), world.feedOf()];
+    const [near, far] = [counter(), counter()];
+    here.feed.on('pushes', near.listener);
+    there.feed.on('pushes', far.listener);
+    await here.feed.start();
+    await there.feed.start();
+    here.feed.announce('pushes');
+    expect(near.count()).toBe(1);
+    await far.reaches(1);
+    there.feed.announce('pushes');
+    await near.reaches(2);
+    expect([near.count(), far.count()]).toEqual([2, 2]);
+  });
+
+  it('made a thousand times is told few times, the last time included', async () => {
+    const [here, there] = [world.feedOf(), world.feedOf()];
+    const [near, far] = [counter(), counter()];
+    here.feed.on('pushes', near.listener);
+    there.feed.on('pushes', far.listener);
+    await here.feed.start();
+    await there.feed.start();
+    for (let call = 0; call < 1_000; call += 1) here.feed.announce('pushes');
+    expect(near.count()).toBe(1_000);
+    await far.reaches(1);
+    await far.reaches(2);
+    await here.feed.stop();
+    expect(far.count()).toBe(2);
+  });
+
+  it('that waits for its turn is not lost when the feed stops', async () => {
+    const [here, there] = [world.feedOf(), world.feedOf()];
+    const far = counter();
+    there.feed.on('pushes', far.listener);
+    await here.feed.start();
+    await there.feed.start();
+    here.feed.announce('pushes');
+    here.feed.announce('pushes');
+    await here.feed.stop();
+    await far.reaches(2);
+  });
+
+  it('is nobody to fail for when there is no database', async () => {
+    const db = connectDatabase({ connectionString: world.test.connectionString });
+    await db.close();
+    const { feed, lines } = world.feedOf({ db });
+    const near = counter();
+    feed.on('pushes', near.listener);
+    feed.announce('pushes');
+    await feed.stop();
+    expect(near.count()).toBe(1);
+    expect(lines.map(({ level, msg }) => [level, msg])).toEqual([
+      [20, 'other processes were not told'],
+    ]);
+  });
+});

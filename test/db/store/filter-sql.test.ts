@@ -1,0 +1,93 @@
+import { filterSql } from '../../../src/db/store/filter-sql.js';
+import type { Column, FilterNode } from '../../../src/jsonapi/query/filter-node.js';
+
+const name: Column = { name: 'name', kind: 'text', ignoreCase: false };
+const udid: Column = { name: 'udid', kind: 'text', ignoreCase: true };
+const seen: Column = { name: 'seen', kind: 'timestamp', ignoreCase: false };
+const tags = { type: 'tags', table: 'tags', attributes: {}, relationships: {} };
+const isX: FilterNode = { kind: 'compare', column: name, op: 'eq', value: 'x' };
+
+describe('filterSql', () => {
+  it('binds every value and casts it to the type of its column', () => {
+    expect(filterSql(isX)).toEqual({ text: 't0."name" = ?::text', bindings: ['x'] });
+    const size: Column = { name: 'size', kind: 'integer', ignoreCase: false };
+    expect(filterSql({ kind: 'in', column: size, values: [1, 2] })).toEqual({
+      text: 't0."size" = any(?::bigint[])',
+      bindings: [[1, 2]],
+    });
+  });
+
+  it('compares both sides in lower case where case does not count', () => {
+    const eq: FilterNode = { kind: 'compare', column: udid, op: 'eq', value: 'A' };
+    expect(filterSql(eq)).toEqual({ text: 'lower(t0."udid") = lower(?::text)', bindings: ['A'] });
+  });
+
+  it('looks for parts of text without regard to case where case does not count', () => {
+    const starts: FilterNode = { kind: 'text', column: udid, op: 'startswith', value: 'Ab' };
+    expect(filterSql(starts)).toEqual({ text: 't0."udid" ilike ?::text', bindings: ['Ab%'] });
+  });
+
+  it('takes a time for its whole millisecond', () => {
+    const value = new Date('2026-03-26T23:42:09.120Z');
+    const compare = (op: 'eq' | 'gt' | 'le') =>
+      filterSql({ kind: 'compare', column: seen, op, value });
+    const at = value.toISOString();
+    expect(compare('eq')).toEqual({
+      text: `(t0."seen" >= ?::timestamptz and t0."seen" < ?::timestamptz + interval '1 millisecond')`,
+      bindings: [at, at],
+    });
+    expect(compare('gt')).toEqual({
+      text: `t0."seen" >= ?::timestamptz + interval '1 millisecond'`,
+      bindings: [at],
+    });
+    expect(compare('le')).toEqual({
+      text: `t0."seen" < ?::timestamptz + interval '1 millisecond'`,
+      bindings: [at],
+    });
+  });
+
+  it('escapes wildcards in parts of text but not in patterns', () => {
+    const text = (op: 'contains' | 'startswith' | 'like') =>
+      filterSql({ kind: 'text', column: name, op, value: '5%_\\' }).bindings;
+    expect(text('contains')).toEqual(['%5\\%\\_\\\\%']);
+    expect(text('startswith')).toEqual(['5\\%\\_\\\\%']);
+    expect(text('like')).toEqual(['5%_\\']);
+  });
+
+  it('keeps combinations together and their bindings in order', () => {
+    const isY: FilterNode = { kind: 'compare', column: name, op: 'ne', value: 'y' };
+    const node: FilterNode = {
+      kind: 'not',
+      node: { kind: 'or', nodes: [isX, { kind: 'and', nodes: [isY, isX] }] },
+    };
+    expect(filterSql(node)).toEqual({
+      text: '((t0."name" = ?::text or (t0."name" is distinct from ?::text and t0."name" = ?::text))) is not true',
+      bindings: ['x', 'y', 'x'],
+    });
+  });
+
+  it('reaches related rows over a join table, a foreign key and a to-one column', () => {
+    const base = { kind: 'related', shape: tags, node: isX } as const;
+    const via = { table: 'device_tags', own: 'device_id', other: 'tag_id' };
+    expect(filterSql({ ...base, relation: { kind: 'toMany', type: 'tags', via } }).text).toBe(
+      'exists (select 1 from "device_tags" as j1 join "tags" as t1 on t1."id" = j1."tag_id" where j1."device_id" = t0."id" and t1."name" = ?::text)',
+    );
+    const foreignKey = { foreignKey: 'device_id' };
+    expect(
+      filterSql({ ...base, relation: { kind: 'toMany', type: 'tags', via: foreignKey } }).text,
+    ).toBe(
+      'exists (select 1 from "tags" as t1 where t1."device_id" = t0."id" and t1."name" = ?::text)',
+    );
+    const toOne = { kind: 'toOne', type: 'tags', column: 'tag_id', write: 'always' } as const;
+    expect(filterSql({ ...base, relation: toOne }).text).toBe(
+      'exists (select 1 from "tags" as t1 where t1."id" = t0."tag_id" and t1."name" = ?::text)',
+    );
+  });
+
+  it('asks for what has no such related row in a way that can be joined', () => {
+    const via = { table: 'device_tags', own: 'device_id', other: 'tag_id' };
+    const relation = { kind: 'toMany', type: 'tags', via } as const;
+    const node: FilterNode = { kind: 'related', relation, shape: tags, node: isX };
+    expect(filterSql({ kind: 'not', node }).text).toMatch(/^not exists \(select 1 from/);
+  });
+});

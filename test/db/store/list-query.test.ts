@@ -1,0 +1,101 @@
+import { sortKeys } from '../../../src/db/store/keyset.js';
+import { countSql, rowsSql as sliceSql } from '../../../src/db/store/list-query.js';
+import { text } from '../../../src/jsonapi/definition/attributes.js';
+import type { ListQuery } from '../../../src/jsonapi/store.js';
+
+const tags = { type: 'tags', table: 'tags', attributes: { name: text() }, relationships: {} };
+const devices = { type: 'devices', table: 'devices', attributes: {}, relationships: {} };
+
+const query: ListQuery = {
+  shape: tags,
+  columns: ['name'],
+  filter: [],
+  sort: [],
+  page: { number: 1, size: 30 },
+  exactTotal: false,
+};
+
+const named: ListQuery = {
+  ...query,
+  filter: [
+    {
+      kind: 'compare',
+      column: { name: 'name', kind: 'text', ignoreCase: false },
+      op: 'eq',
+      value: 'x',
+    },
+  ],
+};
+
+const byJoinTable: ListQuery = {
+  ...query,
+  scope: {
+    parent: devices,
+    relation: {
+      kind: 'toMany',
+      type: 'tags',
+      via: { table: 'device_tags', own: 'device_id', other: 'tag_id' },
+    },
+    id: 7,
+  },
+};
+
+function rowsSql(query: ListQuery, offset = 0) {
+  return sliceSql(query, { keys: sortKeys(query), range: null, limit: query.page.size, offset });
+}
+
+describe('rowsSql', () => {
+  it('reads the columns asked for, by id unless sorted', () => {
+    expect(rowsSql(query)).toEqual({
+      text: 'select t0."id", t0."name" from "tags" as t0 where true order by t0."id" limit ? offset ?',
+      bindings: [30, 0],
+    });
+  });
+
+  it('breaks ties by the id and skips the pages before', () => {
+    const sort = [
+      { column: 'name', descending: true },
+      { column: 'color', descending: false },
+    ];
+    const { text: sql, bindings } = rowsSql({ ...query, sort, page: { number: 3, size: 20 } }, 40);
+    const order = 'order by t0."name" desc, t0."color", t0."id"';
+    expect(sql).toContain(`${order} limit ? offset ?`);
+    expect(sql.endsWith(`) ${order}`)).toBe(true);
+    expect(bindings).toEqual([20, 40]);
+  });
+
+  it('stays below the parent of a scope', () => {
+    expect(rowsSql(byJoinTable)).toMatchObject({
+      text: expect.stringContaining(
+        'where (t0."id" in (select "tag_id" from "device_tags" where "device_id" = ?)) order by',
+      ),
+      bindings: [7, 30, 0],
+    });
+    const relation = { kind: 'toMany', type: 'tags', via: { foreignKey: 'device_id' } } as const;
+    const scope = { parent: devices, relation, id: 7 };
+    expect(rowsSql({ ...query, scope }).text).toContain('where (t0."device_id" = ?) order by');
+  });
+});
+
+describe('countSql', () => {
+  it('counts what is asked to be exact, and no collection of a million rows unasked', () => {
+    const counted = 'select count(*) as total from "tags" as t0 where true';
+    expect(countSql({ ...query, exactTotal: true })).toEqual({ text: counted, bindings: [] });
+    expect(countSql(query).text).toContain('where true limit 100001');
+    expect(countSql({ ...named, exactTotal: true })).toMatchObject({ bindings: ['x'] });
+  });
+
+  it('stops counting a filtered one at the limit and samples the table beyond', () => {
+    const { text: sql, bindings } = countSql(named);
+    expect(sql).toContain('limit 100001');
+    expect(sql).toContain('case when total > 100000 then');
+    expect(sql).toContain('tablesample system (1) repeatable (1)');
+    expect(bindings).toEqual(['x', 'x']);
+  });
+
+  it('tells in the same statement whether the parent exists', () => {
+    const { text: sql, bindings } = countSql(byJoinTable);
+    expect(sql).toContain('exists (select 1 from "devices" where "id" = ?) as parent_exists');
+    expect(bindings).toEqual([7, 7, 7]);
+  });
+});

@@ -1,0 +1,104 @@
+import type { ProgramAccounts } from '../../../src/dep/client/dep-api.js';
+import { type ProgramStandIn, startProgramStandIn } from '../../../src/lab/dep/dep-stand-in.js';
+import { createLabAuthority } from '../../../src/lab/authority/lab-authority.js';
+import { type AccountWorld, startAccountWorld } from './account-world.js';
+
+const SERVER = 'Client';
+
+let world: AccountWorld;
+let apple: ProgramStandIn;
+
+beforeAll(async () => {
+  world = await startAccountWorld();
+  apple = await startProgramStandIn({ authority: await createLabAuthority() });
+});
+afterEach(() => world.reset());
+afterAll(async () => {
+  await world.stop();
+  await apple.close();
+});
+
+/** The stand-in looks at the time. */
+function start(ahead = 0): ProgramAccounts {
+  const clock = { now: () => Date.now() + ahead, wait: () => Promise.resolve() };
+  return world.start({ host: apple.url, ca: apple.caPem, isLabOn: true, clock });
+}
+
+function newToken() {
+  const { consumer_key, consumer_secret, access_token, access_secret } = apple.portal.issueToken({
+    server: SERVER,
+  });
+  return { consumer_key, consumer_secret, access_token, access_secret };
+}
+
+describe("with the lab's stand-in", () => {
+  it('all calls are understood, on both sides', async () => {
+    const serials = apple.portal.addDevices(SERVER, { family: 'Mac', count: 3 });
+    const [first = '', second = ''] = serials;
+    const id = await world.addAccount(newToken());
+    await start().use(id, async (api) => {
+      expect((await api.account()).serverName).toBe(SERVER);
+      const uuid = await api.defineProfile({ profile_name: 'One', url: 'https://mdm.example/dep' });
+      const success = new Map(serials.map((serial) => [serial, 'SUCCESS']));
+      expect(await api.assignProfile(uuid, serials)).toEqual(success);
+      expect(await api.removeProfiles([second])).toEqual(new Map([[second, 'SUCCESS']]));
+      const page = await api.fetchDevices({ cursor: null, limit: 2 });
+      expect([page.moreToFollow, page.devices.length]).toEqual([true, 2]);
+      const rest = await api.fetchDevices({ cursor: page.cursor, limit: 1000 });
+      expect(rest.moreToFollow).toBe(false);
+      const profiles = [...page.devices, ...rest.devices].map(
+        ({ serialNumber, profileUuid }) => [serialNumber, profileUuid] as const,
+      );
+      expect(new Map(profiles).get(first)).toBe(uuid);
+      expect(new Map(profiles).get(second)).toBeNull();
+      expect(await api.disown([first, 'C0'])).toEqual(
+        new Map([
+          [first, 'SUCCESS'],
+          ['C0', 'NOT_ACCESSIBLE'],
+        ]),
+      );
+      const changes = await api.syncDevices({ cursor: rest.cursor ?? '', limit: 1000 });
+      expect(changes.devices).toMatchObject([{ serialNumber: first, opType: 'deleted' }]);
+      const lock = await api.enableActivationLock({
+        serialNumber: second,
+        escrowKey: 'ab'.repeat(32),
+      });
+      expect([...lock.keys()]).toEqual([second]);
+    });
+    expect((await world.status(id)).status).toBe('ok');
+  });
+
+  it('sessions may end between any two calls', async () => {
+    const id = await world.addAccount(newToken());
+    apple.resetRequests();
+    await start().use(id, async (api) => {
+      for (const how of [401, 403, undefined] as const) {
+        await api.account();
+        if (how !== undefined) apple.expireSessions(how);
+      }
+    });
+    expect(apple.requests()).toEqual({
+      'GET /session': { 200: 3 },
+      'GET /account': { 200: 3, 401: 1, 403: 1 },
+    });
+    expect((await world.status(id)).status).toBe('ok');
+  });
+
+  it('a token is over when another is made, and the clock must be right', async () => {
+    const id = await world.addAccount(newToken());
+    const accounts = start();
+    const ask = (of: ProgramAccounts) => of.use(id, (api) => api.account());
+    await ask(accounts);
+    const next = newToken();
+    await expect(ask(accounts)).rejects.toMatchObject({ kind: 'token_rejected' });
+    await world.changeAccount(id, next);
+    await ask(accounts);
+    await expect(ask(start(-3_600_000))).rejects.toMatchObject({
+      kind: 'token_rejected',
+      // The service tells the time in seconds.
+      message: expect.stringMatching(
+        /^the clock of this server is (3599|36\d\d) s behind Apple's$/,
+      ) as string,
+    });
+  });
+});

@@ -1,0 +1,121 @@
+import { ProgramError } from '../../../src/dep/client/dep-error.js';
+import { AppError } from '../../../src/errors.js';
+import { DefinitionWorld, uuidOf } from './definition-world.js';
+
+let world: DefinitionWorld;
+
+beforeAll(async () => {
+  world = await DefinitionWorld.open();
+});
+beforeEach(() => world.reset());
+afterAll(() => world.database.drop());
+
+describe('a profile that Apple refuses', () => {
+  it("says so in Apple's words, with what to do, and keeps its former UUID", async () => {
+    const id = await world.profile();
+    await world.definitions().define(id);
+    await world.change(id, { is_mdm_removable: false, status: 'pending' });
+    world.answer = () =>
+      Promise.reject(new ProgramError('refused', 'refused (400)', { text: '"FLAGS_INVALID"' }));
+    await world.definitions().define(id);
+    expect(await world.row(id)).toMatchObject({
+      ...{ status: 'failed', status_text: '"FLAGS_INVALID"', uuid: uuidOf(1) },
+      status_advice: 'is_mdm_removable false goes only with is_supervised true.',
+    });
+    expect(world.lines).toMatchObject([
+      { level: 40, depProfileId: id, depAccountId: world.accountId, text: '"FLAGS_INVALID"' },
+    ]);
+  });
+
+  it('stands at its devices until Apple takes it', async () => {
+    const id = await world.profile();
+    await world.definitions().define(id);
+    const serials = [{ serial_number: 'A' }, { serial_number: 'B' }];
+    const other = await world.profile({ status: 'defined' });
+    const given = serials.map((row, n) => ({ ...row, dep_profile_id: [id, other][n] }));
+    await world.knex('devices').insert(given);
+    const told = { assignment_due_at: null, assignment_result: 'SUCCESS' };
+    await world.knex('dep_devices').update(told);
+    const shown = () =>
+      world.knex('dep_devices').orderBy('serial_number').select('assignment_result', 'last_error');
+    const sound = { assignment_result: 'SUCCESS', last_error: null };
+    const last_error = "profile 'Office' is not at Apple: FLAGS_INVALID";
+    const refuse = async () => {
+      await world.change(id, { department: 'IT', status: 'pending' });
+      world.answer = () =>
+        Promise.reject(new ProgramError('refused', 'refused (400)', { text: 'FLAGS_INVALID' }));
+      await world.definitions().define(id);
+    };
+    await refuse();
+    expect(await shown()).toEqual([{ ...sound, last_error }, sound]);
+    const [at] = await world.knex('dep_devices').whereNotNull('last_error').pluck('last_error_at');
+    expect(at).toBeInstanceOf(Date);
+    // Back to what Apple has.
+    await world.change(id, { department: null, status: 'pending' });
+    await world.definitions().define(id);
+    expect(await shown()).toEqual([sound, sound]);
+    await refuse();
+    world.answer = () => Promise.resolve(uuidOf(2));
+    await world.definitions().define(id);
+    expect(await shown()).toEqual([{ assignment_result: null, last_error: null }, sound]);
+    expect(await world.knex('dep_devices').pluck('last_error_at')).toEqual([null, null]);
+  });
+
+  it('is tried again after a day', async () => {
+    const failed = { status: 'failed', status_text: 'FLAGS_INVALID' };
+    const recent = await world.profile({
+      ...failed,
+      status_at: new Date(Date.now() - 23 * 3_600_000),
+    });
+    const old = await world.profile({
+      ...failed,
+      status_at: new Date(Date.now() - 25 * 3_600_000),
+    });
+    expect(await world.definitions().redefineStale(world.accountId)).toEqual([old]);
+    expect([(await world.row(recent)).status, (await world.row(old)).status]).toEqual([
+      'failed',
+      'pending',
+    ]);
+    expect(await world.jobs()).toEqual([[`dep.define/${old}`, 0]]);
+  });
+});
+
+describe('a profile that Apple can not be told of', () => {
+  const inFiveMinutes = new Date(Date.now() + 300_000);
+
+  it.each<[string, Error, string, number[]]>([
+    [
+      'throttled',
+      new ProgramError('throttled', 'later', { text: 'TOO_MANY', retryAt: inFiveMinutes }),
+      'TOO_MANY',
+      [5],
+    ],
+    ['unreachable', new ProgramError('unreachable', 'no answer'), 'no answer', [1]],
+    [
+      'terms',
+      new ProgramError('terms_not_signed', 'x', { text: 'T_C_NOT_SIGNED' }),
+      'T_C_NOT_SIGNED',
+      [],
+    ],
+    [
+      'without a token',
+      new AppError('no_dep_account', 409, 'it has no token'),
+      'it has no token',
+      [],
+    ],
+  ])('stays pending with the reason: %s', async (_name, error, text, minutes) => {
+    const id = await world.profile();
+    world.answer = () => Promise.reject(error);
+    await world.definitions().define(id);
+    expect(await world.row(id)).toMatchObject({ status: 'pending', status_text: text, uuid: null });
+    expect(await world.jobs()).toEqual(minutes.map((minute) => [`dep.define/${id}`, minute]));
+    expect(await world.definitions().redefineStale(world.accountId)).toEqual([id]);
+  });
+
+  it('fails as a job only for what has nothing to do with Apple', async () => {
+    const id = await world.profile();
+    world.answer = () => Promise.reject(new TypeError('a slip'));
+    await expect(world.definitions().define(id)).rejects.toThrow('a slip');
+    expect((await world.row(id)).status_text).toBeNull();
+  });
+});

@@ -1,0 +1,22 @@
+import { requireWorld } from '../../../src/dep/tokens/token-environment.js';
+import { AppError } from '../../../src/errors.js';
+
+const refusal = (isLabOn: boolean, key: string): string => {
+  try {
+    requireWorld(key, { isLabOn });
+    return 'taken';
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return `${error.status} ${error.code}: ${error.message}`;
+  }
+};
+
+it("a token of Apple's is refused while the lab is on, one of the lab's while it is off", () => {
+  expect(refusal(true, 'CK_1')).toBe(
+    "409 lab_only: with LAB=on only tokens of the lab's portal are taken: see GET /lab",
+  );
+  expect(refusal(false, 'CK_lab_1')).toBe(
+    "409 lab_only: the token is one of the lab's portal, and LAB is off",
+  );
+  expect([refusal(true, 'CK_lab_1'), refusal(false, 'CK_1')]).toEqual(['taken', 'taken']);
+});

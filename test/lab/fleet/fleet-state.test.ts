@@ -1,0 +1,143 @@
+import { FleetState, isSettled } from '../../../src/lab/fleet/fleet-state.js';
+import { describeProgress, describeSummary } from '../../../src/lab/fleet/summary.js';
+
+function enrolled(count: number): FleetState {
+  const state = new FleetState(count);
+  for (let index = 0; index < count; index += 1) state.setFate(index, 'enrolled');
+  return state;
+}
+
+describe('a fleet is not done', () => {
+  it('while a device has not enrolled, was unenrolled or failed', () => {
+    for (const fate of ['waiting', 'enrolling', 'unenrolled', 'lost'] as const) {
+      const state = enrolled(3);
+      state.setFate(1, fate);
+      expect([fate, isSettled(state.snapshot())]).toEqual([fate, false]);
+    }
+  });
+
+  it('while a command that was put off has no answer', () => {
+    const state = enrolled(2);
+    state.setPostponed(0, 1);
+    expect(isSettled(state.snapshot())).toBe(false);
+    state.setPostponed(0, 0);
+    expect(isSettled(state.snapshot())).toBe(true);
+  });
+});
+
+describe('a fleet that waits in Setup Assistant is not done', () => {
+  it('until the last device was let go, or is gone', () => {
+    const state = enrolled(2);
+    for (const index of [0, 1]) state.setAwaiting(index, true);
+    state.setAwaiting(0, false);
+    expect([state.isAtRest(), isSettled(state.snapshot())]).toEqual([false, false]);
+    expect(describeSummary(state.snapshot())).toContain('1 still wait in Setup Assistant');
+    state.setFate(1, 'erased');
+    expect([state.isAtRest(), isSettled(state.snapshot())]).toEqual([true, true]);
+    expect(describeSummary(state.snapshot())).not.toContain('Setup Assistant');
+  });
+});
+
+describe('a fleet that is pushed is not done', () => {
+  it('while a device that was enrolled has not been pushed', () => {
+    const state = enrolled(2);
+    for (const index of [0, 1]) state.expectPush(index);
+    state.countPush();
+    state.countPoll(0);
+    expect(state.isAtRest()).toBe(false);
+    expect(isSettled(state.snapshot())).toBe(false);
+    state.countPoll(1);
+    expect(state.isAtRest()).toBe(true);
+    expect(isSettled(state.snapshot())).toBe(true);
+  });
+
+  it('but does not wait for one that is gone', () => {
+    const state = enrolled(2);
+    state.expectPush(0);
+    state.setPostponed(0, 3);
+    state.setFate(0, 'erased');
+    expect(state.isAtRest()).toBe(true);
+    expect(state.snapshot()).toMatchObject({ unpushed: 0, unanswered: 0 });
+  });
+});
+
+describe('a fleet comes no nearer to its end', () => {
+  const SECOND = 1_000;
+  beforeEach(() => jest.useFakeTimers());
+  afterEach(() => jest.useRealTimers());
+
+  it('by pushes, polls and NotNow; by answers, first polls and fates it does', () => {
+    const state = enrolled(1);
+    state.expectPush(0);
+    const nothing: [string, () => void][] = [
+      ['push', () => state.countPush()],
+      ['NotNow', () => state.countAnswer('NotNow')],
+      ['retry', () => state.countRetry()],
+      ['failure', () => state.addFailure({ serialNumber: '', reason: '' })],
+    ];
+    const progress: [string, () => void][] = [
+      ['first poll', () => state.countPoll(0)],
+      ['answer', () => state.countAnswer('Error')],
+      ['fate', () => state.setFate(0, 'released')],
+    ];
+    for (const [name, happen] of nothing) {
+      jest.advanceTimersByTime(SECOND);
+      const stuckMs = state.stuckMs();
+      happen();
+      expect([name, state.quietMs(), state.stuckMs()]).toEqual([name, 0, stuckMs]);
+    }
+    for (const [name, happen] of progress) {
+      jest.advanceTimersByTime(SECOND);
+      happen();
+      expect([name, state.quietMs(), state.stuckMs()]).toEqual([name, 0, 0]);
+    }
+    jest.advanceTimersByTime(SECOND);
+    state.countPoll(0);
+    expect(state.stuckMs()).toBe(SECOND);
+  });
+});
+
+describe('the summary of a fleet', () => {
+  it('counts devices, answers and errors, and says which device failed and why', () => {
+    const state = enrolled(3);
+    state.setFate(2, 'lost');
+    state.addFailure({ serialNumber: 'C02XYZ', reason: 'the server answered 403' });
+    for (const status of ['Acknowledged', 'Acknowledged', 'Error', 'NotNow'] as const) {
+      state.countAnswer(status);
+    }
+    const lines = describeSummary({ ...state.snapshot(), seconds: 4.25 }).split('\n');
+    expect(lines).toEqual([
+      'Devices:  2 of 3 enrolled, 1 failed',
+      'Commands: 3 answered (2 Acknowledged, 1 Error), 1 times NotNow',
+      'Time:     4.3 s',
+      'Errors:   1',
+      '  C02XYZ: the server answered 403',
+    ]);
+  });
+
+  it("says which devices Apple's stand-in did not know", () => {
+    const state = enrolled(1);
+    expect(describeSummary(state.snapshot())).not.toContain('Program:');
+    state.countStranger();
+    expect(describeSummary(state.snapshot()).split('\n')[1]).toBe(
+      "Program:  1 unknown to Apple's stand-in, went to /dep/enroll by themselves",
+    );
+  });
+
+  it('counts the pushes, and the devices that got none', () => {
+    const state = enrolled(3);
+    for (const index of [0, 1, 2]) state.expectPush(index);
+    state.countPush();
+    state.countPoll(0);
+    const snapshot = { ...state.snapshot(), seconds: 1 };
+    expect(describeProgress(snapshot)).toBe('enrolled 3/3, pushed 1, answered 0, 1.0 s');
+    expect(describeSummary(snapshot).split('\n')[1]).toBe(
+      'Pushes:   1 received, 2 devices without any',
+    );
+  });
+
+  it('leaves out of the progress line what did not happen', () => {
+    const snapshot = { ...enrolled(2).snapshot(), seconds: 1 };
+    expect(describeProgress(snapshot)).toBe('enrolled 2/2, answered 0, 1.0 s');
+  });
+});

@@ -1,0 +1,60 @@
+import { rootCertificates } from 'node:tls';
+import { type ParsedCertificate, parseCertificate } from '../../../src/crypto/x509/certificate.js';
+import { decodePemBlock } from '../../../src/crypto/asn1/pem.js';
+import { isPubliclyTrusted, isSelfSigned, tlsTrust } from '../../../src/pki/tls/tls-trust.js';
+import { asAuthority, ecIdentity, type Identity } from '../../crypto/identities.js';
+import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
+
+/** One of a key that tests can afford to imitate. */
+function publicRoot(): ParsedCertificate {
+  const [pem = ''] = rootCertificates;
+  return parseCertificate(decodePemBlock(pem, 'CERTIFICATE'));
+}
+
+const certificateOf = ({ certificate }: Identity) => certificate;
+
+describe('what devices trust by themselves', () => {
+  it('is no chain of a private CA, and no chain at all', async () => {
+    const root = await ecIdentity('P-256', asAuthority);
+    const leaf = await ecIdentity('P-256', { issuedBy: root });
+    expect(isPubliclyTrusted([leaf, root].map(certificateOf))).toBe(false);
+    expect(isPubliclyTrusted([])).toBe(false);
+  });
+
+  it('is no chain that only bears the name of a public CA, or carries one along', async () => {
+    const real = publicRoot();
+    const impostor = await ecIdentity('P-256', { ...asAuthority, subject: real.subjectRaw });
+    const leaf = await ecIdentity('P-256', { issuedBy: impostor });
+    expect(leaf.certificate.issuer).toBe(real.subject);
+    const chain = [leaf, impostor].map(certificateOf);
+    expect(isPubliclyTrusted(chain)).toBe(false);
+    expect(isPubliclyTrusted([...chain, real])).toBe(false);
+  });
+
+  it('is what ends in a public CA', () => {
+    expect(isPubliclyTrusted([publicRoot()])).toBe(true);
+    expect(isSelfSigned(publicRoot())).toBe(true);
+  });
+});
+
+describe('what devices must be told to trust', () => {
+  let database: TestDatabase;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+  });
+  afterAll(() => database.drop());
+
+  it('is nothing of a chain that they trust by themselves', async () => {
+    expect(await tlsTrust(database.db, [publicRoot().der])).toEqual([]);
+    expect(await tlsTrust(database.db, [])).toEqual([]);
+  });
+
+  it('is a chain of a private CA, however long it pretends to be', async () => {
+    const root = await ecIdentity('P-256', asAuthority);
+    const leaf = await ecIdentity('P-256', { issuedBy: root });
+    const chain = [leaf, root].map(({ certificate }) => certificate.der);
+    const trusted = await tlsTrust(database.db, [...chain, ...chain, ...chain, ...chain, ...chain]);
+    expect(trusted.map(({ der }) => der)).toEqual(chain);
+  });
+});
