@@ -5,12 +5,12 @@ import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { openBenchServer } from './push/bench-server.js';
 import { databaseRestart } from './soak/database-restart.js';
+import { depSync } from './soak/dep/dep-sync.js';
 import { runEmbedded } from './soak/embedded/run-embedded.js';
 import { heldConnections } from './soak/held/held-connections.js';
 import { jobsKill } from './soak/jobs-kill.js';
 import { largeBodies } from './soak/large-bodies.js';
 import { mutations } from './soak/mutations/mutations.js';
-import { programSync } from './soak/dep/dep-sync.js';
 import { pushOutage } from './soak/push-outage.js';
 import type { ScenarioResult, Size } from './soak/scenario.js';
 import { sharedJobs } from './soak/shared-jobs.js';
@@ -116,7 +116,7 @@ async function runProgram(): Promise<ScenarioResult> {
   try {
     process.stderr.write(`${PROGRAM} …\n`);
     const databaseUrl = await server.newDatabase(PROGRAM);
-    return await programSync({ databaseUrl, devices: Number(options.program) });
+    return await depSync({ databaseUrl, devices: Number(options.program) });
   } finally {
     await server.stop();
   }

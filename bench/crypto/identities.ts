@@ -1,12 +1,12 @@
 import type { KeyObject } from 'node:crypto';
+import { Oid } from '../../src/crypto/asn1/oids.js';
+import { generateEcKeyPair, generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
 import {
   issueCertificate,
   type KeyUsage,
   type ParsedCertificate,
   parseCertificate,
 } from '../../src/crypto/x509/certificate.js';
-import { generateEcKeyPair, generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
-import { Oid } from '../../src/crypto/asn1/oids.js';
 
 export interface Identity {
   certificate: ParsedCertificate;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { type ParsedCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
 import { buildCsr } from '../../src/crypto/x509/csr.js';
-import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { createEnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
 import { buildPkcsReq, readCertRep } from '../../src/protocol/scep/scep.js';
 import { HttpConnection } from '../load/http-connection.js';

@@ -1,6 +1,6 @@
-import { findCertificatePath, isValidAt } from '../../src/crypto/x509/certificate-path.js';
-import { buildSignedData } from '../../src/crypto/cms/cms-signed-data.js';
 import { Oid } from '../../src/crypto/asn1/oids.js';
+import { buildSignedData } from '../../src/crypto/cms/cms-signed-data.js';
+import { findCertificatePath, isValidAt } from '../../src/crypto/x509/certificate-path.js';
 import { MdmSignature, SignerCache } from '../../src/protocol/mdm/mdm-signature.js';
 import { type Identity, makeAuthority, makeIdentities } from './identities.js';
 import { type Rate, rateOf } from './rate.js';

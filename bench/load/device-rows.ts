@@ -1,5 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { DEVICE_MODELS, type DeviceModel, type LabPlatform } from '../../src/lab/devices/device-models.js';
+import {
+  DEVICE_MODELS,
+  type DeviceModel,
+  type LabPlatform,
+} from '../../src/lab/devices/device-models.js';
 import { majorOf, OS_RELEASES } from '../../src/lab/devices/os-releases.js';
 import type { Random } from '../../src/lab/fleet/random.js';
 import type { CopySource, CopyValue } from './copy-rows.js';

@@ -1,12 +1,16 @@
 import { createHash, type KeyObject } from 'node:crypto';
+import { Oid } from '../../src/crypto/asn1/oids.js';
+import { buildSignedData } from '../../src/crypto/cms/cms-signed-data.js';
+import {
+  exportPrivateKey,
+  generateRsaKeyPair,
+  importPrivateKey,
+} from '../../src/crypto/keys/keys.js';
 import {
   issueCertificate,
   type ParsedCertificate,
   parseCertificate,
 } from '../../src/crypto/x509/certificate.js';
-import { buildSignedData } from '../../src/crypto/cms/cms-signed-data.js';
-import { exportPrivateKey, generateRsaKeyPair, importPrivateKey } from '../../src/crypto/keys/keys.js';
-import { Oid } from '../../src/crypto/asn1/oids.js';
 import { buildPlist, type PlistInput } from '../../src/protocol/plist/plist.js';
 
 const DAY_MS = 86_400_000;

@@ -1,6 +1,4 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { ChangeFeed } from '../db/processes/change-feed.js';
-import type { Database } from '../db/connection/database.js';
 import {
   insertToken,
   listTokens,
@@ -8,7 +6,9 @@ import {
   type TokenRow,
   type TokenSelector,
 } from '../db/admin/token-repository.js';
+import type { Database } from '../db/connection/database.js';
 import { inTransaction } from '../db/connection/unit-of-work.js';
+import type { ChangeFeed } from '../db/processes/change-feed.js';
 import { type ErrorDetail, notFound, validationError } from '../errors.js';
 import { createdWith, writeAudit } from '../events/audit.js';
 import { type Actor, type RequestContext, ROLES, type Role } from '../jsonapi/context.js';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import type { Database } from '../db/connection/database.js';
 import { claimAdminToken, insertToken } from '../db/admin/token-repository.js';
+import type { Database } from '../db/connection/database.js';
 import { inTransaction } from '../db/connection/unit-of-work.js';
 import { createdWith, systemContext, writeAudit } from '../events/audit.js';
 import type { Logger } from '../logger.js';

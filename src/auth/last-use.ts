@@ -1,5 +1,5 @@
-import type { Database } from '../db/connection/database.js';
 import { touchTokens } from '../db/admin/token-repository.js';
+import type { Database } from '../db/connection/database.js';
 import { createWarner, type Logger } from '../logger.js';
 
 export interface LastUse {

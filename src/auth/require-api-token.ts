@@ -1,9 +1,9 @@
 import type { RequestHandler } from 'express';
 import { AppError } from '../errors.js';
-import { type Actor, hasRole, type Role } from '../jsonapi/context.js';
 import { tokenOf, unauthorized } from '../http/requests/credentials.js';
 import { FailureLimit, type FailureLimitOptions } from '../http/requests/failure-limit.js';
 import { contextOf, setActor, sourceAddressOf } from '../http/requests/request-context.js';
+import { type Actor, hasRole, type Role } from '../jsonapi/context.js';
 
 export interface AuthenticateOptions {
   /** Whose token this is; null when it is unknown, expired or revoked. */

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import type { Database } from '../db/connection/database.js';
-import { MicroBatcher } from '../db/device-path/micro-batcher.js';
-import { toAppError } from '../db/connection/sqlstate.js';
 import { findUsableTokens, type TokenRow } from '../db/admin/token-repository.js';
+import type { Database } from '../db/connection/database.js';
+import { toAppError } from '../db/connection/sqlstate.js';
+import { MicroBatcher } from '../db/device-path/micro-batcher.js';
 
 /** How long a revocation by another process may go unnoticed while the change feed is deaf. */
 const KNOWN_MS = 1_000;

@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander';
 import { rotateAudited } from '../api/credentials/authority-rotation.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
-import { type AuthorityUseRow, listAuthorityUses } from '../db/pki/authority-repository.js';
 import type { Database } from '../db/connection/database.js';
 import { inTransaction } from '../db/connection/unit-of-work.js';
+import { type AuthorityUseRow, listAuthorityUses } from '../db/pki/authority-repository.js';
 import {
   AuthorityRotations,
   CA_KEY_SIZES,

@@ -1,10 +1,10 @@
+import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
 import {
   deleteLinks,
   type EnrollmentLinkRow,
   lockLinks,
   setLinkDisabled,
 } from '../db/enroll/enrollment-link-repository.js';
-import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
 import { AppError } from '../errors.js';
 import { type Changes, deletedWith } from '../events/audit.js';
 import { auditCli } from './audit-cli.js';

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
+import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
 import {
   findByName,
   insertLink,
@@ -8,7 +9,6 @@ import {
   linkStatus,
   listLinks,
 } from '../db/enroll/enrollment-link-repository.js';
-import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
 import { EnrollmentLinks } from '../enroll/link/enrollment-links.js';
 import { AppError } from '../errors.js';
 import { createdWith } from '../events/audit.js';

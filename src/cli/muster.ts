@@ -6,19 +6,19 @@ import { migrate, migrationStatus, rollback } from '../db/connection/migrate.js'
 import { AppError } from '../errors.js';
 import { LabError } from '../lab/wire/lab-error.js';
 import { createLogger } from '../logger.js';
-import { openDatabase, openSecrets } from '../server/main.js';
 import { checkMasterKey } from '../pki/master-key/master-key.js';
 import { openTlsCertificates } from '../pki/tls/tls-certificates.js';
+import { openDatabase, openSecrets } from '../server/main.js';
 import { addApiCommand } from './api/api.js';
 import { endWithReader } from './broken-pipe.js';
 import { addCaCommands } from './ca.js';
 import { addKeysCommand, type WithDatabase } from './keys.js';
 import { addLabCommand, type LabIo } from './lab/lab.js';
+import { addSimulateCommand } from './lab/simulate.js';
 import { addLinkCommands, type LinkIo } from './link.js';
 import { addPushCertCommands } from './push-cert/push-cert.js';
 import type { OpenPushCert } from './push-cert/push-cert-services.js';
 import { serveCommand } from './serve.js';
-import { addSimulateCommand } from './lab/simulate.js';
 import { tokenCreate, tokenList, tokenRevoke } from './token.js';
 import { UsageError } from './usage-error.js';
 
@@ -148,7 +148,7 @@ function defaultUrl(): string {
   }
 }
 
-function createProgram(): Command {
+function createDepServices(): Command {
   const program = new Command('muster')
     .description('manages Apple devices over the MDM protocol')
     .version(version);
@@ -193,7 +193,7 @@ function report(error: unknown): number {
 }
 
 endWithReader(process.stdout);
-createProgram()
+createDepServices()
   .parseAsync()
   .catch((error: unknown) => {
     process.exitCode = report(error);

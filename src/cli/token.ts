@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { allTokens, createToken, revokeToken } from '../auth/api-tokens.js';
-import type { Database } from '../db/connection/database.js';
 import type { TokenRow } from '../db/admin/token-repository.js';
+import type { Database } from '../db/connection/database.js';
 import { AppError } from '../errors.js';
 import type { RequestContext, Role } from '../jsonapi/context.js';
 import { writeTable } from './write-table.js';

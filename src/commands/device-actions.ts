@@ -1,7 +1,7 @@
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import type { Transaction } from '../db/connection/unit-of-work.js';
 import { type DeviceTarget, secretIdentity } from '../db/devices/device-repository.js';
 import { findCurrentSecret } from '../db/devices/device-secrets.js';
-import type { Transaction } from '../db/connection/unit-of-work.js';
 import { AppError } from '../errors.js';
 import { fullInformation } from './inventory-plan.js';
 import { type CommandQueue, factsOf, readJsonParameters } from './queue.js';

@@ -2,7 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { PreparedCommand } from '../db/device-path/check-ins.js';
 import { hasSecrets } from '../protocol/apple/command-schema.js';
-import { buildPlist, isPlistDict, type PlistDict, parsePlistDict } from '../protocol/plist/plist.js';
+import {
+  buildPlist,
+  isPlistDict,
+  type PlistDict,
+  parsePlistDict,
+} from '../protocol/plist/plist.js';
 
 function identityOf(uuid: string, part: 'payload' | 'result'): string {
   return `commands/${uuid}/${part}`;

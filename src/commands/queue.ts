@@ -5,9 +5,17 @@ import {
   insertCommands,
   type NewCommand,
 } from '../db/commands/command-repository.js';
-import { type DeviceTarget, findTarget, noteInventoryQueued } from '../db/devices/device-repository.js';
-import { type PushRequestOptions, requestPushes, requestUserPushes } from '../db/push/push-enqueue.js';
 import { afterCommit, type Transaction } from '../db/connection/unit-of-work.js';
+import {
+  type DeviceTarget,
+  findTarget,
+  noteInventoryQueued,
+} from '../db/devices/device-repository.js';
+import {
+  type PushRequestOptions,
+  requestPushes,
+  requestUserPushes,
+} from '../db/push/push-enqueue.js';
 import { AppError, type ErrorDetail, notFound, validationError } from '../errors.js';
 import { jsonToPlist, validateCommand } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist/plist.js';

@@ -1,6 +1,6 @@
+import type { Transaction } from '../db/connection/unit-of-work.js';
 import type { Reseal } from '../db/devices/device-merge.js';
 import type { InventoryRow } from '../db/devices/inventory-repository.js';
-import type { Transaction } from '../db/connection/unit-of-work.js';
 import type { PlistDict } from '../protocol/plist/plist.js';
 
 /** A stored, acknowledged report on its way into the inventory. */

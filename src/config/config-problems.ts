@@ -3,7 +3,7 @@ import { isLoopback, parseUrl } from './config-values.js';
 // What variables say about each other. Each finds fault in words that name the variable to change.
 
 export const APPLE_PUSH_HOST = 'https://api.push.apple.com';
-export const APPLE_PROGRAM_HOST = 'https://mdmenrollment.apple.com';
+export const APPLE_DEP_HOST = 'https://mdmenrollment.apple.com';
 
 /** All faults between variables that are good by themselves. */
 export function crossProblems(env: Record<string, string>): string[] {
@@ -60,7 +60,7 @@ function labProblems(env: Record<string, string>): string[] {
   if ((env.APNS_HOST ?? APPLE_PUSH_HOST) !== APPLE_PUSH_HOST) {
     problems.push('APNS_HOST: must not be set with LAB=on, which brings its own');
   }
-  if ((env.DEP_HOST ?? APPLE_PROGRAM_HOST) !== APPLE_PROGRAM_HOST) {
+  if ((env.DEP_HOST ?? APPLE_DEP_HOST) !== APPLE_DEP_HOST) {
     problems.push('DEP_HOST: must not be set with LAB=on, which brings its own');
   }
   if ((env.ROLE ?? 'all') !== 'all') problems.push('LAB: on works only with ROLE=all');

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { z } from 'zod';
-import { APPLE_PROGRAM_HOST, APPLE_PUSH_HOST, crossProblems } from './config-problems.js';
+import { APPLE_DEP_HOST, APPLE_PUSH_HOST, crossProblems } from './config-problems.js';
 import {
   databaseUrl,
   grace,
@@ -21,7 +21,7 @@ import {
   url,
 } from './config-values.js';
 
-export { APPLE_PROGRAM_HOST, APPLE_PUSH_HOST, isLoopback };
+export { APPLE_DEP_HOST, APPLE_PUSH_HOST, isLoopback };
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export const ENROLLMENT_POLICIES = ['open', 'link', 'closed'] as const;
@@ -151,7 +151,7 @@ export const ENVIRONMENT = z.object({
   ROLE: z.enum(ROLES, `must be one of ${ROLES.join(', ')}`).default('all'),
   APNS_HOST: serviceHost.default(APPLE_PUSH_HOST),
   APNS_CA_FILE: z.string().optional(),
-  DEP_HOST: serviceHost.default(APPLE_PROGRAM_HOST),
+  DEP_HOST: serviceHost.default(APPLE_DEP_HOST),
   DEP_CA_FILE: z.string().optional(),
   DEP_SYNC_INTERVAL: syncInterval,
   LAB: onOff.default('off'),

@@ -15,7 +15,7 @@ interface When {
 }
 
 /** One waiting job each, whatever asks for it meanwhile; it begins after the commit. */
-export class ProgramJobs {
+export class DepJobs {
   constructor(private readonly jobs: JobQueue) {}
 
   /** Asks Apple whose token it is; a sync follows. */

@@ -2,20 +2,20 @@ import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
 import type { JobQueue, Task } from '../jobs/task.js';
 import type { Logger } from '../logger.js';
-import { createProgramAccounts } from './client/dep-accounts.js';
-import type { ProgramAccounts } from './client/dep-api.js';
 import { createAssignmentTasks } from './assignments/assignment-tasks.js';
+import { createDepAccounts } from './client/dep-accounts.js';
+import type { DepAccounts } from './client/dep-api.js';
+import { DepJobs } from './dep-jobs.js';
 import { createActivationLockTask } from './devices/activation-lock-task.js';
+import { createDepDeviceActions, type DepDeviceActions } from './devices/dep-device-services.js';
 import { createDisownTask } from './devices/disown-task.js';
-import { createProgramDevices, type ProgramDevices } from './devices/dep-device-services.js';
 import { createDefineTask } from './profiles/define-task.js';
 import { ProfileDefinitions } from './profiles/profile-definitions.js';
-import { ProgramJobs } from './dep-jobs.js';
 import { createSyncTasks } from './sync/sync-tasks.js';
 import { createConfirmAccountTask } from './tokens/confirm-account-task.js';
-import { ProgramTokens } from './tokens/dep-tokens.js';
+import { DepTokens } from './tokens/dep-tokens.js';
 
-export interface ProgramDeps {
+export interface DepDeps {
   db: Database;
   box: SecretBox;
   logger: Logger;
@@ -37,28 +37,28 @@ export interface ProgramDeps {
 }
 
 /** What this server does with Apple's service of the device enrollment program. */
-export interface Program {
+export interface DepServices {
   /** What speaks with Apple's service. */
-  accounts: ProgramAccounts;
-  devices: ProgramDevices;
-  jobs: ProgramJobs;
+  accounts: DepAccounts;
+  devices: DepDeviceActions;
+  jobs: DepJobs;
   /** How server tokens come here. */
-  tokens: ProgramTokens;
+  tokens: DepTokens;
   tasks: Task[];
   close(): Promise<void>;
 }
 
-export function createProgram(deps: ProgramDeps): Program {
-  const jobs = new ProgramJobs(deps.jobs);
-  const accounts = createProgramAccounts(deps);
+export function createDepServices(deps: DepDeps): DepServices {
+  const jobs = new DepJobs(deps.jobs);
+  const accounts = createDepAccounts(deps);
   const enrollmentUrl = `${deps.publicUrl}/dep/enroll`;
   const profiles = new ProfileDefinitions({ ...deps, accounts, jobs, enrollmentUrl });
   const deviceTasks = { db: deps.db, accounts, queue: deps.jobs, jobs, logger: deps.logger };
   return {
     accounts,
-    devices: createProgramDevices(deps),
+    devices: createDepDeviceActions(deps),
     jobs,
-    tokens: new ProgramTokens(deps),
+    tokens: new DepTokens(deps),
     tasks: [
       createConfirmAccountTask({ ...deps, accounts, jobs }),
       createDefineTask(profiles),

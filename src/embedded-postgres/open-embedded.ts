@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import type { Logger } from '../logger.js';
 import type { ConnectionSettings } from '../db/connection/database.js';
+import type { Logger } from '../logger.js';
 import { prepareBinaries } from './binaries.js';
 import { type ClusterHome, ensureDataDir, openHome } from './cluster-home.js';
 import { initialize, readPassword, SUPERUSER } from './initialize.js';

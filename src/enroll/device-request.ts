@@ -1,6 +1,6 @@
-import type { EnrollmentRequest } from '../db/enroll/enrollment-request-repository.js';
-import { findProgramDevice } from '../db/dep/dep-device-repository.js';
 import { toAppError } from '../db/connection/sqlstate.js';
+import { findDepDevice } from '../db/dep/dep-device-repository.js';
+import type { EnrollmentRequest } from '../db/enroll/enrollment-request-repository.js';
 import type { IdentifiedMachine, MachineInfo } from '../protocol/mdm/machine-info.js';
 import type { Admitted } from './enrollment-policy.js';
 import type { EnrollServices } from './services.js';
@@ -46,7 +46,7 @@ async function isWanted(serial: string, { db, policy }: PolicyServices): Promise
   policy.admitKnown();
   if (policy.isOpen) return false;
   try {
-    return (await findProgramDevice(db.knex, serial)).is_known;
+    return (await findDepDevice(db.knex, serial)).is_known;
   } catch (error) {
     throw toAppError(error);
   }

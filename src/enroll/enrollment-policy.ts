@@ -1,12 +1,12 @@
 import type { Config } from '../config/config.js';
 import type { Database } from '../db/connection/database.js';
+import { toAppError } from '../db/connection/sqlstate.js';
 import {
   type EnrollmentLinkRow,
   findLink,
   findLinkByToken,
   linkStatus,
 } from '../db/enroll/enrollment-link-repository.js';
-import { toAppError } from '../db/connection/sqlstate.js';
 import { AppError } from '../errors.js';
 
 /** On what a person, or a device, may enroll. */

@@ -1,5 +1,4 @@
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
-import type { Database } from '../db/connection/database.js';
 import {
   type OrganizationRow,
   readOrganization,
@@ -7,10 +6,14 @@ import {
   readScepConfiguration,
   type ScepConfigurationRow,
 } from '../db/admin/settings-repository.js';
+import type { Database } from '../db/connection/database.js';
 import { toAppError } from '../db/connection/sqlstate.js';
 import { hasTokenAccount } from '../db/enroll/token-account-repository.js';
 import { AppError } from '../errors.js';
-import type { ChallengeOptions, EnrollmentChallenges } from '../pki/authority/enrollment-challenge.js';
+import type {
+  ChallengeOptions,
+  EnrollmentChallenges,
+} from '../pki/authority/enrollment-challenge.js';
 import { type IdentityNameSettings, subjectTemplate } from '../pki/authority/identity-name.js';
 import { PLACEHOLDER_TOPIC } from '../pki/push-certificates/placeholder-topic.js';
 import { chooseCell, withCell } from '../protocol/mdm/cell-label.js';

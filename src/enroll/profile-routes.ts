@@ -1,6 +1,6 @@
 import { type Request, type Response, Router } from 'express';
-import { insertEnrollmentRequest } from '../db/enroll/enrollment-request-repository.js';
 import { toAppError } from '../db/connection/sqlstate.js';
+import { insertEnrollmentRequest } from '../db/enroll/enrollment-request-repository.js';
 import { type IdentifiedMachine, requireIdentified } from '../protocol/mdm/machine-info.js';
 import { admitDevice, deviceFacts, requestEnd } from './device-request.js';
 import { refuseAnswer, requireDeviceSigner } from './device-signer.js';

@@ -1,8 +1,8 @@
 import type { Config } from '../config/config.js';
 import type { BodyReader } from '../http/bodies/body-reader.js';
 import type { Logger } from '../logger.js';
-import type { DeviceCaTrust } from '../pki/trust/factory-ca.js';
 import type { EnrollmentChallenges } from '../pki/authority/enrollment-challenge.js';
+import type { DeviceCaTrust } from '../pki/trust/factory-ca.js';
 import type { EnrollmentPolicy } from './enrollment-policy.js';
 import type { EnrollmentProfileDeps } from './enrollment-profile.js';
 import type { ProfileSigner } from './profile-signer.js';

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import type { ParsedCertificate } from '../crypto/x509/certificate.js';
 import { type VerifiedSignedData, verifySignedData } from '../crypto/cms/cms-signed-data.js';
+import type { ParsedCertificate } from '../crypto/x509/certificate.js';
 import { AppError } from '../errors.js';
 import type { BodyReader } from '../http/bodies/body-reader.js';
 import { type MachineInfo, readMachineInfo } from '../protocol/mdm/machine-info.js';

@@ -1,5 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { type AuditRow, type AuditTransaction, insertAuditRow } from '../db/admin/audit-repository.js';
+import {
+  type AuditRow,
+  type AuditTransaction,
+  insertAuditRow,
+} from '../db/admin/audit-repository.js';
 import type { AuditContext, AuditEvent, AuditWriter, Changes } from '../jsonapi/context.js';
 import { auditDetails } from './audit-values.js';
 

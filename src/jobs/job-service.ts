@@ -1,5 +1,5 @@
-import { deleteJob, type JobRefusal, rescheduleJob } from '../db/jobs/job-repository.js';
 import type { Transaction } from '../db/connection/unit-of-work.js';
+import { deleteJob, type JobRefusal, rescheduleJob } from '../db/jobs/job-repository.js';
 import { AppError, notFound } from '../errors.js';
 
 /** What people may do with a job. Works inside the caller's transaction. */

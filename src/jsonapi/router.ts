@@ -2,13 +2,13 @@ import express, { type Request, type Response, type Router } from 'express';
 import { AppError, notFound } from '../errors.js';
 import { type AuditWriter, hasRole, type RequestContext } from './context.js';
 import { createRegistry, type ResourceDefinition } from './definition/definition.js';
-import { type Endpoint, type Method, type Route, routesOf } from './operations/endpoints.js';
+import { parseId } from './definition/values.js';
+import { sendAnswer } from './documents/send.js';
 import type { ApiRequest, Engine } from './engine.js';
+import { type Endpoint, type Method, type Route, routesOf } from './operations/endpoints.js';
 import { readIdempotency } from './requests/idempotency.js';
 import { checkBody, checkContentType, negotiateForm } from './requests/negotiation.js';
-import { sendAnswer } from './documents/send.js';
 import type { Store } from './store.js';
-import { parseId } from './definition/values.js';
 
 export interface JsonApiOptions<S> {
   definitions: ResourceDefinition<S>[];

@@ -1,6 +1,6 @@
 import type { Transaction } from './context.js';
-import type { FilterNode } from './query/filter-node.js';
 import type { ResourceShape, ToManyShape, ToOne } from './definition/shape.js';
+import type { FilterNode } from './query/filter-node.js';
 
 /** A row as the database gives it: columns by name, Dates and numbers parsed. */
 export type Row = Record<string, unknown> & { id: number };

@@ -1,7 +1,11 @@
-import { parseCertificate } from '../crypto/x509/certificate.js';
 import { exportPrivateKey, importPrivateKey } from '../crypto/keys/keys.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
-import { type LabSettingName, readLabSetting, writeLabSetting } from '../db/admin/lab-repository.js';
+import { parseCertificate } from '../crypto/x509/certificate.js';
+import {
+  type LabSettingName,
+  readLabSetting,
+  writeLabSetting,
+} from '../db/admin/lab-repository.js';
 import type { Transaction } from '../db/connection/unit-of-work.js';
 import { createLabDeviceCa } from '../lab/authority/factory-ca.js';
 import { createLabAuthority, type LabAuthority } from '../lab/authority/lab-authority.js';

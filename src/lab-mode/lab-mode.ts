@@ -1,8 +1,6 @@
 import { type Config, ConfigError } from '../config/config.js';
-import { type ParsedCertificate, parseCertificate } from '../crypto/x509/certificate.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
-import { insertCertificate, revokeCertificate } from '../db/pki/certificate-repository.js';
-import type { Database } from '../db/connection/database.js';
+import { type ParsedCertificate, parseCertificate } from '../crypto/x509/certificate.js';
 import {
   listAllPushCertificates,
   listRealDepAccounts,
@@ -10,12 +8,13 @@ import {
   lockLab,
   readLabSetting,
 } from '../db/admin/lab-repository.js';
-import { liveProcesses } from '../db/processes/live-processes.js';
+import type { Database } from '../db/connection/database.js';
 import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
+import { insertCertificate, revokeCertificate } from '../db/pki/certificate-repository.js';
+import { liveProcesses } from '../db/processes/live-processes.js';
 import { systemContext, writeAudit } from '../events/audit.js';
 import { createJobQueue } from '../jobs/job-queue.js';
 import type { ApnsStandIn } from '../lab/apns/apns-stand-in.js';
-import type { ProgramStandIn } from '../lab/dep/dep-stand-in.js';
 import {
   certificatePem,
   isOfLab,
@@ -23,13 +22,14 @@ import {
   type LabAuthority,
   privateKeyPem,
 } from '../lab/authority/lab-authority.js';
-import { retireAccounts, reviveAccounts } from './lab-accounts.js';
-import { findDeviceCa, findServiceCa, makeDeviceCa, makeServiceCa } from './lab-authorities.js';
-import { describeStandIns, type StandInsDescription, startStandIns } from './lab-stand-ins.js';
+import type { DepStandIn } from '../lab/dep/dep-stand-in.js';
 import type { Logger } from '../logger.js';
 import { certificateRecord } from '../pki/certificates/certificate-record.js';
 import { keepPrivateKey } from '../pki/certificates/stored-keys.js';
 import { rearmTopics } from '../push/rearm-task.js';
+import { retireAccounts, reviveAccounts } from './lab-accounts.js';
+import { findDeviceCa, findServiceCa, makeDeviceCa, makeServiceCa } from './lab-authorities.js';
+import { describeStandIns, type StandInsDescription, startStandIns } from './lab-stand-ins.js';
 
 export interface LabDeps {
   config: Pick<Config, 'publicUrl' | 'dataDir'>;
@@ -57,7 +57,7 @@ export interface Lab {
   depHost: string;
   /** PEM, in place of DEP_CA_FILE. */
   depCa: string;
-  program: ProgramStandIn;
+  dep: DepStandIn;
   /** Believed as Apple's device CAs are. */
   deviceCas: readonly ParsedCertificate[];
   describe(): Promise<LabDescription>;
@@ -172,18 +172,18 @@ async function prepare({ db, box }: LabDeps): Promise<Prepared> {
 export async function openLab(deps: LabDeps): Promise<Lab> {
   const { authority, deviceCa, topic } = await prepare(deps);
   const standIns = await startStandIns(deps, authority);
-  const { apns, program } = standIns;
+  const { apns, dep } = standIns;
   deps.logger.info(
-    { apns: apns.url, control: apns.controlUrl, push_topic: topic, portal: program.portalUrl },
+    { apns: apns.url, control: apns.controlUrl, push_topic: topic, portal: dep.portalUrl },
     `the lab is on: pushes go to its stand-in for APNs; see ${deps.config.publicUrl}/lab`,
   );
   return {
     apnsHost: apns.url,
     apnsCa: apns.caPem,
     standIn: apns,
-    depHost: program.url,
-    depCa: program.caPem,
-    program,
+    depHost: dep.url,
+    depCa: dep.caPem,
+    dep,
     deviceCas: [deviceCa.certificate],
     describe: async () => ({
       ...describeStandIns(standIns),
@@ -192,7 +192,7 @@ export async function openLab(deps: LabDeps): Promise<Lab> {
       serials: await listWaitingSerials(deps.db.knex),
     }),
     close: async () => {
-      await Promise.all([apns.close(), program.close()]);
+      await Promise.all([apns.close(), dep.close()]);
     },
   };
 }

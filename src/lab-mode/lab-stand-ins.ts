@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
 import { type ApnsStandIn, startApnsStandIn } from '../lab/apns/apns-stand-in.js';
-import { type ProgramStandIn, startProgramStandIn } from '../lab/dep/dep-stand-in.js';
-import { createSnapshotFile } from '../lab/dep/snapshot-file.js';
 import type { LabAuthority } from '../lab/authority/lab-authority.js';
+import { type DepStandIn, startDepStandIn } from '../lab/dep/dep-stand-in.js';
+import { createSnapshotFile } from '../lab/dep/snapshot-file.js';
 import type { Logger } from '../logger.js';
 
 export interface StandIns {
   apns: ApnsStandIn;
-  program: ProgramStandIn;
+  dep: DepStandIn;
 }
 
 export interface StandInsDescription {
@@ -22,29 +22,29 @@ interface StandInDeps {
   logger: Logger;
 }
 
-function startProgram({ config, logger }: StandInDeps, authority: LabAuthority) {
+function startDep({ config, logger }: StandInDeps, authority: LabAuthority) {
   const file = join(config.dataDir, 'lab', 'enrollment-program.json');
   const store = createSnapshotFile(file, (message, err) => {
     logger.warn(err === undefined ? {} : { err }, message);
   });
-  return startProgramStandIn({ authority, store });
+  return startDepStandIn({ authority, store });
 }
 
 /** Of Apple's services, on free ports of this machine. */
 export async function startStandIns(deps: StandInDeps, authority: LabAuthority): Promise<StandIns> {
   const apns = await startApnsStandIn({ authority });
   try {
-    return { apns, program: await startProgram(deps, authority) };
+    return { apns, dep: await startDep(deps, authority) };
   } catch (error) {
     await apns.close();
     throw error;
   }
 }
 
-export function describeStandIns({ apns, program }: StandIns): StandInsDescription {
+export function describeStandIns({ apns, dep }: StandIns): StandInsDescription {
   const { url, caPem: ca, courierUrl, controlUrl } = apns;
   return {
     apns: { url, ca, courier: courierUrl, control: controlUrl },
-    dep: { url: program.url, ca: program.caPem, portal: program.portalUrl },
+    dep: { url: dep.url, ca: dep.caPem, portal: dep.portalUrl },
   };
 }

@@ -1,13 +1,13 @@
-import { mergeSpareRecords, type Reseal } from '../db/devices/device-merge.js';
-import { takeUdid } from '../db/devices/device-move.js';
+import { inTransaction } from '../db/connection/unit-of-work.js';
 import type {
   Authenticated,
   AuthenticateFacts,
   HeldEnrollment,
 } from '../db/device-path/authenticate.js';
 import type { WhoCalls } from '../db/device-path/check-ins.js';
+import { mergeSpareRecords, type Reseal } from '../db/devices/device-merge.js';
+import { takeUdid } from '../db/devices/device-move.js';
 import type { ReplacedEnrollment } from '../db/enroll/replaced-enrollment.js';
-import { inTransaction } from '../db/connection/unit-of-work.js';
 import { AppError } from '../errors.js';
 import { renewalTime } from '../pki/authority/identity-life.js';
 import { readCell } from '../protocol/mdm/cell-label.js';

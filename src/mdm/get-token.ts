@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { signJwt } from '../crypto/secrets/jwt.js';
 import { importPrivateKey } from '../crypto/keys/keys.js';
+import { signJwt } from '../crypto/secrets/jwt.js';
 import { findTokenAccount, type TokenAccount } from '../db/enroll/token-account-repository.js';
 import { AppError } from '../errors.js';
 import { privateKeyIdentity } from '../pki/master-key/master-key.js';

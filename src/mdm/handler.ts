@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { toAppError } from '../db/connection/sqlstate.js';
 import { AppError } from '../errors.js';
-import { noteSender, type Sender } from '../http/errors/device-errors.js';
 import { readBodySoon } from '../http/bodies/raw-body.js';
+import { noteSender, type Sender } from '../http/errors/device-errors.js';
 import type { DeviceHandler } from '../http/server/server.js';
 import { type Answer, sendAnswer } from './answer.js';
 import { answerCheckIn } from './check-in.js';

@@ -6,7 +6,7 @@ import type {
   PendingCommands,
   RoleCount,
 } from '../db/admin/metrics-repository.js';
-import type { ProgramFigure } from '../db/dep/dep-figures.js';
+import type { DepFigure } from '../db/dep/dep-figures.js';
 
 export interface CredentialDays {
   kind: string;
@@ -24,7 +24,7 @@ export interface Figures {
   jobs: JobCount[];
   processes: RoleCount[];
   credentials: CredentialDays[];
-  program: ProgramFigure[];
+  dep: DepFigure[];
 }
 
 type Labels = Record<string, string>;
@@ -123,8 +123,8 @@ const FAMILIES: Family[] = [
       "Serial numbers of Apple's enrollment program by account (its id) and stage. Many assigned for " +
       'long: devices that nobody has switched on.',
     labelNames: ['account', 'stage'],
-    samples: ({ program = [] }) =>
-      program.flatMap(({ account, stages }) =>
+    samples: ({ dep = [] }) =>
+      dep.flatMap(({ account, stages }) =>
         Object.entries(stages).map(([stage, count]): Sample => [{ account, stage }, count]),
       ),
   },
@@ -132,8 +132,8 @@ const FAMILIES: Family[] = [
     name: 'muster_dep_assignments_due',
     help: 'Devices of which Apple is still to be told the profile, by account.',
     labelNames: ['account'],
-    samples: ({ program = [] }) =>
-      program.map(({ account, assignmentDue }) => [{ account }, assignmentDue]),
+    samples: ({ dep = [] }) =>
+      dep.map(({ account, assignmentDue }) => [{ account }, assignmentDue]),
   },
   {
     name: 'muster_dep_sync_age_seconds',
@@ -141,8 +141,8 @@ const FAMILIES: Family[] = [
       'Since the last sync of the account came to its end; absent before the first. Alert above some ' +
       'intervals of DEP_SYNC_INTERVAL.',
     labelNames: ['account'],
-    samples: ({ program = [] }) =>
-      program.flatMap(({ account, syncAge }): Sample[] =>
+    samples: ({ dep = [] }) =>
+      dep.flatMap(({ account, syncAge }): Sample[] =>
         syncAge === null ? [] : [[{ account }, syncAge]],
       ),
   },
@@ -150,7 +150,7 @@ const FAMILIES: Family[] = [
     name: 'muster_dep_account_ok',
     help: '1: Apple takes the token of the account; 0: see its status and status_advice.',
     labelNames: ['account'],
-    samples: ({ program = [] }) => program.map(({ account, isOk }) => [{ account }, isOk ? 1 : 0]),
+    samples: ({ dep = [] }) => dep.map(({ account, isOk }) => [{ account }, isOk ? 1 : 0]),
   },
   {
     name: 'muster_credential_days_left',

@@ -1,9 +1,9 @@
 import { type RequestHandler, Router } from 'express';
-import { AppError } from '../errors.js';
-import type { Logger } from '../logger.js';
 import { requireRole } from '../auth/require-api-token.js';
+import { AppError } from '../errors.js';
 import { jsonApiErrorHandler } from '../http/errors/json-api-errors.js';
 import { isLocalRequest } from '../http/requests/local-request.js';
+import type { Logger } from '../logger.js';
 
 export interface MetricsRouterOptions {
   metrics: { readonly contentType: string; text: () => Promise<string> };

@@ -1,5 +1,4 @@
 import { Registry } from 'prom-client';
-import type { Database } from '../db/connection/database.js';
 import {
   blockedTopics,
   duePushes,
@@ -7,8 +6,9 @@ import {
   pendingCommands,
   processCounts,
 } from '../db/admin/metrics-repository.js';
+import type { Database } from '../db/connection/database.js';
 import { poolUse } from '../db/connection/pool-use.js';
-import { programFigures } from '../db/dep/dep-figures.js';
+import { depFigures } from '../db/dep/dep-figures.js';
 import type { Logger } from '../logger.js';
 import { credentialStatus, type FileCertificate } from '../pki/credentials/credential-status.js';
 import { createFigureGauges, type Figures } from './figures.js';
@@ -58,7 +58,7 @@ function figureSources(db: Database, tlsFile: MetricsDeps['tlsFile']): Sources<F
     jobs: () => jobCounts(db),
     processes: () => processCounts(db),
     credentials: () => credentialStatus(db.knex, { tlsFile: tlsFile?.() }),
-    program: () => programFigures(db),
+    dep: () => depFigures(db),
     // The one that can take long comes last.
     commands: () => pendingCommands(db),
   };

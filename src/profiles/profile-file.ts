@@ -1,12 +1,12 @@
-import type { ParsedCertificate } from '../crypto/x509/certificate.js';
-import { findCertificatePath } from '../crypto/x509/certificate-path.js';
+import { derOid } from '../crypto/asn1/der.js';
+import { Oid } from '../crypto/asn1/oids.js';
 import {
   SignatureRefused,
   type VerifiedSignedData,
   verifySignedData,
 } from '../crypto/cms/cms-signed-data.js';
-import { derOid } from '../crypto/asn1/der.js';
-import { Oid } from '../crypto/asn1/oids.js';
+import type { ParsedCertificate } from '../crypto/x509/certificate.js';
+import { findCertificatePath } from '../crypto/x509/certificate-path.js';
 import { AppError } from '../errors.js';
 import { isBinaryPlist, type PlistNodeDict, parsePlistNodes } from '../protocol/plist/plist.js';
 import { datesWithFraction } from './dates-with-fraction.js';

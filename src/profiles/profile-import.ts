@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
-import type { ParsedCertificate } from '../crypto/x509/certificate.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import type { ParsedCertificate } from '../crypto/x509/certificate.js';
+import type { Transaction } from '../db/connection/unit-of-work.js';
 import {
   insertProfile,
   insertProfileVersion,
@@ -11,7 +12,6 @@ import {
   type ProfileRecord,
   updateProfile,
 } from '../db/profiles/profile-repository.js';
-import type { Transaction } from '../db/connection/unit-of-work.js';
 import { AppError } from '../errors.js';
 import { type CheckedProfile, checkProfileFile } from './checked-profile.js';
 import type { Finding } from './findings.js';

@@ -1,11 +1,11 @@
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import type { Transaction } from '../db/connection/unit-of-work.js';
 import {
   findProfileVersion,
   readSealedContent,
   readSealedOriginal,
   type StoredVersion,
 } from '../db/profiles/profile-repository.js';
-import type { Transaction } from '../db/connection/unit-of-work.js';
 import { AppError, notFound } from '../errors.js';
 import { buildPlistNodes, parsePlistNodes } from '../protocol/plist/plist.js';
 import { SealedParts, type VersionPlace } from './sealed-parts.js';

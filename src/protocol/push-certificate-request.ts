@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
+import { encodePem } from '../crypto/asn1/pem.js';
 import { createSignature } from '../crypto/keys/algorithms.js';
 import type { ParsedCertificate } from '../crypto/x509/certificate.js';
-import { encodePem } from '../crypto/asn1/pem.js';
 import { AppError } from '../errors.js';
 import { buildPlist } from './plist/plist.js';
 

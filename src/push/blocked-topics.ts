@@ -1,6 +1,6 @@
 import type { Database } from '../db/connection/database.js';
-import { blockTopic, mayTryTopic, type Refusal, unblockTopic } from '../db/push/push-topics.js';
 import { inTransaction } from '../db/connection/unit-of-work.js';
+import { blockTopic, mayTryTopic, type Refusal, unblockTopic } from '../db/push/push-topics.js';
 import type { JobQueue } from '../jobs/task.js';
 import type { Logger } from '../logger.js';
 import { rearmTopics } from './rearm-task.js';

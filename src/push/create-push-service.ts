@@ -1,6 +1,6 @@
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
-import type { ChangeFeed } from '../db/processes/change-feed.js';
 import type { Database } from '../db/connection/database.js';
+import type { ChangeFeed } from '../db/processes/change-feed.js';
 import type { JobQueue } from '../jobs/task.js';
 import type { Logger } from '../logger.js';
 import type { ApnsClients } from './apns/apns-clients.js';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/connection/database.js';
-import type { PushOwner } from '../db/push/push-recipients.js';
 import { type ClaimedPush, claimPushes } from '../db/push/push-queue.js';
+import type { PushOwner } from '../db/push/push-recipients.js';
 import { createWarner, type Logger, type Warner } from '../logger.js';
 import type { Availability } from './availability.js';
 import { OutcomeWriter } from './outcome-writer.js';

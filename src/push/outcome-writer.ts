@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/connection/database.js';
-import type { PushOwner } from '../db/push/push-recipients.js';
 import { CLAIM_MS, finishPushes } from '../db/push/push-queue.js';
+import type { PushOwner } from '../db/push/push-recipients.js';
 import { notePushResults, type PushResult } from '../db/push/push-results.js';
 import { createWarner, type Logger, type Warner } from '../logger.js';
 import type { PushOutcome } from './outcome.js';

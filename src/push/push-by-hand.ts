@@ -1,10 +1,10 @@
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
-import { describePushes, type PushTarget } from '../db/push/push-queue.js';
-import { requestPushes } from '../db/push/push-enqueue.js';
-import { notePushResults, type PushResult } from '../db/push/push-results.js';
 import { toAppError } from '../db/connection/sqlstate.js';
 import { inTransaction } from '../db/connection/unit-of-work.js';
+import { requestPushes } from '../db/push/push-enqueue.js';
+import { describePushes, type PushTarget } from '../db/push/push-queue.js';
+import { notePushResults, type PushResult } from '../db/push/push-results.js';
 import { AppError, notFound } from '../errors.js';
 import type { ApnsClient } from './apns/apns-client.js';
 import type { ApnsClients } from './apns/apns-clients.js';

@@ -1,10 +1,10 @@
-import { importPrivateKey } from '../crypto/keys/keys.js';
 import { encodePem } from '../crypto/asn1/pem.js';
+import { importPrivateKey } from '../crypto/keys/keys.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
 import { findPushCertificate, type PushCertificateRow } from '../db/push/push-credentials.js';
-import { privateKeyIdentity } from '../pki/master-key/master-key.js';
 import { splitChain } from '../pki/certificates/stored-chain.js';
+import { privateKeyIdentity } from '../pki/master-key/master-key.js';
 import type { ApnsCredentials } from './apns/apns-connect.js';
 
 export interface PushCertificateDeps {

@@ -1,6 +1,6 @@
 import type { Database } from '../db/connection/database.js';
-import type { PushOwner } from '../db/push/push-recipients.js';
 import { type ClaimedPush, describePushes } from '../db/push/push-queue.js';
+import type { PushOwner } from '../db/push/push-recipients.js';
 import { type Claimed, type PushOutcome, postponed, withoutPush } from './outcome.js';
 import { type PushAttemptDeps, type PushAttempts, spread } from './push-attempt.js';
 import { jittered, WITHOUT_CERTIFICATE_MS } from './schedule.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Database } from '../db/connection/database.js';
-import { rearmPushes, unblockTopic } from '../db/push/push-topics.js';
 import type { Transaction } from '../db/connection/unit-of-work.js';
+import { rearmPushes, unblockTopic } from '../db/push/push-topics.js';
 import type { JobQueue, Task } from '../jobs/task.js';
 import { checkPushTopics } from '../jobs/tasks/check-push-topics.js';
 import type { Logger } from '../logger.js';

@@ -1,9 +1,7 @@
 import type { ResourceDefinition } from '../jsonapi/definition/definition.js';
-import { applications } from './inventory/applications.js';
-import { auditEvents } from './server/audit-events.js';
-import { availableOsUpdates } from './inventory/available-os-updates.js';
 import { certificateSigningRequests } from './certificates/certificate-signing-requests.js';
 import { certificates } from './certificates/certificates.js';
+import { rsaPrivateKeys } from './certificates/rsa-private-keys.js';
 import { commands } from './commands/commands.js';
 import { depAccounts } from './dep/dep-accounts.js';
 import { depDevices } from './dep/dep-devices.js';
@@ -14,20 +12,22 @@ import { deviceSecrets } from './devices/device-secrets.js';
 import { deviceSetups } from './devices/device-setups.js';
 import { deviceUsers } from './devices/device-users.js';
 import { devices } from './devices/devices.js';
+import { formerEnrollments } from './devices/former-enrollments.js';
+import { tags } from './devices/tags.js';
 import { enrollmentLinks } from './enrollment/enrollment-links.js';
 import { enrollmentRequests } from './enrollment/enrollment-requests.js';
 import { enrollmentUsers } from './enrollment/enrollment-users.js';
-import { formerEnrollments } from './devices/former-enrollments.js';
+import { applications } from './inventory/applications.js';
+import { availableOsUpdates } from './inventory/available-os-updates.js';
 import { installedApplications } from './inventory/installed-applications.js';
 import { installedCertificates } from './inventory/installed-certificates.js';
 import { installedProfiles } from './inventory/installed-profiles.js';
-import { jobs } from './server/jobs.js';
 import { profilePayloads } from './profiles/profile-payloads.js';
 import { profileVersions } from './profiles/profile-versions.js';
 import { profiles } from './profiles/profiles.js';
-import { rsaPrivateKeys } from './certificates/rsa-private-keys.js';
+import { auditEvents } from './server/audit-events.js';
+import { jobs } from './server/jobs.js';
 import type { ResourceServices } from './services.js';
-import { tags } from './devices/tags.js';
 
 /** Every JSON:API resource. A new one needs its file and its line here, nothing else. */
 export const DEFINITIONS: ResourceDefinition<ResourceServices>[] = [

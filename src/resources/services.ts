@@ -132,7 +132,7 @@ export interface ProfileUses {
   defaultOf: number[];
 }
 
-export interface EnrollmentProgramService {
+export interface DepResourceService {
   /** Where a device of Apple's enrollment program asks this server for its profile. */
   enrollmentUrl: string;
   /** What Apple or devices would find fault with; it is stored all the same. By its columns. */
@@ -295,7 +295,7 @@ export interface ResourceServices {
   devices: DeviceService;
   secrets: SecretService;
   passwords: PasswordService;
-  enrollmentProgram: EnrollmentProgramService;
+  depServices: DepResourceService;
   enrollmentLinks: EnrollmentLinkService;
   scep: ScepService;
   certificates: CertificateService;

@@ -1,13 +1,13 @@
+import { Oid } from '../crypto/asn1/oids.js';
 import {
   type GeneralName,
   type ParsedCertificate,
   parseCertificate,
 } from '../crypto/x509/certificate.js';
 import type { NameAttribute } from '../crypto/x509/names.js';
-import { Oid } from '../crypto/asn1/oids.js';
-import type { RenewableDevice } from '../db/pki/scep-repository.js';
 import { readOrganization, readScepConfiguration } from '../db/admin/settings-repository.js';
 import type { Transaction } from '../db/connection/unit-of-work.js';
+import type { RenewableDevice } from '../db/pki/scep-repository.js';
 import { identityName, type ProvenFacts } from '../pki/authority/identity-name.js';
 
 /** The names in a certificate, encoded or not. */

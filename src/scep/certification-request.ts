@@ -1,7 +1,12 @@
 import type { KeyObject } from 'node:crypto';
 import { type ParsedCsr, parseCsr } from '../crypto/x509/csr.js';
 import { AppError } from '../errors.js';
-import { FailInfo, openPkiEnvelope, type PkiMessage, type PkiSigner } from '../protocol/scep/scep.js';
+import {
+  FailInfo,
+  openPkiEnvelope,
+  type PkiMessage,
+  type PkiSigner,
+} from '../protocol/scep/scep.js';
 import { ScepRefusal } from './refusal.js';
 
 const MIN_RSA_BITS = 2048;

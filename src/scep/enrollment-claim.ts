@@ -1,3 +1,4 @@
+import type { Transaction } from '../db/connection/unit-of-work.js';
 import {
   type ClaimedRequest,
   claimLink,
@@ -8,7 +9,6 @@ import {
 import { linkStatus } from '../db/enroll/enrollment-link-repository.js';
 import { markRevoked } from '../db/pki/identity-revocation.js';
 import type { ChallengeUse, NewChallengeUse } from '../db/pki/scep-repository.js';
-import type { Transaction } from '../db/connection/unit-of-work.js';
 import type { EnrollmentChallenge } from '../pki/authority/enrollment-challenge.js';
 import type { ProvenFacts } from '../pki/authority/identity-name.js';
 import { FailInfo } from '../protocol/scep/scep.js';

@@ -1,7 +1,8 @@
 import { type ParsedCertificate, parseCertificate } from '../crypto/x509/certificate.js';
 import type { ParsedCsr } from '../crypto/x509/csr.js';
-import { insertCertificate, type Transaction } from '../db/pki/certificate-repository.js';
 import type { Database } from '../db/connection/database.js';
+import { inTransaction } from '../db/connection/unit-of-work.js';
+import { insertCertificate, type Transaction } from '../db/pki/certificate-repository.js';
 import { markRevoked } from '../db/pki/identity-revocation.js';
 import {
   type ChallengeUse,
@@ -9,15 +10,14 @@ import {
   findRenewedDevice,
   recordChallengeUse,
 } from '../db/pki/scep-repository.js';
-import { inTransaction } from '../db/connection/unit-of-work.js';
 import { AppError } from '../errors.js';
 import type { CertificateAuthority } from '../pki/authority/authority.js';
-import { certificateRecord } from '../pki/certificates/certificate-record.js';
 import type {
   EnrollmentChallenge,
   EnrollmentChallenges,
   RenewedEnrollment,
 } from '../pki/authority/enrollment-challenge.js';
+import { certificateRecord } from '../pki/certificates/certificate-record.js';
 import { FailInfo } from '../protocol/scep/scep.js';
 import { type CertificateName, nameByFacts, nameOfRenewed } from './certificate-name.js';
 import { claimEnrollment } from './enrollment-claim.js';

@@ -2,8 +2,8 @@ import type { ParsedCertificate } from '../crypto/x509/certificate.js';
 import { insertCertificate, type Transaction } from '../db/pki/certificate-repository.js';
 import { revokePins } from '../db/pki/identity-revocation.js';
 import { insertRenewal } from '../db/pki/scep-repository.js';
-import { certificateRecord } from '../pki/certificates/certificate-record.js';
 import { renewalTime } from '../pki/authority/identity-life.js';
+import { certificateRecord } from '../pki/certificates/certificate-record.js';
 
 export interface RenewedDevice {
   deviceId: number;

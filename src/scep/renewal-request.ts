@@ -1,9 +1,9 @@
 import { type ParsedCertificate, parseCertificate } from '../crypto/x509/certificate.js';
 import type { ParsedCsr } from '../crypto/x509/csr.js';
-import type { Transaction } from '../db/pki/certificate-repository.js';
 import type { Database } from '../db/connection/database.js';
-import { claimIdentity, type IdentityRow, listPendingRenewals } from '../db/pki/scep-repository.js';
 import { inTransaction } from '../db/connection/unit-of-work.js';
+import type { Transaction } from '../db/pki/certificate-repository.js';
+import { claimIdentity, type IdentityRow, listPendingRenewals } from '../db/pki/scep-repository.js';
 import type { CertificateAuthorities } from '../pki/authority/authorities.js';
 import type { Trust } from '../pki/trust/trust.js';
 import { FailInfo } from '../protocol/scep/scep.js';

@@ -1,65 +1,66 @@
 import express, { type Express, type RequestHandler, type Router } from 'express';
 import { version } from '../../package.json';
+import { DEP_BASE, depTokenRoutes } from '../api/dep/dep-token.js';
 import { mountRoutes } from '../api/routing/api-route.js';
 import { explainOutages } from '../api/routing/database-errors.js';
-import { PROGRAM_BASE, programTokenRoutes } from '../api/dep/dep-token.js';
 import { adminRoutes } from '../api/routing/routes.js';
 import type { TokenVerifier } from '../auth/api-tokens.js';
+import { authenticate } from '../auth/require-api-token.js';
 import type { DeviceActions } from '../commands/device-actions.js';
 import type { Config } from '../config/config.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
 import { migrationStatus } from '../db/connection/migrate.js';
-import { createResourceStore } from '../db/store/resource-store.js';
 import { WriteProbe } from '../db/connection/write-probe.js';
-import type { Program } from '../dep/dep-services.js';
-import { createDepRouter } from '../enroll/automated/dep-router.js';
+import { createResourceStore } from '../db/store/resource-store.js';
+import type { DepServices } from '../dep/dep-services.js';
 import { createDiscoveryRouter } from '../enroll/account/discovery.js';
+import { createDepRouter } from '../enroll/automated/dep-router.js';
 import { createEnrollmentPolicy } from '../enroll/enrollment-policy.js';
-import type { IdentityRenewals } from '../enroll/renewal/identity-renewal.js';
 import { createServiceConfigRouter } from '../enroll/mdm-service-config.js';
 import type { ProfileSigner } from '../enroll/profile-signer.js';
+import type { IdentityRenewals } from '../enroll/renewal/identity-renewal.js';
 import { createEnrollRouter } from '../enroll/router.js';
 import type { EnrollServices } from '../enroll/services.js';
 import { AppError } from '../errors.js';
 import { writeAudit } from '../events/audit.js';
-import { authenticate } from '../auth/require-api-token.js';
 import type { BodyReader } from '../http/bodies/body-reader.js';
+import { jsonApiErrorHandler } from '../http/errors/json-api-errors.js';
+import { noSuchRoute, plainNotFound } from '../http/errors/not-found.js';
+import { createHealthRouter } from '../http/pages/health.js';
+import { createLabRouter } from '../http/pages/lab-page.js';
+import { createRootPage } from '../http/pages/root-page.js';
 import { compress } from '../http/requests/compress.js';
 import { crossOrigin } from '../http/requests/cross-origin.js';
 import { crossSite } from '../http/requests/cross-site.js';
-import { createHealthRouter } from '../http/pages/health.js';
-import { jsonApiErrorHandler } from '../http/errors/json-api-errors.js';
-import { createLabRouter } from '../http/pages/lab-page.js';
-import { createMetricsRouter } from '../metrics/metrics-router.js';
-import { noSuchRoute, plainNotFound } from '../http/errors/not-found.js';
 import { requestContext } from '../http/requests/request-context.js';
 import { requestLog } from '../http/requests/request-log.js';
-import { createRootPage } from '../http/pages/root-page.js';
 import { apiSecurityHeaders, pageSecurityHeaders } from '../http/requests/security-headers.js';
-import type { DeviceHandler } from '../http/server/server.js';
 import { createProxyTrust } from '../http/requests/trust-proxy.js';
+import type { DeviceHandler } from '../http/server/server.js';
 import type { Engine } from '../jsonapi/engine.js';
 import { createEngine, createJsonApiRouter } from '../jsonapi/router.js';
 import type { Lab } from '../lab-mode/lab-mode.js';
 import type { Logger } from '../logger.js';
 import { createMdmRouter } from '../mdm/router.js';
 import type { Metrics } from '../metrics/metrics.js';
+import { createMetricsRouter } from '../metrics/metrics-router.js';
 import type { CertificateAuthorities } from '../pki/authority/authorities.js';
 import { AuthorityRotations } from '../pki/authority/authority-rotation.js';
 import { requireStarted } from '../pki/authority/clock.js';
-import { CredentialFiles } from '../pki/credentials/credential-files.js';
-import type { FileCertificate } from '../pki/credentials/credential-status.js';
-import type { DeviceCaTrust } from '../pki/trust/factory-ca.js';
 import {
   createEnrollmentChallenges,
   type EnrollmentChallenges,
 } from '../pki/authority/enrollment-challenge.js';
+import { CredentialFiles } from '../pki/credentials/credential-files.js';
+import type { FileCertificate } from '../pki/credentials/credential-status.js';
 import { PushCertificateRequests } from '../pki/push-certificates/push-request-service.js';
 import { RevocationLists } from '../pki/revocation/revocation-lists.js';
 import { RevocationResponder } from '../pki/revocation/revocation-responder.js';
+import { createRevocationRouter } from '../pki/revocation/revocation-router.js';
 import type { TlsCaveat } from '../pki/tls/tls-caveats.js';
 import type { TlsUse } from '../pki/tls/tls-use.js';
+import type { DeviceCaTrust } from '../pki/trust/factory-ca.js';
 import type { Trust } from '../pki/trust/trust.js';
 import { ProfileImport } from '../profiles/profile-import.js';
 import { ProfileRebuild } from '../profiles/profile-rebuild.js';
@@ -67,7 +68,6 @@ import { requestTypes } from '../protocol/apple/command-schema.js';
 import type { PushService } from '../push/push-service.js';
 import { DEFINITIONS } from '../resources/index.js';
 import type { ResourceServices } from '../resources/services.js';
-import { createRevocationRouter } from '../pki/revocation/revocation-router.js';
 import { createScepRouter } from '../scep/router.js';
 import type { ThreadPool } from '../threads/thread-pool.js';
 import { profileThreads } from '../threads/thread-uses.js';
@@ -81,7 +81,7 @@ export interface AppDeps {
   trust: Trust;
   challenges: EnrollmentChallenges;
   renewals: IdentityRenewals;
-  program: Pick<Program, 'devices' | 'tokens'>;
+  dep: Pick<DepServices, 'devices' | 'tokens'>;
   profileSigner: () => ProfileSigner | undefined;
   /** DER of what this process shows in TLS, the leaf first; empty over plain HTTP. */
   tlsChain: () => Buffer[];
@@ -156,9 +156,9 @@ function adminDoor({ config, logger }: AppDeps, authenticated: RequestHandler): 
 }
 
 /** What admins call below /dep, beside what devices do: only these paths want a token. */
-function programApi(deps: AppDeps, engine: Engine, authenticated: RequestHandler): Router {
+function depApi(deps: AppDeps, engine: Engine, authenticated: RequestHandler): Router {
   const { db, uploads } = deps;
-  const routes = programTokenRoutes({ db, engine, uploads, programTokens: deps.program.tokens });
+  const routes = depTokenRoutes({ db, engine, uploads, depTokenService: deps.dep.tokens });
   const paths = routes.map(({ path }) => path);
   const router = express.Router();
   router.use(paths, ...adminDoor(deps, authenticated));
@@ -176,11 +176,11 @@ function adminApi(deps: AppDeps, engine: Engine, authenticated: RequestHandler):
   const routes = {
     ...{ config, db, engine, actions, services, push, onScepChange, credentialFiles, version },
     uploads,
-    ...{ box, programTokens: deps.program.tokens, ...profileFiles(deps) },
+    ...{ box, depTokenService: deps.dep.tokens, ...profileFiles(deps) },
     pushCertificateRequests: new PushCertificateRequests({ box }),
     ...{ tlsCaveats: deps.tlsCaveats, tlsFile: deps.tlsFile, renewals: deps.renewals },
     tlsUse: deps.tlsUse,
-    programDevices: deps.program.devices,
+    depDeviceActions: deps.dep.devices,
     authorityRotations: new AuthorityRotations(box),
     requestTypes: requestTypes(),
     onAuthoritiesChange: () => trust.reload().then(() => deps.authorities.reload()),
@@ -241,7 +241,7 @@ export function createApp(deps: AppDeps): Express {
   const engine = createApiEngine(deps);
   if (isServing) app.use('/api/v1', adminApi(deps, engine, authenticated));
   mountOperations(app, deps, authenticated);
-  if (isServing) app.use(PROGRAM_BASE, programApi(deps, engine, authenticated));
+  if (isServing) app.use(DEP_BASE, depApi(deps, engine, authenticated));
   if (isServing) mountEnrollment(app, deps);
   app.use(plainNotFound);
   return app;

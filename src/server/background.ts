@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.js';
-import type { ChangeFeed } from '../db/processes/change-feed.js';
 import type { Database } from '../db/connection/database.js';
+import type { ChangeFeed } from '../db/processes/change-feed.js';
 import { createHeartbeat } from '../jobs/heartbeat.js';
 import { createJobRunner } from '../jobs/job-runner.js';
 import type { OnFinish } from '../jobs/run-task.js';

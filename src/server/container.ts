@@ -2,31 +2,33 @@ import type { Express } from 'express';
 import { LRUCache } from 'lru-cache';
 import { version } from '../../package.json';
 import { createTokenVerifier } from '../auth/api-tokens.js';
-import { createApp } from './app.js';
-import { createBackground } from './background.js';
 import { DeviceActions } from '../commands/device-actions.js';
 import { CommandQueue } from '../commands/queue.js';
 import { HANDLED_TYPES } from '../commands/registry.js';
 import { ReportWorker } from '../commands/report-worker.js';
 import { type Config, withHttps } from '../config/config.js';
-import { readApnsCa, readDepCa, readDeviceCas } from './config-files.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
-import { createChangeFeed } from '../db/processes/change-feed.js';
 import type { Database } from '../db/connection/database.js';
 import type { KnownDevice } from '../db/device-path/authenticate.js';
 import { createCheckIns } from '../db/device-path/check-ins.js';
 import { createContactStore } from '../db/device-path/contact.js';
 import { LastSeen } from '../db/device-path/last-seen.js';
-import { createProgram } from '../dep/dep-services.js';
+import { createChangeFeed } from '../db/processes/change-feed.js';
+import { createDepServices } from '../dep/dep-services.js';
 import { anchorCertificates } from '../enroll/anchor-certificates.js';
+import { createProfileSigner, type ProfileSigner } from '../enroll/profile-signer.js';
 import { IdentityRenewals } from '../enroll/renewal/identity-renewal.js';
 import { createIdentityRenewalTask } from '../enroll/renewal/identity-renewal-task.js';
-import { createProfileSigner, type ProfileSigner } from '../enroll/profile-signer.js';
 import { AppError } from '../errors.js';
-import { BODY_LIMITS, type BodyLimits, BodyReader, UPLOAD_LIMITS } from '../http/bodies/body-reader.js';
+import {
+  BODY_LIMITS,
+  type BodyLimits,
+  BodyReader,
+  UPLOAD_LIMITS,
+} from '../http/bodies/body-reader.js';
+import { createProxyTrust } from '../http/requests/trust-proxy.js';
 import type { DeviceHandler } from '../http/server/server.js';
 import type { TlsSettings } from '../http/server/tls.js';
-import { createProxyTrust } from '../http/requests/trust-proxy.js';
 import { createJobQueue } from '../jobs/job-queue.js';
 import { checkCredentialsSoon } from '../jobs/tasks/check-credentials.js';
 import { createTasks } from '../jobs/tasks/index.js';
@@ -37,12 +39,15 @@ import { createExpiredIdentities } from '../mdm/expired-identities.js';
 import { createDeviceHandler } from '../mdm/handler.js';
 import type { MdmServices } from '../mdm/services.js';
 import { createMetrics, type Metrics } from '../metrics/metrics.js';
-import { type CertificateAuthorities, createCertificateAuthorities } from '../pki/authority/authorities.js';
-import { createDeviceCaTrust } from '../pki/trust/factory-ca.js';
+import {
+  type CertificateAuthorities,
+  createCertificateAuthorities,
+} from '../pki/authority/authorities.js';
 import { createEnrollmentChallenges } from '../pki/authority/enrollment-challenge.js';
 import { refuseUnfinishedRotation } from '../pki/master-key/master-key.js';
 import { requiredHost } from '../pki/tls/tls-caveats.js';
 import { openTlsCertificates, type TlsCertificates } from '../pki/tls/tls-certificates.js';
+import { createDeviceCaTrust } from '../pki/trust/factory-ca.js';
 import { createTrust } from '../pki/trust/trust.js';
 import { ProfileRebuild } from '../profiles/profile-rebuild.js';
 import { SignerCache } from '../protocol/mdm/mdm-signature.js';
@@ -50,7 +55,6 @@ import { createApnsClients } from '../push/apns/apns-clients.js';
 import { createPushService } from '../push/create-push-service.js';
 import { createPushCertificateLoader } from '../push/push-certificates.js';
 import { createRearmTask, rearmTopics } from '../push/rearm-task.js';
-import { createResourceServices } from './resource-services.js';
 import { createDeviceSetupTask } from '../setup/device-setup-task.js';
 import { DeviceSetups } from '../setup/device-setups.js';
 import { ThreadPool } from '../threads/thread-pool.js';
@@ -60,6 +64,10 @@ import {
   reportThreads,
   resultThreads,
 } from '../threads/thread-uses.js';
+import { createApp } from './app.js';
+import { createBackground } from './background.js';
+import { readApnsCa, readDepCa, readDeviceCas } from './config-files.js';
+import { createResourceServices } from './resource-services.js';
 
 export interface ContainerDeps {
   config: Config;
@@ -209,7 +217,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     caCertificates: () => [authorities.current.certificate.der],
     sign: (profile) => currentSigner(tlsCertificates)?.sign(profile) ?? profile,
   });
-  const program = createProgram({
+  const dep = createDepServices({
     ...{ db, box, logger, jobs, version, publicUrl, isLabOn: config.lab },
     host: lab?.depHost ?? config.depHost,
     ca: lab?.depCa ?? readDepCa(config),
@@ -239,7 +247,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
       onEndingCredential: (trx) => checkCredentialsSoon(jobs, trx),
       isLabOn: config.lab,
     }),
-    ...{ challenges, renewals, program },
+    ...{ challenges, renewals, dep },
     profileSigner: () => currentSigner(tlsCertificates),
     tlsChain: () => shownChain(tlsCertificates),
     deviceCas: createDeviceCaTrust([...readDeviceCas(config), ...(lab?.deviceCas ?? [])]),
@@ -253,7 +261,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
       createRearmTask({ db, logger }),
       createIdentityRenewalTask({ renewals, logger }),
       createDeviceSetupTask({ setups }),
-      ...program.tasks,
+      ...dep.tasks,
     ],
     onFinish: metrics.observeJob,
     tlsFile,
@@ -282,7 +290,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
       // A database that is away must not keep the process from stopping.
       await lastSeen.flush().catch(onLostTimes);
       await tokens.close();
-      await program.close();
+      await dep.close();
       await lab?.close();
     },
   };

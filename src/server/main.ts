@@ -1,17 +1,17 @@
 import { ensureAdminToken } from '../auth/first-admin-token.js';
 import { type Config, isLoopback } from '../config/config.js';
-import { checkFiles } from './config-files.js';
-import type { Container } from './container.js';
 import { SecretBox } from '../crypto/secrets/secret-box.js';
 import { connectDatabase, type Database } from '../db/connection/database.js';
-import { type EmbeddedOptions, openEmbedded } from '../embedded-postgres/open-embedded.js';
 import { migrate, migrationStatus } from '../db/connection/migrate.js';
 import { requireReachable } from '../db/connection/reachable.js';
+import { type EmbeddedOptions, openEmbedded } from '../embedded-postgres/open-embedded.js';
 import { listenError, requireFreeAddress } from '../http/errors/listen-error.js';
 import { createHttpServer, drain, listen } from '../http/server/server.js';
 import type { Logger } from '../logger.js';
 import { checkMasterKey } from '../pki/master-key/master-key.js';
 import { loadMasterKey } from '../pki/master-key/master-key-source.js';
+import { checkFiles } from './config-files.js';
+import type { Container } from './container.js';
 
 export interface RunningServer {
   /** Where it listens; the port is the real one when PORT was 0. */

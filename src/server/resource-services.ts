@@ -1,16 +1,16 @@
 import type { PresentInThread } from '../commands/command-administration.js';
-import { createCommandServices } from '../commands/resource-command-services.js';
 import type { CommandQueue } from '../commands/queue.js';
+import { createCommandServices } from '../commands/resource-command-services.js';
 import { hashPassword } from '../crypto/secrets/password-hash.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
-import { findProfileUses } from '../db/dep/dep-profile-repository.js';
-import { releaseProgramDevices } from '../db/dep/dep-release.js';
-import { noteToken } from '../db/dep/dep-token-repository.js';
 import type { Transaction } from '../db/connection/unit-of-work.js';
+import { findProfileUses } from '../db/dep/dep-profile-repository.js';
+import { releaseDepDevices } from '../db/dep/dep-release.js';
+import { noteToken } from '../db/dep/dep-token-repository.js';
 import { ProfileWishes } from '../dep/assignments/desired-profiles.js';
+import { DepJobs } from '../dep/dep-jobs.js';
+import type { DepProfile } from '../dep/profiles/dep-profile.js';
 import { profileWarnings } from '../dep/profiles/profile-warnings.js';
-import type { ProgramProfile } from '../dep/profiles/dep-profile.js';
-import { ProgramJobs } from '../dep/dep-jobs.js';
 import { requestSync } from '../dep/sync/sync-requests.js';
 import { requireWorld } from '../dep/tokens/token-environment.js';
 import { EnrollmentLinks } from '../enroll/link/enrollment-links.js';
@@ -47,29 +47,29 @@ export function createResourceServices(deps: ResourceServiceDeps): ResourceServi
   const { box, queue, publicUrl, isLabOn: isLab = false } = deps;
   const { onAuthoritiesChange = () => undefined, onPushCertificate, tlsUse } = deps;
   const { onEndingCredential } = deps;
-  const programJobs = new ProgramJobs(createJobQueue());
-  const profileWishes = new ProfileWishes(programJobs);
+  const depJobs = new DepJobs(createJobQueue());
+  const profileWishes = new ProfileWishes(depJobs);
   return {
     ...createCommandServices(box, queue, deps.presentInThread),
     secrets: { seal: (secret, identity) => box.seal(Buffer.from(secret, 'utf8'), identity) },
     passwords: { hash: hashPassword },
-    enrollmentProgram: {
+    depServices: {
       enrollmentUrl: `${publicUrl}/dep/enroll`,
       profileWarnings: (profile) =>
-        profileWarnings(profile as unknown as ProgramProfile, `${publicUrl}/dep/enroll`),
+        profileWarnings(profile as unknown as DepProfile, `${publicUrl}/dep/enroll`),
       profileUses: (trx: Transaction, id: number) => findProfileUses(trx, id),
       giveProfile: (trx: Transaction, wish) => profileWishes.give(trx, wish),
       takeProfile: (trx: Transaction, wish) => profileWishes.take(trx, wish),
-      releaseDevices: (trx: Transaction, id: number) => releaseProgramDevices(trx, id),
+      releaseDevices: (trx: Transaction, id: number) => releaseDepDevices(trx, id),
       requireOwnWorld: (key) => requireWorld(key, { isLabOn: isLab, source: CONSUMER_KEY }),
       tokenChanged: async (trx: Transaction, { accountId, by }) => {
-        if (await noteToken(trx, accountId, by)) await programJobs.confirm(trx, accountId);
+        if (await noteToken(trx, accountId, by)) await depJobs.confirm(trx, accountId);
       },
       syncAccount: (trx: Transaction, id: number, { isFull }: { isFull: boolean }) =>
-        requestSync(trx, programJobs, { accountId: id, isFull }),
-      defineProfile: (trx: Transaction, id: number) => programJobs.define(trx, id),
-      assignProfiles: (trx: Transaction, id: number) => programJobs.assign(trx, id),
-      reconcileAccount: (trx: Transaction, id: number) => programJobs.reconcile(trx, id),
+        requestSync(trx, depJobs, { accountId: id, isFull }),
+      defineProfile: (trx: Transaction, id: number) => depJobs.define(trx, id),
+      assignProfiles: (trx: Transaction, id: number) => depJobs.assign(trx, id),
+      reconcileAccount: (trx: Transaction, id: number) => depJobs.reconcile(trx, id),
     },
     enrollmentLinks: new EnrollmentLinks({ box, publicUrl }),
     scep: { ownUrl: `${publicUrl}/scep` },

@@ -3,6 +3,8 @@ import type { CommandQueue, QueuedCommand } from '../commands/queue.js';
 import { UNPROVED, withFaults } from '../commands/setup-faults.js';
 import { FIRST_PRIORITY, LAST_PRIORITY } from '../db/commands/command-priority.js';
 import type { Database } from '../db/connection/database.js';
+import { toAppError } from '../db/connection/sqlstate.js';
+import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
 import {
   findSetupFaults,
   replaceSetupProfiles,
@@ -18,8 +20,6 @@ import {
   raisePriority,
   updateSetup,
 } from '../db/devices/device-setup-repository.js';
-import { toAppError } from '../db/connection/sqlstate.js';
-import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
 import type { Logger } from '../logger.js';
 import type { ProfileRebuild } from '../profiles/profile-rebuild.js';
 import { judgeSetup, type SetupVerdict } from './setup-verdict.js';

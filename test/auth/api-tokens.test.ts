@@ -5,8 +5,8 @@ import {
   revokeToken,
   type TokenVerifier,
 } from '../../src/auth/api-tokens.js';
-import { createChangeFeed } from '../../src/db/processes/change-feed.js';
 import { connectDatabase, type Database } from '../../src/db/connection/database.js';
+import { createChangeFeed } from '../../src/db/processes/change-feed.js';
 import { AppError } from '../../src/errors.js';
 import type { RequestContext, Role } from '../../src/jsonapi/context.js';
 import { createTestDatabase } from '../helpers/database.js';

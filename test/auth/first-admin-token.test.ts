@@ -1,8 +1,8 @@
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ensureAdminToken } from '../../src/auth/first-admin-token.js';
 import { allTokens, createTokenVerifier, revokeToken } from '../../src/auth/api-tokens.js';
+import { ensureAdminToken } from '../../src/auth/first-admin-token.js';
 import type { RequestContext } from '../../src/jsonapi/context.js';
 import { createTestDatabase } from '../helpers/database.js';
 import { capturingLogger } from '../http/log-lines.js';

@@ -2,7 +2,10 @@ import { caList, caRotate } from '../../src/cli/ca.js';
 import { generateEcKeyPair } from '../../src/crypto/keys/keys.js';
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
-import { type CertificateAuthority, ensureCertificateAuthority } from '../../src/pki/authority/authority.js';
+import {
+  type CertificateAuthority,
+  ensureCertificateAuthority,
+} from '../../src/pki/authority/authority.js';
 import { certificateRecord } from '../../src/pki/certificates/certificate-record.js';
 import { createTestDatabase } from '../helpers/database.js';
 import { capturingLogger } from '../http/log-lines.js';

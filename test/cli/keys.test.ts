@@ -12,14 +12,22 @@ import { keysRotateMaster, keysStatus } from '../../src/cli/keys.js';
 import { UsageError } from '../../src/cli/usage-error.js';
 import { loadConfig } from '../../src/config/config.js';
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
-import { eachSealedBatch, finishRotation, readRotation } from '../../src/db/pki/reseal-repository.js';
-import { SEALED_PLACES } from '../../src/db/pki/sealed-places.js';
 import { inTransaction } from '../../src/db/connection/unit-of-work.js';
+import {
+  eachSealedBatch,
+  finishRotation,
+  readRotation,
+} from '../../src/db/pki/reseal-repository.js';
+import { SEALED_PLACES } from '../../src/db/pki/sealed-places.js';
 import { AppError } from '../../src/errors.js';
-import { serve } from '../../src/server/main.js';
 import { createCertificateAuthorities } from '../../src/pki/authority/authorities.js';
-import { checkMasterKey, masterKeyId, sealMasterKeyCheck } from '../../src/pki/master-key/master-key.js';
+import {
+  checkMasterKey,
+  masterKeyId,
+  sealMasterKeyCheck,
+} from '../../src/pki/master-key/master-key.js';
 import { loadMasterKey } from '../../src/pki/master-key/master-key-source.js';
+import { serve } from '../../src/server/main.js';
 import { killChildren, startTypeScript } from '../helpers/child-process.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { ROOT } from '../helpers/process.js';

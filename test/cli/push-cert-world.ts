@@ -1,8 +1,17 @@
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { type PushCertImportOptions, pushCertImport } from '../../src/cli/push-cert/push-cert-import.js';
-import { type PushCertRequestOptions, pushCertRequest } from '../../src/cli/push-cert/push-cert-request.js';
-import { createPushCertServices, type PushCertDeps } from '../../src/cli/push-cert/push-cert-services.js';
+import {
+  type PushCertImportOptions,
+  pushCertImport,
+} from '../../src/cli/push-cert/push-cert-import.js';
+import {
+  type PushCertRequestOptions,
+  pushCertRequest,
+} from '../../src/cli/push-cert/push-cert-request.js';
+import {
+  createPushCertServices,
+  type PushCertDeps,
+} from '../../src/cli/push-cert/push-cert-services.js';
 import { pushCertStatus } from '../../src/cli/push-cert/push-cert-status.js';
 import { AppError } from '../../src/errors.js';
 import { temporaryDirectory } from '../helpers/temporary-directory.js';

@@ -1,8 +1,8 @@
 import { createToken } from '../../src/auth/api-tokens.js';
 import type { Role } from '../../src/jsonapi/context.js';
 import { obey } from '../../src/lab/answers/commands.js';
-import { Random } from '../../src/lab/fleet/random.js';
 import { createSimulatedDevice } from '../../src/lab/devices/simulated-device.js';
+import { Random } from '../../src/lab/fleet/random.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, createTestDevice } from '../helpers/device.js';
 import { dumpRows } from '../mdm/rows.js';

@@ -1,5 +1,9 @@
 import request from 'supertest';
-import type { Relationship, ResourceDefinition, View } from '../../src/jsonapi/definition/definition.js';
+import type {
+  Relationship,
+  ResourceDefinition,
+  View,
+} from '../../src/jsonapi/definition/definition.js';
 import type { TestApi } from '../jsonapi/test-api.js';
 import { sampleDocument } from './samples.js';
 import { ALL, createWorld, type World } from './world.js';

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { issueCertificate } from '../../src/crypto/x509/certificate.js';
 import { encodePem } from '../../src/crypto/asn1/pem.js';
+import { issueCertificate } from '../../src/crypto/x509/certificate.js';
 
 const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const made = new Map<number, string>();

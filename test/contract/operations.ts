@@ -54,7 +54,7 @@ function inventory(type: string, attributes: Json, change: Json): Kind {
 }
 
 /** One with an account, which it needs to be given to devices. */
-async function programProfile(world: World): Promise<number> {
+async function depProfile(world: World): Promise<number> {
   const account = await world.create('/dep/accounts', 'dep_accounts', { server_name: name() });
   const dep_account = { data: { type: 'dep_accounts', id: account } };
   const attributes = { profile_name: name() };
@@ -124,7 +124,7 @@ const KINDS: Record<string, Kind> = {
   '/dep/profiles': {
     ...{ role: 'admin', type: 'dep_profiles', change: { department: 'IT' } },
     attributes: () => ({ profile_name: name() }),
-    make: programProfile,
+    make: depProfile,
   },
 };
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createToken } from '../../src/auth/api-tokens.js';
-import { exportPrivateKey, generateEcKeyPair } from '../../src/crypto/keys/keys.js';
 import { encodePem } from '../../src/crypto/asn1/pem.js';
+import { exportPrivateKey, generateEcKeyPair } from '../../src/crypto/keys/keys.js';
 import type { Role } from '../../src/jsonapi/context.js';
 import { buildPlist } from '../../src/protocol/plist/plist.js';
 import { asAuthority, identityOf } from '../crypto/identities.js';

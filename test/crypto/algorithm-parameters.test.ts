@@ -1,6 +1,3 @@
-import { createSignature, signatureAlgorithm } from '../../src/crypto/keys/algorithms.js';
-import { parseCertificate } from '../../src/crypto/x509/certificate.js';
-import { isIssuedBy } from '../../src/crypto/x509/certificate-path.js';
 import {
   derBitString,
   derInteger,
@@ -11,6 +8,9 @@ import {
   derTime,
 } from '../../src/crypto/asn1/der.js';
 import { Oid } from '../../src/crypto/asn1/oids.js';
+import { createSignature, signatureAlgorithm } from '../../src/crypto/keys/algorithms.js';
+import { parseCertificate } from '../../src/crypto/x509/certificate.js';
+import { isIssuedBy } from '../../src/crypto/x509/certificate-path.js';
 import { isCrlIssuedBy, parseCrl } from '../helpers/parse-crl.js';
 import { asAuthority, codeOf, type Identity, identityOf, rsaIdentity } from './identities.js';
 import { withAlgorithms } from './two-algorithms.js';

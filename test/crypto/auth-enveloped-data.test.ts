@@ -1,4 +1,3 @@
-import { openEnvelopedData, sealEnvelopedData } from '../../src/crypto/cms/cms-enveloped-data.js';
 import {
   derContext,
   derInteger,
@@ -8,6 +7,7 @@ import {
   derSequence,
 } from '../../src/crypto/asn1/der.js';
 import { Oid } from '../../src/crypto/asn1/oids.js';
+import { openEnvelopedData, sealEnvelopedData } from '../../src/crypto/cms/cms-enveloped-data.js';
 import { readOaepParameters } from '../../src/crypto/keys/rsa-parameters.js';
 import { AppError } from '../../src/errors.js';
 import {

@@ -1,3 +1,4 @@
+import { encodePem } from '../../src/crypto/asn1/pem.js';
 import {
   type ContentAlgorithm,
   type GcmAlgorithm,
@@ -5,7 +6,6 @@ import {
   sealEnvelopedData,
 } from '../../src/crypto/cms/cms-enveloped-data.js';
 import { exportPrivateKey } from '../../src/crypto/keys/keys.js';
-import { encodePem } from '../../src/crypto/asn1/pem.js';
 import { codeOf, type Identity, rsaIdentity } from './identities.js';
 import { type OpenSsl, openSsl } from './openssl.js';
 

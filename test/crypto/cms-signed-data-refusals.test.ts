@@ -1,11 +1,17 @@
-import { digestAlgorithm } from '../../src/crypto/keys/algorithms.js';
+import {
+  derContext,
+  derNull,
+  derOctetString,
+  derOid,
+  derSequence,
+} from '../../src/crypto/asn1/der.js';
+import { Oid } from '../../src/crypto/asn1/oids.js';
 import {
   buildSignedData,
   parseSignedData,
   verifySignedData,
 } from '../../src/crypto/cms/cms-signed-data.js';
-import { derContext, derNull, derOctetString, derOid, derSequence } from '../../src/crypto/asn1/der.js';
-import { Oid } from '../../src/crypto/asn1/oids.js';
+import { digestAlgorithm } from '../../src/crypto/keys/algorithms.js';
 import {
   attribute,
   content,

@@ -1,4 +1,4 @@
-import { findCertificatePath } from '../../src/crypto/x509/certificate-path.js';
+import { decodePem, decodePemBlock, encodePem } from '../../src/crypto/asn1/pem.js';
 import {
   buildCertsOnly,
   buildSignedData,
@@ -7,7 +7,7 @@ import {
   verifySignedData,
 } from '../../src/crypto/cms/cms-signed-data.js';
 import { exportPrivateKey } from '../../src/crypto/keys/keys.js';
-import { decodePem, decodePemBlock, encodePem } from '../../src/crypto/asn1/pem.js';
+import { findCertificatePath } from '../../src/crypto/x509/certificate-path.js';
 import { asAuthority, codeOf, ecIdentity, type Identity, rsaIdentity } from './identities.js';
 import { type OpenSsl, openSsl } from './openssl.js';
 

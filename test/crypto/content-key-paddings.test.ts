@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import { openEnvelopedData } from '../../src/crypto/cms/cms-enveloped-data.js';
 import { derNull, derOid, derSequence } from '../../src/crypto/asn1/der.js';
-import { type DigestName, digestBytes } from '../../src/crypto/keys/digests.js';
 import { Oid } from '../../src/crypto/asn1/oids.js';
+import { openEnvelopedData } from '../../src/crypto/cms/cms-enveloped-data.js';
+import { type DigestName, digestBytes } from '../../src/crypto/keys/digests.js';
 import { oaepAlgorithm } from '../../src/crypto/keys/rsa-parameters.js';
 import { AppError } from '../../src/errors.js';
 import {

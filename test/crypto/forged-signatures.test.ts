@@ -1,7 +1,7 @@
 import { constants, generateKeyPairSync, hash, privateEncrypt } from 'node:crypto';
-import { buildSignedData, parseSignedData } from '../../src/crypto/cms/cms-signed-data.js';
 import { derNull, derOctetString, derOid, derSequence } from '../../src/crypto/asn1/der.js';
 import { Oid } from '../../src/crypto/asn1/oids.js';
+import { buildSignedData, parseSignedData } from '../../src/crypto/cms/cms-signed-data.js';
 import { content, verifyCode } from './handmade-signed-data.js';
 import { type Identity, identityOf } from './identities.js';
 

@@ -1,11 +1,5 @@
 import { hash } from 'node:crypto';
 import {
-  createSignature,
-  digestAlgorithm,
-  signatureAlgorithm,
-} from '../../src/crypto/keys/algorithms.js';
-import { verifySignedData } from '../../src/crypto/cms/cms-signed-data.js';
-import {
   derContext,
   derElement,
   derInteger,
@@ -16,6 +10,12 @@ import {
   Tag,
 } from '../../src/crypto/asn1/der.js';
 import { Oid } from '../../src/crypto/asn1/oids.js';
+import { verifySignedData } from '../../src/crypto/cms/cms-signed-data.js';
+import {
+  createSignature,
+  digestAlgorithm,
+  signatureAlgorithm,
+} from '../../src/crypto/keys/algorithms.js';
 import { codeOf, type Identity } from './identities.js';
 
 export const content = Buffer.from('<plist><dict/></plist>');

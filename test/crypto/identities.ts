@@ -2,17 +2,17 @@ import type { KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
-  type IssueCertificateOptions,
-  issueCertificate,
-  type ParsedCertificate,
-  parseCertificate,
-} from '../../src/crypto/x509/certificate.js';
-import {
   type Curve,
   generateEcKeyPair,
   generateRsaKeyPair,
   type KeyPair,
 } from '../../src/crypto/keys/keys.js';
+import {
+  type IssueCertificateOptions,
+  issueCertificate,
+  type ParsedCertificate,
+  parseCertificate,
+} from '../../src/crypto/x509/certificate.js';
 import { AppError, type ErrorCode } from '../../src/errors.js';
 
 export interface Identity extends KeyPair {

@@ -1,6 +1,4 @@
 import { hash } from 'node:crypto';
-import type { ParsedCertificate } from '../../src/crypto/x509/certificate.js';
-import { type Extension, encodeExtension } from '../../src/crypto/x509/certificate-extensions.js';
 import {
   type Asn1Cursor,
   contextTag,
@@ -17,6 +15,8 @@ import {
   wholeOctets,
 } from '../../src/crypto/asn1/der.js';
 import { Oid } from '../../src/crypto/asn1/oids.js';
+import type { ParsedCertificate } from '../../src/crypto/x509/certificate.js';
+import { type Extension, encodeExtension } from '../../src/crypto/x509/certificate-extensions.js';
 
 export type OcspHash = 'sha1' | 'sha256' | 'sha512';
 

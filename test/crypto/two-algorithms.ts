@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
+import { derBitString, derSequence, readDer } from '../../src/crypto/asn1/der.js';
 import { createSignature } from '../../src/crypto/keys/algorithms.js';
 import type { ParsedCertificate } from '../../src/crypto/x509/certificate.js';
-import { derBitString, derSequence, readDer } from '../../src/crypto/asn1/der.js';
 
 export interface TwoAlgorithms {
   /** DER AlgorithmIdentifier in the signed part. */

@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket, connect as tcpConnect } from 'node:net';
-import { createChangeFeed } from '../../src/db/processes/change-feed.js';
 import { connectDatabase, type Database } from '../../src/db/connection/database.js';
+import { createChangeFeed } from '../../src/db/processes/change-feed.js';
 import { capturingLogger } from '../http/log-lines.js';
 import { counter, createFeedWorld, type FeedWorld, NEVER_MS } from './feed-under-test.js';
 

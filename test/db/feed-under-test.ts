@@ -1,10 +1,10 @@
 import type pg from 'pg';
+import { connectDatabase, type Database } from '../../src/db/connection/database.js';
 import {
   type ChangeFeed,
   type ChangeFeedDeps,
   createChangeFeed,
 } from '../../src/db/processes/change-feed.js';
-import { connectDatabase, type Database } from '../../src/db/connection/database.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { capturingLogger, type LogLine } from '../http/log-lines.js';
 

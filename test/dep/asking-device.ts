@@ -9,7 +9,7 @@ import { temporaryDirectory } from '../helpers/temporary-directory.js';
 import { certificatePem } from '../mdm/certified-device.js';
 
 /** An app, and what a device CA that it believes has certified. */
-export interface Program {
+export interface DepTestServer {
   app: TestApp;
   /** Signs as a device. */
   device: Identity;
@@ -23,7 +23,10 @@ export function deviceAuthority(): Promise<Identity> {
   return authority;
 }
 
-export async function startProgram({ env, ...options }: TestAppOptions = {}): Promise<Program> {
+export async function startDepTestServer({
+  env,
+  ...options
+}: TestAppOptions = {}): Promise<DepTestServer> {
   const issuedBy = await deviceAuthority();
   const file = join(temporaryDirectory(), 'device-ca.pem');
   writeFileSync(file, certificatePem(issuedBy.certificate));
@@ -59,7 +62,7 @@ export async function askToEnroll(
 }
 
 /** As a device with these facts, signed by what the device CA gave it. */
-export function askAs({ app, device }: Program, facts: Fields = {}) {
+export function askAs({ app, device }: DepTestServer, facts: Fields = {}) {
   const present = Object.entries({ ...MACHINE, ...facts }).filter(([, value]) => value !== '');
   return askToEnroll(app, signedBy(device, buildPlist(Object.fromEntries(present))));
 }

@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { type ServerProcess, startServerProcess } from '../../bench/load/server-process.js';
-import { type ProgramStandIn, startProgramStandIn } from '../../src/lab/dep/dep-stand-in.js';
 import { createLabAuthority } from '../../src/lab/authority/lab-authority.js';
+import { type DepStandIn, startDepStandIn } from '../../src/lab/dep/dep-stand-in.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 import { AdminClient, eventually } from './admin-client.js';
@@ -17,13 +17,13 @@ const TOKEN = 'admin-token-of-the-tests';
 /** Of whoever stores pages (db/program-sync-page.ts). */
 const SERIAL_LOCK = [0x6d757374, 0x64657073];
 
-let apple: ProgramStandIn;
+let apple: DepStandIn;
 let database: TestDatabase;
 let start: () => Promise<ServerProcess>;
 const servers: ServerProcess[] = [];
 
 beforeAll(async () => {
-  apple = await startProgramStandIn({ authority: await createLabAuthority(), mark: 'CK_test' });
+  apple = await startDepStandIn({ authority: await createLabAuthority(), mark: 'CK_test' });
   database = await createTestDatabase();
   const dataDir = temporaryDirectory();
   const DEP_CA_FILE = join(dataDir, 'dep-ca.pem');

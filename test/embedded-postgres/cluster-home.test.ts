@@ -10,10 +10,7 @@ import {
 import { join } from 'node:path';
 import { ensureDataDir, placeCluster } from '../../src/embedded-postgres/cluster-home.js';
 import { createLogger } from '../../src/logger.js';
-import {
-  removeTemporaryDirectories,
-  temporaryDirectory,
-} from '../helpers/temporary-directory.js';
+import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 
 const STRANGER = { name: 'stranger', uid: 4_000_001, gid: 4_000_001 };
 const logger = createLogger('silent');

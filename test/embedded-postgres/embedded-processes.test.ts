@@ -4,10 +4,7 @@ import type { ConnectionSettings } from '../../src/db/connection/database.js';
 import { readPostmaster } from '../../src/embedded-postgres/postmaster-pid.js';
 import { processesNaming } from '../../src/embedded-postgres/process-info.js';
 import { type Child, killChildren, startTypeScript } from '../helpers/child-process.js';
-import {
-  removeTemporaryDirectories,
-  temporaryDirectory,
-} from '../helpers/temporary-directory.js';
+import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 
 const CHILD = join(__dirname, '..', 'helpers', 'embedded-child.ts');
 

@@ -17,10 +17,7 @@ import {
 import { dirname, join } from 'node:path';
 import { type EmbeddedDatabase, openEmbedded } from '../../src/embedded-postgres/open-embedded.js';
 import { createLogger } from '../../src/logger.js';
-import {
-  removeTemporaryDirectories,
-  temporaryDirectory,
-} from '../helpers/temporary-directory.js';
+import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 
 /**
  * What the account that runs PostgreSQL can do to its own files while Muster is stopped. Under root

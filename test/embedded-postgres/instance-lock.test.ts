@@ -3,10 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import { tryLock } from '../../src/embedded-postgres/instance-lock.js';
 import { identify } from '../../src/embedded-postgres/process-info.js';
-import {
-  removeTemporaryDirectories,
-  temporaryDirectory,
-} from '../helpers/temporary-directory.js';
+import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 
 afterAll(removeTemporaryDirectories);
 

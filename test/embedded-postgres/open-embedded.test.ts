@@ -14,10 +14,7 @@ import { type EmbeddedDatabase, openEmbedded } from '../../src/embedded-postgres
 import { readPostmaster } from '../../src/embedded-postgres/postmaster-pid.js';
 import { isZombie } from '../../src/embedded-postgres/process-info.js';
 import { createLogger } from '../../src/logger.js';
-import {
-  removeTemporaryDirectories,
-  temporaryDirectory,
-} from '../helpers/temporary-directory.js';
+import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 
 const logger = createLogger('silent');
 

@@ -5,10 +5,7 @@ import pg from 'pg';
 import { type EmbeddedDatabase, openEmbedded } from '../../src/embedded-postgres/open-embedded.js';
 import { readPostmaster } from '../../src/embedded-postgres/postmaster-pid.js';
 import { isAlive, isZombie, processesNaming } from '../../src/embedded-postgres/process-info.js';
-import {
-  removeTemporaryDirectories,
-  temporaryDirectory,
-} from '../helpers/temporary-directory.js';
+import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 import { capturingLogger } from '../http/log-lines.js';
 
 const RESTART_MS = 3_000;

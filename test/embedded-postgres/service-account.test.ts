@@ -1,10 +1,7 @@
 import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { obstacle, parsePasswd } from '../../src/embedded-postgres/service-account.js';
-import {
-  removeTemporaryDirectories,
-  temporaryDirectory,
-} from '../helpers/temporary-directory.js';
+import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 
 const STRANGER = { name: 'stranger', uid: 4_000_001, gid: 4_000_001 };
 

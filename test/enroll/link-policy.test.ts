@@ -1,9 +1,9 @@
 import { generateRsaKeyPair } from '../../src/crypto/keys/keys.js';
-import { fetchProfile } from '../../src/lab/enrollment/enrollment-profile.js';
-import { HttpClient } from '../../src/lab/wire/http-client.js';
-import { Random } from '../../src/lab/fleet/random.js';
-import { requestIdentity } from '../../src/lab/wire/scep-client.js';
 import { createSimulatedDevice } from '../../src/lab/devices/simulated-device.js';
+import { fetchProfile } from '../../src/lab/enrollment/enrollment-profile.js';
+import { Random } from '../../src/lab/fleet/random.js';
+import { HttpClient } from '../../src/lab/wire/http-client.js';
+import { requestIdentity } from '../../src/lab/wire/scep-client.js';
 import { createEnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
 import { type PlistDict, parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';

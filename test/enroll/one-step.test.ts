@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Identity } from '../crypto/identities.js';
-import { type Program, signedBy, startProgram, UDID } from '../dep/asking-device.js';
+import { type DepTestServer, signedBy, startDepTestServer, UDID } from '../dep/asking-device.js';
 import type { TestApp } from '../helpers/app.js';
 import { type Fields, TestDevice } from '../helpers/device.js';
 import { removeTemporaryDirectories } from '../helpers/temporary-directory.js';
@@ -17,13 +17,13 @@ import {
 const FIXTURES = join(__dirname, '..', 'fixtures', 'enroll');
 const HOUR_MS = 3_600_000;
 
-let program: Program;
+let dep: DepTestServer;
 let app: TestApp;
 let device: Identity;
 
 beforeAll(async () => {
-  program = await startProgram({ isSweeping: false });
-  ({ app, device } = program);
+  dep = await startDepTestServer({ isSweeping: false });
+  ({ app, device } = dep);
 });
 afterAll(async () => {
   await app.stop();

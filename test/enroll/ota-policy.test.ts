@@ -1,4 +1,4 @@
-import { type Program, signedBy, startProgram } from '../dep/asking-device.js';
+import { type DepTestServer, signedBy, startDepTestServer } from '../dep/asking-device.js';
 import type { TestApp } from '../helpers/app.js';
 import type { Fields } from '../helpers/device.js';
 import { removeTemporaryDirectories } from '../helpers/temporary-directory.js';
@@ -19,28 +19,28 @@ import {
 const CLOSED = 'enrollment is closed on this server\n';
 const NEEDS_LINK = 'enrollment needs a valid link from an administrator\n';
 
-let programs: Program[] = [];
+let deps: DepTestServer[] = [];
 
 /** A server with this policy, on the database of another where one is given. */
-async function start(ENROLLMENT: string, database?: TestApp['database']): Promise<Program> {
+async function start(ENROLLMENT: string, database?: TestApp['database']): Promise<DepTestServer> {
   const options = { isSweeping: false, env: { ENROLLMENT } };
-  const program = await startProgram(database === undefined ? options : { ...options, database });
-  programs.push(program);
-  return program;
+  const dep = await startDepTestServer(database === undefined ? options : { ...options, database });
+  deps.push(dep);
+  return dep;
 }
 
 afterEach(async () => {
-  for (const { app } of programs.slice(1)) await app.halt();
-  await programs[0]?.app.stop();
-  programs = [];
+  for (const { app } of deps.slice(1)) await app.halt();
+  await deps[0]?.app.stop();
+  deps = [];
 });
 afterAll(removeTemporaryDirectories);
 
-const oneStep = ({ app, device }: Program, query = '', facts: Fields = {}) =>
+const oneStep = ({ app, device }: DepTestServer, query = '', facts: Fields = {}) =>
   post(app, `/enroll/profile${query}`, signedBy(device, attributes(facts)));
 const textOf = ({ status, body }: Answer) => [status, body.toString()];
 
-const knownSerial = ({ app }: Program) =>
+const knownSerial = ({ app }: DepTestServer) =>
   app.db.knex('devices').insert({ serial_number: 'C02PROGRAM1', is_dep: true });
 
 describe('a server that is closed', () => {
@@ -66,12 +66,12 @@ describe('a server that is closed', () => {
 });
 
 describe('a server that wants a link', () => {
-  let program: Program;
+  let dep: DepTestServer;
   let app: TestApp;
 
   beforeEach(async () => {
-    program = await start('link');
-    ({ app } = program);
+    dep = await start('link');
+    ({ app } = dep);
   });
 
   const usesOf = async ({ id }: MadeLink) =>
@@ -81,16 +81,16 @@ describe('a server that wants a link', () => {
     for (const query of ['', '?token=guessed']) {
       const before = await dumpRows(app.db);
       expect(textOf(await get(app, `/enroll/ota${query}`))).toEqual([403, NEEDS_LINK]);
-      expect(textOf(await oneStep(program, query))).toEqual([403, NEEDS_LINK]);
+      expect(textOf(await oneStep(dep, query))).toEqual([403, NEEDS_LINK]);
       expect(await dumpRows(app.db)).toEqual(before);
     }
   });
 
   it('takes a device that the program knows without one, but not with a bad one', async () => {
-    await knownSerial(program);
-    expect((await oneStep(program)).status).toBe(200);
-    expect(textOf(await oneStep(program, '?token=guessed'))).toEqual([403, NEEDS_LINK]);
-    expect((await oneStep(program, '', { SERIAL: 'C02ANOTHER1' })).status).toBe(403);
+    await knownSerial(dep);
+    expect((await oneStep(dep)).status).toBe(200);
+    expect(textOf(await oneStep(dep, '?token=guessed'))).toEqual([403, NEEDS_LINK]);
+    expect((await oneStep(dep, '', { SERIAL: 'C02ANOTHER1' })).status).toBe(403);
   });
 
   it('lets a link of one use through both phases, counted once by SCEP', async () => {
@@ -99,7 +99,7 @@ describe('a server that wants a link', () => {
       await otaChallenge(app, `?token=${link.token}`),
       await otaChallenge(app, `?token=${link.token}`),
     ];
-    const begun = await authenticate(app, program.device, { CHALLENGE });
+    const begun = await authenticate(app, dep.device, { CHALLENGE });
     expect(await usesOf(link)).toBe(0);
     const identity = await identityFrom(app, begun);
     expect(await usesOf(link)).toBe(1);
@@ -108,7 +108,7 @@ describe('a server that wants a link', () => {
     expect(await usesOf(link)).toBe(1);
     const [row, ...others] = await app.db.knex('enrollment_requests').select();
     expect([row.enrollment_link_id, others]).toEqual([link.id, []]);
-    const refused = await authenticate(app, program.device, { CHALLENGE: late });
+    const refused = await authenticate(app, dep.device, { CHALLENGE: late });
     expect(textOf(refused)).toEqual([403, 'this link was used as often as it may be\n']);
     expect((await get(app, `/enroll/ota?token=${link.token}`)).status).toBe(403);
   });
@@ -116,8 +116,8 @@ describe('a server that wants a link', () => {
   it('keeps the link of a device that signs in one step', async () => {
     const link = await makeLink(app, { max_uses: 1 });
     const answers = [
-      await oneStep(program, `?token=${link.token}`),
-      await oneStep(program, `?token=${link.token}`, { SERIAL: 'C02ANOTHER1' }),
+      await oneStep(dep, `?token=${link.token}`),
+      await oneStep(dep, `?token=${link.token}`, { SERIAL: 'C02ANOTHER1' }),
     ];
     const rows = await app.db.knex('enrollment_requests').pluck('enrollment_link_id');
     expect(rows).toEqual([link.id, link.id]);
@@ -130,13 +130,10 @@ describe('a server that wants a link', () => {
     const link = await makeLink(app);
     const CHALLENGE = await otaChallenge(app, `?token=${link.token}`);
     const other = await otaChallenge(app, `?token=${link.token}`);
-    const identity = await identityFrom(
-      app,
-      await authenticate(app, program.device, { CHALLENGE }),
-    );
+    const identity = await identityFrom(app, await authenticate(app, dep.device, { CHALLENGE }));
     const row = () => app.db.knex('enrollment_links').where({ id: link.id });
     const phases = async () => [
-      textOf(await authenticate(app, program.device, { CHALLENGE: other })),
+      textOf(await authenticate(app, dep.device, { CHALLENGE: other })),
       textOf(await authenticate(app, identity)),
     ];
     const twice = (text: string) => [
@@ -146,7 +143,7 @@ describe('a server that wants a link', () => {
     await row().update({ is_disabled: true });
     expect(await phases()).toEqual(twice('an administrator has disabled this link\n'));
     await row().update({ is_disabled: false, expires_at: new Date(0) });
-    await knownSerial(program);
+    await knownSerial(dep);
     expect(await phases()).toEqual(twice('this link has expired\n'));
     await app.db.knex('devices').delete();
     await row().delete();
@@ -162,12 +159,12 @@ describe('a server that wants a link', () => {
       await authenticate(open.app, open.device, { CHALLENGE }),
     );
     const other = await otaChallenge(open.app);
-    expect(textOf(await authenticate(app, program.device, { CHALLENGE: other }))).toEqual([
+    expect(textOf(await authenticate(app, dep.device, { CHALLENGE: other }))).toEqual([
       403,
       NEEDS_LINK,
     ]);
     expect(textOf(await authenticate(app, identity))).toEqual([403, NEEDS_LINK]);
-    await knownSerial(program);
+    await knownSerial(dep);
     expect(profileIn(await authenticate(app, identity)).PayloadType).toBe('Configuration');
     expect(await usesOf(link)).toBe(0);
   });

@@ -2,7 +2,12 @@ import { buildSignedData } from '../../src/crypto/cms/cms-signed-data.js';
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { createEnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
 import { asAuthority, ecIdentity, type Identity, identityOf } from '../crypto/identities.js';
-import { deviceAuthority, type Program, signedBy, startProgram } from '../dep/asking-device.js';
+import {
+  type DepTestServer,
+  deviceAuthority,
+  signedBy,
+  startDepTestServer,
+} from '../dep/asking-device.js';
 import type { TestApp } from '../helpers/app.js';
 import { deviceKeys, issueIdentity } from '../helpers/device.js';
 import { removeTemporaryDirectories } from '../helpers/temporary-directory.js';
@@ -14,13 +19,13 @@ const NOT_APPLE = 'the signature is not that of an Apple device\n';
 const NOT_VALID = 'the signature of the device is not valid\n';
 const NO_CHALLENGE = 'the enrollment challenge is not valid\n';
 
-let program: Program;
+let dep: DepTestServer;
 let app: TestApp;
 let device: Identity;
 
 beforeAll(async () => {
-  program = await startProgram({ isSweeping: false });
-  ({ app, device } = program);
+  dep = await startDepTestServer({ isSweeping: false });
+  ({ app, device } = dep);
 });
 afterAll(async () => {
   await app.stop();

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { exportPrivateKey } from '../../src/crypto/keys/keys.js';
 import { encodePem } from '../../src/crypto/asn1/pem.js';
+import { exportPrivateKey } from '../../src/crypto/keys/keys.js';
 import { type OpenSsl, openSsl } from '../crypto/openssl.js';
 import { MACHINE, UDID } from '../dep/asking-device.js';
 import { startApp, type TestApp } from '../helpers/app.js';

@@ -3,11 +3,11 @@ import { createEnrollmentChallenges } from '../../src/pki/authority/enrollment-c
 import { buildPlist } from '../../src/protocol/plist/plist.js';
 import { type Identity, identityOf } from '../crypto/identities.js';
 import {
+  type DepTestServer,
   deviceAuthority,
   MACHINE,
-  type Program,
   signedBy,
-  startProgram,
+  startDepTestServer,
   UDID,
 } from '../dep/asking-device.js';
 import { PUBLIC_URL, type TestApp } from '../helpers/app.js';
@@ -29,13 +29,13 @@ import {
 const HOUR_MS = 3_600_000;
 const UUID = /^[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}$/;
 
-let program: Program;
+let dep: DepTestServer;
 let app: TestApp;
 let device: Identity;
 
 beforeAll(async () => {
-  program = await startProgram({ isSweeping: false });
-  ({ app, device } = program);
+  dep = await startDepTestServer({ isSweeping: false });
+  ({ app, device } = dep);
 });
 afterAll(async () => {
   await app.stop();

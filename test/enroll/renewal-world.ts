@@ -1,14 +1,20 @@
 import { CommandQueue } from '../../src/commands/queue.js';
+import type { KeyPair } from '../../src/crypto/keys/keys.js';
 import type { ParsedCertificate } from '../../src/crypto/x509/certificate.js';
 import { parseCertificate } from '../../src/crypto/x509/certificate.js';
-import type { KeyPair } from '../../src/crypto/keys/keys.js';
-import { type IdentityRenewalDeps, IdentityRenewals } from '../../src/enroll/renewal/identity-renewal.js';
+import {
+  type IdentityRenewalDeps,
+  IdentityRenewals,
+} from '../../src/enroll/renewal/identity-renewal.js';
 import { createIdentityRenewalTask } from '../../src/enroll/renewal/identity-renewal-task.js';
-import { type EnrollmentProfile, readProfileFile } from '../../src/lab/enrollment/enrollment-profile.js';
-import { HttpClient } from '../../src/lab/wire/http-client.js';
-import { Random } from '../../src/lab/fleet/random.js';
-import { requestIdentity } from '../../src/lab/wire/scep-client.js';
 import { createSimulatedDevice } from '../../src/lab/devices/simulated-device.js';
+import {
+  type EnrollmentProfile,
+  readProfileFile,
+} from '../../src/lab/enrollment/enrollment-profile.js';
+import { Random } from '../../src/lab/fleet/random.js';
+import { HttpClient } from '../../src/lab/wire/http-client.js';
+import { requestIdentity } from '../../src/lab/wire/scep-client.js';
 import { createEnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
 import type { PlistDict } from '../../src/protocol/plist/plist.js';
 import { PUBLIC_URL, type TestApp } from '../helpers/app.js';

@@ -5,12 +5,15 @@ import { join } from 'node:path';
 import type { Express } from 'express';
 import request from 'supertest';
 import { type Config, loadConfig } from '../../src/config/config.js';
-import { type Container, createContainer } from '../../src/server/container.js';
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import type { Database } from '../../src/db/connection/database.js';
 import type { BodyLimits } from '../../src/http/bodies/body-reader.js';
 import { createHttpServer, drain, listen } from '../../src/http/server/server.js';
-import { type CertificateAuthority, ensureCertificateAuthority } from '../../src/pki/authority/authority.js';
+import {
+  type CertificateAuthority,
+  ensureCertificateAuthority,
+} from '../../src/pki/authority/authority.js';
+import { type Container, createContainer } from '../../src/server/container.js';
 import { capturingLogger, type LogLine } from '../http/log-lines.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
 

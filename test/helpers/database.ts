@@ -1,6 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { connectDatabase, type Database, type DatabaseOptions } from '../../src/db/connection/database.js';
+import {
+  connectDatabase,
+  type Database,
+  type DatabaseOptions,
+} from '../../src/db/connection/database.js';
 
 export interface TestDatabase {
   db: Database;

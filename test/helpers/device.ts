@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { ParsedCertificate } from '../../src/crypto/x509/certificate.js';
-import { type BuildSignedDataOptions, buildSignedData } from '../../src/crypto/cms/cms-signed-data.js';
+import {
+  type BuildSignedDataOptions,
+  buildSignedData,
+} from '../../src/crypto/cms/cms-signed-data.js';
 import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
+import type { ParsedCertificate } from '../../src/crypto/x509/certificate.js';
 import {
   buildPlist,
   type PlistDict,

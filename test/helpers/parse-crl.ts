@@ -1,6 +1,3 @@
-import { verifySignature } from '../../src/crypto/keys/algorithms.js';
-import type { ParsedCertificate } from '../../src/crypto/x509/certificate.js';
-import { type Extension, readAuthorityKeyId, readExtensions } from '../../src/crypto/x509/certificate-extensions.js';
 import {
   type Asn1Cursor,
   type Asn1Element,
@@ -13,9 +10,16 @@ import {
   timeValue,
   wholeOctets,
 } from '../../src/crypto/asn1/der.js';
-import { algorithmIdentifier, isSameAlgorithm } from '../../src/crypto/keys/digests.js';
-import { parseName } from '../../src/crypto/x509/names.js';
 import { Oid } from '../../src/crypto/asn1/oids.js';
+import { verifySignature } from '../../src/crypto/keys/algorithms.js';
+import { algorithmIdentifier, isSameAlgorithm } from '../../src/crypto/keys/digests.js';
+import type { ParsedCertificate } from '../../src/crypto/x509/certificate.js';
+import {
+  type Extension,
+  readAuthorityKeyId,
+  readExtensions,
+} from '../../src/crypto/x509/certificate-extensions.js';
+import { parseName } from '../../src/crypto/x509/names.js';
 import { type RevocationReason, reasonOf } from '../../src/crypto/x509/revocation-reason.js';
 
 const MAX_CRL_BYTES = 32 * 1024 * 1024;

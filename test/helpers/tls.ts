@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { exportPrivateKey } from '../../src/crypto/keys/keys.js';
 import { Oid } from '../../src/crypto/asn1/oids.js';
 import { encodePem } from '../../src/crypto/asn1/pem.js';
+import { exportPrivateKey } from '../../src/crypto/keys/keys.js';
 import { ecIdentity, type Identity } from '../crypto/identities.js';
 import { temporaryDirectory } from './temporary-directory.js';
 

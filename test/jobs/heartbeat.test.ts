@@ -1,8 +1,8 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { connectDatabase, type Database } from '../../src/db/connection/database.js';
-import type { PushTrouble } from '../../src/db/processes/process-repository.js';
 import { inTransaction } from '../../src/db/connection/unit-of-work.js';
+import type { PushTrouble } from '../../src/db/processes/process-repository.js';
 import { createHeartbeat, type Heartbeat, type HeartbeatDeps } from '../../src/jobs/heartbeat.js';
 import { createJobQueue } from '../../src/jobs/job-queue.js';
 import { createLogger } from '../../src/logger.js';

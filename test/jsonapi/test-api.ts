@@ -11,9 +11,9 @@ import type { RequestContext, Role } from '../../src/jsonapi/context.js';
 import type { ResourceDefinition } from '../../src/jsonapi/definition/definition.js';
 import { createEngine, createJsonApiRouter } from '../../src/jsonapi/router.js';
 import { createLogger } from '../../src/logger.js';
-import { createResourceServices } from '../../src/server/resource-services.js';
 import { DEFINITIONS } from '../../src/resources/index.js';
 import type { ResourceServices } from '../../src/resources/services.js';
+import { createResourceServices } from '../../src/server/resource-services.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { noteListStatements } from '../helpers/list-statements.js';
 

@@ -6,12 +6,12 @@ import { connect } from 'node:http2';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { ConfigError } from '../../src/config/config.js';
-import { issueCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
-import { importPrivateKey, keysMatch } from '../../src/crypto/keys/keys.js';
 import { decodePemBlock, encodePem } from '../../src/crypto/asn1/pem.js';
+import { importPrivateKey, keysMatch } from '../../src/crypto/keys/keys.js';
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
-import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
+import { issueCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
 import { readPushTopic } from '../../src/db/admin/settings-repository.js';
+import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
 import { type Lab, type LabDescription, openLab, retireLab } from '../../src/lab-mode/lab-mode.js';
 import { certificateRecord } from '../../src/pki/certificates/certificate-record.js';
 import { privateKeyIdentity } from '../../src/pki/master-key/master-key.js';
@@ -129,7 +129,7 @@ describe('the lab', () => {
         courier: lab.standIn.courierUrl,
         control: lab.standIn.controlUrl,
       },
-      dep: { url: lab.depHost, ca: lab.depCa, portal: lab.program.portalUrl },
+      dep: { url: lab.depHost, ca: lab.depCa, portal: lab.dep.portalUrl },
       push_topic: row.push_topic,
       device_ca: { certificate: expect.any(String), key: expect.any(String) },
       serials: [],
@@ -139,7 +139,7 @@ describe('the lab', () => {
       { actor: 'system', action: 'certificates.create', target_id: String(row.id) },
     ]);
     expect(lines.map(({ level, push_topic, portal }) => [level, push_topic, portal])).toEqual([
-      [30, row.push_topic, lab.program.portalUrl],
+      [30, row.push_topic, lab.dep.portalUrl],
     ]);
     expect(text()).not.toContain('PRIVATE KEY');
   });
@@ -221,7 +221,7 @@ describe('the lab', () => {
   it('lets its accounts rest while it is off, and asks about them when it is on again', async () => {
     const { knex } = database.db;
     const lab = await open();
-    const { consumer_key } = lab.program.portal.issueToken();
+    const { consumer_key } = lab.dep.portal.issueToken();
     const row = { consumer_key, status: 'ok' };
     const [{ id }] = await knex('dep_accounts').insert(row).returning('id');
     const { logger } = capturingLogger();
@@ -241,18 +241,18 @@ describe('the lab', () => {
 
   it("keeps what Apple's program holds beside its data, and needs no file", async () => {
     const first = await open();
-    const token = first.program.portal.issueToken();
-    const [serial = ''] = first.program.portal.addDevices(undefined, { count: 1 });
+    const token = first.dep.portal.issueToken();
+    const [serial = ''] = first.dep.portal.addDevices(undefined, { count: 1 });
     await first.close();
     const file = join(config.dataDir, 'lab', 'enrollment-program.json');
     expect(readFileSync(file, 'utf8')).not.toContain(token.access_secret);
     const second = await open();
-    expect(second.program.portal.lookUp([serial])).toHaveLength(1);
+    expect(second.dep.portal.lookUp([serial])).toHaveLength(1);
     await second.close();
     writeFileSync(file, '{');
     const third = await open();
-    expect(third.program.portal.lookUp([serial])).toEqual([]);
-    expect(third.program.portal.issueToken().consumer_key).toBe(token.consumer_key);
+    expect(third.dep.portal.lookUp([serial])).toEqual([]);
+    expect(third.dep.portal.issueToken().consumer_key).toBe(token.consumer_key);
   });
 
   describe('beside other processes of the database', () => {

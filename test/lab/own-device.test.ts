@@ -1,9 +1,12 @@
 import { obey } from '../../src/lab/answers/commands.js';
-import { deviceAttributes, machineInfo } from '../../src/lab/enrollment/device-info.js';
 import type { LabPlatform } from '../../src/lab/devices/device-models.js';
-import { authenticateMessage, tokenUpdateMessage } from '../../src/lab/wire/messages.js';
+import {
+  createSimulatedDevice,
+  type SimulatedDevice,
+} from '../../src/lab/devices/simulated-device.js';
+import { deviceAttributes, machineInfo } from '../../src/lab/enrollment/device-info.js';
 import { Random } from '../../src/lab/fleet/random.js';
-import { createSimulatedDevice, type SimulatedDevice } from '../../src/lab/devices/simulated-device.js';
+import { authenticateMessage, tokenUpdateMessage } from '../../src/lab/wire/messages.js';
 import { parsePlistDict } from '../../src/protocol/plist/plist.js';
 
 const ENROLLMENT_ID = '1F0B5B5C-64A4-4B1C-9C1E-0D5C7E4B2A11';

@@ -3,12 +3,12 @@ import { addSimulateCommand } from '../../src/cli/lab/simulate.js';
 import { UsageError } from '../../src/cli/usage-error.js';
 
 function parse(...args: string[]): Promise<Command> {
-  const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
-  addSimulateCommand(program, 'http://localhost:8080', () => undefined);
-  for (const command of program.commands) {
+  const dep = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
+  addSimulateCommand(dep, 'http://localhost:8080', () => undefined);
+  for (const command of dep.commands) {
     command.exitOverride().configureOutput({ writeErr: () => undefined });
   }
-  return program.parseAsync(['simulate', ...args], { from: 'user' });
+  return dep.parseAsync(['simulate', ...args], { from: 'user' });
 }
 
 /** Nothing listens there: what is refused is refused before anybody is asked. */

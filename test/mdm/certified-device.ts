@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { type Agent, request } from 'node:https';
 import { buffer } from 'node:stream/consumers';
-import type { ParsedCertificate } from '../../src/crypto/x509/certificate.js';
-import { exportPrivateKey, type KeyPair } from '../../src/crypto/keys/keys.js';
 import { encodePem } from '../../src/crypto/asn1/pem.js';
+import { exportPrivateKey, type KeyPair } from '../../src/crypto/keys/keys.js';
+import type { ParsedCertificate } from '../../src/crypto/x509/certificate.js';
 import { buildPlist } from '../../src/protocol/plist/plist.js';
 import { type Fields, type Reply, type SendOptions, TestDevice } from '../helpers/device.js';
 

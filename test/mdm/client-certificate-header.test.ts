@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { parseCertificate } from '../../src/crypto/x509/certificate.js';
 import { encodePem } from '../../src/crypto/asn1/pem.js';
+import { parseCertificate } from '../../src/crypto/x509/certificate.js';
 import { AppError } from '../../src/errors.js';
 import { readClientCertificateHeader } from '../../src/mdm/client-certificate-header.js';
 import { codeOf, fixture, mutations } from '../crypto/identities.js';

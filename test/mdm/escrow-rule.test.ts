@@ -1,5 +1,5 @@
-import { findCurrentSecret, type SecretKind } from '../../src/db/devices/device-secrets.js';
 import { inTransaction } from '../../src/db/connection/unit-of-work.js';
+import { findCurrentSecret, type SecretKind } from '../../src/db/devices/device-secrets.js';
 import { parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, type TestDevice } from '../helpers/device.js';

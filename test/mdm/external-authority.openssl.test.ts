@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { type ParsedCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
-import { importPrivateKey, type KeyPair } from '../../src/crypto/keys/keys.js';
 import { decodePem, encodePem } from '../../src/crypto/asn1/pem.js';
+import { importPrivateKey, type KeyPair } from '../../src/crypto/keys/keys.js';
+import { type ParsedCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
 import { type OpenSsl, openSsl } from '../crypto/openssl.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, createTestDevice, type Reply, TestDevice } from '../helpers/device.js';

@@ -1,8 +1,12 @@
 import { createPublicKey, verify } from 'node:crypto';
-import { exportPrivateKey, generateEcKeyPair, generateRsaKeyPair } from '../../src/crypto/keys/keys.js';
 import { encodePem } from '../../src/crypto/asn1/pem.js';
-import { readEnrollmentProfile } from '../../src/protocol/profiles/mobileconfig-reader.js';
+import {
+  exportPrivateKey,
+  generateEcKeyPair,
+  generateRsaKeyPair,
+} from '../../src/crypto/keys/keys.js';
 import { parsePlistDict } from '../../src/protocol/plist/plist.js';
+import { readEnrollmentProfile } from '../../src/protocol/profiles/mobileconfig-reader.js';
 import { type Identity, identityOf } from '../crypto/identities.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, deviceKeys, type Fields, type TestDevice } from '../helpers/device.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { issueCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
 import { Oid } from '../../src/crypto/asn1/oids.js';
+import { issueCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
 import { buildPlist } from '../../src/protocol/plist/plist.js';
 import { rsaIdentity } from '../crypto/identities.js';
 import { startApp, type TestApp } from '../helpers/app.js';

@@ -1,10 +1,10 @@
+import { Oid } from '../../src/crypto/asn1/oids.js';
+import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import {
   issueCertificate,
   type ParsedCertificate,
   parseCertificate,
 } from '../../src/crypto/x509/certificate.js';
-import { Oid } from '../../src/crypto/asn1/oids.js';
-import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
 import { certificateRecord } from '../../src/pki/certificates/certificate-record.js';
 import { keepPrivateKey } from '../../src/pki/certificates/stored-keys.js';

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { derOid, derSequence } from '../../src/crypto/asn1/der.js';
+import { Oid } from '../../src/crypto/asn1/oids.js';
+import { generateEcKeyPair } from '../../src/crypto/keys/keys.js';
 import {
   type IssueCertificateOptions,
   issueCertificate,
   parseCertificate,
 } from '../../src/crypto/x509/certificate.js';
-import { derOid, derSequence } from '../../src/crypto/asn1/der.js';
-import { generateEcKeyPair } from '../../src/crypto/keys/keys.js';
-import { Oid } from '../../src/crypto/asn1/oids.js';
 import { type Identity, identityOf, rsaIdentity } from '../crypto/identities.js';
 import { withOuterAlgorithm } from '../crypto/two-algorithms.js';
 import { startApp, type TestApp } from '../helpers/app.js';

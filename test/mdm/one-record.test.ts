@@ -215,7 +215,7 @@ describe('a board that moved between two known devices', () => {
 });
 
 describe('a record of the enrollment program', () => {
-  async function program(serial_number = newSerial()) {
+  async function dep(serial_number = newSerial()) {
     const [row] = await app.db
       .knex('devices')
       .insert({
@@ -227,7 +227,7 @@ describe('a record of the enrollment program', () => {
   }
 
   it('is taken over by the device with that serial number', async () => {
-    const { serial, id } = await program();
+    const { serial, id } = await dep();
     const device = await createTestDevice(app);
     await device.enroll({ SerialNumber: serial });
     expect(await recordsWith(app, serial)).toMatchObject([
@@ -240,7 +240,7 @@ describe('a record of the enrollment program', () => {
     const device = await createTestDevice(app);
     await device.enroll();
     const { id } = await rowOf(device);
-    const { serial, id: spare } = await program();
+    const { serial, id: spare } = await dep();
     const again = device.with(await newIdentity());
     await adminApi(app).post('/commands', commandDocument(spare, 'ManagedApplicationList'));
     expectEmpty(await again.authenticate({ SerialNumber: serial }));
@@ -256,7 +256,7 @@ describe('a record of the enrollment program', () => {
     const device = await createTestDevice(app);
     await device.enroll();
     const { id } = await rowOf(device);
-    const { serial } = await program();
+    const { serial } = await dep();
     const offered = commandIn(await device.idle());
     expect(offered?.command.RequestType).toBe('DeviceInformation');
     const QueryResponses = { SerialNumber: serial };
@@ -266,7 +266,7 @@ describe('a record of the enrollment program', () => {
   });
 
   it('is preferred to another serial number that the record had before', async () => {
-    const { serial, id } = await program();
+    const { serial, id } = await dep();
     const { device: old, id: before } = await enrolled();
     const device = old.with(await newIdentity());
     await device.enroll({ SerialNumber: serial });

@@ -1,5 +1,5 @@
-import { issueCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
 import { generateRsaKeyPair } from '../../src/crypto/keys/keys.js';
+import { issueCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
 import { buildPlist } from '../../src/protocol/plist/plist.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, type TestDevice } from '../helpers/device.js';

@@ -1,10 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { insertLink, type NewEnrollmentLink } from '../../src/db/enroll/enrollment-link-repository.js';
+import { inTransaction } from '../../src/db/connection/unit-of-work.js';
+import {
+  insertLink,
+  type NewEnrollmentLink,
+} from '../../src/db/enroll/enrollment-link-repository.js';
 import {
   type EnrollmentRequest,
   insertEnrollmentRequest,
 } from '../../src/db/enroll/enrollment-request-repository.js';
-import { inTransaction } from '../../src/db/connection/unit-of-work.js';
 import { readProfileFile } from '../../src/lab/enrollment/enrollment-profile.js';
 import {
   type ChallengeOptions,

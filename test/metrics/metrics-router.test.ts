@@ -1,10 +1,10 @@
 import express from 'express';
 import request from 'supertest';
 import { authenticate } from '../../src/auth/require-api-token.js';
-import { createMetricsRouter } from '../../src/metrics/metrics-router.js';
 import { requestContext } from '../../src/http/requests/request-context.js';
 import { createProxyTrust } from '../../src/http/requests/trust-proxy.js';
 import type { Role } from '../../src/jsonapi/context.js';
+import { createMetricsRouter } from '../../src/metrics/metrics-router.js';
 import { capturingLogger } from '../http/log-lines.js';
 
 const TEXT = '# HELP a Some.\n# TYPE a gauge\na 1\n';

@@ -1,12 +1,16 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import request from 'supertest';
 import { createToken } from '../../src/auth/api-tokens.js';
-import { exportPrivateKey, generateRsaKeyPair, importPrivateKey } from '../../src/crypto/keys/keys.js';
-import { fetchProfile } from '../../src/lab/enrollment/enrollment-profile.js';
-import { HttpClient } from '../../src/lab/wire/http-client.js';
-import { Random } from '../../src/lab/fleet/random.js';
-import { requestIdentity } from '../../src/lab/wire/scep-client.js';
+import {
+  exportPrivateKey,
+  generateRsaKeyPair,
+  importPrivateKey,
+} from '../../src/crypto/keys/keys.js';
 import { createSimulatedDevice } from '../../src/lab/devices/simulated-device.js';
+import { fetchProfile } from '../../src/lab/enrollment/enrollment-profile.js';
+import { Random } from '../../src/lab/fleet/random.js';
+import { HttpClient } from '../../src/lab/wire/http-client.js';
+import { requestIdentity } from '../../src/lab/wire/scep-client.js';
 import { privateKeyIdentity } from '../../src/pki/master-key/master-key.js';
 import { uploadNodes } from '../api/profile-samples.js';
 import { fixture } from '../crypto/identities.js';

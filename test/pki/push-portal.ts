@@ -1,10 +1,10 @@
 import { randomUUID, verify, X509Certificate } from 'node:crypto';
 import plist from 'plist';
-import { issueCertificate, type ParsedCertificate } from '../../src/crypto/x509/certificate.js';
-import { parseCsr } from '../../src/crypto/x509/csr.js';
 import { derNull } from '../../src/crypto/asn1/der.js';
 import { Oid } from '../../src/crypto/asn1/oids.js';
 import { encodePem } from '../../src/crypto/asn1/pem.js';
+import { issueCertificate, type ParsedCertificate } from '../../src/crypto/x509/certificate.js';
+import { parseCsr } from '../../src/crypto/x509/csr.js';
 import { asAuthority, ecIdentity, type Identity, rsaIdentity } from '../crypto/identities.js';
 
 const DAY = 86_400_000;

@@ -1,6 +1,6 @@
+import { derOid, derSequence } from '../../src/crypto/asn1/der.js';
 import { sealEnvelopedData } from '../../src/crypto/cms/cms-enveloped-data.js';
 import { buildCertsOnly, buildSignedData } from '../../src/crypto/cms/cms-signed-data.js';
-import { derOid, derSequence } from '../../src/crypto/asn1/der.js';
 import { AppError } from '../../src/errors.js';
 import { openProfileFile } from '../../src/profiles/profile-file.js';
 import { buildPlist, buildPlistNodes } from '../../src/protocol/plist/plist.js';

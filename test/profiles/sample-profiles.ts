@@ -1,5 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { buildPlistNodes, type PlistNode, type PlistNodeDict } from '../../src/protocol/plist/plist.js';
+import {
+  buildPlistNodes,
+  type PlistNode,
+  type PlistNodeDict,
+} from '../../src/protocol/plist/plist.js';
 
 export type Members = Record<string, PlistNode>;
 

@@ -1,4 +1,9 @@
-import { buildPlist, type PlistInput, PlistReal, parsePlist } from '../../src/protocol/plist/plist.js';
+import {
+  buildPlist,
+  type PlistInput,
+  PlistReal,
+  parsePlist,
+} from '../../src/protocol/plist/plist.js';
 
 function body(value: PlistInput): string {
   const text = buildPlist(value).toString('utf8');

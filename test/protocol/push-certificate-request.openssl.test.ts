@@ -1,8 +1,8 @@
 import plist from 'plist';
+import { decodePemBlock } from '../../src/crypto/asn1/pem.js';
+import { importPrivateKey } from '../../src/crypto/keys/keys.js';
 import { parseCertificate } from '../../src/crypto/x509/certificate.js';
 import { buildCsr } from '../../src/crypto/x509/csr.js';
-import { importPrivateKey } from '../../src/crypto/keys/keys.js';
-import { decodePemBlock } from '../../src/crypto/asn1/pem.js';
 import { buildPushCertificateRequest } from '../../src/protocol/push-certificate-request.js';
 import { type OpenSsl, openSsl } from '../crypto/openssl.js';
 

@@ -1,7 +1,7 @@
 import plist from 'plist';
+import { generateRsaKeyPair } from '../../src/crypto/keys/keys.js';
 import { parseCertificates } from '../../src/crypto/x509/certificate.js';
 import { buildCsr } from '../../src/crypto/x509/csr.js';
-import { generateRsaKeyPair } from '../../src/crypto/keys/keys.js';
 import { buildPushCertificateRequest } from '../../src/protocol/push-certificate-request.js';
 import { ecIdentity, type Identity, identityOf } from '../crypto/identities.js';
 import { makeVendor, type Vendor } from '../pki/push-portal.js';

@@ -1,11 +1,15 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { CommandQueue } from '../../src/commands/queue.js';
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
-import type { Announcement, ChangeFeed, ChangeListener } from '../../src/db/processes/change-feed.js';
 import type { Database } from '../../src/db/connection/database.js';
-import { secretIdentity } from '../../src/db/devices/device-repository.js';
-import { requestPushes } from '../../src/db/push/push-enqueue.js';
 import { inTransaction } from '../../src/db/connection/unit-of-work.js';
+import { secretIdentity } from '../../src/db/devices/device-repository.js';
+import type {
+  Announcement,
+  ChangeFeed,
+  ChangeListener,
+} from '../../src/db/processes/change-feed.js';
+import { requestPushes } from '../../src/db/push/push-enqueue.js';
 import { createJobQueue } from '../../src/jobs/job-queue.js';
 import { type ApnsStandIn, startApnsStandIn } from '../../src/lab/apns/apns-stand-in.js';
 import {

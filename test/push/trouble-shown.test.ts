@@ -4,8 +4,8 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import request from 'supertest';
 import { CommandQueue } from '../../src/commands/queue.js';
-import { secretIdentity } from '../../src/db/devices/device-repository.js';
 import { inTransaction } from '../../src/db/connection/unit-of-work.js';
+import { secretIdentity } from '../../src/db/devices/device-repository.js';
 import { type ApnsStandIn, startApnsStandIn } from '../../src/lab/apns/apns-stand-in.js';
 import {
   createLabAuthority,

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { requestMissingPushes } from '../../src/db/push/push-enqueue.js';
 import { inTransaction } from '../../src/db/connection/unit-of-work.js';
+import { requestMissingPushes } from '../../src/db/push/push-enqueue.js';
 import { createJobQueue } from '../../src/jobs/job-queue.js';
 import { connectCourier } from '../../src/lab/apns/courier-client.js';
 import type { CourierPush } from '../../src/lab/apns/courier-lines.js';

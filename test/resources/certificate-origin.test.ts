@@ -1,6 +1,6 @@
-import { buildCsr, parseCsr } from '../../src/crypto/x509/csr.js';
-import { generateEcKeyPair, generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
 import { decodePemBlock } from '../../src/crypto/asn1/pem.js';
+import { generateEcKeyPair, generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
+import { buildCsr, parseCsr } from '../../src/crypto/x509/csr.js';
 import { identityOf } from '../crypto/identities.js';
 import { createTestApi, type TestApi } from '../jsonapi/test-api.js';
 import {

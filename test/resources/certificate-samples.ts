@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import request from 'supertest';
-import type { ParsedCertificate } from '../../src/crypto/x509/certificate.js';
-import { exportPrivateKey, generateEcKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
 import { encodePem } from '../../src/crypto/asn1/pem.js';
+import { exportPrivateKey, generateEcKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
+import type { ParsedCertificate } from '../../src/crypto/x509/certificate.js';
 import { asAuthority, type Identity, identityOf } from '../crypto/identities.js';
 import type { TestApi } from '../jsonapi/test-api.js';
 

@@ -1,6 +1,6 @@
+import { encodePem } from '../../src/crypto/asn1/pem.js';
 import { buildCertsOnly, buildSignedData } from '../../src/crypto/cms/cms-signed-data.js';
 import { generateRsaKeyPair } from '../../src/crypto/keys/keys.js';
-import { encodePem } from '../../src/crypto/asn1/pem.js';
 import { asAuthority, type Identity, identityOf } from '../crypto/identities.js';
 import { createTestApi, type TestApi } from '../jsonapi/test-api.js';
 import {

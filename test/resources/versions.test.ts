@@ -1,7 +1,10 @@
 import request from 'supertest';
 import { allRanges, rangesAfter, reversed, sortKeys } from '../../src/db/store/keyset.js';
 import { rangeSql } from '../../src/db/store/list-query.js';
-import { createRegistry, type ResourceDefinition } from '../../src/jsonapi/definition/definition.js';
+import {
+  createRegistry,
+  type ResourceDefinition,
+} from '../../src/jsonapi/definition/definition.js';
 import { parseCollectionQuery } from '../../src/jsonapi/query/query.js';
 import type { ListQuery } from '../../src/jsonapi/store.js';
 import { DEFINITIONS } from '../../src/resources/index.js';

@@ -1,5 +1,4 @@
 import type { ParsedCertificate } from '../../src/crypto/x509/certificate.js';
-import { parseCrl } from '../helpers/parse-crl.js';
 import { markRevoked } from '../../src/db/pki/identity-revocation.js';
 import { readProfileFile } from '../../src/lab/enrollment/enrollment-profile.js';
 import { ocspRequest, readOcspResponse } from '../crypto/ocsp-messages.js';
@@ -12,6 +11,7 @@ import {
 } from '../enroll/renewal-world.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, createTestDevice, type TestDevice } from '../helpers/device.js';
+import { parseCrl } from '../helpers/parse-crl.js';
 import { ALL_MESSAGES, expectPlainRefusal } from '../mdm/conversation.js';
 import { recordsOf } from '../mdm/records.js';
 import { dumpRows } from '../mdm/rows.js';

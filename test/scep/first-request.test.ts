@@ -1,7 +1,7 @@
-import { parseCertificate } from '../../src/crypto/x509/certificate.js';
 import { derOid, derSequence } from '../../src/crypto/asn1/der.js';
-import { generateEcKeyPair, generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
 import { Oid } from '../../src/crypto/asn1/oids.js';
+import { generateEcKeyPair, generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
+import { parseCertificate } from '../../src/crypto/x509/certificate.js';
 import {
   buildPkiMessage,
   FailInfo,

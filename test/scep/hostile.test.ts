@@ -1,7 +1,5 @@
 import { constants, hash, publicEncrypt, randomBytes } from 'node:crypto';
 import request from 'supertest';
-import { issuerAndSerial } from '../../src/crypto/cms/build-signed-data.js';
-import { sealEnvelopedData } from '../../src/crypto/cms/cms-enveloped-data.js';
 import {
   derContext,
   derInteger,
@@ -13,6 +11,8 @@ import {
   derSet,
 } from '../../src/crypto/asn1/der.js';
 import { Oid } from '../../src/crypto/asn1/oids.js';
+import { issuerAndSerial } from '../../src/crypto/cms/build-signed-data.js';
+import { sealEnvelopedData } from '../../src/crypto/cms/cms-enveloped-data.js';
 import {
   buildPkcsReq,
   buildPkiMessage,

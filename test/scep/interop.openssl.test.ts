@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { type ParsedCertificate, parseCertificates } from '../../src/crypto/x509/certificate.js';
-import { importPrivateKey } from '../../src/crypto/keys/keys.js';
 import { decodePem, encodePem } from '../../src/crypto/asn1/pem.js';
+import { importPrivateKey } from '../../src/crypto/keys/keys.js';
+import { type ParsedCertificate, parseCertificates } from '../../src/crypto/x509/certificate.js';
 import { buildPkiMessage, MessageType, type PkiSigner } from '../../src/protocol/scep/scep.js';
 import { type OpenSsl, openSsl } from '../crypto/openssl.js';
 import { post, type ScepServer, startScepServer } from './scep-server.js';

@@ -1,13 +1,13 @@
+import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
 import { type ParsedCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
 import type { BuildCsrOptions } from '../../src/crypto/x509/csr.js';
-import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
-import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
 import {
   type EnrollmentRequest,
   insertEnrollmentRequest,
 } from '../../src/db/enroll/enrollment-request-repository.js';
-import { certificateRecord } from '../../src/pki/certificates/certificate-record.js';
+import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
 import type { ChallengeOptions } from '../../src/pki/authority/enrollment-challenge.js';
+import { certificateRecord } from '../../src/pki/certificates/certificate-record.js';
 import { MessageType } from '../../src/protocol/scep/scep.js';
 import { type Identity, identityOf, rsaIdentity } from '../crypto/identities.js';
 import { addLink, signedRequest } from '../mdm/request-world.js';

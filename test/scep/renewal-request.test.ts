@@ -1,5 +1,5 @@
-import { type ParsedCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
 import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
+import { type ParsedCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
 import { promoteRenewal } from '../../src/db/device-path/check-ins.js';
 import { FailInfo, MessageType } from '../../src/protocol/scep/scep.js';
 import { type Identity, identityOf, rsaIdentity } from '../crypto/identities.js';

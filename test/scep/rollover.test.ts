@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import request from 'supertest';
-import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
 import { Oid } from '../../src/crypto/asn1/oids.js';
-import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
+import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
 import { inTransaction } from '../../src/db/connection/unit-of-work.js';
+import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
 import type { CertificateAuthority } from '../../src/pki/authority/authority.js';
 import { makeAuthorityKeys, rotateAuthority } from '../../src/pki/authority/authority-rotation.js';
 import { certificateRecord } from '../../src/pki/certificates/certificate-record.js';

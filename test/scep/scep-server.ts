@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import express, { type Express } from 'express';
 import request from 'supertest';
-import { type ParsedCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
-import { type BuildCsrOptions, buildCsr } from '../../src/crypto/x509/csr.js';
 import type { KeyPair } from '../../src/crypto/keys/keys.js';
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
+import { type ParsedCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
+import { type BuildCsrOptions, buildCsr } from '../../src/crypto/x509/csr.js';
 import { BodyReader } from '../../src/http/bodies/body-reader.js';
 import { createProxyTrust } from '../../src/http/requests/trust-proxy.js';
 import {

@@ -1,6 +1,4 @@
 import { constants, createCipheriv, publicEncrypt, randomBytes } from 'node:crypto';
-import { issuerAndSerial } from '../../src/crypto/cms/build-signed-data.js';
-import type { ParsedCertificate } from '../../src/crypto/x509/certificate.js';
 import {
   derContext,
   derInteger,
@@ -12,6 +10,8 @@ import {
   derSet,
 } from '../../src/crypto/asn1/der.js';
 import { Oid } from '../../src/crypto/asn1/oids.js';
+import { issuerAndSerial } from '../../src/crypto/cms/build-signed-data.js';
+import type { ParsedCertificate } from '../../src/crypto/x509/certificate.js';
 
 /** An envelope as old SCEP clients make it, which the product itself never writes. */
 export function sealWithSingleDes(content: Buffer, recipient: ParsedCertificate): Buffer {

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError, loadConfig } from '../../src/config/config.js';
-import { checkFiles, readDeviceCas } from '../../src/server/config-files.js';
 import { encodePem } from '../../src/crypto/asn1/pem.js';
+import { checkFiles, readDeviceCas } from '../../src/server/config-files.js';
 import { asAuthority, ecIdentity, fixture } from '../crypto/identities.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 

@@ -1,6 +1,7 @@
 // The stand-in for Apple's enrollment program in a process of its own; apple-process.ts starts it.
-import { startProgramStandIn } from '../../../src/lab/dep/dep-stand-in.js';
+
 import { createLabAuthority } from '../../../src/lab/authority/lab-authority.js';
+import { startDepStandIn } from '../../../src/lab/dep/dep-stand-in.js';
 import { answerCalls } from '../../push/child-calls.js';
 import type { AppleCalls } from './apple-process.js';
 
@@ -8,7 +9,7 @@ import type { AppleCalls } from './apple-process.js';
 const MARK = 'CK_soak';
 
 async function main(): Promise<void> {
-  const apple = await startProgramStandIn({ authority: await createLabAuthority(), mark: MARK });
+  const apple = await startDepStandIn({ authority: await createLabAuthority(), mark: MARK });
   const { portal } = apple;
   const present = () => portal.server().devices.filter(({ isGone }) => !isGone);
   answerCalls({

@@ -1,5 +1,5 @@
 import { until } from '../until.js';
-import type { ProgramWorld } from './dep-world.js';
+import type { DepWorld } from './dep-world.js';
 
 const PATIENCE_MS = 15 * 60_000;
 
@@ -11,10 +11,10 @@ interface Account {
 }
 
 /** What an admin does with an account, each step to its end; in seconds. */
-export class ProgramSteps {
+export class DepSteps {
   private accountId = 0;
 
-  constructor(private readonly world: ProgramWorld) {}
+  constructor(private readonly world: DepWorld) {}
 
   private get path(): string {
     return `/dep/accounts/${this.accountId}`;

@@ -3,10 +3,10 @@ import pg from 'pg';
 import { usageOf } from '../../load/process-usage.js';
 import type { ScenarioResult } from '../scenario.js';
 import { quantile, watchApi } from './api-watch.js';
-import { ProgramSteps } from './dep-steps.js';
-import { openProgramWorld, type ProgramWorld } from './dep-world.js';
+import { DepSteps } from './dep-steps.js';
+import { type DepWorld, openDepWorld } from './dep-world.js';
 
-export interface ProgramOptions {
+export interface DepOptions {
   /** An empty database, or one that is migrated and holds nothing. */
   databaseUrl: string;
   devices: number;
@@ -33,8 +33,8 @@ select count(*) filter (where removed_at is null)::int as listed,
 from dep_devices`;
 
 async function brokenCounts(
-  { apple }: ProgramWorld,
-  { databaseUrl, devices }: ProgramOptions,
+  { apple }: DepWorld,
+  { databaseUrl, devices }: DepOptions,
 ): Promise<string[]> {
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
   const { rows } = await pool.query(COUNTS);
@@ -70,7 +70,7 @@ interface Measured {
 
 const PATHS = ['/devices?page[size]=20&sort=-id', '/dep/accounts', '/dep/devices?page[size]=20'];
 
-async function measure({ apple, server, api }: ProgramWorld, steps: ProgramSteps) {
+async function measure({ apple, server, api }: DepWorld, steps: DepSteps) {
   const rss = () => usageOf(server.pid)?.rssMegabytes ?? 0;
   const rssBefore = rss();
   await server.loopHeldMs();
@@ -117,12 +117,12 @@ function brokenMeasures(measured: Measured, devices: number): string[] {
 }
 
 /** A large account is read, its devices get a profile, and some come and go. */
-export async function programSync(options: ProgramOptions): Promise<ScenarioResult> {
+export async function depSync(options: DepOptions): Promise<ScenarioResult> {
   const { databaseUrl, devices } = options;
-  const world = await openProgramWorld(databaseUrl);
+  const world = await openDepWorld(databaseUrl);
   try {
     await world.apple.addDevices(devices);
-    const measured = await measure(world, new ProgramSteps(world));
+    const measured = await measure(world, new DepSteps(world));
     return {
       name: `${devices} devices of Apple's enrollment program`,
       broken: [...(await brokenCounts(world, options)), ...brokenMeasures(measured, devices)],

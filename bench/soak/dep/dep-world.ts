@@ -7,7 +7,7 @@ import { type ServerProcess, startServerProcess } from '../../load/server-proces
 import { type AppleProcess, startApple } from './apple-process.js';
 
 /** A server with the token of an account of Apple's, which is a stand-in in another process. */
-export interface ProgramWorld {
+export interface DepWorld {
   apple: AppleProcess;
   server: ServerProcess;
   api: ApiClient;
@@ -36,7 +36,7 @@ async function uploadToken(port: number, token: string, apple: AppleProcess): Pr
   return Number(data.id);
 }
 
-export async function openProgramWorld(databaseUrl: string): Promise<ProgramWorld> {
+export async function openDepWorld(databaseUrl: string): Promise<DepWorld> {
   const dataDir = mkdtempSync(join(tmpdir(), 'muster-soak-program-'));
   const apple = await startApple();
   const ADMIN_TOKEN = randomBytes(24).toString('base64url');

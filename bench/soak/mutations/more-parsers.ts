@@ -1,4 +1,12 @@
-import { formatBypassCode, parseBypassCode } from '../../../src/crypto/secrets/bypass-code.js';
+import {
+  derNull,
+  derOctetString,
+  derOid,
+  derSequence,
+  derUnsigned,
+} from '../../../src/crypto/asn1/der.js';
+import { Oid } from '../../../src/crypto/asn1/oids.js';
+import { encodePem } from '../../../src/crypto/asn1/pem.js';
 import {
   envelopeRecipients,
   openEnvelopedData,
@@ -10,20 +18,10 @@ import {
   buildSignedData,
   readCertsOnly,
 } from '../../../src/crypto/cms/cms-signed-data.js';
-import { composeSmime } from '../../../test/helpers/compose-smime.js';
-import { buildCrl, encodeCrlEntry } from '../../../src/crypto/x509/crl.js';
-import {
-  derNull,
-  derOctetString,
-  derOid,
-  derSequence,
-  derUnsigned,
-} from '../../../src/crypto/asn1/der.js';
-import { parseOcspRequest } from '../../../src/crypto/x509/ocsp-request.js';
-import { Oid } from '../../../src/crypto/asn1/oids.js';
-import { parseCrl } from '../../../test/helpers/parse-crl.js';
-import { encodePem } from '../../../src/crypto/asn1/pem.js';
 import { openSmime, readSmime } from '../../../src/crypto/cms/smime.js';
+import { formatBypassCode, parseBypassCode } from '../../../src/crypto/secrets/bypass-code.js';
+import { buildCrl, encodeCrlEntry } from '../../../src/crypto/x509/crl.js';
+import { parseOcspRequest } from '../../../src/crypto/x509/ocsp-request.js';
 import { answerFault } from '../../../src/dep/client/answer-fault.js';
 import {
   readAccount,
@@ -37,8 +35,10 @@ import { nextSessionValue, sessionValue } from '../../../src/dep/client/session-
 import { openSignedDeviceInfo } from '../../../src/enroll/signed-device-info.js';
 import { AppError } from '../../../src/errors.js';
 import { readClientCertificateHeader } from '../../../src/mdm/client-certificate-header.js';
-import { parseStatusReport } from '../../../src/protocol/mdm/declarative-management.js';
 import { parseTokenText, readDepToken } from '../../../src/protocol/dep-token.js';
+import { parseStatusReport } from '../../../src/protocol/mdm/declarative-management.js';
+import { composeSmime } from '../../../test/helpers/compose-smime.js';
+import { parseCrl } from '../../../test/helpers/parse-crl.js';
 import { fixture } from '../../../test/protocol/plist-fixtures.js';
 import type { Identity } from '../../crypto/identities.js';
 import type { Parser } from './feed.js';
@@ -118,7 +118,7 @@ function readServerToken(bytes: Buffer): void {
   readDepToken(members);
 }
 
-const PROGRAM_ANSWERS = [
+const DEP_ANSWERS = [
   '{"devices":[{"serial_number":"C1","profile_uuid":"C1F123098EB5074580041E69883004C3",' +
     '"op_date":"2026-01-01T00:00:00Z"}],"cursor":"MDow","more_to_follow":true}',
   '{"devices":{"C1":"SUCCESS"},"retry_after_seconds":5}',
@@ -130,7 +130,7 @@ const PROGRAM_ANSWERS = [
 const ASKED = { path: '/devices/sync', host: 'https://localhost', now: 0 };
 
 /** Whatever the call was, and as a refusal too; its header is as odd as its body. */
-function readProgramAnswer(bytes: Buffer): void {
+function readDepAnswer(bytes: Buffer): void {
   const body = bytes.toString('utf8');
   const header = bytes.toString('latin1');
   const names = ['retry-after', 'x-adm-auth-session', 'www-authenticate', 'date'];
@@ -180,8 +180,8 @@ export async function moreParsers(authority: Identity, device: Identity): Promis
     { name: 'server token', seeds: [SERVER_TOKEN], parse: readServerToken },
     {
       name: 'answer of the enrollment program',
-      seeds: PROGRAM_ANSWERS,
-      parse: readProgramAnswer,
+      seeds: DEP_ANSWERS,
+      parse: readDepAnswer,
     },
     {
       name: 'bypass code',

@@ -1,20 +1,23 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseCertificate, parseCertificates } from '../../../src/crypto/x509/certificate.js';
-import { openEnvelopedData, sealEnvelopedData } from '../../../src/crypto/cms/cms-enveloped-data.js';
+import { decodePem, encodePem } from '../../../src/crypto/asn1/pem.js';
+import {
+  openEnvelopedData,
+  sealEnvelopedData,
+} from '../../../src/crypto/cms/cms-enveloped-data.js';
 import {
   buildCertsOnly,
   buildSignedData,
   parseSignedData,
   verifySignedData,
 } from '../../../src/crypto/cms/cms-signed-data.js';
-import { buildCsr, parseCsr } from '../../../src/crypto/x509/csr.js';
 import { importPublicKey } from '../../../src/crypto/keys/keys.js';
-import { parseDistinguishedName } from '../../../src/crypto/x509/parse-distinguished-name.js';
-import { decodePem, encodePem } from '../../../src/crypto/asn1/pem.js';
-import { openPkcs12 } from '../../../src/crypto/pkcs12/pkcs12.js';
 import { readPrivateKeyPem } from '../../../src/crypto/keys/private-key-pem.js';
+import { openPkcs12 } from '../../../src/crypto/pkcs12/pkcs12.js';
+import { parseCertificate, parseCertificates } from '../../../src/crypto/x509/certificate.js';
+import { buildCsr, parseCsr } from '../../../src/crypto/x509/csr.js';
+import { parseDistinguishedName } from '../../../src/crypto/x509/parse-distinguished-name.js';
 import { decodeMessage } from '../../../src/protocol/mdm/mdm-messages.js';
 import { MdmSignature, SignerCache } from '../../../src/protocol/mdm/mdm-signature.js';
 import { parsePlist, parsePlistNodes } from '../../../src/protocol/plist/plist.js';

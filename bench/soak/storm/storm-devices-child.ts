@@ -1,15 +1,18 @@
 // Simulated devices that enroll all at once; storm-devices.ts starts it.
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
+import { readLabAuthority } from '../../../src/lab/authority/lab-authority.js';
+import { fetchLab } from '../../../src/lab/authority/lab-description.js';
+import {
+  createSimulatedDevice,
+  type SimulatedDevice,
+} from '../../../src/lab/devices/simulated-device.js';
 import { Activation } from '../../../src/lab/enrollment/activation.js';
 import { enroll } from '../../../src/lab/enrollment/enroll.js';
 import { type EnrollmentWay, obtainProfile } from '../../../src/lab/enrollment/enrollment-way.js';
-import { HttpClient } from '../../../src/lab/wire/http-client.js';
 import { KeyPool } from '../../../src/lab/fleet/key-pool.js';
-import { readLabAuthority } from '../../../src/lab/authority/lab-authority.js';
-import { fetchLab } from '../../../src/lab/authority/lab-description.js';
 import { Random } from '../../../src/lab/fleet/random.js';
-import { createSimulatedDevice, type SimulatedDevice } from '../../../src/lab/devices/simulated-device.js';
+import { HttpClient } from '../../../src/lab/wire/http-client.js';
 import { answerCalls } from '../../push/child-calls.js';
 import type { StormCalls, StormFleet, StormOutcome } from './storm-devices.js';
 

@@ -5,10 +5,10 @@ import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { writeAudit } from '../../events/audit.js';
 import { contextOf } from '../../http/requests/request-context.js';
 import type { RequestContext } from '../../jsonapi/context.js';
-import type { Engine } from '../../jsonapi/engine.js';
-import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
-import { resourcesDocument } from '../../jsonapi/operations/item.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
+import type { Engine } from '../../jsonapi/engine.js';
+import { resourcesDocument } from '../../jsonapi/operations/item.js';
+import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import {
   type AuthorityKeys,
   type AuthorityRotations,

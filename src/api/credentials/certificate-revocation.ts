@@ -3,10 +3,10 @@ import { z } from 'zod';
 import type { Database } from '../../db/connection/database.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { contextOf } from '../../http/requests/request-context.js';
-import type { Engine } from '../../jsonapi/engine.js';
-import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
-import { resourcesDocument } from '../../jsonapi/operations/item.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
+import type { Engine } from '../../jsonapi/engine.js';
+import { resourcesDocument } from '../../jsonapi/operations/item.js';
+import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import {
   REVOCATION_REASONS,
   type Revoked,

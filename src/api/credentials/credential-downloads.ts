@@ -5,7 +5,11 @@ import { AppError, notFound } from '../../errors.js';
 import { writeAudit } from '../../events/audit.js';
 import { contextOf } from '../../http/requests/request-context.js';
 import { parseId } from '../../jsonapi/definition/values.js';
-import type { CredentialFile, CredentialFiles, FileFormat } from '../../pki/credentials/credential-files.js';
+import type {
+  CredentialFile,
+  CredentialFiles,
+  FileFormat,
+} from '../../pki/credentials/credential-files.js';
 import type { ApiAnswer, ApiOperation, ApiParameter, ApiRoute } from '../routing/api-route.js';
 import { auditRefusals } from '../routing/audit-refusals.js';
 import { booleanParameter, refuseOthers } from '../routing/query-parameters.js';

@@ -1,15 +1,18 @@
 import { type Config, isLoopback } from '../../config/config.js';
-import type { EndingIdentities } from '../../db/pki/credential-repository.js';
-import { COUNTED_AT_MOST, type TopicCount } from '../../db/push/device-reach.js';
 import type { BlockedTopic } from '../../db/admin/metrics-repository.js';
-import type { TroubledProcess } from '../../db/processes/process-repository.js';
 import type { DoubleAccounts, TroubledAccount } from '../../db/dep/dep-account-health.js';
+import type { EndingIdentities } from '../../db/pki/credential-repository.js';
+import type { TroubledProcess } from '../../db/processes/process-repository.js';
+import { COUNTED_AT_MOST, type TopicCount } from '../../db/push/device-reach.js';
 import { credentialAdvice } from '../../pki/credentials/credential-advice.js';
 import { type Credential, EXPIRING_DAYS } from '../../pki/credentials/credential-status.js';
 import { PLACEHOLDER_TOPIC } from '../../pki/push-certificates/placeholder-topic.js';
-import { type Advice, pushCertificateAdvice } from '../../pki/push-certificates/push-certificate-advice.js';
+import {
+  type Advice,
+  pushCertificateAdvice,
+} from '../../pki/push-certificates/push-certificate-advice.js';
 import type { TlsCaveat } from '../../pki/tls/tls-caveats.js';
-import { doubleAccountWarning, programAccountWarning } from '../dep/dep-account-warnings.js';
+import { depAccountWarning, doubleAccountWarning } from '../dep/dep-account-warnings.js';
 
 export type CredentialWarning = Advice;
 
@@ -53,7 +56,7 @@ export function credentialWarnings(facts: CredentialFacts): CredentialWarning[] 
     ...pushCertificateWarnings(facts),
     ...troubleWarnings(facts),
     ...facts.credentials.flatMap((credential) => lifeWarning(credential, facts)),
-    ...facts.troubledAccounts.map(programAccountWarning),
+    ...facts.troubledAccounts.map(depAccountWarning),
     ...facts.doubleAccounts.map(doubleAccountWarning),
     ...facts.blocked.map(blockedWarning),
     ...refusedWarning(facts),

@@ -1,20 +1,20 @@
 import type { RequestHandler } from 'express';
 import type { Config } from '../../config/config.js';
-import { countEndingIdentities } from '../../db/pki/credential-repository.js';
+import { blockedTopics } from '../../db/admin/metrics-repository.js';
+import { readPushTopic } from '../../db/admin/settings-repository.js';
 import type { Database } from '../../db/connection/database.js';
+import { listDoubleAccounts, listTroubledAccounts } from '../../db/dep/dep-account-health.js';
+import { countHeldRequests } from '../../db/enroll/held-enrollment-repository.js';
+import { countEndingIdentities } from '../../db/pki/credential-repository.js';
+import { troubledProcesses } from '../../db/processes/process-repository.js';
 import {
   COUNTED_AT_MOST,
   countDevicesOfOtherTopics,
   countRefusedDevices,
 } from '../../db/push/device-reach.js';
-import { countHeldRequests } from '../../db/enroll/held-enrollment-repository.js';
-import { blockedTopics } from '../../db/admin/metrics-repository.js';
-import { troubledProcesses } from '../../db/processes/process-repository.js';
-import { listDoubleAccounts, listTroubledAccounts } from '../../db/dep/dep-account-health.js';
-import { readPushTopic } from '../../db/admin/settings-repository.js';
+import { formatTimestamp } from '../../jsonapi/definition/values.js';
 import { type Document, JSONAPI } from '../../jsonapi/documents/document.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
-import { formatTimestamp } from '../../jsonapi/definition/values.js';
 import {
   CREDENTIAL_KINDS,
   CREDENTIAL_STATES,
@@ -25,9 +25,9 @@ import {
 } from '../../pki/credentials/credential-status.js';
 import type { TlsCaveat } from '../../pki/tls/tls-caveats.js';
 import type { ApiOperation, ApiRoute, Schema } from '../routing/api-route.js';
-import { type CredentialFacts, credentialWarnings, usableTopics } from './credential-warnings.js';
 import { jsonApiContent } from '../routing/documents.js';
 import { refuseParameters } from '../routing/refuse-parameters.js';
+import { type CredentialFacts, credentialWarnings, usableTopics } from './credential-warnings.js';
 
 export interface CredentialRouteDeps {
   db: Database;

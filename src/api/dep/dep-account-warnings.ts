@@ -17,7 +17,7 @@ function sentence(text: string | null): string {
 }
 
 /** What keeps an account of Apple's enrollment program from being up to date. */
-export function programAccountWarning(account: TroubledAccount): CredentialWarning {
+export function depAccountWarning(account: TroubledAccount): CredentialWarning {
   const { id, name, status, status_text, status_advice } = account;
   const who = `The account ${name === null ? '' : `${JSON.stringify(name)} `}(id ${id}) of Apple's device enrollment`;
   if (SAID.has(status)) return { code: 'dep_account_not_synced', detail: unsynced(account, who) };

@@ -3,11 +3,11 @@ import { z } from 'zod';
 import type { Database } from '../../db/connection/database.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { contextOf } from '../../http/requests/request-context.js';
+import { sendAnswer } from '../../jsonapi/documents/send.js';
 import type { Engine } from '../../jsonapi/engine.js';
+import { resourcesDocument } from '../../jsonapi/operations/item.js';
 import { inFlatBody } from '../../jsonapi/requests/flat-body.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
-import { resourcesDocument } from '../../jsonapi/operations/item.js';
-import { sendAnswer } from '../../jsonapi/documents/send.js';
 import type { ApiOperation, ApiRoute, Schema } from '../routing/api-route.js';
 import { auditRefusals } from '../routing/audit-refusals.js';
 import { itemSchema, jsonApiContent, jsonContent, listSchema } from '../routing/documents.js';
@@ -16,10 +16,10 @@ import { parseBody } from '../routing/parse-body.js';
 import { pathId } from '../routing/path-id.js';
 import { booleanParameter, refuseOthers } from '../routing/query-parameters.js';
 
-export interface ProgramDeviceRouteDeps {
+export interface DepDeviceRouteDeps {
   db: Database;
   engine: Engine;
-  programDevices: {
+  depDeviceActions: {
     /** The rows, once Apple is to be told. 404, 409, 422 as the operation's description says. */
     disown(
       trx: Transaction,
@@ -48,7 +48,7 @@ const DISOWNED = { action: 'dep_devices.disown', targetType: 'dep_accounts' };
 const LOCKED = { action: 'dep_devices.activation_lock', targetType: 'dep_devices' };
 
 /** What an admin has Apple do with devices of the enrollment program. */
-export function programDeviceRoutes(deps: ProgramDeviceRouteDeps): ApiRoute[] {
+export function depDeviceRoutes(deps: DepDeviceRouteDeps): ApiRoute[] {
   return [
     { path: '/dep/devices/disown', methods: { POST: disownOperation(deps) } },
     { path: '/dep/devices/{id}/activation_lock', methods: { POST: lockOperation(deps) } },
@@ -77,7 +77,7 @@ function forceParameter(description: string) {
   return { name: 'force', in: 'query' as const, description, schema };
 }
 
-function disownOperation({ db, engine, programDevices }: ProgramDeviceRouteDeps): ApiOperation {
+function disownOperation({ db, engine, depDeviceActions }: DepDeviceRouteDeps): ApiOperation {
   const handler: RequestHandler = async (req, res) => {
     refuseOthers(req, ['force']);
     const isForced = booleanParameter(req, 'force');
@@ -85,9 +85,11 @@ function disownOperation({ db, engine, programDevices }: ProgramDeviceRouteDeps)
     const context = contextOf(res);
     const work = async (trx: Transaction) => {
       const asked = { serialNumbers, confirm, isForced };
-      const { accountId, ids } = await programDevices.disown(trx, asked).catch((error: unknown) => {
-        throw isFlat(req.body) ? inFlatBody(error) : error;
-      });
+      const { accountId, ids } = await depDeviceActions
+        .disown(trx, asked)
+        .catch((error: unknown) => {
+          throw isFlat(req.body) ? inFlatBody(error) : error;
+        });
       await engine.audit(trx, {
         ...{ context, ...DISOWNED, targetId: accountId, outcome: 'success' },
         details: { serial_numbers: [...new Set(serialNumbers)], force: isForced },
@@ -155,7 +157,7 @@ const disownText: Omit<ApiOperation, 'handlers'> = {
   errors: [400, 404, 409, 413, 415, 422],
 };
 
-function lockOperation({ db, engine, programDevices }: ProgramDeviceRouteDeps): ApiOperation {
+function lockOperation({ db, engine, depDeviceActions }: DepDeviceRouteDeps): ApiOperation {
   const handler: RequestHandler = async (req, res) => {
     refuseOthers(req, ['force']);
     const isForced = booleanParameter(req, 'force');
@@ -164,7 +166,7 @@ function lockOperation({ db, engine, programDevices }: ProgramDeviceRouteDeps): 
     const context = contextOf(res);
     const work = async (trx: Transaction) => {
       const asked = { id, lostMessage, isForced };
-      const { deviceId, serialNumber: serial, secretId } = await programDevices.lock(trx, asked);
+      const { deviceId, serialNumber: serial, secretId } = await depDeviceActions.lock(trx, asked);
       await engine.audit(trx, {
         ...{ context, ...LOCKED, targetId: id, outcome: 'success' },
         details: { serial_number: serial, device_id: deviceId, secret_id: secretId },

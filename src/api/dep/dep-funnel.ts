@@ -1,23 +1,23 @@
 import type { Request, Response } from 'express';
 import type { Database } from '../../db/connection/database.js';
-import { type ProgramFunnel, readFunnel } from '../../db/dep/dep-device-funnel.js';
 import { toAppError } from '../../db/connection/sqlstate.js';
+import { type DepFunnel, readFunnel } from '../../db/dep/dep-device-funnel.js';
 import { notFound } from '../../errors.js';
 import { type Document, JSONAPI } from '../../jsonapi/documents/document.js';
-import type { Engine } from '../../jsonapi/engine.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
+import type { Engine } from '../../jsonapi/engine.js';
 import type { ApiOperation, ApiRoute, Schema } from '../routing/api-route.js';
 import { jsonApiContent } from '../routing/documents.js';
 import { pathId } from '../routing/path-id.js';
 import { refuseParameters } from '../routing/refuse-parameters.js';
 
-export interface ProgramFunnelRouteDeps {
+export interface DepFunnelRouteDeps {
   db: Database;
   engine: Engine;
 }
 
 /** How far the devices of an account have come. */
-export function programFunnelRoutes(deps: ProgramFunnelRouteDeps): ApiRoute[] {
+export function depFunnelRoutes(deps: DepFunnelRouteDeps): ApiRoute[] {
   const GET: ApiOperation = {
     operationId: 'readDepFunnel',
     tag: 'dep_accounts',
@@ -34,7 +34,7 @@ export function programFunnelRoutes(deps: ProgramFunnelRouteDeps): ApiRoute[] {
   return [{ path: '/dep/accounts/{id}/funnel', methods: { GET } }];
 }
 
-async function answer({ db, engine }: ProgramFunnelRouteDeps, req: Request, res: Response) {
+async function answer({ db, engine }: DepFunnelRouteDeps, req: Request, res: Response) {
   const id = pathId(req, 'dep_accounts');
   const funnel = await readFunnel(db, id).catch((error: unknown) => {
     throw toAppError(error);
@@ -43,7 +43,7 @@ async function answer({ db, engine }: ProgramFunnelRouteDeps, req: Request, res:
   sendAnswer(req, res, { status: 200, document: documentOf(funnel, id, engine.basePath) });
 }
 
-function documentOf(funnel: ProgramFunnel, id: number, basePath: string): Document {
+function documentOf(funnel: DepFunnel, id: number, basePath: string): Document {
   const { stages, notListed, failing, assignmentDue } = funnel;
   const { removed, ...present } = stages;
   const total = Object.values(present).reduce((sum, count) => sum + count, 0);

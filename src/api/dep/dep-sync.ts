@@ -4,10 +4,10 @@ import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { AppError } from '../../errors.js';
 import { contextOf } from '../../http/requests/request-context.js';
 import { hasRole } from '../../jsonapi/context.js';
-import type { Engine } from '../../jsonapi/engine.js';
-import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
-import { resourcesDocument } from '../../jsonapi/operations/item.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
+import type { Engine } from '../../jsonapi/engine.js';
+import { resourcesDocument } from '../../jsonapi/operations/item.js';
+import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import type { ResourceServices } from '../../resources/services.js';
 import type { ApiOperation, ApiRoute } from '../routing/api-route.js';
 import { auditRefusals } from '../routing/audit-refusals.js';
@@ -16,16 +16,16 @@ import { jsonBody } from '../routing/json-body.js';
 import { pathId } from '../routing/path-id.js';
 import { booleanParameter, refuseOthers } from '../routing/query-parameters.js';
 
-export interface ProgramSyncDeps {
+export interface DepSyncDeps {
   db: Database;
   engine: Engine;
-  services: Pick<ResourceServices, 'enrollmentProgram'>;
+  services: Pick<ResourceServices, 'depServices'>;
 }
 
 const AUDITED = { action: 'dep_accounts.sync', targetType: 'dep_accounts' };
 
 /** A sync of an account of the enrollment program by hand; the clock asks for them too. */
-export function programSyncRoutes(deps: ProgramSyncDeps): ApiRoute[] {
+export function depSyncRoutes(deps: DepSyncDeps): ApiRoute[] {
   const POST: ApiOperation = {
     operationId: 'syncDepAccount',
     tag: 'dep_accounts',
@@ -68,12 +68,12 @@ function readFull(req: Request, res: Response): boolean {
   return isFull;
 }
 
-async function sync({ engine, services }: ProgramSyncDeps, req: Request, res: Response) {
+async function sync({ engine, services }: DepSyncDeps, req: Request, res: Response) {
   const id = pathId(req, 'dep_accounts');
   const isFull = readFull(req, res);
   const context = contextOf(res);
   const work = async (trx: Transaction) => {
-    await services.enrollmentProgram.syncAccount(trx, id, { isFull });
+    await services.depServices.syncAccount(trx, id, { isFull });
     const event = { context, ...AUDITED, targetId: id, outcome: 'success' as const };
     await engine.audit(trx, { ...event, details: { full: isFull } });
     const document = await resourcesDocument(engine, 'dep_accounts', { ids: id, trx, context });

@@ -6,15 +6,15 @@ import type { Answer } from '../../jsonapi/engine.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import type { ApiOperation, ApiRoute } from '../routing/api-route.js';
 import { auditRefusals } from '../routing/audit-refusals.js';
-import type { ProgramTokenDeps } from './dep-token.js';
 import { integerParameter, refuseOthers } from '../routing/query-parameters.js';
+import type { DepTokenDeps } from './dep-token.js';
 
 const TYPE = 'application/x-x509-ca-cert';
 const FILE = 'muster-dep.pem';
 const AUDITED = { action: 'dep_accounts.certificate_downloaded', targetType: 'certificates' };
 
 /** The contract's GET, and a POST for those who keep GET free of consequences. */
-export function tokenCertificateOperations(deps: ProgramTokenDeps): ApiRoute['methods'] {
+export function tokenCertificateOperations(deps: DepTokenDeps): ApiRoute['methods'] {
   const schema = { type: 'string', contentMediaType: TYPE };
   const description = 'The certificate as PEM.';
   const operation: Omit<ApiOperation, 'operationId'> = {
@@ -43,13 +43,13 @@ export function tokenCertificateOperations(deps: ProgramTokenDeps): ApiRoute['me
   return { GET, POST: { ...operation, operationId: 'downloadDepCertificate' } };
 }
 
-function download(deps: ProgramTokenDeps): RequestHandler {
-  const { engine, programTokens } = deps;
+function download(deps: DepTokenDeps): RequestHandler {
+  const { engine, depTokenService } = deps;
   return async (req, res) => {
     refuseOthers(req, ['account']);
     const account = integerParameter(req, 'account');
     const work = async (trx: Transaction) => {
-      const { id, pem } = await programTokens.makeCertificate(trx, account);
+      const { id, pem } = await depTokenService.makeCertificate(trx, account);
       await auditDownload(trx, res, { id, account });
       return { status: 200, body: Buffer.from(pem) };
     };

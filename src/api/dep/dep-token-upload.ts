@@ -4,15 +4,15 @@ import { writeAudit } from '../../events/audit.js';
 import { fileBody, sentFile } from '../../http/bodies/file-body.js';
 import { contextOf } from '../../http/requests/request-context.js';
 import type { Document, ResourceObject } from '../../jsonapi/documents/document.js';
-import type { Answer } from '../../jsonapi/engine.js';
-import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
-import { resourcesDocument } from '../../jsonapi/operations/item.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
+import type { Answer } from '../../jsonapi/engine.js';
+import { resourcesDocument } from '../../jsonapi/operations/item.js';
+import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import type { ApiContent, ApiOperation } from '../routing/api-route.js';
 import { auditRefusals } from '../routing/audit-refusals.js';
 import { itemSchema, jsonApiContent } from '../routing/documents.js';
-import type { ProgramTokenDeps, TakenToken } from './dep-token.js';
 import { booleanParameter, refuseOthers } from '../routing/query-parameters.js';
+import type { DepTokenDeps, TakenToken } from './dep-token.js';
 
 const MAX_BYTES = 1024 * 1024;
 const TYPES = [
@@ -49,7 +49,7 @@ function forms(): ApiContent[] {
 }
 
 /** Takes a server token of Apple's portal: 201 with a new account, 200 with the one it renews. */
-export function tokenUploadOperation(deps: ProgramTokenDeps): ApiOperation {
+export function tokenUploadOperation(deps: DepTokenDeps): ApiOperation {
   const content = [jsonApiContent(itemSchema(TYPE))];
   const options = {
     ...{ field: 'file', maxBytes: MAX_BYTES, bodies: deps.uploads },
@@ -100,13 +100,13 @@ const checkQuery: RequestHandler = (req, _res, next) => {
   next();
 };
 
-function takeToken(deps: ProgramTokenDeps): RequestHandler {
-  const { engine, programTokens } = deps;
+function takeToken(deps: DepTokenDeps): RequestHandler {
+  const { engine, depTokenService } = deps;
   return async (req, res) => {
     const file = sentFile(req);
     const context = contextOf(res);
     const isForced = booleanParameter(req, 'force');
-    const token = await programTokens.open(file);
+    const token = await depTokenService.open(file);
     const work = async (trx: Transaction): Promise<Answer> => {
       const taken = await token.take(trx, { isForced, by: context.actor.name });
       await auditToken(trx, res, taken);
@@ -131,7 +131,7 @@ function auditToken(trx: Transaction, res: Response, taken: TakenToken): Promise
 }
 
 async function answerWith(
-  { engine }: ProgramTokenDeps,
+  { engine }: DepTokenDeps,
   trx: Transaction,
   { taken, res }: { taken: TakenToken; res: Response },
 ): Promise<Answer> {

@@ -7,11 +7,11 @@ import type { ApiRoute } from '../routing/api-route.js';
 import { tokenCertificateOperations } from './dep-token-certificate.js';
 import { tokenUploadOperation } from './dep-token-upload.js';
 
-export interface ProgramTokenDeps {
+export interface DepTokenDeps {
   db: Database;
   engine: Engine;
   uploads: BodyReader;
-  programTokens: {
+  depTokenService: {
     /** AppError 404: no such account. */
     makeCertificate(
       trx: Transaction,
@@ -33,11 +33,11 @@ export interface TakenToken {
 }
 
 /** Where these lie: not below /api/v1, but with its rules. */
-export const PROGRAM_BASE = '/dep';
+export const DEP_BASE = '/dep';
 
 /** How a server token of Apple's portal comes here. */
-export function programTokenRoutes(deps: ProgramTokenDeps): ApiRoute[] {
-  const base = PROGRAM_BASE;
+export function depTokenRoutes(deps: DepTokenDeps): ApiRoute[] {
+  const base = DEP_BASE;
   return [
     { base, path: '/certificate/download', methods: tokenCertificateOperations(deps) },
     { base, path: '/stoken/upload', methods: { POST: tokenUploadOperation(deps) } },

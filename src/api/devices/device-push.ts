@@ -1,11 +1,11 @@
 import type { Request, Response } from 'express';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { contextOf } from '../../http/requests/request-context.js';
+import { formatTimestamp } from '../../jsonapi/definition/values.js';
 import { type Document, JSONAPI } from '../../jsonapi/documents/document.js';
+import { sendAnswer } from '../../jsonapi/documents/send.js';
 import type { Engine } from '../../jsonapi/engine.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
-import { sendAnswer } from '../../jsonapi/documents/send.js';
-import { formatTimestamp } from '../../jsonapi/definition/values.js';
 import type { PushedByHand, PushService } from '../../push/push-service.js';
 import type { ApiOperation, ApiRoute, Schema } from '../routing/api-route.js';
 import { jsonApiContent } from '../routing/documents.js';

@@ -1,8 +1,8 @@
 import type { Transaction } from '../../db/connection/unit-of-work.js';
 import type { Engine } from '../../jsonapi/engine.js';
 import type { ApiOperation, ApiRoute } from '../routing/api-route.js';
-import { COMMON, type DeviceAction, perform, plain, queued } from './device-actions.js';
 import { itemSchema } from '../routing/documents.js';
+import { COMMON, type DeviceAction, perform, plain, queued } from './device-actions.js';
 
 export interface DeviceRenewalDeps {
   engine: Engine;

@@ -1,20 +1,20 @@
 import type { Request, Response } from 'express';
 import type { Database } from '../../db/connection/database.js';
-import { approveRequest, lockRequest } from '../../db/enroll/held-enrollment-repository.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
+import { approveRequest, lockRequest } from '../../db/enroll/held-enrollment-repository.js';
 import { AppError, notFound } from '../../errors.js';
 import { contextOf } from '../../http/requests/request-context.js';
-import type { Engine } from '../../jsonapi/engine.js';
-import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
-import { resourcesDocument } from '../../jsonapi/operations/item.js';
-import { sendAnswer } from '../../jsonapi/documents/send.js';
 import { formatTimestamp } from '../../jsonapi/definition/values.js';
+import { sendAnswer } from '../../jsonapi/documents/send.js';
+import type { Engine } from '../../jsonapi/engine.js';
+import { resourcesDocument } from '../../jsonapi/operations/item.js';
+import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import { type RequestTimes, requestState } from '../../resources/enrollment/enrollment-requests.js';
 import type { ApiOperation, ApiRoute } from '../routing/api-route.js';
 import { auditRefusals } from '../routing/audit-refusals.js';
-import { plain } from './device-actions.js';
 import { itemSchema, jsonApiContent } from '../routing/documents.js';
 import { pathId } from '../routing/path-id.js';
+import { plain } from './device-actions.js';
 
 export interface EnrollmentApprovalDeps {
   db: Database;

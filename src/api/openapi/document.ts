@@ -1,16 +1,16 @@
 import type { Registry, ResourceDefinition } from '../../jsonapi/definition/definition.js';
 import { type Route, routesOf } from '../../jsonapi/operations/endpoints.js';
 import type { ApiRoute, Schema } from '../routing/api-route.js';
+import { linkageExamples, resourceExamples } from './examples/examples.js';
 import { apiBodySchemas, apiPathItem } from './operations/api-operations.js';
+import { crudPathItem } from './operations/crud-operations.js';
+import { commonParameters, resourceParameters } from './operations/parameters.js';
+import { subjectOf } from './operations/route-subject.js';
 import { bodySchemas, singletonSchemas } from './schemas/body-schemas.js';
 import { commonSchemas } from './schemas/common-schemas.js';
-import { crudPathItem } from './operations/crud-operations.js';
 import { errorResponses, errorSchemas } from './schemas/error-responses.js';
-import { linkageExamples, resourceExamples } from './examples/examples.js';
 import { linkageSchemas } from './schemas/linkage-schemas.js';
-import { commonParameters, resourceParameters } from './operations/parameters.js';
 import { resourceSchemas } from './schemas/resource-schemas.js';
-import { subjectOf } from './operations/route-subject.js';
 import { sharedAnswers, sharedBodies } from './schemas/shared-parts.js';
 import { introduction, tagObjects } from './texts/texts.js';
 

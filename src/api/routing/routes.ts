@@ -1,28 +1,40 @@
 import type { ResourceDefinition } from '../../jsonapi/definition/definition.js';
 import { organization } from '../../resources/server/organization.js';
 import { scepConfiguration } from '../../resources/server/scep-configuration.js';
-import type { ApiRoute } from './api-route.js';
-import { type AuthorityRotationDeps, authorityRotationRoutes } from '../credentials/authority-rotation.js';
+import {
+  type AuthorityRotationDeps,
+  authorityRotationRoutes,
+} from '../credentials/authority-rotation.js';
 import {
   type CertificateRevocationDeps,
   certificateRevocationRoutes,
 } from '../credentials/certificate-revocation.js';
-import { type ConfigurationDeps, configurationRoutes } from '../server/configuration.js';
-import { type CredentialDownloadDeps, credentialDownloadRoutes } from '../credentials/credential-downloads.js';
+import {
+  type CredentialDownloadDeps,
+  credentialDownloadRoutes,
+} from '../credentials/credential-downloads.js';
 import { type CredentialRouteDeps, credentialRoutes } from '../credentials/credentials.js';
+import {
+  type PushCertificateDeps,
+  pushCertificateRoutes,
+} from '../credentials/push-certificate.js';
+import { type DepDeviceRouteDeps, depDeviceRoutes } from '../dep/dep-devices.js';
+import { type DepFunnelRouteDeps, depFunnelRoutes } from '../dep/dep-funnel.js';
+import { type DepSyncDeps, depSyncRoutes } from '../dep/dep-sync.js';
+import { type DepTokenDeps, depTokenRoutes } from '../dep/dep-token.js';
 import { type DeviceActionDeps, deviceActionRoutes } from '../devices/device-actions.js';
 import { type DevicePushDeps, devicePushRoutes } from '../devices/device-push.js';
 import { type DeviceRenewalDeps, deviceRenewalRoutes } from '../devices/device-renewal.js';
 import { type DeviceSecretDeps, deviceSecretRoutes } from '../devices/device-secrets.js';
-import { type DocsDeps, docsRoutes } from '../server/docs.js';
-import { type EnrollmentApprovalDeps, enrollmentApprovalRoutes } from '../devices/enrollment-approval.js';
-import { type JobRouteDeps, jobRoutes } from '../server/jobs.js';
+import {
+  type EnrollmentApprovalDeps,
+  enrollmentApprovalRoutes,
+} from '../devices/enrollment-approval.js';
 import { type ProfileFileDeps, profileFileRoutes } from '../profiles/profile-files.js';
-import { type ProgramDeviceRouteDeps, programDeviceRoutes } from '../dep/dep-devices.js';
-import { type ProgramFunnelRouteDeps, programFunnelRoutes } from '../dep/dep-funnel.js';
-import { type ProgramSyncDeps, programSyncRoutes } from '../dep/dep-sync.js';
-import { type ProgramTokenDeps, programTokenRoutes } from '../dep/dep-token.js';
-import { type PushCertificateDeps, pushCertificateRoutes } from '../credentials/push-certificate.js';
+import { type ConfigurationDeps, configurationRoutes } from '../server/configuration.js';
+import { type DocsDeps, docsRoutes } from '../server/docs.js';
+import { type JobRouteDeps, jobRoutes } from '../server/jobs.js';
+import type { ApiRoute } from './api-route.js';
 
 export type AdminRouteDeps = DeviceActionDeps &
   DevicePushDeps &
@@ -35,10 +47,10 @@ export type AdminRouteDeps = DeviceActionDeps &
   CredentialRouteDeps &
   EnrollmentApprovalDeps &
   ProfileFileDeps &
-  ProgramTokenDeps &
-  ProgramDeviceRouteDeps &
-  ProgramFunnelRouteDeps &
-  ProgramSyncDeps &
+  DepTokenDeps &
+  DepDeviceRouteDeps &
+  DepFunnelRouteDeps &
+  DepSyncDeps &
   PushCertificateDeps &
   JobRouteDeps &
   Pick<DocsDeps, 'version' | 'requestTypes'>;
@@ -63,12 +75,12 @@ export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
     ...credentialRoutes(deps, basePath),
     ...pushCertificateRoutes(deps),
     ...profileFileRoutes(deps),
-    ...programDeviceRoutes(deps),
-    ...programFunnelRoutes(deps),
-    ...programSyncRoutes(deps),
+    ...depDeviceRoutes(deps),
+    ...depFunnelRoutes(deps),
+    ...depSyncRoutes(deps),
     ...jobRoutes(deps),
   ];
-  const all = [...routes, ...programTokenRoutes(deps)];
+  const all = [...routes, ...depTokenRoutes(deps)];
   const docs = { registry, basePath, singletons: SINGLETONS, routes: all, version, requestTypes };
   return [...routes, ...docsRoutes(docs)];
 }

@@ -1,18 +1,17 @@
 import type { RequestHandler } from 'express';
-import type { Database } from '../../db/connection/database.js';
 import {
   lockSettings,
   readSettings,
   type SettingsTable,
   writeSettings,
 } from '../../db/admin/settings-repository.js';
+import type { Database } from '../../db/connection/database.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { validationError } from '../../errors.js';
 import { contextOf } from '../../http/requests/request-context.js';
-import { changesOf } from '../../jsonapi/operations/changes.js';
-import type { Engine } from '../../jsonapi/engine.js';
-import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
+import type { Engine } from '../../jsonapi/engine.js';
+import { changesOf } from '../../jsonapi/operations/changes.js';
 import {
   checkIfMatch,
   faultsInBody,
@@ -21,6 +20,7 @@ import {
   type SingletonInput,
   singletonAnswer,
 } from '../../jsonapi/operations/singleton.js';
+import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import { scepWarnings } from '../../pki/authority/external-authority.js';
 import { organization } from '../../resources/server/organization.js';
 import { scepConfiguration } from '../../resources/server/scep-configuration.js';

@@ -4,9 +4,9 @@ import type { RequestHandler } from 'express';
 import { pageSecurityHeaders } from '../../http/requests/security-headers.js';
 import type { Registry, ResourceDefinition } from '../../jsonapi/definition/definition.js';
 import { entityTagOf, isKnown } from '../../jsonapi/documents/send.js';
-import type { ApiOperation, ApiRoute } from '../routing/api-route.js';
 import { createApiDocument } from '../openapi/document.js';
 import { pageScript } from '../openapi/page-script.js';
+import type { ApiOperation, ApiRoute } from '../routing/api-route.js';
 
 export interface DocsDeps {
   registry: Registry;

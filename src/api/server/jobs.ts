@@ -1,10 +1,10 @@
 import type { Request, Response } from 'express';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { contextOf } from '../../http/requests/request-context.js';
-import type { Engine } from '../../jsonapi/engine.js';
-import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
-import { attributesIn, resourcesDocument } from '../../jsonapi/operations/item.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
+import type { Engine } from '../../jsonapi/engine.js';
+import { attributesIn, resourcesDocument } from '../../jsonapi/operations/item.js';
+import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import type { ResourceServices } from '../../resources/services.js';
 import type { ApiOperation, ApiRoute } from '../routing/api-route.js';
 import { itemSchema, jsonApiContent } from '../routing/documents.js';

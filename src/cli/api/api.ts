@@ -3,9 +3,9 @@ import type { Command } from 'commander';
 import type { Config } from '../../config/config.js';
 import { AppError } from '../../errors.js';
 import { readAdminToken } from '../admin-token.js';
+import { httpUrl } from '../option-values.js';
 import { type ApiCall, type ApiReply, callApi } from './api-client.js';
 import { apiUrl, bodyOfFields, readData } from './api-request.js';
-import { httpUrl } from '../option-values.js';
 
 /** What `muster api` takes on its command line, beside method and path. */
 export interface ApiOptions {

@@ -64,7 +64,7 @@ interface Example {
 }
 
 /** How a server comes by an account of Apple's enrollment program; the README goes on from there. */
-function programExamples({ config, portalUrl }: LabGuide): Example[] {
+function depExamples({ config, portalUrl }: LabGuide): Example[] {
   if (portalUrl === undefined) return [];
   const dep = `${config.publicUrl}/dep`;
   return [
@@ -118,7 +118,7 @@ function examples(guide: LabGuide): Example[] {
       comment: 'let the push service be busy once: the next command takes some seconds longer',
       calls: [`${controlUrl}/lab/answers -d '{"all":true,"status":503,"times":1}'`],
     },
-    ...programExamples(guide),
+    ...depExamples(guide),
   ];
 }
 

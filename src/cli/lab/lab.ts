@@ -1,18 +1,18 @@
 import { type Command, Option } from 'commander';
 import { type Config, ConfigError } from '../../config/config.js';
 import { AppError } from '../../errors.js';
+import type { SimulatedDevice } from '../../lab/devices/simulated-device.js';
 import { Fleet } from '../../lab/fleet/fleet.js';
 import type { Answered } from '../../lab/fleet/fleet-member.js';
+import { describeSummary } from '../../lab/fleet/summary.js';
 import { openLabCourier } from '../../lab/wire/lab-courier.js';
 import { LabError } from '../../lab/wire/lab-error.js';
-import type { SimulatedDevice } from '../../lab/devices/simulated-device.js';
-import { describeSummary } from '../../lab/fleet/summary.js';
 import type { Logger } from '../../logger.js';
 import { readAdminToken } from '../admin-token.js';
 import { callApi } from '../api/api-client.js';
-import { describeLab, type LabDevice } from './lab-guide.js';
 import { wholeNumber } from '../option-values.js';
 import { serveCommand } from '../serve.js';
+import { describeLab, type LabDevice } from './lab-guide.js';
 
 /** What `muster lab` takes on its command line. */
 export interface LabOptions {

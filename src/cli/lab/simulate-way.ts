@@ -1,10 +1,14 @@
 import { readFile } from 'node:fs/promises';
-import { Activation } from '../../lab/enrollment/activation.js';
-import { type AwaitedDevice, canPlay, describeAwaited } from '../../lab/enrollment/awaited-devices.js';
-import type { EnrollmentWay } from '../../lab/enrollment/enrollment-way.js';
-import { HttpClient } from '../../lab/wire/http-client.js';
 import { readLabAuthority } from '../../lab/authority/lab-authority.js';
 import { fetchLab, type LabDescription } from '../../lab/authority/lab-description.js';
+import { Activation } from '../../lab/enrollment/activation.js';
+import {
+  type AwaitedDevice,
+  canPlay,
+  describeAwaited,
+} from '../../lab/enrollment/awaited-devices.js';
+import type { EnrollmentWay } from '../../lab/enrollment/enrollment-way.js';
+import { HttpClient } from '../../lab/wire/http-client.js';
 import { askHidden, PasswordPrompt } from '../password.js';
 import { UsageError } from '../usage-error.js';
 

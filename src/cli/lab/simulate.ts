@@ -2,11 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import { Fleet, type FleetOptions } from '../../lab/fleet/fleet.js';
 import { isSettled } from '../../lab/fleet/fleet-state.js';
-import { type LabCourier, openLabCourier } from '../../lab/wire/lab-courier.js';
 import { describeProgress, describeSummary } from '../../lab/fleet/summary.js';
+import { type LabCourier, openLabCourier } from '../../lab/wire/lab-courier.js';
 import { httpUrl, probability, seconds, wholeNumber } from '../option-values.js';
-import { chooseWay, WAYS, type WayOptions } from './simulate-way.js';
 import { UsageError } from '../usage-error.js';
+import { chooseWay, WAYS, type WayOptions } from './simulate-way.js';
 
 /** What `muster simulate` takes on its command line. */
 export interface SimulateOptions extends WayOptions {

@@ -1,16 +1,16 @@
+import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import {
   findPushCertificateFacts,
   type PushCertificateFacts,
 } from '../../db/pki/push-certificate-request-repository.js';
-import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import { AppError } from '../../errors.js';
 import { createdWith } from '../../events/audit.js';
 import { auditCli } from '../audit-cli.js';
 import { asCommands, inWordsOfTheCommand } from '../command-words.js';
 import { type CredentialPem, readCredentialFiles } from '../credential-file.js';
 import { PasswordPrompt } from '../password.js';
-import type { OpenPushCert, PushCertIo, PushCertServices } from './push-cert-services.js';
 import { UsageError } from '../usage-error.js';
+import type { OpenPushCert, PushCertIo, PushCertServices } from './push-cert-services.js';
 
 export interface PushCertImportOptions {
   cert?: string[];

@@ -1,7 +1,7 @@
-import { findAppleAccount } from '../../db/pki/certificate-uses.js';
-import type { Database } from '../../db/connection/database.js';
-import { listPushAccounts } from '../../db/pki/push-certificate-request-repository.js';
 import { readPushTopic } from '../../db/admin/settings-repository.js';
+import type { Database } from '../../db/connection/database.js';
+import { findAppleAccount } from '../../db/pki/certificate-uses.js';
+import { listPushAccounts } from '../../db/pki/push-certificate-request-repository.js';
 
 /** What is known of the push certificate that a request is to renew. */
 export interface PushCertKnown {

@@ -9,10 +9,10 @@ import { auditCli } from '../audit-cli.js';
 import { inWordsOfTheCommand } from '../command-words.js';
 import { type CredentialPem, readCredentialFiles } from '../credential-file.js';
 import { PasswordPrompt } from '../password.js';
+import { UsageError } from '../usage-error.js';
 import { portalSteps, unsignedSteps } from './push-cert-advice.js';
 import { type PushCertKnown, readKnown } from './push-cert-known.js';
 import type { OpenPushCert, PushCertIo, PushCertServices } from './push-cert-services.js';
-import { UsageError } from '../usage-error.js';
 
 export interface PushCertRequestOptions {
   appleAccount?: string;

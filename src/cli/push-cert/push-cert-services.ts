@@ -6,8 +6,8 @@ import { createJobQueue } from '../../jobs/job-queue.js';
 import { checkCredentialsSoon } from '../../jobs/tasks/check-credentials.js';
 import { PushCertificateRequests } from '../../pki/push-certificates/push-request-service.js';
 import { rearmTopics } from '../../push/rearm-task.js';
-import { createResourceServices } from '../../server/resource-services.js';
 import type { ResourceServices } from '../../resources/services.js';
+import { createResourceServices } from '../../server/resource-services.js';
 import type { Ask } from '../password.js';
 
 export interface PushCertServices

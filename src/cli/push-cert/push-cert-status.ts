@@ -1,11 +1,15 @@
 import type { Database } from '../../db/connection/database.js';
-import { COUNTED_AT_MOST, countDevicesOfOtherTopics, type TopicCount } from '../../db/push/device-reach.js';
+import { inTransaction } from '../../db/connection/unit-of-work.js';
 import {
   listOpenPushRequests,
   listPushAccounts,
   type OpenRequestRow,
 } from '../../db/pki/push-certificate-request-repository.js';
-import { inTransaction } from '../../db/connection/unit-of-work.js';
+import {
+  COUNTED_AT_MOST,
+  countDevicesOfOtherTopics,
+  type TopicCount,
+} from '../../db/push/device-reach.js';
 import { type Credential, credentialStatus } from '../../pki/credentials/credential-status.js';
 import type { JudgedVendor } from '../../pki/push-certificates/push-request-vendor.js';
 import { firstSteps, renewalSteps, uploadSteps } from './push-cert-advice.js';

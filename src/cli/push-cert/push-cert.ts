@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import { appleAccountFault } from '../../pki/certificates/apple-account.js';
 import { askHidden } from '../password.js';
+import { UsageError } from '../usage-error.js';
 import { type PushCertImportOptions, pushCertImport } from './push-cert-import.js';
 import { type PushCertRequestOptions, pushCertRequest } from './push-cert-request.js';
 import type { OpenPushCert, PushCertIo } from './push-cert-services.js';
 import { pushCertStatus } from './push-cert-status.js';
-import { UsageError } from '../usage-error.js';
 
 /** With a file on standard output, what is said goes to standard error. */
 function processIo({ out }: { out?: string } = {}): PushCertIo {

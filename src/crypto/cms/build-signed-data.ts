@@ -1,11 +1,5 @@
 import { hash, type KeyObject } from 'node:crypto';
 import {
-  cmsSignatureAlgorithm,
-  createSignature,
-  type DigestName,
-  digestAlgorithm,
-} from '../keys/algorithms.js';
-import {
   derContext,
   derElement,
   derInteger,
@@ -18,11 +12,17 @@ import {
   sortSetMembers,
   Tag,
 } from '../asn1/der.js';
-import { keyIdentifier } from '../keys/keys.js';
 import { Oid } from '../asn1/oids.js';
-import type { ParsedCertificate } from '../x509/parse-certificate.js';
+import {
+  cmsSignatureAlgorithm,
+  createSignature,
+  type DigestName,
+  digestAlgorithm,
+} from '../keys/algorithms.js';
+import { keyIdentifier } from '../keys/keys.js';
 import { pssAlgorithm } from '../keys/rsa-parameters.js';
 import { createPssSignature, ownPssParameters } from '../keys/rsa-pss.js';
+import type { ParsedCertificate } from '../x509/parse-certificate.js';
 
 /** One signed attribute; each value is the DER of one element. */
 export interface SignedAttribute {

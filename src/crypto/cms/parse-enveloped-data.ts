@@ -1,5 +1,3 @@
-import { readAlgorithmIdentifier } from '../keys/algorithms.js';
-import { type ContentCipher, gcmCiphers, readableCiphers } from './content-ciphers.js';
 import {
   type Asn1Cursor,
   contextTag,
@@ -10,15 +8,17 @@ import {
   smallInteger,
   Tag,
 } from '../asn1/der.js';
-import { parseName } from '../x509/names.js';
 import { Oid } from '../asn1/oids.js';
+import { readAlgorithmIdentifier } from '../keys/algorithms.js';
+import { type OaepParameters, readOaepParameters } from '../keys/rsa-parameters.js';
+import { parseName } from '../x509/names.js';
+import { type ContentCipher, gcmCiphers, readableCiphers } from './content-ciphers.js';
 import {
   type CertificateReference,
   openContentInfo,
   readCertificateReference,
   readVersion,
 } from './parse-signed-data.js';
-import { type OaepParameters, readOaepParameters } from '../keys/rsa-parameters.js';
 
 const MAX_RECIPIENTS = 16;
 const SET_TAG = Buffer.from([Tag.set]);

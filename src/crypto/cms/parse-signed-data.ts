@@ -1,4 +1,3 @@
-import { readAlgorithm, readAlgorithmIdentifier } from '../keys/algorithms.js';
 import {
   type Asn1Cursor,
   type Asn1Element,
@@ -11,6 +10,7 @@ import {
   Tag,
 } from '../asn1/der.js';
 import { Oid } from '../asn1/oids.js';
+import { readAlgorithm, readAlgorithmIdentifier } from '../keys/algorithms.js';
 
 const MAX_SIGNERS = 8;
 const MAX_CERTIFICATES = 32;

@@ -1,7 +1,7 @@
 import { invalidAsn1 } from '../asn1/der.js';
+import { decodePem, isPem } from '../asn1/pem.js';
 import { type ParsedCertificate, parseCertificate } from '../x509/parse-certificate.js';
 import { parseSignedData } from './parse-signed-data.js';
-import { decodePem, isPem } from '../asn1/pem.js';
 
 /** RFC 7468 clauses 8 and 9, and what Netscape's tools wrote. */
 const LABELS = new Set(['PKCS7', 'CMS', 'PKCS #7 SIGNED DATA']);

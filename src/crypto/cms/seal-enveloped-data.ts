@@ -1,13 +1,5 @@
 import { constants, createCipheriv, type KeyObject, publicEncrypt, randomBytes } from 'node:crypto';
 import { AppError } from '../../errors.js';
-import { certificateReference } from './build-signed-data.js';
-import {
-  type ContentAlgorithm,
-  contentCiphers,
-  type GcmAlgorithm,
-  gcmCiphers,
-  isGcm,
-} from './content-ciphers.js';
 import {
   derContext,
   derInteger,
@@ -18,10 +10,18 @@ import {
   derSequence,
   derSet,
 } from '../asn1/der.js';
-import type { DigestName } from '../keys/digests.js';
 import { Oid } from '../asn1/oids.js';
-import type { ParsedCertificate } from '../x509/parse-certificate.js';
+import type { DigestName } from '../keys/digests.js';
 import { oaepAlgorithm } from '../keys/rsa-parameters.js';
+import type { ParsedCertificate } from '../x509/parse-certificate.js';
+import { certificateReference } from './build-signed-data.js';
+import {
+  type ContentAlgorithm,
+  contentCiphers,
+  type GcmAlgorithm,
+  gcmCiphers,
+  isGcm,
+} from './content-ciphers.js';
 
 const TAG_BYTES = 16;
 

@@ -1,13 +1,13 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { AppError } from '../../errors.js';
+import { readDer, Tag, timeValue } from '../asn1/der.js';
+import { decodeOid, Oid } from '../asn1/oids.js';
 import {
   type DigestName,
   digestName,
   isSignatureAlgorithm,
   verifySignature,
 } from '../keys/algorithms.js';
-import { readDer, Tag, timeValue } from '../asn1/der.js';
-import { decodeOid, Oid } from '../asn1/oids.js';
 import { type ParsedCertificate, parseCertificate } from '../x509/parse-certificate.js';
 import {
   type CertificateReference,

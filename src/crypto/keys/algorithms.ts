@@ -1,8 +1,8 @@
 import { type KeyObject, sign, verify } from 'node:crypto';
 import { AppError } from '../../errors.js';
 import { derNull, derOid, derSequence, Tag } from '../asn1/der.js';
-import type { DigestName } from './digests.js';
 import { Oid } from '../asn1/oids.js';
+import type { DigestName } from './digests.js';
 import { verifyPss } from './rsa-pss.js';
 
 export {

@@ -1,4 +1,11 @@
-import { type Asn1Cursor, type Asn1Element, derNull, derOid, derSequence, Tag } from '../asn1/der.js';
+import {
+  type Asn1Cursor,
+  type Asn1Element,
+  derNull,
+  derOid,
+  derSequence,
+  Tag,
+} from '../asn1/der.js';
 import { Oid } from '../asn1/oids.js';
 
 export type DigestName = 'sha1' | 'sha256' | 'sha384' | 'sha512';

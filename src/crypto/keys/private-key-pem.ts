@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto';
 import { AppError } from '../../errors.js';
 import { readDer } from '../asn1/der.js';
-import { importPrivateKey } from './keys.js';
-import { decryptPrivateKeyInfo, Secret, WrongPassword } from '../pkcs12/password-encryption.js';
 import { decodePemBlock } from '../asn1/pem.js';
+import { decryptPrivateKeyInfo, Secret, WrongPassword } from '../pkcs12/password-encryption.js';
+import { importPrivateKey } from './keys.js';
 
 const block =
   /-----BEGIN ((?:[A-Z0-9]+ ){0,3}PRIVATE KEY)-----(?:(?!-----)[\s\S])*-----END \1-----/g;

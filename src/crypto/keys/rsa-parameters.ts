@@ -12,8 +12,8 @@ import {
   smallInteger,
   Tag,
 } from '../asn1/der.js';
-import { type DigestName, digestName, digestOids, readAlgorithm } from './digests.js';
 import { Oid } from '../asn1/oids.js';
+import { type DigestName, digestName, digestOids, readAlgorithm } from './digests.js';
 
 /** More than the largest key has room for. */
 const MAX_SALT_BYTES = 1024;

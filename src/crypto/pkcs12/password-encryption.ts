@@ -1,10 +1,10 @@
 import { createDecipheriv, pbkdf2 } from 'node:crypto';
 import { promisify } from 'node:util';
 import { AppError } from '../../errors.js';
-import type { DigestName } from '../keys/algorithms.js';
-import { type ContentCipher, contentCiphers } from '../cms/content-ciphers.js';
 import { type Asn1Cursor, type Asn1Element, readBer, smallInteger, Tag } from '../asn1/der.js';
 import { Oid } from '../asn1/oids.js';
+import { type ContentCipher, contentCiphers } from '../cms/content-ciphers.js';
+import type { DigestName } from '../keys/algorithms.js';
 import { bmpPassword, derivePkcs12Key, KeyUse } from './pkcs12-kdf.js';
 import { decryptRc2 } from './rc2.js';
 

@@ -1,6 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { AppError } from '../../errors.js';
-import { digestName } from '../keys/algorithms.js';
 import {
   type Asn1Cursor,
   type Asn1Element,
@@ -12,6 +11,7 @@ import {
   Tag,
 } from '../asn1/der.js';
 import { Oid } from '../asn1/oids.js';
+import { digestName } from '../keys/algorithms.js';
 import {
   decryptPrivateKeyInfo,
   decryptWithPassword,

@@ -1,9 +1,9 @@
+import { Oid } from '../asn1/oids.js';
 import { verifySignature } from '../keys/algorithms.js';
+import { readPssParameters } from '../keys/rsa-parameters.js';
 import type { ParsedCertificate } from './certificate.js';
 import { permitsNames } from './name-constraints.js';
 import { isSameName } from './name-matching.js';
-import { Oid } from '../asn1/oids.js';
-import { readPssParameters } from '../keys/rsa-parameters.js';
 
 const MAX_PATH = 8;
 /** Cross-signed intermediates could otherwise make the search exponential. */

@@ -1,8 +1,5 @@
 import { type KeyObject, sign } from 'node:crypto';
 import { promisify } from 'node:util';
-import { signatureAlgorithm } from '../keys/algorithms.js';
-import type { ParsedCertificate } from './certificate.js';
-import { encodeAuthorityKeyId, encodeExtension } from './certificate-extensions.js';
 import {
   derBitString,
   derContext,
@@ -13,8 +10,11 @@ import {
   derUnsigned,
   Tag,
 } from '../asn1/der.js';
-import { keyIdentifier } from '../keys/keys.js';
 import { Oid } from '../asn1/oids.js';
+import { signatureAlgorithm } from '../keys/algorithms.js';
+import { keyIdentifier } from '../keys/keys.js';
+import type { ParsedCertificate } from './certificate.js';
+import { encodeAuthorityKeyId, encodeExtension } from './certificate-extensions.js';
 import { type RevocationReason, reasonCode } from './revocation-reason.js';
 
 /** In a thread of its own: the list may have megabytes. */

@@ -1,22 +1,6 @@
 import { hash, type KeyObject } from 'node:crypto';
 import { AppError } from '../../errors.js';
 import {
-  type AlgorithmIdentifier,
-  createSignature,
-  readAlgorithmIdentifier,
-  signatureAlgorithm,
-  verifySignature,
-} from '../keys/algorithms.js';
-import {
-  type Extension,
-  encodeExtendedKeyUsage,
-  encodeExtension,
-  encodeKeyUsage,
-  type KeyUsage,
-  readExtensions,
-  readKeyUsage,
-} from './certificate-extensions.js';
-import {
   type Asn1Cursor,
   type Asn1Element,
   contextTag,
@@ -37,10 +21,26 @@ import {
   Tag,
   wholeOctets,
 } from '../asn1/der.js';
-import { encodeSubjectAltName, type GeneralName, readSubjectAltName } from './general-names.js';
-import { exportPublicKey, importPublicKey } from '../keys/keys.js';
-import { encodeName, type NameAttribute, parseName } from './names.js';
 import { Oid } from '../asn1/oids.js';
+import {
+  type AlgorithmIdentifier,
+  createSignature,
+  readAlgorithmIdentifier,
+  signatureAlgorithm,
+  verifySignature,
+} from '../keys/algorithms.js';
+import { exportPublicKey, importPublicKey } from '../keys/keys.js';
+import {
+  type Extension,
+  encodeExtendedKeyUsage,
+  encodeExtension,
+  encodeKeyUsage,
+  type KeyUsage,
+  readExtensions,
+  readKeyUsage,
+} from './certificate-extensions.js';
+import { encodeSubjectAltName, type GeneralName, readSubjectAltName } from './general-names.js';
+import { encodeName, type NameAttribute, parseName } from './names.js';
 
 const MAX_CSR_BYTES = 65_536;
 const MAX_ATTRIBUTES = 32;

@@ -1,14 +1,4 @@
 import { type KeyObject, randomBytes } from 'node:crypto';
-import { createSignature, signatureAlgorithm } from '../keys/algorithms.js';
-import {
-  type Extension,
-  encodeAuthorityKeyId,
-  encodeBasicConstraints,
-  encodeExtendedKeyUsage,
-  encodeExtension,
-  encodeKeyUsage,
-  type KeyUsage,
-} from './certificate-extensions.js';
 import {
   derBitString,
   derContext,
@@ -18,10 +8,20 @@ import {
   derTime,
   derUnsigned,
 } from '../asn1/der.js';
-import { encodeSubjectAltName, type GeneralName } from './general-names.js';
-import { exportPublicKey, keyIdentifier } from '../keys/keys.js';
-import { encodeName, type NameAttribute } from './names.js';
 import { Oid } from '../asn1/oids.js';
+import { createSignature, signatureAlgorithm } from '../keys/algorithms.js';
+import { exportPublicKey, keyIdentifier } from '../keys/keys.js';
+import {
+  type Extension,
+  encodeAuthorityKeyId,
+  encodeBasicConstraints,
+  encodeExtendedKeyUsage,
+  encodeExtension,
+  encodeKeyUsage,
+  type KeyUsage,
+} from './certificate-extensions.js';
+import { encodeSubjectAltName, type GeneralName } from './general-names.js';
+import { encodeName, type NameAttribute } from './names.js';
 import type { ParsedCertificate } from './parse-certificate.js';
 
 const SERIAL_BYTES = 16;

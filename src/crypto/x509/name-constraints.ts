@@ -1,6 +1,12 @@
-import { type Asn1Element, contextTag, invalidAsn1, primitiveContextTag, readDer } from '../asn1/der.js';
-import { canonicalName, isWithinName } from './name-matching.js';
+import {
+  type Asn1Element,
+  contextTag,
+  invalidAsn1,
+  primitiveContextTag,
+  readDer,
+} from '../asn1/der.js';
 import { Oid } from '../asn1/oids.js';
+import { canonicalName, isWithinName } from './name-matching.js';
 import type { ParsedCertificate } from './parse-certificate.js';
 
 const MAX_SUBTREES = 64;

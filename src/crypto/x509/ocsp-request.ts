@@ -1,7 +1,4 @@
 import { hash } from 'node:crypto';
-import { digestName, readAlgorithm } from '../keys/algorithms.js';
-import type { ParsedCertificate } from './certificate.js';
-import { type Extension, readExtensions } from './certificate-extensions.js';
 import {
   type Asn1Cursor,
   contextTag,
@@ -13,6 +10,9 @@ import {
   wholeOctets,
 } from '../asn1/der.js';
 import { Oid } from '../asn1/oids.js';
+import { digestName, readAlgorithm } from '../keys/algorithms.js';
+import type { ParsedCertificate } from './certificate.js';
+import { type Extension, readExtensions } from './certificate-extensions.js';
 
 const MAX_REQUEST_BYTES = 8_192;
 const MAX_SINGLE_REQUESTS = 20;

@@ -1,8 +1,4 @@
 import type { KeyObject } from 'node:crypto';
-import { createSignature, signatureAlgorithm } from '../keys/algorithms.js';
-import type { ParsedCertificate } from './certificate.js';
-import { encodeExtension } from './certificate-extensions.js';
-import { encodeReason } from './crl.js';
 import {
   derBitString,
   derContext,
@@ -14,6 +10,10 @@ import {
   Tag,
 } from '../asn1/der.js';
 import { Oid } from '../asn1/oids.js';
+import { createSignature, signatureAlgorithm } from '../keys/algorithms.js';
+import type { ParsedCertificate } from './certificate.js';
+import { encodeExtension } from './certificate-extensions.js';
+import { encodeReason } from './crl.js';
 import type { RevocationReason } from './revocation-reason.js';
 
 /** Refusals, which are not signed (RFC 6960 4.2.1). */

@@ -1,17 +1,6 @@
 import { hash, type KeyObject } from 'node:crypto';
 import { AppError } from '../../errors.js';
 import {
-  type Extension,
-  type KeyUsage,
-  knownExtensions,
-  readAuthorityKeyId,
-  readBasicConstraints,
-  readExtendedKeyUsage,
-  readExtensions,
-  readKeyUsage,
-  readSubjectKeyId,
-} from './certificate-extensions.js';
-import {
   type Asn1Cursor,
   contextTag,
   integerOctets,
@@ -23,12 +12,23 @@ import {
   timeValue,
   wholeOctets,
 } from '../asn1/der.js';
-import { algorithmIdentifier, isSameAlgorithm } from '../keys/digests.js';
-import { type GeneralName, readSubjectAltName } from './general-names.js';
-import { importPublicKey } from '../keys/keys.js';
-import { parseName } from './names.js';
 import { Oid } from '../asn1/oids.js';
 import { decodePem, isPem } from '../asn1/pem.js';
+import { algorithmIdentifier, isSameAlgorithm } from '../keys/digests.js';
+import { importPublicKey } from '../keys/keys.js';
+import {
+  type Extension,
+  type KeyUsage,
+  knownExtensions,
+  readAuthorityKeyId,
+  readBasicConstraints,
+  readExtendedKeyUsage,
+  readExtensions,
+  readKeyUsage,
+  readSubjectKeyId,
+} from './certificate-extensions.js';
+import { type GeneralName, readSubjectAltName } from './general-names.js';
+import { parseName } from './names.js';
 
 const MAX_CERTIFICATE_BYTES = 65_536;
 

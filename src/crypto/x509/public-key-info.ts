@@ -1,6 +1,6 @@
 import { readDer, Tag, wholeOctets } from '../asn1/der.js';
-import type { KeyDescription } from '../keys/keys.js';
 import { Oid } from '../asn1/oids.js';
+import type { KeyDescription } from '../keys/keys.js';
 
 const CURVE_BITS = new Map([
   ['1.2.840.10045.3.1.7', 256],

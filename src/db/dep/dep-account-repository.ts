@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 
 /** An account of Apple's enrollment program with what its service is called with; secrets sealed. */
-export interface ProgramTokenRecord {
+export interface DepTokenRecord {
   id: number;
   consumer_key: string | null;
   access_token: string | null;
@@ -11,10 +11,10 @@ export interface ProgramTokenRecord {
   /** Of a service other than the one that the server is configured for. */
   url: string | null;
   is_lab: boolean;
-  status: ProgramAccountStatus;
+  status: DepAccountStatus;
 }
 
-export type ProgramAccountStatus =
+export type DepAccountStatus =
   | 'unconfirmed'
   | 'ok'
   | 'terms_not_signed'
@@ -26,27 +26,24 @@ export type ProgramAccountStatus =
   | 'lab_off';
 
 /** The token that a status is true of. */
-export interface ProgramTokenKey {
+export interface DepTokenKey {
   id: number;
   consumerKey: string;
   accessToken: string;
 }
 
-export interface ProgramStatusValues {
-  status: ProgramAccountStatus;
+export interface DepStatusValues {
+  status: DepAccountStatus;
   /** At most 500 characters. */
   text: string | null;
   advice: string | null;
 }
 
 /** undefined: there is no such account. */
-export async function findProgramToken(
-  knex: Knex,
-  id: number,
-): Promise<ProgramTokenRecord | undefined> {
+export async function findDepToken(knex: Knex, id: number): Promise<DepTokenRecord | undefined> {
   return await knex('dep_accounts')
     .where({ id })
-    .first<ProgramTokenRecord | undefined>(
+    .first<DepTokenRecord | undefined>(
       ...['id', 'consumer_key', 'access_token', 'sealed_consumer_secret', 'sealed_access_secret'],
       ...['access_token_expiry', 'url', 'is_lab', 'status'],
     );
@@ -65,10 +62,10 @@ returning id`;
  * Says how the account's token does. Returns whether anything changed: nothing does where it is said
  * already (what a confirmation has found stays while all is well), nor where the account has another token by now, of which it would not be true.
  */
-export async function writeProgramStatus(
+export async function writeDepStatus(
   knex: Knex,
-  key: ProgramTokenKey,
-  values: ProgramStatusValues,
+  key: DepTokenKey,
+  values: DepStatusValues,
 ): Promise<boolean> {
   const { rows } = await knex.raw<{ rows: { id: number }[] }>(WRITE_STATUS, { ...key, ...values });
   return rows.length > 0;

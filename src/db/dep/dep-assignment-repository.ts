@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import { IS_OTHER_FAULT } from './dep-profile-failures.js';
 import type { Transaction } from '../connection/unit-of-work.js';
+import { IS_OTHER_FAULT } from './dep-profile-failures.js';
 
 /** What is due: the definition at Apple that the device is to have; take: none; keep: nothing to tell. */
 type Wish = 'give' | 'take' | 'keep';

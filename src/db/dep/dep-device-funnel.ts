@@ -3,7 +3,7 @@ import type { Database } from '../connection/database.js';
 export type DepStage = 'unassigned' | 'assigned' | 'pushed' | 'contacted' | 'enrolled' | 'removed';
 
 /** How far the devices of an account have come. */
-export interface ProgramFunnel {
+export interface DepFunnel {
   /** Each stage with the devices that are in it now. */
   stages: Record<DepStage, number>;
   /** Assigned here, and Apple has never listed them: in none of the stages. */
@@ -77,7 +77,7 @@ export function listedStages(stages: Counts, unlisted: Counts): Record<DepStage,
 export async function readFunnel(
   { knex }: Pick<Database, 'knex'>,
   accountId: number,
-): Promise<ProgramFunnel | undefined> {
+): Promise<DepFunnel | undefined> {
   const { rows } = await knex.raw<{ rows: FunnelRow[] }>(FUNNEL, [accountId]);
   const [row] = rows;
   return (

@@ -11,7 +11,7 @@ returning to_jsonb(x) as row`;
  * Hands what Apple's program says of one record over to another of the same serial number. Returns
  * the rows as they are then, for restoreAssignments.
  */
-export async function moveProgramRows(
+export async function moveDepRows(
   trx: Transaction,
   records: { into: number; from: number },
 ): Promise<object[]> {

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 
 /** What the enrollment program says of a serial number. */
-export interface ProgramDevice {
+export interface DepDevice {
   /** A device that Apple lists in an account, or that an admin marked as one of the program. */
   is_known: boolean;
   /** Whether any account was set up. */
@@ -46,8 +46,8 @@ from chosen left join dep_profiles p on p.id = chosen.id`;
  * The device of this serial number, with the minimum versions of its profile: the wanted one; else
  * the one that Apple has given it; else the one default of the accounts; else the only profile.
  */
-export async function findProgramDevice(knex: Knex, serial: string): Promise<ProgramDevice> {
-  const { rows } = await knex.raw<{ rows: ProgramDevice[] }>(FIND, { serial });
+export async function findDepDevice(knex: Knex, serial: string): Promise<DepDevice> {
+  const { rows } = await knex.raw<{ rows: DepDevice[] }>(FIND, { serial });
   if (rows[0] === undefined) throw new Error('the statement always returns a row');
   return rows[0];
 }

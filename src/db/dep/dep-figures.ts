@@ -1,5 +1,5 @@
-import type { Database } from '../connection/database.js';
 import { select } from '../admin/metrics-repository.js';
+import type { Database } from '../connection/database.js';
 import {
   CAN_BE_TOLD_COUNT,
   countByStage,
@@ -8,7 +8,7 @@ import {
 } from './dep-device-funnel.js';
 
 /** What is measured of an account of Apple's enrollment program. */
-export interface ProgramFigure {
+export interface DepFigure {
   /** Its id. */
   account: string;
   stages: Record<DepStage, number>;
@@ -18,9 +18,9 @@ export interface ProgramFigure {
   isOk: boolean;
 }
 
-interface FigureRow extends Omit<ProgramFigure, 'stages'> {
-  stages: Partial<ProgramFigure['stages']> | null;
-  unlisted: Partial<ProgramFigure['stages']> | null;
+interface FigureRow extends Omit<DepFigure, 'stages'> {
+  stages: Partial<DepFigure['stages']> | null;
+  unlisted: Partial<DepFigure['stages']> | null;
 }
 
 // As the funnel of each account.
@@ -35,7 +35,7 @@ from dep_accounts a
 order by a.id`;
 
 /** Throws the driver's error, as all that is measured. */
-export async function programFigures(db: Database): Promise<ProgramFigure[]> {
+export async function depFigures(db: Database): Promise<DepFigure[]> {
   const rows = await select<FigureRow>(db, FIGURES);
   return rows.map(({ stages, unlisted, ...row }) => ({
     ...row,

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
-import { IS_OTHER_FAULT } from './dep-profile-failures.js';
 import type { Transaction } from '../connection/unit-of-work.js';
+import { IS_OTHER_FAULT } from './dep-profile-failures.js';
 
 /** What a profile of the enrollment program says, by the columns of its row. */
-export interface ProgramProfile {
+export interface DepProfile {
   profile_name: string;
   /** Where devices ask for their enrollment profile. */
   url: string;
@@ -30,7 +30,7 @@ export interface ProgramProfile {
 }
 
 /** A row of `dep_profiles` that matters to Apple. */
-export interface ProgramProfileRow extends ProgramProfile {
+export interface DepProfileRow extends DepProfile {
   id: number;
   dep_account_id: number | null;
   /** Apple's name of the last definition. */
@@ -43,24 +43,24 @@ export interface ProgramProfileRow extends ProgramProfile {
 }
 
 /** The profile; with `lock` until the transaction ends. */
-export async function findProgramProfile(
+export async function findDepProfile(
   knex: Knex,
   id: number,
   { lock = false } = {},
-): Promise<ProgramProfileRow | undefined> {
+): Promise<DepProfileRow | undefined> {
   const query = knex('dep_profiles').where({ id });
-  return await (lock ? query.forUpdate() : query).first<ProgramProfileRow | undefined>();
+  return await (lock ? query.forUpdate() : query).first<DepProfileRow | undefined>();
 }
 
 /** Profiles of an account, in the order of their ids. */
-export async function listProgramProfiles(
+export async function listDepProfiles(
   knex: Knex,
   dep_account_id: number,
-): Promise<ProgramProfileRow[]> {
+): Promise<DepProfileRow[]> {
   return await knex('dep_profiles')
     .where({ dep_account_id })
     .orderBy('id')
-    .select<ProgramProfileRow[]>();
+    .select<DepProfileRow[]>();
 }
 
 /** DER of the certificates of computers that may supervise devices. */
@@ -72,11 +72,11 @@ export async function findSupervisorCertificates(knex: Knex): Promise<Buffer[]> 
 }
 
 /** Changes what is known of the profile's definition. */
-export async function updateProgramProfile(
+export async function updateDepProfile(
   trx: Transaction,
   id: number,
   values: Partial<
-    Pick<ProgramProfileRow, 'uuid' | 'definition_digest' | 'status' | 'status_text' | 'url'>
+    Pick<DepProfileRow, 'uuid' | 'definition_digest' | 'status' | 'status_text' | 'url'>
   > & { status_advice?: string | null; status_at?: Knex.Raw; last_upload_at?: Knex.Raw },
 ): Promise<void> {
   await trx('dep_profiles').where({ id }).update(values);

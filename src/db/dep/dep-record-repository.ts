@@ -1,7 +1,7 @@
+import type { Transaction } from '../connection/unit-of-work.js';
+import { isTelling } from '../devices/distinctive-serial.js';
 import type { NeedyRow } from './dep-reconcile-repository.js';
 import { lockSerials } from './dep-sync-page.js';
-import { isTelling } from '../devices/distinctive-serial.js';
-import type { Transaction } from '../connection/unit-of-work.js';
 
 // The enrolled record first, then one that was, then the oldest; held before its serial number is,
 // so that no enrollment of theirs goes by unseen.

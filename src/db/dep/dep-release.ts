@@ -34,7 +34,7 @@ where d.id = o.device_id`;
  * Marks the devices of an account as none of the program's unless another account has them. Returns
  * how many. A set of 100,000 takes some seconds: it is one write, all or nothing.
  */
-export async function releaseProgramDevices(trx: Knex.Transaction, id: number): Promise<number> {
+export async function releaseDepDevices(trx: Knex.Transaction, id: number): Promise<number> {
   const { rowCount } = await trx.raw<{ rowCount: number }>(RELEASE, { id });
   await trx.raw(HAND_OVER, { id });
   return rowCount;

@@ -1,10 +1,10 @@
+import type { Transaction } from '../connection/unit-of-work.js';
+import { isTelling } from '../devices/distinctive-serial.js';
 import type { SyncPosition } from './dep-sync-position.js';
 import { rowOf } from './dep-sync-row.js';
-import { isTelling } from '../devices/distinctive-serial.js';
-import type { Transaction } from '../connection/unit-of-work.js';
 
 /** A device as the enrollment program lists it. */
-export interface ProgramListing {
+export interface DepListing {
   serialNumber: string;
   model: string | null;
   description: string | null;
@@ -67,7 +67,7 @@ const PAGE = `json_to_recordset(cast(:page as json)) as p (
   profile_uuid text, profile_status text, profile_assign_time timestamptz,
   profile_push_time timestamptz, op_type text, op_date timestamptz)`;
 
-function pageOf(listings: readonly ProgramListing[], deviceIds: ReadonlyMap<string, number>) {
+function pageOf(listings: readonly DepListing[], deviceIds: ReadonlyMap<string, number>) {
   const rows = listings.map((listing) => ({
     ...{ serial_number: listing.serialNumber, device_id: deviceIds.get(listing.serialNumber) },
     ...{ model: listing.model, description: listing.description, color: listing.color },
@@ -96,7 +96,7 @@ returning id, serial_number`;
 /** Makes the records of serial numbers that have none. Returns all ids, by serial number. */
 async function insertRecords(
   trx: Transaction,
-  listings: readonly ProgramListing[],
+  listings: readonly DepListing[],
 ): Promise<[string, number][]> {
   if (listings.length === 0) return [];
   const page = pageOf(listings, new Map());
@@ -183,7 +183,7 @@ on conflict (dep_account_id, serial_number) do update set
 export async function storeListings(
   trx: Transaction,
   { accountId, fetchNumber, askedAt }: SyncPosition,
-  { listings, known }: { listings: ProgramListing[]; known: ReadonlyMap<string, KnownSerial> },
+  { listings, known }: { listings: DepListing[]; known: ReadonlyMap<string, KnownSerial> },
 ): Promise<void> {
   if (listings.length === 0) return;
   const ids = new Map<string, number>();

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
+import type { Transaction } from '../connection/unit-of-work.js';
 import { restoreAssignments } from './dep-device-merge.js';
 import type { SyncPosition } from './dep-sync-position.js';
 import { rowOf } from './dep-sync-row.js';
-import type { Transaction } from '../connection/unit-of-work.js';
 
 /** A serial number that the account no longer has. */
 export interface Removal {

@@ -1,5 +1,5 @@
-import { HAS_TOKEN, IS_FREE } from './dep-sync-lease.js';
 import type { Transaction } from '../connection/unit-of-work.js';
+import { HAS_TOKEN, IS_FREE } from './dep-sync-lease.js';
 
 const REQUEST = `
 update dep_accounts a set

@@ -1,6 +1,6 @@
 import { type Database, runStatement } from '../connection/database.js';
-import type { ReplacedEnrollment, ReplacedRow } from '../enroll/replaced-enrollment.js';
 import { toAppError } from '../connection/sqlstate.js';
+import type { ReplacedEnrollment, ReplacedRow } from '../enroll/replaced-enrollment.js';
 import { FACTS } from './authenticate-message.js';
 import { AUTHENTICATE } from './authenticate-statement.js';
 import { MicroBatcher } from './micro-batcher.js';

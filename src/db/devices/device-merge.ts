@@ -1,8 +1,8 @@
-import { secretIdentity } from './device-repository.js';
-import { moveProgramRows, restoreAssignments } from '../dep/dep-device-merge.js';
-import { requestPushes } from '../push/push-enqueue.js';
-import { isTelling } from './distinctive-serial.js';
 import type { Transaction } from '../connection/unit-of-work.js';
+import { moveDepRows, restoreAssignments } from '../dep/dep-device-merge.js';
+import { requestPushes } from '../push/push-enqueue.js';
+import { secretIdentity } from './device-repository.js';
+import { isTelling } from './distinctive-serial.js';
 
 /** Seals anew, under another identity, what was sealed under one. */
 export type Reseal = (sealed: Buffer, from: string, to: string) => Buffer;
@@ -45,7 +45,7 @@ export async function mergeDevices(trx: Transaction, { into, from, reseal }: Mer
   const { rows: held } = await trx.raw<{ rows: unknown[] }>(HOLD, [[into, from], from]);
   if (held.length < 2) return;
   await moveSecrets(trx, { into, from, reseal });
-  const assignments = await moveProgramRows(trx, { into, from });
+  const assignments = await moveDepRows(trx, { into, from });
   for (const text of MOVES) await trx.raw(text, { into, from });
   await restoreAssignments(trx, assignments);
   await trx('devices').where({ id: from }).delete();
@@ -75,7 +75,7 @@ async function moveSecrets(trx: Transaction, { into, from, reseal }: Merge): Pro
   }
 }
 
-const PROGRAM_COLUMNS = [
+const DEP_COLUMNS = [
   ...['dep_profile_id', 'profile_status', 'profile_uuid', 'profile_assign_time'],
   ...['profile_push_time', 'device_assigned_by', 'device_assigned_date', 'device_family', 'os'],
   'color',
@@ -103,7 +103,7 @@ const MOVES = [
   ),
   `update devices d set
      is_dep = d.is_dep or f.is_dep,
-     ${PROGRAM_COLUMNS.map((name) => `${name} = coalesce(f.${name}, d.${name})`).join(', ')},
+     ${DEP_COLUMNS.map((name) => `${name} = coalesce(f.${name}, d.${name})`).join(', ')},
      ${OWN_COLUMNS.map((name) => `${name} = coalesce(d.${name}, f.${name})`).join(', ')},
      created_at = least(d.created_at, f.created_at)
    from devices f where d.id = :into and f.id = :from`,

@@ -1,11 +1,11 @@
-import { endRenewal } from '../pki/identity-revocation.js';
+import type { Transaction } from '../connection/unit-of-work.js';
 import {
   AUDIT_REPLACED,
   activeFingerprint,
   type ReplacedEnrollment,
   type ReplacedRow,
 } from '../enroll/replaced-enrollment.js';
-import type { Transaction } from '../connection/unit-of-work.js';
+import { endRenewal } from '../pki/identity-revocation.js';
 
 const TAKE = `
 with held as (

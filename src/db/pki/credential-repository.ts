@@ -19,7 +19,7 @@ export interface ServerCertificateRow {
   apple_account: string | null;
 }
 
-export interface ProgramTokenRow {
+export interface DepTokenRow {
   id: number;
   name: string | null;
   access_token_expiry: Date;
@@ -49,12 +49,12 @@ export async function listServerCertificates(knex: Knex): Promise<ServerCertific
 }
 
 /** The tokens of Apple's enrollment program whose end is known; none of the lab's while it is off. */
-export async function listProgramTokens(knex: Knex): Promise<ProgramTokenRow[]> {
+export async function listDepTokens(knex: Knex): Promise<DepTokenRow[]> {
   return await knex('dep_accounts')
     .whereNotNull('access_token_expiry')
     .whereNot({ status: 'lab_off' })
     .orderBy('id')
-    .select<ProgramTokenRow[]>(
+    .select<DepTokenRow[]>(
       'id',
       'access_token_expiry',
       knex.raw('coalesce(server_name, org_name) as name'),

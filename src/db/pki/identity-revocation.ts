@@ -1,5 +1,5 @@
-import type { PinState } from '../device-path/contact.js';
 import type { Transaction } from '../connection/unit-of-work.js';
+import type { PinState } from '../device-path/contact.js';
 
 /**
  * Holds the device that identifies itself by the certificate, if there is one: whoever changes the

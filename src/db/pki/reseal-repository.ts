@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
-import { writeMasterKeyCheck } from './certificate-repository.js';
 import type { Database } from '../connection/database.js';
-import type { SealedPlace } from './sealed-places.js';
 import { toAppError } from '../connection/sqlstate.js';
 import { runTransaction, type Transaction } from '../connection/unit-of-work.js';
+import { writeMasterKeyCheck } from './certificate-repository.js';
+import type { SealedPlace } from './sealed-places.js';
 
 type Key = number | string;
 

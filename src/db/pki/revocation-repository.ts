@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
-import type { CertificatePurpose } from './certificate-repository.js';
-import { lockHolder } from './identity-revocation.js';
 import { toAppError } from '../connection/sqlstate.js';
 import { runTransaction, type Transaction } from '../connection/unit-of-work.js';
+import type { CertificatePurpose } from './certificate-repository.js';
+import { lockHolder } from './identity-revocation.js';
 
 /** From which state of the database a revocation list is: those of one mark hold the same. */
 export interface RevocationMark {

@@ -1,6 +1,6 @@
 import type { Database } from '../connection/database.js';
-import { freeJobs } from '../jobs/job-repository.js';
 import { inTransaction, type Transaction } from '../connection/unit-of-work.js';
+import { freeJobs } from '../jobs/job-repository.js';
 
 /** A process of this server; `workerPool` is what its jobs are locked by. */
 export interface ServerProcess {

@@ -1,8 +1,8 @@
 import type { FindQuery, Row } from '../../jsonapi/store.js';
 import { type Database, runStatement, type Statement } from '../connection/database.js';
+import { toAppError } from '../connection/sqlstate.js';
 import { quoted } from './filter-sql.js';
 import { columnList } from './list-query.js';
-import { toAppError } from '../connection/sqlstate.js';
 
 /** Sparse fieldsets could make any number of texts; those beyond are planned each time. */
 const MOST_PREPARED = 200;

@@ -1,5 +1,6 @@
 import { AppError, notFound } from '../../errors.js';
 import type { Edges, Keyset, ListQuery, ListResult, Position, Row } from '../../jsonapi/store.js';
+import { SLICE_ROWS, type StatementRunner } from '../connection/statement-runner.js';
 import type { Sql } from './filter-sql.js';
 import { allRanges, positionOf, rangesAfter, reversed, type SortKey, sortKeys } from './keyset.js';
 import {
@@ -10,7 +11,6 @@ import {
   rangeSql,
   rowsSql,
 } from './list-query.js';
-import { SLICE_ROWS, type StatementRunner } from '../connection/statement-runner.js';
 
 /** Beyond this many rows a walk by cursor takes the total of its first page along. */
 const CHEAP_TOTAL = 10_000;

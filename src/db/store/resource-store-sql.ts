@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { ResourceShape } from '../../jsonapi/definition/shape.js';
-import type { Sql } from './filter-sql.js';
 import { type FieldOf, toAppError } from '../connection/sqlstate.js';
+import type { Sql } from './filter-sql.js';
 
 /**
  * The rows of one statement. The driver's errors come out as AppError; with the shape of the

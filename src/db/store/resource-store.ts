@@ -3,10 +3,11 @@ import type { Knex } from 'knex';
 import type { ResourceShape } from '../../jsonapi/definition/shape.js';
 import type { Caller, Row, Store } from '../../jsonapi/store.js';
 import type { Database } from '../connection/database.js';
+import { runnerIn, type StatementRunner } from '../connection/statement-runner.js';
+import { inTransaction } from '../connection/unit-of-work.js';
 import { quoted, type Sql } from './filter-sql.js';
 import { findRow } from './find-row.js';
 import { claimKey, keepAnswer } from './idempotency-repository.js';
-import { createKeptAnswers } from './stored-responses.js';
 import { columnList } from './list-query.js';
 import {
   countLinked,
@@ -18,8 +19,7 @@ import {
 } from './resource-store-links.js';
 import { listRows } from './resource-store-list.js';
 import { runSql } from './resource-store-sql.js';
-import { runnerIn, type StatementRunner } from '../connection/statement-runner.js';
-import { inTransaction } from '../connection/unit-of-work.js';
+import { createKeptAnswers } from './stored-responses.js';
 
 /** Keeps other writers of the row away, not those who only refer to it. */
 const ROW_LOCK = 'for no key update';

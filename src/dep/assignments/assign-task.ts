@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { Database } from '../../db/connection/database.js';
-import { listAccountsDue } from '../../db/dep/dep-assignment-repository.js';
 import { inTransaction } from '../../db/connection/unit-of-work.js';
+import { listAccountsDue } from '../../db/dep/dep-assignment-repository.js';
 import type { Task } from '../../jobs/task.js';
 import { scheduledTask } from '../../jobs/tasks/scheduled-task.js';
-import { ASSIGN_PROFILES, type ProgramJobs } from '../dep-jobs.js';
+import { ASSIGN_PROFILES, type DepJobs } from '../dep-jobs.js';
 import type { ProfileAssignments } from './profile-assignments.js';
 
 const PAYLOAD = z.object({ accountId: z.int() });
@@ -22,7 +22,7 @@ export function createAssignTask(
 
 export interface AssignDueDeps {
   db: Database;
-  jobs: Pick<ProgramJobs, 'assign'>;
+  jobs: Pick<DepJobs, 'assign'>;
 }
 
 /** Finds what is due again, or was left behind by a process that died. */

@@ -1,8 +1,8 @@
 import type { Database } from '../../db/connection/database.js';
 import type { Task } from '../../jobs/task.js';
 import type { Logger } from '../../logger.js';
-import type { ProgramAccounts } from '../client/dep-api.js';
-import type { ProgramJobs } from '../dep-jobs.js';
+import type { DepAccounts } from '../client/dep-api.js';
+import type { DepJobs } from '../dep-jobs.js';
 import { createAssignDueTask, createAssignTask } from './assign-task.js';
 import { ProfileAssignments } from './profile-assignments.js';
 import { createReconcileAllTask, createReconcileTask } from './reconcile-task.js';
@@ -11,8 +11,8 @@ import { Reconciliation, type ReconciliationDeps } from './reconciliation.js';
 export interface AssignmentTasksDeps {
   db: Database;
   logger: Logger;
-  accounts: ProgramAccounts;
-  jobs: ProgramJobs;
+  accounts: DepAccounts;
+  jobs: DepJobs;
   profiles: ReconciliationDeps['profiles'];
 }
 

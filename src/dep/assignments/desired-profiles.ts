@@ -1,3 +1,4 @@
+import type { Transaction } from '../../db/connection/unit-of-work.js';
 import {
   type DeviceElsewhere,
   type DeviceGone,
@@ -9,10 +10,9 @@ import {
   type ProfileWish,
   takeProfileFrom,
 } from '../../db/dep/dep-desired-profile-repository.js';
-import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { AppError } from '../../errors.js';
+import type { DepJobs } from '../dep-jobs.js';
 import type { ProfileWarning } from '../profiles/profile-warnings.js';
-import type { ProgramJobs } from '../dep-jobs.js';
 
 /** A wish of an admin's; `at` is the JSON pointer of the linkage. */
 export interface AdminWish extends ProfileWish {
@@ -24,7 +24,7 @@ const MOST_FAULTS = 500;
 
 /** What admins want devices to have; Apple is told after the commit. */
 export class ProfileWishes {
-  constructor(private readonly jobs: Pick<ProgramJobs, 'assign'>) {}
+  constructor(private readonly jobs: Pick<DepJobs, 'assign'>) {}
 
   /**
    * Returns what keeps the devices from getting it, if anything does. AppError 409 no_dep_account,

@@ -1,4 +1,5 @@
 import type { Database } from '../../db/connection/database.js';
+import { inTransaction } from '../../db/connection/unit-of-work.js';
 import {
   type AssignmentClaim,
   type AssignmentOutcome,
@@ -8,20 +9,19 @@ import {
   storeAssignments,
 } from '../../db/dep/dep-assignment-repository.js';
 import { findProfileName, forgetDefinition } from '../../db/dep/dep-unknown-definition.js';
-import { inTransaction } from '../../db/connection/unit-of-work.js';
 import type { Logger } from '../../logger.js';
-import { MOST_SERIALS, type ProgramAccounts, type ProgramApi } from '../client/dep-api.js';
-import { ProgramError } from '../client/dep-error.js';
-import type { ProgramJobs } from '../dep-jobs.js';
+import { type DepAccounts, type DepApi, MOST_SERIALS } from '../client/dep-api.js';
+import { DepError } from '../client/dep-error.js';
+import { type Again, whenAgain } from '../client/next-attempt.js';
+import type { DepJobs } from '../dep-jobs.js';
 import { type Batch, tellBatch } from './send-batch.js';
 import { unknownProfileWords, waitingWords } from './waiting-text.js';
-import { type Again, whenAgain } from '../client/next-attempt.js';
 
 export interface ProfileAssignmentsDeps {
   db: Database;
   logger: Logger;
-  accounts: ProgramAccounts;
-  jobs: Pick<ProgramJobs, 'assign' | 'define'>;
+  accounts: DepAccounts;
+  jobs: Pick<DepJobs, 'assign' | 'define'>;
 }
 
 /** What was told in a run. */
@@ -96,7 +96,7 @@ export class ProfileAssignments {
   }
 
   private async tellAll(
-    api: ProgramApi,
+    api: DepApi,
     { batches, held, tally }: { batches: Batch[]; held: Held; tally: Tally },
   ): Promise<void> {
     for (const batch of batches) {
@@ -105,7 +105,7 @@ export class ProfileAssignments {
           this.store(held, { uuid: batch.uuid, outcomes, tally }),
         );
       } catch (error) {
-        if (!(error instanceof ProgramError) || error.kind !== 'profile_not_found') throw error;
+        if (!(error instanceof DepError) || error.kind !== 'profile_not_found') throw error;
         await this.defineAnew(held, batch, error);
       }
     }
@@ -130,7 +130,7 @@ export class ProfileAssignments {
   private async defineAnew(
     { claim, left }: Held,
     { uuid, profileId, rows }: Batch,
-    error: ProgramError,
+    error: DepError,
   ): Promise<void> {
     const ids = rows.map(({ id }) => id).filter((id) => left.has(id));
     await inTransaction(this.deps.db, async (trx) => {

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { Database } from '../../db/connection/database.js';
-import { listAccountsToReconcile } from '../../db/dep/dep-reconcile-repository.js';
 import { inTransaction } from '../../db/connection/unit-of-work.js';
+import { listAccountsToReconcile } from '../../db/dep/dep-reconcile-repository.js';
 import type { Task } from '../../jobs/task.js';
 import { scheduledTask } from '../../jobs/tasks/scheduled-task.js';
-import { type ProgramJobs, RECONCILE_ACCOUNT } from '../dep-jobs.js';
+import { type DepJobs, RECONCILE_ACCOUNT } from '../dep-jobs.js';
 import type { Reconciliation } from './reconciliation.js';
 
 const PAYLOAD = z.object({ accountId: z.int() });
@@ -24,7 +24,7 @@ export function createReconcileTask(
 
 export interface ReconcileAllDeps {
   db: Database;
-  jobs: Pick<ProgramJobs, 'reconcile'>;
+  jobs: Pick<DepJobs, 'reconcile'>;
 }
 
 /** Not all servers ask Apple in the same minute of the hour. */

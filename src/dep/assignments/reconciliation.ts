@@ -1,4 +1,5 @@
 import type { Database } from '../../db/connection/database.js';
+import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import { tellProfileFaults } from '../../db/dep/dep-profile-failures.js';
 import {
   type Examined,
@@ -11,16 +12,15 @@ import {
   type ReconcileReport,
 } from '../../db/dep/dep-reconcile-repository.js';
 import { mendRecords } from '../../db/dep/dep-record-repository.js';
-import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import { systemContext, writeAudit } from '../../events/audit.js';
 import { BATCH } from '../../jobs/tasks/in-batches.js';
 import type { Logger } from '../../logger.js';
-import type { ProgramJobs } from '../dep-jobs.js';
+import type { DepJobs } from '../dep-jobs.js';
 
 export interface ReconciliationDeps {
   db: Database;
   logger: Logger;
-  jobs: Pick<ProgramJobs, 'assign'>;
+  jobs: Pick<DepJobs, 'assign'>;
   /** Profiles of which Apple has something else than they say now. */
   profiles: { redefineStale(accountId: number): Promise<number[]> };
 }

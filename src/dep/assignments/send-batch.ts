@@ -1,6 +1,6 @@
 import type { AssignmentOutcome, DueAssignment } from '../../db/dep/dep-assignment-repository.js';
-import type { ProgramApi } from '../client/dep-api.js';
-import { ProgramError } from '../client/dep-error.js';
+import type { DepApi } from '../client/dep-api.js';
+import { DepError } from '../client/dep-error.js';
 import { outcomesOf, refusedOutcomes } from './assignment-outcome.js';
 
 /** Serial numbers that are to have the same: the definition of the UUID, or none. */
@@ -20,12 +20,12 @@ const MOST_REFUSALS = 40;
  * makes Apple refuse the batch is found by halving it. Any other ProgramError is passed on; what
  * was not stored by then is still to be told.
  */
-export async function tellBatch(api: ProgramApi, batch: Batch, store: Store): Promise<void> {
+export async function tellBatch(api: DepApi, batch: Batch, store: Store): Promise<void> {
   const parts = [batch.rows];
   let refusals = 0;
   for (let rows = parts.pop(); rows !== undefined; rows = parts.pop()) {
     const told = await ask(api, batch.uuid, rows);
-    if (!(told instanceof ProgramError)) {
+    if (!(told instanceof DepError)) {
       refusals = 0;
       await store(told);
       continue;
@@ -41,10 +41,10 @@ export async function tellBatch(api: ProgramApi, batch: Batch, store: Store): Pr
 }
 
 async function ask(
-  api: ProgramApi,
+  api: DepApi,
   uuid: string | null,
   rows: DueAssignment[],
-): Promise<AssignmentOutcome[] | ProgramError> {
+): Promise<AssignmentOutcome[] | DepError> {
   const serials = rows.map(({ serial }) => serial);
   try {
     const results = await (uuid === null
@@ -52,7 +52,7 @@ async function ask(
       : api.assignProfile(uuid, serials));
     return outcomesOf(rows, results);
   } catch (error) {
-    if (error instanceof ProgramError && error.kind === 'refused') return error;
+    if (error instanceof DepError && error.kind === 'refused') return error;
     throw error;
   }
 }

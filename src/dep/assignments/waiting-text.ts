@@ -1,4 +1,4 @@
-import { ProgramError } from '../client/dep-error.js';
+import { DepError } from '../client/dep-error.js';
 import { wordsOf } from '../sync/sync-retry.js';
 
 /** To the second. */
@@ -8,7 +8,7 @@ function timeOf(time: Date): string {
 
 /** Of serial numbers of which Apple could not be told, for the admin; null: leave what was said. */
 export function waitingWords(error: unknown, again: Date | null): string | null {
-  if (!(error instanceof ProgramError)) return null;
+  if (!(error instanceof DepError)) return null;
   const words = wordsOf(error);
   if (again === null) return `Apple can't be told before somebody acts (${words}): see the account`;
   if (error.kind === 'throttled') return `Apple asks to wait until ${timeOf(again)}`;

@@ -1,9 +1,9 @@
 import { isSessionRefused } from './answer-fault.js';
 import { readJson } from './answers.js';
-import type { ServiceAnswer } from './exchange.js';
 import type { SharedToken } from './dep-accounts.js';
-import { ProgramError } from './dep-error.js';
-import type { ProgramRequest, ServiceCalls } from './service-calls.js';
+import { DepError } from './dep-error.js';
+import type { ServiceAnswer } from './exchange.js';
+import type { DepRequest, ServiceCalls } from './service-calls.js';
 import { nextSessionValue } from './session-value.js';
 
 export interface AccountCallsDeps {
@@ -24,7 +24,7 @@ export class AccountCalls {
   }
 
   async ask<T>(
-    request: ProgramRequest,
+    request: DepRequest,
     read: (value: unknown, now: number) => T | undefined,
   ): Promise<T> {
     try {
@@ -33,14 +33,14 @@ export class AccountCalls {
       await this.#shared.status.succeed();
       return value;
     } catch (error) {
-      if (error instanceof ProgramError) await this.#shared.status.fail(error, request.path);
+      if (error instanceof DepError) await this.#shared.status.fail(error, request.path);
       throw error;
     }
   }
 
   #valueOf<T>(
     answer: ServiceAnswer,
-    { path }: ProgramRequest,
+    { path }: DepRequest,
     read: (value: unknown, now: number) => T | undefined,
   ): T {
     const { status, body } = answer;
@@ -49,18 +49,18 @@ export class AccountCalls {
     const value = read(readJson(body), this.#deps.now());
     if (value !== undefined) return value;
     const message = `${host} answers ${path} with something else than Apple's service does`;
-    throw new ProgramError('unreachable', message, { status });
+    throw new DepError('unreachable', message, { status });
   }
 
   /** With another session once, should Apple refuse the first. */
-  async #answerTo(request: ProgramRequest): Promise<ServiceAnswer> {
+  async #answerTo(request: DepRequest): Promise<ServiceAnswer> {
     const answer = await this.#attempt(request);
     if (!isSessionRefused(answer)) return answer;
     await this.#readAnew();
     return await this.#attempt(request);
   }
 
-  async #attempt(request: ProgramRequest): Promise<ServiceAnswer> {
+  async #attempt(request: DepRequest): Promise<ServiceAnswer> {
     const { calls, signal } = this.#deps;
     const { session, token } = this.#shared;
     const lease = await session.lease(signal);
@@ -76,7 +76,7 @@ export class AccountCalls {
     const shared = await this.#deps.readAnew();
     if (shared.token.consumerKey !== this.#shared.token.consumerKey) {
       // What is going on is about devices and profiles of another server at Apple.
-      throw new ProgramError('token_rejected', 'the token was replaced by one of another server');
+      throw new DepError('token_rejected', 'the token was replaced by one of another server');
     }
     this.#shared = shared;
   }

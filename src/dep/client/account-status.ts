@@ -1,16 +1,16 @@
 import type { Database } from '../../db/connection/database.js';
 import {
-  type ProgramAccountStatus,
-  type ProgramTokenKey,
-  writeProgramStatus,
+  type DepAccountStatus,
+  type DepTokenKey,
+  writeDepStatus,
 } from '../../db/dep/dep-account-repository.js';
 import type { Logger } from '../../logger.js';
 import { REFUSES_SERVER } from './answer-fault.js';
 import { tidy } from './answer-texts.js';
-import type { ProgramError } from './dep-error.js';
+import type { DepError } from './dep-error.js';
 import { adviceFor } from './status-advice.js';
 
-const STATUS: { [kind in ProgramError['kind']]?: ProgramAccountStatus } = {
+const STATUS: { [kind in DepError['kind']]?: DepAccountStatus } = {
   terms_not_signed: 'terms_not_signed',
   token_rejected: 'token_rejected',
   token_expired: 'token_expired',
@@ -22,7 +22,7 @@ const STATUS: { [kind in ProgramError['kind']]?: ProgramAccountStatus } = {
 const ACCOUNT = '/account';
 
 /** undefined: it says nothing of the account, only of what was asked for. */
-function statusOf({ kind, text }: ProgramError, path: string): ProgramAccountStatus | undefined {
+function statusOf({ kind, text }: DepError, path: string): DepAccountStatus | undefined {
   const isOfAll = path === ACCOUNT || REFUSES_SERVER.test(text);
   return STATUS[kind] ?? (kind === 'refused' && isOfAll ? 'error' : undefined);
 }
@@ -30,19 +30,19 @@ function statusOf({ kind, text }: ProgramError, path: string): ProgramAccountSta
 /** What an account shows of its token. */
 export class AccountStatus {
   readonly #deps: { db: Database; logger: Logger };
-  readonly #key: ProgramTokenKey;
+  readonly #key: DepTokenKey;
   #isOk = false;
 
   constructor(
     deps: { db: Database; logger: Logger },
-    { id, consumerKey, accessToken }: ProgramTokenKey,
+    { id, consumerKey, accessToken }: DepTokenKey,
   ) {
     this.#deps = deps;
     this.#key = { id, consumerKey, accessToken };
   }
 
   /** As it stands on the account. */
-  see(status: ProgramAccountStatus): void {
+  see(status: DepAccountStatus): void {
     this.#isOk = status === 'ok';
   }
 
@@ -53,7 +53,7 @@ export class AccountStatus {
   }
 
   /** `path`: of the call. */
-  async fail(error: ProgramError, path: string): Promise<void> {
+  async fail(error: DepError, path: string): Promise<void> {
     const status = statusOf(error, path);
     if (status === undefined) return;
     this.#isOk = false;
@@ -62,11 +62,11 @@ export class AccountStatus {
   }
 
   async #write(
-    status: ProgramAccountStatus,
+    status: DepAccountStatus,
     words: { text: string | null; advice: string | null },
   ): Promise<void> {
     const { db, logger } = this.#deps;
-    if (!(await writeProgramStatus(db.knex, this.#key, { status, ...words }))) return;
+    if (!(await writeDepStatus(db.knex, this.#key, { status, ...words }))) return;
     const level = status === 'ok' ? 'info' : 'warn';
     const detail = words.text === null ? {} : { detail: words.text };
     const fields = { depAccountId: this.#key.id, status, ...detail };

@@ -1,7 +1,7 @@
 import { isPage, oauthChallenge, wordsOf } from './answer-texts.js';
+import { DepError, type DepErrorKind } from './dep-error.js';
 import type { ServiceAnswer } from './exchange.js';
 import { retryAfter } from './retry-policy.js';
-import { ProgramError, type ProgramErrorKind } from './dep-error.js';
 
 export const SESSION = '/session';
 const PROFILE_DEVICES = '/profile/devices';
@@ -11,7 +11,7 @@ const GRANTED_APART = ['/devices/disown', '/device/activationlock'];
 const DEFAULT_RETRY_MS = 60_000;
 const NO_LEEWAY_MS = 1_000;
 
-const CODES: [RegExp, ProgramErrorKind][] = [
+const CODES: [RegExp, DepErrorKind][] = [
   [/\b(EXPIRED_CURSOR|INVALID_CURSOR|CURSOR_REQUIRED)\b/, 'cursor_lost'],
   [/\bEXHAUSTED_CURSOR\b/, 'cursor_exhausted'],
   [/\bPROFILE_NOT_FOUND\b/, 'profile_not_found'],
@@ -38,32 +38,32 @@ export function isSessionRefused(answer: ServiceAnswer): boolean {
 }
 
 /** What an answer that is no success means. */
-export function answerFault(answer: ServiceAnswer, asked: Asked): ProgramError {
+export function answerFault(answer: ServiceAnswer, asked: Asked): DepError {
   const { status } = answer;
   if (status === 429) return throttled(answer, asked);
   if (status >= 500 || status < 400 || isOthers(answer, asked)) return unreachable(answer, asked);
   const text = wordsOf(answer);
   if (TERMS.test(text)) {
-    return new ProgramError('terms_not_signed', 'Apple has new terms to accept', { status, text });
+    return new DepError('terms_not_signed', 'Apple has new terms to accept', { status, text });
   }
   return asked.path === SESSION ? sessionFault(answer, asked) : callFault(answer, asked);
 }
 
-function throttled(answer: ServiceAnswer, { now }: Asked): ProgramError {
+function throttled(answer: ServiceAnswer, { now }: Asked): DepError {
   const { status } = answer;
   const retryAt = new Date(now + (retryAfter(answer, now) ?? DEFAULT_RETRY_MS));
   const options = { status, text: wordsOf(answer), retryAt };
-  return new ProgramError('throttled', "Apple's service is called too often", options);
+  return new DepError('throttled', "Apple's service is called too often", options);
 }
 
-function unreachable(answer: ServiceAnswer, { host, now }: Asked): ProgramError {
+function unreachable(answer: ServiceAnswer, { host, now }: Asked): DepError {
   const { status } = answer;
   const page = isPage(answer) ? ' with a web page, as a proxy would' : '';
   const text = wordsOf(answer);
   const wait = status === 503 ? retryAfter(answer, now) : undefined;
   const retryAt = wait === undefined ? {} : { retryAt: new Date(now + wait) };
   const message = `${host} answers ${status}${page}`;
-  return new ProgramError('unreachable', message, { status, text, ...retryAt });
+  return new DepError('unreachable', message, { status, text, ...retryAt });
 }
 
 /** It is not Apple's service that speaks, or not of the program. */
@@ -75,20 +75,20 @@ function isOthers(answer: ServiceAnswer, { path }: Asked): boolean {
 }
 
 /** Nothing is sent but the token, so that every refusal is one of it. */
-function sessionFault(answer: ServiceAnswer, { now }: Asked): ProgramError {
+function sessionFault(answer: ServiceAnswer, { now }: Asked): DepError {
   const { status } = answer;
   const text = wordsOf(answer);
   const options = { status, text };
   if (REFUSES_SERVER.test(text)) {
-    return new ProgramError('refused', 'Apple refuses this version of the server', options);
+    return new DepError('refused', 'Apple refuses this version of the server', options);
   }
   if (/token_expired/i.test(text)) {
-    return new ProgramError('token_expired', 'the token has expired', options);
+    return new DepError('token_expired', 'the token has expired', options);
   }
   const why = /timestamp_refused/i.test(text)
     ? `the clock of this server is ${clockFault(answer, now)}`
     : 'Apple does not take the token';
-  return new ProgramError('token_rejected', why, options);
+  return new DepError('token_rejected', why, options);
 }
 
 function clockFault({ headers }: ServiceAnswer, now: number): string {
@@ -98,21 +98,21 @@ function clockFault({ headers }: ServiceAnswer, now: number): string {
   return `${seconds} s ${ahead > 0 ? 'ahead of' : 'behind'} Apple's`;
 }
 
-function callFault(answer: ServiceAnswer, { path }: Asked): ProgramError {
+function callFault(answer: ServiceAnswer, { path }: Asked): DepError {
   const { status } = answer;
   const text = wordsOf(answer);
   const kind = CODES.find(([code]) => code.test(text))?.[1] ?? kindByStatus(status, path);
-  return new ProgramError(kind, messageOf(kind, status), { status, text });
+  return new DepError(kind, messageOf(kind, status), { status, text });
 }
 
-function kindByStatus(status: number, path: string): ProgramErrorKind {
+function kindByStatus(status: number, path: string): DepErrorKind {
   // Apple's documentation of Assign a Profile names no word for it.
   if (status === 404 && path === PROFILE_DEVICES) return 'profile_not_found';
   if (status === 401) return 'token_rejected';
   return status === 403 && !GRANTED_APART.includes(path) ? 'token_rejected' : 'refused';
 }
 
-function messageOf(kind: ProgramErrorKind, status: number): string {
+function messageOf(kind: DepErrorKind, status: number): string {
   switch (kind) {
     case 'cursor_lost':
       return 'Apple no longer knows the cursor';

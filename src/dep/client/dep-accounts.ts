@@ -3,15 +3,15 @@ import type { Database } from '../../db/connection/database.js';
 import type { Logger } from '../../logger.js';
 import { AccountCalls } from './account-calls.js';
 import { AccountStatus } from './account-status.js';
+import type { DepAccount, DepAccounts, DepApi } from './dep-api.js';
+import { DepClient } from './dep-client.js';
+import { type AccountToken, readToken, tokenFault } from './dep-token-values.js';
 import { createExchanges } from './exchange.js';
-import { PROGRAM_LIMITS, type ProgramClock, type ProgramLimits, SYSTEM_CLOCK } from './limits.js';
-import type { ProgramAccount, ProgramAccounts, ProgramApi } from './dep-api.js';
-import { ProgramClient } from './dep-client.js';
-import { type ProgramToken, readToken, tokenFault } from './dep-token-values.js';
+import { DEP_LIMITS, type DepClock, type DepLimits, SYSTEM_CLOCK } from './limits.js';
 import { ServiceCalls } from './service-calls.js';
-import { ProgramSession } from './session.js';
+import { DepSession } from './session.js';
 
-export interface ProgramAccountsDeps {
+export interface DepAccountsDeps {
   db: Database;
   box: SecretBox;
   logger: Logger;
@@ -23,19 +23,19 @@ export interface ProgramAccountsDeps {
   ca: string | undefined;
   /** Tokens of the lab's are used only while it is on, and then only they. */
   isLabOn: boolean;
-  limits?: Partial<ProgramLimits>;
-  clock?: ProgramClock;
+  limits?: Partial<DepLimits>;
+  clock?: DepClock;
 }
 
 /** What all calls with one token share. */
 export interface SharedToken {
   /** As it was read last. */
-  token: ProgramToken;
-  session: ProgramSession;
+  token: AccountToken;
+  session: DepSession;
   status: AccountStatus;
 }
 
-function isSameToken(one: ProgramToken, other: ProgramToken): boolean {
+function isSameToken(one: AccountToken, other: AccountToken): boolean {
   return (
     one.consumerKey === other.consumerKey &&
     one.accessToken === other.accessToken &&
@@ -43,17 +43,17 @@ function isSameToken(one: ProgramToken, other: ProgramToken): boolean {
   );
 }
 
-class StoredAccounts implements ProgramAccounts {
-  readonly #deps: ProgramAccountsDeps;
-  readonly #clock: ProgramClock;
+class StoredAccounts implements DepAccounts {
+  readonly #deps: DepAccountsDeps;
+  readonly #clock: DepClock;
   readonly #calls: ServiceCalls;
   readonly #closing = new AbortController();
   /** By account: a former token's is never used for the present one. */
   readonly #shared = new Map<number, SharedToken>();
   readonly close: () => void;
 
-  constructor(deps: ProgramAccountsDeps) {
-    const limits = { ...PROGRAM_LIMITS, ...deps.limits };
+  constructor(deps: DepAccountsDeps) {
+    const limits = { ...DEP_LIMITS, ...deps.limits };
     const exchanges = createExchanges(limits, deps.ca);
     this.#deps = deps;
     this.#clock = deps.clock ?? SYSTEM_CLOCK;
@@ -71,7 +71,7 @@ class StoredAccounts implements ProgramAccounts {
 
   async use<T>(
     accountId: number,
-    work: (api: ProgramApi, account: ProgramAccount) => Promise<T>,
+    work: (api: DepApi, account: DepAccount) => Promise<T>,
     { signal }: { signal?: AbortSignal } = {},
   ): Promise<T> {
     const shared = await this.#read(accountId);
@@ -83,7 +83,7 @@ class StoredAccounts implements ProgramAccounts {
       signal: signal ? AbortSignal.any([signal, closing]) : closing,
       now: () => this.#clock.now(),
     });
-    const api = new ProgramClient((request, read) => account.ask(request, read));
+    const api = new DepClient((request, read) => account.ask(request, read));
     return await work(api, { id: accountId, consumerKey: shared.token.consumerKey });
   }
 
@@ -105,10 +105,10 @@ class StoredAccounts implements ProgramAccounts {
     return shared;
   }
 
-  #share(token: ProgramToken): SharedToken {
+  #share(token: AccountToken): SharedToken {
     const shared: SharedToken = {
       token,
-      session: new ProgramSession(() => this.#calls.logIn(shared.token, this.#closing.signal)),
+      session: new DepSession(() => this.#calls.logIn(shared.token, this.#closing.signal)),
       status: new AccountStatus(this.#deps, token),
     };
     this.#shared.set(token.id, shared);
@@ -117,8 +117,6 @@ class StoredAccounts implements ProgramAccounts {
 }
 
 /** Closing ends what is under way. */
-export function createProgramAccounts(
-  deps: ProgramAccountsDeps,
-): ProgramAccounts & { close(): void } {
+export function createDepAccounts(deps: DepAccountsDeps): DepAccounts & { close(): void } {
   return new StoredAccounts(deps);
 }

@@ -75,7 +75,7 @@ export interface ActivationLock {
  * Apple's service of the device enrollment program, with the token of one account. Sessions, their
  * renewal and short waits are its own business; everything else that goes wrong is a ProgramError.
  */
-export interface ProgramApi {
+export interface DepApi {
   account(): Promise<AccountDetail>;
   /** One page of all devices. */
   fetchDevices(request: PageRequest): Promise<DevicePage>;
@@ -93,13 +93,13 @@ export interface ProgramApi {
 }
 
 /** An account, by its row, as a call begins. */
-export interface ProgramAccount {
+export interface DepAccount {
   id: number;
   consumerKey: string;
 }
 
 /** Apple's service for the accounts stored here. */
-export interface ProgramAccounts {
+export interface DepAccounts {
   /**
    * Runs `work` with the present token of the account. What Apple refuses or grants is written to the
    * account as its `status`; a ProgramError is passed on. AppError 404 unknown account; 409
@@ -108,7 +108,7 @@ export interface ProgramAccounts {
    */
   use<T>(
     accountId: number,
-    work: (api: ProgramApi, account: ProgramAccount) => Promise<T>,
+    work: (api: DepApi, account: DepAccount) => Promise<T>,
     options?: { signal?: AbortSignal },
   ): Promise<T>;
 }

@@ -3,22 +3,22 @@ import { readAccount, readDefinition, readLock, readPage, readResults } from './
 import type {
   AccountDetail,
   ActivationLock,
+  DepApi,
   DevicePage,
   PageRequest,
-  ProgramApi,
   SerialResults,
 } from './dep-api.js';
 import { MOST_SERIALS } from './dep-api.js';
-import type { ProgramRequest } from './service-calls.js';
+import type { DepRequest } from './service-calls.js';
 
 /** What a call gave, read; undefined from `read` where it is not what was asked for. */
 export type Ask = <T>(
-  request: ProgramRequest,
+  request: DepRequest,
   read: (value: unknown, now: number) => T | undefined,
 ) => Promise<T>;
 
 /** Apple's web service, call by call; names and limits are those of its documentation. */
-export class ProgramClient implements ProgramApi {
+export class DepClient implements DepApi {
   constructor(private readonly ask: Ask) {}
 
   account(): Promise<AccountDetail> {
@@ -70,7 +70,7 @@ export class ProgramClient implements ProgramApi {
     );
   }
 
-  async #bySerial(serials: readonly string[], request: ProgramRequest): Promise<SerialResults> {
+  async #bySerial(serials: readonly string[], request: DepRequest): Promise<SerialResults> {
     if (serials.length > MOST_SERIALS) {
       throw new RangeError(`${serials.length} serial numbers in one call`);
     }

@@ -1,5 +1,5 @@
 /** What is wrong, by what can be done about it. */
-export type ProgramErrorKind =
+export type DepErrorKind =
   /** Somebody has to accept Apple's terms at its portal. */
   | 'terms_not_signed'
   /** Apple does not take the token, or no longer. */
@@ -19,7 +19,7 @@ export type ProgramErrorKind =
   /** Apple finds fault with what was sent. */
   | 'refused';
 
-export interface ProgramErrorOptions {
+export interface DepErrorOptions {
   /** Of Apple's answer. */
   status?: number;
   /** Apple's words, as they came, shortened; no secrets are in them. */
@@ -29,15 +29,15 @@ export interface ProgramErrorOptions {
 }
 
 /** Why Apple's service of the enrollment program did not do what it was asked to. */
-export class ProgramError extends Error {
+export class DepError extends Error {
   readonly status: number | undefined;
   readonly text: string;
   readonly retryAt: Date | undefined;
 
   constructor(
-    readonly kind: ProgramErrorKind,
+    readonly kind: DepErrorKind,
     message: string,
-    { status, text = '', retryAt, cause }: ProgramErrorOptions = {},
+    { status, text = '', retryAt, cause }: DepErrorOptions = {},
   ) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'ProgramError';

@@ -2,26 +2,26 @@ import { serviceUrl } from '../../config/config-values.js';
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
 import type { Database } from '../../db/connection/database.js';
 import {
-  findProgramToken,
-  type ProgramAccountStatus,
-  type ProgramTokenKey,
-  type ProgramTokenRecord,
+  type DepAccountStatus,
+  type DepTokenKey,
+  type DepTokenRecord,
+  findDepToken,
 } from '../../db/dep/dep-account-repository.js';
 import { AppError, notFound } from '../../errors.js';
+import { DepError } from './dep-error.js';
 import type { OAuthCredentials } from './oauth.js';
-import { ProgramError } from './dep-error.js';
 
 /** An account's token as it is stored now. */
-export interface ProgramToken extends ProgramTokenKey, OAuthCredentials {
+export interface AccountToken extends DepTokenKey, OAuthCredentials {
   expiry: Date | null;
   /** Of the service, without a slash at its end. */
   base: string;
   isLab: boolean;
   /** As it was read. */
-  status: ProgramAccountStatus;
+  status: DepAccountStatus;
 }
 
-export interface ProgramTokenDeps {
+export interface DepTokenDeps {
   db: Database;
   box: SecretBox;
   /** Of the service of accounts that name none. */
@@ -30,10 +30,10 @@ export interface ProgramTokenDeps {
 
 /** AppError 404 unknown account; 409 `no_dep_account` for one without a whole token. */
 export async function readToken(
-  { db, box, host }: ProgramTokenDeps,
+  { db, box, host }: DepTokenDeps,
   id: number,
-): Promise<ProgramToken> {
-  const row = await findProgramToken(db.knex, id);
+): Promise<AccountToken> {
+  const row = await findDepToken(db.knex, id);
   if (row === undefined) throw notFound(`dep_accounts ${id}`);
   const { consumer_key: consumerKey, access_token: accessToken } = row;
   const consumerSecret = open(box, row, 'consumer_secret');
@@ -48,7 +48,7 @@ export async function readToken(
 
 function open(
   box: SecretBox,
-  row: ProgramTokenRecord,
+  row: DepTokenRecord,
   name: 'consumer_secret' | 'access_secret',
 ): string | null {
   const sealed = row[`sealed_${name}`];
@@ -70,21 +70,21 @@ function whole(
 
 /** Why the token is not to be used at all; asks nobody. */
 export function tokenFault(
-  { expiry, isLab, base }: ProgramToken,
+  { expiry, isLab, base }: AccountToken,
   { isLabOn, now }: { isLabOn: boolean; now: number },
-): ProgramError | undefined {
+): DepError | undefined {
   if (isLab !== isLabOn) {
     const message = isLab
       ? 'the token is one of the lab, which is off'
       : "the lab is on, and the token is one of Apple's: nobody is asked";
-    return new ProgramError('lab_off', message);
+    return new DepError('lab_off', message);
   }
   if (expiry !== null && expiry.getTime() <= now) {
-    return new ProgramError('token_expired', `the token has expired at ${expiry.toISOString()}`);
+    return new DepError('token_expired', `the token has expired at ${expiry.toISOString()}`);
   }
   if (!serviceUrl.safeParse(base).success) {
     const message = 'the url of the account must be https (http only to this machine)';
-    return new ProgramError('unreachable', message);
+    return new DepError('unreachable', message);
   }
   return undefined;
 }

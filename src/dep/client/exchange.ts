@@ -9,7 +9,7 @@ import {
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { Socket } from 'node:net';
 import { connectionFault, ExchangeFault } from './exchange-fault.js';
-import type { ProgramLimits } from './limits.js';
+import type { DepLimits } from './limits.js';
 
 export interface ServiceRequest {
   method: 'GET' | 'POST' | 'DELETE';
@@ -41,7 +41,7 @@ class CallWatch {
 
   constructor(
     private readonly call: ClientRequest,
-    limits: ProgramLimits,
+    limits: DepLimits,
   ) {
     // What breaks after the answer has begun is told by the answer too; unheard here it would throw.
     call.on('error', () => undefined);
@@ -62,7 +62,7 @@ class CallWatch {
     return this.#fault ?? connectionFault(error, this.#socket, this.mayHaveArrived);
   }
 
-  #onSocket(socket: Socket, { connect, answer }: ProgramLimits): void {
+  #onSocket(socket: Socket, { connect, answer }: DepLimits): void {
     this.#socket = socket;
     this.#endAfter(answer, 'does not answer in time');
     if (this.call.reusedSocket) {
@@ -103,7 +103,7 @@ async function readBody(
 }
 
 /** Keeps connections between calls. `ca`: PEM of the CAs to believe; those Node knows by default. */
-export function createExchanges(limits: ProgramLimits, ca: string | undefined): Exchanges {
+export function createExchanges(limits: DepLimits, ca: string | undefined): Exchanges {
   const { sockets: maxSockets, idle: timeout } = limits;
   // The agent ends connections at the time-out only while they are unused.
   const options = { keepAlive: true, maxSockets, maxFreeSockets: maxSockets, timeout };

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** In milliseconds where nothing else is said. */
-export interface ProgramLimits {
+export interface DepLimits {
   connect: number;
   /** From the request to the last byte of the answer. */
   answer: number;
@@ -15,7 +15,7 @@ export interface ProgramLimits {
   idle: number;
 }
 
-export const PROGRAM_LIMITS: ProgramLimits = {
+export const DEP_LIMITS: DepLimits = {
   connect: 10_000,
   answer: 60_000,
   answerBytes: 16 * 1024 * 1024,
@@ -24,13 +24,13 @@ export const PROGRAM_LIMITS: ProgramLimits = {
   idle: 15_000,
 };
 
-export interface ProgramClock {
+export interface DepClock {
   now(): number;
   /** Rejects once the signal is aborted. */
   wait(milliseconds: number, signal: AbortSignal): Promise<void>;
 }
 
-export const SYSTEM_CLOCK: ProgramClock = {
+export const SYSTEM_CLOCK: DepClock = {
   now: () => Date.now(),
   wait: async (milliseconds, signal) => {
     await sleep(milliseconds, undefined, { signal });

@@ -1,7 +1,7 @@
 import type { Database } from '../../db/connection/database.js';
 import { findUnreachableSince } from '../../db/dep/dep-assignment-repository.js';
 import { AppError } from '../../errors.js';
-import { ProgramError } from './dep-error.js';
+import { DepError } from './dep-error.js';
 
 /** When what could not be done is done again; null: by the clock, or once an admin has acted. */
 export interface Again {
@@ -21,7 +21,7 @@ export async function whenAgain(
 ): Promise<Again | undefined> {
   const now = Date.now();
   if (error instanceof AppError) return isWithoutToken(error) ? { at: null } : undefined;
-  if (!(error instanceof ProgramError)) return undefined;
+  if (!(error instanceof DepError)) return undefined;
   if (STANDSTILL.has(error.kind)) return { at: null };
   if (error.kind === 'throttled') return { at: error.retryAt ?? new Date(now + MINUTE) };
   if (error.kind !== 'unreachable') return { at: new Date(now + 5 * MINUTE) };

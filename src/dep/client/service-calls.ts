@@ -1,11 +1,11 @@
 import { answerFault, SESSION } from './answer-fault.js';
+import { DepError } from './dep-error.js';
+import type { AccountToken } from './dep-token-values.js';
 import type { Exchanges, ServiceAnswer, ServiceRequest } from './exchange.js';
 import { ExchangeFault } from './exchange-fault.js';
-import type { ProgramClock, ProgramLimits } from './limits.js';
+import type { DepClock, DepLimits } from './limits.js';
 import { oauthHeader } from './oauth.js';
 import { Patience } from './retry-policy.js';
-import { ProgramError } from './dep-error.js';
-import type { ProgramToken } from './dep-token-values.js';
 import { sessionValue } from './session-value.js';
 
 // The newest that Apple documents: from 9 on it tells by serial number where an assignment was
@@ -16,7 +16,7 @@ const HEADERS = {
   'Content-Type': 'application/json;charset=UTF8',
 };
 
-export interface ProgramRequest {
+export interface DepRequest {
   method: ServiceRequest['method'];
   path: string;
   body?: object;
@@ -26,8 +26,8 @@ export interface ProgramRequest {
 
 export interface ServiceCallDeps {
   exchanges: Exchanges;
-  clock: ProgramClock;
-  limits: ProgramLimits;
+  clock: DepClock;
+  limits: DepLimits;
   version: string;
 }
 
@@ -41,7 +41,7 @@ export class ServiceCalls {
 
   /** Apple's answer, whatever it is; ProgramError `unreachable` where there is none. */
   call(
-    request: ProgramRequest & { base: string; session: string },
+    request: DepRequest & { base: string; session: string },
     signal: AbortSignal,
   ): Promise<ServiceAnswer> {
     const { method, base, path, body, isOnce = false } = request;
@@ -52,7 +52,7 @@ export class ServiceCalls {
   }
 
   /** Opens a session. ProgramError where Apple grants none. */
-  async logIn(token: ProgramToken, signal: AbortSignal): Promise<string> {
+  async logIn(token: AccountToken, signal: AbortSignal): Promise<string> {
     const url = new URL(`${token.base}${SESSION}`);
     const signed = (): ServiceRequest => {
       const options = { now: this.deps.clock.now() };
@@ -63,10 +63,10 @@ export class ServiceCalls {
     if (answer.status !== 200) throw this.faultOf(answer, SESSION, url.host);
     const value = sessionValue(answer);
     if (value !== undefined) return value;
-    throw new ProgramError('unreachable', `${url.host} answers without a session`, { status: 200 });
+    throw new DepError('unreachable', `${url.host} answers without a session`, { status: 200 });
   }
 
-  faultOf(answer: ServiceAnswer, path: string, host: string): ProgramError {
+  faultOf(answer: ServiceAnswer, path: string, host: string): DepError {
     return answerFault(answer, { path, host, now: this.deps.clock.now() });
   }
 
@@ -96,6 +96,6 @@ function orFault(error: unknown): ExchangeFault {
   throw error;
 }
 
-function unreachable(fault: ExchangeFault, { url }: ServiceRequest): ProgramError {
-  return new ProgramError('unreachable', `${url.host} ${fault.message}`, { cause: fault });
+function unreachable(fault: ExchangeFault, { url }: ServiceRequest): DepError {
+  return new DepError('unreachable', `${url.host} ${fault.message}`, { cause: fault });
 }

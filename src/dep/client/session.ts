@@ -27,7 +27,7 @@ function withReject(): { promise: Promise<never>; reject: (reason: unknown) => v
 }
 
 /** The session of one token, shared by all calls with it; one login at a time. */
-export class ProgramSession {
+export class DepSession {
   readonly #logIn: () => Promise<string>;
   #current: SessionLease | undefined;
   #pending: Promise<SessionLease> | undefined;

@@ -1,12 +1,12 @@
-import type { ProgramAccountStatus } from '../../db/dep/dep-account-repository.js';
-import type { ProgramError } from './dep-error.js';
+import type { DepAccountStatus } from '../../db/dep/dep-account-repository.js';
+import type { DepError } from './dep-error.js';
 
 const PORTAL =
   'Apple Business Manager (business.apple.com) or Apple School Manager (school.apple.com)';
 const RENEW = `Sign in to ${PORTAL} as an administrator, open Preferences, choose this server under \
 device management services, download its server token and upload it with POST /dep/stoken/upload`;
 
-const ADVICE: { [status in ProgramAccountStatus]?: string } = {
+const ADVICE: { [status in DepAccountStatus]?: string } = {
   terms_not_signed: `Sign in to ${PORTAL} as an administrator and accept the new terms. Until then \
 Apple serves nothing; afterwards the next sync goes on by itself.`,
   token_rejected: `${RENEW}. A token ends when another is made for the same server, when the server \
@@ -19,7 +19,7 @@ is deleted there, or when the administrator who made it leaves or changes the pa
 };
 
 /** Of the lab's own tokens while it is off, and of Apple's while it is on. */
-function labAdvice({ message }: ProgramError): string {
+function labAdvice({ message }: DepError): string {
   return message.startsWith('the lab is on')
     ? `Start the server with LAB=off to go on with Apple's. To try things out with the lab, start it \
 with another DATA_DIR or DATABASE_URL: beside this account it does not start.`
@@ -27,7 +27,7 @@ with another DATA_DIR or DATABASE_URL: beside this account it does not start.`
 (DELETE /api/v1/dep/accounts/ID): without the lab it is of no use.`;
 }
 
-function unreachableAdvice({ message }: ProgramError): string {
+function unreachableAdvice({ message }: DepError): string {
   if (message.includes('DEP_CA_FILE')) {
     return `If a proxy opens TLS connections here, exempt Apple's hosts from it, as Apple asks for; \
 for another service name its CA in DEP_CA_FILE.`;
@@ -37,7 +37,7 @@ between), and DEP_HOST or the account's url if set. It is tried again by itself.
 }
 
 /** What an administrator is to do, and where; null where there is nothing wrong. */
-export function adviceFor(status: ProgramAccountStatus, error: ProgramError): string | null {
+export function adviceFor(status: DepAccountStatus, error: DepError): string | null {
   if (status === 'unreachable') return unreachableAdvice(error);
   if (status === 'lab_off') return labAdvice(error);
   if (error.message.startsWith('the clock of this server')) {

@@ -1,19 +1,19 @@
 import { z } from 'zod';
 import { hashBypassCode, parseBypassCode } from '../../crypto/secrets/bypass-code.js';
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
-import { secretIdentity } from '../../db/devices/device-repository.js';
-import { findLatestSecret, repeatSecret } from '../../db/devices/device-secrets.js';
+import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import {
   findLockable,
   type LockableRow,
   storeActivationLock,
 } from '../../db/dep/dep-device-actions.js';
-import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
+import { secretIdentity } from '../../db/devices/device-repository.js';
+import { findLatestSecret, repeatSecret } from '../../db/devices/device-secrets.js';
 import { AppError } from '../../errors.js';
 import type { Task } from '../../jobs/task.js';
-import { ProgramError } from '../client/dep-error.js';
+import { DepError } from '../client/dep-error.js';
 import { ACTIVATION_LOCK, ALREADY_LOCKED, BYPASS_CODE } from './activation-lock.js';
-import { type ProgramDeviceTaskDeps, retryTime } from './disown-task.js';
+import { type DepDeviceTaskDeps, retryTime } from './disown-task.js';
 
 const PAYLOAD = z.object({
   id: z.int(),
@@ -33,7 +33,7 @@ const FIRST_WAIT_MS = 3 * 60 * 1000;
 
 /** Has Apple lock a device; harmless when done twice, since the code is the same. */
 export function createActivationLockTask(
-  deps: Omit<ProgramDeviceTaskDeps, 'jobs'> & { box: SecretBox },
+  deps: Omit<DepDeviceTaskDeps, 'jobs'> & { box: SecretBox },
 ): Task<Payload> {
   return {
     name: ACTIVATION_LOCK,
@@ -96,7 +96,7 @@ async function readWanted(
 }
 
 async function storeFailure(
-  { db, queue, logger }: Pick<ProgramDeviceTaskDeps, 'db' | 'queue' | 'logger'>,
+  { db, queue, logger }: Pick<DepDeviceTaskDeps, 'db' | 'queue' | 'logger'>,
   payload: Payload,
   error: unknown,
 ): Promise<void> {
@@ -123,7 +123,7 @@ function endOf(error: unknown, { missed }: Payload): End | undefined {
   if (error instanceof AppError && error.status < 500) {
     return { result: 'refused', fault: error.message };
   }
-  if (!(error instanceof ProgramError)) return undefined;
+  if (!(error instanceof DepError)) return undefined;
   const fault = error.text === '' ? error.message : `${error.message}: ${error.text}`;
   if (error.kind === 'throttled') {
     return { result: 'requested', fault, again: { runAt: retryTime(error), missed } };

@@ -1,13 +1,13 @@
 import { createBypassCode, formatBypassCode } from '../../crypto/secrets/bypass-code.js';
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
-import { secretIdentity } from '../../db/devices/device-repository.js';
-import { escrowOfSerial, newestSecretId } from '../../db/devices/device-secrets.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
 import {
   findLockable,
   type LockableRow,
   requestActivationLock,
 } from '../../db/dep/dep-device-actions.js';
-import type { Transaction } from '../../db/connection/unit-of-work.js';
+import { secretIdentity } from '../../db/devices/device-repository.js';
+import { escrowOfSerial, newestSecretId } from '../../db/devices/device-secrets.js';
 import { AppError, notFound } from '../../errors.js';
 import type { JobQueue } from '../../jobs/task.js';
 

@@ -9,12 +9,12 @@ import {
 import { Disowning, type DisownRequest, type DisownRequested } from './disown.js';
 
 /** What an admin has Apple do with devices; each is told by a job after the commit. */
-export interface ProgramDevices {
+export interface DepDeviceActions {
   disown(trx: Transaction, request: DisownRequest): Promise<DisownRequested>;
   lock(trx: Transaction, request: ActivationLockRequest): Promise<ActivationLockRequested>;
 }
 
-export function createProgramDevices(deps: { box: SecretBox; jobs: JobQueue }): ProgramDevices {
+export function createDepDeviceActions(deps: { box: SecretBox; jobs: JobQueue }): DepDeviceActions {
   const disowning = new Disowning(deps.jobs);
   const locks = new ActivationLocks(deps.box, deps.jobs);
   return {

@@ -1,23 +1,23 @@
 import { z } from 'zod';
 import type { Database } from '../../db/connection/database.js';
-import { claimDisown, type Outcome, storeDisowned } from '../../db/dep/dep-device-actions.js';
 import { inTransaction } from '../../db/connection/unit-of-work.js';
+import { claimDisown, type Outcome, storeDisowned } from '../../db/dep/dep-device-actions.js';
 import { AppError } from '../../errors.js';
 import type { JobQueue, Task } from '../../jobs/task.js';
 import type { Logger } from '../../logger.js';
+import type { DepAccounts, SerialResults } from '../client/dep-api.js';
+import { DepError } from '../client/dep-error.js';
 import { ExchangeFault } from '../client/exchange-fault.js';
-import type { ProgramAccounts, SerialResults } from '../client/dep-api.js';
-import { ProgramError } from '../client/dep-error.js';
-import type { ProgramJobs } from '../dep-jobs.js';
+import type { DepJobs } from '../dep-jobs.js';
 import { DISOWN } from './disown.js';
 
 const PAYLOAD = z.object({ accountId: z.int(), ids: z.array(z.int()) });
 
-export interface ProgramDeviceTaskDeps {
+export interface DepDeviceTaskDeps {
   db: Database;
-  accounts: ProgramAccounts;
+  accounts: DepAccounts;
   queue: JobQueue;
-  jobs: ProgramJobs;
+  jobs: DepJobs;
   logger: Logger;
 }
 
@@ -29,12 +29,12 @@ interface Claimed {
 const DEFAULT_WAIT_MS = 5 * 60 * 1000;
 
 /** Until when to wait; soon where Apple did not say. */
-export function retryTime({ retryAt }: ProgramError): Date {
+export function retryTime({ retryAt }: DepError): Date {
   return retryAt ?? new Date(Date.now() + DEFAULT_WAIT_MS);
 }
 
 /** Tells Apple of disowned devices, of each at most once unless Apple surely did not hear of it. */
-export function createDisownTask(deps: ProgramDeviceTaskDeps): Task<z.infer<typeof PAYLOAD>> {
+export function createDisownTask(deps: DepDeviceTaskDeps): Task<z.infer<typeof PAYLOAD>> {
   return {
     name: DISOWN,
     parse: (payload) => PAYLOAD.parse(payload),
@@ -64,7 +64,7 @@ function outcomesOf(claimed: readonly Claimed[], results: SerialResults): Outcom
 
 /** The sync that follows shows them as removed. */
 async function storeResults(
-  { db, jobs, logger }: ProgramDeviceTaskDeps,
+  { db, jobs, logger }: DepDeviceTaskDeps,
   accountId: number,
   outcomes: Outcome[],
 ): Promise<void> {
@@ -79,7 +79,7 @@ async function storeResults(
 
 /** Whatever else went wrong, the rows stay `sent` and are `no_answer` at the next attempt. */
 async function storeFailure(
-  { db, queue, logger }: ProgramDeviceTaskDeps,
+  { db, queue, logger }: DepDeviceTaskDeps,
   accountId: number,
   { claimed, error }: { claimed: readonly Claimed[]; error: unknown },
 ): Promise<void> {
@@ -109,7 +109,7 @@ const SURE = ['terms_not_signed', 'token_rejected', 'token_expired', 'lab_off', 
 const TOO_MANY_REQUESTS = 429;
 
 /** There was no connection for it to go by. */
-function isUnsent({ cause }: ProgramError): boolean {
+function isUnsent({ cause }: DepError): boolean {
   return cause instanceof ExchangeFault && !cause.mayHaveArrived;
 }
 
@@ -118,7 +118,7 @@ function endOf(error: unknown): End | undefined {
   if (error instanceof AppError && error.status < 500) {
     return { result: 'refused', fault: error.message };
   }
-  if (!(error instanceof ProgramError)) return undefined;
+  if (!(error instanceof DepError)) return undefined;
   const fault = error.text === '' ? error.message : `${error.message}: ${error.text}`;
   if (SURE.includes(error.kind) || isUnsent(error)) return { result: 'refused', fault };
   if (error.kind === 'throttled' && error.status === TOO_MANY_REQUESTS) {

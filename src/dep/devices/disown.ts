@@ -1,5 +1,5 @@
-import { findListed, type ListedRow, requestDisown } from '../../db/dep/dep-device-actions.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
+import { findListed, type ListedRow, requestDisown } from '../../db/dep/dep-device-actions.js';
 import { AppError, type ErrorDetail } from '../../errors.js';
 import type { JobQueue } from '../../jobs/task.js';
 

@@ -1,8 +1,8 @@
 import type { Database } from '../../db/connection/database.js';
-import { findProgramProfile, type ProgramProfileRow } from '../../db/dep/dep-profile-repository.js';
 import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
-import { definitionOf, digestOf, type ProfileDefinition } from './profile-definition.js';
+import { type DepProfileRow, findDepProfile } from '../../db/dep/dep-profile-repository.js';
 import type { DefinitionContext } from './dep-profile.js';
+import { definitionOf, digestOf, type ProfileDefinition } from './profile-definition.js';
 
 /** What is sent to Apple, and for whom. */
 export interface DefinitionAttempt {
@@ -14,7 +14,7 @@ export interface DefinitionAttempt {
 }
 
 export function attemptOf(
-  profile: ProgramProfileRow,
+  profile: DepProfileRow,
   { accountId, context }: Pick<DefinitionAttempt, 'accountId' | 'context'>,
 ): DefinitionAttempt {
   const definition = definitionOf(profile, context);
@@ -22,12 +22,12 @@ export function attemptOf(
 }
 
 /** Whether Apple has this very definition of the profile. */
-export function isDefinedAs(profile: ProgramProfileRow, digest: Buffer): boolean {
+export function isDefinedAs(profile: DepProfileRow, digest: Buffer): boolean {
   return profile.uuid !== null && profile.definition_digest?.equals(digest) === true;
 }
 
 /** Whether the profile still says what was sent. */
-export function isUnchanged(profile: ProgramProfileRow, attempt: DefinitionAttempt): boolean {
+export function isUnchanged(profile: DepProfileRow, attempt: DefinitionAttempt): boolean {
   if (profile.dep_account_id !== attempt.accountId) return false;
   return digestOf(definitionOf(profile, attempt.context)).equals(attempt.digest);
 }
@@ -39,10 +39,10 @@ export function isUnchanged(profile: ProgramProfileRow, attempt: DefinitionAttem
 export async function whileUnchanged(
   db: Database,
   attempt: DefinitionAttempt,
-  work: (trx: Transaction, profile: ProgramProfileRow) => Promise<void>,
+  work: (trx: Transaction, profile: DepProfileRow) => Promise<void>,
 ): Promise<void> {
   await inTransaction(db, async (trx) => {
-    const profile = await findProgramProfile(trx, attempt.profileId, { lock: true });
+    const profile = await findDepProfile(trx, attempt.profileId, { lock: true });
     if (profile && isUnchanged(profile, attempt)) await work(trx, profile);
   });
 }

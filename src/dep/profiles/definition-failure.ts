@@ -1,17 +1,17 @@
 import type { Database } from '../../db/connection/database.js';
 import { tellProfileFaults } from '../../db/dep/dep-profile-failures.js';
-import { makeProfileRows, updateProgramProfile } from '../../db/dep/dep-profile-repository.js';
+import { makeProfileRows, updateDepProfile } from '../../db/dep/dep-profile-repository.js';
 import type { Logger } from '../../logger.js';
-import { ProgramError } from '../client/dep-error.js';
+import { DepError } from '../client/dep-error.js';
 import { type Again, whenAgain } from '../client/next-attempt.js';
-import type { ProgramJobs } from '../dep-jobs.js';
+import type { DepJobs } from '../dep-jobs.js';
 import { type DefinitionAttempt, whileUnchanged } from './definition-attempt.js';
 import { refusalAdvice } from './refusal-advice.js';
 
 export interface DefinitionTroubleDeps {
   db: Database;
   logger: Logger;
-  jobs: ProgramJobs;
+  jobs: DepJobs;
 }
 
 const WAITS = 'Nothing is wrong with the profile; it is sent again when its account works.';
@@ -22,7 +22,7 @@ export async function explainTrouble(
   attempt: DefinitionAttempt,
   error: unknown,
 ): Promise<void> {
-  if (error instanceof ProgramError && error.kind === 'refused') {
+  if (error instanceof DepError && error.kind === 'refused') {
     return await refuse(deps, attempt, wordsOf(error));
   }
   const again = await whenAgain(deps.db, { accountId: attempt.accountId, error });
@@ -32,7 +32,7 @@ export async function explainTrouble(
 
 /** Apple's own, where it has said any. */
 function wordsOf(error: Error): string {
-  return (error instanceof ProgramError && error.text) || error.message;
+  return (error instanceof DepError && error.text) || error.message;
 }
 
 function refuse(
@@ -41,7 +41,7 @@ function refuse(
   text: string,
 ): Promise<void> {
   return whileUnchanged(db, attempt, async (trx, { id }) => {
-    await updateProgramProfile(trx, id, {
+    await updateDepProfile(trx, id, {
       ...{ status: 'failed', status_text: text, status_advice: refusalAdvice(text) },
       status_at: trx.raw('now()'),
     });
@@ -59,7 +59,7 @@ function postpone(
   { at, text }: Again & { text: string },
 ): Promise<void> {
   return whileUnchanged(db, attempt, async (trx, { id, status }) => {
-    await updateProgramProfile(trx, id, {
+    await updateDepProfile(trx, id, {
       ...{ status: 'pending', status_text: text, status_advice: WAITS },
       ...(status === 'pending' ? {} : { status_at: trx.raw('now()') }),
     });

@@ -1,4 +1,4 @@
-export type { ProgramProfile } from '../../db/dep/dep-profile-repository.js';
+export type { DepProfile } from '../../db/dep/dep-profile-repository.js';
 
 /** What of the server goes into the definitions of its profiles. */
 export interface DefinitionContext {

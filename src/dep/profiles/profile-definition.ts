@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
-import type { DefinitionContext, ProgramProfile } from './dep-profile.js';
+import type { DefinitionContext, DepProfile } from './dep-profile.js';
 
 const FLAGS = [
   ...['allow_pairing', 'is_supervised', 'is_multi_user', 'is_mandatory'],
   ...['await_device_configured', 'is_mdm_removable', 'auto_advance_setup'],
-] as const satisfies (keyof ProgramProfile)[];
+] as const satisfies (keyof DepProfile)[];
 
 const TEXTS = [
   ...['support_phone_number', 'support_email_address', 'org_magic', 'department'],
   ...['language', 'region', 'configuration_web_url'],
-] as const satisfies (keyof ProgramProfile)[];
+] as const satisfies (keyof DepProfile)[];
 
 /** As Apple's service takes it: nothing is null, and texts are not empty. */
 export type ProfileDefinition = Record<string, boolean | string | string[]>;
@@ -18,10 +18,7 @@ export type ProfileDefinition = Record<string, boolean | string | string[]>;
  * The body of Apple's "Define a Profile", its members in alphabetical order, so that equal
  * definitions are equal bytes. Devices are assigned apart.
  */
-export function definitionOf(
-  profile: ProgramProfile,
-  context: DefinitionContext,
-): ProfileDefinition {
+export function definitionOf(profile: DepProfile, context: DefinitionContext): ProfileDefinition {
   const members: [string, boolean | string | string[] | null][] = [
     ['profile_name', profile.profile_name],
     ['url', urlOf(profile, context)],
@@ -43,7 +40,7 @@ export function digestOf(definition: ProfileDefinition): Buffer {
 }
 
 /** What devices are told. */
-export function urlOf(profile: ProgramProfile, { enrollmentUrl }: DefinitionContext): string {
+export function urlOf(profile: DepProfile, { enrollmentUrl }: DefinitionContext): string {
   return profile.follows_public_url ? enrollmentUrl : profile.url;
 }
 
@@ -51,7 +48,7 @@ export function urlOf(profile: ProgramProfile, { enrollmentUrl }: DefinitionCont
  * With anchors, a device believes in nothing else for the host of the url: those of this server go
  * only where it is this server's.
  */
-function anchorsOf(profile: ProgramProfile, context: DefinitionContext): string[] {
+function anchorsOf(profile: DepProfile, context: DefinitionContext): string[] {
   if (profile.anchor_certs !== null) return profile.anchor_certs;
   const isHere = leadsTo(urlOf(profile, context), context.enrollmentUrl);
   return isHere ? inBase64(context.anchors) : [];

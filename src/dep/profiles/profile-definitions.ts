@@ -1,16 +1,16 @@
+import { inTransaction } from '../../db/connection/unit-of-work.js';
 import { tellProfileFaults } from '../../db/dep/dep-profile-failures.js';
 import {
-  findProgramProfile,
+  type DepProfileRow,
+  findDepProfile,
   findSupervisorCertificates,
-  listProgramProfiles,
+  listDepProfiles,
   makeProfileDue,
   markProfilesPending,
-  type ProgramProfileRow,
   recordDefinition,
-  updateProgramProfile,
+  updateDepProfile,
 } from '../../db/dep/dep-profile-repository.js';
-import { inTransaction } from '../../db/connection/unit-of-work.js';
-import type { ProgramAccounts } from '../client/dep-api.js';
+import type { DepAccounts } from '../client/dep-api.js';
 import {
   attemptOf,
   type DefinitionAttempt,
@@ -19,11 +19,11 @@ import {
   whileUnchanged,
 } from './definition-attempt.js';
 import { type DefinitionTroubleDeps, explainTrouble } from './definition-failure.js';
-import { definitionOf, digestOf, urlOf } from './profile-definition.js';
 import type { DefinitionContext } from './dep-profile.js';
+import { definitionOf, digestOf, urlOf } from './profile-definition.js';
 
 export interface ProfileDefinitionsDeps extends DefinitionTroubleDeps {
-  accounts: ProgramAccounts;
+  accounts: DepAccounts;
   /** Where devices of the enrollment program ask this server. */
   enrollmentUrl: string;
   /** DER of what devices are to trust this server by. */
@@ -44,7 +44,7 @@ export class ProfileDefinitions {
    * says, the profile tells by its status.
    */
   async define(profileId: number, signal?: AbortSignal): Promise<void> {
-    const profile = await findProgramProfile(this.deps.db.knex, profileId);
+    const profile = await findDepProfile(this.deps.db.knex, profileId);
     if (profile === undefined || profile.dep_account_id === null) return;
     const accountId = profile.dep_account_id;
     const attempt = attemptOf(profile, { accountId, context: await this.#context() });
@@ -65,7 +65,7 @@ export class ProfileDefinitions {
    */
   async redefineStale(accountId: number): Promise<number[]> {
     const { db, jobs } = this.deps;
-    const profiles = await listProgramProfiles(db.knex, accountId);
+    const profiles = await listDepProfiles(db.knex, accountId);
     if (profiles.length === 0) return [];
     const context = await this.#context();
     const ids = profiles.filter((profile) => isStale(profile, context)).map(({ id }) => id);
@@ -90,7 +90,7 @@ export class ProfileDefinitions {
   #confirm(attempt: DefinitionAttempt): Promise<void> {
     return whileUnchanged(this.deps.db, attempt, async (trx, { id, status }) => {
       if (status === 'defined') return;
-      await updateProgramProfile(trx, id, { ...DEFINED, status_at: trx.raw('now()') });
+      await updateDepProfile(trx, id, { ...DEFINED, status_at: trx.raw('now()') });
       await tellProfileFaults(trx, attempt.accountId);
     });
   }
@@ -99,12 +99,12 @@ export class ProfileDefinitions {
   async #keep(attempt: DefinitionAttempt, uuid: string): Promise<void> {
     const { accountId, digest, context } = attempt;
     await inTransaction(this.deps.db, async (trx) => {
-      const profile = await findProgramProfile(trx, attempt.profileId, { lock: true });
+      const profile = await findDepProfile(trx, attempt.profileId, { lock: true });
       await recordDefinition(trx, { uuid, accountId, digest, profileId: profile?.id ?? null });
       if (profile === undefined || !isUnchanged(profile, attempt)) return;
       // Another process was as fast.
       if (profile.status === 'defined' && isDefinedAs(profile, digest)) return;
-      await updateProgramProfile(trx, profile.id, {
+      await updateDepProfile(trx, profile.id, {
         ...{ ...DEFINED, uuid, definition_digest: digest, url: urlOf(profile, context) },
         ...{ status_at: trx.raw('now()'), last_upload_at: trx.raw('now()') },
       });
@@ -114,7 +114,7 @@ export class ProfileDefinitions {
   }
 }
 
-function isStale(profile: ProgramProfileRow, context: DefinitionContext): boolean {
+function isStale(profile: DepProfileRow, context: DefinitionContext): boolean {
   if (profile.status === 'failed') {
     return Date.now() - (profile.status_at?.getTime() ?? 0) > FAILED_FOR_MS;
   }

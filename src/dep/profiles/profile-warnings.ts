@@ -1,6 +1,6 @@
 import { skippablePane } from '../../protocol/apple/skip-keys.js';
+import type { DepProfile } from './dep-profile.js';
 import { leadsTo } from './profile-definition.js';
-import type { ProgramProfile } from './dep-profile.js';
 
 /** What may go wrong with a profile that can be stored, with a JSON pointer to the cause. */
 export interface ProfileWarning {
@@ -8,7 +8,7 @@ export interface ProfileWarning {
   detail: string;
 }
 
-type Attribute = keyof ProgramProfile;
+type Attribute = keyof DepProfile;
 
 /** The most characters Apple takes, and what it says of more. */
 const LENGTHS: [attribute: Attribute, most: number, word: string][] = [
@@ -20,7 +20,7 @@ const LENGTHS: [attribute: Attribute, most: number, word: string][] = [
 ];
 
 /** What Apple or devices would find fault with; nothing of it keeps a profile from being stored. */
-export function profileWarnings(profile: ProgramProfile, enrollmentUrl: string): ProfileWarning[] {
+export function profileWarnings(profile: DepProfile, enrollmentUrl: string): ProfileWarning[] {
   return [
     ...lengthWarnings(profile),
     ...flagWarnings(profile),
@@ -34,7 +34,7 @@ function warn(attribute: Attribute, detail: string, below = ''): ProfileWarning 
   return { pointer: `/data/attributes/${attribute}${below}`, detail };
 }
 
-function lengthWarnings(profile: ProgramProfile): ProfileWarning[] {
+function lengthWarnings(profile: DepProfile): ProfileWarning[] {
   return LENGTHS.flatMap(([attribute, most, word]) => {
     const value = profile[attribute];
     if (typeof value !== 'string' || value.length <= most) return [];
@@ -42,7 +42,7 @@ function lengthWarnings(profile: ProgramProfile): ProfileWarning[] {
   });
 }
 
-function flagWarnings(profile: ProgramProfile): ProfileWarning[] {
+function flagWarnings(profile: DepProfile): ProfileWarning[] {
   const { is_supervised, is_mdm_removable, is_multi_user, auto_advance_setup } = profile;
   const warnings: ProfileWarning[] = [];
   if (!is_mdm_removable && !is_supervised) {
@@ -59,7 +59,7 @@ function flagWarnings(profile: ProgramProfile): ProfileWarning[] {
   return warnings;
 }
 
-function localeWarnings({ language, region }: ProgramProfile): ProfileWarning[] {
+function localeWarnings({ language, region }: DepProfile): ProfileWarning[] {
   const warnings: ProfileWarning[] = [];
   if (language && !/^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$/.test(language)) {
     warnings.push(warn('language', 'Apple takes a code of ISO 639, like en'));
@@ -70,7 +70,7 @@ function localeWarnings({ language, region }: ProgramProfile): ProfileWarning[] 
   return warnings;
 }
 
-function urlWarnings(profile: ProgramProfile, own: string): ProfileWarning[] {
+function urlWarnings(profile: DepProfile, own: string): ProfileWarning[] {
   const warnings: ProfileWarning[] = [];
   const url = profile.follows_public_url ? own : profile.url;
   if (!url.startsWith('https:')) {

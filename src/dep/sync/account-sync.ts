@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import {
   endSync,
   type SyncEnd,
@@ -6,8 +7,7 @@ import {
   takeSyncLease,
 } from '../../db/dep/dep-sync-lease.js';
 import type { SyncPosition } from '../../db/dep/dep-sync-position.js';
-import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
-import { ProgramError } from '../client/dep-error.js';
+import { DepError } from '../client/dep-error.js';
 import { keepSyncLease } from './sync-lease.js';
 import { retryTime, wordsOf } from './sync-retry.js';
 import { SyncRun, type SyncRunDeps } from './sync-run.js';
@@ -59,7 +59,7 @@ export class AccountSync {
       const outcome = await run.run(AbortSignal.any([signal, lost]));
       await (outcome === 'done' ? this.#finish(position, run) : this.#giveWay(position));
     } catch (error) {
-      if (error instanceof ProgramError) await this.#fail(position, error, attempt + 1);
+      if (error instanceof DepError) await this.#fail(position, error, attempt + 1);
       else if (lost.aborted) await this.#giveWay(position);
       else await this.#release(position, error);
     } finally {
@@ -97,7 +97,7 @@ export class AccountSync {
     logger.debug({ depAccountId: position.accountId }, 'a sync gave way to another');
   }
 
-  async #fail(position: SyncPosition, error: ProgramError, attempt: number): Promise<void> {
+  async #fail(position: SyncPosition, error: DepError, attempt: number): Promise<void> {
     const { jobs, logger } = this.deps;
     const { accountId } = position;
     const words = wordsOf(error);

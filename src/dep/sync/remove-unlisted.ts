@@ -1,15 +1,15 @@
 import type { Database } from '../../db/connection/database.js';
+import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import { holdPosition, type SyncPosition } from '../../db/dep/dep-sync-position.js';
 import { countUnlisted, findUnlisted, removeSerials } from '../../db/dep/dep-sync-removal.js';
-import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import type { Logger } from '../../logger.js';
-import type { ProgramJobs } from '../dep-jobs.js';
+import type { DepJobs } from '../dep-jobs.js';
 import { auditLoss, isLoss, suspectLoss } from './suspected-loss.js';
 
 export interface RemovalDeps {
   db: Database;
   logger: Logger;
-  jobs: ProgramJobs;
+  jobs: DepJobs;
 }
 
 const BATCH = 1_000;
@@ -62,7 +62,7 @@ interface Sweep {
 async function removeBatch(
   trx: Transaction,
   from: SyncPosition,
-  { former, jobs }: { former: Sweep; jobs: ProgramJobs },
+  { former, jobs }: { former: Sweep; jobs: DepJobs },
 ): Promise<Sweep> {
   const rows = await findUnlisted(trx, from, { after: former.after, limit: BATCH });
   const gone = { opType: null, opDate: null };

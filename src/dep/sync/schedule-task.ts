@@ -1,13 +1,13 @@
 import type { Database } from '../../db/connection/database.js';
-import { claimSyncsDue } from '../../db/dep/dep-sync-requests.js';
 import { inTransaction } from '../../db/connection/unit-of-work.js';
+import { claimSyncsDue } from '../../db/dep/dep-sync-requests.js';
 import type { Task } from '../../jobs/task.js';
 import { scheduledTask } from '../../jobs/tasks/scheduled-task.js';
-import type { ProgramJobs } from '../dep-jobs.js';
+import type { DepJobs } from '../dep-jobs.js';
 
 export interface ScheduleDeps {
   db: Database;
-  jobs: ProgramJobs;
+  jobs: DepJobs;
   /** Milliseconds between two syncs of an account. */
   interval: number;
   isLabOn: boolean;

@@ -1,7 +1,7 @@
+import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { findSerials, lockSerials, storeListings } from '../../db/dep/dep-sync-page.js';
 import { advanceCursor, type SyncPosition } from '../../db/dep/dep-sync-position.js';
 import { removeSerials } from '../../db/dep/dep-sync-removal.js';
-import type { Transaction } from '../../db/connection/unit-of-work.js';
 import type { DevicePage } from '../client/dep-api.js';
 import { isEarlier, latestListings } from './latest-listings.js';
 

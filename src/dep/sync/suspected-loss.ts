@@ -1,10 +1,10 @@
 import type { Database } from '../../db/connection/database.js';
+import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import { doubtFetch, type SyncPosition } from '../../db/dep/dep-sync-position.js';
 import type { FetchedWhole } from '../../db/dep/dep-sync-removal.js';
-import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import { systemContext, writeAudit } from '../../events/audit.js';
-import { ProgramError } from '../client/dep-error.js';
-import type { ProgramJobs } from '../dep-jobs.js';
+import { DepError } from '../client/dep-error.js';
+import type { DepJobs } from '../dep-jobs.js';
 
 /** From so many devices on it is not believed at once that most of them are gone. */
 const MANY = 20;
@@ -18,10 +18,10 @@ export function isLoss({ known, missing }: FetchedWhole): boolean {
  * longer stands at `from`, else what to tell of it.
  */
 export async function suspectLoss(
-  { db, jobs }: { db: Database; jobs: ProgramJobs },
+  { db, jobs }: { db: Database; jobs: DepJobs },
   from: SyncPosition,
   fetched: FetchedWhole,
-): Promise<ProgramError | undefined> {
+): Promise<DepError | undefined> {
   return await inTransaction(db, async (trx) => {
     if ((await doubtFetch(trx, from, fetched.missing)) === undefined) return undefined;
     await auditLoss(trx, from, { action: 'devices_missed', fetched });
@@ -31,9 +31,9 @@ export async function suspectLoss(
   });
 }
 
-function wordsOf({ known, missing }: FetchedWhole): ProgramError {
+function wordsOf({ known, missing }: FetchedWhole): DepError {
   const [listed, all] = [known - missing, known].map((count) => count.toLocaleString('en-US'));
-  return new ProgramError(
+  return new DepError(
     'refused',
     `Apple lists only ${listed} of ${all} devices; all are read again at the next sync, and only ` +
       'what is missing then too is taken for removed',

@@ -1,7 +1,7 @@
-import { noteSyncRequest } from '../../db/dep/dep-sync-requests.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
+import { noteSyncRequest } from '../../db/dep/dep-sync-requests.js';
 import { AppError, notFound } from '../../errors.js';
-import type { ProgramJobs } from '../dep-jobs.js';
+import type { DepJobs } from '../dep-jobs.js';
 
 /**
  * Has the account synced after the commit; `isFull`: all its devices are read anew. AppError 404 for
@@ -9,7 +9,7 @@ import type { ProgramJobs } from '../dep-jobs.js';
  */
 export async function requestSync(
   trx: Transaction,
-  jobs: ProgramJobs,
+  jobs: DepJobs,
   { accountId, isFull }: { accountId: number; isFull: boolean },
 ): Promise<void> {
   const isNoted = await noteSyncRequest(trx, { accountId, isFull });

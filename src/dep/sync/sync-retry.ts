@@ -1,4 +1,4 @@
-import type { ProgramError } from '../client/dep-error.js';
+import type { DepError } from '../client/dep-error.js';
 
 const FIRST_DELAY_MS = 30_000;
 const LONGEST_DELAY_MS = 900_000;
@@ -9,7 +9,7 @@ const THROTTLED_DELAY_MS = 60_000;
  * where the next sync by the clock is soon enough. `attempt`: how many failed in a row, from 1.
  */
 export function retryTime(
-  { kind, retryAt }: ProgramError,
+  { kind, retryAt }: DepError,
   attempt: number,
   now: number = Date.now(),
 ): Date | undefined {
@@ -20,6 +20,6 @@ export function retryTime(
 }
 
 /** For the account's `sync_error`. */
-export function wordsOf({ message, text }: ProgramError): string {
+export function wordsOf({ message, text }: DepError): string {
   return text === '' ? message : `${message}: ${text}`;
 }

@@ -1,23 +1,18 @@
 import type { Database } from '../../db/connection/database.js';
-import { endFetch, restartFetch, type SyncPosition } from '../../db/dep/dep-sync-position.js';
 import { inTransaction } from '../../db/connection/unit-of-work.js';
+import { endFetch, restartFetch, type SyncPosition } from '../../db/dep/dep-sync-position.js';
 import type { Logger } from '../../logger.js';
-import type {
-  DevicePage,
-  ProgramAccount,
-  ProgramAccounts,
-  ProgramApi,
-} from '../client/dep-api.js';
-import { ProgramError } from '../client/dep-error.js';
-import type { ProgramJobs } from '../dep-jobs.js';
+import type { DepAccount, DepAccounts, DepApi, DevicePage } from '../client/dep-api.js';
+import { DepError } from '../client/dep-error.js';
+import type { DepJobs } from '../dep-jobs.js';
 import { removeUnlisted } from './remove-unlisted.js';
 import { type StoredPage, storePage } from './store-page.js';
 
 export interface SyncRunDeps {
   db: Database;
   logger: Logger;
-  jobs: ProgramJobs;
-  accounts: ProgramAccounts;
+  jobs: DepJobs;
+  accounts: DepAccounts;
 }
 
 /** The most that Apple puts on a page. */
@@ -86,18 +81,18 @@ export class SyncRun {
     signal: AbortSignal,
   ): Promise<DevicePage | 'other_token' | 'cursor_lost' | 'cursor_exhausted'> {
     const { accountId, consumerKey } = this.#position;
-    const ask = async (api: ProgramApi, account: ProgramAccount) =>
+    const ask = async (api: DepApi, account: DepAccount) =>
       account.consumerKey === consumerKey ? await this.#page(api) : 'other_token';
     try {
       return await this.deps.accounts.use(accountId, ask, { signal });
     } catch (error) {
-      const kind = error instanceof ProgramError ? error.kind : undefined;
+      const kind = error instanceof DepError ? error.kind : undefined;
       if (kind === 'cursor_lost' || kind === 'cursor_exhausted') return kind;
       throw error;
     }
   }
 
-  #page(api: ProgramApi): Promise<DevicePage> {
+  #page(api: DepApi): Promise<DevicePage> {
     const { phase, cursor } = this.#position;
     const limit = PAGE_SIZE;
     if (phase === 'fetch' || cursor === null) return api.fetchDevices({ cursor, limit });
@@ -144,7 +139,7 @@ export class SyncRun {
     this.#position = position;
     this.#restarts += 1;
     if (this.#restarts <= MOST_RESTARTS) return 'more';
-    throw new ProgramError(
+    throw new DepError(
       'refused',
       'Apple has lost the place in the list of devices twice; the next sync begins anew',
     );
@@ -154,7 +149,7 @@ export class SyncRun {
   #refuseStandstill(from: SyncPosition, { cursor, devices }: DevicePage): void {
     this.#emptyPages = devices.length === 0 ? this.#emptyPages + 1 : 0;
     if (cursor !== from.cursor && this.#emptyPages < MOST_EMPTY_PAGES) return;
-    throw new ProgramError(
+    throw new DepError(
       'refused',
       'Apple says that more devices follow and does not go on; if it lasts, have all devices read ' +
         `anew: POST /api/v1/dep/accounts/${from.accountId}/sync?full=true`,

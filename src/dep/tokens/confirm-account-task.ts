@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Database } from '../../db/connection/database.js';
+import { inTransaction } from '../../db/connection/unit-of-work.js';
 import {
   type AccountDetailColumns,
   confirmAccount,
@@ -7,23 +8,17 @@ import {
   listAccountsOfServer,
   lockFormerServer,
 } from '../../db/dep/dep-account-detail.js';
-import { inTransaction } from '../../db/connection/unit-of-work.js';
 import { AppError } from '../../errors.js';
 import type { Task } from '../../jobs/task.js';
 import type { Logger } from '../../logger.js';
-import type {
-  AccountDetail,
-  ProgramAccount,
-  ProgramAccounts,
-  ProgramApi,
-} from '../client/dep-api.js';
-import { ProgramError } from '../client/dep-error.js';
-import { CONFIRM_ACCOUNT, type ProgramJobs } from '../dep-jobs.js';
+import type { AccountDetail, DepAccount, DepAccounts, DepApi } from '../client/dep-api.js';
+import { DepError } from '../client/dep-error.js';
+import { CONFIRM_ACCOUNT, type DepJobs } from '../dep-jobs.js';
 
 export interface ConfirmAccountDeps {
   db: Database;
-  accounts: ProgramAccounts;
-  jobs: ProgramJobs;
+  accounts: DepAccounts;
+  jobs: DepJobs;
   logger: Logger;
 }
 
@@ -35,7 +30,7 @@ const DOUBLE_ADVICE =
 /** Apple's service was not there, or had enough. */
 const PAUSE_MS = 60_000;
 
-interface Answered extends ProgramAccount {
+interface Answered extends DepAccount {
   detail: AccountDetail;
 }
 
@@ -49,7 +44,7 @@ export function createConfirmAccountTask(deps: ConfirmAccountDeps): Task<{ accou
     parse: (payload) => PAYLOAD.parse(payload),
     async run({ accountId }, { signal }) {
       try {
-        const ask = async (api: ProgramApi, account: ProgramAccount): Promise<Answered> => {
+        const ask = async (api: DepApi, account: DepAccount): Promise<Answered> => {
           return { ...account, detail: await api.account() };
         };
         await confirm(deps, await deps.accounts.use(accountId, ask, { signal }));
@@ -131,7 +126,7 @@ async function afterFailure(
 ): Promise<void> {
   // Gone, or without a token, since the job was added.
   if (error instanceof AppError && (error.status === 404 || error.status === 409)) return;
-  if (!(error instanceof ProgramError)) throw error;
+  if (!(error instanceof DepError)) throw error;
   if (error.kind !== 'throttled' && error.kind !== 'unreachable') return;
   const runAt = error.retryAt ?? new Date(Date.now() + PAUSE_MS);
   await inTransaction(db, (trx) => jobs.confirm(trx, accountId, { runAt }));

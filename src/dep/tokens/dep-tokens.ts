@@ -1,7 +1,7 @@
 import { encodePem } from '../../crypto/asn1/pem.js';
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
-import { insertCertificate } from '../../db/pki/certificate-repository.js';
 import type { Database } from '../../db/connection/database.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { insertTokenCertificate, useTokenCertificate } from '../../db/dep/dep-token-keys.js';
 import {
   hadToken,
@@ -10,23 +10,23 @@ import {
   type TokenHolder,
   updateToken,
 } from '../../db/dep/dep-token-repository.js';
-import type { Transaction } from '../../db/connection/unit-of-work.js';
+import { insertCertificate } from '../../db/pki/certificate-repository.js';
 import { AppError, notFound } from '../../errors.js';
 import type { Changes } from '../../events/audit.js';
 import type { JobQueue } from '../../jobs/task.js';
 import { checkCredentialsSoon } from '../../jobs/tasks/check-credentials.js';
 import { certificateRecord } from '../../pki/certificates/certificate-record.js';
-import { isNoticeDue } from '../../pki/credentials/credential-notices.js';
 import { keepPrivateKey } from '../../pki/certificates/stored-keys.js';
+import { isNoticeDue } from '../../pki/credentials/credential-notices.js';
 import type { DepToken } from '../../protocol/dep-token.js';
-import { ProgramJobs } from '../dep-jobs.js';
+import { DepJobs } from '../dep-jobs.js';
 import { type OpenedToken, openToken } from './open-token.js';
 import { makeTokenCertificate } from './token-certificate.js';
+import { requireWorld } from './token-environment.js';
 import { findPlace, type TokenPlace } from './token-place.js';
 import { type TokenWarning, tokenWarnings } from './token-warnings.js';
-import { requireWorld } from './token-environment.js';
 
-export interface ProgramTokensDeps {
+export interface DepTokensDeps {
   db: Database;
   box: SecretBox;
   jobs: JobQueue;
@@ -63,14 +63,14 @@ export interface SentToken {
 }
 
 /** How server tokens of Apple's portal come here: a certificate goes out, a sealed token comes back. */
-export class ProgramTokens {
-  readonly #deps: ProgramTokensDeps;
-  readonly #jobs: ProgramJobs;
+export class DepTokens {
+  readonly #deps: DepTokensDeps;
+  readonly #jobs: DepJobs;
   readonly #now: () => Date;
 
-  constructor(deps: ProgramTokensDeps) {
+  constructor(deps: DepTokensDeps) {
     this.#deps = deps;
-    this.#jobs = new ProgramJobs(deps.jobs);
+    this.#jobs = new DepJobs(deps.jobs);
     this.#now = deps.now ?? (() => new Date());
   }
 

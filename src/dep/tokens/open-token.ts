@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
-import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import { type EnvelopeRecipient, envelopeRecipients } from '../../crypto/cms/cms-enveloped-data.js';
+import { openSmimeMessage, readSmime, type SmimeMessage } from '../../crypto/cms/smime.js';
 import { importPrivateKey } from '../../crypto/keys/keys.js';
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
-import { openSmimeMessage, readSmime, type SmimeMessage } from '../../crypto/cms/smime.js';
+import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import type { Database } from '../../db/connection/database.js';
 import { listTokenKeys, type TokenKeyRow } from '../../db/dep/dep-token-keys.js';
 import { AppError } from '../../errors.js';

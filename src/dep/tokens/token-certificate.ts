@@ -1,10 +1,10 @@
 import { type KeyObject, randomBytes } from 'node:crypto';
+import { generateRsaKeyPair } from '../../crypto/keys/keys.js';
 import {
   issueCertificate,
   type ParsedCertificate,
   parseCertificate,
 } from '../../crypto/x509/certificate.js';
-import { generateRsaKeyPair } from '../../crypto/keys/keys.js';
 
 export interface TokenCertificate {
   certificate: ParsedCertificate;

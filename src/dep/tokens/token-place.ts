@@ -1,9 +1,9 @@
+import type { Transaction } from '../../db/connection/unit-of-work.js';
 import {
   insertTokenHolder,
   lockTokenHolder,
   type TokenHolder,
 } from '../../db/dep/dep-token-repository.js';
-import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { AppError } from '../../errors.js';
 
 /** Where a token goes: the account is locked. */

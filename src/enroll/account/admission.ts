@@ -1,9 +1,9 @@
+import { toAppError } from '../../db/connection/sqlstate.js';
 import {
   type EnrollmentUserRow,
   findEnrollmentUser,
   hasEnrollmentUser,
 } from '../../db/enroll/enrollment-user-repository.js';
-import { toAppError } from '../../db/connection/sqlstate.js';
 import { AppError } from '../../errors.js';
 import type { EnrollServices } from '../services.js';
 import type { EnrollmentMode } from './enrollment-mode.js';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { type Request, type Response, Router } from 'express';
 import { verifyPassword } from '../../crypto/secrets/password-hash.js';
-import { type EnrollmentUserRow, noteSignIn } from '../../db/enroll/enrollment-user-repository.js';
 import { readOrganization } from '../../db/admin/settings-repository.js';
 import { toAppError } from '../../db/connection/sqlstate.js';
 import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
+import { type EnrollmentUserRow, noteSignIn } from '../../db/enroll/enrollment-user-repository.js';
 import { writeAudit } from '../../events/audit.js';
 import { sendPage } from '../../http/pages/html-page.js';
 import { requestIdOf, sourceAddressOf } from '../../http/requests/request-context.js';

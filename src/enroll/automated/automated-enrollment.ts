@@ -1,16 +1,16 @@
 import type { Request, Response } from 'express';
-import type { EnrollmentRequest } from '../../db/enroll/enrollment-request-repository.js';
-import { insertAutomatedRequest, noteRefusedDevice } from '../../db/dep/dep-device-contact.js';
-import { findProgramDevice, type ProgramDevice } from '../../db/dep/dep-device-repository.js';
 import { toAppError } from '../../db/connection/sqlstate.js';
+import { insertAutomatedRequest, noteRefusedDevice } from '../../db/dep/dep-device-contact.js';
+import { type DepDevice, findDepDevice } from '../../db/dep/dep-device-repository.js';
+import type { EnrollmentRequest } from '../../db/enroll/enrollment-request-repository.js';
+import { AppError } from '../../errors.js';
+import { type IdentifiedMachine, requireIdentified } from '../../protocol/mdm/machine-info.js';
 import { deviceFacts } from '../device-request.js';
 import { refuseAnswer, requireDeviceSigner } from '../device-signer.js';
 import { createEnrollmentProfile } from '../enrollment-profile.js';
 import { sendProfile } from '../send-profile.js';
 import type { EnrollServices } from '../services.js';
 import { readSignedDeviceInfo } from '../signed-device-info.js';
-import { AppError } from '../../errors.js';
-import { type IdentifiedMachine, requireIdentified } from '../../protocol/mdm/machine-info.js';
 import { judgeMinimumOs } from './minimum-os.js';
 import { sendUpdateRequired } from './update-required.js';
 
@@ -27,8 +27,8 @@ export async function enrollAutomatically(
   requireDeviceSigner(signed, services);
   const info = requireIdentified(signed.info);
   refuseAnswer(info);
-  const program = await admit(info, services);
-  const verdict = judgeMinimumOs(info, program);
+  const dep = await admit(info, services);
+  const verdict = judgeMinimumOs(info, dep);
   const { serial, product, osVersion } = info;
   const about = { serial, product, osVersion };
   if (verdict.kind === 'update') {
@@ -49,12 +49,12 @@ export async function enrollAutomatically(
   sendProfile({ req, res }, { profile, filename: 'enroll.mobileconfig' }, services);
 }
 
-async function admit(info: IdentifiedMachine, services: EnrollServices): Promise<ProgramDevice> {
+async function admit(info: IdentifiedMachine, services: EnrollServices): Promise<DepDevice> {
   try {
     services.policy.admitKnown();
-    const program = await find(info, services);
-    refuseUnknown(info, program, services);
-    return program;
+    const dep = await find(info, services);
+    refuseUnknown(info, dep, services);
+    return dep;
   } catch (error) {
     if (error instanceof AppError && error.status === 403) {
       await note(info.serial, `refused: ${error.message}`, services);
@@ -72,9 +72,9 @@ async function note(serial: string, fault: string, { db, logger }: EnrollService
   }
 }
 
-async function find({ serial }: IdentifiedMachine, { db }: EnrollServices): Promise<ProgramDevice> {
+async function find({ serial }: IdentifiedMachine, { db }: EnrollServices): Promise<DepDevice> {
   try {
-    return await findProgramDevice(db.knex, serial);
+    return await findDepDevice(db.knex, serial);
   } catch (error) {
     throw toAppError(error);
   }
@@ -83,7 +83,7 @@ async function find({ serial }: IdentifiedMachine, { db }: EnrollServices): Prom
 /** Where strangers need a link, nobody could put one into Setup Assistant. */
 function refuseUnknown(
   { serial }: IdentifiedMachine,
-  { is_known: isKnown, has_accounts: hasAccounts }: ProgramDevice,
+  { is_known: isKnown, has_accounts: hasAccounts }: DepDevice,
   { config }: EnrollServices,
 ): void {
   const isAsked = config.enrollment === 'link' || (config.adeOnlyKnown ?? hasAccounts);

@@ -1,8 +1,8 @@
 import { Router } from 'express';
+import { deviceErrorHandler } from '../../http/errors/device-errors.js';
 import { giveAnchorCertificates } from '../anchor-certificates.js';
 import { methodNotAllowed } from '../method-not-allowed.js';
 import type { EnrollServices } from '../services.js';
-import { deviceErrorHandler } from '../../http/errors/device-errors.js';
 import { enrollAutomatically } from './automated-enrollment.js';
 
 /** What lies under /dep for devices of Apple's enrollment program. */

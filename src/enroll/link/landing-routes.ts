@@ -5,10 +5,10 @@ import { AppError } from '../../errors.js';
 import { sendPage } from '../../http/pages/html-page.js';
 import { tlsTrust } from '../../pki/tls/tls-trust.js';
 import { requireSignIn } from '../account/admission.js';
-import { landingPage, refusalPage } from './landing-page.js';
 import { methodNotAllowed } from '../method-not-allowed.js';
 import { queryText } from '../send-profile.js';
 import type { EnrollServices } from '../services.js';
+import { landingPage, refusalPage } from './landing-page.js';
 
 /** The page that an enrollment link leads to, with a slash at its end or without. */
 export function createLandingRoutes(services: EnrollServices): Router {

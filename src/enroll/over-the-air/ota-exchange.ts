@@ -1,10 +1,10 @@
 import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
 import { isValidAt } from '../../crypto/x509/certificate-path.js';
+import { toAppError } from '../../db/connection/sqlstate.js';
+import { inTransaction } from '../../db/connection/unit-of-work.js';
 import { type Exchange, findExchange } from '../../db/enroll/enrollment-claim-repository.js';
 import type { EnrollmentRequestRow } from '../../db/enroll/enrollment-request-repository.js';
 import { claimOtaRequest } from '../../db/enroll/ota-request-repository.js';
-import { toAppError } from '../../db/connection/sqlstate.js';
-import { inTransaction } from '../../db/connection/unit-of-work.js';
 import { AppError } from '../../errors.js';
 import {
   type IdentifiedMachine,
@@ -15,9 +15,9 @@ import { buildIdentityProfile } from '../../protocol/profiles/ota-profiles.js';
 import { deviceFacts, readmitDevice, requestEnd } from '../device-request.js';
 import { unknownSigner } from '../device-signer.js';
 import { enrollmentProfile, identityRequest } from '../enrollment-profile.js';
-import { readOtaSettings } from './ota-settings.js';
 import type { EnrollServices } from '../services.js';
 import type { SignedDeviceInfo } from '../signed-device-info.js';
+import { readOtaSettings } from './ota-settings.js';
 
 /**
  * Answers what a device posts over the air. Who signed tells the phases apart: with the certificate

@@ -1,11 +1,11 @@
 import { type Request, type Response, Router } from 'express';
 import { buildProfileService } from '../../protocol/profiles/ota-profiles.js';
 import { methodNotAllowed } from '../method-not-allowed.js';
-import { continueExchange } from './ota-exchange.js';
-import { readOtaSettings } from './ota-settings.js';
 import { queryText, sendProfile } from '../send-profile.js';
 import type { EnrollServices } from '../services.js';
 import { readSignedDeviceInfo } from '../signed-device-info.js';
+import { continueExchange } from './ota-exchange.js';
+import { readOtaSettings } from './ota-settings.js';
 
 /** Enrollment over the air. */
 export function createOtaRoutes(services: EnrollServices): Router {

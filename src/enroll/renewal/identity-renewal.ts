@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { CommandQueue, QueuedCommand } from '../../commands/queue.js';
+import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import {
   beginDueRenewals,
   claimRenewalOf,
@@ -7,7 +8,6 @@ import {
   type RenewalRow,
   updateRenewals,
 } from '../../db/enroll/identity-renewal-repository.js';
-import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import { AppError } from '../../errors.js';
 import {
   type EnrollmentFor,

@@ -1,11 +1,11 @@
+import { toAppError } from '../../db/connection/sqlstate.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
 import {
   deleteRenewals,
   type RenewalRow,
   type RenewalState,
   withdrawRenewalCommands,
 } from '../../db/enroll/identity-renewal-repository.js';
-import { toAppError } from '../../db/connection/sqlstate.js';
-import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { systemContext, writeAudit } from '../../events/audit.js';
 import type { RenewalVerdict } from './renewal-verdict.js';
 

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { ipKeyGenerator } from 'express-rate-limit';
 import { createWarner, type Logger, type Warner } from '../../logger.js';
+import type { ProxyTrust } from '../requests/trust-proxy.js';
 import { BodyBudget, type BodyShare } from './body-budget.js';
 import { readBody } from './raw-body.js';
-import type { ProxyTrust } from '../requests/trust-proxy.js';
 
 const MIB = 1024 * 1024;
 

@@ -1,8 +1,8 @@
 import type { Request, RequestHandler, Response } from 'express';
 import multer from 'multer';
 import { AppError } from '../../errors.js';
-import type { BodyReader } from './body-reader.js';
 import { contextOf } from '../requests/request-context.js';
+import type { BodyReader } from './body-reader.js';
 
 export interface UploadOptions {
   /** Name of the one field there may be. */

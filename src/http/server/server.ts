@@ -8,13 +8,21 @@ import {
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from '../../logger.js';
-import { answerClientErrors } from '../errors/client-errors.js';
-import { createDeviceErrorLog, type DeviceErrorLog, sendDeviceError } from '../errors/device-errors.js';
-import { Exchanges } from './exchanges.js';
-import { observeRequest, type RequestObserver, secondsSince } from '../requests/request-observer.js';
 import { BODY_DEADLINE, type BodyDeadline, endStalledBodies } from '../bodies/stalled-bodies.js';
-import { createTlsServer, type TlsSettings } from './tls.js';
 import { UnreadBodies } from '../bodies/unread-body.js';
+import { answerClientErrors } from '../errors/client-errors.js';
+import {
+  createDeviceErrorLog,
+  type DeviceErrorLog,
+  sendDeviceError,
+} from '../errors/device-errors.js';
+import {
+  observeRequest,
+  type RequestObserver,
+  secondsSince,
+} from '../requests/request-observer.js';
+import { Exchanges } from './exchanges.js';
+import { createTlsServer, type TlsSettings } from './tls.js';
 
 /** Answers PUT /mdm and /checkin; called before Express, and by the Express router of /mdm. */
 export type DeviceHandler = (req: IncomingMessage, res: ServerResponse) => Promise<void> | void;

@@ -1,7 +1,7 @@
 import type { Database } from '../../db/connection/database.js';
 import { removeOldRequests } from '../../db/enroll/enrollment-request-repository.js';
-import { removeOldKeys } from '../../db/store/idempotency-repository.js';
 import { removeOrphanTopics, removeSpentChallenges } from '../../db/jobs/maintenance-repository.js';
+import { removeOldKeys } from '../../db/store/idempotency-repository.js';
 import type { Logger } from '../../logger.js';
 import type { Task } from '../task.js';
 import { inBatches } from './in-batches.js';

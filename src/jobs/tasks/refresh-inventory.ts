@@ -1,9 +1,9 @@
 import { INVENTORY } from '../../commands/inventory-plan.js';
 import type { CommandQueue } from '../../commands/queue.js';
 import type { Database } from '../../db/connection/database.js';
+import { inTransaction } from '../../db/connection/unit-of-work.js';
 import { noteInventoryQueued } from '../../db/devices/device-repository.js';
 import { claimInventoryDue, estimateEnrolled } from '../../db/jobs/maintenance-repository.js';
-import { inTransaction } from '../../db/connection/unit-of-work.js';
 import type { Logger } from '../../logger.js';
 import type { Task } from '../task.js';
 import { scheduledTask } from './scheduled-task.js';

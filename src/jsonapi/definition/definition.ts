@@ -5,8 +5,8 @@ import {
   type Role,
   type Transaction,
 } from '../context.js';
-import type { ResourceShape, ToManyShape, ToOne } from './shape.js';
 import type { Row, Store } from '../store.js';
+import type { ResourceShape, ToManyShape, ToOne } from './shape.js';
 
 /** The role each operation needs; null = the operation does not exist (405). */
 export interface Access {

@@ -1,8 +1,8 @@
 import { AppError } from '../../errors.js';
-import type { SerializeOptions } from './document.js';
 import { invalidParameter } from '../query/invalid-parameter.js';
-import { resourceText } from './resource-text.js';
 import type { Row } from '../store.js';
+import type { SerializeOptions } from './document.js';
+import { resourceText } from './resource-text.js';
 
 /** More than this in one document is refused, so that no request exhausts the memory. */
 export const MAX_INCLUDED = 10_000;

@@ -1,5 +1,10 @@
 import type { Transaction } from '../context.js';
 import type { Relationship, ResourceDefinition } from '../definition/definition.js';
+import type { Engine } from '../engine.js';
+import type { QueryContext } from '../query/context.js';
+import type { DocumentQuery } from '../query/query.js';
+import { type Projection, project } from '../requests/projection.js';
+import type { Caller, RelatedRow, Row } from '../store.js';
 import {
   type Identifier,
   type Linkage,
@@ -8,7 +13,6 @@ import {
   type SerializeOptions,
   serialize,
 } from './document.js';
-import type { Engine } from '../engine.js';
 import {
   assertIncludedFits,
   type IncludedStep,
@@ -19,10 +23,6 @@ import {
 } from './include-limit.js';
 import { type IncludeStep, type IncludeTree, includeTree, namesByType } from './include-tree.js';
 import { prepareRows } from './prepare-rows.js';
-import { type Projection, project } from '../requests/projection.js';
-import type { QueryContext } from '../query/context.js';
-import type { DocumentQuery } from '../query/query.js';
-import type { Caller, RelatedRow, Row } from '../store.js';
 
 /** A row and how it is written, for those who write it later. */
 export interface Unwritten {

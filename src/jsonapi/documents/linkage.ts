@@ -6,14 +6,14 @@ import {
   relatedDefinition,
   type ToMany,
 } from '../definition/definition.js';
-import { type Document, JSONAPI, type Links, resourcePath } from './document.js';
-import { callerOf, type Engine, type Handler } from '../engine.js';
 import { MAX_IDENTIFIERS } from '../definition/identifiers.js';
-import { withQuery } from './links.js';
+import { callerOf, type Engine, type Handler } from '../engine.js';
 import { invalidParameter } from '../query/invalid-parameter.js';
 import { type Page, parsePageNumber } from '../query/page.js';
 import { refuseParameters } from '../query/query.js';
 import type { Caller, Link } from '../store.js';
+import { type Document, JSONAPI, type Links, resourcePath } from './document.js';
+import { withQuery } from './links.js';
 
 /** One relationship of a resource, as its path names it. */
 export interface RelationshipPlace<R extends Relationship = Relationship> {

@@ -1,7 +1,7 @@
-import type { Links } from './document.js';
 import { type CursorPlace, encodeCursor } from '../query/cursor.js';
 import type { Page } from '../query/page.js';
 import type { Edges, Keyset, ListResult, Position } from '../store.js';
+import type { Links } from './document.js';
 
 export interface Paging {
   path: string;

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Document, SerializeOptions } from './document.js';
 import type { Answer } from '../engine.js';
+import type { Row } from '../store.js';
+import type { Document, SerializeOptions } from './document.js';
 import type { Unwritten } from './included.js';
 import { resourceText } from './resource-text.js';
 import { entityTagOf } from './send.js';
-import type { Row } from '../store.js';
 
 /** How long one document may keep the event loop from other requests at a time. */
 const SLICE_MS = 5;

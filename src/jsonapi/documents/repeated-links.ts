@@ -8,9 +8,9 @@ import {
   type ToMany,
   type WriteInput,
 } from '../definition/definition.js';
+import type { ToOne } from '../definition/shape.js';
 import type { Engine } from '../engine.js';
 import { pointer } from '../requests/pointer.js';
-import type { ToOne } from '../definition/shape.js';
 
 /** What a document says of relationships that can't be written in it. */
 export type Repeated = Pick<WriteInput, 'toOne' | 'toMany'>;

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Attribute } from '../definition/attributes.js';
 import type { Actor, Changes, LinkChange } from '../context.js';
+import type { Attribute } from '../definition/attributes.js';
 import type { ResourceDefinition, WriteInput } from '../definition/definition.js';
 import type { ToOne } from '../definition/shape.js';
 import type { Row } from '../store.js';

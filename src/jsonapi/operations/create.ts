@@ -1,5 +1,4 @@
 import { AppError } from '../../errors.js';
-import { changeColumns, changesOf, linkChanges } from './changes.js';
 import type { Transaction } from '../context.js';
 import {
   inverseOf,
@@ -10,6 +9,7 @@ import {
 import { resourcePath } from '../documents/document.js';
 import type { ApiRequest, Engine, WriteHandler } from '../engine.js';
 import { type FixedByPath, parseCreate } from '../requests/input.js';
+import { changeColumns, changesOf, linkChanges } from './changes.js';
 import { itemContent, readWriteQuery } from './item.js';
 import type { CollectionPlace, ScopeOf } from './list.js';
 import { replaceLinks } from './relate.js';

@@ -1,5 +1,4 @@
 import { higherRole, type Role } from '../context.js';
-import { createHandler } from './create.js';
 import {
   type Access,
   type Registry,
@@ -8,13 +7,14 @@ import {
   roleToLink,
   type ToMany,
 } from '../definition/definition.js';
+import type { ToOne } from '../definition/shape.js';
+import { linkageHandler, type RelationshipPlace } from '../documents/linkage.js';
 import type { Handler, WriteHandler } from '../engine.js';
 import { performWrite } from '../requests/idempotency.js';
+import { createHandler } from './create.js';
 import { itemHandler } from './item.js';
-import { linkageHandler, type RelationshipPlace } from '../documents/linkage.js';
 import { type CollectionPlace, listHandler } from './list.js';
 import { changeLinkHandler, changeLinksHandler } from './relationships.js';
-import type { ToOne } from '../definition/shape.js';
 import { deleteHandler, updateHandler } from './update.js';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';

@@ -2,13 +2,11 @@ import { notFound } from '../../errors.js';
 import type { RequestContext, Transaction } from '../context.js';
 import type { ResourceDefinition } from '../definition/definition.js';
 import { type Document, JSONAPI, resourcePath, serialize } from '../documents/document.js';
-import { type Answer, type ApiRequest, callerOf, type Engine, type Handler } from '../engine.js';
-import { entityTag, stateColumns } from '../requests/entity-tag.js';
 import { loadIncluded } from '../documents/included.js';
 import { documentText } from '../documents/json-text.js';
 import { withQuery } from '../documents/links.js';
 import { prepareRows } from '../documents/prepare-rows.js';
-import { type Projection, project } from '../requests/projection.js';
+import { type Answer, type ApiRequest, callerOf, type Engine, type Handler } from '../engine.js';
 import type { QueryContext } from '../query/context.js';
 import {
   type DocumentQuery,
@@ -16,6 +14,8 @@ import {
   parseWriteQuery,
   type WriteQuery,
 } from '../query/query.js';
+import { entityTag, stateColumns } from '../requests/entity-tag.js';
+import { type Projection, project } from '../requests/projection.js';
 import type { Caller, Row } from '../store.js';
 
 export function itemHandler(definition: ResourceDefinition): Handler {

@@ -1,14 +1,14 @@
 import type { ResourceDefinition, View } from '../definition/definition.js';
 import { JSONAPI } from '../documents/document.js';
-import { callerOf, type Handler } from '../engine.js';
 import { findIncluded } from '../documents/included.js';
 import { pageLinks } from '../documents/links.js';
 import { withAdvice } from '../documents/list-advice.js';
 import { writeList } from '../documents/list-document.js';
 import { prepareRows } from '../documents/prepare-rows.js';
-import { project } from '../requests/projection.js';
+import { callerOf, type Handler } from '../engine.js';
 import type { FilterNode } from '../query/filter-node.js';
 import { parseCollectionQuery } from '../query/query.js';
+import { project } from '../requests/projection.js';
 import type { ListResult, Scope } from '../store.js';
 
 /** The parent and relationship of a collection below a resource. */

@@ -6,8 +6,8 @@ import {
   roleToLink,
   type WriteInput,
 } from '../definition/definition.js';
-import type { Engine } from '../engine.js';
 import { pointersById, type SentLinkage } from '../definition/identifiers.js';
+import type { Engine } from '../engine.js';
 import type { Parsed } from '../requests/input.js';
 import { pointer } from '../requests/pointer.js';
 

@@ -1,16 +1,16 @@
 import { type ErrorDetail, validationError } from '../../errors.js';
 import type { LinkChange, Transaction } from '../context.js';
 import { relatedDefinition, type ToMany } from '../definition/definition.js';
-import type { Document } from '../documents/document.js';
-import type { ApiRequest, Engine, WriteHandler } from '../engine.js';
-import { lockTarget } from '../requests/entity-tag.js';
 import { readIdentifier, readIdentifiers } from '../definition/identifiers.js';
-import { dataOf } from '../requests/input.js';
+import type { ToOne } from '../definition/shape.js';
+import type { Document } from '../documents/document.js';
 import { linkageDocument, type RelationshipPlace } from '../documents/linkage.js';
+import type { ApiRequest, Engine, WriteHandler } from '../engine.js';
 import { refuseParameters } from '../query/query.js';
+import { lockTarget } from '../requests/entity-tag.js';
+import { dataOf } from '../requests/input.js';
 import { addLinks, type Owner, type RelateChange, removeLinks, replace } from './relate.js';
 import { requireRelated } from './related-check.js';
-import type { ToOne } from '../definition/shape.js';
 import { lockRow, update } from './update.js';
 
 /** PATCH …/relationships/{name} of a to-one relationship. */

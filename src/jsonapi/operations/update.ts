@@ -1,16 +1,16 @@
 import { notFound } from '../../errors.js';
-import { changeColumns, changesOf, linkChanges } from './changes.js';
 import type { Transaction } from '../context.js';
 import type { ResourceDefinition, WriteInput, WriteResult } from '../definition/definition.js';
+import { repeatedFaults } from '../documents/repeated-links.js';
 import type { ApiRequest, Engine, WriteHandler } from '../engine.js';
+import { parseDeleteQuery } from '../query/query.js';
 import { lockTarget } from '../requests/entity-tag.js';
 import { readUpdate } from '../requests/input.js';
+import type { Row } from '../store.js';
+import { changeColumns, changesOf, linkChanges } from './changes.js';
 import { itemContent, readWriteQuery } from './item.js';
-import { parseDeleteQuery } from '../query/query.js';
 import { replaceLinks } from './relate.js';
 import { requireSound } from './related-check.js';
-import { repeatedFaults } from '../documents/repeated-links.js';
-import type { Row } from '../store.js';
 import { columnsOf, flagDetails } from './write-values.js';
 
 export function updateHandler(definition: ResourceDefinition): WriteHandler {

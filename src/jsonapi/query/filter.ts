@@ -1,5 +1,5 @@
-import { isReadable } from '../definition/attributes.js';
 import { hasRole } from '../context.js';
+import { isReadable } from '../definition/attributes.js';
 import { member, type ResourceDefinition, relatedDefinition } from '../definition/definition.js';
 import { columnOf } from './column-values.js';
 import type { QueryContext } from './context.js';

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { AppError, notFound } from '../../errors.js';
 import type { Transaction } from '../context.js';
 import type { ResourceDefinition } from '../definition/definition.js';
-import type { Engine } from '../engine.js';
 import type { ResourceShape } from '../definition/shape.js';
+import type { Engine } from '../engine.js';
 import type { Row } from '../store.js';
 
 // A tag is two hashes: of the row's state, which If-Match compares, and of the bytes sent.

@@ -2,10 +2,10 @@ import { AppError, type ErrorDetail, validationError } from '../../errors.js';
 import type { Attribute } from '../definition/attributes.js';
 import { member, type ResourceDefinition, type WriteInput } from '../definition/definition.js';
 import { readIdentifier, readIdentifiers } from '../definition/identifiers.js';
+import { parseId } from '../definition/values.js';
+import { notWritten, type Repeated } from '../documents/repeated-links.js';
 import { inPlainWords } from '../plain-words.js';
 import { pointer } from './pointer.js';
-import { notWritten, type Repeated } from '../documents/repeated-links.js';
-import { parseId } from '../definition/values.js';
 
 type Json = Record<string, unknown>;
 type Mode = 'create' | 'update';

@@ -1,6 +1,10 @@
-import { type Attribute, isReadable } from '../definition/attributes.js';
 import { type Actor, hasRole } from '../context.js';
-import { type Relationship, type ResourceDefinition, relatedDefinition } from '../definition/definition.js';
+import { type Attribute, isReadable } from '../definition/attributes.js';
+import {
+  type Relationship,
+  type ResourceDefinition,
+  relatedDefinition,
+} from '../definition/definition.js';
 import type { QueryContext } from '../query/context.js';
 
 /** Which fields of a type a document shows, and the columns they need. */

@@ -1,4 +1,9 @@
-import { type Document, type Identifier, MEDIA_TYPE, type RelationshipObject } from '../documents/document.js';
+import {
+  type Document,
+  type Identifier,
+  MEDIA_TYPE,
+  type RelationshipObject,
+} from '../documents/document.js';
 
 /** The profile (JSON:API 1.1, "Profiles") under which every id is a string. */
 export const STRING_IDS = 'urn:muster:string-ids';

@@ -1,8 +1,8 @@
 import { isPlistDict, type PlistDict, parsePlist } from '../../protocol/plist/plist.js';
-import { acknowledged, type CommandHandler, failed } from './answer.js';
 import { createManagedApplication } from '../devices/applications.js';
-import { openProfile } from '../enrollment/profile-file.js';
 import { isEnrollmentProfile, toInstalledProfile } from '../devices/profiles.js';
+import { openProfile } from '../enrollment/profile-file.js';
+import { acknowledged, type CommandHandler, failed } from './answer.js';
 import { applySettings } from './settings.js';
 
 const PASSCODE_DOMAIN = 'MCPasscodeErrorDomain';

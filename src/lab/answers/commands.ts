@@ -1,9 +1,9 @@
 import type { PlistDict } from '../../protocol/plist/plist.js';
+import type { LabPlatform } from '../devices/device-models.js';
+import type { SimulatedDevice } from '../devices/simulated-device.js';
 import { ACTION_COMMANDS } from './action-commands.js';
 import { type Answer, acknowledged, type CommandHandler, failed } from './answer.js';
-import type { LabPlatform } from '../devices/device-models.js';
 import { INVENTORY_COMMANDS } from './inventory-commands.js';
-import type { SimulatedDevice } from '../devices/simulated-device.js';
 
 /** Carried out without leaving a trace. */
 const OBEYED = [

@@ -1,9 +1,9 @@
 import type { PlistDict } from '../../protocol/plist/plist.js';
-import { acknowledged, type CommandHandler } from './answer.js';
 import { describeApplication } from '../devices/applications.js';
+import { describeProfile } from '../devices/profiles.js';
+import { acknowledged, type CommandHandler } from './answer.js';
 import { deviceInformation } from './device-information.js';
 import { availableUpdates } from './os-updates.js';
-import { describeProfile } from '../devices/profiles.js';
 import { securityInfo } from './security-info.js';
 
 function stringsIn(command: PlistDict, key: string): string[] | undefined {

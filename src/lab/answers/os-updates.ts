@@ -1,5 +1,11 @@
 import type { PlistInput } from '../../protocol/plist/plist.js';
-import { isAtLeast, majorOf, OS_RELEASES, type OsRelease, releaseName } from '../devices/os-releases.js';
+import {
+  isAtLeast,
+  majorOf,
+  OS_RELEASES,
+  type OsRelease,
+  releaseName,
+} from '../devices/os-releases.js';
 import type { SimulatedDevice } from '../devices/simulated-device.js';
 
 const GB = 1024 ** 3;

@@ -1,6 +1,6 @@
 import { isPlistDict, type PlistDict, type PlistInput } from '../../protocol/plist/plist.js';
-import { type Answer, acknowledged, type DeviceError, describeErrors } from './answer.js';
 import type { SimulatedDevice } from '../devices/simulated-device.js';
+import { type Answer, acknowledged, type DeviceError, describeErrors } from './answer.js';
 
 /** Makes one setting; what it returns is why it could not. */
 type Setter = (device: SimulatedDevice, item: PlistDict) => DeviceError | undefined;

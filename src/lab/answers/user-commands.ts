@@ -1,8 +1,8 @@
 import type { PlistDict } from '../../protocol/plist/plist.js';
-import { type Answer, acknowledged, failed } from './answer.js';
-import { obey } from './commands.js';
 import type { SimulatedDevice } from '../devices/simulated-device.js';
 import type { SimulatedUser } from '../devices/simulated-user.js';
+import { type Answer, acknowledged, failed } from './answer.js';
+import { obey } from './commands.js';
 
 /** What Apple lets a user be asked, of what simulated devices can do. */
 const FOR_USERS: ReadonlySet<string> = new Set([

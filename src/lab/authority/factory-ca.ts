@@ -1,5 +1,5 @@
-import { issueCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import { generateRsaKeyPair } from '../../crypto/keys/keys.js';
+import { issueCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import type { LabAuthority } from './lab-authority.js';
 
 const DAY_MS = 86_400_000;

@@ -1,4 +1,14 @@
 import { type KeyObject, randomUUID } from 'node:crypto';
+import { derNull } from '../../crypto/asn1/der.js';
+import { Oid } from '../../crypto/asn1/oids.js';
+import { decodePemBlock, encodePem } from '../../crypto/asn1/pem.js';
+import {
+  exportPrivateKey,
+  generateEcKeyPair,
+  generateRsaKeyPair,
+  importPrivateKey,
+  type KeyPair,
+} from '../../crypto/keys/keys.js';
 import {
   type Extension,
   type GeneralName,
@@ -7,17 +17,7 @@ import {
   parseCertificate,
 } from '../../crypto/x509/certificate.js';
 import { isIssuedBy } from '../../crypto/x509/certificate-path.js';
-import { derNull } from '../../crypto/asn1/der.js';
-import {
-  exportPrivateKey,
-  generateEcKeyPair,
-  generateRsaKeyPair,
-  importPrivateKey,
-  type KeyPair,
-} from '../../crypto/keys/keys.js';
 import type { NameAttribute } from '../../crypto/x509/names.js';
-import { Oid } from '../../crypto/asn1/oids.js';
-import { decodePemBlock, encodePem } from '../../crypto/asn1/pem.js';
 
 const DAY_MS = 86_400_000;
 const AUTHORITY_DAYS = 3_650;

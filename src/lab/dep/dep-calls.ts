@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { accountDocument } from './account-document.js';
+import { listedDevice } from './dep-device.js';
+import { DepRefusal, malformed } from './dep-refusal.js';
 import { fetchPage, syncPage } from './device-pages.js';
 import type { MdmServer, ProfileDefinition } from './mdm-server.js';
 import type { PageCursors } from './page-cursors.js';
 import { checkProfile } from './profile-checks.js';
-import { listedDevice } from './dep-device.js';
-import { malformed, ProgramRefusal } from './dep-refusal.js';
 
 /** One call of a client that has a session. */
-export interface ProgramCall {
+export interface DepCall {
   server: MdmServer;
   cursors: PageCursors;
   query: URLSearchParams;
@@ -19,7 +19,7 @@ export interface ProgramCall {
 }
 
 /** What is answered with 200. */
-type Handler = (call: ProgramCall) => object;
+type Handler = (call: DepCall) => object;
 
 const MOST_SERIALS = 1_000;
 
@@ -46,13 +46,13 @@ function read<T>(schema: z.ZodType<T>, body: unknown): T {
 
 function serialsOf(body: unknown): string[] {
   const { devices } = read(devicesBody, body);
-  if (devices.length === 0) throw new ProgramRefusal(400, 'DEVICE_ID_REQUIRED');
+  if (devices.length === 0) throw new DepRefusal(400, 'DEVICE_ID_REQUIRED');
   return devices;
 }
 
 /** What came of each; a result that was told beforehand keeps the rest from happening. */
 function forEachSerial(
-  { resultFor }: ProgramCall,
+  { resultFor }: DepCall,
   serials: readonly string[],
   work: (serial: string) => string,
 ): Record<string, string> {
@@ -61,9 +61,9 @@ function forEachSerial(
 
 function profileUuid(server: MdmServer, uuid: unknown): string {
   if (typeof uuid !== 'string' || uuid === '') {
-    throw new ProgramRefusal(400, 'PROFILE_UUID_REQUIRED');
+    throw new DepRefusal(400, 'PROFILE_UUID_REQUIRED');
   }
-  if (!server.profiles.has(uuid)) throw new ProgramRefusal(404, 'PROFILE_NOT_FOUND');
+  if (!server.profiles.has(uuid)) throw new DepRefusal(404, 'PROFILE_NOT_FOUND');
   return uuid;
 }
 
@@ -112,7 +112,7 @@ const disown: Handler = (call) => {
 
 const lock: Handler = (call) => {
   const { device: serial } = read(lockBody, call.body);
-  if (serial === undefined) throw new ProgramRefusal(400, 'DEVICE_ID_REQUIRED');
+  if (serial === undefined) throw new DepRefusal(400, 'DEVICE_ID_REQUIRED');
   const work = () => {
     const device = call.server.find(serial);
     if (device === undefined) return 'NOT_ACCESSIBLE';
@@ -124,7 +124,7 @@ const lock: Handler = (call) => {
 };
 
 /** By method and path; every one of them needs a session. */
-export const PROGRAM_CALLS: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
+export const DEP_CALLS: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   '/account': { GET: ({ server }) => accountDocument(server) },
   '/server/devices': {
     POST: ({ server, cursors, body }) => fetchPage(server, cursors, read(pageBody, body)),

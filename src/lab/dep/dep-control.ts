@@ -1,10 +1,10 @@
+import type { Interceptor } from './dep-server.js';
 import type { FaultRule } from './fault-rules.js';
 import type { Portal } from './portal.js';
-import type { Interceptor } from './dep-server.js';
 import type { RequestReport } from './request-counts.js';
 
 /** How the stand-in is told to behave, and what it saw. */
-export interface ProgramControl {
+export interface DepControl {
   portal: Portal;
   /** Rules are used in the order they came. */
   addFault(rule: FaultRule): void;

@@ -1,13 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { DEP_CALLS } from './dep-calls.js';
+import { DepRefusal, malformed } from './dep-refusal.js';
 import { type FaultRule, type FaultRules, USUAL_WORDS } from './fault-rules.js';
 import type { OAuthCheck } from './oauth-check.js';
 import type { Organization } from './organization.js';
 import type { PageCursors } from './page-cursors.js';
-import { PROGRAM_CALLS } from './dep-calls.js';
-import { malformed, ProgramRefusal } from './dep-refusal.js';
 import type { Sessions } from './sessions.js';
 
-export interface ProgramRequest {
+export interface DepRequest {
   method: string;
   /** As the client addressed it. */
   url: URL;
@@ -15,7 +15,7 @@ export interface ProgramRequest {
   body: Buffer;
 }
 
-export interface ProgramAnswer {
+export interface DepAnswer {
   status: number;
   /** A string stands alone in the body, an object as JSON. */
   body: string | object;
@@ -25,7 +25,7 @@ export interface ProgramAnswer {
   delayMs?: number;
 }
 
-export interface ProgramDeskOptions {
+export interface DepDeskOptions {
   organization: Organization;
   oauth: OAuthCheck;
   sessions: Sessions;
@@ -36,13 +36,13 @@ export interface ProgramDeskOptions {
 const SESSION_HEADER = 'x-adm-auth-session';
 const PROTOCOL_VERSION = /^[1-9]\d?$/;
 
-function checkHeaders({ headers, body }: ProgramRequest): void {
+function checkHeaders({ headers, body }: DepRequest): void {
   const { 'user-agent': agent, 'content-type': type = '' } = headers;
   if (agent === undefined || agent.trim() === '') {
-    throw new ProgramRefusal(400, 'USER_AGENT_MISSING');
+    throw new DepRefusal(400, 'USER_AGENT_MISSING');
   }
   if (!PROTOCOL_VERSION.test(String(headers['x-server-protocol-version'] ?? ''))) {
-    throw new ProgramRefusal(400, 'PROTOCOL_VERSION_INVALID');
+    throw new DepRefusal(400, 'PROTOCOL_VERSION_INVALID');
   }
   if (body.length > 0 && !/^application\/json\b/i.test(type)) throw malformed();
 }
@@ -64,7 +64,7 @@ function resultsOf(rule: FaultRule | undefined): (serial: string) => string | un
 }
 
 /** What the rule has answered in place of what is right, or after a while. */
-function spoilt(rule: FaultRule, right?: ProgramAnswer): ProgramAnswer {
+function spoilt(rule: FaultRule, right?: DepAnswer): DepAnswer {
   const { status, body, retry_after: retryAfter, drop = false, delay_ms: delayMs } = rule;
   const delay = delayMs === undefined ? {} : { delayMs };
   if (right !== undefined && status === undefined && !drop) return { ...right, ...delay };
@@ -74,10 +74,10 @@ function spoilt(rule: FaultRule, right?: ProgramAnswer): ProgramAnswer {
 }
 
 /** Takes the requests of clients as Apple's service does. */
-export class ProgramDesk {
-  constructor(private readonly options: ProgramDeskOptions) {}
+export class DepDesk {
+  constructor(private readonly options: DepDeskOptions) {}
 
-  answer(request: ProgramRequest): ProgramAnswer {
+  answer(request: DepRequest): DepAnswer {
     const rule = this.options.faults.next(request.method, request.url.pathname);
     if (rule === undefined) return this.#obey(request, rule);
     const isInstead = rule.status !== undefined || rule.drop === true;
@@ -86,45 +86,45 @@ export class ProgramDesk {
     return right.status === 200 ? spoilt(rule, right) : right;
   }
 
-  #obey(request: ProgramRequest, rule: FaultRule | undefined): ProgramAnswer {
+  #obey(request: DepRequest, rule: FaultRule | undefined): DepAnswer {
     try {
       return this.#serve(request, rule);
     } catch (error) {
-      if (!(error instanceof ProgramRefusal)) throw error;
+      if (!(error instanceof DepRefusal)) throw error;
       return { status: error.status, body: error.words };
     }
   }
 
-  #serve(request: ProgramRequest, rule: FaultRule | undefined): ProgramAnswer {
+  #serve(request: DepRequest, rule: FaultRule | undefined): DepAnswer {
     const { method, url } = request;
     const isSession = url.pathname === '/session';
-    const methods = isSession ? { GET: undefined } : PROGRAM_CALLS[url.pathname];
-    if (methods === undefined) throw new ProgramRefusal(404, 'NOT_FOUND');
-    if (!Object.hasOwn(methods, method)) throw new ProgramRefusal(405, 'METHOD_NOT_ALLOWED');
+    const methods = isSession ? { GET: undefined } : DEP_CALLS[url.pathname];
+    if (methods === undefined) throw new DepRefusal(404, 'NOT_FOUND');
+    if (!Object.hasOwn(methods, method)) throw new DepRefusal(405, 'METHOD_NOT_ALLOWED');
     checkHeaders(request);
     return isSession ? this.#openSession(request) : this.#call(request, rule);
   }
 
-  #openSession({ method, url, headers: { authorization } }: ProgramRequest): ProgramAnswer {
+  #openSession({ method, url, headers: { authorization } }: DepRequest): DepAnswer {
     const admitted = this.options.oauth.check({ method, url, authorization });
     this.#checkTerms();
     return { status: 200, body: { auth_session_token: this.options.sessions.open(admitted) } };
   }
 
-  #call(request: ProgramRequest, rule: FaultRule | undefined): ProgramAnswer {
+  #call(request: DepRequest, rule: FaultRule | undefined): DepAnswer {
     const { organization, sessions, cursors } = this.options;
     const { method, url, headers } = request;
     const session = String(headers[SESSION_HEADER] ?? '');
     const { server, next } = sessions.use(session, (name) => organization.server(name));
     this.#checkTerms();
     const call = { server, cursors, query: url.searchParams, body: parseBody(request.body) };
-    const answer = PROGRAM_CALLS[url.pathname]?.[method]?.({ ...call, resultFor: resultsOf(rule) });
+    const answer = DEP_CALLS[url.pathname]?.[method]?.({ ...call, resultFor: resultsOf(rule) });
     if (method !== 'GET') organization.changed();
     const renewal = next === undefined ? {} : { headers: { 'X-ADM-Auth-Session': next } };
     return { status: 200, body: answer ?? {}, ...renewal };
   }
 
   #checkTerms(): void {
-    if (!this.options.organization.areTermsSigned) throw new ProgramRefusal(403, 'T_C_NOT_SIGNED');
+    if (!this.options.organization.areTermsSigned) throw new DepRefusal(403, 'T_C_NOT_SIGNED');
   }
 }

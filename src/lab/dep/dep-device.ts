@@ -3,7 +3,7 @@ import type { DeviceKind } from './device-kinds.js';
 export type ProfileStatus = 'empty' | 'assigned' | 'pushed' | 'removed';
 
 /** A device that Apple knows to belong to a server. Times are milliseconds since 1970. */
-export interface ProgramDevice {
+export interface DepDevice {
   readonly serial: string;
   readonly kind: DeviceKind;
   readonly assignedAt: number;
@@ -23,7 +23,7 @@ export function timeText(time: number): string {
   return `${new Date(time).toISOString().slice(0, 19)}Z`;
 }
 
-export function createDevice(serial: string, kind: DeviceKind, assignedAt: number): ProgramDevice {
+export function createDevice(serial: string, kind: DeviceKind, assignedAt: number): DepDevice {
   return {
     serial,
     kind,
@@ -37,7 +37,7 @@ export function createDevice(serial: string, kind: DeviceKind, assignedAt: numbe
   };
 }
 
-function profileFacts(device: ProgramDevice): Record<string, string> {
+function profileFacts(device: DepDevice): Record<string, string> {
   const { profile, status, profileAssignedAt, profilePushedAt } = device;
   if (profile === undefined) return { profile_status: status };
   return {
@@ -49,7 +49,7 @@ function profileFacts(device: ProgramDevice): Record<string, string> {
 }
 
 /** As Apple lists it. */
-export function listedDevice(device: ProgramDevice): Record<string, string> {
+export function listedDevice(device: DepDevice): Record<string, string> {
   const { serial, kind, assignedAt } = device;
   return {
     serial_number: serial,

@@ -1,5 +1,5 @@
 /** An answer other than 200, in Apple's words, which stand alone in the body. */
-export class ProgramRefusal extends Error {
+export class DepRefusal extends Error {
   constructor(
     readonly status: number,
     readonly words: string,
@@ -9,6 +9,6 @@ export class ProgramRefusal extends Error {
   }
 }
 
-export function malformed(): ProgramRefusal {
-  return new ProgramRefusal(400, 'MALFORMED_REQUEST_BODY');
+export function malformed(): DepRefusal {
+  return new DepRefusal(400, 'MALFORMED_REQUEST_BODY');
 }

@@ -2,29 +2,29 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ControlFault, readBytes } from '../wire/control-http.js';
 import {
   certificatePem,
   issueServerCertificate,
   type LabAuthority,
   privateKeyPem,
 } from '../authority/lab-authority.js';
-import type { ProgramAnswer, ProgramDesk, ProgramRequest } from './dep-desk.js';
+import { ControlFault, readBytes } from '../wire/control-http.js';
+import type { DepAnswer, DepDesk, DepRequest } from './dep-desk.js';
 import type { RequestCounts } from './request-counts.js';
 
 /** Sees each request before it is answered, and may keep it waiting: for tests. */
-export type Interceptor = (request: ProgramRequest) => Promise<void> | void;
+export type Interceptor = (request: DepRequest) => Promise<void> | void;
 
-export interface ProgramServerOptions {
+export interface DepServerOptions {
   authority: LabAuthority;
-  desk: ProgramDesk;
+  desk: DepDesk;
   counts: RequestCounts;
 }
 
 /** A profile may carry certificates. */
 const LARGEST_BODY = 4 * 1024 * 1024;
 
-async function readRequest(request: IncomingMessage): Promise<ProgramRequest> {
+async function readRequest(request: IncomingMessage): Promise<DepRequest> {
   const { method = 'GET', headers, url = '/' } = request;
   const body = await readBytes(request, LARGEST_BODY);
   // Of the URL only path and query are the client's to choose.
@@ -35,7 +35,7 @@ async function readRequest(request: IncomingMessage): Promise<ProgramRequest> {
   return { method, headers, body, url: address };
 }
 
-function send(response: ServerResponse, { status, body, headers }: ProgramAnswer): void {
+function send(response: ServerResponse, { status, body, headers }: DepAnswer): void {
   const isText = typeof body === 'string';
   const bytes = Buffer.from(isText ? body : JSON.stringify(body));
   const type = isText ? 'text/plain;charset=UTF-8' : 'application/json;charset=UTF-8';
@@ -48,13 +48,13 @@ function send(response: ServerResponse, { status, body, headers }: ProgramAnswer
 }
 
 /** Speaks HTTPS, and nothing but Apple's protocol. */
-export class ProgramServer {
+export class DepServer {
   readonly #sockets = new Set<Duplex>();
   readonly server: Server;
   interceptor: Interceptor | undefined;
 
   private constructor(
-    private readonly options: ProgramServerOptions,
+    private readonly options: DepServerOptions,
     tls: { key: string; cert: string },
   ) {
     this.server = createServer({ ...tls, minVersion: 'TLSv1.2' }, (request, response) => {
@@ -67,9 +67,9 @@ export class ProgramServer {
     this.server.on('tlsClientError', () => undefined);
   }
 
-  static async create(options: ProgramServerOptions): Promise<ProgramServer> {
+  static async create(options: DepServerOptions): Promise<DepServer> {
     const leaf = await issueServerCertificate(options.authority);
-    return new ProgramServer(options, { key: privateKeyPem(leaf), cert: certificatePem(leaf) });
+    return new DepServer(options, { key: privateKeyPem(leaf), cert: certificatePem(leaf) });
   }
 
   destroyConnections(): void {
@@ -91,7 +91,7 @@ export class ProgramServer {
   async #read(
     incoming: IncomingMessage,
     response: ServerResponse,
-  ): Promise<ProgramRequest | undefined> {
+  ): Promise<DepRequest | undefined> {
     try {
       return await readRequest(incoming);
     } catch (error) {

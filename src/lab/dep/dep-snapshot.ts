@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import type { DepDevice } from './dep-device.js';
 import { kindName, kindOf } from './device-kinds.js';
 import type { MdmServer, ProfileDefinition } from './mdm-server.js';
 import { OperationLog, type OperationType } from './operation-log.js';
 import type { Organization } from './organization.js';
-import type { ProgramDevice } from './dep-device.js';
 
 /** Older changes are forgotten by a restart; cursors from before them have expired then. */
 const MOST_OPERATIONS = 20_000;
@@ -40,10 +40,10 @@ const snapshot = z.object({
   servers: z.array(server),
 });
 
-export type ProgramSnapshot = z.infer<typeof snapshot>;
+export type DepSnapshot = z.infer<typeof snapshot>;
 
 /** undefined for what was not written by a lab with that CA. */
-export function readSnapshot(text: string, lab: string): ProgramSnapshot | undefined {
+export function readSnapshot(text: string, lab: string): DepSnapshot | undefined {
   try {
     const { data } = snapshot.safeParse(JSON.parse(text));
     return data?.lab === lab ? data : undefined;
@@ -52,7 +52,7 @@ export function readSnapshot(text: string, lab: string): ProgramSnapshot | undef
   }
 }
 
-function serverSnapshot(of: MdmServer): ProgramSnapshot['servers'][number] {
+function serverSnapshot(of: MdmServer): DepSnapshot['servers'][number] {
   const { name, tokenIssuedAt, made, cursorEpoch, log } = of;
   const places = new Map(of.devices.map((one, place) => [one, place]));
   const firstOperation = Math.max(log.first, log.end - MOST_OPERATIONS);
@@ -70,24 +70,21 @@ function serverSnapshot(of: MdmServer): ProgramSnapshot['servers'][number] {
 
 export function writeSnapshot(organization: Organization, lab: string): string {
   const { stateId, areTermsSigned, servers } = organization;
-  const content: ProgramSnapshot = {
+  const content: DepSnapshot = {
     ...{ version: 1, lab, stateId, areTermsSigned },
     servers: servers.map(serverSnapshot),
   };
   return JSON.stringify(content);
 }
 
-function restoreDevices(given: ProgramSnapshot['servers'][number]): ProgramDevice[] {
+function restoreDevices(given: DepSnapshot['servers'][number]): DepDevice[] {
   return given.devices.flatMap(({ kind: name, ...one }) => {
     const kind = kindOf(name);
     return kind === undefined ? [] : [{ ...one, kind, profile: one.profile }];
   });
 }
 
-function restoreServer(
-  organization: Organization,
-  given: ProgramSnapshot['servers'][number],
-): void {
+function restoreServer(organization: Organization, given: DepSnapshot['servers'][number]): void {
   const { name, tokenIssuedAt, made, cursorEpoch, firstOperation } = given;
   const into = organization.emptyServer(name);
   Object.assign(into, { tokenIssuedAt, made, cursorEpoch });
@@ -103,7 +100,7 @@ function restoreServer(
   into.log = new OperationLog(firstOperation, operations);
 }
 
-export function restoreOrganization(organization: Organization, given: ProgramSnapshot): void {
+export function restoreOrganization(organization: Organization, given: DepSnapshot): void {
   organization.areTermsSigned = given.areTermsSigned;
   for (const one of given.servers) restoreServer(organization, one);
 }

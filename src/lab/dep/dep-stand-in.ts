@@ -1,24 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type Server as HttpServer } from 'node:http';
 import { type AddressInfo, isIPv6, type Server } from 'node:net';
-import { isWelcome } from '../wire/control-http.js';
 import { certificatePem, type LabAuthority } from '../authority/lab-authority.js';
+import { isWelcome } from '../wire/control-http.js';
+import type { DepControl } from './dep-control.js';
+import { DepDesk } from './dep-desk.js';
+import { DepServer } from './dep-server.js';
+import { readSnapshot, restoreOrganization, writeSnapshot } from './dep-snapshot.js';
 import { FaultRules } from './fault-rules.js';
 import { OAuthCheck } from './oauth-check.js';
 import { Organization } from './organization.js';
 import { PageCursors } from './page-cursors.js';
 import { Portal } from './portal.js';
 import { servePortal } from './portal-routes.js';
-import type { ProgramControl } from './dep-control.js';
-import { ProgramDesk } from './dep-desk.js';
-import { ProgramServer } from './dep-server.js';
-import { readSnapshot, restoreOrganization, writeSnapshot } from './dep-snapshot.js';
 import { RequestCounts } from './request-counts.js';
 import { ServerTokens } from './server-tokens.js';
 import { type SessionOptions, Sessions } from './sessions.js';
 import { SnapshotKeeper, type SnapshotStore } from './snapshot-keeper.js';
 
-export interface ProgramStandInOptions {
+export interface DepStandInOptions {
   /** Issues the certificate of the service; all tokens follow from its key. */
   authority: LabAuthority;
   /** Where devices and profiles outlive a restart; nothing does without. */
@@ -40,7 +40,7 @@ export interface ProgramStandInOptions {
  * socket, the same checks. The portal lies on a port of its own, without TLS: what administrators do
  * at Apple's website, devices at their activation, and tests to either.
  */
-export interface ProgramStandIn extends ProgramControl {
+export interface DepStandIn extends DepControl {
   /** Of the service: https, tokens and sessions as Apple wants them. */
   readonly url: string;
   readonly portalUrl: string;
@@ -66,7 +66,7 @@ function closed(server: Server): Promise<void> {
   return new Promise((resolve) => server.close(() => resolve()));
 }
 
-function createPortalServer(control: ProgramControl): HttpServer {
+function createPortalServer(control: DepControl): HttpServer {
   return createServer((request, response) => {
     if (!isWelcome(request)) response.writeHead(403).end();
     else servePortal(control, request, response).catch(() => response.destroy());
@@ -80,7 +80,7 @@ interface Kept {
 
 /** As it was, or a new one where that can't be known. */
 async function openOrganization(
-  { authority, store }: ProgramStandInOptions,
+  { authority, store }: DepStandInOptions,
   tokens: ServerTokens,
 ): Promise<Kept> {
   const lab = authority.certificate.fingerprint.toString('hex');
@@ -97,14 +97,14 @@ async function openOrganization(
 }
 
 interface Parts {
-  server: ProgramServer;
+  server: DepServer;
   portal: Portal;
   faults: FaultRules;
   sessions: Sessions;
   counts: RequestCounts;
 }
 
-function createControl({ server, portal, faults, sessions, counts }: Parts): ProgramControl {
+function createControl({ server, portal, faults, sessions, counts }: Parts): DepControl {
   return {
     portal,
     addFault: (rule) => faults.add(rule),
@@ -121,7 +121,7 @@ function createControl({ server, portal, faults, sessions, counts }: Parts): Pro
 }
 
 /** Rejects when a port is taken. */
-export async function startProgramStandIn(options: ProgramStandInOptions): Promise<ProgramStandIn> {
+export async function startDepStandIn(options: DepStandInOptions): Promise<DepStandIn> {
   const { authority, port = 0, portalPort = 0, host = '127.0.0.1', cursorLifeMs } = options;
   const tokens = new ServerTokens(authority, options.mark);
   const { organization, keeper } = await openOrganization(options, tokens);
@@ -129,8 +129,8 @@ export async function startProgramStandIn(options: ProgramStandInOptions): Promi
   const sessions = new Sessions(options.sessions ?? {});
   const oauth = new OAuthCheck(tokens, organization);
   const cursors = new PageCursors(organization.stateId, cursorLifeMs);
-  const desk = new ProgramDesk({ organization, oauth, sessions, cursors, faults });
-  const server = await ProgramServer.create({ authority, desk, counts });
+  const desk = new DepDesk({ organization, oauth, sessions, cursors, faults });
+  const server = await DepServer.create({ authority, desk, counts });
   const portal = new Portal(organization, tokens);
   const control = createControl({ server, portal, faults, sessions, counts });
   const side = createPortalServer(control);

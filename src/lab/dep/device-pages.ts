@@ -1,7 +1,7 @@
+import { listedDevice, timeText } from './dep-device.js';
+import { DepRefusal } from './dep-refusal.js';
 import type { MdmServer } from './mdm-server.js';
 import type { PageCursor, PageCursors } from './page-cursors.js';
-import { listedDevice, timeText } from './dep-device.js';
-import { ProgramRefusal } from './dep-refusal.js';
 
 export interface PageRequest {
   cursor?: string | undefined;
@@ -24,7 +24,7 @@ export function fetchPage(
   { cursor, limit }: PageRequest,
 ): object {
   const from = cursor === undefined ? fetchStart(server) : cursors.read(server, cursor);
-  if (from.kind !== 'fetch') throw new ProgramRefusal(400, 'EXHAUSTED_CURSOR');
+  if (from.kind !== 'fetch') throw new DepRefusal(400, 'EXHAUSTED_CURSOR');
   const devices: object[] = [];
   let place = from.device;
   while (place < server.devices.length && devices.length < limit) {
@@ -43,9 +43,9 @@ export function syncPage(
   cursors: PageCursors,
   { cursor, limit }: PageRequest,
 ): object {
-  if (cursor === undefined) throw new ProgramRefusal(400, 'CURSOR_REQUIRED');
+  if (cursor === undefined) throw new DepRefusal(400, 'CURSOR_REQUIRED');
   const from = cursors.read(server, cursor);
-  if (from.kind === 'fetch') throw new ProgramRefusal(400, 'INVALID_CURSOR');
+  if (from.kind === 'fetch') throw new DepRefusal(400, 'INVALID_CURSOR');
   const operations = server.log.from(from.operation, limit);
   const devices = operations.map(({ type, device, at }) => ({
     ...listedDevice(device),

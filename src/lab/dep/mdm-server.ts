@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { createDevice, type DepDevice } from './dep-device.js';
 import type { DeviceKind } from './device-kinds.js';
 import { OperationLog } from './operation-log.js';
-import { createDevice, type ProgramDevice } from './dep-device.js';
 
 /** A profile as the client defined it. */
 export type ProfileDefinition = Readonly<Record<string, unknown>>;
@@ -14,7 +14,7 @@ const MOST_PROFILES = 10_000;
 /** What a portal calls a device management server: one token, and the devices given to it. */
 export class MdmServer {
   /** In the order in which they came; those that are gone stay. */
-  readonly devices: ProgramDevice[] = [];
+  readonly devices: DepDevice[] = [];
   readonly profiles = new Map<string, ProfileDefinition>();
   log = new OperationLog();
   /** Tokens issued before are no longer good. */
@@ -23,7 +23,7 @@ export class MdmServer {
   made = 0;
   /** Grows when all cursors expire. */
   cursorEpoch = 0;
-  readonly #bySerial = new Map<string, ProgramDevice>();
+  readonly #bySerial = new Map<string, DepDevice>();
 
   constructor(
     readonly name: string,
@@ -35,7 +35,7 @@ export class MdmServer {
   }
 
   /** Only while it belongs to this server. */
-  find(serial: string): ProgramDevice | undefined {
+  find(serial: string): DepDevice | undefined {
     return this.#bySerial.get(serial);
   }
 
@@ -46,7 +46,7 @@ export class MdmServer {
   }
 
   /** Without a trace in the log. */
-  restore(device: ProgramDevice): void {
+  restore(device: DepDevice): void {
     this.devices.push(device);
     if (!device.isGone) this.#bySerial.set(device.serial, device);
   }
@@ -89,7 +89,7 @@ export class MdmServer {
     return this.#change(serial, { status: 'pushed', profilePushedAt: Date.now() });
   }
 
-  #change(serial: string, changes: Partial<ProgramDevice>): SerialResult {
+  #change(serial: string, changes: Partial<DepDevice>): SerialResult {
     const device = this.#bySerial.get(serial);
     if (device === undefined) return 'NOT_ACCESSIBLE';
     Object.assign(device, changes);

@@ -1,8 +1,8 @@
 import { timingSafeEqual } from 'node:crypto';
+import { DepRefusal } from './dep-refusal.js';
 import { readOAuthHeader } from './oauth-header.js';
 import { signature } from './oauth-signature.js';
 import type { Organization } from './organization.js';
-import { ProgramRefusal } from './dep-refusal.js';
 import type { ServerTokens } from './server-tokens.js';
 import { UsedNonces } from './used-nonces.js';
 
@@ -23,12 +23,12 @@ export interface Admitted {
 const TEN_MINUTES_S = 600;
 const REQUIRED = ['consumer_key', 'token', 'signature_method', 'signature', 'timestamp', 'nonce'];
 
-function badRequest(words: string): ProgramRefusal {
-  return new ProgramRefusal(400, words);
+function badRequest(words: string): DepRefusal {
+  return new DepRefusal(400, words);
 }
 
-function unauthorized(words: string): ProgramRefusal {
-  return new ProgramRefusal(401, words);
+function unauthorized(words: string): DepRefusal {
+  return new DepRefusal(401, words);
 }
 
 /** RFC 5849 3.2 as far as the form goes. */

@@ -1,4 +1,4 @@
-import { ProgramRefusal } from './dep-refusal.js';
+import { DepRefusal } from './dep-refusal.js';
 
 const LONGEST = 4096;
 const PAIR = /^\s*([A-Za-z0-9_.~%-]+)="([^"]*)"\s*$/;
@@ -7,7 +7,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new ProgramRefusal(400, 'parameter_rejected');
+    throw new DepRefusal(400, 'parameter_rejected');
   }
 }
 
@@ -17,13 +17,13 @@ function decode(text: string): string {
  */
 export function readOAuthHeader(header: string | undefined): Map<string, string> {
   const [, text] = /^OAuth\s+(.*)$/i.exec(header ?? '') ?? [];
-  if (text === undefined) throw new ProgramRefusal(401, 'UNAUTHORIZED');
-  if (text.length > LONGEST) throw new ProgramRefusal(400, 'parameter_rejected');
+  if (text === undefined) throw new DepRefusal(401, 'UNAUTHORIZED');
+  if (text.length > LONGEST) throw new DepRefusal(400, 'parameter_rejected');
   const parameters = new Map<string, string>();
   for (const part of text.split(',')) {
     const [, name, value] = PAIR.exec(part) ?? [];
     if (name === undefined || value === undefined || parameters.has(decode(name))) {
-      throw new ProgramRefusal(400, 'parameter_rejected');
+      throw new DepRefusal(400, 'parameter_rejected');
     }
     parameters.set(decode(name), decode(value));
   }

@@ -1,10 +1,10 @@
-import type { ProgramDevice } from './dep-device.js';
+import type { DepDevice } from './dep-device.js';
 
 export type OperationType = 'added' | 'modified' | 'deleted';
 
 export interface Operation {
   readonly type: OperationType;
-  readonly device: ProgramDevice;
+  readonly device: DepDevice;
   /** Milliseconds since 1970. */
   readonly at: number;
 }
@@ -31,7 +31,7 @@ export class OperationLog {
     return this.#first + this.#operations.length;
   }
 
-  add(type: OperationType, device: ProgramDevice): void {
+  add(type: OperationType, device: DepDevice): void {
     this.#operations.push({ type, device, at: Date.now() });
     if (this.#operations.length <= MOST) return;
     const forgotten = MOST / 2;

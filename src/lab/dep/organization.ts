@@ -1,7 +1,7 @@
+import type { DepDevice } from './dep-device.js';
 import { DEVICE_KINDS, type DeviceFamily } from './device-kinds.js';
 import { requireRoom } from './device-room.js';
 import { MdmServer } from './mdm-server.js';
-import type { ProgramDevice } from './dep-device.js';
 import type { ServerTokens } from './server-tokens.js';
 
 const FIRST_DEVICES: [DeviceFamily, number][] = [
@@ -24,7 +24,7 @@ function serialOf(digest: Buffer): string {
 
 export interface FoundDevice {
   server: MdmServer;
-  device: ProgramDevice;
+  device: DepDevice;
 }
 
 /** The customer of Apple's whose servers and devices these are. */

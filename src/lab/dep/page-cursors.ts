@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { DepRefusal } from './dep-refusal.js';
 import type { MdmServer } from './mdm-server.js';
-import { ProgramRefusal } from './dep-refusal.js';
 
 /** fetch: devices are still being read; done: all were; sync: changes are. */
 export type CursorKind = 'fetch' | 'done' | 'sync';
@@ -29,7 +29,7 @@ function parse(cursor: string): z.infer<typeof content> {
   try {
     return content.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString()));
   } catch {
-    throw new ProgramRefusal(400, 'INVALID_CURSOR');
+    throw new DepRefusal(400, 'INVALID_CURSOR');
   }
 }
 
@@ -50,9 +50,9 @@ export class PageCursors {
   read(server: MdmServer, cursor: string): PageCursor {
     const [kind, device, operation, givenAt, epoch, owner] = parse(cursor);
     const isOurs = owner === `${this.stateId}/${server.name}` && operation <= server.log.end;
-    if (!isOurs) throw new ProgramRefusal(400, 'INVALID_CURSOR');
+    if (!isOurs) throw new DepRefusal(400, 'INVALID_CURSOR');
     const isOld = Date.now() - givenAt > this.lifeMs || epoch !== server.cursorEpoch;
-    if (isOld || operation < server.log.first) throw new ProgramRefusal(400, 'EXPIRED_CURSOR');
+    if (isOld || operation < server.log.first) throw new DepRefusal(400, 'EXPIRED_CURSOR');
     return { kind, device, operation };
   }
 }

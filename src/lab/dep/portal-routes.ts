@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { ControlFault, readBody, readBytes, sendFault, sendJson } from '../wire/control-http.js';
+import type { DepControl } from './dep-control.js';
+import { listedDevice } from './dep-device.js';
 import { FAMILIES } from './device-kinds.js';
 import { PORTAL_HELP } from './portal-calls.js';
-import type { ProgramControl } from './dep-control.js';
-import { listedDevice } from './dep-device.js';
 
 const LARGEST_BODY = 4 * 1024 * 1024;
 const MOST_LISTED = 1_000;
@@ -39,7 +39,7 @@ const tokenQuery = z.object({
 });
 
 interface PortalRequest {
-  control: ProgramControl;
+  control: DepControl;
   request: IncomingMessage;
   response: ServerResponse;
   query: Record<string, string>;
@@ -143,7 +143,7 @@ const ROUTES: Record<string, Record<string, Route>> = {
 
 /** Answers who acts at Apple's website, who tells the stand-in how to behave, and devices. */
 export async function servePortal(
-  control: ProgramControl,
+  control: DepControl,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {

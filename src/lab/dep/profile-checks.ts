@@ -1,5 +1,5 @@
+import { DepRefusal } from './dep-refusal.js';
 import type { ProfileDefinition } from './mdm-server.js';
-import { ProgramRefusal } from './dep-refusal.js';
 
 interface TextRule {
   field: string;
@@ -39,7 +39,7 @@ const LISTS = ['anchor_certs', 'devices', 'skip_setup_items', 'supervising_host_
 const BASE64 = /^[A-Za-z0-9+/\s]+={0,2}\s*$/;
 
 function refuse(words: string): never {
-  throw new ProgramRefusal(400, words);
+  throw new DepRefusal(400, words);
 }
 
 function checkText(profile: ProfileDefinition, { field, most, words, required }: TextRule): void {

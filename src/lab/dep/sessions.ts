@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { DepRefusal } from './dep-refusal.js';
 import type { MdmServer } from './mdm-server.js';
-import { ProgramRefusal } from './dep-refusal.js';
 
 interface Session {
   server: string;
@@ -48,10 +48,10 @@ export class Sessions {
    */
   use(token: string, serverOf: (name: string) => MdmServer): { server: MdmServer; next?: string } {
     const session = this.#all.get(token);
-    if (session === undefined) throw new ProgramRefusal(403, 'FORBIDDEN');
+    if (session === undefined) throw new DepRefusal(403, 'FORBIDDEN');
     const server = serverOf(session.server);
     const isOver = session.expiresAt <= Date.now() || session.issuedAt < server.tokenIssuedAt;
-    if (isOver) throw new ProgramRefusal(401, 'UNAUTHORIZED');
+    if (isOver) throw new DepRefusal(401, 'UNAUTHORIZED');
     session.uses += 1;
     return session.uses % this.#replies === 0 ? { server, next: this.open(session) } : { server };
   }

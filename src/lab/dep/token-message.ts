@@ -1,5 +1,5 @@
-import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
 import { type ContentAlgorithm, sealEnvelopedData } from '../../crypto/cms/cms-enveloped-data.js';
+import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
 import type { ServerToken } from './server-tokens.js';
 
 const CRLF = '\r\n';

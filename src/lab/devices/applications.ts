@@ -1,7 +1,7 @@
 import type { PlistInput } from '../../protocol/plist/plist.js';
+import type { Random } from '../fleet/random.js';
 import { APPLICATION_CATALOG, type CatalogApplication } from './application-catalog.js';
 import type { LabPlatform } from './device-models.js';
-import type { Random } from '../fleet/random.js';
 
 const KB = 1024;
 const GB = KB ** 3;

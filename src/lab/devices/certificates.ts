@@ -1,10 +1,10 @@
+import { Oid } from '../../crypto/asn1/oids.js';
+import { generateEcKeyPair, type KeyPair } from '../../crypto/keys/keys.js';
 import {
   issueCertificate,
   type ParsedCertificate,
   parseCertificate,
 } from '../../crypto/x509/certificate.js';
-import { generateEcKeyPair, type KeyPair } from '../../crypto/keys/keys.js';
-import { Oid } from '../../crypto/asn1/oids.js';
 import type { Random } from '../fleet/random.js';
 import type { DeviceCertificate, SimulatedDevice } from './simulated-device.js';
 

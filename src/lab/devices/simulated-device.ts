@@ -1,10 +1,10 @@
 import type { PlistInput } from '../../protocol/plist/plist.js';
-import { type Application, createApplications } from './applications.js';
 import type { DeviceKind } from '../enrollment/awaited-devices.js';
-import type { LabPlatform } from './device-models.js';
-import { createIdentity, type DeviceIdentity } from '../wire/identity.js';
-import type { InstalledProfile } from './profiles.js';
 import type { Random } from '../fleet/random.js';
+import { createIdentity, type DeviceIdentity } from '../wire/identity.js';
+import { type Application, createApplications } from './applications.js';
+import type { LabPlatform } from './device-models.js';
+import type { InstalledProfile } from './profiles.js';
 import { createSimulatedUser, type SimulatedUser } from './simulated-user.js';
 
 export interface DeviceCertificate {

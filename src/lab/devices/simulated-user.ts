@@ -1,5 +1,5 @@
-import type { InstalledProfile } from './profiles.js';
 import type { Random } from '../fleet/random.js';
+import type { InstalledProfile } from './profiles.js';
 
 /** Whoever uses a Mac, or a Shared iPad, with a channel to the server apart from the device's. */
 export interface SimulatedUser {

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { machineInfo } from './device-info.js';
-import { type EnrollmentProfile, readProfileFile, serverUrl } from './enrollment-profile.js';
-import type { AccountWay, Journey } from './enrollment-way.js';
 import type { HttpReply } from '../wire/http-client.js';
 import { LabError } from '../wire/lab-error.js';
 import { refusal } from '../wire/refusal.js';
+import { machineInfo } from './device-info.js';
+import { type EnrollmentProfile, readProfileFile, serverUrl } from './enrollment-profile.js';
+import type { AccountWay, Journey } from './enrollment-way.js';
 import { signInOnTheWeb } from './web-sign-in.js';
 
 const discovery = z.object({

@@ -1,10 +1,10 @@
+import { buildSignedData } from '../../crypto/cms/cms-signed-data.js';
+import { generateRsaKeyPair, type KeyPair } from '../../crypto/keys/keys.js';
 import {
   issueCertificate,
   type ParsedCertificate,
   parseCertificate,
 } from '../../crypto/x509/certificate.js';
-import { buildSignedData } from '../../crypto/cms/cms-signed-data.js';
-import { generateRsaKeyPair, type KeyPair } from '../../crypto/keys/keys.js';
 import type { LabAuthority } from '../authority/lab-authority.js';
 import type { SimulatedDevice } from '../devices/simulated-device.js';
 

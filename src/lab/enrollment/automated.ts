@@ -1,20 +1,20 @@
+import { refusal } from '../wire/refusal.js';
+import { askDep, type DepActivation } from './dep-activation.js';
 import { machineInfo } from './device-info.js';
 import { type EnrollmentProfile, readProfileFile, serverUrl } from './enrollment-profile.js';
 import type { AutomatedWay, Journey } from './enrollment-way.js';
-import { askProgram, type ProgramActivation } from './dep-activation.js';
-import { refusal } from '../wire/refusal.js';
 
 /** Where Apple's stand-in sends it; to the server itself when it knows nothing of the device. */
 async function askWhere(journey: Journey, { portal }: AutomatedWay): Promise<string | undefined> {
   const { http, device } = journey;
   if (portal === undefined) return undefined;
-  const told = await askProgram(http, portal, device.identity.serialNumber);
+  const told = await askDep(http, portal, device.identity.serialNumber);
   if (told === undefined) journey.onStranger?.();
   else obey(journey, told);
   return told?.url;
 }
 
-function obey({ http, device }: Journey, told: ProgramActivation): void {
+function obey({ http, device }: Journey, told: DepActivation): void {
   http.trust(told.anchors);
   device.isAwaitingConfiguration ||= told.isAwaitingConfiguration;
 }

@@ -14,7 +14,7 @@ const activation = z.object({ profile });
 const unknownDevice = z.object({ known: z.boolean(), error: z.string() });
 
 /** What Apple has a device do that is set up. */
-export interface ProgramActivation {
+export interface DepActivation {
   /** Where it asks for its enrollment profile. */
   url: string;
   /** PEM of what it is to trust besides. */
@@ -30,7 +30,7 @@ function parse<T>(schema: z.ZodType<T>, body: Buffer): T | undefined {
   }
 }
 
-function toActivation({ profile: given }: z.infer<typeof activation>): ProgramActivation {
+function toActivation({ profile: given }: z.infer<typeof activation>): DepActivation {
   const { url, configuration_web_url: page, anchor_certs: anchors } = given;
   if (page !== undefined && page !== '') {
     throw new LabError('the profile wants a person at its configuration_web_url');
@@ -46,11 +46,11 @@ function toActivation({ profile: given }: z.infer<typeof activation>): ProgramAc
  * What Apple's stand-in tells the device; undefined when it does not know it. LabError when it knows
  * it but has no profile for it.
  */
-export async function askProgram(
+export async function askDep(
   http: HttpClient,
   portal: string,
   serialNumber: string,
-): Promise<ProgramActivation | undefined> {
+): Promise<DepActivation | undefined> {
   const url = `${portal}/activation?serial=${encodeURIComponent(serialNumber)}`;
   const reply = await http.send({ method: 'GET', url });
   if (reply.status === 404) {

@@ -1,7 +1,9 @@
 import { createCertificates, toDeviceCertificate } from '../devices/certificates.js';
-import type { EnrollmentProfile } from './enrollment-profile.js';
-import type { HttpClient } from '../wire/http-client.js';
+import type { SimulatedDevice } from '../devices/simulated-device.js';
+import type { SimulatedUser } from '../devices/simulated-user.js';
 import type { KeyPool } from '../fleet/key-pool.js';
+import type { DeviceSession } from '../fleet/poll.js';
+import type { HttpClient } from '../wire/http-client.js';
 import { MdmClient } from '../wire/mdm-client.js';
 import {
   authenticateMessage,
@@ -9,10 +11,8 @@ import {
   tokenUpdateMessage,
   userTokenUpdateMessage,
 } from '../wire/messages.js';
-import type { DeviceSession } from '../fleet/poll.js';
 import { requestIdentity } from '../wire/scep-client.js';
-import type { SimulatedDevice } from '../devices/simulated-device.js';
-import type { SimulatedUser } from '../devices/simulated-user.js';
+import type { EnrollmentProfile } from './enrollment-profile.js';
 
 export interface EnrollOptions {
   http: HttpClient;

@@ -1,11 +1,11 @@
-import { readEnrollmentProfile } from '../../protocol/profiles/mobileconfig-reader.js';
 import { parsePlistDict } from '../../protocol/plist/plist.js';
+import { readEnrollmentProfile } from '../../protocol/profiles/mobileconfig-reader.js';
+import { type InstalledProfile, toInstalledProfile } from '../devices/profiles.js';
 import type { HttpClient } from '../wire/http-client.js';
 import { LabError } from '../wire/lab-error.js';
 import type { MdmEndpoint } from '../wire/mdm-client.js';
-import { openProfile } from './profile-file.js';
-import { type InstalledProfile, toInstalledProfile } from '../devices/profiles.js';
 import { refusal } from '../wire/refusal.js';
+import { openProfile } from './profile-file.js';
 
 type ProfileContent = ReturnType<typeof readEnrollmentProfile>;
 

@@ -1,11 +1,11 @@
+import type { SimulatedDevice } from '../devices/simulated-device.js';
+import type { KeyPool } from '../fleet/key-pool.js';
+import type { HttpClient } from '../wire/http-client.js';
 import { obtainByAccount } from './account-driven.js';
 import type { Activation } from './activation.js';
 import { obtainAutomated } from './automated.js';
 import { type EnrollmentProfile, fetchProfile, readProfileFile } from './enrollment-profile.js';
-import type { HttpClient } from '../wire/http-client.js';
-import type { KeyPool } from '../fleet/key-pool.js';
 import { obtainOverTheAir } from './over-the-air.js';
-import type { SimulatedDevice } from '../devices/simulated-device.js';
 import type { Credentials } from './web-sign-in.js';
 
 /** A device on its way to an enrollment profile. */

@@ -1,16 +1,16 @@
-import { parseCertificate } from '../../crypto/x509/certificate.js';
-import { buildSignedData } from '../../crypto/cms/cms-signed-data.js';
 import { encodePem } from '../../crypto/asn1/pem.js';
-import { readIdentityProfile } from '../../protocol/profiles/mobileconfig-reader.js';
+import { buildSignedData } from '../../crypto/cms/cms-signed-data.js';
+import { parseCertificate } from '../../crypto/x509/certificate.js';
 import { isPlistDict, parsePlistDict } from '../../protocol/plist/plist.js';
+import { readIdentityProfile } from '../../protocol/profiles/mobileconfig-reader.js';
+import { LabError } from '../wire/lab-error.js';
+import type { MdmIdentity } from '../wire/mdm-client.js';
+import { refusal } from '../wire/refusal.js';
+import { requestIdentity } from '../wire/scep-client.js';
 import { type AskedAttributes, deviceAttributes } from './device-info.js';
 import { type EnrollmentProfile, readProfileFile, serverUrl } from './enrollment-profile.js';
 import type { CertifiedWay, Journey } from './enrollment-way.js';
-import { LabError } from '../wire/lab-error.js';
-import type { MdmIdentity } from '../wire/mdm-client.js';
 import { openProfile } from './profile-file.js';
-import { refusal } from '../wire/refusal.js';
-import { requestIdentity } from '../wire/scep-client.js';
 
 const SIGNED_TYPE = 'application/pkcs7-signature';
 

@@ -1,14 +1,14 @@
 import type { PlistDict } from '../../protocol/plist/plist.js';
 import { type Answer, acknowledged, failed } from '../answers/answer.js';
 import { toDeviceCertificate } from '../devices/certificates.js';
-import { type EnrollmentProfile, readProfileFile } from './enrollment-profile.js';
+import { isEnrollmentProfile } from '../devices/profiles.js';
+import type { SimulatedDevice } from '../devices/simulated-device.js';
+import type { DeviceSession } from '../fleet/poll.js';
 import { LabError } from '../wire/lab-error.js';
 import { MdmClient, type MdmIdentity } from '../wire/mdm-client.js';
 import { authenticateMessage, tokenUpdateMessage } from '../wire/messages.js';
-import type { DeviceSession } from '../fleet/poll.js';
-import { isEnrollmentProfile } from '../devices/profiles.js';
 import { requestIdentity } from '../wire/scep-client.js';
-import type { SimulatedDevice } from '../devices/simulated-device.js';
+import { type EnrollmentProfile, readProfileFile } from './enrollment-profile.js';
 
 /** The profile in the command, where it is the one that manages the device once more. */
 function readUpdate(device: SimulatedDevice, command: PlistDict): EnrollmentProfile | undefined {

@@ -1,7 +1,7 @@
-import { type HtmlForm, type HtmlInput, readForm } from './html-form.js';
 import type { HttpClient, HttpReply, HttpRequest } from '../wire/http-client.js';
 import { LabError } from '../wire/lab-error.js';
 import { refusal } from '../wire/refusal.js';
+import { type HtmlForm, type HtmlInput, readForm } from './html-form.js';
 
 export interface Credentials {
   account: string;

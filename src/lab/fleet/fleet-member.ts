@@ -1,13 +1,13 @@
 import { encodePem } from '../../crypto/asn1/pem.js';
+import type { SimulatedDevice } from '../devices/simulated-device.js';
 import { enroll } from '../enrollment/enroll.js';
 import type { EnrollmentProfile } from '../enrollment/enrollment-profile.js';
 import { type EnrollmentWay, obtainProfile } from '../enrollment/enrollment-way.js';
-import type { AnswerStatus, FleetState } from './fleet-state.js';
 import type { HttpClient } from '../wire/http-client.js';
-import type { KeyPool } from './key-pool.js';
 import { UnenrolledError } from '../wire/lab-error.js';
+import type { AnswerStatus, FleetState } from './fleet-state.js';
+import type { KeyPool } from './key-pool.js';
 import { countOwed, type DeviceSession, poll } from './poll.js';
-import type { SimulatedDevice } from '../devices/simulated-device.js';
 
 /** What the members of a fleet have in common. */
 export interface MemberContext {

@@ -1,22 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import { type AwaitedDevice, platformOf } from '../enrollment/awaited-devices.js';
 import type { LabPlatform } from '../devices/device-models.js';
+import {
+  createSimulatedDevice,
+  type SimulatedDevice,
+  type SimulatedDeviceOptions,
+} from '../devices/simulated-device.js';
+import { type AwaitedDevice, platformOf } from '../enrollment/awaited-devices.js';
 import type { EnrollmentWay } from '../enrollment/enrollment-way.js';
+import { HttpClient } from '../wire/http-client.js';
 import { type Answered, FleetMember, type MemberContext } from './fleet-member.js';
 import { FleetState } from './fleet-state.js';
-import { HttpClient } from '../wire/http-client.js';
 import { KeyPool } from './key-pool.js';
 import { forEachLimited } from './limited.js';
 import { Limiter } from './limiter.js';
 import type { Polling } from './polling.js';
 import { type Courier, PushedPolling } from './pushed-polling.js';
 import { Random } from './random.js';
-import {
-  createSimulatedDevice,
-  type SimulatedDevice,
-  type SimulatedDeviceOptions,
-} from '../devices/simulated-device.js';
 import { TimedPolling } from './timed-polling.js';
 
 export interface FleetOptions {

@@ -1,15 +1,15 @@
 import { isPlistDict, type PlistDict } from '../../protocol/plist/plist.js';
 import type { Answer } from '../answers/answer.js';
-import { type Channel, deviceChannel, userChannel } from '../wire/channel.js';
 import { obey } from '../answers/commands.js';
-import type { HttpClient } from '../wire/http-client.js';
-import type { KeyPool } from './key-pool.js';
-import type { MdmClient, MdmIdentity } from '../wire/mdm-client.js';
-import { checkOutMessage, idleMessage, notNowMessage, reportMessage } from '../wire/messages.js';
-import { renewIdentity } from '../enrollment/renew.js';
+import { obeyForUser } from '../answers/user-commands.js';
 import type { SimulatedDevice } from '../devices/simulated-device.js';
 import type { SimulatedUser } from '../devices/simulated-user.js';
-import { obeyForUser } from '../answers/user-commands.js';
+import { renewIdentity } from '../enrollment/renew.js';
+import { type Channel, deviceChannel, userChannel } from '../wire/channel.js';
+import type { HttpClient } from '../wire/http-client.js';
+import type { MdmClient, MdmIdentity } from '../wire/mdm-client.js';
+import { checkOutMessage, idleMessage, notNowMessage, reportMessage } from '../wire/messages.js';
+import type { KeyPool } from './key-pool.js';
 
 /** A user who asks for commands of their own. */
 export interface UserSession {

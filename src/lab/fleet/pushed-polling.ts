@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CourierClient } from '../apns/courier-client.js';
 import type { CourierPush } from '../apns/courier-lines.js';
 import type { EnrollmentProfile } from '../enrollment/enrollment-profile.js';
+import { LabError } from '../wire/lab-error.js';
 import type { FleetMember } from './fleet-member.js';
 import type { FleetState } from './fleet-state.js';
 import { interruption } from './interruption.js';
-import { LabError } from '../wire/lab-error.js';
 import type { Limiter } from './limiter.js';
 import type { Polling } from './polling.js';
 

@@ -1,6 +1,6 @@
-import type { DeviceKind } from '../enrollment/awaited-devices.js';
 import { DEVICE_MODELS, type DeviceModel, type LabPlatform } from '../devices/device-models.js';
 import { majorOf, OS_RELEASES, type OsRelease } from '../devices/os-releases.js';
+import type { DeviceKind } from '../enrollment/awaited-devices.js';
 import type { Random } from '../fleet/random.js';
 
 /** What never changes while a device lives. */

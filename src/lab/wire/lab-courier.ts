@@ -1,6 +1,6 @@
 import { type CourierClient, connectCourier } from '../apns/courier-client.js';
-import type { HttpClient } from './http-client.js';
 import { fetchLab, type LabDescription } from '../authority/lab-description.js';
+import type { HttpClient } from './http-client.js';
 
 export interface LabCourierOptions {
   /** Base URL of the server. */

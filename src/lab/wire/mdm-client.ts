@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
-import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import { buildSignedData } from '../../crypto/cms/cms-signed-data.js';
+import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import { isPlistDict, type PlistDict, parsePlist } from '../../protocol/plist/plist.js';
 import type { HttpClient, HttpReply } from './http-client.js';
 import { RefusedError, UnenrolledError } from './lab-error.js';

@@ -1,9 +1,9 @@
 import { buildPlist } from '../../protocol/plist/plist.js';
 import { type Answer, describeErrors } from '../answers/answer.js';
-import { type Channel, deviceChannel, userChannel } from './channel.js';
 import type { LabPlatform } from '../devices/device-models.js';
 import type { SimulatedDevice } from '../devices/simulated-device.js';
 import type { SimulatedUser } from '../devices/simulated-user.js';
+import { type Channel, deviceChannel, userChannel } from './channel.js';
 
 /** Check-in messages and reports, as a device writes them. All return XML property lists. */
 

@@ -1,18 +1,18 @@
 import { hash, randomBytes } from 'node:crypto';
+import { parseSignedData } from '../../crypto/cms/cms-signed-data.js';
+import { generateRsaKeyPair, type KeyPair, publicKeyFingerprint } from '../../crypto/keys/keys.js';
 import {
   issueCertificate,
   type ParsedCertificate,
   parseCertificate,
 } from '../../crypto/x509/certificate.js';
-import { parseSignedData } from '../../crypto/cms/cms-signed-data.js';
-import { generateRsaKeyPair, type KeyPair, publicKeyFingerprint } from '../../crypto/keys/keys.js';
 import { buildPkcsReq, type CertRep, readCertRep } from '../../protocol/scep/scep.js';
+import type { SimulatedDevice } from '../devices/simulated-device.js';
 import type { ScepSettings } from '../enrollment/enrollment-profile.js';
 import type { HttpClient, HttpReply } from './http-client.js';
 import { LabError } from './lab-error.js';
 import type { MdmIdentity } from './mdm-client.js';
 import { buildDeviceCsr } from './scep-request.js';
-import type { SimulatedDevice } from '../devices/simulated-device.js';
 
 export interface ScepRequest {
   http: HttpClient;

@@ -1,9 +1,9 @@
+import type { KeyPair } from '../../crypto/keys/keys.js';
 import type { GeneralName, KeyUsage } from '../../crypto/x509/certificate.js';
 import { buildCsr } from '../../crypto/x509/csr.js';
-import type { KeyPair } from '../../crypto/keys/keys.js';
 import type { NameAttribute } from '../../crypto/x509/names.js';
-import type { ScepSettings } from '../enrollment/enrollment-profile.js';
 import { localHostName, type SimulatedDevice } from '../devices/simulated-device.js';
+import type { ScepSettings } from '../enrollment/enrollment-profile.js';
 
 // What `mdmclient dumpSCEPVars` lists on a Mac that is bound to no directory.
 const VARIABLES = new Map<string, (device: SimulatedDevice) => string>([

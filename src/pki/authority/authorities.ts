@@ -1,7 +1,7 @@
-import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
-import { isIssuedBy } from '../../crypto/x509/certificate-path.js';
 import type { CertificateReference } from '../../crypto/cms/parse-signed-data.js';
 import { isReferenceTo } from '../../crypto/cms/verify-signed-data.js';
+import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
+import { isIssuedBy } from '../../crypto/x509/certificate-path.js';
 import { type AuthorityRow, listOwnAuthorities } from '../../db/pki/authority-repository.js';
 import {
   type AuthorityDeps,

@@ -1,11 +1,11 @@
 import { generateRsaKeyPair, type KeyPair } from '../../crypto/keys/keys.js';
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
 import {
   type AuthorityUseRow,
   listAuthorityUses,
   lockAuthority,
 } from '../../db/pki/authority-repository.js';
-import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { CA_KEY_BITS, type StoredAuthority, storeNewAuthority } from './stored-authority.js';
 
 export const CA_KEY_SIZES = [2048, 3072, 4096] as const;

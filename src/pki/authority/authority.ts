@@ -1,4 +1,7 @@
 import { type KeyObject, randomBytes } from 'node:crypto';
+import { Oid } from '../../crypto/asn1/oids.js';
+import { generateRsaKeyPair, keyIdentifier } from '../../crypto/keys/keys.js';
+import type { SecretBox } from '../../crypto/secrets/secret-box.js';
 import {
   type Extension,
   type GeneralName,
@@ -10,13 +13,10 @@ import {
   encodeAuthorityInfoAccess,
   encodeCrlDistributionPoints,
 } from '../../crypto/x509/certificate-extensions.js';
-import { generateRsaKeyPair, keyIdentifier } from '../../crypto/keys/keys.js';
 import type { NameAttribute } from '../../crypto/x509/names.js';
-import { Oid } from '../../crypto/asn1/oids.js';
-import type { SecretBox } from '../../crypto/secrets/secret-box.js';
-import { listOwnAuthorities, lockAuthority } from '../../db/pki/authority-repository.js';
 import type { Database } from '../../db/connection/database.js';
 import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
+import { listOwnAuthorities, lockAuthority } from '../../db/pki/authority-repository.js';
 import type { Logger } from '../../logger.js';
 import { checkMasterKey } from '../master-key/master-key.js';
 import {

@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
-import { listAuthorities } from '../../db/pki/authority-repository.js';
+import {
+  readScepConfiguration,
+  type ScepConfigurationRow,
+} from '../../db/admin/settings-repository.js';
 import type { Database } from '../../db/connection/database.js';
-import { readScepConfiguration, type ScepConfigurationRow } from '../../db/admin/settings-repository.js';
+import { listAuthorities } from '../../db/pki/authority-repository.js';
 
 /** The digests that a SCEP payload's CAFingerprint can be, by their length in hexadecimal. */
 const DIGESTS: Record<number, string> = { 32: 'md5', 40: 'sha1' };

@@ -1,17 +1,17 @@
 import { type KeyObject, randomBytes } from 'node:crypto';
 import {
-  issueCertificate,
-  type KeyUsage,
-  type ParsedCertificate,
-  parseCertificate,
-} from '../../crypto/x509/certificate.js';
-import {
   exportPrivateKey,
   importPrivateKey,
   type KeyPair,
   publicKeyFingerprint,
 } from '../../crypto/keys/keys.js';
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
+import {
+  issueCertificate,
+  type KeyUsage,
+  type ParsedCertificate,
+  parseCertificate,
+} from '../../crypto/x509/certificate.js';
 import { type AuthorityRow, insertIssuingAuthority } from '../../db/pki/authority-repository.js';
 import {
   insertPrivateKey,

@@ -1,7 +1,7 @@
 import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import { isIssuedBy } from '../../crypto/x509/certificate-path.js';
-import { type CertificateFile, findAuthoritiesNamed } from '../../db/pki/certificate-uses.js';
 import type { Database } from '../../db/connection/database.js';
+import { type CertificateFile, findAuthoritiesNamed } from '../../db/pki/certificate-uses.js';
 import { splitChain } from './stored-chain.js';
 
 const LONGEST_CHAIN = 8;

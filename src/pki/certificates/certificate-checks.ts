@@ -1,9 +1,9 @@
-import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
 import { publicKeyFingerprint } from '../../crypto/keys/keys.js';
+import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
 import type { CertificatePurpose } from '../../db/pki/certificate-repository.js';
 import { certificateUses } from '../../db/pki/certificate-uses.js';
 import { findPrivateKey } from '../../db/pki/private-key-repository.js';
-import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { AppError } from '../../errors.js';
 import { hostFault, purposeFault, unfitness } from './certificate-fitness.js';
 import { attributeFault, refusal } from './faults.js';

@@ -1,7 +1,7 @@
+import { Oid } from '../../crypto/asn1/oids.js';
+import { describeKey } from '../../crypto/keys/keys.js';
 import type { KeyUsage, ParsedCertificate } from '../../crypto/x509/certificate.js';
 import { allowsPurpose } from '../../crypto/x509/certificate-path.js';
-import { describeKey } from '../../crypto/keys/keys.js';
-import { Oid } from '../../crypto/asn1/oids.js';
 import { describePublicKeyInfo } from '../../crypto/x509/public-key-info.js';
 import type { CertificatePurpose } from '../../db/pki/certificate-repository.js';
 import type { ErrorCode } from '../../errors.js';

@@ -1,9 +1,9 @@
-import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
 import { publicKeyFingerprint } from '../../crypto/keys/keys.js';
+import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
 import type { CertificatePurpose, CertificateRecord } from '../../db/pki/certificate-repository.js';
 import { findAppleAccount, type StoredCertificate } from '../../db/pki/certificate-uses.js';
 import { findSigningRequests, type KnownRequest } from '../../db/pki/signing-request-repository.js';
-import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { AppError } from '../../errors.js';
 import { appleAccountFault } from './apple-account.js';
 import { certificateRecord } from './certificate-record.js';

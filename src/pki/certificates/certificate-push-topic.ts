@@ -1,6 +1,10 @@
-import { findAppleAccount, hasPushTopic } from '../../db/pki/certificate-uses.js';
-import { COUNTED_AT_MOST, countDevicesOfOtherTopics, type TopicCount } from '../../db/push/device-reach.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
+import { findAppleAccount, hasPushTopic } from '../../db/pki/certificate-uses.js';
+import {
+  COUNTED_AT_MOST,
+  countDevicesOfOtherTopics,
+  type TopicCount,
+} from '../../db/push/device-reach.js';
 import { AppError } from '../../errors.js';
 import { PLACEHOLDER_TOPIC } from '../push-certificates/placeholder-topic.js';
 

@@ -1,6 +1,7 @@
-import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import { encodePem } from '../../crypto/asn1/pem.js';
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
+import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
+import { afterCommit, type Transaction } from '../../db/connection/unit-of-work.js';
 import type { CertificatePurpose, CertificateRecord } from '../../db/pki/certificate-repository.js';
 import {
   deleteCertificate,
@@ -8,8 +9,14 @@ import {
   type StoredCertificate,
   updateCertificate,
 } from '../../db/pki/certificate-uses.js';
-import { afterCommit, type Transaction } from '../../db/connection/unit-of-work.js';
 import { AppError, notFound } from '../../errors.js';
+import { isNoticeDue } from '../credentials/credential-notices.js';
+import { credentialStatus } from '../credentials/credential-status.js';
+import {
+  type Advice,
+  pushCertificateAdvice,
+} from '../push-certificates/push-certificate-advice.js';
+import { requireNotServed, type TlsUse } from '../tls/tls-use.js';
 import {
   PURPOSE_POINTER,
   requireFit,
@@ -26,12 +33,8 @@ import {
   certificateView,
   chainView,
 } from './certificate-view.js';
-import { isNoticeDue } from '../credentials/credential-notices.js';
-import { credentialStatus } from '../credentials/credential-status.js';
-import { type Advice, pushCertificateAdvice } from '../push-certificates/push-certificate-advice.js';
 import { storeCertificate } from './store-certificate.js';
 import { findKeyFor, keepPrivateKey } from './stored-keys.js';
-import { requireNotServed, type TlsUse } from '../tls/tls-use.js';
 import {
   type CertificateUpload,
   readKeyOf,

@@ -1,8 +1,8 @@
 import { decodeBase64 } from '../../crypto/asn1/base64.js';
-import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
-import { readCertsOnly } from '../../crypto/cms/cms-signed-data.js';
 import { decodePem, isPem } from '../../crypto/asn1/pem.js';
+import { readCertsOnly } from '../../crypto/cms/cms-signed-data.js';
 import { privateKeyBlocks } from '../../crypto/keys/private-key-pem.js';
+import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import { AppError } from '../../errors.js';
 
 /** RFC 7468 5.1, and as older tools wrote it. */

@@ -1,3 +1,4 @@
+import type { Transaction } from '../../db/connection/unit-of-work.js';
 import {
   type CertificateRecord,
   completeCertificate,
@@ -6,7 +7,6 @@ import {
   type KnownCertificate,
 } from '../../db/pki/certificate-repository.js';
 import { certificateUses } from '../../db/pki/certificate-uses.js';
-import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { AppError } from '../../errors.js';
 
 /** Whoever forgets the key sends the same again, with it. */

@@ -6,8 +6,8 @@ import {
   publicKeyFingerprint,
 } from '../../crypto/keys/keys.js';
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
-import { findKeyId, findPrivateKey, storePrivateKey } from '../../db/pki/private-key-repository.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
+import { findKeyId, findPrivateKey, storePrivateKey } from '../../db/pki/private-key-repository.js';
 import { notFound } from '../../errors.js';
 import { privateKeyIdentity } from '../master-key/master-key.js';
 

@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto';
-import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import { importPrivateKey } from '../../crypto/keys/keys.js';
+import { privateKeyBlocks, readPrivateKeyPem } from '../../crypto/keys/private-key-pem.js';
 import { WrongPassword } from '../../crypto/pkcs12/password-encryption.js';
 import { openPkcs12 } from '../../crypto/pkcs12/pkcs12.js';
-import { privateKeyBlocks, readPrivateKeyPem } from '../../crypto/keys/private-key-pem.js';
+import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import { AppError, type ErrorDetail } from '../../errors.js';
 import { decodeBase64Text, readCertificateText } from './certificate-text.js';
 import { attributeFault, refusal } from './faults.js';

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
+import { keysMatch } from '../../crypto/keys/keys.js';
 import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
 import { isIssuedBy } from '../../crypto/x509/certificate-path.js';
-import { keysMatch } from '../../crypto/keys/keys.js';
 
 /** Certificates and keys as they came, in any order. */
 export interface Parts {

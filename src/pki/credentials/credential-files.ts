@@ -1,11 +1,11 @@
-import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
+import { encodePem } from '../../crypto/asn1/pem.js';
 import { buildCertsOnly } from '../../crypto/cms/cms-signed-data.js';
 import { exportPrivateKey } from '../../crypto/keys/keys.js';
-import { encodePem } from '../../crypto/asn1/pem.js';
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
-import { findCertificateFile } from '../../db/pki/certificate-uses.js';
+import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import type { Database } from '../../db/connection/database.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
+import { findCertificateFile } from '../../db/pki/certificate-uses.js';
 import { AppError, notFound } from '../../errors.js';
 import { chainOf } from '../certificates/certificate-chain.js';
 import { openPrivateKey } from '../certificates/stored-keys.js';

@@ -1,12 +1,12 @@
+import type { Database } from '../../db/connection/database.js';
 import type { CertificatePurpose } from '../../db/pki/certificate-repository.js';
 import {
   countIdentitiesOf,
-  listProgramTokens,
+  type DepTokenRow,
+  listDepTokens,
   listServerCertificates,
-  type ProgramTokenRow,
   type ServerCertificateRow,
 } from '../../db/pki/credential-repository.js';
-import type { Database } from '../../db/connection/database.js';
 import { COUNTED_AT_MOST } from '../../db/push/device-reach.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -174,7 +174,7 @@ function ofCertificate(row: ServerCertificateRow, now: Date): Credential[] {
   return [isUseless ? { ...credential, status: 'no_private_key' } : credential];
 }
 
-function ofToken(row: ProgramTokenRow, now: Date): Credential {
+function ofToken(row: DepTokenRow, now: Date): Credential {
   const name = row.name ?? `account ${row.id}`;
   const life = lifeOf(row.access_token_expiry, now);
   return { kind: 'dep_token', source: 'database', id: row.id, name, ...life };
@@ -204,7 +204,7 @@ export async function credentialStatus(
   );
   const used = inUse(certificates, now);
   const shown = [...used, ...waitingForKey(certificates, used, now)];
-  const tokens = await listProgramTokens(knex);
+  const tokens = await listDepTokens(knex);
   return [
     ...shown.flatMap((row) =>
       ofCertificate(row, now).map((credential) => {

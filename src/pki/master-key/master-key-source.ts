@@ -1,6 +1,6 @@
 import { SecretBox } from '../../crypto/secrets/secret-box.js';
-import { anySealedKey, readMasterKeyCheck } from '../../db/pki/certificate-repository.js';
 import type { Database } from '../../db/connection/database.js';
+import { anySealedKey, readMasterKeyCheck } from '../../db/pki/certificate-repository.js';
 import { AppError } from '../../errors.js';
 import type { Logger } from '../../logger.js';
 import { isMasterKey, refuseUnfinishedRotation, rotationUnfinished } from './master-key.js';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
-import { anySealedKey, readMasterKeyCheck } from '../../db/pki/certificate-repository.js';
 import type { Database } from '../../db/connection/database.js';
+import { anySealedKey, readMasterKeyCheck } from '../../db/pki/certificate-repository.js';
 import {
   type MasterKeyChange,
   readMasterKeyChange,

@@ -1,7 +1,7 @@
 import { SecretBox } from '../../crypto/secrets/secret-box.js';
-import { readMasterKeyCheck } from '../../db/pki/certificate-repository.js';
 import type { Database } from '../../db/connection/database.js';
-import { liveProcesses } from '../../db/processes/live-processes.js';
+import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
+import { readMasterKeyCheck } from '../../db/pki/certificate-repository.js';
 import {
   deleteRotation,
   finishRotation,
@@ -10,7 +10,7 @@ import {
   writeMasterKeyChange,
   writeRotation,
 } from '../../db/pki/reseal-repository.js';
-import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
+import { liveProcesses } from '../../db/processes/live-processes.js';
 import { AppError } from '../../errors.js';
 import {
   isMasterKey,

@@ -1,13 +1,13 @@
-import { parseCsr } from '../../crypto/x509/csr.js';
-import { describeKey } from '../../crypto/keys/keys.js';
 import { encodePem } from '../../crypto/asn1/pem.js';
+import { describeKey } from '../../crypto/keys/keys.js';
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
+import { parseCsr } from '../../crypto/x509/csr.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
 import {
   findSigningRequest,
   listVendorCertificates,
   type SigningRequestRow,
 } from '../../db/pki/push-certificate-request-repository.js';
-import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { AppError, notFound } from '../../errors.js';
 import {
   buildPushCertificateRequest,

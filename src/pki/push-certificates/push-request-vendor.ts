@@ -1,15 +1,21 @@
-import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
-import { isIssuedBy, isValidAt } from '../../crypto/x509/certificate-path.js';
 import { importPrivateKey } from '../../crypto/keys/keys.js';
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
-import { replaceVendorChain, type VendorCertificateRow } from '../../db/pki/push-certificate-request-repository.js';
+import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
+import { isIssuedBy, isValidAt } from '../../crypto/x509/certificate-path.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
+import {
+  replaceVendorChain,
+  type VendorCertificateRow,
+} from '../../db/pki/push-certificate-request-repository.js';
 import { AppError } from '../../errors.js';
 import type { PushCertificateVendor } from '../../protocol/push-certificate-request.js';
 import type { CertificateService } from '../certificates/certificate-service.js';
-import { privateKeyIdentity } from '../master-key/master-key.js';
 import { splitChain } from '../certificates/stored-chain.js';
-import { type CertificateUpload, readUploadedCertificate } from '../certificates/uploaded-certificate.js';
+import {
+  type CertificateUpload,
+  readUploadedCertificate,
+} from '../certificates/uploaded-certificate.js';
+import { privateKeyIdentity } from '../master-key/master-key.js';
 
 /** A stored vendor certificate: it signs, or `fault` says why it can't. */
 export interface JudgedVendor {

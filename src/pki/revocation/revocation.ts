@@ -1,3 +1,4 @@
+import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { certificateUses } from '../../db/pki/certificate-uses.js';
 import { endRenewal, markRevoked, revokePins } from '../../db/pki/identity-revocation.js';
 import {
@@ -5,7 +6,6 @@ import {
   lockRevocable,
   type RevocableCertificate,
 } from '../../db/pki/revocation-repository.js';
-import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { AppError, notFound } from '../../errors.js';
 import { requireNotServed } from '../tls/tls-use.js';
 

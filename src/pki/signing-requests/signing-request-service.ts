@@ -1,32 +1,32 @@
 import type { KeyObject } from 'node:crypto';
-import type { GeneralName } from '../../crypto/x509/certificate.js';
-import { type BuildCsrOptions, buildCsr, type ParsedCsr, parseCsr } from '../../crypto/x509/csr.js';
+import { Oid } from '../../crypto/asn1/oids.js';
+import { encodePem } from '../../crypto/asn1/pem.js';
 import {
   describeKey,
   exportPublicKey,
   importPublicKey,
   publicKeyFingerprint,
 } from '../../crypto/keys/keys.js';
-import type { NameAttribute } from '../../crypto/x509/names.js';
-import { Oid } from '../../crypto/asn1/oids.js';
-import { encodePem } from '../../crypto/asn1/pem.js';
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
+import type { GeneralName } from '../../crypto/x509/certificate.js';
+import { type BuildCsrOptions, buildCsr, type ParsedCsr, parseCsr } from '../../crypto/x509/csr.js';
+import type { NameAttribute } from '../../crypto/x509/names.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
 import type { CertificatePurpose } from '../../db/pki/certificate-repository.js';
 import {
   insertSigningRequest,
   lockSigningRequest,
   updateSigningRequest,
 } from '../../db/pki/signing-request-repository.js';
-import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { AppError, type ErrorDetail, notFound } from '../../errors.js';
 import { hostNameOf, parseAlternativeName } from '../certificates/alternative-names.js';
 import { requireAppleAccount } from '../certificates/certificate-origin.js';
 import { attributeFault, refusal } from '../certificates/faults.js';
+import { findKeyFor, keepPrivateKey, openPrivateKey } from '../certificates/stored-keys.js';
 import { faultOfKey, type KeyWish, readKeyWish } from './signing-request-key.js';
 import { hasParts, readSubject, type SubjectInput } from './signing-request-subject.js';
 import { readRequestText } from './signing-request-text.js';
 import { type SigningRequestView, signingRequestView } from './signing-request-view.js';
-import { findKeyFor, keepPrivateKey, openPrivateKey } from '../certificates/stored-keys.js';
 
 export interface SigningRequestInput extends SubjectInput, KeyWish {
   /** A request made elsewhere: PEM, or DER as base64. */

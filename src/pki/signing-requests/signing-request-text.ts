@@ -1,6 +1,6 @@
 import { decodeBase64 } from '../../crypto/asn1/base64.js';
-import { type ParsedCsr, parseCsr } from '../../crypto/x509/csr.js';
 import { decodePem, isPem } from '../../crypto/asn1/pem.js';
+import { type ParsedCsr, parseCsr } from '../../crypto/x509/csr.js';
 import { AppError } from '../../errors.js';
 import { attributeFault, refusal } from '../certificates/faults.js';
 

@@ -1,5 +1,5 @@
-import { type ParsedCsr, parseCsr } from '../../crypto/x509/csr.js';
 import { describeKey } from '../../crypto/keys/keys.js';
+import { type ParsedCsr, parseCsr } from '../../crypto/x509/csr.js';
 import { AppError } from '../../errors.js';
 import { formatAlternativeName } from '../certificates/alternative-names.js';
 

@@ -1,12 +1,12 @@
 import type { KeyObject } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
-import { exportPrivateKey, importPrivateKey, keysMatch } from '../../crypto/keys/keys.js';
 import { encodePem } from '../../crypto/asn1/pem.js';
+import { exportPrivateKey, importPrivateKey, keysMatch } from '../../crypto/keys/keys.js';
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
+import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import type { TlsCertificateRow } from '../../db/pki/tls-certificate-repository.js';
-import { privateKeyIdentity } from '../master-key/master-key.js';
 import { splitChain } from '../certificates/stored-chain.js';
+import { privateKeyIdentity } from '../master-key/master-key.js';
 
 /** What this server shows to its clients, and signs profiles with. */
 export interface ServerIdentity {

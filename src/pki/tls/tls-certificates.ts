@@ -1,7 +1,10 @@
 import { ConfigError } from '../../config/config.js';
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
 import type { Database } from '../../db/connection/database.js';
-import { listTlsCertificates, type TlsCertificateRow } from '../../db/pki/tls-certificate-repository.js';
+import {
+  listTlsCertificates,
+  type TlsCertificateRow,
+} from '../../db/pki/tls-certificate-repository.js';
 import { createWarner, type Logger, type Warner } from '../../logger.js';
 import { timeFault } from '../certificates/certificate-fitness.js';
 import { identityOfRow, isSameIdentity, type ServerIdentity } from './server-identity.js';

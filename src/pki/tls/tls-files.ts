@@ -1,11 +1,11 @@
 import { readFileSync, statSync } from 'node:fs';
-import { importPrivateKey } from '../../crypto/keys/keys.js';
 import { isPem } from '../../crypto/asn1/pem.js';
+import { importPrivateKey } from '../../crypto/keys/keys.js';
 import { privateKeyBlocks } from '../../crypto/keys/private-key-pem.js';
 import { readCertificateText } from '../certificates/certificate-text.js';
+import { isKeyOf } from '../certificates/uploaded-path.js';
 import { type ServerIdentity, serverIdentity } from './server-identity.js';
 import { SettingFiles } from './setting-files.js';
-import { isKeyOf } from '../certificates/uploaded-path.js';
 
 export interface TlsFilePaths {
   certFile: string;

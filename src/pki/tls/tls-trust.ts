@@ -1,9 +1,9 @@
 import { rootCertificates } from 'node:tls';
+import { decodePemBlock } from '../../crypto/asn1/pem.js';
 import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import { findCertificatePath, isIssuedBy } from '../../crypto/x509/certificate-path.js';
-import { decodePemBlock } from '../../crypto/asn1/pem.js';
-import { findAuthoritiesNamed } from '../../db/pki/certificate-uses.js';
 import type { Database } from '../../db/connection/database.js';
+import { findAuthoritiesNamed } from '../../db/pki/certificate-uses.js';
 import { listDeviceAnchors } from '../../db/pki/tls-certificate-repository.js';
 
 /** What this process shows in TLS, as DER, the leaf first; empty over plain HTTP. */

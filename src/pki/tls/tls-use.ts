@@ -1,5 +1,5 @@
-import { isLastTlsCertificate } from '../../db/pki/tls-certificate-repository.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
+import { isLastTlsCertificate } from '../../db/pki/tls-certificate-repository.js';
 import { AppError } from '../../errors.js';
 
 /** What the ssl certificates stored here are to this process. */

@@ -1,9 +1,9 @@
+import { Oid } from '../../crypto/asn1/oids.js';
 import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import { findCertificatePath, isValidAt } from '../../crypto/x509/certificate-path.js';
-import { Oid } from '../../crypto/asn1/oids.js';
-import { type AuthorityRow, listAuthorities } from '../../db/pki/authority-repository.js';
-import type { Database } from '../../db/connection/database.js';
 import { readScepConfiguration } from '../../db/admin/settings-repository.js';
+import type { Database } from '../../db/connection/database.js';
+import { type AuthorityRow, listAuthorities } from '../../db/pki/authority-repository.js';
 import { isExternalAuthority } from '../authority/external-authority.js';
 
 /** A client can send many; each may cost a signature check at every level. */

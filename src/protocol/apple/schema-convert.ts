@@ -1,6 +1,11 @@
 import type { ErrorDetail } from '../../errors.js';
 import { parseData } from '../plist/plist-scalars.js';
-import { hasIllegalCharacter, newDict, type PlistDict, type PlistValue } from '../plist/plist-value.js';
+import {
+  hasIllegalCharacter,
+  newDict,
+  type PlistDict,
+  type PlistValue,
+} from '../plist/plist-value.js';
 import { fault } from './schema-check.js';
 import { elementKey, keyNamed, pointerTo, type SchemaKey } from './schema-types.js';
 

@@ -1,5 +1,5 @@
-import { identifierOf, invalidMessage, omitAbsent, textOf } from './message-fields.js';
 import type { PlistDict } from '../plist/plist.js';
+import { identifierOf, invalidMessage, omitAbsent, textOf } from './message-fields.js';
 
 /** The one UserID that all users of all Shared iPads have: their short name tells them apart. */
 const SHARED_IPAD_USER = 'FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF';

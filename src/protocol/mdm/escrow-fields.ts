@@ -1,6 +1,6 @@
 import { AppError } from '../../errors.js';
-import { dataOf, invalidMessage } from './message-fields.js';
 import type { PlistDict } from '../plist/plist.js';
+import { dataOf, invalidMessage } from './message-fields.js';
 
 /** Apple's are of some kilobytes at most. */
 const MAX_SECRET_BYTES = 64 * 1024;

@@ -1,5 +1,5 @@
-import { dataOf, identifierOf, invalidMessage, omitAbsent, textOf } from './message-fields.js';
 import { type PlistDict, parsePlistDict } from '../plist/plist.js';
+import { dataOf, identifierOf, invalidMessage, omitAbsent, textOf } from './message-fields.js';
 
 /**
  * What a device says of itself before it is enrolled: Apple's MachineInfo, and the attributes that

@@ -1,3 +1,4 @@
+import { type PlistDict, parsePlistDict } from '../plist/plist.js';
 import { type EnrollmentIds, enrollmentIds } from './enrollment-ids.js';
 import { bootstrapTokenOf, unlockTokenOf } from './escrow-fields.js';
 import {
@@ -10,7 +11,6 @@ import {
   omitAbsent,
   textOf,
 } from './message-fields.js';
-import { type PlistDict, parsePlistDict } from '../plist/plist.js';
 
 export type { EnrollmentIds } from './enrollment-ids.js';
 

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { decodeBase64 } from '../../crypto/asn1/base64.js';
-import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import {
   isReferenceTo,
   parseSignedData,
@@ -9,6 +8,7 @@ import {
   type SignedData,
   verifySigners,
 } from '../../crypto/cms/cms-signed-data.js';
+import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import { AppError } from '../../errors.js';
 
 const MAX_HEADER_LENGTH = 16_384;

@@ -1,6 +1,6 @@
 import { AppError } from '../../errors.js';
-import type { ScepPayload, ScepSubject, SubjectAltName } from './mobileconfig.js';
 import { isPlistDict, type PlistDict, type PlistValue, parsePlistDict } from '../plist/plist.js';
+import type { ScepPayload, ScepSubject, SubjectAltName } from './mobileconfig.js';
 
 /** What a device needs to know of an enrollment profile to act on it. */
 export interface EnrollmentProfile {

@@ -1,3 +1,4 @@
+import { buildPlist } from '../plist/plist.js';
 import {
   buildConfiguration,
   type ProfileOrganization,
@@ -5,7 +6,6 @@ import {
   scepPayload,
   uuidSource,
 } from './mobileconfig.js';
-import { buildPlist } from '../plist/plist.js';
 
 /** What the device is asked to say of itself, by the names of Apple's Profile Service. */
 const DEVICE_ATTRIBUTES = [

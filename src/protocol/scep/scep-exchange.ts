@@ -1,18 +1,18 @@
 import { type KeyObject, randomBytes } from 'node:crypto';
-import type { DigestName } from '../../crypto/keys/algorithms.js';
-import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
+import { type Asn1Cursor, contextTag, readBer, Tag } from '../../crypto/asn1/der.js';
+import { Oid } from '../../crypto/asn1/oids.js';
 import {
   type ContentAlgorithm,
   openEnvelopedData,
   sealEnvelopedData,
 } from '../../crypto/cms/cms-enveloped-data.js';
 import { buildCertsOnly, parseSignedData } from '../../crypto/cms/cms-signed-data.js';
-import { type Asn1Cursor, contextTag, readBer, Tag } from '../../crypto/asn1/der.js';
-import { Oid } from '../../crypto/asn1/oids.js';
 import {
   type CertificateReference,
   readCertificateReference,
 } from '../../crypto/cms/parse-signed-data.js';
+import type { DigestName } from '../../crypto/keys/algorithms.js';
+import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import { AppError } from '../../errors.js';
 import {
   buildPkiMessage,

@@ -1,15 +1,4 @@
 import type { KeyObject } from 'node:crypto';
-import { type DigestName, digestName } from '../../crypto/keys/algorithms.js';
-import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
-import {
-  buildSignedData,
-  parseSignedData,
-  type SignedAttribute,
-  type SignedData,
-  type SignerInfo,
-  type VerifiedSignerInfo,
-  verifySignedData,
-} from '../../crypto/cms/cms-signed-data.js';
 import {
   derOctetString,
   derPrintableString,
@@ -19,7 +8,18 @@ import {
   Tag,
 } from '../../crypto/asn1/der.js';
 import { Oid } from '../../crypto/asn1/oids.js';
+import {
+  buildSignedData,
+  parseSignedData,
+  type SignedAttribute,
+  type SignedData,
+  type SignerInfo,
+  type VerifiedSignerInfo,
+  verifySignedData,
+} from '../../crypto/cms/cms-signed-data.js';
 import { isReferenceTo } from '../../crypto/cms/verify-signed-data.js';
+import { type DigestName, digestName } from '../../crypto/keys/algorithms.js';
+import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import { AppError } from '../../errors.js';
 
 /** RFC 8894 3.2.1.2. */

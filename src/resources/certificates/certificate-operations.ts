@@ -5,8 +5,8 @@ import type {
   UpdateOperation,
   WriteResult,
 } from '../../jsonapi/definition/definition.js';
-import type { Row } from '../../jsonapi/store.js';
 import { formatTimestamp } from '../../jsonapi/definition/values.js';
+import type { Row } from '../../jsonapi/store.js';
 import type {
   CertificateChange,
   CertificateInput,

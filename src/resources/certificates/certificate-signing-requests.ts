@@ -15,7 +15,6 @@ import {
   type WriteResult,
 } from '../../jsonapi/definition/definition.js';
 import type { Row } from '../../jsonapi/store.js';
-import { purpose } from './credential-purposes.js';
 import { adminWrites } from '../of-device.js';
 import type {
   ResourceServices,
@@ -23,6 +22,7 @@ import type {
   SigningRequestInput,
   SigningRequestView,
 } from '../services.js';
+import { purpose } from './credential-purposes.js';
 
 /** A wish on create; afterwards what the request says. */
 const wish: AttributeOptions = { write: 'create', derivedFrom: ['der'] };

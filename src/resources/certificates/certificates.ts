@@ -10,6 +10,8 @@ import {
   timestamp,
 } from '../../jsonapi/definition/attributes.js';
 import { defineResource, type View } from '../../jsonapi/definition/definition.js';
+import { adminWrites } from '../of-device.js';
+import type { ResourceServices } from '../services.js';
 import {
   createCertificate,
   presentCertificate,
@@ -17,8 +19,6 @@ import {
   updateCertificate,
 } from './certificate-operations.js';
 import { purpose } from './credential-purposes.js';
-import { adminWrites } from '../of-device.js';
-import type { ResourceServices } from '../services.js';
 
 /** Never stored as it came. */
 function input(write: 'always' | 'create', max: number) {

@@ -1,5 +1,15 @@
-import { integer, json, jsonObject, oneOf, text, timestamp, uuid } from '../../jsonapi/definition/attributes.js';
+import {
+  integer,
+  json,
+  jsonObject,
+  oneOf,
+  text,
+  timestamp,
+  uuid,
+} from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
+import { device, operatorWrites } from '../of-device.js';
+import type { ResourceServices } from '../services.js';
 import {
   createCommand,
   prepareCommands,
@@ -7,8 +17,6 @@ import {
   removeCommand,
   updateCommand,
 } from './command-operations.js';
-import { device, operatorWrites } from '../of-device.js';
-import type { ResourceServices } from '../services.js';
 
 export const COMMAND_STATUSES = [
   'Queued',

@@ -1,8 +1,8 @@
 import type { RelateOperation, ToMany } from '../../jsonapi/definition/definition.js';
-import { requireRights } from './command-operations.js';
-import { commands } from './commands.js';
 import { device } from '../of-device.js';
 import type { JsonObject, ResourceServices } from '../services.js';
+import { requireRights } from './command-operations.js';
+import { commands } from './commands.js';
 
 type Relate = RelateOperation<ResourceServices>;
 

@@ -1,6 +1,6 @@
 import type { Operation } from '../../jsonapi/definition/definition.js';
-import { commands } from './commands.js';
 import type { ResourceServices } from '../services.js';
+import { commands } from './commands.js';
 
 /** For the audit trail: what commands were queued, their secrets masked. */
 export async function queuedCommands(

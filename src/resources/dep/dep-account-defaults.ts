@@ -1,8 +1,8 @@
 import { AppError, type ErrorDetail } from '../../errors.js';
 import type { CreateOperation } from '../../jsonapi/definition/definition.js';
 import type { ToOne } from '../../jsonapi/definition/shape.js';
-import { depProfiles } from './dep-profiles.js';
 import type { ResourceServices } from '../services.js';
+import { depProfiles } from './dep-profiles.js';
 
 /** The kinds of devices that may have a default profile of their own. */
 export const FAMILIES = ['iphone', 'ipad', 'mac', 'apple_tv', 'vision'] as const;

@@ -10,10 +10,10 @@ import type {
 import type { ResourceShape, ToManyShape } from '../../jsonapi/definition/shape.js';
 import { columnsOf } from '../../jsonapi/operations/write-values.js';
 import { changedAttributes } from '../changed-attributes.js';
+import type { ResourceServices } from '../services.js';
 import { namesDefaults, requireOwnDefaults } from './dep-account-defaults.js';
 import { depProfiles } from './dep-profiles.js';
 import { requireTokenCertificate } from './dep-token-certificate.js';
-import type { ResourceServices } from '../services.js';
 
 type Services = ResourceServices;
 type Values = Record<string, unknown>;
@@ -58,7 +58,7 @@ export async function updateAccount(operation: UpdateOperation<Services>): Promi
   };
   await store.update(trx, { shape, id, values });
   if (hasCredentials(changed)) await announceToken(operation, id);
-  if (namesDefaults(operation)) await services.enrollmentProgram.reconcileAccount(trx, id);
+  if (namesDefaults(operation)) await services.depServices.reconcileAccount(trx, id);
   return { id };
 }
 
@@ -77,7 +77,7 @@ export async function removeAccount(operation: DeleteOperation<Services>): Promi
   if (profile !== undefined) {
     throw new AppError('in_use', 409, `Still in use by dep_profiles (${profile})`);
   }
-  const devices = await services.enrollmentProgram.releaseDevices(trx, id);
+  const devices = await services.depServices.releaseDevices(trx, id);
   await store.remove(trx, { shape, id });
   const { consumer_key, server_name } = account;
   Object.assign(details, { consumer_key, server_name, devices });
@@ -85,7 +85,7 @@ export async function removeAccount(operation: DeleteOperation<Services>): Promi
 
 function requireOwnKey({ attributes, services }: CreateOperation<Services>): void {
   const { consumer_key: key } = attributes;
-  if (typeof key === 'string') services.enrollmentProgram.requireOwnWorld(key);
+  if (typeof key === 'string') services.depServices.requireOwnWorld(key);
 }
 
 function hasCredentials({ attributes }: WriteInput): boolean {
@@ -93,7 +93,7 @@ function hasCredentials({ attributes }: WriteInput): boolean {
 }
 
 function announceToken({ trx, services, context }: Operation<Services>, accountId: number) {
-  return services.enrollmentProgram.tokenChanged(trx, { accountId, by: context.actor.name });
+  return services.depServices.tokenChanged(trx, { accountId, by: context.actor.name });
 }
 
 /** Another key of a server at Apple is another server, of which nothing is known. */

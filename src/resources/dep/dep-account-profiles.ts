@@ -1,7 +1,10 @@
-import type { RelateOperation, RelationshipOperations } from '../../jsonapi/definition/definition.js';
+import type {
+  RelateOperation,
+  RelationshipOperations,
+} from '../../jsonapi/definition/definition.js';
+import type { ResourceServices } from '../services.js';
 import { movedTo, requireMovable } from './dep-profile-state.js';
 import { depProfiles } from './dep-profiles.js';
-import type { ResourceServices } from '../services.js';
 
 /** The profiles of an account, changed from the side of the account. */
 export const profilesOfAccount: RelationshipOperations<ResourceServices> = {
@@ -21,6 +24,6 @@ async function move(
     if (profile === undefined || profile.dep_account_id === accountId) continue;
     if (profile.dep_account_id !== null) await requireMovable(operation, id);
     await store.update(trx, { shape, id, values: movedTo(accountId) });
-    if (accountId !== null) await services.enrollmentProgram.defineProfile(trx, id);
+    if (accountId !== null) await services.depServices.defineProfile(trx, id);
   }
 }

@@ -10,12 +10,12 @@ import {
   url,
 } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
+import { adminWrites } from '../of-device.js';
+import type { ResourceServices } from '../services.js';
+import { adaptToken } from './account-from-token-json.js';
 import { defaultProfiles } from './dep-account-defaults.js';
 import { createAccount, removeAccount, updateAccount } from './dep-account-operations.js';
 import { profilesOfAccount } from './dep-account-profiles.js';
-import { adaptToken } from './account-from-token-json.js';
-import { adminWrites } from '../of-device.js';
-import type { ResourceServices } from '../services.js';
 
 /** Kept in the column `sealed_<name>`. */
 function secret(name: string) {

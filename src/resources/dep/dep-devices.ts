@@ -1,5 +1,12 @@
 import { AppError, notFound } from '../../errors.js';
-import { bool, each, integer, oneOf, text, timestamp } from '../../jsonapi/definition/attributes.js';
+import {
+  bool,
+  each,
+  integer,
+  oneOf,
+  text,
+  timestamp,
+} from '../../jsonapi/definition/attributes.js';
 import {
   type DeleteOperation,
   defineResource,
@@ -28,7 +35,7 @@ async function updateDevice(operation: UpdateOperation<ResourceServices>): Promi
   if (row === undefined) throw notFound(`dep_devices ${id}`);
   await store.update(trx, { shape, id, values: attributes });
   if (attributes.auto_assign === true) {
-    await services.enrollmentProgram.reconcileAccount(trx, Number(row.dep_account_id));
+    await services.depServices.reconcileAccount(trx, Number(row.dep_account_id));
   }
   return { id };
 }

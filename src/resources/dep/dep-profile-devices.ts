@@ -14,10 +14,10 @@ export const profileDevices: ToMany<ResourceServices> = {
 
 async function giveProfile({ trx, services, id, relatedIds, at, meta }: Relate): Promise<void> {
   const wish = { profileId: id, deviceIds: relatedIds, at };
-  const warnings = await services.enrollmentProgram.giveProfile(trx, wish);
+  const warnings = await services.depServices.giveProfile(trx, wish);
   if (warnings.length > 0) meta.warnings = warnings;
 }
 
 async function takeProfile({ trx, services, id, relatedIds }: Relate): Promise<void> {
-  await services.enrollmentProgram.takeProfile(trx, { profileId: id, deviceIds: relatedIds });
+  await services.depServices.takeProfile(trx, { profileId: id, deviceIds: relatedIds });
 }

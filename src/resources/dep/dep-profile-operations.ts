@@ -6,11 +6,11 @@ import type {
   UpdateOperation,
   WriteResult,
 } from '../../jsonapi/definition/definition.js';
-import type { Row } from '../../jsonapi/store.js';
 import { columnsOf } from '../../jsonapi/operations/write-values.js';
+import type { Row } from '../../jsonapi/store.js';
 import { changedAttributes } from '../changed-attributes.js';
-import { movedTo, requireMovable, requireUnused, stateAt } from './dep-profile-state.js';
 import type { ResourceServices } from '../services.js';
+import { movedTo, requireMovable, requireUnused, stateAt } from './dep-profile-state.js';
 
 type Services = ResourceServices;
 type Values = Record<string, unknown>;
@@ -24,13 +24,13 @@ export async function createProfile(operation: CreateOperation<Services>): Promi
   const { url = null } = operation.attributes;
   const values = { ...columns, ...urlColumns(url, services), ...stateAt(columns.dep_account_id) };
   const id = await store.insert(trx, { shape, values });
-  if (values.status === 'pending') await services.enrollmentProgram.defineProfile(trx, id);
+  if (values.status === 'pending') await services.depServices.defineProfile(trx, id);
   return withWarnings(operation, id);
 }
 
 /** A profile that follows PUBLIC_URL leads to this server wherever that is. */
-function urlColumns(url: unknown, { enrollmentProgram }: Services): Values {
-  const own = enrollmentProgram.enrollmentUrl;
+function urlColumns(url: unknown, { depServices }: Services): Values {
+  const own = depServices.enrollmentUrl;
   return { url: url ?? own, follows_public_url: url === null || url === own };
 }
 
@@ -47,7 +47,7 @@ export async function updateProfile(operation: UpdateOperation<Services>): Promi
     Object.assign(values, stateAt(accountId));
   }
   await store.update(trx, { shape, id, values });
-  if (values.status === 'pending') await services.enrollmentProgram.defineProfile(trx, id);
+  if (values.status === 'pending') await services.depServices.defineProfile(trx, id);
   return withWarnings(operation, id);
 }
 
@@ -64,12 +64,12 @@ function reachesApple(values: Values): boolean {
 export async function removeProfile(operation: DeleteOperation<Services>): Promise<void> {
   const { trx, store, shape, services, id, flags, details } = operation;
   const { dep_account_id, profile_name } = await find(operation, id);
-  const { devices, defaultOf } = await services.enrollmentProgram.profileUses(trx, id);
+  const { devices, defaultOf } = await services.depServices.profileUses(trx, id);
   if (!flags.has('force')) requireUnused({ devices, defaultOf });
   await store.remove(trx, { shape, id });
   Object.assign(details, { profile_name, devices, default_of: defaultOf });
   if (typeof dep_account_id !== 'number') return;
-  await services.enrollmentProgram.reconcileAccount(trx, dep_account_id);
+  await services.depServices.reconcileAccount(trx, dep_account_id);
 }
 
 async function find(operation: Operation<Services>, id: number): Promise<Row> {
@@ -83,6 +83,6 @@ async function find(operation: Operation<Services>, id: number): Promise<Row> {
 
 async function withWarnings(operation: Operation<Services>, id: number): Promise<WriteResult> {
   const profile = await find(operation, id);
-  const warnings = operation.services.enrollmentProgram.profileWarnings(profile);
+  const warnings = operation.services.depServices.profileWarnings(profile);
   return warnings.length > 0 ? { id, meta: { warnings } } : { id };
 }

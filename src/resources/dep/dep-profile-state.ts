@@ -26,7 +26,7 @@ type Moving = Pick<Operation<ResourceServices>, 'trx' | 'services'>;
 
 /** AppError 409 in_use while devices or an account depend on the account that the profile has. */
 export async function requireMovable({ trx, services }: Moving, id: number): Promise<void> {
-  const reasons = reasonsToKeep(await services.enrollmentProgram.profileUses(trx, id));
+  const reasons = reasonsToKeep(await services.depServices.profileUses(trx, id));
   if (reasons.length === 0) return;
   const message = `the dep_profile ${id} stays with its account: ${reasons.join('; ')}`;
   throw new AppError('in_use', 409, message);

@@ -11,10 +11,10 @@ import {
   version,
 } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
-import { profileDevices } from './dep-profile-devices.js';
-import { createProfile, removeProfile, updateProfile } from './dep-profile-operations.js';
 import { adminWrites } from '../of-device.js';
 import type { ResourceServices } from '../services.js';
+import { profileDevices } from './dep-profile-devices.js';
+import { createProfile, removeProfile, updateProfile } from './dep-profile-operations.js';
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 

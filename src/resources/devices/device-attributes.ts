@@ -215,7 +215,7 @@ export const updateSettings: Record<string, Attribute> = {
 };
 
 /** Apple's device enrollment program. */
-export const enrollmentProgram: Record<string, Attribute> = {
+export const depServices: Record<string, Attribute> = {
   is_dep: bool({ nullable: false }),
   ...each(text(), ['description', 'color', 'asset_tag']),
   ...each(text({ write: 'create' }), ['os', 'device_family', 'device_assigned_by']),

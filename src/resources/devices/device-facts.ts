@@ -1,10 +1,11 @@
 import { AppError, type ErrorDetail, validationError } from '../../errors.js';
-import type { Attribute } from '../../jsonapi/definition/attributes.js';
 import type { Transaction } from '../../jsonapi/context.js';
+import type { Attribute } from '../../jsonapi/definition/attributes.js';
 import type { Row } from '../../jsonapi/store.js';
 import { changedAttributes } from '../changed-attributes.js';
+import type { DeviceService } from '../services.js';
 import {
-  enrollmentProgram,
+  depServices,
   hardware,
   identity,
   management,
@@ -12,7 +13,6 @@ import {
   security,
   updateSettings,
 } from './device-attributes.js';
-import type { DeviceService } from '../services.js';
 
 /** What a device is known by; a record needs one of them. */
 export const IDENTIFIERS = ['udid', 'enrollment_id', 'serial_number'];
@@ -21,7 +21,7 @@ export const IDENTIFIERS = ['udid', 'enrollment_id', 'serial_number'];
 const OWNED = ['device_name', 'hostname', 'asset_tag', 'description'];
 
 const { udid, enrollment_id, platform, topic } = identity as Record<string, Attribute>;
-const { is_dep, color } = enrollmentProgram as Record<string, Attribute>;
+const { is_dep, color } = depServices as Record<string, Attribute>;
 
 /** Attributes that an enrolled device, or Apple's enrollment program, reports. */
 const FACTS = Object.entries({

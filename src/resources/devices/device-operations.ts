@@ -6,17 +6,17 @@ import type {
   WriteInput,
   WriteResult,
 } from '../../jsonapi/definition/definition.js';
-import type { Row } from '../../jsonapi/store.js';
 import { columnsOf } from '../../jsonapi/operations/write-values.js';
+import type { Row } from '../../jsonapi/store.js';
 import { changedAttributes } from '../changed-attributes.js';
+import { queuedCommands } from '../commands/queued-commands.js';
+import type { ProfileWarning, ResourceServices } from '../services.js';
 import {
   assertDeviceIsNew,
   assertFactsUnchanged,
   FACT_NAMES,
   ownedAttributes,
 } from './device-facts.js';
-import { queuedCommands } from '../commands/queued-commands.js';
-import type { ProfileWarning, ResourceServices } from '../services.js';
 
 type Create = CreateOperation<ResourceServices>;
 type Update = UpdateOperation<ResourceServices>;
@@ -106,18 +106,18 @@ interface ProfileChange {
  * what the answer tells beside.
  */
 async function changeProfile(
-  { trx, services: { enrollmentProgram } }: Create | Update,
+  { trx, services: { depServices } }: Create | Update,
   { id, current, wanted }: ProfileChange,
 ): Promise<{ warnings: ProfileWarning[] } | undefined> {
   if (wanted === undefined || wanted === current) return undefined;
   const deviceIds = [id];
   if (wanted !== null) {
     const wish = { profileId: wanted, deviceIds, at: PROFILE_POINTER };
-    const warnings = await enrollmentProgram.giveProfile(trx, wish);
+    const warnings = await depServices.giveProfile(trx, wish);
     return warnings.length > 0 ? { warnings } : undefined;
   }
   if (typeof current === 'number') {
-    await enrollmentProgram.takeProfile(trx, { profileId: current, deviceIds });
+    await depServices.takeProfile(trx, { profileId: current, deviceIds });
   }
   return undefined;
 }

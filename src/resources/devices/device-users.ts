@@ -1,4 +1,11 @@
-import { bool, each, integer, oneOf, text, timestamp } from '../../jsonapi/definition/attributes.js';
+import {
+  bool,
+  each,
+  integer,
+  oneOf,
+  text,
+  timestamp,
+} from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
 import { device } from '../of-device.js';
 import type { ResourceServices } from '../services.js';

@@ -1,6 +1,9 @@
 import { defineResource, type ToMany } from '../../jsonapi/definition/definition.js';
+import { deviceCommands } from '../commands/device-commands.js';
+import { operatorWrites } from '../of-device.js';
+import type { ResourceServices } from '../services.js';
 import {
-  enrollmentProgram,
+  depServices,
   hardware,
   identity,
   management,
@@ -8,11 +11,8 @@ import {
   security,
   updateSettings,
 } from './device-attributes.js';
-import { deviceCommands } from '../commands/device-commands.js';
 import { IDENTIFIERS } from './device-facts.js';
 import { createDevice, removeDevice, updateDevice } from './device-operations.js';
-import { operatorWrites } from '../of-device.js';
-import type { ResourceServices } from '../services.js';
 
 /** What the device reported; the next inventory replaces it. */
 function reported(type: string): ToMany<ResourceServices> {
@@ -36,7 +36,7 @@ export const devices = defineResource<ResourceServices>({
     ...management,
     ...security,
     ...updateSettings,
-    ...enrollmentProgram,
+    ...depServices,
   },
   relationships: {
     commands: deviceCommands,

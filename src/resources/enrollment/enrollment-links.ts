@@ -6,10 +6,10 @@ import {
   defineResource,
   type WriteResult,
 } from '../../jsonapi/definition/definition.js';
-import type { Row } from '../../jsonapi/store.js';
 import { columnsOf } from '../../jsonapi/operations/write-values.js';
-import type { LinkFacts } from './enrollment-link-service.js';
+import type { Row } from '../../jsonapi/store.js';
 import type { ResourceServices } from '../services.js';
+import type { LinkFacts } from './enrollment-link-service.js';
 
 type Services = ResourceServices;
 

@@ -1,7 +1,7 @@
 import { bool, oneOf, text, timestamp } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
-import { createUser, updateUser } from './enrollment-user-operations.js';
 import type { ResourceServices } from '../services.js';
+import { createUser, updateUser } from './enrollment-user-operations.js';
 
 /**
  * No white space, quotes, brackets, controls or characters that show nothing. Written out, since

@@ -1,4 +1,11 @@
-import { bool, integer, json, oneOf, text, timestamp } from '../../jsonapi/definition/attributes.js';
+import {
+  bool,
+  integer,
+  json,
+  oneOf,
+  text,
+  timestamp,
+} from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
 import type { ResourceServices } from '../services.js';
 

@@ -1,4 +1,12 @@
-import { bigInteger, bool, float, integer, oneOf, text, timestamp } from '../../jsonapi/definition/attributes.js';
+import {
+  bigInteger,
+  bool,
+  float,
+  integer,
+  oneOf,
+  text,
+  timestamp,
+} from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
 import type { ResourceServices } from '../services.js';
 

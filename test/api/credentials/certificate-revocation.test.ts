@@ -1,7 +1,7 @@
 import request from 'supertest';
 import { createToken } from '../../../src/auth/api-tokens.js';
-import type { ParsedCertificate } from '../../../src/crypto/x509/certificate.js';
 import { generateEcKeyPair } from '../../../src/crypto/keys/keys.js';
+import type { ParsedCertificate } from '../../../src/crypto/x509/certificate.js';
 import { insertCertificate, insertPrivateKey } from '../../../src/db/pki/certificate-repository.js';
 import type { RequestContext } from '../../../src/jsonapi/context.js';
 import { formatTimestamp } from '../../../src/jsonapi/definition/values.js';

@@ -6,7 +6,7 @@ import { privateKeyIdentity } from '../../../src/pki/master-key/master-key.js';
 import { fixture } from '../../crypto/identities.js';
 import {
   certificateIn,
-  programClient,
+  depClient,
   sealText,
   sealToken,
   tokenMembers,
@@ -18,7 +18,7 @@ import { until } from '../../jobs/helpers.js';
 const UPLOAD = '/dep/stoken/upload';
 
 let app: TestApp;
-let client: ReturnType<typeof programClient>;
+let client: ReturnType<typeof depClient>;
 /** Of a certificate that was made for no account. */
 let pem: string;
 /** Of the audit trail, before the test. */
@@ -26,7 +26,7 @@ let lastLine: number;
 
 beforeAll(async () => {
   app = await startApp({ isSweeping: false });
-  client = programClient(app);
+  client = depClient(app);
   pem = await client.download();
 });
 afterAll(() => app.stop());

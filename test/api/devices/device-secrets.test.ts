@@ -2,7 +2,12 @@ import type request from 'supertest';
 import { createToken } from '../../../src/auth/api-tokens.js';
 import type { Role } from '../../../src/jsonapi/context.js';
 import { ADMIN_TOKEN, adminApi, startApp, type TestApp } from '../../helpers/app.js';
-import { createTestDevice, deviceKeys, issueIdentity, type TestDevice } from '../../helpers/device.js';
+import {
+  createTestDevice,
+  deviceKeys,
+  issueIdentity,
+  type TestDevice,
+} from '../../helpers/device.js';
 import { dumpRows, spellingsOf } from '../../mdm/rows.js';
 
 let app: TestApp;

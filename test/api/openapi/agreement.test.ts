@@ -44,8 +44,8 @@ describe('the API document and what is mounted', () => {
   it('name the same paths', () => {
     const documented = new Set(Object.keys(document.paths));
     // What devices call is none of its business.
-    const program = mountedPaths(app.app, '/dep').filter((path) => !OF_DEVICES.includes(path));
-    expect(documented).toEqual(new Set([...mountedPaths(app.app, '/api/v1'), ...program]));
+    const dep = mountedPaths(app.app, '/dep').filter((path) => !OF_DEVICES.includes(path));
+    expect(documented).toEqual(new Set([...mountedPaths(app.app, '/api/v1'), ...dep]));
   });
 
   it('name the same methods of each path: Allow has them, and all others get 405', async () => {

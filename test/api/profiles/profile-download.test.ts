@@ -2,9 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { createToken } from '../../../src/auth/api-tokens.js';
+import { encodePem } from '../../../src/crypto/asn1/pem.js';
 import { buildSignedData, verifySignedData } from '../../../src/crypto/cms/cms-signed-data.js';
 import { exportPrivateKey } from '../../../src/crypto/keys/keys.js';
-import { encodePem } from '../../../src/crypto/asn1/pem.js';
 import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
 import type { Role } from '../../../src/jsonapi/context.js';
 import { ProfileImport } from '../../../src/profiles/profile-import.js';
@@ -18,7 +18,10 @@ import {
 } from '../../../src/protocol/plist/plist.js';
 import { rsaIdentity } from '../../crypto/identities.js';
 import { ADMIN_TOKEN, adminApi, startApp, type TestApp } from '../../helpers/app.js';
-import { removeTemporaryDirectories, temporaryDirectory } from '../../helpers/temporary-directory.js';
+import {
+  removeTemporaryDirectories,
+  temporaryDirectory,
+} from '../../helpers/temporary-directory.js';
 import { payload, profile } from '../../profiles/sample-profiles.js';
 import { binaryPlist } from '../../protocol/binary-plist.js';
 import { fixture, plistFixtures } from '../../protocol/plist-fixtures.js';

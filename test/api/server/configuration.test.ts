@@ -1,11 +1,11 @@
 import { createToken } from '../../../src/auth/api-tokens.js';
 import { parseCertificate } from '../../../src/crypto/x509/certificate.js';
 import type { Role } from '../../../src/jsonapi/context.js';
-import { readProfileFile } from '../../../src/lab/enrollment/enrollment-profile.js';
-import { HttpClient } from '../../../src/lab/wire/http-client.js';
-import { Random } from '../../../src/lab/fleet/random.js';
-import { requestIdentity } from '../../../src/lab/wire/scep-client.js';
 import { createSimulatedDevice } from '../../../src/lab/devices/simulated-device.js';
+import { readProfileFile } from '../../../src/lab/enrollment/enrollment-profile.js';
+import { Random } from '../../../src/lab/fleet/random.js';
+import { HttpClient } from '../../../src/lab/wire/http-client.js';
+import { requestIdentity } from '../../../src/lab/wire/scep-client.js';
 import { type PlistDict, parsePlistDict } from '../../../src/protocol/plist/plist.js';
 import { ADMIN_TOKEN, adminApi, PUBLIC_URL, startApp, type TestApp } from '../../helpers/app.js';
 

@@ -5,7 +5,10 @@ import { type ApiOptions, api } from '../../../src/cli/api/api.js';
 import { apiUrl, typeAt } from '../../../src/cli/api/api-request.js';
 import { AppError } from '../../../src/errors.js';
 import { ADMIN_TOKEN, startApp, type TestApp } from '../../helpers/app.js';
-import { removeTemporaryDirectories, temporaryDirectory } from '../../helpers/temporary-directory.js';
+import {
+  removeTemporaryDirectories,
+  temporaryDirectory,
+} from '../../helpers/temporary-directory.js';
 
 let app: TestApp;
 

@@ -1,11 +1,5 @@
 import { constants, createCipheriv, publicEncrypt, randomBytes } from 'node:crypto';
 import {
-  type ContentAlgorithm,
-  envelopeRecipients,
-  openEnvelopedData,
-  sealEnvelopedData,
-} from '../../../src/crypto/cms/cms-enveloped-data.js';
-import {
   derContext,
   derElement,
   derInteger,
@@ -18,6 +12,12 @@ import {
   Tag,
 } from '../../../src/crypto/asn1/der.js';
 import { Oid } from '../../../src/crypto/asn1/oids.js';
+import {
+  type ContentAlgorithm,
+  envelopeRecipients,
+  openEnvelopedData,
+  sealEnvelopedData,
+} from '../../../src/crypto/cms/cms-enveloped-data.js';
 import { AppError } from '../../../src/errors.js';
 import {
   codeOf,

@@ -1,3 +1,5 @@
+import { derNull, derOid, derPrintableString, derSequence } from '../../../src/crypto/asn1/der.js';
+import { Oid } from '../../../src/crypto/asn1/oids.js';
 import {
   buildCertsOnly,
   buildSignedData,
@@ -5,8 +7,6 @@ import {
   signingTime,
   verifySignedData,
 } from '../../../src/crypto/cms/cms-signed-data.js';
-import { derNull, derOid, derPrintableString, derSequence } from '../../../src/crypto/asn1/der.js';
-import { Oid } from '../../../src/crypto/asn1/oids.js';
 import { content, handmade, rightAttributes, verifyCode } from '../handmade-signed-data.js';
 import { ecIdentity, fixture, type Identity, rsaIdentity } from '../identities.js';
 

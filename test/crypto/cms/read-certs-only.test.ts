@@ -1,10 +1,10 @@
+import { derNull } from '../../../src/crypto/asn1/der.js';
+import { encodePem } from '../../../src/crypto/asn1/pem.js';
 import {
   buildCertsOnly,
   buildSignedData,
   readCertsOnly,
 } from '../../../src/crypto/cms/cms-signed-data.js';
-import { derNull } from '../../../src/crypto/asn1/der.js';
-import { encodePem } from '../../../src/crypto/asn1/pem.js';
 import { codeOf, ecIdentity, type Identity, mutations, rsaIdentity } from '../identities.js';
 
 describe('readCertsOnly', () => {

@@ -1,3 +1,4 @@
+import { encodePem } from '../../../src/crypto/asn1/pem.js';
 import { sealEnvelopedData } from '../../../src/crypto/cms/cms-enveloped-data.js';
 import {
   buildCertsOnly,
@@ -5,10 +6,14 @@ import {
   readCertsOnly,
   verifySignedData,
 } from '../../../src/crypto/cms/cms-signed-data.js';
-import { composeSmime } from '../../helpers/compose-smime.js';
+import {
+  canonicalLines,
+  openSmime,
+  readSmime,
+  type SmimeMessage,
+} from '../../../src/crypto/cms/smime.js';
 import { exportPrivateKey } from '../../../src/crypto/keys/keys.js';
-import { encodePem } from '../../../src/crypto/asn1/pem.js';
-import { canonicalLines, openSmime, readSmime, type SmimeMessage } from '../../../src/crypto/cms/smime.js';
+import { composeSmime } from '../../helpers/compose-smime.js';
 import { asAuthority, type Identity, rsaIdentity } from '../identities.js';
 import { type OpenSsl, openSsl } from '../openssl.js';
 

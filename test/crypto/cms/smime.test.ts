@@ -1,13 +1,13 @@
+import { encodePem } from '../../../src/crypto/asn1/pem.js';
 import { sealEnvelopedData } from '../../../src/crypto/cms/cms-enveloped-data.js';
 import {
   buildCertsOnly,
   buildSignedData,
   verifySignedData,
 } from '../../../src/crypto/cms/cms-signed-data.js';
-import { composeSmime } from '../../helpers/compose-smime.js';
-import { importPrivateKey } from '../../../src/crypto/keys/keys.js';
-import { encodePem } from '../../../src/crypto/asn1/pem.js';
 import { canonicalLines, openSmime, readSmime } from '../../../src/crypto/cms/smime.js';
+import { importPrivateKey } from '../../../src/crypto/keys/keys.js';
+import { composeSmime } from '../../helpers/compose-smime.js';
 import { codeOf, fixture, type Identity, rsaIdentity } from '../identities.js';
 
 const inner =

@@ -1,5 +1,4 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
-import { parseCertificates } from '../../../src/crypto/x509/certificate.js';
 import {
   exportPrivateKey,
   exportPublicKey,
@@ -11,6 +10,7 @@ import {
   keysMatch,
   publicKeyFingerprint,
 } from '../../../src/crypto/keys/keys.js';
+import { parseCertificates } from '../../../src/crypto/x509/certificate.js';
 import { codeOf, fixture } from '../identities.js';
 
 describe('keys', () => {

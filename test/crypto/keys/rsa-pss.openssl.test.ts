@@ -1,10 +1,10 @@
-import { parseCertificate, parseCertificates } from '../../../src/crypto/x509/certificate.js';
-import { isIssuedBy, isSignedOverSha1 } from '../../../src/crypto/x509/certificate-path.js';
-import { buildSignedData, verifySignedData } from '../../../src/crypto/cms/cms-signed-data.js';
-import { parseCsr } from '../../../src/crypto/x509/csr.js';
-import { exportPrivateKey } from '../../../src/crypto/keys/keys.js';
 import { Oid } from '../../../src/crypto/asn1/oids.js';
 import { decodePemBlock, encodePem } from '../../../src/crypto/asn1/pem.js';
+import { buildSignedData, verifySignedData } from '../../../src/crypto/cms/cms-signed-data.js';
+import { exportPrivateKey } from '../../../src/crypto/keys/keys.js';
+import { parseCertificate, parseCertificates } from '../../../src/crypto/x509/certificate.js';
+import { isIssuedBy, isSignedOverSha1 } from '../../../src/crypto/x509/certificate-path.js';
+import { parseCsr } from '../../../src/crypto/x509/csr.js';
 import { asAuthority, codeOf, ecIdentity, type Identity, rsaIdentity } from '../identities.js';
 import { type OpenSsl, openSsl } from '../openssl.js';
 

@@ -1,5 +1,4 @@
 import { constants, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import { createSignature, type DigestName, verifySignature } from '../../../src/crypto/keys/algorithms.js';
 import {
   derBitString,
   derContext,
@@ -10,6 +9,12 @@ import {
   readDer,
   wholeOctets,
 } from '../../../src/crypto/asn1/der.js';
+import { Oid } from '../../../src/crypto/asn1/oids.js';
+import {
+  createSignature,
+  type DigestName,
+  verifySignature,
+} from '../../../src/crypto/keys/algorithms.js';
 import {
   exportPublicKey,
   generateEcKeyPair,
@@ -17,7 +22,6 @@ import {
   importPublicKey,
   type KeyPair,
 } from '../../../src/crypto/keys/keys.js';
-import { Oid } from '../../../src/crypto/asn1/oids.js';
 import {
   type PssParameters,
   pssAlgorithm,

@@ -1,9 +1,9 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { parseCertificate } from '../../../src/crypto/x509/certificate.js';
 import { importPrivateKey, keysMatch } from '../../../src/crypto/keys/keys.js';
+import { privateKeyBlocks, readPrivateKeyPem } from '../../../src/crypto/keys/private-key-pem.js';
 import { WrongPassword } from '../../../src/crypto/pkcs12/password-encryption.js';
 import { openPkcs12 } from '../../../src/crypto/pkcs12/pkcs12.js';
-import { privateKeyBlocks, readPrivateKeyPem } from '../../../src/crypto/keys/private-key-pem.js';
+import { parseCertificate } from '../../../src/crypto/x509/certificate.js';
 import { type OpenSsl, openSsl } from '../openssl.js';
 
 const PASSWORD = 'Grüße 42';

@@ -1,4 +1,3 @@
-import { parseCertificate } from '../../../src/crypto/x509/certificate.js';
 import {
   derContext,
   derInteger,
@@ -7,12 +6,13 @@ import {
   derOid,
   derSequence,
 } from '../../../src/crypto/asn1/der.js';
-import { describeKey, importPrivateKey, keysMatch } from '../../../src/crypto/keys/keys.js';
 import { Oid } from '../../../src/crypto/asn1/oids.js';
+import { describeKey, importPrivateKey, keysMatch } from '../../../src/crypto/keys/keys.js';
+import { readPrivateKeyPem } from '../../../src/crypto/keys/private-key-pem.js';
 import { Secret, WrongPassword } from '../../../src/crypto/pkcs12/password-encryption.js';
 import { openPkcs12 } from '../../../src/crypto/pkcs12/pkcs12.js';
 import { bmpPassword, derivePkcs12Key, KeyUse } from '../../../src/crypto/pkcs12/pkcs12-kdf.js';
-import { readPrivateKeyPem } from '../../../src/crypto/keys/private-key-pem.js';
+import { parseCertificate } from '../../../src/crypto/x509/certificate.js';
 import { AppError } from '../../../src/errors.js';
 import { fixture, mutations } from '../identities.js';
 

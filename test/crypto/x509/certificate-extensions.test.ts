@@ -1,10 +1,10 @@
+import { derContext, derPrimitiveContext, derSequence } from '../../../src/crypto/asn1/der.js';
 import {
   encodeAuthorityInfoAccess,
   encodeCrlDistributionPoints,
   readAuthorityInfoAccess,
   readCrlDistributionPoints,
 } from '../../../src/crypto/x509/certificate-extensions.js';
-import { derContext, derPrimitiveContext, derSequence } from '../../../src/crypto/asn1/der.js';
 import { codeOf, mutations } from '../identities.js';
 
 const url = (path: string) => `http://mdm.example.com/${path}`;

@@ -1,5 +1,3 @@
-import { type ParsedCertificate, parseCertificates } from '../../../src/crypto/x509/certificate.js';
-import { findCertificatePath } from '../../../src/crypto/x509/certificate-path.js';
 import {
   derContext,
   derNull,
@@ -9,10 +7,12 @@ import {
   derSequence,
   derSet,
 } from '../../../src/crypto/asn1/der.js';
-import { exportPrivateKey } from '../../../src/crypto/keys/keys.js';
-import { encodeName } from '../../../src/crypto/x509/names.js';
 import { Oid } from '../../../src/crypto/asn1/oids.js';
 import { encodePem } from '../../../src/crypto/asn1/pem.js';
+import { exportPrivateKey } from '../../../src/crypto/keys/keys.js';
+import { type ParsedCertificate, parseCertificates } from '../../../src/crypto/x509/certificate.js';
+import { findCertificatePath } from '../../../src/crypto/x509/certificate-path.js';
+import { encodeName } from '../../../src/crypto/x509/names.js';
 import { asAuthority, ecIdentity, type Identity } from '../identities.js';
 import { type OpenSsl, openSsl } from '../openssl.js';
 

@@ -1,3 +1,5 @@
+import { Oid } from '../../../src/crypto/asn1/oids.js';
+import { generateEcKeyPair } from '../../../src/crypto/keys/keys.js';
 import { parseCertificate, parseCertificates } from '../../../src/crypto/x509/certificate.js';
 import {
   allowsPurpose,
@@ -6,8 +8,6 @@ import {
   isSignedOverSha1,
   isValidAt,
 } from '../../../src/crypto/x509/certificate-path.js';
-import { generateEcKeyPair } from '../../../src/crypto/keys/keys.js';
-import { Oid } from '../../../src/crypto/asn1/oids.js';
 import { asAuthority, ecIdentity, fixture, type Identity, identityOf } from '../identities.js';
 
 const at = new Date();

@@ -1,7 +1,7 @@
+import { decodePemBlock, encodePem } from '../../../src/crypto/asn1/pem.js';
+import { exportPrivateKey } from '../../../src/crypto/keys/keys.js';
 import { parseCertificate } from '../../../src/crypto/x509/certificate.js';
 import { buildCsr, parseCsr } from '../../../src/crypto/x509/csr.js';
-import { exportPrivateKey } from '../../../src/crypto/keys/keys.js';
-import { decodePemBlock, encodePem } from '../../../src/crypto/asn1/pem.js';
 import { asAuthority, ecIdentity, type Identity, rsaIdentity } from '../identities.js';
 import { type OpenSsl, openSsl } from '../openssl.js';
 

@@ -1,12 +1,12 @@
 import { X509Certificate } from 'node:crypto';
+import { derTime } from '../../../src/crypto/asn1/der.js';
+import { encodePem } from '../../../src/crypto/asn1/pem.js';
 import {
   issueCertificate,
   type ParsedCertificate,
   parseCertificate,
   parseCertificates,
 } from '../../../src/crypto/x509/certificate.js';
-import { derTime } from '../../../src/crypto/asn1/der.js';
-import { encodePem } from '../../../src/crypto/asn1/pem.js';
 import {
   asAuthority,
   codeOf,

@@ -1,10 +1,3 @@
-import { createSignature, signatureAlgorithm } from '../../../src/crypto/keys/algorithms.js';
-import {
-  type Extension,
-  encodeAuthorityKeyId,
-  encodeExtension,
-} from '../../../src/crypto/x509/certificate-extensions.js';
-import { type BuildCrlOptions, buildCrl, encodeCrlEntry } from '../../../src/crypto/x509/crl.js';
 import {
   derBitString,
   derContext,
@@ -17,6 +10,13 @@ import {
   derUnsigned,
 } from '../../../src/crypto/asn1/der.js';
 import { Oid } from '../../../src/crypto/asn1/oids.js';
+import { createSignature, signatureAlgorithm } from '../../../src/crypto/keys/algorithms.js';
+import {
+  type Extension,
+  encodeAuthorityKeyId,
+  encodeExtension,
+} from '../../../src/crypto/x509/certificate-extensions.js';
+import { type BuildCrlOptions, buildCrl, encodeCrlEntry } from '../../../src/crypto/x509/crl.js';
 import { isCrlIssuedBy, parseCrl } from '../../helpers/parse-crl.js';
 import {
   asAuthority,

@@ -1,5 +1,3 @@
-import { createSignature, signatureAlgorithm } from '../../../src/crypto/keys/algorithms.js';
-import { buildCsr, parseCsr } from '../../../src/crypto/x509/csr.js';
 import {
   derBitString,
   derContext,
@@ -9,12 +7,14 @@ import {
   derSequence,
   derSet,
 } from '../../../src/crypto/asn1/der.js';
+import { createSignature, signatureAlgorithm } from '../../../src/crypto/keys/algorithms.js';
 import {
   exportPublicKey,
   generateEcKeyPair,
   generateRsaKeyPair,
   type KeyPair,
 } from '../../../src/crypto/keys/keys.js';
+import { buildCsr, parseCsr } from '../../../src/crypto/x509/csr.js';
 import { codeOf, mutations } from '../identities.js';
 
 const subject = [

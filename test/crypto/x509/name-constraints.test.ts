@@ -5,10 +5,10 @@ import {
   derPrimitiveContext,
   derSequence,
 } from '../../../src/crypto/asn1/der.js';
+import { Oid } from '../../../src/crypto/asn1/oids.js';
 import { permitsNames } from '../../../src/crypto/x509/name-constraints.js';
 import { isSameName } from '../../../src/crypto/x509/name-matching.js';
 import { encodeName } from '../../../src/crypto/x509/names.js';
-import { Oid } from '../../../src/crypto/asn1/oids.js';
 import { asAuthority, ecIdentity, type Identity, mutations } from '../identities.js';
 
 const dns = (name: string): Buffer => derPrimitiveContext(2, Buffer.from(name));

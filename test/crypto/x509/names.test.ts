@@ -1,6 +1,6 @@
 import { readDer } from '../../../src/crypto/asn1/der.js';
-import { encodeName, parseName } from '../../../src/crypto/x509/names.js';
 import { Oid } from '../../../src/crypto/asn1/oids.js';
+import { encodeName, parseName } from '../../../src/crypto/x509/names.js';
 import { codeOf } from '../identities.js';
 
 const read = (hex: string) => parseName(readDer(Buffer.from(hex, 'hex')));

@@ -7,11 +7,17 @@ import {
   requireSupportedVersion,
   rollback,
 } from '../../../src/db/connection/migrate.js';
-import { DirectoryMigrationSource, MIGRATIONS_DIRECTORY } from '../../../src/db/connection/migration-source.js';
+import {
+  DirectoryMigrationSource,
+  MIGRATIONS_DIRECTORY,
+} from '../../../src/db/connection/migration-source.js';
 import { createLogger } from '../../../src/logger.js';
 import { killChildren, startTypeScript } from '../../helpers/child-process.js';
 import { createEmptyDatabase, type TestDatabase } from '../../helpers/database.js';
-import { removeTemporaryDirectories, temporaryDirectory } from '../../helpers/temporary-directory.js';
+import {
+  removeTemporaryDirectories,
+  temporaryDirectory,
+} from '../../helpers/temporary-directory.js';
 
 const CHILD = join(__dirname, '..', '..', 'helpers', 'migrate-child.ts');
 const OURS = new DirectoryMigrationSource(MIGRATIONS_DIRECTORY).names();

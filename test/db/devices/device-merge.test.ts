@@ -1,9 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
-import { mergeDevices, mergeSpareRecords, type Reseal } from '../../../src/db/devices/device-merge.js';
+import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
+import {
+  mergeDevices,
+  mergeSpareRecords,
+  type Reseal,
+} from '../../../src/db/devices/device-merge.js';
 import { takeUdid } from '../../../src/db/devices/device-move.js';
 import { secretIdentity } from '../../../src/db/devices/device-repository.js';
-import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 
 const SERIAL = 'C02MT66KFLHH';

@@ -1,4 +1,7 @@
-import { countDevicesOfOtherTopics, countRefusedDevices } from '../../../src/db/push/device-reach.js';
+import {
+  countDevicesOfOtherTopics,
+  countRefusedDevices,
+} from '../../../src/db/push/device-reach.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 
 let test: TestDatabase;

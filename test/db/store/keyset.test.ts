@@ -3,7 +3,13 @@ import { allRanges, rangesAfter, sortKeys } from '../../../src/db/store/keyset.j
 import { rangeSql, rowsSql } from '../../../src/db/store/list-query.js';
 import { createResourceStore } from '../../../src/db/store/resource-store.js';
 import { runSql } from '../../../src/db/store/resource-store-sql.js';
-import type { Keyset, ListQuery, ListResult, SortField, Store } from '../../../src/jsonapi/store.js';
+import type {
+  Keyset,
+  ListQuery,
+  ListResult,
+  SortField,
+  Store,
+} from '../../../src/jsonapi/store.js';
 import { devices } from '../../../src/resources/devices/devices.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { noteListStatements } from '../../helpers/list-statements.js';

@@ -1,4 +1,4 @@
-import { ProgramError } from '../../../src/dep/client/dep-error.js';
+import { DepError } from '../../../src/dep/client/dep-error.js';
 import { AppError } from '../../../src/errors.js';
 import { AssignmentWorld, DONE, MINUTE, U1, U2 } from './assignment-world.js';
 import { everySuccess } from './fake-dep-service.js';
@@ -107,7 +107,7 @@ describe('a serial number that Apple does not take', () => {
     await world.rows.give(await world.devices(serials), world.profile);
     world.apple.answer = (uuid, given) => {
       if (!given.some((serial) => bad.has(serial))) return everySuccess(uuid, given);
-      throw new ProgramError('refused', 'refused', { status: 400, text: 'INVALID_SERIAL' });
+      throw new DepError('refused', 'refused', { status: 400, text: 'INVALID_SERIAL' });
     };
     await world.tell();
     const knex = world.knex;
@@ -128,7 +128,7 @@ describe('a serial number that Apple does not take', () => {
       world.profile,
     );
     world.apple.answer = () => {
-      throw new ProgramError('refused', 'refused', { status: 400, text: 'NO' });
+      throw new DepError('refused', 'refused', { status: 400, text: 'NO' });
     };
     await world.tell();
     expect(world.apple.calls.length).toBeLessThan(80);
@@ -138,9 +138,9 @@ describe('a serial number that Apple does not take', () => {
 });
 
 describe("when Apple's service can't be used", () => {
-  const again = (kind: ProgramError['kind']) => {
+  const again = (kind: DepError['kind']) => {
     world.apple.answer = () => {
-      throw new ProgramError(kind, 'no');
+      throw new DepError(kind, 'no');
     };
   };
   let id: number;
@@ -185,7 +185,7 @@ describe("when Apple's service can't be used", () => {
     await world.tell();
     const retryAt = new Date('2099-01-02T03:04:05.678Z');
     world.apple.answer = () => {
-      throw new ProgramError('throttled', 'no', { retryAt });
+      throw new DepError('throttled', 'no', { retryAt });
     };
     const isDue = () => world.knex('dep_devices').update({ assignment_due_at: new Date(0) });
     await isDue();
@@ -232,7 +232,7 @@ describe('a definition that Apple does not know', () => {
   beforeEach(async () => {
     await world.rows.give(await world.devices(['C02AAAAAAAA1']), world.profile);
     world.apple.answer = () => {
-      throw new ProgramError('profile_not_found', 'no', { text: 'PROFILE_NOT_FOUND' });
+      throw new DepError('profile_not_found', 'no', { text: 'PROFILE_NOT_FOUND' });
     };
   });
 

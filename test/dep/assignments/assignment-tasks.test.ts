@@ -1,25 +1,25 @@
 import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
 import { createAssignmentTasks } from '../../../src/dep/assignments/assignment-tasks.js';
-import { ProgramJobs } from '../../../src/dep/dep-jobs.js';
+import { DepJobs } from '../../../src/dep/dep-jobs.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { capturingLogger } from '../../http/log-lines.js';
-import { FakeProgram, ProgramRows } from './fake-dep-service.js';
+import { DepRows, FakeDepService } from './fake-dep-service.js';
 
 const UUID = '11111111-aaaa-4aaa-8aaa-111111111111';
-const jobs = new ProgramJobs(createJobQueue());
+const jobs = new DepJobs(createJobQueue());
 
 let database: TestDatabase;
-let rows: ProgramRows;
-let apple: FakeProgram;
+let rows: DepRows;
+let apple: FakeDepService;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  rows = new ProgramRows(database.db);
+  rows = new DepRows(database.db);
 });
 afterAll(() => database.drop());
 beforeEach(async () => {
-  apple = new FakeProgram();
+  apple = new FakeDepService();
   await rows.clear();
   await database.db.knex.raw('delete from graphile_worker._private_jobs');
 });

@@ -2,7 +2,7 @@ import { ProfileAssignments } from '../../../src/dep/assignments/profile-assignm
 import { Reconciliation } from '../../../src/dep/assignments/reconciliation.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { capturingLogger } from '../../http/log-lines.js';
-import { FakeJobs, FakeProgram, ProgramRows } from './fake-dep-service.js';
+import { DepRows, FakeDepService, FakeJobs } from './fake-dep-service.js';
 
 export const U1 = '11111111-aaaa-4aaa-8aaa-111111111111';
 export const U2 = '22222222-aaaa-4aaa-8aaa-222222222222';
@@ -18,7 +18,7 @@ const never = new AbortController().signal;
 
 /** One account with one profile, defined at Apple as U1, and who acts for it. */
 export class AssignmentWorld {
-  apple = new FakeProgram();
+  apple = new FakeDepService();
   jobs = new FakeJobs();
   log = capturingLogger();
   account = 0;
@@ -28,12 +28,12 @@ export class AssignmentWorld {
 
   private constructor(
     private readonly database: TestDatabase,
-    readonly rows: ProgramRows,
+    readonly rows: DepRows,
   ) {}
 
   static async create(): Promise<AssignmentWorld> {
     const database = await createTestDatabase();
-    return new AssignmentWorld(database, new ProgramRows(database.db));
+    return new AssignmentWorld(database, new DepRows(database.db));
   }
 
   get knex() {
@@ -42,7 +42,7 @@ export class AssignmentWorld {
 
   async reset(): Promise<void> {
     await this.rows.clear();
-    [this.apple, this.jobs, this.log] = [new FakeProgram(), new FakeJobs(), capturingLogger()];
+    [this.apple, this.jobs, this.log] = [new FakeDepService(), new FakeJobs(), capturingLogger()];
     this.stale = [];
     this.account = await this.rows.account();
     this.profile = await this.rows.profile(this.account, { uuid: U1 });

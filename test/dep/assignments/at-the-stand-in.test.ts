@@ -1,26 +1,26 @@
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
-import type { ProgramAccounts } from '../../../src/dep/client/dep-api.js';
 import { ProfileAssignments } from '../../../src/dep/assignments/profile-assignments.js';
-import { createProgram, type Program } from '../../../src/dep/dep-services.js';
+import type { DepAccounts } from '../../../src/dep/client/dep-api.js';
+import { createDepServices, type DepServices } from '../../../src/dep/dep-services.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
-import { type ProgramStandIn, startProgramStandIn } from '../../../src/lab/dep/dep-stand-in.js';
 import { createLabAuthority } from '../../../src/lab/authority/lab-authority.js';
+import { type DepStandIn, startDepStandIn } from '../../../src/lab/dep/dep-stand-in.js';
 import { capturingLogger } from '../../http/log-lines.js';
 import { type AccountWorld, startAccountWorld } from '../client/account-world.js';
-import { FakeJobs, ProgramRows } from './fake-dep-service.js';
+import { DepRows, FakeJobs } from './fake-dep-service.js';
 
 const CALL = '/profile/devices';
 const DEFINITION = { profile_name: 'Office', url: 'https://mdm.example.com/dep/enroll' };
 
 let world: AccountWorld;
-let apple: ProgramStandIn;
-let accounts: ProgramAccounts;
-let rows: ProgramRows;
+let apple: DepStandIn;
+let accounts: DepAccounts;
+let rows: DepRows;
 
 beforeAll(async () => {
   world = await startAccountWorld();
-  rows = new ProgramRows(world.db);
-  apple = await startProgramStandIn({ authority: await createLabAuthority() });
+  rows = new DepRows(world.db);
+  apple = await startDepStandIn({ authority: await createLabAuthority() });
   const clock = { now: () => Date.now(), wait: () => Promise.resolve() };
   accounts = world.start({ host: apple.url, ca: apple.caPem, isLabOn: true, clock });
 });
@@ -169,7 +169,7 @@ describe('what somebody does at Apple behind the back of the server', () => {
   const SERVER = 'Drift';
   const [own, usual, none] = [['DRIFT0', 'DRIFT1'], ['DRIFT2', 'DRIFT3'], ['DRIFT4']];
   const all = [...own, ...usual, ...none];
-  let program: Program;
+  let dep: DepServices;
   let accountId: number;
   let profiles: number[];
 
@@ -180,7 +180,7 @@ describe('what somebody does at Apple behind the back of the server', () => {
     let jobs: Job[] = names.map((name) => ({ name, payload: { accountId } }));
     while (jobs.length > 0) {
       for (const { name, payload } of jobs) {
-        const task = program.tasks.find((known) => known.name === name);
+        const task = dep.tasks.find((known) => known.name === name);
         const context = { jobId: 1, attempt: 1, signal: new AbortController().signal };
         await task?.run(task.parse(payload), context);
       }
@@ -214,7 +214,7 @@ describe('what somebody does at Apple behind the back of the server', () => {
 
   beforeAll(async () => {
     const box = new SecretBox(Buffer.alloc(32, 7));
-    program = createProgram({
+    dep = createDepServices({
       ...{ db: world.db, box, logger: capturingLogger().logger, jobs: createJobQueue() },
       ...{ version: '1', host: apple.url, ca: apple.caPem, isLabOn: true, syncInterval: undefined },
       publicUrl: 'https://mdm.example.com',
@@ -237,7 +237,7 @@ describe('what somebody does at Apple behind the back of the server', () => {
     await work('dep.reconcile');
     expect(await got()).toEqual(wanted);
   });
-  afterAll(() => program.close());
+  afterAll(() => dep.close());
 
   it('is put right after a sync', async () => {
     const server = apple.portal.server(SERVER);

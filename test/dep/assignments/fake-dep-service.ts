@@ -1,10 +1,6 @@
 import type { Database } from '../../../src/db/connection/database.js';
-import type {
-  ProgramAccounts,
-  ProgramApi,
-  SerialResults,
-} from '../../../src/dep/client/dep-api.js';
-import type { ProgramJobs } from '../../../src/dep/dep-jobs.js';
+import type { DepAccounts, DepApi, SerialResults } from '../../../src/dep/client/dep-api.js';
+import type { DepJobs } from '../../../src/dep/dep-jobs.js';
 
 /** One call, as Apple hears it: the definition that the serial numbers get, or null for none. */
 export type AppleCall = [uuid: string | null, serials: string[]];
@@ -15,7 +11,7 @@ export const everySuccess: Answer = (_uuid, serials) =>
   new Map(serials.map((serial) => [serial, 'SUCCESS']));
 
 /** Apple's service, as far as assignments go. */
-export class FakeProgram implements ProgramAccounts {
+export class FakeDepService implements DepAccounts {
   calls: AppleCall[] = [];
   answer: Answer = everySuccess;
 
@@ -24,9 +20,9 @@ export class FakeProgram implements ProgramAccounts {
     this.answer = everySuccess;
   }
 
-  use: ProgramAccounts['use'] = (id, work) => work(this.api, { id, consumerKey: 'CK_test' });
+  use: DepAccounts['use'] = (id, work) => work(this.api, { id, consumerKey: 'CK_test' });
 
-  private readonly api: ProgramApi = {
+  private readonly api: DepApi = {
     ...{ account: unexpected, fetchDevices: unexpected, syncDevices: unexpected },
     ...{ defineProfile: unexpected, disown: unexpected, enableActivationLock: unexpected },
     assignProfile: (uuid, serials) => this.tell(uuid, serials),
@@ -45,13 +41,13 @@ function unexpected(): Promise<never> {
 }
 
 /** What was asked for in place of queueing it: task, id, and when. */
-export class FakeJobs implements Pick<ProgramJobs, 'assign' | 'define'> {
+export class FakeJobs implements Pick<DepJobs, 'assign' | 'define'> {
   asked: [task: string, id: number, runAt?: Date][] = [];
 
-  assign: ProgramJobs['assign'] = async (_trx, id, { runAt } = {}) => {
+  assign: DepJobs['assign'] = async (_trx, id, { runAt } = {}) => {
     this.asked.push(runAt ? ['assign', id, runAt] : ['assign', id]);
   };
-  define: ProgramJobs['define'] = async (_trx, id) => {
+  define: DepJobs['define'] = async (_trx, id) => {
     this.asked.push(['define', id]);
   };
 }
@@ -62,7 +58,7 @@ interface ProfileOptions {
 }
 
 /** Rows as a sync and definitions leave them. */
-export class ProgramRows {
+export class DepRows {
   constructor(private readonly db: Database) {}
 
   async clear(): Promise<void> {

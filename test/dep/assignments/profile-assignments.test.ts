@@ -2,7 +2,7 @@ import {
   type AssignmentClaim,
   claimAssignments,
 } from '../../../src/db/dep/dep-assignment-repository.js';
-import { ProgramError } from '../../../src/dep/client/dep-error.js';
+import { DepError } from '../../../src/dep/client/dep-error.js';
 import { AssignmentWorld, DONE, MINUTE, U1, U2 } from './assignment-world.js';
 import { everySuccess } from './fake-dep-service.js';
 
@@ -56,7 +56,7 @@ describe('what is due', () => {
       [world.profile],
     );
     world.apple.answer = (uuid, serials) => {
-      if (world.apple.calls.length === 3) throw new ProgramError('throttled', 'later', { retryAt });
+      if (world.apple.calls.length === 3) throw new DepError('throttled', 'later', { retryAt });
       return everySuccess(uuid, serials);
     };
     const retryAt = new Date(Date.now() + 10 * MINUTE);

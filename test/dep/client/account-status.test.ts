@@ -1,10 +1,10 @@
-import type { ProgramAccounts, ProgramApi } from '../../../src/dep/client/dep-api.js';
-import type { ProgramError } from '../../../src/dep/client/dep-error.js';
+import type { DepAccounts, DepApi } from '../../../src/dep/client/dep-api.js';
+import type { DepError } from '../../../src/dep/client/dep-error.js';
 import { type AccountWorld, startAccountWorld } from './account-world.js';
-import { type GivenAnswer, inTurn, type ProgramService } from './dep-service.js';
+import { type DepService, type GivenAnswer, inTurn } from './dep-service.js';
 
 let world: AccountWorld;
-let service: ProgramService;
+let service: DepService;
 
 beforeAll(async () => {
   world = await startAccountWorld();
@@ -14,17 +14,17 @@ afterEach(() => world.reset());
 afterAll(() => world.stop());
 
 const PAGE = { body: { devices: [], cursor: 'c2', more_to_follow: false } };
-const fetchPage = (api: ProgramApi) => api.fetchDevices({ cursor: null, limit: 1000 });
+const fetchPage = (api: DepApi) => api.fetchDevices({ cursor: null, limit: 1000 });
 
 /** The kinds of what went wrong in one call after another. */
-async function kindsOf(accounts: ProgramAccounts, id: number, answers: GivenAnswer[]) {
+async function kindsOf(accounts: DepAccounts, id: number, answers: GivenAnswer[]) {
   const kinds: (string | undefined)[] = [];
   for (const answer of answers) {
     service.answer(() => answer);
     kinds.push(
       await accounts.use(id, fetchPage).then(
         () => undefined,
-        ({ kind }: ProgramError) => kind,
+        ({ kind }: DepError) => kind,
       ),
     );
   }

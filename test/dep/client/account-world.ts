@@ -1,20 +1,17 @@
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import type { Database } from '../../../src/db/connection/database.js';
-import type { ProgramClock, ProgramLimits } from '../../../src/dep/client/limits.js';
-import {
-  createProgramAccounts,
-  type ProgramAccountsDeps,
-} from '../../../src/dep/client/dep-accounts.js';
-import type { ProgramAccounts } from '../../../src/dep/client/dep-api.js';
-import { ProgramError } from '../../../src/dep/client/dep-error.js';
+import { createDepAccounts, type DepAccountsDeps } from '../../../src/dep/client/dep-accounts.js';
+import type { DepAccounts } from '../../../src/dep/client/dep-api.js';
+import { DepError } from '../../../src/dep/client/dep-error.js';
+import type { DepClock, DepLimits } from '../../../src/dep/client/limits.js';
 import { createTestDatabase } from '../../helpers/database.js';
 import { capturingLogger, type LogLine } from '../../http/log-lines.js';
-import { type ProgramService, startProgramService } from './dep-service.js';
+import { type DepService, startDepService } from './dep-service.js';
 
 export const NOW = Date.parse('2026-11-22T10:00:00Z');
 
 /** Time passes only by waiting. */
-export class HandClock implements ProgramClock {
+export class HandClock implements DepClock {
   waits: number[] = [];
   #now = NOW;
 
@@ -55,11 +52,11 @@ export interface AccountValues {
 
 export interface AccountWorld {
   db: Database;
-  service: ProgramService;
+  service: DepService;
   clock: HandClock;
   lines: LogLine[];
   /** One process of the server. */
-  start(deps?: Partial<ProgramAccountsDeps>): ProgramAccounts & { close(): void };
+  start(deps?: Partial<DepAccountsDeps>): DepAccounts & { close(): void };
   addAccount(values?: AccountValues): Promise<number>;
   changeAccount(id: number, values: AccountValues): Promise<void>;
   status(id: number): Promise<StatusRow>;
@@ -67,13 +64,13 @@ export interface AccountWorld {
   stop(): Promise<void>;
 }
 
-const LIMITS: Partial<ProgramLimits> = { connect: 5_000, answer: 5_000 };
+const LIMITS: Partial<DepLimits> = { connect: 5_000, answer: 5_000 };
 
 export async function startAccountWorld(): Promise<AccountWorld> {
   const database = await createTestDatabase();
   const { db } = database;
   const box = new SecretBox(Buffer.alloc(32, 7));
-  const service = await startProgramService();
+  const service = await startDepService();
   const clock = new HandClock();
   const { logger, lines } = capturingLogger();
   const started: { close(): void }[] = [];
@@ -95,7 +92,7 @@ export async function startAccountWorld(): Promise<AccountWorld> {
   return {
     ...{ db, service, clock, lines, changeAccount },
     start(deps = {}) {
-      const process = createProgramAccounts({
+      const process = createDepAccounts({
         ...{ db, box, logger, clock, host: service.host, ca: undefined, isLabOn: false },
         version: '1.2.3',
         limits: LIMITS,
@@ -138,11 +135,11 @@ export async function startAccountWorld(): Promise<AccountWorld> {
 }
 
 /** What the work is refused by. */
-export async function failureOf(work: Promise<unknown>): Promise<ProgramError> {
+export async function failureOf(work: Promise<unknown>): Promise<DepError> {
   const error: unknown = await work.then(
     () => undefined,
     (reason: unknown) => reason,
   );
-  if (!(error instanceof ProgramError)) throw new Error('no ProgramError', { cause: error });
+  if (!(error instanceof DepError)) throw new Error('no ProgramError', { cause: error });
   return error;
 }

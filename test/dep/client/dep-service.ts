@@ -20,7 +20,7 @@ export interface GivenAnswer {
 export type Answerer = (request: SeenRequest, response: ServerResponse) => GivenAnswer | undefined;
 
 /** A server that answers as a test says; it knows nothing of Apple's protocol but sessions. */
-export interface ProgramService {
+export interface DepService {
   host: string;
   seen: SeenRequest[];
   paths(): string[];
@@ -41,9 +41,9 @@ function write(response: ServerResponse, { status = 200, headers = {}, body = ''
   response.end(typeof body === 'string' ? body : JSON.stringify(body));
 }
 
-export async function startProgramService(
+export async function startDepService(
   tls?: { key: string; cert: string } | undefined,
-): Promise<ProgramService> {
+): Promise<DepService> {
   const seen: SeenRequest[] = [];
   const sockets = new Set<Socket>();
   let connections = 0;

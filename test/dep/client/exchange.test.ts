@@ -1,15 +1,15 @@
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:net';
-import { exportPrivateKey } from '../../../src/crypto/keys/keys.js';
 import { encodePem } from '../../../src/crypto/asn1/pem.js';
+import { exportPrivateKey } from '../../../src/crypto/keys/keys.js';
 import { createExchanges, type Exchanges } from '../../../src/dep/client/exchange.js';
 import { ExchangeFault } from '../../../src/dep/client/exchange-fault.js';
-import { PROGRAM_LIMITS, type ProgramLimits } from '../../../src/dep/client/limits.js';
+import { DEP_LIMITS, type DepLimits } from '../../../src/dep/client/limits.js';
 import { localhostIdentity } from '../../helpers/tls.js';
-import { type ProgramService, startProgramService } from './dep-service.js';
+import { type DepService, startDepService } from './dep-service.js';
 
-let service: ProgramService;
-let secure: ProgramService;
+let service: DepService;
+let secure: DepService;
 let ca: string;
 const opened: Exchanges[] = [];
 const servers: Server[] = [];
@@ -18,8 +18,8 @@ beforeAll(async () => {
   const { certificate, privateKey } = await localhostIdentity();
   ca = encodePem('CERTIFICATE', certificate.der);
   const key = encodePem('PRIVATE KEY', exportPrivateKey(privateKey));
-  service = await startProgramService();
-  secure = await startProgramService({ key, cert: ca });
+  service = await startDepService();
+  secure = await startDepService({ key, cert: ca });
 });
 afterEach(() => {
   for (const exchanges of opened.splice(0)) exchanges.close();
@@ -28,8 +28,8 @@ afterEach(() => {
 });
 afterAll(() => Promise.all([service.stop(), secure.stop()]));
 
-function open(limits: Partial<ProgramLimits> = {}, believed?: string): Exchanges {
-  const exchanges = createExchanges({ ...PROGRAM_LIMITS, ...limits }, believed);
+function open(limits: Partial<DepLimits> = {}, believed?: string): Exchanges {
+  const exchanges = createExchanges({ ...DEP_LIMITS, ...limits }, believed);
   opened.push(exchanges);
   return exchanges;
 }

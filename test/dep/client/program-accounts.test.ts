@@ -1,9 +1,9 @@
-import type { ProgramAccounts, ProgramApi } from '../../../src/dep/client/dep-api.js';
+import type { DepAccounts, DepApi } from '../../../src/dep/client/dep-api.js';
 import { type AccountWorld, failureOf, NOW, startAccountWorld } from './account-world.js';
-import type { ProgramService } from './dep-service.js';
+import type { DepService } from './dep-service.js';
 
 let world: AccountWorld;
-let service: ProgramService;
+let service: DepService;
 
 beforeAll(async () => {
   world = await startAccountWorld();
@@ -16,9 +16,9 @@ const PAGE = { body: { devices: [], cursor: 'c2', more_to_follow: false } };
 const UUID = 'c1f12309-8eb5-0745-8004-1e69883004c3';
 const OF_LAB = { consumer_key: 'CK_lab1' };
 
-const fetchPage = (api: ProgramApi) => api.fetchDevices({ cursor: null, limit: 1000 });
+const fetchPage = (api: DepApi) => api.fetchDevices({ cursor: null, limit: 1000 });
 
-async function used(values = {}): Promise<{ id: number; accounts: ProgramAccounts }> {
+async function used(values = {}): Promise<{ id: number; accounts: DepAccounts }> {
   return { id: await world.addAccount(values), accounts: world.start() };
 }
 

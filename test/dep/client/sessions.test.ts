@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
-import type { ProgramAccounts, ProgramApi } from '../../../src/dep/client/dep-api.js';
+import type { DepAccounts, DepApi } from '../../../src/dep/client/dep-api.js';
 import { type AccountWorld, failureOf, startAccountWorld } from './account-world.js';
-import { inTurn, type ProgramService, type SeenRequest } from './dep-service.js';
+import { type DepService, inTurn, type SeenRequest } from './dep-service.js';
 
 let world: AccountWorld;
-let service: ProgramService;
+let service: DepService;
 
 beforeAll(async () => {
   world = await startAccountWorld();
@@ -15,7 +15,7 @@ afterAll(() => world.stop());
 
 const PAGE = { body: { devices: [], cursor: 'c2', more_to_follow: false } };
 
-const fetchPage = (api: ProgramApi) => api.fetchDevices({ cursor: null, limit: 1000 });
+const fetchPage = (api: DepApi) => api.fetchDevices({ cursor: null, limit: 1000 });
 
 function consumerKeyOf({ headers }: SeenRequest): string | undefined {
   return /oauth_consumer_key="([^"]*)"/.exec(headers.authorization ?? '')?.[1];
@@ -25,7 +25,7 @@ function accessTokenOf({ headers }: SeenRequest): string | undefined {
   return /oauth_token="([^"]*)"/.exec(headers.authorization ?? '')?.[1];
 }
 
-async function used(): Promise<{ id: number; accounts: ProgramAccounts }> {
+async function used(): Promise<{ id: number; accounts: DepAccounts }> {
   return { id: await world.addAccount(), accounts: world.start() };
 }
 

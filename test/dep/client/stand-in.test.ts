@@ -1,16 +1,16 @@
-import type { ProgramAccounts } from '../../../src/dep/client/dep-api.js';
-import { type ProgramStandIn, startProgramStandIn } from '../../../src/lab/dep/dep-stand-in.js';
+import type { DepAccounts } from '../../../src/dep/client/dep-api.js';
 import { createLabAuthority } from '../../../src/lab/authority/lab-authority.js';
+import { type DepStandIn, startDepStandIn } from '../../../src/lab/dep/dep-stand-in.js';
 import { type AccountWorld, startAccountWorld } from './account-world.js';
 
 const SERVER = 'Client';
 
 let world: AccountWorld;
-let apple: ProgramStandIn;
+let apple: DepStandIn;
 
 beforeAll(async () => {
   world = await startAccountWorld();
-  apple = await startProgramStandIn({ authority: await createLabAuthority() });
+  apple = await startDepStandIn({ authority: await createLabAuthority() });
 });
 afterEach(() => world.reset());
 afterAll(async () => {
@@ -19,7 +19,7 @@ afterAll(async () => {
 });
 
 /** The stand-in looks at the time. */
-function start(ahead = 0): ProgramAccounts {
+function start(ahead = 0): DepAccounts {
   const clock = { now: () => Date.now() + ahead, wait: () => Promise.resolve() };
   return world.start({ host: apple.url, ca: apple.caPem, isLabOn: true, clock });
 }
@@ -87,7 +87,7 @@ describe("with the lab's stand-in", () => {
   it('a token is over when another is made, and the clock must be right', async () => {
     const id = await world.addAccount(newToken());
     const accounts = start();
-    const ask = (of: ProgramAccounts) => of.use(id, (api) => api.account());
+    const ask = (of: DepAccounts) => of.use(id, (api) => api.account());
     await ask(accounts);
     const next = newToken();
     await expect(ask(accounts)).rejects.toMatchObject({ kind: 'token_rejected' });

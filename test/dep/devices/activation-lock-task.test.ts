@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { parseBypassCode } from '../../../src/crypto/secrets/bypass-code.js';
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
-import { mergeDevices } from '../../../src/db/devices/device-merge.js';
 import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
-import { ProgramError } from '../../../src/dep/client/dep-error.js';
+import { mergeDevices } from '../../../src/db/devices/device-merge.js';
+import { DepError } from '../../../src/dep/client/dep-error.js';
 import { ActivationLocks } from '../../../src/dep/devices/activation-lock.js';
 import { createActivationLockTask } from '../../../src/dep/devices/activation-lock-task.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
@@ -180,7 +180,7 @@ describe('of a lock asked for twice', () => {
 describe('a lock that Apple was not told of', () => {
   it('is tried again while Apple cannot be reached, ever less often, and not for ever', async () => {
     await request();
-    apple.fault = new ProgramError('unreachable', 'does not answer');
+    apple.fault = new DepError('unreachable', 'does not answer');
     const waits: number[] = [];
     for (;;) {
       const before = Date.now();
@@ -197,7 +197,7 @@ describe('a lock that Apple was not told of', () => {
 
   it('is tried when Apple wants to be called again', async () => {
     const retryAt = new Date(Date.now() + 77_000);
-    apple.fault = new ProgramError('throttled', 'too often', { status: 429, retryAt });
+    apple.fault = new DepError('throttled', 'too often', { status: 429, retryAt });
     await request();
     await runWaiting();
     expect(await waiting()).toEqual([{ task: 'dep.activation_lock', run_at: retryAt }]);
@@ -207,7 +207,7 @@ describe('a lock that Apple was not told of', () => {
   });
 
   it('shows why, where the admin has to act', async () => {
-    apple.fault = new ProgramError('terms_not_signed', 'new terms', { text: 'T_C_NOT_SIGNED' });
+    apple.fault = new DepError('terms_not_signed', 'new terms', { text: 'T_C_NOT_SIGNED' });
     await request();
     await runWaiting();
     const last_error = 'activation lock: new terms: T_C_NOT_SIGNED';

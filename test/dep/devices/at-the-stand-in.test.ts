@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { parseBypassCode } from '../../../src/crypto/secrets/bypass-code.js';
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
+import { DepJobs } from '../../../src/dep/dep-jobs.js';
 import { createActivationLockTask } from '../../../src/dep/devices/activation-lock-task.js';
+import { createDepDeviceActions } from '../../../src/dep/devices/dep-device-services.js';
 import { createDisownTask } from '../../../src/dep/devices/disown-task.js';
-import { createProgramDevices } from '../../../src/dep/devices/dep-device-services.js';
-import { ProgramJobs } from '../../../src/dep/dep-jobs.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
-import { type ProgramStandIn, startProgramStandIn } from '../../../src/lab/dep/dep-stand-in.js';
 import { createLabAuthority } from '../../../src/lab/authority/lab-authority.js';
+import { type DepStandIn, startDepStandIn } from '../../../src/lab/dep/dep-stand-in.js';
 import { capturingLogger } from '../../http/log-lines.js';
 import { type AccountWorld, startAccountWorld } from '../client/account-world.js';
 import { addListed } from './listed-devices.js';
@@ -19,11 +19,11 @@ const queue = createJobQueue();
 const { logger } = capturingLogger();
 
 let world: AccountWorld;
-let apple: ProgramStandIn;
+let apple: DepStandIn;
 
 beforeAll(async () => {
   world = await startAccountWorld();
-  apple = await startProgramStandIn({ authority: await createLabAuthority() });
+  apple = await startDepStandIn({ authority: await createLabAuthority() });
 });
 afterAll(async () => {
   await world.stop();
@@ -39,7 +39,7 @@ async function start() {
   const accountId = await world.addAccount(token);
   const clock = { now: () => Date.now(), wait: () => Promise.resolve() };
   const accounts = world.start({ host: apple.url, ca: apple.caPem, isLabOn: true, clock });
-  const deps = { db: world.db, accounts, queue, jobs: new ProgramJobs(queue), logger, box };
+  const deps = { db: world.db, accounts, queue, jobs: new DepJobs(queue), logger, box };
   const tasks = [createDisownTask(deps), createActivationLockTask(deps)];
   const runWaiting = async () => {
     const { knex } = world.db;
@@ -54,7 +54,7 @@ async function start() {
       await task?.run(task.parse(rows[0].payload) as never, context);
     }
   };
-  return { accountId, runWaiting, devices: createProgramDevices({ box, jobs: queue }) };
+  return { accountId, runWaiting, devices: createDepDeviceActions({ box, jobs: queue }) };
 }
 
 it('devices are locked and disowned over the wire, and what came of it is shown', async () => {

@@ -1,9 +1,9 @@
-import { requestDisown } from '../../../src/db/dep/dep-device-actions.js';
 import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
+import { requestDisown } from '../../../src/db/dep/dep-device-actions.js';
+import { DepError } from '../../../src/dep/client/dep-error.js';
 import { ExchangeFault } from '../../../src/dep/client/exchange-fault.js';
-import { ProgramError } from '../../../src/dep/client/dep-error.js';
+import { DepJobs } from '../../../src/dep/dep-jobs.js';
 import { createDisownTask } from '../../../src/dep/devices/disown-task.js';
-import { ProgramJobs } from '../../../src/dep/dep-jobs.js';
 import { AppError } from '../../../src/errors.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
@@ -38,7 +38,7 @@ const { logger, lines } = capturingLogger();
 
 async function run(): Promise<void> {
   const queue = createJobQueue();
-  const jobs = new ProgramJobs(queue);
+  const jobs = new DepJobs(queue);
   const task = createDisownTask({ db: database.db, accounts: apple, queue, jobs, logger });
   const context = { jobId: 1, attempt: 1, signal: new AbortController().signal };
   await task.run(task.parse({ accountId, ids }), context);
@@ -95,14 +95,14 @@ describe('a disowned device', () => {
 
 describe('where it is not known whether Apple has done it', () => {
   it.each([
-    ['no answer came', new ProgramError('unreachable', 'does not answer in time')],
+    ['no answer came', new DepError('unreachable', 'does not answer in time')],
     [
       'the connection broke on the way',
-      new ProgramError('unreachable', 'broke', {
+      new DepError('unreachable', 'broke', {
         cause: new ExchangeFault('broke', { mayHaveArrived: true }),
       }),
     ],
-    ['its server was in trouble', new ProgramError('unreachable', 'answers 503', { status: 503 })],
+    ['its server was in trouble', new DepError('unreachable', 'answers 503', { status: 503 })],
   ])('because %s, nothing is repeated', async (_why, fault) => {
     apple.fault = fault;
     await run();
@@ -136,12 +136,12 @@ describe('where it is not known whether Apple has done it', () => {
 
 describe('where Apple surely did nothing, the admin learns why', () => {
   const SURE = [
-    new ProgramError('terms_not_signed', 'new terms', { status: 403, text: 'T_C_NOT_SIGNED' }),
-    new ProgramError('token_rejected', 'not taken', { status: 401 }),
-    new ProgramError('token_expired', 'expired'),
-    new ProgramError('lab_off', 'the lab is off'),
-    new ProgramError('refused', 'refused', { status: 400 }),
-    new ProgramError('unreachable', 'cannot be found', {
+    new DepError('terms_not_signed', 'new terms', { status: 403, text: 'T_C_NOT_SIGNED' }),
+    new DepError('token_rejected', 'not taken', { status: 401 }),
+    new DepError('token_expired', 'expired'),
+    new DepError('lab_off', 'the lab is off'),
+    new DepError('refused', 'refused', { status: 400 }),
+    new DepError('unreachable', 'cannot be found', {
       cause: new ExchangeFault('cannot be found', { mayHaveArrived: false }),
     }),
     new AppError('no_dep_account', 409, 'no token'),
@@ -160,7 +160,7 @@ describe('where Apple surely did nothing, the admin learns why', () => {
 
   it('because it was called too often, and it is told when it wants to be', async () => {
     const retryAt = new Date(Date.now() + 90_000);
-    apple.fault = new ProgramError('throttled', 'too often', { status: 429, retryAt });
+    apple.fault = new DepError('throttled', 'too often', { status: 429, retryAt });
     await run();
     expect(await results()).toEqual(['requested', 'requested']);
     expect(await waiting()).toEqual([{ task: 'dep.disown', run_at: retryAt }]);

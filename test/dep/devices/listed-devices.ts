@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 import type {
   ActivationLock,
-  ProgramAccounts,
-  ProgramApi,
+  DepAccounts,
+  DepApi,
   SerialResults,
 } from '../../../src/dep/client/dep-api.js';
 
@@ -37,7 +37,7 @@ export async function addListed(
 }
 
 /** Apple as far as it disowns and locks: what it was asked, and what it answers. */
-export class Apple implements ProgramAccounts {
+export class Apple implements DepAccounts {
   disowned: string[][] = [];
   locks: ActivationLock[] = [];
   /** By serial number; SUCCESS where nothing is said, null: it says nothing of it. */
@@ -47,9 +47,9 @@ export class Apple implements ProgramAccounts {
   /** What happens once it has done it. */
   afterwards: () => Promise<void> = () => Promise.resolve();
 
-  async use<T>(_id: number, work: (api: ProgramApi, account: never) => Promise<T>): Promise<T> {
+  async use<T>(_id: number, work: (api: DepApi, account: never) => Promise<T>): Promise<T> {
     if (this.fault) throw this.fault;
-    const api: Pick<ProgramApi, 'disown' | 'enableActivationLock'> = {
+    const api: Pick<DepApi, 'disown' | 'enableActivationLock'> = {
       disown: async (serials) => {
         this.disowned.push([...serials]);
         await this.afterwards();
@@ -61,7 +61,7 @@ export class Apple implements ProgramAccounts {
         return this.#resultsOf([lock.serialNumber]);
       },
     };
-    return await work(api as ProgramApi, undefined as never);
+    return await work(api as DepApi, undefined as never);
   }
 
   #resultsOf(serials: readonly string[]): SerialResults {

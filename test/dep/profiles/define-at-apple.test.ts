@@ -1,35 +1,35 @@
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
-import { createProgramAccounts } from '../../../src/dep/client/dep-accounts.js';
+import { createDepAccounts } from '../../../src/dep/client/dep-accounts.js';
+import { DepJobs } from '../../../src/dep/dep-jobs.js';
 import { ProfileDefinitions } from '../../../src/dep/profiles/profile-definitions.js';
-import { ProgramJobs } from '../../../src/dep/dep-jobs.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
-import { type ProgramStandIn, startProgramStandIn } from '../../../src/lab/dep/dep-stand-in.js';
 import { createLabAuthority } from '../../../src/lab/authority/lab-authority.js';
+import { type DepStandIn, startDepStandIn } from '../../../src/lab/dep/dep-stand-in.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { capturingLogger } from '../../http/log-lines.js';
 import { ENROLLMENT_URL } from './profile-samples.js';
 
 let database: TestDatabase;
-let apple: ProgramStandIn;
-let accounts: ReturnType<typeof createProgramAccounts>;
+let apple: DepStandIn;
+let accounts: ReturnType<typeof createDepAccounts>;
 let definitions: ProfileDefinitions;
 let accountId: number;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  apple = await startProgramStandIn({ authority: await createLabAuthority() });
+  apple = await startDepStandIn({ authority: await createLabAuthority() });
   const [db, box, { logger }] = [
     database.db,
     new SecretBox(Buffer.alloc(32, 7)),
     capturingLogger(),
   ];
   const common = { db, box, logger };
-  accounts = createProgramAccounts({
+  accounts = createDepAccounts({
     ...{ ...common, host: apple.url, ca: apple.caPem, isLabOn: true, version: '1' },
   });
   definitions = new ProfileDefinitions({
     ...{ ...common, accounts, enrollmentUrl: ENROLLMENT_URL },
-    jobs: new ProgramJobs(createJobQueue()),
+    jobs: new DepJobs(createJobQueue()),
     anchorCertificates: () => Promise.resolve([Buffer.from('an anchor')]),
   });
   const { consumer_key, access_token, ...secrets } = apple.portal.issueToken();

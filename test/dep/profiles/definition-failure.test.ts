@@ -1,4 +1,4 @@
-import { ProgramError } from '../../../src/dep/client/dep-error.js';
+import { DepError } from '../../../src/dep/client/dep-error.js';
 import { AppError } from '../../../src/errors.js';
 import { DefinitionWorld, uuidOf } from './definition-world.js';
 
@@ -16,7 +16,7 @@ describe('a profile that Apple refuses', () => {
     await world.definitions().define(id);
     await world.change(id, { is_mdm_removable: false, status: 'pending' });
     world.answer = () =>
-      Promise.reject(new ProgramError('refused', 'refused (400)', { text: '"FLAGS_INVALID"' }));
+      Promise.reject(new DepError('refused', 'refused (400)', { text: '"FLAGS_INVALID"' }));
     await world.definitions().define(id);
     expect(await world.row(id)).toMatchObject({
       ...{ status: 'failed', status_text: '"FLAGS_INVALID"', uuid: uuidOf(1) },
@@ -43,7 +43,7 @@ describe('a profile that Apple refuses', () => {
     const refuse = async () => {
       await world.change(id, { department: 'IT', status: 'pending' });
       world.answer = () =>
-        Promise.reject(new ProgramError('refused', 'refused (400)', { text: 'FLAGS_INVALID' }));
+        Promise.reject(new DepError('refused', 'refused (400)', { text: 'FLAGS_INVALID' }));
       await world.definitions().define(id);
     };
     await refuse();
@@ -86,14 +86,14 @@ describe('a profile that Apple can not be told of', () => {
   it.each<[string, Error, string, number[]]>([
     [
       'throttled',
-      new ProgramError('throttled', 'later', { text: 'TOO_MANY', retryAt: inFiveMinutes }),
+      new DepError('throttled', 'later', { text: 'TOO_MANY', retryAt: inFiveMinutes }),
       'TOO_MANY',
       [5],
     ],
-    ['unreachable', new ProgramError('unreachable', 'no answer'), 'no answer', [1]],
+    ['unreachable', new DepError('unreachable', 'no answer'), 'no answer', [1]],
     [
       'terms',
-      new ProgramError('terms_not_signed', 'x', { text: 'T_C_NOT_SIGNED' }),
+      new DepError('terms_not_signed', 'x', { text: 'T_C_NOT_SIGNED' }),
       'T_C_NOT_SIGNED',
       [],
     ],

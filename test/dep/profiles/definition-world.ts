@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import type { ProgramAccounts, ProgramApi } from '../../../src/dep/client/dep-api.js';
+import type { DepAccounts, DepApi } from '../../../src/dep/client/dep-api.js';
+import { DepJobs } from '../../../src/dep/dep-jobs.js';
 import { ProfileDefinitions } from '../../../src/dep/profiles/profile-definitions.js';
-import { ProgramJobs } from '../../../src/dep/dep-jobs.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { capturingLogger, type LogLine } from '../../http/log-lines.js';
@@ -57,20 +57,20 @@ export class DefinitionWorld {
   definitions(enrollmentUrl = ENROLLMENT_URL): ProfileDefinitions {
     return new ProfileDefinitions({
       ...{ db: this.database.db, logger: this.#logger, accounts: this.#accounts, enrollmentUrl },
-      jobs: new ProgramJobs(createJobQueue()),
+      jobs: new DepJobs(createJobQueue()),
       anchorCertificates: () => Promise.resolve(this.anchors),
     });
   }
 
-  readonly #accounts: ProgramAccounts = {
+  readonly #accounts: DepAccounts = {
     use: (id, work) => {
-      const api: Pick<ProgramApi, 'defineProfile'> = {
+      const api: Pick<DepApi, 'defineProfile'> = {
         defineProfile: (definition) => {
           this.sent.push({ ...definition });
           return this.answer();
         },
       };
-      return work(api as ProgramApi, { id, consumerKey: 'CK' });
+      return work(api as DepApi, { id, consumerKey: 'CK' });
     },
   };
 

@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto';
+import type { DefinitionContext, DepProfile } from '../../../src/dep/profiles/dep-profile.js';
 import { definitionOf, digestOf } from '../../../src/dep/profiles/profile-definition.js';
-import type {
-  DefinitionContext,
-  ProgramProfile,
-} from '../../../src/dep/profiles/dep-profile.js';
 import { ENROLLMENT_URL, PLAIN } from './profile-samples.js';
 
 const ANCHOR = Buffer.from('an anchor');
@@ -15,10 +12,10 @@ const NO_CERTIFICATES: DefinitionContext = {
 };
 const CONTEXT = { enrollmentUrl: ENROLLMENT_URL, anchors: [ANCHOR], supervisors: [SUPERVISOR] };
 
-const bytesOf = (changes: Partial<ProgramProfile>, context = NO_CERTIFICATES) =>
+const bytesOf = (changes: Partial<DepProfile>, context = NO_CERTIFICATES) =>
   JSON.stringify(definitionOf({ ...PLAIN, ...changes }, context));
 
-const memberOf = (name: string, changes: Partial<ProgramProfile>, context = CONTEXT) =>
+const memberOf = (name: string, changes: Partial<DepProfile>, context = CONTEXT) =>
   definitionOf({ ...PLAIN, ...changes }, context)[name];
 
 describe('the definition of a profile', () => {
@@ -33,7 +30,7 @@ describe('the definition of a profile', () => {
   });
 
   it('has everything that the profile says, under the names Apple gives it', () => {
-    const full: Partial<ProgramProfile> = {
+    const full: Partial<DepProfile> = {
       ...{ is_supervised: true, is_mdm_removable: false, is_mandatory: true },
       ...{ is_multi_user: true, auto_advance_setup: true, await_device_configured: true },
       ...{ allow_pairing: false, support_phone_number: '+1 555', support_email_address: 'a@b.c' },

@@ -1,4 +1,4 @@
-import { ProgramError } from '../../../src/dep/client/dep-error.js';
+import { DepError } from '../../../src/dep/client/dep-error.js';
 import { createDefineTask } from '../../../src/dep/profiles/define-task.js';
 import { DefinitionWorld, uuidOf } from './definition-world.js';
 import { ENROLLMENT_URL } from './profile-samples.js';
@@ -72,7 +72,7 @@ describe('a profile that Apple does not have', () => {
       { dep_account_id, serial_number: 'D', device_id: other.id },
     ]);
     await world.change(id, { dep_account_id, status: 'pending' });
-    const refusal = new ProgramError('refused', 'Apple refuses it', { text: 'NO' });
+    const refusal = new DepError('refused', 'Apple refuses it', { text: 'NO' });
     const { answer } = world;
     world.answer = () => Promise.reject(refusal);
     await world.definitions().define(id);
@@ -157,7 +157,7 @@ describe('a profile that Apple has', () => {
       const id = await world.profile();
       world.answer = async () => {
         await happen(id);
-        throw new ProgramError('refused', 'no', { text: 'FLAGS_INVALID' });
+        throw new DepError('refused', 'no', { text: 'FLAGS_INVALID' });
       };
       await world.definitions().define(id);
       expect((await world.row(id))?.status).not.toBe('failed');

@@ -1,9 +1,9 @@
-import type { ProgramProfile } from '../../../src/dep/profiles/dep-profile.js';
+import type { DepProfile } from '../../../src/dep/profiles/dep-profile.js';
 
 export const ENROLLMENT_URL = 'https://mdm.example.com/dep/enroll';
 
 /** A profile that nothing is said in but its name. */
-export const PLAIN: ProgramProfile = {
+export const PLAIN: DepProfile = {
   profile_name: 'Office',
   url: ENROLLMENT_URL,
   follows_public_url: true,

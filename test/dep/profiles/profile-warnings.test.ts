@@ -1,8 +1,8 @@
+import type { DepProfile } from '../../../src/dep/profiles/dep-profile.js';
 import { profileWarnings } from '../../../src/dep/profiles/profile-warnings.js';
-import type { ProgramProfile } from '../../../src/dep/profiles/dep-profile.js';
 import { ENROLLMENT_URL, PLAIN } from './profile-samples.js';
 
-const warningsOf = (changes: Partial<ProgramProfile>, own = ENROLLMENT_URL) =>
+const warningsOf = (changes: Partial<DepProfile>, own = ENROLLMENT_URL) =>
   profileWarnings({ ...PLAIN, ...changes }, own).map(({ pointer, detail }) => [
     pointer.replace('/data/attributes/', ''),
     detail,
@@ -11,7 +11,7 @@ const warningsOf = (changes: Partial<ProgramProfile>, own = ENROLLMENT_URL) =>
 const LONG = 'x'.repeat(251);
 
 describe('the warnings about a profile', () => {
-  it.each<[string, Partial<ProgramProfile>, string[][]]>([
+  it.each<[string, Partial<DepProfile>, string[][]]>([
     ['a plain one', {}, []],
     [
       'MDM that stays, without supervision',

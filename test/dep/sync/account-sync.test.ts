@@ -1,4 +1,4 @@
-import { ProgramError, type ProgramErrorKind } from '../../../src/dep/client/dep-error.js';
+import { DepError, type DepErrorKind } from '../../../src/dep/client/dep-error.js';
 import { listing, page, type SyncWorld, startSyncWorld } from './sync-world.js';
 
 let world: SyncWorld;
@@ -10,9 +10,9 @@ afterAll(() => world.database.drop());
 
 const more = { moreToFollow: true };
 
-function fail(kind: ProgramErrorKind, options: ConstructorParameters<typeof ProgramError>[2] = {}) {
+function fail(kind: DepErrorKind, options: ConstructorParameters<typeof DepError>[2] = {}) {
   return () => {
-    throw new ProgramError(kind, `it is ${kind}`, options);
+    throw new DepError(kind, `it is ${kind}`, options);
   };
 }
 
@@ -218,7 +218,7 @@ describe('a sync that Apple ends', () => {
     expect(rows).toEqual([{ payload: { accountId: 1, attempt: attempt + 1 } }]);
   });
 
-  it.each<ProgramErrorKind>(['terms_not_signed', 'token_rejected', 'token_expired', 'refused'])(
+  it.each<DepErrorKind>(['terms_not_signed', 'token_rejected', 'token_expired', 'refused'])(
     'because of %s waits for the clock',
     async (kind) => {
       await full(['C02AAAAAAAA1']);

@@ -1,8 +1,8 @@
-import { ProgramJobs } from '../../../src/dep/dep-jobs.js';
+import { DepJobs } from '../../../src/dep/dep-jobs.js';
 import { AccountSync } from '../../../src/dep/sync/account-sync.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
-import { type ProgramStandIn, startProgramStandIn } from '../../../src/lab/dep/dep-stand-in.js';
 import { createLabAuthority } from '../../../src/lab/authority/lab-authority.js';
+import { type DepStandIn, startDepStandIn } from '../../../src/lab/dep/dep-stand-in.js';
 import { capturingLogger } from '../../http/log-lines.js';
 import { jobRows } from '../../jobs/helpers.js';
 import { type AccountWorld, startAccountWorld } from '../client/account-world.js';
@@ -10,16 +10,16 @@ import { type AccountWorld, startAccountWorld } from '../client/account-world.js
 const FETCH = '/server/devices';
 
 let world: AccountWorld;
-let apple: ProgramStandIn;
+let apple: DepStandIn;
 let sync: (accountId: number) => Promise<void>;
 
 beforeAll(async () => {
   world = await startAccountWorld();
-  apple = await startProgramStandIn({ authority: await createLabAuthority() });
+  apple = await startDepStandIn({ authority: await createLabAuthority() });
   const clock = { now: () => Date.now(), wait: () => Promise.resolve() };
   const accounts = world.start({ host: apple.url, ca: apple.caPem, isLabOn: true, clock });
   const { logger } = capturingLogger();
-  const jobs = new ProgramJobs(createJobQueue());
+  const jobs = new DepJobs(createJobQueue());
   const syncs = new AccountSync({ db: world.db, logger, jobs, accounts, syncInterval: 900_000 });
   sync = (accountId) => syncs.sync({ accountId }, new AbortController().signal);
 });

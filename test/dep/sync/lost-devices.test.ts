@@ -1,6 +1,6 @@
 import { findProfileUses } from '../../../src/db/dep/dep-profile-repository.js';
-import type { ListedDevice } from '../../../src/dep/client/dep-api.js';
 import { Reconciliation } from '../../../src/dep/assignments/reconciliation.js';
+import type { ListedDevice } from '../../../src/dep/client/dep-api.js';
 import { FakeJobs } from '../assignments/fake-dep-service.js';
 import { listing, page, type SyncWorld, startSyncWorld } from './sync-world.js';
 

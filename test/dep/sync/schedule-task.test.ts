@@ -1,5 +1,5 @@
-import type { ProgramAccounts } from '../../../src/dep/client/dep-api.js';
-import { ProgramJobs } from '../../../src/dep/dep-jobs.js';
+import type { DepAccounts } from '../../../src/dep/client/dep-api.js';
+import { DepJobs } from '../../../src/dep/dep-jobs.js';
 import { createSyncTasks } from '../../../src/dep/sync/sync-tasks.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
 import type { Task } from '../../../src/jobs/task.js';
@@ -16,9 +16,9 @@ beforeEach(() => world.reset());
 afterAll(() => world.database.drop());
 
 function tasks(syncInterval: number | undefined, isLabOn = false): Task[] {
-  const jobs = new ProgramJobs(createJobQueue());
+  const jobs = new DepJobs(createJobQueue());
   const { db } = world.database;
-  const accounts = {} as ProgramAccounts;
+  const accounts = {} as DepAccounts;
   return createSyncTasks({ db, jobs, accounts, logger: world.log.logger, syncInterval, isLabOn });
 }
 

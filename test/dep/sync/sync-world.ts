@@ -1,11 +1,11 @@
 import type { Knex } from 'knex';
 import type {
+  DepAccounts,
+  DepApi,
   DevicePage,
   ListedDevice,
-  ProgramAccounts,
-  ProgramApi,
 } from '../../../src/dep/client/dep-api.js';
-import { ProgramJobs } from '../../../src/dep/dep-jobs.js';
+import { DepJobs } from '../../../src/dep/dep-jobs.js';
 import { AccountSync, type AccountSyncDeps } from '../../../src/dep/sync/account-sync.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
 import { unlessAborted } from '../../../src/jobs/unless-aborted.js';
@@ -77,7 +77,7 @@ export async function startSyncWorld(): Promise<SyncWorld> {
   const { db } = database;
   const { knex } = db;
   const log = capturingLogger();
-  const jobs = new ProgramJobs(createJobQueue());
+  const jobs = new DepJobs(createJobQueue());
   const questions: Question[] = [];
   let how: Answer = () => page([]);
   const ask = (question: Question) => {
@@ -87,8 +87,8 @@ export async function startSyncWorld(): Promise<SyncWorld> {
   const api = {
     fetchDevices: async (request: object) => ask({ call: 'fetch', ...request } as Question),
     syncDevices: async (request: object) => ask({ call: 'sync', ...request } as Question),
-  } as ProgramApi;
-  const accounts: ProgramAccounts = {
+  } as DepApi;
+  const accounts: DepAccounts = {
     use: async (id, work, { signal } = {}) => {
       await world.onUse(questions.length);
       const { consumer_key: consumerKey } = await knex('dep_accounts').where({ id }).first();

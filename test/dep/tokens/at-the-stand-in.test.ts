@@ -1,21 +1,21 @@
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
-import { createProgramAccounts } from '../../../src/dep/client/dep-accounts.js';
-import { ProgramJobs } from '../../../src/dep/dep-jobs.js';
+import { createDepAccounts } from '../../../src/dep/client/dep-accounts.js';
+import { DepJobs } from '../../../src/dep/dep-jobs.js';
 import { createConfirmAccountTask } from '../../../src/dep/tokens/confirm-account-task.js';
-import { ProgramTokens } from '../../../src/dep/tokens/dep-tokens.js';
+import { DepTokens } from '../../../src/dep/tokens/dep-tokens.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
-import { type ProgramStandIn, startProgramStandIn } from '../../../src/lab/dep/dep-stand-in.js';
 import { createLabAuthority } from '../../../src/lab/authority/lab-authority.js';
+import { type DepStandIn, startDepStandIn } from '../../../src/lab/dep/dep-stand-in.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { capturingLogger } from '../../http/log-lines.js';
 
 let test: TestDatabase;
-let apple: ProgramStandIn;
+let apple: DepStandIn;
 
 beforeAll(async () => {
   test = await createTestDatabase();
-  apple = await startProgramStandIn({ authority: await createLabAuthority() });
+  apple = await startDepStandIn({ authority: await createLabAuthority() });
 });
 afterAll(async () => {
   await apple.close();
@@ -27,14 +27,14 @@ it('a certificate becomes a token, and the token an account that Apple knows', a
   const [box, jobs] = [new SecretBox(Buffer.alloc(32, 5)), createJobQueue()];
   const { logger, lines } = capturingLogger();
   const given = { db, box, logger, isLabOn: true };
-  const accounts = createProgramAccounts({
+  const accounts = createDepAccounts({
     ...{ ...given, host: apple.url, ca: apple.caPem, version: '1.0' },
   });
-  const tokens = new ProgramTokens({ ...given, jobs });
+  const tokens = new DepTokens({ ...given, jobs });
   const confirmation = createConfirmAccountTask({
     ...given,
     accounts,
-    jobs: new ProgramJobs(jobs),
+    jobs: new DepJobs(jobs),
   });
   const context = { jobId: 1, attempt: 1, signal: new AbortController().signal };
   const row = (id: number) => db.knex('dep_accounts').where({ id }).first();

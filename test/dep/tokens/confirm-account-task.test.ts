@@ -1,10 +1,6 @@
-import type {
-  AccountDetail,
-  ProgramAccounts,
-  ProgramApi,
-} from '../../../src/dep/client/dep-api.js';
-import { ProgramError } from '../../../src/dep/client/dep-error.js';
-import { ProgramJobs } from '../../../src/dep/dep-jobs.js';
+import type { AccountDetail, DepAccounts, DepApi } from '../../../src/dep/client/dep-api.js';
+import { DepError } from '../../../src/dep/client/dep-error.js';
+import { DepJobs } from '../../../src/dep/dep-jobs.js';
 import { createConfirmAccountTask } from '../../../src/dep/tokens/confirm-account-task.js';
 import { AppError } from '../../../src/errors.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
@@ -47,11 +43,11 @@ async function waiting(): Promise<[task: string, key: string, runAt: Date][]> {
 /** Runs the task with an Apple that answers so. */
 async function run(answer: () => Promise<AccountDetail>) {
   const { logger, lines } = capturingLogger();
-  const accounts: ProgramAccounts = {
+  const accounts: DepAccounts = {
     use: (accountId, work) =>
-      work({ account: answer } as ProgramApi, { id: accountId, consumerKey: 'CK_1' }),
+      work({ account: answer } as DepApi, { id: accountId, consumerKey: 'CK_1' }),
   };
-  const jobs = new ProgramJobs(createJobQueue());
+  const jobs = new DepJobs(createJobQueue());
   const task = createConfirmAccountTask({ db: test.db, accounts, jobs, logger });
   const context = { jobId: 1, attempt: 1, signal: new AbortController().signal };
   await task.run(task.parse({ accountId: id }), context);
@@ -63,7 +59,7 @@ const failing = (error: Error) => () => Promise.reject(error);
 describe('the confirmation of an account', () => {
   it('leaves what Apple refuses to the admin', async () => {
     for (const kind of ['terms_not_signed', 'token_rejected', 'lab_off', 'refused'] as const) {
-      expect(await run(failing(new ProgramError(kind, kind)))).toEqual([]);
+      expect(await run(failing(new DepError(kind, kind)))).toEqual([]);
     }
     expect((await row()).confirmed_at).toBeNull();
     expect(await waiting()).toEqual([]);
@@ -71,10 +67,10 @@ describe('the confirmation of an account', () => {
 
   it('is tried again when Apple wants, or in a minute', async () => {
     const retryAt = new Date(Date.now() + 3_600_000);
-    await run(failing(new ProgramError('throttled', 'busy', { retryAt })));
+    await run(failing(new DepError('throttled', 'busy', { retryAt })));
     expect(await waiting()).toEqual([['dep.confirm', `dep.confirm/${id}`, retryAt]]);
     const before = Date.now();
-    await run(failing(new ProgramError('unreachable', 'away')));
+    await run(failing(new DepError('unreachable', 'away')));
     const [[name, , runAt] = []] = await waiting();
     expect(name).toBe('dep.confirm');
     const wait = (runAt?.getTime() ?? 0) - before;

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { type ParsedCertificate, parseCertificate } from '../../../src/crypto/x509/certificate.js';
-import { sealEnvelopedData } from '../../../src/crypto/cms/cms-enveloped-data.js';
-import { composeSmime } from '../../helpers/compose-smime.js';
 import { decodePemBlock } from '../../../src/crypto/asn1/pem.js';
+import { sealEnvelopedData } from '../../../src/crypto/cms/cms-enveloped-data.js';
+import { type ParsedCertificate, parseCertificate } from '../../../src/crypto/x509/certificate.js';
 import { ADMIN_TOKEN, type TestApp } from '../../helpers/app.js';
+import { composeSmime } from '../../helpers/compose-smime.js';
 
 export type TokenMembers = Record<string, string | undefined>;
 
@@ -57,7 +57,7 @@ export interface Reply {
 }
 
 /** What admins call below /dep, through the real server. */
-export function programClient(app: TestApp) {
+export function depClient(app: TestApp) {
   const send = async (method: string, path: string, sending: Sending = {}): Promise<Reply> => {
     const { headers = {}, body } = sending;
     const token = 'token' in sending ? sending.token : ADMIN_TOKEN;

@@ -3,16 +3,16 @@ import { promisify } from 'node:util';
 import { fixture } from '../../crypto/identities.js';
 import { type OpenSsl, openSsl } from '../../crypto/openssl.js';
 import { ADMIN_TOKEN, adminApi, startApp, type TestApp } from '../../helpers/app.js';
-import { programClient, type TokenMembers, tokenContent, tokenMembers } from './sealed-token.js';
+import { depClient, type TokenMembers, tokenContent, tokenMembers } from './sealed-token.js';
 
 let app: TestApp;
-let client: ReturnType<typeof programClient>;
+let client: ReturnType<typeof depClient>;
 let tool: OpenSsl;
 const server = tokenMembers();
 
 beforeAll(async () => {
   app = await startApp({ isSweeping: false });
-  client = programClient(app);
+  client = depClient(app);
   tool = openSsl();
   tool.write('own.pem', await client.download());
   tool.write('other.pem', fixture('dep/server-token.1.cert.pem'));

@@ -2,42 +2,42 @@ import { readProfileFile } from '../../../src/lab/enrollment/enrollment-profile.
 import { createEnrollmentChallenges } from '../../../src/pki/authority/enrollment-challenge.js';
 import { buildPlist } from '../../../src/protocol/plist/plist.js';
 import { asAuthority, ecIdentity, fixture, identityOf } from '../../crypto/identities.js';
-import { deviceKeys, issueIdentity } from '../../helpers/device.js';
-import { removeTemporaryDirectories } from '../../helpers/temporary-directory.js';
-import { BinaryPlist } from '../../protocol/binary-plist.js';
 import {
   askAs,
   askToEnroll,
+  type DepTestServer,
   deviceAuthority,
   MACHINE,
-  type Program,
   signedBy,
-  startProgram,
+  startDepTestServer,
   UDID,
 } from '../../dep/asking-device.js';
+import { deviceKeys, issueIdentity } from '../../helpers/device.js';
+import { removeTemporaryDirectories } from '../../helpers/temporary-directory.js';
+import { BinaryPlist } from '../../protocol/binary-plist.js';
 
-let program: Program;
+let dep: DepTestServer;
 
 beforeAll(async () => {
-  program = await startProgram({ isSweeping: false });
+  dep = await startDepTestServer({ isSweeping: false });
 });
 afterAll(async () => {
-  await program.app.stop();
+  await dep.app.stop();
   removeTemporaryDirectories();
 });
 afterEach(async () => {
   for (const table of ['enrollment_requests', 'devices', 'dep_accounts', 'dep_profiles']) {
-    await program.app.db.knex(table).delete();
+    await dep.app.db.knex(table).delete();
   }
 });
 
-const requests = () => program.app.db.knex('enrollment_requests').orderBy('id').select();
+const requests = () => dep.app.db.knex('enrollment_requests').orderBy('id').select();
 const machine = () => buildPlist(MACHINE);
-const ask = (der: Buffer, type?: string | null) => askToEnroll(program.app, der, type);
+const ask = (der: Buffer, type?: string | null) => askToEnroll(dep.app, der, type);
 
 /** What the profile is for, as its challenge says. */
 function challengeIn(body: Buffer) {
-  const challenges = createEnrollmentChallenges({ box: program.app.box });
+  const challenges = createEnrollmentChallenges({ box: dep.app.box });
   return challenges.readChallenge(readProfileFile(body).scep.challenge ?? '');
 }
 
@@ -49,14 +49,14 @@ describe('POST /dep/enroll refuses', () => {
     const issuedBy = await ecIdentity('P-256', { ...asAuthority, subject });
     const stranger = identityOf(await deviceKeys(), { issuedBy });
     expect((await ask(signedBy(stranger, machine()))).status).toBe(403);
-    const reasons = program.app.logLines.flatMap(({ reason }) => (reason ? [reason] : []));
+    const reasons = dep.app.logLines.flatMap(({ reason }) => (reason ? [reason] : []));
     expect(reasons).toContain(
       'no device CA stands behind the signer; issuer of the signer: CN=Impostor',
     );
   });
 
   it('an identity that our own CA issued to an enrolled device', async () => {
-    const { authority } = program.app;
+    const { authority } = dep.app;
     const { privateKey, ...rest } = await deviceKeys();
     const certificate = issueIdentity(authority, { privateKey, ...rest });
     const der = signedBy({ ...rest, privateKey, certificate }, machine());
@@ -68,7 +68,7 @@ describe('POST /dep/enroll refuses', () => {
   });
 
   it('a body that was changed after it was signed', async () => {
-    const der = signedBy(program.device, machine());
+    const der = signedBy(dep.device, machine());
     der[der.indexOf('C02PROGRAM1')] = 0x44;
     expect((await ask(der)).status).toBe(400);
   });
@@ -85,27 +85,27 @@ describe('POST /dep/enroll refuses', () => {
     ['no UDID', { UDID: '' }],
     ['no SERIAL', { SERIAL: '' }],
   ])('one that signs %s', async (_name, facts) => {
-    expect((await askAs(program, facts)).status).toBe(400);
+    expect((await askAs(dep, facts)).status).toBe(400);
   });
 
   it('what a device has signed as the answer to a challenge, of whatever server', async () => {
-    expect((await askAs(program, { CHALLENGE: 'of another server' })).status).toBe(403);
+    expect((await askAs(dep, { CHALLENGE: 'of another server' })).status).toBe(403);
   });
 
   it('what is larger than any device sends', async () => {
-    expect((await askAs(program, { LANGUAGE: 'x'.repeat(20_000) })).status).toBe(413);
+    expect((await askAs(dep, { LANGUAGE: 'x'.repeat(20_000) })).status).toBe(413);
     expect((await ask(Buffer.alloc(70_000))).status).toBe(413);
   });
 
   it('a serial number that no database could hold', async () => {
     const plist = new BinaryPlist();
-    const der = signedBy(program.device, plist.bytes(plist.value({ UDID, SERIAL: 'C02\0' })));
+    const der = signedBy(dep.device, plist.bytes(plist.value({ UDID, SERIAL: 'C02\0' })));
     expect((await ask(der)).status).toBe(400);
   });
 
   it('any method but POST, with Allow', async () => {
     for (const method of ['GET', 'PUT', 'DELETE']) {
-      const response = await fetch(`${program.app.url}/dep/enroll`, { method });
+      const response = await fetch(`${dep.app.url}/dep/enroll`, { method });
       expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
     }
   });
@@ -115,7 +115,7 @@ describe('POST /dep/enroll', () => {
   it.each([['application/pkcs7-signature'], ['application/x-apple-aspen-deviceinfo'], [null]])(
     'answers a profile bound to what the device signed (Content-Type %s)',
     async (type) => {
-      const { status, type: answered, body } = await ask(signedBy(program.device, machine()), type);
+      const { status, type: answered, body } = await ask(signedBy(dep.device, machine()), type);
       expect([status, answered]).toEqual([200, 'application/x-apple-aspen-config']);
       const [request, ...others] = await requests();
       expect(others).toEqual([]);
@@ -124,7 +124,7 @@ describe('POST /dep/enroll', () => {
         ...{ product_name: 'iPhone14,5', build_version: '21A342', os_version: '17.0' },
         ...{ imei: '35 123456 789012 3', meid: '35123456789012', account: null },
         ...{ unmet_minimum_os_version: null, device_id: null, enrolled_at: null },
-        signer: program.device.certificate.fingerprint,
+        signer: dep.device.certificate.fingerprint,
       });
       const { requestId, expiresAt } = challengeIn(body);
       expect(requestId).toBe(request.id);
@@ -133,7 +133,7 @@ describe('POST /dep/enroll', () => {
   );
 
   it("takes the message of an iPad that knows the contract's keys alone", async () => {
-    const der = signedBy(program.device, fixture('enroll/MachineInfo.ios.plist'));
+    const der = signedBy(dep.device, fixture('enroll/MachineInfo.ios.plist'));
     expect((await ask(der)).status).toBe(200);
     expect(await requests()).toMatchObject([
       {
@@ -145,11 +145,11 @@ describe('POST /dep/enroll', () => {
   });
 
   it('does without PRODUCT and VERSION', async () => {
-    expect((await askAs(program, { PRODUCT: '', VERSION: '' })).status).toBe(200);
+    expect((await askAs(dep, { PRODUCT: '', VERSION: '' })).status).toBe(200);
   });
 
   it('gives a device that asks again a request and a challenge of its own', async () => {
-    const bodies = [await askAs(program), await askAs(program)].map(({ body }) => body);
+    const bodies = [await askAs(dep), await askAs(dep)].map(({ body }) => body);
     const ids = bodies.map((body) => challengeIn(body).requestId);
     expect(ids).toEqual((await requests()).map(({ id }) => id));
     expect(new Set(ids).size).toBe(2);
@@ -157,9 +157,9 @@ describe('POST /dep/enroll', () => {
 
   it('touches no record of a device', async () => {
     const known = { is_dep: true, serial_number: 'C02PROGRAM1', enrollment_state: 'dep' };
-    await program.app.db.knex('devices').insert(known);
-    const before = await program.app.db.knex('devices').select();
-    expect((await askAs(program)).status).toBe(200);
-    expect(await program.app.db.knex('devices').select()).toEqual(before);
+    await dep.app.db.knex('devices').insert(known);
+    const before = await dep.app.db.knex('devices').select();
+    expect((await askAs(dep)).status).toBe(200);
+    expect(await dep.app.db.knex('devices').select()).toEqual(before);
   });
 });

@@ -1,26 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import { buildPlist } from '../../../src/protocol/plist/plist.js';
 import { asAuthority, ecIdentity, identityOf } from '../../crypto/identities.js';
-import { deviceKeys } from '../../helpers/device.js';
-import { removeTemporaryDirectories } from '../../helpers/temporary-directory.js';
 import {
   askAs,
   askToEnroll,
+  type DepTestServer,
   MACHINE,
-  type Program,
   signedBy,
-  startProgram,
+  startDepTestServer,
 } from '../../dep/asking-device.js';
 import { addAccount, addListed, addProfile } from '../../dep/devices/listed-devices.js';
+import { deviceKeys } from '../../helpers/device.js';
+import { removeTemporaryDirectories } from '../../helpers/temporary-directory.js';
 
 const SERIAL = 'C02PROGRAM1';
-let program: Program;
+let dep: DepTestServer;
 
 beforeAll(async () => {
-  program = await startProgram({ isSweeping: false, env: { ADE_ONLY_KNOWN: 'on' } });
+  dep = await startDepTestServer({ isSweeping: false, env: { ADE_ONLY_KNOWN: 'on' } });
 });
 afterAll(async () => {
-  await program.app.stop();
+  await dep.app.stop();
   removeTemporaryDirectories();
 });
 afterEach(async () => {
@@ -28,7 +28,7 @@ afterEach(async () => {
     await knex()(table).delete();
 });
 
-const knex = () => program.app.db.knex;
+const knex = () => dep.app.db.knex;
 const listed = async (row: object = {}) =>
   (await addListed(knex(), { dep_account_id: await account(), serial_number: SERIAL, ...row })).id;
 const account = () => addAccount(knex());
@@ -50,7 +50,7 @@ describe('a device of the program that asks for its enrollment', () => {
     expect(before.map(({ stage }) => stage)).toEqual([
       ...['pushed', 'unassigned', 'removed', 'unassigned'],
     ]);
-    expect((await askAs(program)).status).toBe(200);
+    expect((await askAs(dep)).status).toBe(200);
     expect(await requests()).toBe(1);
     const [own, inOther, removed, other] = await Promise.all(rows.map(rowOf));
     expect(own).toMatchObject({ stage: 'contacted', last_error: null, last_error_at: null });
@@ -65,19 +65,19 @@ describe('a device of the program that asks for its enrollment', () => {
     await addProfile(knex(), null);
     await knex()('dep_profiles').update({ minimum_ios_version: '17.4' });
     const facts = { OS_VERSION: '17.0', MDM_CAN_REQUEST_SOFTWARE_UPDATE: true };
-    expect((await askAs(program, facts)).status).toBe(403);
+    expect((await askAs(dep, facts)).status).toBe(403);
     const { contacted_at, last_error, last_error_at } = await rowOf(id);
     expect(last_error).toBe('enrollment: it was told to update to 17.4 first; it has 17.0');
     expect([last_error_at, contacted_at]).toEqual([contacted_at, contacted_at]);
     expect(await requests()).toBe(0);
-    expect((await askAs(program, { ...facts, OS_VERSION: '17.4' })).status).toBe(200);
+    expect((await askAs(dep, { ...facts, OS_VERSION: '17.4' })).status).toBe(200);
     expect(await rowOf(id)).toMatchObject({ last_error: null, last_error_at: null });
   });
 
   it('shows why it was refused', async () => {
     const id = await listed({ listed_at: null });
     await knex()('devices').update({ is_dep: false });
-    expect((await askAs(program)).status).toBe(403);
+    expect((await askAs(dep)).status).toBe(403);
     const { contacted_at, last_error } = await rowOf(id);
     expect(contacted_at).toBeInstanceOf(Date);
     expect(last_error).toMatch(/^enrollment: refused: serial number C02PROGRAM1 is not known from/);
@@ -89,9 +89,9 @@ describe('a device of the program that asks for its enrollment', () => {
     const subject = [{ type: 'CN' as const, value: 'Impostor' }];
     const issuedBy = await ecIdentity('P-256', { ...asAuthority, subject });
     const stranger = identityOf(await deviceKeys(), { issuedBy });
-    const asked = await askToEnroll(program.app, signedBy(stranger, buildPlist(MACHINE)));
+    const asked = await askToEnroll(dep.app, signedBy(stranger, buildPlist(MACHINE)));
     expect(asked.status).toBe(403);
-    expect((await askAs(program, { CHALLENGE: 'x' })).status).toBe(403);
+    expect((await askAs(dep, { CHALLENGE: 'x' })).status).toBe(403);
     expect(await rowOf(id)).toEqual(before);
   });
 
@@ -99,7 +99,7 @@ describe('a device of the program that asks for its enrollment', () => {
     const id = await listed();
     await knex().transaction(async (trx) => {
       await trx('dep_devices').where({ id }).update({ model: 'changed' });
-      expect((await askAs(program)).status).toBe(200);
+      expect((await askAs(dep)).status).toBe(200);
     });
     expect(await rowOf(id)).toMatchObject({ model: 'changed', contacted_at: null });
     expect(await requests()).toBe(1);
@@ -117,10 +117,10 @@ describe('a device of the program that asks for its enrollment', () => {
     await listed({ dep_account_id, profile_uuid: uuid });
     await knex()('devices').delete();
     const facts = { OS_VERSION: '17.0', MDM_CAN_REQUEST_SOFTWARE_UPDATE: true };
-    const { status, body } = await askAs(program, facts);
+    const { status, body } = await askAs(dep, facts);
     expect([status, JSON.parse(body.toString()).details]).toEqual([403, { OSVersion: '17.4' }]);
-    expect((await askAs(program)).status).toBe(200);
+    expect((await askAs(dep)).status).toBe(200);
     await knex()('dep_devices').update({ removed_at: new Date() });
-    expect((await askAs(program)).status).toBe(403);
+    expect((await askAs(dep)).status).toBe(403);
   });
 });

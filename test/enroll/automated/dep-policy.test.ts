@@ -1,5 +1,5 @@
+import { askAs, type DepTestServer, startDepTestServer } from '../../dep/asking-device.js';
 import { removeTemporaryDirectories } from '../../helpers/temporary-directory.js';
-import { askAs, type Program, startProgram } from '../../dep/asking-device.js';
 
 afterAll(removeTemporaryDirectories);
 
@@ -14,35 +14,35 @@ describe.each<[Record<string, string>, Record<'stranger' | 'withAccount' | 'know
   ],
   [{ ENROLLMENT: 'closed' }, { stranger: 403, withAccount: 403, known: 403 }],
 ])('with %j', (env, expected) => {
-  let program: Program;
+  let dep: DepTestServer;
 
   beforeAll(async () => {
-    program = await startProgram({ env, isSweeping: false });
+    dep = await startDepTestServer({ env, isSweeping: false });
   });
-  afterAll(() => program.app.stop());
+  afterAll(() => dep.app.stop());
 
   it('a device is let in by whether the program knows its serial number', async () => {
-    const { knex } = program.app.db;
+    const { knex } = dep.app.db;
     // Somebody's record of the serial number is not the program's word.
     await knex('devices').insert({ serial_number: 'C02PROGRAM1' });
-    expect((await askAs(program)).status).toBe(expected.stranger);
+    expect((await askAs(dep)).status).toBe(expected.stranger);
     await knex('dep_accounts').insert({ server_name: 'School' });
-    expect((await askAs(program)).status).toBe(expected.withAccount);
+    expect((await askAs(dep)).status).toBe(expected.withAccount);
     await knex('devices').update({ is_dep: true });
-    expect((await askAs(program)).status).toBe(expected.known);
-    expect((await askAs(program, { SERIAL: 'C02OTHER' })).status).toBe(expected.withAccount);
+    expect((await askAs(dep)).status).toBe(expected.known);
+    expect((await askAs(dep, { SERIAL: 'C02OTHER' })).status).toBe(expected.withAccount);
   });
 });
 
 it('a refusal names the serial number and what to do about it, to the device and in the log', async () => {
-  const program = await startProgram({ env: { ADE_ONLY_KNOWN: 'on' }, isSweeping: false });
-  const { status, type, body } = await askAs(program);
-  await program.app.stop();
+  const dep = await startDepTestServer({ env: { ADE_ONLY_KNOWN: 'on' }, isSweeping: false });
+  const { status, type, body } = await askAs(dep);
+  await dep.app.stop();
   expect([status, type]).toEqual([403, 'text/plain']);
   const text =
     'serial number C02PROGRAM1 is not known from the enrollment program: assign the device to ' +
     'this server at Apple, sync the account, or mark the device with is_dep';
   expect(body.toString()).toBe(`${text}\n`);
-  const refusals = program.app.logLines.filter(({ detail }) => detail === text);
+  const refusals = dep.app.logLines.filter(({ detail }) => detail === text);
   expect(refusals).toMatchObject([{ path: '/dep/enroll', status: 403 }]);
 });

@@ -1,32 +1,32 @@
 import { randomUUID } from 'node:crypto';
 import { readProfileFile } from '../../../src/lab/enrollment/enrollment-profile.js';
-import { askForIdentity } from '../renewal-world.js';
+import { askAs, type DepTestServer, startDepTestServer, UDID } from '../../dep/asking-device.js';
+import { addAccount, addListed } from '../../dep/devices/listed-devices.js';
 import { adminApi } from '../../helpers/app.js';
 import { commandIn, createTestDevice, type Fields, type TestDevice } from '../../helpers/device.js';
 import { removeTemporaryDirectories } from '../../helpers/temporary-directory.js';
 import { carryOut } from '../../setup/setup-world.js';
-import { askAs, type Program, startProgram, UDID } from '../../dep/asking-device.js';
-import { addAccount, addListed } from '../../dep/devices/listed-devices.js';
+import { askForIdentity } from '../renewal-world.js';
 
 const SERIAL = 'C02PROGRAM1';
-let program: Program;
+let dep: DepTestServer;
 
 beforeAll(async () => {
-  program = await startProgram({ isSweeping: false });
+  dep = await startDepTestServer({ isSweeping: false });
 });
 afterAll(async () => {
-  await program.app.stop();
+  await dep.app.stop();
   removeTemporaryDirectories();
 });
 afterEach(async () => {
   for (const table of ['enrollment_requests', 'devices', 'dep_profiles', 'dep_accounts']) {
-    await program.app.db.knex(table).delete();
+    await dep.app.db.knex(table).delete();
   }
 });
 
 /** What the enrollment program says of the device before it was ever switched on. */
-async function createProgramRecord(): Promise<number> {
-  const { knex } = program.app.db;
+async function createDepRecord(): Promise<number> {
+  const { knex } = dep.app.db;
   const facts = { is_dep: true, serial_number: SERIAL, enrollment_state: 'dep' };
   const [{ id }] = await knex('devices').insert({ ...facts, asset_tag: 'A-17' }, 'id');
   return id;
@@ -34,17 +34,17 @@ async function createProgramRecord(): Promise<number> {
 
 /** The device with the identity that its automated enrollment brought it. */
 async function certify(facts: Fields = {}): Promise<TestDevice> {
-  const { app } = program;
-  const { body } = await askAs(program, facts);
+  const { app } = dep;
+  const { body } = await askAs(dep, facts);
   const device = await createTestDevice(app, { UDID });
   return device.with(await askForIdentity(app, readProfileFile(body)));
 }
 
-const records = () => program.app.db.knex('devices').select();
+const records = () => dep.app.db.knex('devices').select();
 
 describe('a device of the program that enrolls', () => {
   it('ends as the one record that the program had made, set up and inventoried', async () => {
-    const id = await createProgramRecord();
+    const id = await createDepRecord();
     const device = await certify();
     await device.enroll(
       { SerialNumber: SERIAL, OSVersion: '17.0' },
@@ -53,7 +53,7 @@ describe('a device of the program that enrolls', () => {
     const types = await carryOut(device);
     expect(types).toEqual(expect.arrayContaining(['DeviceInformation', 'CertificateList']));
     expect(types.at(-1)).toBe('DeviceConfigured');
-    await program.app.settled();
+    await dep.app.settled();
     expect(await records()).toMatchObject([
       {
         ...{ id, udid: UDID, serial_number: SERIAL, is_dep: true, asset_tag: 'A-17' },
@@ -62,13 +62,13 @@ describe('a device of the program that enrolls', () => {
         awaiting_configuration: false,
       },
     ]);
-    const [request] = await program.app.db.knex('enrollment_requests').select();
+    const [request] = await dep.app.db.knex('enrollment_requests').select();
     expect(request.device_id).toBe(id);
     expect(request.enrolled_at).not.toBeNull();
   });
 
   it('is followed again after it was wiped', async () => {
-    const { app } = program;
+    const { app } = dep;
     const { knex } = app.db;
     const pushed = { profile_uuid: randomUUID(), profile_status: 'pushed' };
     const assigned = { ...pushed, profile_assign_time: new Date(0) };
@@ -100,7 +100,7 @@ describe('a device of the program that enrolls', () => {
     ['the serial number of another', { SerialNumber: 'C02OTHER' }],
     ['the UDID of another', { SerialNumber: SERIAL, UDID: '00008101-0000000000000000' }],
   ])('is refused with %s than it has signed', async (_name, facts) => {
-    await createProgramRecord();
+    await createDepRecord();
     const before = await records();
     const device = await certify();
     expect((await device.authenticate(facts)).status).toBe(403);
@@ -108,11 +108,11 @@ describe('a device of the program that enrolls', () => {
   });
 
   it('shows the minimum that it did not meet until its system does', async () => {
-    const { app } = program;
+    const { app } = dep;
     await app.db
       .knex('dep_profiles')
       .insert({ profile_name: 'Phones', url: 'https://x', minimum_ios_version: '17.4' });
-    const id = await createProgramRecord();
+    const id = await createDepRecord();
     const device = await certify({ MDM_CAN_REQUEST_SOFTWARE_UPDATE: false });
     await device.enroll({ SerialNumber: SERIAL, OSVersion: '17.0' });
     const shown = async () => {

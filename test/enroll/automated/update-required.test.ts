@@ -1,19 +1,19 @@
+import { askAs, type DepTestServer, startDepTestServer } from '../../dep/asking-device.js';
 import { adminApi } from '../../helpers/app.js';
 import { removeTemporaryDirectories } from '../../helpers/temporary-directory.js';
-import { askAs, type Program, startProgram } from '../../dep/asking-device.js';
 
-let program: Program;
+let dep: DepTestServer;
 
 beforeAll(async () => {
-  program = await startProgram({ isSweeping: false });
+  dep = await startDepTestServer({ isSweeping: false });
 });
 afterAll(async () => {
-  await program.app.stop();
+  await dep.app.stop();
   removeTemporaryDirectories();
 });
 afterEach(async () => {
   for (const table of ['enrollment_requests', 'devices', 'dep_profiles', 'dep_accounts']) {
-    await program.app.db.knex(table).delete();
+    await dep.app.db.knex(table).delete();
   }
 });
 
@@ -22,27 +22,27 @@ const OUTDATED = { OS_VERSION: '17.0', MDM_CAN_REQUEST_SOFTWARE_UPDATE: true };
 async function createDepProfile(minimum_ios_version: string | null): Promise<number> {
   const attributes = { profile_name: 'Phones', minimum_ios_version };
   const document = { data: { type: 'dep_profiles', attributes } };
-  const { status, body } = await adminApi(program.app).post('/dep/profiles', document);
+  const { status, body } = await adminApi(dep.app).post('/dep/profiles', document);
   expect(status).toBe(201);
   expect(body.data.attributes).toMatchObject(attributes);
   return body.data.id;
 }
 
-async function createProgramDevice(columns: Record<string, unknown>): Promise<void> {
+async function createDepDevice(columns: Record<string, unknown>): Promise<void> {
   const device = { is_dep: true, serial_number: 'C02PROGRAM1', enrollment_state: 'dep' };
-  await program.app.db.knex('devices').insert({ ...device, ...columns });
+  await dep.app.db.knex('devices').insert({ ...device, ...columns });
 }
 
 /** The version that the device has to update to; undefined when it was given a profile. */
 async function demanded(facts = {}): Promise<string | undefined> {
-  const { status, body } = await askAs(program, { ...OUTDATED, ...facts });
+  const { status, body } = await askAs(dep, { ...OUTDATED, ...facts });
   return status === 200 ? undefined : JSON.parse(body.toString()).details.OSVersion;
 }
 
 describe('a device of the program whose system is too old', () => {
   it("is answered Apple's softwareupdate.required, and nothing is stored", async () => {
     await createDepProfile('17.4');
-    const { status, type, body } = await askAs(program, OUTDATED);
+    const { status, type, body } = await askAs(dep, OUTDATED);
     expect([status, type]).toEqual([403, 'application/json']);
     expect(JSON.parse(body.toString())).toEqual({
       code: 'com.apple.softwareupdate.required',
@@ -50,14 +50,14 @@ describe('a device of the program whose system is too old', () => {
       message: 'This device must be updated to version 17.4 before it can be enrolled.',
       details: { OSVersion: '17.4' },
     });
-    expect(await program.app.db.knex('enrollment_requests').select()).toEqual([]);
+    expect(await dep.app.db.knex('enrollment_requests').select()).toEqual([]);
   });
 
   it('enrolls where it could not update by itself, and the minimum is noted as unmet', async () => {
     await createDepProfile('17.4');
     expect(await demanded({ MDM_CAN_REQUEST_SOFTWARE_UPDATE: false })).toBeUndefined();
     expect(await demanded({ OS_VERSION: '', MDM_CAN_REQUEST_SOFTWARE_UPDATE: '' })).toBeUndefined();
-    const unmet = program.app.db.knex('enrollment_requests').pluck('unmet_minimum_os_version');
+    const unmet = dep.app.db.knex('enrollment_requests').pluck('unmet_minimum_os_version');
     expect(await unmet).toEqual(['17.4', '17.4']);
   });
 
@@ -87,31 +87,31 @@ describe('the profile of the program that counts', () => {
 
   it('is the one that the device is assigned', async () => {
     const account = { default_dep_profile_id: usual };
-    const [row] = await program.app.db.knex('dep_accounts').insert(account).returning('id');
-    await program.app.db.knex('dep_profiles').where({ id: own }).update({ dep_account_id: row.id });
-    await createProgramDevice({ dep_profile_id: own });
+    const [row] = await dep.app.db.knex('dep_accounts').insert(account).returning('id');
+    await dep.app.db.knex('dep_profiles').where({ id: own }).update({ dep_account_id: row.id });
+    await createDepDevice({ dep_profile_id: own });
     expect(await demanded()).toBe('18.1');
   });
 
   it('is the one that Apple names for it, by its uuid', async () => {
     const uuid = '0d1f8a9e-6b1c-4c6a-9b5e-2f6f0f6f2a11';
-    await program.app.db.knex('dep_profiles').where({ id: own }).update({ uuid });
-    await program.app.db.knex('dep_accounts').insert({ default_dep_profile_id: usual });
-    await createProgramDevice({ profile_uuid: uuid.toUpperCase() });
+    await dep.app.db.knex('dep_profiles').where({ id: own }).update({ uuid });
+    await dep.app.db.knex('dep_accounts').insert({ default_dep_profile_id: usual });
+    await createDepDevice({ profile_uuid: uuid.toUpperCase() });
     expect(await demanded()).toBe('18.1');
   });
 
   it('else is the default of the account', async () => {
-    await program.app.db.knex('dep_accounts').insert({ default_dep_profile_id: usual });
-    await createProgramDevice({});
+    await dep.app.db.knex('dep_accounts').insert({ default_dep_profile_id: usual });
+    await createDepDevice({});
     expect(await demanded()).toBe('18.2');
   });
 
   it('else is none where there are several', async () => {
     expect(await demanded()).toBeUndefined();
     const defaults = [own, usual].map((id) => ({ default_dep_profile_id: id }));
-    await program.app.db.knex('dep_accounts').insert(defaults);
-    await createProgramDevice({});
+    await dep.app.db.knex('dep_accounts').insert(defaults);
+    await createDepDevice({});
     expect(await demanded()).toBeUndefined();
   });
 });
@@ -121,7 +121,7 @@ it.each([['latest'], ['17.'], ['.4'], ['17.4.1.2.3'], ['-1'], ['17,4'], ['']])(
   async (version) => {
     const attributes = { profile_name: 'Macs', minimum_macos_version: version };
     const document = { data: { type: 'dep_profiles', attributes } };
-    const { status, body } = await adminApi(program.app).post('/dep/profiles', document);
+    const { status, body } = await adminApi(dep.app).post('/dep/profiles', document);
     expect(status).toBe(422);
     expect(body.errors[0].source.pointer).toBe('/data/attributes/minimum_macos_version');
   },

@@ -1,7 +1,10 @@
 import express from 'express';
 import request from 'supertest';
 import { AppError } from '../../../src/errors.js';
-import { deviceErrorHandler, sendUnrecognizedDevice } from '../../../src/http/errors/device-errors.js';
+import {
+  deviceErrorHandler,
+  sendUnrecognizedDevice,
+} from '../../../src/http/errors/device-errors.js';
 import { MOST_LINES } from '../../../src/http/errors/refusal-log.js';
 import { capturingLogger } from '../log-lines.js';
 

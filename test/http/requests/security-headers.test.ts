@@ -1,6 +1,9 @@
 import express, { type RequestHandler } from 'express';
 import request from 'supertest';
-import { apiSecurityHeaders, pageSecurityHeaders } from '../../../src/http/requests/security-headers.js';
+import {
+  apiSecurityHeaders,
+  pageSecurityHeaders,
+} from '../../../src/http/requests/security-headers.js';
 
 const end: RequestHandler = (_req, res) => {
   res.end();

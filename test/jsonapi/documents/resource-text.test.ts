@@ -6,10 +6,10 @@ import {
   type SerializeOptions,
   serialize,
 } from '../../../src/jsonapi/documents/document.js';
-import { project } from '../../../src/jsonapi/requests/projection.js';
 import { resourceText } from '../../../src/jsonapi/documents/resource-text.js';
-import type { Row } from '../../../src/jsonapi/store.js';
+import { project } from '../../../src/jsonapi/requests/projection.js';
 import { withStringIds } from '../../../src/jsonapi/requests/string-ids.js';
+import type { Row } from '../../../src/jsonapi/store.js';
 
 const access = { read: 'viewer', create: null, update: null, delete: null } as const;
 

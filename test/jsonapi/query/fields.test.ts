@@ -1,6 +1,10 @@
-import { text } from '../../../src/jsonapi/definition/attributes.js';
 import type { Role } from '../../../src/jsonapi/context.js';
-import { createRegistry, defineResource, type ToMany } from '../../../src/jsonapi/definition/definition.js';
+import { text } from '../../../src/jsonapi/definition/attributes.js';
+import {
+  createRegistry,
+  defineResource,
+  type ToMany,
+} from '../../../src/jsonapi/definition/definition.js';
 import { parseInclude, parseSort } from '../../../src/jsonapi/query/fields.js';
 
 const access = { read: 'viewer', create: null, update: null, delete: null } as const;

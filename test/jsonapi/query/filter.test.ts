@@ -1,4 +1,11 @@
-import { bool, integer, json, oneOf, text, timestamp } from '../../../src/jsonapi/definition/attributes.js';
+import {
+  bool,
+  integer,
+  json,
+  oneOf,
+  text,
+  timestamp,
+} from '../../../src/jsonapi/definition/attributes.js';
 import {
   createRegistry,
   defineResource,

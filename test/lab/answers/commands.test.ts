@@ -1,9 +1,12 @@
-import { deviceChannel } from '../../../src/lab/wire/channel.js';
 import { obey } from '../../../src/lab/answers/commands.js';
 import type { LabPlatform } from '../../../src/lab/devices/device-models.js';
-import { reportMessage } from '../../../src/lab/wire/messages.js';
+import {
+  createSimulatedDevice,
+  type SimulatedDevice,
+} from '../../../src/lab/devices/simulated-device.js';
 import { Random } from '../../../src/lab/fleet/random.js';
-import { createSimulatedDevice, type SimulatedDevice } from '../../../src/lab/devices/simulated-device.js';
+import { deviceChannel } from '../../../src/lab/wire/channel.js';
+import { reportMessage } from '../../../src/lab/wire/messages.js';
 import { buildPlist, type PlistDict, parsePlistDict } from '../../../src/protocol/plist/plist.js';
 
 const COMMAND_UUID = '4f1c7d6a-9d3b-4f52-8c0e-0d5b2c1a7e90';

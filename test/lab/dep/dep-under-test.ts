@@ -1,13 +1,13 @@
 import { createHmac } from 'node:crypto';
 import { Agent, request } from 'node:https';
 import OAuth from 'oauth-1.0a';
+import { createLabAuthority, type LabAuthority } from '../../../src/lab/authority/lab-authority.js';
 import {
-  type ProgramStandIn,
-  type ProgramStandInOptions,
-  startProgramStandIn,
+  type DepStandIn,
+  type DepStandInOptions,
+  startDepStandIn,
 } from '../../../src/lab/dep/dep-stand-in.js';
 import type { ServerToken } from '../../../src/lab/dep/server-tokens.js';
-import { createLabAuthority, type LabAuthority } from '../../../src/lab/authority/lab-authority.js';
 
 export interface Answer {
   status: number;
@@ -46,20 +46,20 @@ export function authorization(
 }
 
 /** The stand-in, and a client that sends what it is told to. */
-export class ProgramUnderTest {
+export class DepUnderTest {
   readonly #agent: Agent;
   #session = '';
 
   private constructor(
-    readonly standIn: ProgramStandIn,
+    readonly standIn: DepStandIn,
     readonly authority: LabAuthority,
   ) {
     this.#agent = new Agent({ keepAlive: true, ca: standIn.caPem });
   }
 
-  static async start(options: Partial<ProgramStandInOptions> = {}): Promise<ProgramUnderTest> {
+  static async start(options: Partial<DepStandInOptions> = {}): Promise<DepUnderTest> {
     const authority = options.authority ?? (await createLabAuthority());
-    return new ProgramUnderTest(await startProgramStandIn({ ...options, authority }), authority);
+    return new DepUnderTest(await startDepStandIn({ ...options, authority }), authority);
   }
 
   /** Without a session. */

@@ -1,11 +1,11 @@
-import { ProgramUnderTest } from './dep-under-test.js';
+import { DepUnderTest } from './dep-under-test.js';
 
-let lab: ProgramUnderTest;
+let lab: DepUnderTest;
 let name = '';
 let count = 0;
 
 beforeAll(async () => {
-  lab = await ProgramUnderTest.start();
+  lab = await DepUnderTest.start();
 });
 
 beforeEach(async () => {

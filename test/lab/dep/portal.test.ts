@@ -1,19 +1,23 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
-import { issueCertificate, parseCertificate } from '../../../src/crypto/x509/certificate.js';
-import { generateEcKeyPair, generateRsaKeyPair, type KeyPair } from '../../../src/crypto/keys/keys.js';
 import { encodePem } from '../../../src/crypto/asn1/pem.js';
 import { openSmime } from '../../../src/crypto/cms/smime.js';
-import { ControlFault } from '../../../src/lab/wire/control-http.js';
+import {
+  generateEcKeyPair,
+  generateRsaKeyPair,
+  type KeyPair,
+} from '../../../src/crypto/keys/keys.js';
+import { issueCertificate, parseCertificate } from '../../../src/crypto/x509/certificate.js';
 import { requireRoom } from '../../../src/lab/dep/device-room.js';
 import { PORTAL_CALLS, PORTAL_HELP } from '../../../src/lab/dep/portal-calls.js';
-import { ProgramUnderTest } from './dep-under-test.js';
+import { ControlFault } from '../../../src/lab/wire/control-http.js';
+import { DepUnderTest } from './dep-under-test.js';
 
-let lab: ProgramUnderTest;
+let lab: DepUnderTest;
 let keys: KeyPair;
 
 beforeAll(async () => {
-  lab = await ProgramUnderTest.start();
+  lab = await DepUnderTest.start();
   keys = await generateRsaKeyPair();
 });
 

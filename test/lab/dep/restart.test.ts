@@ -1,11 +1,11 @@
-import type { SnapshotStore } from '../../../src/lab/dep/snapshot-keeper.js';
 import { createLabAuthority } from '../../../src/lab/authority/lab-authority.js';
-import { ProgramUnderTest } from './dep-under-test.js';
+import type { SnapshotStore } from '../../../src/lab/dep/snapshot-keeper.js';
+import { DepUnderTest } from './dep-under-test.js';
 
-let lab: ProgramUnderTest;
+let lab: DepUnderTest;
 
 beforeAll(async () => {
-  lab = await ProgramUnderTest.start();
+  lab = await DepUnderTest.start();
 });
 
 afterAll(() => lab.stop());
@@ -26,7 +26,7 @@ describe('after a restart', () => {
 
   it('tokens, devices, profiles and cursors are as they were', async () => {
     const { store, kept } = memory();
-    const before = await ProgramUnderTest.start({ store: kept });
+    const before = await DepUnderTest.start({ store: kept });
     const token = before.standIn.portal.issueToken();
     await before.openSession(token);
     const profile = { profile_name: 'Kept', url: 'https://mdm.example.com' };
@@ -38,7 +38,7 @@ describe('after a restart', () => {
     await before.stop();
 
     const { authority } = before;
-    const after = await ProgramUnderTest.start({ authority, store: kept });
+    const after = await DepUnderTest.start({ authority, store: kept });
     await after.openSession(token);
     expect(await after.ask('GET', `/profile?profile_uuid=${profile_uuid}`)).toEqual({
       ...{ profile_uuid, ...profile },
@@ -65,7 +65,7 @@ describe('after a restart', () => {
     await lab.openSession(token);
     const { cursor, devices } = await lab.ask('POST', '/server/devices', {});
     const { authority } = lab;
-    const after = await ProgramUnderTest.start({ authority, store: memory(text).kept });
+    const after = await DepUnderTest.start({ authority, store: memory(text).kept });
     await after.openSession(token);
     const again = await after.ask('POST', '/server/devices', {});
     const serials = (list: Record<string, string>[]) => list.map((one) => one.serial_number);
@@ -76,7 +76,7 @@ describe('after a restart', () => {
 
   it('of another lab its tokens are not known', async () => {
     const token = lab.standIn.portal.issueToken();
-    const other = await ProgramUnderTest.start({ authority: await createLabAuthority() });
+    const other = await DepUnderTest.start({ authority: await createLabAuthority() });
     await expect(other.openSession(token)).rejects.toThrow('consumer_key_unknown');
     await other.stop();
   });
@@ -84,7 +84,7 @@ describe('after a restart', () => {
   it('too many devices are forgotten, and it is said', async () => {
     const { store, kept } = memory();
     const { authority } = lab;
-    const large = await ProgramUnderTest.start({ authority, store: kept });
+    const large = await DepUnderTest.start({ authority, store: kept });
     large.standIn.portal.addDevices(undefined, { count: 20_000, family: 'Mac' });
     await large.stop();
     expect(store).toEqual({

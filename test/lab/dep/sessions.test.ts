@@ -1,13 +1,13 @@
 import { request } from 'node:https';
 import { signatureBaseString } from '../../../src/lab/dep/oauth-signature.js';
 import type { ServerToken } from '../../../src/lab/dep/server-tokens.js';
-import { authorization, ProgramUnderTest } from './dep-under-test.js';
+import { authorization, DepUnderTest } from './dep-under-test.js';
 
-let lab: ProgramUnderTest;
+let lab: DepUnderTest;
 let token: ServerToken;
 
 beforeAll(async () => {
-  lab = await ProgramUnderTest.start({ sessions: { repliesBeforeRenewal: 3 } });
+  lab = await DepUnderTest.start({ sessions: { repliesBeforeRenewal: 3 } });
 });
 
 beforeEach(() => {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseCertificate } from '../../../src/crypto/x509/certificate.js';
 import { decodePemBlock } from '../../../src/crypto/asn1/pem.js';
+import { parseCertificate } from '../../../src/crypto/x509/certificate.js';
 import { sealToken } from '../../../src/lab/dep/token-message.js';
 import { openSsl } from '../../crypto/openssl.js';
 

@@ -1,17 +1,17 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createLabDeviceCa } from '../../../src/lab/authority/factory-ca.js';
+import { createSimulatedDevice } from '../../../src/lab/devices/simulated-device.js';
 import { Activation } from '../../../src/lab/enrollment/activation.js';
 import { obtainAutomated } from '../../../src/lab/enrollment/automated.js';
 import { canPlay, describeAwaited } from '../../../src/lab/enrollment/awaited-devices.js';
-import { createLabDeviceCa } from '../../../src/lab/authority/factory-ca.js';
-import { HttpClient } from '../../../src/lab/wire/http-client.js';
+import { askDep } from '../../../src/lab/enrollment/dep-activation.js';
 import { KeyPool } from '../../../src/lab/fleet/key-pool.js';
-import { askProgram } from '../../../src/lab/enrollment/dep-activation.js';
 import { Random } from '../../../src/lab/fleet/random.js';
-import { createSimulatedDevice } from '../../../src/lab/devices/simulated-device.js';
-import { ProgramUnderTest } from '../dep/dep-under-test.js';
+import { HttpClient } from '../../../src/lab/wire/http-client.js';
+import { DepUnderTest } from '../dep/dep-under-test.js';
 
-let lab: ProgramUnderTest;
+let lab: DepUnderTest;
 let origin: string;
 /** What the server of the enrollment profiles was asked. */
 const asked: string[] = [];
@@ -23,7 +23,7 @@ const { signal } = new AbortController();
 const http = new HttpClient({ patienceMs: 1_000, signal });
 
 beforeAll(async () => {
-  lab = await ProgramUnderTest.start();
+  lab = await DepUnderTest.start();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   await lab.openSession(lab.standIn.portal.issueToken());
@@ -43,7 +43,7 @@ async function deviceWith(attributes: object): Promise<string> {
   return serial;
 }
 
-const ask = (serial: string) => askProgram(http, lab.standIn.portalUrl, serial);
+const ask = (serial: string) => askDep(http, lab.standIn.portalUrl, serial);
 
 describe('a device that is set up asks Apple', () => {
   it('and learns where to go, whom to trust, and whether to wait', async () => {

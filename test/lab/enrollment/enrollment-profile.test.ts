@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { issueCertificate, parseCertificate } from '../../../src/crypto/x509/certificate.js';
 import { buildSignedData } from '../../../src/crypto/cms/cms-signed-data.js';
 import { generateEcKeyPair } from '../../../src/crypto/keys/keys.js';
+import { issueCertificate, parseCertificate } from '../../../src/crypto/x509/certificate.js';
 import { readProfileFile } from '../../../src/lab/enrollment/enrollment-profile.js';
 
-const PROFILE = readFileSync(join(__dirname, '..', '..', 'fixtures', 'enroll', 'enroll.mobileconfig'));
+const PROFILE = readFileSync(
+  join(__dirname, '..', '..', 'fixtures', 'enroll', 'enroll.mobileconfig'),
+);
 
 async function sign(content: Buffer): Promise<{ signed: Buffer; signer: Buffer }> {
   const { privateKey, publicKey } = await generateEcKeyPair();

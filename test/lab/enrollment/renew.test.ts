@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import type { LabPlatform } from '../../../src/lab/devices/device-models.js';
+import { createSimulatedDevice } from '../../../src/lab/devices/simulated-device.js';
 import { enroll } from '../../../src/lab/enrollment/enroll.js';
 import { fetchProfile } from '../../../src/lab/enrollment/enrollment-profile.js';
-import { HttpClient } from '../../../src/lab/wire/http-client.js';
 import { KeyPool } from '../../../src/lab/fleet/key-pool.js';
 import { type DeviceSession, poll } from '../../../src/lab/fleet/poll.js';
 import { Random } from '../../../src/lab/fleet/random.js';
-import { createSimulatedDevice } from '../../../src/lab/devices/simulated-device.js';
+import { HttpClient } from '../../../src/lab/wire/http-client.js';
 import { DeviceProxy } from '../../e2e/device-proxy.js';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
 

@@ -1,8 +1,11 @@
 import { simulate } from '../../../src/cli/lab/simulate.js';
+import {
+  createSimulatedDevice,
+  type SimulatedDevice,
+} from '../../../src/lab/devices/simulated-device.js';
 import { Fleet } from '../../../src/lab/fleet/fleet.js';
 import { isSettled } from '../../../src/lab/fleet/fleet-state.js';
 import { Random } from '../../../src/lab/fleet/random.js';
-import { createSimulatedDevice, type SimulatedDevice } from '../../../src/lab/devices/simulated-device.js';
 import { DeviceProxy } from '../../e2e/device-proxy.js';
 import { adminApi, commandDocument, startApp, type TestApp } from '../../helpers/app.js';
 import { FakeCourier } from '../fake-courier.js';

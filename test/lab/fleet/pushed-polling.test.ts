@@ -1,5 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { LabPlatform } from '../../../src/lab/devices/device-models.js';
+import {
+  createSimulatedDevice,
+  type SimulatedDevice,
+} from '../../../src/lab/devices/simulated-device.js';
 import type { EnrollmentProfile } from '../../../src/lab/enrollment/enrollment-profile.js';
 import { FleetState } from '../../../src/lab/fleet/fleet-state.js';
 import { Limiter } from '../../../src/lab/fleet/limiter.js';
@@ -9,7 +13,6 @@ import {
   type PushedPollingOptions,
 } from '../../../src/lab/fleet/pushed-polling.js';
 import { Random } from '../../../src/lab/fleet/random.js';
-import { createSimulatedDevice, type SimulatedDevice } from '../../../src/lab/devices/simulated-device.js';
 import { FakeCourier } from '../fake-courier.js';
 
 const TOPIC = 'com.apple.mgmt.External.6f1c';

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { exportPrivateKey } from '../../../src/crypto/keys/keys.js';
 import { encodePem } from '../../../src/crypto/asn1/pem.js';
+import { exportPrivateKey } from '../../../src/crypto/keys/keys.js';
 import { HttpClient } from '../../../src/lab/wire/http-client.js';
 import { localhostIdentity } from '../../helpers/tls.js';
 

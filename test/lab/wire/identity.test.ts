@@ -1,6 +1,6 @@
 import type { LabPlatform } from '../../../src/lab/devices/device-models.js';
-import { createIdentity } from '../../../src/lab/wire/identity.js';
 import { Random } from '../../../src/lab/fleet/random.js';
+import { createIdentity } from '../../../src/lab/wire/identity.js';
 
 function many(platform: LabPlatform) {
   return Array.from({ length: 300 }, (_, index) =>

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type ApnsStandIn, startApnsStandIn } from '../../../src/lab/apns/apns-stand-in.js';
-import { HttpClient } from '../../../src/lab/wire/http-client.js';
 import { createLabAuthority, type LabAuthority } from '../../../src/lab/authority/lab-authority.js';
+import { HttpClient } from '../../../src/lab/wire/http-client.js';
 import { openLabCourier } from '../../../src/lab/wire/lab-courier.js';
 
 const TOPIC = 'com.apple.mgmt.External.2f1c';

@@ -1,10 +1,10 @@
-import { parseCsr } from '../../../src/crypto/x509/csr.js';
 import { generateRsaKeyPair, type KeyPair } from '../../../src/crypto/keys/keys.js';
+import { parseCsr } from '../../../src/crypto/x509/csr.js';
 import type { LabPlatform } from '../../../src/lab/devices/device-models.js';
+import { createSimulatedDevice } from '../../../src/lab/devices/simulated-device.js';
 import type { ScepSettings } from '../../../src/lab/enrollment/enrollment-profile.js';
 import { Random } from '../../../src/lab/fleet/random.js';
 import { buildDeviceCsr } from '../../../src/lab/wire/scep-request.js';
-import { createSimulatedDevice } from '../../../src/lab/devices/simulated-device.js';
 
 const createDevice = (platform: LabPlatform) =>
   createSimulatedDevice({ platform, random: new Random('scep request') });

@@ -1,21 +1,28 @@
 import { randomBytes } from 'node:crypto';
+import { contextTag, readDer } from '../../../src/crypto/asn1/der.js';
+import { Oid } from '../../../src/crypto/asn1/oids.js';
+import {
+  generateEcKeyPair,
+  generateRsaKeyPair,
+  type KeyPair,
+} from '../../../src/crypto/keys/keys.js';
+import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import { issueCertificate, parseCertificate } from '../../../src/crypto/x509/certificate.js';
 import {
   readAuthorityInfoAccess,
   readCrlDistributionPoints,
   readExtensions,
 } from '../../../src/crypto/x509/certificate-extensions.js';
-import { contextTag, readDer } from '../../../src/crypto/asn1/der.js';
-import { generateEcKeyPair, generateRsaKeyPair, type KeyPair } from '../../../src/crypto/keys/keys.js';
-import { Oid } from '../../../src/crypto/asn1/oids.js';
-import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
-import { insertCertificate } from '../../../src/db/pki/certificate-repository.js';
 import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
+import { insertCertificate } from '../../../src/db/pki/certificate-repository.js';
 import {
   type CertificateAuthorities,
   createCertificateAuthorities,
 } from '../../../src/pki/authority/authorities.js';
-import { makeAuthorityKeys, rotateAuthority } from '../../../src/pki/authority/authority-rotation.js';
+import {
+  makeAuthorityKeys,
+  rotateAuthority,
+} from '../../../src/pki/authority/authority-rotation.js';
 import { certificateRecord } from '../../../src/pki/certificates/certificate-record.js';
 import { keepPrivateKey } from '../../../src/pki/certificates/stored-keys.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { generateEcKeyPair, generateRsaKeyPair } from '../../../src/crypto/keys/keys.js';
 import { encodePem } from '../../../src/crypto/asn1/pem.js';
+import { generateEcKeyPair, generateRsaKeyPair } from '../../../src/crypto/keys/keys.js';
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import { connectDatabase } from '../../../src/db/connection/database.js';
 import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
@@ -9,7 +9,10 @@ import {
   type CertificateAuthorities,
   createCertificateAuthorities,
 } from '../../../src/pki/authority/authorities.js';
-import { makeAuthorityKeys, rotateAuthority } from '../../../src/pki/authority/authority-rotation.js';
+import {
+  makeAuthorityKeys,
+  rotateAuthority,
+} from '../../../src/pki/authority/authority-rotation.js';
 import { createTrust } from '../../../src/pki/trust/trust.js';
 import { type OpenSsl, openSsl } from '../../crypto/openssl.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { issueCertificate, parseCertificate } from '../../../src/crypto/x509/certificate.js';
 import { generateEcKeyPair, generateRsaKeyPair } from '../../../src/crypto/keys/keys.js';
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
-import { insertCertificate } from '../../../src/db/pki/certificate-repository.js';
+import { issueCertificate, parseCertificate } from '../../../src/crypto/x509/certificate.js';
 import { connectDatabase } from '../../../src/db/connection/database.js';
 import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
+import { insertCertificate } from '../../../src/db/pki/certificate-repository.js';
 import { ensureCertificateAuthority } from '../../../src/pki/authority/authority.js';
 import { certificateRecord } from '../../../src/pki/certificates/certificate-record.js';
-import { checkMasterKey } from '../../../src/pki/master-key/master-key.js';
 import { keepPrivateKey } from '../../../src/pki/certificates/stored-keys.js';
+import { checkMasterKey } from '../../../src/pki/master-key/master-key.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { capturingLogger } from '../../http/log-lines.js';
 

@@ -1,6 +1,9 @@
-import { generateEcKeyPair, generateRsaKeyPair } from '../../../src/crypto/keys/keys.js';
 import { decodePemBlock } from '../../../src/crypto/asn1/pem.js';
-import { formatAlternativeName, parseAlternativeName } from '../../../src/pki/certificates/alternative-names.js';
+import { generateEcKeyPair, generateRsaKeyPair } from '../../../src/crypto/keys/keys.js';
+import {
+  formatAlternativeName,
+  parseAlternativeName,
+} from '../../../src/pki/certificates/alternative-names.js';
 import { certificateView, chainView } from '../../../src/pki/certificates/certificate-view.js';
 import { fixture, identityOf, mutations } from '../../crypto/identities.js';
 

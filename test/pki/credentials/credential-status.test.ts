@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import { credentialAdvice } from '../../../src/pki/credentials/credential-advice.js';
-import { credentialStatus, credentialsInUse } from '../../../src/pki/credentials/credential-status.js';
+import {
+  credentialStatus,
+  credentialsInUse,
+} from '../../../src/pki/credentials/credential-status.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 
 const NOW = new Date('2026-06-01T12:00:00Z');

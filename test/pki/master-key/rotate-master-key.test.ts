@@ -1,9 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
-import { eachSealedBatch, readRotation, writeRotation } from '../../../src/db/pki/reseal-repository.js';
+import {
+  eachSealedBatch,
+  readRotation,
+  writeRotation,
+} from '../../../src/db/pki/reseal-repository.js';
 import { SEALED_PLACES } from '../../../src/db/pki/sealed-places.js';
-import { checkMasterKey, masterKeyId, sealMasterKeyCheck } from '../../../src/pki/master-key/master-key.js';
+import {
+  checkMasterKey,
+  masterKeyId,
+  sealMasterKeyCheck,
+} from '../../../src/pki/master-key/master-key.js';
 import { rotateMasterKey } from '../../../src/pki/master-key/rotate-master-key.js';
 import { rotationKeys } from '../../../src/pki/master-key/rotation-keys.js';
 import { downloadFile } from '../../api/profile-samples.js';

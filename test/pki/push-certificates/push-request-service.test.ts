@@ -1,6 +1,6 @@
 import { CommandQueue } from '../../../src/commands/queue.js';
-import type { ParsedCertificate } from '../../../src/crypto/x509/certificate.js';
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
+import type { ParsedCertificate } from '../../../src/crypto/x509/certificate.js';
 import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
 import { AppError } from '../../../src/errors.js';
 import {
@@ -8,8 +8,8 @@ import {
   PushCertificateRequests,
 } from '../../../src/pki/push-certificates/push-request-service.js';
 import { keepVendorCertificate } from '../../../src/pki/push-certificates/push-request-vendor.js';
-import { createResourceServices } from '../../../src/server/resource-services.js';
 import type { ResourceServices, SigningRequestInput } from '../../../src/resources/services.js';
+import { createResourceServices } from '../../../src/server/resource-services.js';
 import { asAuthority, ecIdentity, identityOf } from '../../crypto/identities.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { certificatePem, keyPem } from '../../resources/certificate-samples.js';

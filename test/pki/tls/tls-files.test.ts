@@ -6,7 +6,10 @@ import { certificateRecord } from '../../../src/pki/certificates/certificate-rec
 import { keepPrivateKey } from '../../../src/pki/certificates/stored-keys.js';
 import { ecIdentity, type Identity } from '../../crypto/identities.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
-import { removeTemporaryDirectories, temporaryDirectory } from '../../helpers/temporary-directory.js';
+import {
+  removeTemporaryDirectories,
+  temporaryDirectory,
+} from '../../helpers/temporary-directory.js';
 import { localhostIdentity } from '../../helpers/tls.js';
 import { certificatePem, keyPem } from '../../mdm/certified-device.js';
 import { BOX, caveatsOf, inUse, type OpenedTls, openTls } from '../open-tls.js';

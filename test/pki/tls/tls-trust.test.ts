@@ -1,6 +1,6 @@
 import { rootCertificates } from 'node:tls';
-import { type ParsedCertificate, parseCertificate } from '../../../src/crypto/x509/certificate.js';
 import { decodePemBlock } from '../../../src/crypto/asn1/pem.js';
+import { type ParsedCertificate, parseCertificate } from '../../../src/crypto/x509/certificate.js';
 import { isPubliclyTrusted, isSelfSigned, tlsTrust } from '../../../src/pki/tls/tls-trust.js';
 import { asAuthority, ecIdentity, type Identity } from '../../crypto/identities.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';

@@ -1,12 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import type { ParsedCertificate } from '../../../src/crypto/x509/certificate.js';
-import { generateRsaKeyPair, type KeyPair } from '../../../src/crypto/keys/keys.js';
 import { Oid } from '../../../src/crypto/asn1/oids.js';
+import { generateRsaKeyPair, type KeyPair } from '../../../src/crypto/keys/keys.js';
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
-import { insertCertificate, revokeCertificate } from '../../../src/db/pki/certificate-repository.js';
-import { createChangeFeed } from '../../../src/db/processes/change-feed.js';
+import type { ParsedCertificate } from '../../../src/crypto/x509/certificate.js';
 import { connectDatabase } from '../../../src/db/connection/database.js';
-import { type CertificateAuthority, ensureCertificateAuthority } from '../../../src/pki/authority/authority.js';
+import {
+  insertCertificate,
+  revokeCertificate,
+} from '../../../src/db/pki/certificate-repository.js';
+import { createChangeFeed } from '../../../src/db/processes/change-feed.js';
+import {
+  type CertificateAuthority,
+  ensureCertificateAuthority,
+} from '../../../src/pki/authority/authority.js';
 import { certificateRecord } from '../../../src/pki/certificates/certificate-record.js';
 import { createTrust, type Trust, type TrustSubject } from '../../../src/pki/trust/trust.js';
 import { asAuthority, ecIdentity, type Identity, identityOf } from '../../crypto/identities.js';

@@ -1,5 +1,9 @@
 import { AppError } from '../../../src/errors.js';
-import { decodeMessage, isCheckIn, type MdmMessage } from '../../../src/protocol/mdm/mdm-messages.js';
+import {
+  decodeMessage,
+  isCheckIn,
+  type MdmMessage,
+} from '../../../src/protocol/mdm/mdm-messages.js';
 import { buildPlist, type PlistInput } from '../../../src/protocol/plist/plist.js';
 import { fixture } from '../plist-fixtures.js';
 

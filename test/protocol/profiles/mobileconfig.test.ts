@@ -1,14 +1,14 @@
 import {
-  buildEnrollmentProfile,
-  type EnrollmentProfileOptions,
-} from '../../../src/protocol/profiles/mobileconfig.js';
-import { readEnrollmentProfile } from '../../../src/protocol/profiles/mobileconfig-reader.js';
-import {
   buildPlist,
   isPlistDict,
   type PlistDict,
   parsePlistDict,
 } from '../../../src/protocol/plist/plist.js';
+import {
+  buildEnrollmentProfile,
+  type EnrollmentProfileOptions,
+} from '../../../src/protocol/profiles/mobileconfig.js';
+import { readEnrollmentProfile } from '../../../src/protocol/profiles/mobileconfig-reader.js';
 import { fixture } from '../plist-fixtures.js';
 
 const CA = Buffer.from('3003020101', 'hex');

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { buildSignedData, type SignedAttribute } from '../../../src/crypto/cms/cms-signed-data.js';
-import { buildCsr } from '../../../src/crypto/x509/csr.js';
 import { derOctetString, derPrintableString } from '../../../src/crypto/asn1/der.js';
 import { Oid } from '../../../src/crypto/asn1/oids.js';
+import { buildSignedData, type SignedAttribute } from '../../../src/crypto/cms/cms-signed-data.js';
+import { buildCsr } from '../../../src/crypto/x509/csr.js';
 import {
   buildCertRep,
   buildPkcsReq,
@@ -14,7 +14,13 @@ import {
   readPkiClaims,
   replyCipher,
 } from '../../../src/protocol/scep/scep.js';
-import { asAuthority, codeOf, fixture, type Identity, rsaIdentity } from '../../crypto/identities.js';
+import {
+  asAuthority,
+  codeOf,
+  fixture,
+  type Identity,
+  rsaIdentity,
+} from '../../crypto/identities.js';
 
 describe('SCEP messages', () => {
   let client: Identity;

@@ -1,6 +1,10 @@
-import { buildCsr, parseCsr } from '../../../src/crypto/x509/csr.js';
-import { exportPublicKey, generateEcKeyPair, generateRsaKeyPair } from '../../../src/crypto/keys/keys.js';
 import { decodePemBlock, encodePem } from '../../../src/crypto/asn1/pem.js';
+import {
+  exportPublicKey,
+  generateEcKeyPair,
+  generateRsaKeyPair,
+} from '../../../src/crypto/keys/keys.js';
+import { buildCsr, parseCsr } from '../../../src/crypto/x509/csr.js';
 import { identityOf } from '../../crypto/identities.js';
 import { createTestApi, type TestApi } from '../../jsonapi/test-api.js';
 import {

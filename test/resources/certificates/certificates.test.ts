@@ -1,7 +1,7 @@
 import { derNull, derOid, derSequence } from '../../../src/crypto/asn1/der.js';
-import { exportPrivateKey, generateRsaKeyPair } from '../../../src/crypto/keys/keys.js';
 import { Oid } from '../../../src/crypto/asn1/oids.js';
 import { encodePem } from '../../../src/crypto/asn1/pem.js';
+import { exportPrivateKey, generateRsaKeyPair } from '../../../src/crypto/keys/keys.js';
 import { fixture, identityOf } from '../../crypto/identities.js';
 import { withOuterAlgorithm } from '../../crypto/two-algorithms.js';
 import { createTestApi, type TestApi } from '../../jsonapi/test-api.js';

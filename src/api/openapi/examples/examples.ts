@@ -1,4 +1,9 @@
-import type { Registry, Relationship, ResourceDefinition, View } from '../../../jsonapi/definition/definition.js';
+import type {
+  Registry,
+  Relationship,
+  ResourceDefinition,
+  View,
+} from '../../../jsonapi/definition/definition.js';
 import type { Schema } from '../../routing/api-route.js';
 import { isChangedAlone, linkageName } from '../schemas/linkage-schemas.js';
 import type { Schemas } from '../schemas/resource-schemas.js';

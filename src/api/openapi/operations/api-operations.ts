@@ -1,7 +1,13 @@
-import type { ApiAnswer, ApiContent, ApiOperation, ApiRoute, Schema } from '../../routing/api-route.js';
+import type {
+  ApiAnswer,
+  ApiContent,
+  ApiOperation,
+  ApiRoute,
+  Schema,
+} from '../../routing/api-route.js';
+import { refTo, type Schemas } from '../schemas/resource-schemas.js';
 import { answerObject, operationObject } from './operation.js';
 import { parameterRef } from './parameters.js';
-import { refTo, type Schemas } from '../schemas/resource-schemas.js';
 
 /** The Path Item Object of a route that is no CRUD. */
 export function apiPathItem({ path, methods }: ApiRoute): Schema {

@@ -1,6 +1,6 @@
 import type { Method } from '../../../jsonapi/operations/endpoints.js';
-import type { OperationPlace } from './collection-operations.js';
 import { linkageBodyName, linkageName } from '../schemas/linkage-schemas.js';
+import type { OperationPlace } from './collection-operations.js';
 import { answerRef, bodyRef, type OperationText, readAnswers } from './operation.js';
 import { camelCase, one, singular, words } from './operation-names.js';
 import { parameterRef } from './parameters.js';

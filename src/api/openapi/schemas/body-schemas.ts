@@ -1,7 +1,11 @@
-import { member, type Relationship, type ResourceDefinition } from '../../../jsonapi/definition/definition.js';
+import {
+  member,
+  type Relationship,
+  type ResourceDefinition,
+} from '../../../jsonapi/definition/definition.js';
 import type { Schema } from '../../routing/api-route.js';
-import { writtenSchema } from './attribute-schema.js';
 import { described } from '../texts/attribute-texts.js';
+import { writtenSchema } from './attribute-schema.js';
 import { linkageBody } from './linkage-schemas.js';
 import { refTo, resourceSchemas, type Schemas, typeSchema } from './resource-schemas.js';
 

@@ -1,9 +1,9 @@
 import type { Attribute } from '../../../jsonapi/definition/attributes.js';
 import type { Relationship, ResourceDefinition } from '../../../jsonapi/definition/definition.js';
 import type { Schema } from '../../routing/api-route.js';
-import { shownSchema } from './attribute-schema.js';
-import { described } from '../texts/attribute-texts.js';
 import { words } from '../operations/operation-names.js';
+import { described } from '../texts/attribute-texts.js';
+import { shownSchema } from './attribute-schema.js';
 
 export type Schemas = Record<string, Schema>;
 

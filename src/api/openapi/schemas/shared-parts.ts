@@ -1,9 +1,9 @@
 import type { Registry, ResourceDefinition } from '../../../jsonapi/definition/definition.js';
-import { createSchemaName } from './body-schemas.js';
 import { createExampleName } from '../examples/examples.js';
-import { isChangedAlone, linkageBodyName, linkageName } from './linkage-schemas.js';
 import { answerObject, jsonApiObject, jsonBodyObject } from '../operations/operation.js';
 import { words } from '../operations/operation-names.js';
+import { createSchemaName } from './body-schemas.js';
+import { isChangedAlone, linkageBodyName, linkageName } from './linkage-schemas.js';
 import { refTo, type Schemas } from './resource-schemas.js';
 
 /** The successful answers that several operations share, for `components.responses`. */

@@ -1,5 +1,5 @@
-import { DEP_FACTS } from './devices.js';
 import type { AttributeTexts } from './attribute-texts.js';
+import { DEP_FACTS } from './devices.js';
 
 const TOKEN: AttributeTexts = {
   consumer_key: 'Names the server in Apple Business Manager.',

@@ -1,6 +1,6 @@
 import type { Schema } from '../../routing/api-route.js';
-import { codeTable } from '../schemas/error-codes.js';
 import { words } from '../operations/operation-names.js';
+import { codeTable } from '../schemas/error-codes.js';
 
 /** What the tags are about; a type without a line here has its name alone. */
 const TAGS: Record<string, string> = {
