@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import pg from 'pg';
 import { connectDatabase } from '../../src/db/connection/database.js';
-import { migrate } from '../../src/db/connection/migrate.js';
+import { migrate } from '../../src/db/schema/migrate.js';
 import { createLogger } from '../../src/logger.js';
 import { fillAdminData, type Sizes } from './admin-data.js';
 import { openServer } from './database.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseCertificate } from '../../src/crypto/x509/certificate.js';
 import { connectDatabase, connectionUrl, type Database } from '../../src/db/connection/database.js';
-import { migrate } from '../../src/db/connection/migrate.js';
+import { migrate } from '../../src/db/schema/migrate.js';
 import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
 import { openEmbedded } from '../../src/embedded-postgres/open-embedded.js';
 import { createLogger } from '../../src/logger.js';

@@ -1,5 +1,5 @@
 import { connectDatabase, type Database } from '../../src/db/connection/database.js';
-import { migrate } from '../../src/db/connection/migrate.js';
+import { migrate } from '../../src/db/schema/migrate.js';
 import { createHeartbeat } from '../../src/jobs/heartbeat.js';
 import { createJobQueue } from '../../src/jobs/job-queue.js';
 import { createJobRunner } from '../../src/jobs/job-runner.js';

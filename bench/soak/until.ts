@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { RECOVERY_MS } from './scenario.js';
 import type { World } from './world.js';
 
-export interface Patience {
+export interface WaitOptions {
   /** What is waited for, for the message. */
   what: string;
   /** Gives up after so long. */
@@ -13,7 +13,7 @@ export interface Patience {
 /** Looks again and again; resolves with the seconds it took, rejects when patience is over. */
 export async function until(
   isSo: () => boolean | Promise<boolean>,
-  { what, ms, everyMs = 20 }: Patience,
+  { what, ms, everyMs = 20 }: WaitOptions,
 ): Promise<number> {
   const startedAt = performance.now();
   for (;;) {

@@ -5,7 +5,7 @@ import type { Logger } from '../logger.js';
  * it is told, and all others are served on. What is thrown where nothing catches it leaves nobody knows
  * what half done: the process ends, as Node has it, and the log says why.
  */
-export function tellOfLostFailures(logger: Logger): void {
+export function logLostFailures(logger: Logger): void {
   process.on('unhandledRejection', (reason) => {
     logger.error({ err: reason }, 'a promise was rejected that nobody awaits: please report it');
   });

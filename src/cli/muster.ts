@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { version } from '../../package.json';
 import { type Config, ConfigError, loadConfig, withHttps } from '../config/config.js';
-import { migrate, migrationStatus, rollback } from '../db/connection/migrate.js';
+import { migrate, migrationStatus, rollback } from '../db/schema/migrate.js';
 import { AppError } from '../errors.js';
 import { LabError } from '../lab/wire/lab-error.js';
 import { createLogger } from '../logger.js';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Config } from '../config/config.js';
 import type { Logger } from '../logger.js';
 import { type RunningServer, serve } from '../server/main.js';
-import { tellOfLostFailures } from './lost-failures.js';
+import { logLostFailures } from './lost-failures.js';
 
 /** A stop that takes longer than this ends the process at once. */
 const STOP_MS = 9_000;
@@ -18,7 +18,7 @@ export async function serveCommand(
   logger: Logger,
   beside: BesideServing = untilAborted,
 ): Promise<void> {
-  tellOfLostFailures(logger);
+  logLostFailures(logger);
   const wish = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.on(signal, () => {

@@ -1,4 +1,4 @@
-import type { ListScope } from '../db/store/listed-inventory.js';
+import type { ListScope } from '../db/devices/listed-inventory.js';
 import type { PlistDict } from '../protocol/plist/plist.js';
 
 /** The strings of the array at `key`; undefined when there is no array. */

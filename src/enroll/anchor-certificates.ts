@@ -18,7 +18,7 @@ export async function anchorCertificates(services: AnchorServices): Promise<Buff
 }
 
 /** A JSON array of base64 of each. */
-export function giveAnchorCertificates(services: AnchorServices): RequestHandler {
+export function sendAnchorCertificates(services: AnchorServices): RequestHandler {
   return async (_req, res) => {
     const anchors = await anchorCertificates(services).catch((error: unknown) => {
       throw toAppError(error);

@@ -10,13 +10,13 @@ import type { EnrollServices } from './services.js';
 export function createTrustRoutes(services: EnrollServices): Router {
   const router = Router();
   const path = '/trust.mobileconfig';
-  router.get(path, (_req, res) => giveTrustProfile(res, services));
+  router.get(path, (_req, res) => sendTrustProfile(res, services));
   router.all(path, methodNotAllowed('GET, HEAD'));
   return router;
 }
 
 /** Unsigned: whoever needs it believes no signature of this server yet. */
-async function giveTrustProfile(res: Response, services: EnrollServices): Promise<void> {
+async function sendTrustProfile(res: Response, services: EnrollServices): Promise<void> {
   const { db, caCertificates, tlsChain, publicUrl } = services;
   const [organization, trusted] = await Promise.all([
     readOrganization(db.knex),

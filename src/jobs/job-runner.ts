@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Database } from '../db/connection/database.js';
-import { giveBackJobs } from '../db/jobs/job-repository.js';
+import { releaseJobs } from '../db/jobs/job-repository.js';
 import type { Logger } from '../logger.js';
 import type { Heartbeat } from './heartbeat.js';
 import type { OnFinish } from './run-task.js';
@@ -108,7 +108,7 @@ class Supervisor {
   }
 
   private async giveBack(id: string): Promise<void> {
-    await giveBackJobs(this.deps.db, { pool: id }).then(
+    await releaseJobs(this.deps.db, { pool: id }).then(
       () => this.abandoned.delete(id),
       () => undefined,
     );

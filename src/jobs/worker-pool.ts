@@ -13,8 +13,8 @@ import {
 import type { Database } from '../db/connection/database.js';
 import { createJobPool, type JobPool } from '../db/jobs/job-pool.js';
 import { createJobQueueLogger } from '../db/jobs/job-queue-logger.js';
-import { giveBackJobs, isSupersededJob } from '../db/jobs/job-repository.js';
-import { JOBS_SCHEMA } from '../db/jobs/jobs-schema.js';
+import { isSupersededJob, releaseJobs } from '../db/jobs/job-repository.js';
+import { JOBS_SCHEMA } from '../db/schema/jobs-schema.js';
 import type { Logger } from '../logger.js';
 import { asLibraryTask, type OnFinish } from './run-task.js';
 import type { Task } from './task.js';
@@ -70,7 +70,7 @@ export async function openWorkerPool(deps: WorkerPoolDeps): Promise<WorkerPool> 
     const { graceMs, abortMs } = deps.times;
     // Those who ignore the signal are left to themselves.
     await Promise.race([settle(runner, stopped), later(graceMs + abortMs)]);
-    await Promise.race([giveBackJobs(deps.db, { pool: pool.id }), tooLate(GIVE_BACK_MS)]);
+    await Promise.race([releaseJobs(deps.db, { pool: pool.id }), tooLate(GIVE_BACK_MS)]);
   };
   return { id: pool.id, ended: Promise.race([connections.lost, shutDown]), close };
 }
@@ -99,7 +99,7 @@ function runnerOptions(deps: WorkerPoolDeps, internals: Internals): RunnerOption
   const { db, tasks, logger, onFinish, times } = deps;
   const { events, connections, idOf } = internals;
   const giveBack = async (id: number) => {
-    await giveBackJobs(db, { pool: idOf(), id });
+    await releaseJobs(db, { pool: idOf(), id });
   };
   const isSuperseded = (id: number) => isSupersededJob(db, id);
   const taskList: TaskList = {};

@@ -2,13 +2,13 @@ import type { IncomingMessage } from 'node:http';
 import type { ParsedCertificate } from '../crypto/x509/certificate.js';
 import { AppError } from '../errors.js';
 import { requireStarted } from '../pki/authority/clock.js';
-import type { Trust, Voucher } from '../pki/trust/trust.js';
+import type { IssuerTrust, Trust } from '../pki/trust/trust.js';
 import { MdmSignature, type SignerCache } from '../protocol/mdm/mdm-signature.js';
 import type { ClientCertificate, FindClientCertificate } from './client-certificates.js';
 import { shortFingerprint } from './sender.js';
 
 /** The device identity certificate behind the request. */
-export interface Identity extends Voucher {
+export interface Identity extends IssuerTrust {
   /** SHA-256 of the certificate, 32 bytes. */
   fingerprint: Buffer;
   notBefore: Date;
@@ -61,9 +61,9 @@ export function provenSender(credential: Credential): string | undefined {
   return `identity ${shortFingerprint(signerOf(credential).fingerprint)}`;
 }
 
-function requireTrusted(signer: ClientCertificate, { trust }: IdentityDeps): Voucher {
-  const voucher = trust.voucherOf(signer);
-  if (voucher !== undefined) return voucher;
+function requireTrusted(signer: ClientCertificate, { trust }: IdentityDeps): IssuerTrust {
+  const issuerTrust = trust.issuerTrustOf(signer);
+  if (issuerTrust !== undefined) return issuerTrust;
   const unstarted = trust.unstartedIssuerOf(signer);
   if (unstarted !== undefined) requireStarted(unstarted);
   throw new AppError('invalid_signature', 400, 'the identity certificate is not valid', {
@@ -79,8 +79,8 @@ function requireTrusted(signer: ClientCertificate, { trust }: IdentityDeps): Vou
  */
 export function identify(credential: Credential, body: Buffer, deps: IdentityDeps): Identity {
   const signer = credential instanceof MdmSignature ? credential.verify(body) : credential;
-  const voucher = requireTrusted(signer, deps);
-  if (voucher.isExpired) deps.onExpired?.(signer.certificate);
+  const issuerTrust = requireTrusted(signer, deps);
+  if (issuerTrust.isExpired) deps.onExpired?.(signer.certificate);
   const { notBefore, notAfter } = signer.certificate;
-  return { ...voucher, fingerprint: signer.fingerprint, notBefore, notAfter };
+  return { ...issuerTrust, fingerprint: signer.fingerprint, notBefore, notAfter };
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/connection/database.js';
 import { type ClaimedPush, claimPushes } from '../db/push/push-queue.js';
-import type { PushOwner } from '../db/push/push-recipients.js';
+import type { PushRecipient } from '../db/push/push-recipients.js';
 import { createWarner, type Logger, type Warner } from '../logger.js';
 import type { Availability } from './availability.js';
 import { OutcomeWriter } from './outcome-writer.js';
@@ -12,7 +12,7 @@ import { WakeUp } from './wake-up.js';
 export interface DispatcherDeps {
   db: Database;
   /** Whose pushes these are. */
-  owner: PushOwner;
+  owner: PushRecipient;
   logger: Logger;
   pusher: Pusher;
   attempts: PushAttempts;
@@ -43,7 +43,7 @@ export class Dispatcher {
   readonly #stopping = new AbortController();
   #underWay = 0;
   /** The last look left rows behind, for want of room. */
-  #isHungry = false;
+  #hasBacklog = false;
   #failures = 0;
   #lookedAt = 0;
   #isTold = false;
@@ -90,8 +90,8 @@ export class Dispatcher {
   async #run(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
       const limit = this.#room();
-      this.#isHungry = limit === 0 || (await this.#look(limit));
-      if (limit > 0 && this.#isHungry) continue;
+      this.#hasBacklog = limit === 0 || (await this.#look(limit));
+      if (limit > 0 && this.#hasBacklog) continue;
       const { pauseMs } = this.#deps.availability;
       await this.#wakeUp.sleep(Math.min(pauseMs || LOOK_EVERY_MS, LOOK_EVERY_MS));
       await this.#gather();
@@ -143,7 +143,7 @@ export class Dispatcher {
 
   #release(count: number, isDue: boolean): void {
     this.#underWay -= count;
-    if (isDue || this.#isHungry) this.wake();
+    if (isDue || this.#hasBacklog) this.wake();
     if (this.#underWay === 0) this.#onIdle();
   }
 

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/connection/database.js';
 import { CLAIM_MS, finishPushes } from '../db/push/push-queue.js';
-import type { PushOwner } from '../db/push/push-recipients.js';
+import type { PushRecipient } from '../db/push/push-recipients.js';
 import { notePushResults, type PushResult } from '../db/push/push-results.js';
 import { createWarner, type Logger, type Warner } from '../logger.js';
 import type { PushOutcome } from './outcome.js';
 
 export interface OutcomeWriterDeps {
   db: Database;
-  owner: PushOwner;
+  owner: PushRecipient;
   logger: Logger;
   /** After each write; `isDue`: some of the devices are to be pushed again at once. */
   onWritten: (count: number, isDue: boolean) => void;

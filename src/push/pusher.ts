@@ -1,13 +1,13 @@
 import type { Database } from '../db/connection/database.js';
 import { type ClaimedPush, describePushes } from '../db/push/push-queue.js';
-import type { PushOwner } from '../db/push/push-recipients.js';
+import type { PushRecipient } from '../db/push/push-recipients.js';
 import { type Claimed, type PushOutcome, postponed, withoutPush } from './outcome.js';
 import { type PushAttemptDeps, type PushAttempts, spread } from './push-attempt.js';
 import { jittered, WITHOUT_CERTIFICATE_MS } from './schedule.js';
 
 export interface PusherDeps extends Omit<PushAttemptDeps, 'box' | 'availability'> {
   db: Database;
-  owner: PushOwner;
+  owner: PushRecipient;
   attempts: PushAttempts;
 }
 

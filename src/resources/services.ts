@@ -39,7 +39,7 @@ export interface CommandSelection {
  * The command queue as the resources see it. Every method works inside the caller's transaction;
  * a push follows its commit. Rows returned are whole rows of `commands`.
  */
-export interface CommandService {
+export interface CommandAdministration {
   /**
    * Checks and queues one command. 404 unknown device (pointer /data/relationships/device),
    * 409 device_unenrolled, user_unenrolled, 422 naming each fault below /data/attributes, or
@@ -142,7 +142,7 @@ export interface DepResourceService {
   /** What an account that goes away lists is none of the program's any more. Returns how many. */
   releaseDevices(trx: Transaction, accountId: number): Promise<number>;
   /** AppError 409 `lab_only`: one of the lab's while it is off, or one of Apple's while it is on. */
-  requireOwnWorld(consumerKey: string): void;
+  requireSameEnvironment(consumerKey: string): void;
   // What Apple is to be told or asked after the commit of the caller's transaction.
   /** The account has another token, which goes into its history: whose it is; a sync follows. */
   tokenChanged(trx: Transaction, change: { accountId: number; by: string }): Promise<void>;
@@ -153,12 +153,15 @@ export interface DepResourceService {
    * no_dep_account, other_dep_account and conflict (Apple no longer lists it) naming each device,
    * with the pointer `at`.
    */
-  giveProfile(
+  assignProfile(
     trx: Transaction,
     wish: { profileId: number; deviceIds: number[]; at: string },
   ): Promise<ProfileWarning[]>;
   /** Takes it from those that have it. */
-  takeProfile(trx: Transaction, wish: { profileId: number; deviceIds: number[] }): Promise<void>;
+  unassignProfile(
+    trx: Transaction,
+    wish: { profileId: number; deviceIds: number[] },
+  ): Promise<void>;
   /**
    * The devices of the account; `isFull`: all of them, not only what has changed. AppError 404 for an
    * account that is not there, 409 `no_dep_account` for one without a token.
@@ -290,7 +293,7 @@ export interface JobService {
 
 /** What the resources need beyond plain rows. Implemented by the command queue and its friends. */
 export interface ResourceServices {
-  commands: CommandService;
+  commands: CommandAdministration;
   settings: SettingsService;
   devices: DeviceService;
   secrets: SecretService;

@@ -35,8 +35,8 @@ function checkSigner(signer: ParsedCertificate, deps: RenewalDeps): void {
   if (!issuers.some(({ subjectRaw }) => signer.issuerRaw.equals(subjectRaw))) {
     throw refuse('the signer was not issued by this CA');
   }
-  const voucher = deps.trust.voucherOf({ certificate: signer });
-  if (!issuers.some(({ fingerprint }) => voucher?.issuer.equals(fingerprint))) {
+  const issuerTrust = deps.trust.issuerTrustOf({ certificate: signer });
+  if (!issuers.some(({ fingerprint }) => issuerTrust?.issuer.equals(fingerprint))) {
     throw refuse('the signer is not trusted');
   }
 }

@@ -7,12 +7,12 @@ import type { Transaction } from '../db/connection/unit-of-work.js';
 import { findProfileUses } from '../db/dep/dep-profile-repository.js';
 import { releaseDepDevices } from '../db/dep/dep-release.js';
 import { noteToken } from '../db/dep/dep-token-repository.js';
-import { ProfileWishes } from '../dep/assignments/desired-profiles.js';
+import { DesiredProfiles } from '../dep/assignments/desired-profiles.js';
 import { DepJobs } from '../dep/dep-jobs.js';
 import type { DepProfile } from '../dep/profiles/dep-profile.js';
 import { profileWarnings } from '../dep/profiles/profile-warnings.js';
 import { requestSync } from '../dep/sync/sync-requests.js';
-import { requireWorld } from '../dep/tokens/token-environment.js';
+import { requireSameEnvironment } from '../dep/tokens/token-environment.js';
 import { EnrollmentLinks } from '../enroll/link/enrollment-links.js';
 import { createJobQueue } from '../jobs/job-queue.js';
 import { JobService } from '../jobs/job-service.js';
@@ -48,7 +48,7 @@ export function createResourceServices(deps: ResourceServiceDeps): ResourceServi
   const { onAuthoritiesChange = () => undefined, onPushCertificate, tlsUse } = deps;
   const { onEndingCredential } = deps;
   const depJobs = new DepJobs(createJobQueue());
-  const profileWishes = new ProfileWishes(depJobs);
+  const desiredProfiles = new DesiredProfiles(depJobs);
   return {
     ...createCommandServices(box, queue, deps.presentInThread),
     secrets: { seal: (secret, identity) => box.seal(Buffer.from(secret, 'utf8'), identity) },
@@ -58,10 +58,11 @@ export function createResourceServices(deps: ResourceServiceDeps): ResourceServi
       profileWarnings: (profile) =>
         profileWarnings(profile as unknown as DepProfile, `${publicUrl}/dep/enroll`),
       profileUses: (trx: Transaction, id: number) => findProfileUses(trx, id),
-      giveProfile: (trx: Transaction, wish) => profileWishes.give(trx, wish),
-      takeProfile: (trx: Transaction, wish) => profileWishes.take(trx, wish),
+      assignProfile: (trx: Transaction, wish) => desiredProfiles.give(trx, wish),
+      unassignProfile: (trx: Transaction, wish) => desiredProfiles.take(trx, wish),
       releaseDevices: (trx: Transaction, id: number) => releaseDepDevices(trx, id),
-      requireOwnWorld: (key) => requireWorld(key, { isLabOn: isLab, source: CONSUMER_KEY }),
+      requireSameEnvironment: (key) =>
+        requireSameEnvironment(key, { isLabOn: isLab, source: CONSUMER_KEY }),
       tokenChanged: async (trx: Transaction, { accountId, by }) => {
         if (await noteToken(trx, accountId, by)) await depJobs.confirm(trx, accountId);
       },

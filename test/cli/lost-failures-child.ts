@@ -1,8 +1,8 @@
 // A process that loses a rejection, goes on, and then an error: node --import tsx lost-failures-child.ts
-import { tellOfLostFailures } from '../../src/cli/lost-failures.js';
+import { logLostFailures } from '../../src/cli/lost-failures.js';
 import { createLogger } from '../../src/logger.js';
 
-tellOfLostFailures(createLogger('info'));
+logLostFailures(createLogger('info'));
 void Promise.reject(new Error('nobody awaits this'));
 setImmediate(() => {
   process.stdout.write('serving on\n');

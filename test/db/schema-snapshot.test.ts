@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { migrate, rollback } from '../../src/db/connection/migrate.js';
+import { migrate, rollback } from '../../src/db/schema/migrate.js';
 import { createLogger } from '../../src/logger.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { dumpSchema } from '../helpers/schema.js';

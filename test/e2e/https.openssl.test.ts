@@ -45,9 +45,9 @@ describe('over HTTPS', () => {
     await serve({ dataDir: join(home, 'data'), env });
     const simulate = ['simulate', '--devices', '2', '--url', `https://localhost:${port}`];
 
-    const strangers = await runToEnd(simulate);
-    expect(strangers.code).toBe(1);
-    expect(strangers.output).toContain('self-signed certificate: trust its CA with --ca FILE');
+    const outsiders = await runToEnd(simulate);
+    expect(outsiders.code).toBe(1);
+    expect(outsiders.output).toContain('self-signed certificate: trust its CA with --ca FILE');
 
     const friends = await runToEnd([...simulate, '--ca', TLS_CERT_FILE]);
     expect(friends.output).toContain('Devices:  2 of 2 enrolled');

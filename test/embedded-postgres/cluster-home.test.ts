@@ -12,7 +12,7 @@ import { ensureDataDir, placeCluster } from '../../src/embedded-postgres/cluster
 import { createLogger } from '../../src/logger.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 
-const STRANGER = { name: 'stranger', uid: 4_000_001, gid: 4_000_001 };
+const OUTSIDER = { name: 'stranger', uid: 4_000_001, gid: 4_000_001 };
 const logger = createLogger('silent');
 
 let elsewhere: string;
@@ -23,7 +23,7 @@ beforeAll(() => {
 afterAll(removeTemporaryDirectories);
 
 function place(dataDir: string): string {
-  return placeCluster({ dataDir, account: STRANGER, elsewhere, logger });
+  return placeCluster({ dataDir, account: OUTSIDER, elsewhere, logger });
 }
 
 function closedDirectory(): string {

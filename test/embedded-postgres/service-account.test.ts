@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { obstacle, parsePasswd } from '../../src/embedded-postgres/service-account.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 
-const STRANGER = { name: 'stranger', uid: 4_000_001, gid: 4_000_001 };
+const OUTSIDER = { name: 'stranger', uid: 4_000_001, gid: 4_000_001 };
 
 afterAll(removeTemporaryDirectories);
 
@@ -26,7 +26,7 @@ describe('a path that another account has to reach', () => {
     const closed = join(top, 'closed');
     mkdirSync(join(closed, 'open'), { recursive: true });
     chmodSync(closed, 0o700);
-    expect(obstacle(join(closed, 'open', 'missing'), STRANGER)).toBe(closed);
+    expect(obstacle(join(closed, 'open', 'missing'), OUTSIDER)).toBe(closed);
   });
 
   it('is blocked by the permissions of its owner and group too', () => {
@@ -40,7 +40,7 @@ describe('a path that another account has to reach', () => {
   });
 
   it('is free when all may pass every directory', () => {
-    expect(obstacle(join(temporaryDirectory(), 'missing'), STRANGER)).toBeUndefined();
+    expect(obstacle(join(temporaryDirectory(), 'missing'), OUTSIDER)).toBeUndefined();
   });
 
   it('is free for the account of this process itself', () => {

@@ -40,7 +40,7 @@ async function refused(path: string, der: Buffer): Promise<[number, string]> {
   return [status, body.toString()];
 }
 
-async function stranger(): Promise<Identity> {
+async function outsider(): Promise<Identity> {
   const subject = [{ type: 'CN' as const, value: 'Impostor' }];
   const issuedBy = await ecIdentity('P-256', { ...asAuthority, subject });
   return identityOf(await deviceKeys(), { issuedBy });
@@ -54,7 +54,7 @@ describe.each(BOTH)('POST %s refuses', (path) => {
   const content = async () => attributes({ CHALLENGE: await otaChallenge(app) });
 
   it('what an unknown CA certified, and logs the issuer', async () => {
-    const der = signedBy(await stranger(), await content());
+    const der = signedBy(await outsider(), await content());
     expect(await refused(path, der)).toEqual([403, NOT_APPLE]);
     expect(lastReason()).toMatch(/; issuer of the signer: CN=Impostor$/);
   });

@@ -1,7 +1,7 @@
 // A process that migrates: node --import tsx migrate-child.ts DATABASE_URL [DIRECTORY]
 import { connectDatabase } from '../../src/db/connection/database.js';
-import { migrate } from '../../src/db/connection/migrate.js';
-import { MIGRATIONS_DIRECTORY } from '../../src/db/connection/migration-source.js';
+import { migrate } from '../../src/db/schema/migrate.js';
+import { MIGRATIONS_DIRECTORY } from '../../src/db/schema/migration-source.js';
 import { createLogger } from '../../src/logger.js';
 
 const [connectionString = '', directory = MIGRATIONS_DIRECTORY] = process.argv.slice(2);

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync }
 import { join } from 'node:path';
 import pg from 'pg';
 import { connectDatabase, connectionUrl } from '../../src/db/connection/database.js';
-import { migrate } from '../../src/db/connection/migrate.js';
+import { migrate } from '../../src/db/schema/migrate.js';
 import { openEmbedded } from '../../src/embedded-postgres/open-embedded.js';
 import { isRunning, processesNaming } from '../../src/embedded-postgres/process-info.js';
 import { createLogger } from '../../src/logger.js';

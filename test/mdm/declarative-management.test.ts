@@ -71,8 +71,8 @@ describe.each(CHANNELS)('on the channel of %s', (_whose, ids) => {
 });
 
 it('is for those who are enrolled', async () => {
-  const stranger = await createTestDevice(app);
-  expect((await ask({ Endpoint: 'tokens' }, stranger)).status).toBe(403);
-  await stranger.authenticate();
-  expect((await ask({ Endpoint: 'tokens' }, stranger)).status).toBe(403);
+  const outsider = await createTestDevice(app);
+  expect((await ask({ Endpoint: 'tokens' }, outsider)).status).toBe(403);
+  await outsider.authenticate();
+  expect((await ask({ Endpoint: 'tokens' }, outsider)).status).toBe(403);
 });

@@ -17,10 +17,10 @@ const { rowOf, newIdentity, commandsOf, pinOf } = recordsOf(() => app);
 describe('a certificate that was never seen', () => {
   it.each(MESSAGES)('gets a plain 403 for %s, and nothing is stored', async (_what, say) => {
     const known = await (await createTestDevice(app)).enroll();
-    const stranger = await createTestDevice(app);
+    const outsider = await createTestDevice(app);
     const before = await dumpRows(app.db);
-    expectPlainRefusal(await say(stranger));
-    expectPlainRefusal(await say(known.with(stranger.certificate)));
+    expectPlainRefusal(await say(outsider));
+    expectPlainRefusal(await say(known.with(outsider.certificate)));
     expect(await dumpRows(app.db)).toEqual(before);
   });
 });

@@ -83,19 +83,19 @@ describe('who enrolls with what a stranger can know', () => {
     ['both', (serial: string) => serial],
   ])('by %s gets nothing of the former owner', async (_what, serialOf) => {
     const { device, serial, id } = await owned();
-    const stranger = device.with(await newIdentity());
-    await stranger.enroll({ SerialNumber: serialOf(serial) });
-    expect(await rowOf(stranger)).toMatchObject({ enrollment_number: 2, proven_serial: null });
-    await expectNothingFor(stranger, id);
+    const outsider = device.with(await newIdentity());
+    await outsider.enroll({ SerialNumber: serialOf(serial) });
+    expect(await rowOf(outsider)).toMatchObject({ enrollment_number: 2, proven_serial: null });
+    await expectNothingFor(outsider, id);
   });
 
   it('by the serial number, which the owner has left, gets nothing of the owner either', async () => {
     const { device, serial, id } = await owned();
     expectEmpty(await device.checkOut());
-    const stranger = device.as({ UDID: newUdid() }).with(await newIdentity());
-    await stranger.enroll({ SerialNumber: serial });
-    expect(await rowOf(stranger)).toMatchObject({ enrollment_number: 2, proven_serial: null });
-    await expectNothingFor(stranger, id);
+    const outsider = device.as({ UDID: newUdid() }).with(await newIdentity());
+    await outsider.enroll({ SerialNumber: serial });
+    expect(await rowOf(outsider)).toMatchObject({ enrollment_number: 2, proven_serial: null });
+    await expectNothingFor(outsider, id);
   });
 
   it('also where nobody had proven anything, by the same certificate after a CheckOut', async () => {
@@ -177,9 +177,9 @@ describe('the same device, whose signature binds it to its serial number', () =>
 
   it('gets its own after a stranger who has given none', async () => {
     const { device, udid, serial } = await owned();
-    const stranger = device.with(await newIdentity());
-    await stranger.enroll({ SerialNumber: serial });
-    expectEmpty(await stranger.checkIn('SetBootstrapToken'));
+    const outsider = device.with(await newIdentity());
+    await outsider.enroll({ SerialNumber: serial });
+    expectEmpty(await outsider.checkIn('SetBootstrapToken'));
     const back = await proven(udid, serial);
     await back.enroll({ SerialNumber: serial });
     expect(await bootstrapTokenFor(back)).toBe('bootstrap token of the owner');
@@ -187,9 +187,9 @@ describe('the same device, whose signature binds it to its serial number', () =>
 
   it('gets its own after a stranger who has given others, and none of those', async () => {
     const { device, udid, serial, id } = await owned();
-    const stranger = device.with(await newIdentity());
-    await escrow(stranger, serial, 'the stranger');
-    expect(await bootstrapTokenFor(stranger)).toBe('bootstrap token of the stranger');
+    const outsider = device.with(await newIdentity());
+    await escrow(outsider, serial, 'the stranger');
+    expect(await bootstrapTokenFor(outsider)).toBe('bootstrap token of the stranger');
     const back = await proven(udid, serial);
     await back.enroll({ SerialNumber: serial });
     expect(await rowOf(back)).toMatchObject({ id, enrollment_number: 3, proven_serial: serial });

@@ -151,8 +151,8 @@ describe('a bootstrap token', () => {
     const { id } = await deviceRow();
     const key = { deviceId: id, kind: 'bootstrap_token' } as const;
     const own = { ...key, fingerprint: device.certificate.fingerprint };
-    const stranger = issueIdentity(app.authority, await deviceKeys());
-    const foreign = { ...key, fingerprint: stranger.fingerprint };
+    const outsider = issueIdentity(app.authority, await deviceKeys());
+    const foreign = { ...key, fingerprint: outsider.fingerprint };
     expect(await getSecret(app.db, own)).toEqual({ sealed: expect.any(Buffer), isFormer: false });
     expect(await getSecret(app.db, foreign)).toBeUndefined();
     await putSecret(app.db, { ...foreign, sealed: Buffer.from('x'), digest: Buffer.alloc(32) });

@@ -173,11 +173,11 @@ describe('GetToken', () => {
 
   it('is for those who are enrolled', async () => {
     await addAccount(SERVER, await upload());
-    const stranger = await createTestDevice(app);
+    const outsider = await createTestDevice(app);
     const fields = { TokenServiceType: 'com.apple.maid' };
-    expect((await stranger.checkIn('GetToken', fields)).status).toBe(403);
-    await stranger.authenticate();
-    expect((await stranger.checkIn('GetToken', fields)).status).toBe(403);
+    expect((await outsider.checkIn('GetToken', fields)).status).toBe(403);
+    await outsider.authenticate();
+    expect((await outsider.checkIn('GetToken', fields)).status).toBe(403);
   });
 });
 

@@ -100,12 +100,12 @@ describe.each(Object.entries(FORMS))('behind a proxy that writes %s', (_form, wr
   afterAll(() => proxy.stop());
 
   it('a client without a certificate, or with one of an unknown CA, stores nothing: 400', async () => {
-    const stranger = await rsaIdentity();
+    const outsider = await rsaIdentity();
     const before = await dumpRows(app.db);
     for (const shown of [
       undefined,
-      stranger,
-      identityOf(await deviceKeys(), { issuedBy: stranger }),
+      outsider,
+      identityOf(await deviceKeys(), { issuedBy: outsider }),
     ]) {
       const device = new CertifiedDevice(proxy, shown, await issued());
       expect(outcome(await device.authenticate())).toEqual([400, 0]);

@@ -12,14 +12,14 @@ import { CertifiedDevice, type CertifiedKeys, certificatePem, keyPem } from './c
 import { dumpRows } from './rows.js';
 
 let app: TestApp;
-let stranger: Identity;
+let outsider: Identity;
 
 beforeAll(async () => {
   app = await startApp({
     env: { ...(await temporaryTls()), TLS_CLIENT_CERT: 'on' },
     isSweeping: false,
   });
-  stranger = await rsaIdentity(asAuthority);
+  outsider = await rsaIdentity(asAuthority);
 });
 afterAll(async () => {
   await app.stop();
@@ -42,14 +42,14 @@ describe('at a TLS connection', () => {
     ['without a certificate', async () => undefined],
     [
       'with a certificate of a CA unknown here',
-      async () => identityOf(await deviceKeys(), { issuedBy: stranger }),
+      async () => identityOf(await deviceKeys(), { issuedBy: outsider }),
     ],
     ['with a self-signed certificate', async () => identityOf(await deviceKeys())],
     [
       'with an intermediate of a CA unknown here',
       async () => ({
-        ...identityOf(await deviceKeys(), { issuedBy: stranger }),
-        chain: [stranger.certificate],
+        ...identityOf(await deviceKeys(), { issuedBy: outsider }),
+        chain: [outsider.certificate],
       }),
     ],
   ])('nothing is stored %s: 400', async (_what, shown) => {

@@ -200,9 +200,9 @@ describe('a board that moved between two known devices', () => {
 
   it('changes nothing for a certificate that may not enroll', async () => {
     const [from, to, third] = [await enrolled(), await enrolled(), await enrolled()];
-    const stranger = third.device.as({ UDID: from.device.udid });
+    const outsider = third.device.as({ UDID: from.device.udid });
     const before = await dumpRows(app.db);
-    expectPlainRefusal(await stranger.authenticate({ SerialNumber: to.serial }));
+    expectPlainRefusal(await outsider.authenticate({ SerialNumber: to.serial }));
     expect(await dumpRows(app.db)).toEqual(before);
   });
 

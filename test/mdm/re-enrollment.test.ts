@@ -141,11 +141,11 @@ describe('a renewed certificate', () => {
 
   it('is good for nothing when the old one checks out before it was used', async () => {
     const { old, device } = await renewed();
-    const stranger = (await renewed()).device;
+    const outsider = (await renewed()).device;
     expectEmpty(await old.checkOut());
     expect(await pinOf(old)).toMatchObject({ state: 'active' });
     expect(await pinOf(device)).toMatchObject({ state: 'superseded' });
-    expect(await pinOf(stranger)).toMatchObject({ state: 'renewal' });
+    expect(await pinOf(outsider)).toMatchObject({ state: 'renewal' });
     const before = await dumpRows(app.db);
     for (const [, say] of ALL_MESSAGES) expectPlainRefusal(await say(device));
     expect(await dumpRows(app.db)).toEqual(before);

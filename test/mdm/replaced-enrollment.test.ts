@@ -183,8 +183,8 @@ describe('the serial number of a proven, live enrollment', () => {
     const serial = newSerial();
     const device = await proven(newUdid(), serial);
     const before = await rowOf(device);
-    const stranger = await createTestDevice(app);
-    const refused = await stranger.authenticate({ SerialNumber: serial });
+    const outsider = await createTestDevice(app);
+    const refused = await outsider.authenticate({ SerialNumber: serial });
     expect([refused.status, refused.body.toString()]).toEqual([403, '']);
     expect(await rowOf(device)).toEqual(before);
     expect(await app.db.knex('devices').where({ serial_number: serial })).toHaveLength(1);
@@ -197,8 +197,8 @@ describe('the serial number of a proven, live enrollment', () => {
     const device = await proven(newUdid(), serial);
     const other = await (await createTestDevice(app)).enroll({ SerialNumber: newSerial() });
     const before = [await rowOf(device), await rowOf(other)];
-    const stranger = other.with(await newIdentity());
-    expect((await stranger.authenticate({ SerialNumber: serial })).status).toBe(403);
+    const outsider = other.with(await newIdentity());
+    expect((await outsider.authenticate({ SerialNumber: serial })).status).toBe(403);
     expect([await rowOf(device), await rowOf(other)]).toEqual(before);
   });
 
@@ -211,9 +211,9 @@ describe('the serial number of a proven, live enrollment', () => {
       expectEmpty(await other.authenticate({ SerialNumber: serial }));
       expect(await rowOf(other)).toMatchObject({ serial_number });
     }
-    const stranger = await createTestDevice(app);
+    const outsider = await createTestDevice(app);
     const spelled = { SerialNumber: ` ${serial.toLowerCase()} ` };
-    expect((await stranger.authenticate(spelled)).status).toBe(403);
+    expect((await outsider.authenticate(spelled)).status).toBe(403);
     expect(await app.db.knex('devices').where({ serial_number: serial })).toHaveLength(1);
     expect(await rowOf(device)).toMatchObject({ is_enrolled: true, proven_serial: serial });
   });
@@ -224,11 +224,11 @@ describe('the serial number of a proven, live enrollment', () => {
     const { id } = await rowOf(device);
     const BootstrapToken = Buffer.from('of the owner');
     expectEmpty(await device.checkIn('SetBootstrapToken', { BootstrapToken }));
-    const stranger = device.with(await newIdentity());
-    await stranger.enroll({ SerialNumber: newSerial() });
-    expectEmpty(await stranger.checkOut());
-    await stranger.enroll({ SerialNumber: newSerial() });
-    expect(await rowOf(stranger)).toMatchObject({ id, serial_number: serial });
+    const outsider = device.with(await newIdentity());
+    await outsider.enroll({ SerialNumber: newSerial() });
+    expectEmpty(await outsider.checkOut());
+    await outsider.enroll({ SerialNumber: newSerial() });
+    expect(await rowOf(outsider)).toMatchObject({ id, serial_number: serial });
     const back = await proven(device.udid, serial);
     expect(await rowOf(back)).toMatchObject({ id, proven_serial: serial });
   });

@@ -42,9 +42,9 @@ describe('UserAuthenticate where users are let in', () => {
   });
 
   it('of a device that is not enrolled is refused', async () => {
-    const stranger = await createTestDevice(app);
-    await stranger.authenticate();
-    expect((await stranger.checkIn('UserAuthenticate', ANNA)).status).toBe(403);
+    const outsider = await createTestDevice(app);
+    await outsider.authenticate();
+    expect((await outsider.checkIn('UserAuthenticate', ANNA)).status).toBe(403);
   });
 
   it('under the id of another device is refused', async () => {

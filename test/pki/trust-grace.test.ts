@@ -58,22 +58,22 @@ describe('trust in a certificate that has expired', () => {
   it('ends with the grace, to the millisecond', () => {
     const certificate = leaf();
     moveBeyond(identityGrace + 1, certificate);
-    expect(trust.voucherOf({ certificate })).toBeUndefined();
+    expect(trust.issuerTrustOf({ certificate })).toBeUndefined();
     moveBeyond(identityGrace, certificate);
-    expect(trust.voucherOf({ certificate })).toEqual(expired());
+    expect(trust.issuerTrustOf({ certificate })).toEqual(expired());
   });
 
   it('is not given where there is no grace', async () => {
     const certificate = leaf();
     moveBeyond(1, certificate);
     const strict = await createTrust({ db: database.db, now: () => clock });
-    expect(strict.voucherOf({ certificate })).toBeUndefined();
+    expect(strict.issuerTrustOf({ certificate })).toBeUndefined();
   });
 
   it('is not given to one that is not valid yet', () => {
     const notBefore = new Date(start.getTime() + HOUR);
     const certificate = leaf({ notBefore, notAfter: new Date(start.getTime() + 2 * HOUR) });
-    expect(trust.voucherOf({ certificate })).toBeUndefined();
+    expect(trust.issuerTrustOf({ certificate })).toBeUndefined();
   });
 
   it('is not given to one that would not have been trusted while it was valid', () => {
@@ -84,7 +84,7 @@ describe('trust in a certificate that has expired', () => {
     ];
     for (const certificate of forgeries) {
       moveBeyond(HOUR, certificate);
-      expect(trust.voucherOf({ certificate })).toBeUndefined();
+      expect(trust.issuerTrustOf({ certificate })).toBeUndefined();
     }
   });
 
@@ -96,13 +96,17 @@ describe('trust in a certificate that has expired', () => {
 
   it('is not what was remembered while it was valid', () => {
     const signer: TrustSubject = { certificate: leaf() };
-    expect(trust.voucherOf(signer)).toEqual({ ...expired(), mayEnroll: true, isExpired: false });
+    expect(trust.issuerTrustOf(signer)).toEqual({
+      ...expired(),
+      mayEnroll: true,
+      isExpired: false,
+    });
     moveBeyond(0, signer.certificate);
-    expect(trust.voucherOf(signer)).toMatchObject({ mayEnroll: true, isExpired: false });
+    expect(trust.issuerTrustOf(signer)).toMatchObject({ mayEnroll: true, isExpired: false });
     moveBeyond(1, signer.certificate);
-    expect(trust.voucherOf(signer)).toEqual(expired());
+    expect(trust.issuerTrustOf(signer)).toEqual(expired());
     moveBeyond(identityGrace + 1, signer.certificate);
-    expect(trust.voucherOf(signer)).toBeUndefined();
+    expect(trust.issuerTrustOf(signer)).toBeUndefined();
   });
 
   it('is given also when its CA has expired meanwhile, but not when that had before', async () => {
@@ -112,23 +116,23 @@ describe('trust in a certificate that has expired', () => {
     await trust.reload();
     const before = leaf({ issuedBy: ca });
     moveBeyond(3 * HOUR, before);
-    expect(trust.voucherOf({ certificate: before })).toEqual({
+    expect(trust.issuerTrustOf({ certificate: before })).toEqual({
       issuer: ca.certificate.fingerprint,
       mayEnroll: false,
       isExpired: true,
     });
     const beyond = leaf({ issuedBy: ca, notAfter: new Date(caEnd.getTime() + 1000) });
     moveBeyond(HOUR, beyond);
-    expect(trust.voucherOf({ certificate: beyond })).toBeUndefined();
+    expect(trust.issuerTrustOf({ certificate: beyond })).toBeUndefined();
   });
 
   it('ends at once when the CA is revoked', async () => {
     const signer: TrustSubject = { certificate: leaf() };
     moveBeyond(HOUR, signer.certificate);
-    expect(trust.voucherOf(signer)).toEqual(expired());
+    expect(trust.issuerTrustOf(signer)).toEqual(expired());
     await database.db.knex('certificates').update({ revoked_at: clock });
     await trust.reload();
-    expect(trust.voucherOf(signer)).toBeUndefined();
+    expect(trust.issuerTrustOf(signer)).toBeUndefined();
     await database.db.knex('certificates').update({ revoked_at: null });
   });
 });

@@ -142,14 +142,14 @@ describe('opening the file of a profile', () => {
   });
 
   it('tells who signed, and whether the certificate leads to a CA of ours', async () => {
-    const stranger = await ecIdentity('P-256', { subject: [{ type: 'CN', value: 'Stranger' }] });
+    const outsider = await ecIdentity('P-256', { subject: [{ type: 'CN', value: 'Stranger' }] });
     const anchors = [authority.certificate];
     expect(openProfileFile(sign(), anchors).signature).toEqual({
       signer: 'CN=Signer',
       fingerprint_sha256: signer.certificate.fingerprint.toString('hex'),
       isTrusted: true,
     });
-    expect(openProfileFile(sign(CONTENT, stranger), anchors).signature).toMatchObject({
+    expect(openProfileFile(sign(CONTENT, outsider), anchors).signature).toMatchObject({
       signer: 'CN=Stranger',
       isTrusted: false,
     });

@@ -139,8 +139,8 @@ describe('a service that cannot be reached', () => {
 
   it('may be one with a certificate of a CA that is not believed', async () => {
     const { host, port } = await start();
-    const stranger = pemOf(await createAuthority()).cert;
-    const { kind, message } = await failureOf(connect(host, { ca: stranger }).push(push));
+    const outsider = pemOf(await createAuthority()).cert;
+    const { kind, message } = await failureOf(connect(host, { ca: outsider }).push(push));
     expect(kind).toBe('unreachable');
     expect(message).toMatch(
       new RegExp(

@@ -17,12 +17,12 @@ import {
 const cwd = mkdtempSync(join(tmpdir(), 'muster-apns-'));
 
 let authority: Identity;
-let stranger: Identity;
+let outsider: Identity;
 let server: ChildProcess | undefined;
 
 beforeAll(async () => {
   authority = await createAuthority();
-  stranger = await createAuthority();
+  outsider = await createAuthority();
   const { cert, key } = pemOf(await createServerIdentity(authority));
   writeFileSync(join(cwd, 'cert.pem'), cert);
   writeFileSync(join(cwd, 'key.pem'), key);
@@ -64,7 +64,7 @@ async function failureOf(host: string, credentials: ApnsCredentials) {
 describe.each(['-tls1_2', '-tls1_3'])('over %s', (version) => {
   it('a push certificate of an unknown CA is refused, and that is said', async () => {
     const host = await listen(version);
-    expect(await failureOf(host, await createCredentials(stranger))).toMatchObject({
+    expect(await failureOf(host, await createCredentials(outsider))).toMatchObject({
       kind: 'certificate_refused',
       message: expect.stringMatching(
         /refuses the push certificate in the TLS handshake \(ERR_SSL_.*ALERT_UNKNOWN_CA\)$/,

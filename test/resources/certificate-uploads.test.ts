@@ -104,15 +104,15 @@ describe('an uploaded certificate', () => {
     const root = await makeAuthority({ pathLength: 2 });
     const between = await makeAuthority({ issuedBy: root, pathLength: 1 });
     const leaf = await makeIdentity({ issuedBy: between });
-    const [stranger, own] = [await makeAuthority(), keyPem(leaf)];
+    const [outsider, own] = [await makeAuthority(), keyPem(leaf)];
     const pem = (...all: { certificate: { der: Buffer } }[]) =>
       all.map(({ certificate }) => certificatePem(certificate)).join('');
-    const upload = { pem_certificate: pem(leaf, root, stranger, between), pem_private_key: own };
+    const upload = { pem_certificate: pem(leaf, root, outsider, between), pem_private_key: own };
     const response = await client.post('/ssl_certificates', upload);
     expect(faults(response)).toEqual([422, ['validation_failed', CERTIFICATE]]);
     expect(response.body.errors[0].detail).toBe(
       'beside the certificate and the CAs that vouch for it there is ' +
-        `${stranger.certificate.subject}: leave out what has no part in its chain`,
+        `${outsider.certificate.subject}: leave out what has no part in its chain`,
     );
     const gap = { pem_certificate: pem(leaf, root), pem_private_key: own };
     const { body } = await client.post('/ssl_certificates', gap);
@@ -121,7 +121,7 @@ describe('an uploaded certificate', () => {
         `${root.certificate.subject}: leave out what has no part in its chain, or add what is ` +
         `missing between: the certificate of ${between.certificate.subject}`,
     );
-    const unclear = { pem_certificate: pem(leaf, stranger) };
+    const unclear = { pem_certificate: pem(leaf, outsider) };
     expect(await refused(unclear, '/ssl_certificates')).toEqual([
       422,
       ['validation_failed', CERTIFICATE],

@@ -133,8 +133,8 @@ describe('OCSP', () => {
   });
 
   it('has no say about certificates of others', async () => {
-    const stranger = { ...issuer(), subjectRaw: good.certificate.subjectRaw };
-    expect(await refusal(ocspRequest(stranger))).toBe(UNAUTHORIZED);
+    const outsider = { ...issuer(), subjectRaw: good.certificate.subjectRaw };
+    expect(await refusal(ocspRequest(outsider))).toBe(UNAUTHORIZED);
     expect(await refusal(ocspRequest(issuer(), { hash: 'sha512' }))).toBe(UNAUTHORIZED);
   });
 

@@ -132,10 +132,10 @@ describe('SCEP after a rotation of the CA', () => {
   });
 
   it('a message for a CA that is not ours is refused by the one that issues', async () => {
-    const stranger = await rsaIdentity();
+    const outsider = await rsaIdentity();
     const message = buildPkcsReq({
       ...{ signerCertificate: signer.certificate, signerKey: signer.privateKey },
-      ...{ caCertificate: stranger.certificate, transactionId: 'elsewhere', csr: firstCsr() },
+      ...{ caCertificate: outsider.certificate, transactionId: 'elsewhere', csr: firstCsr() },
     });
     const answer = parsePkiMessage(await post(server.app, message));
     expect(answer.failInfo).toBe(FailInfo.badMessageCheck);

@@ -248,9 +248,9 @@ describe('a device that waits and that nothing proves to be the one it says', ()
     await device.enroll();
     await carryOut(device);
     await assignProfile(app, links);
-    const stranger = (await createTestDevice(app)).as(device.ids);
-    await stranger.enroll({}, WAITING);
-    expect(await carryOut(stranger)).not.toContain('InstallProfile');
+    const outsider = (await createTestDevice(app)).as(device.ids);
+    await outsider.enroll({}, WAITING);
+    expect(await carryOut(outsider)).not.toContain('InstallProfile');
   });
 });
 

@@ -34,7 +34,7 @@ export function downloadOperation(deps: ProfileDownloadDeps): ApiOperation {
       { status: 200, description: 'The file.', content: [{ mediaType: PROFILE_TYPE, schema }] },
     ],
     errors: [400, 404, 409],
-    handlers: [giveFile(deps)],
+    handlers: [sendFile(deps)],
   };
 }
 
@@ -84,7 +84,7 @@ function choiceOf(req: Request): DownloadChoice {
 }
 
 /** The line of audit is committed before the first byte leaves. */
-function giveFile({ db, profileRebuild }: ProfileDownloadDeps): RequestHandler {
+function sendFile({ db, profileRebuild }: ProfileDownloadDeps): RequestHandler {
   return async (req, res) => {
     const { id, number, form } = choiceOf(req);
     const file = await inTransaction(db, async (trx) => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { parseCertificate } from '../../crypto/x509/certificate.js';
 import { byteaText, type InventoryRow } from '../../db/devices/inventory-repository.js';
-import { replaceListed } from '../../db/store/listed-inventory.js';
+import { replaceListed } from '../../db/devices/listed-inventory.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
 import { type FactMap, listRows, readFacts } from '../facts.js';
 import { listScope } from '../list-scope.js';

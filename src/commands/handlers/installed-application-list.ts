@@ -1,4 +1,4 @@
-import { replaceListed } from '../../db/store/listed-inventory.js';
+import { replaceListed } from '../../db/devices/listed-inventory.js';
 import { type FactMap, listRows, readFacts } from '../facts.js';
 import { listScope, stringsAt } from '../list-scope.js';
 import type { ReportHandler } from '../report.js';

@@ -1,5 +1,5 @@
 import type { ProfileRows } from '../../db/devices/inventory-repository.js';
-import { replaceListedProfiles } from '../../db/store/listed-inventory.js';
+import { replaceListedProfiles } from '../../db/devices/listed-inventory.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
 import { assertRowCount, dictsAt, type FactMap, listRows, readFacts } from '../facts.js';
 import { listScope } from '../list-scope.js';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { AppError } from '../../errors.js';
-import type { Sql } from '../store/filter-sql.js';
 import { toAppError } from './sqlstate.js';
+import type { Sql } from './statement-runner.js';
 
 const QUERY_CANCELED = '57014';
 /** A request to cancel can overtake the statement that it is about, so it is repeated. */

@@ -1,10 +1,10 @@
 import pg from 'pg';
 import { AppError } from '../../errors.js';
 import type { Caller } from '../../jsonapi/store.js';
-import type { Sql } from '../store/filter-sql.js';
 import { LentConnection } from './lent-connection.js';
 import { ListTurns } from './list-turns.js';
 import { toAppError } from './sqlstate.js';
+import type { Sql } from './statement-runner.js';
 import { SLICE_ROWS, type StatementRunner } from './statement-runner.js';
 
 const MOST_CONNECTIONS = 8;

@@ -1,6 +1,8 @@
-import type { Knex } from 'knex';
-import type { Sql } from '../store/filter-sql.js';
-import { runSql } from '../store/resource-store-sql.js';
+/** A fragment with `?` for each binding. */
+export interface Sql {
+  text: string;
+  bindings: unknown[];
+}
 
 /** As many rows as the driver may take apart at a time: 200 devices are some 4 ms. */
 export const SLICE_ROWS = 200;
@@ -14,9 +16,4 @@ export interface StatementRunner {
    * of one moment. AppError 400 `query_too_expensive` beyond `maxBytes`.
    */
   runSliced<T>(sql: Sql, maxBytes?: number): Promise<T[]>;
-}
-
-/** Runs them in a transaction, where nothing is sliced: it is short, or its rows are few. */
-export function runnerIn(trx: Knex): StatementRunner {
-  return { run: (sql) => runSql(trx, sql), runSliced: (sql) => runSql(trx, sql) };
 }

@@ -95,7 +95,7 @@ update dep_devices set assignment_due_at = coalesce(:at, now()),
 ${STILL_HELD}`;
 
 /** Makes claimed rows due at another time, now where none is given, with why (null: as it was). */
-export async function giveBackAssignments(
+export async function releaseAssignments(
   trx: Transaction,
   { ids, until, at, error }: HeldRows & { at: Date | null; error: string | null },
 ): Promise<void> {

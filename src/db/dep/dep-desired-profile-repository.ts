@@ -76,7 +76,7 @@ export async function findProfileFault(knex: Knex, profileId: number): Promise<s
 }
 
 /** Which devices are to have which profile of the enrollment program. */
-export interface ProfileWish {
+export interface DesiredProfile {
   profileId: number;
   deviceIds: readonly number[];
 }
@@ -89,9 +89,9 @@ update devices set dep_profile_id = :profileId where id in (
   order by id for no key update)`;
 
 /** A trigger makes it due to tell Apple. One statement. */
-export async function giveProfileTo(
+export async function assignProfileTo(
   trx: Transaction,
-  { profileId, deviceIds }: ProfileWish,
+  { profileId, deviceIds }: DesiredProfile,
 ): Promise<void> {
   await trx.raw(GIVE, { profileId, ids: [...deviceIds] });
 }
@@ -102,9 +102,9 @@ update devices set dep_profile_id = null where id in (
   order by id for no key update)`;
 
 /** From those that have it; none of them gets a default one afterwards. One statement. */
-export async function takeProfileFrom(
+export async function unassignProfileFrom(
   trx: Transaction,
-  { profileId, deviceIds }: ProfileWish,
+  { profileId, deviceIds }: DesiredProfile,
 ): Promise<void> {
   await trx.raw(TAKE, { profileId, ids: [...deviceIds] });
 }

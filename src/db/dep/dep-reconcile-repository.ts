@@ -9,7 +9,7 @@ import type { Transaction } from '../connection/unit-of-work.js';
  */
 export type Need = 'record' | 'default' | 'follow' | 'give' | 'take';
 
-export interface NeedyRow {
+export interface DriftedRow {
   /** Of `dep_devices`. */
   id: number;
   need: Need;
@@ -24,7 +24,7 @@ export interface Examined {
   last: number | null;
   /** Of the serial numbers that were looked at, how many have a fault. */
   failing: number;
-  needy: NeedyRow[];
+  needy: DriftedRow[];
 }
 
 const FAMILY_DEFAULTS = `
@@ -144,7 +144,10 @@ const MARK_DEFAULTS = 'update dep_devices set by_default = true where id = any(?
  * Gives devices that nobody gave a profile their account's default, also in place of a former one.
  * Returns how many got it.
  */
-export async function giveDefaults(trx: Transaction, needy: readonly NeedyRow[]): Promise<number> {
+export async function giveDefaults(
+  trx: Transaction,
+  needy: readonly DriftedRow[],
+): Promise<number> {
   const { rows } = await trx.raw<{ rows: { id: number }[] }>(GIVE_DEFAULTS, {
     ids: needy.map(({ id }) => id),
     profiles: needy.map(({ profileId }) => profileId),
@@ -161,7 +164,10 @@ update dep_devices set assignment_due_at = now(), assignment_attempts = 0 where 
   order by id for update)`;
 
 /** Has Apple told once more what the device is to have. Returns how many were not due already. */
-export async function makeAssignmentsDue(knex: Knex, needy: readonly NeedyRow[]): Promise<number> {
+export async function makeAssignmentsDue(
+  knex: Knex,
+  needy: readonly DriftedRow[],
+): Promise<number> {
   const ids = needy.map(({ id }) => id);
   return (await knex.raw<{ rowCount: number }>(MAKE_DUE, { ids })).rowCount;
 }

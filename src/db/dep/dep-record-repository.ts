@@ -1,6 +1,6 @@
 import type { Transaction } from '../connection/unit-of-work.js';
-import { isTelling } from '../devices/distinctive-serial.js';
-import type { NeedyRow } from './dep-reconcile-repository.js';
+import { isDistinctiveSerial } from '../devices/distinctive-serial.js';
+import type { DriftedRow } from './dep-reconcile-repository.js';
 import { lockSerials } from './dep-sync-page.js';
 
 // The enrolled record first, then one that was, then the oldest; held before its serial number is,
@@ -12,7 +12,7 @@ with held as (
   where d.serial_number in (
       select serial_number from dep_devices where id = any(:ids::bigint[]) and device_id is null)
     and (d.udid is null and d.enrollment_id is null
-      or ${isTelling({ serial: 'd.serial_number', product: 'd.product_name', model: 'd.model' })})
+      or ${isDistinctiveSerial({ serial: 'd.serial_number', product: 'd.product_name', model: 'd.model' })})
   order by d.id for no key update
 ), best as (
   select distinct on (serial_number) * from held
@@ -81,7 +81,10 @@ async function giveBack(trx: Transaction, ids: readonly number[]): Promise<void>
  * a new one; with the profile that Apple has for it; and marks records as of the program that somebody
  * had marked otherwise. Returns how many were mended.
  */
-export async function mendRecords(trx: Transaction, rows: readonly NeedyRow[]): Promise<number> {
+export async function repairDeviceRecords(
+  trx: Transaction,
+  rows: readonly DriftedRow[],
+): Promise<number> {
   const ids = rows.map(({ id }) => id);
   await lockSerials(trx);
   type Count = { rowCount: number };

@@ -1,5 +1,5 @@
 import type { Transaction } from '../connection/unit-of-work.js';
-import { isTelling } from '../devices/distinctive-serial.js';
+import { isDistinctiveSerial } from '../devices/distinctive-serial.js';
 import type { SyncPosition } from './dep-sync-position.js';
 import { rowOf } from './dep-sync-row.js';
 
@@ -41,7 +41,7 @@ ${rowOf('?')}
 left join lateral (
   select d.id from devices d
   where d.serial_number = p.serial_number and (d.udid is null and d.enrollment_id is null
-    or ${isTelling({ serial: 'd.serial_number', product: 'd.product_name', model: 'd.model' })})
+    or ${isDistinctiveSerial({ serial: 'd.serial_number', product: 'd.product_name', model: 'd.model' })})
   order by d.is_enrolled desc, d.udid is null, d.id
   limit 1
 ) c on true`;

@@ -95,13 +95,13 @@ where d.id = o.device_id`;
 
 async function handOver(trx: Transaction, accountId: number, devices: number[]): Promise<number[]> {
   const { rows } = await trx.raw<{ rows: OtherRow[] }>(OTHERS, [devices, accountId]);
-  const heirs = rows.filter(({ dep_account_id }) => dep_account_id !== accountId);
-  if (heirs.length === 0) return [];
-  await trx.raw(SHOW_OTHER, [accountId, heirs.map(({ device_id }) => device_id)]);
+  const receivingAccounts = rows.filter(({ dep_account_id }) => dep_account_id !== accountId);
+  if (receivingAccounts.length === 0) return [];
+  await trx.raw(SHOW_OTHER, [accountId, receivingAccounts.map(({ device_id }) => device_id)]);
   // The trigger took it for an admin's wish that they have none.
   const states = rows.map(({ state }) => state);
   await restoreAssignments(trx, states);
-  return [...new Set(heirs.map(({ dep_account_id }) => dep_account_id))];
+  return [...new Set(receivingAccounts.map(({ dep_account_id }) => dep_account_id))];
 }
 
 const GONE = `

@@ -1,4 +1,4 @@
-import { isTelling } from '../devices/distinctive-serial.js';
+import { isDistinctiveSerial } from '../devices/distinctive-serial.js';
 import type { AuthenticateFacts } from './authenticate.js';
 
 /** The columns that a message fills, in the order of the statement's parameters. */
@@ -50,7 +50,7 @@ asked as (
     case when q.udid is not null then coalesce(q.said_serial, r.serial_number) end as serial_number,
     case when q.udid is not null then q.said_imei end as imei,
     case when q.udid is not null then q.said_meid end as meid,
-    q.udid is not null and ${isTelling({
+    q.udid is not null and ${isDistinctiveSerial({
       ...{ serial: 'coalesce(q.said_serial, r.serial_number)' },
       ...{ product: 'q.product_name', model: 'q.model' },
     })} as is_telling

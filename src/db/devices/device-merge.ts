@@ -2,7 +2,7 @@ import type { Transaction } from '../connection/unit-of-work.js';
 import { moveDepRows, restoreAssignments } from '../dep/dep-device-merge.js';
 import { requestPushes } from '../push/push-enqueue.js';
 import { secretIdentity } from './device-repository.js';
-import { isTelling } from './distinctive-serial.js';
+import { isDistinctiveSerial } from './distinctive-serial.js';
 
 /** Seals anew, under another identity, what was sealed under one. */
 export type Reseal = (sealed: Buffer, from: string, to: string) => Buffer;
@@ -11,7 +11,7 @@ const SPARES = `
 select o.id
 from devices d join devices o on o.serial_number = d.serial_number
 where d.id = ? and d.udid is not null and d.enrollment_id is null
-  and ${isTelling({ serial: 'd.serial_number', product: 'd.product_name', model: 'd.model' })}
+  and ${isDistinctiveSerial({ serial: 'd.serial_number', product: 'd.product_name', model: 'd.model' })}
   and o.udid is null and o.enrollment_id is null and o.id <> d.id
 order by o.id`;
 

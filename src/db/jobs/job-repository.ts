@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../connection/database.js';
 import type { Transaction } from '../connection/unit-of-work.js';
-import { JOBS_SCHEMA } from './jobs-schema.js';
+import { JOBS_SCHEMA } from '../schema/jobs-schema.js';
 
 /** A job as the queue takes it; what is left out is the queue's own default. */
 export interface NewJob {
@@ -100,7 +100,7 @@ where locked_by = $1 and ($2::bigint is null or id = $2) and not ${IS_SUPERSEDED
  * once, here or in another process; those whose place another one has taken are gone. Returns how many
  * run again.
  */
-export async function giveBackJobs(
+export async function releaseJobs(
   { background }: Database,
   { pool, id = null }: { pool: string; id?: number | null },
 ): Promise<number> {

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { forOwners, type PushOwner } from './push-recipients.js';
+import { forOwners, type PushRecipient } from './push-recipients.js';
 
 export interface PushRequestOptions {
   /** When what waits can be given to the device; now unless told. */
@@ -33,7 +33,7 @@ on conflict (${key}) ${REQUEST_AGAIN}`,
 
 async function request(
   trx: Knex.Transaction,
-  owner: PushOwner,
+  owner: PushRecipient,
   { ids, at = null, spreadMs = 0 }: PushRequestOptions & { ids: readonly number[] },
 ): Promise<void> {
   if (ids.length === 0) return;
@@ -80,7 +80,7 @@ on conflict (${key}) do nothing`,
 /** Has owners pushed that wait for commands without anybody having asked. Returns how many. */
 export async function requestMissingPushes(
   knex: Knex,
-  owner: PushOwner,
+  owner: PushRecipient,
   limit: number,
 ): Promise<number> {
   const { text } = REQUEST_MISSING[owner];

@@ -1,6 +1,6 @@
 import { runInBackground } from '../connection/background-statement.js';
 import type { Database } from '../connection/database.js';
-import { forOwners, type PushOwner } from './push-recipients.js';
+import { forOwners, type PushRecipient } from './push-recipients.js';
 
 export interface ClaimedPush {
   /** Of the device, or of the user. */
@@ -34,7 +34,7 @@ returning p.${key} as owner_id, p.attempts, p.claimed_at::text as claimed_at, ${
 /** Takes up to `limit` owners whose push is due, for this process alone, the longest due first. */
 export async function claimPushes(
   db: Database,
-  owner: PushOwner,
+  owner: PushRecipient,
   limit: number,
 ): Promise<ClaimedPush[]> {
   type Row = { owner_id: number; attempts: number; claimed_at: string };
@@ -114,7 +114,7 @@ where o.id = any($1::bigint[])`,
  */
 export async function describePushes(
   db: Database,
-  owner: PushOwner,
+  owner: PushRecipient,
   ids: number[],
 ): Promise<PushTarget[]> {
   const { rows } = await runInBackground<TargetRow>(db, DESCRIBE[owner], [ids]);
@@ -173,7 +173,7 @@ returning l.is_due, ${ASYNC}`,
 /** Ends claims that are still this process's own. True when some of the rows are due again at once. */
 export async function finishPushes(
   db: Database,
-  owner: PushOwner,
+  owner: PushRecipient,
   ends: readonly PushEnd[],
 ): Promise<boolean> {
   const { rows } = await runInBackground<{ is_due: boolean }>(db, FINISH[owner], [

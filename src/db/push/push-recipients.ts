@@ -1,5 +1,5 @@
 /** Whom a push wakes: a device, or one of its users. */
-export type PushOwner = 'device' | 'user';
+export type PushRecipient = 'device' | 'user';
 
 interface OwnerTables {
   /** The table of owners; `o` in the statements. */
@@ -21,7 +21,7 @@ interface OwnerTables {
 }
 
 /** Of constants only: nothing of a request ever gets into these texts. */
-const TABLES: Record<PushOwner, OwnerTables> = {
+const TABLES: Record<PushRecipient, OwnerTables> = {
   device: {
     owners: 'devices',
     pushes: 'device_pushes',
@@ -58,7 +58,7 @@ export interface OwnedStatement {
 export function forOwners(
   name: string,
   text: (tables: OwnerTables) => string,
-): Record<PushOwner, OwnedStatement> {
-  const of = (owner: PushOwner) => ({ name: `${name}_${owner}`, text: text(TABLES[owner]) });
+): Record<PushRecipient, OwnedStatement> {
+  const of = (owner: PushRecipient) => ({ name: `${name}_${owner}`, text: text(TABLES[owner]) });
   return { device: of('device'), user: of('user') };
 }

@@ -1,6 +1,6 @@
 import { runInBackground } from '../connection/background-statement.js';
 import type { Database } from '../connection/database.js';
-import { forOwners, type PushOwner } from './push-recipients.js';
+import { forOwners, type PushRecipient } from './push-recipients.js';
 
 /** How a push ended, for the record of the device or of the user. */
 export interface PushResult {
@@ -52,7 +52,7 @@ returning o.id, o.push_state, set_config('synchronous_commit', 'off', true)`,
 /** Writes them to their records. Returns the ids of those that can't be pushed any more. */
 export async function notePushResults(
   db: Database,
-  owner: PushOwner,
+  owner: PushRecipient,
   results: readonly PushResult[],
 ): Promise<Set<number>> {
   if (results.length === 0) return new Set();

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { runInBackground } from '../connection/background-statement.js';
 import type { Database } from '../connection/database.js';
-import { forOwners, type PushOwner } from './push-recipients.js';
+import { forOwners, type PushRecipient } from './push-recipients.js';
 
 const FIRST_MS = 600_000;
 const LONGEST_MS = 6 * 3_600_000;
@@ -114,7 +114,7 @@ export interface RearmStep {
 /** Makes waiting pushes of a topic due earlier, one after another. `last` is null at the end. */
 export async function rearmPushes(
   db: Database,
-  owner: PushOwner,
+  owner: PushRecipient,
   { topic, after, limit, from, every }: RearmStep,
 ): Promise<{ count: number; last: number | null }> {
   type Row = { count: number; last: number | null };

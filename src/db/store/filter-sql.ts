@@ -6,12 +6,7 @@ import type {
   Scalar,
   TextOperator,
 } from '../../jsonapi/query/filter-node.js';
-
-/** A fragment with `?` for each binding. */
-export interface Sql {
-  text: string;
-  bindings: unknown[];
-}
+import type { Sql } from '../connection/statement-runner.js';
 
 type NodeOf<Kind extends FilterNode['kind']> = Extract<FilterNode, { kind: Kind }>;
 

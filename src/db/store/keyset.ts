@@ -1,5 +1,6 @@
 import type { ListQuery, Position } from '../../jsonapi/store.js';
-import { alias, quoted, type Sql, sqlTypeOf, versionKey } from './filter-sql.js';
+import type { Sql } from '../connection/statement-runner.js';
+import { alias, quoted, sqlTypeOf, versionKey } from './filter-sql.js';
 
 /** One column of a list's order. */
 export interface SortKey {

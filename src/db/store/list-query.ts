@@ -1,5 +1,6 @@
 import type { ListQuery } from '../../jsonapi/store.js';
-import { alias, allOf, filterSql, quoted, type Sql } from './filter-sql.js';
+import type { Sql } from '../connection/statement-runner.js';
+import { alias, allOf, filterSql, quoted } from './filter-sql.js';
 import { keyColumns, orderBy, type SortKey } from './keyset.js';
 
 /** Matches are counted one by one up to here; beyond it the total is an estimate. */

@@ -1,8 +1,9 @@
 import type { Knex } from 'knex';
 import type { ToManyShape } from '../../jsonapi/definition/shape.js';
 import type { Link, LinkSelection, RelatedQuery, RelatedRow, Row } from '../../jsonapi/store.js';
+import type { Sql } from '../connection/statement-runner.js';
 import { SLICE_ROWS, type StatementRunner } from '../connection/statement-runner.js';
-import { alias, quoted, type Sql } from './filter-sql.js';
+import { alias, quoted } from './filter-sql.js';
 import { columnList } from './list-query.js';
 import { runSql } from './resource-store-sql.js';
 

@@ -1,7 +1,7 @@
 import { AppError, notFound } from '../../errors.js';
 import type { Edges, Keyset, ListQuery, ListResult, Position, Row } from '../../jsonapi/store.js';
+import type { Sql } from '../connection/statement-runner.js';
 import { SLICE_ROWS, type StatementRunner } from '../connection/statement-runner.js';
-import type { Sql } from './filter-sql.js';
 import { allRanges, positionOf, rangesAfter, reversed, type SortKey, sortKeys } from './keyset.js';
 import {
   countSql,

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { ResourceShape } from '../../jsonapi/definition/shape.js';
 import { type FieldOf, toAppError } from '../connection/sqlstate.js';
-import type { Sql } from './filter-sql.js';
+import type { Sql, StatementRunner } from '../connection/statement-runner.js';
 
 /**
  * The rows of one statement. The driver's errors come out as AppError; with the shape of the
@@ -18,6 +18,11 @@ export async function runSql<T>(
   } catch (error) {
     throw toAppError(error, shape && fieldOf(shape));
   }
+}
+
+/** Runs them in a transaction, where nothing is sliced: it is short, or its rows are few. */
+export function runnerIn(trx: Knex): StatementRunner {
+  return { run: (sql) => runSql(trx, sql), runSliced: (sql) => runSql(trx, sql) };
 }
 
 function fieldOf({ attributes, relationships }: ResourceShape): FieldOf {

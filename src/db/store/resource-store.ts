@@ -3,9 +3,9 @@ import type { Knex } from 'knex';
 import type { ResourceShape } from '../../jsonapi/definition/shape.js';
 import type { Caller, Row, Store } from '../../jsonapi/store.js';
 import type { Database } from '../connection/database.js';
-import { runnerIn, type StatementRunner } from '../connection/statement-runner.js';
+import type { Sql, StatementRunner } from '../connection/statement-runner.js';
 import { inTransaction } from '../connection/unit-of-work.js';
-import { quoted, type Sql } from './filter-sql.js';
+import { quoted } from './filter-sql.js';
 import { findRow } from './find-row.js';
 import { claimKey, keepAnswer } from './idempotency-repository.js';
 import { columnList } from './list-query.js';
@@ -18,8 +18,8 @@ import {
   unlinkRows,
 } from './resource-store-links.js';
 import { listRows } from './resource-store-list.js';
-import { runSql } from './resource-store-sql.js';
-import { createKeptAnswers } from './stored-responses.js';
+import { runnerIn, runSql } from './resource-store-sql.js';
+import { createStoredResponses } from './stored-responses.js';
 
 /** Keeps other writers of the row away, not those who only refer to it. */
 const ROW_LOCK = 'for no key update';
@@ -29,7 +29,7 @@ const ROW_LOCK = 'for no key update';
  * secret, and the same in every process over one database.
  */
 export function createResourceStore(db: Database, digestKey: Buffer): Store {
-  const answers = createKeptAnswers(digestKey);
+  const answers = createStoredResponses(digestKey);
   const runner = (trx: Knex.Transaction | null, caller?: Caller): StatementRunner =>
     trx === null ? db.lists.for(caller) : runnerIn(trx);
   return {

@@ -6,7 +6,7 @@ const TAG_BYTES = 16;
 const START = 1 + NONCE_BYTES;
 
 /** Closes and opens the bodies of answers that are kept for repetitions. */
-export interface KeptAnswers {
+export interface StoredResponses {
   close(body: Buffer): Buffer;
   /** null for what another key closed. */
   open(kept: Buffer): Buffer | null;
@@ -18,7 +18,7 @@ export interface KeptAnswers {
  * answers were closed. They live for a day, so no rotation of the master key takes them along: the
  * digest beside them, under the same key, makes them useless then.
  */
-export function createKeptAnswers(secret: Buffer): KeptAnswers {
+export function createStoredResponses(secret: Buffer): StoredResponses {
   const key = createHmac('sha256', secret).update('kept answers').digest();
   return {
     close(body) {

@@ -1,21 +1,21 @@
 import type { Transaction } from '../../db/connection/unit-of-work.js';
 import {
+  assignProfileTo,
+  type DesiredProfile,
   type DeviceElsewhere,
   type DeviceGone,
   findAccountOfProfile,
   findDevicesElsewhere,
   findDevicesGone,
   findProfileFault,
-  giveProfileTo,
-  type ProfileWish,
-  takeProfileFrom,
+  unassignProfileFrom,
 } from '../../db/dep/dep-desired-profile-repository.js';
 import { AppError } from '../../errors.js';
 import type { DepJobs } from '../dep-jobs.js';
 import type { ProfileWarning } from '../profiles/profile-warnings.js';
 
 /** A wish of an admin's; `at` is the JSON pointer of the linkage. */
-export interface AdminWish extends ProfileWish {
+export interface AdminChoice extends DesiredProfile {
   at: string;
 }
 
@@ -23,14 +23,14 @@ export interface AdminWish extends ProfileWish {
 const MOST_FAULTS = 500;
 
 /** What admins want devices to have; Apple is told after the commit. */
-export class ProfileWishes {
+export class DesiredProfiles {
   constructor(private readonly jobs: Pick<DepJobs, 'assign'>) {}
 
   /**
    * Returns what keeps the devices from getting it, if anything does. AppError 409 no_dep_account,
    * other_dep_account and conflict (Apple has taken them from the account) naming each device.
    */
-  async give(trx: Transaction, wish: AdminWish): Promise<ProfileWarning[]> {
+  async give(trx: Transaction, wish: AdminChoice): Promise<ProfileWarning[]> {
     const { profileId, deviceIds, at } = wish;
     const accountId = await findAccountOfProfile(trx, profileId);
     if (accountId === null) throw withoutAccount(profileId, at);
@@ -38,15 +38,15 @@ export class ProfileWishes {
     if (strangers.length > 0) throw ofAnotherAccount(strangers, { accountId, at });
     const gone = await findDevicesGone(trx, { accountId, deviceIds });
     if (gone.length > 0) throw ofNoAccount(gone, { accountId, at });
-    await giveProfileTo(trx, { profileId, deviceIds });
+    await assignProfileTo(trx, { profileId, deviceIds });
     await this.jobs.assign(trx, accountId);
     const fault = await findProfileFault(trx, profileId);
     return fault === null ? [] : [{ pointer: at, detail: `${fault}; they get it once it is` }];
   }
 
-  async take(trx: Transaction, { profileId, deviceIds }: ProfileWish): Promise<void> {
+  async take(trx: Transaction, { profileId, deviceIds }: DesiredProfile): Promise<void> {
     const accountId = await findAccountOfProfile(trx, profileId);
-    await takeProfileFrom(trx, { profileId, deviceIds });
+    await unassignProfileFrom(trx, { profileId, deviceIds });
     if (accountId !== null) await this.jobs.assign(trx, accountId);
   }
 }

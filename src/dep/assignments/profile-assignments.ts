@@ -4,7 +4,7 @@ import {
   type AssignmentClaim,
   type AssignmentOutcome,
   claimAssignments,
-  giveBackAssignments,
+  releaseAssignments,
   settleAssignments,
   storeAssignments,
 } from '../../db/dep/dep-assignment-repository.js';
@@ -12,9 +12,9 @@ import { findProfileName, forgetDefinition } from '../../db/dep/dep-unknown-defi
 import type { Logger } from '../../logger.js';
 import { type DepAccounts, type DepApi, MOST_SERIALS } from '../client/dep-api.js';
 import { DepError } from '../client/dep-error.js';
-import { type Again, whenAgain } from '../client/next-attempt.js';
+import { type NextAttempt, nextAttemptAfter } from '../client/next-attempt.js';
 import type { DepJobs } from '../dep-jobs.js';
-import { type Batch, tellBatch } from './send-batch.js';
+import { type Batch, sendBatch } from './send-batch.js';
 import { unknownProfileWords, waitingWords } from './waiting-text.js';
 
 export interface ProfileAssignmentsDeps {
@@ -80,7 +80,7 @@ export class ProfileAssignments {
       );
       return true;
     } catch (error) {
-      const again = await whenAgain(this.deps.db, { accountId, error });
+      const again = await nextAttemptAfter(this.deps.db, { accountId, error });
       await this.postpone(held, { again, words: waitingWords(error, again?.at ?? null) });
       if (again === undefined) throw error;
       return false;
@@ -101,7 +101,7 @@ export class ProfileAssignments {
   ): Promise<void> {
     for (const batch of batches) {
       try {
-        await tellBatch(api, batch, (outcomes) =>
+        await sendBatch(api, batch, (outcomes) =>
           this.store(held, { uuid: batch.uuid, outcomes, tally }),
         );
       } catch (error) {
@@ -142,19 +142,19 @@ export class ProfileAssignments {
       const at = isForgotten ? null : new Date(Date.now() + WAIT_FOR_APPLE_MS);
       const name = profileId === null ? null : await findProfileName(trx, profileId);
       const words = name === null ? null : unknownProfileWords(name, at);
-      await giveBackAssignments(trx, { ids, until: claim.until, at, error: words });
+      await releaseAssignments(trx, { ids, until: claim.until, at, error: words });
     });
     for (const id of ids) left.delete(id);
   }
 
   private async postpone(
     { accountId, claim, left }: Held,
-    { again, words }: { again: Again | undefined; words: string | null },
+    { again, words }: { again: NextAttempt | undefined; words: string | null },
   ): Promise<void> {
     const { until } = claim;
     const at = again?.at ?? null;
     await inTransaction(this.deps.db, async (trx) => {
-      await giveBackAssignments(trx, { ids: [...left], until, at, error: words });
+      await releaseAssignments(trx, { ids: [...left], until, at, error: words });
       if (at !== null) await this.deps.jobs.assign(trx, accountId, { runAt: at });
     });
   }

@@ -2,16 +2,16 @@ import type { Database } from '../../db/connection/database.js';
 import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import { tellProfileFaults } from '../../db/dep/dep-profile-failures.js';
 import {
+  type DriftedRow,
   type Examined,
   examineAssignments,
   giveDefaults,
   makeAssignmentsDue,
   type Need,
-  type NeedyRow,
   noteReconciliation,
   type ReconcileReport,
 } from '../../db/dep/dep-reconcile-repository.js';
-import { mendRecords } from '../../db/dep/dep-record-repository.js';
+import { repairDeviceRecords } from '../../db/dep/dep-record-repository.js';
 import { systemContext, writeAudit } from '../../events/audit.js';
 import { BATCH } from '../../jobs/tasks/in-batches.js';
 import type { Logger } from '../../logger.js';
@@ -62,13 +62,17 @@ export class Reconciliation {
     const look = () =>
       examineAssignments(this.deps.db.knex, { accountId, after, limit: LOOKED_AT });
     const examined = await look();
-    const made = await this.change(examined.needy, 'record', mendRecords);
+    const made = await this.change(examined.needy, 'record', repairDeviceRecords);
     report.records_made += made;
     return made > 0 ? await look() : examined;
   }
 
   /** In transactions small enough that none holds its locks for long. */
-  private async change(needy: readonly NeedyRow[], wanted: Need, change: Change): Promise<number> {
+  private async change(
+    needy: readonly DriftedRow[],
+    wanted: Need,
+    change: Change,
+  ): Promise<number> {
     const rows = needy.filter(({ need }) => need === wanted);
     let count = 0;
     for (let start = 0; start < rows.length; start += BATCH) {
@@ -98,7 +102,7 @@ export class Reconciliation {
 }
 
 /** Returns how many it has changed. */
-type Change = (trx: Transaction, rows: readonly NeedyRow[]) => Promise<number>;
+type Change = (trx: Transaction, rows: readonly DriftedRow[]) => Promise<number>;
 
 interface Place {
   accountId: number;

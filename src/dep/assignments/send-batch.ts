@@ -20,7 +20,7 @@ const MOST_REFUSALS = 40;
  * makes Apple refuse the batch is found by halving it. Any other ProgramError is passed on; what
  * was not stored by then is still to be told.
  */
-export async function tellBatch(api: DepApi, batch: Batch, store: Store): Promise<void> {
+export async function sendBatch(api: DepApi, batch: Batch, store: Store): Promise<void> {
   const parts = [batch.rows];
   let refusals = 0;
   for (let rows = parts.pop(); rows !== undefined; rows = parts.pop()) {

@@ -4,7 +4,7 @@ import { AppError } from '../../errors.js';
 import { DepError } from './dep-error.js';
 
 /** When what could not be done is done again; null: by the clock, or once an admin has acted. */
-export interface Again {
+export interface NextAttempt {
   at: Date | null;
 }
 
@@ -15,10 +15,10 @@ const LONGEST_PAUSE = 30 * MINUTE;
 const STANDSTILL = new Set(['terms_not_signed', 'token_rejected', 'token_expired', 'lab_off']);
 
 /** undefined for what nobody expects. */
-export async function whenAgain(
+export async function nextAttemptAfter(
   { knex }: Database,
   { accountId, error }: { accountId: number; error: unknown },
-): Promise<Again | undefined> {
+): Promise<NextAttempt | undefined> {
   const now = Date.now();
   if (error instanceof AppError) return isWithoutToken(error) ? { at: null } : undefined;
   if (!(error instanceof DepError)) return undefined;

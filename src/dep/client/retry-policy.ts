@@ -24,7 +24,7 @@ function growing(count: number): number {
   return Math.min(FIRST_DELAY_MS * 2 ** count, LONGEST_DELAY_MS);
 }
 
-export interface PatienceOptions {
+export interface RetryPolicyOptions {
   /** How long to wait in all for a service that is busy. */
   longest: number;
   /** What may have been done already must not be asked for again. */
@@ -32,13 +32,13 @@ export interface PatienceOptions {
 }
 
 /** Whether, and when, one call is worth another attempt. */
-export class Patience {
-  readonly #options: PatienceOptions;
+export class RetryPolicy {
+  readonly #options: RetryPolicyOptions;
   #waited = 0;
   #busy = 0;
   #repeats = 0;
 
-  constructor(options: PatienceOptions) {
+  constructor(options: RetryPolicyOptions) {
     this.#options = options;
   }
 

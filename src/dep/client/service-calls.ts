@@ -5,7 +5,7 @@ import type { Exchanges, ServiceAnswer, ServiceRequest } from './exchange.js';
 import { ExchangeFault } from './exchange-fault.js';
 import type { DepClock, DepLimits } from './limits.js';
 import { oauthHeader } from './oauth.js';
-import { Patience } from './retry-policy.js';
+import { RetryPolicy } from './retry-policy.js';
 import { sessionValue } from './session-value.js';
 
 // The newest that Apple documents: from 9 on it tells by serial number where an assignment was
@@ -76,7 +76,7 @@ export class ServiceCalls {
     { isOnce, signal }: { isOnce: boolean; signal: AbortSignal },
   ): Promise<ServiceAnswer> {
     const { exchanges, clock, limits } = this.deps;
-    const patience = new Patience({ longest: limits.patience, isOnce });
+    const patience = new RetryPolicy({ longest: limits.patience, isOnce });
     for (;;) {
       const request = make();
       const outcome = await exchanges.send(request, signal).catch(orFault);

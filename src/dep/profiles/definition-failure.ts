@@ -3,7 +3,7 @@ import { tellProfileFaults } from '../../db/dep/dep-profile-failures.js';
 import { makeProfileRows, updateDepProfile } from '../../db/dep/dep-profile-repository.js';
 import type { Logger } from '../../logger.js';
 import { DepError } from '../client/dep-error.js';
-import { type Again, whenAgain } from '../client/next-attempt.js';
+import { type NextAttempt, nextAttemptAfter } from '../client/next-attempt.js';
 import type { DepJobs } from '../dep-jobs.js';
 import { type DefinitionAttempt, whileUnchanged } from './definition-attempt.js';
 import { refusalAdvice } from './refusal-advice.js';
@@ -25,7 +25,7 @@ export async function explainTrouble(
   if (error instanceof DepError && error.kind === 'refused') {
     return await refuse(deps, attempt, wordsOf(error));
   }
-  const again = await whenAgain(deps.db, { accountId: attempt.accountId, error });
+  const again = await nextAttemptAfter(deps.db, { accountId: attempt.accountId, error });
   if (again === undefined || !(error instanceof Error)) throw error;
   await postpone(deps, attempt, { ...again, text: wordsOf(error) });
 }
@@ -56,7 +56,7 @@ function refuse(
 function postpone(
   { db, jobs }: DefinitionTroubleDeps,
   attempt: DefinitionAttempt,
-  { at, text }: Again & { text: string },
+  { at, text }: NextAttempt & { text: string },
 ): Promise<void> {
   return whileUnchanged(db, attempt, async (trx, { id, status }) => {
     await updateDepProfile(trx, id, {

@@ -67,8 +67,8 @@ async function removeBatch(
   const rows = await findUnlisted(trx, from, { after: former.after, limit: BATCH });
   const gone = { opType: null, opDate: null };
   const removals = rows.map(({ serial_number: serialNumber }) => ({ serialNumber, ...gone }));
-  const heirs = await removeSerials(trx, from.accountId, removals);
-  for (const heir of heirs) await jobs.reconcile(trx, heir);
+  const receivingAccounts = await removeSerials(trx, from.accountId, removals);
+  for (const receivingAccount of receivingAccounts) await jobs.reconcile(trx, receivingAccount);
   return {
     after: rows.at(-1)?.id ?? former.after,
     removed: former.removed + rows.length,

@@ -12,7 +12,7 @@ export interface StoredPage {
   added: number;
   removed: number;
   /** Other accounts that have a device which left this one. */
-  heirs: number[];
+  receivingAccounts: number[];
 }
 
 /**
@@ -29,7 +29,7 @@ export async function storePage(
   const position = await advanceCursor(trx, from, end);
   if (position === undefined) return undefined;
   const told = latestListings(devices);
-  if (told.length === 0) return { position, added: 0, removed: 0, heirs: [] };
+  if (told.length === 0) return { position, added: 0, removed: 0, receivingAccounts: [] };
   await lockSerials(trx);
   const serials = told.map(({ serialNumber }) => serialNumber);
   const known = await findSerials(trx, from.accountId, serials);
@@ -40,9 +40,9 @@ export async function storePage(
   const listings = fresh.filter(({ opType }) => opType !== 'deleted');
   const removals = fresh.filter(({ opType }) => opType === 'deleted');
   await storeListings(trx, from, { listings, known });
-  const heirs = await removeSerials(trx, from.accountId, removals);
+  const receivingAccounts = await removeSerials(trx, from.accountId, removals);
   return {
-    ...{ position, heirs },
+    ...{ position, receivingAccounts },
     added: listings.filter(({ serialNumber }) => !isActive(serialNumber)).length,
     removed: removals.filter(({ serialNumber }) => isActive(serialNumber)).length,
   };

@@ -106,7 +106,8 @@ export class SyncRun {
     const stored = await inTransaction(db, async (trx) => {
       const result = await storePage(trx, from, page);
       if (result === undefined) return undefined;
-      for (const heir of result.heirs) await jobs.reconcile(trx, heir);
+      for (const receivingAccount of result.receivingAccounts)
+        await jobs.reconcile(trx, receivingAccount);
       if (isTime) await jobs.reconcile(trx, from.accountId);
       return result;
     });

@@ -22,7 +22,7 @@ import type { DepToken } from '../../protocol/dep-token.js';
 import { DepJobs } from '../dep-jobs.js';
 import { type OpenedToken, openToken } from './open-token.js';
 import { makeTokenCertificate } from './token-certificate.js';
-import { requireWorld } from './token-environment.js';
+import { requireSameEnvironment } from './token-environment.js';
 import { findPlace, type TokenPlace } from './token-place.js';
 import { type TokenWarning, tokenWarnings } from './token-warnings.js';
 
@@ -104,7 +104,7 @@ export class DepTokens {
         "it was made just now, this server's clock is wrong";
       throw new AppError('token_expired', 422, message);
     }
-    requireWorld(consumerKey, this.#deps);
+    requireSameEnvironment(consumerKey, this.#deps);
     return { take: (trx, options) => this.#take(trx, opened, options) };
   }
 

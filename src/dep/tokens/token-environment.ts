@@ -11,7 +11,7 @@ interface World {
 }
 
 /** AppError 409 `lab_only`: lab and Apple don't mix, devices of the one would go to the other. */
-export function requireWorld(consumerKey: string, { isLabOn, source }: World): void {
+export function requireSameEnvironment(consumerKey: string, { isLabOn, source }: World): void {
   if (consumerKey.startsWith(LAB_PREFIX) === isLabOn) return;
   const message = isLabOn
     ? "with LAB=on only tokens of the lab's portal are taken: see GET /lab"

@@ -13,12 +13,12 @@ import { landingPage, refusalPage } from './landing-page.js';
 /** The page that an enrollment link leads to, with a slash at its end or without. */
 export function createLandingRoutes(services: EnrollServices): Router {
   const router = Router();
-  router.get('/', (req, res) => giveLandingPage(req, res, services));
+  router.get('/', (req, res) => sendLandingPage(req, res, services));
   router.all('/', methodNotAllowed('GET, HEAD'));
   return router;
 }
 
-async function giveLandingPage(req: Request, res: Response, services: EnrollServices) {
+async function sendLandingPage(req: Request, res: Response, services: EnrollServices) {
   const organization = await organizationName(services);
   const token = queryText(req, 'token');
   const refusal = await refusalOf(token, services);

@@ -20,7 +20,7 @@ const CURVES = new Map([
 const APPLE_BITS = 2048;
 const MADE_BY_APPLE: CertificatePurpose[] = ['mdm.pushcert', 'mdm.vendor'];
 
-export interface KeyWish {
+export interface RequestedKey {
   purpose: CertificatePurpose;
   key_type?: 'RSA' | 'EC' | null;
   /** Bits of the modulus or of the curve's field. */
@@ -43,8 +43,8 @@ export function faultOfKey(key: KeyObject, purpose: CertificatePurpose): string 
 }
 
 /** How the key wanted is made. What is wrong with the wish is added to the faults. */
-export function readKeyWish(
-  wish: KeyWish,
+export function readRequestedKey(
+  wish: RequestedKey,
   faults: ErrorDetail[],
 ): () => Promise<{ privateKey: KeyObject }> {
   const type = wish.key_type ?? 'RSA';

@@ -23,12 +23,12 @@ import { hostNameOf, parseAlternativeName } from '../certificates/alternative-na
 import { requireAppleAccount } from '../certificates/certificate-origin.js';
 import { attributeFault, refusal } from '../certificates/faults.js';
 import { findKeyFor, keepPrivateKey, openPrivateKey } from '../certificates/stored-keys.js';
-import { faultOfKey, type KeyWish, readKeyWish } from './signing-request-key.js';
+import { faultOfKey, type RequestedKey, readRequestedKey } from './signing-request-key.js';
 import { hasParts, readSubject, type SubjectInput } from './signing-request-subject.js';
 import { readRequestText } from './signing-request-text.js';
 import { type SigningRequestView, signingRequestView } from './signing-request-view.js';
 
-export interface SigningRequestInput extends SubjectInput, KeyWish {
+export interface SigningRequestInput extends SubjectInput, RequestedKey {
   /** A request made elsewhere: PEM, or DER as base64. */
   pem_request?: string | null;
   subject_alt_names?: string[] | null;
@@ -180,7 +180,7 @@ function readWanted(input: SigningRequestInput): Wanted {
   const faults: ErrorDetail[] = [];
   const subject = readSubject(input, faults);
   const names = readNames(input.subject_alt_names ?? [], faults);
-  const generate = readKeyWish(input, faults);
+  const generate = readRequestedKey(input, faults);
   if (faults.length > 0) throw refusal(faults);
   const isBare = input.purpose === 'mdm.webcrt' && names.length === 0;
   return { subject, names: isBare ? namesOf(subject) : names, generate };

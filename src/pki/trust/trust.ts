@@ -10,7 +10,7 @@ import { isExternalAuthority } from '../authority/external-authority.js';
 const MAX_CHAIN = 8;
 
 /** The CA behind a certificate. */
-export interface Voucher {
+export interface IssuerTrust {
   /** SHA-256 of the CA's certificate, 32 bytes. */
   readonly issuer: Buffer;
   /** Whether its certificates enroll devices; if not, it vouches for those that are enrolled. */
@@ -24,7 +24,7 @@ export interface TrustSubject {
   readonly certificate: ParsedCertificate;
   /** Intermediates that came with it. */
   readonly chain?: readonly ParsedCertificate[];
-  trust?: { epoch: number; voucher: Voucher | undefined };
+  trust?: { epoch: number; issuerTrust: IssuerTrust | undefined };
 }
 
 export interface Trust {
@@ -43,7 +43,7 @@ export interface Trust {
    * that an admin has uploaded does: devices stay enrolled when new ones are sent elsewhere. A
    * certificate that has expired is vouched for as it was at its end, while the grace lasts.
    */
-  voucherOf(signer: TrustSubject): Voucher | undefined;
+  issuerTrustOf(signer: TrustSubject): IssuerTrust | undefined;
   /** The CA that issued the certificate, where the clock stands before that CA's start. */
   unstartedIssuerOf(signer: TrustSubject): ParsedCertificate | undefined;
   /** Reads the CAs again, after one was added or removed, or the SCEP configuration changed. */
@@ -127,29 +127,29 @@ class AnchoredTrust implements Trust {
     return issuerOf(certificate, { anchors: this.anchors, chain, now }) !== undefined;
   }
 
-  voucherOf(signer: TrustSubject): Voucher | undefined {
+  issuerTrustOf(signer: TrustSubject): IssuerTrust | undefined {
     const now = this.#now();
     if (now.getTime() > this.#changesAt) this.#beginEpoch(now);
     // Not remembered: a certificate of tomorrow is no less trusted tomorrow.
     if (!isValidAt(signer.certificate, now)) return this.#voucherAfterEnd(signer, now);
     if (signer.trust?.epoch !== this.epoch) {
-      const voucher = this.#findVoucher(signer, now);
-      signer.trust = { epoch: this.epoch, voucher };
+      const issuerTrust = this.#findIssuerTrust(signer, now);
+      signer.trust = { epoch: this.epoch, issuerTrust };
     }
-    return signer.trust.voucher;
+    return signer.trust.issuerTrust;
   }
 
   /** Not remembered either: there are few, and each is soon renewed or beyond its grace. */
-  #voucherAfterEnd(signer: TrustSubject, now: Date): Voucher | undefined {
+  #voucherAfterEnd(signer: TrustSubject, now: Date): IssuerTrust | undefined {
     const { identityGrace = 0 } = this.#deps;
     const end = signer.certificate.notAfter;
     const age = now.getTime() - end.getTime();
     if (age <= 0 || age > identityGrace) return undefined;
-    const voucher = this.#findVoucher(signer, end);
-    return voucher && { ...voucher, mayEnroll: false, isExpired: true };
+    const issuerTrust = this.#findIssuerTrust(signer, end);
+    return issuerTrust && { ...issuerTrust, mayEnroll: false, isExpired: true };
   }
 
-  #findVoucher({ certificate, chain = [] }: TrustSubject, now: Date): Voucher | undefined {
+  #findIssuerTrust({ certificate, chain = [] }: TrustSubject, now: Date): IssuerTrust | undefined {
     const anchor = issuerOf(certificate, { anchors: this.anchors, chain, now });
     if (anchor) return { issuer: anchor.fingerprint, mayEnroll: true, isExpired: false };
     const other = issuerOf(certificate, { anchors: this.#others, chain, now });

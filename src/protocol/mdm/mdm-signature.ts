@@ -22,7 +22,7 @@ export interface VerifiedSigner {
   /** Kept here by the trust decision, valid while the trust store's epoch is the same. */
   trust?: {
     epoch: number;
-    voucher: { issuer: Buffer; mayEnroll: boolean; isExpired: boolean } | undefined;
+    issuerTrust: { issuer: Buffer; mayEnroll: boolean; isExpired: boolean } | undefined;
   };
 }
 

@@ -85,7 +85,7 @@ export async function removeAccount(operation: DeleteOperation<Services>): Promi
 
 function requireOwnKey({ attributes, services }: CreateOperation<Services>): void {
   const { consumer_key: key } = attributes;
-  if (typeof key === 'string') services.depServices.requireOwnWorld(key);
+  if (typeof key === 'string') services.depServices.requireSameEnvironment(key);
 }
 
 function hasCredentials({ attributes }: WriteInput): boolean {

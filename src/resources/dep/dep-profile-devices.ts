@@ -9,15 +9,15 @@ export const profileDevices: ToMany<ResourceServices> = {
   type: 'devices',
   via: { foreignKey: 'dep_profile_id' },
   write: 'document',
-  operations: { add: giveProfile, remove: takeProfile },
+  operations: { add: assignProfile, remove: unassignProfile },
 };
 
-async function giveProfile({ trx, services, id, relatedIds, at, meta }: Relate): Promise<void> {
+async function assignProfile({ trx, services, id, relatedIds, at, meta }: Relate): Promise<void> {
   const wish = { profileId: id, deviceIds: relatedIds, at };
-  const warnings = await services.depServices.giveProfile(trx, wish);
+  const warnings = await services.depServices.assignProfile(trx, wish);
   if (warnings.length > 0) meta.warnings = warnings;
 }
 
-async function takeProfile({ trx, services, id, relatedIds }: Relate): Promise<void> {
-  await services.depServices.takeProfile(trx, { profileId: id, deviceIds: relatedIds });
+async function unassignProfile({ trx, services, id, relatedIds }: Relate): Promise<void> {
+  await services.depServices.unassignProfile(trx, { profileId: id, deviceIds: relatedIds });
 }

@@ -113,11 +113,11 @@ async function changeProfile(
   const deviceIds = [id];
   if (wanted !== null) {
     const wish = { profileId: wanted, deviceIds, at: PROFILE_POINTER };
-    const warnings = await depServices.giveProfile(trx, wish);
+    const warnings = await depServices.assignProfile(trx, wish);
     return warnings.length > 0 ? { warnings } : undefined;
   }
   if (typeof current === 'number') {
-    await depServices.takeProfile(trx, { profileId: current, deviceIds });
+    await depServices.unassignProfile(trx, { profileId: current, deviceIds });
   }
   return undefined;
 }

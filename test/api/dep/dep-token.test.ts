@@ -364,9 +364,9 @@ describe('what is no token', () => {
   });
 
   it('for another server is told with the certificates that there are', async () => {
-    const stranger = fixture('dep/server-token.1.cert.pem').toString();
-    const { serialHex, commonName } = certificateIn(stranger);
-    const [status, code, detail] = await refused(sealToken(stranger, tokenMembers()));
+    const outsider = fixture('dep/server-token.1.cert.pem').toString();
+    const { serialHex, commonName } = certificateIn(outsider);
+    const [status, code, detail] = await refused(sealToken(outsider, tokenMembers()));
     expect([status, code]).toEqual([422, 'no_matching_key']);
     expect(detail).toContain(serialHex);
     expect(detail).toContain(`CN=${commonName}`);

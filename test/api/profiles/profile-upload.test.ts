@@ -54,8 +54,8 @@ describe('the upload of a profile', () => {
     const before = await countsOf();
     const viewer = await uploadNodes(app, profile([]), { token: tokens.viewer });
     expect([viewer.status, viewer.body.errors[0].code]).toEqual([403, 'forbidden']);
-    const stranger = await uploadNodes(app, profile([]), { token: 'no-such-token-at-all' });
-    expect(stranger.status).toBe(401);
+    const outsider = await uploadNodes(app, profile([]), { token: 'no-such-token-at-all' });
+    expect(outsider.status).toBe(401);
     expect(await countsOf()).toEqual(before);
   });
 

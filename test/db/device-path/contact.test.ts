@@ -76,8 +76,8 @@ describe('the contact statement', () => {
   it('hands out nothing and changes nothing for a certificate that is pinned nowhere', async () => {
     const device = await enrolledDevice();
     const uuid = await queue(device);
-    const stranger = { ...contactOf(device), fingerprint: randomBytes(32) };
-    const answer = await contacts.contact(stranger);
+    const outsider = { ...contactOf(device), fingerprint: randomBytes(32) };
+    const answer = await contacts.contact(outsider);
     expect(answer).toEqual({
       pinState: null,
       deviceId: null,

@@ -1,4 +1,4 @@
-import type { Sql } from '../../../src/db/store/filter-sql.js';
+import type { Sql } from '../../../src/db/connection/statement-runner.js';
 import { allRanges, rangesAfter, sortKeys } from '../../../src/db/store/keyset.js';
 import { rangeSql, rowsSql } from '../../../src/db/store/list-query.js';
 import { createResourceStore } from '../../../src/db/store/resource-store.js';

@@ -1,9 +1,9 @@
-import { requireWorld } from '../../../src/dep/tokens/token-environment.js';
+import { requireSameEnvironment } from '../../../src/dep/tokens/token-environment.js';
 import { AppError } from '../../../src/errors.js';
 
 const refusal = (isLabOn: boolean, key: string): string => {
   try {
-    requireWorld(key, { isLabOn });
+    requireSameEnvironment(key, { isLabOn });
     return 'taken';
   } catch (error) {
     if (!(error instanceof AppError)) throw error;

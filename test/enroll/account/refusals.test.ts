@@ -17,11 +17,11 @@ import {
 } from './world.js';
 
 let world: AccountWorld;
-let stranger: Identity;
+let outsider: Identity;
 
 beforeAll(async () => {
   world = await startWorld({ isSweeping: false });
-  stranger = await ecIdentity('P-256', asAuthority);
+  outsider = await ecIdentity('P-256', asAuthority);
 });
 afterAll(() => world.app.stop());
 beforeEach(async () => {
@@ -112,7 +112,7 @@ describe('a device that asks for its profile', () => {
   });
 
   it.each<[string, () => Promise<Identity>]>([
-    ['of another CA', async () => stranger],
+    ['of another CA', async () => outsider],
     ['of our own CA', ownIdentity],
   ])('says which one it is only by a certificate of Apple, not %s', async (_what, signer) => {
     await addUser(world.app, { enrollment_mode: 'adde' });

@@ -47,8 +47,8 @@ describe('POST /dep/enroll refuses', () => {
   it('what an unknown CA certified, and logs the issuer', async () => {
     const subject = [{ type: 'CN' as const, value: 'Impostor' }];
     const issuedBy = await ecIdentity('P-256', { ...asAuthority, subject });
-    const stranger = identityOf(await deviceKeys(), { issuedBy });
-    expect((await ask(signedBy(stranger, machine()))).status).toBe(403);
+    const outsider = identityOf(await deviceKeys(), { issuedBy });
+    expect((await ask(signedBy(outsider, machine()))).status).toBe(403);
     const reasons = dep.app.logLines.flatMap(({ reason }) => (reason ? [reason] : []));
     expect(reasons).toContain(
       'no device CA stands behind the signer; issuer of the signer: CN=Impostor',

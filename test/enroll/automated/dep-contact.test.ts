@@ -88,8 +88,8 @@ describe('a device of the program that asks for its enrollment', () => {
     const before = await rowOf(id);
     const subject = [{ type: 'CN' as const, value: 'Impostor' }];
     const issuedBy = await ecIdentity('P-256', { ...asAuthority, subject });
-    const stranger = identityOf(await deviceKeys(), { issuedBy });
-    const asked = await askToEnroll(dep.app, signedBy(stranger, buildPlist(MACHINE)));
+    const outsider = identityOf(await deviceKeys(), { issuedBy });
+    const asked = await askToEnroll(dep.app, signedBy(outsider, buildPlist(MACHINE)));
     expect(asked.status).toBe(403);
     expect((await askAs(dep, { CHALLENGE: 'x' })).status).toBe(403);
     expect(await rowOf(id)).toEqual(before);

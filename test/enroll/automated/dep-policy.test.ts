@@ -3,16 +3,16 @@ import { removeTemporaryDirectories } from '../../helpers/temporary-directory.js
 
 afterAll(removeTemporaryDirectories);
 
-describe.each<[Record<string, string>, Record<'stranger' | 'withAccount' | 'known', number>]>([
-  [{}, { stranger: 200, withAccount: 403, known: 200 }],
-  [{ ADE_ONLY_KNOWN: 'off' }, { stranger: 200, withAccount: 200, known: 200 }],
-  [{ ADE_ONLY_KNOWN: 'on' }, { stranger: 403, withAccount: 403, known: 200 }],
-  [{ ENROLLMENT: 'link' }, { stranger: 403, withAccount: 403, known: 200 }],
+describe.each<[Record<string, string>, Record<'outsider' | 'withAccount' | 'known', number>]>([
+  [{}, { outsider: 200, withAccount: 403, known: 200 }],
+  [{ ADE_ONLY_KNOWN: 'off' }, { outsider: 200, withAccount: 200, known: 200 }],
+  [{ ADE_ONLY_KNOWN: 'on' }, { outsider: 403, withAccount: 403, known: 200 }],
+  [{ ENROLLMENT: 'link' }, { outsider: 403, withAccount: 403, known: 200 }],
   [
     { ENROLLMENT: 'link', ADE_ONLY_KNOWN: 'off' },
-    { stranger: 403, withAccount: 403, known: 200 },
+    { outsider: 403, withAccount: 403, known: 200 },
   ],
-  [{ ENROLLMENT: 'closed' }, { stranger: 403, withAccount: 403, known: 403 }],
+  [{ ENROLLMENT: 'closed' }, { outsider: 403, withAccount: 403, known: 403 }],
 ])('with %j', (env, expected) => {
   let dep: DepTestServer;
 
@@ -25,7 +25,7 @@ describe.each<[Record<string, string>, Record<'stranger' | 'withAccount' | 'know
     const { knex } = dep.app.db;
     // Somebody's record of the serial number is not the program's word.
     await knex('devices').insert({ serial_number: 'C02PROGRAM1' });
-    expect((await askAs(dep)).status).toBe(expected.stranger);
+    expect((await askAs(dep)).status).toBe(expected.outsider);
     await knex('dep_accounts').insert({ server_name: 'School' });
     expect((await askAs(dep)).status).toBe(expected.withAccount);
     await knex('devices').update({ is_dep: true });

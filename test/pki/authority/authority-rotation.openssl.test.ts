@@ -106,11 +106,11 @@ describe('the rotation of the certificate authority', () => {
     expect(fresh.issuer).not.toBe(old.issuer);
     const trust = await createTrust({ db: database.db });
     for (const certificate of [old, fresh]) {
-      const voucher = trust.voucherOf({ certificate });
-      expect(voucher).toMatchObject({ mayEnroll: true, isExpired: false });
+      const issuerTrust = trust.issuerTrustOf({ certificate });
+      expect(issuerTrust).toMatchObject({ mayEnroll: true, isExpired: false });
     }
-    expect(trust.voucherOf({ certificate: old })?.issuer).not.toEqual(
-      trust.voucherOf({ certificate: fresh })?.issuer,
+    expect(trust.issuerTrustOf({ certificate: old })?.issuer).not.toEqual(
+      trust.issuerTrustOf({ certificate: fresh })?.issuer,
     );
   });
 

@@ -152,33 +152,33 @@ describe('trust in device certificates', () => {
   it('remembers its decision about a signer for an epoch, but not beyond its validity', () => {
     const certificate = leaf({ notAfter: new Date(clock.getTime() + HOUR) });
     const signer: TrustSubject = { certificate };
-    const voucher = {
+    const issuerTrust = {
       issuer: authority.certificate.fingerprint,
       mayEnroll: true,
       isExpired: false,
     };
-    expect(trust.voucherOf(signer)).toEqual(voucher);
-    expect(signer.trust).toEqual({ epoch: trust.epoch, voucher });
+    expect(trust.issuerTrustOf(signer)).toEqual(issuerTrust);
+    expect(signer.trust).toEqual({ epoch: trust.epoch, issuerTrust });
     clock = new Date(clock.getTime() + 2 * HOUR);
-    expect(trust.voucherOf(signer)).toBeUndefined();
+    expect(trust.issuerTrustOf(signer)).toBeUndefined();
   });
 
   it('remembers a refusal too', () => {
     const signer: TrustSubject = { certificate: identityOf(keys, clientAuth).certificate };
-    expect(trust.voucherOf(signer)).toBeUndefined();
-    expect(signer.trust).toEqual({ epoch: trust.epoch, voucher: undefined });
+    expect(trust.issuerTrustOf(signer)).toBeUndefined();
+    expect(signer.trust).toEqual({ epoch: trust.epoch, issuerTrust: undefined });
   });
 
   it('decides anew after a CA was revoked and the CAs were read again', async () => {
     const signer: TrustSubject = { certificate: leaf() };
-    expect(trust.voucherOf(signer)).toBeDefined();
+    expect(trust.issuerTrustOf(signer)).toBeDefined();
     await database.db.knex('certificates').update({ revoked_at: clock });
     await trust.reload();
-    expect(trust.voucherOf(signer)).toBeUndefined();
+    expect(trust.issuerTrustOf(signer)).toBeUndefined();
     expect(trust.anchors).toEqual([external.certificate]);
     await database.db.knex('certificates').update({ revoked_at: null });
     await trust.reload();
-    expect(trust.voucherOf(signer)).toBeDefined();
+    expect(trust.issuerTrustOf(signer)).toBeDefined();
     expect(trust.anchors).toHaveLength(2);
   });
 
@@ -191,15 +191,15 @@ describe('trust in device certificates', () => {
     const added = identityOf(keys, asAuthority);
     const issued = leaf({ issuedBy: added });
     const signer: TrustSubject = { certificate: issued };
-    expect(trust.voucherOf(signer)).toBeUndefined();
+    expect(trust.issuerTrustOf(signer)).toBeUndefined();
     const id = await insertCertificate(
       elsewhere.knex,
       certificateRecord(added.certificate, 'mdm.cacert'),
     );
-    await until(() => trust.voucherOf(signer) !== undefined);
-    expect(trust.voucherOf(signer)?.issuer).toEqual(added.certificate.fingerprint);
+    await until(() => trust.issuerTrustOf(signer) !== undefined);
+    expect(trust.issuerTrustOf(signer)?.issuer).toEqual(added.certificate.fingerprint);
     await revokeCertificate(elsewhere.knex, id);
-    await until(() => trust.voucherOf(signer) === undefined);
+    await until(() => trust.issuerTrustOf(signer) === undefined);
     await changes.stop();
     await elsewhere.close();
   });
@@ -210,10 +210,10 @@ describe('trust in device certificates', () => {
       notAfter: new Date(external.certificate.notAfter.getTime() + HOUR),
     });
     const signer: TrustSubject = { certificate };
-    expect(trust.voucherOf(signer)).toBeDefined();
+    expect(trust.issuerTrustOf(signer)).toBeDefined();
     const { epoch } = trust;
     clock = new Date(external.certificate.notAfter.getTime() + 1);
-    expect(trust.voucherOf(signer)).toBeUndefined();
+    expect(trust.issuerTrustOf(signer)).toBeUndefined();
     expect(trust.epoch).toBe(epoch + 1);
   });
 });

@@ -164,10 +164,10 @@ describe('MdmSignature', () => {
   it('remembers a signer and what was decided about it', () => {
     const cache = new SignerCache();
     const first = MdmSignature.read(sign(), cache).verify(body);
-    first.trust = { epoch: 7, voucher: undefined };
+    first.trust = { epoch: 7, issuerTrust: undefined };
     const second = MdmSignature.read(sign({ content: notNow }), cache).verify(notNow);
     expect(second).toBe(first);
-    expect(second.trust).toEqual({ epoch: 7, voucher: undefined });
+    expect(second.trust).toEqual({ epoch: 7, issuerTrust: undefined });
   });
 
   it('remembers no more signers than it is told', async () => {

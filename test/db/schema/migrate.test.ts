@@ -6,11 +6,11 @@ import {
   migrationStatus,
   requireSupportedVersion,
   rollback,
-} from '../../../src/db/connection/migrate.js';
+} from '../../../src/db/schema/migrate.js';
 import {
   DirectoryMigrationSource,
   MIGRATIONS_DIRECTORY,
-} from '../../../src/db/connection/migration-source.js';
+} from '../../../src/db/schema/migration-source.js';
 import { createLogger } from '../../../src/logger.js';
 import { killChildren, startTypeScript } from '../../helpers/child-process.js';
 import { createEmptyDatabase, type TestDatabase } from '../../helpers/database.js';

@@ -3,8 +3,8 @@ import type { Knex } from 'knex';
 import type pg from 'pg';
 import { AppError } from '../../errors.js';
 import type { Logger } from '../../logger.js';
-import { dropJobs, migrateJobs } from '../jobs/jobs-schema.js';
-import type { Database } from './database.js';
+import type { Database } from '../connection/database.js';
+import { dropJobs, migrateJobs } from './jobs-schema.js';
 import { DirectoryMigrationSource, MIGRATIONS_DIRECTORY } from './migration-source.js';
 
 export interface MigrationOptions {

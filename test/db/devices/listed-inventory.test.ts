@@ -1,5 +1,5 @@
 import type { InventoryRow } from '../../../src/db/devices/inventory-repository.js';
-import { type ListScope, replaceListed } from '../../../src/db/store/listed-inventory.js';
+import { type ListScope, replaceListed } from '../../../src/db/devices/listed-inventory.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 
 let database: TestDatabase;

@@ -6,7 +6,7 @@ import {
   insertProfiles,
   type ProfileRows,
   ROWS_PER_STATEMENT,
-} from '../devices/inventory-repository.js';
+} from './inventory-repository.js';
 
 /** Which of a device's entries a list is about. */
 export interface ListScope {
