@@ -1,41 +1,95 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
-const SRC = join(__dirname, '..', 'src');
+const ROOT = join(__dirname, '..');
+const SRC = join(ROOT, 'src');
 
-/** Which folder of src may import which; errors, logger and config are for everyone. */
+/** What every room may import: errors, the logger, the configuration. */
+const FOR_EVERYONE = ['errors.ts', 'logger.ts', 'config'];
+
+/** They compose the others, so they may import anything. */
+const COMPOSERS = ['cli', 'lab-mode', 'server', 'threads'];
+
+/** Which room may import which. The folders of `db` are rooms of their own. */
 const MAY_IMPORT: Record<string, string[]> = {
   crypto: [],
   protocol: ['crypto'],
   jsonapi: [],
-  db: ['jsonapi'],
-  events: ['db', 'jsonapi'],
+  'db/connection': ['jsonapi'],
+  'db/schema': ['db/connection', 'db/jobs'],
+  'db/store': ['jsonapi', 'db/connection'],
+  'db/admin': ['db/connection'],
+  'db/enroll': ['db/connection'],
+  'db/commands': [],
+  'db/profiles': [],
+  'db/push': ['db/connection'],
+  'db/dep': ['db/connection', 'db/admin', 'db/enroll'],
+  'db/devices': ['db/connection', 'db/dep', 'db/enroll', 'db/push'],
+  'db/device-path': [
+    'db/connection',
+    'db/commands',
+    'db/devices',
+    'db/enroll',
+    'db/pki',
+    'db/push',
+  ],
+  'db/pki': ['db/connection'],
+  'db/jobs': ['db/connection', 'db/devices'],
+  'db/processes': ['db/connection', 'db/jobs'],
+  'embedded-postgres': ['db/connection'],
   http: ['jsonapi'],
-  pki: ['crypto', 'protocol', 'db', 'events'],
-  push: ['crypto', 'protocol', 'db', 'pki', 'jobs'],
-  commands: ['crypto', 'protocol', 'db'],
-  jobs: ['db', 'commands', 'pki'],
-  metrics: ['db', 'pki'],
-  profiles: ['crypto', 'protocol', 'db'],
-  mdm: ['http', 'crypto', 'protocol', 'db', 'pki', 'commands'],
-  enroll: ['http', 'crypto', 'protocol', 'db', 'pki', 'commands', 'events', 'jobs'],
-  dep: ['http', 'crypto', 'protocol', 'db', 'pki', 'enroll', 'events', 'jobs'],
-  setup: ['db', 'commands', 'profiles', 'jobs'],
-  scep: ['http', 'crypto', 'protocol', 'db', 'pki'],
-  revocation: ['http', 'crypto', 'pki'],
+  events: ['jsonapi', 'db/admin'],
+  auth: [
+    ...['http', 'jsonapi', 'events'],
+    ...['db/connection', 'db/admin', 'db/processes', 'db/device-path'],
+  ],
+  pki: [
+    ...['http', 'crypto', 'protocol', 'events'],
+    ...['db/connection', 'db/pki', 'db/push', 'db/processes', 'db/admin'],
+  ],
+  profiles: ['crypto', 'protocol', 'db/connection', 'db/profiles'],
+  commands: [
+    ...['crypto', 'protocol', 'db/connection', 'db/commands', 'db/devices'],
+    ...['db/device-path', 'db/push'],
+  ],
+  jobs: [
+    ...['commands', 'pki', 'db/connection', 'db/store', 'db/jobs', 'db/processes', 'db/commands'],
+    ...['db/devices', 'db/enroll', 'db/push'],
+  ],
+  push: ['crypto', 'protocol', 'pki', 'jobs', 'db/connection', 'db/push', 'db/processes'],
+  metrics: ['http', 'auth', 'pki', 'db/connection', 'db/admin', 'db/dep'],
+  mdm: [
+    ...['http', 'crypto', 'protocol', 'pki', 'commands', 'db/connection', 'db/device-path'],
+    ...['db/devices', 'db/enroll'],
+  ],
+  scep: [
+    ...['http', 'crypto', 'protocol', 'pki', 'db/connection', 'db/pki', 'db/enroll'],
+    ...['db/admin'],
+  ],
+  enroll: [
+    ...['http', 'crypto', 'protocol', 'pki', 'commands', 'events', 'jobs', 'db/connection'],
+    ...['db/enroll', 'db/dep', 'db/admin'],
+  ],
+  setup: ['commands', 'profiles', 'jobs', 'db/connection', 'db/commands', 'db/devices'],
+  dep: [
+    ...['crypto', 'protocol', 'pki', 'events', 'jobs', 'db/connection', 'db/dep', 'db/devices'],
+    ...['db/pki'],
+  ],
   resources: ['jsonapi'],
   api: [
-    ...['http', 'jsonapi', 'resources', 'db', 'events'],
-    ...['commands', 'pki', 'profiles', 'push', 'jobs'],
+    ...['http', 'jsonapi', 'resources', 'events', 'commands', 'pki', 'profiles', 'push'],
+    ...['db/connection', 'db/admin', 'db/dep', 'db/devices', 'db/enroll', 'db/pki', 'db/processes'],
+    ...['db/profiles', 'db/push'],
   ],
   lab: ['crypto', 'protocol'],
 };
 
 /** The packages with one home, and the files or folders that may import them. */
 const HOMES: Record<string, RegExp> = {
-  express: /^(http|jsonapi|api|mdm|enroll|dep|scep|revocation)\/|^(app|container)\.ts$/,
+  express:
+    /^(http|auth|jsonapi|api|mdm|enroll|scep|metrics|server)\/|^pki\/revocation\/revocation-router\.ts$/,
   knex: /^db\//,
-  pg: /^db\//,
+  pg: /^(db|embedded-postgres)\//,
   commander: /^cli\//,
   pino: /^logger\.ts$/,
   helmet: /^http\//,
@@ -43,33 +97,12 @@ const HOMES: Record<string, RegExp> = {
   multer: /^http\//,
   compression: /^http\//,
   cors: /^http\//,
-  'node-forge': /^crypto\//,
+  'node-forge': /^(crypto|lab)\//,
   'graphile-worker': /^(jobs|db)\//,
   'prom-client': /^metrics\//,
   'openid-client': /^enroll\//,
   'oauth-1.0a': /^dep\//,
 };
-
-/** They compose the others, so they may import anything. */
-const COMPOSERS = new Set([
-  ...['app.ts', 'background.ts', 'config-files.ts', 'container.ts', 'resource-services.ts'],
-  ...[
-    'lab-accounts.ts',
-    'lab-authorities.ts',
-    'lab-mode.ts',
-    'lab-stand-ins.ts',
-    'main.ts',
-    'cli',
-    'threads',
-  ],
-]);
-const FOR_EVERYONE = new Set([
-  'errors.ts',
-  'logger.ts',
-  'config.ts',
-  'config-values.ts',
-  'config-problems.ts',
-]);
 
 interface Import {
   file: string;
@@ -80,40 +113,87 @@ const FILES = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((na
   name.endsWith('.ts'),
 );
 
+/** `import type` counts, and so does `import('…')` in a type. */
 const IMPORTS: Import[] = FILES.flatMap((file) => {
   const text = readFileSync(join(SRC, file), 'utf8');
-  return [...text.matchAll(/^(?:import|export)\s[^'"]*?from '([^']+)'/gm)].map(([, target]) => ({
-    file,
-    target: target ?? '',
-  }));
+  const statements = text.matchAll(
+    /^(?:import|export)\s[^'"]*?from '([^']+)'|\bimport\('([^']+)'\)/gm,
+  );
+  return [...statements].map(([, named, inline]) => ({ file, target: named ?? inline ?? '' }));
 });
-
-/** The folder, or the file itself where it lies at the top. */
-function roomOf(path: string): string {
-  return path.split('/')[0] ?? '';
-}
 
 function pathOf({ file, target }: Import): string {
   return relative(SRC, join(SRC, dirname(file), target)).replace(/\.js$/, '.ts');
 }
 
+/** The first folder, two of them within `db`, or the file itself where it lies at the top. */
+function roomOf(path: string): string {
+  const [first = '', second = '', third] = path.split('/');
+  return first === 'db' && third !== undefined ? `${first}/${second}` : first;
+}
+
 const INTERNAL = IMPORTS.filter(({ target }) => target.startsWith('.'));
 
+/** The table as ARCHITECTURE.md prints it: composers and what everyone may import are above it. */
+function importTable(): string {
+  const rows = Object.entries(MAY_IMPORT).map(
+    ([room, targets]) => `| ${room} | ${shorten(targets).join(', ') || 'nothing'} |`,
+  );
+  return ['| room | may import |', '| --- | --- |', ...rows].join('\n');
+}
+
+/** Names the folders of `db` in one pair of brackets, last. */
+function shorten(targets: string[]): string[] {
+  const others = targets.filter((target) => !target.startsWith('db/'));
+  const folders = targets.filter((target) => target.startsWith('db/')).map((t) => t.slice(3));
+  return folders.length === 0 ? others : [...others, `db (${folders.join(', ')})`];
+}
+
+/** Every cycle of `edges`, as the path that closes it. */
+function cyclesOf(edges: Map<string, string[]>): string[] {
+  const done = new Set<string>();
+  const walk = (node: string, path: string[]): string[] => {
+    if (path.includes(node)) return [[...path.slice(path.indexOf(node)), node].join(' -> ')];
+    if (done.has(node)) return [];
+    const found = (edges.get(node) ?? []).flatMap((next) => walk(next, [...path, node]));
+    done.add(node);
+    return found;
+  };
+  return [...edges.keys()].flatMap((node) => walk(node, []));
+}
+
 describe('architecture', () => {
-  it('knows every folder of src', () => {
+  it('knows every room of src', () => {
     const rooms = new Set(FILES.map(roomOf));
     const known = [...Object.keys(MAY_IMPORT), ...COMPOSERS, ...FOR_EVERYONE];
     expect([...rooms].filter((room) => !known.includes(room))).toEqual([]);
+    expect(known.filter((room) => !rooms.has(room))).toEqual([]);
   });
 
-  it('lets each folder import only what the table allows', () => {
-    const trespasses = INTERNAL.filter((entry) => {
+  it('lets each room import only what the table allows', () => {
+    const forbidden = INTERNAL.filter((entry) => {
       const from = roomOf(entry.file);
       const to = roomOf(pathOf(entry));
-      if (COMPOSERS.has(from) || from === to || FOR_EVERYONE.has(to)) return false;
+      if (COMPOSERS.includes(from) || from === to || FOR_EVERYONE.includes(to)) return false;
       return !(MAY_IMPORT[from] ?? []).includes(to);
     });
-    expect(trespasses.map((entry) => `${entry.file} -> ${pathOf(entry)}`)).toEqual([]);
+    expect(forbidden.map((entry) => `${entry.file} -> ${pathOf(entry)}`)).toEqual([]);
+  });
+
+  it('allows nothing that no file uses', () => {
+    const used = new Set(
+      INTERNAL.map((entry) => `${roomOf(entry.file)} -> ${roomOf(pathOf(entry))}`),
+    );
+    const allowed = Object.entries(MAY_IMPORT).flatMap(([room, targets]) =>
+      targets.map((target) => `${room} -> ${target}`),
+    );
+    expect(allowed.filter((arrow) => !used.has(arrow))).toEqual([]);
+  });
+
+  it('has the table printed in ARCHITECTURE.md', () => {
+    const page = readFileSync(join(ROOT, 'ARCHITECTURE.md'), 'utf8');
+    const [printed] = page.match(/^\| room \| may import \|\n(?:\|.*\n)+/m) ?? [''];
+    expect(printed.trim()).toBe(importTable());
   });
 
   it('keeps each package in its home', () => {
@@ -121,29 +201,43 @@ describe('architecture', () => {
     expect(strays.map(({ file, target }) => `${file} -> ${target}`)).toEqual([]);
   });
 
-  it('has no cycle between folders', () => {
-    const visited = new Set<string>();
-    const walk = (room: string, path: string[]): string[] => {
-      if (path.includes(room)) return [[...path.slice(path.indexOf(room)), room].join(' -> ')];
-      if (visited.has(room)) return [];
-      visited.add(room);
-      return (MAY_IMPORT[room] ?? []).flatMap((next) => walk(next, [...path, room]));
-    };
-    expect(Object.keys(MAY_IMPORT).flatMap((room) => walk(room, []))).toEqual([]);
+  it('has no cycle between rooms', () => {
+    expect(cyclesOf(new Map(Object.entries(MAY_IMPORT)))).toEqual([]);
+  });
+
+  it('has no loose file at the top of src', () => {
+    expect(FILES.filter((file) => !file.includes('/'))).toEqual(['errors.ts', 'logger.ts']);
   });
 
   it('reads the environment in the configuration only', () => {
     const readers = FILES.filter((file) =>
       /process\.env/.test(readFileSync(join(SRC, file), 'utf8')),
     );
-    expect(readers.filter((file) => !['config.ts', 'cli/muster.ts'].includes(file))).toEqual([]);
+    expect(readers.filter((file) => !['config/config.ts', 'cli/muster.ts'].includes(file))).toEqual(
+      [],
+    );
   });
 
   it('lets migrations import nothing of src', () => {
-    const directory = join(SRC, '..', 'migrations');
+    const directory = join(ROOT, 'migrations');
     const offenders = readdirSync(directory).filter((name) =>
       /from '\.\.?\//.test(readFileSync(join(directory, name), 'utf8')),
     );
     expect(offenders).toEqual([]);
+  });
+
+  it('keeps the tests where the sources are', () => {
+    const folders = new Set(
+      readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
+        .filter((name) => name.endsWith('.test.ts') && name.includes('/'))
+        .map((name) => dirname(name)),
+    );
+    const ownFolders = ['conformance', 'contract', 'e2e'];
+    expect(
+      [...folders].filter(
+        (folder) =>
+          !ownFolders.includes(folder.split('/')[0] ?? '') && !existsSync(join(SRC, folder)),
+      ),
+    ).toEqual([]);
   });
 });

@@ -5,8 +5,8 @@ import type {
   HeldEnrollment,
 } from '../db/device-path/authenticate.js';
 import type { WhoCalls } from '../db/device-path/check-ins.js';
+import { takeUdid } from '../db/device-path/device-move.js';
 import { mergeSpareRecords, type Reseal } from '../db/devices/device-merge.js';
-import { takeUdid } from '../db/devices/device-move.js';
 import type { ReplacedEnrollment } from '../db/enroll/replaced-enrollment.js';
 import { AppError } from '../errors.js';
 import { renewalTime } from '../pki/authority/identity-life.js';

@@ -1,5 +1,5 @@
 import type { Transaction } from '../connection/unit-of-work.js';
-import { isDistinctiveSerial } from '../devices/distinctive-serial.js';
+import { isDistinctiveSerial } from '../enroll/distinctive-serial.js';
 import type { DriftedRow } from './dep-reconcile-repository.js';
 import { lockSerials } from './dep-sync-page.js';
 

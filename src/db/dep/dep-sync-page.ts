@@ -1,5 +1,5 @@
 import type { Transaction } from '../connection/unit-of-work.js';
-import { isDistinctiveSerial } from '../devices/distinctive-serial.js';
+import { isDistinctiveSerial } from '../enroll/distinctive-serial.js';
 import type { SyncPosition } from './dep-sync-position.js';
 import { rowOf } from './dep-sync-row.js';
 

@@ -1,4 +1,4 @@
-import { isDistinctiveSerial } from '../devices/distinctive-serial.js';
+import { isDistinctiveSerial } from '../enroll/distinctive-serial.js';
 import type { AuthenticateFacts } from './authenticate.js';
 
 /** The columns that a message fills, in the order of the statement's parameters. */

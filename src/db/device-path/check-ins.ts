@@ -1,9 +1,10 @@
 import { type Database, runStatement } from '../connection/database.js';
 import { isNewSecret } from '../devices/device-secrets.js';
+import type { PinState } from '../pki/identity-revocation.js';
 import { REQUEST_AGAIN } from '../push/push-enqueue.js';
 import { isMismatch } from '../push/push-topic-mismatch.js';
 import { type Authenticate, type AuthenticateOptions, createAuthenticate } from './authenticate.js';
-import type { Caller, PinState } from './contact.js';
+import type { Caller } from './contact.js';
 import { MicroBatcher } from './micro-batcher.js';
 
 /** The caller's pin and the facts of its device that choose what to send it. */

@@ -1,4 +1,5 @@
 import { type Database, runStatement } from '../connection/database.js';
+import type { PinState } from '../pki/identity-revocation.js';
 import { CONTACT } from './contact-sql.js';
 import { MicroBatcher } from './micro-batcher.js';
 
@@ -21,8 +22,6 @@ export interface Contact {
   /** The report as received, or sealed when it carries a secret. */
   result: Buffer | null;
 }
-
-export type PinState = 'active' | 'renewal' | 'superseded' | 'revoked' | 'tombstone';
 
 /** What the database knows of who calls; every member is null for a certificate never pinned. */
 export interface Caller {

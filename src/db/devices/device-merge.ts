@@ -1,8 +1,8 @@
 import type { Transaction } from '../connection/unit-of-work.js';
 import { moveDepRows, restoreAssignments } from '../dep/dep-device-merge.js';
+import { isDistinctiveSerial } from '../enroll/distinctive-serial.js';
 import { requestPushes } from '../push/push-enqueue.js';
 import { secretIdentity } from './device-repository.js';
-import { isDistinctiveSerial } from './distinctive-serial.js';
 
 /** Seals anew, under another identity, what was sealed under one. */
 export type Reseal = (sealed: Buffer, from: string, to: string) => Buffer;

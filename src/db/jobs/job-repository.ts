@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../connection/database.js';
 import type { Transaction } from '../connection/unit-of-work.js';
-import { JOBS_SCHEMA } from '../schema/jobs-schema.js';
+import { JOBS_SCHEMA } from './jobs-schema.js';
 
 /** A job as the queue takes it; what is left out is the queue's own default. */
 export interface NewJob {

@@ -1,5 +1,6 @@
 import type { Transaction } from '../connection/unit-of-work.js';
-import type { PinState } from '../device-path/contact.js';
+
+export type PinState = 'active' | 'renewal' | 'superseded' | 'revoked' | 'tombstone';
 
 /**
  * Holds the device that identifies itself by the certificate, if there is one: whoever changes the

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { PinState } from '../device-path/contact.js';
+import type { PinState } from './identity-revocation.js';
 import { lockHolder } from './identity-revocation.js';
 
 export interface ChallengeUse {

@@ -4,7 +4,7 @@ import type pg from 'pg';
 import { AppError } from '../../errors.js';
 import type { Logger } from '../../logger.js';
 import type { Database } from '../connection/database.js';
-import { dropJobs, migrateJobs } from './jobs-schema.js';
+import { dropJobs, migrateJobs } from '../jobs/jobs-schema.js';
 import { DirectoryMigrationSource, MIGRATIONS_DIRECTORY } from './migration-source.js';
 
 export interface MigrationOptions {

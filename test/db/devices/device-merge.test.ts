@@ -1,12 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
+import { takeUdid } from '../../../src/db/device-path/device-move.js';
 import {
   mergeDevices,
   mergeSpareRecords,
   type Reseal,
 } from '../../../src/db/devices/device-merge.js';
-import { takeUdid } from '../../../src/db/devices/device-move.js';
 import { secretIdentity } from '../../../src/db/devices/device-repository.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 

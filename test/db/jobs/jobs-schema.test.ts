@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { connectDatabase, type Database } from '../../../src/db/connection/database.js';
-import { migrateJobs } from '../../../src/db/schema/jobs-schema.js';
+import { migrateJobs } from '../../../src/db/jobs/jobs-schema.js';
 import { migrate, rollback } from '../../../src/db/schema/migrate.js';
 import { createLogger } from '../../../src/logger.js';
 import { createEmptyDatabase, type TestDatabase } from '../../helpers/database.js';

@@ -5,7 +5,7 @@ import type { Knex } from 'knex';
 import { AppError } from '../../errors.js';
 import type { Logger } from '../../logger.js';
 import type { Database } from '../connection/database.js';
-import { createJobQueueLogger } from '../jobs/job-queue-logger.js';
+import { createJobQueueLogger } from './job-queue-logger.js';
 
 /** Where the queue library keeps its tables. */
 export const JOBS_SCHEMA = 'graphile_worker';
