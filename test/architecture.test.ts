@@ -70,7 +70,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     ...['http', 'crypto', 'protocol', 'pki', 'commands', 'events', 'jobs', 'db/connection'],
     ...['db/enroll', 'db/dep', 'db/admin'],
   ],
-  setup: ['commands', 'profiles', 'jobs', 'db/connection', 'db/commands', 'db/devices'],
+  'setup-assistant': ['commands', 'profiles', 'jobs', 'db/connection', 'db/commands', 'db/devices'],
   dep: [
     ...['crypto', 'protocol', 'pki', 'events', 'jobs', 'db/connection', 'db/dep', 'db/devices'],
     ...['db/pki'],

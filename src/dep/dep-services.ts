@@ -1,16 +1,21 @@
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
+import type { Transaction } from '../db/connection/unit-of-work.js';
 import type { JobQueue, Task } from '../jobs/task.js';
 import type { Logger } from '../logger.js';
 import { createAssignmentTasks } from './assignments/assignment-tasks.js';
 import { createDepAccounts } from './client/dep-accounts.js';
 import type { DepAccounts } from './client/dep-api.js';
 import { DepJobs } from './dep-jobs.js';
+import {
+  type ActivationLockRequest,
+  type ActivationLockRequested,
+  ActivationLocks,
+} from './devices/activation-lock.js';
 import { createActivationLockTask } from './devices/activation-lock-task.js';
-import { createDepDeviceActions, type DepDeviceActions } from './devices/dep-device-services.js';
+import { Disowning, type DisownRequest, type DisownRequested } from './devices/disown.js';
 import { createDisownTask } from './devices/disown-task.js';
-import { createDefineTask } from './profiles/define-task.js';
-import { ProfileDefinitions } from './profiles/profile-definitions.js';
+import { createDefineTask, ProfileDefinitions } from './profiles/profile-definitions.js';
 import { createSyncTasks } from './sync/sync-tasks.js';
 import { createConfirmAccountTask } from './tokens/confirm-account-task.js';
 import { DepTokens } from './tokens/dep-tokens.js';
@@ -68,5 +73,20 @@ export function createDepServices(deps: DepDeps): DepServices {
       createActivationLockTask({ ...deviceTasks, box: deps.box }),
     ],
     close: async () => accounts.close(),
+  };
+}
+
+/** What an admin has Apple do with devices; each is told by a job after the commit. */
+interface DepDeviceActions {
+  disown(trx: Transaction, request: DisownRequest): Promise<DisownRequested>;
+  lock(trx: Transaction, request: ActivationLockRequest): Promise<ActivationLockRequested>;
+}
+
+export function createDepDeviceActions(deps: { box: SecretBox; jobs: JobQueue }): DepDeviceActions {
+  const disowning = new Disowning(deps.jobs);
+  const locks = new ActivationLocks(deps.box, deps.jobs);
+  return {
+    disown: (trx, request) => disowning.request(trx, request),
+    lock: (trx, request) => locks.request(trx, request),
   };
 }

@@ -3,12 +3,16 @@ import { toAppError } from '../db/connection/sqlstate.js';
 import { insertEnrollmentRequest } from '../db/enroll/enrollment-request-repository.js';
 import { type IdentifiedMachine, requireIdentified } from '../protocol/mdm/machine-info.js';
 import { admitDevice, deviceFacts, requestEnd } from './device-request.js';
-import { refuseAnswer, requireDeviceSigner } from './device-signer.js';
 import { createEnrollmentProfile } from './enrollment-profile.js';
 import { methodNotAllowed } from './method-not-allowed.js';
 import { queryText, sendProfile } from './send-profile.js';
 import type { EnrollServices } from './services.js';
-import { readSignedDeviceInfo, type SignedDeviceInfo } from './signed-device-info.js';
+import {
+  readSignedDeviceInfo,
+  refuseAnswer,
+  requireDeviceSigner,
+  type SignedDeviceInfo,
+} from './signed-device-info.js';
 
 const FILENAME = 'enroll.mobileconfig';
 

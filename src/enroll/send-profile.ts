@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import type { EnrollServices } from './services.js';
+import { type BuildSignedDataOptions, buildSignedData } from '../crypto/cms/cms-signed-data.js';
 
 const PROFILE_TYPE = 'application/x-apple-aspen-config';
 
@@ -7,7 +7,7 @@ const PROFILE_TYPE = 'application/x-apple-aspen-config';
 export function sendProfile(
   { req, res }: { req: Request; res: Response },
   { profile, filename }: { profile: Buffer; filename: string },
-  { signer }: Pick<EnrollServices, 'signer'>,
+  { signer }: { signer: () => ProfileSigner | undefined },
 ): void {
   const current = req.query.signed === 'false' ? undefined : signer();
   res.setHeader('Content-Type', PROFILE_TYPE);
@@ -20,4 +20,17 @@ export function sendProfile(
 export function queryText(req: Request, name: string): string | undefined {
   const value = req.query[name];
   return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** Signs what devices install. */
+export interface ProfileSigner {
+  /** CMS SignedData around the profile, certificates of the chain included. */
+  sign(profile: Buffer): Buffer;
+}
+
+export function createProfileSigner(
+  signer: BuildSignedDataOptions['signer'],
+  chain: BuildSignedDataOptions['certificates'] = [],
+): ProfileSigner {
+  return { sign: (content) => buildSignedData({ content, signer, certificates: chain }) };
 }

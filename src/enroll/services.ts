@@ -5,7 +5,7 @@ import type { EnrollmentChallenges } from '../pki/authority/enrollment-challenge
 import type { DeviceCaTrust } from '../pki/trust/factory-ca.js';
 import type { EnrollmentPolicy } from './enrollment-policy.js';
 import type { EnrollmentProfileDeps } from './enrollment-profile.js';
-import type { ProfileSigner } from './profile-signer.js';
+import type { ProfileSigner } from './send-profile.js';
 
 /** What the surfaces that enroll devices share. */
 export interface EnrollServices extends EnrollmentProfileDeps {

@@ -1,7 +1,7 @@
 import { resumeLabAccounts, suspendLabAccounts } from '../db/admin/lab-repository.js';
 import type { Transaction } from '../db/connection/unit-of-work.js';
+import { adviceFor } from '../dep/client/account-status.js';
 import { DepError } from '../dep/client/dep-error.js';
-import { adviceFor } from '../dep/client/status-advice.js';
 import { DepJobs } from '../dep/dep-jobs.js';
 import { createJobQueue } from '../jobs/job-queue.js';
 

@@ -3,7 +3,7 @@ import type { Config } from '../config/config.js';
 import { type ApnsStandIn, startApnsStandIn } from '../lab/apns/apns-stand-in.js';
 import type { LabAuthority } from '../lab/authority/lab-authority.js';
 import { type DepStandIn, startDepStandIn } from '../lab/dep/dep-stand-in.js';
-import { createSnapshotFile } from '../lab/dep/snapshot-file.js';
+import { createSnapshotFile } from '../lab/dep/snapshot-keeper.js';
 import type { Logger } from '../logger.js';
 
 export interface StandIns {

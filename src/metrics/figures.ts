@@ -6,7 +6,7 @@ import type {
   PendingCommands,
   RoleCount,
 } from '../db/admin/metrics-repository.js';
-import type { DepFigure } from '../db/dep/dep-figures.js';
+import type { DepFigure } from '../db/dep/dep-device-funnel.js';
 
 export interface CredentialDays {
   kind: string;

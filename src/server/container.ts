@@ -15,10 +15,10 @@ import { createContactStore } from '../db/device-path/contact.js';
 import { LastSeen } from '../db/device-path/last-seen.js';
 import { createChangeFeed } from '../db/processes/change-feed.js';
 import { createDepServices } from '../dep/dep-services.js';
-import { anchorCertificates } from '../enroll/anchor-certificates.js';
-import { createProfileSigner, type ProfileSigner } from '../enroll/profile-signer.js';
 import { IdentityRenewals } from '../enroll/renewal/identity-renewal.js';
 import { createIdentityRenewalTask } from '../enroll/renewal/identity-renewal-task.js';
+import { createProfileSigner, type ProfileSigner } from '../enroll/send-profile.js';
+import { anchorCertificates } from '../enroll/trust-routes.js';
 import { AppError } from '../errors.js';
 import {
   BODY_LIMITS,
@@ -55,8 +55,8 @@ import { createApnsClients } from '../push/apns/apns-clients.js';
 import { createPushService } from '../push/create-push-service.js';
 import { createPushCertificateLoader } from '../push/push-certificates.js';
 import { createRearmTask, rearmTopics } from '../push/rearm-task.js';
-import { createDeviceSetupTask } from '../setup/device-setup-task.js';
-import { DeviceSetups } from '../setup/device-setups.js';
+import { createDeviceSetupTask } from '../setup-assistant/device-setup-task.js';
+import { DeviceSetups } from '../setup-assistant/device-setups.js';
 import { ThreadPool } from '../threads/thread-pool.js';
 import {
   messageThreads,

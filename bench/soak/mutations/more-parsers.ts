@@ -22,7 +22,7 @@ import { openSmime, readSmime } from '../../../src/crypto/cms/smime.js';
 import { formatBypassCode, parseBypassCode } from '../../../src/crypto/secrets/bypass-code.js';
 import { buildCrl, encodeCrlEntry } from '../../../src/crypto/x509/crl.js';
 import { parseOcspRequest } from '../../../src/crypto/x509/ocsp-request.js';
-import { answerFault } from '../../../src/dep/client/answer-fault.js';
+import { answerFault } from '../../../src/dep/client/answer-failure.js';
 import {
   readAccount,
   readDefinition,
@@ -31,7 +31,7 @@ import {
   readPage,
   readResults,
 } from '../../../src/dep/client/answers.js';
-import { nextSessionValue, sessionValue } from '../../../src/dep/client/session-value.js';
+import { nextSessionValue, sessionValue } from '../../../src/dep/client/session.js';
 import { openSignedDeviceInfo } from '../../../src/enroll/signed-device-info.js';
 import { AppError } from '../../../src/errors.js';
 import { readClientCertificateHeader } from '../../../src/mdm/client-certificate-header.js';

@@ -1,7 +1,6 @@
 import type { Transaction } from '../connection/unit-of-work.js';
 import { isDistinctiveSerial } from '../enroll/distinctive-serial.js';
-import type { SyncPosition } from './dep-sync-position.js';
-import { rowOf } from './dep-sync-row.js';
+import { rowOf, type SyncPosition } from './dep-sync-position.js';
 
 /** A device as the enrollment program lists it. */
 export interface DepListing {

@@ -1,8 +1,7 @@
 import type { Knex } from 'knex';
 import type { Transaction } from '../connection/unit-of-work.js';
-import { restoreAssignments } from './dep-device-merge.js';
-import type { SyncPosition } from './dep-sync-position.js';
-import { rowOf } from './dep-sync-row.js';
+import { restoreAssignments } from './dep-device-handover.js';
+import { rowOf, type SyncPosition } from './dep-sync-position.js';
 
 /** A serial number that the account no longer has. */
 export interface Removal {

@@ -1,5 +1,5 @@
 import type { Transaction } from '../connection/unit-of-work.js';
-import { moveDepRows, restoreAssignments } from '../dep/dep-device-merge.js';
+import { moveDepRows, restoreAssignments } from '../dep/dep-device-handover.js';
 import { isDistinctiveSerial } from '../enroll/distinctive-serial.js';
 import { requestPushes } from '../push/push-enqueue.js';
 import { secretIdentity } from './device-repository.js';

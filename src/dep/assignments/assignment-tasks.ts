@@ -1,11 +1,14 @@
+import { z } from 'zod';
 import type { Database } from '../../db/connection/database.js';
+import { inTransaction } from '../../db/connection/unit-of-work.js';
+import { listAccountsDue } from '../../db/dep/dep-assignment-repository.js';
+import { listAccountsToReconcile } from '../../db/dep/dep-reconcile-repository.js';
 import type { Task } from '../../jobs/task.js';
+import { scheduledTask } from '../../jobs/tasks/scheduled-task.js';
 import type { Logger } from '../../logger.js';
 import type { DepAccounts } from '../client/dep-api.js';
-import type { DepJobs } from '../dep-jobs.js';
-import { createAssignDueTask, createAssignTask } from './assign-task.js';
+import { ASSIGN_PROFILES, type DepJobs, RECONCILE_ACCOUNT } from '../dep-jobs.js';
 import { ProfileAssignments } from './profile-assignments.js';
-import { createReconcileAllTask, createReconcileTask } from './reconcile-task.js';
 import { Reconciliation, type ReconciliationDeps } from './reconciliation.js';
 
 export interface AssignmentTasksDeps {
@@ -24,4 +27,77 @@ export function createAssignmentTasks(deps: AssignmentTasksDeps): Task[] {
     createReconcileTask(new Reconciliation(deps)),
     createReconcileAllTask(deps),
   ];
+}
+
+const PAYLOAD = z.object({ accountId: z.int() });
+
+/** Tells Apple what is due in an account. */
+function createAssignTask(
+  assignments: Pick<ProfileAssignments, 'tell'>,
+): Task<z.infer<typeof PAYLOAD>> {
+  return {
+    name: ASSIGN_PROFILES,
+    parse: (payload) => PAYLOAD.parse(payload),
+    run: ({ accountId }, { signal }) => assignments.tell(accountId, signal),
+  };
+}
+
+interface AssignDueDeps {
+  db: Database;
+  jobs: Pick<DepJobs, 'assign'>;
+}
+
+/** Finds what is due again, or was left behind by a process that died. */
+function createAssignDueTask({ db, jobs }: AssignDueDeps): Task<undefined> {
+  return scheduledTask({
+    name: 'dep.assign.due',
+    schedule: '* * * * *',
+    run: async () => {
+      const accounts = await listAccountsDue(db.knex, ASSIGN_PROFILES);
+      if (accounts.length === 0) return;
+      await inTransaction(db, async (trx) => {
+        for (const id of accounts) await jobs.assign(trx, id);
+      });
+    },
+  });
+}
+
+/** Mends what Apple has otherwise than it is wanted. */
+function createReconcileTask(
+  reconciliation: Pick<Reconciliation, 'reconcile'>,
+): Task<z.infer<typeof PAYLOAD>> {
+  return {
+    name: RECONCILE_ACCOUNT,
+    parse: (payload) => PAYLOAD.parse(payload),
+    run: async ({ accountId }, { signal }) => {
+      await reconciliation.reconcile(accountId, signal);
+    },
+  };
+}
+
+interface ReconcileAllDeps {
+  db: Database;
+  jobs: Pick<DepJobs, 'reconcile'>;
+}
+
+/** Not all servers ask Apple in the same minute of the hour. */
+const SPREAD_MS = 20 * 60_000;
+
+/** Has every account looked at within the hour. */
+function createReconcileAllTask({ db, jobs }: ReconcileAllDeps): Task<undefined> {
+  return scheduledTask({
+    name: 'dep.reconcile.all',
+    schedule: '23 * * * *',
+    run: async () => {
+      const accounts = await listAccountsToReconcile(db.knex, RECONCILE_ACCOUNT);
+      if (accounts.length === 0) return;
+      await inTransaction(db, async (trx) => {
+        for (const id of accounts) {
+          await jobs.reconcile(trx, id, {
+            runAt: new Date(Date.now() + Math.random() * SPREAD_MS),
+          });
+        }
+      });
+    },
+  });
 }

@@ -8,14 +8,14 @@ import {
   settleAssignments,
   storeAssignments,
 } from '../../db/dep/dep-assignment-repository.js';
-import { findProfileName, forgetDefinition } from '../../db/dep/dep-unknown-definition.js';
+import { findProfileName, forgetDefinition } from '../../db/dep/dep-profile-failures.js';
 import type { Logger } from '../../logger.js';
 import { type DepAccounts, type DepApi, MOST_SERIALS } from '../client/dep-api.js';
 import { DepError } from '../client/dep-error.js';
 import { type NextAttempt, nextAttemptAfter } from '../client/next-attempt.js';
 import type { DepJobs } from '../dep-jobs.js';
+import { unknownProfileWords, waitingWords } from './assignment-messages.js';
 import { type Batch, sendBatch } from './send-batch.js';
-import { unknownProfileWords, waitingWords } from './waiting-text.js';
 
 export interface ProfileAssignmentsDeps {
   db: Database;

@@ -1,7 +1,7 @@
 import type { AssignmentOutcome, DueAssignment } from '../../db/dep/dep-assignment-repository.js';
 import type { DepApi } from '../client/dep-api.js';
 import { DepError } from '../client/dep-error.js';
-import { outcomesOf, refusedOutcomes } from './assignment-outcome.js';
+import { outcomesOf, refusedOutcomes } from './assignment-messages.js';
 
 /** Serial numbers that are to have the same: the definition of the UUID, or none. */
 export interface Batch {

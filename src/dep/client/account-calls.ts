@@ -1,10 +1,19 @@
-import { isSessionRefused } from './answer-fault.js';
+import type { AccountStatus } from './account-status.js';
+import type { AccountToken } from './account-token.js';
+import { isSessionRefused } from './answer-failure.js';
 import { readJson } from './answers.js';
-import type { SharedToken } from './dep-accounts.js';
 import { DepError } from './dep-error.js';
 import type { ServiceAnswer } from './exchange.js';
 import type { DepRequest, ServiceCalls } from './service-calls.js';
-import { nextSessionValue } from './session-value.js';
+import { type DepSession, nextSessionValue } from './session.js';
+
+/** What all calls with one token share. */
+export interface SharedToken {
+  /** As it was read last. */
+  token: AccountToken;
+  session: DepSession;
+  status: AccountStatus;
+}
 
 export interface AccountCallsDeps {
   calls: ServiceCalls;

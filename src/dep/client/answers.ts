@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readDate, readText, readUuid } from './answer-values.js';
+import { visibleText } from './answer-texts.js';
 import type { AccountDetail, DevicePage, ListedDevice, SerialResults } from './dep-api.js';
 
 // Lenient: what is missing or odd becomes null, since one bad member must not lose a page.
@@ -126,4 +126,34 @@ const LOCK = z.object({ serial_number: text, response_status: text });
 export function readLock(value: unknown, serialNumber: string): SerialResults | undefined {
   const status = LOCK.safeParse(value).data?.response_status;
   return status ? new Map([[serialNumber, status.slice(0, LONGEST_RESULT)]]) : undefined;
+}
+
+const LONGEST_TEXT = 1_000;
+/** Years that both sides of the database take. */
+const DATE = /^(19[7-9]\d|[2-9]\d{3})-\d\d-\d\d(T|$)/;
+
+/** Without what nobody can see; null for what is empty or no text. */
+export function readText(value: unknown): string | null {
+  if (typeof value !== 'string') return null;
+  const text = visibleText(value.slice(0, LONGEST_TEXT));
+  return text === '' ? null : text;
+}
+
+/** As Apple writes dates (ISO 8601); null for anything else. */
+function readDate(value: unknown): Date | null {
+  if (typeof value !== 'string' || !DATE.test(value)) return null;
+  const date = new Date(value);
+  return Number.isNaN(date.getTime()) ? null : date;
+}
+
+/** 32 hexadecimal digits, with dashes or without -> lower case with dashes; null for anything else. */
+function readUuid(value: unknown): string | null {
+  const digits = typeof value === 'string' ? value.replaceAll('-', '').toLowerCase() : '';
+  if (!/^[0-9a-f]{32}$/.test(digits)) return null;
+  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+/** As Apple gives UUIDs out: upper case without dashes. */
+export function writeUuid(uuid: string): string {
+  return uuid.replaceAll('-', '').toUpperCase();
 }

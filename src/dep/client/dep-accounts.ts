@@ -1,13 +1,19 @@
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
 import type { Database } from '../../db/connection/database.js';
 import type { Logger } from '../../logger.js';
-import { AccountCalls } from './account-calls.js';
+import { AccountCalls, type SharedToken } from './account-calls.js';
 import { AccountStatus } from './account-status.js';
+import { type AccountToken, readToken, tokenFault } from './account-token.js';
 import type { DepAccount, DepAccounts, DepApi } from './dep-api.js';
 import { DepClient } from './dep-client.js';
-import { type AccountToken, readToken, tokenFault } from './dep-token-values.js';
-import { createExchanges } from './exchange.js';
-import { DEP_LIMITS, type DepClock, type DepLimits, SYSTEM_CLOCK } from './limits.js';
+import {
+  createExchanges,
+  DEP_LIMITS,
+  type DepClock,
+  type DepLimits,
+  SYSTEM_CLOCK,
+} from './exchange.js';
+
 import { ServiceCalls } from './service-calls.js';
 import { DepSession } from './session.js';
 
@@ -25,14 +31,6 @@ export interface DepAccountsDeps {
   isLabOn: boolean;
   limits?: Partial<DepLimits>;
   clock?: DepClock;
-}
-
-/** What all calls with one token share. */
-export interface SharedToken {
-  /** As it was read last. */
-  token: AccountToken;
-  session: DepSession;
-  status: AccountStatus;
 }
 
 function isSameToken(one: AccountToken, other: AccountToken): boolean {

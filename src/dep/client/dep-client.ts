@@ -1,5 +1,12 @@
-import { writeUuid } from './answer-values.js';
-import { readAccount, readDefinition, readLock, readPage, readResults } from './answers.js';
+import {
+  readAccount,
+  readDefinition,
+  readLock,
+  readPage,
+  readResults,
+  writeUuid,
+} from './answers.js';
+
 import type {
   AccountDetail,
   ActivationLock,

@@ -1,5 +1,5 @@
 import type { ServiceAnswer } from './exchange.js';
-import type { ExchangeFault } from './exchange-fault.js';
+import type { ExchangeFault } from './exchange-failure.js';
 
 const MOST_REPEATS = 2;
 const FIRST_DELAY_MS = 1_000;

@@ -1,12 +1,12 @@
-import { answerFault, SESSION } from './answer-fault.js';
+import type { AccountToken } from './account-token.js';
+import { answerFault, SESSION } from './answer-failure.js';
 import { DepError } from './dep-error.js';
-import type { AccountToken } from './dep-token-values.js';
-import type { Exchanges, ServiceAnswer, ServiceRequest } from './exchange.js';
-import { ExchangeFault } from './exchange-fault.js';
-import type { DepClock, DepLimits } from './limits.js';
+import type { DepClock, DepLimits, Exchanges, ServiceAnswer, ServiceRequest } from './exchange.js';
+import { ExchangeFault } from './exchange-failure.js';
+
 import { oauthHeader } from './oauth.js';
 import { RetryPolicy } from './retry-policy.js';
-import { sessionValue } from './session-value.js';
+import { sessionValue } from './session.js';
 
 // The newest that Apple documents: from 9 on it tells by serial number where an assignment was
 // throttled, and from 10 on when to try again (Assign a Profile).

@@ -7,7 +7,7 @@ import type { JobQueue, Task } from '../../jobs/task.js';
 import type { Logger } from '../../logger.js';
 import type { DepAccounts, SerialResults } from '../client/dep-api.js';
 import { DepError } from '../client/dep-error.js';
-import { ExchangeFault } from '../client/exchange-fault.js';
+import { ExchangeFault } from '../client/exchange-failure.js';
 import type { DepJobs } from '../dep-jobs.js';
 import { DISOWN } from './disown.js';
 

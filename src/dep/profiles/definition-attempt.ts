@@ -1,8 +1,12 @@
 import type { Database } from '../../db/connection/database.js';
 import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import { type DepProfileRow, findDepProfile } from '../../db/dep/dep-profile-repository.js';
-import type { DefinitionContext } from './dep-profile.js';
-import { definitionOf, digestOf, type ProfileDefinition } from './profile-definition.js';
+import {
+  type DefinitionContext,
+  definitionOf,
+  digestOf,
+  type ProfileDefinition,
+} from './profile-definition.js';
 
 /** What is sent to Apple, and for whom. */
 export interface DefinitionAttempt {

@@ -6,7 +6,6 @@ import { DepError } from '../client/dep-error.js';
 import { type NextAttempt, nextAttemptAfter } from '../client/next-attempt.js';
 import type { DepJobs } from '../dep-jobs.js';
 import { type DefinitionAttempt, whileUnchanged } from './definition-attempt.js';
-import { refusalAdvice } from './refusal-advice.js';
 
 export interface DefinitionTroubleDeps {
   db: Database;
@@ -65,4 +64,28 @@ function postpone(
     });
     if (at) await jobs.define(trx, id, { runAt: at });
   });
+}
+
+/** What to do about what Apple's service finds fault with in a definition. */
+const ADVICE: Record<string, string> = {
+  CONFIG_NAME_REQUIRED: 'Give the profile a profile_name.',
+  CONFIG_NAME_INVALID: 'Shorten profile_name to 125 characters.',
+  CONFIG_URL_REQUIRED: 'Give the profile a url, or null for the one of this server.',
+  CONFIG_URL_INVALID:
+    'Apple takes https URLs only: set PUBLIC_URL to the https URL of this server, or url to another.',
+  MAGIC_INVALID: 'Shorten org_magic to 256 characters.',
+  FLAGS_INVALID: 'is_mdm_removable false goes only with is_supervised true.',
+  DEPARTMENT_INVALID: 'Shorten department to 125 characters.',
+  SUPPORT_PHONE_INVALID: 'Shorten support_phone_number to 50 characters.',
+  LOCALE_INVALID: 'Give language as a code like en, and region as one like US.',
+  SUPPORT_EMAIL_INVALID:
+    'Give an email address of at most 250 characters in support_email_address.',
+};
+
+const OTHERWISE = 'Change what Apple names; saving the profile sends it to Apple again.';
+
+/** For Apple's words, whatever is around the one that tells. */
+function refusalAdvice(text: string): string {
+  const word = Object.keys(ADVICE).find((name) => text.includes(name));
+  return (word && ADVICE[word]) ?? OTHERWISE;
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { DefinitionContext, DepProfile } from './dep-profile.js';
+import type { DepProfile } from '../../db/dep/dep-profile-repository.js';
 
 const FLAGS = [
   ...['allow_pairing', 'is_supervised', 'is_multi_user', 'is_mandatory'],
@@ -61,4 +61,14 @@ export function leadsTo(url: string, other: string): boolean {
 
 function inBase64(certificates: readonly Buffer[]): string[] {
   return certificates.map((der) => der.toString('base64'));
+}
+
+/** What of the server goes into the definitions of its profiles. */
+export interface DefinitionContext {
+  /** Where devices of the enrollment program ask this server. */
+  enrollmentUrl: string;
+  /** DER of what devices are to trust this server by. */
+  anchors: readonly Buffer[];
+  /** DER of the certificates of computers that may supervise devices. */
+  supervisors: readonly Buffer[];
 }

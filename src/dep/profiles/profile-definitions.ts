@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { inTransaction } from '../../db/connection/unit-of-work.js';
 import { tellProfileFaults } from '../../db/dep/dep-profile-failures.js';
 import {
@@ -10,7 +11,9 @@ import {
   recordDefinition,
   updateDepProfile,
 } from '../../db/dep/dep-profile-repository.js';
+import type { Task } from '../../jobs/task.js';
 import type { DepAccounts } from '../client/dep-api.js';
+import { DEFINE_PROFILE } from '../dep-jobs.js';
 import {
   attemptOf,
   type DefinitionAttempt,
@@ -19,8 +22,7 @@ import {
   whileUnchanged,
 } from './definition-attempt.js';
 import { type DefinitionTroubleDeps, explainTrouble } from './definition-failure.js';
-import type { DefinitionContext } from './dep-profile.js';
-import { definitionOf, digestOf, urlOf } from './profile-definition.js';
+import { type DefinitionContext, definitionOf, digestOf, urlOf } from './profile-definition.js';
 
 export interface ProfileDefinitionsDeps extends DefinitionTroubleDeps {
   accounts: DepAccounts;
@@ -120,4 +122,17 @@ function isStale(profile: DepProfileRow, context: DefinitionContext): boolean {
   }
   if (profile.status !== 'defined') return true;
   return !isDefinedAs(profile, digestOf(definitionOf(profile, context)));
+}
+
+const PAYLOAD = z.object({ profileId: z.int() });
+
+/** Tells Apple what a profile says. */
+export function createDefineTask(
+  definitions: Pick<ProfileDefinitions, 'define'>,
+): Task<z.infer<typeof PAYLOAD>> {
+  return {
+    name: DEFINE_PROFILE,
+    parse: (payload) => PAYLOAD.parse(payload),
+    run: ({ profileId }, { signal }) => definitions.define(profileId, signal),
+  };
 }

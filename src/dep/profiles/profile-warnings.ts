@@ -1,5 +1,5 @@
+import type { DepProfile } from '../../db/dep/dep-profile-repository.js';
 import { skippablePane } from '../../protocol/apple/skip-keys.js';
-import type { DepProfile } from './dep-profile.js';
 import { leadsTo } from './profile-definition.js';
 
 /** What may go wrong with a profile that can be stored, with a JSON pointer to the cause. */

@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto';
+import type { Database } from '../../db/connection/database.js';
 import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import {
   endSync,
+  renewSyncLease,
   type SyncEnd,
   type SyncFigures,
   takeSyncLease,
 } from '../../db/dep/dep-sync-lease.js';
-import type { SyncPosition } from '../../db/dep/dep-sync-position.js';
+import { LEASE_MS, type SyncPosition } from '../../db/dep/dep-sync-position.js';
 import { DepError } from '../client/dep-error.js';
-import { keepSyncLease } from './sync-lease.js';
-import { retryTime, wordsOf } from './sync-retry.js';
+import { retryTime, wordsOf } from '../client/next-attempt.js';
 import { SyncRun, type SyncRunDeps } from './sync-run.js';
 
 export interface AccountSyncDeps extends SyncRunDeps {
@@ -143,4 +144,27 @@ export class AccountSync {
 
 function later(milliseconds: number): Date {
   return new Date(Date.now() + milliseconds);
+}
+
+interface KeptLease {
+  /** Aborted when another process may have taken over. */
+  lost: AbortSignal;
+  stop(): void;
+}
+
+/** Keeps a lease alive while Apple is slow; each page that is stored renews it as well. */
+function keepSyncLease(
+  { knex }: Pick<Database, 'knex'>,
+  holder: Pick<SyncPosition, 'accountId' | 'owner'>,
+  intervalMs: number = LEASE_MS / 3,
+): KeptLease {
+  const lost = new AbortController();
+  const renew = async () => {
+    // While the database is away nothing can be stored either.
+    const isOurs = await renewSyncLease(knex, holder).catch(() => true);
+    if (!isOurs) lost.abort(new Error('another process may sync the account by now'));
+  };
+  const timer = setInterval(renew, intervalMs);
+  timer.unref();
+  return { lost: lost.signal, stop: () => clearInterval(timer) };
 }

@@ -2,8 +2,7 @@ import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { findSerials, lockSerials, storeListings } from '../../db/dep/dep-sync-page.js';
 import { advanceCursor, type SyncPosition } from '../../db/dep/dep-sync-position.js';
 import { removeSerials } from '../../db/dep/dep-sync-removal.js';
-import type { DevicePage } from '../client/dep-api.js';
-import { isEarlier, latestListings } from './latest-listings.js';
+import type { DevicePage, ListedDevice } from '../client/dep-api.js';
 
 export interface StoredPage {
   /** Where the next page begins. */
@@ -46,4 +45,23 @@ export async function storePage(
     added: listings.filter(({ serialNumber }) => !isActive(serialNumber)).length,
     removed: removals.filter(({ serialNumber }) => isActive(serialNumber)).length,
   };
+}
+
+/**
+ * What holds of each serial number after all that a page tells: by the time of the operation (Sync
+ * the List of Devices, op_date) and, where that is the same or unknown, by the place on the page.
+ */
+export function latestListings(devices: readonly ListedDevice[]): ListedDevice[] {
+  const latest = new Map<string, ListedDevice>();
+  for (const device of devices) {
+    const held = latest.get(device.serialNumber);
+    if (held !== undefined && isEarlier(device.opDate, held.opDate)) continue;
+    latest.set(device.serialNumber, device);
+  }
+  return [...latest.values()];
+}
+
+/** False where either is not known. */
+function isEarlier(date: Date | null, other: Date | null): boolean {
+  return date !== null && other !== null && date < other;
 }

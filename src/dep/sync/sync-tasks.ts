@@ -1,8 +1,12 @@
 import { z } from 'zod';
+import type { Database } from '../../db/connection/database.js';
+import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
+import { claimSyncsDue, noteSyncRequest } from '../../db/dep/dep-sync-requests.js';
+import { AppError, notFound } from '../../errors.js';
 import type { Task } from '../../jobs/task.js';
-import { SYNC_ACCOUNT } from '../dep-jobs.js';
+import { scheduledTask } from '../../jobs/tasks/scheduled-task.js';
+import { type DepJobs, SYNC_ACCOUNT } from '../dep-jobs.js';
 import { AccountSync, type AccountSyncDeps, type SyncJob } from './account-sync.js';
-import { createScheduleTask } from './schedule-task.js';
 
 const PAYLOAD = z.object({ accountId: z.int(), attempt: z.int().min(0).default(0) });
 
@@ -23,4 +27,51 @@ export function createSyncTasks(deps: AccountSyncDeps & { isLabOn: boolean }): T
     createSyncTask(deps),
     ...(interval === undefined ? [] : [createScheduleTask({ db, jobs, isLabOn, interval })]),
   ];
+}
+
+interface ScheduleDeps {
+  db: Database;
+  jobs: DepJobs;
+  /** Milliseconds between two syncs of an account. */
+  interval: number;
+  isLabOn: boolean;
+}
+
+/** Over before the next minute. */
+const SPREAD_MS = 50_000;
+/** Between two accounts, where they are few. */
+const GAP_MS = 2_000;
+
+/** Asks for the syncs whose time has come, one process for all, not all at the same instant. */
+function createScheduleTask({ db, jobs, interval, isLabOn }: ScheduleDeps): Task<undefined> {
+  return scheduledTask({
+    name: 'dep.schedule',
+    schedule: '* * * * *',
+    run: () =>
+      inTransaction(db, async (trx) => {
+        const accounts = await claimSyncsDue(trx, { interval, isLab: isLabOn });
+        const gap = Math.min(GAP_MS, SPREAD_MS / Math.max(1, accounts.length));
+        for (const [index, accountId] of accounts.entries()) {
+          await jobs.sync(trx, accountId, { runAt: new Date(Date.now() + index * gap) });
+        }
+      }),
+  });
+}
+
+/**
+ * Has the account synced after the commit; `isFull`: all its devices are read anew. AppError 404 for
+ * an account that is not there, 409 `no_dep_account` for one without a token.
+ */
+export async function requestSync(
+  trx: Transaction,
+  jobs: DepJobs,
+  { accountId, isFull }: { accountId: number; isFull: boolean },
+): Promise<void> {
+  const isNoted = await noteSyncRequest(trx, { accountId, isFull });
+  if (isNoted === undefined) throw notFound(`dep_accounts ${accountId}`);
+  if (!isNoted) {
+    const message = 'The account has no server token: upload one with POST /dep/stoken/upload';
+    throw new AppError('no_dep_account', 409, message);
+  }
+  await jobs.sync(trx, accountId);
 }

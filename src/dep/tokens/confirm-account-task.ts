@@ -7,7 +7,7 @@ import {
   type FormerServer,
   listAccountsOfServer,
   lockFormerServer,
-} from '../../db/dep/dep-account-detail.js';
+} from '../../db/dep/dep-account-repository.js';
 import { AppError } from '../../errors.js';
 import type { Task } from '../../jobs/task.js';
 import type { Logger } from '../../logger.js';

@@ -2,14 +2,16 @@ import { encodePem } from '../../crypto/asn1/pem.js';
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
 import type { Database } from '../../db/connection/database.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
-import { insertTokenCertificate, useTokenCertificate } from '../../db/dep/dep-token-keys.js';
 import {
   hadToken,
+  insertTokenCertificate,
   isAccount,
   noteToken,
   type TokenHolder,
   updateToken,
+  useTokenCertificate,
 } from '../../db/dep/dep-token-repository.js';
+
 import { insertCertificate } from '../../db/pki/certificate-repository.js';
 import { AppError, notFound } from '../../errors.js';
 import type { Changes } from '../../events/audit.js';
@@ -22,9 +24,8 @@ import type { DepToken } from '../../protocol/dep-token.js';
 import { DepJobs } from '../dep-jobs.js';
 import { type OpenedToken, openToken } from './open-token.js';
 import { makeTokenCertificate } from './token-certificate.js';
-import { requireSameEnvironment } from './token-environment.js';
+import { requireSameEnvironment, type TokenWarning, tokenWarnings } from './token-checks.js';
 import { findPlace, type TokenPlace } from './token-place.js';
-import { type TokenWarning, tokenWarnings } from './token-warnings.js';
 
 export interface DepTokensDeps {
   db: Database;

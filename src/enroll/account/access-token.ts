@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
-import type { EnrollmentMode } from './enrollment-mode.js';
+import type { EnrollmentMode } from './admission.js';
 import { createSignedText } from './signed-text.js';
 
 /** From the sign-in to the device's second request, with a person in between. */

@@ -1,12 +1,13 @@
 import { toAppError } from '../../db/connection/sqlstate.js';
+import type { EnrollmentMethod } from '../../db/enroll/enrollment-request-repository.js';
 import {
   type EnrollmentUserRow,
   findEnrollmentUser,
   hasEnrollmentUser,
 } from '../../db/enroll/enrollment-user-repository.js';
 import { AppError } from '../../errors.js';
+import type { EnrollingAccount } from '../enrollment-profile.js';
 import type { EnrollServices } from '../services.js';
-import type { EnrollmentMode } from './enrollment-mode.js';
 
 type Services = Pick<EnrollServices, 'config' | 'policy' | 'db'>;
 
@@ -54,4 +55,39 @@ export async function admitAccount(services: Services, account: string): Promise
     });
   }
   return user?.enrollment_mode ?? usual;
+}
+
+const MAX_CHARS = 254;
+
+/**
+ * `name@domain`, as Apple's Managed Apple Accounts are written. It goes into property lists, pages
+ * and the log, so it holds no control characters, quotes or brackets.
+ */
+const ACCOUNT = /^[^\s@"'<>\\\p{C}]{1,64}@[^\s@"'<>\\\p{C}]{1,253}$/u;
+
+export function isAccountName(text: unknown): text is string {
+  return typeof text === 'string' && text.length <= MAX_CHARS && ACCOUNT.test(text);
+}
+
+/** AppError forbidden 403 when nobody can have this account. */
+export function requireAccountName(text: unknown): string {
+  if (isAccountName(text)) return text;
+  throw new AppError('forbidden', 403, 'the account has to be of the form name@example.com');
+}
+
+/** A person's own device (user enrollment), or one of the organization (device enrollment). */
+export type EnrollmentMode = 'byod' | 'adde';
+
+/** `Version` of an entry in the answer to a device that looks for its server. */
+export function serverVersion(mode: EnrollmentMode): 'mdm-byod' | 'mdm-adde' {
+  return `mdm-${mode}`;
+}
+
+export function methodOf(mode: EnrollmentMode): EnrollmentMethod {
+  return mode === 'byod' ? 'account_user' : 'account_device';
+}
+
+/** What the profile says of it. */
+export function enrollingAccount(mode: EnrollmentMode, account: string): EnrollingAccount {
+  return { mode: mode === 'byod' ? 'BYOD' : 'ADDE', managedAppleAccount: account };
 }

@@ -4,9 +4,13 @@ import { deviceErrorHandler } from '../../http/errors/device-errors.js';
 import { methodNotAllowed } from '../method-not-allowed.js';
 import { queryText } from '../send-profile.js';
 import type { EnrollServices } from '../services.js';
-import { isAccountName } from './account-name.js';
-import { findUser, requireSignIn } from './admission.js';
-import { type EnrollmentMode, serverVersion } from './enrollment-mode.js';
+import {
+  type EnrollmentMode,
+  findUser,
+  isAccountName,
+  requireSignIn,
+  serverVersion,
+} from './admission.js';
 
 const PATH = '/.well-known/com.apple.remotemanagement';
 

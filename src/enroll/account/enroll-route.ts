@@ -4,13 +4,23 @@ import { claimAccountRequest } from '../../db/enroll/account-request-repository.
 import { AppError } from '../../errors.js';
 import { type MachineInfo, requireIdentified } from '../../protocol/mdm/machine-info.js';
 import { productFacts } from '../device-request.js';
-import { requireDeviceSigner } from '../device-signer.js';
 import { createEnrollmentProfile } from '../enrollment-profile.js';
 import { queryText, sendProfile } from '../send-profile.js';
-import { readSignedDeviceInfo, type SignedDeviceInfo } from '../signed-device-info.js';
+import {
+  readSignedDeviceInfo,
+  requireDeviceSigner,
+  type SignedDeviceInfo,
+} from '../signed-device-info.js';
+
 import { type AccessToken, bearerToken } from './access-token.js';
-import { admitAccount, requireOffered } from './admission.js';
-import { type EnrollmentMode, enrollingAccount, methodOf } from './enrollment-mode.js';
+import {
+  admitAccount,
+  type EnrollmentMode,
+  enrollingAccount,
+  methodOf,
+  requireOffered,
+} from './admission.js';
+
 import type { AccountServices } from './services.js';
 
 /** Of the request and of the challenge in its profile: the device goes on at once. */

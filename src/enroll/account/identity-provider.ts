@@ -1,8 +1,8 @@
 import type { Configuration } from 'openid-client';
 import type { OidcConfig } from '../../config/config.js';
 import { AppError } from '../../errors.js';
-import { requireAccountName } from './account-name.js';
-import { invalidAnswer, providerAway, providerFault } from './provider-faults.js';
+import { requireAccountName } from './admission.js';
+import { invalidAnswer, providerAway, providerFault } from './provider-failures.js';
 import type { SignInSession } from './sign-in-session.js';
 
 /** Devices wait, with a person before them. */

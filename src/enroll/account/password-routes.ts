@@ -10,11 +10,9 @@ import { sendPage } from '../../http/pages/html-page.js';
 import { requestIdOf, sourceAddressOf } from '../../http/requests/request-context.js';
 import { methodNotAllowed } from '../method-not-allowed.js';
 import { queryText } from '../send-profile.js';
-import { isAccountName } from './account-name.js';
-import { findUser, requireOffered } from './admission.js';
-import { finishSignIn } from './finish-sign-in.js';
-import { FORM_ACTION, signInForm } from './pages.js';
+import { findUser, isAccountName, requireOffered } from './admission.js';
 import type { AccountServices } from './services.js';
+import { FORM_ACTION, finishSignIn, signInForm } from './sign-in-pages.js';
 import { isSame } from './signed-text.js';
 
 const MAX_FORM = 8 * 1024;

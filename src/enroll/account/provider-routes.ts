@@ -2,11 +2,10 @@ import { type Request, type Response, Router } from 'express';
 import { AppError } from '../../errors.js';
 import { methodNotAllowed } from '../method-not-allowed.js';
 import { queryText } from '../send-profile.js';
-import { isAccountName } from './account-name.js';
-import { requireOffered } from './admission.js';
-import { finishSignIn } from './finish-sign-in.js';
+import { isAccountName, requireOffered } from './admission.js';
 import type { IdentityProvider } from './identity-provider.js';
 import type { AccountServices } from './services.js';
+import { finishSignIn } from './sign-in-pages.js';
 
 /** The sign-in at the identity provider of the organization: there and back. */
 export function createProviderRoutes(

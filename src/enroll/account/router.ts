@@ -5,11 +5,11 @@ import type { EnrollServices } from '../services.js';
 import { createAccessTokens } from './access-token.js';
 import { enrollAccount } from './enroll-route.js';
 import { createIdentityProvider } from './identity-provider.js';
-import { pageHeaders, problemPage } from './pages.js';
 import { createPasswordRoutes } from './password-routes.js';
 import { createProviderRoutes } from './provider-routes.js';
 import type { AccountServices } from './services.js';
 import { createSignInLimits } from './sign-in-limits.js';
+import { pageHeaders, problemPage } from './sign-in-pages.js';
 import { createSignInSessions } from './sign-in-session.js';
 
 /** What lies under /enroll/account: the door for devices, and the sign-in of their users. */

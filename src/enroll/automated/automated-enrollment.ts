@@ -1,18 +1,22 @@
 import type { Request, Response } from 'express';
 import { toAppError } from '../../db/connection/sqlstate.js';
-import { insertAutomatedRequest, noteRefusedDevice } from '../../db/dep/dep-device-contact.js';
-import { type DepDevice, findDepDevice } from '../../db/dep/dep-device-repository.js';
+import {
+  type DepDevice,
+  findDepDevice,
+  insertAutomatedRequest,
+  noteRefusedDevice,
+} from '../../db/dep/dep-device-repository.js';
+
 import type { EnrollmentRequest } from '../../db/enroll/enrollment-request-repository.js';
 import { AppError } from '../../errors.js';
 import { type IdentifiedMachine, requireIdentified } from '../../protocol/mdm/machine-info.js';
 import { deviceFacts } from '../device-request.js';
-import { refuseAnswer, requireDeviceSigner } from '../device-signer.js';
 import { createEnrollmentProfile } from '../enrollment-profile.js';
 import { sendProfile } from '../send-profile.js';
 import type { EnrollServices } from '../services.js';
-import { readSignedDeviceInfo } from '../signed-device-info.js';
-import { judgeMinimumOs } from './minimum-os.js';
-import { sendUpdateRequired } from './update-required.js';
+import { readSignedDeviceInfo, refuseAnswer, requireDeviceSigner } from '../signed-device-info.js';
+
+import { judgeMinimumOs, sendUpdateRequired } from './minimum-os.js';
 
 /** As long as a challenge lives. */
 const REQUEST_LIFE_MS = 24 * 60 * 60 * 1000;

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { MachineInfo } from '../../protocol/mdm/machine-info.js';
 import { compareOsVersions } from '../../protocol/mdm/os-version.js';
 
@@ -46,4 +47,20 @@ export function judgeMinimumOs(info: VersionFacts, minimums: MinimumVersions): M
   return canRequestSoftwareUpdate
     ? { kind: 'update', version }
     : { kind: 'enroll', unmet: version };
+}
+
+/** Apple's mdm/errors/softwareupdate.required.yaml: the device updates and then asks again. */
+export function sendUpdateRequired(res: ServerResponse, version: string): void {
+  const body = JSON.stringify({
+    code: 'com.apple.softwareupdate.required',
+    description: `version ${version} or later is required`,
+    message: `This device must be updated to version ${version} before it can be enrolled.`,
+    details: { OSVersion: version },
+  });
+  res.writeHead(403, {
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store',
+  });
+  res.end(body);
 }

@@ -13,11 +13,14 @@ import {
 } from '../../protocol/mdm/machine-info.js';
 import { buildIdentityProfile } from '../../protocol/profiles/ota-profiles.js';
 import { deviceFacts, readmitDevice, requestEnd } from '../device-request.js';
-import { unknownSigner } from '../device-signer.js';
-import { enrollmentProfile, identityRequest } from '../enrollment-profile.js';
+import {
+  type EnrollmentSettings,
+  enrollmentProfile,
+  identityRequest,
+  readEnrollmentSettings,
+} from '../enrollment-profile.js';
 import type { EnrollServices } from '../services.js';
-import type { SignedDeviceInfo } from '../signed-device-info.js';
-import { readOtaSettings } from './ota-settings.js';
+import { type SignedDeviceInfo, unknownSigner } from '../signed-device-info.js';
 
 /**
  * Answers what a device posts over the air. Who signed tells the phases apart: with the certificate
@@ -106,4 +109,23 @@ function requireSameDevice(
   throw new AppError('forbidden', 403, 'the device is not the one that began', {
     cause: new Error(`${serial} (${udid}) instead of ${boundSerial} (${boundUdid})`),
   });
+}
+
+/**
+ * By which devices enroll over the air. Nothing would bind a certificate of an external CA to the
+ * exchange that it was issued in. AppError conflict 409 then, and 503 where no identity is offered.
+ */
+export async function readOtaSettings({
+  db,
+}: Pick<EnrollServices, 'db'>): Promise<EnrollmentSettings> {
+  const settings = await readEnrollmentSettings(db.knex);
+  const { source_type: source } = settings.scep;
+  if (source === 'ExternalSCEP') {
+    const message = 'enrollment over the air needs identities by the internal SCEP';
+    throw new AppError('conflict', 409, `${message}: use /enroll/profile instead`);
+  }
+  if (source === 'InternalPKCS12') {
+    throw new AppError('unavailable', 503, 'identities as PKCS#12 are not offered');
+  }
+  return settings;
 }

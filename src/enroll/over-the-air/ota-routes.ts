@@ -4,8 +4,7 @@ import { methodNotAllowed } from '../method-not-allowed.js';
 import { queryText, sendProfile } from '../send-profile.js';
 import type { EnrollServices } from '../services.js';
 import { readSignedDeviceInfo } from '../signed-device-info.js';
-import { continueExchange } from './ota-exchange.js';
-import { readOtaSettings } from './ota-settings.js';
+import { continueExchange, readOtaSettings } from './ota-exchange.js';
 
 /** Enrollment over the air. */
 export function createOtaRoutes(services: EnrollServices): Router {

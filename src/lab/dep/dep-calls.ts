@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { accountDocument } from './account-document.js';
 import { listedDevice } from './dep-device.js';
 import { DepRefusal, malformed } from './dep-refusal.js';
-import { fetchPage, syncPage } from './device-pages.js';
+import { fetchPage, type PageCursors, syncPage } from './device-pages.js';
 import type { MdmServer, ProfileDefinition } from './mdm-server.js';
-import type { PageCursors } from './page-cursors.js';
+
 import { checkProfile } from './profile-checks.js';
 
 /** One call of a client that has a session. */
@@ -138,3 +137,36 @@ export const DEP_CALLS: Readonly<Record<string, Readonly<Record<string, Handler>
   '/profile': { GET: showProfile, POST: defineProfile },
   '/profile/devices': { PUT: assignProfile, POST: assignProfile, DELETE: removeProfile },
 };
+
+const LIMIT = { default: 100, maximum: 1000 };
+
+const URLS = [
+  { uri: '/session', http_method: ['GET'] },
+  { uri: '/account', http_method: ['GET'] },
+  { uri: '/server/devices', http_method: ['POST'], limit: LIMIT },
+  { uri: '/devices/sync', http_method: ['POST'], limit: LIMIT },
+  { uri: '/devices', http_method: ['POST'] },
+  { uri: '/devices/disown', http_method: ['POST'] },
+  { uri: '/device/activationlock', http_method: ['POST'] },
+  { uri: '/profile', http_method: ['POST', 'GET'] },
+  { uri: '/profile/devices', http_method: ['DELETE', 'POST', 'PUT'] },
+];
+
+/** Whose server it is, as GET /account tells it. */
+function accountDocument({ name, uuid }: MdmServer): object {
+  return {
+    server_name: name,
+    server_uuid: uuid,
+    facilitator_id: 'admin@lab.example',
+    admin_id: 'admin@lab.example',
+    org_name: 'Muster Lab',
+    org_email: 'it@lab.example',
+    org_phone: '+1 555 010 0100',
+    org_address: '1 Loopback Road, Localhost',
+    org_id: '127001',
+    org_id_hash: '01lab127001lab127001lab127001lab127001lab127001lab12',
+    urls: URLS,
+    org_type: 'org',
+    org_version: 'v2',
+  };
+}

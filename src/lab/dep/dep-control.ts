@@ -1,7 +1,7 @@
-import type { Interceptor } from './dep-server.js';
-import type { FaultRule } from './fault-rules.js';
+import type { DepServer, Interceptor, RequestCounts, RequestReport } from './dep-server.js';
+import type { FaultRule, FaultRules } from './fault-rules.js';
 import type { Portal } from './portal.js';
-import type { RequestReport } from './request-counts.js';
+import type { Sessions } from './sessions.js';
 
 /** How the stand-in is told to behave, and what it saw. */
 export interface DepControl {
@@ -17,4 +17,34 @@ export interface DepControl {
   /** Sees each request of a client before it is answered; undefined takes it away. */
   intercept(interceptor: Interceptor | undefined): void;
   destroyConnections(): void;
+}
+
+export interface ControlledParts {
+  server: DepServer;
+  portal: Portal;
+  faults: FaultRules;
+  sessions: Sessions;
+  counts: RequestCounts;
+}
+
+export function createControl({
+  server,
+  portal,
+  faults,
+  sessions,
+  counts,
+}: ControlledParts): DepControl {
+  return {
+    portal,
+    addFault: (rule) => faults.add(rule),
+    faults: () => faults.rules,
+    clearFaults: () => faults.clear(),
+    expireSessions: (how = 401) => (how === 403 ? sessions.forget() : sessions.expire()),
+    requests: () => counts.report(),
+    resetRequests: () => counts.reset(),
+    intercept: (interceptor) => {
+      server.interceptor = interceptor;
+    },
+    destroyConnections: () => server.destroyConnections(),
+  };
 }

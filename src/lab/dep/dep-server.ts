@@ -9,8 +9,7 @@ import {
   privateKeyPem,
 } from '../authority/lab-authority.js';
 import { ControlFault, readBytes } from '../wire/control-http.js';
-import type { DepAnswer, DepDesk, DepRequest } from './dep-desk.js';
-import type { RequestCounts } from './request-counts.js';
+import type { DepAnswer, DepDesk, DepRequest } from './dep-service.js';
 
 /** Sees each request before it is answered, and may keep it waiting: for tests. */
 export type Interceptor = (request: DepRequest) => Promise<void> | void;
@@ -100,5 +99,28 @@ export class DepServer {
       send(response, { status: error.status, body: 'REQUEST_TOO_LARGE' });
       return undefined;
     }
+  }
+}
+
+/** How often each path was answered with each status. */
+export type RequestReport = Record<string, Record<string, number>>;
+
+export class RequestCounts {
+  #counts: RequestReport = {};
+
+  /** `status` 0: the connection was cut. */
+  note(method: string, path: string, status: number): void {
+    const key = `${method} ${path}`;
+    const ofPath = this.#counts[key] ?? {};
+    ofPath[status] = (ofPath[status] ?? 0) + 1;
+    this.#counts[key] = ofPath;
+  }
+
+  report(): RequestReport {
+    return structuredClone(this.#counts);
+  }
+
+  reset(): void {
+    this.#counts = {};
   }
 }

@@ -1,8 +1,13 @@
 import { z } from 'zod';
-import type { DepDevice } from './dep-device.js';
-import { kindName, kindOf } from './device-kinds.js';
-import type { MdmServer, ProfileDefinition } from './mdm-server.js';
-import { OperationLog, type OperationType } from './operation-log.js';
+import { type DepDevice, kindName, kindOf } from './dep-device.js';
+
+import {
+  type MdmServer,
+  OperationLog,
+  type OperationType,
+  type ProfileDefinition,
+} from './mdm-server.js';
+
 import type { Organization } from './organization.js';
 
 /** Older changes are forgotten by a restart; cursors from before them have expired then. */

@@ -3,17 +3,17 @@ import { createServer, type Server as HttpServer } from 'node:http';
 import { type AddressInfo, isIPv6, type Server } from 'node:net';
 import { certificatePem, type LabAuthority } from '../authority/lab-authority.js';
 import { isWelcome } from '../wire/control-http.js';
-import type { DepControl } from './dep-control.js';
-import { DepDesk } from './dep-desk.js';
-import { DepServer } from './dep-server.js';
+import { createControl, type DepControl } from './dep-control.js';
+import { DepServer, RequestCounts } from './dep-server.js';
+import { DepDesk } from './dep-service.js';
 import { readSnapshot, restoreOrganization, writeSnapshot } from './dep-snapshot.js';
+import { PageCursors } from './device-pages.js';
 import { FaultRules } from './fault-rules.js';
 import { OAuthCheck } from './oauth-check.js';
 import { Organization } from './organization.js';
-import { PageCursors } from './page-cursors.js';
 import { Portal } from './portal.js';
 import { servePortal } from './portal-routes.js';
-import { RequestCounts } from './request-counts.js';
+
 import { ServerTokens } from './server-tokens.js';
 import { type SessionOptions, Sessions } from './sessions.js';
 import { SnapshotKeeper, type SnapshotStore } from './snapshot-keeper.js';
@@ -94,30 +94,6 @@ async function openOrganization(
   const write = () => (count() > MOST_KEPT_DEVICES ? undefined : writeSnapshot(organization, lab));
   if (store !== undefined) keeper = new SnapshotKeeper({ store, write });
   return { organization, keeper };
-}
-
-interface Parts {
-  server: DepServer;
-  portal: Portal;
-  faults: FaultRules;
-  sessions: Sessions;
-  counts: RequestCounts;
-}
-
-function createControl({ server, portal, faults, sessions, counts }: Parts): DepControl {
-  return {
-    portal,
-    addFault: (rule) => faults.add(rule),
-    faults: () => faults.rules,
-    clearFaults: () => faults.clear(),
-    expireSessions: (how = 401) => (how === 403 ? sessions.forget() : sessions.expire()),
-    requests: () => counts.report(),
-    resetRequests: () => counts.reset(),
-    intercept: (interceptor) => {
-      server.interceptor = interceptor;
-    },
-    destroyConnections: () => server.destroyConnections(),
-  };
 }
 
 /** Rejects when a port is taken. */

@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createDevice, type DepDevice } from './dep-device.js';
-import type { DeviceKind } from './device-kinds.js';
-import { OperationLog } from './operation-log.js';
+import { createDevice, type DepDevice, type DeviceKind } from './dep-device.js';
 
 /** A profile as the client defined it. */
 export type ProfileDefinition = Readonly<Record<string, unknown>>;
@@ -95,5 +93,50 @@ export class MdmServer {
     Object.assign(device, changes);
     this.log.add('modified', device);
     return 'SUCCESS';
+  }
+}
+
+export type OperationType = 'added' | 'modified' | 'deleted';
+
+interface Operation {
+  readonly type: OperationType;
+  readonly device: DepDevice;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
+const MOST = 1_000_000;
+
+/** What happened to the devices of a server, in order; a place in it is a number that only grows. */
+export class OperationLog {
+  #first: number;
+  #operations: Operation[];
+
+  constructor(first = 0, operations: Operation[] = []) {
+    this.#first = first;
+    this.#operations = operations;
+  }
+
+  /** Where the oldest is that is still known. */
+  get first(): number {
+    return this.#first;
+  }
+
+  /** Where the next one will be. */
+  get end(): number {
+    return this.#first + this.#operations.length;
+  }
+
+  add(type: OperationType, device: DepDevice): void {
+    this.#operations.push({ type, device, at: Date.now() });
+    if (this.#operations.length <= MOST) return;
+    const forgotten = MOST / 2;
+    this.#operations = this.#operations.slice(forgotten);
+    this.#first += forgotten;
+  }
+
+  from(place: number, count: number): readonly Operation[] {
+    const start = place - this.#first;
+    return this.#operations.slice(start, start + count);
   }
 }

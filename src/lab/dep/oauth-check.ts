@@ -1,10 +1,8 @@
 import { timingSafeEqual } from 'node:crypto';
 import { DepRefusal } from './dep-refusal.js';
-import { readOAuthHeader } from './oauth-header.js';
-import { signature } from './oauth-signature.js';
+import { readOAuthHeader, signature } from './oauth-request.js';
 import type { Organization } from './organization.js';
 import type { ServerTokens } from './server-tokens.js';
-import { UsedNonces } from './used-nonces.js';
 
 export interface SessionRequest {
   method: string;
@@ -92,5 +90,29 @@ export class OAuthCheck {
     if (!isNear) throw unauthorized('timestamp_refused');
     const nonce = `${name}/${timestamp}/${parameters.get('oauth_nonce')}`;
     if (!this.#nonces.use(nonce, timestamp)) throw unauthorized('nonce_used');
+  }
+}
+
+/** Remembers what was used once, as long as it could be used again. */
+class UsedNonces {
+  readonly #expiry = new Map<string, number>();
+  #sweepAt = 1_000;
+
+  constructor(private readonly lifeSeconds: number) {}
+
+  /** False when it was used before. */
+  use(nonce: string, timestamp: number): boolean {
+    if (this.#expiry.has(nonce)) return false;
+    this.#expiry.set(nonce, timestamp + this.lifeSeconds);
+    if (this.#expiry.size >= this.#sweepAt) this.#sweep();
+    return true;
+  }
+
+  #sweep(): void {
+    const now = Date.now() / 1000;
+    for (const [nonce, expiry] of this.#expiry) {
+      if (expiry < now) this.#expiry.delete(nonce);
+    }
+    this.#sweepAt = this.#expiry.size * 2 + 1_000;
   }
 }

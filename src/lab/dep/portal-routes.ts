@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { ControlFault, readBody, readBytes, sendFault, sendJson } from '../wire/control-http.js';
 import type { DepControl } from './dep-control.js';
-import { listedDevice } from './dep-device.js';
-import { FAMILIES } from './device-kinds.js';
+import { FAMILIES, listedDevice } from './dep-device.js';
+
 import { PORTAL_HELP } from './portal-calls.js';
 
 const LARGEST_BODY = 4 * 1024 * 1024;

@@ -2,12 +2,11 @@ import { decodePemBlock, isPem } from '../../crypto/asn1/pem.js';
 import type { ContentAlgorithm } from '../../crypto/cms/cms-enveloped-data.js';
 import { parseCertificate } from '../../crypto/x509/certificate.js';
 import { ControlFault } from '../wire/control-http.js';
-import { listedDevice } from './dep-device.js';
-import type { DeviceFamily } from './device-kinds.js';
+import { type DeviceFamily, listedDevice } from './dep-device.js';
+
 import type { MdmServer } from './mdm-server.js';
 import type { Organization } from './organization.js';
-import type { ServerToken, ServerTokens } from './server-tokens.js';
-import { sealToken } from './token-message.js';
+import { type ServerToken, type ServerTokens, sealToken } from './server-tokens.js';
 
 export interface TokenOptions {
   /** Name of the server; a usual one when absent. */

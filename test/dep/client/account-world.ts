@@ -3,7 +3,7 @@ import type { Database } from '../../../src/db/connection/database.js';
 import { createDepAccounts, type DepAccountsDeps } from '../../../src/dep/client/dep-accounts.js';
 import type { DepAccounts } from '../../../src/dep/client/dep-api.js';
 import { DepError } from '../../../src/dep/client/dep-error.js';
-import type { DepClock, DepLimits } from '../../../src/dep/client/limits.js';
+import type { DepClock, DepLimits } from '../../../src/dep/client/exchange.js';
 import { createTestDatabase } from '../../helpers/database.js';
 import { capturingLogger, type LogLine } from '../../http/log-lines.js';
 import { type DepService, startDepService } from './dep-service.js';

@@ -2,9 +2,14 @@ import type { AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:net';
 import { encodePem } from '../../../src/crypto/asn1/pem.js';
 import { exportPrivateKey } from '../../../src/crypto/keys/keys.js';
-import { createExchanges, type Exchanges } from '../../../src/dep/client/exchange.js';
-import { ExchangeFault } from '../../../src/dep/client/exchange-fault.js';
-import { DEP_LIMITS, type DepLimits } from '../../../src/dep/client/limits.js';
+import {
+  createExchanges,
+  DEP_LIMITS,
+  type DepLimits,
+  type Exchanges,
+} from '../../../src/dep/client/exchange.js';
+import { ExchangeFault } from '../../../src/dep/client/exchange-failure.js';
+
 import { localhostIdentity } from '../../helpers/tls.js';
 import { type DepService, startDepService } from './dep-service.js';
 

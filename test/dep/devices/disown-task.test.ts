@@ -1,7 +1,7 @@
 import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
 import { requestDisown } from '../../../src/db/dep/dep-device-actions.js';
 import { DepError } from '../../../src/dep/client/dep-error.js';
-import { ExchangeFault } from '../../../src/dep/client/exchange-fault.js';
+import { ExchangeFault } from '../../../src/dep/client/exchange-failure.js';
 import { DepJobs } from '../../../src/dep/dep-jobs.js';
 import { createDisownTask } from '../../../src/dep/devices/disown-task.js';
 import { AppError } from '../../../src/errors.js';

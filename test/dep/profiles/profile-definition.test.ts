@@ -1,6 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { DefinitionContext, DepProfile } from '../../../src/dep/profiles/dep-profile.js';
-import { definitionOf, digestOf } from '../../../src/dep/profiles/profile-definition.js';
+import type { DepProfile } from '../../../src/db/dep/dep-profile-repository.js';
+import {
+  type DefinitionContext,
+  definitionOf,
+  digestOf,
+} from '../../../src/dep/profiles/profile-definition.js';
+
 import { ENROLLMENT_URL, PLAIN } from './profile-samples.js';
 
 const ANCHOR = Buffer.from('an anchor');

@@ -1,5 +1,5 @@
 import { DepError } from '../../../src/dep/client/dep-error.js';
-import { createDefineTask } from '../../../src/dep/profiles/define-task.js';
+import { createDefineTask } from '../../../src/dep/profiles/profile-definitions.js';
 import { DefinitionWorld, uuidOf } from './definition-world.js';
 import { ENROLLMENT_URL } from './profile-samples.js';
 

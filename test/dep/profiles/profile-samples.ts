@@ -1,4 +1,4 @@
-import type { DepProfile } from '../../../src/dep/profiles/dep-profile.js';
+import type { DepProfile } from '../../../src/db/dep/dep-profile-repository.js';
 
 export const ENROLLMENT_URL = 'https://mdm.example.com/dep/enroll';
 

@@ -1,4 +1,4 @@
-import type { DepProfile } from '../../../src/dep/profiles/dep-profile.js';
+import type { DepProfile } from '../../../src/db/dep/dep-profile-repository.js';
 import { profileWarnings } from '../../../src/dep/profiles/profile-warnings.js';
 import { ENROLLMENT_URL, PLAIN } from './profile-samples.js';
 

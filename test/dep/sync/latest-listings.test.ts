@@ -1,4 +1,4 @@
-import { latestListings } from '../../../src/dep/sync/latest-listings.js';
+import { latestListings } from '../../../src/dep/sync/store-page.js';
 import { listing } from './sync-world.js';
 
 type Op = 'added' | 'modified' | 'deleted';

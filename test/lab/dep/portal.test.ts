@@ -8,7 +8,7 @@ import {
   type KeyPair,
 } from '../../../src/crypto/keys/keys.js';
 import { issueCertificate, parseCertificate } from '../../../src/crypto/x509/certificate.js';
-import { requireRoom } from '../../../src/lab/dep/device-room.js';
+import { requireRoom } from '../../../src/lab/dep/organization.js';
 import { PORTAL_CALLS, PORTAL_HELP } from '../../../src/lab/dep/portal-calls.js';
 import { ControlFault } from '../../../src/lab/wire/control-http.js';
 import { DepUnderTest } from './dep-under-test.js';

@@ -1,5 +1,5 @@
 import { request } from 'node:https';
-import { signatureBaseString } from '../../../src/lab/dep/oauth-signature.js';
+import { signatureBaseString } from '../../../src/lab/dep/oauth-request.js';
 import type { ServerToken } from '../../../src/lab/dep/server-tokens.js';
 import { authorization, DepUnderTest } from './dep-under-test.js';
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { decodePemBlock } from '../../../src/crypto/asn1/pem.js';
 import { parseCertificate } from '../../../src/crypto/x509/certificate.js';
-import { sealToken } from '../../../src/lab/dep/token-message.js';
+import { sealToken } from '../../../src/lab/dep/server-tokens.js';
 import { openSsl } from '../../crypto/openssl.js';
 
 const FIXTURES = join(__dirname, '..', '..', 'fixtures', 'dep', 'server-token.1');

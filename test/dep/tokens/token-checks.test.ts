@@ -1,4 +1,4 @@
-import { requireSameEnvironment } from '../../../src/dep/tokens/token-environment.js';
+import { requireSameEnvironment } from '../../../src/dep/tokens/token-checks.js';
 import { AppError } from '../../../src/errors.js';
 
 const refusal = (isLabOn: boolean, key: string): string => {

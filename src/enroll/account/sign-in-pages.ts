@@ -1,6 +1,8 @@
-import type { RequestHandler } from 'express';
+import type { RequestHandler, Response } from 'express';
 import { type Html, html } from '../../http/pages/html.js';
 import { renderPage, setPageHeaders } from '../../http/pages/html-page.js';
+import { admitAccount } from './admission.js';
+import type { AccountServices } from './services.js';
 
 /** A browser follows the answer to a form only where this lets it: to the device's sign-in, too. */
 export const FORM_ACTION = "'self' apple-remotemanagement-user-login:";
@@ -49,4 +51,23 @@ export function problemPage(problem: string): string {
   const body = html`<h1>You are not signed in</h1>
 ${problemText(text)}`;
   return renderPage({ title: 'Sign-in failed', body });
+}
+
+/** Sends the device on with a token for whoever has signed in. AppError 403 for the unwelcome. */
+export async function finishSignIn(
+  res: Response,
+  account: string,
+  services: AccountServices,
+): Promise<void> {
+  const mode = await admitAccount(services, account);
+  const token = services.tokens.issue({ account, mode });
+  services.logger.info({ account, mode }, 'a user has signed in to enroll a device');
+  services.sessions.end(res);
+  // The status that Apple names; what is permanent would be kept without `no-store`.
+  res.status(308).setHeader('Cache-Control', 'no-store');
+  res.setHeader(
+    'Location',
+    `apple-remotemanagement-user-login://authentication-results?access-token=${token}`,
+  );
+  res.end();
 }

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { CommandQueue } from '../../src/commands/queue.js';
 import { ProfileRebuild } from '../../src/profiles/profile-rebuild.js';
-import { createDeviceSetupTask } from '../../src/setup/device-setup-task.js';
-import { type DeviceSetupDeps, DeviceSetups } from '../../src/setup/device-setups.js';
+import { createDeviceSetupTask } from '../../src/setup-assistant/device-setup-task.js';
+import { type DeviceSetupDeps, DeviceSetups } from '../../src/setup-assistant/device-setups.js';
 import { uploadNodes } from '../api/profile-samples.js';
 import { adminApi, type TestApp } from '../helpers/app.js';
 import { commandIn, type Reply, type TestDevice } from '../helpers/device.js';

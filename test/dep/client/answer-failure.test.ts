@@ -1,5 +1,5 @@
-import { answerFault, isSessionRefused } from '../../../src/dep/client/answer-fault.js';
-import { readText } from '../../../src/dep/client/answer-values.js';
+import { answerFault, isSessionRefused } from '../../../src/dep/client/answer-failure.js';
+import { readText } from '../../../src/dep/client/answers.js';
 import type { ServiceAnswer } from '../../../src/dep/client/exchange.js';
 
 const NOW = Date.parse('2026-11-22T10:00:00Z');

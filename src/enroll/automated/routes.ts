@@ -1,7 +1,20 @@
 import { Router } from 'express';
-import { deviceErrorHandler } from '../http/errors/device-errors.js';
-import { methodNotAllowed } from './method-not-allowed.js';
-import type { EnrollServices } from './services.js';
+import { deviceErrorHandler } from '../../http/errors/device-errors.js';
+import { methodNotAllowed } from '../method-not-allowed.js';
+import type { EnrollServices } from '../services.js';
+import { sendAnchorCertificates } from '../trust-routes.js';
+import { enrollAutomatically } from './automated-enrollment.js';
+
+/** What lies under /dep for devices of Apple's enrollment program. */
+export function createDepRouter(services: EnrollServices): Router {
+  const router = Router();
+  router.post('/enroll', (req, res) => enrollAutomatically(req, res, services));
+  router.all('/enroll', methodNotAllowed('POST'));
+  router.get('/anchor_certs', sendAnchorCertificates(services));
+  router.all('/anchor_certs', methodNotAllowed('GET, HEAD'));
+  router.use(deviceErrorHandler(services.logger, { isExplained: true }));
+  return router;
+}
 
 /** By which Apple Configurator finds out how its devices enroll, at the root of the server. */
 export function createServiceConfigRouter({

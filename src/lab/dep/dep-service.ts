@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { DEP_CALLS } from './dep-calls.js';
 import { DepRefusal, malformed } from './dep-refusal.js';
+import type { PageCursors } from './device-pages.js';
 import { type FaultRule, type FaultRules, USUAL_WORDS } from './fault-rules.js';
 import type { OAuthCheck } from './oauth-check.js';
 import type { Organization } from './organization.js';
-import type { PageCursors } from './page-cursors.js';
 import type { Sessions } from './sessions.js';
 
 export interface DepRequest {
