@@ -9,7 +9,7 @@ import {
   CA_KEY_SIZES,
   type CaKeySize,
   makeAuthorityKeys,
-} from '../pki/authority/authority-rotation.js';
+} from '../pki/authority/stored-authority.js';
 import { checkMasterKey } from '../pki/master-key/master-key.js';
 import { cliContext, type WriteLine } from './token.js';
 

@@ -15,7 +15,7 @@ import type {
   EnrollmentChallenges,
 } from '../pki/authority/enrollment-challenge.js';
 import { type IdentityNameSettings, subjectTemplate } from '../pki/authority/identity-name.js';
-import { PLACEHOLDER_TOPIC } from '../pki/push-certificates/placeholder-topic.js';
+import { PLACEHOLDER_TOPIC } from '../pki/push-certificates/push-topic.js';
 import { chooseCell, withCell } from '../protocol/mdm/cell-label.js';
 import {
   buildEnrollmentProfile,

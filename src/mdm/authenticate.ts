@@ -9,7 +9,7 @@ import { takeUdid } from '../db/device-path/device-move.js';
 import { mergeSpareRecords, type Reseal } from '../db/devices/device-merge.js';
 import type { ReplacedEnrollment } from '../db/enroll/replaced-enrollment.js';
 import { AppError } from '../errors.js';
-import { renewalTime } from '../pki/authority/identity-life.js';
+import { renewalTime } from '../pki/authority/authority.js';
 import { readCell } from '../protocol/mdm/cell-label.js';
 import type { AuthenticateMessage, CheckInMessage } from '../protocol/mdm/mdm-messages.js';
 import { type Answer, EMPTY } from './answer.js';

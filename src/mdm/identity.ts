@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { ParsedCertificate } from '../crypto/x509/certificate.js';
 import { AppError } from '../errors.js';
-import { requireStarted } from '../pki/authority/clock.js';
+import { requireStarted } from '../pki/authority/authority.js';
 import type { IssuerTrust, Trust } from '../pki/trust/trust.js';
 import { MdmSignature, type SignerCache } from '../protocol/mdm/mdm-signature.js';
 import type { ClientCertificate, FindClientCertificate } from './client-certificates.js';

@@ -3,7 +3,7 @@ import { importPrivateKey } from '../crypto/keys/keys.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
 import { findPushCertificate, type PushCertificateRow } from '../db/push/push-credentials.js';
-import { splitChain } from '../pki/certificates/stored-chain.js';
+import { splitChain } from '../pki/certificates/certificate-chain.js';
 import { privateKeyIdentity } from '../pki/master-key/master-key.js';
 import type { ApnsCredentials } from './apns/apns-connect.js';
 

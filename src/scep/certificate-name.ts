@@ -4,10 +4,12 @@ import {
   type ParsedCertificate,
   parseCertificate,
 } from '../crypto/x509/certificate.js';
+import type { ParsedCsr } from '../crypto/x509/csr.js';
 import type { NameAttribute } from '../crypto/x509/names.js';
 import { readOrganization, readScepConfiguration } from '../db/admin/settings-repository.js';
 import type { Transaction } from '../db/connection/unit-of-work.js';
 import type { RenewableDevice } from '../db/pki/scep-repository.js';
+import type { CertificateAuthority } from '../pki/authority/authority.js';
 import { identityName, type ProvenFacts } from '../pki/authority/identity-name.js';
 
 /** The names in a certificate, encoded or not. */
@@ -42,4 +44,20 @@ export async function nameOfRenewed(
   if (der !== null) return nameOf(parseCertificate(der));
   const isProven = serialNumber !== null;
   return await nameByFacts(trx, { udid: isProven ? udid : null, serialNumber, account }, nonce);
+}
+
+/**
+ * A certificate of a device with these names. Only the public key is taken from the request: a client
+ * that may have a certificate does not decide what it says.
+ */
+export function issueFor(
+  { publicKey }: ParsedCsr,
+  { subject, subjectAltName }: CertificateName,
+  authority: CertificateAuthority,
+): ParsedCertificate {
+  return authority.issueDeviceCertificate({
+    publicKey,
+    subject,
+    ...(subjectAltName === undefined ? {} : { subjectAltName }),
+  });
 }

@@ -19,11 +19,10 @@ import type {
 } from '../pki/authority/enrollment-challenge.js';
 import { certificateRecord } from '../pki/certificates/certificate-record.js';
 import { FailInfo } from '../protocol/scep/scep.js';
-import { type CertificateName, nameByFacts, nameOfRenewed } from './certificate-name.js';
+import { type CertificateName, issueFor, nameByFacts, nameOfRenewed } from './certificate-name.js';
 import { claimEnrollment } from './enrollment-claim.js';
-import { issueFor } from './issue.js';
-import { type RenewedDevice, recordRenewal } from './record-renewal.js';
 import { ScepRefusal } from './refusal.js';
+import { type RenewedDevice, recordRenewal } from './renewal-request.js';
 
 /** A certificate, and what it was made for. */
 export interface Issued {

@@ -2,14 +2,20 @@ import { type ParsedCertificate, parseCertificate } from '../crypto/x509/certifi
 import type { ParsedCsr } from '../crypto/x509/csr.js';
 import type { Database } from '../db/connection/database.js';
 import { inTransaction } from '../db/connection/unit-of-work.js';
-import type { Transaction } from '../db/pki/certificate-repository.js';
-import { claimIdentity, type IdentityRow, listPendingRenewals } from '../db/pki/scep-repository.js';
+import { insertCertificate, type Transaction } from '../db/pki/certificate-repository.js';
+import { revokePins } from '../db/pki/identity-revocation.js';
+import {
+  claimIdentity,
+  type IdentityRow,
+  insertRenewal,
+  listPendingRenewals,
+} from '../db/pki/scep-repository.js';
 import type { CertificateAuthorities } from '../pki/authority/authorities.js';
+import { renewalTime } from '../pki/authority/authority.js';
+import { certificateRecord } from '../pki/certificates/certificate-record.js';
 import type { Trust } from '../pki/trust/trust.js';
 import { FailInfo } from '../protocol/scep/scep.js';
-import { nameOf } from './certificate-name.js';
-import { issueFor } from './issue.js';
-import { recordRenewal } from './record-renewal.js';
+import { issueFor, nameOf } from './certificate-name.js';
 import { ScepRefusal } from './refusal.js';
 
 export interface RenewalDeps {
@@ -86,4 +92,27 @@ export async function certifyRenewal(
     await recordRenewal(trx, certificate, { deviceId: identity.device_id, udid: identity.udid });
     return certificate;
   });
+}
+
+export interface RenewedDevice {
+  deviceId: number;
+  /** UDID or EnrollmentID. */
+  udid: string | null;
+}
+
+/**
+ * Stores a renewed certificate, pinned to the device that it was made for, which the caller holds.
+ * One that was issued before and not used is revoked: at most one waits. Returns its id.
+ */
+export async function recordRenewal(
+  trx: Transaction,
+  certificate: ParsedCertificate,
+  device: RenewedDevice,
+): Promise<number> {
+  const { deviceId } = device;
+  await revokePins(trx, { deviceId, states: ['renewal'], reason: 'superseded' });
+  const id = await insertCertificate(trx, certificateRecord(certificate, 'mdm.device'));
+  const { fingerprint, notAfter } = certificate;
+  await insertRenewal(trx, { ...device, fingerprint, notAfter, renewAt: renewalTime(certificate) });
+  return id;
 }

@@ -3,7 +3,7 @@ import { decodeBase64 } from '../crypto/asn1/base64.js';
 import { AppError } from '../errors.js';
 import type { BodyReader } from '../http/bodies/body-reader.js';
 import { deviceErrorHandler } from '../http/errors/device-errors.js';
-import { requireStarted } from '../pki/authority/clock.js';
+import { requireStarted } from '../pki/authority/authority.js';
 import { answerPkiOperation, type PkiOperationDeps } from './pki-operation.js';
 
 const MAX_MESSAGE_BYTES = 64 * 1024;

@@ -45,12 +45,13 @@ import { createMdmRouter } from '../mdm/router.js';
 import type { Metrics } from '../metrics/metrics.js';
 import { createMetricsRouter } from '../metrics/metrics-router.js';
 import type { CertificateAuthorities } from '../pki/authority/authorities.js';
-import { AuthorityRotations } from '../pki/authority/authority-rotation.js';
-import { requireStarted } from '../pki/authority/clock.js';
+import { requireStarted } from '../pki/authority/authority.js';
 import {
   createEnrollmentChallenges,
   type EnrollmentChallenges,
 } from '../pki/authority/enrollment-challenge.js';
+import { AuthorityRotations } from '../pki/authority/stored-authority.js';
+import type { TlsUse } from '../pki/certificates/certificate-checks.js';
 import { CredentialFiles } from '../pki/credentials/credential-files.js';
 import type { FileCertificate } from '../pki/credentials/credential-status.js';
 import { PushCertificateRequests } from '../pki/push-certificates/push-request-service.js';
@@ -58,7 +59,6 @@ import { RevocationLists } from '../pki/revocation/revocation-lists.js';
 import { RevocationResponder } from '../pki/revocation/revocation-responder.js';
 import { createRevocationRouter } from '../pki/revocation/revocation-router.js';
 import type { TlsCaveat } from '../pki/tls/tls-caveats.js';
-import type { TlsUse } from '../pki/tls/tls-use.js';
 import type { DeviceCaTrust } from '../pki/trust/factory-ca.js';
 import type { Trust } from '../pki/trust/trust.js';
 import { ProfileImport } from '../profiles/profile-import.js';

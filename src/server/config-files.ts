@@ -3,8 +3,7 @@ import { createSecureContext } from 'node:tls';
 import { type Config, ConfigError } from '../config/config.js';
 import { type ParsedCertificate, parseCertificates } from '../crypto/x509/certificate.js';
 import type { ServerIdentity } from '../pki/tls/server-identity.js';
-import { SettingFiles } from '../pki/tls/setting-files.js';
-import { readTlsFiles } from '../pki/tls/tls-files.js';
+import { readTlsFiles, SettingFiles } from '../pki/tls/tls-files.js';
 
 /** Throws ConfigError that tells what is wrong with the files. */
 export function readTls({ tls }: Config): ServerIdentity | undefined {

@@ -16,9 +16,9 @@ import { requireSameEnvironment } from '../dep/tokens/token-checks.js';
 import { EnrollmentLinks } from '../enroll/link/enrollment-links.js';
 import { createJobQueue } from '../jobs/job-queue.js';
 import { JobService } from '../jobs/job-service.js';
+import type { TlsUse } from '../pki/certificates/certificate-checks.js';
 import { CertificateService } from '../pki/certificates/certificate-service.js';
 import { SigningRequestService } from '../pki/signing-requests/signing-request-service.js';
-import type { TlsUse } from '../pki/tls/tls-use.js';
 import type { ResourceServices } from '../resources/services.js';
 
 export interface ResourceServiceDeps {

@@ -5,7 +5,7 @@ import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { type Identity, identityOf } from '../crypto/identities.js';
 import { createTestDatabase } from '../helpers/database.js';
 import { removeTemporaryDirectories } from '../helpers/temporary-directory.js';
-import { makeVendor, PushPortal } from '../pki/push-portal.js';
+import { makeVendor, PushPortal } from '../pki/push-certificates/push-portal.js';
 import { certificatePem, keyPem } from '../resources/certificate-samples.js';
 import { pushCertWorld } from './push-cert-world.js';
 

@@ -6,7 +6,7 @@ import { createPushCertificateLoader } from '../../src/push/push-certificates.js
 import { failureOf, pushCertWorld } from '../cli/push-cert-world.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
-import { makeVendor, PushPortal, type Vendor } from '../pki/push-portal.js';
+import { makeVendor, PushPortal, type Vendor } from '../pki/push-certificates/push-portal.js';
 import { eventually } from '../push/push-world.js';
 import { certificatePem, keyPem } from '../resources/certificate-samples.js';
 

@@ -1,5 +1,5 @@
 import request from 'supertest';
-import { PLACEHOLDER_TOPIC } from '../../src/pki/push-certificates/placeholder-topic.js';
+import { PLACEHOLDER_TOPIC } from '../../src/pki/push-certificates/push-topic.js';
 import { type PlistDict, parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { PUBLIC_URL, startApp, type TestApp } from '../helpers/app.js';
 import { dumpRows } from '../mdm/rows.js';

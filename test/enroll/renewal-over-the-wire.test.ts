@@ -1,6 +1,6 @@
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { inTransaction } from '../../src/db/connection/unit-of-work.js';
-import { renewalTime } from '../../src/pki/authority/identity-life.js';
+import { renewalTime } from '../../src/pki/authority/authority.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, type TestDevice } from '../helpers/device.js';
 import { expectEmpty, expectPlainRefusal } from '../mdm/conversation.js';

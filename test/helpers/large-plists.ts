@@ -1,4 +1,4 @@
-import { BinaryPlist, head, refs } from '../protocol/binary-plist.js';
+import { BinaryPlist, head, refs } from '../protocol/plist/binary-plist.js';
 
 /** Kinds of bodies that a reader may take long over, each filled up to about so many bytes. */
 export const LARGE_KINDS: Record<string, (bytes: number) => string> = {

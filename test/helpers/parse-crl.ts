@@ -19,8 +19,8 @@ import {
   readAuthorityKeyId,
   readExtensions,
 } from '../../src/crypto/x509/certificate-extensions.js';
+import { type RevocationReason, reasonOf } from '../../src/crypto/x509/crl.js';
 import { parseName } from '../../src/crypto/x509/names.js';
-import { type RevocationReason, reasonOf } from '../../src/crypto/x509/revocation-reason.js';
 
 const MAX_CRL_BYTES = 32 * 1024 * 1024;
 const MAX_ENTRIES = 250_000;

@@ -8,8 +8,8 @@ import {
   type Reply,
   type TestDevice,
 } from '../helpers/device.js';
-import { BinaryPlist, binaryPlist } from '../protocol/binary-plist.js';
-import { document } from '../protocol/plist-fixtures.js';
+import { BinaryPlist, binaryPlist } from '../protocol/plist/binary-plist.js';
+import { document } from '../protocol/plist/plist-fixtures.js';
 import { sendRaw } from './raw-requests.js';
 import { dumpRows } from './rows.js';
 

@@ -1,8 +1,8 @@
 import { parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice } from '../helpers/device.js';
-import { binaryPlist } from '../protocol/binary-plist.js';
-import { fixture, plistFixtures } from '../protocol/plist-fixtures.js';
+import { binaryPlist } from '../protocol/plist/binary-plist.js';
+import { fixture, plistFixtures } from '../protocol/plist/plist-fixtures.js';
 import { dumpRows, facts } from './rows.js';
 
 const IMAC = '66ADE930-5FDF-5EC4-8429-15640684C489';

@@ -8,8 +8,8 @@ import {
   type Reply,
   type TestDevice,
 } from '../helpers/device.js';
-import { binaryPlist } from '../protocol/binary-plist.js';
-import { sampleMessage, TYPES, USER_KEYS } from '../protocol/check-in-samples.js';
+import { sampleMessage, TYPES, USER_KEYS } from '../protocol/mdm/check-in-samples.js';
+import { binaryPlist } from '../protocol/plist/binary-plist.js';
 
 let app: TestApp;
 

@@ -1,6 +1,6 @@
 import { startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, type Fields, type TestDevice } from '../helpers/device.js';
-import { fixture } from '../protocol/plist-fixtures.js';
+import { fixture } from '../protocol/plist/plist-fixtures.js';
 import { dumpRows } from './rows.js';
 
 let app: TestApp;

@@ -8,7 +8,7 @@ import {
   parseCertificate,
 } from '../../src/crypto/x509/certificate.js';
 import { type Identity, identityOf, rsaIdentity } from '../crypto/identities.js';
-import { withOuterAlgorithm } from '../crypto/two-algorithms.js';
+import { withOuterAlgorithm } from '../crypto/x509/two-algorithms.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import {
   commandIn,

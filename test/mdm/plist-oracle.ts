@@ -1,5 +1,5 @@
 import oracle from 'plist';
-import { fixture } from '../protocol/plist-fixtures.js';
+import { fixture } from '../protocol/plist/plist-fixtures.js';
 
 type Columns = Record<string, unknown>;
 

@@ -2,8 +2,8 @@ import request from 'supertest';
 import { buildPlist, parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, type TestDevice } from '../helpers/device.js';
-import { binaryPlist } from '../protocol/binary-plist.js';
-import { fixture, plistFixtures } from '../protocol/plist-fixtures.js';
+import { binaryPlist } from '../protocol/plist/binary-plist.js';
+import { fixture, plistFixtures } from '../protocol/plist/plist-fixtures.js';
 import { EXPECTED, type ExpectedReport, IPAD } from './expected-reports.js';
 import { dumpRows, facts } from './rows.js';
 

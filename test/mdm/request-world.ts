@@ -16,7 +16,7 @@ import {
 import { askForIdentity } from '../enroll/renewal-world.js';
 import type { TestApp } from '../helpers/app.js';
 import { createTestDevice, type Fields, type TestDevice } from '../helpers/device.js';
-import { send } from '../revocation/revocation-world.js';
+import { send } from '../pki/revocation/revocation-world.js';
 
 let serials = 0;
 

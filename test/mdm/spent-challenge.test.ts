@@ -8,8 +8,8 @@ import {
 } from '../enroll/renewal-world.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, type TestDevice } from '../helpers/device.js';
+import { send } from '../pki/revocation/revocation-world.js';
 import { eventually } from '../push/push-world.js';
-import { send } from '../revocation/revocation-world.js';
 import { expectEmpty, expectPlainRefusal } from './conversation.js';
 import { dumpRows } from './rows.js';
 

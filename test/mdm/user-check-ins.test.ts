@@ -3,7 +3,7 @@ import { MOST_USERS } from '../../src/db/device-path/users.js';
 import { buildPlist, parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, createTestDevice, type Fields, type TestDevice } from '../helpers/device.js';
-import { fixture } from '../protocol/plist-fixtures.js';
+import { fixture } from '../protocol/plist/plist-fixtures.js';
 import { dumpRows } from './rows.js';
 
 const TOKEN = { Token: Buffer.from('a token of a user'), PushMagic: 'magic of a user' };

@@ -4,9 +4,9 @@ import { buildCertsOnly, buildSignedData } from '../../src/crypto/cms/cms-signed
 import { AppError } from '../../src/errors.js';
 import { openProfileFile } from '../../src/profiles/profile-file.js';
 import { buildPlist, buildPlistNodes } from '../../src/protocol/plist/plist.js';
-import { handmade } from '../crypto/handmade-signed-data.js';
+import { handmade } from '../crypto/cms/handmade-signed-data.js';
 import { asAuthority, ecIdentity, type Identity, rsaIdentity } from '../crypto/identities.js';
-import { binaryPlist } from '../protocol/binary-plist.js';
+import { binaryPlist } from '../protocol/plist/binary-plist.js';
 import { dict, profile } from './sample-profiles.js';
 
 const ED25519 = '1.3.101.112';

@@ -4,7 +4,7 @@ import { parseCertificates } from '../../src/crypto/x509/certificate.js';
 import { buildCsr } from '../../src/crypto/x509/csr.js';
 import { buildPushCertificateRequest } from '../../src/protocol/push-certificate-request.js';
 import { ecIdentity, type Identity, identityOf } from '../crypto/identities.js';
-import { makeVendor, type Vendor } from '../pki/push-portal.js';
+import { makeVendor, type Vendor } from '../pki/push-certificates/push-portal.js';
 
 let vendor: Vendor;
 let csrDer: Buffer;

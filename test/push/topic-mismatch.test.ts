@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createCheckPushTopicsTask } from '../../src/jobs/tasks/check-push-topics.js';
-import { PLACEHOLDER_TOPIC } from '../../src/pki/push-certificates/placeholder-topic.js';
+import { PLACEHOLDER_TOPIC } from '../../src/pki/push-certificates/push-topic.js';
 import { createRearmTask } from '../../src/push/rearm-task.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, type TestDevice } from '../helpers/device.js';

@@ -1,4 +1,4 @@
-import { PLACEHOLDER_TOPIC } from '../../src/pki/push-certificates/placeholder-topic.js';
+import { PLACEHOLDER_TOPIC } from '../../src/pki/push-certificates/push-topic.js';
 import { createTestApi, type TestApi } from '../jsonapi/test-api.js';
 import {
   certificatePem,

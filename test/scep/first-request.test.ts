@@ -9,7 +9,7 @@ import {
   parsePkiMessage,
 } from '../../src/protocol/scep/scep.js';
 import { ecIdentity, type Identity, rsaIdentity } from '../crypto/identities.js';
-import { withOuterAlgorithm } from '../crypto/two-algorithms.js';
+import { withOuterAlgorithm } from '../crypto/x509/two-algorithms.js';
 import {
   ask,
   csrOf,

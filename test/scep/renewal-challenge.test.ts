@@ -1,7 +1,7 @@
 import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
 import { promoteRenewal } from '../../src/db/device-path/check-ins.js';
 import { lockHolder, revokePins } from '../../src/db/pki/identity-revocation.js';
-import { renewalTime } from '../../src/pki/authority/identity-life.js';
+import { renewalTime } from '../../src/pki/authority/authority.js';
 import { FailInfo } from '../../src/protocol/scep/scep.js';
 import { type Identity, rsaIdentity } from '../crypto/identities.js';
 import { eventually } from '../push/push-world.js';

@@ -5,7 +5,7 @@ import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js'
 import { inTransaction } from '../../src/db/connection/unit-of-work.js';
 import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
 import type { CertificateAuthority } from '../../src/pki/authority/authority.js';
-import { makeAuthorityKeys, rotateAuthority } from '../../src/pki/authority/authority-rotation.js';
+import { makeAuthorityKeys, rotateAuthority } from '../../src/pki/authority/stored-authority.js';
 import { certificateRecord } from '../../src/pki/certificates/certificate-record.js';
 import {
   buildPkcsReq,

@@ -39,7 +39,7 @@ import { parseTokenText, readDepToken } from '../../../src/protocol/dep-token.js
 import { parseStatusReport } from '../../../src/protocol/mdm/declarative-management.js';
 import { composeSmime } from '../../../test/helpers/compose-smime.js';
 import { parseCrl } from '../../../test/helpers/parse-crl.js';
-import { fixture } from '../../../test/protocol/plist-fixtures.js';
+import { fixture } from '../../../test/protocol/plist/plist-fixtures.js';
 import type { Identity } from '../../crypto/identities.js';
 import type { Parser } from './feed.js';
 

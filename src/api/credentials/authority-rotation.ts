@@ -16,7 +16,7 @@ import {
   type CaKeySize,
   makeAuthorityKeys,
   type Rotation,
-} from '../../pki/authority/authority-rotation.js';
+} from '../../pki/authority/stored-authority.js';
 import type { ApiOperation, ApiRoute } from '../routing/api-route.js';
 import { auditRefusals } from '../routing/audit-refusals.js';
 import { itemSchema, jsonApiContent, jsonContent } from '../routing/documents.js';

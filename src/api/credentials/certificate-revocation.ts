@@ -7,13 +7,13 @@ import { sendAnswer } from '../../jsonapi/documents/send.js';
 import type { Engine } from '../../jsonapi/engine.js';
 import { resourcesDocument } from '../../jsonapi/operations/item.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
+import type { TlsUse } from '../../pki/certificates/certificate-checks.js';
 import {
   REVOCATION_REASONS,
   type Revoked,
   revoke,
   type StoredRevocationReason,
-} from '../../pki/revocation/revocation.js';
-import type { TlsUse } from '../../pki/tls/tls-use.js';
+} from '../../pki/revocation/revoke-certificate.js';
 import type { ApiOperation, ApiParameter, ApiRoute } from '../routing/api-route.js';
 import { auditRefusals } from '../routing/audit-refusals.js';
 import { itemSchema, jsonApiContent, jsonContent } from '../routing/documents.js';

@@ -4,13 +4,14 @@ import type { DoubleAccounts, TroubledAccount } from '../../db/dep/dep-account-h
 import type { EndingIdentities } from '../../db/pki/credential-repository.js';
 import type { TroubledProcess } from '../../db/processes/process-repository.js';
 import { COUNTED_AT_MOST, type TopicCount } from '../../db/push/device-reach.js';
-import { credentialAdvice } from '../../pki/credentials/credential-advice.js';
-import { type Credential, EXPIRING_DAYS } from '../../pki/credentials/credential-status.js';
-import { PLACEHOLDER_TOPIC } from '../../pki/push-certificates/placeholder-topic.js';
 import {
   type Advice,
+  credentialAdvice,
   pushCertificateAdvice,
-} from '../../pki/push-certificates/push-certificate-advice.js';
+} from '../../pki/credentials/credential-advice.js';
+import { type Credential, EXPIRING_DAYS } from '../../pki/credentials/credential-status.js';
+import { PLACEHOLDER_TOPIC } from '../../pki/push-certificates/push-topic.js';
+
 import type { TlsCaveat } from '../../pki/tls/tls-caveats.js';
 import { depAccountWarning, doubleAccountWarning } from '../dep/dep-account-warnings.js';
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { appleAccountFault } from '../../pki/certificates/apple-account.js';
+import { appleAccountFault } from '../../pki/certificates/certificate-origin.js';
 import { askHidden } from '../password.js';
 import { UsageError } from '../usage-error.js';
 import { type PushCertImportOptions, pushCertImport } from './push-cert-import.js';

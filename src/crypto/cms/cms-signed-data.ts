@@ -6,8 +6,8 @@ export {
   type SignedAttribute,
   type Signer,
 } from './build-signed-data.js';
+export { readCertsOnly } from './certs-only.js';
 export { parseSignedData, type SignedData, type SignerInfo } from './parse-signed-data.js';
-export { readCertsOnly } from './read-certs-only.js';
 export {
   isReferenceTo,
   readEmbedded,

@@ -1,10 +1,10 @@
 import { AppError } from '../../errors.js';
 import { Oid } from '../asn1/oids.js';
 import { isPem } from '../asn1/pem.js';
+import { decodeCmsPem } from './certs-only.js';
 import { type EnvelopeOpener, openEnvelopedData } from './cms-enveloped-data.js';
 import { parseSignedData } from './cms-signed-data.js';
 import { openContentInfo } from './parse-signed-data.js';
-import { decodeCmsPem } from './read-certs-only.js';
 import {
   decodeBody,
   decodeLines,

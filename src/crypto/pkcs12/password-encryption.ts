@@ -1,12 +1,12 @@
 import { createDecipheriv, pbkdf2 } from 'node:crypto';
 import { promisify } from 'node:util';
+import forge from 'node-forge';
 import { AppError } from '../../errors.js';
 import { type Asn1Cursor, type Asn1Element, readBer, smallInteger, Tag } from '../asn1/der.js';
 import { Oid } from '../asn1/oids.js';
 import { type ContentCipher, contentCiphers } from '../cms/content-ciphers.js';
 import type { DigestName } from '../keys/algorithms.js';
 import { bmpPassword, derivePkcs12Key, KeyUse } from './pkcs12-kdf.js';
-import { decryptRc2 } from './rc2.js';
 
 const derive = promisify(pbkdf2);
 
@@ -178,4 +178,15 @@ export async function decryptPrivateKeyInfo(info: Asn1Element, secret: Secret): 
   const members = info.sequence();
   const algorithm = members.next(Tag.sequence);
   return decryptWithPassword(algorithm, members.octetString(), secret);
+}
+
+/**
+ * RC2 in CBC mode, which OpenSSL 3 has given up and old PKCS #12 files hide their certificates
+ * with. Undefined when the padding is wrong.
+ */
+function decryptRc2(key: Buffer, iv: Buffer, ciphertext: Buffer): Buffer | undefined {
+  const cipher = forge.rc2.createDecryptionCipher(key.toString('latin1'), key.length * 8);
+  cipher.start(iv.toString('latin1'));
+  cipher.update(forge.util.createBuffer(ciphertext.toString('latin1')));
+  return cipher.finish() ? Buffer.from(cipher.output.getBytes(), 'latin1') : undefined;
 }

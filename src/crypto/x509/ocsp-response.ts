@@ -13,8 +13,7 @@ import { Oid } from '../asn1/oids.js';
 import { createSignature, signatureAlgorithm } from '../keys/algorithms.js';
 import type { ParsedCertificate } from './certificate.js';
 import { encodeExtension } from './certificate-extensions.js';
-import { encodeReason } from './crl.js';
-import type { RevocationReason } from './revocation-reason.js';
+import { encodeReason, type RevocationReason } from './crl.js';
 
 /** Refusals, which are not signed (RFC 6960 4.2.1). */
 const errorCodes = { malformedRequest: 1, internalError: 2, unauthorized: 6 } as const;

@@ -17,6 +17,7 @@ import type { NameAttribute } from '../../crypto/x509/names.js';
 import type { Database } from '../../db/connection/database.js';
 import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import { listOwnAuthorities, lockAuthority } from '../../db/pki/authority-repository.js';
+import { AppError } from '../../errors.js';
 import type { Logger } from '../../logger.js';
 import { checkMasterKey } from '../master-key/master-key.js';
 import {
@@ -135,4 +136,24 @@ export async function ensureCertificateAuthority(
     return made;
   });
   return createAuthority(stored, deps);
+}
+
+/**
+ * Throws AppError `unavailable` while the clock stands before the start of the CA: nothing can be
+ * verified then, and no device is to blame.
+ */
+export function requireStarted({ notBefore }: ParsedCertificate, now = new Date()): void {
+  if (notBefore <= now) return;
+  throw new AppError(
+    'unavailable',
+    503,
+    `The clock of this server says ${now.toISOString()}, but its certificate authority is valid ` +
+      `from ${notBefore.toISOString()}: set the clock`,
+  );
+}
+
+/** From when on an identity is to be renewed: a third of its life is left then. */
+export function renewalTime({ notBefore, notAfter }: { notBefore: Date; notAfter: Date }): Date {
+  const life = notAfter.getTime() - notBefore.getTime();
+  return new Date(notAfter.getTime() - life / 3);
 }

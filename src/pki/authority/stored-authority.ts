@@ -1,6 +1,7 @@
 import { type KeyObject, randomBytes } from 'node:crypto';
 import {
   exportPrivateKey,
+  generateRsaKeyPair,
   importPrivateKey,
   type KeyPair,
   publicKeyFingerprint,
@@ -12,7 +13,13 @@ import {
   type ParsedCertificate,
   parseCertificate,
 } from '../../crypto/x509/certificate.js';
-import { type AuthorityRow, insertIssuingAuthority } from '../../db/pki/authority-repository.js';
+import {
+  type AuthorityRow,
+  type AuthorityUseRow,
+  insertIssuingAuthority,
+  listAuthorityUses,
+  lockAuthority,
+} from '../../db/pki/authority-repository.js';
 import {
   insertPrivateKey,
   type Transaction,
@@ -84,4 +91,44 @@ export function openAuthority(row: AuthorityRow, box: SecretBox): StoredAuthorit
   if (key_fingerprint === null || sealed_pkcs8 === null) return undefined;
   const privateKey = importPrivateKey(box.open(sealed_pkcs8, privateKeyIdentity(key_fingerprint)));
   return { id, certificate: parseCertificate(der), privateKey, isRevoked: revoked_at !== null };
+}
+
+export const CA_KEY_SIZES = [2048, 3072, 4096] as const;
+export type CaKeySize = (typeof CA_KEY_SIZES)[number];
+
+/** The key of a CA to be, made before the transaction: a long one takes seconds. */
+export function makeAuthorityKeys(bits: CaKeySize = CA_KEY_BITS): Promise<KeyPair> {
+  return generateRsaKeyPair(bits);
+}
+
+export type AuthorityKeys = KeyPair;
+
+export interface Rotation {
+  made: StoredAuthority;
+  /** The one that issued until now, with what depends on it; undefined where there was none. */
+  former: AuthorityUseRow | undefined;
+}
+
+/**
+ * A new CA of ours issues from the commit on. The former one stays trusted for the identities that
+ * it issued, and answers what is still sent to it. Rotations at once come one after the other.
+ */
+export async function rotateAuthority(
+  trx: Transaction,
+  box: SecretBox,
+  { keys, now = new Date() }: { keys: KeyPair; now?: Date },
+): Promise<Rotation> {
+  await lockAuthority(trx);
+  const uses = await listAuthorityUses(trx);
+  const former = uses.find(({ issues_identities: issues }) => issues);
+  return { made: await storeNewAuthority(trx, box, { keys, now }), former };
+}
+
+/** The same with the secrets at hand. */
+export class AuthorityRotations {
+  constructor(private readonly box: SecretBox) {}
+
+  rotate(trx: Transaction, keys: KeyPair): Promise<Rotation> {
+    return rotateAuthority(trx, this.box, { keys });
+  }
 }

@@ -5,9 +5,8 @@ import type { CertificatePurpose, CertificateRecord } from '../../db/pki/certifi
 import { findAppleAccount, type StoredCertificate } from '../../db/pki/certificate-uses.js';
 import { findSigningRequests, type KnownRequest } from '../../db/pki/signing-request-repository.js';
 import { AppError } from '../../errors.js';
-import { appleAccountFault } from './apple-account.js';
+import { attributeFault, refusal } from './attribute-faults.js';
 import { certificateRecord } from './certificate-record.js';
-import { attributeFault, refusal } from './faults.js';
 
 const REQUEST_POINTER = '/data/relationships/certificate_signing_request/data';
 
@@ -103,4 +102,16 @@ export async function changedAccount(
   const told = given === stored.apple_account ? undefined : given;
   if (told === undefined && purpose === stored.purpose) return undefined;
   return appleAccountOf(trx, { purpose, topic, given: told });
+}
+
+const ADDRESS = /^[^\s@]+@[^\s@]+$/;
+const PHONE_NUMBER = /^\+?[\d(][\d ().-]*\d$/;
+const FEWEST_DIGITS = 5;
+
+/** Why the text can't name an Apple Account; undefined when it can. */
+export function appleAccountFault(text: string): string | undefined {
+  if (ADDRESS.test(text)) return undefined;
+  const digits = text.replace(/\D/g, '').length;
+  if (PHONE_NUMBER.test(text) && digits >= FEWEST_DIGITS) return undefined;
+  return 'must be an e-mail address or a phone number';
 }

@@ -1,5 +1,15 @@
 import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
-import type { CertificatePurpose, CertificateRecord } from '../../db/pki/certificate-repository.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
+import {
+  type CertificatePurpose,
+  type CertificateRecord,
+  completeCertificate,
+  findByFingerprint,
+  insertNewCertificate,
+  type KnownCertificate,
+} from '../../db/pki/certificate-repository.js';
+import { certificateUses } from '../../db/pki/certificate-uses.js';
+import { AppError } from '../../errors.js';
 
 /** A certificate as the row that lists it. */
 export function certificateRecord(
@@ -19,4 +29,48 @@ export function certificateRecord(
     is_ca: certificate.isCa,
     push_topic: purpose === 'mdm.pushcert' ? (certificate.userId ?? null) : null,
   };
+}
+
+/** Whoever forgets the key sends the same again, with it. */
+async function insertOrComplete(
+  trx: Transaction,
+  record: CertificateRecord,
+): Promise<number | undefined> {
+  const id = await insertNewCertificate(trx, record);
+  const hasKey = typeof record.rsa_private_key_id === 'number';
+  return id ?? (hasKey ? await completeCertificate(trx, record) : undefined);
+}
+
+async function revokedAdvice(trx: Transaction, id: number, revokedAt: Date): Promise<string> {
+  const uses = await certificateUses(trx, id);
+  const isKept = uses !== undefined && Object.values(uses).some((use) => use);
+  const day = revokedAt.toISOString().slice(0, 10);
+  const mistake = isKept
+    ? ''
+    : `; if it was revoked by mistake, DELETE /api/v1/certificates/${id} and add it again`;
+  return `, and was revoked on ${day}, so it is not used. Have another one issued${mistake}`;
+}
+
+async function described(
+  trx: Transaction,
+  { id, purpose, revoked_at }: KnownCertificate,
+): Promise<string> {
+  const there = `this certificate is there already: id ${id}, purpose ${purpose}`;
+  return revoked_at === null ? there : there + (await revokedAdvice(trx, id, revoked_at));
+}
+
+/**
+ * Returns the row's id: a new one, or that of the same certificate for the same purpose, which had
+ * no key before. AppError 409 already_exists that tells which one is there.
+ */
+export async function storeCertificate(
+  trx: Transaction,
+  record: CertificateRecord,
+  pointer: string,
+): Promise<number> {
+  const id = await insertOrComplete(trx, record);
+  if (id !== undefined) return id;
+  const known = await findByFingerprint(trx, record.fingerprint);
+  const message = known ? await described(trx, known) : 'this certificate is there already';
+  throw new AppError('already_exists', 409, message, { source: { pointer } });
 }

@@ -10,30 +10,28 @@ import {
   updateCertificate,
 } from '../../db/pki/certificate-uses.js';
 import { AppError, notFound } from '../../errors.js';
+import { type Advice, pushCertificateAdvice } from '../credentials/credential-advice.js';
 import { isNoticeDue } from '../credentials/credential-notices.js';
 import { credentialStatus } from '../credentials/credential-status.js';
-import {
-  type Advice,
-  pushCertificateAdvice,
-} from '../push-certificates/push-certificate-advice.js';
-import { requireNotServed, type TlsUse } from '../tls/tls-use.js';
+import { requireTopic } from '../push-certificates/push-topic.js';
 import {
   PURPOSE_POINTER,
   requireFit,
   requireFitNow,
   requireKey,
+  requireNotServed,
   requireUnused,
+  type TlsUse,
 } from './certificate-checks.js';
 import { changedAccount, originOf } from './certificate-origin.js';
-import { requireTopic } from './certificate-push-topic.js';
-import { certificateRecord } from './certificate-record.js';
+import { certificateRecord, storeCertificate } from './certificate-record.js';
 import {
   type CertificateView,
   type ChainLink,
   certificateView,
   chainView,
 } from './certificate-view.js';
-import { storeCertificate } from './store-certificate.js';
+
 import { findKeyFor, keepPrivateKey } from './stored-keys.js';
 import {
   type CertificateUpload,

@@ -1,9 +1,9 @@
+import { Oid } from '../../crypto/asn1/oids.js';
 import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import { describePublicKeyInfo } from '../../crypto/x509/public-key-info.js';
 import { AppError } from '../../errors.js';
 import { formatAlternativeName } from './alternative-names.js';
-import { purposeName, signatureName } from './certificate-names.js';
-import { splitChain } from './stored-chain.js';
+import { splitChain } from './certificate-chain.js';
 
 /** What a certificate says beyond the columns that are filtered and sorted by. */
 export interface CertificateView {
@@ -66,4 +66,39 @@ export function chainView(chain: Buffer | null): ChainLink[] {
     not_after: notAfter,
     fingerprint_sha256: fingerprint.toString('hex'),
   }));
+}
+
+const PURPOSES = new Map<string, string>([
+  [Oid.serverAuth, 'serverAuth'],
+  [Oid.clientAuth, 'clientAuth'],
+  ['1.3.6.1.5.5.7.3.3', 'codeSigning'],
+  [Oid.emailProtection, 'emailProtection'],
+  ['1.3.6.1.5.5.7.3.8', 'timeStamping'],
+  ['1.3.6.1.5.5.7.3.9', 'OCSPSigning'],
+  [Oid.anyExtendedKeyUsage, 'anyExtendedKeyUsage'],
+]);
+
+/** As OpenSSL and the standards print them. */
+const SIGNATURES = new Map<string, string>([
+  [Oid.sha1WithRsa, 'sha1WithRSAEncryption'],
+  [Oid.sha256WithRsa, 'sha256WithRSAEncryption'],
+  [Oid.sha384WithRsa, 'sha384WithRSAEncryption'],
+  [Oid.sha512WithRsa, 'sha512WithRSAEncryption'],
+  ['1.2.840.113549.1.1.10', 'rsassaPss'],
+  [Oid.ecdsaWithSha1, 'ecdsa-with-SHA1'],
+  [Oid.ecdsaWithSha256, 'ecdsa-with-SHA256'],
+  [Oid.ecdsaWithSha384, 'ecdsa-with-SHA384'],
+  [Oid.ecdsaWithSha512, 'ecdsa-with-SHA512'],
+  ['1.3.101.112', 'ED25519'],
+  ['1.3.101.113', 'ED448'],
+]);
+
+/** The name of an extended key usage (RFC 5280 4.2.1.12), else as it is: dotted. */
+function purposeName(oid: string): string {
+  return PURPOSES.get(oid) ?? oid;
+}
+
+/** The name of an algorithm of signatures, else as it is: dotted. */
+function signatureName(oid: string): string {
+  return SIGNATURES.get(oid) ?? oid;
 }

@@ -5,9 +5,9 @@ import { WrongPassword } from '../../crypto/pkcs12/password-encryption.js';
 import { openPkcs12 } from '../../crypto/pkcs12/pkcs12.js';
 import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import { AppError, type ErrorDetail } from '../../errors.js';
+import { attributeFault, refusal } from './attribute-faults.js';
+import { findLeaf, isKeyOf, type Parts, pathOf } from './certificate-chain.js';
 import { decodeBase64Text, readCertificateText } from './certificate-text.js';
-import { attributeFault, refusal } from './faults.js';
-import { findLeaf, isKeyOf, type Parts, pathOf } from './uploaded-path.js';
 
 const MAX_CERTIFICATES = 16;
 

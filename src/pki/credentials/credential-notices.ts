@@ -1,6 +1,6 @@
 import type { Database } from '../../db/connection/database.js';
 import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
-import { insertNotices, type NoticeKey } from '../../db/pki/credential-notice-repository.js';
+import { insertNotices, type NoticeKey } from '../../db/pki/credential-repository.js';
 import { systemContext, writeAudit } from '../../events/audit.js';
 import type { Logger } from '../../logger.js';
 import { endingAdvice, isOfNoUse } from './credential-advice.js';

@@ -9,8 +9,8 @@ import {
 } from '../../db/pki/push-certificate-request-repository.js';
 import { AppError } from '../../errors.js';
 import type { PushCertificateVendor } from '../../protocol/push-certificate-request.js';
+import { splitChain } from '../certificates/certificate-chain.js';
 import type { CertificateService } from '../certificates/certificate-service.js';
-import { splitChain } from '../certificates/stored-chain.js';
 import {
   type CertificateUpload,
   readUploadedCertificate,

@@ -1,5 +1,6 @@
-import { buildCrl, encodeCrlEntry } from '../../crypto/x509/crl.js';
-import type { RevocationReason } from '../../crypto/x509/revocation-reason.js';
+import type { KeyObject } from 'node:crypto';
+import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
+import { buildCrl, encodeCrlEntry, type RevocationReason } from '../../crypto/x509/crl.js';
 import type { Database } from '../../db/connection/database.js';
 import {
   type RevocationMark,
@@ -8,11 +9,6 @@ import {
   readRevoked,
 } from '../../db/pki/revocation-repository.js';
 import { AppError } from '../../errors.js';
-import {
-  findAuthority,
-  type RevocationAuthorities,
-  type RevocationAuthority,
-} from './revocation-authorities.js';
 
 const HOUR_MS = 60 * 60 * 1000;
 const LIFE_MS = 7 * 24 * HOUR_MS;
@@ -109,4 +105,25 @@ export class RevocationLists {
     const der = await buildCrl({ issuer, issuerKey, number, ...times, entries });
     return { number, der, thisUpdate };
   }
+}
+
+/** A CA of ours, as far as it says what it has revoked. */
+export interface RevocationAuthority {
+  certificate: ParsedCertificate;
+  privateKey: KeyObject;
+  /** By what it is known in the addresses of its list and its certificate. */
+  keyId: string;
+}
+
+export interface RevocationAuthorities {
+  /** The CAs made here; with those that were themselves revoked. */
+  all(options: { revoked: boolean }): readonly RevocationAuthority[];
+}
+
+/** The CA of ours with this key identifier, also one that was revoked. */
+export function findAuthority(
+  authorities: RevocationAuthorities,
+  keyId: string,
+): RevocationAuthority | undefined {
+  return authorities.all({ revoked: true }).find((authority) => authority.keyId === keyId);
 }

@@ -1,5 +1,6 @@
 import { parseCertificate } from '../../crypto/x509/certificate.js';
 import { isIssuedBy } from '../../crypto/x509/certificate-path.js';
+import type { RevocationReason } from '../../crypto/x509/crl.js';
 import { isAskedOf, type OcspRequest, parseOcspRequest } from '../../crypto/x509/ocsp-request.js';
 import {
   buildOcspError,
@@ -7,12 +8,11 @@ import {
   type OcspError,
   type OcspStatus,
 } from '../../crypto/x509/ocsp-response.js';
-import type { RevocationReason } from '../../crypto/x509/revocation-reason.js';
 import type { Database } from '../../db/connection/database.js';
 import { findIssued, type IssuedRow } from '../../db/pki/revocation-repository.js';
 import { AppError } from '../../errors.js';
 import { createWarner, type Logger, type Warner } from '../../logger.js';
-import type { RevocationAuthorities, RevocationAuthority } from './revocation-authorities.js';
+import type { RevocationAuthorities, RevocationAuthority } from './revocation-lists.js';
 
 /** How long a client may believe an answer. */
 const LIFE_MS = 60 * 60 * 1000;

@@ -4,8 +4,12 @@ import { AppError, notFound } from '../../errors.js';
 import type { BodyReader } from '../../http/bodies/body-reader.js';
 import { deviceErrorHandler } from '../../http/errors/device-errors.js';
 import type { Logger } from '../../logger.js';
-import { findAuthority, type RevocationAuthorities } from './revocation-authorities.js';
-import type { RevocationLists } from './revocation-lists.js';
+import {
+  findAuthority,
+  type RevocationAuthorities,
+  type RevocationLists,
+} from './revocation-lists.js';
+
 import type { RevocationAnswer, RevocationResponder } from './revocation-responder.js';
 
 const MAX_REQUEST_BYTES = 8_192;

@@ -20,13 +20,16 @@ import {
 } from '../../db/pki/signing-request-repository.js';
 import { AppError, type ErrorDetail, notFound } from '../../errors.js';
 import { hostNameOf, parseAlternativeName } from '../certificates/alternative-names.js';
+import { attributeFault, refusal } from '../certificates/attribute-faults.js';
 import { requireAppleAccount } from '../certificates/certificate-origin.js';
-import { attributeFault, refusal } from '../certificates/faults.js';
 import { findKeyFor, keepPrivateKey, openPrivateKey } from '../certificates/stored-keys.js';
 import { faultOfKey, type RequestedKey, readRequestedKey } from './signing-request-key.js';
+import {
+  readRequestText,
+  type SigningRequestView,
+  signingRequestView,
+} from './signing-request-reader.js';
 import { hasParts, readSubject, type SubjectInput } from './signing-request-subject.js';
-import { readRequestText } from './signing-request-text.js';
-import { type SigningRequestView, signingRequestView } from './signing-request-view.js';
 
 export interface SigningRequestInput extends SubjectInput, RequestedKey {
   /** A request made elsewhere: PEM, or DER as base64. */

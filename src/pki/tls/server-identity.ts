@@ -5,7 +5,7 @@ import { exportPrivateKey, importPrivateKey, keysMatch } from '../../crypto/keys
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
 import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import type { TlsCertificateRow } from '../../db/pki/tls-certificate-repository.js';
-import { splitChain } from '../certificates/stored-chain.js';
+import { splitChain } from '../certificates/certificate-chain.js';
 import { privateKeyIdentity } from '../master-key/master-key.js';
 
 /** What this server shows to its clients, and signs profiles with. */

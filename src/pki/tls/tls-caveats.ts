@@ -1,7 +1,11 @@
 import { type Config, isLoopback } from '../../config/config.js';
 import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
-import { purposeFault } from '../certificates/certificate-fitness.js';
-import { hostOf, hostsInWords, isForHost } from './tls-hosts.js';
+import {
+  hostOf,
+  hostsInWords,
+  isForHost,
+  purposeFault,
+} from '../certificates/certificate-fitness.js';
 
 /** What an admin is to know of how this process speaks TLS. */
 export interface TlsCaveat {

@@ -1,11 +1,11 @@
 import { readFileSync, statSync } from 'node:fs';
+import { ConfigError } from '../../config/config.js';
 import { isPem } from '../../crypto/asn1/pem.js';
 import { importPrivateKey } from '../../crypto/keys/keys.js';
 import { privateKeyBlocks } from '../../crypto/keys/private-key-pem.js';
+import { isKeyOf } from '../certificates/certificate-chain.js';
 import { readCertificateText } from '../certificates/certificate-text.js';
-import { isKeyOf } from '../certificates/uploaded-path.js';
 import { type ServerIdentity, serverIdentity } from './server-identity.js';
-import { SettingFiles } from './setting-files.js';
 
 export interface TlsFilePaths {
   certFile: string;
@@ -86,5 +86,30 @@ export class TlsFiles {
   #state(): string {
     const { certFile, keyFile } = this.#paths;
     return `${stateOf(certFile)} ${stateOf(keyFile)}`;
+  }
+}
+
+/** Reads what settings name, part by part; what the parts throw becomes one ConfigError. */
+export class SettingFiles {
+  readonly #problems: string[] = [];
+
+  /** @param settings as the problem will name them */
+  attempt<T>(settings: string, work: () => T): T | undefined {
+    try {
+      return work();
+    } catch (error) {
+      const { message = String(error) } = error as Partial<Error>;
+      this.#problems.push(`${settings}: ${message}`);
+      return undefined;
+    }
+  }
+
+  /** Throws when there was any problem. */
+  finish(): void {
+    if (this.#problems.length > 0) throw this.error();
+  }
+
+  error(): ConfigError {
+    return new ConfigError(this.#problems);
   }
 }

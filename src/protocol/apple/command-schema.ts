@@ -1,11 +1,10 @@
 import type { ErrorDetail } from '../../errors.js';
 import { newDict, type PlistDict } from '../plist/plist-value.js';
-import { commandItem } from './command-index.js';
+import { commandItem } from './command-target.js';
 import { checkKeys, fault } from './schema-check.js';
 import { convertDict } from './schema-convert.js';
 
-export { requestTypes } from './command-index.js';
-export { type CommandTarget, commandAllowed, queriesFor } from './command-target.js';
+export { type CommandTarget, commandAllowed, queriesFor, requestTypes } from './command-target.js';
 export { hasSecrets, type JsonValue, maskSecrets, plistToJson } from './plist-json.js';
 export type { Platform } from './schema-types.js';
 

@@ -1,5 +1,5 @@
-import { commandItem } from './command-index.js';
-import type { Platform, SchemaKey, SchemaOs, SchemaSystems } from './schema-types.js';
+import commands from './commands.json';
+import type { Platform, SchemaItem, SchemaKey, SchemaOs, SchemaSystems } from './schema-types.js';
 
 /** What is known of the device a command is for. A fact that is not known is no misfit. */
 export interface CommandTarget {
@@ -83,4 +83,17 @@ function compareVersions(left: string, right: string): number {
     if (difference !== 0) return difference;
   }
   return 0;
+}
+
+const items = commands.items as unknown as SchemaItem[];
+const byRequestType = new Map(items.map((item) => [item.requestType, item]));
+
+/** Apple's request types, in alphabetical order. */
+export function requestTypes(): string[] {
+  return [...byRequestType.keys()];
+}
+
+/** Apple's schema of one command; undefined when there is no such request type. */
+export function commandItem(requestType: string): SchemaItem | undefined {
+  return byRequestType.get(requestType);
 }

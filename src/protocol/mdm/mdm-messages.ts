@@ -1,8 +1,8 @@
 import { type PlistDict, parsePlistDict } from '../plist/plist.js';
 import { type EnrollmentIds, enrollmentIds } from './enrollment-ids.js';
-import { bootstrapTokenOf, unlockTokenOf } from './escrow-fields.js';
 import {
   booleanOf,
+  bootstrapTokenOf,
   dataOf,
   dictOf,
   dictsOf,
@@ -10,6 +10,7 @@ import {
   invalidMessage,
   omitAbsent,
   textOf,
+  unlockTokenOf,
 } from './message-fields.js';
 
 export type { EnrollmentIds } from './enrollment-ids.js';

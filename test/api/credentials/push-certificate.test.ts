@@ -2,7 +2,7 @@ import request from 'supertest';
 import { createToken } from '../../../src/auth/api-tokens.js';
 import { exportPrivateKey } from '../../../src/crypto/keys/keys.js';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
-import { makeVendor, PushPortal, type Vendor } from '../../pki/push-portal.js';
+import { makeVendor, PushPortal, type Vendor } from '../../pki/push-certificates/push-portal.js';
 import { certificatePem, keyPem } from '../../resources/certificate-samples.js';
 
 const CONTEXT = {

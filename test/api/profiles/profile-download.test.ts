@@ -23,9 +23,9 @@ import {
   temporaryDirectory,
 } from '../../helpers/temporary-directory.js';
 import { payload, profile } from '../../profiles/sample-profiles.js';
-import { binaryPlist } from '../../protocol/binary-plist.js';
-import { fixture, plistFixtures } from '../../protocol/plist-fixtures.js';
-import { ordered, plistNodeDict } from '../../protocol/plist-node-arbitrary.js';
+import { binaryPlist } from '../../protocol/plist/binary-plist.js';
+import { fixture, plistFixtures } from '../../protocol/plist/plist-fixtures.js';
+import { ordered, plistNodeDict } from '../../protocol/plist/plist-node-arbitrary.js';
 import { downloadFile, uploadFile, uploadNodes } from '../profile-samples.js';
 
 const CONTEXT = {

@@ -6,7 +6,7 @@ import { buildPlistNodes } from '../../../src/protocol/plist/plist.js';
 import { rsaIdentity } from '../../crypto/identities.js';
 import { ADMIN_TOKEN, adminApi, startApp, type TestApp } from '../../helpers/app.js';
 import { dict, payload, profile } from '../../profiles/sample-profiles.js';
-import { fixture } from '../../protocol/plist-fixtures.js';
+import { fixture } from '../../protocol/plist/plist-fixtures.js';
 import { uploadFile, uploadNodes } from '../profile-samples.js';
 
 const CONTEXT = {

@@ -7,8 +7,8 @@ import {
   signingTime,
   verifySignedData,
 } from '../../../src/crypto/cms/cms-signed-data.js';
-import { content, handmade, rightAttributes, verifyCode } from '../handmade-signed-data.js';
 import { ecIdentity, fixture, type Identity, rsaIdentity } from '../identities.js';
+import { content, handmade, rightAttributes, verifyCode } from './handmade-signed-data.js';
 
 describe('SignedData', () => {
   let rsa: Identity;

@@ -14,7 +14,7 @@ import {
 } from '../../dep/asking-device.js';
 import { deviceKeys, issueIdentity } from '../../helpers/device.js';
 import { removeTemporaryDirectories } from '../../helpers/temporary-directory.js';
-import { BinaryPlist } from '../../protocol/binary-plist.js';
+import { BinaryPlist } from '../../protocol/plist/binary-plist.js';
 
 let dep: DepTestServer;
 

@@ -19,10 +19,7 @@ import {
   type CertificateAuthorities,
   createCertificateAuthorities,
 } from '../../../src/pki/authority/authorities.js';
-import {
-  makeAuthorityKeys,
-  rotateAuthority,
-} from '../../../src/pki/authority/authority-rotation.js';
+import { makeAuthorityKeys, rotateAuthority } from '../../../src/pki/authority/stored-authority.js';
 import { certificateRecord } from '../../../src/pki/certificates/certificate-record.js';
 import { keepPrivateKey } from '../../../src/pki/certificates/stored-keys.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';

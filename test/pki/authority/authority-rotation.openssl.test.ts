@@ -9,10 +9,7 @@ import {
   type CertificateAuthorities,
   createCertificateAuthorities,
 } from '../../../src/pki/authority/authorities.js';
-import {
-  makeAuthorityKeys,
-  rotateAuthority,
-} from '../../../src/pki/authority/authority-rotation.js';
+import { makeAuthorityKeys, rotateAuthority } from '../../../src/pki/authority/stored-authority.js';
 import { createTrust } from '../../../src/pki/trust/trust.js';
 import { type OpenSsl, openSsl } from '../../crypto/openssl.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';

@@ -18,7 +18,7 @@ import { downloadFile } from '../../api/profile-samples.js';
 import { adminApi, MASTER_KEY, startApp, type TestApp } from '../../helpers/app.js';
 import { commandIn, deviceKeys, TestDevice } from '../../helpers/device.js';
 import { capturingLogger } from '../../http/log-lines.js';
-import { type FilledServer, startFilledServer } from '../filled-server.js';
+import { type FilledServer, startFilledServer } from './filled-server.js';
 
 const NEXT = randomBytes(32);
 const [former, next] = [new SecretBox(MASTER_KEY), new SecretBox(NEXT)];

@@ -13,7 +13,7 @@ import { createResourceServices } from '../../../src/server/resource-services.js
 import { asAuthority, ecIdentity, identityOf } from '../../crypto/identities.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { certificatePem, keyPem } from '../../resources/certificate-samples.js';
-import { makeVendor, PushPortal, type Vendor } from '../push-portal.js';
+import { makeVendor, PushPortal, type Vendor } from './push-portal.js';
 
 const DAY = 86_400_000;
 const TOPIC = 'com.apple.mgmt.External.11111111-2222-4333-8444-555555555555';

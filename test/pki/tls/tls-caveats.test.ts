@@ -1,5 +1,5 @@
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
-import { caveatsOf, openTls } from '../open-tls.js';
+import { caveatsOf, openTls } from './open-tls.js';
 
 describe('a server with plain HTTP', () => {
   let database: TestDatabase;

@@ -7,7 +7,7 @@ import { asAuthority, ecIdentity, type Identity } from '../../crypto/identities.
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { localhostIdentity } from '../../helpers/tls.js';
 import { certificatePem } from '../../mdm/certified-device.js';
-import { BOX as box, caveatsOf, inUse, openTls } from '../open-tls.js';
+import { BOX as box, caveatsOf, inUse, openTls } from './open-tls.js';
 
 const DAY = 86_400_000;
 

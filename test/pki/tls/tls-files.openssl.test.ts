@@ -4,7 +4,7 @@ import { readTlsFiles } from '../../../src/pki/tls/tls-files.js';
 import { type OpenSsl, openSsl } from '../../crypto/openssl.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { makeChain, makeRoot } from '../../http/tls-chains.js';
-import { caveatsOf, openTls } from '../open-tls.js';
+import { caveatsOf, openTls } from './open-tls.js';
 
 let openssl: OpenSsl;
 

@@ -12,7 +12,7 @@ import {
 } from '../../helpers/temporary-directory.js';
 import { localhostIdentity } from '../../helpers/tls.js';
 import { certificatePem, keyPem } from '../../mdm/certified-device.js';
-import { BOX, caveatsOf, inUse, type OpenedTls, openTls } from '../open-tls.js';
+import { BOX, caveatsOf, inUse, type OpenedTls, openTls } from './open-tls.js';
 
 let database: TestDatabase;
 

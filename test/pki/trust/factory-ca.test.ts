@@ -4,8 +4,8 @@ import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import { parseCertificate, parseCertificates } from '../../../src/crypto/x509/certificate.js';
 import { isIssuedBy } from '../../../src/crypto/x509/certificate-path.js';
 import { ensureCertificateAuthority } from '../../../src/pki/authority/authority.js';
-import { APPLE_DEVICE_CA } from '../../../src/pki/trust/apple-factory-ca.js';
-import { createDeviceCaTrust } from '../../../src/pki/trust/factory-ca.js';
+import { APPLE_DEVICE_CA, createDeviceCaTrust } from '../../../src/pki/trust/factory-ca.js';
+
 import {
   asAuthority,
   ecIdentity,

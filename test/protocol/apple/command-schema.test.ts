@@ -5,7 +5,7 @@ import {
   validateCommand,
 } from '../../../src/protocol/apple/command-schema.js';
 import { isPlistDict, parsePlistDict } from '../../../src/protocol/plist/plist.js';
-import { fixture } from '../plist-fixtures.js';
+import { fixture } from '../plist/plist-fixtures.js';
 
 const PARAMETERS = '/data/attributes/parameters';
 

@@ -4,7 +4,7 @@ import {
   plistToJson,
 } from '../../../src/protocol/apple/command-schema.js';
 import { parsePlistDict } from '../../../src/protocol/plist/plist.js';
-import { fixture } from '../plist-fixtures.js';
+import { fixture } from '../plist/plist-fixtures.js';
 
 describe('masking secrets', () => {
   it.each([

@@ -8,7 +8,7 @@ import {
 } from '../../../src/protocol/mdm/declarative-management.js';
 import { codeOf } from '../../crypto/identities.js';
 import schema from '../../fixtures/apple/ddm-protocol.json';
-import { fixture } from '../plist-fixtures.js';
+import { fixture } from '../plist/plist-fixtures.js';
 
 const NONE: DeclarationSet = { Activations: [], Assets: [], Configurations: [], Management: [] };
 const SOME: DeclarationSet = {

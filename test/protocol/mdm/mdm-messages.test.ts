@@ -5,7 +5,7 @@ import {
   type MdmMessage,
 } from '../../../src/protocol/mdm/mdm-messages.js';
 import { buildPlist, type PlistInput } from '../../../src/protocol/plist/plist.js';
-import { fixture } from '../plist-fixtures.js';
+import { fixture } from '../plist/plist-fixtures.js';
 
 const UDID = '00000000-1111-2222-3333-444455556666';
 const SHARED = 'FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF';

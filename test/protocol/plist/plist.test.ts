@@ -1,5 +1,5 @@
 import { parsePlist, parsePlistDict } from '../../../src/protocol/plist/plist.js';
-import { document, fixture } from '../plist-fixtures.js';
+import { document, fixture } from './plist-fixtures.js';
 
 function read(markup: string): unknown {
   return parsePlist(document(markup));

@@ -9,7 +9,7 @@ import {
   type EnrollmentProfileOptions,
 } from '../../../src/protocol/profiles/mobileconfig.js';
 import { readEnrollmentProfile } from '../../../src/protocol/profiles/mobileconfig-reader.js';
-import { fixture } from '../plist-fixtures.js';
+import { fixture } from '../plist/plist-fixtures.js';
 
 const CA = Buffer.from('3003020101', 'hex');
 const OPTIONS: EnrollmentProfileOptions = {

@@ -3,7 +3,7 @@ import { Oid } from '../../../src/crypto/asn1/oids.js';
 import { encodePem } from '../../../src/crypto/asn1/pem.js';
 import { exportPrivateKey, generateRsaKeyPair } from '../../../src/crypto/keys/keys.js';
 import { fixture, identityOf } from '../../crypto/identities.js';
-import { withOuterAlgorithm } from '../../crypto/two-algorithms.js';
+import { withOuterAlgorithm } from '../../crypto/x509/two-algorithms.js';
 import { createTestApi, type TestApi } from '../../jsonapi/test-api.js';
 import {
   certificatePem,
