@@ -26,7 +26,7 @@ export interface DepDeps {
   logger: Logger;
   jobs: JobQueue;
   /** Of this program. */
-  version: string;
+  musterVersion: string;
   /** Origin of Apple's service, or of the lab's stand-in. */
   host: string;
   /** PEM of the CAs to believe for it; undefined: those Node knows. */

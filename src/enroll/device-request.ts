@@ -2,7 +2,7 @@ import { toAppError } from '../db/connection/sqlstate.js';
 import { findDepDevice } from '../db/dep/dep-device-repository.js';
 import type { EnrollmentRequest } from '../db/enroll/enrollment-request-repository.js';
 import type { IdentifiedMachine, MachineInfo } from '../protocol/mdm/machine-info.js';
-import type { Admitted } from './enrollment-policy.js';
+import type { Admission } from './enrollment-policy.js';
 import type { EnrollServices } from './services.js';
 import type { SignedDeviceInfo } from './signed-device-info.js';
 
@@ -42,8 +42,8 @@ type PolicyServices = Pick<EnrollServices, 'db' | 'policy'>;
 /**
  * Where strangers need a link, those that Apple's program knows need none. AppError 403 when closed.
  */
-async function isWanted(serial: string, { db, policy }: PolicyServices): Promise<boolean> {
-  policy.admitKnown();
+async function isKnownToDep(serial: string, { db, policy }: PolicyServices): Promise<boolean> {
+  policy.requireNotClosed();
   if (policy.isOpen) return false;
   try {
     return (await findDepDevice(db.knex, serial)).is_known;
@@ -53,22 +53,22 @@ async function isWanted(serial: string, { db, policy }: PolicyServices): Promise
 }
 
 /** By its link, if it has one. AppError enrollment_closed 403. */
-export async function admitDevice(
+export async function requireDeviceAllowed(
   { serial }: IdentifiedMachine,
   token: string | undefined,
   services: PolicyServices,
-): Promise<Admitted> {
-  if (token === undefined && (await isWanted(serial, services))) return {};
-  return await services.policy.admit(token);
+): Promise<Admission> {
+  if (token === undefined && (await isKnownToDep(serial, services))) return {};
+  return await services.policy.requireAllowed(token);
 }
 
 /** One that was admitted when it began. AppError enrollment_closed 403. */
-export async function readmitDevice(
+export async function requireDeviceStillAllowed(
   { serial }: IdentifiedMachine,
-  admitted: Admitted & { isCounted?: boolean },
+  admitted: Admission & { isCounted?: boolean },
   services: PolicyServices,
 ): Promise<void> {
   const { isCounted = false, ...by } = admitted;
-  if (by.linkId === undefined && (await isWanted(serial, services))) return;
-  await services.policy.readmit(by, { isCounted });
+  if (by.linkId === undefined && (await isKnownToDep(serial, services))) return;
+  await services.policy.requireStillAllowed(by, { isCounted });
 }

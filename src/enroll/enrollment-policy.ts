@@ -10,7 +10,7 @@ import {
 import { AppError } from '../errors.js';
 
 /** On what a person, or a device, may enroll. */
-export interface Admitted {
+export interface Admission {
   /** The link it came by. */
   linkId?: number;
 }
@@ -21,14 +21,14 @@ export interface EnrollmentPolicy {
    * By the `token` of the request, when it has one. AppError enrollment_closed 403, which says why;
    * a link that is spent lets nobody in, however open the server is.
    */
-  admit(token: string | undefined): Promise<Admitted>;
+  requireAllowed(token: string | undefined): Promise<Admission>;
   /**
    * Whoever was admitted a while ago: whether that still holds. `isCounted`: a use of the link was
    * counted for it since. AppError enrollment_closed 403.
    */
-  readmit(admitted: Admitted, options?: { isCounted?: boolean }): Promise<void>;
+  requireStillAllowed(admitted: Admission, options?: { isCounted?: boolean }): Promise<void>;
   /** Whoever shows by other means that an admin wants the device. AppError 403 when closed. */
-  admitKnown(): void;
+  requireNotClosed(): void;
   /** Whether ENROLLMENT lets strangers in. */
   isOpen: boolean;
 }
@@ -64,14 +64,14 @@ export function createEnrollmentPolicy(deps: {
   };
   return {
     isOpen: policy === 'open',
-    admitKnown: refuseClosed,
-    async admit(token) {
+    requireNotClosed: refuseClosed,
+    async requireAllowed(token) {
       refuseClosed();
       if (token !== undefined && token !== '') return { linkId: await usableLink(db, token) };
       if (policy === 'open') return {};
       throw closed(NEEDS_LINK);
     },
-    async readmit({ linkId }, { isCounted = false } = {}) {
+    async requireStillAllowed({ linkId }, { isCounted = false } = {}) {
       refuseClosed();
       if (linkId === undefined) {
         if (policy !== 'open') throw closed(NEEDS_LINK);

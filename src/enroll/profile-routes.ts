@@ -2,14 +2,14 @@ import { type Request, type Response, Router } from 'express';
 import { toAppError } from '../db/connection/sqlstate.js';
 import { insertEnrollmentRequest } from '../db/enroll/enrollment-request-repository.js';
 import { type IdentifiedMachine, requireIdentified } from '../protocol/mdm/machine-info.js';
-import { admitDevice, deviceFacts, requestEnd } from './device-request.js';
+import { deviceFacts, requestEnd, requireDeviceAllowed } from './device-request.js';
 import { createEnrollmentProfile } from './enrollment-profile.js';
 import { methodNotAllowed } from './method-not-allowed.js';
 import { queryText, sendProfile } from './send-profile.js';
 import type { EnrollServices } from './services.js';
 import {
   readSignedDeviceInfo,
-  refuseAnswer,
+  refuseChallengeAnswer,
   requireDeviceSigner,
   type SignedDeviceInfo,
 } from './signed-device-info.js';
@@ -19,14 +19,18 @@ const FILENAME = 'enroll.mobileconfig';
 /** The enrollment profile, for whoever may enroll and for the one device that asks for it. */
 export function createProfileRoutes(services: EnrollServices): Router {
   const router = Router();
-  router.get('/profile', (req, res) => giveProfile(req, res, services));
-  router.post('/profile', (req, res) => giveToDevice(req, res, services));
+  router.get('/profile', (req, res) => sendUnboundProfile(req, res, services));
+  router.post('/profile', (req, res) => sendBoundProfile(req, res, services));
   router.all('/profile', methodNotAllowed('GET, HEAD, POST'));
   return router;
 }
 
-async function giveProfile(req: Request, res: Response, services: EnrollServices): Promise<void> {
-  const { linkId } = await services.policy.admit(queryText(req, 'token'));
+async function sendUnboundProfile(
+  req: Request,
+  res: Response,
+  services: EnrollServices,
+): Promise<void> {
+  const { linkId } = await services.policy.requireAllowed(queryText(req, 'token'));
   const profile = await createEnrollmentProfile(services, {
     challenge: linkId === undefined ? {} : { linkId },
   });
@@ -34,12 +38,16 @@ async function giveProfile(req: Request, res: Response, services: EnrollServices
 }
 
 /** In one step: the device has signed by the certificate that Apple gave it. */
-async function giveToDevice(req: Request, res: Response, services: EnrollServices): Promise<void> {
+async function sendBoundProfile(
+  req: Request,
+  res: Response,
+  services: EnrollServices,
+): Promise<void> {
   const signed = await readSignedDeviceInfo(req, services);
   requireDeviceSigner(signed, services);
   const info = requireIdentified(signed.info);
-  refuseAnswer(info);
-  const { linkId = null } = await admitDevice(info, queryText(req, 'token'), services);
+  refuseChallengeAnswer(info);
+  const { linkId = null } = await requireDeviceAllowed(info, queryText(req, 'token'), services);
   const challenge = await recordRequest(info, { signed, linkId }, services);
   const profile = await createEnrollmentProfile(services, { challenge, serial: info.serial });
   const { requestId } = challenge;
@@ -56,7 +64,9 @@ async function recordRequest(
   const facts = deviceFacts(info, signed);
   const requestId = await insertEnrollmentRequest(db.knex, {
     ...facts,
-    ...{ method: 'profile', enrollment_link_id: linkId, expires_at: expiresAt },
+    method: 'profile',
+    enrollment_link_id: linkId,
+    expires_at: expiresAt,
   }).catch((error: unknown) => {
     throw toAppError(error);
   });

@@ -81,7 +81,7 @@ export function requireDeviceSigner(
 }
 
 /** Any Profile Service, wherever it is, gets its challenge back signed, and could pass it on. */
-export function refuseAnswer({ challenge }: MachineInfo): void {
+export function refuseChallengeAnswer({ challenge }: MachineInfo): void {
   if (challenge === undefined) return;
   throw new AppError('forbidden', 403, 'what the device signed is the answer to a challenge');
 }

@@ -25,7 +25,9 @@ async function sendTrustProfile(res: Response, services: EnrollServices): Promis
     throw toAppError(error);
   });
   const profile = buildTrustProfile({
-    ...{ organization, caCertificates: caCertificates(), uuidSeed: `trust ${publicUrl}` },
+    organization,
+    caCertificates: caCertificates(),
+    uuidSeed: `trust ${publicUrl}`,
     tlsCertificates: trusted.map((one) => ({ der: one.der, isRoot: isSelfSigned(one) })),
   });
   res.setHeader('Content-Type', 'application/x-apple-aspen-config');

@@ -218,7 +218,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     sign: (profile) => currentSigner(tlsCertificates)?.sign(profile) ?? profile,
   });
   const dep = createDepServices({
-    ...{ db, box, logger, jobs, version, publicUrl, isLabOn: config.lab },
+    ...{ db, box, logger, jobs, musterVersion: version, publicUrl, isLabOn: config.lab },
     host: lab?.depHost ?? config.depHost,
     ca: lab?.depCa ?? readDepCa(config),
     syncInterval: config.depSyncInterval,

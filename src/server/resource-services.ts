@@ -7,7 +7,7 @@ import type { Transaction } from '../db/connection/unit-of-work.js';
 import { releaseDepDevices } from '../db/dep/dep-device-handover.js';
 import type { DepProfile } from '../db/dep/dep-profile-repository.js';
 import { findProfileUses } from '../db/dep/dep-profile-repository.js';
-import { noteToken } from '../db/dep/dep-token-repository.js';
+import { recordToken } from '../db/dep/dep-token-repository.js';
 import { DesiredProfiles } from '../dep/assignments/desired-profiles.js';
 import { DepJobs } from '../dep/dep-jobs.js';
 import { profileWarnings } from '../dep/profiles/profile-warnings.js';
@@ -58,13 +58,13 @@ export function createResourceServices(deps: ResourceServiceDeps): ResourceServi
       profileWarnings: (profile) =>
         profileWarnings(profile as unknown as DepProfile, `${publicUrl}/dep/enroll`),
       profileUses: (trx: Transaction, id: number) => findProfileUses(trx, id),
-      assignProfile: (trx: Transaction, wish) => desiredProfiles.give(trx, wish),
-      unassignProfile: (trx: Transaction, wish) => desiredProfiles.take(trx, wish),
+      assignProfile: (trx: Transaction, wish) => desiredProfiles.assign(trx, wish),
+      unassignProfile: (trx: Transaction, wish) => desiredProfiles.unassign(trx, wish),
       releaseDevices: (trx: Transaction, id: number) => releaseDepDevices(trx, id),
       requireSameEnvironment: (key) =>
         requireSameEnvironment(key, { isLabOn: isLab, source: CONSUMER_KEY }),
       tokenChanged: async (trx: Transaction, { accountId, by }) => {
-        if (await noteToken(trx, accountId, by)) await depJobs.confirm(trx, accountId);
+        if (await recordToken(trx, accountId, by)) await depJobs.confirm(trx, accountId);
       },
       syncAccount: (trx: Transaction, id: number, { isFull }: { isFull: boolean }) =>
         requestSync(trx, depJobs, { accountId: id, isFull }),

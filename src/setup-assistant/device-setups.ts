@@ -56,7 +56,7 @@ export class DeviceSetups {
         const begun = await beginSetup(trx, { deviceId, timeout });
         return begun && (await this.#queueSetup(trx, begun));
       });
-      if (profiles !== undefined) tellBegun(logger, deviceId, profiles);
+      if (profiles !== undefined) logBegun(logger, deviceId, profiles);
     } catch (error) {
       logger.warn({ err: error, deviceId }, 'the setup of a device could not begin; tried again');
     }
@@ -84,7 +84,7 @@ export class DeviceSetups {
       }
       return applied;
     });
-    for (const { row, verdict } of judged) tell(logger, row.device_id, verdict);
+    for (const { row, verdict } of judged) logVerdict(logger, row.device_id, verdict);
     return judged.length;
   }
 
@@ -182,7 +182,7 @@ function deviceConfigured(priority: number): QueuedCommand {
   return { requestType: 'DeviceConfigured', parameters: {}, options: { priority } };
 }
 
-function tellBegun(logger: Logger, deviceId: number, setup: SetupProfile[]): void {
+function logBegun(logger: Logger, deviceId: number, setup: SetupProfile[]): void {
   const idsOf = (isWithheld: boolean) =>
     setup.filter(({ fault }) => (fault === 'withheld') === isWithheld).map((one) => one.profileId);
   logger.info({ deviceId, profiles: idsOf(false) }, 'device setup begun');
@@ -194,7 +194,7 @@ function tellBegun(logger: Logger, deviceId: number, setup: SetupProfile[]): voi
   );
 }
 
-function tell(logger: Logger, deviceId: number, verdict: SetupVerdict): void {
+function logVerdict(logger: Logger, deviceId: number, verdict: SetupVerdict): void {
   if (verdict.kind === 'wait') return;
   const { reason } = verdict;
   if (verdict.kind === 'over' && verdict.state === 'configured') {

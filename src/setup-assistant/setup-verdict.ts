@@ -46,7 +46,7 @@ function judgeCommand(
 ): SetupVerdict {
   const isPending = PENDING.includes(row.status ?? '');
   if (isPending && row.due_at > now) return { kind: 'wait' };
-  const reason = isPending ? (row.reason ?? reasonToLetGo(row, now)) : faultOf(row);
+  const reason = isPending ? (row.reason ?? reasonToRelease(row, now)) : configuredStatus(row);
   if (row.attempts >= MOST_ATTEMPTS) {
     return failed(`${reason}; given up after ${row.attempts} attempts`);
   }
@@ -57,7 +57,7 @@ function judgeCommand(
   return { kind: 'again', reason, priority, dueAt: isLate ? next : row.due_at };
 }
 
-function reasonToLetGo(row: DeviceSetupRow, now: Date): string {
+function reasonToRelease(row: DeviceSetupRow, now: Date): string {
   const minutes = Math.floor((now.getTime() - row.started_at.getTime()) / MINUTE_MS);
   const { unanswered_id: id, unanswered_type: type, unanswered_status: status } = row;
   if (id !== null) {
@@ -68,7 +68,7 @@ function reasonToLetGo(row: DeviceSetupRow, now: Date): string {
 }
 
 /** What became of DeviceConfigured. */
-function faultOf(row: DeviceSetupRow): string {
+function configuredStatus(row: DeviceSetupRow): string {
   const { command_id: id } = row;
   if (id === null) return 'DeviceConfigured was removed from the queue';
   return `DeviceConfigured (command ${id}) is ${answerOf(row)}`;

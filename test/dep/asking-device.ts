@@ -37,8 +37,14 @@ export async function startDepTestServer({
 export const UDID = '00008101-001C1D1E3A88001E';
 
 export const MACHINE: Fields = {
-  ...{ UDID, SERIAL: 'C02PROGRAM1', PRODUCT: 'iPhone14,5', VERSION: '21A342' },
-  ...{ OS_VERSION: '17.0', IMEI: '35 123456 789012 3', MEID: '35123456789012', LANGUAGE: 'de-CH' },
+  UDID,
+  SERIAL: 'C02PROGRAM1',
+  PRODUCT: 'iPhone14,5',
+  VERSION: '21A342',
+  OS_VERSION: '17.0',
+  IMEI: '35 123456 789012 3',
+  MEID: '35123456789012',
+  LANGUAGE: 'de-CH',
 };
 
 export function signedBy({ certificate, privateKey }: Identity, content: Buffer): Buffer {

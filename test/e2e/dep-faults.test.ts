@@ -29,8 +29,12 @@ beforeAll(async () => {
   const DEP_CA_FILE = join(dataDir, 'dep-ca.pem');
   writeFileSync(DEP_CA_FILE, apple.caPem);
   const settings = {
-    ...{ DEP_HOST: apple.url, DEP_CA_FILE, ADMIN_TOKEN: TOKEN, INVENTORY_INTERVAL: 'off' },
-    ...{ MASTER_KEY: randomBytes(32).toString('base64'), PUBLIC_URL: 'https://mdm.example.com' },
+    DEP_HOST: apple.url,
+    DEP_CA_FILE,
+    ADMIN_TOKEN: TOKEN,
+    INVENTORY_INTERVAL: 'off',
+    MASTER_KEY: randomBytes(32).toString('base64'),
+    PUBLIC_URL: 'https://mdm.example.com',
   };
   start = async () => {
     const databaseUrl = database.connectionString;
@@ -55,7 +59,9 @@ async function uploadToken({ port }: ServerProcess): Promise<number> {
   const body = apple.portal.issueTokenFile(Buffer.from(await certificate.arrayBuffer()));
   const type = { 'Content-Type': 'application/pkcs7-mime' };
   const upload = await fetch(`${url}/stoken/upload`, {
-    ...{ method: 'POST', body: new Uint8Array(body), headers: { ...headers, ...type } },
+    method: 'POST',
+    body: new Uint8Array(body),
+    headers: { ...headers, ...type },
   });
   expect(upload.status).toBe(201);
   return ((await upload.json()) as { data: { id: number } }).data.id;

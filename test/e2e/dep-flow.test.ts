@@ -69,11 +69,19 @@ it('goes from a certificate for the portal to a device enrolled with the profile
     ({ sync_finished_at }) => sync_finished_at !== null,
   );
   expect(synced).toMatchObject({
-    ...{ status: 'ok', server_name: SERVER, sync_state: 'idle', sync_error: null },
-    ...{ sync_kind: 'full', sync_devices: 12 },
+    status: 'ok',
+    server_name: SERVER,
+    sync_state: 'idle',
+    sync_error: null,
+    sync_kind: 'full',
+    sync_devices: 12,
   });
   expect(await attributesAt(`${path}/funnel`)).toMatchObject({
-    ...{ total: 12, assigned_or_beyond: 0, enrolled: 0, failing: 0, assignment_due: 0 },
+    total: 12,
+    assigned_or_beyond: 0,
+    enrolled: 0,
+    failing: 0,
+    assignment_due: 0,
   });
 
   const profileId = await createProfile(account.id);
@@ -102,7 +110,9 @@ it('goes from a certificate for the portal to a device enrolled with the profile
   const [device, ...others] = (await enrolledDevices(world)).filter(({ udid }) => udid !== null);
   expect(others).toEqual([]);
   expect(device).toMatchObject({
-    ...{ enrollment_method: 'automated', is_dep: true, awaiting_configuration: false },
+    enrollment_method: 'automated',
+    is_dep: true,
+    awaiting_configuration: false,
   });
   const stages = await world.api.get(`/dep/devices?filter[stage]=enrolled`).expect(200);
   expect(

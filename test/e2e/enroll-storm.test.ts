@@ -7,7 +7,9 @@ describe('devices that enroll all at once', () => {
   it('end enrolled, none twice, and the server says throughout that it is well', async () => {
     const database = await createTestDatabase();
     const { broken, figures } = await enrollStorm({
-      ...{ databaseUrl: database.connectionString, devices: DEVICES, keys: 10 },
+      databaseUrl: database.connectionString,
+      devices: DEVICES,
+      keys: 10,
       ways: ['profile', 'ota', 'ade'],
     });
     await database.drop();

@@ -118,8 +118,12 @@ describe('a device ends enrolled and inventoried', () => {
     const options = { enroll: 'ade', platform: 'iOS', awaitConfiguration: true } as const;
     expectEnrolled(await runSimulation(world, options));
     expect(await onlyDevice()).toMatchObject({
-      ...{ id, serial_number: 'F2LADE000001', is_dep: true, is_supervised: true },
-      ...{ enrollment_method: 'automated', awaiting_configuration: false },
+      id,
+      serial_number: 'F2LADE000001',
+      is_dep: true,
+      is_supervised: true,
+      enrollment_method: 'automated',
+      awaiting_configuration: false,
     });
     const { body } = await world.api.get(`/devices/${id}/commands?sort=-id&page[size]=100`);
     const types = body.data.map(
@@ -135,8 +139,12 @@ describe('a device ends enrolled and inventoried', () => {
     expectEnrolled(await runSimulation(world, options));
     const device = await onlyDevice();
     expect(device).toMatchObject({
-      ...{ udid: null, serial_number: null, enrollment_method: 'account_user' },
-      ...{ enrollment_type: 'user', managed_apple_account: ACCOUNT, is_supervised: false },
+      udid: null,
+      serial_number: null,
+      enrollment_method: 'account_user',
+      enrollment_type: 'user',
+      managed_apple_account: ACCOUNT,
+      is_supervised: false,
     });
     expect(device?.enrollment_id).toMatch(/^[0-9A-F-]{36}$/);
   });
@@ -147,7 +155,8 @@ describe('a device ends enrolled and inventoried', () => {
     expectEnrolled(await runSimulation(world, options));
     const device = await onlyDevice();
     expect(device).toMatchObject({
-      ...{ enrollment_id: null, enrollment_method: 'account_device' },
+      enrollment_id: null,
+      enrollment_method: 'account_device',
       managed_apple_account: ACCOUNT,
     });
     expect(device?.serial_number).toMatch(/^[0-9A-Z]{10,12}$/);
@@ -178,7 +187,9 @@ describe('the simulator tells what the server said', () => {
       })
       .returning('id');
     await knex('devices').insert({
-      ...{ serial_number: 'F2LOLD000001', is_dep: true, enrollment_state: 'dep' },
+      serial_number: 'F2LOLD000001',
+      is_dep: true,
+      enrollment_state: 'dep',
       dep_profile_id: profile.id,
     });
     const seed = seedFor('iOS', ({ release }) => release.version.startsWith('18'));

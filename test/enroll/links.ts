@@ -13,7 +13,8 @@ export async function makeLink(
   relationships?: Record<string, unknown>,
 ): Promise<MadeLink> {
   const data = {
-    ...{ type: 'enrollment_links', attributes: { name: 'Office', ...attributes } },
+    type: 'enrollment_links',
+    attributes: { name: 'Office', ...attributes },
     ...(relationships && { relationships }),
   };
   const { status, body } = await adminApi(app).post('/enrollment_links', { data });

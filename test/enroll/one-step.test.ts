@@ -43,14 +43,22 @@ describe('a device that signs what it is', () => {
     const profile = profileIn(answer);
     expect(profile.PayloadIdentifier).toBe('dev.muster.enroll');
     expect(profile.PayloadContent.map(({ PayloadType }) => PayloadType)).toEqual([
-      ...['com.apple.security.root', 'com.apple.security.scep', 'com.apple.mdm'],
+      'com.apple.security.root',
+      'com.apple.security.scep',
+      'com.apple.mdm',
     ]);
     const [row, ...others] = await app.db.knex('enrollment_requests').select();
     expect(others).toEqual([]);
     expect(row).toMatchObject({
-      ...{ method: 'profile', udid: UDID, serial_number: 'C02PROGRAM1' },
-      ...{ product_name: 'iPhone14,5', os_version: '17.0', build_version: '21A342' },
-      ...{ signer: device.certificate.fingerprint, nonce: null, enrollment_link_id: null },
+      method: 'profile',
+      udid: UDID,
+      serial_number: 'C02PROGRAM1',
+      product_name: 'iPhone14,5',
+      os_version: '17.0',
+      build_version: '21A342',
+      signer: device.certificate.fingerprint,
+      nonce: null,
+      enrollment_link_id: null,
     });
     const { requestId, expiresAt } = challengeIn(app, answer);
     expect(requestId).toBe(row.id);

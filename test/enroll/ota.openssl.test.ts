@@ -13,17 +13,57 @@ function makeDevice(openssl: OpenSsl): void {
   const rsa = ['-newkey', 'rsa:2048', '-nodes'];
   const ca = ['-addext', 'basicConstraints=critical,CA:TRUE', '-addext', 'keyUsage=keyCertSign'];
   openssl.run(
-    ...['req', '-x509', ...rsa, '-keyout', 'root.key', '-out', 'root.pem', '-days', '2'],
-    ...['-subj', '/O=Example/CN=Device Root', ...ca],
+    'req',
+    '-x509',
+    ...rsa,
+    '-keyout',
+    'root.key',
+    '-out',
+    'root.pem',
+    '-days',
+    '2',
+    '-subj',
+    '/O=Example/CN=Device Root',
+    ...ca,
   );
   openssl.run(
-    ...['req', '-x509', ...rsa, '-keyout', 'ca.key', '-out', 'ca.pem', '-days', '2'],
-    ...['-subj', '/O=Example/CN=Device CA', '-CA', 'root.pem', '-CAkey', 'root.key', ...ca],
+    'req',
+    '-x509',
+    ...rsa,
+    '-keyout',
+    'ca.key',
+    '-out',
+    'ca.pem',
+    '-days',
+    '2',
+    '-subj',
+    '/O=Example/CN=Device CA',
+    '-CA',
+    'root.pem',
+    '-CAkey',
+    'root.key',
+    ...ca,
   );
   openssl.run(
-    ...['req', '-x509', ...rsa, '-keyout', 'device.key', '-out', 'device.pem', '-days', '2'],
-    ...['-subj', `/CN=${UDID}`, '-CA', 'ca.pem', '-CAkey', 'ca.key'],
-    ...['-addext', 'keyUsage=critical,digitalSignature', '-addext', 'basicConstraints=CA:FALSE'],
+    'req',
+    '-x509',
+    ...rsa,
+    '-keyout',
+    'device.key',
+    '-out',
+    'device.pem',
+    '-days',
+    '2',
+    '-subj',
+    `/CN=${UDID}`,
+    '-CA',
+    'ca.pem',
+    '-CAkey',
+    'ca.key',
+    '-addext',
+    'keyUsage=critical,digitalSignature',
+    '-addext',
+    'basicConstraints=CA:FALSE',
   );
 }
 
@@ -45,8 +85,19 @@ describe('enrollment over the air of what OpenSSL has signed', () => {
   function sign(content: Buffer, signer: string, ...options: string[]): Buffer {
     openssl.write('content', content);
     return openssl.run(
-      ...['cms', '-sign', '-in', 'content', '-binary', '-nodetach', '-outform', 'DER'],
-      ...['-signer', `${signer}.pem`, '-inkey', `${signer}.key`, ...options],
+      'cms',
+      '-sign',
+      '-in',
+      'content',
+      '-binary',
+      '-nodetach',
+      '-outform',
+      'DER',
+      '-signer',
+      `${signer}.pem`,
+      '-inkey',
+      `${signer}.key`,
+      ...options,
     );
   }
 
@@ -93,8 +144,19 @@ describe('enrollment over the air of what OpenSSL has signed', () => {
     expect((await post(app, '/enroll/profile', twice)).status).toBe(400);
     openssl.write('content', attributes());
     const detached = openssl.run(
-      ...['cms', '-sign', '-in', 'content', '-binary', '-outform', 'DER'],
-      ...['-signer', 'device.pem', '-inkey', 'device.key', '-certfile', 'ca.pem'],
+      'cms',
+      '-sign',
+      '-in',
+      'content',
+      '-binary',
+      '-outform',
+      'DER',
+      '-signer',
+      'device.pem',
+      '-inkey',
+      'device.key',
+      '-certfile',
+      'ca.pem',
     );
     expect((await post(app, '/enroll/profile', detached)).status).toBe(400);
   });

@@ -82,8 +82,15 @@ describe('the Profile Service', () => {
       PayloadContent: {
         URL: `${PUBLIC_URL}/enroll/ota_authenticate`,
         DeviceAttributes: [
-          ...['UDID', 'SERIAL', 'PRODUCT', 'VERSION', 'IMEI', 'MEID', 'ICCID'],
-          ...['DEVICE_NAME', 'LANGUAGE'],
+          'UDID',
+          'SERIAL',
+          'PRODUCT',
+          'VERSION',
+          'IMEI',
+          'MEID',
+          'ICCID',
+          'DEVICE_NAME',
+          'LANGUAGE',
         ],
         Challenge: expect.stringMatching(/^[A-Za-z0-9+/]{64,128}$/),
       },
@@ -147,12 +154,22 @@ describe('the first phase', () => {
     expect(others).toEqual([]);
     const otaChallenges = createEnrollmentChallenges({ box: app.box, surface: 'ota' });
     expect(row).toMatchObject({
-      ...{ method: 'ota', udid: UDID, serial_number: 'C02PROGRAM1', product_name: 'iPhone14,5' },
-      ...{ os_version: '17.0', build_version: '21A342', imei: '35 123456 789012 3' },
-      ...{ meid: '35123456789012', language: 'de-CH', account: null, enrollment_link_id: null },
+      method: 'ota',
+      udid: UDID,
+      serial_number: 'C02PROGRAM1',
+      product_name: 'iPhone14,5',
+      os_version: '17.0',
+      build_version: '21A342',
+      imei: '35 123456 789012 3',
+      meid: '35123456789012',
+      language: 'de-CH',
+      account: null,
+      enrollment_link_id: null,
       nonce: otaChallenges.readChallenge(CHALLENGE).nonce,
       signer: device.certificate.fingerprint,
-      ...{ certificate_id: null, device_id: null, enrolled_at: null },
+      certificate_id: null,
+      device_id: null,
+      enrolled_at: null,
     });
     const { nonce: _nonce, expiresAt, ...made } = challengeIn(app, answer);
     expect(made).toEqual({ requestId: row.id, isExchange: true });
@@ -248,8 +265,10 @@ describe('the second phase', () => {
     const columns = ['udid', 'serial_number', 'enrollment_state', 'enrollment_method'];
     expect(await app.db.knex('devices').select(columns)).toEqual([
       {
-        ...{ udid: UDID, serial_number: 'C02PROGRAM1' },
-        ...{ enrollment_state: 'enrolled', enrollment_method: 'ota' },
+        udid: UDID,
+        serial_number: 'C02PROGRAM1',
+        enrollment_state: 'enrolled',
+        enrollment_method: 'ota',
       },
     ]);
     expect((await authenticate(app, identity)).status).toBe(403);

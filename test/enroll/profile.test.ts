@@ -49,9 +49,14 @@ async function insertKey(): Promise<number> {
 async function insertPushCertificate(columns: Record<string, unknown>): Promise<void> {
   certificates += 1;
   await app.db.knex('certificates').insert({
-    ...{ purpose: 'mdm.pushcert', subject: 'CN=APSP', issuer: 'CN=Apple', serial: '01' },
-    ...{ not_before: new Date(0), not_after: new Date(Date.now() + 86_400_000) },
-    ...{ fingerprint: Buffer.alloc(32, certificates), der: Buffer.from('x') },
+    purpose: 'mdm.pushcert',
+    subject: 'CN=APSP',
+    issuer: 'CN=Apple',
+    serial: '01',
+    not_before: new Date(0),
+    not_after: new Date(Date.now() + 86_400_000),
+    fingerprint: Buffer.alloc(32, certificates),
+    der: Buffer.from('x'),
     rsa_private_key_id: await insertKey(),
     ...columns,
   });
@@ -180,8 +185,12 @@ describe('the topic', () => {
 describe('the organization', () => {
   it('is obeyed', async () => {
     await app.db.knex('organizations').insert({
-      ...{ name: 'Ämter & Co', payload_prefix: 'com.example.mdm' },
-      ...{ x509_c: 'DE', x509_st: 'Berlin', x509_o: 'Example', x509_ou: 'IT' },
+      name: 'Ämter & Co',
+      payload_prefix: 'com.example.mdm',
+      x509_c: 'DE',
+      x509_st: 'Berlin',
+      x509_o: 'Example',
+      x509_ou: 'IT',
     });
     const profile = await fetchProfile();
     expect(profile).toMatchObject({
@@ -213,14 +222,21 @@ describe('the SCEP configuration', () => {
 
   it('is obeyed', async () => {
     await configure({
-      ...{ key_size: 4096, key_usage: 1, retries: 7, retry_delay: 30 },
-      ...{ url: 'https://scep.example.com/x', subject: 'O=Acme/OU=IT/CN=%SerialNumber%' },
+      key_size: 4096,
+      key_usage: 1,
+      retries: 7,
+      retry_delay: 30,
+      url: 'https://scep.example.com/x',
+      subject: 'O=Acme/OU=IT/CN=%SerialNumber%',
       ca_fingerprint: '01:23:45:67:89:AB:CD:EF:01:23:45:67:89:AB:CD:EF:01:23:45:67',
       source_type: 'ExternalSCEP',
       subject_alt_name: JSON.stringify({ dNSName: 'device.example.com' }),
     });
     expect(await scepOf()).toMatchObject({
-      ...{ Keysize: 4096, 'Key Usage': 1, Retries: 7, RetryDelay: 30 },
+      Keysize: 4096,
+      'Key Usage': 1,
+      Retries: 7,
+      RetryDelay: 30,
       URL: 'https://scep.example.com/x',
       Subject: [[['O', 'Acme']], [['OU', 'IT']], [['CN', '%SerialNumber%']]],
       CAFingerprint: Buffer.from('0123456789abcdef0123456789abcdef01234567', 'hex'),

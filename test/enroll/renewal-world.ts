@@ -28,7 +28,10 @@ export function renewalsOf(
   overrides: Partial<IdentityRenewalDeps> = {},
 ): IdentityRenewals {
   return new IdentityRenewals({
-    ...{ db, box, queue: new CommandQueue(box), publicUrl: PUBLIC_URL },
+    db,
+    box,
+    queue: new CommandQueue(box),
+    publicUrl: PUBLIC_URL,
     challenges: createEnrollmentChallenges({ box }),
     caCertificates: () => [authority.certificate.der],
     sign: (profile) => profile,

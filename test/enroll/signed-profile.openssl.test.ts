@@ -13,13 +13,36 @@ import { startApp, type TestApp } from '../helpers/app.js';
 function makeCertificates(openssl: OpenSsl): void {
   const elliptic = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
   openssl.run(
-    ...['req', '-x509', ...elliptic, '-keyout', 'ca.key', '-out', 'ca.pem', '-days', '2'],
-    ...['-subj', '/CN=Test CA'],
+    'req',
+    '-x509',
+    ...elliptic,
+    '-keyout',
+    'ca.key',
+    '-out',
+    'ca.pem',
+    '-days',
+    '2',
+    '-subj',
+    '/CN=Test CA',
   );
   openssl.run(
-    ...['req', '-x509', ...elliptic, '-keyout', 'server.key', '-out', 'server.pem', '-days', '2'],
-    ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'],
-    ...['-CA', 'ca.pem', '-CAkey', 'ca.key'],
+    'req',
+    '-x509',
+    ...elliptic,
+    '-keyout',
+    'server.key',
+    '-out',
+    'server.pem',
+    '-days',
+    '2',
+    '-subj',
+    '/CN=localhost',
+    '-addext',
+    'subjectAltName=DNS:localhost',
+    '-CA',
+    'ca.pem',
+    '-CAkey',
+    'ca.key',
   );
   openssl.write('chain.pem', Buffer.concat([openssl.read('server.pem'), openssl.read('ca.pem')]));
 }
@@ -75,8 +98,17 @@ describe('the enrollment profile of a server with TLS', () => {
   it('is verified by OpenSSL down to the CA', async () => {
     openssl.write('profile.der', await fetchProfile());
     const content = openssl.run(
-      ...['cms', '-verify', '-inform', 'DER', '-in', 'profile.der', '-binary'],
-      ...['-CAfile', 'ca.pem', '-purpose', 'any'],
+      'cms',
+      '-verify',
+      '-inform',
+      'DER',
+      '-in',
+      'profile.der',
+      '-binary',
+      '-CAfile',
+      'ca.pem',
+      '-purpose',
+      'any',
     );
     expect(parsePlistDict(content).PayloadType).toBe('Configuration');
   });

@@ -52,11 +52,15 @@ async function hierarchy(): Promise<{ root: Identity; middle: Identity; leaf: Id
   const root = await ecIdentity('P-256', { ...asAuthority, pathLength: 1 });
   const name = (value: string) => [{ type: 'CN' as const, value }];
   const middle = await ecIdentity('P-256', {
-    ...{ ...asAuthority, subject: name('Middle'), issuedBy: root },
+    ...asAuthority,
+    subject: name('Middle'),
+    issuedBy: root,
   });
   const subjectAltName = [{ type: 'dns' as const, value: 'mdm.example.com' }];
   const leaf = identityOf(await deviceKeys(), {
-    ...{ subject: name('mdm.example.com'), subjectAltName, issuedBy: middle },
+    subject: name('mdm.example.com'),
+    subjectAltName,
+    issuedBy: middle,
   });
   return { root, middle, leaf };
 }

@@ -20,7 +20,10 @@ export function setupsOf(
   overrides: Partial<DeviceSetupDeps> = {},
 ): DeviceSetups {
   return new DeviceSetups({
-    ...{ db, queue: new CommandQueue(box), logger: capturingLogger().logger, timeout: TIMEOUT },
+    db,
+    queue: new CommandQueue(box),
+    logger: capturingLogger().logger,
+    timeout: TIMEOUT,
     profiles: new ProfileRebuild({ box, sign: () => undefined }),
     sign: (file) => file,
     ...overrides,

@@ -22,7 +22,7 @@ import { openSmime, readSmime } from '../../../src/crypto/cms/smime.js';
 import { formatBypassCode, parseBypassCode } from '../../../src/crypto/secrets/bypass-code.js';
 import { buildCrl, encodeCrlEntry } from '../../../src/crypto/x509/crl.js';
 import { parseOcspRequest } from '../../../src/crypto/x509/ocsp-request.js';
-import { answerFault } from '../../../src/dep/client/answer-failure.js';
+import { readFailure } from '../../../src/dep/client/answer-failure.js';
 import {
   readAccount,
   readDefinition,
@@ -136,8 +136,8 @@ function readDepAnswer(bytes: Buffer): void {
   const names = ['retry-after', 'x-adm-auth-session', 'www-authenticate', 'date'];
   const headers = Object.fromEntries(names.map((name) => [name, header]));
   for (const status of [400, 401, 403, 429, 503]) {
-    answerFault({ status, headers, body }, ASKED);
-    answerFault({ status, headers, body }, { ...ASKED, path: '/session' });
+    readFailure({ status, headers, body }, ASKED);
+    readFailure({ status, headers, body }, { ...ASKED, path: '/session' });
   }
   const answer = { status: 200, headers, body };
   const value = readJson(body);

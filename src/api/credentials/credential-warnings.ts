@@ -1,6 +1,6 @@
 import { type Config, isLoopback } from '../../config/config.js';
 import type { BlockedTopic } from '../../db/admin/metrics-repository.js';
-import type { DoubleAccounts, TroubledAccount } from '../../db/dep/dep-account-health.js';
+import type { DuplicateAccounts, FailingAccount } from '../../db/dep/dep-account-health.js';
 import type { EndingIdentities } from '../../db/pki/credential-repository.js';
 import type { TroubledProcess } from '../../db/processes/process-repository.js';
 import { COUNTED_AT_MOST, type TopicCount } from '../../db/push/device-reach.js';
@@ -34,8 +34,8 @@ export interface CredentialFacts {
   /** Of the process that answers. */
   tlsCaveats: readonly TlsCaveat[];
   /** Accounts of Apple's enrollment program. */
-  troubledAccounts: TroubledAccount[];
-  doubleAccounts: DoubleAccounts[];
+  troubledAccounts: FailingAccount[];
+  doubleAccounts: DuplicateAccounts[];
   /** Of enrolled devices, that end soon and are not being renewed. */
   identities: EndingIdentities;
 }

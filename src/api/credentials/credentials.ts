@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.js';
 import { blockedTopics } from '../../db/admin/metrics-repository.js';
 import { readPushTopic } from '../../db/admin/settings-repository.js';
 import type { Database } from '../../db/connection/database.js';
-import { listDoubleAccounts, listTroubledAccounts } from '../../db/dep/dep-account-health.js';
+import { listDuplicateAccounts, listFailingAccounts } from '../../db/dep/dep-account-health.js';
 import { countHeldRequests } from '../../db/enroll/held-enrollment-repository.js';
 import { countEndingIdentities } from '../../db/pki/credential-repository.js';
 import { troubledProcesses } from '../../db/processes/process-repository.js';
@@ -89,8 +89,8 @@ async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
       countHeldRequests(db.knex, COUNTED_AT_MOST + 1),
       blockedTopics(db),
       countEndingIdentities(db.knex, ending),
-      listTroubledAccounts(db.knex, { isLabOn, patience }),
-      listDoubleAccounts(db.knex, { isLabOn }),
+      listFailingAccounts(db.knex, { isLabOn, staleAfter: patience }),
+      listDuplicateAccounts(db.knex, { isLabOn }),
     ]);
   const [troubledAccounts, doubleAccounts] = accounts;
   return {

@@ -1,4 +1,4 @@
-import type { DoubleAccounts, TroubledAccount } from '../../db/dep/dep-account-health.js';
+import type { DuplicateAccounts, FailingAccount } from '../../db/dep/dep-account-health.js';
 import type { CredentialWarning } from '../credentials/credential-warnings.js';
 
 const SAID = new Set(['ok', 'unconfirmed']);
@@ -17,7 +17,7 @@ function sentence(text: string | null): string {
 }
 
 /** What keeps an account of Apple's enrollment program from being up to date. */
-export function depAccountWarning(account: TroubledAccount): CredentialWarning {
+export function depAccountWarning(account: FailingAccount): CredentialWarning {
   const { id, name, status, status_text, status_advice } = account;
   const who = `The account ${name === null ? '' : `${JSON.stringify(name)} `}(id ${id}) of Apple's device enrollment`;
   if (SAID.has(status)) return { code: 'dep_account_not_synced', detail: unsynced(account, who) };
@@ -30,7 +30,7 @@ export function depAccountWarning(account: TroubledAccount): CredentialWarning {
 }
 
 /** One server of Apple's in several accounts. */
-export function doubleAccountWarning({ ids, name }: DoubleAccounts): CredentialWarning {
+export function doubleAccountWarning({ ids, name }: DuplicateAccounts): CredentialWarning {
   const server = name === null ? '' : ` ${JSON.stringify(name)}`;
   const detail =
     `The accounts ${ids.join(' and ')} of Apple's device enrollment are of the same server${server} at ` +
@@ -39,7 +39,7 @@ export function doubleAccountWarning({ ids, name }: DoubleAccounts): CredentialW
   return { code: 'dep_account_duplicate', detail };
 }
 
-function unsynced({ id, sync_finished_at, sync_error }: TroubledAccount, who: string): string {
+function unsynced({ id, sync_finished_at, sync_error }: FailingAccount, who: string): string {
   const since =
     sync_finished_at === null
       ? 'was never synced'

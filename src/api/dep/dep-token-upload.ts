@@ -108,7 +108,7 @@ function takeToken(deps: DepTokenDeps): RequestHandler {
     const isForced = booleanParameter(req, 'force');
     const token = await depTokenService.open(file);
     const work = async (trx: Transaction): Promise<Answer> => {
-      const taken = await token.take(trx, { isForced, by: context.actor.name });
+      const taken = await token.store(trx, { isForced, by: context.actor.name });
       await auditToken(trx, res, taken);
       return answerWith(deps, trx, { taken, res });
     };

@@ -19,7 +19,7 @@ export interface DepTokenDeps {
     ): Promise<{ id: number; pem: string }>;
     /** AppError 422 and 409 that tell which step failed. */
     open(file: Buffer): Promise<{
-      take(trx: Transaction, options: { isForced: boolean; by: string }): Promise<TakenToken>;
+      store(trx: Transaction, options: { isForced: boolean; by: string }): Promise<TakenToken>;
     }>;
   };
 }

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 
 /** An account of Apple's enrollment program that somebody should look at. */
-export interface TroubledAccount {
+export interface FailingAccount {
   id: number;
   name: string | null;
   status: string;
@@ -15,20 +15,20 @@ export interface TroubledAccount {
 export interface HealthQuery {
   isLabOn: boolean;
   /** Milliseconds without a whole sync that are too long; undefined: there is no clock for it. */
-  patience: number | undefined;
+  staleAfter: number | undefined;
 }
 
 /** Accounts of one server of Apple's, which should have one. */
-export interface DoubleAccounts {
+export interface DuplicateAccounts {
   ids: number[];
   name: string | null;
 }
 
 /** By the lowest of their ids. */
-export async function listDoubleAccounts(
+export async function listDuplicateAccounts(
   knex: Knex,
   { isLabOn }: Pick<HealthQuery, 'isLabOn'>,
-): Promise<DoubleAccounts[]> {
+): Promise<DuplicateAccounts[]> {
   return await knex('dep_accounts')
     .whereNotNull('server_uuid')
     .whereNotNull('consumer_key')
@@ -37,17 +37,17 @@ export async function listDoubleAccounts(
     .groupByRaw("lower(replace(server_uuid, '-', ''))")
     .havingRaw('count(*) > 1')
     .orderByRaw('min(id)')
-    .select<DoubleAccounts[]>(
+    .select<DuplicateAccounts[]>(
       knex.raw('array_agg(id order by id) as ids'),
       knex.raw('max(server_name) as name'),
     );
 }
 
 /** Those whose token Apple does not take now, and those whose devices were not read for too long. */
-export async function listTroubledAccounts(
+export async function listFailingAccounts(
   knex: Knex,
-  { isLabOn, patience }: HealthQuery,
-): Promise<TroubledAccount[]> {
+  { isLabOn, staleAfter: patience }: HealthQuery,
+): Promise<FailingAccount[]> {
   const isStale = `? and consumer_key is not null and
     coalesce(sync_finished_at, token_updated_at, created_at) < now() - ? * interval '1 ms'`;
   return await knex('dep_accounts')
@@ -59,8 +59,13 @@ export async function listTroubledAccounts(
     .whereRaw('(? or not is_lab)', [isLabOn])
     .whereNot({ status: 'lab_off' })
     .orderBy('id')
-    .select<TroubledAccount[]>(
-      ...['id', 'status', 'status_text', 'status_advice', 'sync_finished_at', 'sync_error'],
+    .select<FailingAccount[]>(
+      'id',
+      'status',
+      'status_text',
+      'status_advice',
+      'sync_finished_at',
+      'sync_error',
       knex.raw('coalesce(server_name, org_name) as name'),
     );
 }

@@ -44,8 +44,15 @@ export async function findDepToken(knex: Knex, id: number): Promise<DepTokenReco
   return await knex('dep_accounts')
     .where({ id })
     .first<DepTokenRecord | undefined>(
-      ...['id', 'consumer_key', 'access_token', 'sealed_consumer_secret', 'sealed_access_secret'],
-      ...['access_token_expiry', 'url', 'is_lab', 'status'],
+      'id',
+      'consumer_key',
+      'access_token',
+      'sealed_consumer_secret',
+      'sealed_access_secret',
+      'access_token_expiry',
+      'url',
+      'is_lab',
+      'status',
     );
 }
 
@@ -132,6 +139,8 @@ export async function confirmAccount(
     .where({ id })
     .update({
       ...columns,
-      ...{ status: 'ok', status_at: trx.fn.now(), confirmed_at: trx.fn.now() },
+      status: 'ok',
+      status_at: trx.fn.now(),
+      confirmed_at: trx.fn.now(),
     });
 }

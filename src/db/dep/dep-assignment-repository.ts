@@ -1,16 +1,16 @@
 import type { Knex } from 'knex';
 import type { Transaction } from '../connection/unit-of-work.js';
-import { IS_OTHER_FAULT } from './dep-profile-failures.js';
+import { IS_OTHER_FAILURE } from './dep-profile-failures.js';
 
 /** What is due: the definition at Apple that the device is to have; take: none; keep: nothing to tell. */
-type Wish = 'give' | 'take' | 'keep';
+type AssignmentAction = 'assign' | 'remove' | 'none';
 
 /** A serial number that Apple is to be told of. */
 export interface DueAssignment {
   /** Of `dep_devices`. */
   id: number;
   serial: string;
-  wish: Wish;
+  action: AssignmentAction;
   /** With `give`. */
   profileId: number | null;
   uuid: string | null;
@@ -26,7 +26,7 @@ export interface AssignmentClaim {
  * SQL: a profile that has yet to be defined at Apple lets its devices wait, as does a serial number
  * without a record: nobody knows what it should have.
  */
-const CAN_BE_TOLD = `
+const CAN_BE_SENT = `
   r.assignment_due_at <= now() and r.removed_at is null and d.id is not null
   and (p.id is null or p.dep_account_id is distinct from r.dep_account_id
     or p.status = 'defined' and p.uuid is not null)`;
@@ -44,7 +44,7 @@ with due as (
   from dep_devices r
   left join devices d on d.id = r.device_id
   left join dep_profiles p on p.id = d.dep_profile_id
-  where r.dep_account_id = :account and ${CAN_BE_TOLD}
+  where r.dep_account_id = :account and ${CAN_BE_SENT}
   order by r.assignment_due_at desc
   limit :limit
   for update of r skip locked
@@ -56,10 +56,10 @@ where r.id = due.id
 returning r.id, r.serial_number as serial, r.assignment_due_at as until,
   due.dep_profile_id as "profileId", due.uuid,
   case
-    when due.profile_account = r.dep_account_id then 'give'
-    when due.dep_profile_id is null and ${HAS_OURS} then 'take'
-    else 'keep'
-  end as wish`;
+    when due.profile_account = r.dep_account_id then 'assign'
+    when due.dep_profile_id is null and ${HAS_OURS} then 'remove'
+    else 'none'
+  end as action`;
 
 /**
  * Claims what is due in the account for two minutes: whoever dies with it
@@ -75,42 +75,45 @@ export async function claimAssignments(
   return { until: rows[0]?.until ?? new Date(0), rows: rows.map(({ until: _, ...row }) => row) };
 }
 
-export interface HeldRows {
+export interface ClaimedIds {
   ids: number[];
   /** Of the claim. Rows that became due anew since then, since the wish has changed, stay so. */
   until: Date;
 }
 
 /** SQL: in the order of their ids, as everyone who locks many of them does. */
-const STILL_HELD = `
+const STILL_CLAIMED = `
 where id in (
   select id from dep_devices
   where id = any(:ids::bigint[]) and assignment_due_at = :until
   order by id for update)`;
 
-const GIVE_BACK = `
+const RELEASE = `
 update dep_devices set assignment_due_at = coalesce(:at, now()),
   last_error = coalesce(:error, last_error),
   last_error_at = case when :error::text is null then last_error_at else now() end
-${STILL_HELD}`;
+${STILL_CLAIMED}`;
 
 /** Makes claimed rows due at another time, now where none is given, with why (null: as it was). */
 export async function releaseAssignments(
   trx: Transaction,
-  { ids, until, at, error }: HeldRows & { at: Date | null; error: string | null },
+  { ids, until, at, error }: ClaimedIds & { at: Date | null; error: string | null },
 ): Promise<void> {
-  await trx.raw(GIVE_BACK, { ids, until, at, error } as Record<string, Knex.RawBinding>);
+  await trx.raw(RELEASE, { ids, until, at, error } as Record<string, Knex.RawBinding>);
 }
 
 // The fault of an assignment that nobody wants any more goes with it.
-const SETTLE = `
+const CLEAR = `
 update dep_devices set assignment_due_at = null, assignment_attempts = 0,
-  (last_error, last_error_at) = (select last_error, last_error_at where ${IS_OTHER_FAULT})
-${STILL_HELD}`;
+  (last_error, last_error_at) = (select last_error, last_error_at where ${IS_OTHER_FAILURE})
+${STILL_CLAIMED}`;
 
 /** For rows of which Apple need not be told anything. */
-export async function settleAssignments(trx: Transaction, { ids, until }: HeldRows): Promise<void> {
-  await trx.raw(SETTLE, { ids, until } as Record<string, Knex.RawBinding>);
+export async function clearDueAssignments(
+  trx: Transaction,
+  { ids, until }: ClaimedIds,
+): Promise<void> {
+  await trx.raw(CLEAR, { ids, until } as Record<string, Knex.RawBinding>);
 }
 
 /** What came of one serial number. */
@@ -132,14 +135,14 @@ export interface AssignmentOutcomes {
 }
 
 // In the order in which everybody takes them: devices, then their serial numbers, each by id.
-const HOLD_DEVICES = `
+const LOCK_DEVICES = `
 select id from devices where id in (
   select device_id from dep_devices where id = any(?::bigint[]))
 order by id for no key update`;
-const HOLD_ROWS = 'select id from dep_devices where id = any(?::bigint[]) order by id for update';
+const LOCK_ROWS = 'select id from dep_devices where id = any(?::bigint[]) order by id for update';
 
 /** By attempts. */
-const PAUSES = "(array['5 minutes', '1 hour', '6 hours', '1 day']::interval[])";
+const RETRY_DELAYS = "(array['5 minutes', '1 hour', '6 hours', '1 day']::interval[])";
 
 // What became due meanwhile is another wish, of which the answer says nothing.
 const STORE = `
@@ -153,7 +156,7 @@ with answer as (
       select a.result,
         case when a.error is null then 0 else r.assignment_attempts + 1 end,
         case when a.error is not null
-          then greatest(now() + ${PAUSES}[least(r.assignment_attempts + 1, 4)], a.retry_at) end,
+          then greatest(now() + ${RETRY_DELAYS}[least(r.assignment_attempts + 1, 4)], a.retry_at) end,
         a.error, case when a.error is not null then now() end
       where r.assignment_due_at is not distinct from :until
       union all
@@ -182,10 +185,12 @@ export async function storeAssignments(
   { uuid, until, outcomes }: AssignmentOutcomes,
 ): Promise<void> {
   const ids = outcomes.map(({ id }) => id);
-  await trx.raw(HOLD_DEVICES, [ids]);
-  await trx.raw(HOLD_ROWS, [ids]);
+  await trx.raw(LOCK_DEVICES, [ids]);
+  await trx.raw(LOCK_ROWS, [ids]);
   await trx.raw(STORE, {
-    ...{ ids, uuid, until },
+    ids,
+    uuid,
+    until,
     results: outcomes.map(({ result }) => result),
     errors: outcomes.map(({ error }) => error),
     retries: outcomes.map(({ retryAt }) => retryAt ?? null),
@@ -193,12 +198,12 @@ export async function storeAssignments(
 }
 
 /** Accounts in which an admin has to act first. */
-const STANDSTILL = ['terms_not_signed', 'token_rejected', 'token_expired', 'lab_off'];
+const NEEDS_ADMIN = ['terms_not_signed', 'token_rejected', 'token_expired', 'lab_off'];
 
 /** Enough to find what is due again: that is the newest. Everything is looked at once an hour. */
-const LOOKED_AT = 5_000;
+const MAX_EXAMINED = 5_000;
 
-const NEEDY = `
+const ACCOUNTS_DUE = `
 select a.id from dep_accounts a
 where a.access_token is not null and a.status <> all(:standstill)
   and not exists (select from jobs where key = :task || '/' || a.id and status <> 'dead')
@@ -206,17 +211,17 @@ where a.access_token is not null and a.status <> all(:standstill)
     select from (
       select * from dep_devices x
       where x.dep_account_id = a.id and x.assignment_due_at <= now()
-      order by x.assignment_due_at desc limit ${LOOKED_AT}
+      order by x.assignment_due_at desc limit ${MAX_EXAMINED}
     ) r
     left join devices d on d.id = r.device_id
     left join dep_profiles p on p.id = d.dep_profile_id
-    where ${CAN_BE_TOLD})
+    where ${CAN_BE_SENT})
 order by a.id`;
 
 /** Accounts with something due and no job of `task`, keyed by the account, that will see to it. */
 export async function listAccountsDue(knex: Knex, task: string): Promise<number[]> {
-  const { rows } = await knex.raw<{ rows: { id: number }[] }>(NEEDY, {
-    standstill: STANDSTILL,
+  const { rows } = await knex.raw<{ rows: { id: number }[] }>(ACCOUNTS_DUE, {
+    standstill: NEEDS_ADMIN,
     task,
   });
   return rows.map(({ id }) => id);

@@ -10,14 +10,14 @@ export async function findAccountOfProfile(knex: Knex, id: number): Promise<numb
 }
 
 /** A device that Apple lists, though not in the account in question. */
-export interface DeviceElsewhere {
+export interface DeviceOfOtherAccount {
   id: number;
   serial: string;
   accountId: number;
   accountName: string | null;
 }
 
-const ELSEWHERE = `
+const IN_OTHER_ACCOUNTS = `
 select d.id, d.serial_number as serial, other.id as "accountId",
   coalesce(other.server_name, other.org_name) as "accountName"
 from devices d
@@ -35,21 +35,21 @@ where d.id = any(:ids::bigint[]) and not exists (
 order by d.id`;
 
 /** Those of the devices that Apple lists in other accounts alone. One statement. */
-export async function findDevicesElsewhere(
+export async function findDevicesOfOtherAccounts(
   knex: Knex,
   { accountId, deviceIds }: { accountId: number; deviceIds: readonly number[] },
-): Promise<DeviceElsewhere[]> {
+): Promise<DeviceOfOtherAccount[]> {
   const bindings = { account: accountId, ids: [...deviceIds] };
-  return (await knex.raw<{ rows: DeviceElsewhere[] }>(ELSEWHERE, bindings)).rows;
+  return (await knex.raw<{ rows: DeviceOfOtherAccount[] }>(IN_OTHER_ACCOUNTS, bindings)).rows;
 }
 
 /** A device that Apple has taken from the account, or that was disowned. */
-export interface DeviceGone {
+export interface RemovedDevice {
   id: number;
   serial: string;
 }
 
-const GONE = `
+const REMOVED = `
 select d.id, d.serial_number as serial
 from devices d
 join dep_devices x on x.serial_number = d.serial_number and x.dep_account_id = :account
@@ -58,20 +58,22 @@ where d.id = any(:ids::bigint[]) and (x.removed_at is not null
 order by d.id`;
 
 /** Those of the devices that the account has no longer. One statement. */
-export async function findDevicesGone(
+export async function findRemovedDevices(
   knex: Knex,
   { accountId, deviceIds }: { accountId: number; deviceIds: readonly number[] },
-): Promise<DeviceGone[]> {
+): Promise<RemovedDevice[]> {
   const bindings = { account: accountId, ids: [...deviceIds] };
-  return (await knex.raw<{ rows: DeviceGone[] }>(GONE, bindings)).rows;
+  return (await knex.raw<{ rows: RemovedDevice[] }>(REMOVED, bindings)).rows;
 }
 
-const REFUSED = `
+const PROFILE_FAILURE = `
 select dep_profile_fault(p) as fault from dep_profiles p where p.id = ?`;
 
 /** What keeps the profile from Apple, in words; null: nothing that Apple has said. */
-export async function findProfileFault(knex: Knex, profileId: number): Promise<string | null> {
-  const { rows } = await knex.raw<{ rows: { fault: string | null }[] }>(REFUSED, [profileId]);
+export async function findProfileFailure(knex: Knex, profileId: number): Promise<string | null> {
+  const { rows } = await knex.raw<{ rows: { fault: string | null }[] }>(PROFILE_FAILURE, [
+    profileId,
+  ]);
   return rows[0]?.fault ?? null;
 }
 
@@ -82,7 +84,7 @@ export interface DesiredProfile {
 }
 
 // In the order of ids, as everyone who locks many of them does.
-const GIVE = `
+const ASSIGN = `
 update devices set dep_profile_id = :profileId where id in (
   select id from devices
   where id = any(:ids::bigint[]) and dep_profile_id is distinct from :profileId
@@ -93,10 +95,10 @@ export async function assignProfileTo(
   trx: Transaction,
   { profileId, deviceIds }: DesiredProfile,
 ): Promise<void> {
-  await trx.raw(GIVE, { profileId, ids: [...deviceIds] });
+  await trx.raw(ASSIGN, { profileId, ids: [...deviceIds] });
 }
 
-const TAKE = `
+const UNASSIGN = `
 update devices set dep_profile_id = null where id in (
   select id from devices where id = any(:ids::bigint[]) and dep_profile_id = :profileId
   order by id for no key update)`;
@@ -106,5 +108,5 @@ export async function unassignProfileFrom(
   trx: Transaction,
   { profileId, deviceIds }: DesiredProfile,
 ): Promise<void> {
-  await trx.raw(TAKE, { profileId, ids: [...deviceIds] });
+  await trx.raw(UNASSIGN, { profileId, ids: [...deviceIds] });
 }

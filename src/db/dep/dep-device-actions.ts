@@ -56,12 +56,12 @@ export async function claimDisown(
 /** What an error begins with that a later success of the same kind ends. */
 const ABOUT = { disown: 'disown: ', activation_lock: 'activation lock: ' } as const;
 
-export interface Outcome {
+export interface DeviceActionOutcome {
   id: number;
   /** Apple's word or the server's own. */
   result: string;
   /** For the admin; null when it went well. */
-  fault: string | null;
+  failure: string | null;
 }
 
 const DISOWNED = `
@@ -69,23 +69,26 @@ update dep_devices x set disown_result = o.result,
   disowned_at = case when o.result = 'SUCCESS' then now() end,
   assignment_due_at = case when o.result = 'SUCCESS' then null else x.assignment_due_at end,
   ${errorColumns(ABOUT.disown)}
-from unnest(cast(:ids as bigint[]), cast(:results as text[]), cast(:faults as text[]))
-  as o (id, result, fault)
+from unnest(cast(:ids as bigint[]), cast(:results as text[]), cast(:failures as text[]))
+  as o (id, result, failure)
 where x.id = o.id and x.disown_result in ('sent', 'no_answer')`;
 
 /** What came of claimed rows. */
-export async function storeDisowned(trx: Transaction, outcomes: readonly Outcome[]): Promise<void> {
+export async function storeDisowned(
+  trx: Transaction,
+  outcomes: readonly DeviceActionOutcome[],
+): Promise<void> {
   const ids = outcomes.map(({ id }) => id);
   const results = outcomes.map(({ result }) => result);
-  const faults = outcomes.map(({ fault }) => fault);
-  await trx.raw(DISOWNED, { ids, results, faults });
+  const failures = outcomes.map(({ failure }) => failure);
+  await trx.raw(DISOWNED, { ids, results, failures });
 }
 
 function errorColumns(about: string): string {
   const isEnded = `starts_with(x.last_error, '${about}')`;
-  return `last_error = case when o.fault is not null then '${about}' || o.fault
+  return `last_error = case when o.failure is not null then '${about}' || o.failure
     when ${isEnded} then null else x.last_error end,
-  last_error_at = case when o.fault is not null then now()
+  last_error_at = case when o.failure is not null then now()
     when ${isEnded} then null else x.last_error_at end`;
 }
 
@@ -106,8 +109,13 @@ export async function findLockable(trx: Transaction, id: number): Promise<Lockab
     .where({ id })
     .forNoKeyUpdate()
     .first<LockableRow | undefined>(
-      ...(['id', 'dep_account_id', 'serial_number', 'device_id'] as const),
-      ...(['listed_at', 'removed_at', 'activation_lock_result'] as const),
+      'id',
+      'dep_account_id',
+      'serial_number',
+      'device_id',
+      'listed_at',
+      'removed_at',
+      'activation_lock_result',
     );
 }
 
@@ -120,10 +128,13 @@ export async function requestActivationLock(trx: Transaction, id: number): Promi
 const LOCKED = `
 update dep_devices x set activation_lock_result = o.result, activation_lock_at = now(),
   ${errorColumns(ABOUT.activation_lock)}
-from (values (cast(:id as bigint), cast(:result as text), cast(:fault as text)))
-  as o (id, result, fault)
+from (values (cast(:id as bigint), cast(:result as text), cast(:failure as text)))
+  as o (id, result, failure)
 where x.id = o.id`;
 
-export async function storeActivationLock(trx: Transaction, outcome: Outcome): Promise<void> {
+export async function storeActivationLock(
+  trx: Transaction,
+  outcome: DeviceActionOutcome,
+): Promise<void> {
   await trx.raw(LOCKED, { ...outcome });
 }

@@ -28,7 +28,7 @@ interface FunnelRow {
  * SQL, of dep_accounts as `a`: rows of which Apple can be told. Those that wait for a profile to be
  * defined are few at most times, and taken from all that are due.
  */
-export const CAN_BE_TOLD_COUNT = `(
+export const SENDABLE_COUNT = `(
   select count(*) from dep_devices r
   where r.dep_account_id = a.id and r.assignment_due_at is not null and r.removed_at is null
     and r.device_id is not null
@@ -53,7 +53,7 @@ select ${countByStage('dep_account_id = a.id')} as stages,
 (
   select count(*) from dep_devices
   where dep_account_id = a.id and last_error is not null and removed_at is null
-) as failing, ${CAN_BE_TOLD_COUNT} as due
+) as failing, ${SENDABLE_COUNT} as due
 from dep_accounts a where a.id = ?`;
 
 export const NO_DEVICES = {
@@ -109,7 +109,7 @@ interface FigureRow extends Omit<DepFigure, 'stages'> {
 
 // As the funnel of each account.
 const FIGURES = `
-select a.id::text as account, ${CAN_BE_TOLD_COUNT} as "assignmentDue",
+select a.id::text as account, ${SENDABLE_COUNT} as "assignmentDue",
   ${countByStage('dep_account_id = a.id')} as stages,
   ${countByStage('dep_account_id = a.id and listed_at is null and removed_at is null')} as unlisted,
   case when a.sync_finished_at is not null

@@ -22,8 +22,13 @@ export async function moveDepRows(
 
 /** What the trigger on `devices` changes. */
 const CHANGED = [
-  ...['auto_assign', 'by_default', 'assignment_due_at', 'assignment_attempts'],
-  ...['assignment_result', 'last_error', 'last_error_at'],
+  'auto_assign',
+  'by_default',
+  'assignment_due_at',
+  'assignment_attempts',
+  'assignment_result',
+  'last_error',
+  'last_error_at',
 ];
 
 const RESTORE = `

@@ -87,7 +87,7 @@ export async function insertAutomatedRequest(
 }
 
 /** Notes that the device came and was not let in, and why, in words for the admin. */
-export async function noteRefusedDevice(
+export async function storeRefusedContact(
   knex: Knex,
   { serial, fault }: { serial: string; fault: string },
 ): Promise<void> {

@@ -2,10 +2,10 @@ import type { Knex } from 'knex';
 import type { Transaction } from '../connection/unit-of-work.js';
 
 /** SQL, of `dep_devices.last_error`: it is about something else than the device's profile. */
-export const IS_OTHER_FAULT = "last_error ~ '^(enrollment|disown|activation lock): '";
+export const IS_OTHER_FAILURE = "last_error ~ '^(enrollment|disown|activation lock): '";
 
 // Rows by their devices, one by one, whatever the planner thinks of how many have the profile.
-const TELL = `
+const SET_ERRORS = `
 with failed as materialized (
   select p.id, dep_profile_fault(p) as fault from dep_profiles p
   where p.dep_account_id = :accountId and p.status = 'failed'
@@ -26,7 +26,7 @@ update dep_devices r set last_error = told.fault, last_error_at = now()
 from told where r.id = told.id`;
 
 // One that waits for Apple is no better until Apple has taken it.
-const END = `
+const CLEAR_ERRORS = `
 with ended as (
   select r.id
   from dep_devices r
@@ -43,9 +43,9 @@ from ended where r.id = ended.id`;
  * Has the devices of the account that are to have a profile which Apple refuses show that, and the
  * others no longer.
  */
-export async function tellProfileFaults(trx: Transaction, accountId: number): Promise<void> {
-  await trx.raw(TELL, { accountId });
-  await trx.raw(END, { accountId });
+export async function updateProfileErrors(trx: Transaction, accountId: number): Promise<void> {
+  await trx.raw(SET_ERRORS, { accountId });
+  await trx.raw(CLEAR_ERRORS, { accountId });
 }
 
 /** Null where it is gone. */

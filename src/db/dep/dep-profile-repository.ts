@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Transaction } from '../connection/unit-of-work.js';
-import { IS_OTHER_FAULT } from './dep-profile-failures.js';
+import { IS_OTHER_FAILURE } from './dep-profile-failures.js';
 
 /** What a profile of the enrollment program says, by the columns of its row. */
 export interface DepProfile {
@@ -122,7 +122,7 @@ with due as (
 )
 update dep_devices e set assignment_due_at = now(), assignment_attempts = 0,
   assignment_result = null, (last_error, last_error_at) = (
-    select last_error, last_error_at where ${IS_OTHER_FAULT})
+    select last_error, last_error_at where ${IS_OTHER_FAILURE})
 from due where e.id = due.id`;
 
 // Triggers make them where a device is given a profile; these had theirs before it had an account.

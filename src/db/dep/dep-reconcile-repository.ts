@@ -7,12 +7,17 @@ import type { Transaction } from '../connection/unit-of-work.js';
  * one; follow: that is another one by now; give: it has another than it is to have; take: it has one
  * of ours and is to have none.
  */
-export type Need = 'record' | 'default' | 'follow' | 'give' | 'take';
+export type Repair =
+  | 'create_record'
+  | 'assign_default'
+  | 'move_to_new_default'
+  | 'resend'
+  | 'unassign';
 
 export interface DriftedRow {
   /** Of `dep_devices`. */
   id: number;
-  need: Need;
+  repair: Repair;
   /** The default profile. */
   profileId: number | null;
   /** What is wanted until now. */
@@ -24,7 +29,7 @@ export interface Examined {
   last: number | null;
   /** Of the serial numbers that were looked at, how many have a fault. */
   failing: number;
-  needy: DriftedRow[];
+  rowsToRepair: DriftedRow[];
 }
 
 const FAMILY_DEFAULTS = `
@@ -42,7 +47,7 @@ const DEFAULTS = ['iphone', 'ipad', 'mac', 'apple_tv', 'vision'].map(
 );
 
 /** SQL, of devices as `d`, wanted `p`, row `r`: the account of the profile has the device no more. */
-const IS_WISH_OF_FORMER = `(p.dep_account_id <> r.dep_account_id and not exists (
+const IS_OF_FORMER_ACCOUNT = `(p.dep_account_id <> r.dep_account_id and not exists (
   select from dep_devices o where o.device_id = d.id and o.dep_account_id = p.dep_account_id
     and o.removed_at is null))`;
 
@@ -66,39 +71,39 @@ with f as materialized (
 ), judged as (
   select r.id, coalesce(${FAMILY_DEFAULTS}, f.other) as chosen, d.dep_profile_id as former,
     case
-      when r.device_id is null then case when r.listed_at is not null then 'record' end
-      when r.listed_at is not null and not d.is_dep then 'record'
-      when d.dep_profile_id is null or ${IS_WISH_OF_FORMER} then case
+      when r.device_id is null then case when r.listed_at is not null then 'create_record' end
+      when r.listed_at is not null and not d.is_dep then 'create_record'
+      when d.dep_profile_id is null or ${IS_OF_FORMER_ACCOUNT} then case
         when r.auto_assign and r.listed_at is not null
-          and coalesce(${FAMILY_DEFAULTS}, f.other) is not null then 'default'
+          and coalesce(${FAMILY_DEFAULTS}, f.other) is not null then 'assign_default'
         when r.assignment_due_at is null and d.dep_profile_id is null
-          and r.profile_uuid = any(f.ours) then 'take' end
+          and r.profile_uuid = any(f.ours) then 'unassign' end
       when r.by_default and r.auto_assign and r.listed_at is not null
         and p.dep_account_id = :account
-        and coalesce(${FAMILY_DEFAULTS}, f.other) <> d.dep_profile_id then 'follow'
+        and coalesce(${FAMILY_DEFAULTS}, f.other) <> d.dep_profile_id then 'move_to_new_default'
       when r.assignment_due_at is null and p.dep_account_id = :account and p.status = 'defined'
-        and r.profile_uuid is distinct from p.uuid::text then 'give'
-    end as need
+        and r.profile_uuid is distinct from p.uuid::text then 'resend'
+    end as repair
   from part r cross join f
   left join lateral (
     select id, dep_profile_id, is_dep from devices where id = r.device_id limit 1) d on true
   left join dep_profiles p on p.id = d.dep_profile_id
   where r.removed_at is null
 )
-select whole.*, judged.id, judged.need, judged.chosen, judged.former
+select whole.*, judged.id, judged.repair, judged.chosen, judged.former
 from (
   select case when count(*) = :limit then max(id) end as last,
     count(*) filter (where last_error is not null and removed_at is null) as failing
   from part
 ) whole
-left join judged on judged.need is not null
+left join judged on judged.repair is not null
 order by judged.id`;
 
 interface ExaminedRow {
   last: number | null;
   failing: number;
   id: number | null;
-  need: Need;
+  repair: Repair;
   chosen: number | null;
   former: number | null;
 }
@@ -113,14 +118,14 @@ export async function examineAssignments(
 ): Promise<Examined> {
   const bindings = { account: accountId, after, limit };
   const { rows } = await knex.raw<{ rows: ExaminedRow[] }>(EXAMINE, bindings);
-  const needy = rows.flatMap(({ id, need, chosen, former }) =>
-    id === null ? [] : [{ id, need, profileId: chosen, formerId: former }],
+  const rowsToRepair = rows.flatMap(({ id, repair, chosen, former }) =>
+    id === null ? [] : [{ id, repair, profileId: chosen, formerId: former }],
   );
-  return { last: rows[0]?.last ?? null, failing: rows[0]?.failing ?? 0, needy };
+  return { last: rows[0]?.last ?? null, failing: rows[0]?.failing ?? 0, rowsToRepair };
 }
 
 // In the order of the devices' ids, as everyone who locks many of them does.
-const GIVE_DEFAULTS = `
+const ASSIGN_DEFAULTS = `
 with held as (
   select d.id, w.row_id, w.profile_id
   from unnest(:ids::bigint[], :profiles::bigint[], :formers::bigint[])
@@ -131,7 +136,7 @@ with held as (
   left join dep_profiles p on p.id = d.dep_profile_id
   where r.removed_at is null and r.auto_assign
     and d.dep_profile_id is not distinct from w.former_id
-    and (r.by_default or d.dep_profile_id is null or ${IS_WISH_OF_FORMER})
+    and (r.by_default or d.dep_profile_id is null or ${IS_OF_FORMER_ACCOUNT})
   order by d.id for no key update of d
 )
 update devices d set dep_profile_id = held.profile_id from held where d.id = held.id
@@ -144,14 +149,14 @@ const MARK_DEFAULTS = 'update dep_devices set by_default = true where id = any(?
  * Gives devices that nobody gave a profile their account's default, also in place of a former one.
  * Returns how many got it.
  */
-export async function giveDefaults(
+export async function assignDefaultProfiles(
   trx: Transaction,
-  needy: readonly DriftedRow[],
+  drifted: readonly DriftedRow[],
 ): Promise<number> {
-  const { rows } = await trx.raw<{ rows: { id: number }[] }>(GIVE_DEFAULTS, {
-    ids: needy.map(({ id }) => id),
-    profiles: needy.map(({ profileId }) => profileId),
-    formers: needy.map(({ formerId }) => formerId),
+  const { rows } = await trx.raw<{ rows: { id: number }[] }>(ASSIGN_DEFAULTS, {
+    ids: drifted.map(({ id }) => id),
+    profiles: drifted.map(({ profileId }) => profileId),
+    formers: drifted.map(({ formerId }) => formerId),
   } as Record<string, Knex.RawBinding>);
   await trx.raw(MARK_DEFAULTS, [rows.map(({ id }) => id)]);
   return rows.length;
@@ -166,9 +171,9 @@ update dep_devices set assignment_due_at = now(), assignment_attempts = 0 where 
 /** Has Apple told once more what the device is to have. Returns how many were not due already. */
 export async function makeAssignmentsDue(
   knex: Knex,
-  needy: readonly DriftedRow[],
+  drifted: readonly DriftedRow[],
 ): Promise<number> {
-  const ids = needy.map(({ id }) => id);
+  const ids = drifted.map(({ id }) => id);
   return (await knex.raw<{ rowCount: number }>(MAKE_DUE, { ids })).rowCount;
 }
 
@@ -184,7 +189,7 @@ export interface ReconcileReport {
   failing: number;
 }
 
-const NOTE = `
+const STORE_REPORT = `
 update dep_accounts set reconciled_at = now(), reconcile_report = coalesce(
   jsonb_build_object('at', to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
     || cast(? as jsonb), reconcile_report)
@@ -195,13 +200,13 @@ returning id`;
  * With what was done, if anything was; else the last time's stays to be read. False where there is no
  * such account any more.
  */
-export async function noteReconciliation(
+export async function storeReconcileReport(
   trx: Transaction,
   accountId: number,
   report: ReconcileReport | null,
 ): Promise<boolean> {
   const told = report && JSON.stringify(report);
-  const { rows } = await trx.raw<{ rows: unknown[] }>(NOTE, [told, accountId]);
+  const { rows } = await trx.raw<{ rows: unknown[] }>(STORE_REPORT, [told, accountId]);
   return rows.length > 0;
 }
 

@@ -25,8 +25,17 @@ where r.id = any(:ids::bigint[]) and r.device_id is null and r.removed_at is nul
   and r.serial_number = best.serial_number`;
 
 const MIRRORED = [
-  ...['model', 'description', 'color', 'asset_tag', 'os', 'device_family', 'device_assigned_by'],
-  ...['device_assigned_date', 'profile_uuid', 'profile_status', 'profile_assign_time'],
+  'model',
+  'description',
+  'color',
+  'asset_tag',
+  'os',
+  'device_family',
+  'device_assigned_by',
+  'device_assigned_date',
+  'profile_uuid',
+  'profile_status',
+  'profile_assign_time',
   'profile_push_time',
 ];
 
@@ -38,7 +47,7 @@ where id = any(:ids::bigint[]) and device_id is null and removed_at is null
 order by id`;
 
 // What Apple has of ours is what was wanted of the record that is gone.
-const GIVE_BACK = `
+const RESTORE_PROFILES = `
 with held as (
   select d.id, x.dep_profile_id
   from dep_devices r
@@ -69,10 +78,10 @@ from devices d, dep_profiles p
 where r.id = any(:ids::bigint[]) and d.id = r.device_id and p.id = d.dep_profile_id
   and p.dep_account_id = r.dep_account_id`;
 
-async function giveBack(trx: Transaction, ids: readonly number[]): Promise<void> {
+async function restoreProfiles(trx: Transaction, ids: readonly number[]): Promise<void> {
   const defaults = trx('dep_devices').whereIn('id', [...ids]);
   const byDefault = await defaults.where({ by_default: true }).pluck<number[]>('id');
-  await trx.raw(GIVE_BACK, { ids: [...ids] });
+  await trx.raw(RESTORE_PROFILES, { ids: [...ids] });
   await trx.raw(MARK_DEFAULTS, { ids: byDefault });
 }
 
@@ -93,6 +102,6 @@ export async function repairDeviceRecords(
   await trx.raw(MAKE, { ids });
   const { rowCount: made } = await trx.raw<Count>(LINK, { ids });
   await trx.raw(MARK, { ids });
-  await giveBack(trx, ids);
+  await restoreProfiles(trx, ids);
   return marked + linked + made;
 }

@@ -21,7 +21,7 @@ const GOES_ON = `(a.cursor is not null and a.sync_phase = 'fetch'
 // One whose beginning is not known here does not: it would tell nothing of what lies before.
 const BEGINS = `(a.cursor is null or a.sync_phase = 'fetch' and not ${GOES_ON})`;
 
-const TAKE = `
+const ACQUIRE = `
 update dep_accounts a set
   sync_owner = :owner, sync_lease_until = ${LEASE}, sync_state = 'running',
   cursor = case when not ${BEGINS} then a.cursor end,
@@ -38,11 +38,11 @@ returning ${POSITION}`;
  * Makes `owner` the one who syncs the account, for LEASE_MS. `held`: another one does; `none`: there
  * is no such account, or it has no token. Without a cursor a full fetch begins.
  */
-export async function takeSyncLease(
+export async function acquireSyncLease(
   knex: Knex,
   holder: { accountId: number; owner: string },
 ): Promise<SyncPosition | 'held' | 'none'> {
-  const { rows } = await knex.raw<{ rows: PositionRow[] }>(TAKE, holder);
+  const { rows } = await knex.raw<{ rows: PositionRow[] }>(ACQUIRE, holder);
   if (rows[0] !== undefined) return positionOf(holder, rows[0]);
   const found = await knex.raw<{ rows: unknown[] }>(
     `select from dep_accounts a where a.id = :accountId and ${HAS_TOKEN}`,
@@ -101,8 +101,13 @@ export async function endSync(
   { state, error, nextSyncAt }: SyncEnd,
 ): Promise<SyncFigures | undefined> {
   const { rows } = await trx.raw<{ rows: SyncFigures[] }>(END, {
-    ...{ accountId, owner, state, error: error ?? null, nextSyncAt: nextSyncAt ?? null },
-    ...{ isWhole: error === null, isTold: error !== undefined },
+    accountId,
+    owner,
+    state,
+    error: error ?? null,
+    nextSyncAt: nextSyncAt ?? null,
+    isWhole: error === null,
+    isTold: error !== undefined,
     isPlanned: nextSyncAt !== undefined,
   });
   return rows[0];

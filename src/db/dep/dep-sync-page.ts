@@ -68,15 +68,22 @@ const PAGE = `json_to_recordset(cast(:page as json)) as p (
 
 function pageOf(listings: readonly DepListing[], deviceIds: ReadonlyMap<string, number>) {
   const rows = listings.map((listing) => ({
-    ...{ serial_number: listing.serialNumber, device_id: deviceIds.get(listing.serialNumber) },
-    ...{ model: listing.model, description: listing.description, color: listing.color },
-    ...{ asset_tag: listing.assetTag, os: listing.os, device_family: listing.deviceFamily },
+    serial_number: listing.serialNumber,
+    device_id: deviceIds.get(listing.serialNumber),
+    model: listing.model,
+    description: listing.description,
+    color: listing.color,
+    asset_tag: listing.assetTag,
+    os: listing.os,
+    device_family: listing.deviceFamily,
     device_assigned_by: listing.deviceAssignedBy,
     device_assigned_date: listing.deviceAssignedDate,
-    ...{ profile_uuid: listing.profileUuid, profile_status: listing.profileStatus },
-    ...{ profile_assign_time: listing.profileAssignTime },
-    ...{ profile_push_time: listing.profilePushTime },
-    ...{ op_type: listing.opType, op_date: listing.opDate },
+    profile_uuid: listing.profileUuid,
+    profile_status: listing.profileStatus,
+    profile_assign_time: listing.profileAssignTime,
+    profile_push_time: listing.profilePushTime,
+    op_type: listing.opType,
+    op_date: listing.opDate,
   }));
   return JSON.stringify(rows);
 }

@@ -41,8 +41,13 @@ export function positionOf(
   row: PositionRow,
 ): SyncPosition {
   return {
-    ...{ accountId, owner, consumerKey: row.consumer_key, cursor: row.cursor },
-    ...{ phase: row.sync_phase, fetchNumber: row.fetch_number, pages: row.sync_pages },
+    accountId,
+    owner,
+    consumerKey: row.consumer_key,
+    cursor: row.cursor,
+    phase: row.sync_phase,
+    fetchNumber: row.fetch_number,
+    pages: row.sync_pages,
     askedAt: row.now,
   };
 }
@@ -92,7 +97,7 @@ export function advanceCursor(
 }
 
 /** As advanceCursor, for work beside the pages: nothing changes but the lease. */
-export function holdPosition(
+export function lockPosition(
   trx: Transaction,
   from: SyncPosition,
 ): Promise<SyncPosition | undefined> {
@@ -108,7 +113,7 @@ export function endFetch(trx: Transaction, from: SyncPosition): Promise<SyncPosi
 }
 
 /** All devices were read, and so many are missing that they are to be read anew before it is believed. */
-export function doubtFetch(
+export function recordSuspectedLoss(
   trx: Transaction,
   from: SyncPosition,
   missing: number,

@@ -12,7 +12,7 @@ export interface Removal {
 }
 
 // Devices before the rows of dep_devices, as enrollments do.
-const HOLD = `
+const LOCK = `
 select d.id from unnest(?::text[]) as p (serial_number)
 ${rowOf('?')}
 join devices d on d.id = x.device_id
@@ -32,7 +32,7 @@ from (
 where x.id = q.id
 returning x.device_id`;
 
-const LEAVE = `
+const MARK_REMOVED = `
 update devices d set is_dep = false, enrollment_state = nullif(d.enrollment_state, 'dep'),
   profile_uuid = null, profile_status = 'removed'
 where d.id = any(?::bigint[])
@@ -51,7 +51,7 @@ export async function removeSerials(
 ): Promise<number[]> {
   if (removals.length === 0) return [];
   const serials = removals.map(({ serialNumber }) => serialNumber);
-  await trx.raw(HOLD, [serials, accountId]);
+  await trx.raw(LOCK, [serials, accountId]);
   const { rows } = await trx.raw<{ rows: { device_id: number | null }[] }>(REMOVE, [
     serials,
     removals.map(({ opType }) => opType),
@@ -59,8 +59,8 @@ export async function removeSerials(
     accountId,
   ] as Knex.RawBinding[]);
   const devices = rows.flatMap(({ device_id }) => device_id ?? []);
-  await trx.raw(LEAVE, [devices]);
-  return await handOver(trx, accountId, devices);
+  await trx.raw(MARK_REMOVED, [devices]);
+  return await showOtherAccounts(trx, accountId, devices);
 }
 
 // And the rows of the account that they have left.
@@ -92,7 +92,11 @@ from (
 ) o
 where d.id = o.device_id`;
 
-async function handOver(trx: Transaction, accountId: number, devices: number[]): Promise<number[]> {
+async function showOtherAccounts(
+  trx: Transaction,
+  accountId: number,
+  devices: number[],
+): Promise<number[]> {
   const { rows } = await trx.raw<{ rows: OtherRow[] }>(OTHERS, [devices, accountId]);
   const receivingAccounts = rows.filter(({ dep_account_id }) => dep_account_id !== accountId);
   if (receivingAccounts.length === 0) return [];
@@ -103,7 +107,7 @@ async function handOver(trx: Transaction, accountId: number, devices: number[]):
   return [...new Set(receivingAccounts.map(({ dep_account_id }) => dep_account_id))];
 }
 
-const GONE = `
+const UNLISTED = `
 select x.id, x.serial_number from dep_devices x
 where x.dep_account_id = ? and x.removed_at is null and x.listed_at is not null
   and x.fetch_number < ? and x.id > ?
@@ -117,7 +121,7 @@ export async function findUnlisted(
 ): Promise<{ id: number; serial_number: string }[]> {
   const values = [accountId, fetchNumber, after, limit];
   type Rows = { rows: { id: number; serial_number: string }[] };
-  return (await trx.raw<Rows>(GONE, values)).rows;
+  return (await trx.raw<Rows>(UNLISTED, values)).rows;
 }
 
 // Rows that came with the fetch itself say nothing of a loss.
@@ -132,7 +136,7 @@ where a.id = :accountId
 group by a.id`;
 
 /** What a full fetch says of the devices that the account had before. */
-export interface FetchedWhole {
+export interface FetchTotals {
   known: number;
   /** Of them, those that it did not list. */
   missing: number;
@@ -143,7 +147,7 @@ export interface FetchedWhole {
 export async function countUnlisted(
   knex: Knex,
   { accountId, fetchNumber }: SyncPosition,
-): Promise<FetchedWhole> {
-  const { rows } = await knex.raw<{ rows: FetchedWhole[] }>(COUNT, { accountId, fetchNumber });
+): Promise<FetchTotals> {
+  const { rows } = await knex.raw<{ rows: FetchTotals[] }>(COUNT, { accountId, fetchNumber });
   return rows[0] ?? { known: 0, missing: 0, suspected: 0 };
 }

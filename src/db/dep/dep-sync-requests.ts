@@ -13,7 +13,7 @@ returning id`;
  * Notes that somebody has asked for a sync; `isFull` takes the cursor away, which also ends the one
  * that runs. False for an account without a token; undefined when there is none.
  */
-export async function noteSyncRequest(
+export async function recordSyncRequest(
   trx: Transaction,
   request: { accountId: number; isFull: boolean },
 ): Promise<boolean | undefined> {

@@ -28,8 +28,12 @@ export async function lockTokenHolder(
     .where(where)
     .forUpdate()
     .first<TokenHolder | undefined>(
-      ...['id', 'consumer_key', 'access_token', 'access_token_expiry'],
-      ...['sealed_consumer_secret', 'sealed_access_secret'],
+      'id',
+      'consumer_key',
+      'access_token',
+      'access_token_expiry',
+      'sealed_consumer_secret',
+      'sealed_access_secret',
     );
 }
 
@@ -48,8 +52,12 @@ export async function insertTokenHolder(
 
 /** Another server of Apple's, whose devices are to be read from the start. */
 const FROM_THE_START = {
-  ...{ cursor: null, more_to_follow: null, fetched_until: null },
-  ...{ sync_phase: 'fetch', suspected_losses: 0, confirmed_at: null },
+  cursor: null,
+  more_to_follow: null,
+  fetched_until: null,
+  sync_phase: 'fetch',
+  suspected_losses: 0,
+  confirmed_at: null,
 };
 
 /** Gives an account its token. What the former one opened is closed. */
@@ -64,13 +72,15 @@ export async function updateToken(
       ...columns,
       sealed_auth_session_token: null,
       token_updated_at: trx.fn.now(),
-      ...{ status: 'unconfirmed', status_text: null, status_advice: null },
+      status: 'unconfirmed',
+      status_text: null,
+      status_advice: null,
       status_at: trx.fn.now(),
       ...(isOtherServer ? FROM_THE_START : {}),
     });
 }
 
-const NOTE = `
+const RECORD = `
 with former as (
   update dep_tokens set replaced_at = now() where dep_account_id = :id and replaced_at is null
 )
@@ -86,8 +96,8 @@ returning id`;
  * Adds the present token of an account to its history, where it takes the place of the former one.
  * False where it has none, or parts of one.
  */
-export async function noteToken(trx: Knex.Transaction, id: number, by: string): Promise<boolean> {
-  const { rows } = await trx.raw<{ rows: unknown[] }>(NOTE, { id, by });
+export async function recordToken(trx: Knex.Transaction, id: number, by: string): Promise<boolean> {
+  const { rows } = await trx.raw<{ rows: unknown[] }>(RECORD, { id, by });
   return rows.length > 0;
 }
 
@@ -137,8 +147,12 @@ export async function listTokenKeys(
     .orderByRaw('c.serial = any(?::text[]) desc, c.id desc', [serials])
     .limit(most)
     .select<TokenKeyRow[]>(
-      ...['c.id as certificate_id', 'c.der', 'c.x509_cn', 'c.not_after'],
-      ...['k.fingerprint_sha256', 'k.sealed_pkcs8'],
+      'c.id as certificate_id',
+      'c.der',
+      'c.x509_cn',
+      'c.not_after',
+      'k.fingerprint_sha256',
+      'k.sealed_pkcs8',
     );
 }
 
@@ -155,7 +169,7 @@ export async function insertTokenCertificate(
  * Notes the use of a certificate, and returns the account that it was made for. Others that bring a
  * token for it wait until the transaction ends.
  */
-export async function useTokenCertificate(
+export async function markTokenCertificateUsed(
   trx: Knex.Transaction,
   certificate_id: number,
 ): Promise<number | null> {

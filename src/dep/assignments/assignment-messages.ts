@@ -1,7 +1,7 @@
 import type { AssignmentOutcome, DueAssignment } from '../../db/dep/dep-assignment-repository.js';
 import type { SerialResults } from '../client/dep-api.js';
 import { DepError } from '../client/dep-error.js';
-import { wordsOf } from '../client/next-attempt.js';
+import { describeDepError } from '../client/next-attempt.js';
 
 const SUCCESS = 'SUCCESS';
 const ABSENT = 'ABSENT';
@@ -25,9 +25,9 @@ const TOO_OFTEN =
   'by itself';
 
 /** Words of Apple's are short; whatever else comes is cut. */
-const LONGEST_WORD = 100;
+const MAX_RESULT_LENGTH = 100;
 
-function faultOf(word: string): string | null {
+function messageOf(word: string): string | null {
   switch (word) {
     case SUCCESS:
       return null;
@@ -50,15 +50,15 @@ export function outcomesOf(
   results: SerialResults,
 ): AssignmentOutcome[] {
   return rows.map(({ id, serial }) => {
-    const result = results.get(serial)?.slice(0, LONGEST_WORD) ?? ABSENT;
+    const result = results.get(serial)?.slice(0, MAX_RESULT_LENGTH) ?? ABSENT;
     const retryAt = result === THROTTLED ? results.retryAt : undefined;
-    return { id, result, error: faultOf(result), ...(retryAt && { retryAt }) };
+    return { id, result, error: messageOf(result), ...(retryAt && { retryAt }) };
   });
 }
 
 /** Of serial numbers that Apple refuses to hear of; `text` are its words. */
 export function refusedOutcomes(rows: readonly DueAssignment[], text: string): AssignmentOutcome[] {
-  const words = text.slice(0, LONGEST_WORD) || 'without a reason';
+  const words = text.slice(0, MAX_RESULT_LENGTH) || 'without a reason';
   const error =
     rows.length === 1
       ? `Apple refuses this serial number (${words}): see that it is right; it is tried again by itself`
@@ -72,16 +72,16 @@ function timeOf(time: Date): string {
 }
 
 /** Of serial numbers of which Apple could not be told, for the admin; null: leave what was said. */
-export function waitingWords(error: unknown, again: Date | null): string | null {
+export function waitingMessage(error: unknown, again: Date | null): string | null {
   if (!(error instanceof DepError)) return null;
-  const words = wordsOf(error);
+  const words = describeDepError(error);
   if (again === null) return `Apple can't be told before somebody acts (${words}): see the account`;
   if (error.kind === 'throttled') return `Apple asks to wait until ${timeOf(again)}`;
   return `Apple's service could not be used (${words}): it is told again at ${timeOf(again)}`;
 }
 
 /** Of serial numbers whose profile Apple does not know; `again` is null where it is defined anew. */
-export function unknownProfileWords(name: string, again: Date | null): string {
+export function unknownProfileMessage(name: string, again: Date | null): string {
   const then = again === null ? 'it is defined anew' : `it is told again at ${timeOf(again)}`;
   return `Apple no longer knows the definition of profile '${name}'; ${then}`;
 }

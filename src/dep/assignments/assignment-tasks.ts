@@ -33,12 +33,12 @@ const PAYLOAD = z.object({ accountId: z.int() });
 
 /** Tells Apple what is due in an account. */
 function createAssignTask(
-  assignments: Pick<ProfileAssignments, 'tell'>,
+  assignments: Pick<ProfileAssignments, 'sendDue'>,
 ): Task<z.infer<typeof PAYLOAD>> {
   return {
     name: ASSIGN_PROFILES,
     parse: (payload) => PAYLOAD.parse(payload),
-    run: ({ accountId }, { signal }) => assignments.tell(accountId, signal),
+    run: ({ accountId }, { signal }) => assignments.sendDue(accountId, signal),
   };
 }
 

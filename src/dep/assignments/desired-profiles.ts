@@ -2,12 +2,12 @@ import type { Transaction } from '../../db/connection/unit-of-work.js';
 import {
   assignProfileTo,
   type DesiredProfile,
-  type DeviceElsewhere,
-  type DeviceGone,
+  type DeviceOfOtherAccount,
   findAccountOfProfile,
-  findDevicesElsewhere,
-  findDevicesGone,
-  findProfileFault,
+  findDevicesOfOtherAccounts,
+  findProfileFailure,
+  findRemovedDevices,
+  type RemovedDevice,
   unassignProfileFrom,
 } from '../../db/dep/dep-desired-profile-repository.js';
 import { AppError } from '../../errors.js';
@@ -15,7 +15,7 @@ import type { DepJobs } from '../dep-jobs.js';
 import type { ProfileWarning } from '../profiles/profile-warnings.js';
 
 /** A wish of an admin's; `at` is the JSON pointer of the linkage. */
-export interface AdminChoice extends DesiredProfile {
+export interface ProfileChoice extends DesiredProfile {
   at: string;
 }
 
@@ -30,36 +30,36 @@ export class DesiredProfiles {
    * Returns what keeps the devices from getting it, if anything does. AppError 409 no_dep_account,
    * other_dep_account and conflict (Apple has taken them from the account) naming each device.
    */
-  async give(trx: Transaction, wish: AdminChoice): Promise<ProfileWarning[]> {
+  async assign(trx: Transaction, wish: ProfileChoice): Promise<ProfileWarning[]> {
     const { profileId, deviceIds, at } = wish;
     const accountId = await findAccountOfProfile(trx, profileId);
-    if (accountId === null) throw withoutAccount(profileId, at);
-    const strangers = await findDevicesElsewhere(trx, { accountId, deviceIds });
-    if (strangers.length > 0) throw ofAnotherAccount(strangers, { accountId, at });
-    const gone = await findDevicesGone(trx, { accountId, deviceIds });
-    if (gone.length > 0) throw ofNoAccount(gone, { accountId, at });
+    if (accountId === null) throw profileWithoutAccount(profileId, at);
+    const strangers = await findDevicesOfOtherAccounts(trx, { accountId, deviceIds });
+    if (strangers.length > 0) throw otherAccountError(strangers, { accountId, at });
+    const gone = await findRemovedDevices(trx, { accountId, deviceIds });
+    if (gone.length > 0) throw removedDevicesError(gone, { accountId, at });
     await assignProfileTo(trx, { profileId, deviceIds });
     await this.jobs.assign(trx, accountId);
-    const fault = await findProfileFault(trx, profileId);
+    const fault = await findProfileFailure(trx, profileId);
     return fault === null ? [] : [{ pointer: at, detail: `${fault}; they get it once it is` }];
   }
 
-  async take(trx: Transaction, { profileId, deviceIds }: DesiredProfile): Promise<void> {
+  async unassign(trx: Transaction, { profileId, deviceIds }: DesiredProfile): Promise<void> {
     const accountId = await findAccountOfProfile(trx, profileId);
     await unassignProfileFrom(trx, { profileId, deviceIds });
     if (accountId !== null) await this.jobs.assign(trx, accountId);
   }
 }
 
-function withoutAccount(profileId: number, pointer: string): AppError {
+function profileWithoutAccount(profileId: number, pointer: string): AppError {
   const message =
     `dep_profiles ${profileId} has no account of the enrollment program: give it one ` +
     '(dep_account) first';
   return new AppError('no_dep_account', 409, message, { source: { pointer } });
 }
 
-function ofNoAccount(
-  gone: DeviceGone[],
+function removedDevicesError(
+  gone: RemovedDevice[],
   { accountId, at }: { accountId: number; at: string },
 ): AppError {
   const details = gone.slice(0, MOST_FAULTS).map(({ id, serial }) => {
@@ -72,8 +72,8 @@ function ofNoAccount(
   return new AppError('conflict', 409, message, { details });
 }
 
-function ofAnotherAccount(
-  strangers: DeviceElsewhere[],
+function otherAccountError(
+  strangers: DeviceOfOtherAccount[],
   { accountId, at }: { accountId: number; at: string },
 ): AppError {
   const details = strangers.slice(0, MOST_FAULTS).map((stranger) => {

@@ -4,8 +4,8 @@ import {
   type AssignmentClaim,
   type AssignmentOutcome,
   claimAssignments,
+  clearDueAssignments,
   releaseAssignments,
-  settleAssignments,
   storeAssignments,
 } from '../../db/dep/dep-assignment-repository.js';
 import { findProfileName, forgetDefinition } from '../../db/dep/dep-profile-failures.js';
@@ -14,7 +14,7 @@ import { type DepAccounts, type DepApi, MOST_SERIALS } from '../client/dep-api.j
 import { DepError } from '../client/dep-error.js';
 import { type NextAttempt, nextAttemptAfter } from '../client/next-attempt.js';
 import type { DepJobs } from '../dep-jobs.js';
-import { unknownProfileWords, waitingWords } from './assignment-messages.js';
+import { unknownProfileMessage, waitingMessage } from './assignment-messages.js';
 import { type Batch, sendBatch } from './send-batch.js';
 
 export interface ProfileAssignmentsDeps {
@@ -32,7 +32,7 @@ interface Tally {
 }
 
 /** A claim and those of its rows of which Apple has not been told yet. */
-interface Held {
+interface ClaimedRows {
   accountId: number;
   claim: AssignmentClaim;
   left: Set<number>;
@@ -46,10 +46,10 @@ export class ProfileAssignments {
   constructor(private readonly deps: ProfileAssignmentsDeps) {}
 
   /** Ends when nothing is due any more, or when Apple's service can't be used now. */
-  async tell(accountId: number, signal: AbortSignal): Promise<void> {
+  async sendDue(accountId: number, signal: AbortSignal): Promise<void> {
     const tally: Tally = { assigned: 0, removed: 0, failed: 0 };
     try {
-      while (await this.tellNext({ accountId, tally, signal })) signal.throwIfAborted();
+      while (await this.sendNext({ accountId, tally, signal })) signal.throwIfAborted();
     } finally {
       const { assigned, removed, failed } = tally;
       if (assigned + removed + failed > 0) {
@@ -58,7 +58,7 @@ export class ProfileAssignments {
     }
   }
 
-  private async tellNext(run: {
+  private async sendNext(run: {
     accountId: number;
     tally: Tally;
     signal: AbortSignal;
@@ -68,12 +68,12 @@ export class ProfileAssignments {
     if (claim.rows.length === 0) return false;
     const held = { accountId, claim, left: new Set(claim.rows.map(({ id }) => id)) };
     try {
-      await this.settle(held);
+      await this.clearRowsInSync(held);
       const batches = batchesOf(claim);
       if (batches.length === 0) return true;
       await this.deps.accounts.use(
         accountId,
-        (api) => this.tellAll(api, { batches, held, tally }),
+        (api) => this.sendBatches(api, { batches, held, tally }),
         {
           signal,
         },
@@ -81,23 +81,23 @@ export class ProfileAssignments {
       return true;
     } catch (error) {
       const again = await nextAttemptAfter(this.deps.db, { accountId, error });
-      await this.postpone(held, { again, words: waitingWords(error, again?.at ?? null) });
+      await this.postpone(held, { again, words: waitingMessage(error, again?.at ?? null) });
       if (again === undefined) throw error;
       return false;
     }
   }
 
-  private async settle({ claim, left }: Held): Promise<void> {
-    const ids = claim.rows.filter(({ wish }) => wish === 'keep').map(({ id }) => id);
+  private async clearRowsInSync({ claim, left }: ClaimedRows): Promise<void> {
+    const ids = claim.rows.filter(({ action: wish }) => wish === 'none').map(({ id }) => id);
     if (ids.length === 0) return;
     const { until } = claim;
-    await inTransaction(this.deps.db, (trx) => settleAssignments(trx, { ids, until }));
+    await inTransaction(this.deps.db, (trx) => clearDueAssignments(trx, { ids, until }));
     for (const id of ids) left.delete(id);
   }
 
-  private async tellAll(
+  private async sendBatches(
     api: DepApi,
-    { batches, held, tally }: { batches: Batch[]; held: Held; tally: Tally },
+    { batches, held, tally }: { batches: Batch[]; held: ClaimedRows; tally: Tally },
   ): Promise<void> {
     for (const batch of batches) {
       try {
@@ -106,13 +106,13 @@ export class ProfileAssignments {
         );
       } catch (error) {
         if (!(error instanceof DepError) || error.kind !== 'profile_not_found') throw error;
-        await this.defineAnew(held, batch, error);
+        await this.redefine(held, batch, error);
       }
     }
   }
 
   private async store(
-    { claim, left }: Held,
+    { claim, left }: ClaimedRows,
     told: { uuid: string | null; outcomes: AssignmentOutcome[]; tally: Tally },
   ): Promise<void> {
     const { uuid, outcomes, tally } = told;
@@ -127,8 +127,8 @@ export class ProfileAssignments {
   }
 
   /** Apple does not know the definition: it gets another, and the devices wait for it. */
-  private async defineAnew(
-    { claim, left }: Held,
+  private async redefine(
+    { claim, left }: ClaimedRows,
     { uuid, profileId, rows }: Batch,
     error: DepError,
   ): Promise<void> {
@@ -141,14 +141,14 @@ export class ProfileAssignments {
       if (isForgotten) await this.deps.jobs.define(trx, profileId);
       const at = isForgotten ? null : new Date(Date.now() + WAIT_FOR_APPLE_MS);
       const name = profileId === null ? null : await findProfileName(trx, profileId);
-      const words = name === null ? null : unknownProfileWords(name, at);
+      const words = name === null ? null : unknownProfileMessage(name, at);
       await releaseAssignments(trx, { ids, until: claim.until, at, error: words });
     });
     for (const id of ids) left.delete(id);
   }
 
   private async postpone(
-    { accountId, claim, left }: Held,
+    { accountId, claim, left }: ClaimedRows,
     { again, words }: { again: NextAttempt | undefined; words: string | null },
   ): Promise<void> {
     const { until } = claim;
@@ -166,8 +166,8 @@ const WAIT_FOR_APPLE_MS = 120_000;
 function batchesOf({ rows }: AssignmentClaim): Batch[] {
   const batches = new Map<string | null, Batch>();
   for (const row of rows) {
-    if (row.wish === 'keep') continue;
-    const uuid = row.wish === 'give' ? row.uuid : null;
+    if (row.action === 'none') continue;
+    const uuid = row.action === 'assign' ? row.uuid : null;
     const batch = batches.get(uuid) ?? { uuid, profileId: row.profileId, rows: [] };
     batch.rows.push(row);
     batches.set(uuid, batch);

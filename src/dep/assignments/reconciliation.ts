@@ -1,15 +1,15 @@
 import type { Database } from '../../db/connection/database.js';
 import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
-import { tellProfileFaults } from '../../db/dep/dep-profile-failures.js';
+import { updateProfileErrors } from '../../db/dep/dep-profile-failures.js';
 import {
+  assignDefaultProfiles,
   type DriftedRow,
   type Examined,
   examineAssignments,
-  giveDefaults,
   makeAssignmentsDue,
-  type Need,
-  noteReconciliation,
   type ReconcileReport,
+  type Repair,
+  storeReconcileReport,
 } from '../../db/dep/dep-reconcile-repository.js';
 import { repairDeviceRecords } from '../../db/dep/dep-record-repository.js';
 import { systemContext, writeAudit } from '../../events/audit.js';
@@ -37,7 +37,7 @@ export class Reconciliation {
 
   async reconcile(accountId: number, signal: AbortSignal): Promise<ReconcileReport> {
     const report = newReport();
-    await inTransaction(this.deps.db, (trx) => tellProfileFaults(trx, accountId));
+    await inTransaction(this.deps.db, (trx) => updateProfileErrors(trx, accountId));
     for (let after: number | null = 0; after !== null; ) {
       signal.throwIfAborted();
       after = await this.repairNext({ accountId, after }, report);
@@ -48,12 +48,20 @@ export class Reconciliation {
   }
 
   private async repairNext(place: Place, report: ReconcileReport): Promise<number | null> {
-    const { last, failing, needy } = await this.examine(place, report);
+    const { last, failing, rowsToRepair } = await this.examine(place, report);
     report.failing += failing;
-    report.auto_assigned += await this.change(needy, 'default', giveDefaults);
-    report.auto_reassigned += await this.change(needy, 'follow', giveDefaults);
-    report.reassigned += await this.change(needy, 'give', makeAssignmentsDue);
-    report.unassigned += await this.change(needy, 'take', makeAssignmentsDue);
+    report.auto_assigned += await this.change(
+      rowsToRepair,
+      'assign_default',
+      assignDefaultProfiles,
+    );
+    report.auto_reassigned += await this.change(
+      rowsToRepair,
+      'move_to_new_default',
+      assignDefaultProfiles,
+    );
+    report.reassigned += await this.change(rowsToRepair, 'resend', makeAssignmentsDue);
+    report.unassigned += await this.change(rowsToRepair, 'unassign', makeAssignmentsDue);
     return last;
   }
 
@@ -62,18 +70,18 @@ export class Reconciliation {
     const look = () =>
       examineAssignments(this.deps.db.knex, { accountId, after, limit: LOOKED_AT });
     const examined = await look();
-    const made = await this.change(examined.needy, 'record', repairDeviceRecords);
+    const made = await this.change(examined.rowsToRepair, 'create_record', repairDeviceRecords);
     report.records_made += made;
     return made > 0 ? await look() : examined;
   }
 
   /** In transactions small enough that none holds its locks for long. */
   private async change(
-    needy: readonly DriftedRow[],
-    wanted: Need,
+    rowsToRepair: readonly DriftedRow[],
+    repair: Repair,
     change: Change,
   ): Promise<number> {
-    const rows = needy.filter(({ need }) => need === wanted);
+    const rows = rowsToRepair.filter((row) => row.repair === repair);
     let count = 0;
     for (let start = 0; start < rows.length; start += BATCH) {
       const slice = rows.slice(start, start + BATCH);
@@ -88,7 +96,7 @@ export class Reconciliation {
     const isAnythingDone = Object.values(done).some((count) => count > 0);
     const isNoted = await inTransaction(db, async (trx) => {
       const noted = isAnythingDone ? report : null;
-      if (!(await noteReconciliation(trx, accountId, noted))) return false;
+      if (!(await storeReconcileReport(trx, accountId, noted))) return false;
       await jobs.assign(trx, accountId);
       if (isAnythingDone) await audit(trx, accountId, done);
       return true;
@@ -111,8 +119,13 @@ interface Place {
 
 function newReport(): ReconcileReport {
   return {
-    ...{ auto_assigned: 0, auto_reassigned: 0, reassigned: 0, unassigned: 0 },
-    ...{ records_made: 0, redefined: 0, failing: 0 },
+    auto_assigned: 0,
+    auto_reassigned: 0,
+    reassigned: 0,
+    unassigned: 0,
+    records_made: 0,
+    redefined: 0,
+    failing: 0,
   };
 }
 
@@ -122,7 +135,11 @@ function audit(
   details: Record<string, number>,
 ): Promise<void> {
   return writeAudit(trx, {
-    ...{ context: systemContext(), action: 'dep_accounts.reconcile', outcome: 'success' },
-    ...{ targetType: 'dep_accounts', targetId: accountId, details },
+    context: systemContext(),
+    action: 'dep_accounts.reconcile',
+    outcome: 'success',
+    targetType: 'dep_accounts',
+    targetId: accountId,
+    details,
   });
 }

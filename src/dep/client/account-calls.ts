@@ -17,7 +17,7 @@ export interface SharedToken {
 
 export interface AccountCallsDeps {
   calls: ServiceCalls;
-  readAnew(): Promise<SharedToken>;
+  rereadToken(): Promise<SharedToken>;
   signal: AbortSignal;
   now(): number;
 }
@@ -39,10 +39,10 @@ export class AccountCalls {
     try {
       const answer = await this.#answerTo(request);
       const value = this.#valueOf(answer, request, read);
-      await this.#shared.status.succeed();
+      await this.#shared.status.recordSuccess();
       return value;
     } catch (error) {
-      if (error instanceof DepError) await this.#shared.status.fail(error, request.path);
+      if (error instanceof DepError) await this.#shared.status.recordFailure(error, request.path);
       throw error;
     }
   }
@@ -54,7 +54,7 @@ export class AccountCalls {
   ): T {
     const { status, body } = answer;
     const { host } = new URL(this.#shared.token.base);
-    if (status < 200 || status > 299) throw this.#deps.calls.faultOf(answer, path, host);
+    if (status < 200 || status > 299) throw this.#deps.calls.failureOf(answer, path, host);
     const value = read(readJson(body), this.#deps.now());
     if (value !== undefined) return value;
     const message = `${host} answers ${path} with something else than Apple's service does`;
@@ -82,7 +82,7 @@ export class AccountCalls {
 
   /** Another process may have replaced the token meanwhile. */
   async #readAnew(): Promise<void> {
-    const shared = await this.#deps.readAnew();
+    const shared = await this.#deps.rereadToken();
     if (shared.token.consumerKey !== this.#shared.token.consumerKey) {
       // What is going on is about devices and profiles of another server at Apple.
       throw new DepError('token_rejected', 'the token was replaced by one of another server');

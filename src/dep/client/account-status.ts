@@ -41,18 +41,18 @@ export class AccountStatus {
   }
 
   /** As it stands on the account. */
-  see(status: DepAccountStatus): void {
+  setStored(status: DepAccountStatus): void {
     this.#isOk = status === 'ok';
   }
 
-  async succeed(): Promise<void> {
+  async recordSuccess(): Promise<void> {
     if (this.#isOk) return;
     await this.#write('ok', { text: null, advice: null });
     this.#isOk = true;
   }
 
   /** `path`: of the call. */
-  async fail(error: DepError, path: string): Promise<void> {
+  async recordFailure(error: DepError, path: string): Promise<void> {
     const status = statusOf(error, path);
     if (status === undefined) return;
     this.#isOk = false;

@@ -40,8 +40,11 @@ export async function readToken(
   const accessSecret = open(box, row, 'access_secret');
   const credentials = { consumerKey, accessToken, consumerSecret, accessSecret };
   return {
-    ...whole(credentials, id),
-    ...{ id, expiry: row.access_token_expiry, isLab: row.is_lab, status: row.status },
+    ...requireWholeToken(credentials, id),
+    id,
+    expiry: row.access_token_expiry,
+    isLab: row.is_lab,
+    status: row.status,
     base: (row.url ?? host).replace(/\/+$/, ''),
   };
 }
@@ -56,7 +59,7 @@ function open(
   return box.open(sealed, `dep_accounts/${row.id}/${name}`).toString('utf8');
 }
 
-function whole(
+function requireWholeToken(
   given: { [name in keyof OAuthCredentials]: string | null },
   id: number,
 ): OAuthCredentials {
@@ -69,7 +72,7 @@ function whole(
 }
 
 /** Why the token is not to be used at all; asks nobody. */
-export function tokenFault(
+export function tokenFailure(
   { expiry, isLab, base }: AccountToken,
   { isLabOn, now }: { isLabOn: boolean; now: number },
 ): DepError | undefined {

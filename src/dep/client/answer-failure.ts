@@ -1,4 +1,4 @@
-import { isPage, oauthChallenge, wordsOf } from './answer-texts.js';
+import { answerText, isHtmlPage, oauthChallenge } from './answer-texts.js';
 import { DepError, type DepErrorKind } from './dep-error.js';
 import type { ServiceAnswer } from './exchange.js';
 import { retryAfter } from './retry-policy.js';
@@ -6,10 +6,10 @@ import { retryAfter } from './retry-policy.js';
 export const SESSION = '/session';
 const PROFILE_DEVICES = '/profile/devices';
 /** What Apple may not let a server do that may do all else. */
-const GRANTED_APART = ['/devices/disown', '/device/activationlock'];
+const SEPARATELY_GRANTED = ['/devices/disown', '/device/activationlock'];
 
 const DEFAULT_RETRY_MS = 60_000;
-const NO_LEEWAY_MS = 1_000;
+const CLOCK_TOLERANCE_MS = 1_000;
 
 const CODES: [RegExp, DepErrorKind][] = [
   [/\b(EXPIRED_CURSOR|INVALID_CURSOR|CURSOR_REQUIRED)\b/, 'cursor_lost'],
@@ -22,7 +22,7 @@ const NO_SESSION = /\b(FORBIDDEN|UNAUTHORIZED|ACCESS_DENIED)\b/i;
 export const REFUSES_SERVER = /\b(USER_AGENT_|\w*PROTOCOL)/;
 
 /** What was asked, and when it was answered. */
-export interface Asked {
+export interface RequestContext {
   path: string;
   /** Of the service. */
   host: string;
@@ -32,34 +32,35 @@ export interface Asked {
 /** Whether another session may help: Apple answers 401, or 403 with a word of these. */
 export function isSessionRefused(answer: ServiceAnswer): boolean {
   if (answer.status === 401) return true;
-  if (answer.status !== 403 || isPage(answer)) return false;
-  const words = wordsOf(answer);
+  if (answer.status !== 403 || isHtmlPage(answer)) return false;
+  const words = answerText(answer);
   return !TERMS.test(words) && (words === '' || NO_SESSION.test(words));
 }
 
 /** What an answer that is no success means. */
-export function answerFault(answer: ServiceAnswer, asked: Asked): DepError {
+export function readFailure(answer: ServiceAnswer, asked: RequestContext): DepError {
   const { status } = answer;
   if (status === 429) return throttled(answer, asked);
-  if (status >= 500 || status < 400 || isOthers(answer, asked)) return unreachable(answer, asked);
-  const text = wordsOf(answer);
+  if (status >= 500 || status < 400 || isNotFromApple(answer, asked))
+    return unreachable(answer, asked);
+  const text = answerText(answer);
   if (TERMS.test(text)) {
     return new DepError('terms_not_signed', 'Apple has new terms to accept', { status, text });
   }
-  return asked.path === SESSION ? sessionFault(answer, asked) : callFault(answer, asked);
+  return asked.path === SESSION ? sessionFailure(answer, asked) : callFailure(answer, asked);
 }
 
-function throttled(answer: ServiceAnswer, { now }: Asked): DepError {
+function throttled(answer: ServiceAnswer, { now }: RequestContext): DepError {
   const { status } = answer;
   const retryAt = new Date(now + (retryAfter(answer, now) ?? DEFAULT_RETRY_MS));
-  const options = { status, text: wordsOf(answer), retryAt };
+  const options = { status, text: answerText(answer), retryAt };
   return new DepError('throttled', "Apple's service is called too often", options);
 }
 
-function unreachable(answer: ServiceAnswer, { host, now }: Asked): DepError {
+function unreachable(answer: ServiceAnswer, { host, now }: RequestContext): DepError {
   const { status } = answer;
-  const page = isPage(answer) ? ' with a web page, as a proxy would' : '';
-  const text = wordsOf(answer);
+  const page = isHtmlPage(answer) ? ' with a web page, as a proxy would' : '';
+  const text = answerText(answer);
   const wait = status === 503 ? retryAfter(answer, now) : undefined;
   const retryAt = wait === undefined ? {} : { retryAt: new Date(now + wait) };
   const message = `${host} answers ${status}${page}`;
@@ -67,17 +68,19 @@ function unreachable(answer: ServiceAnswer, { host, now }: Asked): DepError {
 }
 
 /** It is not Apple's service that speaks, or not of the program. */
-function isOthers(answer: ServiceAnswer, { path }: Asked): boolean {
+function isNotFromApple(answer: ServiceAnswer, { path }: RequestContext): boolean {
   const { status } = answer;
   if (status === 407 || status === 408) return true;
   if (path === SESSION && ![400, 401, 403].includes(status)) return true;
-  return isPage(answer) && (status !== 401 || (path === SESSION && oauthChallenge(answer) === ''));
+  return (
+    isHtmlPage(answer) && (status !== 401 || (path === SESSION && oauthChallenge(answer) === ''))
+  );
 }
 
 /** Nothing is sent but the token, so that every refusal is one of it. */
-function sessionFault(answer: ServiceAnswer, { now }: Asked): DepError {
+function sessionFailure(answer: ServiceAnswer, { now }: RequestContext): DepError {
   const { status } = answer;
-  const text = wordsOf(answer);
+  const text = answerText(answer);
   const options = { status, text };
   if (REFUSES_SERVER.test(text)) {
     return new DepError('refused', 'Apple refuses this version of the server', options);
@@ -86,21 +89,21 @@ function sessionFault(answer: ServiceAnswer, { now }: Asked): DepError {
     return new DepError('token_expired', 'the token has expired', options);
   }
   const why = /timestamp_refused/i.test(text)
-    ? `the clock of this server is ${clockFault(answer, now)}`
+    ? `the clock of this server is ${clockDifference(answer, now)}`
     : 'Apple does not take the token';
   return new DepError('token_rejected', why, options);
 }
 
-function clockFault({ headers }: ServiceAnswer, now: number): string {
+function clockDifference({ headers }: ServiceAnswer, now: number): string {
   const ahead = now - Date.parse(headers.date ?? '');
-  if (Number.isNaN(ahead) || Math.abs(ahead) <= NO_LEEWAY_MS) return "not Apple's";
+  if (Number.isNaN(ahead) || Math.abs(ahead) <= CLOCK_TOLERANCE_MS) return "not Apple's";
   const seconds = Math.round(Math.abs(ahead) / 1000);
   return `${seconds} s ${ahead > 0 ? 'ahead of' : 'behind'} Apple's`;
 }
 
-function callFault(answer: ServiceAnswer, { path }: Asked): DepError {
+function callFailure(answer: ServiceAnswer, { path }: RequestContext): DepError {
   const { status } = answer;
-  const text = wordsOf(answer);
+  const text = answerText(answer);
   const kind = CODES.find(([code]) => code.test(text))?.[1] ?? kindByStatus(status, path);
   return new DepError(kind, messageOf(kind, status), { status, text });
 }
@@ -109,7 +112,7 @@ function kindByStatus(status: number, path: string): DepErrorKind {
   // Apple's documentation of Assign a Profile names no word for it.
   if (status === 404 && path === PROFILE_DEVICES) return 'profile_not_found';
   if (status === 401) return 'token_rejected';
-  return status === 403 && !GRANTED_APART.includes(path) ? 'token_rejected' : 'refused';
+  return status === 403 && !SEPARATELY_GRANTED.includes(path) ? 'token_rejected' : 'refused';
 }
 
 function messageOf(kind: DepErrorKind, status: number): string {

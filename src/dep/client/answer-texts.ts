@@ -1,18 +1,18 @@
 import type { ServiceAnswer } from './exchange.js';
 
-const LONGEST = 500;
-const LONGEST_LOOKED_AT = 4_096;
+const MAX_LENGTH = 500;
+const MAX_PARSED = 4_096;
 /** Where a JSON answer has its words. */
 const MEMBERS = ['code', 'error', 'errorCode', 'message', 'error_description', 'errors'];
 
 /** On one line, without what nobody can see, at most 500 characters. */
 export function tidy(text: string): string {
   const line = visibleText(text);
-  return line.length > LONGEST ? `${line.slice(0, LONGEST - 1)}…` : line;
+  return line.length > MAX_LENGTH ? `${line.slice(0, MAX_LENGTH - 1)}…` : line;
 }
 
 /** A page for people: it comes from a proxy or another server, not from Apple's service. */
-export function isPage({ body }: ServiceAnswer): boolean {
+export function isHtmlPage({ body }: ServiceAnswer): boolean {
   return body.trimStart().startsWith('<');
 }
 
@@ -25,8 +25,8 @@ function fromJson(value: unknown, depth: number): string[] {
   return parts.slice(0, MEMBERS.length).flatMap((part) => fromJson(part, depth - 1));
 }
 
-function bodyWords(body: string): string {
-  const text = body.slice(0, LONGEST_LOOKED_AT).trim();
+function bodyText(body: string): string {
+  const text = body.slice(0, MAX_PARSED).trim();
   if (!/^["{[]/.test(text)) return text;
   try {
     return fromJson(JSON.parse(text), 3).join(': ');
@@ -39,8 +39,8 @@ function bodyWords(body: string): string {
  * What the service says is wrong: the bare or quoted text, or the members of a JSON document; else its
  * challenge. Empty where it says nothing.
  */
-export function wordsOf(answer: ServiceAnswer): string {
-  const words = isPage(answer) ? '' : tidy(bodyWords(answer.body));
+export function answerText(answer: ServiceAnswer): string {
+  const words = isHtmlPage(answer) ? '' : tidy(bodyText(answer.body));
   return words === '' ? tidy(oauthChallenge(answer)) : words;
 }
 

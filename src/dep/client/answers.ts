@@ -27,10 +27,18 @@ const LONGEST_CURSOR = 4_096;
 
 const DEVICE = z.object({
   serial_number: z.string().trim().regex(SERIAL),
-  ...{ model: text, description: text, color: text, asset_tag: text, os: text },
-  ...{ device_family: text, device_assigned_by: text, device_assigned_date: date },
-  ...{ profile_uuid: uuid, profile_status: text },
-  ...{ profile_assign_time: date, profile_push_time: date },
+  model: text,
+  description: text,
+  color: text,
+  asset_tag: text,
+  os: text,
+  device_family: text,
+  device_assigned_by: text,
+  device_assigned_date: date,
+  profile_uuid: uuid,
+  profile_status: text,
+  profile_assign_time: date,
+  profile_push_time: date,
   op_type: oneOf('added', 'modified', 'deleted'),
   op_date: date,
 });
@@ -47,7 +55,11 @@ function listedDevice(given: z.infer<typeof DEVICE>): ListedDevice {
   const { model, description, color, os } = given;
   const hasProfile = given.profile_status !== 'empty' && given.profile_status !== 'removed';
   return {
-    ...{ serialNumber: given.serial_number, model, description, color, os },
+    serialNumber: given.serial_number,
+    model,
+    description,
+    color,
+    os,
     assetTag: given.asset_tag,
     deviceFamily: given.device_family,
     deviceAssignedBy: given.device_assigned_by,
@@ -75,9 +87,16 @@ export function readPage(value: unknown): DevicePage | undefined {
 }
 
 const ACCOUNT = z.object({
-  ...{ server_name: text, server_uuid: text, admin_id: text, facilitator_id: text },
-  ...{ org_name: text, org_email: text, org_phone: text, org_address: text },
-  ...{ org_id: text, org_id_hash: text },
+  server_name: text,
+  server_uuid: text,
+  admin_id: text,
+  facilitator_id: text,
+  org_name: text,
+  org_email: text,
+  org_phone: text,
+  org_address: text,
+  org_id: text,
+  org_id_hash: text,
   org_type: oneOf('edu', 'org'),
   org_version: oneOf('v1', 'v2'),
 });
@@ -87,10 +106,18 @@ export function readAccount(value: unknown): AccountDetail | undefined {
   // Apple always names the server.
   if (!data?.server_name && !data?.server_uuid) return undefined;
   return {
-    ...{ serverName: data.server_name, serverUuid: data.server_uuid, adminId: data.admin_id },
-    ...{ facilitatorId: data.facilitator_id, orgName: data.org_name, orgEmail: data.org_email },
-    ...{ orgPhone: data.org_phone, orgAddress: data.org_address, orgId: data.org_id },
-    ...{ orgIdHash: data.org_id_hash, orgType: data.org_type, orgVersion: data.org_version },
+    serverName: data.server_name,
+    serverUuid: data.server_uuid,
+    adminId: data.admin_id,
+    facilitatorId: data.facilitator_id,
+    orgName: data.org_name,
+    orgEmail: data.org_email,
+    orgPhone: data.org_phone,
+    orgAddress: data.org_address,
+    orgId: data.org_id,
+    orgIdHash: data.org_id_hash,
+    orgType: data.org_type,
+    orgVersion: data.org_version,
   };
 }
 

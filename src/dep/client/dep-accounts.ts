@@ -3,7 +3,7 @@ import type { Database } from '../../db/connection/database.js';
 import type { Logger } from '../../logger.js';
 import { AccountCalls, type SharedToken } from './account-calls.js';
 import { AccountStatus } from './account-status.js';
-import { type AccountToken, readToken, tokenFault } from './account-token.js';
+import { type AccountToken, readToken, tokenFailure } from './account-token.js';
 import type { DepAccount, DepAccounts, DepApi } from './dep-api.js';
 import { DepClient } from './dep-client.js';
 import {
@@ -22,7 +22,7 @@ export interface DepAccountsDeps {
   box: SecretBox;
   logger: Logger;
   /** Of this program; Apple wants to know. */
-  version: string;
+  musterVersion: string;
   /** Origin of Apple's service, or of the lab's stand-in. */
   host: string;
   /** PEM of the CAs to believe for it; undefined: those Node knows. */
@@ -41,7 +41,7 @@ function isSameToken(one: AccountToken, other: AccountToken): boolean {
   );
 }
 
-class StoredAccounts implements DepAccounts {
+class StoredDepAccounts implements DepAccounts {
   readonly #deps: DepAccountsDeps;
   readonly #clock: DepClock;
   readonly #calls: ServiceCalls;
@@ -59,7 +59,7 @@ class StoredAccounts implements DepAccounts {
       exchanges,
       clock: this.#clock,
       limits,
-      version: deps.version,
+      musterVersion: deps.musterVersion,
     });
     this.close = () => {
       this.#closing.abort(new Error('the server stops'));
@@ -77,7 +77,7 @@ class StoredAccounts implements DepAccounts {
     const closing = this.#closing.signal;
     const account = new AccountCalls(shared, {
       calls: this.#calls,
-      readAnew: () => this.#read(accountId),
+      rereadToken: () => this.#read(accountId),
       signal: signal ? AbortSignal.any([signal, closing]) : closing,
       now: () => this.#clock.now(),
     });
@@ -87,9 +87,9 @@ class StoredAccounts implements DepAccounts {
 
   async #requireUsable({ token, status }: SharedToken): Promise<void> {
     const { isLabOn } = this.#deps;
-    const fault = tokenFault(token, { isLabOn, now: this.#clock.now() });
+    const fault = tokenFailure(token, { isLabOn, now: this.#clock.now() });
     if (fault === undefined) return;
-    await status.fail(fault, '');
+    await status.recordFailure(fault, '');
     throw fault;
   }
 
@@ -99,7 +99,7 @@ class StoredAccounts implements DepAccounts {
     const shared = known && isSameToken(known.token, token) ? known : this.#share(token);
     // Its secrets may have been set right.
     shared.token = token;
-    shared.status.see(token.status);
+    shared.status.setStored(token.status);
     return shared;
   }
 
@@ -116,5 +116,5 @@ class StoredAccounts implements DepAccounts {
 
 /** Closing ends what is under way. */
 export function createDepAccounts(deps: DepAccountsDeps): DepAccounts & { close(): void } {
-  return new StoredAccounts(deps);
+  return new StoredDepAccounts(deps);
 }

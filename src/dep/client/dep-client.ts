@@ -54,14 +54,19 @@ export class DepClient implements DepApi {
 
   removeProfiles(devices: readonly string[]): Promise<SerialResults> {
     return this.#bySerial(devices, {
-      ...{ method: 'DELETE', path: '/profile/devices', body: { devices } },
+      method: 'DELETE',
+      path: '/profile/devices',
+      body: { devices },
     });
   }
 
   disown(devices: readonly string[]): Promise<SerialResults> {
     // A second answer would say that they are not accessible.
     return this.#bySerial(devices, {
-      ...{ method: 'POST', path: '/devices/disown', body: { devices }, isOnce: true },
+      method: 'POST',
+      path: '/devices/disown',
+      body: { devices },
+      isOnce: true,
     });
   }
 

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 
-interface ExchangeFaultOptions {
+interface ExchangeFailureOptions {
   /** The service may have got the request, and done what it says. */
   mayHaveArrived: boolean;
   /** Another attempt would end the same way. */
@@ -10,11 +10,11 @@ interface ExchangeFaultOptions {
 }
 
 /** No whole answer came. The message follows the name of the service. */
-export class ExchangeFault extends Error {
+export class ExchangeFailure extends Error {
   readonly mayHaveArrived: boolean;
   readonly isLasting: boolean;
 
-  constructor(words: string, { mayHaveArrived, isLasting = false, cause }: ExchangeFaultOptions) {
+  constructor(words: string, { mayHaveArrived, isLasting = false, cause }: ExchangeFailureOptions) {
     super(words, cause === undefined ? undefined : { cause });
     this.name = 'ExchangeFault';
     this.mayHaveArrived = mayHaveArrived;
@@ -33,13 +33,13 @@ function isUntrusted(socket: Socket | undefined): boolean {
   return socket instanceof TLSSocket && Boolean(socket.authorizationError);
 }
 
-function distrust(code: string): string {
+function untrustedCertificate(code: string): string {
   return code === 'ERR_TLS_CERT_ALTNAME_INVALID'
     ? `shows a certificate for another name (${code}); DEP_HOST must be the name in it`
     : `shows a certificate that is not trusted here (${code}); DEP_CA_FILE names the CA`;
 }
 
-const WORDS: Record<string, string> = {
+const MESSAGES: Record<string, string> = {
   ENOTFOUND: 'has a name that is not resolved',
   EAI_AGAIN: 'has a name that is not resolved now',
   ECONNREFUSED: 'refuses the connection',
@@ -51,17 +51,17 @@ const WORDS: Record<string, string> = {
 };
 
 /** What it means that a connection could not be made, or broke. */
-export function connectionFault(
+export function connectionFailure(
   error: unknown,
   socket: Socket | undefined,
   mayHaveArrived: boolean,
-): ExchangeFault {
+): ExchangeFailure {
   const code = codeOf(error);
   if (isUntrusted(socket)) {
     const options = { mayHaveArrived: false, isLasting: true, cause: error };
-    return new ExchangeFault(distrust(code), options);
+    return new ExchangeFailure(untrustedCertificate(code), options);
   }
-  const words = WORDS[code] ?? 'cannot be reached';
+  const words = MESSAGES[code] ?? 'cannot be reached';
   const detail = code || (error instanceof Error ? error.message : String(error));
-  return new ExchangeFault(`${words} (${detail})`, { mayHaveArrived, cause: error });
+  return new ExchangeFailure(`${words} (${detail})`, { mayHaveArrived, cause: error });
 }

@@ -9,7 +9,7 @@ import {
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connectionFault, ExchangeFault } from './exchange-failure.js';
+import { connectionFailure, ExchangeFailure } from './exchange-failure.js';
 
 export interface ServiceRequest {
   method: 'GET' | 'POST' | 'DELETE';
@@ -36,7 +36,7 @@ export interface Exchanges {
 class CallWatch {
   mayHaveArrived = false;
   #socket: Socket | undefined;
-  #fault: ExchangeFault | undefined;
+  #fault: ExchangeFailure | undefined;
   readonly #timers: NodeJS.Timeout[] = [];
 
   constructor(
@@ -54,12 +54,12 @@ class CallWatch {
 
   /** The reason, whatever error the destroyed connection comes with. */
   end(words: string, isLasting = false): void {
-    this.#fault ??= new ExchangeFault(words, { mayHaveArrived: this.mayHaveArrived, isLasting });
+    this.#fault ??= new ExchangeFailure(words, { mayHaveArrived: this.mayHaveArrived, isLasting });
     this.call.destroy();
   }
 
-  faultOf(error: unknown): ExchangeFault {
-    return this.#fault ?? connectionFault(error, this.#socket, this.mayHaveArrived);
+  failureOf(error: unknown): ExchangeFailure {
+    return this.#fault ?? connectionFailure(error, this.#socket, this.mayHaveArrived);
   }
 
   #onSocket(socket: Socket, { connect, answer }: DepLimits): void {
@@ -129,7 +129,7 @@ export function createExchanges(limits: DepLimits, ca: string | undefined): Exch
         return await readBody(answer, watch, limits.answerBytes);
       } catch (error) {
         signal.throwIfAborted();
-        throw watch.faultOf(error);
+        throw watch.failureOf(error);
       } finally {
         watch.stop();
       }
@@ -149,7 +149,7 @@ export interface DepLimits {
   /** Bytes of an answer: a page of 1000 devices has half a megabyte. */
   answerBytes: number;
   /** How long one call waits in all for a service that is busy. */
-  patience: number;
+  maxWait: number;
   /** Connections to one service. */
   sockets: number;
   /** For how long one is kept unused: firewalls forget it silently. */
@@ -160,7 +160,7 @@ export const DEP_LIMITS: DepLimits = {
   connect: 10_000,
   answer: 60_000,
   answerBytes: 16 * 1024 * 1024,
-  patience: 30_000,
+  maxWait: 30_000,
   sockets: 4,
   idle: 15_000,
 };

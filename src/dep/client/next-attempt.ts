@@ -9,10 +9,10 @@ export interface NextAttempt {
 }
 
 const MINUTE = 60_000;
-const LONGEST_PAUSE = 30 * MINUTE;
+const MAX_PAUSE = 30 * MINUTE;
 
 /** What waiting for makes no difference: somebody has to do something. */
-const STANDSTILL = new Set(['terms_not_signed', 'token_rejected', 'token_expired', 'lab_off']);
+const NEEDS_ADMIN = new Set(['terms_not_signed', 'token_rejected', 'token_expired', 'lab_off']);
 
 /** undefined for what nobody expects. */
 export async function nextAttemptAfter(
@@ -22,12 +22,12 @@ export async function nextAttemptAfter(
   const now = Date.now();
   if (error instanceof AppError) return isWithoutToken(error) ? { at: null } : undefined;
   if (!(error instanceof DepError)) return undefined;
-  if (STANDSTILL.has(error.kind)) return { at: null };
+  if (NEEDS_ADMIN.has(error.kind)) return { at: null };
   if (error.kind === 'throttled') return { at: error.retryAt ?? new Date(now + MINUTE) };
   if (error.kind !== 'unreachable') return { at: new Date(now + 5 * MINUTE) };
   // As long again as it has lasted.
   const since = (await findUnreachableSince(knex, accountId)) ?? new Date(now);
-  const pause = Math.min(Math.max(now - since.getTime(), MINUTE), LONGEST_PAUSE);
+  const pause = Math.min(Math.max(now - since.getTime(), MINUTE), MAX_PAUSE);
   return { at: new Date(now + pause) };
 }
 
@@ -44,7 +44,7 @@ const THROTTLED_DELAY_MS = 60_000;
  * When to ask Apple again after it could not be asked; undefined where somebody must act first, or
  * where the next sync by the clock is soon enough. `attempt`: how many failed in a row, from 1.
  */
-export function retryTime(
+export function nextSyncAttempt(
   { kind, retryAt }: DepError,
   attempt: number,
   now: number = Date.now(),
@@ -56,6 +56,6 @@ export function retryTime(
 }
 
 /** For the account's `sync_error`. */
-export function wordsOf({ message, text }: DepError): string {
+export function describeDepError({ message, text }: DepError): string {
   return text === '' ? message : `${message}: ${text}`;
 }

@@ -1,5 +1,5 @@
 import type { ServiceAnswer } from './exchange.js';
-import type { ExchangeFault } from './exchange-failure.js';
+import type { ExchangeFailure } from './exchange-failure.js';
 
 const MOST_REPEATS = 2;
 const FIRST_DELAY_MS = 1_000;
@@ -26,7 +26,7 @@ function growing(count: number): number {
 
 export interface RetryPolicyOptions {
   /** How long to wait in all for a service that is busy. */
-  longest: number;
+  maxWait: number;
   /** What may have been done already must not be asked for again. */
   isOnce: boolean;
 }
@@ -51,14 +51,14 @@ export class RetryPolicy {
     return status === 503 ? this.#whileBusy(answer, now) : this.#repeat();
   }
 
-  afterFault({ isLasting, mayHaveArrived }: ExchangeFault): number | undefined {
+  afterFailure({ isLasting, mayHaveArrived }: ExchangeFailure): number | undefined {
     if (isLasting || (mayHaveArrived && this.#options.isOnce)) return undefined;
     return this.#repeat();
   }
 
   #whileBusy(answer: ServiceAnswer, now: number): number | undefined {
     const delay = retryAfter(answer, now) ?? withJitter(growing(this.#busy));
-    if (this.#waited + delay > this.#options.longest) return undefined;
+    if (this.#waited + delay > this.#options.maxWait) return undefined;
     this.#busy += 1;
     this.#waited += delay;
     return delay;

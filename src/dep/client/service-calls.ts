@@ -1,8 +1,8 @@
 import type { AccountToken } from './account-token.js';
-import { answerFault, SESSION } from './answer-failure.js';
+import { readFailure, SESSION } from './answer-failure.js';
 import { DepError } from './dep-error.js';
 import type { DepClock, DepLimits, Exchanges, ServiceAnswer, ServiceRequest } from './exchange.js';
-import { ExchangeFault } from './exchange-failure.js';
+import { ExchangeFailure } from './exchange-failure.js';
 
 import { oauthHeader } from './oauth.js';
 import { RetryPolicy } from './retry-policy.js';
@@ -28,7 +28,7 @@ export interface ServiceCallDeps {
   exchanges: Exchanges;
   clock: DepClock;
   limits: DepLimits;
-  version: string;
+  musterVersion: string;
 }
 
 /** Calls of Apple's service, with waits where waiting helps. */
@@ -36,7 +36,7 @@ export class ServiceCalls {
   readonly #headers: Record<string, string>;
 
   constructor(private readonly deps: ServiceCallDeps) {
-    this.#headers = { ...HEADERS, 'User-Agent': `Muster/${deps.version}` };
+    this.#headers = { ...HEADERS, 'User-Agent': `Muster/${deps.musterVersion}` };
   }
 
   /** Apple's answer, whatever it is; ProgramError `unreachable` where there is none. */
@@ -60,14 +60,14 @@ export class ServiceCalls {
       return { method: 'GET', url, headers: { ...this.#headers, Authorization } };
     };
     const answer = await this.#patiently(signed, { isOnce: false, signal });
-    if (answer.status !== 200) throw this.faultOf(answer, SESSION, url.host);
+    if (answer.status !== 200) throw this.failureOf(answer, SESSION, url.host);
     const value = sessionValue(answer);
     if (value !== undefined) return value;
     throw new DepError('unreachable', `${url.host} answers without a session`, { status: 200 });
   }
 
-  faultOf(answer: ServiceAnswer, path: string, host: string): DepError {
-    return answerFault(answer, { path, host, now: this.deps.clock.now() });
+  failureOf(answer: ServiceAnswer, path: string, host: string): DepError {
+    return readFailure(answer, { path, host, now: this.deps.clock.now() });
   }
 
   /** Each attempt is made anew: it carries the time. */
@@ -76,26 +76,26 @@ export class ServiceCalls {
     { isOnce, signal }: { isOnce: boolean; signal: AbortSignal },
   ): Promise<ServiceAnswer> {
     const { exchanges, clock, limits } = this.deps;
-    const patience = new RetryPolicy({ longest: limits.patience, isOnce });
+    const patience = new RetryPolicy({ maxWait: limits.maxWait, isOnce });
     for (;;) {
       const request = make();
-      const outcome = await exchanges.send(request, signal).catch(orFault);
+      const outcome = await exchanges.send(request, signal).catch(orFailure);
       const delay =
-        outcome instanceof ExchangeFault
-          ? patience.afterFault(outcome)
+        outcome instanceof ExchangeFailure
+          ? patience.afterFailure(outcome)
           : patience.afterAnswer(outcome, clock.now());
       if (delay !== undefined) await clock.wait(delay, signal);
-      else if (outcome instanceof ExchangeFault) throw unreachable(outcome, request);
+      else if (outcome instanceof ExchangeFailure) throw unreachable(outcome, request);
       else return outcome;
     }
   }
 }
 
-function orFault(error: unknown): ExchangeFault {
-  if (error instanceof ExchangeFault) return error;
+function orFailure(error: unknown): ExchangeFailure {
+  if (error instanceof ExchangeFailure) return error;
   throw error;
 }
 
-function unreachable(fault: ExchangeFault, { url }: ServiceRequest): DepError {
+function unreachable(fault: ExchangeFailure, { url }: ServiceRequest): DepError {
   return new DepError('unreachable', `${url.host} ${fault.message}`, { cause: fault });
 }

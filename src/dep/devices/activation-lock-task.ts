@@ -72,11 +72,11 @@ async function storeResult(
 ): Promise<void> {
   const isFormer = result === ALREADY_LOCKED && formerSecretId !== undefined;
   if (isFormer) await repeatSecret(trx, formerSecretId);
-  await storeActivationLock(trx, { id, result, fault: faultOf(result) });
+  await storeActivationLock(trx, { id, result, failure: messageOf(result) });
 }
 
 /** It may be this very lock, where the first answer was lost. */
-function faultOf(result: string): string | null {
+function messageOf(result: string): string | null {
   if (result === 'SUCCESS') return null;
   const words = `Apple's answer is ${result}`;
   if (result !== ALREADY_LOCKED) return words;
@@ -100,36 +100,36 @@ async function storeFailure(
   payload: Payload,
   error: unknown,
 ): Promise<void> {
-  const end = endOf(error, payload);
+  const end = failureOf(error, payload);
   if (end === undefined) throw error;
-  const { result, fault, again } = end;
+  const { result, failure, again } = end;
   const { id } = payload;
   await inTransaction(db, async (trx) => {
-    await storeActivationLock(trx, { id, result, fault });
+    await storeActivationLock(trx, { id, result, failure });
     if (again === undefined) return;
     const { runAt, missed } = again;
     await queue.add(trx, { name: ACTIVATION_LOCK }, { ...payload, missed }, { runAt });
   });
-  logger.warn({ depDeviceId: id, detail: fault, result }, 'a device was not locked');
+  logger.warn({ depDeviceId: id, detail: failure, result }, 'a device was not locked');
 }
 
-interface End {
+interface LockFailure {
   result: 'requested' | 'refused' | 'no_answer';
-  fault: string;
+  failure: string;
   again?: { runAt: Date; missed: number };
 }
 
-function endOf(error: unknown, { missed }: Payload): End | undefined {
+function failureOf(error: unknown, { missed }: Payload): LockFailure | undefined {
   if (error instanceof AppError && error.status < 500) {
-    return { result: 'refused', fault: error.message };
+    return { result: 'refused', failure: error.message };
   }
   if (!(error instanceof DepError)) return undefined;
-  const fault = error.text === '' ? error.message : `${error.message}: ${error.text}`;
+  const failure = error.text === '' ? error.message : `${error.message}: ${error.text}`;
   if (error.kind === 'throttled') {
-    return { result: 'requested', fault, again: { runAt: retryTime(error), missed } };
+    return { result: 'requested', failure, again: { runAt: retryTime(error), missed } };
   }
-  if (error.kind !== 'unreachable') return { result: 'refused', fault };
-  if (missed >= MOST_MISSED) return { result: 'no_answer', fault };
+  if (error.kind !== 'unreachable') return { result: 'refused', failure };
+  if (missed >= MOST_MISSED) return { result: 'no_answer', failure };
   const runAt = new Date(Date.now() + FIRST_WAIT_MS * 2 ** missed);
-  return { result: 'requested', fault, again: { runAt, missed: missed + 1 } };
+  return { result: 'requested', failure, again: { runAt, missed: missed + 1 } };
 }

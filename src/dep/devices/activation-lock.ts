@@ -62,7 +62,8 @@ export class ActivationLocks {
     const secretId = await this.#keepCode(trx, { deviceId, serial: serialNumber });
     await requestActivationLock(trx, id);
     const payload = {
-      ...{ id, secretId },
+      id,
+      secretId,
       ...(lostMessage === undefined ? {} : { lostMessage }),
       ...(formerSecretId === undefined ? {} : { formerSecretId }),
     };

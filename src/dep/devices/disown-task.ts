@@ -1,13 +1,17 @@
 import { z } from 'zod';
 import type { Database } from '../../db/connection/database.js';
 import { inTransaction } from '../../db/connection/unit-of-work.js';
-import { claimDisown, type Outcome, storeDisowned } from '../../db/dep/dep-device-actions.js';
+import {
+  claimDisown,
+  type DeviceActionOutcome,
+  storeDisowned,
+} from '../../db/dep/dep-device-actions.js';
 import { AppError } from '../../errors.js';
 import type { JobQueue, Task } from '../../jobs/task.js';
 import type { Logger } from '../../logger.js';
 import type { DepAccounts, SerialResults } from '../client/dep-api.js';
 import { DepError } from '../client/dep-error.js';
-import { ExchangeFault } from '../client/exchange-failure.js';
+import { ExchangeFailure } from '../client/exchange-failure.js';
 import type { DepJobs } from '../dep-jobs.js';
 import { DISOWN } from './disown.js';
 
@@ -54,11 +58,11 @@ export function createDisownTask(deps: DepDeviceTaskDeps): Task<z.infer<typeof P
   };
 }
 
-function outcomesOf(claimed: readonly Claimed[], results: SerialResults): Outcome[] {
+function outcomesOf(claimed: readonly Claimed[], results: SerialResults): DeviceActionOutcome[] {
   return claimed.map(({ id, serial_number }) => {
     const result = results.get(serial_number) ?? 'no_answer';
-    const fault = result === 'no_answer' ? 'Apple did not say what came of it' : result;
-    return { id, result, fault: result === 'SUCCESS' ? null : fault };
+    const failure = result === 'no_answer' ? 'Apple did not say what came of it' : result;
+    return { id, result, failure: result === 'SUCCESS' ? null : failure };
   });
 }
 
@@ -66,7 +70,7 @@ function outcomesOf(claimed: readonly Claimed[], results: SerialResults): Outcom
 async function storeResults(
   { db, jobs, logger }: DepDeviceTaskDeps,
   accountId: number,
-  outcomes: Outcome[],
+  outcomes: DeviceActionOutcome[],
 ): Promise<void> {
   await inTransaction(db, async (trx) => {
     await storeDisowned(trx, outcomes);
@@ -83,49 +87,49 @@ async function storeFailure(
   accountId: number,
   { claimed, error }: { claimed: readonly Claimed[]; error: unknown },
 ): Promise<void> {
-  const end = endOf(error);
+  const end = failureOf(error);
   if (end === undefined) throw error;
-  const { result, fault, runAt } = end;
+  const { result, failure, runAt } = end;
   const ids = claimed.map(({ id }) => id);
   await inTransaction(db, async (trx) => {
     await storeDisowned(
       trx,
-      ids.map((id) => ({ id, result, fault })),
+      ids.map((id) => ({ id, result, failure })),
     );
     if (runAt) await queue.add(trx, { name: DISOWN }, { accountId, ids }, { runAt });
   });
-  logger.warn({ depAccountId: accountId, detail: fault, result }, 'devices were not disowned');
+  logger.warn({ depAccountId: accountId, detail: failure, result }, 'devices were not disowned');
 }
 
-interface End {
+interface DisownFailure {
   result: 'requested' | 'refused' | 'no_answer';
-  fault: string;
+  failure: string;
   /** Only where Apple surely did nothing and waiting helps. */
   runAt?: Date;
 }
 
 /** Answers from which it is certain that Apple did nothing. */
-const SURE = ['terms_not_signed', 'token_rejected', 'token_expired', 'lab_off', 'refused'];
+const NOT_DONE = ['terms_not_signed', 'token_rejected', 'token_expired', 'lab_off', 'refused'];
 const TOO_MANY_REQUESTS = 429;
 
 /** There was no connection for it to go by. */
 function isUnsent({ cause }: DepError): boolean {
-  return cause instanceof ExchangeFault && !cause.mayHaveArrived;
+  return cause instanceof ExchangeFailure && !cause.mayHaveArrived;
 }
 
-function endOf(error: unknown): End | undefined {
+function failureOf(error: unknown): DisownFailure | undefined {
   // There is no account, or none with a token.
   if (error instanceof AppError && error.status < 500) {
-    return { result: 'refused', fault: error.message };
+    return { result: 'refused', failure: error.message };
   }
   if (!(error instanceof DepError)) return undefined;
-  const fault = error.text === '' ? error.message : `${error.message}: ${error.text}`;
-  if (SURE.includes(error.kind) || isUnsent(error)) return { result: 'refused', fault };
+  const failure = error.text === '' ? error.message : `${error.message}: ${error.text}`;
+  if (NOT_DONE.includes(error.kind) || isUnsent(error)) return { result: 'refused', failure };
   if (error.kind === 'throttled' && error.status === TOO_MANY_REQUESTS) {
-    return { result: 'requested', fault, runAt: retryTime(error) };
+    return { result: 'requested', failure, runAt: retryTime(error) };
   }
   return {
     result: 'no_answer',
-    fault: `${fault}; whether Apple disowned it, the next sync tells`,
+    failure: `${failure}; the next sync shows whether Apple disowned it`,
   };
 }

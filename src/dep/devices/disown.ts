@@ -37,7 +37,7 @@ export class Disowning {
   async request(trx: Transaction, asked: DisownRequest): Promise<DisownRequested> {
     const serials = [...new Set(asked.serialNumbers)];
     requireConfirmation(serials, asked.confirm);
-    const rows = ofOneAccount(serials, await findListed(trx, serials));
+    const rows = rowsOfOneAccount(serials, await findListed(trx, serials));
     if (!asked.isForced) refuseDangerous(rows);
     const ids = rows.map(({ id }) => id);
     const [{ dep_account_id: accountId } = { dep_account_id: 0 }] = rows;
@@ -58,22 +58,22 @@ function requireConfirmation(serials: readonly string[], typed: string): void {
 const MOST_NAMED = 20;
 
 /** Where several accounts list all of them, the one that heard of them last has them. */
-function ofOneAccount(serials: readonly string[], rows: readonly ListedRow[]): ListedRow[] {
+function rowsOfOneAccount(serials: readonly string[], rows: readonly ListedRow[]): ListedRow[] {
   const known = new Set(rows.map(({ serial_number }) => serial_number));
   const unknown = serials.filter((serial) => !known.has(serial));
   if (unknown.length > 0) {
-    const details = unknown.map((serial) => faultOf(serials, serial, 'no account lists'));
+    const details = unknown.map((serial) => errorDetail(serials, serial, 'no account lists'));
     throw new AppError('not_found', 404, joined('no account lists', unknown), { details });
   }
   const accounts = byAccount(rows);
   const whole = accounts.filter(({ length }) => length === serials.length);
-  const [latest] = whole.sort((a, b) => toldAt(b) - toldAt(a));
+  const [latest] = whole.sort((a, b) => lastListedAt(b) - lastListedAt(a));
   if (latest !== undefined) return latest;
   const [most = []] = accounts.sort((a, b) => b.length - a.length);
   const own = new Set(most.map(({ serial_number }) => serial_number));
   const others = serials.filter((serial) => !own.has(serial));
   const words = `dep_accounts ${most[0]?.dep_account_id} has most of the devices, and does not list`;
-  const details = others.map((serial) => faultOf(serials, serial, words));
+  const details = others.map((serial) => errorDetail(serials, serial, words));
   throw new AppError('other_dep_account', 409, joined(words, others), { details });
 }
 
@@ -87,7 +87,7 @@ function byAccount(rows: readonly ListedRow[]): ListedRow[][] {
   return [...accounts.values()];
 }
 
-function faultOf(serials: readonly string[], serial: string, words: string): ErrorDetail {
+function errorDetail(serials: readonly string[], serial: string, words: string): ErrorDetail {
   const pointer = `/data/attributes/serial_numbers/${serials.indexOf(serial)}`;
   return { detail: `${words} ${serial}`, source: { pointer } };
 }
@@ -97,7 +97,7 @@ function joined(words: string, serials: readonly string[]): string {
   return `${words} ${serials.slice(0, MOST_NAMED).join(', ')}${more}`;
 }
 
-function toldAt([row]: ListedRow[]): number {
+function lastListedAt([row]: ListedRow[]): number {
   return row?.told_at?.getTime() ?? 0;
 }
 

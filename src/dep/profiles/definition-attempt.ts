@@ -17,7 +17,7 @@ export interface DefinitionAttempt {
   digest: Buffer;
 }
 
-export function attemptOf(
+export function createAttempt(
   profile: DepProfileRow,
   { accountId, context }: Pick<DefinitionAttempt, 'accountId' | 'context'>,
 ): DefinitionAttempt {
@@ -40,7 +40,7 @@ export function isUnchanged(profile: DepProfileRow, attempt: DefinitionAttempt):
  * What came of an attempt is told only of a profile that still says what was sent: else the job of
  * its change tells. The profile is locked meanwhile.
  */
-export async function whileUnchanged(
+export async function ifUnchanged(
   db: Database,
   attempt: DefinitionAttempt,
   work: (trx: Transaction, profile: DepProfileRow) => Promise<void>,

@@ -2,13 +2,23 @@ import { createHash } from 'node:crypto';
 import type { DepProfile } from '../../db/dep/dep-profile-repository.js';
 
 const FLAGS = [
-  ...['allow_pairing', 'is_supervised', 'is_multi_user', 'is_mandatory'],
-  ...['await_device_configured', 'is_mdm_removable', 'auto_advance_setup'],
+  'allow_pairing',
+  'is_supervised',
+  'is_multi_user',
+  'is_mandatory',
+  'await_device_configured',
+  'is_mdm_removable',
+  'auto_advance_setup',
 ] as const satisfies (keyof DepProfile)[];
 
 const TEXTS = [
-  ...['support_phone_number', 'support_email_address', 'org_magic', 'department'],
-  ...['language', 'region', 'configuration_web_url'],
+  'support_phone_number',
+  'support_email_address',
+  'org_magic',
+  'department',
+  'language',
+  'region',
+  'configuration_web_url',
 ] as const satisfies (keyof DepProfile)[];
 
 /** As Apple's service takes it: nothing is null, and texts are not empty. */
@@ -50,12 +60,12 @@ export function urlOf(profile: DepProfile, { enrollmentUrl }: DefinitionContext)
  */
 function anchorsOf(profile: DepProfile, context: DefinitionContext): string[] {
   if (profile.anchor_certs !== null) return profile.anchor_certs;
-  const isHere = leadsTo(urlOf(profile, context), context.enrollmentUrl);
+  const isHere = hasSameOrigin(urlOf(profile, context), context.enrollmentUrl);
   return isHere ? inBase64(context.anchors) : [];
 }
 
 /** Whether the URL names the origin of the other one. */
-export function leadsTo(url: string, other: string): boolean {
+export function hasSameOrigin(url: string, other: string): boolean {
   return new URL(url).origin === new URL(other).origin;
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { inTransaction } from '../../db/connection/unit-of-work.js';
-import { tellProfileFaults } from '../../db/dep/dep-profile-failures.js';
+import { updateProfileErrors } from '../../db/dep/dep-profile-failures.js';
 import {
   type DepProfileRow,
   findDepProfile,
@@ -15,16 +15,16 @@ import type { Task } from '../../jobs/task.js';
 import type { DepAccounts } from '../client/dep-api.js';
 import { DEFINE_PROFILE } from '../dep-jobs.js';
 import {
-  attemptOf,
+  createAttempt,
   type DefinitionAttempt,
+  ifUnchanged,
   isDefinedAs,
   isUnchanged,
-  whileUnchanged,
 } from './definition-attempt.js';
-import { type DefinitionTroubleDeps, explainTrouble } from './definition-failure.js';
+import { type DefinitionFailureDeps, recordFailure } from './definition-failure.js';
 import { type DefinitionContext, definitionOf, digestOf, urlOf } from './profile-definition.js';
 
-export interface ProfileDefinitionsDeps extends DefinitionTroubleDeps {
+export interface ProfileDefinitionsDeps extends DefinitionFailureDeps {
   accounts: DepAccounts;
   /** Where devices of the enrollment program ask this server. */
   enrollmentUrl: string;
@@ -49,14 +49,14 @@ export class ProfileDefinitions {
     const profile = await findDepProfile(this.deps.db.knex, profileId);
     if (profile === undefined || profile.dep_account_id === null) return;
     const accountId = profile.dep_account_id;
-    const attempt = attemptOf(profile, { accountId, context: await this.#context() });
+    const attempt = createAttempt(profile, { accountId, context: await this.#context() });
     if (isDefinedAs(profile, attempt.digest)) return await this.#confirm(attempt);
     const sending = this.deps.accounts.use(
       accountId,
       (api) => api.defineProfile(attempt.definition),
       signal && { signal },
     );
-    const failing = (error: unknown) => explainTrouble(this.deps, attempt, error);
+    const failing = (error: unknown) => recordFailure(this.deps, attempt, error);
     const uuid = await sending.catch(failing);
     if (uuid) await this.#keep(attempt, uuid);
   }
@@ -90,10 +90,10 @@ export class ProfileDefinitions {
 
   /** Apple had it before. */
   #confirm(attempt: DefinitionAttempt): Promise<void> {
-    return whileUnchanged(this.deps.db, attempt, async (trx, { id, status }) => {
+    return ifUnchanged(this.deps.db, attempt, async (trx, { id, status }) => {
       if (status === 'defined') return;
       await updateDepProfile(trx, id, { ...DEFINED, status_at: trx.raw('now()') });
-      await tellProfileFaults(trx, attempt.accountId);
+      await updateProfileErrors(trx, attempt.accountId);
     });
   }
 
@@ -107,8 +107,12 @@ export class ProfileDefinitions {
       // Another process was as fast.
       if (profile.status === 'defined' && isDefinedAs(profile, digest)) return;
       await updateDepProfile(trx, profile.id, {
-        ...{ ...DEFINED, uuid, definition_digest: digest, url: urlOf(profile, context) },
-        ...{ status_at: trx.raw('now()'), last_upload_at: trx.raw('now()') },
+        ...DEFINED,
+        uuid,
+        definition_digest: digest,
+        url: urlOf(profile, context),
+        status_at: trx.raw('now()'),
+        last_upload_at: trx.raw('now()'),
       });
       await makeProfileDue(trx, { profileId: profile.id, accountId });
       await this.deps.jobs.assign(trx, accountId);

@@ -1,6 +1,6 @@
 import type { DepProfile } from '../../db/dep/dep-profile-repository.js';
 import { skippablePane } from '../../protocol/apple/skip-keys.js';
-import { leadsTo } from './profile-definition.js';
+import { hasSameOrigin } from './profile-definition.js';
 
 /** What may go wrong with a profile that can be stored, with a JSON pointer to the cause. */
 export interface ProfileWarning {
@@ -76,7 +76,7 @@ function urlWarnings(profile: DepProfile, own: string): ProfileWarning[] {
   if (!url.startsWith('https:')) {
     warnings.push(warn('url', 'Apple and real devices take https URLs only'));
   }
-  if (!leadsTo(url, own) && profile.anchor_certs === null) {
+  if (!hasSameOrigin(url, own) && profile.anchor_certs === null) {
     const detail =
       'leads to another host than PUBLIC_URL: devices get no anchor certificates for it but ' +
       'those in anchor_certs';

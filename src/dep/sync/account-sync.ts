@@ -2,15 +2,15 @@ import { randomUUID } from 'node:crypto';
 import type { Database } from '../../db/connection/database.js';
 import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import {
+  acquireSyncLease,
   endSync,
   renewSyncLease,
   type SyncEnd,
   type SyncFigures,
-  takeSyncLease,
 } from '../../db/dep/dep-sync-lease.js';
 import { LEASE_MS, type SyncPosition } from '../../db/dep/dep-sync-position.js';
 import { DepError } from '../client/dep-error.js';
-import { retryTime, wordsOf } from '../client/next-attempt.js';
+import { describeDepError, nextSyncAttempt } from '../client/next-attempt.js';
 import { SyncRun, type SyncRunDeps } from './sync-run.js';
 
 export interface AccountSyncDeps extends SyncRunDeps {
@@ -35,7 +35,7 @@ export class AccountSync {
 
   async sync({ accountId, attempt = 0 }: SyncJob, signal: AbortSignal): Promise<void> {
     const { db, jobs } = this.deps;
-    const position = await takeSyncLease(db.knex, { accountId, owner: randomUUID() });
+    const position = await acquireSyncLease(db.knex, { accountId, owner: randomUUID() });
     if (position === 'none') return;
     if (position === 'held') {
       // What it was asked for must not be lost: the other one may be past it.
@@ -101,8 +101,8 @@ export class AccountSync {
   async #fail(position: SyncPosition, error: DepError, attempt: number): Promise<void> {
     const { jobs, logger } = this.deps;
     const { accountId } = position;
-    const words = wordsOf(error);
-    const runAt = retryTime(error, attempt);
+    const words = describeDepError(error);
+    const runAt = nextSyncAttempt(error, attempt);
     const state = runAt === undefined ? 'idle' : 'waiting';
     const end: SyncEnd = { state, error: words, nextSyncAt: runAt ?? this.#next() };
     const again = (trx: Transaction) =>

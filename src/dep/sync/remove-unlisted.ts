@@ -1,9 +1,13 @@
 import type { Database } from '../../db/connection/database.js';
 import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
-import { doubtFetch, holdPosition, type SyncPosition } from '../../db/dep/dep-sync-position.js';
+import {
+  lockPosition,
+  recordSuspectedLoss,
+  type SyncPosition,
+} from '../../db/dep/dep-sync-position.js';
 import {
   countUnlisted,
-  type FetchedWhole,
+  type FetchTotals,
   findUnlisted,
   removeSerials,
 } from '../../db/dep/dep-sync-removal.js';
@@ -42,7 +46,7 @@ export async function removeUnlisted(
     signal.throwIfAborted();
     const former = sweep;
     const next = await inTransaction(db, async (trx) => {
-      if ((await holdPosition(trx, from)) === undefined) return undefined;
+      if ((await lockPosition(trx, from)) === undefined) return undefined;
       const isFirst = former.removed === 0;
       if (isFirst && isMost) await auditLoss(trx, from, { action: 'devices_removed', fetched });
       return await removeBatch(trx, from, { former, jobs });
@@ -85,7 +89,7 @@ async function removeBatch(
 /** From so many devices on it is not believed at once that most of them are gone. */
 const MANY = 20;
 
-function isLoss({ known, missing }: FetchedWhole): boolean {
+function isLoss({ known, missing }: FetchTotals): boolean {
   return known >= MANY && missing > known / 2;
 }
 
@@ -96,18 +100,18 @@ function isLoss({ known, missing }: FetchedWhole): boolean {
 async function suspectLoss(
   { db, jobs }: { db: Database; jobs: DepJobs },
   from: SyncPosition,
-  fetched: FetchedWhole,
+  fetched: FetchTotals,
 ): Promise<DepError | undefined> {
   return await inTransaction(db, async (trx) => {
-    if ((await doubtFetch(trx, from, fetched.missing)) === undefined) return undefined;
+    if ((await recordSuspectedLoss(trx, from, fetched.missing)) === undefined) return undefined;
     await auditLoss(trx, from, { action: 'devices_missed', fetched });
     // Those that are listed are not to wait for their profiles.
     await jobs.reconcile(trx, from.accountId);
-    return wordsOf(fetched);
+    return lossError(fetched);
   });
 }
 
-function wordsOf({ known, missing }: FetchedWhole): DepError {
+function lossError({ known, missing }: FetchTotals): DepError {
   const [listed, all] = [known - missing, known].map((count) => count.toLocaleString('en-US'));
   return new DepError(
     'refused',
@@ -119,12 +123,15 @@ function wordsOf({ known, missing }: FetchedWhole): DepError {
 async function auditLoss(
   trx: Transaction,
   { accountId }: SyncPosition,
-  { action, fetched }: { action: 'devices_missed' | 'devices_removed'; fetched: FetchedWhole },
+  { action, fetched }: { action: 'devices_missed' | 'devices_removed'; fetched: FetchTotals },
 ): Promise<void> {
   const { missing, known } = fetched;
   await writeAudit(trx, {
-    ...{ context: systemContext(), action: `dep_accounts.${action}`, outcome: 'success' },
-    ...{ targetType: 'dep_accounts', targetId: accountId },
+    context: systemContext(),
+    action: `dep_accounts.${action}`,
+    outcome: 'success',
+    targetType: 'dep_accounts',
+    targetId: accountId,
     details: { [action === 'devices_missed' ? 'missed' : 'removed']: missing, of: known },
   });
 }

@@ -41,7 +41,8 @@ export async function storePage(
   await storeListings(trx, from, { listings, known });
   const receivingAccounts = await removeSerials(trx, from.accountId, removals);
   return {
-    ...{ position, receivingAccounts },
+    position,
+    receivingAccounts,
     added: listings.filter(({ serialNumber }) => !isActive(serialNumber)).length,
     removed: removals.filter(({ serialNumber }) => isActive(serialNumber)).length,
   };

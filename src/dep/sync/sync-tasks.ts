@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Database } from '../../db/connection/database.js';
 import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
-import { claimSyncsDue, noteSyncRequest } from '../../db/dep/dep-sync-requests.js';
+import { claimSyncsDue, recordSyncRequest } from '../../db/dep/dep-sync-requests.js';
 import { AppError, notFound } from '../../errors.js';
 import type { Task } from '../../jobs/task.js';
 import { scheduledTask } from '../../jobs/tasks/scheduled-task.js';
@@ -67,7 +67,7 @@ export async function requestSync(
   jobs: DepJobs,
   { accountId, isFull }: { accountId: number; isFull: boolean },
 ): Promise<void> {
-  const isNoted = await noteSyncRequest(trx, { accountId, isFull });
+  const isNoted = await recordSyncRequest(trx, { accountId, isFull });
   if (isNoted === undefined) throw notFound(`dep_accounts ${accountId}`);
   if (!isNoted) {
     const message = 'The account has no server token: upload one with POST /dep/stoken/upload';

@@ -23,7 +23,7 @@ export interface ConfirmAccountDeps {
 }
 
 const PAYLOAD = z.object({ accountId: z.int() });
-const DOUBLE_ADVICE =
+const DUPLICATE_ADVICE =
   'Delete all but one of them (DELETE /api/v1/dep/accounts/ID). If the one that stays has not the token ' +
   "of the server, download a certificate for it (GET /dep/certificate/download?account=ID), upload it to Apple's " +
   'portal, and the token from there with POST /dep/stoken/upload?force=true.';
@@ -66,11 +66,11 @@ async function confirm(
     const columns = columnsOf(detail);
     const { server_uuid } = columns;
     const others = await listAccountsOfServer(trx, { id, server_uuid });
-    const told = [...changesOf(former, columns), ...doublesOf(others)];
+    const told = [...changeRemarks(former, columns), ...duplicateRemarks(others)];
     await confirmAccount(trx, id, {
       ...columns,
       status_text: told.length > 0 ? told.join('; ') : null,
-      status_advice: others.length > 0 ? DOUBLE_ADVICE : null,
+      status_advice: others.length > 0 ? DUPLICATE_ADVICE : null,
     });
     await jobs.sync(trx, id);
     return told;
@@ -96,14 +96,14 @@ function columnsOf(detail: AccountDetail): AccountDetailColumns {
 }
 
 /** The same device would be listed by both, and each would give it its own default profile. */
-function doublesOf(others: number[]): string[] {
+function duplicateRemarks(others: number[]): string[] {
   if (others.length === 0) return [];
   const ids = others.join(', ');
   const whose = others.length === 1 ? `the account ${ids} is` : `the accounts ${ids} are`;
   return [`${whose} of the same server at Apple: there should be one account of it`];
 }
 
-function changesOf(former: FormerServer, now: FormerServer): string[] {
+function changeRemarks(former: FormerServer, now: FormerServer): string[] {
   const names = ['server_uuid', 'org_id'] as const;
   const changes = names.flatMap((name) => {
     const [was, is] = [former[name], now[name]];

@@ -6,10 +6,10 @@ import {
   hadToken,
   insertTokenCertificate,
   isAccount,
-  noteToken,
+  markTokenCertificateUsed,
+  recordToken,
   type TokenHolder,
   updateToken,
-  useTokenCertificate,
 } from '../../db/dep/dep-token-repository.js';
 
 import { insertCertificate } from '../../db/pki/certificate-repository.js';
@@ -25,7 +25,7 @@ import { DepJobs } from '../dep-jobs.js';
 import { type OpenedToken, openToken } from './open-token.js';
 import { makeTokenCertificate } from './token-certificate.js';
 import { requireSameEnvironment, type TokenWarning, tokenWarnings } from './token-checks.js';
-import { findPlace, type TokenPlace } from './token-place.js';
+import { findTokenAccount, type TokenAccount } from './token-place.js';
 
 export interface DepTokensDeps {
   db: Database;
@@ -36,17 +36,17 @@ export interface DepTokensDeps {
   now?: () => Date;
 }
 
-export interface TakeOptions {
+export interface StoreTokenOptions {
   /** Whether an account may go over to another server of Apple's. */
   isForced: boolean;
   /** Who brings it. */
   by: string;
 }
 
-export interface TakenToken {
+export interface StoredToken {
   accountId: number;
   /** unchanged: it had the very same token. */
-  outcome: TokenPlace['outcome'] | 'unchanged';
+  outcome: TokenAccount['outcome'] | 'unchanged';
   warnings: TokenWarning[];
   /** Of the account, for the audit trail. */
   changes: Changes;
@@ -58,9 +58,9 @@ export interface NewTokenCertificate {
 }
 
 /** Opened, and not stored yet. */
-export interface SentToken {
+export interface UploadedToken {
   /** Gives it to its account, or makes one. AppError 409 `token_mismatch`. */
-  take(trx: Transaction, options: TakeOptions): Promise<TakenToken>;
+  store(trx: Transaction, options: StoreTokenOptions): Promise<StoredToken>;
 }
 
 /** How server tokens of Apple's portal come here: a certificate goes out, a sealed token comes back. */
@@ -96,7 +96,7 @@ export class DepTokens {
    * Opens a file of the portal; nothing is stored yet. AppError 422 `invalid_smime`,
    * `no_matching_key`, `invalid_token` or `token_expired`; 409 `lab_only`.
    */
-  async open(file: Buffer): Promise<SentToken> {
+  async open(file: Buffer): Promise<UploadedToken> {
     const opened = await openToken(this.#deps, file);
     const { consumerKey, expiry } = opened.token;
     if (expiry !== null && expiry <= this.#now()) {
@@ -106,17 +106,17 @@ export class DepTokens {
       throw new AppError('token_expired', 422, message);
     }
     requireSameEnvironment(consumerKey, this.#deps);
-    return { take: (trx, options) => this.#take(trx, opened, options) };
+    return { store: (trx, options) => this.#take(trx, opened, options) };
   }
 
   async #take(
     trx: Transaction,
     { token, certificateId }: OpenedToken,
-    { isForced, by }: TakeOptions,
-  ): Promise<TakenToken> {
-    const meantFor = await useTokenCertificate(trx, certificateId);
+    { isForced, by }: StoreTokenOptions,
+  ): Promise<StoredToken> {
+    const meantFor = await markTokenCertificateUsed(trx, certificateId);
     const { consumerKey } = token;
-    const { account, outcome } = await findPlace(trx, { consumerKey, meantFor, isForced });
+    const { account, outcome } = await findTokenAccount(trx, { consumerKey, meantFor, isForced });
     const isSame = this.#isSame(account, token);
     const isFormer = !isSame && (await hadToken(trx, account.id, token.accessToken));
     if (!isSame) {
@@ -125,7 +125,7 @@ export class DepTokens {
         token_certificate_id: certificateId,
       };
       await updateToken(trx, account.id, { ...columns, isOtherServer: outcome === 'replaced' });
-      await noteToken(trx, account.id, by);
+      await recordToken(trx, account.id, by);
     }
     await this.#follow(trx, account.id, token);
     return {

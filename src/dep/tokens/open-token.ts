@@ -55,7 +55,7 @@ function isNamed(certificate: ParsedCertificate, recipients: EnvelopeRecipient[]
 }
 
 /** What one key makes of the message, if that is a JSON object. */
-function attempt(
+function tryKey(
   message: SmimeMessage,
   certificate: ParsedCertificate,
   { row, box }: { row: TokenKeyRow; box: SecretBox },
@@ -74,7 +74,7 @@ function attempt(
  * How it fails for a key that the file names is one and the same, whatever is wrong with what is
  * inside: which paddings are right is nobody's business.
  */
-function damaged(certificate: ParsedCertificate): AppError {
+function damagedToken(certificate: ParsedCertificate): AppError {
   const name = JSON.stringify(certificate.commonName ?? certificate.subject);
   const message =
     `the file was made for the certificate ${name} of this server, but no server token comes out ` +
@@ -98,14 +98,14 @@ export async function openToken(
     .map((key) => ({ ...key, isNamed: isNamed(key.certificate, recipients) }))
     .sort((one, other) => Number(other.isNamed) - Number(one.isNamed));
   for (const { row, certificate } of keys) {
-    const members = attempt(message, certificate, { row, box });
+    const members = tryKey(message, certificate, { row, box });
     if (members !== undefined) {
       return { token: readDepToken(members), certificateId: row.certificate_id };
     }
     await setImmediate();
   }
   const named = keys.find((key) => key.isNamed);
-  throw named ? damaged(named.certificate) : noMatchingKey(recipients, rows);
+  throw named ? damagedToken(named.certificate) : noMatchingKey(recipients, rows);
 }
 
 const MOST_NAMED = 5;
@@ -120,14 +120,14 @@ function recipientText(recipient: EnvelopeRecipient): string {
   return `the certificate ${shown(recipient.serialHex)} of ${shown(recipient.issuer)}`;
 }
 
-function few(texts: string[]): string {
+function firstFew(texts: string[]): string {
   const more = texts.length > MOST_NAMED ? `, and ${texts.length - MOST_NAMED} more` : '';
   return texts.slice(0, MOST_NAMED).join(', ') + more;
 }
 
-function forWhom(recipients: EnvelopeRecipient[]): string {
+function recipientsText(recipients: EnvelopeRecipient[]): string {
   if (recipients.length === 0) return 'The file names no recipient with an RSA key';
-  return `The file is for ${few(recipients.map(recipientText))}`;
+  return `The file is for ${firstFew(recipients.map(recipientText))}`;
 }
 
 function certificatesHere(rows: TokenKeyRow[]): string {
@@ -135,13 +135,13 @@ function certificatesHere(rows: TokenKeyRow[]): string {
   const named = rows.map(
     ({ certificate_id, x509_cn }) => `${shown(x509_cn ?? '')} (id ${certificate_id})`,
   );
-  return `this server has the keys of ${few(named)}`;
+  return `this server has the keys of ${firstFew(named)}`;
 }
 
 /** Which certificate it was made for, which there are, and the way to one that fits. */
 function noMatchingKey(recipients: EnvelopeRecipient[], rows: TokenKeyRow[]): AppError {
   const message =
-    `no key here opens the file. ${forWhom(recipients)}, and ${certificatesHere(rows)}. Download a ` +
+    `no key here opens the file. ${recipientsText(recipients)}, and ${certificatesHere(rows)}. Download a ` +
     "certificate again (GET /dep/certificate/download), upload it to this server's entry at Apple's " +
     'portal, and get a new server token there';
   return new AppError('no_matching_key', 422, message);

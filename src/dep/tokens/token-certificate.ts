@@ -27,7 +27,8 @@ export async function makeTokenCertificate(now = new Date()): Promise<TokenCerti
   const name = `Muster enrollment program ${randomBytes(4).toString('hex')}`;
   const der = issueCertificate({
     subject: [{ type: 'CN', value: name }],
-    ...{ publicKey, issuerKey: privateKey },
+    publicKey,
+    issuerKey: privateKey,
     notBefore: new Date(now.getTime() - EARLY_MS),
     notAfter: yearsAfter(now),
     keyUsage: ['digitalSignature', 'keyEncipherment'],

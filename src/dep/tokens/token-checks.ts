@@ -4,7 +4,7 @@ import { EXPIRING_DAYS } from '../../pki/credentials/credential-status.js';
 /** As the lab's stand-in for Apple's portal makes them. */
 const LAB_PREFIX = 'CK_lab';
 
-interface World {
+interface Environment {
   /** Tokens of the lab's are taken only while it is on, and then only they. */
   isLabOn: boolean;
   /** Where the key was sent, if not in a file. */
@@ -12,7 +12,10 @@ interface World {
 }
 
 /** AppError 409 `lab_only`: lab and Apple don't mix, devices of the one would go to the other. */
-export function requireSameEnvironment(consumerKey: string, { isLabOn, source }: World): void {
+export function requireSameEnvironment(
+  consumerKey: string,
+  { isLabOn, source }: Environment,
+): void {
   if (consumerKey.startsWith(LAB_PREFIX) === isLabOn) return;
   const message = isLabOn
     ? "with LAB=on only tokens of the lab's portal are taken: see GET /lab"

@@ -24,7 +24,7 @@ export async function findUser(
 
 /** How people enroll unless their own record says otherwise. AppError enrollment_closed 403. */
 export function requireOffered({ config, policy }: Services): EnrollmentMode {
-  policy.admitKnown();
+  policy.requireNotClosed();
   const { accountEnrollment } = config;
   if (accountEnrollment !== 'off') return accountEnrollment;
   throw new AppError('enrollment_closed', 403, 'nobody enrolls with an account on this server');
@@ -45,7 +45,10 @@ export async function requireSignIn(services: Services): Promise<EnrollmentMode>
  * How someone who has signed in enrolls. Those whom an identity provider signs in need no record
  * here; one that is disabled keeps them out all the same. AppError 403.
  */
-export async function admitAccount(services: Services, account: string): Promise<EnrollmentMode> {
+export async function requireAccountAllowed(
+  services: Services,
+  account: string,
+): Promise<EnrollmentMode> {
   const usual = requireOffered(services);
   const user = await findUser(services, account);
   const isKnown = user !== undefined || services.config.oidc !== undefined;

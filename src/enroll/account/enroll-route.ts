@@ -14,10 +14,10 @@ import {
 
 import { type AccessToken, bearerToken } from './access-token.js';
 import {
-  admitAccount,
   type EnrollmentMode,
   enrollingAccount,
   methodOf,
+  requireAccountAllowed,
   requireOffered,
 } from './admission.js';
 
@@ -37,17 +37,22 @@ export async function enrollAccount(
 ): Promise<void> {
   requireOffered(services);
   const mode = modeOf(req);
-  const device = judge(await readSignedDeviceInfo(req, services), mode, services);
+  const device = checkDevice(await readSignedDeviceInfo(req, services), mode, services);
   const given = bearerToken(req.get('authorization'));
   const token = given === undefined ? undefined : services.tokens.read(given);
   if (token === undefined) {
-    challenge(res, services, given === undefined ? 'no token' : 'the token is not valid');
+    requestSignIn(res, services, given === undefined ? 'no token' : 'the token is not valid');
     return;
   }
   await requireMode(services, token, mode);
   const requestId = await claim(services, device, token);
-  if (requestId === undefined) challenge(res, services, 'the token was used before');
-  else await giveProfile({ req, res }, { requestId, token, serial: device.info.serial }, services);
+  if (requestId === undefined) requestSignIn(res, services, 'the token was used before');
+  else
+    await sendEnrollmentProfile(
+      { req, res },
+      { requestId, token, serial: device.info.serial },
+      services,
+    );
 }
 
 function modeOf(req: Request): EnrollmentMode {
@@ -60,7 +65,7 @@ function modeOf(req: Request): EnrollmentMode {
  * The credential is the account; but what a device says of which one it is counts only by Apple's
  * certificate. A person's own device says nothing of it, and what it says is not kept.
  */
-function judge(
+function checkDevice(
   signed: SignedDeviceInfo,
   mode: EnrollmentMode,
   services: AccountServices,
@@ -78,7 +83,11 @@ function anonymous(info: MachineInfo): MachineInfo {
   return rest;
 }
 
-function challenge(res: Response, { publicUrl, logger }: AccountServices, reason: string): void {
+function requestSignIn(
+  res: Response,
+  { publicUrl, logger }: AccountServices,
+  reason: string,
+): void {
   logger.info({ reason }, 'a device is asked to sign its user in');
   const url = `${publicUrl}/enroll/account/login`;
   res.status(401).setHeader('WWW-Authenticate', `Bearer method="apple-as-web", url="${url}"`);
@@ -92,7 +101,7 @@ async function requireMode(
   token: AccessToken,
   mode: EnrollmentMode,
 ): Promise<void> {
-  const admitted = await admitAccount(services, token.account);
+  const admitted = await requireAccountAllowed(services, token.account);
   if (token.mode === mode && admitted === mode) return;
   throw new AppError('enrollment_closed', 403, `this account does not enroll as ${mode}`);
 }
@@ -106,7 +115,8 @@ async function claim(
     return await claimAccountRequest(db.knex, {
       method: methodOf(mode),
       ...productFacts(signed.info, signed),
-      ...{ account, nonce },
+      account,
+      nonce,
       udid: signed.info.udid ?? null,
       serial_number: signed.info.serial ?? null,
       expires_at: new Date(Date.now() + LIFE_MS),
@@ -116,7 +126,7 @@ async function claim(
   }
 }
 
-async function giveProfile(
+async function sendEnrollmentProfile(
   http: { req: Request; res: Response },
   {
     requestId,

@@ -2,7 +2,7 @@ import type { Configuration } from 'openid-client';
 import type { OidcConfig } from '../../config/config.js';
 import { AppError } from '../../errors.js';
 import { requireAccountName } from './admission.js';
-import { invalidAnswer, providerAway, providerFault } from './provider-failures.js';
+import { invalidResponse, providerFailure, providerUnavailable } from './provider-failures.js';
 import type { SignInSession } from './sign-in-session.js';
 
 /** Devices wait, with a person before them. */
@@ -53,7 +53,8 @@ export function createIdentityProvider({
       return library.buildAuthorizationUrl(await configure(library), {
         redirect_uri: redirectUri,
         scope: 'openid email profile',
-        ...{ state, nonce },
+        state,
+        nonce,
         code_challenge: await library.calculatePKCECodeChallenge(codeVerifier),
         code_challenge_method: 'S256',
         ...(hint === undefined ? {} : { login_hint: hint }),
@@ -66,7 +67,7 @@ export function createIdentityProvider({
         const claims = await redeem({ library, configuration, callback }, secrets, oidc);
         return accountIn(claims, oidc);
       } catch (error) {
-        throw error instanceof AppError ? error : providerFault(library, error);
+        throw error instanceof AppError ? error : providerFailure(library, error);
       }
     },
   };
@@ -94,7 +95,7 @@ async function discover(library: Library, oidc: OidcConfig): Promise<Configurati
     for (const extend of [...insecure, library.enableNonRepudiationChecks]) extend(configuration);
     return configuration;
   } catch (error) {
-    throw providerAway(error);
+    throw providerUnavailable(error);
   }
 }
 
@@ -112,10 +113,12 @@ async function redeem(
 ): Promise<Claims> {
   const tokens = await library.authorizationCodeGrant(configuration, callback, {
     pkceCodeVerifier: codeVerifier,
-    ...{ expectedState: state, expectedNonce: nonce, idTokenExpected: true },
+    expectedState: state,
+    expectedNonce: nonce,
+    idTokenExpected: true,
   });
   const claims = tokens.claims();
-  if (claims === undefined) throw invalidAnswer(new Error('it has no ID token'));
+  if (claims === undefined) throw invalidResponse(new Error('it has no ID token'));
   if (claims[accountClaim] !== undefined) return claims;
   const { access_token: accessToken } = tokens;
   return { ...claims, ...(await library.fetchUserInfo(configuration, accessToken, claims.sub)) };
@@ -124,7 +127,7 @@ async function redeem(
 /** Providers differ in whether they say of an e-mail address that it is verified; and in the type. */
 function accountIn(claims: Claims, { accountClaim }: OidcConfig): string {
   const account = claims[accountClaim];
-  if (account === undefined) throw invalidAnswer(new Error(`it has no claim ${accountClaim}`));
+  if (account === undefined) throw invalidResponse(new Error(`it has no claim ${accountClaim}`));
   if (accountClaim === 'email' && String(claims.email_verified ?? 'true') !== 'true') {
     throw new AppError('forbidden', 403, 'the e-mail address of your account is not verified');
   }

@@ -116,7 +116,9 @@ async function audit(
   const requestId = requestIdOf(res) || randomUUID();
   await writeAudit(trx, {
     context: { actor, requestId, sourceAddress: sourceAddressOf(res) },
-    ...{ action: 'enrollment_users.sign_in', targetType: 'enrollment_users', targetId: user.id },
+    action: 'enrollment_users.sign_in',
+    targetType: 'enrollment_users',
+    targetId: user.id,
     outcome: isRefused ? 'refused' : 'success',
     details: { account: user.account, is_disabled: user.is_disabled },
   });

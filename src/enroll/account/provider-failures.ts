@@ -3,7 +3,7 @@ import { AppError } from '../../errors.js';
 type Library = typeof import('openid-client');
 
 /** The provider is there, and its answer can't be read or says that it is not well. */
-const UNWELL = new Set([
+const PROVIDER_ERRORS = new Set([
   'OAUTH_TIMEOUT',
   'OAUTH_ABORT',
   'OAUTH_PARSE_ERROR',
@@ -14,7 +14,7 @@ const UNWELL = new Set([
 /** RFC 6749 4.1.2.1; and that the user would have had to do something more. */
 const CANCELLED = new Set(['access_denied', 'login_required', 'interaction_required']);
 
-export function providerAway(cause: unknown): AppError {
+export function providerUnavailable(cause: unknown): AppError {
   return new AppError(
     'unavailable',
     503,
@@ -24,7 +24,7 @@ export function providerAway(cause: unknown): AppError {
 }
 
 /** The person is told no more than that: what exactly was wrong is for the log. */
-export function invalidAnswer(cause: unknown): AppError {
+export function invalidResponse(cause: unknown): AppError {
   return new AppError(
     'forbidden',
     403,
@@ -34,25 +34,25 @@ export function invalidAnswer(cause: unknown): AppError {
 }
 
 /** What failed while a code was redeemed. */
-export function providerFault(library: Library, error: unknown): AppError {
+export function providerFailure(library: Library, error: unknown): AppError {
   if (error instanceof library.AuthorizationResponseError) {
-    if (!CANCELLED.has(error.error)) return invalidAnswer(causeOf(error));
+    if (!CANCELLED.has(error.error)) return invalidResponse(causeOf(error));
     return new AppError('forbidden', 403, 'the sign-in was cancelled', { cause: causeOf(error) });
   }
   if (error instanceof library.ResponseBodyError) {
     // Anything else than a code that is spent or not ours lies in how this server is set up.
     return error.error === 'invalid_grant'
-      ? invalidAnswer(causeOf(error))
-      : providerAway(causeOf(error));
+      ? invalidResponse(causeOf(error))
+      : providerUnavailable(causeOf(error));
   }
   if (error instanceof library.WWWAuthenticateChallengeError) {
     const text = `the provider does not know this server, it answered ${error.status}`;
-    return providerAway(new Error(text, { cause: error }));
+    return providerUnavailable(new Error(text, { cause: error }));
   }
-  if (error instanceof library.ClientError && !UNWELL.has(error.code ?? '')) {
-    return invalidAnswer(error);
+  if (error instanceof library.ClientError && !PROVIDER_ERRORS.has(error.code ?? '')) {
+    return invalidResponse(error);
   }
-  return providerAway(error);
+  return providerUnavailable(error);
 }
 
 /** The provider's own words, which the library's message lacks. */

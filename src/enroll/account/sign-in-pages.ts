@@ -1,7 +1,7 @@
 import type { RequestHandler, Response } from 'express';
 import { type Html, html } from '../../http/pages/html.js';
 import { renderPage, setPageHeaders } from '../../http/pages/html-page.js';
-import { admitAccount } from './admission.js';
+import { requireAccountAllowed } from './admission.js';
 import type { AccountServices } from './services.js';
 
 /** A browser follows the answer to a form only where this lets it: to the device's sign-in, too. */
@@ -59,7 +59,7 @@ export async function finishSignIn(
   account: string,
   services: AccountServices,
 ): Promise<void> {
-  const mode = await admitAccount(services, account);
+  const mode = await requireAccountAllowed(services, account);
   const token = services.tokens.issue({ account, mode });
   services.logger.info({ account, mode }, 'a user has signed in to enroll a device');
   services.sessions.end(res);

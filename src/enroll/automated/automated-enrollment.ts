@@ -4,7 +4,7 @@ import {
   type DepDevice,
   findDepDevice,
   insertAutomatedRequest,
-  noteRefusedDevice,
+  storeRefusedContact,
 } from '../../db/dep/dep-device-repository.js';
 
 import type { EnrollmentRequest } from '../../db/enroll/enrollment-request-repository.js';
@@ -14,7 +14,11 @@ import { deviceFacts } from '../device-request.js';
 import { createEnrollmentProfile } from '../enrollment-profile.js';
 import { sendProfile } from '../send-profile.js';
 import type { EnrollServices } from '../services.js';
-import { readSignedDeviceInfo, refuseAnswer, requireDeviceSigner } from '../signed-device-info.js';
+import {
+  readSignedDeviceInfo,
+  refuseChallengeAnswer,
+  requireDeviceSigner,
+} from '../signed-device-info.js';
 
 import { judgeMinimumOs, sendUpdateRequired } from './minimum-os.js';
 
@@ -30,15 +34,15 @@ export async function enrollAutomatically(
   const signed = await readSignedDeviceInfo(req, services);
   requireDeviceSigner(signed, services);
   const info = requireIdentified(signed.info);
-  refuseAnswer(info);
-  const dep = await admit(info, services);
+  refuseChallengeAnswer(info);
+  const dep = await requireAllowedDevice(info, services);
   const verdict = judgeMinimumOs(info, dep);
   const { serial, product, osVersion } = info;
   const about = { serial, product, osVersion };
   if (verdict.kind === 'update') {
     const { version } = verdict;
     services.logger.info({ ...about, minimum: version }, 'a device has to update to enroll');
-    await note(
+    await recordOnDevice(
       serial,
       `it was told to update to ${version} first; it has ${osVersion ?? 'an older one'}`,
       services,
@@ -47,36 +51,49 @@ export async function enrollAutomatically(
     return;
   }
   const facts = deviceFacts(info, signed);
-  const requestId = await store({ ...facts, unmet_minimum_os_version: verdict.unmet }, services);
+  const requestId = await storeRequest(
+    { ...facts, unmet_minimum_os_version: verdict.unmet },
+    services,
+  );
   const profile = await createEnrollmentProfile(services, { challenge: { requestId }, serial });
   services.logger.info({ ...about, requestId }, 'a device was given its automated enrollment');
   sendProfile({ req, res }, { profile, filename: 'enroll.mobileconfig' }, services);
 }
 
-async function admit(info: IdentifiedMachine, services: EnrollServices): Promise<DepDevice> {
+async function requireAllowedDevice(
+  info: IdentifiedMachine,
+  services: EnrollServices,
+): Promise<DepDevice> {
   try {
-    services.policy.admitKnown();
-    const dep = await find(info, services);
-    refuseUnknown(info, dep, services);
+    services.policy.requireNotClosed();
+    const dep = await findDevice(info, services);
+    requireKnownDevice(info, dep, services);
     return dep;
   } catch (error) {
     if (error instanceof AppError && error.status === 403) {
-      await note(info.serial, `refused: ${error.message}`, services);
+      await recordOnDevice(info.serial, `refused: ${error.message}`, services);
     }
     throw error;
   }
 }
 
 /** For the admin, at the device's serial number; the device gets its answer whatever comes of it. */
-async function note(serial: string, fault: string, { db, logger }: EnrollServices): Promise<void> {
+async function recordOnDevice(
+  serial: string,
+  fault: string,
+  { db, logger }: EnrollServices,
+): Promise<void> {
   try {
-    await noteRefusedDevice(db.knex, { serial, fault });
+    await storeRefusedContact(db.knex, { serial, fault });
   } catch (error) {
     logger.warn({ err: error, serial }, 'a refused device could not be noted');
   }
 }
 
-async function find({ serial }: IdentifiedMachine, { db }: EnrollServices): Promise<DepDevice> {
+async function findDevice(
+  { serial }: IdentifiedMachine,
+  { db }: EnrollServices,
+): Promise<DepDevice> {
   try {
     return await findDepDevice(db.knex, serial);
   } catch (error) {
@@ -85,7 +102,7 @@ async function find({ serial }: IdentifiedMachine, { db }: EnrollServices): Prom
 }
 
 /** Where strangers need a link, nobody could put one into Setup Assistant. */
-function refuseUnknown(
+function requireKnownDevice(
   { serial }: IdentifiedMachine,
   { is_known: isKnown, has_accounts: hasAccounts }: DepDevice,
   { config }: EnrollServices,
@@ -98,7 +115,7 @@ function refuseUnknown(
   throw new AppError('forbidden', 403, message);
 }
 
-async function store(
+async function storeRequest(
   facts: Omit<EnrollmentRequest, 'method' | 'expires_at'> & { serial_number: string },
   { db }: EnrollServices,
 ): Promise<number> {

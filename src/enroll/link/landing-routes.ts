@@ -71,7 +71,7 @@ async function refusalOf(
   { policy }: EnrollServices,
 ): Promise<string | undefined> {
   try {
-    await policy.admit(token);
+    await policy.requireAllowed(token);
     return undefined;
   } catch (error) {
     if (error instanceof AppError && error.code === 'enrollment_closed') return error.message;

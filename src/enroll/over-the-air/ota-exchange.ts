@@ -12,7 +12,7 @@ import {
   requireIdentified,
 } from '../../protocol/mdm/machine-info.js';
 import { buildIdentityProfile } from '../../protocol/profiles/ota-profiles.js';
-import { deviceFacts, readmitDevice, requestEnd } from '../device-request.js';
+import { deviceFacts, requestEnd, requireDeviceStillAllowed } from '../device-request.js';
 import {
   type EnrollmentSettings,
   enrollmentProfile,
@@ -32,14 +32,15 @@ export async function continueExchange(
   services: EnrollServices,
 ): Promise<Buffer> {
   const { signer, chain } = signed;
-  if (services.deviceCas.judge(signer, chain).ok) return await giveIdentity(signed, services);
+  if (services.deviceCas.judge(signer, chain).ok)
+    return await buildIdentityAnswer(signed, services);
   const exchange = await find(signer.fingerprint, services);
   if (exchange === undefined) {
     throw unknownSigner(signed, 'neither of a device CA nor issued over the air');
   }
-  const fault = faultOf(exchange, signer);
+  const fault = refusalReason(exchange, signer);
   if (fault !== undefined) throw unknownSigner(signed, `${fault} (${exchange.request.id})`);
-  return await giveEnrollment(signed, exchange.request, services);
+  return await buildEnrollmentAnswer(signed, exchange.request, services);
 }
 
 async function find(fingerprint: Buffer, { db }: EnrollServices): Promise<Exchange | undefined> {
@@ -51,40 +52,45 @@ async function find(fingerprint: Buffer, { db }: EnrollServices): Promise<Exchan
 }
 
 /** Why the exchange does not go on by this certificate, which was issued in it. */
-function faultOf(exchange: Exchange, signer: ParsedCertificate): string | undefined {
+function refusalReason(exchange: Exchange, signer: ParsedCertificate): string | undefined {
   if (exchange.revoked_at !== null) return 'the certificate was revoked';
   if (!isValidAt(signer, new Date())) return 'the certificate is not valid now';
   if (exchange.request.enrolled_at !== null) return 'the device has enrolled by this request';
   return exchange.is_expired ? 'the request has expired' : undefined;
 }
 
-async function giveIdentity(signed: SignedDeviceInfo, services: EnrollServices): Promise<Buffer> {
+async function buildIdentityAnswer(
+  signed: SignedDeviceInfo,
+  services: EnrollServices,
+): Promise<Buffer> {
   const info = requireIdentified(signed.info);
   const { nonce, linkId } = services.otaChallenges.readChallenge(requireChallenge(info));
   const settings = await readOtaSettings(services);
-  await readmitDevice(info, linkId === undefined ? {} : { linkId }, services);
+  await requireDeviceStillAllowed(info, linkId === undefined ? {} : { linkId }, services);
   const expiresAt = requestEnd();
   const requestId = await inTransaction(services.db, (trx) =>
     claimOtaRequest(trx, {
       ...deviceFacts(info, signed),
-      ...{ method: 'ota', nonce, expires_at: expiresAt },
+      method: 'ota',
+      nonce,
+      expires_at: expiresAt,
       enrollment_link_id: linkId ?? null,
     }),
   );
-  if (requestId === undefined) throw spent(info);
+  if (requestId === undefined) throw usedChallenge(info);
   const { serial, product } = info;
   services.logger.info({ requestId, serial, product }, 'a device enrolls over the air');
   const scep = identityRequest(settings, services, { requestId, expiresAt, isExchange: true });
   return buildIdentityProfile({ organization: settings.organization, scep });
 }
 
-function spent({ udid, serial }: IdentifiedMachine): AppError {
+function usedChallenge({ udid, serial }: IdentifiedMachine): AppError {
   return new AppError('forbidden', 403, 'the enrollment challenge is not valid', {
     cause: new Error(`already used; now by the device ${serial} (${udid})`),
   });
 }
 
-async function giveEnrollment(
+async function buildEnrollmentAnswer(
   signed: SignedDeviceInfo,
   request: EnrollmentRequestRow,
   services: EnrollServices,
@@ -94,7 +100,7 @@ async function giveEnrollment(
   const settings = await readOtaSettings(services);
   const { id: requestId, enrollment_link_id: linkId, expires_at: expiresAt } = request;
   const admitted = { ...(linkId === null ? {} : { linkId }), isCounted: true };
-  await readmitDevice(info, admitted, services);
+  await requireDeviceStillAllowed(info, admitted, services);
   services.logger.info({ requestId, serial: info.serial }, 'a device may enroll over the air');
   const challenge = { requestId, expiresAt };
   return enrollmentProfile(settings, services, { challenge, serial: info.serial });

@@ -9,7 +9,7 @@ import { continueExchange, readOtaSettings } from './ota-exchange.js';
 /** Enrollment over the air. */
 export function createOtaRoutes(services: EnrollServices): Router {
   const router = Router();
-  router.get('/ota', (req, res) => giveProfileService(req, res, services));
+  router.get('/ota', (req, res) => sendProfileService(req, res, services));
   router.all('/ota', methodNotAllowed('GET, HEAD'));
   router.post('/ota_authenticate', async (req, res) => {
     const profile = await continueExchange(await readSignedDeviceInfo(req, services), services);
@@ -19,13 +19,13 @@ export function createOtaRoutes(services: EnrollServices): Router {
   return router;
 }
 
-async function giveProfileService(
+async function sendProfileService(
   req: Request,
   res: Response,
   services: EnrollServices,
 ): Promise<void> {
   const { policy, otaChallenges, publicUrl } = services;
-  const { linkId } = await policy.admit(queryText(req, 'token'));
+  const { linkId } = await policy.requireAllowed(queryText(req, 'token'));
   const { organization } = await readOtaSettings(services);
   const profile = buildProfileService({
     organization,

@@ -106,8 +106,11 @@ export class IdentityRenewals {
     const spreadMs = rows.length > 1 ? PUSH_SPREAD_MS : 0;
     const ids = await this.deps.queue.addEach(trx, wanted, { spreadMs });
     const states = rows.map((row, index) => ({
-      ...{ deviceId: row.device_id, fingerprint: row.fingerprint, problem: null },
-      ...{ commandId: ids[index] ?? null, attempts: row.attempts + 1 },
+      deviceId: row.device_id,
+      fingerprint: row.fingerprint,
+      problem: null,
+      commandId: ids[index] ?? null,
+      attempts: row.attempts + 1,
       nextAttemptAt: nextLook(now),
     }));
     await updateRenewals(trx, states);

@@ -68,8 +68,11 @@ export async function closeRenewals(trx: Transaction, judged: Judged[]): Promise
 
 async function audit(trx: Transaction, row: RenewalRow): Promise<void> {
   await writeAudit(trx, {
-    ...{ context: systemContext(), action: 'devices.identity_renewed', outcome: 'success' },
-    ...{ targetType: 'devices', targetId: row.device_id },
+    context: systemContext(),
+    action: 'devices.identity_renewed',
+    outcome: 'success',
+    targetType: 'devices',
+    targetId: row.device_id,
     details: { commands: row.command_id === null ? [] : [row.command_id] },
   }).catch((error: unknown) => {
     throw toAppError(error);

@@ -7,7 +7,7 @@ const DAY_MS = 24 * HOUR_MS;
 /** While a command is under way. */
 const LOOK_EVERY_MS = HOUR_MS;
 /** A device that has installed the profile asks for its certificate at once; no network lasts days. */
-const PATIENCE_MS = DAY_MS;
+const NEW_IDENTITY_TIMEOUT_MS = DAY_MS;
 /** After the first attempt that failed, the second, and so on. */
 const PAUSES_MS = [HOUR_MS, 4 * HOUR_MS, DAY_MS, 3 * DAY_MS];
 const LAST_PAUSE_MS = 7 * DAY_MS;
@@ -40,7 +40,7 @@ function failed({ attempts }: RenewalRow, problem: string, since: Date): Renewal
 }
 
 function judgeAcknowledged(row: RenewalRow, acknowledgedAt: Date, now: Date): RenewalVerdict {
-  const end = after(acknowledgedAt, PATIENCE_MS);
+  const end = after(acknowledgedAt, NEW_IDENTITY_TIMEOUT_MS);
   if (end > now) return { kind: 'wait', until: end < nextLook(now) ? end : nextLook(now) };
   return failed(row, 'the profile was installed, but no new identity was used', end);
 }

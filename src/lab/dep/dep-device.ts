@@ -111,14 +111,20 @@ export const DEVICE_KINDS: Readonly<Record<DeviceFamily, readonly DeviceKind[]>>
   Mac: kinds('Mac', 'OSX', DEVICE_MODELS.macOS),
   AppleTV: [
     {
-      ...{ device_family: 'AppleTV', model: 'Apple TV 4K', os: 'tvOS' },
-      ...{ description: 'APPLE TV 4K 64GB-USA', color: 'BLACK' },
+      device_family: 'AppleTV',
+      model: 'Apple TV 4K',
+      os: 'tvOS',
+      description: 'APPLE TV 4K 64GB-USA',
+      color: 'BLACK',
     },
   ],
   Vision: [
     {
-      ...{ device_family: 'Vision', model: 'Apple Vision Pro', os: 'visionOS' },
-      ...{ description: 'APPLE VISION PRO 256GB-USA', color: 'SILVER' },
+      device_family: 'Vision',
+      model: 'Apple Vision Pro',
+      os: 'visionOS',
+      description: 'APPLE VISION PRO 256GB-USA',
+      color: 'SILVER',
     },
   ],
 };

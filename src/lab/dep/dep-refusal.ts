@@ -2,9 +2,9 @@
 export class DepRefusal extends Error {
   constructor(
     readonly status: number,
-    readonly words: string,
+    readonly code: string,
   ) {
-    super(words);
+    super(code);
     this.name = 'ProgramRefusal';
   }
 }

@@ -9,14 +9,14 @@ import {
   privateKeyPem,
 } from '../authority/lab-authority.js';
 import { ControlFault, readBytes } from '../wire/control-http.js';
-import type { DepAnswer, DepDesk, DepRequest } from './dep-service.js';
+import type { DepAnswer, DepRequest, DepService } from './dep-service.js';
 
 /** Sees each request before it is answered, and may keep it waiting: for tests. */
 export type Interceptor = (request: DepRequest) => Promise<void> | void;
 
 export interface DepServerOptions {
   authority: LabAuthority;
-  desk: DepDesk;
+  service: DepService;
   counts: RequestCounts;
 }
 
@@ -79,7 +79,7 @@ export class DepServer {
     const request = await this.#read(incoming, response);
     if (request === undefined) return;
     await this.interceptor?.(request);
-    const answer = this.options.desk.answer(request);
+    const answer = this.options.service.answer(request);
     if (answer.delayMs !== undefined) await sleep(answer.delayMs, undefined, { ref: false });
     const { drop = false, status } = answer;
     this.options.counts.note(request.method, request.url.pathname, drop ? 0 : status);

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { DEP_CALLS } from './dep-calls.js';
 import { DepRefusal, malformed } from './dep-refusal.js';
 import type { PageCursors } from './device-pages.js';
-import { type FaultRule, type FaultRules, USUAL_WORDS } from './fault-rules.js';
+import { DEFAULT_BODIES, type FaultRule, type FaultRules } from './fault-rules.js';
 import type { OAuthCheck } from './oauth-check.js';
 import type { Organization } from './organization.js';
 import type { Sessions } from './sessions.js';
@@ -25,7 +25,7 @@ export interface DepAnswer {
   delayMs?: number;
 }
 
-export interface DepDeskOptions {
+export interface DepServiceOptions {
   organization: Organization;
   oauth: OAuthCheck;
   sessions: Sessions;
@@ -64,26 +64,26 @@ function resultsOf(rule: FaultRule | undefined): (serial: string) => string | un
 }
 
 /** What the rule has answered in place of what is right, or after a while. */
-function spoilt(rule: FaultRule, right?: DepAnswer): DepAnswer {
+function applyRule(rule: FaultRule, right?: DepAnswer): DepAnswer {
   const { status, body, retry_after: retryAfter, drop = false, delay_ms: delayMs } = rule;
   const delay = delayMs === undefined ? {} : { delayMs };
   if (right !== undefined && status === undefined && !drop) return { ...right, ...delay };
   const headers = retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) };
-  const words = body ?? USUAL_WORDS[status ?? 0] ?? 'REFUSED';
+  const words = body ?? DEFAULT_BODIES[status ?? 0] ?? 'REFUSED';
   return { status: status ?? 0, body: words, headers, drop, ...delay };
 }
 
 /** Takes the requests of clients as Apple's service does. */
-export class DepDesk {
-  constructor(private readonly options: DepDeskOptions) {}
+export class DepService {
+  constructor(private readonly options: DepServiceOptions) {}
 
   answer(request: DepRequest): DepAnswer {
     const rule = this.options.faults.next(request.method, request.url.pathname);
     if (rule === undefined) return this.#obey(request, rule);
     const isInstead = rule.status !== undefined || rule.drop === true;
-    if (isInstead && rule.obeyed !== true) return spoilt(rule);
+    if (isInstead && rule.obeyed !== true) return applyRule(rule);
     const right = this.#obey(request, rule);
-    return right.status === 200 ? spoilt(rule, right) : right;
+    return right.status === 200 ? applyRule(rule, right) : right;
   }
 
   #obey(request: DepRequest, rule: FaultRule | undefined): DepAnswer {
@@ -91,7 +91,7 @@ export class DepDesk {
       return this.#serve(request, rule);
     } catch (error) {
       if (!(error instanceof DepRefusal)) throw error;
-      return { status: error.status, body: error.words };
+      return { status: error.status, body: error.code };
     }
   }
 

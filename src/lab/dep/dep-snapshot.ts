@@ -67,7 +67,12 @@ function serverSnapshot(of: MdmServer): DepSnapshot['servers'][number] {
       return [type, places.get(one) ?? 0, at];
     });
   return {
-    ...{ name, tokenIssuedAt, made, cursorEpoch, firstOperation, operations },
+    name,
+    tokenIssuedAt,
+    made,
+    cursorEpoch,
+    firstOperation,
+    operations,
     profiles: [...of.profiles].map(([uuid, definition]) => [uuid, { ...definition }]),
     devices: of.devices.map(({ kind, ...one }) => ({ ...one, kind: kindName(kind) })),
   };
@@ -76,7 +81,10 @@ function serverSnapshot(of: MdmServer): DepSnapshot['servers'][number] {
 export function writeSnapshot(organization: Organization, lab: string): string {
   const { stateId, areTermsSigned, servers } = organization;
   const content: DepSnapshot = {
-    ...{ version: 1, lab, stateId, areTermsSigned },
+    version: 1,
+    lab,
+    stateId,
+    areTermsSigned,
     servers: servers.map(serverSnapshot),
   };
   return JSON.stringify(content);

@@ -5,7 +5,7 @@ import { certificatePem, type LabAuthority } from '../authority/lab-authority.js
 import { isWelcome } from '../wire/control-http.js';
 import { createControl, type DepControl } from './dep-control.js';
 import { DepServer, RequestCounts } from './dep-server.js';
-import { DepDesk } from './dep-service.js';
+import { DepService } from './dep-service.js';
 import { readSnapshot, restoreOrganization, writeSnapshot } from './dep-snapshot.js';
 import { PageCursors } from './device-pages.js';
 import { FaultRules } from './fault-rules.js';
@@ -105,8 +105,8 @@ export async function startDepStandIn(options: DepStandInOptions): Promise<DepSt
   const sessions = new Sessions(options.sessions ?? {});
   const oauth = new OAuthCheck(tokens, organization);
   const cursors = new PageCursors(organization.stateId, cursorLifeMs);
-  const desk = new DepDesk({ organization, oauth, sessions, cursors, faults });
-  const server = await DepServer.create({ authority, desk, counts });
+  const desk = new DepService({ organization, oauth, sessions, cursors, faults });
+  const server = await DepServer.create({ authority, service: desk, counts });
   const portal = new Portal(organization, tokens);
   const control = createControl({ server, portal, faults, sessions, counts });
   const side = createPortalServer(control);

@@ -30,7 +30,7 @@ interface Entry {
   left: number;
 }
 
-export const USUAL_WORDS: Readonly<Record<number, string>> = {
+export const DEFAULT_BODIES: Readonly<Record<number, string>> = {
   401: 'UNAUTHORIZED',
   403: 'FORBIDDEN',
   429: 'TOO_MANY_REQUESTS',

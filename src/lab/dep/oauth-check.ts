@@ -12,7 +12,7 @@ export interface SessionRequest {
 }
 
 /** Whose token it was. */
-export interface Admitted {
+export interface TokenOwner {
   server: string;
   /** Of the token, milliseconds since 1970. */
   issuedAt: number;
@@ -50,7 +50,7 @@ export class OAuthCheck {
   ) {}
 
   /** @throws ProgramRefusal 400 or 401 */
-  check(request: SessionRequest): Admitted {
+  check(request: SessionRequest): TokenOwner {
     const parameters = readOAuthHeader(request.authorization);
     checkForm(parameters);
     const name = this.tokens.serverOf(parameters.get('oauth_consumer_key') ?? '');

@@ -47,16 +47,16 @@ export class Organization {
   server(name: string): MdmServer {
     const known = this.#servers.get(name);
     if (known !== undefined) return known;
-    this.requireRoom(undefined, FIRST_COUNT);
+    this.requireCapacity(undefined, FIRST_COUNT);
     const server = this.emptyServer(name);
     for (const [family, count] of FIRST_DEVICES) this.makeDevices(server, family, count);
     return server;
   }
 
   /** For as many more devices, of a new server when undefined. Throws ControlFault 422. */
-  requireRoom(server: MdmServer | undefined, more: number): void {
+  requireCapacity(server: MdmServer | undefined, more: number): void {
     const inAll = this.servers.reduce((sum, { devices }) => sum + devices.length, 0);
-    requireRoom({ ofServer: server?.devices.length ?? 0, inAll }, more);
+    requireCapacity({ ofServer: server?.devices.length ?? 0, inAll }, more);
   }
 
   emptyServer(name: string): MdmServer {
@@ -120,13 +120,13 @@ interface DeviceCounts {
 }
 
 /** Throws ControlFault 422 where that many more are too many for one process. */
-export function requireRoom({ ofServer, inAll }: DeviceCounts, more: number): void {
+export function requireCapacity({ ofServer, inAll }: DeviceCounts, more: number): void {
   if (ofServer + more > MOST_OF_SERVER)
-    throw noRoom('A server of the lab', MOST_OF_SERVER, ofServer);
-  if (inAll + more > MOST_IN_ALL) throw noRoom('All servers of the lab', MOST_IN_ALL, inAll);
+    throw overCapacity('A server of the lab', MOST_OF_SERVER, ofServer);
+  if (inAll + more > MOST_IN_ALL) throw overCapacity('All servers of the lab', MOST_IN_ALL, inAll);
 }
 
-function noRoom(who: string, most: number, there: number): ControlFault {
+function overCapacity(who: string, most: number, there: number): ControlFault {
   const [limit, count] = [most, there].map((number) => number.toLocaleString('en'));
   const message = `${who} may have ${limit} devices, with those that are gone`;
   return new ControlFault(422, `${message}; there are ${count}`);

@@ -54,7 +54,7 @@ function done(work: (given: PortalRequest) => Promise<void> | void): Route {
   };
 }
 
-const giveToken: Route = async ({ control, request, response, query }) => {
+const issueToken: Route = async ({ control, request, response, query }) => {
   const { data, error } = tokenQuery.safeParse(query);
   if (data === undefined) throw new ControlFault(400, z.prettifyError(error as z.ZodError));
   const certificate = await readBytes(request, LARGEST_BODY);
@@ -115,7 +115,7 @@ const activate: Route = ({ control, response, query }) => {
 const ROUTES: Record<string, Record<string, Route>> = {
   '/': { GET: ({ response }) => sendJson(response, 200, PORTAL_HELP) },
   '/token': {
-    POST: giveToken,
+    POST: issueToken,
     DELETE: done(({ control, query }) => control.portal.revokeTokens(query.server)),
   },
   '/devices': { GET: listDevices, POST: addDevices, DELETE: removeDevices },

@@ -85,7 +85,7 @@ export class Portal {
     const server = this.server(name);
     const { count = 0, serialNumbers = [] } = given;
     const strangers = serialNumbers.filter((serial) => server.find(serial) === undefined);
-    this.organization.requireRoom(server, strangers.length + count);
+    this.organization.requireCapacity(server, strangers.length + count);
     this.organization.addDevices(server, family, serialNumbers);
     return [...serialNumbers, ...this.organization.makeDevices(server, family, count)];
   }

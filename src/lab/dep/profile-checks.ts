@@ -11,12 +11,16 @@ interface TextRule {
 /** Apple's limits, in UTF-8 characters ("Define a Profile"). */
 const TEXTS: TextRule[] = [
   {
-    ...{ field: 'profile_name', most: 125 },
-    ...{ words: 'CONFIG_NAME_INVALID', required: 'CONFIG_NAME_REQUIRED' },
+    field: 'profile_name',
+    most: 125,
+    words: 'CONFIG_NAME_INVALID',
+    required: 'CONFIG_NAME_REQUIRED',
   },
   {
-    ...{ field: 'url', most: 2000 },
-    ...{ words: 'CONFIG_URL_INVALID', required: 'CONFIG_URL_REQUIRED' },
+    field: 'url',
+    most: 2000,
+    words: 'CONFIG_URL_INVALID',
+    required: 'CONFIG_URL_REQUIRED',
   },
   { field: 'configuration_web_url', most: 2000, words: 'CONFIG_URL_INVALID' },
   { field: 'department', most: 125, words: 'DEPARTMENT_INVALID' },
@@ -26,14 +30,16 @@ const TEXTS: TextRule[] = [
 ];
 
 const FLAGS = [
-  ...['allow_pairing', 'auto_advance_setup', 'await_device_configured', 'is_mandatory'],
-  ...[
-    'is_mdm_removable',
-    'is_multi_user',
-    'is_supervised',
-    'is_return_to_service',
-    'do_not_use_profile_from_backup',
-  ],
+  'allow_pairing',
+  'auto_advance_setup',
+  'await_device_configured',
+  'is_mandatory',
+
+  'is_mdm_removable',
+  'is_multi_user',
+  'is_supervised',
+  'is_return_to_service',
+  'do_not_use_profile_from_backup',
 ];
 const LISTS = ['anchor_certs', 'devices', 'skip_setup_items', 'supervising_host_certs'];
 const BASE64 = /^[A-Za-z0-9+/\s]+={0,2}\s*$/;

@@ -5,7 +5,7 @@ export interface SnapshotStore {
   load(): Promise<string | undefined>;
   save(text: string): Promise<void>;
   /** Told why the next start will know nothing of it. */
-  onTrouble(message: string, error?: unknown): void;
+  onFailure(message: string, error?: unknown): void;
 }
 
 export interface SnapshotKeeperOptions {
@@ -61,7 +61,7 @@ export class SnapshotKeeper {
 
   /** Once, until it works again. */
   #tell(message: string, error?: unknown): void {
-    if (!this.#isTroubled) this.options.store.onTrouble(message, error);
+    if (!this.#isTroubled) this.options.store.onFailure(message, error);
     this.#isTroubled = true;
   }
 }
@@ -73,7 +73,7 @@ function isMissing(error: unknown): boolean {
 /** Keeps it in a file that is whole at any time; one that can't be read counts as missing. */
 export function createSnapshotFile(
   file: string,
-  onTrouble: SnapshotStore['onTrouble'],
+  onTrouble: SnapshotStore['onFailure'],
 ): SnapshotStore {
   return {
     load: async () => {
@@ -89,6 +89,6 @@ export function createSnapshotFile(
       await writeFile(`${file}.new`, text, { mode: 0o600 });
       await rename(`${file}.new`, file);
     },
-    onTrouble,
+    onFailure: onTrouble,
   };
 }

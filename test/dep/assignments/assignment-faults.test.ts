@@ -31,7 +31,8 @@ describe('a serial number that Apple does not take', () => {
     expect(await world.stateOf(GOOD)).toEqual({ ...DONE, uuid: U1 });
     const failed = { uuid: null, status: null, stage: 'unassigned', attempts: 1, due: 5 };
     expect(await world.stateOf(ALIEN)).toEqual({
-      ...{ ...failed, result: 'NOT_ACCESSIBLE' },
+      ...failed,
+      result: 'NOT_ACCESSIBLE',
       error:
         'Apple does not list this serial number for the account: assign it to this server in ' +
         'Apple Business Manager or Apple School Manager and sync the account',
@@ -114,7 +115,12 @@ describe('a serial number that Apple does not take', () => {
     const good = await knex('dep_devices').where({ profile_uuid: U1, assignment_due_at: null });
     expect(good).toHaveLength(62);
     expect(await world.stateOf(serials[17] ?? '')).toEqual({
-      ...{ uuid: null, status: null, stage: 'unassigned', attempts: 1, due: 5, result: 'REFUSED' },
+      uuid: null,
+      status: null,
+      stage: 'unassigned',
+      attempts: 1,
+      due: 5,
+      result: 'REFUSED',
       error:
         'Apple refuses this serial number (INVALID_SERIAL): see that it is right; it is tried ' +
         'again by itself',
@@ -240,7 +246,10 @@ describe('a definition that Apple does not know', () => {
     await world.tell();
     const stored = await world.knex('dep_profiles').where({ id: world.profile }).first();
     expect([stored.uuid, stored.definition_digest, stored.status, stored.status_text]).toEqual([
-      ...[null, null, 'pending', 'PROFILE_NOT_FOUND'],
+      null,
+      null,
+      'pending',
+      'PROFILE_NOT_FOUND',
     ]);
     expect([world.jobs.asked, (await world.stateOf('C02AAAAAAAA1')).due]).toEqual([
       [['define', world.profile]],

@@ -10,8 +10,12 @@ export const MINUTE = 60_000;
 
 /** What stands in a row once Apple has taken it; with the uuid. */
 export const DONE = {
-  ...{ status: 'assigned', stage: 'assigned', result: 'SUCCESS' },
-  ...{ attempts: 0, error: null, due: null },
+  status: 'assigned',
+  stage: 'assigned',
+  result: 'SUCCESS',
+  attempts: 0,
+  error: null,
+  due: null,
 };
 
 const never = new AbortController().signal;
@@ -56,7 +60,7 @@ export class AssignmentWorld {
     const { apple: accounts, jobs } = this;
     const { logger } = this.log;
     const assignments = new ProfileAssignments({ db: this.database.db, logger, accounts, jobs });
-    return assignments.tell(this.account, never);
+    return assignments.sendDue(this.account, never);
   }
 
   reconcile() {

@@ -52,7 +52,7 @@ async function start(server: string, count: number) {
   const { logger } = capturingLogger();
   const assignments = new ProfileAssignments({ db: world.db, logger, accounts, jobs });
   apple.resetRequests();
-  const tell = () => assignments.tell(accountId, new AbortController().signal);
+  const tell = () => assignments.sendDue(accountId, new AbortController().signal);
   return { accountId, uuid, profileId, serials, jobs, tell };
 }
 
@@ -149,7 +149,9 @@ it('profiles are taken away, ours alone', async () => {
     .update({ dep_profile_id: null });
   await tell();
   expect(atApple([taken, foreign, kept])).toEqual({
-    ...{ none: 1, [asApple(other)]: 1, [asApple(uuid)]: 1 },
+    none: 1,
+    [asApple(other)]: 1,
+    [asApple(uuid)]: 1,
   });
 });
 
@@ -160,7 +162,9 @@ it('a definition that Apple has forgotten is asked for anew', async () => {
   expect(jobs.asked).toEqual([['define', profileId]]);
   const profile = await world.db.knex('dep_profiles').where({ id: profileId }).first();
   expect([profile.uuid, profile.status, profile.status_text]).toEqual([
-    ...[null, 'pending', 'PROFILE_NOT_FOUND'],
+    null,
+    'pending',
+    'PROFILE_NOT_FOUND',
   ]);
   expect(await states(accountId)).toEqual([{ status: null, result: null, due: true, count: 2 }]);
 });
@@ -215,8 +219,15 @@ describe('what somebody does at Apple behind the back of the server', () => {
   beforeAll(async () => {
     const box = new SecretBox(Buffer.alloc(32, 7));
     dep = createDepServices({
-      ...{ db: world.db, box, logger: capturingLogger().logger, jobs: createJobQueue() },
-      ...{ version: '1', host: apple.url, ca: apple.caPem, isLabOn: true, syncInterval: undefined },
+      db: world.db,
+      box,
+      logger: capturingLogger().logger,
+      jobs: createJobQueue(),
+      musterVersion: '1',
+      host: apple.url,
+      ca: apple.caPem,
+      isLabOn: true,
+      syncInterval: undefined,
       publicUrl: 'https://mdm.example.com',
       anchorCertificates: () => Promise.resolve([]),
     });

@@ -23,8 +23,12 @@ export class FakeDepService implements DepAccounts {
   use: DepAccounts['use'] = (id, work) => work(this.api, { id, consumerKey: 'CK_test' });
 
   private readonly api: DepApi = {
-    ...{ account: unexpected, fetchDevices: unexpected, syncDevices: unexpected },
-    ...{ defineProfile: unexpected, disown: unexpected, enableActivationLock: unexpected },
+    account: unexpected,
+    fetchDevices: unexpected,
+    syncDevices: unexpected,
+    defineProfile: unexpected,
+    disown: unexpected,
+    enableActivationLock: unexpected,
     assignProfile: (uuid, serials) => this.tell(uuid, serials),
     removeProfiles: (serials) => this.tell(null, serials),
   };

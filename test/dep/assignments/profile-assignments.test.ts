@@ -33,7 +33,9 @@ describe('what is due', () => {
     const device = await world.knex('devices').where({ id: b }).first();
     const row = await world.rows.one('C02AAAAAAAA2');
     expect([device.profile_uuid, device.profile_status, device.is_dep]).toEqual([
-      ...[U2, 'assigned', true],
+      U2,
+      'assigned',
+      true,
     ]);
     expect(row.profile_assign_time).toBeInstanceOf(Date);
     expect(device.profile_assign_time).toEqual(row.profile_assign_time);
@@ -128,12 +130,17 @@ describe('a device that is to have none', () => {
       [null, ['C02AAAAAAAA1']],
     ]);
     expect(await world.stateOf('C02AAAAAAAA1')).toEqual({
-      ...{ ...DONE, status: 'removed', stage: 'unassigned' },
-      ...{ uuid: null, error: null },
+      ...DONE,
+      status: 'removed',
+      stage: 'unassigned',
+      uuid: null,
+      error: null,
     });
     const device = await world.knex('devices').where({ id: a }).first();
     expect([device.profile_uuid, device.profile_status, device.profile_assign_time]).toEqual([
-      ...[null, 'removed', null],
+      null,
+      'removed',
+      null,
     ]);
   });
 
@@ -145,7 +152,9 @@ describe('a device that is to have none', () => {
     await world.tell();
     expect(world.apple.calls).toEqual([]);
     expect(await world.rows.one('C02AAAAAAAA1')).toMatchObject({
-      ...{ ...foreign, assignment_due_at: null, auto_assign: false },
+      ...foreign,
+      assignment_due_at: null,
+      auto_assign: false,
     });
   });
 
@@ -199,7 +208,9 @@ it('what Apple has taken away meanwhile stays taken away', async () => {
   };
   await world.tell();
   expect(await world.rows.one('C02AAAAAAAA1')).toMatchObject({
-    ...{ ...removed, profile_uuid: null, assignment_result: null },
+    ...removed,
+    profile_uuid: null,
+    assignment_result: null,
   });
 });
 
@@ -210,7 +221,7 @@ describe('what Apple was told and nobody noted', () => {
     const claim = (): Promise<AssignmentClaim> =>
       claimAssignments(world.knex, { accountId: world.account, limit: 1000 });
     const { until, rows: claimed } = await claim();
-    expect(claimed.map(({ serial, wish, uuid }) => [serial, wish, uuid])).toEqual([
+    expect(claimed.map(({ serial, action: wish, uuid }) => [serial, wish, uuid])).toEqual([
       ['C02AAAAAAAA1', 'give', U1],
     ]);
     expect(Math.round((until.getTime() - Date.now()) / MINUTE)).toBe(2);

@@ -2,8 +2,13 @@ import { AssignmentWorld, U1, U2 } from './assignment-world.js';
 
 const ALIEN = '33333333-aaaa-4aaa-8aaa-333333333333';
 const NOTHING = {
-  ...{ auto_assigned: 0, auto_reassigned: 0, reassigned: 0, unassigned: 0 },
-  ...{ records_made: 0, redefined: 0, failing: 0 },
+  auto_assigned: 0,
+  auto_reassigned: 0,
+  reassigned: 0,
+  unassigned: 0,
+  records_made: 0,
+  redefined: 0,
+  failing: 0,
 };
 
 let world: AssignmentWorld;
@@ -172,7 +177,8 @@ describe('what Apple has otherwise than wanted', () => {
     await world.knex('dep_profiles').update({ status: 'defined', status_text: null });
     expect(await world.reconcile()).toEqual(NOTHING);
     expect(await world.rows.one('C02AAAAAAAA1')).toMatchObject({
-      ...{ last_error: null, last_error_at: null },
+      last_error: null,
+      last_error_at: null,
     });
   });
 
@@ -189,7 +195,8 @@ describe('what Apple has otherwise than wanted', () => {
     await world.knex('dep_devices').where({ device_id: b }).update({ assignment_due_at: null });
     expect(await world.reconcile()).toEqual(NOTHING);
     expect(await world.rows.one('C02AAAAAAAA1')).toMatchObject({
-      ...{ assignment_due_at: due, assignment_attempts: 3 },
+      assignment_due_at: due,
+      assignment_attempts: 3,
     });
   });
 });
@@ -211,13 +218,19 @@ describe('a serial number without a record', () => {
     await world.rows.device(world.account, 'C02AAAAAAAA3', { profile_uuid: U2 });
     await remove();
     expect(await world.reconcile()).toEqual({
-      ...{ ...NOTHING, records_made: 3, auto_assigned: 1, auto_reassigned: 1 },
+      ...NOTHING,
+      records_made: 3,
+      auto_assigned: 1,
+      auto_reassigned: 1,
     });
     expect((await world.rows.one('C02AAAAAAAA3')).by_default).toBe(false);
     expect(await wanted('C02AAAAAAAA3')).toBe(other);
     const [one, two] = await world.knex('devices').orderBy('serial_number');
     expect(one).toMatchObject({
-      ...{ ...facts, serial_number: 'C02AAAAAAAA1', is_dep: true, enrollment_state: 'dep' },
+      ...facts,
+      serial_number: 'C02AAAAAAAA1',
+      is_dep: true,
+      enrollment_state: 'dep',
       dep_profile_id: world.profile,
     });
     expect((await world.rows.one('C02AAAAAAAA1')).device_id).toBe(one.id);
@@ -232,7 +245,9 @@ describe('a serial number without a record', () => {
     await setAccount({ default_dep_profile_id: world.profile });
     await remove();
     const enrolled = {
-      ...{ udid: 'a-udid', serial_number: 'C02AAAAAAAA1', is_enrolled: true },
+      udid: 'a-udid',
+      serial_number: 'C02AAAAAAAA1',
+      is_enrolled: true,
       enrolled_at: new Date('2026-01-02T03:04:05Z'),
     };
     const spare = { serial_number: 'C02AAAAAAAA1' };
@@ -240,7 +255,9 @@ describe('a serial number without a record', () => {
     expect(await world.reconcile()).toEqual({ ...NOTHING, records_made: 1, unassigned: 1 });
     expect(id).not.toBe(made[1].id);
     expect(await world.rows.one('C02AAAAAAAA1')).toMatchObject({
-      ...{ device_id: made[1].id, is_enrolled: true, enrolled_at: enrolled.enrolled_at },
+      device_id: made[1].id,
+      is_enrolled: true,
+      enrolled_at: enrolled.enrolled_at,
       stage: 'enrolled',
     });
     expect(await world.knex('devices').count()).toEqual([{ count: 2 }]);

@@ -33,7 +33,11 @@ async function kindsOf(accounts: DepAccounts, id: number, answers: GivenAnswer[]
 
 function told() {
   return world.lines.map(({ level, msg, depAccountId, status, detail }) => ({
-    ...{ level, msg, depAccountId, status, detail },
+    level,
+    msg,
+    depAccountId,
+    status,
+    detail,
   }));
 }
 
@@ -63,7 +67,9 @@ describe('the status of an account', () => {
 
     expect(await kindsOf(accounts, id, [PAGE, PAGE])).toEqual([undefined, undefined]);
     expect(await world.status(id)).toEqual({
-      ...{ status: 'ok', status_text: null, status_advice: null },
+      status: 'ok',
+      status_text: null,
+      status_advice: null,
       status_at: (await world.status(id)).status_at,
     });
     expect(told()).toEqual([warning, { ...line, level: 30, status: 'ok', detail: undefined }]);
@@ -98,7 +104,10 @@ describe('the status of an account', () => {
     );
     expect(kinds).toEqual(['cursor_lost', 'cursor_exhausted', 'profile_not_found', 'refused']);
     expect(await world.status(id)).toEqual({
-      ...{ status: 'ok', status_text: null, status_advice: null, status_at: null },
+      status: 'ok',
+      status_text: null,
+      status_advice: null,
+      status_at: null,
     });
     expect(told()).toEqual([]);
   });
@@ -111,12 +120,14 @@ describe('the status of an account', () => {
       kind: 'refused',
     });
     expect(await world.status(id)).toMatchObject({
-      ...{ status: 'error', status_text: 'MALFORMED_REQUEST_BODY' },
+      status: 'error',
+      status_text: 'MALFORMED_REQUEST_BODY',
       status_advice: expect.stringContaining('Update this server') as string,
     });
     await kindsOf(accounts, id, [PAGE, { status: 400, body: 'USER_AGENT_INVALID' }]);
     expect(await world.status(id)).toMatchObject({
-      ...{ status: 'error', status_text: 'USER_AGENT_INVALID' },
+      status: 'error',
+      status_text: 'USER_AGENT_INVALID',
     });
   });
 
@@ -134,7 +145,8 @@ describe('the status of an account', () => {
       .use(id, fetchPage)
       .catch(() => undefined);
     expect(await world.status(id)).toMatchObject({
-      ...{ status, status_advice: expect.stringContaining(advice) as string },
+      status,
+      status_advice: expect.stringContaining(advice) as string,
     });
     expect(service.paths()).toEqual(['GET /session']);
   });
@@ -148,7 +160,8 @@ describe('the status of an account', () => {
       .use(id, fetchPage)
       .catch(() => undefined);
     expect(await world.status(id)).toMatchObject({
-      ...{ status: 'token_rejected', status_text: 'oauth_problem=timestamp_refused' },
+      status: 'token_rejected',
+      status_text: 'oauth_problem=timestamp_refused',
       status_advice:
         "The clock of this server is 3600 s ahead of Apple's. Set it right, best by NTP; then sync again.",
     });
@@ -167,7 +180,8 @@ describe('a service that is busy', () => {
   it('is waited for as long as it says', async () => {
     const id = await world.addAccount();
     const wait = (seconds: string, status = 429) => ({
-      ...{ status, headers: { 'Retry-After': seconds } },
+      status,
+      headers: { 'Retry-After': seconds },
     });
     service.answer(inTurn(wait('3'), wait('0', 503), wait('Sun, 22 Nov 2026 10:00:14 GMT'), PAGE));
     await world.start().use(id, fetchPage);

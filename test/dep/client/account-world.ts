@@ -90,11 +90,21 @@ export async function startAccountWorld(): Promise<AccountWorld> {
   };
 
   return {
-    ...{ db, service, clock, lines, changeAccount },
+    db,
+    service,
+    clock,
+    lines,
+    changeAccount,
     start(deps = {}) {
       const process = createDepAccounts({
-        ...{ db, box, logger, clock, host: service.host, ca: undefined, isLabOn: false },
-        version: '1.2.3',
+        db,
+        box,
+        logger,
+        clock,
+        host: service.host,
+        ca: undefined,
+        isLabOn: false,
+        musterVersion: '1.2.3',
         limits: LIMITS,
         ...deps,
       });

@@ -1,4 +1,4 @@
-import { answerFault, isSessionRefused } from '../../../src/dep/client/answer-failure.js';
+import { isSessionRefused, readFailure } from '../../../src/dep/client/answer-failure.js';
 import { readText } from '../../../src/dep/client/answers.js';
 import type { ServiceAnswer } from '../../../src/dep/client/exchange.js';
 
@@ -10,7 +10,7 @@ function answer(status: number, body = '', headers: Record<string, string> = {})
 }
 
 function fault(given: ServiceAnswer, path = '/devices/sync') {
-  const { kind, text, message, retryAt } = answerFault(given, { path, host: 'apple', now: NOW });
+  const { kind, text, message, retryAt } = readFailure(given, { path, host: 'apple', now: NOW });
   return { kind, text, message, retryAt };
 }
 
@@ -95,7 +95,9 @@ describe('an answer of Apple that is no success', () => {
 
   it('has the word of a proxy not in its text', () => {
     expect(fault(answer(403, PAGE))).toEqual({
-      ...{ kind: 'unreachable', text: '', retryAt: undefined },
+      kind: 'unreachable',
+      text: '',
+      retryAt: undefined,
       message: 'apple answers 403 with a web page, as a proxy would',
     });
   });
@@ -136,7 +138,8 @@ describe('an answer to a login that is no session', () => {
     const refused = (date: Record<string, string>) =>
       fault(answer(401, 'oauth_problem=timestamp_refused', date), '/session');
     const message = (words: string) => ({
-      ...{ kind: 'token_rejected', message: `the clock of this server is ${words}` },
+      kind: 'token_rejected',
+      message: `the clock of this server is ${words}`,
     });
     const ahead = refused({ date: 'Sun, 22 Nov 2026 09:00:00 GMT' });
     expect(ahead).toMatchObject(message("3600 s ahead of Apple's"));

@@ -27,9 +27,20 @@ const MAC = {
 const pageOf = (devices: unknown[]) => ({ devices, cursor: 'MDow', more_to_follow: false });
 
 const NOTHING = {
-  ...{ model: null, description: null, color: null, assetTag: null, os: null, deviceFamily: null },
-  ...{ deviceAssignedBy: null, deviceAssignedDate: null, profileUuid: null, profileStatus: null },
-  ...{ profileAssignTime: null, profilePushTime: null, opType: null, opDate: null },
+  model: null,
+  description: null,
+  color: null,
+  assetTag: null,
+  os: null,
+  deviceFamily: null,
+  deviceAssignedBy: null,
+  deviceAssignedDate: null,
+  profileUuid: null,
+  profileStatus: null,
+  profileAssignTime: null,
+  profilePushTime: null,
+  opType: null,
+  opDate: null,
 };
 
 describe('a page of devices', () => {
@@ -61,7 +72,10 @@ describe('a page of devices', () => {
           ...NOTHING,
           serialNumber: 'C02T0HL0GGC0',
           description: 'MBP 13.3 SPACE GRAY/2.0GHZ/8GB/256GB-USA',
-          ...{ model: 'MacBook Pro', os: 'OSX', deviceFamily: 'Mac', color: 'SPACE GRAY' },
+          model: 'MacBook Pro',
+          os: 'OSX',
+          deviceFamily: 'Mac',
+          color: 'SPACE GRAY',
           profileUuid: 'c1f12309-8eb5-0745-8004-1e69883004c3',
           profileAssignTime: new Date('2018-09-08T16:49:09Z'),
           profileStatus: 'assigned',
@@ -69,7 +83,9 @@ describe('a page of devices', () => {
           deviceAssignedDate: new Date('2017-10-16T01:55:30Z'),
         },
       ],
-      ...{ cursor: 'MDow', moreToFollow: true, fetchedUntil: new Date('2018-09-08T17:28:18Z') },
+      cursor: 'MDow',
+      moreToFollow: true,
+      fetchedUntil: new Date('2018-09-08T17:28:18Z'),
       skipped: 0,
     });
   });
@@ -77,7 +93,8 @@ describe('a page of devices', () => {
   it('is not lost by bad devices, and says how many there were', () => {
     const devices = [
       ...[null, 'C1', 7, [], {}, { serial_number: 12 }, { serial_number: '' }],
-      ...[{ serial_number: 'C1\u0000' }, { serial_number: 'C'.repeat(65) }],
+      { serial_number: 'C1\u0000' },
+      { serial_number: 'C'.repeat(65) },
       { ...MAC, serial_number: ' C2 ' },
     ];
     const page = readPage(pageOf(devices));
@@ -87,10 +104,18 @@ describe('a page of devices', () => {
 
   it('has null for what is missing, empty, odd or of another type', () => {
     const odd = {
-      ...{ serial_number: 'C1', model: 7, color: '', asset_tag: ' \u0000\u001f ', os: ['iOS'] },
-      ...{ profile_uuid: 'C1F1', profile_status: null, op_type: 'moved', op_date: 'yesterday' },
-      ...{ device_assigned_date: '-200000-01-01T00:00:00Z', profile_push_time: 1_536_427_698 },
-      ...{ profile_assign_time: '2018-13-41T00:00:00Z' },
+      serial_number: 'C1',
+      model: 7,
+      color: '',
+      asset_tag: ' \u0000\u001f ',
+      os: ['iOS'],
+      profile_uuid: 'C1F1',
+      profile_status: null,
+      op_type: 'moved',
+      op_date: 'yesterday',
+      device_assigned_date: '-200000-01-01T00:00:00Z',
+      profile_push_time: 1_536_427_698,
+      profile_assign_time: '2018-13-41T00:00:00Z',
     };
     expect(readPage(pageOf([odd]))?.devices).toEqual([{ ...NOTHING, serialNumber: 'C1' }]);
     expect(readPage(pageOf([{ serial_number: 'C2' }]))?.devices).toEqual([
@@ -110,14 +135,17 @@ describe('a page of devices', () => {
       profile_status,
     }));
     expect(readPage(pageOf(devices))?.devices.map(({ profileUuid }) => profileUuid)).toEqual([
-      ...[null, null],
+      null,
+      null,
       'c1f12309-8eb5-0745-8004-1e69883004c3',
     ]);
   });
 
   it('tells what happened to devices since the cursor', () => {
     const devices = ['added', 'modified', 'deleted'].map((op_type, index) => ({
-      ...{ serial_number: `C${index}`, op_type, op_date: '2026-11-21T08:00:00Z' },
+      serial_number: `C${index}`,
+      op_type,
+      op_date: '2026-11-21T08:00:00Z',
     }));
     const page = readPage(pageOf(devices));
     expect(page?.devices.map(({ opType }) => opType)).toEqual(['added', 'modified', 'deleted']);
@@ -134,9 +162,18 @@ describe('what Apple tells of an account', () => {
   it('is read as it is written, what is missing is null', () => {
     const account = { server_name: 'dev', server_uuid: '6666ED66666666666666666666666666' };
     expect(readAccount({ ...account, org_type: 'org', org_version: 'v9', urls: [] })).toEqual({
-      ...{ serverName: 'dev', serverUuid: '6666ED66666666666666666666666666', adminId: null },
-      ...{ facilitatorId: null, orgName: null, orgEmail: null, orgPhone: null, orgAddress: null },
-      ...{ orgId: null, orgIdHash: null, orgType: 'org', orgVersion: null },
+      serverName: 'dev',
+      serverUuid: '6666ED66666666666666666666666666',
+      adminId: null,
+      facilitatorId: null,
+      orgName: null,
+      orgEmail: null,
+      orgPhone: null,
+      orgAddress: null,
+      orgId: null,
+      orgIdHash: null,
+      orgType: 'org',
+      orgVersion: null,
     });
   });
 

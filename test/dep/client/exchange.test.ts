@@ -8,7 +8,7 @@ import {
   type DepLimits,
   type Exchanges,
 } from '../../../src/dep/client/exchange.js';
-import { ExchangeFault } from '../../../src/dep/client/exchange-failure.js';
+import { ExchangeFailure } from '../../../src/dep/client/exchange-failure.js';
 
 import { localhostIdentity } from '../../helpers/tls.js';
 import { type DepService, startDepService } from './dep-service.js';
@@ -52,7 +52,7 @@ async function faultOf(work: Promise<unknown>) {
     () => undefined,
     (reason: unknown) => reason,
   );
-  if (!(error instanceof ExchangeFault)) throw new Error('no ExchangeFault', { cause: error });
+  if (!(error instanceof ExchangeFailure)) throw new Error('no ExchangeFault', { cause: error });
   const { message, mayHaveArrived, isLasting } = error;
   return { message, mayHaveArrived, isLasting };
 }
@@ -79,7 +79,8 @@ describe('an exchange', () => {
     await new Promise((resolve) => server.close(resolve));
     expect(await faultOf(send(`http://127.0.0.1:${port}`))).toEqual({
       message: 'refuses the connection (ECONNREFUSED)',
-      ...{ mayHaveArrived: false, isLasting: false },
+      mayHaveArrived: false,
+      isLasting: false,
     });
   });
 
@@ -88,14 +89,16 @@ describe('an exchange', () => {
       message:
         'shows a certificate that is not trusted here (DEPTH_ZERO_SELF_SIGNED_CERT); ' +
         'DEP_CA_FILE names the CA',
-      ...{ mayHaveArrived: false, isLasting: true },
+      mayHaveArrived: false,
+      isLasting: true,
     });
     const other = secure.host.replace('localhost', '127.0.0.1');
     expect(await faultOf(send(other, open({}, ca)))).toEqual({
       message:
         'shows a certificate for another name (ERR_TLS_CERT_ALTNAME_INVALID); ' +
         'DEP_HOST must be the name in it',
-      ...{ mayHaveArrived: false, isLasting: true },
+      mayHaveArrived: false,
+      isLasting: true,
     });
     expect(secure.seen).toEqual([]);
   });
@@ -117,7 +120,8 @@ describe('an exchange', () => {
     // The handshake of TLS is never answered.
     expect(await faultOf(send(`https://127.0.0.1:${port}`, open({ connect: 20 })))).toEqual({
       message: 'does not take the connection in time (20 ms)',
-      ...{ mayHaveArrived: false, isLasting: false },
+      mayHaveArrived: false,
+      isLasting: false,
     });
   });
 
@@ -128,7 +132,8 @@ describe('an exchange', () => {
     const host = await serverSaying(words);
     expect(await faultOf(send(host, open({ answer: 100 })))).toEqual({
       message: 'does not answer in time (100 ms)',
-      ...{ mayHaveArrived: true, isLasting: false },
+      mayHaveArrived: true,
+      isLasting: false,
     });
   });
 
@@ -136,7 +141,8 @@ describe('an exchange', () => {
     service.answer(() => ({ body: 'x'.repeat(100_001) }));
     expect(await faultOf(send(service.host, open({ answerBytes: 100_000 })))).toEqual({
       message: 'gives an answer of more than 100000 bytes',
-      ...{ mayHaveArrived: true, isLasting: true },
+      mayHaveArrived: true,
+      isLasting: true,
     });
   });
 
@@ -146,7 +152,9 @@ describe('an exchange', () => {
     ['half an answer', `${HEAD}{`, 'closed the connection (ECONNRESET)'],
   ])('is broken by a server that says %s and hangs up', async (_, words, message) => {
     expect(await faultOf(send(await serverSaying(words, true)))).toEqual({
-      ...{ message, mayHaveArrived: true, isLasting: false },
+      message,
+      mayHaveArrived: true,
+      isLasting: false,
     });
   });
 

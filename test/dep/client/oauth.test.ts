@@ -39,8 +39,10 @@ describe('the Authorization header of a login', () => {
     const header = oauthHeader(
       { method: 'GET', url: 'http://photos.example.net/photos?file=vacation.jpg&size=original' },
       {
-        ...{ consumerKey: 'dpf43f3p2l4k3l03', consumerSecret: 'kd94hf93k423kf44' },
-        ...{ accessToken: 'nnch734d00sl2jdk', accessSecret: 'pfkkdhi9sl3r4s00' },
+        consumerKey: 'dpf43f3p2l4k3l03',
+        consumerSecret: 'kd94hf93k423kf44',
+        accessToken: 'nnch734d00sl2jdk',
+        accessSecret: 'pfkkdhi9sl3r4s00',
       },
       { now: 1_191_242_096_000, nonce: 'kllo9940pd9333jh', realm: 'http://photos.example.net/' },
     );
@@ -57,8 +59,10 @@ describe('the Authorization header of a login', () => {
     const header = oauthHeader(
       { method: 'GET', url: base },
       {
-        ...{ consumerKey: "CK_ü/+='()*!", consumerSecret: 'se&cret%/' },
-        ...{ accessToken: 'AT ~&', accessSecret: "x'*" },
+        consumerKey: "CK_ü/+='()*!",
+        consumerSecret: 'se&cret%/',
+        accessToken: 'AT ~&',
+        accessSecret: "x'*",
       },
       { now: 1_800_000_000_999 },
     );
@@ -91,8 +95,10 @@ describe('the Authorization header of a login', () => {
         url: 'http://EXAMPLE.COM:80/request?b5=%3D%253D&c%40=&a2=r%20b&z=1=2&s=a+b',
       },
       {
-        ...{ consumerKey: '9djdj82h48djs9d2', consumerSecret: 'j49sk3j29djd&%=+/ ü' },
-        ...{ accessToken: 'kkk9d7dh3k39sjv7', accessSecret: "dh893hdasih9'()*!~" },
+        consumerKey: '9djdj82h48djs9d2',
+        consumerSecret: 'j49sk3j29djd&%=+/ ü',
+        accessToken: 'kkk9d7dh3k39sjv7',
+        accessSecret: "dh893hdasih9'()*!~",
       },
       { now: 137_131_201_000, nonce: '7d8f3e4a' },
     );

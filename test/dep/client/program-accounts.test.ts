@@ -28,7 +28,8 @@ describe('an account that cannot be used', () => {
     await expect(accounts.use(1, fetchPage)).rejects.toMatchObject({ code: 'not_found' });
     const id = await world.addAccount({ consumer_key: null });
     await expect(accounts.use(id, fetchPage)).rejects.toMatchObject({
-      ...{ code: 'no_dep_account', status: 409 },
+      code: 'no_dep_account',
+      status: 409,
     });
     expect(service.connections()).toBe(0);
   });
@@ -37,7 +38,8 @@ describe('an account that cannot be used', () => {
     const { id, accounts } = await used(OF_LAB);
     expect((await failureOf(accounts.use(id, fetchPage))).kind).toBe('lab_off');
     expect(await world.status(id)).toMatchObject({
-      ...{ status: 'lab_off', status_text: 'the token is one of the lab, which is off' },
+      status: 'lab_off',
+      status_text: 'the token is one of the lab, which is off',
       status_advice: expect.stringContaining(
         "Start the server with LAB=on to go on with the lab's",
       ),
@@ -62,15 +64,19 @@ describe('an account that cannot be used', () => {
     const error = await failureOf(accounts.use(id, fetchPage));
     expect(error).toMatchObject({ kind: 'token_expired', status: undefined });
     expect(await world.status(id)).toMatchObject({
-      ...{ status: 'token_expired' },
+      status: 'token_expired',
       status_text: 'the token has expired at 2026-11-22T10:00:00.000Z',
     });
     expect(service.seen).toEqual([]);
   });
 
   it.each([
-    ...['http://192.0.2.1', 'ftp://localhost', 'localhost', 'https://localhost/?a=b'],
-    ...['https://localhost/?', 'https://me:secret@localhost'],
+    'http://192.0.2.1',
+    'ftp://localhost',
+    'localhost',
+    'https://localhost/?a=b',
+    'https://localhost/?',
+    'https://me:secret@localhost',
   ])('is one whose url is %s', async (url) => {
     const { id, accounts } = await used({ url });
     expect((await failureOf(accounts.use(id, fetchPage))).kind).toBe('unreachable');
@@ -90,16 +96,23 @@ describe('a call', () => {
     const [login, call] = service.seen;
     const host = new URL(service.host).host;
     const headers = {
-      ...{ host, 'user-agent': 'Muster/1.2.3', 'x-server-protocol-version': '10' },
-      ...{ 'content-type': 'application/json;charset=UTF8', connection: 'keep-alive' },
+      host,
+      'user-agent': 'Muster/1.2.3',
+      'x-server-protocol-version': '10',
+      'content-type': 'application/json;charset=UTF8',
+      connection: 'keep-alive',
     };
     expect(login).toEqual({
-      ...{ method: 'GET', path: '/session', body: undefined },
+      method: 'GET',
+      path: '/session',
+      body: undefined,
       headers: { ...headers, authorization: login?.headers.authorization },
     });
     expect(login?.headers.authorization).toMatch(/^OAuth realm="ADM", oauth_consumer_key="CK_1", /);
     expect(call).toEqual({
-      ...{ method: 'POST', path: '/devices/sync', body: { cursor: 'c1', limit: 500 } },
+      method: 'POST',
+      path: '/devices/sync',
+      body: { cursor: 'c1', limit: 500 },
       headers: { ...headers, 'content-length': '27', 'x-adm-auth-session': 'session-1' },
     });
     expect(service.connections()).toBe(1);
@@ -129,7 +142,8 @@ describe('a call', () => {
       ['POST', '/server/devices', { limit: 100, cursor: 'c' }],
       ['POST', '/profile', { profile_name: 'One' }],
       [
-        ...['POST', '/profile/devices'],
+        'POST',
+        '/profile/devices',
         { profile_uuid: 'C1F123098EB5074580041E69883004C3', devices: ['C1'] },
       ],
       ['DELETE', '/profile/devices', { devices: ['C1'] }],

@@ -47,7 +47,10 @@ describe('a session', () => {
     service.answer(inTurn(next('next'), next('not one'), PAGE));
     for (let turn = 0; turn < 4; turn += 1) await accounts.use(id, fetchPage);
     expect(service.seen.slice(1).map(({ headers }) => headers['x-adm-auth-session'])).toEqual([
-      ...['session-1', 'next', 'next', 'next'],
+      'session-1',
+      'next',
+      'next',
+      'next',
     ]);
   });
 
@@ -78,7 +81,10 @@ describe('a session', () => {
     const error = await failureOf(accounts.use(id, fetchPage));
     expect(error).toMatchObject({ kind: 'token_rejected', status: 401, text: 'UNAUTHORIZED' });
     expect(service.paths()).toEqual([
-      ...['GET /session', 'POST /server/devices', 'GET /session', 'POST /server/devices'],
+      'GET /session',
+      'POST /server/devices',
+      'GET /session',
+      'POST /server/devices',
     ]);
   });
 

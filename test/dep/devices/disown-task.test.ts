@@ -1,7 +1,7 @@
 import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
 import { requestDisown } from '../../../src/db/dep/dep-device-actions.js';
 import { DepError } from '../../../src/dep/client/dep-error.js';
-import { ExchangeFault } from '../../../src/dep/client/exchange-failure.js';
+import { ExchangeFailure } from '../../../src/dep/client/exchange-failure.js';
 import { DepJobs } from '../../../src/dep/dep-jobs.js';
 import { createDisownTask } from '../../../src/dep/devices/disown-task.js';
 import { AppError } from '../../../src/errors.js';
@@ -99,7 +99,7 @@ describe('where it is not known whether Apple has done it', () => {
     [
       'the connection broke on the way',
       new DepError('unreachable', 'broke', {
-        cause: new ExchangeFault('broke', { mayHaveArrived: true }),
+        cause: new ExchangeFailure('broke', { mayHaveArrived: true }),
       }),
     ],
     ['its server was in trouble', new DepError('unreachable', 'answers 503', { status: 503 })],
@@ -142,7 +142,7 @@ describe('where Apple surely did nothing, the admin learns why', () => {
     new DepError('lab_off', 'the lab is off'),
     new DepError('refused', 'refused', { status: 400 }),
     new DepError('unreachable', 'cannot be found', {
-      cause: new ExchangeFault('cannot be found', { mayHaveArrived: false }),
+      cause: new ExchangeFailure('cannot be found', { mayHaveArrived: false }),
     }),
     new AppError('no_dep_account', 409, 'no token'),
   ];

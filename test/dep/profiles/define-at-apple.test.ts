@@ -25,10 +25,16 @@ beforeAll(async () => {
   ];
   const common = { db, box, logger };
   accounts = createDepAccounts({
-    ...{ ...common, host: apple.url, ca: apple.caPem, isLabOn: true, version: '1' },
+    ...common,
+    host: apple.url,
+    ca: apple.caPem,
+    isLabOn: true,
+    musterVersion: '1',
   });
   definitions = new ProfileDefinitions({
-    ...{ ...common, accounts, enrollmentUrl: ENROLLMENT_URL },
+    ...common,
+    accounts,
+    enrollmentUrl: ENROLLMENT_URL,
     jobs: new DepJobs(createJobQueue()),
     anchorCertificates: () => Promise.resolve([Buffer.from('an anchor')]),
   });
@@ -73,10 +79,17 @@ describe("a profile at Apple's service", () => {
       known?.toLowerCase().replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5'),
     ]);
     expect(definition).toEqual({
-      ...{ profile_name: 'Büro', url: ENROLLMENT_URL, is_supervised: true, allow_pairing: true },
-      ...{ is_mandatory: false, is_mdm_removable: true, is_multi_user: false },
-      ...{ auto_advance_setup: false, await_device_configured: false },
-      ...{ anchor_certs: ['YW4gYW5jaG9y'], skip_setup_items: ['Siri', 'PaneToCome'] },
+      profile_name: 'Büro',
+      url: ENROLLMENT_URL,
+      is_supervised: true,
+      allow_pairing: true,
+      is_mandatory: false,
+      is_mdm_removable: true,
+      is_multi_user: false,
+      auto_advance_setup: false,
+      await_device_configured: false,
+      anchor_certs: ['YW4gYW5jaG9y'],
+      skip_setup_items: ['Siri', 'PaneToCome'],
     });
   });
 

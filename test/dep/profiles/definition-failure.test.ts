@@ -19,7 +19,9 @@ describe('a profile that Apple refuses', () => {
       Promise.reject(new DepError('refused', 'refused (400)', { text: '"FLAGS_INVALID"' }));
     await world.definitions().define(id);
     expect(await world.row(id)).toMatchObject({
-      ...{ status: 'failed', status_text: '"FLAGS_INVALID"', uuid: uuidOf(1) },
+      status: 'failed',
+      status_text: '"FLAGS_INVALID"',
+      uuid: uuidOf(1),
       status_advice: 'is_mdm_removable false goes only with is_supervised true.',
     });
     expect(world.lines).toMatchObject([

@@ -56,7 +56,10 @@ export class DefinitionWorld {
 
   definitions(enrollmentUrl = ENROLLMENT_URL): ProfileDefinitions {
     return new ProfileDefinitions({
-      ...{ db: this.database.db, logger: this.#logger, accounts: this.#accounts, enrollmentUrl },
+      db: this.database.db,
+      logger: this.#logger,
+      accounts: this.#accounts,
+      enrollmentUrl,
       jobs: new DepJobs(createJobQueue()),
       anchorCertificates: () => Promise.resolve(this.anchors),
     });

@@ -36,14 +36,21 @@ describe('the definition of a profile', () => {
 
   it('has everything that the profile says, under the names Apple gives it', () => {
     const full: Partial<DepProfile> = {
-      ...{ is_supervised: true, is_mdm_removable: false, is_mandatory: true },
-      ...{ is_multi_user: true, auto_advance_setup: true, await_device_configured: true },
-      ...{ allow_pairing: false, support_phone_number: '+1 555', support_email_address: 'a@b.c' },
-      ...{ org_magic: 'magic', department: 'IT', language: 'en', region: 'US' },
-      ...{
-        configuration_web_url: 'https://mdm.example.com/web',
-        skip_setup_items: ['TOS', 'Siri'],
-      },
+      is_supervised: true,
+      is_mdm_removable: false,
+      is_mandatory: true,
+      is_multi_user: true,
+      auto_advance_setup: true,
+      await_device_configured: true,
+      allow_pairing: false,
+      support_phone_number: '+1 555',
+      support_email_address: 'a@b.c',
+      org_magic: 'magic',
+      department: 'IT',
+      language: 'en',
+      region: 'US',
+      configuration_web_url: 'https://mdm.example.com/web',
+      skip_setup_items: ['TOS', 'Siri'],
     };
     expect(bytesOf(full, CONTEXT)).toBe(
       '{"allow_pairing":false,"anchor_certs":["YW4gYW5jaG9y"],"auto_advance_setup":true,' +

@@ -26,12 +26,18 @@ describe('a profile that Apple does not have', () => {
     await task.run(task.parse({ profileId: id }), { jobId: 1, attempt: 1, signal });
     expect(world.sent).toMatchObject([{ profile_name: 'Office', url: ENROLLMENT_URL }]);
     expect(await world.row(id)).toMatchObject({
-      ...{ uuid: uuidOf(1), status: 'defined', status_text: null, status_advice: null },
-      ...{ definition_digest: expect.any(Buffer), last_upload_at: expect.any(Date) },
+      uuid: uuidOf(1),
+      status: 'defined',
+      status_text: null,
+      status_advice: null,
+      definition_digest: expect.any(Buffer),
+      last_upload_at: expect.any(Date),
     });
     const [record] = await world.knex('dep_profile_definitions');
     expect(record).toMatchObject({
-      ...{ uuid: uuidOf(1), dep_profile_id: id, dep_account_id: world.accountId },
+      uuid: uuidOf(1),
+      dep_profile_id: id,
+      dep_account_id: world.accountId,
       digest: (await world.row(id)).definition_digest,
     });
     const due = await world.knex('dep_devices').orderBy('serial_number');
@@ -51,11 +57,12 @@ describe('a profile that Apple does not have', () => {
     const dep_account_id = world.accountId;
     const devices = [
       { serial_number: 'A', is_enrolled: true, enrolled_at },
-      ...[
-        { serial_number: 'B' },
-        { serial_number: 'B', udid: 'U2', is_enrolled: true, enrolled_at },
-      ],
-      ...[{ serial_number: null }, { serial_number: 'C' }, { serial_number: 'D' }],
+
+      { serial_number: 'B' },
+      { serial_number: 'B', udid: 'U2', is_enrolled: true, enrolled_at },
+      { serial_number: null },
+      { serial_number: 'C' },
+      { serial_number: 'D' },
     ];
     // As before there were any triggers.
     const [a, , b, , c] = await world.knex.transaction(async (trx) => {
@@ -84,7 +91,10 @@ describe('a profile that Apple does not have', () => {
     const rows = await world.knex('dep_devices').orderBy('serial_number');
     expect(
       rows.map((row) => [
-        ...[row.serial_number, row.device_id, row.is_enrolled, row.enrolled_at],
+        row.serial_number,
+        row.device_id,
+        row.is_enrolled,
+        row.enrolled_at,
         row.assignment_due_at !== null,
       ]),
     ).toEqual([
@@ -203,7 +213,11 @@ describe('what Apple has of the profiles of an account', () => {
     const [stored] = await world
       .knex('certificates')
       .insert({
-        ...{ ...supervision, ...dates, subject: 'CN=Cart', issuer: 'CN=Cart', serial: '1' },
+        ...supervision,
+        ...dates,
+        subject: 'CN=Cart',
+        issuer: 'CN=Cart',
+        serial: '1',
         fingerprint: Buffer.alloc(32, 5),
       })
       .returning('id');
@@ -220,7 +234,8 @@ describe('what Apple has of the profiles of an account', () => {
     expect(await moved.redefineStale(world.accountId)).toEqual([id]);
     await moved.define(id);
     expect(await world.row(id)).toMatchObject({
-      ...{ url: 'https://new.example.com/dep/enroll', status: 'defined' },
+      url: 'https://new.example.com/dep/enroll',
+      status: 'defined',
     });
   });
 

@@ -62,9 +62,18 @@ describe('a sync with Apple', () => {
     expect(await known()).toEqual(['1', '2', '3', '4'].map((n) => [`C02AAAAAAAA${n}`, 1]));
     const account = await world.account();
     expect(account).toMatchObject({
-      ...{ cursor: 'c4', more_to_follow: false, fetched_until: until, sync_phase: 'delta' },
-      ...{ sync_state: 'idle', sync_kind: 'full', sync_pages: 4, sync_devices: 4 },
-      ...{ sync_error: null, sync_owner: null, sync_lease_until: null, fetch_number: 1 },
+      cursor: 'c4',
+      more_to_follow: false,
+      fetched_until: until,
+      sync_phase: 'delta',
+      sync_state: 'idle',
+      sync_kind: 'full',
+      sync_pages: 4,
+      sync_devices: 4,
+      sync_error: null,
+      sync_owner: null,
+      sync_lease_until: null,
+      fetch_number: 1,
     });
     expect(Number(account.sync_finished_at)).toBeGreaterThanOrEqual(before - 1000);
     expect(Number(account.next_sync_at)).toBeGreaterThanOrEqual(before + 900_000);
@@ -141,7 +150,10 @@ describe('a sync with Apple', () => {
     world.answers(fail('cursor_lost'), page([], more), fail('cursor_lost'));
     await world.sync();
     expect(await world.account()).toMatchObject({
-      ...{ cursor: null, sync_phase: 'fetch', sync_state: 'idle', sync_owner: null },
+      cursor: null,
+      sync_phase: 'fetch',
+      sync_state: 'idle',
+      sync_owner: null,
       sync_error: expect.stringMatching(/lost the place .* twice/) as string,
     });
     expect(await known(['serial_number'])).toEqual([['C02AAAAAAAA1']]);
@@ -185,8 +197,13 @@ describe('a sync that Apple ends', () => {
     );
     await world.sync();
     expect(await world.account()).toMatchObject({
-      ...{ cursor: 'c1', sync_phase: 'fetch', sync_state: 'waiting', sync_finished_at: null },
-      ...{ sync_error: 'it is throttled: TOO_MANY', next_sync_at: retryAt, sync_pages: 1 },
+      cursor: 'c1',
+      sync_phase: 'fetch',
+      sync_state: 'waiting',
+      sync_finished_at: null,
+      sync_error: 'it is throttled: TOO_MANY',
+      next_sync_at: retryAt,
+      sync_pages: 1,
     });
     const [job] = await world.jobs();
     expect(job).toMatchObject({ key: 'dep.sync/1', run_at: retryAt });

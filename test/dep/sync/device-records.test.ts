@@ -39,7 +39,10 @@ async function add(table: string, row: object): Promise<number> {
 
 const addDevice = (row: object) => add('devices', { serial_number: SERIAL, ...row });
 const enrolled = (udid: string) => ({
-  ...{ udid, is_enrolled: true, enrollment_state: 'enrolled', enrolled_at: AT },
+  udid,
+  is_enrolled: true,
+  enrollment_state: 'enrolled',
+  enrolled_at: AT,
 });
 const addProfile = (dep_account_id = 1) =>
   add('dep_profiles', {
@@ -52,13 +55,24 @@ const row = (dep_account_id = 1) =>
 const record = (id: number) => world.knex('devices').where({ id }).first();
 
 const PROFILE = {
-  ...{ profileUuid: U1, profileStatus: 'assigned', profileAssignTime: AT, profilePushTime: null },
+  profileUuid: U1,
+  profileStatus: 'assigned',
+  profileAssignTime: AT,
+  profilePushTime: null,
 };
 const MIRRORED = {
-  ...{ model: 'MacBook Pro 14"', description: 'MBP 14 SLV', color: 'SILVER', os: 'OSX' },
-  ...{ asset_tag: 'A-7', device_family: 'Mac', device_assigned_by: 'abm@example.com' },
-  ...{ device_assigned_date: ASSIGNED, profile_uuid: U1, profile_status: 'assigned' },
-  ...{ profile_assign_time: AT, profile_push_time: null },
+  model: 'MacBook Pro 14"',
+  description: 'MBP 14 SLV',
+  color: 'SILVER',
+  os: 'OSX',
+  asset_tag: 'A-7',
+  device_family: 'Mac',
+  device_assigned_by: 'abm@example.com',
+  device_assigned_date: ASSIGNED,
+  profile_uuid: U1,
+  profile_status: 'assigned',
+  profile_assign_time: AT,
+  profile_push_time: null,
 };
 
 const NO_PROFILE = { profile_uuid: null, profile_status: 'empty', profile_assign_time: null };
@@ -68,12 +82,29 @@ describe('a device that Apple lists', () => {
     await fetched(listing(SERIAL, { ...PROFILE, assetTag: 'A-7' }));
     const { id, device_id, created_at, listed_at, told_at, ...columns } = await row();
     expect(columns).toEqual({
-      ...{ dep_account_id: 1, serial_number: SERIAL, ...MIRRORED, op_type: null, op_date: null },
-      ...{ fetch_number: 1, removed_at: null, contacted_at: null, is_enrolled: false },
-      ...{ enrolled_at: null, auto_assign: true, assignment_due_at: null, assignment_attempts: 0 },
-      ...{ assignment_result: null, assignment_at: null, activation_lock_result: null },
-      ...{ activation_lock_at: null, disown_result: null, disowned_at: null },
-      ...{ last_error: null, last_error_at: null, stage: 'assigned', by_default: false },
+      dep_account_id: 1,
+      serial_number: SERIAL,
+      ...MIRRORED,
+      op_type: null,
+      op_date: null,
+      fetch_number: 1,
+      removed_at: null,
+      contacted_at: null,
+      is_enrolled: false,
+      enrolled_at: null,
+      auto_assign: true,
+      assignment_due_at: null,
+      assignment_attempts: 0,
+      assignment_result: null,
+      assignment_at: null,
+      activation_lock_result: null,
+      activation_lock_at: null,
+      disown_result: null,
+      disowned_at: null,
+      last_error: null,
+      last_error_at: null,
+      stage: 'assigned',
+      by_default: false,
     });
     expect(id).toBeGreaterThan(0);
     expect(listed_at).toEqual(created_at);
@@ -81,8 +112,14 @@ describe('a device that Apple lists', () => {
     const devices = await world.knex('devices');
     expect(devices).toHaveLength(1);
     expect(devices[0]).toMatchObject({
-      ...{ id: device_id, serial_number: SERIAL, is_dep: true, enrollment_state: 'dep' },
-      ...{ ...MIRRORED, udid: null, is_enrolled: false, dep_profile_id: null },
+      id: device_id,
+      serial_number: SERIAL,
+      is_dep: true,
+      enrollment_state: 'dep',
+      ...MIRRORED,
+      udid: null,
+      is_enrolled: false,
+      dep_profile_id: null,
     });
   });
 
@@ -118,8 +155,13 @@ describe('a device that Apple lists', () => {
     const id = await addDevice({ ...enrolled('u1'), ...own, device_name: 'Desk' });
     await fetched(listing(SERIAL, { ...PROFILE, color: null, assetTag: null }));
     expect(await record(id)).toMatchObject({
-      ...{ ...MIRRORED, asset_tag: 'B-1', model: 'Mac16,1', color: 'BLUE' },
-      ...{ is_dep: true, enrollment_state: 'enrolled', device_name: 'Desk' },
+      ...MIRRORED,
+      asset_tag: 'B-1',
+      model: 'Mac16,1',
+      color: 'BLUE',
+      is_dep: true,
+      enrollment_state: 'enrolled',
+      device_name: 'Desk',
     });
     const linked = { device_id: id, is_enrolled: true, enrolled_at: AT, stage: 'enrolled' };
     expect(await row()).toMatchObject({ ...linked, asset_tag: null, color: null });
@@ -215,14 +257,28 @@ describe('a device that Apple takes from the account', () => {
     await changed(1, op('deleted', 7));
     const deleted = await row();
     expect(deleted).toMatchObject({
-      ...{ op_type: 'deleted', op_date: op('deleted', 7).opDate, stage: 'removed', device_id: id },
-      ...{ profile_uuid: null, profile_status: 'removed', profile_assign_time: AT },
-      ...{ assignment_due_at: null, last_error: null, last_error_at: null, model: MIRRORED.model },
+      op_type: 'deleted',
+      op_date: op('deleted', 7).opDate,
+      stage: 'removed',
+      device_id: id,
+      profile_uuid: null,
+      profile_status: 'removed',
+      profile_assign_time: AT,
+      assignment_due_at: null,
+      last_error: null,
+      last_error_at: null,
+      model: MIRRORED.model,
     });
     expect(deleted.removed_at).toEqual(deleted.told_at);
     expect(await record(id)).toMatchObject({
-      ...{ is_dep: false, dep_profile_id, profile_uuid: null, profile_status: 'removed' },
-      ...{ is_enrolled: true, enrollment_state: 'enrolled', udid: 'u1', model: MIRRORED.model },
+      is_dep: false,
+      dep_profile_id,
+      profile_uuid: null,
+      profile_status: 'removed',
+      is_enrolled: true,
+      enrollment_state: 'enrolled',
+      udid: 'u1',
+      model: MIRRORED.model,
     });
     expect(world.log.lines.at(-1)).toMatchObject({ added: 0, removed: 1, devices: 1 });
   });
@@ -307,8 +363,12 @@ describe('a device that two accounts have', () => {
     await world.knex.raw('delete from graphile_worker._private_jobs');
     await changed(1, op('deleted', 2));
     expect(await record(id)).toMatchObject({
-      ...{ is_dep: true, enrollment_state: 'dep', dep_profile_id: null, profile_uuid: U2 },
-      ...{ profile_status: 'assigned', device_assigned_date: later.deviceAssignedDate },
+      is_dep: true,
+      enrollment_state: 'dep',
+      dep_profile_id: null,
+      profile_uuid: U2,
+      profile_status: 'assigned',
+      device_assigned_date: later.deviceAssignedDate,
     });
     const untouched = { auto_assign: true, assignment_due_at: null, removed_at: null };
     expect(await row(other)).toMatchObject(untouched);

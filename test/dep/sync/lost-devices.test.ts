@@ -97,8 +97,12 @@ describe('a full fetch', () => {
         sync_error:
           'Apple lists only 11 of 24 devices; all are read again at the next sync, and only what ' +
           'is missing then too is taken for removed',
-        ...{ cursor: null, sync_phase: 'fetch', suspected_losses: 13, fetched_fully_at },
-        ...{ sync_state: 'idle', sync_owner: null },
+        cursor: null,
+        sync_phase: 'fetch',
+        suspected_losses: 13,
+        fetched_fully_at,
+        sync_state: 'idle',
+        sync_owner: null,
       });
       expect(warnings()).toMatchObject([{ depAccountId: 1, detail: expect.any(String) }]);
       expect(await audited()).toEqual([
@@ -117,7 +121,8 @@ describe('a full fetch', () => {
       expect(await removed()).toHaveLength(13);
       expect(warnings().at(-1)).toMatchObject({ depAccountId: 1, removed: 13, of: 24 });
       expect((await audited()).at(-1)).toEqual({
-        ...{ action: 'dep_accounts.devices_removed', details: { removed: 13, of: 24 } },
+        action: 'dep_accounts.devices_removed',
+        details: { removed: 13, of: 24 },
       });
       const account = { suspected_losses: 0, sync_error: null, sync_phase: 'delta' };
       expect(await world.account()).toMatchObject(account);

@@ -59,10 +59,20 @@ export interface SyncOptions extends Partial<Pick<AccountSyncDeps, 'syncInterval
 export function listing(serialNumber: string, members: Partial<ListedDevice> = {}): ListedDevice {
   return {
     serialNumber,
-    ...{ model: 'MacBook Pro 14"', description: 'MBP 14 SLV', color: 'SILVER', assetTag: null },
-    ...{ os: 'OSX', deviceFamily: 'Mac', deviceAssignedBy: 'abm@example.com' },
-    ...{ deviceAssignedDate: ASSIGNED, profileUuid: null, profileStatus: 'empty' },
-    ...{ profileAssignTime: null, profilePushTime: null, opType: null, opDate: null },
+    model: 'MacBook Pro 14"',
+    description: 'MBP 14 SLV',
+    color: 'SILVER',
+    assetTag: null,
+    os: 'OSX',
+    deviceFamily: 'Mac',
+    deviceAssignedBy: 'abm@example.com',
+    deviceAssignedDate: ASSIGNED,
+    profileUuid: null,
+    profileStatus: 'empty',
+    profileAssignTime: null,
+    profilePushTime: null,
+    opType: null,
+    opDate: null,
     ...members,
   };
 }
@@ -100,7 +110,10 @@ export async function startSyncWorld(): Promise<SyncWorld> {
     },
   };
   const world: SyncWorld = {
-    ...{ database, knex, log, questions },
+    database,
+    knex,
+    log,
+    questions,
     onUse: () => Promise.resolve(),
     asked: () => questions.map(({ call, cursor }) => `${call} ${cursor}`),
     answer: (next) => {

@@ -28,7 +28,10 @@ it('a certificate becomes a token, and the token an account that Apple knows', a
   const { logger, lines } = capturingLogger();
   const given = { db, box, logger, isLabOn: true };
   const accounts = createDepAccounts({
-    ...{ ...given, host: apple.url, ca: apple.caPem, version: '1.0' },
+    ...given,
+    host: apple.url,
+    ca: apple.caPem,
+    musterVersion: '1.0',
   });
   const tokens = new DepTokens({ ...given, jobs });
   const confirmation = createConfirmAccountTask({
@@ -42,19 +45,25 @@ it('a certificate becomes a token, and the token an account that Apple knows', a
     const { pem } = await inTransaction(db, (trx) => tokens.makeCertificate(trx, undefined));
     const sent = await tokens.open(apple.portal.issueTokenFile(Buffer.from(pem)));
     const options = { isForced: false, by: 'test' };
-    const taken = await inTransaction(db, (trx) => sent.take(trx, options));
+    const taken = await inTransaction(db, (trx) => sent.store(trx, options));
     expect([taken.outcome, taken.warnings]).toEqual(['created', []]);
 
     apple.portal.signTerms(false);
     await confirmation.run(taken, context);
     expect(await row(taken.accountId)).toMatchObject({
-      ...{ status: 'terms_not_signed', status_text: 'T_C_NOT_SIGNED', is_lab: true },
-      ...{ confirmed_at: null, server_name: null },
+      status: 'terms_not_signed',
+      status_text: 'T_C_NOT_SIGNED',
+      is_lab: true,
+      confirmed_at: null,
+      server_name: null,
     });
     apple.portal.signTerms(true);
     await confirmation.run(taken, context);
     expect(await row(taken.accountId)).toMatchObject({
-      ...{ status: 'ok', status_text: null, org_name: 'Muster Lab', org_type: 'org' },
+      status: 'ok',
+      status_text: null,
+      org_name: 'Muster Lab',
+      org_type: 'org',
       server_uuid: apple.portal.server().uuid,
     });
     expect(lines.map(({ level }) => level)).not.toContain(50);

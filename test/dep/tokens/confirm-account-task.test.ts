@@ -8,9 +8,17 @@ import { createTestDatabase, type TestDatabase } from '../../helpers/database.js
 import { capturingLogger } from '../../http/log-lines.js';
 
 const DETAIL: AccountDetail = {
-  ...{ serverName: 'Muster', serverUuid: '1F97349736CF4614A94F624E705841AD' },
-  ...{ adminId: 'ada@example.com', facilitatorId: null, orgName: 'Acme', orgEmail: null },
-  ...{ orgPhone: null, orgAddress: null, orgId: '7', orgIdHash: 'h', orgType: 'org' },
+  serverName: 'Muster',
+  serverUuid: '1F97349736CF4614A94F624E705841AD',
+  adminId: 'ada@example.com',
+  facilitatorId: null,
+  orgName: 'Acme',
+  orgEmail: null,
+  orgPhone: null,
+  orgAddress: null,
+  orgId: '7',
+  orgIdHash: 'h',
+  orgType: 'org',
   orgVersion: 'v2',
 };
 
@@ -36,7 +44,9 @@ async function waiting(): Promise<[task: string, key: string, runAt: Date][]> {
      join graphile_worker._private_tasks t on t.id = j.task_id order by j.id`,
   );
   return rows.map((job: { identifier: string; key: string; run_at: Date }) => [
-    ...[job.identifier, job.key, job.run_at],
+    job.identifier,
+    job.key,
+    job.run_at,
   ]);
 }
 
@@ -98,8 +108,13 @@ describe('the confirmation of an account', () => {
     const { confirmed_at, ...account } = await row();
     expect(confirmed_at.getTime()).toBeGreaterThan(Date.now() - 10_000);
     expect(account).toMatchObject({
-      ...{ server_name: 'Muster', server_uuid: DETAIL.serverUuid, org_type: 'org' },
-      ...{ org_email: null, org_id: '7', status: 'ok', status_text: null },
+      server_name: 'Muster',
+      server_uuid: DETAIL.serverUuid,
+      org_type: 'org',
+      org_email: null,
+      org_id: '7',
+      status: 'ok',
+      status_text: null,
     });
     expect((await waiting()).map(([name, key]) => [name, key])).toEqual([
       ['dep.sync', `dep.sync/${id}`],
@@ -116,7 +131,8 @@ describe('the confirmation of an account', () => {
       [40, said, id],
     ]);
     expect(await row()).toMatchObject({
-      ...{ status: 'ok', status_text: said },
+      status: 'ok',
+      status_text: said,
       status_advice: expect.stringContaining('DELETE /api/v1/dep/accounts/ID'),
     });
     await test.db.knex('dep_accounts').where({ id: other.id }).delete();

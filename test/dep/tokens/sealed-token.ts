@@ -62,7 +62,8 @@ export function depClient(app: TestApp) {
     const { headers = {}, body } = sending;
     const token = 'token' in sending ? sending.token : ADMIN_TOKEN;
     const response = await fetch(`${app.url}/dep${path}`, {
-      ...{ method, body: (body ?? null) as Exclude<RequestInit['body'], undefined> },
+      method,
+      body: (body ?? null) as Exclude<RequestInit['body'], undefined>,
       headers: { ...(token && { Authorization: `Bearer ${token}` }), ...headers },
     });
     const text = await response.text();
@@ -72,7 +73,8 @@ export function depClient(app: TestApp) {
   };
   const upload = (file: Buffer, query = '', headers: Record<string, string> = {}) =>
     send('POST', `/stoken/upload${query}`, {
-      ...{ body: file, headers: { 'Content-Type': 'application/pkcs7-mime', ...headers } },
+      body: file,
+      headers: { 'Content-Type': 'application/pkcs7-mime', ...headers },
     });
   const download = async (query = '') => (await send('GET', `/certificate/download${query}`)).text;
   return { send, upload, download };

@@ -61,7 +61,8 @@ describe('a server token made by OpenSSL opens', () => {
     const reply = await client.upload(make());
     expect(reply.body.errors).toBeUndefined();
     expect(reply.body.data.attributes).toMatchObject({
-      ...{ consumer_key: token.consumer_key, access_token: token.access_token },
+      consumer_key: token.consumer_key,
+      access_token: token.access_token,
     });
   });
 
@@ -77,7 +78,8 @@ describe('a server token made by OpenSSL opens', () => {
     const expected = JSON.parse(fixture('dep/server-token.1.expected.json').toString());
     expect(reply.status).toBe(201);
     expect(reply.body.data.attributes).toMatchObject({
-      ...{ consumer_key: expected.consumer_key, access_token: expected.access_token },
+      consumer_key: expected.consumer_key,
+      access_token: expected.access_token,
       access_token_expiry: '2031-01-15T09:30:00+00:00',
     });
   });

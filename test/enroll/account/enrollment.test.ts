@@ -39,7 +39,9 @@ describe('a person who enrolls with an account', () => {
   it.each<[string, string, string, object, Fields | undefined]>([
     ['byod', 'account_user', 'BYOD', {}, undefined],
     [
-      ...(['adde', 'account_device', 'ADDE'] as const),
+      'adde',
+      'account_device',
+      'ADDE',
       { serial_number: MACHINE.SERIAL, udid: MACHINE.UDID },
       { UDID: MACHINE.UDID ?? '', SerialNumber: MACHINE.SERIAL ?? '' },
     ],
@@ -64,7 +66,8 @@ describe('a person who enrolls with an account', () => {
     const form = await browser.open(`${login}?user-identifier=${encodeURIComponent(ALICE)}`);
     expect(form.text).toContain(`value="${ALICE}"`);
     const answer = await browser.submit({
-      ...{ csrf: csrfIn(form.text), account: 'ALICE@example.com' },
+      csrf: csrfIn(form.text),
+      account: 'ALICE@example.com',
       password: 'correct horse battery',
     });
     expect([answer.status, answer.text, browser.cookies]).toEqual([308, '', []]);
@@ -83,8 +86,15 @@ describe('a person who enrolls with an account', () => {
     expect('AccessRights' in mdmIn(given.body)).toBe(mode === 'adde');
     const [request] = await requests();
     expect(request).toMatchObject({
-      ...{ method, account: ALICE, product_name: 'iPhone14,5', build_version: '21A342' },
-      ...{ udid: null, serial_number: null, language: 'de-CH', enrolled_at: null, ...bound },
+      method,
+      account: ALICE,
+      product_name: 'iPhone14,5',
+      build_version: '21A342',
+      udid: null,
+      serial_number: null,
+      language: 'de-CH',
+      enrolled_at: null,
+      ...bound,
       signer: world.certified.certificate.fingerprint,
     });
 
@@ -96,8 +106,10 @@ describe('a person who enrolls with an account', () => {
       .where({ [key]: device.udid })
       .first();
     expect(row).toMatchObject({
-      ...{ is_enrolled: true, enrollment_type: mode === 'byod' ? 'user' : 'device' },
-      ...{ enrollment_method: method, managed_apple_account: ALICE },
+      is_enrolled: true,
+      enrollment_type: mode === 'byod' ? 'user' : 'device',
+      enrollment_method: method,
+      managed_apple_account: ALICE,
       serial_number: mode === 'byod' ? null : MACHINE.SERIAL,
     });
     expect((await requests())[0]).toMatchObject({

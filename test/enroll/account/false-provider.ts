@@ -70,8 +70,13 @@ export async function startFalseProvider(): Promise<FalseProvider> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const provider: FalseProvider = {
-    ...{ issuer: `http://127.0.0.1:${port}`, claims: {}, header: {}, hasOtherKey: false },
-    ...{ answer: undefined, metadata: {}, asked: {} },
+    issuer: `http://127.0.0.1:${port}`,
+    claims: {},
+    header: {},
+    hasOtherKey: false,
+    answer: undefined,
+    metadata: {},
+    asked: {},
     lastGrant: { authorization: undefined, body: new URLSearchParams() },
     close: () => closeServer(server),
   };
@@ -88,7 +93,8 @@ export async function startFalseProvider(): Promise<FalseProvider> {
         provider.lastGrant = { authorization, body: new URLSearchParams(body) };
       const made = documentAt(provider, path);
       const usual = {
-        ...{ status: made === undefined ? 404 : 200, type: 'application/json' },
+        status: made === undefined ? 404 : 200,
+        type: 'application/json',
         body: JSON.stringify(made ?? {}),
       };
       const given = (path === '/token' ? provider.answer : undefined) ?? usual;

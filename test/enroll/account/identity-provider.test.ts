@@ -46,7 +46,8 @@ async function startOther(env: Record<string, string>): Promise<AccountWorld> {
 
 function environment(more: Record<string, string> = {}): Record<string, string> {
   return {
-    ...{ OIDC_ISSUER: issuer, OIDC_CLIENT_ID: 'muster' },
+    OIDC_ISSUER: issuer,
+    OIDC_CLIENT_ID: 'muster',
     OIDC_CLIENT_SECRET: 'secret-of-the-client',
     ...more,
   };
@@ -95,8 +96,12 @@ describe('the sign-in at an identity provider', () => {
     );
     for (const query of asked) {
       expect(query).toEqual({
-        ...{ client_id: 'muster', response_type: 'code', redirect_uri: CALLBACK },
-        ...{ scope: 'openid email profile', login_hint: ALICE, code_challenge_method: 'S256' },
+        client_id: 'muster',
+        response_type: 'code',
+        redirect_uri: CALLBACK,
+        scope: 'openid email profile',
+        login_hint: ALICE,
+        code_challenge_method: 'S256',
         code_challenge: expect.stringMatching(/^[\w-]{43}$/),
         state: expect.stringMatching(/^[\w-]{43}$/),
         nonce: expect.stringMatching(/^[\w-]{43}$/),

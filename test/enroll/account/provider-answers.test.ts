@@ -10,7 +10,8 @@ beforeAll(async () => {
   world = await startWorld({
     isSweeping: false,
     env: {
-      ...{ OIDC_ISSUER: provider.issuer, OIDC_CLIENT_ID: 'muster' },
+      OIDC_ISSUER: provider.issuer,
+      OIDC_CLIENT_ID: 'muster',
       OIDC_CLIENT_SECRET: 'secret-of-the-client',
     },
   });
@@ -51,7 +52,8 @@ describe('the answer of an identity provider', () => {
     const given = Buffer.from((authorization ?? '').slice(6), 'base64').toString();
     expect(decodeURIComponent(given)).toBe(Buffer.from(basic, 'base64').toString());
     expect(Object.fromEntries(body)).toEqual({
-      ...{ grant_type: 'authorization_code', code: 'good' },
+      grant_type: 'authorization_code',
+      code: 'good',
       redirect_uri: `${PUBLIC_URL}/enroll/account/callback`,
       code_verifier: expect.stringMatching(/^[\w-]{43}$/),
     });

@@ -164,7 +164,8 @@ describe('a device that asks for its profile', () => {
     await world.app.db.knex('enrollment_users').update({ is_disabled: true });
     const disabled = await ask(world, { token });
     expect([disabled.status, disabled.body.toString()]).toEqual([
-      ...[403, 'this account may not enroll devices\n'],
+      403,
+      'this account may not enroll devices\n',
     ]);
     await world.app.db.knex('enrollment_users').delete();
     expect((await ask(world, { token })).status).toBe(403);
@@ -197,7 +198,8 @@ describe('the policy', () => {
     }
     const found = await discover(other.app, `?user-identifier=${ALICE}`);
     expect([found.status, await found.json()]).toEqual([
-      ...[403, { code: 'com.apple.well-known.failed', description: reason }],
+      403,
+      { code: 'com.apple.well-known.failed', description: reason },
     ]);
     const page = await new Browser(other.app).openLogin();
     expect([page.status, page.text.toLowerCase()]).toEqual([403, expect.stringContaining(reason)]);

@@ -29,7 +29,8 @@ describe('the renewal of an identity that came with an account', () => {
     const payloads = parsePlistDict(payload).PayloadContent as PlistDict[];
     const mdm = payloads.find(({ PayloadType }) => PayloadType === 'com.apple.mdm') ?? {};
     expect(mdm).toMatchObject({
-      ...{ EnrollmentMode: mode, AssignedManagedAppleID: 'alice@example.com' },
+      EnrollmentMode: mode,
+      AssignedManagedAppleID: 'alice@example.com',
     });
     expect('AccessRights' in mdm).toBe(mode === 'ADDE');
     expect(readEnrollmentProfile(payload).mdm.signMessage).toBe(true);

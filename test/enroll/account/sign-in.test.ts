@@ -111,8 +111,12 @@ describe('a sign-in', () => {
     expect(Date.now() - user.last_login_at.getTime()).toBeLessThan(60_000);
     const line = await world.app.db.knex('audit_events').orderBy('id', 'desc').first();
     expect(line).toMatchObject({
-      ...{ actor: ALICE, role: 'enrollment_user', action: 'enrollment_users.sign_in' },
-      ...{ target_type: 'enrollment_users', target_id: String(id), outcome: 'success' },
+      actor: ALICE,
+      role: 'enrollment_user',
+      action: 'enrollment_users.sign_in',
+      target_type: 'enrollment_users',
+      target_id: String(id),
+      outcome: 'success',
       source_address: `192.0.2.${addresses}`,
     });
     expect(world.app.logText()).not.toContain(PASSWORD);
@@ -143,8 +147,11 @@ describe('a sign-in', () => {
     await until(async () => (await lines()).length > 0);
     expect(await lines()).toMatchObject([
       {
-        ...{ actor: ALICE, role: 'enrollment_user', action: 'enrollment_users.sign_in' },
-        ...{ target_type: 'enrollment_users', outcome: 'refused' },
+        actor: ALICE,
+        role: 'enrollment_user',
+        action: 'enrollment_users.sign_in',
+        target_type: 'enrollment_users',
+        outcome: 'refused',
         details: { account: ALICE, is_disabled: false },
         source_address: `192.0.2.${addresses}`,
       },
@@ -173,7 +180,9 @@ describe('a sign-in', () => {
     expect(reasonIn((await attempt({ password: 'wrong' })).text)).toBe(WRONG);
     const reply = await attempt({});
     expect([reply.status, reply.location, reasonIn(reply.text)]).toEqual([
-      ...[403, null, 'This account may not enroll devices.'],
+      403,
+      null,
+      'This account may not enroll devices.',
     ]);
     const target_id = String(id);
     const lines = () => world.app.db.knex('audit_events').where({ target_id });

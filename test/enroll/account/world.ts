@@ -147,7 +147,9 @@ export async function signIn(app: TestApp, fields: Record<string, string> = {}) 
   const browser = new Browser(app);
   const form = await browser.openLogin();
   return browser.submit({
-    ...{ csrf: csrfIn(form.text), account: ALICE, password: PASSWORD },
+    csrf: csrfIn(form.text),
+    account: ALICE,
+    password: PASSWORD,
     ...fields,
   });
 }

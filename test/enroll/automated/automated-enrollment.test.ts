@@ -120,10 +120,19 @@ describe('POST /dep/enroll', () => {
       const [request, ...others] = await requests();
       expect(others).toEqual([]);
       expect(request).toMatchObject({
-        ...{ method: 'automated', udid: UDID, serial_number: 'C02PROGRAM1', language: 'de-CH' },
-        ...{ product_name: 'iPhone14,5', build_version: '21A342', os_version: '17.0' },
-        ...{ imei: '35 123456 789012 3', meid: '35123456789012', account: null },
-        ...{ unmet_minimum_os_version: null, device_id: null, enrolled_at: null },
+        method: 'automated',
+        udid: UDID,
+        serial_number: 'C02PROGRAM1',
+        language: 'de-CH',
+        product_name: 'iPhone14,5',
+        build_version: '21A342',
+        os_version: '17.0',
+        imei: '35 123456 789012 3',
+        meid: '35123456789012',
+        account: null,
+        unmet_minimum_os_version: null,
+        device_id: null,
+        enrolled_at: null,
         signer: dep.device.certificate.fingerprint,
       });
       const { requestId, expiresAt } = challengeIn(body);
@@ -137,9 +146,14 @@ describe('POST /dep/enroll', () => {
     expect((await ask(der)).status).toBe(200);
     expect(await requests()).toMatchObject([
       {
-        ...{ udid: '00000000000000000000000000000000', serial_number: 'BLXLN1111111' },
-        ...{ product_name: 'iPad4,1', build_version: '15A5278f', language: 'en-AU' },
-        ...{ os_version: null, imei: null, meid: null },
+        udid: '00000000000000000000000000000000',
+        serial_number: 'BLXLN1111111',
+        product_name: 'iPad4,1',
+        build_version: '15A5278f',
+        language: 'en-AU',
+        os_version: null,
+        imei: null,
+        meid: null,
       },
     ]);
   });

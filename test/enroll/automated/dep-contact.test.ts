@@ -48,7 +48,10 @@ describe('a device of the program that asks for its enrollment', () => {
     ];
     const before = await Promise.all(rows.map(rowOf));
     expect(before.map(({ stage }) => stage)).toEqual([
-      ...['pushed', 'unassigned', 'removed', 'unassigned'],
+      'pushed',
+      'unassigned',
+      'removed',
+      'unassigned',
     ]);
     expect((await askAs(dep)).status).toBe(200);
     expect(await requests()).toBe(1);

@@ -56,9 +56,16 @@ describe('a device of the program that enrolls', () => {
     await dep.app.settled();
     expect(await records()).toMatchObject([
       {
-        ...{ id, udid: UDID, serial_number: SERIAL, is_dep: true, asset_tag: 'A-17' },
-        ...{ enrollment_state: 'enrolled', is_enrolled: true, enrollment_type: 'device' },
-        ...{ enrollment_method: 'automated', unmet_minimum_os_version: null },
+        id,
+        udid: UDID,
+        serial_number: SERIAL,
+        is_dep: true,
+        asset_tag: 'A-17',
+        enrollment_state: 'enrolled',
+        is_enrolled: true,
+        enrollment_type: 'device',
+        enrollment_method: 'automated',
+        unmet_minimum_os_version: null,
         awaiting_configuration: false,
       },
     ]);
@@ -90,7 +97,10 @@ describe('a device of the program that enrolls', () => {
     await app.settled();
     const last = await row();
     expect(last).toEqual({
-      ...{ ...asked, stage: 'enrolled', is_enrolled: true, enrolled_at: last.enrolled_at },
+      ...asked,
+      stage: 'enrolled',
+      is_enrolled: true,
+      enrolled_at: last.enrolled_at,
     });
     expect(last.enrolled_at.getTime()).toBeGreaterThan(asked.contacted_at.getTime());
     expect(await records()).toMatchObject([{ id: last.device_id, enrolled_at: last.enrolled_at }]);

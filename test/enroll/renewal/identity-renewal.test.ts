@@ -123,7 +123,9 @@ describe('an identity that is due', () => {
     const row = await renewalOf(device);
     expect(row).toMatchObject({
       fingerprint: device.certificate.fingerprint,
-      ...{ command_id: command.id, attempts: 1, problem: null },
+      command_id: command.id,
+      attempts: 1,
+      problem: null,
     });
     const wait = row.next_attempt_at.getTime() - before;
     expect(wait).toBeGreaterThanOrEqual(HOUR_MS);
@@ -156,11 +158,14 @@ describe('an identity that is due', () => {
       const row = await renewalOf(device);
       const command = (await installs(device)).at(-1);
       expect(lines[0]).toMatchObject({
-        ...{ level: 40, attempts: attempt, problem: 'the device answered Error: No network.' },
+        level: 40,
+        attempts: attempt,
+        problem: 'the device answered Error: No network.',
         msg: 'an identity was not renewed',
       });
       expect(row).toMatchObject({
-        ...{ command_id: null, attempts: attempt },
+        command_id: null,
+        attempts: attempt,
         problem: 'the device answered Error: No network.',
       });
       hours.push((row.next_attempt_at.getTime() - command.acknowledged_at.getTime()) / HOUR_MS);
@@ -185,7 +190,8 @@ describe('an identity that is due', () => {
     await timePasses();
     await runRenewals(app);
     expect(await renewalOf(device)).toMatchObject({
-      ...{ command_id: null, attempts: 1 },
+      command_id: null,
+      attempts: 1,
       problem: 'the profile was installed, but no new identity was used',
       next_attempt_at: new Date(acknowledged_at.getTime() + 25 * HOUR_MS),
     });
@@ -286,7 +292,9 @@ describe('the renewal by an admin', () => {
     await device.tokenUpdate();
     await app.db.knex('device_identities').update({ state: 'revoked' });
     expect(await refusal(id)).toEqual([
-      ...[409, 'conflict', `device ${id} has no valid identity left; it has to enroll anew`],
+      409,
+      'conflict',
+      `device ${id} has no valid identity left; it has to enroll anew`,
     ]);
     await app.db.knex('device_identities').update({ state: 'active' });
     await device.checkOut();
@@ -351,13 +359,16 @@ describe('the renewal by an admin', () => {
     await renew(id);
     const renewed = device.with(await newIdentity());
     await app.db.knex('device_identities').insert({
-      ...{ fingerprint: renewed.certificate.fingerprint, device_id: id },
-      ...{ state: 'renewal', udid: device.udid },
+      fingerprint: renewed.certificate.fingerprint,
+      device_id: id,
+      state: 'renewal',
+      udid: device.udid,
     });
     await renewed.idle();
     expect((await renew(id)).status).toBe(201);
     expect(await renewalOf(device)).toMatchObject({
-      ...{ fingerprint: renewed.certificate.fingerprint, attempts: 1 },
+      fingerprint: renewed.certificate.fingerprint,
+      attempts: 1,
     });
   });
 

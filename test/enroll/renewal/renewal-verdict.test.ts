@@ -9,11 +9,23 @@ function hoursAgo(hours: number): Date {
 }
 
 const QUEUED: RenewalRow = {
-  ...{ device_id: 1, fingerprint: Buffer.alloc(32, 1), active_fingerprint: Buffer.alloc(32, 1) },
-  ...{ command_id: 7, attempts: 1, udid: 'U', is_enrolled: true, enrollment_number: 1 },
-  ...{ enrollment_method: 'profile', managed_apple_account: null },
-  ...{ topic: null, cell: null, profile_identifier: null, status: 'Queued' },
-  ...{ acknowledged_at: null, reason: null, error_chain: null },
+  device_id: 1,
+  fingerprint: Buffer.alloc(32, 1),
+  active_fingerprint: Buffer.alloc(32, 1),
+  command_id: 7,
+  attempts: 1,
+  udid: 'U',
+  is_enrolled: true,
+  enrollment_number: 1,
+  enrollment_method: 'profile',
+  managed_apple_account: null,
+  topic: null,
+  cell: null,
+  profile_identifier: null,
+  status: 'Queued',
+  acknowledged_at: null,
+  reason: null,
+  error_chain: null,
 };
 
 function judge(columns: Partial<RenewalRow>) {

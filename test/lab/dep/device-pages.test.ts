@@ -60,7 +60,8 @@ describe('pages', () => {
     expect(devices.some((one) => one.op_type !== undefined)).toBe(false);
     expect(await refusal('POST', '/server/devices', { cursor })).toBe('400 EXHAUSTED_CURSOR');
     expect(await lab.ask('POST', '/devices/sync', { cursor })).toMatchObject({
-      ...{ devices: [], more_to_follow: false },
+      devices: [],
+      more_to_follow: false,
       fetched_until: expect.stringMatching(/^\d{4}-.*\dZ$/),
     });
   });

@@ -52,7 +52,8 @@ describe('what goes wrong on demand', () => {
     const profile_uuid = await define();
     lab.standIn.addFault({ path: '/profile/devices', serial_numbers: [one], result: 'FAILED' });
     const { devices } = await lab.ask('PUT', '/profile/devices', {
-      ...{ profile_uuid, devices: [one, other] },
+      profile_uuid,
+      devices: [one, other],
     });
     expect(devices).toEqual({ [one]: 'FAILED', [other]: 'SUCCESS' });
     const shown = await lab.ask('POST', '/devices', { devices: [one] });

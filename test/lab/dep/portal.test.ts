@@ -8,7 +8,7 @@ import {
   type KeyPair,
 } from '../../../src/crypto/keys/keys.js';
 import { issueCertificate, parseCertificate } from '../../../src/crypto/x509/certificate.js';
-import { requireRoom } from '../../../src/lab/dep/organization.js';
+import { requireCapacity } from '../../../src/lab/dep/organization.js';
 import { PORTAL_CALLS, PORTAL_HELP } from '../../../src/lab/dep/portal-calls.js';
 import { ControlFault } from '../../../src/lab/wire/control-http.js';
 import { DepUnderTest } from './dep-under-test.js';
@@ -137,7 +137,7 @@ describe('devices for which there is no room', () => {
     [{ ofServer: 0, inAll: 399_990 }, 10, undefined],
     [{ ofServer: 0, inAll: 399_991 }, 10, `All servers of the lab may have 400,000${words}399,991`],
   ])('%j and %i more', (counts, more, fault) => {
-    const ask = () => requireRoom(counts, more);
+    const ask = () => requireCapacity(counts, more);
     if (fault === undefined) expect(ask).not.toThrow();
     else expect(ask).toThrow(new ControlFault(422, fault));
   });
@@ -190,8 +190,13 @@ describe('devices', () => {
     expect(families.join(' ')).toBe('iPhone iPhone iPhone iPhone iPad iPad iPad Mac Mac Mac');
     expect(body.devices[9]).toEqual({
       serial_number: expect.stringMatching(/^[A-Z][0-9A-Z]{9}$/),
-      ...{ device_family: 'Mac', model: 'iMac', color: 'SILVER', os: 'OSX', asset_tag: '' },
-      ...{ description: 'IMAC SILVER/256GB-USA', profile_status: 'empty' },
+      device_family: 'Mac',
+      model: 'iMac',
+      color: 'SILVER',
+      os: 'OSX',
+      asset_tag: '',
+      description: 'IMAC SILVER/256GB-USA',
+      profile_status: 'empty',
       device_assigned_by: 'admin@lab.example',
       device_assigned_date: expect.stringMatching(/Z$/),
     });
@@ -233,7 +238,8 @@ describe('devices', () => {
     });
     const { devices } = await lab.ask('POST', '/devices', { devices: [serial] });
     expect(devices[serial ?? '']).toMatchObject({
-      ...{ profile_status: 'pushed', profile_push_time: expect.stringMatching(/Z$/) },
+      profile_status: 'pushed',
+      profile_push_time: expect.stringMatching(/Z$/),
     });
   });
 });

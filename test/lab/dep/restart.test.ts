@@ -19,7 +19,7 @@ describe('after a restart', () => {
         store.text = given;
         return Promise.resolve();
       },
-      onTrouble: (message) => store.troubles.push(message),
+      onFailure: (message) => store.troubles.push(message),
     };
     return { store, kept };
   }
@@ -41,12 +41,15 @@ describe('after a restart', () => {
     const after = await DepUnderTest.start({ authority, store: kept });
     await after.openSession(token);
     expect(await after.ask('GET', `/profile?profile_uuid=${profile_uuid}`)).toEqual({
-      ...{ profile_uuid, ...profile },
+      profile_uuid,
+      ...profile,
     });
     const changes = await after.ask('POST', '/devices/sync', { cursor });
     expect(
       changes.devices.map((one: Record<string, string>) => [
-        ...[one.op_type, one.serial_number, one.profile_status],
+        one.op_type,
+        one.serial_number,
+        one.profile_status,
       ]),
     ).toEqual([
       ['modified', serial, 'assigned'],

@@ -27,7 +27,8 @@ describe('a session is refused', () => {
   it('without a signature', async () => {
     const headers = { 'User-Agent': 'tests/1', 'X-Server-Protocol-Version': '9' };
     expect(await lab.send({ path: '/session', headers })).toMatchObject({
-      ...{ status: 401, text: 'UNAUTHORIZED' },
+      status: 401,
+      text: 'UNAUTHORIZED',
     });
     expect(await outcome('Bearer x')).toBe('401 UNAUTHORIZED');
   });
@@ -110,7 +111,8 @@ describe('a call is refused', () => {
 
   it('without a session, with one that has expired, and with one that was forgotten', async () => {
     expect(await lab.send({ path: '/account', headers })).toMatchObject({
-      ...{ status: 403, text: 'FORBIDDEN' },
+      status: 403,
+      text: 'FORBIDDEN',
     });
     await lab.openSession(token);
     await lab.portal('POST', '/sessions/expire');
@@ -134,7 +136,8 @@ describe('a call is refused', () => {
     expect((await lab.call('PUT', '/session')).status).toBe(405);
     const large = Buffer.alloc(4 * 1024 * 1024 + 1, 0x20);
     expect(await lab.call('POST', '/profile', large)).toMatchObject({
-      ...{ status: 413, text: 'REQUEST_TOO_LARGE' },
+      status: 413,
+      text: 'REQUEST_TOO_LARGE',
     });
   });
 
