@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { connectDatabase } from '../../src/db/connection/database.js';
 import { type CheckIns, createCheckIns } from '../../src/db/device-path/check-ins.js';
-import { type Contact, createContactStore } from '../../src/db/device-path/contact.js';
+import { type IncomingReport, ReportExchange } from '../../src/db/device-path/report-exchange.js';
 import { MdmSignature, SignerCache } from '../../src/protocol/mdm/mdm-signature.js';
 import { buildPlist } from '../../src/protocol/plist/plist.js';
 import { type BenchDevice, commandUuid, signatureOf, TOPIC } from './fleet.js';
@@ -24,7 +24,7 @@ const INVENTORY = 6;
 const SEALED_PUSH = Buffer.alloc(160, 1);
 const SECONDS = 1000;
 
-function idleContact({ certificate, udid }: BenchDevice): Contact {
+function idleReport({ certificate, udid }: BenchDevice): IncomingReport {
   return {
     fingerprint: certificate.fingerprint,
     deviceKey: udid.toLowerCase(),
@@ -35,9 +35,9 @@ function idleContact({ certificate, udid }: BenchDevice): Contact {
   };
 }
 
-function reportContact(device: BenchDevice, uuid: string): Contact {
+function reportOfCommand(device: BenchDevice, uuid: string): IncomingReport {
   const result = buildPlist(acknowledged(device.udid, uuid));
-  return { ...idleContact(device), status: 'Acknowledged', commandUuid: uuid, result };
+  return { ...idleReport(device), status: 'Acknowledged', commandUuid: uuid, result };
 }
 
 function signatures(devices: BenchDevice[], seconds: number): PreparedPhase {
@@ -105,19 +105,19 @@ async function enrollInDatabase(
 export function createFloor(options: { databaseUrl: string; connections: number }): Floor {
   const { connections, databaseUrl } = options;
   const db = connectDatabase({ connectionString: databaseUrl });
-  const { contact } = createContactStore({ db, handledTypes: [] });
+  const reportExchange = new ReportExchange({ db, handledTypes: [] });
   const checkIns = createCheckIns(db);
 
   function idleFloor(devices: BenchDevice[], seconds: number): PreparedPhase {
-    const contacts = devices.map(idleContact);
+    const polls = devices.map(idleReport);
     const run = () => {
       const end = performance.now() + seconds * SECONDS;
       return runLanes(connections, async (lane, recorder) => {
-        const own = ofLane(contacts, lane, connections);
+        const own = ofLane(polls, lane, connections);
         for (let turn = 0; ; turn += 1) {
           const startedAt = recorder.now();
           if (startedAt >= end) return;
-          const answer = await contact(own[turn % own.length] as Contact);
+          const answer = await reportExchange.exchange(own[turn % own.length] as IncomingReport);
           recorder.done(startedAt, answer.isSameDevice && answer.next === null);
         }
       });
@@ -131,7 +131,7 @@ export function createFloor(options: { databaseUrl: string; connections: number 
   ): PreparedPhase {
     const reports = devices.map((device) =>
       Array.from({ length: perDevice }, (_, n) =>
-        reportContact(device, commandUuid(device.udid, phase, n + 1)),
+        reportOfCommand(device, commandUuid(device.udid, phase, n + 1)),
       ),
     );
     const run = () =>
@@ -140,7 +140,7 @@ export function createFloor(options: { databaseUrl: string; connections: number 
         for (let n = 0; n < perDevice; n += 1) {
           for (const ofDevice of own) {
             const startedAt = recorder.now();
-            const answer = await contact(ofDevice[n] as Contact);
+            const answer = await reportExchange.exchange(ofDevice[n] as IncomingReport);
             recorder.done(startedAt, answer.reported !== null);
           }
         }

@@ -1,12 +1,12 @@
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import type { Transaction } from '../db/connection/unit-of-work.js';
 import {
   type CommandRow,
   deleteCommand,
   lockCommand,
   lockCommands,
   updateCommands,
-} from '../db/commands/command-repository.js';
-import type { Transaction } from '../db/connection/unit-of-work.js';
+} from '../db/devices/command-repository.js';
 import { type ErrorDetail, notFound, validationError } from '../errors.js';
 import { hasSecrets, type JsonValue } from '../protocol/apple/command-schema.js';
 import { parsePlistDict } from '../protocol/plist/plist.js';

@@ -1,5 +1,5 @@
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
-import type { CommandRow } from '../db/commands/command-repository.js';
+import type { CommandRow } from '../db/devices/command-repository.js';
 import type { DeviceTarget } from '../db/devices/device-repository.js';
 import { hasSecrets } from '../protocol/apple/command-schema.js';
 import { type CommandFault, withdrawalFault } from './command-state.js';

@@ -1,4 +1,4 @@
-import type { CommandRow } from '../db/commands/command-repository.js';
+import type { CommandRow } from '../db/devices/command-repository.js';
 import { AppError, type ErrorCode, type ErrorDetail } from '../errors.js';
 
 const FINAL = ['Acknowledged', 'Error', 'CommandFormatError', 'Expired', 'Cancelled'];

@@ -1,11 +1,11 @@
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import { afterCommit, type Transaction } from '../db/connection/unit-of-work.js';
 import {
   type CommandRow,
   insertCommand,
   insertCommands,
   type NewCommand,
-} from '../db/commands/command-repository.js';
-import { afterCommit, type Transaction } from '../db/connection/unit-of-work.js';
+} from '../db/devices/command-repository.js';
 import {
   type DeviceTarget,
   findTarget,

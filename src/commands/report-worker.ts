@@ -1,13 +1,13 @@
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import type { Database } from '../db/connection/database.js';
+import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
 import {
   claimReport,
   readReportBytes,
   type StoredReport,
   unhandledReports,
   updateCommands,
-} from '../db/commands/command-repository.js';
-import type { Database } from '../db/connection/database.js';
-import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
+} from '../db/devices/command-repository.js';
 import { createWarner, type Logger, type Warner } from '../logger.js';
 import { parsePlistDict } from '../protocol/plist/plist.js';
 import { openReport, readParameters } from './payload.js';

@@ -1,7 +1,7 @@
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Transaction } from '../db/connection/unit-of-work.js';
-import { findIdentifierOwners } from '../db/devices/device-identifiers.js';
-import { deleteDevice } from '../db/devices/device-repository.js';
+import { deleteDevice, findIdentifierOwners } from '../db/devices/device-repository.js';
+
 import { notFound } from '../errors.js';
 import { CommandAdministration, type PresentInThread } from './command-administration.js';
 import type { CommandQueue } from './queue.js';

@@ -1,6 +1,6 @@
 import type { Transaction } from '../db/connection/unit-of-work.js';
-import type { DeviceTarget } from '../db/devices/device-repository.js';
-import { findUserTarget } from '../db/devices/device-user-repository.js';
+import { type DeviceTarget, findUserTarget } from '../db/devices/device-repository.js';
+
 import { AppError, notFound, validationError } from '../errors.js';
 import { commandAllowed } from '../protocol/apple/command-schema.js';
 import { platformNamed } from './inventory-plan.js';

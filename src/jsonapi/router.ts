@@ -4,7 +4,7 @@ import { type AuditWriter, hasRole, type RequestContext } from './context.js';
 import { createRegistry, type ResourceDefinition } from './definition/definition.js';
 import { parseId } from './definition/values.js';
 import { sendAnswer } from './documents/send.js';
-import type { ApiRequest, Engine } from './engine.js';
+import type { ApiContext, ApiRequest } from './handler.js';
 import { type Endpoint, type Method, type Route, routesOf } from './operations/endpoints.js';
 import { readIdempotency } from './requests/idempotency.js';
 import { checkBody, checkContentType, negotiateForm } from './requests/negotiation.js';
@@ -22,7 +22,7 @@ export interface JsonApiOptions<S> {
 const BODY_LIMIT = '1mb';
 
 /** What the operations work with, from the definitions; checked at start. */
-export function createEngine<S>(options: JsonApiOptions<S>): Engine {
+export function buildApiContext<S>(options: JsonApiOptions<S>): ApiContext {
   const { store, audit, services, basePath = '/api/v1' } = options;
   const registry = createRegistry(options.definitions as ResourceDefinition[]);
   return { registry, store, audit, services, basePath };
@@ -32,15 +32,15 @@ export function createEngine<S>(options: JsonApiOptions<S>): Engine {
  * All collections, items and relationships of the definitions. Expects `res.locals.context` (a
  * RequestContext); passes AppErrors on, and paths it does not know.
  */
-export function createJsonApiRouter(engine: Engine): Router {
+export function createJsonApiRouter(api: ApiContext): Router {
   const router = express.Router({ caseSensitive: true });
-  for (const route of routesOf(engine.registry)) {
-    router.all(route.path.replace('{id}', ':id'), (req, res) => answer(engine, route, req, res));
+  for (const route of routesOf(api.registry)) {
+    router.all(route.path.replace('{id}', ':id'), (req, res) => answer(api, route, req, res));
   }
   return router;
 }
 
-async function answer(engine: Engine, route: Route, req: Request, res: Response): Promise<void> {
+async function answer(api: ApiContext, route: Route, req: Request, res: Response): Promise<void> {
   if (req.method === 'OPTIONS') {
     res.status(204).setHeader('Allow', allowed(route));
     res.end();
@@ -54,9 +54,9 @@ async function answer(engine: Engine, route: Route, req: Request, res: Response)
   res.vary('Accept');
   const form = negotiateForm(req.headers.accept);
   const body = endpoint.hasBody ? await readBody(req, res) : undefined;
-  const request = { ...target(engine, req), ...conditions(req), context, form, body };
-  if (isRead(req)) await read(engine, endpoint, { req, res, request });
-  else sendAnswer(req, res, await endpoint.handler(engine, request));
+  const request = { ...target(api, req), ...conditions(req), context, form, body };
+  if (isRead(req)) await read(api, endpoint, { req, res, request });
+  else sendAnswer(req, res, await endpoint.handler(api, request));
 }
 
 interface Reading {
@@ -67,7 +67,7 @@ interface Reading {
 
 /** A read ends with its client; a write is finished. */
 async function read(
-  engine: Engine,
+  api: ApiContext,
   { handler }: Endpoint,
   { req, res, request }: Reading,
 ): Promise<void> {
@@ -76,7 +76,7 @@ async function read(
   const leave = () => left.abort(new AppError('unavailable', 503, 'the client has left'));
   res.once('close', leave);
   try {
-    sendAnswer(req, res, await handler(engine, { ...request, signal }));
+    sendAnswer(req, res, await handler(api, { ...request, signal }));
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
@@ -105,7 +105,7 @@ function allowed({ methods }: Route): string {
   return [...Object.keys(methods), 'HEAD', 'OPTIONS'].join(', ');
 }
 
-function target({ basePath }: Engine, req: Request): Pick<ApiRequest, 'id' | 'query' | 'path'> {
+function target({ basePath }: ApiContext, req: Request): Pick<ApiRequest, 'id' | 'query' | 'path'> {
   const mark = req.url.indexOf('?');
   const query = readQuery(mark < 0 ? '' : req.url.slice(mark));
   const given = req.params.id;

@@ -137,7 +137,7 @@ export interface FirstAnswer {
 }
 
 /**
- * The engine's view of the database; db/ implements it. Every SQL fault that a client can cause
+ * How the API sees the database; db/ implements it. Every SQL fault that a client can cause
  * comes out as an AppError. `trx` null = outside of any transaction; lists, counts and linkage are then
  * read by connections of their own, with AppError 400 `query_too_expensive` beyond a time limit and
  * 429 when the lists of the caller's account run already.

@@ -1,4 +1,4 @@
-import type { Caller } from '../db/device-path/contact.js';
+import type { Caller } from '../db/device-path/report-exchange.js';
 import { AppError } from '../errors.js';
 
 export type Admission =

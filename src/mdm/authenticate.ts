@@ -4,7 +4,7 @@ import type {
   AuthenticateFacts,
   HeldEnrollment,
 } from '../db/device-path/authenticate.js';
-import type { WhoCalls } from '../db/device-path/check-ins.js';
+import type { CallerKey } from '../db/device-path/check-ins.js';
 import { takeUdid } from '../db/device-path/device-move.js';
 import { mergeSpareRecords, type Reseal } from '../db/devices/device-merge.js';
 import type { ReplacedEnrollment } from '../db/enroll/replaced-enrollment.js';
@@ -23,7 +23,7 @@ export function deviceKeyOf(message: CheckInMessage): string {
 }
 
 /** Of what is remembered between an Authenticate and its TokenUpdate. */
-export function authenticationKey({ fingerprint, deviceKey }: WhoCalls): string {
+export function authenticationKey({ fingerprint, deviceKey }: CallerKey): string {
   return `${fingerprint.toString('latin1')} ${deviceKey}`;
 }
 

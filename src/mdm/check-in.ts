@@ -1,7 +1,7 @@
 import { planInventory } from '../commands/inventory-plan.js';
 import { prepareCommand } from '../commands/payload.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
-import { type CallerFacts, promoteRenewal, type WhoCalls } from '../db/device-path/check-ins.js';
+import { type CallerFacts, type CallerKey, promoteRenewal } from '../db/device-path/check-ins.js';
 import { checkOutDevice } from '../db/device-path/check-out.js';
 import { secretIdentity } from '../db/devices/device-repository.js';
 import { AppError } from '../errors.js';
@@ -55,7 +55,7 @@ export async function answerCheckIn(
  */
 async function findCaller(
   message: CheckInMessage,
-  who: WhoCalls,
+  who: CallerKey,
   { authenticated, checkIns }: MdmServices,
 ): Promise<CallerFacts> {
   const key = authenticationKey(who);
@@ -67,7 +67,7 @@ async function findCaller(
 }
 
 interface Admitted {
-  who: WhoCalls;
+  who: CallerKey;
   caller: CallerFacts;
   deviceId: number;
   url: string | undefined;
@@ -133,7 +133,7 @@ function sealUnlockToken(box: SecretBox, deviceId: number, token: Buffer) {
   return { sealed: box.seal(token, identity), digest: box.digest(token, identity) };
 }
 
-async function checkOut(who: WhoCalls, services: MdmServices): Promise<Answer> {
+async function checkOut(who: CallerKey, services: MdmServices): Promise<Answer> {
   const caller = await services.checkIns.findCaller(who);
   const admission = admit(caller, ENROLLING);
   if (admission.kind === 'refused') throw admission.error;

@@ -1,7 +1,7 @@
 import { openPayload, sealReport } from '../commands/payload.js';
 import { promoteRenewal } from '../db/device-path/check-ins.js';
-import type { Contact, ContactAnswer } from '../db/device-path/contact.js';
-import { expireExhausted, recordUnknownReport } from '../db/device-path/side-records.js';
+import { expireExhausted, recordUnknownReport } from '../db/device-path/report-exceptions.js';
+import type { ExchangeResult, IncomingReport } from '../db/device-path/report-exchange.js';
 import { admit } from './admission.js';
 import { type Answer, EMPTY, UNRECOGNIZED } from './answer.js';
 import type { DeviceReport } from './device-message.js';
@@ -17,14 +17,18 @@ function ownUuid(report: DeviceReport): string | null {
   return uuid !== undefined && UUID.test(uuid) ? uuid.toLowerCase() : null;
 }
 
-function toContact(report: DeviceReport, identity: Identity, services: MdmServices): Contact {
+function toIncoming(
+  report: DeviceReport,
+  identity: Identity,
+  services: MdmServices,
+): IncomingReport {
   const uuid = ownUuid(report);
   const { status, errorChain, raw, holdsSecrets } = report;
   const { deviceKey, userKey } = report.ids;
   return {
     fingerprint: identity.fingerprint,
     deviceKey: deviceKey.toLowerCase(),
-    ...(userKey === undefined ? {} : { userKey }),
+    userKey,
     status,
     commandUuid: uuid,
     errorChain,
@@ -42,24 +46,24 @@ export async function answerReport(
   identity: Identity,
   services: MdmServices,
 ): Promise<Answer> {
-  const contact = toContact(report, identity, services);
-  const answer = await services.contacts.contact(contact);
+  const incoming = toIncoming(report, identity, services);
+  const answer = await services.reportExchange.exchange(incoming);
   const admission = admit(answer, ENROLLED);
   if (admission.kind === 'unrecognized') return UNRECOGNIZED;
   if (admission.kind === 'refused') throw admission.error;
   const { deviceId } = admission;
   if (report.ids.channel === 'device') services.lastSeen.mark(deviceId);
   await settle(report, { answer, deviceId, identity }, services);
-  if (answer.isNextExhausted) return offerAfterExpiry(contact, deviceId, services);
+  if (answer.isNextExhausted) return offerAfterExpiry(incoming, deviceId, services);
   return toAnswer(answer, services);
 }
 
-function toAnswer({ next }: ContactAnswer, { box }: MdmServices): Answer {
+function toAnswer({ next }: ExchangeResult, { box }: MdmServices): Answer {
   return next === null ? EMPTY : { kind: 'plist', body: openPayload(box, next) };
 }
 
 interface Settled {
-  answer: ContactAnswer;
+  answer: ExchangeResult;
   deviceId: number;
   identity: Identity;
 }
@@ -97,15 +101,15 @@ async function recordUnknown(
 
 /** The command in line was offered as often as allowed: give it up and look for the one behind. */
 async function offerAfterExpiry(
-  contact: Contact,
+  incoming: IncomingReport,
   deviceId: number,
   services: MdmServices,
 ): Promise<Answer> {
-  await expireExhausted(services.db, deviceId, contact.userKey);
+  await expireExhausted(services.db, deviceId, incoming.userKey);
   services.logger.warn(
-    { deviceId, userKey: contact.userKey },
+    { deviceId, userKey: incoming.userKey },
     'a command was offered as often as allowed and never answered',
   );
-  const again = { ...contact, commandUuid: null, errorChain: null, result: null };
-  return toAnswer(await services.contacts.contact(again), services);
+  const again = { ...incoming, commandUuid: null, errorChain: null, result: null };
+  return toAnswer(await services.reportExchange.exchange(again), services);
 }

@@ -5,8 +5,8 @@ import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
 import type { KnownDevice } from '../db/device-path/authenticate.js';
 import type { CheckIns } from '../db/device-path/check-ins.js';
-import type { ContactStore } from '../db/device-path/contact.js';
 import type { LastSeen } from '../db/device-path/last-seen.js';
+import type { ReportExchange } from '../db/device-path/report-exchange.js';
 import type { BodyReader } from '../http/bodies/body-reader.js';
 import type { Logger } from '../logger.js';
 import type { StatusReport } from '../protocol/mdm/declarative-management.js';
@@ -16,7 +16,7 @@ import type { MessageReader } from './message-reader.js';
 /** What answering a device needs. */
 export interface MdmServices extends IdentityDeps {
   bodies: BodyReader;
-  contacts: ContactStore;
+  reportExchange: ReportExchange;
   checkIns: CheckIns;
   db: Database;
   /** Devices that authenticated in this process and have yet to send their TokenUpdate. */

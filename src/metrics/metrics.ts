@@ -7,7 +7,7 @@ import {
   processCounts,
 } from '../db/admin/metrics-repository.js';
 import type { Database } from '../db/connection/database.js';
-import { poolUse } from '../db/connection/pool-use.js';
+import { poolUse } from '../db/connection/health.js';
 import { depFigures } from '../db/dep/dep-device-funnel.js';
 import type { Logger } from '../logger.js';
 import { credentialStatus, type FileCertificate } from '../pki/credentials/credential-status.js';

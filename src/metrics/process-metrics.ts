@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
-import type { PoolUse } from '../db/connection/pool-use.js';
+import type { PoolUse } from '../db/connection/health.js';
 
 export interface ProcessMetricsOptions {
   version: string;

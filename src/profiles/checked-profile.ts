@@ -1,5 +1,5 @@
 import type { ParsedCertificate } from '../crypto/x509/certificate.js';
-import type { ProfilePayloadRecord, ProfileRecord } from '../db/profiles/profile-repository.js';
+import type { ProfilePayloadRecord, ProfileRecord } from '../db/devices/profile-repository.js';
 import { buildPlistNodes, type PlistNodeDict } from '../protocol/plist/plist.js';
 import { checkProfile } from './check-profile.js';
 import { type Finding, profileRefusal, worthTelling } from './findings.js';

@@ -11,7 +11,7 @@ import {
   type ProfilePayloadRecord,
   type ProfileRecord,
   updateProfile,
-} from '../db/profiles/profile-repository.js';
+} from '../db/devices/profile-repository.js';
 import { AppError } from '../errors.js';
 import { type CheckedProfile, checkProfileFile } from './checked-profile.js';
 import type { Finding } from './findings.js';

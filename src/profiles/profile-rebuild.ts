@@ -5,7 +5,7 @@ import {
   readSealedContent,
   readSealedOriginal,
   type StoredVersion,
-} from '../db/profiles/profile-repository.js';
+} from '../db/devices/profile-repository.js';
 import { AppError, notFound } from '../errors.js';
 import { buildPlistNodes, parsePlistNodes } from '../protocol/plist/plist.js';
 import { SealedParts, type VersionPlace } from './sealed-parts.js';

@@ -1,4 +1,4 @@
-import type { ProfilePayloadRecord, ProfileRecord } from '../db/profiles/profile-repository.js';
+import type { ProfilePayloadRecord, ProfileRecord } from '../db/devices/profile-repository.js';
 import { isKnownPayloadType } from '../protocol/apple/profile-schema.js';
 import type { PlistNode, PlistNodeDict } from '../protocol/plist/plist.js';
 

@@ -10,7 +10,7 @@ import type { DeviceActions } from '../commands/device-actions.js';
 import type { Config } from '../config/config.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
-import { WriteProbe } from '../db/connection/write-probe.js';
+import { WriteProbe } from '../db/connection/health.js';
 import { migrationStatus } from '../db/schema/migrate.js';
 import { createResourceStore } from '../db/store/resource-store.js';
 import type { DepServices } from '../dep/dep-services.js';
@@ -37,8 +37,8 @@ import { requestLog } from '../http/requests/request-log.js';
 import { apiSecurityHeaders, pageSecurityHeaders } from '../http/requests/security-headers.js';
 import { createProxyTrust } from '../http/requests/trust-proxy.js';
 import type { DeviceHandler } from '../http/server/server.js';
-import type { Engine } from '../jsonapi/engine.js';
-import { createEngine, createJsonApiRouter } from '../jsonapi/router.js';
+import type { ApiContext } from '../jsonapi/handler.js';
+import { buildApiContext, createJsonApiRouter } from '../jsonapi/router.js';
 import type { Lab } from '../lab-mode/lab-mode.js';
 import type { Logger } from '../logger.js';
 import { createMdmRouter } from '../mdm/router.js';
@@ -140,9 +140,9 @@ function profileFiles({ box, trust, profileSigner, threads }: AppDeps) {
   };
 }
 
-function createApiEngine({ db, box, services }: AppDeps): Engine {
+function createApiEngine({ db, box, services }: AppDeps): ApiContext {
   const store = createResourceStore(db, box.deriveKey('idempotency keys'));
-  return createEngine({ ...{ definitions: DEFINITIONS, store, services, audit: writeAudit } });
+  return buildApiContext({ ...{ definitions: DEFINITIONS, store, services, audit: writeAudit } });
 }
 
 /** What every request of an admin goes through before it is looked at. */
@@ -155,7 +155,7 @@ function adminDoor({ config, logger }: AppDeps, authenticated: RequestHandler): 
 }
 
 /** What admins call below /dep, beside what devices do: only these paths want a token. */
-function depApi(deps: AppDeps, engine: Engine, authenticated: RequestHandler): Router {
+function depApi(deps: AppDeps, engine: ApiContext, authenticated: RequestHandler): Router {
   const { db, uploads } = deps;
   const routes = depTokenRoutes({ db, engine, uploads, depTokenService: deps.dep.tokens });
   const paths = routes.map(({ path }) => path);
@@ -166,7 +166,7 @@ function depApi(deps: AppDeps, engine: Engine, authenticated: RequestHandler): R
   return router;
 }
 
-function adminApi(deps: AppDeps, engine: Engine, authenticated: RequestHandler): Router {
+function adminApi(deps: AppDeps, engine: ApiContext, authenticated: RequestHandler): Router {
   const { db, box, logger, actions, services, config, trust, push, uploads } = deps;
   const router = express.Router();
   router.use(...adminDoor(deps, authenticated));

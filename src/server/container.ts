@@ -11,8 +11,8 @@ import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
 import type { KnownDevice } from '../db/device-path/authenticate.js';
 import { createCheckIns } from '../db/device-path/check-ins.js';
-import { createContactStore } from '../db/device-path/contact.js';
 import { LastSeen } from '../db/device-path/last-seen.js';
+import { ReportExchange } from '../db/device-path/report-exchange.js';
 import { createChangeFeed } from '../db/processes/change-feed.js';
 import { createDepServices } from '../dep/dep-services.js';
 import { IdentityRenewals } from '../enroll/renewal/identity-renewal.js';
@@ -199,7 +199,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
   const { bodies, uploads } = bodyReaders(deps);
   const services: MdmServices = {
     ...{ bodies, db, lastSeen, reports, box, logger, trust },
-    contacts: createContactStore({ db, handledTypes: HANDLED_TYPES }),
+    reportExchange: new ReportExchange({ db, handledTypes: HANDLED_TYPES }),
     checkIns: createCheckIns(db, {
       isClosed: config.enrollment === 'closed',
       isHolding: config.replaceEnrolled === 'hold',

@@ -2,7 +2,7 @@ import { ensureAdminToken } from '../auth/first-admin-token.js';
 import { type Config, isLoopback } from '../config/config.js';
 import { SecretBox } from '../crypto/secrets/secret-box.js';
 import { connectDatabase, type Database } from '../db/connection/database.js';
-import { requireReachable } from '../db/connection/reachable.js';
+import { requireReachable } from '../db/connection/health.js';
 import { migrate, migrationStatus } from '../db/schema/migrate.js';
 import { type EmbeddedOptions, openEmbedded } from '../embedded-postgres/open-embedded.js';
 import { listenError, requireFreeAddress } from '../http/errors/listen-error.js';

@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import type { CommandQueue, QueuedCommand } from '../commands/queue.js';
 import { UNPROVED, withFaults } from '../commands/setup-faults.js';
-import { FIRST_PRIORITY, LAST_PRIORITY } from '../db/commands/command-priority.js';
 import type { Database } from '../db/connection/database.js';
 import { toAppError } from '../db/connection/sqlstate.js';
 import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
+import { FIRST_PRIORITY, LAST_PRIORITY } from '../db/devices/command-repository.js';
 import {
   findSetupFaults,
   replaceSetupProfiles,

@@ -1,5 +1,5 @@
 import { answerOf } from '../commands/setup-faults.js';
-import { FIRST_PRIORITY, LAST_PRIORITY } from '../db/commands/command-priority.js';
+import { FIRST_PRIORITY, LAST_PRIORITY } from '../db/devices/command-repository.js';
 import type { DeviceSetupRow } from '../db/devices/device-setup-repository.js';
 
 const MINUTE_MS = 60_000;

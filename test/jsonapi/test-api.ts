@@ -9,7 +9,7 @@ import { jsonApiErrorHandler } from '../../src/http/errors/json-api-errors.js';
 import { noSuchRoute } from '../../src/http/errors/not-found.js';
 import type { RequestContext, Role } from '../../src/jsonapi/context.js';
 import type { ResourceDefinition } from '../../src/jsonapi/definition/definition.js';
-import { createEngine, createJsonApiRouter } from '../../src/jsonapi/router.js';
+import { buildApiContext, createJsonApiRouter } from '../../src/jsonapi/router.js';
 import { createLogger } from '../../src/logger.js';
 import { DEFINITIONS } from '../../src/resources/index.js';
 import type { ResourceServices } from '../../src/resources/services.js';
@@ -63,7 +63,7 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
 
 function createApp({ db }: TestDatabase, definitions: ResourceDefinition[]): Express {
   const box = new SecretBox(randomBytes(32));
-  const engine = createEngine({
+  const api = buildApiContext({
     definitions: definitions as ResourceDefinition<ResourceServices>[],
     store: createResourceStore(db, Buffer.alloc(32)),
     audit: writeAudit,
@@ -77,7 +77,7 @@ function createApp({ db }: TestDatabase, definitions: ResourceDefinition[]): Exp
     Object.assign(res.locals, { context, requestId: context.requestId });
     next();
   });
-  app.use('/api/v1', createJsonApiRouter(engine));
+  app.use('/api/v1', createJsonApiRouter(api));
   app.use(noSuchRoute);
   app.use(jsonApiErrorHandler(createLogger('fatal')));
   return app;

@@ -3,8 +3,8 @@ import { CommandQueue } from '../../src/commands/queue.js';
 import { HANDLED_TYPES } from '../../src/commands/registry.js';
 import { ReportWorker } from '../../src/commands/report-worker.js';
 import { createCheckIns } from '../../src/db/device-path/check-ins.js';
-import { createContactStore } from '../../src/db/device-path/contact.js';
 import { LastSeen } from '../../src/db/device-path/last-seen.js';
+import { ReportExchange } from '../../src/db/device-path/report-exchange.js';
 import { BodyReader } from '../../src/http/bodies/body-reader.js';
 import { createProxyTrust } from '../../src/http/requests/trust-proxy.js';
 import { createHttpServer, drain, listen } from '../../src/http/server/server.js';
@@ -31,7 +31,7 @@ async function deviceHandlerOf({ db, box }: TestApp, onMessage: (type: string) =
   const { logger } = capturingLogger();
   const services: MdmServices = {
     ...{ db, box, logger, checkIns: createCheckIns(db), trust: await createTrust({ db }) },
-    contacts: createContactStore({ db, handledTypes: HANDLED_TYPES }),
+    reportExchange: new ReportExchange({ db, handledTypes: HANDLED_TYPES }),
     authenticated: new LRUCache({ max: 10 }),
     lastSeen: new LastSeen(db, () => {}),
     reports: new ReportWorker({

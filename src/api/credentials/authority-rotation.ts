@@ -6,7 +6,7 @@ import { writeAudit } from '../../events/audit.js';
 import { contextOf } from '../../http/requests/request-context.js';
 import type { RequestContext } from '../../jsonapi/context.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
-import type { Engine } from '../../jsonapi/engine.js';
+import type { ApiContext } from '../../jsonapi/handler.js';
 import { resourcesDocument } from '../../jsonapi/operations/item.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import {
@@ -26,7 +26,7 @@ import { refuseParameters } from '../routing/refuse-parameters.js';
 
 export interface AuthorityRotationDeps {
   db: Database;
-  engine: Engine;
+  engine: ApiContext;
   authorityRotations: AuthorityRotations;
   /** After the commit, so that this process issues by the new CA at once. */
   onAuthoritiesChange: () => Promise<void>;

@@ -4,7 +4,7 @@ import type { Database } from '../../db/connection/database.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { contextOf } from '../../http/requests/request-context.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
-import type { Engine } from '../../jsonapi/engine.js';
+import type { ApiContext } from '../../jsonapi/handler.js';
 import { resourcesDocument } from '../../jsonapi/operations/item.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import type { TlsUse } from '../../pki/certificates/certificate-checks.js';
@@ -24,7 +24,7 @@ import { booleanParameter, refuseOthers } from '../routing/query-parameters.js';
 
 export interface CertificateRevocationDeps {
   db: Database;
-  engine: Engine;
+  engine: ApiContext;
   /** Called once a change to the CAs is committed. */
   onAuthoritiesChange: () => Promise<void>;
   tlsUse?: TlsUse;

@@ -4,10 +4,10 @@ import type { Database } from '../../db/connection/database.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { contextOf } from '../../http/requests/request-context.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
-import type { Engine } from '../../jsonapi/engine.js';
+import type { ApiContext } from '../../jsonapi/handler.js';
 import { resourcesDocument } from '../../jsonapi/operations/item.js';
-import { inFlatBody } from '../../jsonapi/requests/flat-body.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
+import { inFlatBody } from '../../jsonapi/requests/pointers.js';
 import type { ApiOperation, ApiRoute, Schema } from '../routing/api-route.js';
 import { auditRefusals } from '../routing/audit-refusals.js';
 import { itemSchema, jsonApiContent, jsonContent, listSchema } from '../routing/documents.js';
@@ -18,7 +18,7 @@ import { booleanParameter, refuseOthers } from '../routing/query-parameters.js';
 
 export interface DepDeviceRouteDeps {
   db: Database;
-  engine: Engine;
+  engine: ApiContext;
   depDeviceActions: {
     /** The rows, once Apple is to be told. 404, 409, 422 as the operation's description says. */
     disown(

@@ -5,7 +5,7 @@ import { type DepFunnel, readFunnel } from '../../db/dep/dep-device-funnel.js';
 import { notFound } from '../../errors.js';
 import { type Document, JSONAPI } from '../../jsonapi/documents/document.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
-import type { Engine } from '../../jsonapi/engine.js';
+import type { ApiContext } from '../../jsonapi/handler.js';
 import type { ApiOperation, ApiRoute, Schema } from '../routing/api-route.js';
 import { jsonApiContent } from '../routing/documents.js';
 import { pathId } from '../routing/path-id.js';
@@ -13,7 +13,7 @@ import { refuseParameters } from '../routing/refuse-parameters.js';
 
 export interface DepFunnelRouteDeps {
   db: Database;
-  engine: Engine;
+  engine: ApiContext;
 }
 
 /** How far the devices of an account have come. */

@@ -5,7 +5,7 @@ import { AppError } from '../../errors.js';
 import { contextOf } from '../../http/requests/request-context.js';
 import { hasRole } from '../../jsonapi/context.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
-import type { Engine } from '../../jsonapi/engine.js';
+import type { ApiContext } from '../../jsonapi/handler.js';
 import { resourcesDocument } from '../../jsonapi/operations/item.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import type { ResourceServices } from '../../resources/services.js';
@@ -18,7 +18,7 @@ import { booleanParameter, refuseOthers } from '../routing/query-parameters.js';
 
 export interface DepSyncDeps {
   db: Database;
-  engine: Engine;
+  engine: ApiContext;
   services: Pick<ResourceServices, 'depServices'>;
 }
 

@@ -2,7 +2,7 @@ import type { RequestHandler, Response } from 'express';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { writeAudit } from '../../events/audit.js';
 import { contextOf } from '../../http/requests/request-context.js';
-import type { Answer } from '../../jsonapi/engine.js';
+import type { Answer } from '../../jsonapi/handler.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import type { ApiOperation, ApiRoute } from '../routing/api-route.js';
 import { auditRefusals } from '../routing/audit-refusals.js';

@@ -5,7 +5,7 @@ import { fileBody, sentFile } from '../../http/bodies/file-body.js';
 import { contextOf } from '../../http/requests/request-context.js';
 import type { Document, ResourceObject } from '../../jsonapi/documents/document.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
-import type { Answer } from '../../jsonapi/engine.js';
+import type { Answer } from '../../jsonapi/handler.js';
 import { resourcesDocument } from '../../jsonapi/operations/item.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import type { ApiContent, ApiOperation } from '../routing/api-route.js';

@@ -2,14 +2,14 @@ import type { Database } from '../../db/connection/database.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
 import type { Changes } from '../../events/audit.js';
 import type { BodyReader } from '../../http/bodies/body-reader.js';
-import type { Engine } from '../../jsonapi/engine.js';
+import type { ApiContext } from '../../jsonapi/handler.js';
 import type { ApiRoute } from '../routing/api-route.js';
 import { tokenCertificateOperations } from './dep-token-certificate.js';
 import { tokenUploadOperation } from './dep-token-upload.js';
 
 export interface DepTokenDeps {
   db: Database;
-  engine: Engine;
+  engine: ApiContext;
   uploads: BodyReader;
   depTokenService: {
     /** AppError 404: no such account. */

@@ -6,10 +6,10 @@ import { contextOf } from '../../http/requests/request-context.js';
 import { hasRole } from '../../jsonapi/context.js';
 import type { Document } from '../../jsonapi/documents/document.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
-import type { Engine } from '../../jsonapi/engine.js';
+import type { ApiContext } from '../../jsonapi/handler.js';
 import { attributesIn, resourcesDocument } from '../../jsonapi/operations/item.js';
-import { inFlatBody } from '../../jsonapi/requests/flat-body.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
+import { inFlatBody } from '../../jsonapi/requests/pointers.js';
 import type { ResourceServices } from '../../resources/services.js';
 import type { ApiAnswer, ApiOperation, ApiRoute } from '../routing/api-route.js';
 import { itemSchema, jsonApiContent, jsonContent, listSchema } from '../routing/documents.js';
@@ -19,7 +19,7 @@ import { refuseParameters } from '../routing/refuse-parameters.js';
 import { readTestCommand } from './command-body.js';
 
 export interface DeviceActionDeps {
-  engine: Engine;
+  engine: ApiContext;
   actions: DeviceActions;
   services: ResourceServices;
 }

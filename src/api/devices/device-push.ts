@@ -4,7 +4,7 @@ import { contextOf } from '../../http/requests/request-context.js';
 import { formatTimestamp } from '../../jsonapi/definition/values.js';
 import { type Document, JSONAPI } from '../../jsonapi/documents/document.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
-import type { Engine } from '../../jsonapi/engine.js';
+import type { ApiContext } from '../../jsonapi/handler.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import type { PushedByHand, PushService } from '../../push/push-service.js';
 import type { ApiOperation, ApiRoute, Schema } from '../routing/api-route.js';
@@ -14,7 +14,7 @@ import { pathId } from '../routing/path-id.js';
 import { refuseParameters } from '../routing/refuse-parameters.js';
 
 export interface DevicePushDeps {
-  engine: Engine;
+  engine: ApiContext;
   push: Pick<PushService, 'pushByHand'>;
 }
 

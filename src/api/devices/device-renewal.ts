@@ -1,11 +1,11 @@
 import type { Transaction } from '../../db/connection/unit-of-work.js';
-import type { Engine } from '../../jsonapi/engine.js';
+import type { ApiContext } from '../../jsonapi/handler.js';
 import type { ApiOperation, ApiRoute } from '../routing/api-route.js';
 import { itemSchema } from '../routing/documents.js';
 import { COMMON, type DeviceAction, perform, plain, queued } from './device-actions.js';
 
 export interface DeviceRenewalDeps {
-  engine: Engine;
+  engine: ApiContext;
   renewals: {
     /** Returns the id of the command. 404 unknown device; 409 when it can't be renewed now. */
     renew(trx: Transaction, deviceId: number): Promise<number>;

@@ -9,7 +9,7 @@ import { contextOf } from '../../http/requests/request-context.js';
 import { formatTimestamp, parseId } from '../../jsonapi/definition/values.js';
 import { type Document, JSONAPI } from '../../jsonapi/documents/document.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
-import type { Engine } from '../../jsonapi/engine.js';
+import type { ApiContext } from '../../jsonapi/handler.js';
 import type { ApiOperation, ApiRoute, Schema } from '../routing/api-route.js';
 import { auditRefusals } from '../routing/audit-refusals.js';
 import { jsonApiContent } from '../routing/documents.js';
@@ -18,7 +18,7 @@ import { pathId } from '../routing/path-id.js';
 import { refuseParameters } from '../routing/refuse-parameters.js';
 
 export interface DeviceSecretDeps {
-  engine: Engine;
+  engine: ApiContext;
   db: Database;
   /** AppError where the bytes were not sealed for the identity. */
   box: { open(sealed: Buffer, identity: string): Buffer };

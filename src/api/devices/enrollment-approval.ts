@@ -6,7 +6,7 @@ import { AppError, notFound } from '../../errors.js';
 import { contextOf } from '../../http/requests/request-context.js';
 import { formatTimestamp } from '../../jsonapi/definition/values.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
-import type { Engine } from '../../jsonapi/engine.js';
+import type { ApiContext } from '../../jsonapi/handler.js';
 import { resourcesDocument } from '../../jsonapi/operations/item.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import { type RequestTimes, requestState } from '../../resources/enrollment/enrollment-requests.js';
@@ -18,7 +18,7 @@ import { plain } from './device-actions.js';
 
 export interface EnrollmentApprovalDeps {
   db: Database;
-  engine: Engine;
+  engine: ApiContext;
 }
 
 const TYPE = 'enrollment_requests';

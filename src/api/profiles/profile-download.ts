@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { Database } from '../../db/connection/database.js';
 import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
-import type { StoredVersion } from '../../db/profiles/profile-repository.js';
+import type { StoredVersion } from '../../db/devices/profile-repository.js';
 import { AppError, notFound } from '../../errors.js';
 import { writeAudit } from '../../events/audit.js';
 import { contextOf } from '../../http/requests/request-context.js';

@@ -7,7 +7,7 @@ import { contextOf } from '../../http/requests/request-context.js';
 import type { RequestContext } from '../../jsonapi/context.js';
 import type { Document, ResourceObject } from '../../jsonapi/documents/document.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
-import type { Answer, Engine } from '../../jsonapi/engine.js';
+import type { Answer, ApiContext } from '../../jsonapi/handler.js';
 import { resourcesDocument } from '../../jsonapi/operations/item.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import type { CheckedProfile } from '../../profiles/checked-profile.js';
@@ -17,7 +17,7 @@ import { itemSchema, jsonApiContent } from '../routing/documents.js';
 import { booleanParameter, refuseOthers } from '../routing/query-parameters.js';
 
 export interface ProfileUploadDeps {
-  engine: Engine;
+  engine: ApiContext;
   profileImport: ProfileImport;
   uploads: BodyReader;
 }
@@ -112,7 +112,7 @@ async function auditUpload(trx: Transaction, { checked, imported, context }: Upl
 }
 
 async function uploadAnswer(
-  engine: Engine,
+  engine: ApiContext,
   trx: Transaction,
   { id, outcome, payloadIds, warnings, context }: ImportedProfile & { context: RequestContext },
 ): Promise<Answer> {

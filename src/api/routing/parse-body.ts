@@ -1,11 +1,11 @@
 import type { z } from 'zod';
 import { type ErrorDetail, validationError } from '../../errors.js';
-import { inPlainWords } from '../../jsonapi/plain-words.js';
-import { pointer } from '../../jsonapi/requests/pointer.js';
+import { pointer } from '../../jsonapi/requests/pointers.js';
+import { validationMessage } from '../../jsonapi/requests/validation-message.js';
 
 /** The body, or the part of it at the pointer `prefix`. AppError 422 with every fault. */
 export function parseBody<T>(schema: z.ZodType<T>, given: unknown, prefix = ''): T {
-  const parsed = schema.safeParse(given, { error: inPlainWords });
+  const parsed = schema.safeParse(given, { error: validationMessage });
   if (parsed.success) return parsed.data;
   throw validationError(parsed.error.issues.flatMap((issue) => faultsOf(issue, prefix)));
 }

@@ -10,7 +10,7 @@ import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { validationError } from '../../errors.js';
 import { contextOf } from '../../http/requests/request-context.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
-import type { Engine } from '../../jsonapi/engine.js';
+import type { ApiContext } from '../../jsonapi/handler.js';
 import { changesOf } from '../../jsonapi/operations/changes.js';
 import {
   checkIfMatch,
@@ -32,7 +32,7 @@ import { refuseParameters } from '../routing/refuse-parameters.js';
 
 export interface ConfigurationDeps {
   db: Database;
-  engine: Engine;
+  engine: ApiContext;
   services: ResourceServices;
   /** Called once a change of the SCEP configuration is committed. */
   onScepChange: () => Promise<void>;

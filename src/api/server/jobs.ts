@@ -2,7 +2,7 @@ import type { Request, Response } from 'express';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { contextOf } from '../../http/requests/request-context.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
-import type { Engine } from '../../jsonapi/engine.js';
+import type { ApiContext } from '../../jsonapi/handler.js';
 import { attributesIn, resourcesDocument } from '../../jsonapi/operations/item.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import type { ResourceServices } from '../../resources/services.js';
@@ -13,7 +13,7 @@ import { pathId } from '../routing/path-id.js';
 import { refuseParameters } from '../routing/refuse-parameters.js';
 
 export interface JobRouteDeps {
-  engine: Engine;
+  engine: ApiContext;
   services: Pick<ResourceServices, 'jobs'>;
 }
 

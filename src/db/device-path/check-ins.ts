@@ -4,8 +4,8 @@ import type { PinState } from '../pki/identity-revocation.js';
 import { REQUEST_AGAIN } from '../push/push-enqueue.js';
 import { isMismatch } from '../push/push-topic-mismatch.js';
 import { type Authenticate, type AuthenticateOptions, createAuthenticate } from './authenticate.js';
-import type { Caller } from './contact.js';
 import { MicroBatcher } from './micro-batcher.js';
+import type { Caller } from './report-exchange.js';
 
 /** The caller's pin and the facts of its device that choose what to send it. */
 export interface CallerFacts extends Caller {
@@ -24,7 +24,7 @@ interface CallerRow {
   is_supervised: boolean | null;
 }
 
-export interface WhoCalls {
+export interface CallerKey {
   fingerprint: Buffer;
   /** UDID or EnrollmentID in lower case. */
   deviceKey: string;
@@ -42,7 +42,7 @@ left join devices d on d.id = i.device_id
 order by q.ord`,
 };
 
-async function findCallers(db: Database, callers: WhoCalls[]): Promise<CallerFacts[]> {
+async function findCallers(db: Database, callers: CallerKey[]): Promise<CallerFacts[]> {
   const { rows } = await runStatement<CallerRow>(db, FIND_CALLERS, [
     callers.map(({ fingerprint }) => fingerprint),
     callers.map(({ deviceKey }) => deviceKey),
@@ -65,7 +65,7 @@ export interface PreparedCommand {
   payload: Buffer;
 }
 
-export interface TokenUpdateFacts extends WhoCalls {
+export interface TokenUpdateFacts extends CallerKey {
   /** The record that the secrets are sealed for; the update fails if it is another by now. */
   deviceId: number;
   sealedPush: Buffer;
@@ -181,15 +181,15 @@ async function updateTokens(db: Database, updates: TokenUpdateFacts[]): Promise<
 /** The statements behind check-ins that come in storms, gathered into batches as reports are. */
 export interface CheckIns {
   authenticate: Authenticate;
-  findCaller(who: WhoCalls): Promise<CallerFacts>;
+  findCaller(who: CallerKey): Promise<CallerFacts>;
   /** Enrolls the device with its push token. */
   updateToken(update: TokenUpdateFacts): Promise<TokenUpdated>;
 }
 
 export function createCheckIns(db: Database, options: AuthenticateOptions = {}): CheckIns {
-  const keyOf = ({ fingerprint }: WhoCalls) => fingerprint.toString('latin1');
+  const keyOf = ({ fingerprint }: CallerKey) => fingerprint.toString('latin1');
   const limits = { maxBatch: 16, maxInFlight: 2, keyOf };
-  const finds = new MicroBatcher((callers: WhoCalls[]) => findCallers(db, callers), limits);
+  const finds = new MicroBatcher((callers: CallerKey[]) => findCallers(db, callers), limits);
   const tokens = new MicroBatcher((facts: TokenUpdateFacts[]) => updateTokens(db, facts), limits);
   return {
     authenticate: createAuthenticate(db, options),

@@ -1,5 +1,5 @@
 import { type Database, runStatement } from '../connection/database.js';
-import type { WhoCalls } from './check-ins.js';
+import type { CallerKey } from './check-ins.js';
 
 const CHECK_OUT = {
   name: 'check_out',
@@ -43,7 +43,7 @@ select id from caller`,
  * The device leaves; its record, history and escrow stay, but no identity that it was given and has
  * not used. False when the caller is not its device.
  */
-export async function checkOutDevice(db: Database, who: WhoCalls): Promise<boolean> {
+export async function checkOutDevice(db: Database, who: CallerKey): Promise<boolean> {
   const { rows } = await runStatement(db, CHECK_OUT, [who.fingerprint, who.deviceKey]);
   return rows.length > 0;
 }

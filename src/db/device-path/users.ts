@@ -1,5 +1,5 @@
-import { LAST_PRIORITY } from '../commands/command-priority.js';
 import { type Database, runStatement } from '../connection/database.js';
+import { LAST_PRIORITY } from '../devices/command-repository.js';
 import { REQUEST_AGAIN } from '../push/push-enqueue.js';
 
 /** A message on the user channel, after its device was identified and found enrolled. */

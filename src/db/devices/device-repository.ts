@@ -86,3 +86,66 @@ export async function deleteDevice(trx: Knex.Transaction, id: number): Promise<b
   await trx('devices').where({ id }).delete();
   return true;
 }
+
+/** What the command queue must know of a user of a device. */
+interface UserTarget {
+  id: number;
+  device_id: number;
+  user_key: string;
+  is_enrolled: boolean;
+}
+
+/** The user, who can't leave before the transaction ends; undefined when unknown. */
+export async function findUserTarget(
+  trx: Knex.Transaction,
+  id: number,
+): Promise<UserTarget | undefined> {
+  return trx<UserTarget>('device_users')
+    .where({ id })
+    .forShare()
+    .first('id', 'device_id', 'user_key', 'is_enrolled');
+}
+
+/** "devi" in ASCII: the advisory locks of identifiers that are being given to a new device. */
+const IDENTIFIER_LOCKS = 0x64_65_76_69;
+
+/** An index serves each: serial numbers are looked up as written, in capitals and in small letters. */
+const CONDITIONS: Record<string, string> = {
+  udid: 'lower(udid) = lower(?)',
+  enrollment_id: 'lower(enrollment_id) = lower(?)',
+  serial_number: 'serial_number in (?, upper(?), lower(?))',
+};
+
+interface Owner {
+  id: number;
+  name: string;
+}
+
+/**
+ * The devices that have one of these identifiers, one for each identifier. Until the transaction
+ * ends, others who ask for the same wait: no unique index keeps serial numbers apart, since clones of
+ * a virtual Mac share theirs.
+ */
+export async function findIdentifierOwners(
+  trx: Knex.Transaction,
+  identifiers: [name: string, value: string][],
+): Promise<Owner[]> {
+  await trx.raw(LOCK, [IDENTIFIER_LOCKS, identifiers.map(([, value]) => value)]);
+  const owners: Owner[] = [];
+  for (const [name, value] of identifiers) {
+    const condition = CONDITIONS[name];
+    if (condition === undefined) throw new Error(`devices are not known by ${name}`);
+    const values = condition
+      .split('?')
+      .slice(1)
+      .map(() => value);
+    const found = await trx('devices').whereRaw(condition, values).orderBy('id').first('id');
+    if (found !== undefined) owners.push({ id: Number(found.id), name });
+  }
+  return owners;
+}
+
+// In the order of the keys, so that two that share several don't deadlock.
+const LOCK = `
+select pg_advisory_xact_lock(?::integer, key)
+from (select distinct hashtext(lower(value)) as key from unnest(?::text[]) as value order by 1) keys`;

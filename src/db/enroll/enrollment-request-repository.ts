@@ -72,3 +72,73 @@ export async function removeOldRequests(knex: Knex, limit: number): Promise<numb
   const { rowCount } = await knex.raw<{ rowCount: number }>(REMOVE_OLD, [limit]);
   return rowCount;
 }
+
+/** A request of a device whose user has signed in. */
+interface AccountRequest extends EnrollmentRequest {
+  nonce: Buffer;
+  signer: Buffer;
+}
+
+function isSameDevice(row: EnrollmentRequestRow, request: AccountRequest): boolean {
+  return (
+    row.signer?.equals(request.signer) === true &&
+    row.udid === (request.udid ?? null) &&
+    row.serial_number === (request.serial_number ?? null)
+  );
+}
+
+/**
+ * The one request of this nonce: begun, or the same device's from before while nothing has enrolled
+ * by it. Returns its id; undefined when the nonce is spent.
+ */
+export async function claimAccountRequest(
+  knex: Knex,
+  request: AccountRequest,
+): Promise<number | undefined> {
+  const [begun] = await knex('enrollment_requests')
+    .insert(request)
+    .onConflict('nonce')
+    .ignore()
+    .returning<{ id: number }[]>('id');
+  if (begun !== undefined) return begun.id;
+  const row = await knex('enrollment_requests')
+    .where({ nonce: request.nonce, enrolled_at: null })
+    .where('expires_at', '>', knex.fn.now())
+    .first<EnrollmentRequestRow | undefined>();
+  return row !== undefined && isSameDevice(row, request) ? row.id : undefined;
+}
+
+/** What a device proved when it began to enroll over the air. */
+interface OtaRequest extends EnrollmentRequest {
+  method: 'ota';
+  udid: string;
+  serial_number: string;
+  nonce: Buffer;
+  signer: Buffer;
+}
+
+/**
+ * The request that this challenge begins: its id. A device whose answer was lost asks again and keeps
+ * its request, as long as no certificate was issued for it; for everyone else, and afterwards, the
+ * challenge is spent: undefined.
+ */
+export async function claimOtaRequest(
+  trx: Knex.Transaction,
+  request: OtaRequest,
+): Promise<number | undefined> {
+  const [made] = await trx('enrollment_requests')
+    .insert(request)
+    .onConflict('nonce')
+    .ignore()
+    .returning<{ id: number }[]>('id');
+  if (made !== undefined) return made.id;
+  const { nonce, signer, udid, serial_number, expires_at } = request;
+  const [again] = await trx('enrollment_requests')
+    .where({ nonce, signer, serial_number })
+    .whereRaw('lower(udid) = lower(?)', [udid])
+    .whereNull('certificate_id')
+    .whereNull('enrolled_at')
+    .update({ expires_at })
+    .returning<{ id: number }[]>('id');
+  return again?.id;
+}

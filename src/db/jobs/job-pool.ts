@@ -1,7 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type pg from 'pg';
-import { ANSWER_TIMEOUT_MS } from '../connection/background-statement.js';
-import type { Database } from '../connection/database.js';
+import { ANSWER_TIMEOUT_MS, type Database } from '../connection/database.js';
 
 /** The database as the queue's library sees it. */
 export interface JobPool {

@@ -1,5 +1,5 @@
-import { runInBackground } from '../connection/background-statement.js';
-import type { Database } from '../connection/database.js';
+import { type Database, runInBackground } from '../connection/database.js';
+
 import { forOwners, type PushRecipient } from './push-recipients.js';
 
 /** How a push ended, for the record of the device or of the user. */

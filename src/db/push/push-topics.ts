@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import { runInBackground } from '../connection/background-statement.js';
-import type { Database } from '../connection/database.js';
+import { type Database, runInBackground } from '../connection/database.js';
+
 import { forOwners, type PushRecipient } from './push-recipients.js';
 
 const FIRST_MS = 600_000;

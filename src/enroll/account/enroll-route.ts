@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
 import { toAppError } from '../../db/connection/sqlstate.js';
-import { claimAccountRequest } from '../../db/enroll/account-request-repository.js';
+import { claimAccountRequest } from '../../db/enroll/enrollment-request-repository.js';
 import { AppError } from '../../errors.js';
 import { type MachineInfo, requireIdentified } from '../../protocol/mdm/machine-info.js';
 import { productFacts } from '../device-request.js';

@@ -3,8 +3,11 @@ import { isValidAt } from '../../crypto/x509/certificate-path.js';
 import { toAppError } from '../../db/connection/sqlstate.js';
 import { inTransaction } from '../../db/connection/unit-of-work.js';
 import { type Exchange, findExchange } from '../../db/enroll/enrollment-claim-repository.js';
-import type { EnrollmentRequestRow } from '../../db/enroll/enrollment-request-repository.js';
-import { claimOtaRequest } from '../../db/enroll/ota-request-repository.js';
+import {
+  claimOtaRequest,
+  type EnrollmentRequestRow,
+} from '../../db/enroll/enrollment-request-repository.js';
+
 import { AppError } from '../../errors.js';
 import {
   type IdentifiedMachine,

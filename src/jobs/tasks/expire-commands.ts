@@ -1,5 +1,5 @@
-import { expireOverdue } from '../../db/commands/command-repository.js';
 import type { Database } from '../../db/connection/database.js';
+import { expireOverdue } from '../../db/devices/command-repository.js';
 import type { Logger } from '../../logger.js';
 import type { Task } from '../task.js';
 import { inBatches } from './in-batches.js';

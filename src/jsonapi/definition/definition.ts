@@ -233,3 +233,8 @@ export function relatedDefinition(registry: Registry, relation: Relationship): R
 export function member<T>(members: Record<string, T>, name: string): T | undefined {
   return Object.hasOwn(members, name) ? members[name] : undefined;
 }
+
+export interface QueryContext {
+  registry: Registry;
+  actor: Actor;
+}

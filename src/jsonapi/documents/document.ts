@@ -5,8 +5,8 @@ import {
   relatedDefinition,
 } from '../definition/definition.js';
 import { formatTimestamp } from '../definition/values.js';
-import type { Projection } from '../requests/projection.js';
 import type { Row } from '../store.js';
+import type { Projection } from './projection.js';
 
 export const JSONAPI = { version: '1.0' } as const;
 export const MEDIA_TYPE = 'application/vnd.api+json';

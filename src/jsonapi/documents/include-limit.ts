@@ -1,5 +1,5 @@
 import { AppError } from '../../errors.js';
-import { invalidParameter } from '../query/invalid-parameter.js';
+import { invalidParameter } from '../query/parameters.js';
 import type { Row } from '../store.js';
 import type { SerializeOptions } from './document.js';
 import { resourceText } from './resource-text.js';

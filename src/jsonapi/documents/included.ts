@@ -1,9 +1,8 @@
 import type { Transaction } from '../context.js';
-import type { Relationship, ResourceDefinition } from '../definition/definition.js';
-import type { Engine } from '../engine.js';
-import type { QueryContext } from '../query/context.js';
+import type { QueryContext, Relationship, ResourceDefinition } from '../definition/definition.js';
+import type { ApiContext } from '../handler.js';
+
 import type { DocumentQuery } from '../query/query.js';
-import { type Projection, project } from '../requests/projection.js';
 import type { Caller, RelatedRow, Row } from '../store.js';
 import {
   type Identifier,
@@ -22,7 +21,7 @@ import {
   tooManyIncluded,
 } from './include-limit.js';
 import { type IncludeStep, type IncludeTree, includeTree, namesByType } from './include-tree.js';
-import { prepareRows } from './prepare-rows.js';
+import { type Projection, prepareRows, project } from './projection.js';
 
 /** A row and how it is written, for those who write it later. */
 export interface Unwritten {
@@ -55,22 +54,22 @@ interface IncludeOptions {
 
 /** Loads what `include` names for one resource's row: one statement for each step of its paths. */
 export async function loadIncluded(
-  engine: Engine,
+  api: ApiContext,
   rows: Row[],
   options: IncludeOptions,
 ): Promise<Included> {
-  const { resources, linkage } = await findIncluded(engine, rows, options);
+  const { resources, linkage } = await findIncluded(api, rows, options);
   return { resources: resources.map((one) => serialize(one.row, one.options)), linkage };
 }
 
 /** The same without writing the resources. AppError 400 when they are too many. */
 export async function findIncluded(
-  engine: Engine,
+  api: ApiContext,
   rows: Row[],
   { definition, ...options }: IncludeOptions,
 ): Promise<Found> {
-  const tree = includeTree(options.query.include, definition, engine.registry);
-  const search = new Search(engine, { ...options, tree });
+  const tree = includeTree(options.query.include, definition, api.registry);
+  const search = new Search(api, { ...options, tree });
   await search.below(tree, { definition, rows });
   return {
     resources: search.resources({ definition, rows }),
@@ -98,7 +97,7 @@ class Search {
   private count = 0;
 
   constructor(
-    private readonly engine: Engine,
+    private readonly api: ApiContext,
     private readonly options: SearchOptions,
   ) {
     this.names = namesByType(options.tree);
@@ -138,20 +137,20 @@ class Search {
     const limit = MAX_INCLUDED + 1 - this.count;
     const asked = { shape, relation, columns, caller, ids: [...new Set(ids)], limit };
     const address = this.addressOf(owners, name, step);
-    const found = await this.engine.store
+    const found = await this.api.store
       .related(trx, { ...asked, maxBytes: MAX_INCLUDED_BYTES })
       .catch((error: unknown) => {
         throw notIncluded(error, [{ count: limit, address }]);
       });
     this.steps.push({ count: found.length, address });
     const rows = found.map(({ row }) => row);
-    await prepareRows(projection, rows, this.engine.services);
+    await prepareRows(projection, rows, this.api.services);
     return found;
   }
 
   /** Of the collection that has the resources of this step, of one owner where there is one. */
   private addressOf({ definition, rows }: Owners, name: string, step: IncludeStep): string {
-    const { basePath } = this.engine;
+    const { basePath } = this.api;
     if (step.relation.kind === 'toOne') return `${basePath}${step.definition.path}`;
     const [first, second] = rows;
     const isOne = first !== undefined && second === undefined;
@@ -199,7 +198,7 @@ class Search {
   }
 
   private optionsFor(type: string): SerializeOptions {
-    const { basePath, registry, services } = this.engine;
+    const { basePath, registry, services } = this.api;
     const definition = registry.get(type);
     if (definition === undefined) throw new Error(`no resource of type ${type}`);
     const projection = this.projectionOf(definition);

@@ -1,5 +1,5 @@
 import { type CursorPlace, encodeCursor } from '../query/cursor.js';
-import type { Page } from '../query/page.js';
+import type { Page } from '../query/parameters.js';
 import type { Edges, Keyset, ListResult, Position } from '../store.js';
 import type { Links } from './document.js';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Answer } from '../engine.js';
+import type { Answer } from '../handler.js';
 import type { Row } from '../store.js';
 import type { Document, SerializeOptions } from './document.js';
 import type { Unwritten } from './included.js';

@@ -2,10 +2,10 @@ import type { Attribute } from '../definition/attributes.js';
 import { relatedDefinition } from '../definition/definition.js';
 import type { ToOne } from '../definition/shape.js';
 import { formatTimestamp } from '../definition/values.js';
-import type { Projection } from '../requests/projection.js';
 import type { Row } from '../store.js';
 import { resourcePath, type SerializeOptions } from './document.js';
 import { JsonText } from './json-text.js';
+import type { Projection } from './projection.js';
 
 /** `,"name":` of each attribute. */
 const labels = new WeakMap<Projection, string[]>();

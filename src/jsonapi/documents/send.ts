@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Request, Response } from 'express';
-import type { Answer } from '../engine.js';
+import type { Answer } from '../handler.js';
 import { negotiateForm } from '../requests/negotiation.js';
-import { STRING_IDS_MEDIA_TYPE, stringIdsTag, withStringIds } from '../requests/string-ids.js';
 import { type Document, MEDIA_TYPE } from './document.js';
 import { documentText } from './json-text.js';
+import { STRING_IDS_MEDIA_TYPE, stringIdsTag, withStringIds } from './string-ids.js';
 
 /**
  * Writes the answer in the form that Accept asks for; 304 without a body where If-None-Match already

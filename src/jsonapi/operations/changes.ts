@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Actor, Changes, LinkChange } from '../context.js';
 import type { Attribute } from '../definition/attributes.js';
 import type { ResourceDefinition, WriteInput } from '../definition/definition.js';
-import type { ToOne } from '../definition/shape.js';
+import type { ResourceShape, ToOne } from '../definition/shape.js';
 import type { Row } from '../store.js';
 
 /** Only admins read the audit trail. */
@@ -120,4 +120,22 @@ export function linkChanges(links: Record<string, LinkChange>): Changes {
     ([, { added, removed }]) => added.length + removed.length > 0,
   );
   return Object.fromEntries(changed);
+}
+
+/** What goes into the columns: attributes and the ids of to-one relationships. */
+export function columnsOf(
+  { relationships }: Pick<ResourceShape, 'relationships'>,
+  { attributes, toOne }: WriteInput,
+): Record<string, unknown> {
+  const values = { ...attributes };
+  for (const [name, id] of Object.entries(toOne)) {
+    const relation = relationships[name];
+    if (relation?.kind === 'toOne') values[relation.column] = id;
+  }
+  return values;
+}
+
+/** For the audit trail: the query parameters that were set. */
+export function flagDetails(flags: ReadonlySet<string>): Record<string, unknown> {
+  return flags.size > 0 ? { parameters: [...flags] } : {};
 }

@@ -7,14 +7,13 @@ import {
   type WriteResult,
 } from '../definition/definition.js';
 import { resourcePath } from '../documents/document.js';
-import type { ApiRequest, Engine, WriteHandler } from '../engine.js';
+import type { ApiContext, ApiRequest, WriteHandler } from '../handler.js';
 import { type FixedByPath, parseCreate } from '../requests/input.js';
-import { changeColumns, changesOf, linkChanges } from './changes.js';
+import { changeColumns, changesOf, columnsOf, flagDetails, linkChanges } from './changes.js';
 import { itemContent, readWriteQuery } from './item.js';
 import type { CollectionPlace, ScopeOf } from './list.js';
 import { replaceLinks } from './relate.js';
 import { requireSound } from './related-check.js';
-import { columnsOf, flagDetails } from './write-values.js';
 
 /** POST to a collection; below a parent the new resource is linked to it. */
 export function createHandler(
@@ -22,23 +21,23 @@ export function createHandler(
   place: CollectionPlace = {},
 ): WriteHandler {
   const { scopeOf } = place;
-  return (engine, request) => {
-    const query = readWriteQuery(engine, request, definition);
+  return (api, request) => {
+    const query = readWriteQuery(api, request, definition);
     const { flags } = query;
     const body = definition.adaptCreate?.(request.body) ?? request.body;
     const parsed = parseCreate(body, definition, fixedByPath(definition, place, request));
     return async (trx) => {
-      if (scopeOf) await requireParent(engine, trx, { scopeOf, id: request.id });
-      const input = await requireSound(engine, trx, { ...request, body, definition, parsed });
-      const { id, meta } = await create(engine, trx, {
+      if (scopeOf) await requireParent(api, trx, { scopeOf, id: request.id });
+      const input = await requireSound(api, trx, { ...request, body, definition, parsed });
+      const { id, meta } = await create(api, trx, {
         definition,
         request,
         input,
         flags,
         scopeOf,
       });
-      const content = await itemContent(engine, definition, { id, query, trx, meta });
-      return { status: 201, ...content, location: resourcePath(engine.basePath, definition, id) };
+      const content = await itemContent(api, definition, { id, query, trx, meta });
+      return { status: 201, ...content, location: resourcePath(api.basePath, definition, id) };
     };
   };
 }
@@ -57,7 +56,7 @@ function fixedByPath(
 }
 
 async function requireParent(
-  { store }: Engine,
+  { store }: ApiContext,
   trx: Transaction,
   { scopeOf, id }: { scopeOf: ScopeOf; id: number },
 ): Promise<void> {
@@ -75,23 +74,23 @@ interface Creating {
 }
 
 async function create(
-  engine: Engine,
+  api: ApiContext,
   trx: Transaction,
   { definition, request, input, flags, scopeOf }: Creating,
 ): Promise<WriteResult> {
-  const { store, services } = engine;
+  const { store, services } = api;
   const { context } = request;
   const operation = { ...input, flags, shape: definition, trx, store, services, context };
   const result = (await definition.operations?.create?.(operation)) ?? {
     id: await store.insert(trx, { shape: definition, values: columnsOf(definition, input) }),
   };
   const { id } = result;
-  const links = await replaceLinks(engine, { definition, trx, context, id }, input.toMany);
-  if (scopeOf) await linkToParent(engine, trx, { scopeOf, request, id, definition });
+  const links = await replaceLinks(api, { definition, trx, context, id }, input.toMany);
+  if (scopeOf) await linkToParent(api, trx, { scopeOf, request, id, definition });
   const columns = changeColumns(definition);
   const after = (await store.find(trx, { shape: definition, id, columns })) ?? null;
   const own = changesOf(definition, { services, before: null, after, input });
-  await engine.audit(trx, {
+  await api.audit(trx, {
     context,
     action: `${definition.type}.create`,
     targetType: definition.type,
@@ -116,7 +115,7 @@ interface LinkToParent {
 }
 
 async function linkToParent(
-  { store }: Engine,
+  { store }: ApiContext,
   trx: Transaction,
   { scopeOf, request, id, definition }: LinkToParent,
 ): Promise<void> {

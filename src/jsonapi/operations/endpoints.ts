@@ -8,11 +8,11 @@ import {
   type ToMany,
 } from '../definition/definition.js';
 import type { ToOne } from '../definition/shape.js';
-import { linkageHandler, type RelationshipPlace } from '../documents/linkage.js';
-import type { Handler, WriteHandler } from '../engine.js';
+import type { Handler, WriteHandler } from '../handler.js';
 import { performWrite } from '../requests/idempotency.js';
 import { createHandler } from './create.js';
 import { itemHandler } from './item.js';
+import { linkageHandler, type RelationshipPlace } from './linkage.js';
 import { type CollectionPlace, listHandler } from './list.js';
 import { changeLinkHandler, changeLinksHandler } from './relationships.js';
 import { deleteHandler, updateHandler } from './update.js';
@@ -51,9 +51,9 @@ function writes(role: Role | null, method: Method, handler: WriteHandler): Route
 
 /** The one place where a write's transaction is opened. */
 function writing(handler: WriteHandler): Handler {
-  return async (engine, request) => {
-    const work = handler(engine, request);
-    return performWrite(engine.store, { ...request, work });
+  return async (api, request) => {
+    const work = handler(api, request);
+    return performWrite(api.store, { ...request, work });
   };
 }
 

@@ -1,13 +1,19 @@
 import { notFound } from '../../errors.js';
 import type { RequestContext, Transaction } from '../context.js';
-import type { ResourceDefinition } from '../definition/definition.js';
+import type { QueryContext, ResourceDefinition } from '../definition/definition.js';
 import { type Document, JSONAPI, resourcePath, serialize } from '../documents/document.js';
 import { loadIncluded } from '../documents/included.js';
 import { documentText } from '../documents/json-text.js';
 import { withQuery } from '../documents/links.js';
-import { prepareRows } from '../documents/prepare-rows.js';
-import { type Answer, type ApiRequest, callerOf, type Engine, type Handler } from '../engine.js';
-import type { QueryContext } from '../query/context.js';
+import { type Projection, prepareRows, project } from '../documents/projection.js';
+import {
+  type Answer,
+  type ApiContext,
+  type ApiRequest,
+  callerOf,
+  type Handler,
+} from '../handler.js';
+
 import {
   type DocumentQuery,
   parseDocumentQuery,
@@ -15,15 +21,15 @@ import {
   type WriteQuery,
 } from '../query/query.js';
 import { entityTag, stateColumns } from '../requests/entity-tag.js';
-import { type Projection, project } from '../requests/projection.js';
+
 import type { Caller, Row } from '../store.js';
 
 export function itemHandler(definition: ResourceDefinition): Handler {
-  return async (engine, request) => {
-    const query = readDocumentQuery(engine, request, definition);
+  return async (api, request) => {
+    const query = readDocumentQuery(api, request, definition);
     const { id } = request;
     const caller = callerOf(request);
-    const content = await itemContent(engine, definition, { id, query, trx: null, caller });
+    const content = await itemContent(api, definition, { id, query, trx: null, caller });
     return { status: 200, ...content };
   };
 }
@@ -35,7 +41,7 @@ export interface ItemQuery extends DocumentQuery {
 }
 
 export function readDocumentQuery(
-  { registry }: Engine,
+  { registry }: ApiContext,
   { query: params, context }: ApiRequest,
   definition: ResourceDefinition,
 ): ItemQuery {
@@ -45,7 +51,7 @@ export function readDocumentQuery(
 
 /** Of a create or an update. The link to itself says nothing of how it was written. */
 export function readWriteQuery(
-  { registry }: Engine,
+  { registry }: ApiContext,
   { query: given, context }: ApiRequest,
   definition: ResourceDefinition,
 ): ItemQuery & WriteQuery {
@@ -67,7 +73,7 @@ interface ItemOptions {
 
 /** The document of one resource, heavy attributes too, with its entity tag. AppError 404. */
 export async function itemContent(
-  engine: Engine,
+  api: ApiContext,
   definition: ResourceDefinition,
   options: ItemOptions,
 ): Promise<Pick<Answer, 'document' | 'body' | 'etag'>> {
@@ -76,22 +82,22 @@ export async function itemContent(
   const { include, reader } = query;
   const projection = project(definition, { fields, include, detail: true, reader });
   const columns = [...new Set([...projection.columns, ...stateColumns(definition)])];
-  const row = await engine.store.find(trx, { shape: definition, id, columns });
+  const row = await api.store.find(trx, { shape: definition, id, columns });
   if (row === undefined) throw notFound(`${definition.type} ${id}`);
-  await prepareRows(projection, [row], engine.services);
-  const document = await itemDocument(engine, { row, projection, options });
+  await prepareRows(projection, [row], api.services);
+  const document = await itemDocument(api, { row, projection, options });
   const body = Buffer.from(documentText(document));
   return { document, body, etag: entityTag(definition, row, body) };
 }
 
 async function itemDocument(
-  engine: Engine,
+  api: ApiContext,
   { row, projection, options }: { row: Row; projection: Projection; options: ItemOptions },
 ): Promise<Document> {
-  const { basePath, registry, services } = engine;
+  const { basePath, registry, services } = api;
   const { definition } = projection;
   const { id, query, trx, caller, meta } = options;
-  const included = await loadIncluded(engine, [row], {
+  const included = await loadIncluded(api, [row], {
     definition,
     query,
     reader: query.reader,
@@ -119,13 +125,13 @@ function metaOf({ alwaysArray }: ResourceDefinition, meta?: Record<string, unkno
  * number, a list for several. Two statements at most, however many.
  */
 export async function resourcesDocument(
-  engine: Engine,
+  api: ApiContext,
   type: string,
   { ids, trx, context }: { ids: number | number[]; trx: Transaction; context: RequestContext },
 ): Promise<Document> {
-  const definition = engine.registry.get(type);
+  const definition = api.registry.get(type);
   if (definition === undefined) throw new Error(`no resource of type ${type}`);
-  const { store, basePath, registry, services } = engine;
+  const { store, basePath, registry, services } = api;
   const reader = { registry, actor: context.actor };
   const projection = project(definition, { detail: true, reader });
   const rows = await store.findMany(trx, {

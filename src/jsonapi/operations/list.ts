@@ -4,11 +4,11 @@ import { findIncluded } from '../documents/included.js';
 import { pageLinks } from '../documents/links.js';
 import { withAdvice } from '../documents/list-advice.js';
 import { writeList } from '../documents/list-document.js';
-import { prepareRows } from '../documents/prepare-rows.js';
-import { callerOf, type Handler } from '../engine.js';
+import { prepareRows, project } from '../documents/projection.js';
+import { callerOf, type Handler } from '../handler.js';
 import type { FilterNode } from '../query/filter-node.js';
 import { parseCollectionQuery } from '../query/query.js';
-import { project } from '../requests/projection.js';
+
 import type { ListResult, Scope } from '../store.js';
 
 /** The parent and relationship of a collection below a resource. */
@@ -24,8 +24,8 @@ export function listHandler(
   definition: ResourceDefinition,
   { scopeOf, view }: CollectionPlace = {},
 ): Handler {
-  return async (engine, request) => {
-    const { registry, store, basePath, services } = engine;
+  return async (api, request) => {
+    const { registry, store, basePath, services } = api;
     const { stringIds } = request.form;
     const reader = { registry, actor: request.context.actor };
     const query = parseCollectionQuery(request.query, definition, reader);
@@ -42,7 +42,7 @@ export function listHandler(
     });
     const { rows } = result;
     await prepareRows(projection, rows, services);
-    const found = await findIncluded(engine, rows, {
+    const found = await findIncluded(api, rows, {
       definition,
       query,
       reader,

@@ -7,8 +7,8 @@ import {
   relatedDefinition,
   type ToMany,
 } from '../definition/definition.js';
-import type { Engine } from '../engine.js';
-import { pointer } from '../requests/pointer.js';
+import type { ApiContext } from '../handler.js';
+import { pointer } from '../requests/pointers.js';
 import type { Link } from '../store.js';
 
 /** One row whose to-many relationships are being changed. The caller holds its lock. */
@@ -30,50 +30,50 @@ export interface RelateChange {
 
 /** Adds what is not there yet. */
 export async function addLinks(
-  engine: Engine,
+  api: ApiContext,
   owner: Owner,
   change: RelateChange,
 ): Promise<LinkChange> {
-  return { added: await add(engine, owner, change), removed: [] };
+  return { added: await add(api, owner, change), removed: [] };
 }
 
-async function add(engine: Engine, owner: Owner, change: RelateChange): Promise<number[]> {
-  const { store } = engine;
+async function add(api: ApiContext, owner: Owner, change: RelateChange): Promise<number[]> {
+  const { store } = api;
   const { relation, relatedIds } = change;
-  const link = linkOf(engine, owner, relation);
+  const link = linkOf(api, owner, relation);
   if (!relation.operations) return store.link(owner.trx, { ...link, relatedIds });
   const there = new Set(await store.linkage(owner.trx, { ...link, only: relatedIds }));
   const added = relatedIds.filter((id) => !there.has(id));
   if (added.length > 0) {
-    await relation.operations.add(operationOf(engine, owner, { ...change, relatedIds: added }));
+    await relation.operations.add(operationOf(api, owner, { ...change, relatedIds: added }));
   }
   return added;
 }
 
 /** Removes what is there of the given. */
 export async function removeLinks(
-  engine: Engine,
+  api: ApiContext,
   owner: Owner,
   change: RelateChange,
 ): Promise<LinkChange> {
-  return { added: [], removed: await dropGiven(engine, owner, change) };
+  return { added: [], removed: await dropGiven(api, owner, change) };
 }
 
-async function dropGiven(engine: Engine, owner: Owner, change: RelateChange): Promise<number[]> {
-  const { store, registry } = engine;
+async function dropGiven(api: ApiContext, owner: Owner, change: RelateChange): Promise<number[]> {
+  const { store, registry } = api;
   const { relation, relatedIds } = change;
-  const link = linkOf(engine, owner, relation);
+  const link = linkOf(api, owner, relation);
   if (!relation.operations && !needsOwner(registry, relation)) {
     return store.unlink(owner.trx, { ...link, relatedIds });
   }
   const there = await store.linkage(owner.trx, { ...link, only: relatedIds });
-  await drop(engine, owner, { ...change, relatedIds: there });
+  await drop(api, owner, { ...change, relatedIds: there });
   return there;
 }
 
 /** Makes each named relationship hold exactly the given ids. Returns what changed, by name. */
 export async function replaceLinks(
-  engine: Engine,
+  api: ApiContext,
   owner: Owner,
   wanted: Record<string, number[]>,
 ): Promise<Record<string, LinkChange>> {
@@ -82,56 +82,56 @@ export async function replaceLinks(
     const relation = owner.definition.relationships[name];
     if (relation?.kind !== 'toMany') continue;
     const at = pointer('data', 'relationships', name, 'data');
-    changes[name] = await replace(engine, owner, { relation, relatedIds, at });
+    changes[name] = await replace(api, owner, { relation, relatedIds, at });
   }
   return changes;
 }
 
 /** Makes one relationship hold exactly the given ids. */
 export async function replace(
-  engine: Engine,
+  api: ApiContext,
   owner: Owner,
   change: RelateChange,
 ): Promise<LinkChange> {
-  const removed = await dropOthers(engine, owner, change);
-  return { added: await add(engine, owner, change), removed };
+  const removed = await dropOthers(api, owner, change);
+  return { added: await add(api, owner, change), removed };
 }
 
-async function dropOthers(engine: Engine, owner: Owner, change: RelateChange): Promise<number[]> {
-  const { store, registry } = engine;
+async function dropOthers(api: ApiContext, owner: Owner, change: RelateChange): Promise<number[]> {
+  const { store, registry } = api;
   const { relation, relatedIds } = change;
-  const link = linkOf(engine, owner, relation);
+  const link = linkOf(api, owner, relation);
   if (!relation.operations && !needsOwner(registry, relation)) {
     return store.unlinkOthers(owner.trx, { ...link, relatedIds });
   }
   // One is enough to refuse it.
   const limit = relation.operations ? {} : { limit: 1 };
   const others = await store.linkage(owner.trx, { ...link, except: relatedIds, ...limit });
-  await drop(engine, owner, { ...change, relatedIds: others });
+  await drop(api, owner, { ...change, relatedIds: others });
   return others;
 }
 
 /** What plain SQL can't drop: by the relationship's own operation, or not at all. */
-async function drop(engine: Engine, owner: Owner, change: RelateChange): Promise<void> {
+async function drop(api: ApiContext, owner: Owner, change: RelateChange): Promise<void> {
   const { relation, relatedIds, at } = change;
   const [first] = relatedIds;
   if (first === undefined) return;
   if (relation.operations) {
-    return relation.operations.remove(operationOf(engine, owner, change));
+    return relation.operations.remove(operationOf(api, owner, change));
   }
   const message = `${relation.type} ${first} can't be without one of ${owner.definition.type}`;
   const source = { pointer: at };
   throw new AppError('conflict', 409, `${message}; delete it, or move it to another`, { source });
 }
 
-function linkOf({ registry }: Engine, { id }: Owner, relation: ToMany): Link {
+function linkOf({ registry }: ApiContext, { id }: Owner, relation: ToMany): Link {
   return { relation, shape: relatedDefinition(registry, relation), id };
 }
 
 type RelateOperation = Parameters<RelationshipOperations<unknown>['add']>[0];
 
 function operationOf(
-  { store, services }: Engine,
+  { store, services }: ApiContext,
   owner: Owner,
   { relatedIds, at }: RelateChange,
 ): RelateOperation {

@@ -7,9 +7,9 @@ import {
   type WriteInput,
 } from '../definition/definition.js';
 import { pointersById, type SentLinkage } from '../definition/identifiers.js';
-import type { Engine } from '../engine.js';
+import type { ApiContext } from '../handler.js';
 import type { Parsed } from '../requests/input.js';
-import { pointer } from '../requests/pointer.js';
+import { pointer } from '../requests/pointers.js';
 
 /** Faults told in one answer, so that a small request does not get a huge one. */
 const MAX_FAULTS = 500;
@@ -22,18 +22,18 @@ interface Wanted extends SentLinkage {
 
 /** AppError 404 naming every related resource that does not exist. The others are kept alive. */
 export async function requireRelated(
-  engine: Engine,
+  api: ApiContext,
   trx: Transaction,
   wanted: Wanted[],
 ): Promise<void> {
-  const details = await missingRelated(engine, trx, wanted);
+  const details = await missingRelated(api, trx, wanted);
   if (details.length === 0) return;
   const message = details.map((fault) => fault.detail).join('; ');
   throw new AppError('not_found', 404, message, { details });
 }
 
 async function missingRelated(
-  { store }: Engine,
+  { store }: ApiContext,
   trx: Transaction,
   wanted: Wanted[],
 ): Promise<ErrorDetail[]> {
@@ -64,24 +64,24 @@ interface Reading {
  * when the actor may change the resource but not what a relationship would change.
  */
 export async function requireSound(
-  engine: Engine,
+  api: ApiContext,
   trx: Transaction,
   { definition, parsed, body, context }: Reading,
 ): Promise<WriteInput> {
   const { input, faults } = parsed;
-  for (const name of Object.keys(input.toMany)) requireRole(engine, context, { definition, name });
-  const wanted = relatedIn(engine, definition, { input, body });
+  for (const name of Object.keys(input.toMany)) requireRole(api, context, { definition, name });
+  const wanted = relatedIn(api, definition, { input, body });
   if (faults.length === 0) {
-    await requireRelated(engine, trx, wanted);
+    await requireRelated(api, trx, wanted);
     return input;
   }
-  const missing = await missingRelated(engine, trx, wanted);
+  const missing = await missingRelated(api, trx, wanted);
   const unknown = missing.map((fault): ErrorDetail => ({ ...fault, code: 'not_found' }));
   throw validationError([...faults, ...unknown].slice(0, MAX_FAULTS));
 }
 
 function requireRole(
-  { registry }: Engine,
+  { registry }: ApiContext,
   { actor }: RequestContext,
   { definition, name }: { definition: ResourceDefinition; name: string },
 ): void {
@@ -95,7 +95,7 @@ function requireRole(
 
 /** Everything that a document's relationships name; 0 stands for an identifier that is none. */
 function relatedIn(
-  { registry }: Engine,
+  { registry }: ApiContext,
   { relationships }: ResourceDefinition,
   { input: { toOne, toMany }, body }: { input: WriteInput; body: unknown },
 ): Wanted[] {

@@ -4,23 +4,23 @@ import { relatedDefinition, type ToMany } from '../definition/definition.js';
 import { readIdentifier, readIdentifiers } from '../definition/identifiers.js';
 import type { ToOne } from '../definition/shape.js';
 import type { Document } from '../documents/document.js';
-import { linkageDocument, type RelationshipPlace } from '../documents/linkage.js';
-import type { ApiRequest, Engine, WriteHandler } from '../engine.js';
+import type { ApiContext, ApiRequest, WriteHandler } from '../handler.js';
 import { refuseParameters } from '../query/query.js';
 import { lockTarget } from '../requests/entity-tag.js';
 import { dataOf } from '../requests/input.js';
+import { linkageDocument, type RelationshipPlace } from './linkage.js';
 import { addLinks, type Owner, type RelateChange, removeLinks, replace } from './relate.js';
 import { requireRelated } from './related-check.js';
 import { lockRow, update } from './update.js';
 
 /** PATCH …/relationships/{name} of a to-one relationship. */
 export function changeLinkHandler(place: RelationshipPlace<ToOne>): WriteHandler {
-  return (engine, request) => {
+  return (api, request) => {
     refuseParameters(request.query);
     const related = readLink(request.body, place.relation);
     return async (trx) => {
-      await changeLink(engine, trx, { place, request, related });
-      return { status: 200, document: await linkageDocument(engine, place, { ...request, trx }) };
+      await changeLink(api, trx, { place, request, related });
+      return { status: 200, document: await linkageDocument(api, place, { ...request, trx }) };
     };
   };
 }
@@ -41,20 +41,20 @@ interface ChangingOne {
 }
 
 async function changeLink(
-  engine: Engine,
+  api: ApiContext,
   trx: Transaction,
   { place, request, related }: ChangingOne,
 ): Promise<void> {
   const { definition, name, relation } = place;
-  const before = await lockRow(engine, trx, { definition, request });
-  const shape = relatedDefinition(engine.registry, relation);
+  const before = await lockRow(api, trx, { definition, request });
+  const shape = relatedDefinition(api.registry, relation);
   const ids = related === null ? [] : [related];
-  await requireRelated(engine, trx, [{ shape, ids, data: null, at: '/data' }]);
+  await requireRelated(api, trx, [{ shape, ids, data: null, at: '/data' }]);
   const input = { attributes: {}, toOne: { [name]: related }, toMany: {} };
-  await update(engine, trx, { definition, request, before, input });
+  await update(api, trx, { definition, request, before, input });
 }
 
-type Relate = (engine: Engine, owner: Owner, change: RelateChange) => Promise<LinkChange>;
+type Relate = (api: ApiContext, owner: Owner, change: RelateChange) => Promise<LinkChange>;
 
 const CHANGES = { add: addLinks, replace, remove: removeLinks } satisfies Record<string, Relate>;
 
@@ -62,12 +62,12 @@ export type LinkVerb = keyof typeof CHANGES;
 
 /** POST, PATCH and DELETE …/relationships/{name} of a to-many relationship. */
 export function changeLinksHandler(place: RelationshipPlace<ToMany>, verb: LinkVerb): WriteHandler {
-  return (engine, request) => {
+  return (api, request) => {
     refuseParameters(request.query);
     const relatedIds = readLinkage(request.body, place.relation);
     return async (trx) => {
-      const meta = await changeLinks(engine, trx, { place, verb, request, relatedIds });
-      const document = await linkageDocument(engine, place, { ...request, trx });
+      const meta = await changeLinks(api, trx, { place, verb, request, relatedIds });
+      const document = await linkageDocument(api, place, { ...request, trx });
       return { status: 200, document: withMeta(document, meta) };
     };
   };
@@ -94,21 +94,21 @@ interface ChangingMany {
 }
 
 async function changeLinks(
-  engine: Engine,
+  api: ApiContext,
   trx: Transaction,
   { place, verb, request, relatedIds }: ChangingMany,
 ): Promise<Record<string, unknown>> {
   const { definition, name, relation } = place;
   const { id, context } = request;
   // The lock keeps two replacements of one relationship apart, too.
-  await lockTarget(engine, trx, { ...request, definition });
-  const shape = relatedDefinition(engine.registry, relation);
+  await lockTarget(api, trx, { ...request, definition });
+  const shape = relatedDefinition(api.registry, relation);
   const data = dataOf(request.body);
-  await requireRelated(engine, trx, [{ shape, ids: relatedIds, data, at: '/data' }]);
+  await requireRelated(api, trx, [{ shape, ids: relatedIds, data, at: '/data' }]);
   const meta = {};
   const owner = { definition, trx, context, id, meta };
-  const change = await CHANGES[verb](engine, owner, { relation, relatedIds, at: '/data' });
-  await engine.audit(trx, {
+  const change = await CHANGES[verb](api, owner, { relation, relatedIds, at: '/data' });
+  await api.audit(trx, {
     context,
     action: `${definition.type}.${name}.${verb}`,
     targetType: definition.type,

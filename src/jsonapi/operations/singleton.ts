@@ -2,12 +2,11 @@ import { AppError, type ErrorDetail } from '../../errors.js';
 import type { RequestContext } from '../context.js';
 import type { ResourceDefinition } from '../definition/definition.js';
 import { type Document, JSONAPI, serialize } from '../documents/document.js';
-import type { Answer, Engine } from '../engine.js';
+import { project } from '../documents/projection.js';
+import type { Answer, ApiContext } from '../handler.js';
 import { entityTag, parseIfMatch, stateOf } from '../requests/entity-tag.js';
-import { inFlatBody } from '../requests/flat-body.js';
 import { invalidDocument, isObject, parseUpdate } from '../requests/input.js';
-import { pointer } from '../requests/pointer.js';
-import { project } from '../requests/projection.js';
+import { inFlatBody, pointer } from '../requests/pointers.js';
 import type { Row } from '../store.js';
 
 /** The id that the one resource shows. */
@@ -76,7 +75,7 @@ export interface Singleton {
 
 /** Its document with its ETag. */
 export function singletonAnswer(
-  { basePath, registry, services }: Engine,
+  { basePath, registry, services }: ApiContext,
   definition: SingletonDefinition,
   { context, row, warnings }: Singleton,
 ): Answer {

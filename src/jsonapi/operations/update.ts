@@ -1,31 +1,30 @@
 import { notFound } from '../../errors.js';
 import type { Transaction } from '../context.js';
 import type { ResourceDefinition, WriteInput, WriteResult } from '../definition/definition.js';
-import { repeatedFaults } from '../documents/repeated-links.js';
-import type { ApiRequest, Engine, WriteHandler } from '../engine.js';
+import type { ApiContext, ApiRequest, WriteHandler } from '../handler.js';
 import { parseDeleteQuery } from '../query/query.js';
 import { lockTarget } from '../requests/entity-tag.js';
 import { readUpdate } from '../requests/input.js';
+import { repeatedFaults } from '../requests/repeated-links.js';
 import type { Row } from '../store.js';
-import { changeColumns, changesOf, linkChanges } from './changes.js';
+import { changeColumns, changesOf, columnsOf, flagDetails, linkChanges } from './changes.js';
 import { itemContent, readWriteQuery } from './item.js';
 import { replaceLinks } from './relate.js';
 import { requireSound } from './related-check.js';
-import { columnsOf, flagDetails } from './write-values.js';
 
 export function updateHandler(definition: ResourceDefinition): WriteHandler {
-  return (engine, request) => {
+  return (api, request) => {
     const { id } = request;
-    const query = readWriteQuery(engine, request, definition);
+    const query = readWriteQuery(api, request, definition);
     const { flags } = query;
     const parsed = readUpdate(request.body, { definition, id });
     return async (trx) => {
-      const before = await lockRow(engine, trx, { definition, request });
-      const faults = await repeatedFaults(engine, trx, { definition, id, ...parsed });
+      const before = await lockRow(api, trx, { definition, request });
+      const faults = await repeatedFaults(api, trx, { definition, id, ...parsed });
       const whole = { ...parsed, faults: [...parsed.faults, ...faults] };
-      const input = await requireSound(engine, trx, { ...request, definition, parsed: whole });
-      const { meta } = await update(engine, trx, { definition, request, before, input, flags });
-      const content = await itemContent(engine, definition, { id, query, trx, meta });
+      const input = await requireSound(api, trx, { ...request, definition, parsed: whole });
+      const { meta } = await update(api, trx, { definition, request, before, input, flags });
+      const content = await itemContent(api, definition, { id, query, trx, meta });
       return { status: 200, ...content };
     };
   };
@@ -33,12 +32,12 @@ export function updateHandler(definition: ResourceDefinition): WriteHandler {
 
 /** Locks the row that a write changes; returns what the audit trail needs of it. */
 export function lockRow(
-  engine: Engine,
+  api: ApiContext,
   trx: Transaction,
   { definition, request }: { definition: ResourceDefinition; request: ApiRequest },
 ): Promise<Row> {
   const columns = changeColumns(definition);
-  return lockTarget(engine, trx, { ...request, definition, columns });
+  return lockTarget(api, trx, { ...request, definition, columns });
 }
 
 interface Updating {
@@ -54,20 +53,20 @@ const NO_FLAGS: ReadonlySet<string> = new Set();
 
 /** Changes the row that the caller has locked, with its line of audit. */
 export async function update(
-  engine: Engine,
+  api: ApiContext,
   trx: Transaction,
   { definition, request, before, input, flags = NO_FLAGS }: Updating,
 ): Promise<WriteResult> {
-  const { store, services } = engine;
+  const { store, services } = api;
   const { context, id } = request;
   const operation = { ...input, flags, id, shape: definition, trx, store, services, context };
   const result = await (definition.operations?.update?.(operation) ??
-    updateRow(engine, trx, { definition, id, input }));
-  const links = await replaceLinks(engine, { definition, trx, context, id }, input.toMany);
+    updateRow(api, trx, { definition, id, input }));
+  const links = await replaceLinks(api, { definition, trx, context, id }, input.toMany);
   const columns = changeColumns(definition);
   const after = (await store.find(trx, { shape: definition, id, columns })) ?? null;
   const own = changesOf(definition, { services, before, after, input });
-  await engine.audit(trx, {
+  await api.audit(trx, {
     context,
     action: `${definition.type}.update`,
     targetType: definition.type,
@@ -80,7 +79,7 @@ export async function update(
 }
 
 async function updateRow(
-  { store }: Engine,
+  { store }: ApiContext,
   trx: Transaction,
   { definition, id, input }: { definition: ResourceDefinition; id: number; input: WriteInput },
 ): Promise<WriteResult> {
@@ -90,18 +89,18 @@ async function updateRow(
 }
 
 export function deleteHandler(definition: ResourceDefinition): WriteHandler {
-  return (engine, request) => {
+  return (api, request) => {
     const flags = parseDeleteQuery(request.query, definition);
     return async (trx) => {
-      const before = await lockRow(engine, trx, { definition, request });
-      await remove(engine, trx, { definition, request, before, flags });
+      const before = await lockRow(api, trx, { definition, request });
+      await remove(api, trx, { definition, request, before, flags });
       return { status: 204 };
     };
   };
 }
 
 async function remove(
-  { store, services, audit }: Engine,
+  { store, services, audit }: ApiContext,
   trx: Transaction,
   { definition, request, before, flags }: Omit<Required<Updating>, 'input'>,
 ): Promise<void> {

@@ -2,7 +2,7 @@ import type { ResourceDefinition } from '../definition/definition.js';
 import type { Position, SortField } from '../store.js';
 import { readValue } from './column-values.js';
 import type { Column } from './filter-node.js';
-import { invalidParameter } from './invalid-parameter.js';
+import { invalidParameter } from './parameters.js';
 
 const VERSION = 1;
 /** Longer text is left out: proxies in front may take no more than 8 KB of URL. */

@@ -1,9 +1,14 @@
 import { type Actor, hasRole } from '../context.js';
 import { isReadable } from '../definition/attributes.js';
-import { member, type ResourceDefinition, relatedDefinition } from '../definition/definition.js';
+import {
+  member,
+  type QueryContext,
+  type ResourceDefinition,
+  relatedDefinition,
+} from '../definition/definition.js';
 import type { SortField } from '../store.js';
-import type { QueryContext } from './context.js';
-import { invalidParameter } from './invalid-parameter.js';
+
+import { invalidParameter } from './parameters.js';
 
 const MAX_NAMES = 200;
 export const MAX_SORT_FIELDS = 10;

@@ -11,7 +11,7 @@ import {
   TEXT_PARTS,
   type TextOperator,
 } from './filter-node.js';
-import { invalidParameter } from './invalid-parameter.js';
+import { invalidParameter } from './parameters.js';
 
 const MAX_VALUES = 1000;
 

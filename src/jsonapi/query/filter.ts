@@ -1,11 +1,16 @@
 import { hasRole } from '../context.js';
 import { isReadable } from '../definition/attributes.js';
-import { member, type ResourceDefinition, relatedDefinition } from '../definition/definition.js';
+import {
+  member,
+  type QueryContext,
+  type ResourceDefinition,
+  relatedDefinition,
+} from '../definition/definition.js';
 import { columnOf } from './column-values.js';
-import type { QueryContext } from './context.js';
+
 import type { Column, FilterNode } from './filter-node.js';
 import { parseFieldRule, parseLinkRule, parseValueRule } from './filter-rules.js';
-import { invalidParameter } from './invalid-parameter.js';
+import { invalidParameter } from './parameters.js';
 
 const MAX_DEPTH = 5;
 export const MAX_RULES = 50;

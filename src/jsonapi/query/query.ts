@@ -1,18 +1,18 @@
-import type { ResourceDefinition } from '../definition/definition.js';
+import type { QueryContext, ResourceDefinition } from '../definition/definition.js';
 import type { Keyset, SortField } from '../store.js';
-import type { QueryContext } from './context.js';
+
 import { type CursorPlace, parseCursor } from './cursor.js';
 import { parseFields, parseInclude, parseSort } from './fields.js';
 import { type FilterContext, parseFilter } from './filter.js';
 import type { FilterNode } from './filter-node.js';
-import { invalidParameter } from './invalid-parameter.js';
 import {
   DEFAULT_PAGE_SIZE,
+  invalidParameter,
   MAX_PAGE_NUMBER,
   MAX_PAGE_SIZE,
   type Page,
   parsePageNumber,
-} from './page.js';
+} from './parameters.js';
 
 /** What shapes a document: any operation that answers with resources takes these. */
 export interface DocumentQuery {

@@ -3,7 +3,7 @@ import { AppError, notFound } from '../../errors.js';
 import type { Transaction } from '../context.js';
 import type { ResourceDefinition } from '../definition/definition.js';
 import type { ResourceShape } from '../definition/shape.js';
-import type { Engine } from '../engine.js';
+import type { ApiContext } from '../handler.js';
 import type { Row } from '../store.js';
 
 // A tag is two hashes: of the row's state, which If-Match compares, and of the bytes sent.
@@ -75,7 +75,7 @@ export interface Target {
  * none, 412 when If-Match names other states than its own.
  */
 export async function lockTarget(
-  { store }: Engine,
+  { store }: ApiContext,
   trx: Transaction,
   { definition: shape, id, ifMatch, columns: wanted = [] }: Target,
 ): Promise<Row> {

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../errors.js';
 import type { RequestContext, Transaction } from '../context.js';
 import { documentText } from '../documents/json-text.js';
-import type { Answer } from '../engine.js';
+import type { Answer } from '../handler.js';
 import type { FirstAnswer, KeyClaim, Store } from '../store.js';
 
 /** An Idempotency-Key and what tells its request from others. */

@@ -3,9 +3,9 @@ import type { Attribute } from '../definition/attributes.js';
 import { member, type ResourceDefinition, type WriteInput } from '../definition/definition.js';
 import { readIdentifier, readIdentifiers } from '../definition/identifiers.js';
 import { parseId } from '../definition/values.js';
-import { notWritten, type Repeated } from '../documents/repeated-links.js';
-import { inPlainWords } from '../plain-words.js';
-import { pointer } from './pointer.js';
+import { pointer } from './pointers.js';
+import { notWritten, type Repeated } from './repeated-links.js';
+import { validationMessage } from './validation-message.js';
 
 type Json = Record<string, unknown>;
 type Mode = 'create' | 'update';
@@ -179,7 +179,7 @@ function readValue(
   value: unknown,
   { attribute, faults }: { attribute: Attribute; faults: ErrorDetail[] },
 ): unknown {
-  const result = attribute.schema.safeParse(value, { error: inPlainWords });
+  const result = attribute.schema.safeParse(value, { error: validationMessage });
   if (result.success) return result.data;
   for (const issue of result.error.issues) {
     const at = pointer('data', 'attributes', name, ...issue.path.map(String));

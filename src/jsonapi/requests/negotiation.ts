@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../errors.js';
 import { type DocumentForm, MEDIA_TYPE } from '../documents/document.js';
+import { STRING_IDS } from '../documents/string-ids.js';
 import { noteBody } from './idempotency.js';
-import { STRING_IDS } from './string-ids.js';
 
 interface MediaType {
   name: string;

@@ -8,7 +8,7 @@ import type {
   WriteResult,
 } from '../../jsonapi/definition/definition.js';
 import type { ResourceShape, ToManyShape } from '../../jsonapi/definition/shape.js';
-import { columnsOf } from '../../jsonapi/operations/write-values.js';
+import { columnsOf } from '../../jsonapi/operations/changes.js';
 import { changedAttributes } from '../changed-attributes.js';
 import type { ResourceServices } from '../services.js';
 import { namesDefaults, requireOwnDefaults } from './dep-account-defaults.js';

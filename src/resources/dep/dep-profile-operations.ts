@@ -6,7 +6,7 @@ import type {
   UpdateOperation,
   WriteResult,
 } from '../../jsonapi/definition/definition.js';
-import { columnsOf } from '../../jsonapi/operations/write-values.js';
+import { columnsOf } from '../../jsonapi/operations/changes.js';
 import type { Row } from '../../jsonapi/store.js';
 import { changedAttributes } from '../changed-attributes.js';
 import type { ResourceServices } from '../services.js';

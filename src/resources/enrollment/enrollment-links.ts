@@ -6,7 +6,7 @@ import {
   defineResource,
   type WriteResult,
 } from '../../jsonapi/definition/definition.js';
-import { columnsOf } from '../../jsonapi/operations/write-values.js';
+import { columnsOf } from '../../jsonapi/operations/changes.js';
 import type { Row } from '../../jsonapi/store.js';
 import type { ResourceServices } from '../services.js';
 import type { LinkFacts } from './enrollment-link-service.js';

@@ -6,7 +6,7 @@ import type {
   WriteInput,
   WriteResult,
 } from '../../jsonapi/definition/definition.js';
-import { columnsOf } from '../../jsonapi/operations/write-values.js';
+import { columnsOf } from '../../jsonapi/operations/changes.js';
 import type { ResourceServices } from '../services.js';
 
 type Services = ResourceServices;

@@ -6,7 +6,7 @@ import { createResourceStore } from '../../../src/db/store/resource-store.js';
 import { writeAudit } from '../../../src/events/audit.js';
 import { jsonApiErrorHandler } from '../../../src/http/errors/json-api-errors.js';
 import type { RequestContext, Role } from '../../../src/jsonapi/context.js';
-import { createEngine } from '../../../src/jsonapi/router.js';
+import { buildApiContext } from '../../../src/jsonapi/router.js';
 import { createLogger } from '../../../src/logger.js';
 import type { PushService } from '../../../src/push/push-service.js';
 import { createResourceServices } from '../../../src/server/resource-services.js';
@@ -34,7 +34,7 @@ afterAll(() => world.stop());
 
 function createApp(push: PushService): Express {
   const { db, box, queue } = world;
-  const engine = createEngine({
+  const engine = buildApiContext({
     definitions: [],
     store: createResourceStore(db, Buffer.alloc(32)),
     audit: writeAudit,

@@ -6,7 +6,7 @@ import {
   pendingCommands,
   processCounts,
 } from '../../../src/db/admin/metrics-repository.js';
-import { poolUse } from '../../../src/db/connection/pool-use.js';
+import { poolUse } from '../../../src/db/connection/health.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 
 let test: TestDatabase;

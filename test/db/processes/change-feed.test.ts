@@ -1,5 +1,5 @@
 import { connectDatabase } from '../../../src/db/connection/database.js';
-import { counter, createFeedWorld, type FeedWorld, pidOf, until } from '../feed-under-test.js';
+import { counter, createFeedWorld, type FeedWorld, pidOf, until } from './feed-under-test.js';
 
 let world: FeedWorld;
 

@@ -6,9 +6,9 @@ import {
   type SerializeOptions,
   serialize,
 } from '../../../src/jsonapi/documents/document.js';
+import { project } from '../../../src/jsonapi/documents/projection.js';
 import { resourceText } from '../../../src/jsonapi/documents/resource-text.js';
-import { project } from '../../../src/jsonapi/requests/projection.js';
-import { withStringIds } from '../../../src/jsonapi/requests/string-ids.js';
+import { withStringIds } from '../../../src/jsonapi/documents/string-ids.js';
 import type { Row } from '../../../src/jsonapi/store.js';
 
 const access = { read: 'viewer', create: null, update: null, delete: null } as const;

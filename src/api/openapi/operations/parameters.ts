@@ -5,14 +5,18 @@ import {
   relatedDefinition,
 } from '../../../jsonapi/definition/definition.js';
 import { MAX_IDENTIFIERS } from '../../../jsonapi/definition/identifiers.js';
-import { MAX_LINKAGE_PAGE } from '../../../jsonapi/documents/linkage.js';
+import { MAX_LINKAGE_PAGE } from '../../../jsonapi/operations/linkage.js';
 import {
   MAX_INCLUDE_DEPTH,
   MAX_INCLUDE_STEPS,
   MAX_SORT_FIELDS,
 } from '../../../jsonapi/query/fields.js';
 import { MAX_RULES } from '../../../jsonapi/query/filter.js';
-import { DEFAULT_PAGE_SIZE, MAX_PAGE_NUMBER, MAX_PAGE_SIZE } from '../../../jsonapi/query/page.js';
+import {
+  DEFAULT_PAGE_SIZE,
+  MAX_PAGE_NUMBER,
+  MAX_PAGE_SIZE,
+} from '../../../jsonapi/query/parameters.js';
 import type { Schema } from '../../routing/api-route.js';
 import type { Schemas } from '../schemas/resource-schemas.js';
 

@@ -1,0 +1,132 @@
+import { LAST_PRIORITY } from '../devices/command-repository.js';
+
+interface Channel {
+  /** Of the parameters, beside those that both channels have. */
+  parameter: { many: string; one: string; name: string };
+  columns: string;
+  join: string;
+  /** Whether a row of `commands`, under that alias, is for the caller, `live l`. */
+  isOwn: (command: string) => string;
+  /** Whether the caller may be given commands. */
+  isServed: string;
+  /** What else the statement does. */
+  more: string;
+}
+
+const DEVICE: Channel = {
+  parameter: { many: '', one: '', name: '' },
+  columns: '',
+  join: '',
+  isOwn: (c) => `${c}.device_id = l.device_id and ${c}.device_user_id is null`,
+  isServed: 'true',
+  more: '',
+};
+
+const USER: Channel = {
+  parameter: { many: ', $8::text[]', one: ', $8::text', name: ', user_key' },
+  columns: ', u.id as user_id, u.is_enrolled as is_user_enrolled',
+  join: `left join device_users u on u.device_id = d.id and lower(u.user_key) = lower(q.user_key)`,
+  isOwn: (c) => `${c}.device_user_id = l.user_id`,
+  isServed: 'l.is_user_enrolled',
+  more: `, seen as (
+  update device_users u set last_seen = now() from live l where u.id = l.user_id
+)`,
+};
+
+const NAMES = 'fingerprint, device_key, status, uuid, error_chain, result';
+
+function many({ parameter: { many: type, name } }: Channel): string {
+  return `unnest($1::bytea[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::bytea[]${type})
+  with ordinality as q (${NAMES}${name}, ord)`;
+}
+
+function one({ parameter: { one: type, name } }: Channel): string {
+  return `(values ($1::bytea, $2::text, $3::text, $4::uuid, $5::text, $6::bytea${type}, 1))
+  as q (${NAMES}${name}, ord)`;
+}
+
+/**
+ * Identify, store the report and claim the next command, in one statement. All parts see the same
+ * snapshot, so the command just reported is left out of the choice by its uuid. A report also
+ * settles a command given up meanwhile (Expired, Cancelled), because the device did carry it out.
+ * Neither channel ever sees the commands of the other.
+ *
+ * A contact begins with Idle; its other messages report commands. What the device put off with NotNow
+ * is offered again at an Idle, and a command of the last priority waits for it until then.
+ */
+function contactSql(source: string, { columns, join, isOwn, isServed, more }: Channel): string {
+  return `
+with contact as (
+  select q.*, i.state as pin_state, d.id as device_id, d.enrollment_state,
+    lower(coalesce(d.udid, d.enrollment_id)) = q.device_key as is_same_device${columns}
+  from ${source}
+  left join device_identities i on i.fingerprint = q.fingerprint
+  left join devices d on d.id = i.device_id
+  ${join}
+), live as (
+  select * from contact
+  where is_same_device and enrollment_state = 'enrolled' and pin_state in ('active', 'renewal')
+), reported as (
+  update commands c set
+    status = l.status,
+    acknowledged_at = now(),
+    error_chain = l.error_chain::jsonb,
+    result = l.result,
+    reason = null,
+    ttl = case when l.status = 'NotNow' and c.status = 'Sent' then c.ttl + 1 else c.ttl end,
+    needs_handling = l.status = 'Acknowledged' and c.request_type = any($7::text[])
+  from live l
+  where c.uuid = l.uuid and ${isOwn('c')} and (
+    c.is_pending
+    or (c.status in ('Expired', 'Cancelled') and c.sent_at is not null and l.status <> 'NotNow'))
+  returning l.ord, c.id, c.request_type, c.needs_handling
+), next as (
+  select l.ord, n.id, n.exhausted
+  from live l cross join lateral (
+    select c.id, c.status = 'Sent' and c.ttl <= 0 as exhausted
+    from commands c
+    where ${isOwn('c')} and ${isServed}
+      and c.is_pending
+      and c.uuid is distinct from l.uuid
+      and (l.status = 'Idle' or c.status <> 'NotNow')
+      and (l.status = 'Idle' or c.priority > ${LAST_PRIORITY} or l.status <> 'NotNow' and not exists (
+        select from commands w where ${isOwn('w')} and w.is_pending and w.status = 'NotNow'))
+      and (c.after is null or c.after <= now())
+      and (c.expires_at is null or c.expires_at > now())
+    order by c.priority desc, c.id
+    limit 1
+    for update of c skip locked
+  ) n
+), sent as (
+  update commands c set
+    status = 'Sent', sent_at = now(), attempts = c.attempts + 1, ttl = greatest(c.ttl - 1, 0)
+  from next n
+  where c.id = n.id and not n.exhausted
+  returning n.ord, c.uuid, c.payload
+)${more}
+select contact.pin_state, contact.device_id, contact.enrollment_state, contact.is_same_device,
+  reported.id as reported_id, reported.request_type as reported_type, reported.needs_handling,
+  sent.uuid as next_uuid, sent.payload as next_payload, next.exhausted
+from contact
+left join reported using (ord)
+left join next using (ord)
+left join sent using (ord)
+order by contact.ord`;
+}
+
+function statements(name: string, channel: Channel) {
+  return {
+    many: { name: `${name}_many`, text: contactSql(many(channel), channel) },
+    one: { name: `${name}_one`, text: contactSql(one(channel), channel) },
+  };
+}
+
+/**
+ * For several contacts at once, whose parameters are arrays, and for a single one: fingerprint,
+ * device key, status, command, error chain, result; then the handled types; on the user channel the
+ * user key.
+ */
+export const EXCHANGE = {
+  device: statements('contact', DEVICE),
+  user: statements('user_contact', USER),
+};

@@ -1,0 +1,156 @@
+import { type Database, runStatement } from '../connection/database.js';
+import type { PinState } from '../pki/identity-revocation.js';
+import { MicroBatcher } from './micro-batcher.js';
+import { EXCHANGE } from './report-exchange-sql.js';
+
+/** How a device answered a command; Idle carries no command. */
+export type ReportStatus = 'Idle' | 'Acknowledged' | 'Error' | 'CommandFormatError' | 'NotNow';
+
+/** One report to store, and the device or user that sent it. */
+export interface IncomingReport {
+  /** SHA-256 of the identity certificate, 32 bytes. */
+  fingerprint: Buffer;
+  /** UDID or EnrollmentID of the message, in lower case. */
+  deviceKey: string;
+  /** On the user channel: that user has a queue of its own. */
+  userKey?: string | undefined;
+  status: ReportStatus;
+  /** Null for Idle, and for a CommandUUID that is no UUID, as none of ours is. */
+  commandUuid: string | null;
+  /** JSON text of the ErrorChain. */
+  errorChain: string | null;
+  /** The report as received, or sealed when it carries a secret. */
+  result: Buffer | null;
+}
+
+/** What the database knows of the sender; every member is null for a certificate never pinned. */
+export interface Caller {
+  pinState: PinState | null;
+  deviceId: number | null;
+  enrollmentState: string | null;
+  /** The certificate is pinned to the device that the message names. */
+  isSameDevice: boolean;
+}
+
+export interface ExchangeResult extends Caller {
+  /** The command that the report answered; null when it named none that waits for an answer. */
+  reported: { id: number; requestType: string; needsHandling: boolean } | null;
+  /** Payload of the next command, now marked Sent. */
+  next: { uuid: string; payload: Buffer } | null;
+  /** The next command has no offers left: expire it, then call `exchange` again. */
+  isNextExhausted: boolean;
+}
+
+interface ExchangeRow {
+  pin_state: PinState | null;
+  device_id: number | null;
+  enrollment_state: string | null;
+  is_same_device: boolean | null;
+  reported_id: number | null;
+  reported_type: string | null;
+  needs_handling: boolean | null;
+  next_uuid: string | null;
+  next_payload: Buffer | null;
+  exhausted: boolean | null;
+}
+
+export interface ReportExchangeOptions {
+  db: Database;
+  /**
+   * Request types whose acknowledged reports a handler reads later. Reports on the user channel are
+   * stored only: they say nothing of the device.
+   */
+  handledTypes: readonly string[];
+}
+
+/** The device path's one statement per request, for either channel. Throws the driver's error. */
+export class ReportExchange {
+  readonly #device: Channel;
+  readonly #user: Channel;
+
+  constructor({ db, handledTypes }: ReportExchangeOptions) {
+    this.#device = new Channel(db, 'device', handledTypes);
+    this.#user = new Channel(db, 'user', []);
+  }
+
+  /** Stores the report and claims the next command of its sender. */
+  exchange(report: IncomingReport): Promise<ExchangeResult> {
+    return (report.userKey === undefined ? this.#device : this.#user).exchange(report);
+  }
+}
+
+/** Buffers inside arrays travel as hex; beyond this size a report goes alone, as binary. */
+const LARGE_RESULT = 8 * 1024;
+
+/** Reports of one channel, gathered into small batches under load. */
+class Channel {
+  readonly #db: Database;
+  readonly #channel: keyof typeof EXCHANGE;
+  readonly #handledTypes: readonly string[];
+  readonly #batcher = new MicroBatcher((reports: IncomingReport[]) => this.#runBatch(reports), {
+    maxBatch: 16,
+    maxInFlight: 4,
+    keyOf: ({ fingerprint }: IncomingReport) => fingerprint.toString('latin1'),
+  });
+
+  constructor(db: Database, channel: keyof typeof EXCHANGE, handledTypes: readonly string[]) {
+    this.#db = db;
+    this.#channel = channel;
+    this.#handledTypes = handledTypes;
+  }
+
+  exchange(report: IncomingReport): Promise<ExchangeResult> {
+    const isLarge = (report.result?.length ?? 0) > LARGE_RESULT;
+    return isLarge ? this.#runOne(report) : this.#batcher.submit(report);
+  }
+
+  async #runBatch(reports: IncomingReport[]): Promise<ExchangeResult[]> {
+    const { rows } = await runStatement<ExchangeRow>(this.#db, EXCHANGE[this.#channel].many, [
+      reports.map((report) => report.fingerprint),
+      reports.map((report) => report.deviceKey),
+      reports.map((report) => report.status),
+      reports.map((report) => report.commandUuid),
+      reports.map((report) => report.errorChain),
+      reports.map((report) => report.result),
+      this.#handledTypes,
+      ...(this.#channel === 'user' ? [reports.map(({ userKey }) => userKey)] : []),
+    ]);
+    return rows.map(toResult);
+  }
+
+  async #runOne(report: IncomingReport): Promise<ExchangeResult> {
+    const { rows } = await runStatement<ExchangeRow>(this.#db, EXCHANGE[this.#channel].one, [
+      report.fingerprint,
+      report.deviceKey,
+      report.status,
+      report.commandUuid,
+      report.errorChain,
+      report.result,
+      this.#handledTypes,
+      ...(this.#channel === 'user' ? [report.userKey] : []),
+    ]);
+    return toResult(rows[0] as ExchangeRow);
+  }
+}
+
+function toResult(row: ExchangeRow): ExchangeResult {
+  return {
+    pinState: row.pin_state,
+    deviceId: row.device_id,
+    enrollmentState: row.enrollment_state,
+    isSameDevice: row.is_same_device === true,
+    reported:
+      row.reported_id === null
+        ? null
+        : {
+            id: row.reported_id,
+            requestType: row.reported_type ?? '',
+            needsHandling: row.needs_handling === true,
+          },
+    next:
+      row.next_uuid === null || row.next_payload === null
+        ? null
+        : { uuid: row.next_uuid, payload: row.next_payload },
+    isNextExhausted: row.exhausted === true,
+  };
+}

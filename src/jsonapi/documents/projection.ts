@@ -1,0 +1,67 @@
+import { type Actor, hasRole } from '../context.js';
+import { type Attribute, isReadable } from '../definition/attributes.js';
+import {
+  type QueryContext,
+  type Relationship,
+  type ResourceDefinition,
+  relatedDefinition,
+} from '../definition/definition.js';
+
+import type { Row } from '../store.js';
+
+/** Which fields of a type a document shows, and the columns they need. */
+export interface Projection {
+  definition: ResourceDefinition;
+  attributes: [name: string, attribute: Attribute][];
+  relationships: [name: string, relation: Relationship][];
+  columns: string[];
+  /** Who reads it. */
+  actor: Actor;
+}
+
+export interface ProjectionOptions {
+  /** The sparse fieldset of this type, if the client gave one. */
+  fields?: Set<string> | undefined;
+  /** Relationships whose linkage the document must carry. */
+  include?: string[];
+  /** A document of one resource shows heavy attributes by itself. */
+  detail: boolean;
+  /** Whoever may not read a type is not shown which of its resources are related either. */
+  reader: QueryContext;
+}
+
+export function project(definition: ResourceDefinition, options: ProjectionOptions): Projection {
+  const { fields, include = [], detail, reader } = options;
+  const attributes = Object.entries(definition.attributes).filter(([name, attribute]) => {
+    if (!isReadable(attribute, reader.actor)) return false;
+    return fields ? fields.has(name) : detail || !attribute.heavy;
+  });
+  // JSON:API 1.1, "Compound Documents": an included resource keeps its linkage.
+  const relationships = Object.entries(definition.relationships).filter(([name, relation]) => {
+    const { access } = relatedDefinition(reader.registry, relation);
+    if (!hasRole(reader.actor, access.read)) return false;
+    return !fields || fields.has(name) || include.includes(name);
+  });
+  const columns = columnsOf(attributes, relationships);
+  return { definition, attributes, relationships, columns, actor: reader.actor };
+}
+
+function columnsOf(
+  attributes: Projection['attributes'],
+  relationships: Projection['relationships'],
+): string[] {
+  const columns = attributes.flatMap(([name, attribute]) => attribute.derivedFrom ?? [name]);
+  for (const [, relation] of relationships) {
+    if (relation.kind === 'toOne') columns.push(relation.column);
+  }
+  return [...new Set(columns)];
+}
+
+/** Has the definition prepare rows that were read for a document, before they are written. */
+export async function prepareRows(
+  { definition, actor }: Pick<Projection, 'definition' | 'actor'>,
+  rows: Row[],
+  services: unknown,
+): Promise<void> {
+  await definition.prepare?.(rows, { services, actor });
+}

@@ -1,0 +1,41 @@
+import type { z } from 'zod';
+
+type RawIssue = z.core.$ZodRawIssue;
+
+const UNITS: Record<string, string> = { string: 'character', array: 'element' };
+const KINDS: Record<string, string> = {
+  string: 'a string',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'an array',
+  object: 'an object',
+  record: 'an object',
+};
+
+function limit(direction: 'least' | 'most', origin: string, bound: unknown): string {
+  const unit = UNITS[origin];
+  if (unit === undefined) return `must be at ${direction} ${bound}`;
+  return `must have at ${direction} ${bound} ${unit}${bound === 1 ? '' : 's'}`;
+}
+
+/**
+ * What is wrong with a value, in words that follow its name: "must have at least 1 character". For
+ * the validation library's `error`; a schema's own message comes before it.
+ */
+export function validationMessage(issue: RawIssue): string {
+  switch (issue.code) {
+    case 'too_small':
+      return limit('least', issue.origin, issue.minimum);
+    case 'too_big':
+      return limit('most', issue.origin, issue.maximum);
+    case 'invalid_type':
+      return `must be ${KINDS[issue.expected] ?? issue.expected}`;
+    case 'invalid_value':
+      return `must be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.join(', ')}`;
+    case 'unrecognized_keys':
+      return `has no member ${issue.keys.map((key) => `"${key}"`).join(', ')}`;
+    default:
+      return 'has a wrong form';
+  }
+}

@@ -1,0 +1,156 @@
+import { createServer, type Server, type Socket, connect as tcpConnect } from 'node:net';
+import { connectDatabase, type Database } from '../../../src/db/connection/database.js';
+import { createChangeFeed } from '../../../src/db/processes/change-feed.js';
+import { capturingLogger } from '../../http/log-lines.js';
+import { counter, createFeedWorld, type FeedWorld, NEVER_MS } from './feed-under-test.js';
+
+let world: FeedWorld;
+
+beforeAll(async () => {
+  world = await createFeedWorld();
+});
+afterEach(() => world.stopFeeds());
+afterAll(() => world.close());
+
+describe('a change that went unheard', () => {
+  it('is found when the connection is made again', async () => {
+    const { feed, lines, clients } = world.feedOf({ reconnectMs: 300 });
+    const seen = counter();
+    feed.on('push_topics', seen.listener);
+    await feed.start();
+    await world.kill(clients[0]);
+    await world.blockTopic();
+    expect(seen.count()).toBe(1);
+    await seen.reaches(2);
+    expect(clients).toHaveLength(2);
+    await world.blockTopic();
+    await seen.reaches(3);
+    expect(lines.map(({ level, msg }) => [level, msg])).toEqual([
+      [40, 'no connection to listen for changes; trying again'],
+      [30, 'listening for changes by other processes again'],
+    ]);
+  });
+
+  it('is found by looking, while there is no connection', async () => {
+    const { feed, clients } = world.feedOf({ reconnectMs: NEVER_MS, pollMs: 50 });
+    const seen = counter();
+    feed.on('push_topics', seen.listener);
+    await feed.start();
+    await world.kill(clients[0]);
+    await world.blockTopic();
+    await seen.reaches(2);
+    expect(clients).toHaveLength(1);
+  });
+
+  it('is found by looking where the word got lost on the way', async () => {
+    const { feed } = world.feedOf({ pollMs: 50 });
+    const seen = counter();
+    feed.on('push_topics', seen.listener);
+    await feed.start();
+    await world.other.knex('change_topics').where({ topic: 'push_topics' }).increment('version');
+    await seen.reaches(2);
+  });
+
+  it('is found behind a transaction-mode pooler, where nobody listens', async () => {
+    const db = connectDatabase({
+      connectionString: world.test.connectionString,
+      namedStatements: false,
+    });
+    const { feed, clients } = world.feedOf({ db, pollMs: 50 });
+    const seen = counter();
+    feed.on('push_topics', seen.listener);
+    await feed.start();
+    await world.blockTopic();
+    await seen.reaches(2);
+    expect(clients).toEqual([]);
+    await feed.stop();
+    await db.close();
+  });
+});
+
+/** A way to PostgreSQL that can be cut as a firewall does it: nothing comes through, nobody is told. */
+class SilentProxy {
+  readonly #server: Server;
+  #sockets: Socket[] = [];
+
+  constructor(target: URL) {
+    const host = target.searchParams.get('host') ?? target.hostname;
+    const port = Number(target.searchParams.get('port') ?? target.port);
+    this.#server = createServer((near) => {
+      const far = host.startsWith('/')
+        ? tcpConnect(`${host}/.s.PGSQL.${port}`)
+        : tcpConnect(port, host);
+      near.pipe(far).pipe(near);
+      for (const socket of [near, far]) socket.on('error', () => undefined);
+      this.#sockets.push(near, far);
+    });
+  }
+
+  async listen(): Promise<number> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    const address = this.#server.address();
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    return address.port;
+  }
+
+  silence(): void {
+    for (const socket of this.#sockets) socket.unpipe().pause();
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+describe('a database out of reach', () => {
+  function through(port: number): Database {
+    const url = new URL(world.test.connectionString);
+    url.search = '';
+    url.host = `127.0.0.1:${port}`;
+    return connectDatabase({ connectionString: url.href });
+  }
+
+  it('keeps no feed from starting, and none from finding the changes later', async () => {
+    const proxy = new SilentProxy(new URL(world.test.connectionString));
+    const port = await proxy.listen();
+    await proxy.close();
+    const db = through(port);
+    const { logger, lines } = capturingLogger();
+    let isBack = false;
+    const createClient = () => (isBack ? world.test.db : db).createClient();
+    const feed = createChangeFeed({
+      ...{ db: { ...db, createClient }, logger, pollMs: NEVER_MS, reconnectMs: 10 },
+    });
+    const seen = counter();
+    feed.on('authorities', seen.listener);
+    await feed.start();
+    expect(seen.count()).toBe(0);
+    isBack = true;
+    await seen.reaches(1);
+    await feed.stop();
+    await db.close();
+    expect(lines.map(({ msg }) => msg)).toEqual([
+      'changes by other processes are not seen at present',
+      'no connection to listen for changes; trying again',
+      'listening for changes by other processes again',
+      'changes by other processes are seen again',
+    ]);
+  });
+
+  it('is noticed also when the connection just stays silent', async () => {
+    const proxy = new SilentProxy(new URL(world.test.connectionString));
+    const db = through(await proxy.listen());
+    const { feed, clients } = world.feedOf({ db, pollMs: 100 });
+    const seen = counter();
+    feed.on('push_topics', seen.listener);
+    await feed.start();
+    proxy.silence();
+    await world.blockTopic();
+    await seen.reaches(2);
+    expect(clients).toHaveLength(2);
+    await feed.stop();
+    await db.close();
+    await proxy.close();
+  });
+});
