@@ -65,7 +65,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   ],
   resources: ['jsonapi'],
   api: [
-    ...['http', 'jsonapi', 'resources', 'events', 'commands', 'pki', 'profiles', 'push'],
+    ...['http', 'jsonapi', 'resources', 'events', 'commands', 'pki', 'profiles', 'push', 'dep'],
     ...['db/connection', 'db/admin', 'db/dep', 'db/devices', 'db/enroll', 'db/pki', 'db/processes'],
     ...['db/push'],
   ],

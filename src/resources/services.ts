@@ -1,5 +1,5 @@
 import type { Actor, RequestContext, Transaction } from '../jsonapi/context.js';
-import type { CERTIFICATE_PURPOSES } from './certificates/credential-purposes.js';
+import type { CERTIFICATE_PURPOSES } from './certificates/certificates.js';
 import type { EnrollmentLinkService } from './enrollment/enrollment-link-service.js';
 
 export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObject;

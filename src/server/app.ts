@@ -1,9 +1,9 @@
-import express, { type Express, type RequestHandler, type Router } from 'express';
+import type { ErrorRequestHandler, Express, RequestHandler, Router } from 'express';
+import express from 'express';
 import { version } from '../../package.json';
+import { mountRoutes } from '../api/api-route.js';
 import { DEP_BASE, depTokenRoutes } from '../api/dep/dep-token.js';
-import { mountRoutes } from '../api/routing/api-route.js';
-import { explainOutages } from '../api/routing/database-errors.js';
-import { adminRoutes } from '../api/routing/routes.js';
+import { adminRoutes } from '../api/routes.js';
 import type { TokenVerifier } from '../auth/api-tokens.js';
 import { authenticate } from '../auth/require-api-token.js';
 import type { DeviceActions } from '../commands/device-actions.js';
@@ -11,6 +11,8 @@ import type { Config } from '../config/config.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
 import { WriteProbe } from '../db/connection/health.js';
+import { isOutage } from '../db/connection/outage.js';
+import { toAppError } from '../db/connection/sqlstate.js';
 import { migrationStatus } from '../db/schema/migrate.js';
 import { createResourceStore } from '../db/store/resource-store.js';
 import type { DepServices } from '../dep/dep-services.js';
@@ -144,6 +146,15 @@ function createApiEngine({ db, box, services }: AppDeps): ApiContext {
   const store = createResourceStore(db, box.deriveKey('idempotency keys'));
   return buildApiContext({ ...{ definitions: DEFINITIONS, store, services, audit: writeAudit } });
 }
+
+/**
+ * A driver's error that nobody has translated, when it means that the database is away: 503, not a
+ * fault of the program. Goes before the error handler that answers.
+ */
+const explainOutages: ErrorRequestHandler = (error: unknown, req, _res, next) => {
+  // A client that goes away in the middle of its body leaves the same errors behind.
+  next(req.complete && isOutage(error) ? toAppError(error) : error);
+};
 
 /** What every request of an admin goes through before it is looked at. */
 function adminDoor({ config, logger }: AppDeps, authenticated: RequestHandler): RequestHandler[] {

@@ -17,12 +17,16 @@ import {
   makeAuthorityKeys,
   type Rotation,
 } from '../../pki/authority/stored-authority.js';
-import type { ApiOperation, ApiRoute } from '../routing/api-route.js';
-import { auditRefusals } from '../routing/audit-refusals.js';
-import { itemSchema, jsonApiContent, jsonContent } from '../routing/documents.js';
-import { jsonBody } from '../routing/json-body.js';
-import { parseBody } from '../routing/parse-body.js';
-import { refuseParameters } from '../routing/refuse-parameters.js';
+import {
+  type ApiOperation,
+  type ApiRoute,
+  itemSchema,
+  jsonApiContent,
+  jsonContent,
+} from '../api-route.js';
+import { auditRefusals } from '../audit-refusals.js';
+
+import { jsonBody, parseBody, refuseParameters } from '../request-parts.js';
 
 export interface AuthorityRotationDeps {
   db: Database;

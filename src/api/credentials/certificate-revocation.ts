@@ -14,13 +14,17 @@ import {
   revoke,
   type StoredRevocationReason,
 } from '../../pki/revocation/revoke-certificate.js';
-import type { ApiOperation, ApiParameter, ApiRoute } from '../routing/api-route.js';
-import { auditRefusals } from '../routing/audit-refusals.js';
-import { itemSchema, jsonApiContent, jsonContent } from '../routing/documents.js';
-import { jsonBody } from '../routing/json-body.js';
-import { parseBody } from '../routing/parse-body.js';
-import { pathId } from '../routing/path-id.js';
-import { booleanParameter, refuseOthers } from '../routing/query-parameters.js';
+import {
+  type ApiOperation,
+  type ApiParameter,
+  type ApiRoute,
+  itemSchema,
+  jsonApiContent,
+  jsonContent,
+} from '../api-route.js';
+import { auditRefusals } from '../audit-refusals.js';
+
+import { booleanParameter, jsonBody, parseBody, pathId, refuseOthers } from '../request-parts.js';
 
 export interface CertificateRevocationDeps {
   db: Database;

@@ -10,9 +10,9 @@ import type {
   CredentialFiles,
   FileFormat,
 } from '../../pki/credentials/credential-files.js';
-import type { ApiAnswer, ApiOperation, ApiParameter, ApiRoute } from '../routing/api-route.js';
-import { auditRefusals } from '../routing/audit-refusals.js';
-import { booleanParameter, refuseOthers } from '../routing/query-parameters.js';
+import type { ApiAnswer, ApiOperation, ApiParameter, ApiRoute } from '../api-route.js';
+import { auditRefusals } from '../audit-refusals.js';
+import { booleanParameter, refuseOthers } from '../request-parts.js';
 
 export interface CredentialDownloadDeps {
   db: Database;

@@ -13,7 +13,7 @@ import { type Credential, EXPIRING_DAYS } from '../../pki/credentials/credential
 import { PLACEHOLDER_TOPIC } from '../../pki/push-certificates/push-topic.js';
 
 import type { TlsCaveat } from '../../pki/tls/tls-caveats.js';
-import { depAccountWarning, doubleAccountWarning } from '../dep/dep-account-warnings.js';
+import { depAccountWarning, doubleAccountWarning } from './dep-account-warnings.js';
 
 export type CredentialWarning = Advice;
 

@@ -24,9 +24,9 @@ import {
   type FileCertificate,
 } from '../../pki/credentials/credential-status.js';
 import type { TlsCaveat } from '../../pki/tls/tls-caveats.js';
-import type { ApiOperation, ApiRoute, Schema } from '../routing/api-route.js';
-import { jsonApiContent } from '../routing/documents.js';
-import { refuseParameters } from '../routing/refuse-parameters.js';
+import { type ApiOperation, type ApiRoute, jsonApiContent, type Schema } from '../api-route.js';
+
+import { refuseParameters } from '../request-parts.js';
 import { type CredentialFacts, credentialWarnings, usableTopics } from './credential-warnings.js';
 
 export interface CredentialRouteDeps {

@@ -4,9 +4,8 @@ import { inTransaction } from '../../db/connection/unit-of-work.js';
 import { writeAudit } from '../../events/audit.js';
 import { contextOf } from '../../http/requests/request-context.js';
 import type { PushCertificateRequests } from '../../pki/push-certificates/push-request-service.js';
-import type { ApiOperation, ApiRoute } from '../routing/api-route.js';
-import { pathId } from '../routing/path-id.js';
-import { refuseParameters } from '../routing/refuse-parameters.js';
+import type { ApiOperation, ApiRoute } from '../api-route.js';
+import { pathId, refuseParameters } from '../request-parts.js';
 
 export interface PushCertificateDeps {
   db: Database;

@@ -8,13 +8,25 @@ import type { ApiContext } from '../../jsonapi/handler.js';
 import { resourcesDocument } from '../../jsonapi/operations/item.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import { inFlatBody } from '../../jsonapi/requests/pointers.js';
-import type { ApiOperation, ApiRoute, Schema } from '../routing/api-route.js';
-import { auditRefusals } from '../routing/audit-refusals.js';
-import { itemSchema, jsonApiContent, jsonContent, listSchema } from '../routing/documents.js';
-import { jsonBody, requiredJsonBody } from '../routing/json-body.js';
-import { parseBody } from '../routing/parse-body.js';
-import { pathId } from '../routing/path-id.js';
-import { booleanParameter, refuseOthers } from '../routing/query-parameters.js';
+import {
+  type ApiOperation,
+  type ApiRoute,
+  itemSchema,
+  jsonApiContent,
+  jsonContent,
+  listSchema,
+  type Schema,
+} from '../api-route.js';
+import { auditRefusals } from '../audit-refusals.js';
+
+import {
+  booleanParameter,
+  jsonBody,
+  parseBody,
+  pathId,
+  refuseOthers,
+  requiredJsonBody,
+} from '../request-parts.js';
 
 export interface DepDeviceRouteDeps {
   db: Database;

@@ -6,10 +6,9 @@ import { notFound } from '../../errors.js';
 import { type Document, JSONAPI } from '../../jsonapi/documents/document.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
 import type { ApiContext } from '../../jsonapi/handler.js';
-import type { ApiOperation, ApiRoute, Schema } from '../routing/api-route.js';
-import { jsonApiContent } from '../routing/documents.js';
-import { pathId } from '../routing/path-id.js';
-import { refuseParameters } from '../routing/refuse-parameters.js';
+import { type ApiOperation, type ApiRoute, jsonApiContent, type Schema } from '../api-route.js';
+
+import { pathId, refuseParameters } from '../request-parts.js';
 
 export interface DepFunnelRouteDeps {
   db: Database;

@@ -9,12 +9,10 @@ import type { ApiContext } from '../../jsonapi/handler.js';
 import { resourcesDocument } from '../../jsonapi/operations/item.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import type { ResourceServices } from '../../resources/services.js';
-import type { ApiOperation, ApiRoute } from '../routing/api-route.js';
-import { auditRefusals } from '../routing/audit-refusals.js';
-import { itemSchema, jsonApiContent } from '../routing/documents.js';
-import { jsonBody } from '../routing/json-body.js';
-import { pathId } from '../routing/path-id.js';
-import { booleanParameter, refuseOthers } from '../routing/query-parameters.js';
+import { type ApiOperation, type ApiRoute, itemSchema, jsonApiContent } from '../api-route.js';
+import { auditRefusals } from '../audit-refusals.js';
+
+import { booleanParameter, jsonBody, pathId, refuseOthers } from '../request-parts.js';
 
 export interface DepSyncDeps {
   db: Database;

@@ -1,20 +1,27 @@
 import type { RequestHandler, Response } from 'express';
+import type { Database } from '../../db/connection/database.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
+import type { DepTokens } from '../../dep/tokens/dep-tokens.js';
 import { writeAudit } from '../../events/audit.js';
 import { contextOf } from '../../http/requests/request-context.js';
-import type { Answer } from '../../jsonapi/handler.js';
+import type { Answer, ApiContext } from '../../jsonapi/handler.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
-import type { ApiOperation, ApiRoute } from '../routing/api-route.js';
-import { auditRefusals } from '../routing/audit-refusals.js';
-import { integerParameter, refuseOthers } from '../routing/query-parameters.js';
-import type { DepTokenDeps } from './dep-token.js';
+import type { ApiOperation, ApiRoute } from '../api-route.js';
+import { auditRefusals } from '../audit-refusals.js';
+import { integerParameter, refuseOthers } from '../request-parts.js';
+
+export interface TokenCertificateDeps {
+  db: Database;
+  engine: ApiContext;
+  depTokenService: Pick<DepTokens, 'makeCertificate'>;
+}
 
 const TYPE = 'application/x-x509-ca-cert';
 const FILE = 'muster-dep.pem';
 const AUDITED = { action: 'dep_accounts.certificate_downloaded', targetType: 'certificates' };
 
 /** The contract's GET, and a POST for those who keep GET free of consequences. */
-export function tokenCertificateOperations(deps: DepTokenDeps): ApiRoute['methods'] {
+export function tokenCertificateOperations(deps: TokenCertificateDeps): ApiRoute['methods'] {
   const schema = { type: 'string', contentMediaType: TYPE };
   const description = 'The certificate as PEM.';
   const operation: Omit<ApiOperation, 'operationId'> = {
@@ -43,7 +50,7 @@ export function tokenCertificateOperations(deps: DepTokenDeps): ApiRoute['method
   return { GET, POST: { ...operation, operationId: 'downloadDepCertificate' } };
 }
 
-function download(deps: DepTokenDeps): RequestHandler {
+function download(deps: TokenCertificateDeps): RequestHandler {
   const { engine, depTokenService } = deps;
   return async (req, res) => {
     refuseOthers(req, ['account']);

@@ -1,18 +1,27 @@
 import type { RequestHandler, Response } from 'express';
+import type { Database } from '../../db/connection/database.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
+import type { DepTokens, StoredToken } from '../../dep/tokens/dep-tokens.js';
 import { writeAudit } from '../../events/audit.js';
+import type { BodyReader } from '../../http/bodies/body-reader.js';
 import { fileBody, sentFile } from '../../http/bodies/file-body.js';
 import { contextOf } from '../../http/requests/request-context.js';
 import type { Document, ResourceObject } from '../../jsonapi/documents/document.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
-import type { Answer } from '../../jsonapi/handler.js';
+import type { Answer, ApiContext } from '../../jsonapi/handler.js';
 import { resourcesDocument } from '../../jsonapi/operations/item.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
-import type { ApiContent, ApiOperation } from '../routing/api-route.js';
-import { auditRefusals } from '../routing/audit-refusals.js';
-import { itemSchema, jsonApiContent } from '../routing/documents.js';
-import { booleanParameter, refuseOthers } from '../routing/query-parameters.js';
-import type { DepTokenDeps, TakenToken } from './dep-token.js';
+import { type ApiContent, type ApiOperation, itemSchema, jsonApiContent } from '../api-route.js';
+import { auditRefusals } from '../audit-refusals.js';
+
+import { booleanParameter, refuseOthers } from '../request-parts.js';
+
+export interface TokenUploadDeps {
+  db: Database;
+  engine: ApiContext;
+  uploads: BodyReader;
+  depTokenService: Pick<DepTokens, 'open'>;
+}
 
 const MAX_BYTES = 1024 * 1024;
 const TYPES = [
@@ -21,7 +30,7 @@ const TYPES = [
 ];
 const TYPE = 'dep_accounts';
 
-const ACTIONS: Record<TakenToken['outcome'], string> = {
+const ACTIONS: Record<StoredToken['outcome'], string> = {
   created: `${TYPE}.token_uploaded`,
   renewed: `${TYPE}.token_renewed`,
   replaced: `${TYPE}.token_replaced`,
@@ -49,7 +58,7 @@ function forms(): ApiContent[] {
 }
 
 /** Takes a server token of Apple's portal: 201 with a new account, 200 with the one it renews. */
-export function tokenUploadOperation(deps: DepTokenDeps): ApiOperation {
+export function tokenUploadOperation(deps: TokenUploadDeps): ApiOperation {
   const content = [jsonApiContent(itemSchema(TYPE))];
   const options = {
     ...{ field: 'file', maxBytes: MAX_BYTES, bodies: deps.uploads },
@@ -100,7 +109,7 @@ const checkQuery: RequestHandler = (req, _res, next) => {
   next();
 };
 
-function takeToken(deps: DepTokenDeps): RequestHandler {
+function takeToken(deps: TokenUploadDeps): RequestHandler {
   const { engine, depTokenService } = deps;
   return async (req, res) => {
     const file = sentFile(req);
@@ -117,7 +126,7 @@ function takeToken(deps: DepTokenDeps): RequestHandler {
   };
 }
 
-function auditToken(trx: Transaction, res: Response, taken: TakenToken): Promise<void> {
+function auditToken(trx: Transaction, res: Response, taken: StoredToken): Promise<void> {
   return writeAudit(trx, {
     context: contextOf(res),
     action: ACTIONS[taken.outcome],
@@ -131,9 +140,9 @@ function auditToken(trx: Transaction, res: Response, taken: TakenToken): Promise
 }
 
 async function answerWith(
-  { engine }: DepTokenDeps,
+  { engine }: TokenUploadDeps,
   trx: Transaction,
-  { taken, res }: { taken: TakenToken; res: Response },
+  { taken, res }: { taken: StoredToken; res: Response },
 ): Promise<Answer> {
   const { accountId, outcome, warnings } = taken;
   const context = contextOf(res);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { JsonObject } from '../../resources/services.js';
-import { parseBody } from '../routing/parse-body.js';
+import { parseBody } from '../request-parts.js';
 
 /** The command that a body names: flat, or as the attributes of a JSON:API document. */
 export interface TestCommand {

@@ -11,11 +11,18 @@ import { attributesIn, resourcesDocument } from '../../jsonapi/operations/item.j
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import { inFlatBody } from '../../jsonapi/requests/pointers.js';
 import type { ResourceServices } from '../../resources/services.js';
-import type { ApiAnswer, ApiOperation, ApiRoute } from '../routing/api-route.js';
-import { itemSchema, jsonApiContent, jsonContent, listSchema } from '../routing/documents.js';
-import { jsonBody } from '../routing/json-body.js';
-import { pathId } from '../routing/path-id.js';
-import { refuseParameters } from '../routing/refuse-parameters.js';
+import {
+  type ApiAnswer,
+  type ApiOperation,
+  type ApiRoute,
+  itemSchema,
+  jsonApiContent,
+  jsonContent,
+  listSchema,
+} from '../api-route.js';
+
+import { jsonBody, pathId, refuseParameters } from '../request-parts.js';
+
 import { readTestCommand } from './command-body.js';
 
 export interface DeviceActionDeps {

@@ -7,11 +7,9 @@ import { sendAnswer } from '../../jsonapi/documents/send.js';
 import type { ApiContext } from '../../jsonapi/handler.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import type { PushedByHand, PushService } from '../../push/push-service.js';
-import type { ApiOperation, ApiRoute, Schema } from '../routing/api-route.js';
-import { jsonApiContent } from '../routing/documents.js';
-import { jsonBody } from '../routing/json-body.js';
-import { pathId } from '../routing/path-id.js';
-import { refuseParameters } from '../routing/refuse-parameters.js';
+import { type ApiOperation, type ApiRoute, jsonApiContent, type Schema } from '../api-route.js';
+
+import { jsonBody, pathId, refuseParameters } from '../request-parts.js';
 
 export interface DevicePushDeps {
   engine: ApiContext;

@@ -1,7 +1,7 @@
 import type { Transaction } from '../../db/connection/unit-of-work.js';
 import type { ApiContext } from '../../jsonapi/handler.js';
-import type { ApiOperation, ApiRoute } from '../routing/api-route.js';
-import { itemSchema } from '../routing/documents.js';
+import { type ApiOperation, type ApiRoute, itemSchema } from '../api-route.js';
+
 import { COMMON, type DeviceAction, perform, plain, queued } from './device-actions.js';
 
 export interface DeviceRenewalDeps {

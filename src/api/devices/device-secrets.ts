@@ -10,12 +10,10 @@ import { formatTimestamp, parseId } from '../../jsonapi/definition/values.js';
 import { type Document, JSONAPI } from '../../jsonapi/documents/document.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
 import type { ApiContext } from '../../jsonapi/handler.js';
-import type { ApiOperation, ApiRoute, Schema } from '../routing/api-route.js';
-import { auditRefusals } from '../routing/audit-refusals.js';
-import { jsonApiContent } from '../routing/documents.js';
-import { jsonBody } from '../routing/json-body.js';
-import { pathId } from '../routing/path-id.js';
-import { refuseParameters } from '../routing/refuse-parameters.js';
+import { type ApiOperation, type ApiRoute, jsonApiContent, type Schema } from '../api-route.js';
+import { auditRefusals } from '../audit-refusals.js';
+
+import { jsonBody, pathId, refuseParameters } from '../request-parts.js';
 
 export interface DeviceSecretDeps {
   engine: ApiContext;

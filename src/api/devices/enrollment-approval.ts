@@ -10,10 +10,10 @@ import type { ApiContext } from '../../jsonapi/handler.js';
 import { resourcesDocument } from '../../jsonapi/operations/item.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import { type RequestTimes, requestState } from '../../resources/enrollment/enrollment-requests.js';
-import type { ApiOperation, ApiRoute } from '../routing/api-route.js';
-import { auditRefusals } from '../routing/audit-refusals.js';
-import { itemSchema, jsonApiContent } from '../routing/documents.js';
-import { pathId } from '../routing/path-id.js';
+import { type ApiOperation, type ApiRoute, itemSchema, jsonApiContent } from '../api-route.js';
+import { auditRefusals } from '../audit-refusals.js';
+
+import { pathId } from '../request-parts.js';
 import { plain } from './device-actions.js';
 
 export interface EnrollmentApprovalDeps {

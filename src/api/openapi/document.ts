@@ -1,6 +1,6 @@
 import type { Registry, ResourceDefinition } from '../../jsonapi/definition/definition.js';
 import { type Route, routesOf } from '../../jsonapi/operations/endpoints.js';
-import type { ApiRoute, Schema } from '../routing/api-route.js';
+import type { ApiRoute, Schema } from '../api-route.js';
 import { linkageExamples, resourceExamples } from './examples/examples.js';
 import { apiBodySchemas, apiPathItem } from './operations/api-operations.js';
 import { crudPathItem } from './operations/crud-operations.js';

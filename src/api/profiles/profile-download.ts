@@ -8,8 +8,8 @@ import { contextOf } from '../../http/requests/request-context.js';
 import { hasRole } from '../../jsonapi/context.js';
 import { parseId } from '../../jsonapi/definition/values.js';
 import type { FileChoice, ProfileRebuild } from '../../profiles/profile-rebuild.js';
-import type { ApiOperation, ApiParameter } from '../routing/api-route.js';
-import { booleanParameter, integerParameter, refuseOthers } from '../routing/query-parameters.js';
+import type { ApiOperation, ApiParameter } from '../api-route.js';
+import { booleanParameter, integerParameter, refuseOthers } from '../request-parts.js';
 
 export interface ProfileDownloadDeps {
   db: Database;

@@ -1,4 +1,4 @@
-import type { ApiRoute } from '../routing/api-route.js';
+import type { ApiRoute } from '../api-route.js';
 import { downloadOperation, type ProfileDownloadDeps } from './profile-download.js';
 import { type ProfileUploadDeps, uploadOperation } from './profile-upload.js';
 

@@ -12,9 +12,9 @@ import { resourcesDocument } from '../../jsonapi/operations/item.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import type { CheckedProfile } from '../../profiles/checked-profile.js';
 import type { ImportedProfile, ProfileImport } from '../../profiles/profile-import.js';
-import type { ApiOperation, ApiParameter } from '../routing/api-route.js';
-import { itemSchema, jsonApiContent } from '../routing/documents.js';
-import { booleanParameter, refuseOthers } from '../routing/query-parameters.js';
+import { type ApiOperation, type ApiParameter, itemSchema, jsonApiContent } from '../api-route.js';
+
+import { booleanParameter, refuseOthers } from '../request-parts.js';
 
 export interface ProfileUploadDeps {
   engine: ApiContext;

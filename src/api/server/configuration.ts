@@ -25,10 +25,16 @@ import { scepWarnings } from '../../pki/authority/external-authority.js';
 import { organization } from '../../resources/server/organization.js';
 import { scepConfiguration } from '../../resources/server/scep-configuration.js';
 import type { ResourceServices } from '../../resources/services.js';
-import type { ApiOperation, ApiRoute } from '../routing/api-route.js';
-import { itemSchema, jsonApiContent, jsonContent, writeSchema } from '../routing/documents.js';
-import { requiredJsonBody } from '../routing/json-body.js';
-import { refuseParameters } from '../routing/refuse-parameters.js';
+import {
+  type ApiOperation,
+  type ApiRoute,
+  itemSchema,
+  jsonApiContent,
+  jsonContent,
+  writeSchema,
+} from '../api-route.js';
+
+import { refuseParameters, requiredJsonBody } from '../request-parts.js';
 
 export interface ConfigurationDeps {
   db: Database;

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { RequestHandler } from 'express';
 import { pageSecurityHeaders } from '../../http/requests/security-headers.js';
 import type { Registry, ResourceDefinition } from '../../jsonapi/definition/definition.js';
 import { entityTagOf, isKnown } from '../../jsonapi/documents/send.js';
+import type { ApiOperation, ApiRoute } from '../api-route.js';
 import { createApiDocument } from '../openapi/document.js';
-import { pageScript } from '../openapi/page-script.js';
-import type { ApiOperation, ApiRoute } from '../routing/api-route.js';
 
 export interface DocsDeps {
   registry: Registry;
@@ -146,4 +146,16 @@ function pageText(basePath: string): string {
 </body>
 </html>
 `;
+}
+
+const NAME = 'rapidoc-min.js';
+
+/**
+ * Where the script of the page lies: the build has put it into `dist/static`; what runs from source
+ * takes it from its package.
+ */
+function pageScript(): string {
+  const built = join(__dirname, '..', '..', '..', 'static', NAME);
+  if (existsSync(built)) return built;
+  return join(dirname(require.resolve('rapidoc/package.json')), 'dist', NAME);
 }

@@ -6,11 +6,9 @@ import type { ApiContext } from '../../jsonapi/handler.js';
 import { attributesIn, resourcesDocument } from '../../jsonapi/operations/item.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import type { ResourceServices } from '../../resources/services.js';
-import type { ApiOperation, ApiRoute } from '../routing/api-route.js';
-import { itemSchema, jsonApiContent } from '../routing/documents.js';
-import { jsonBody } from '../routing/json-body.js';
-import { pathId } from '../routing/path-id.js';
-import { refuseParameters } from '../routing/refuse-parameters.js';
+import { type ApiOperation, type ApiRoute, itemSchema, jsonApiContent } from '../api-route.js';
+
+import { jsonBody, pathId, refuseParameters } from '../request-parts.js';
 
 export interface JobRouteDeps {
   engine: ApiContext;

@@ -15,14 +15,14 @@ import {
   type WriteResult,
 } from '../../jsonapi/definition/definition.js';
 import type { Row } from '../../jsonapi/store.js';
-import { adminWrites } from '../of-device.js';
+import { adminWrites } from '../common.js';
 import type {
   ResourceServices,
   SigningRequestChange,
   SigningRequestInput,
   SigningRequestView,
 } from '../services.js';
-import { purpose } from './credential-purposes.js';
+import { purpose } from './certificates.js';
 
 /** A wish on create; afterwards what the request says. */
 const wish: AttributeOptions = { write: 'create', derivedFrom: ['der'] };

@@ -10,7 +10,7 @@ import {
   timestamp,
 } from '../../jsonapi/definition/attributes.js';
 import { defineResource, type View } from '../../jsonapi/definition/definition.js';
-import { adminWrites } from '../of-device.js';
+import { adminWrites } from '../common.js';
 import type { ResourceServices } from '../services.js';
 import {
   createCertificate,
@@ -18,7 +18,21 @@ import {
   removeCertificate,
   updateCertificate,
 } from './certificate-operations.js';
-import { purpose } from './credential-purposes.js';
+
+/** What the server uses a certificate for. */
+export const CERTIFICATE_PURPOSES = [
+  'mdm.cacert',
+  'mdm.pushcert',
+  'mdm.webcrt',
+  'mdm.device',
+  'mdm.encrypt',
+  'mdm.vendor',
+  'dep.stoken',
+  'dep.anchor',
+  'dep.supervision',
+] as const;
+
+export const purpose = oneOf(CERTIFICATE_PURPOSES, { required: true });
 
 /** Never stored as it came. */
 function input(write: 'always' | 'create', max: number) {
@@ -30,8 +44,13 @@ const said: AttributeOptions = { write: 'never', derivedFrom: ['der'] };
 
 /** RFC 5280 5.3.1. */
 const REVOCATION_REASONS = [
-  ...['unspecified', 'keyCompromise', 'cACompromise', 'affiliationChanged'],
-  ...['superseded', 'cessationOfOperation', 'privilegeWithdrawn'],
+  'unspecified',
+  'keyCompromise',
+  'cACompromise',
+  'affiliationChanged',
+  'superseded',
+  'cessationOfOperation',
+  'privilegeWithdrawn',
 ];
 
 const FORCE =

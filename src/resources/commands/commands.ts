@@ -8,7 +8,7 @@ import {
   uuid,
 } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
-import { device, operatorWrites } from '../of-device.js';
+import { device, operatorWrites } from '../common.js';
 import type { ResourceServices } from '../services.js';
 import {
   createCommand,

@@ -1,5 +1,5 @@
-import type { RelateOperation, ToMany } from '../../jsonapi/definition/definition.js';
-import { device } from '../of-device.js';
+import type { Operation, RelateOperation, ToMany } from '../../jsonapi/definition/definition.js';
+import { device } from '../common.js';
 import type { JsonObject, ResourceServices } from '../services.js';
 import { requireRights } from './command-operations.js';
 import { commands } from './commands.js';
@@ -41,5 +41,19 @@ async function storedCommands({ trx, store, services, context, id, relatedIds }:
     const stored = row as unknown as { uuid: string; request_type: string; payload: Buffer };
     const parameters: JsonObject = services.commands.presentParameters(stored, context.actor);
     return { requestType: stored.request_type, parameters };
+  });
+}
+
+/** For the audit trail: what commands were queued, their secrets masked. */
+export async function queuedCommands(
+  { trx, store, services, context }: Operation<ResourceServices>,
+  ids: number[],
+): Promise<Record<string, unknown>[]> {
+  const columns = ['uuid', 'request_type', 'payload'];
+  const rows = await store.findMany(trx, { shape: commands, ids, columns });
+  return rows.map((row) => {
+    const stored = row as unknown as { uuid: string; request_type: string; payload: Buffer };
+    const parameters = services.commands.presentParameters(stored, context.actor);
+    return { id: row.id, request_type: stored.request_type, parameters };
   });
 }

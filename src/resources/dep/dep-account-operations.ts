@@ -3,6 +3,8 @@ import type {
   CreateOperation,
   DeleteOperation,
   Operation,
+  RelateOperation,
+  RelationshipOperations,
   UpdateOperation,
   WriteInput,
   WriteResult,
@@ -11,9 +13,13 @@ import type { ResourceShape, ToManyShape } from '../../jsonapi/definition/shape.
 import { columnsOf } from '../../jsonapi/operations/changes.js';
 import { changedAttributes } from '../changed-attributes.js';
 import type { ResourceServices } from '../services.js';
-import { namesDefaults, requireOwnDefaults } from './dep-account-defaults.js';
+import {
+  namesDefaults,
+  requireOwnDefaults,
+  requireTokenCertificate,
+} from './dep-account-references.js';
+import { movedTo, requireMovable } from './dep-profile-state.js';
 import { depProfiles } from './dep-profiles.js';
-import { requireTokenCertificate } from './dep-token-certificate.js';
 
 type Services = ResourceServices;
 type Values = Record<string, unknown>;
@@ -135,4 +141,26 @@ function sealedColumns({ services, attributes }: Operation<Services> & WriteInpu
     values[`sealed_${name}`] = sealed;
   }
   return values;
+}
+
+/** The profiles of an account, changed from the side of the account. */
+export const profilesOfAccount: RelationshipOperations<ResourceServices> = {
+  add: (operation) => move(operation, operation.id),
+  remove: (operation) => move(operation, null),
+};
+
+async function move(
+  operation: RelateOperation<ResourceServices>,
+  accountId: number | null,
+): Promise<void> {
+  const { trx, store, services, relatedIds } = operation;
+  const shape = depProfiles;
+  for (const id of relatedIds) {
+    const columns = ['dep_account_id'];
+    const profile = await store.find(trx, { shape, id, columns, lock: true });
+    if (profile === undefined || profile.dep_account_id === accountId) continue;
+    if (profile.dep_account_id !== null) await requireMovable(operation, id);
+    await store.update(trx, { shape, id, values: movedTo(accountId) });
+    if (accountId !== null) await services.depServices.defineProfile(trx, id);
+  }
 }

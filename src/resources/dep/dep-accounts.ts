@@ -1,4 +1,5 @@
 import { serviceUrl } from '../../config/config-values.js';
+import { type ErrorDetail, validationError } from '../../errors.js';
 import {
   bool,
   each,
@@ -10,12 +11,16 @@ import {
   url,
 } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
-import { adminWrites } from '../of-device.js';
+import { parseTimestamp } from '../../jsonapi/definition/values.js';
+import { adminWrites } from '../common.js';
 import type { ResourceServices } from '../services.js';
-import { adaptToken } from './account-from-token-json.js';
-import { defaultProfiles } from './dep-account-defaults.js';
-import { createAccount, removeAccount, updateAccount } from './dep-account-operations.js';
-import { profilesOfAccount } from './dep-account-profiles.js';
+import {
+  createAccount,
+  profilesOfAccount,
+  removeAccount,
+  updateAccount,
+} from './dep-account-operations.js';
+import { defaultProfiles } from './dep-account-references.js';
 
 /** Kept in the column `sealed_<name>`. */
 function secret(name: string) {
@@ -29,8 +34,24 @@ const FOUND = { write: 'never', volatile: true } as const;
 
 /** What Apple last said of the token. */
 export const DEP_ACCOUNT_STATUSES = [
-  ...(['unconfirmed', 'ok', 'terms_not_signed', 'token_rejected', 'token_expired'] as const),
-  ...(['throttled', 'unreachable', 'error', 'lab_off'] as const),
+  'unconfirmed',
+  'ok',
+  'terms_not_signed',
+  'token_rejected',
+  'token_expired',
+  'throttled',
+  'unreachable',
+  'error',
+  'lab_off',
+] as const;
+
+/** What Apple's portal puts into a server token, once it is decrypted. */
+const MEMBERS = [
+  'consumer_key',
+  'consumer_secret',
+  'access_token',
+  'access_secret',
+  'access_token_expiry',
 ];
 
 /** One server of Apple's device enrollment program, as its token and Apple's account tell. */
@@ -107,3 +128,30 @@ export const depAccounts = defineResource<ResourceServices>({
   adaptCreate: adaptToken,
   operations: { create: createAccount, update: updateAccount, delete: removeAccount },
 });
+
+/**
+ * A token's JSON as the document that creates its account; any other body passes unchanged. What
+ * Apple may add to tokens is ignored.
+ * AppError 422 with the pointer of each member that is missing or wrong.
+ */
+function adaptToken(body: unknown): unknown {
+  if (!isToken(body)) return body;
+  const faults = MEMBERS.flatMap((name) => faultOf(name, body[name]));
+  if (faults.length > 0) throw validationError(faults);
+  const attributes = Object.fromEntries(MEMBERS.map((name) => [name, body[name]]));
+  return { data: { type: 'dep_accounts', attributes } };
+}
+
+function isToken(body: unknown): body is Record<string, unknown> {
+  if (typeof body !== 'object' || body === null || Object.hasOwn(body, 'data')) return false;
+  return MEMBERS.some((name) => Object.hasOwn(body, name));
+}
+
+function faultOf(name: string, value: unknown): ErrorDetail[] {
+  const source = { pointer: `/${name}` };
+  if (typeof value !== 'string' || value === '') {
+    return [{ detail: `${name} of the token must be text`, source }];
+  }
+  if (name !== 'access_token_expiry' || parseTimestamp(value) !== undefined) return [];
+  return [{ detail: `${name} must be an ISO 8601 time with offset`, source }];
+}

@@ -10,10 +10,13 @@ import {
   uuid,
   version,
 } from '../../jsonapi/definition/attributes.js';
-import { defineResource } from '../../jsonapi/definition/definition.js';
-import { adminWrites } from '../of-device.js';
+import {
+  defineResource,
+  type RelateOperation,
+  type ToMany,
+} from '../../jsonapi/definition/definition.js';
+import { adminWrites } from '../common.js';
 import type { ResourceServices } from '../services.js';
-import { profileDevices } from './dep-profile-devices.js';
 import { createProfile, removeProfile, updateProfile } from './dep-profile-operations.js';
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
@@ -35,17 +38,20 @@ const osVersion = version({
   like: 'a version like 17 or 17.4.1',
 });
 
-/** One sequence that fills the bytes; more than 127 of them, so its length is in the long form. */
-function isDer(base64: string): boolean {
-  const der = Buffer.from(base64, 'base64');
-  const octets = (der[1] ?? 0) - 0x80;
-  if (der[0] !== 0x30 || octets < 1 || octets > 4 || der.length < 128) return false;
-  return der.length === 2 + octets + der.readUIntBE(2, octets);
-}
-
 const FORCE =
   'Deletes it also while devices have it or it is a default: its devices get the default of their ' +
   'account, and where there is none, Apple sets them up unmanaged.';
+
+type Relate = RelateOperation<ResourceServices>;
+
+/** Devices that are to have the profile, whatever Apple has of it yet: see their `dep_devices`. */
+const profileDevices: ToMany<ResourceServices> = {
+  kind: 'toMany',
+  type: 'devices',
+  via: { foreignKey: 'dep_profile_id' },
+  write: 'document',
+  operations: { add: assignProfile, remove: unassignProfile },
+};
 
 /** What a device of Apple's enrollment program is told before its first start. */
 export const depProfiles = defineResource<ResourceServices>({
@@ -100,3 +106,21 @@ export const depProfiles = defineResource<ResourceServices>({
   operations: { create: createProfile, update: updateProfile, delete: removeProfile },
   deleteFlags: { force: FORCE },
 });
+
+async function assignProfile({ trx, services, id, relatedIds, at, meta }: Relate): Promise<void> {
+  const wish = { profileId: id, deviceIds: relatedIds, at };
+  const warnings = await services.depServices.assignProfile(trx, wish);
+  if (warnings.length > 0) meta.warnings = warnings;
+}
+
+async function unassignProfile({ trx, services, id, relatedIds }: Relate): Promise<void> {
+  await services.depServices.unassignProfile(trx, { profileId: id, deviceIds: relatedIds });
+}
+
+/** One sequence that fills the bytes; more than 127 of them, so its length is in the long form. */
+function isDer(base64: string): boolean {
+  const der = Buffer.from(base64, 'base64');
+  const octets = (der[1] ?? 0) - 0x80;
+  if (der[0] !== 0x30 || octets < 1 || octets > 4 || der.length < 128) return false;
+  return der.length === 2 + octets + der.readUIntBE(2, octets);
+}

@@ -13,7 +13,8 @@ import {
 } from '../../jsonapi/definition/attributes.js';
 
 const STATES = ['dep', 'authenticated', 'enrolled', 'unenrolled'];
-const METHODS = ['profile', 'ota', 'automated', 'account_user', 'account_device'];
+/** How a device came to its enrollment profile. */
+export const ENROLLMENT_METHODS = ['profile', 'ota', 'automated', 'account_user', 'account_device'];
 const PLATFORMS = ['iOS', 'macOS', 'tvOS', 'visionOS', 'watchOS'];
 
 /** A space in front or behind would make another device of the same number. */
@@ -32,7 +33,7 @@ export const identity: Record<string, Attribute> = {
   enrollment_state: oneOf(STATES, { write: 'create' }),
   enrollment_type: oneOf(['device', 'user'], { write: 'create' }),
   enrollment_number: integer({ write: 'create', nullable: false, min: 0 }),
-  enrollment_method: oneOf(METHODS, { write: 'create' }),
+  enrollment_method: oneOf(ENROLLMENT_METHODS, { write: 'create' }),
   managed_apple_account: text({ write: 'create' }),
   unmet_minimum_os_version: version({ write: 'create' }),
   is_enrolled: bool({ write: 'create', nullable: false }),

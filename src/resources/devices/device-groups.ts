@@ -1,6 +1,6 @@
 import { text, timestamp } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
-import { operatorWrites } from '../of-device.js';
+import { operatorWrites } from '../common.js';
 import type { ResourceServices } from '../services.js';
 
 export const deviceGroups = defineResource<ResourceServices>({

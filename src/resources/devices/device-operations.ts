@@ -9,7 +9,7 @@ import type {
 import { columnsOf } from '../../jsonapi/operations/changes.js';
 import type { Row } from '../../jsonapi/store.js';
 import { changedAttributes } from '../changed-attributes.js';
-import { queuedCommands } from '../commands/queued-commands.js';
+import { queuedCommands } from '../commands/device-commands.js';
 import type { ProfileWarning, ResourceServices } from '../services.js';
 import {
   assertDeviceIsNew,

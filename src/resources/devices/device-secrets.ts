@@ -1,6 +1,6 @@
 import { bool, integer, oneOf, timestamp } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
-import { device } from '../of-device.js';
+import { device } from '../common.js';
 import type { ResourceServices } from '../services.js';
 
 export const SECRET_KINDS = [

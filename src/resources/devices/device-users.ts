@@ -7,7 +7,7 @@ import {
   timestamp,
 } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
-import { device } from '../of-device.js';
+import { device } from '../common.js';
 import type { ResourceServices } from '../services.js';
 
 /** Users of devices, who have a channel of their own; only their devices tell of them. */

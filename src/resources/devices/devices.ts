@@ -1,6 +1,6 @@
 import { defineResource, type ToMany } from '../../jsonapi/definition/definition.js';
 import { deviceCommands } from '../commands/device-commands.js';
-import { operatorWrites } from '../of-device.js';
+import { operatorWrites } from '../common.js';
 import type { ResourceServices } from '../services.js';
 import {
   depServices,

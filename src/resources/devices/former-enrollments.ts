@@ -1,7 +1,7 @@
 import { each, integer, oneOf, text, timestamp } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
-import { ENROLLMENT_METHODS } from '../enrollment/enrollment-methods.js';
 import type { ResourceServices } from '../services.js';
+import { ENROLLMENT_METHODS } from './device-attributes.js';
 
 const READ_ONLY = { write: 'never' } as const;
 

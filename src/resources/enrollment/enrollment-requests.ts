@@ -8,8 +8,8 @@ import {
 } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
 import type { Row } from '../../jsonapi/store.js';
+import { ENROLLMENT_METHODS } from '../devices/device-attributes.js';
 import type { ResourceServices } from '../services.js';
-import { ENROLLMENT_METHODS } from './enrollment-methods.js';
 
 const READ_ONLY = { write: 'never' } as const;
 

@@ -1,7 +1,15 @@
+import { notFound } from '../../errors.js';
 import { bool, oneOf, text, timestamp } from '../../jsonapi/definition/attributes.js';
-import { defineResource } from '../../jsonapi/definition/definition.js';
+import {
+  type CreateOperation,
+  defineResource,
+  type Operation,
+  type UpdateOperation,
+  type WriteInput,
+  type WriteResult,
+} from '../../jsonapi/definition/definition.js';
+import { columnsOf } from '../../jsonapi/operations/changes.js';
 import type { ResourceServices } from '../services.js';
-import { createUser, updateUser } from './enrollment-user-operations.js';
 
 /**
  * No white space, quotes, brackets, controls or characters that show nothing. Written out, since
@@ -42,3 +50,23 @@ export const enrollmentUsers = defineResource<ResourceServices>({
   relationships: {},
   operations: { create: createUser, update: updateUser },
 });
+
+async function createUser(operation: CreateOperation<ResourceServices>): Promise<WriteResult> {
+  const { trx, store, shape } = operation;
+  return { id: await store.insert(trx, { shape, values: await hashed(operation) }) };
+}
+
+async function updateUser(operation: UpdateOperation<ResourceServices>): Promise<WriteResult> {
+  const { trx, store, shape, id } = operation;
+  const known = await store.find(trx, { shape, id, columns: ['account'], lock: true });
+  if (known === undefined) throw notFound(`enrollment_users ${id}`);
+  await store.update(trx, { shape, id, values: await hashed(operation) });
+  return { id };
+}
+
+/** The columns with the password's hash in place of the password. */
+async function hashed({ shape, services, ...input }: Operation<ResourceServices> & WriteInput) {
+  const { password, ...values } = columnsOf(shape, input);
+  if (typeof password !== 'string') return values;
+  return { ...values, password_hash: await services.passwords.hash(password) };
+}

@@ -12,7 +12,7 @@ import {
   version,
 } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
-import { operatorWrites } from '../of-device.js';
+import { operatorWrites } from '../common.js';
 import type { ResourceServices } from '../services.js';
 
 const KINDS = [

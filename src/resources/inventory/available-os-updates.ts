@@ -9,7 +9,7 @@ import {
   version,
 } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
-import { device, operatorWrites } from '../of-device.js';
+import { device, operatorWrites } from '../common.js';
 import type { ResourceServices } from '../services.js';
 
 export const availableOsUpdates = defineResource<ResourceServices>({

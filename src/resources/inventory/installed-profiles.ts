@@ -1,6 +1,6 @@
 import { bigInteger, bool, each, json, text } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
-import { device, operatorWrites } from '../of-device.js';
+import { device, operatorWrites } from '../common.js';
 import type { ResourceServices } from '../services.js';
 
 export const installedProfiles = defineResource<ResourceServices>({

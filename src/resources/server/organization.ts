@@ -1,8 +1,8 @@
 import { type Attribute, text, timestamp } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
 import type { SingletonDefinition } from '../../jsonapi/operations/singleton.js';
+import { adminSettings } from '../common.js';
 import type { ResourceServices } from '../services.js';
-import { adminSettings } from './settings-access.js';
 
 const REVERSE_DNS =
   /^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)+$/;

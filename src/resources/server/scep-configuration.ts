@@ -11,8 +11,8 @@ import {
 } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
 import type { SingletonDefinition } from '../../jsonapi/operations/singleton.js';
+import { adminSettings } from '../common.js';
 import type { ResourceServices } from '../services.js';
-import { adminSettings } from './settings-access.js';
 
 const SOURCE_TYPES = ['InternalSCEP', 'ExternalSCEP', 'InternalPKCS12'] as const;
 /** What the sealed challenge is bound to; the enrollment profile opens it. */

@@ -1,10 +1,10 @@
 import express from 'express';
 import request from 'supertest';
+import { mountRoutes } from '../../../src/api/api-route.js';
 import {
   type CredentialRouteDeps,
   credentialRoutes,
 } from '../../../src/api/credentials/credentials.js';
-import { mountRoutes } from '../../../src/api/routing/api-route.js';
 import { jsonApiErrorHandler } from '../../../src/http/errors/json-api-errors.js';
 import { requestContext, setActor } from '../../../src/http/requests/request-context.js';
 import { createProxyTrust } from '../../../src/http/requests/trust-proxy.js';

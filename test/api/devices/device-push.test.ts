@@ -1,7 +1,7 @@
 import express, { type Express } from 'express';
 import request from 'supertest';
+import { mountRoutes } from '../../../src/api/api-route.js';
 import { devicePushRoutes } from '../../../src/api/devices/device-push.js';
-import { mountRoutes } from '../../../src/api/routing/api-route.js';
 import { createResourceStore } from '../../../src/db/store/resource-store.js';
 import { writeAudit } from '../../../src/events/audit.js';
 import { jsonApiErrorHandler } from '../../../src/http/errors/json-api-errors.js';

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { version } from '../../../package.json';
 import { ATTRIBUTE_TEXTS } from '../../../src/api/openapi/texts/attribute-texts.js';
-import { SINGLETONS } from '../../../src/api/routing/routes.js';
+import { SINGLETONS } from '../../../src/api/routes.js';
 import { ROLES } from '../../../src/jsonapi/context.js';
 import type { ResourceDefinition } from '../../../src/jsonapi/definition/definition.js';
 import { DEFINITIONS } from '../../../src/resources/index.js';

@@ -4,7 +4,7 @@ import type {
   ResourceDefinition,
   View,
 } from '../../../jsonapi/definition/definition.js';
-import type { Schema } from '../../routing/api-route.js';
+import type { Schema } from '../../api-route.js';
 import { isChangedAlone, linkageName } from '../schemas/linkage-schemas.js';
 import type { Schemas } from '../schemas/resource-schemas.js';
 import { sampleAttributes, sampleValue } from './sample-values.js';

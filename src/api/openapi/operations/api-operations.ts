@@ -1,10 +1,4 @@
-import type {
-  ApiAnswer,
-  ApiContent,
-  ApiOperation,
-  ApiRoute,
-  Schema,
-} from '../../routing/api-route.js';
+import type { ApiAnswer, ApiContent, ApiOperation, ApiRoute, Schema } from '../../api-route.js';
 import { refTo, type Schemas } from '../schemas/resource-schemas.js';
 import { answerObject, operationObject } from './operation.js';
 import { parameterRef } from './parameters.js';

@@ -1,7 +1,7 @@
 import type { Role } from '../../../jsonapi/context.js';
 import type { Registry, ResourceDefinition } from '../../../jsonapi/definition/definition.js';
 import type { Method } from '../../../jsonapi/operations/endpoints.js';
-import type { Schema } from '../../routing/api-route.js';
+import type { Schema } from '../../api-route.js';
 import { createExampleName } from '../examples/examples.js';
 import { createSchemaName } from '../schemas/body-schemas.js';
 import { answerRef, bodyRef, type OperationText, readAnswers } from './operation.js';

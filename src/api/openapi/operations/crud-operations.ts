@@ -1,9 +1,22 @@
 import type { Registry } from '../../../jsonapi/definition/definition.js';
 import type { Endpoint, Method, Route } from '../../../jsonapi/operations/endpoints.js';
-import type { Schema } from '../../routing/api-route.js';
-import { collectionOperation, type OperationPlace } from './collection-operations.js';
-import { itemOperation } from './item-operations.js';
-import { type OperationText, operationObject } from './operation.js';
+import type { Schema } from '../../api-route.js';
+import {
+  collectionOperation,
+  deleteParameters,
+  documentParameters,
+  type OperationPlace,
+  writeParameters,
+} from './collection-operations.js';
+import {
+  answerRef,
+  bodyRef,
+  type OperationText,
+  operationObject,
+  readAnswers,
+} from './operation.js';
+import { camelCase, one, singular } from './operation-names.js';
+import { parameterRef } from './parameters.js';
 import { relationshipOperation } from './relationship-operations.js';
 import { type RouteSubject, subjectOf } from './route-subject.js';
 
@@ -27,4 +40,68 @@ function operationText(subject: RouteSubject, place: OperationPlace): OperationT
     case 'relationship':
       return relationshipOperation(subject, place);
   }
+}
+
+type Item = Extract<RouteSubject, { kind: 'item' }>;
+
+/** GET, PATCH and DELETE of one resource. */
+function itemOperation(subject: Item, place: OperationPlace): OperationText {
+  if (place.method === 'PATCH') return updateOperation(subject, place);
+  return place.method === 'DELETE' ? deleteOperation(subject, place) : getOperation(subject, place);
+}
+
+function getOperation({ definition }: Item, { role }: OperationPlace): OperationText {
+  const { type } = definition;
+  return {
+    operationId: `get${camelCase(singular(type))}`,
+    summary: `Get ${one(type)}`,
+    tag: type,
+    role,
+    parameters: [
+      parameterRef('id'),
+      ...documentParameters(definition),
+      parameterRef('if_none_match'),
+    ],
+    answers: readAnswers(type),
+    errors: [400, 404],
+  };
+}
+
+function updateOperation({ definition }: Item, { role }: OperationPlace): OperationText {
+  const { type } = definition;
+  return {
+    operationId: `update${camelCase(singular(type))}`,
+    summary: `Update ${one(type)}`,
+    description: 'What is left out stays, null clears.',
+    tag: type,
+    role,
+    parameters: [
+      parameterRef('id'),
+      ...documentParameters(definition),
+      ...writeParameters(definition),
+      parameterRef('idempotency_key'),
+      parameterRef('if_match'),
+    ],
+    requestBody: bodyRef(`${type}_update`),
+    answers: { 200: answerRef(type) },
+    errors: [400, 404, 409, 412, 413, 415, 422],
+  };
+}
+
+function deleteOperation({ definition }: Item, { role }: OperationPlace): OperationText {
+  const { type } = definition;
+  const parameters = [
+    parameterRef('id'),
+    ...deleteParameters(definition),
+    ...['idempotency_key', 'if_match'].map(parameterRef),
+  ];
+  return {
+    operationId: `delete${camelCase(singular(type))}`,
+    summary: `Delete ${one(type)}`,
+    tag: type,
+    role,
+    parameters,
+    answers: { 204: answerRef('204') },
+    errors: [400, 404, 409, 412, 422],
+  };
 }

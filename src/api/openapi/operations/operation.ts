@@ -1,5 +1,5 @@
 import type { Role } from '../../../jsonapi/context.js';
-import type { Schema } from '../../routing/api-route.js';
+import type { Schema } from '../../api-route.js';
 import { errorAnswers } from '../schemas/error-responses.js';
 
 export const JSON_API = 'application/vnd.api+json';

@@ -17,7 +17,7 @@ import {
   MAX_PAGE_NUMBER,
   MAX_PAGE_SIZE,
 } from '../../../jsonapi/query/parameters.js';
-import type { Schema } from '../../routing/api-route.js';
+import type { Schema } from '../../api-route.js';
 import type { Schemas } from '../schemas/resource-schemas.js';
 
 /** What If-Match accepts: `*`, or entity tags with commas between them (RFC 9110 §13.1.1). */

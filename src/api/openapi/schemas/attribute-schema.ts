@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Attribute } from '../../../jsonapi/definition/attributes.js';
-import type { Schema } from '../../routing/api-route.js';
+import type { Schema } from '../../api-route.js';
 
 const FORMATS: Partial<Record<Attribute['kind'], string>> = {
   timestamp: 'date-time',

@@ -3,7 +3,7 @@ import {
   type Relationship,
   type ResourceDefinition,
 } from '../../../jsonapi/definition/definition.js';
-import type { Schema } from '../../routing/api-route.js';
+import type { Schema } from '../../api-route.js';
 import { described } from '../texts/attribute-texts.js';
 import { writtenSchema } from './attribute-schema.js';
 import { linkageBody } from './linkage-schemas.js';

@@ -6,7 +6,7 @@ import {
   SETS,
   TEXT_PARTS,
 } from '../../../jsonapi/query/filter-node.js';
-import type { Schema } from '../../routing/api-route.js';
+import type { Schema } from '../../api-route.js';
 import { narrowed, refTo, type Schemas } from './resource-schemas.js';
 
 const OPERATORS = [

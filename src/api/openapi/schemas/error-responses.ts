@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../../errors.js';
-import type { Schema } from '../../routing/api-route.js';
+import type { Schema } from '../../api-route.js';
 import { codesOf, MEANINGS } from './error-codes.js';
 
 /** What any operation may answer, so that `default` stands for it in each. */

@@ -1,6 +1,6 @@
 import type { Registry, Relationship } from '../../../jsonapi/definition/definition.js';
 import { MAX_IDENTIFIERS } from '../../../jsonapi/definition/identifiers.js';
-import type { Schema } from '../../routing/api-route.js';
+import type { Schema } from '../../api-route.js';
 import {
   ID,
   narrowed,

@@ -1,6 +1,6 @@
 import type { Attribute } from '../../../jsonapi/definition/attributes.js';
 import type { Relationship, ResourceDefinition } from '../../../jsonapi/definition/definition.js';
-import type { Schema } from '../../routing/api-route.js';
+import type { Schema } from '../../api-route.js';
 import { words } from '../operations/operation-names.js';
 import { described } from '../texts/attribute-texts.js';
 import { shownSchema } from './attribute-schema.js';

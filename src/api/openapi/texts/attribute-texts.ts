@@ -1,5 +1,5 @@
 import { member } from '../../../jsonapi/definition/definition.js';
-import type { Schema } from '../../routing/api-route.js';
+import type { Schema } from '../../api-route.js';
 import { DEP_TEXTS } from './dep.js';
 import { DEVICE_TEXTS } from './devices.js';
 import { INVENTORY_TEXTS } from './inventory.js';

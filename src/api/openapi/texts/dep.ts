@@ -1,13 +1,12 @@
-import type { AttributeTexts } from './attribute-texts.js';
 import { DEP_FACTS } from './devices.js';
 
-const TOKEN: AttributeTexts = {
+const TOKEN = {
   consumer_key: 'Names the server in Apple Business Manager.',
   access_token: 'Access token of the server token.',
   access_token_expiry: 'When the server token expires.',
 };
 
-const ACCOUNTS: AttributeTexts = {
+const ACCOUNTS = {
   ...TOKEN,
   consumer_key:
     'Names the server in Apple Business Manager; another value discards what is known of the former one. ' +
@@ -64,7 +63,7 @@ const ACCOUNTS: AttributeTexts = {
   created_at: 'When it was made.',
 };
 
-const DEVICES: AttributeTexts = {
+const DEVICES = {
   ...DEP_FACTS,
   serial_number: 'The serial number.',
   model: 'The model, in the words of Apple Business Manager.',
@@ -105,7 +104,7 @@ const DEVICES: AttributeTexts = {
   created_at: 'When this record was made.',
 };
 
-const PROFILES: AttributeTexts = {
+const PROFILES = {
   uuid: 'Of its last definition at Apple; each has its own.',
   profile_name: 'The name in Apple Business Manager.',
   url: 'Where devices enroll; default: /dep/enroll of this server.',
@@ -138,14 +137,14 @@ const PROFILES: AttributeTexts = {
   created_at: 'When it was made.',
 };
 
-const TOKENS: AttributeTexts = {
+const TOKENS = {
   ...TOKEN,
   uploaded_by: 'Name of the API token that uploaded it.',
   replaced_at: 'When the account got another one; null: it is the present one.',
   created_at: 'When it was uploaded.',
 };
 
-export const DEP_TEXTS: Readonly<Record<string, AttributeTexts>> = {
+export const DEP_TEXTS = {
   dep_accounts: ACCOUNTS,
   dep_devices: DEVICES,
   dep_profiles: PROFILES,

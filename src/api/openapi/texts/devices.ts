@@ -1,6 +1,4 @@
-import type { AttributeTexts } from './attribute-texts.js';
-
-const IDENTITY: AttributeTexts = {
+const IDENTITY = {
   udid: 'The identifier of the hardware; absent in user enrollments.',
   enrollment_id: 'Stands for the UDID in a user enrollment.',
   enrollment_state:
@@ -32,7 +30,7 @@ const IDENTITY: AttributeTexts = {
   created_at: 'When this record was made.',
 };
 
-const HARDWARE: AttributeTexts = {
+const HARDWARE = {
   device_name: 'The name its user sees.',
   hostname: 'The host name of a Mac.',
   local_hostname: 'The Bonjour name of a Mac.',
@@ -62,7 +60,7 @@ const HARDWARE: AttributeTexts = {
   ethernet_macs: 'MAC addresses of all Ethernet interfaces.',
 };
 
-const NETWORK: AttributeTexts = {
+const NETWORK = {
   imei: 'IMEI of the first SIM.',
   meid: 'MEID of the modem.',
   iccid: 'ICCID of the SIM.',
@@ -87,7 +85,7 @@ const NETWORK: AttributeTexts = {
   is_network_tethered: 'Whether it uses the network of its host.',
 };
 
-const MANAGEMENT: AttributeTexts = {
+const MANAGEMENT = {
   is_supervised: 'Whether it is supervised.',
   is_multi_user: 'Whether it is a Shared iPad.',
   is_device_locator_service_enabled: 'Whether Find My is on.',
@@ -128,7 +126,7 @@ const MANAGEMENT: AttributeTexts = {
   accessibility_settings: 'Accessibility settings.',
 };
 
-const SECURITY: AttributeTexts = {
+const SECURITY = {
   passcode_present: 'Whether a passcode is set.',
   passcode_compliant: 'Whether the passcode meets all rules.',
   passcode_compliant_with_profiles: 'Whether the passcode meets the rules of profiles.',
@@ -163,7 +161,7 @@ const SECURITY: AttributeTexts = {
   secure_boot: 'Levels of secure boot.',
 };
 
-const UPDATES: AttributeTexts = {
+const UPDATES = {
   osu_catalog_url: 'The update catalog.',
   osu_previous_scan_date: 'When it last looked for updates.',
   osu_previous_scan_result: 'Result of that.',
@@ -177,7 +175,7 @@ const UPDATES: AttributeTexts = {
 };
 
 /** What Apple's enrollment program says of a device; shared with `dep_devices`. */
-export const DEP_FACTS: AttributeTexts = {
+export const DEP_FACTS = {
   description: 'The product, in the words of Apple Business Manager.',
   color: 'The color, in the words of Apple Business Manager.',
   asset_tag: 'The asset tag in Apple Business Manager.',
@@ -191,13 +189,13 @@ export const DEP_FACTS: AttributeTexts = {
   profile_push_time: 'When the device got the profile from Apple.',
 };
 
-const DEP: AttributeTexts = {
+const DEP = {
   is_dep: "Whether it belongs to an account of Apple's enrollment program.",
   ...DEP_FACTS,
   asset_tag: 'The asset tag.',
 };
 
-export const DEVICE_TEXTS: Readonly<Record<string, AttributeTexts>> = {
+export const DEVICE_TEXTS = {
   devices: {
     ...IDENTITY,
     ...HARDWARE,

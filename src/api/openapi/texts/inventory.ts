@@ -1,6 +1,4 @@
-import type { AttributeTexts } from './attribute-texts.js';
-
-export const INVENTORY_TEXTS: Readonly<Record<string, AttributeTexts>> = {
+export const INVENTORY_TEXTS = {
   installed_applications: {
     bundle_identifier: 'The bundle identifier.',
     name: 'The name of the app.',

@@ -1,6 +1,4 @@
-import type { AttributeTexts } from './attribute-texts.js';
-
-export const MANAGEMENT_TEXTS: Readonly<Record<string, AttributeTexts>> = {
+export const MANAGEMENT_TEXTS = {
   applications: {
     discriminator: 'What kind of application it is.',
     display_name: 'The name.',

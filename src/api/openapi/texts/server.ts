@@ -1,6 +1,4 @@
-import type { AttributeTexts } from './attribute-texts.js';
-
-const SUBJECT: AttributeTexts = {
+const SUBJECT = {
   subject: 'The subject, as RFC 4514 text.',
   x509_cn: 'Common name of the subject.',
   x509_ou: 'Organizational unit.',
@@ -10,12 +8,12 @@ const SUBJECT: AttributeTexts = {
   x509_c: 'Country, two letters.',
 };
 
-const KEY: AttributeTexts = {
+const KEY = {
   key_type: 'RSA or EC.',
   key_size: 'Bits of the key.',
 };
 
-export const SERVER_TEXTS: Readonly<Record<string, AttributeTexts>> = {
+export const SERVER_TEXTS = {
   certificates: {
     subject: 'The subject, as RFC 4514 text.',
     x509_cn: 'Common name of the subject.',

@@ -1,4 +1,4 @@
-import type { Schema } from '../../routing/api-route.js';
+import type { Schema } from '../../api-route.js';
 import { words } from '../operations/operation-names.js';
 import { codeTable } from '../schemas/error-codes.js';
 

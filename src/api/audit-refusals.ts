@@ -1,10 +1,10 @@
 import type { ErrorRequestHandler } from 'express';
-import type { Database } from '../../db/connection/database.js';
-import { inTransaction } from '../../db/connection/unit-of-work.js';
-import { AppError, type ErrorCode } from '../../errors.js';
-import { writeAudit } from '../../events/audit.js';
-import { contextOf } from '../../http/requests/request-context.js';
-import { parseId } from '../../jsonapi/definition/values.js';
+import type { Database } from '../db/connection/database.js';
+import { inTransaction } from '../db/connection/unit-of-work.js';
+import { AppError, type ErrorCode } from '../errors.js';
+import { writeAudit } from '../events/audit.js';
+import { contextOf } from '../http/requests/request-context.js';
+import { parseId } from '../jsonapi/definition/values.js';
 
 /** The operation as its lines of audit name it. */
 export interface AuditedOperation {

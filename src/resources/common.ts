@@ -23,3 +23,11 @@ export const adminWrites: Access = {
   update: 'admin',
   delete: 'admin',
 };
+
+/** Settings of the whole server: seen by all who may read, written by admins. */
+export const adminSettings: Access = {
+  read: 'viewer',
+  create: null,
+  update: 'admin',
+  delete: null,
+};

@@ -1,40 +1,37 @@
-import type { ResourceDefinition } from '../../jsonapi/definition/definition.js';
-import { organization } from '../../resources/server/organization.js';
-import { scepConfiguration } from '../../resources/server/scep-configuration.js';
+import type { ResourceDefinition } from '../jsonapi/definition/definition.js';
+import { organization } from '../resources/server/organization.js';
+import { scepConfiguration } from '../resources/server/scep-configuration.js';
+import type { ApiRoute } from './api-route.js';
 import {
   type AuthorityRotationDeps,
   authorityRotationRoutes,
-} from '../credentials/authority-rotation.js';
+} from './credentials/authority-rotation.js';
 import {
   type CertificateRevocationDeps,
   certificateRevocationRoutes,
-} from '../credentials/certificate-revocation.js';
+} from './credentials/certificate-revocation.js';
 import {
   type CredentialDownloadDeps,
   credentialDownloadRoutes,
-} from '../credentials/credential-downloads.js';
-import { type CredentialRouteDeps, credentialRoutes } from '../credentials/credentials.js';
-import {
-  type PushCertificateDeps,
-  pushCertificateRoutes,
-} from '../credentials/push-certificate.js';
-import { type DepDeviceRouteDeps, depDeviceRoutes } from '../dep/dep-devices.js';
-import { type DepFunnelRouteDeps, depFunnelRoutes } from '../dep/dep-funnel.js';
-import { type DepSyncDeps, depSyncRoutes } from '../dep/dep-sync.js';
-import { type DepTokenDeps, depTokenRoutes } from '../dep/dep-token.js';
-import { type DeviceActionDeps, deviceActionRoutes } from '../devices/device-actions.js';
-import { type DevicePushDeps, devicePushRoutes } from '../devices/device-push.js';
-import { type DeviceRenewalDeps, deviceRenewalRoutes } from '../devices/device-renewal.js';
-import { type DeviceSecretDeps, deviceSecretRoutes } from '../devices/device-secrets.js';
+} from './credentials/credential-downloads.js';
+import { type CredentialRouteDeps, credentialRoutes } from './credentials/credentials.js';
+import { type PushCertificateDeps, pushCertificateRoutes } from './credentials/push-certificate.js';
+import { type DepDeviceRouteDeps, depDeviceRoutes } from './dep/dep-devices.js';
+import { type DepFunnelRouteDeps, depFunnelRoutes } from './dep/dep-funnel.js';
+import { type DepSyncDeps, depSyncRoutes } from './dep/dep-sync.js';
+import { type DepTokenDeps, depTokenRoutes } from './dep/dep-token.js';
+import { type DeviceActionDeps, deviceActionRoutes } from './devices/device-actions.js';
+import { type DevicePushDeps, devicePushRoutes } from './devices/device-push.js';
+import { type DeviceRenewalDeps, deviceRenewalRoutes } from './devices/device-renewal.js';
+import { type DeviceSecretDeps, deviceSecretRoutes } from './devices/device-secrets.js';
 import {
   type EnrollmentApprovalDeps,
   enrollmentApprovalRoutes,
-} from '../devices/enrollment-approval.js';
-import { type ProfileFileDeps, profileFileRoutes } from '../profiles/profile-files.js';
-import { type ConfigurationDeps, configurationRoutes } from '../server/configuration.js';
-import { type DocsDeps, docsRoutes } from '../server/docs.js';
-import { type JobRouteDeps, jobRoutes } from '../server/jobs.js';
-import type { ApiRoute } from './api-route.js';
+} from './devices/enrollment-approval.js';
+import { type ProfileFileDeps, profileFileRoutes } from './profiles/profile-files.js';
+import { type ConfigurationDeps, configurationRoutes } from './server/configuration.js';
+import { type DocsDeps, docsRoutes } from './server/docs.js';
+import { type JobRouteDeps, jobRoutes } from './server/jobs.js';
 
 export type AdminRouteDeps = DeviceActionDeps &
   DevicePushDeps &

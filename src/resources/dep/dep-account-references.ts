@@ -1,11 +1,16 @@
-import { AppError, type ErrorDetail } from '../../errors.js';
-import type { CreateOperation } from '../../jsonapi/definition/definition.js';
+import { AppError, type ErrorDetail, validationError } from '../../errors.js';
+import type { CreateOperation, Operation } from '../../jsonapi/definition/definition.js';
 import type { ToOne } from '../../jsonapi/definition/shape.js';
+import { certificates } from '../certificates/certificates.js';
+import { rsaPrivateKeys } from '../certificates/rsa-private-keys.js';
 import type { ResourceServices } from '../services.js';
 import { depProfiles } from './dep-profiles.js';
 
 /** The kinds of devices that may have a default profile of their own. */
 export const FAMILIES = ['iphone', 'ipad', 'mac', 'apple_tv', 'vision'] as const;
+
+/** Of the certificates by which Apple knows this server. */
+const PURPOSE = 'dep.stoken';
 
 /** Relationship, and column without its `_id`: for whatever has none of its family's first. */
 const NAMES = ['default_dep_profile', ...FAMILIES.map((family) => `default_${family}_profile`)];
@@ -64,4 +69,25 @@ function faultOf(
   }
   const detail = `the dep_profile ${id} has no dep_account: give it this one first`;
   return [{ code: 'no_dep_account', detail, source }];
+}
+
+/** AppError 422 unless the certificate is one by which Apple knows this server, with its RSA key. */
+export async function requireTokenCertificate(
+  { trx, store }: Operation<ResourceServices>,
+  id: number | null | undefined,
+): Promise<void> {
+  if (typeof id !== 'number') return;
+  const keyOf = (key: number) =>
+    store.find(trx, { shape: rsaPrivateKeys, id: key, columns: ['key_type'] });
+  const columns = ['purpose', 'rsa_private_key_id'];
+  const certificate = await store.find(trx, { shape: certificates, id, columns });
+  if (certificate?.purpose !== PURPOSE) throw fault(`is no certificate of purpose ${PURPOSE}`);
+  const keyId = certificate.rsa_private_key_id;
+  const key = typeof keyId === 'number' ? await keyOf(keyId) : undefined;
+  if (key?.key_type !== 'RSA') throw fault('has no private RSA key here');
+}
+
+function fault(detail: string) {
+  const source = { pointer: '/data/relationships/token_certificate/data' };
+  return validationError([{ detail: `the certificate ${detail}`, source }]);
 }

@@ -1,10 +1,10 @@
 import { type ErrorRequestHandler, type RequestHandler, Router } from 'express';
-import { AppError } from '../../errors.js';
-import { refuseCrossSite } from '../../http/requests/cross-site.js';
-import { contextOf } from '../../http/requests/request-context.js';
-import { hasRole, type Role } from '../../jsonapi/context.js';
-import { MEDIA_TYPE } from '../../jsonapi/documents/document.js';
-import { negotiateForm } from '../../jsonapi/requests/negotiation.js';
+import { AppError } from '../errors.js';
+import { refuseCrossSite } from '../http/requests/cross-site.js';
+import { contextOf } from '../http/requests/request-context.js';
+import { hasRole, type Role } from '../jsonapi/context.js';
+import { MEDIA_TYPE } from '../jsonapi/documents/document.js';
+import { negotiateForm } from '../jsonapi/requests/negotiation.js';
 
 export type ApiMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
@@ -121,4 +121,30 @@ function refuse(route: ApiRoute): RequestHandler {
 function allowedMethods({ methods }: ApiRoute): string {
   const head = methods.GET && !methods.GET.changesState ? ['HEAD'] : [];
   return [...Object.keys(methods), ...head, 'OPTIONS'].join(', ');
+}
+
+/** The document of one resource of this type, where the API document describes it. */
+export function itemSchema(type: string): Schema {
+  return { $ref: `#/components/schemas/${type}_document` };
+}
+
+/** The document of several resources of this type. */
+export function listSchema(type: string): Schema {
+  return { $ref: `#/components/schemas/${type}_list` };
+}
+
+/** What a client may write of this type: its document, or the attributes alone. */
+export function writeSchema(type: string): Schema {
+  return { $ref: `#/components/schemas/${type}_write` };
+}
+
+/** A JSON:API document as the content of an answer. */
+export function jsonApiContent(schema: Schema, example?: unknown): ApiContent {
+  return { mediaType: MEDIA_TYPE, schema, ...(example === undefined ? {} : { example }) };
+}
+
+/** A body that is taken under both media types. */
+export function jsonContent(schema: Schema, example?: unknown): ApiContent[] {
+  const content = jsonApiContent(schema, example);
+  return [content, { ...content, mediaType: 'application/json' }];
 }

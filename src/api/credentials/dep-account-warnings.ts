@@ -1,5 +1,5 @@
 import type { DuplicateAccounts, FailingAccount } from '../../db/dep/dep-account-health.js';
-import type { CredentialWarning } from '../credentials/credential-warnings.js';
+import type { Advice } from '../../pki/credentials/credential-advice.js';
 
 const SAID = new Set(['ok', 'unconfirmed']);
 
@@ -17,7 +17,7 @@ function sentence(text: string | null): string {
 }
 
 /** What keeps an account of Apple's enrollment program from being up to date. */
-export function depAccountWarning(account: FailingAccount): CredentialWarning {
+export function depAccountWarning(account: FailingAccount): Advice {
   const { id, name, status, status_text, status_advice } = account;
   const who = `The account ${name === null ? '' : `${JSON.stringify(name)} `}(id ${id}) of Apple's device enrollment`;
   if (SAID.has(status)) return { code: 'dep_account_not_synced', detail: unsynced(account, who) };
@@ -30,7 +30,7 @@ export function depAccountWarning(account: FailingAccount): CredentialWarning {
 }
 
 /** One server of Apple's in several accounts. */
-export function doubleAccountWarning({ ids, name }: DuplicateAccounts): CredentialWarning {
+export function doubleAccountWarning({ ids, name }: DuplicateAccounts): Advice {
   const server = name === null ? '' : ` ${JSON.stringify(name)}`;
   const detail =
     `The accounts ${ids.join(' and ')} of Apple's device enrollment are of the same server${server} at ` +

@@ -1,0 +1,101 @@
+import type { Request, RequestHandler } from 'express';
+import express from 'express';
+import type { z } from 'zod';
+import { AppError, type ErrorDetail, notFound, validationError } from '../errors.js';
+import { parseId } from '../jsonapi/definition/values.js';
+import { checkBody, checkContentType } from '../jsonapi/requests/negotiation.js';
+import { pointer } from '../jsonapi/requests/pointers.js';
+import { validationMessage } from '../jsonapi/requests/validation-message.js';
+
+/** The body, or the part of it at the pointer `prefix`. AppError 422 with every fault. */
+export function parseBody<T>(schema: z.ZodType<T>, given: unknown, prefix = ''): T {
+  const parsed = schema.safeParse(given, { error: validationMessage });
+  if (parsed.success) return parsed.data;
+  throw validationError(parsed.error.issues.flatMap((issue) => faultsOf(issue, prefix)));
+}
+
+function faultsOf(issue: z.core.$ZodIssue, prefix: string): ErrorDetail[] {
+  const path = issue.path.map(String);
+  const subject = path.join('.') || (prefix === '' ? 'the body' : prefix.split('/').at(-1));
+  if (issue.code !== 'unrecognized_keys') {
+    const source = { pointer: prefix + pointer(...path) };
+    return [{ detail: `${subject} ${issue.message}`, source }];
+  }
+  return issue.keys.map((key) => ({
+    detail: `${subject} has no member "${key}"`,
+    source: { pointer: prefix + pointer(...path, key) },
+  }));
+}
+
+function hasBody({ headers }: Request): boolean {
+  return Number(headers['content-length'] ?? 0) > 0 || 'transfer-encoding' in headers;
+}
+
+const checkType: RequestHandler = (req, _res, next) => {
+  if (hasBody(req)) checkContentType(req.headers['content-type']);
+  next();
+};
+
+const parse = express.json({
+  limit: '1mb',
+  strict: false,
+  type: () => true,
+  verify: checkBody,
+});
+
+/** Reads a JSON body of any form into `req.body`; undefined when there is none. */
+export const jsonBody: RequestHandler[] = [checkType, parse];
+
+const requireType: RequestHandler = (req, _res, next) => {
+  checkContentType(req.headers['content-type']);
+  next();
+};
+
+// The parser would make an empty object of an empty body.
+const parseAny: RequestHandler = (req, res, next) => {
+  if (hasBody(req)) parse(req, res, next);
+  else next();
+};
+
+/** As jsonBody, where there must be one: AppError 415 without a Content-Type. */
+export const requiredJsonBody: RequestHandler[] = [requireType, parseAny];
+
+/** The `{id}` of the path; AppError 404 naming `what` when it is none. */
+export function pathId({ params }: Request, what: string): number {
+  const given = String(params.id);
+  const id = parseId(given);
+  if (id === undefined) throw notFound(`${what} ${given}`);
+  return id;
+}
+
+function invalidParameter(parameter: string, message: string): AppError {
+  return new AppError('invalid_parameter', 400, message, { source: { parameter } });
+}
+
+/** AppError 400 for a parameter that means nothing here. */
+export function refuseOthers({ query }: Request, known: string[]): void {
+  const [other] = Object.keys(query).filter((name) => !known.includes(name));
+  if (other !== undefined) throw invalidParameter(other, `${other} means nothing here`);
+}
+
+/** False when it is not given. AppError 400 when it is neither true nor false. */
+export function booleanParameter({ query }: Request, name: string): boolean {
+  const value = query[name];
+  if (value === undefined || value === 'false') return false;
+  if (value === 'true') return true;
+  throw invalidParameter(name, `${name} is true or false`);
+}
+
+/** A whole number from 1, as far as a column of 32 bits goes. AppError 400 for anything else. */
+export function integerParameter({ query }: Request, name: string): number | undefined {
+  const value = query[name];
+  if (value === undefined) return undefined;
+  if (typeof value === 'string' && /^[1-9]\d{0,8}$/.test(value)) return Number(value);
+  throw invalidParameter(name, `${name} is a whole number from 1`);
+}
+
+/** For operations without query parameters: a misspelt one must not be passed over. */
+export const refuseParameters: RequestHandler = (req, _res, next) => {
+  refuseOthers(req, []);
+  next();
+};
