@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
 const ROOT = join(__dirname, '..');
@@ -49,6 +49,24 @@ function curlCalls(page: string): string[] {
   return text.split('\n').filter((line) => /\bcurl |\bnew /.test(line));
 }
 
+/** Every string of the source, its parts joined where an expression builds it from several. */
+function sourceTexts(): string {
+  const files = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' });
+  const texts = files
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => readFileSync(join(ROOT, 'src', name), 'utf8'));
+  return texts
+    .join('\n')
+    .replace(/['"`]\s*\+\s*['"`]/g, '')
+    .replaceAll('`', '');
+}
+
+/** The headings of the page that are messages; `…` stands for what differs. */
+function messages(page: string): string[] {
+  const text = readFileSync(join(ROOT, page), 'utf8');
+  return [...text.matchAll(/^### (.+)$/gm)].map(([, heading = '']) => heading.replaceAll('`', ''));
+}
+
 describe('the documentation', () => {
   it.each(PAGES)('%s has only relative links that resolve, to files and to headings', (page) => {
     expect(brokenLinks(page)).toEqual([]);
@@ -57,5 +75,30 @@ describe('the documentation', () => {
   it.each(PAGES)('%s changes state by POST, not by GET', (page) => {
     const calls = curlCalls(page).filter((call) => CHANGES_STATE.test(call));
     expect(calls.filter((call) => !call.includes('-X POST'))).toEqual([]);
+  });
+
+  it('has a README of at most 8 KB that links to every page', () => {
+    expect(statSync(join(ROOT, 'README.md')).size).toBeLessThanOrEqual(8 * 1024);
+    const text = readFileSync(join(ROOT, 'README.md'), 'utf8');
+    const linked = [...text.matchAll(/\]\(([^)#]+)/g)].map(([, target]) => target);
+    const pages = readdirSync(join(ROOT, 'docs'))
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `docs/${name}`);
+    expect(pages.filter((page) => !linked.includes(page))).toEqual([]);
+  });
+
+  it('lists every decision in docs/decisions/README.md', () => {
+    const list = readFileSync(join(ROOT, 'docs/decisions/README.md'), 'utf8');
+    const decisions = readdirSync(join(ROOT, 'docs/decisions')).filter((name) => /^\d/.test(name));
+    expect(decisions.filter((name) => !list.includes(`(${name})`))).toEqual([]);
+  });
+
+  it('quotes messages in troubleshooting.md as the source has them', () => {
+    const source = sourceTexts();
+    const unknown = messages('docs/troubleshooting.md').filter((message) => {
+      const parts = message.split('…').map((part) => part.replace(/^[^\w]+|[^\w]+$/g, ''));
+      return !parts.every((part) => source.includes(part));
+    });
+    expect(unknown).toEqual([]);
   });
 });

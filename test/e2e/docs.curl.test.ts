@@ -5,15 +5,19 @@
  * data/admin-token. Every command must succeed, and none may leave a file outside data/: write to
  * "$(mktemp -d)". What a reader should see goes into `shows`.
  *
+ * A line with `npm run simulate` and `--forever` runs in the background, as in a second terminal, once
+ * its devices are enrolled.
+ *
  * Commands that a test cannot run (another machine, Apple's portal) and sample output stand in blocks
  * without `sh`: ```console or no language. A page with `sh` blocks that is not in the list fails.
  */
-import { readdirSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../helpers/process.js';
-import { removeTemporaryDirectories } from '../helpers/temporary-directory.js';
-import { openLabWorld } from './lab-world.js';
-import { runWalkThrough, shellBlocks } from './walk-through-runner.js';
+import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
+import { type LabWorld, openLabWorld } from './lab-world.js';
+import { runWalkThrough, shellBlocks, type WalkThroughResult } from './walk-through-runner.js';
 
 interface WalkThrough {
   page: string;
@@ -21,17 +25,70 @@ interface WalkThrough {
   env?: Record<string, string>;
   /** Text that the commands print. */
   shows?: string[];
+  /** Commands that a reader does not type: they compare what the others have left. */
+  checks?: string;
+  /** Expectations of this page's own. */
+  verify?: (result: WalkThroughResult, world: LabWorld) => Promise<void>;
 }
 
+const SAME_FILE = 'cmp "$FILES/original.mobileconfig" "$FILES/example.mobileconfig"\n';
+
 const WALK_THROUGHS: WalkThrough[] = [
-  { page: 'docs/api.md', shows: ['"id":"'] },
+  { page: 'docs/api.md', shows: ['"id":"'], checks: SAME_FILE, verify: verifyApi },
+  { page: 'docs/automated-enrollment.md', verify: verifyAutomatedEnrollment },
+  {
+    page: 'docs/certificates.md',
+    checks: 'grep -q "^-----BEGIN CERTIFICATE-----" "$FILES/ca.pem"\n',
+  },
+  { page: 'docs/commands.md', shows: ['"status": "Cancelled"'] },
+  { page: 'docs/configuration.md', shows: ['Example School'] },
   {
     page: 'docs/enrollment.md',
     env: { REPLACE_ENROLLED: 'hold' },
     shows: ['refused, as it should be', '"state": "held"', '"state": "approved"'],
   },
-  { page: 'docs/operations.md', shows: ['"status":"ready"'] },
+  { page: 'docs/operations.md', shows: ['"status":"ready"', 'helpdesk', 'applied'] },
+  { page: 'docs/profiles.md', checks: SAME_FILE },
+  { page: 'docs/quickstart.md', shows: ['Devices:  5 of 5 enrolled', '"portal":"http'] },
 ];
+
+/** Every request of the page was made, in all the ways that it shows, and all was deleted again. */
+async function verifyApi({ calls }: WalkThroughResult, { app }: LabWorld): Promise<void> {
+  const script = shellBlocks('docs/api.md');
+  expect(calls.length).toBe((script.match(/\b(curl|new) /g)?.length ?? 0) - 1);
+  expect(new Set(calls)).toEqual(
+    new Set([
+      'GET 200',
+      'HEAD 200',
+      'POST 200',
+      'POST 201',
+      'PATCH 200',
+      'DELETE 200',
+      'DELETE 204',
+    ]),
+  );
+  expect(calls.filter((call) => call === 'DELETE 204')).toHaveLength(5);
+  const devices = await app.db.knex('devices').count('* as n').first();
+  expect(Number(devices?.n)).toBe(0);
+}
+
+/** The ten devices of the portal have the profile, and three of them enrolled. */
+async function verifyAutomatedEnrollment({ stdout, calls }: WalkThroughResult): Promise<void> {
+  const asked = calls.filter((call, index) => call !== 'GET 200' || calls[index - 1] !== call);
+  expect(asked).toEqual([
+    // The lab, the certificate, the portal, the token, the profile, its account, the devices.
+    ...['GET 200', 'POST 200', 'POST 200', 'POST 201', 'POST 201', 'PATCH 200', 'GET 200'],
+  ]);
+  expect(stdout).toContain('Devices:  3 of 3 enrolled');
+  const funnel = JSON.parse(stdout.slice(stdout.lastIndexOf('{"data":')));
+  expect(funnel.data.attributes).toMatchObject({
+    total: 10,
+    assigned_or_beyond: 10,
+    enrolled: 3,
+    failing: 0,
+    assignment_due: 0,
+  });
+}
 
 afterAll(removeTemporaryDirectories);
 
@@ -47,18 +104,43 @@ describe('the walk-throughs in docs/', () => {
   it.each(WALK_THROUGHS)(
     '$page works as it is written and leaves no file',
     async (walkThrough) => {
-      const { page, env = {}, shows = [] } = walkThrough;
+      const { page, env = {}, shows = [], checks = '', verify } = walkThrough;
       const world = await openLabWorld(env);
       try {
         const { connectionString } = world.app.database;
         const server = { url: world.url, connectionString };
-        const { stdout, left } = await runWalkThrough(shellBlocks(page), server);
-        for (const text of shows) expect(stdout).toContain(text);
-        expect(left).toEqual([]);
+        const result = await runWalkThrough(shellBlocks(page) + checks, server);
+        for (const text of shows) expect(result.stdout).toContain(text);
+        expect(result.left).toEqual([]);
+        await verify?.(result, world);
       } finally {
         await world.stop();
       }
     },
     180_000,
   );
+});
+
+describe('the instructions that write a .env', () => {
+  const pages = readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`);
+  const texts = ['README.md', ...pages.filter((page) => page.endsWith('.md'))].map((page) =>
+    readFileSync(join(ROOT, page), 'utf8'),
+  );
+  const lines = texts.flatMap((text) => text.split('\n'));
+
+  it('overwrite none that exists', () => {
+    const commands = lines.filter((line) => /[> ]\.env$/.test(line)).map((line) => line.trim());
+    expect(new Set(commands).size).toBe(2);
+    for (const command of new Set(commands)) {
+      const directory = temporaryDirectory();
+      writeFileSync(join(directory, '.env'), 'PORT=9000\n');
+      writeFileSync(join(directory, '.env.example'), 'PORT=8080\n');
+      const openssl = 'openssl() { echo 0123; }\n';
+      for (const _ of ['once', 'twice']) {
+        execFileSync('bash', ['-c', openssl + command], { cwd: directory });
+      }
+      const text = readFileSync(join(directory, '.env'), 'utf8');
+      expect(text).toMatch(/^PORT=9000\n(POSTGRES_PASSWORD=0123\n)?$/);
+    }
+  });
 });

@@ -1,70 +1,49 @@
-import { startApp } from '../helpers/app.js';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '../helpers/process.js';
 import { removeTemporaryDirectories } from '../helpers/temporary-directory.js';
 import { openLabWorld } from './lab-world.js';
 import { runWalkThrough, shellBlocks } from './walk-through-runner.js';
 
+/** Commands that other tests run: walk-through.test.ts, package.test.ts and lab.curl.test.ts. */
+const RUN_ELSEWHERE = ['npm ci && npm start', 'npm ci && npm test', 'npm run muster -- lab'];
+
 afterAll(removeTemporaryDirectories);
 
-describe("the README's examples with curl", () => {
-  it('work as they are written and leave no file', async () => {
-    const app = await startApp();
-    try {
-      const script = shellBlocks('README.md', '## The API by curl');
-      // What was downloaded is what was uploaded, and a certificate is one.
-      const checks = `
-cmp "$FILES/original.mobileconfig" "$FILES/example.mobileconfig"
-grep -q "^-----BEGIN CERTIFICATE-----" "$FILES/ca.pem"
-`;
-      const { connectionString } = app.database;
-      const { calls, left } = await runWalkThrough(script + checks, {
-        url: app.url,
-        connectionString,
-      });
-      expect(calls.length).toBe((script.match(/\b(curl|new) /g)?.length ?? 0) - 1);
-      expect(new Set(calls)).toEqual(
-        new Set([
-          'GET 200',
-          'HEAD 200',
-          'POST 200',
-          'POST 201',
-          'PATCH 200',
-          'DELETE 200',
-          'DELETE 204',
-        ]),
-      );
-      expect(calls.filter((call) => call === 'DELETE 204')).toHaveLength(5);
-      expect(left).toEqual([]);
-      const devices = await app.db.knex('devices').count('* as n').first();
-      expect(Number(devices?.n)).toBe(0);
-    } finally {
-      await app.stop();
-    }
+describe.each(['README.md', 'docs/quickstart.md'])('%s', (page) => {
+  it('has no command that no test runs', () => {
+    const text = readFileSync(join(ROOT, page), 'utf8');
+    const blocks = [...text.matchAll(/^ *```(\w*)\n(.*?)\n *```$/gms)];
+    const others = blocks.filter(([, language = '']) => !['sh', 'text'].includes(language));
+    const commands = others.map(([, , block = '']) => block.trim());
+    expect(commands.filter((command) => !isDiagram(command))).toEqual(
+      RUN_ELSEWHERE.filter((command) => text.includes(command)),
+    );
   });
 });
 
-describe("the README's walk through Apple's enrollment program", () => {
-  it('works as it is written, enrolls three devices of ten, and leaves no file', async () => {
+function isDiagram(block: string): boolean {
+  return block.includes('──▶');
+}
+
+describe("the README's tour", () => {
+  it('works as it is written, from twenty devices to a cleared passcode, and leaves no file', async () => {
     const world = await openLabWorld();
     try {
-      const script = shellBlocks('README.md', "### Apple's enrollment program, tried out");
       const { connectionString } = world.app.database;
-      const { stdout, calls, left } = await runWalkThrough(script, {
+      const { stdout, calls, left } = await runWalkThrough(shellBlocks('README.md'), {
         url: world.url,
         connectionString,
       });
-      const asked = calls.filter((call, index) => call !== 'GET 200' || calls[index - 1] !== call);
-      expect(asked).toEqual([
-        // The lab, the certificate, the portal, the token, the profile, its account, the devices.
-        ...['GET 200', 'POST 200', 'POST 200', 'POST 201', 'POST 201', 'PATCH 200', 'GET 200'],
-      ]);
-      expect(stdout).toContain('Devices:  3 of 3 enrolled');
+      expect(stdout).toContain('Devices:  20 of 20 enrolled');
+      expect(stdout).toContain('"meta":{"count":2,"total":20}');
+      expect(stdout).toContain(
+        '"request_type":"ClearPasscode","parameters":{"UnlockToken":"********"}',
+      );
+      expect(calls).toEqual(['GET 200', 'GET 200', 'GET 200', 'POST 201', 'GET 200']);
       expect(left).toEqual([]);
-      const funnel = JSON.parse(stdout.slice(stdout.lastIndexOf('{"data":')));
-      expect(funnel.data.attributes).toMatchObject({
-        ...{ total: 10, assigned_or_beyond: 10, enrolled: 3, failing: 0, assignment_due: 0 },
-      });
     } finally {
       await world.stop();
     }
-  }, 60_000);
+  }, 120_000);
 });

@@ -19,8 +19,16 @@ export function shellBlocks(page: string, heading?: string): string {
 /**
  * The script ends at the first command that fails. Each call of curl must succeed, and leaves its
  * method and status on standard error. `pipefail` stays off: `grep -q` and `head` end what feeds them.
+ * `set -m` makes each background job a process group, which ends with the script.
  */
-const PRELUDE = `set -eu
+const PRELUDE = `set -eum
+trap 'for job in $(jobs -p); do kill -TERM -- -$job || true; done; wait' EXIT
+second_terminal() {
+  log=$(mktemp)
+  "$@" > "$log" 2>&1 &
+  until grep -qE '^enrolled ([0-9]+)/\\1,' "$log"; do sleep 0.2; done
+  rm "$log"
+}
 curl() { command curl --fail-with-body --write-out '%{stderr}%{method} %{http_code}\\n' "$@"; }
 `;
 
@@ -54,7 +62,9 @@ export async function runWalkThrough(
     DATABASE_URL: connectionString,
     MASTER_KEY: MASTER_KEY.toString('base64'),
   };
-  const typed = script.replaceAll('http://localhost:8080', url);
+  const typed = script
+    .replaceAll('http://localhost:8080', url)
+    .replace(/^ *(npm run simulate .*--forever.*)$/gm, 'second_terminal $1');
   const shell = promisify(execFile)('bash', ['-c', PRELUDE + npm + typed], { cwd, env });
   const { stdout, stderr } = await shell;
   const calls = stderr.split('\n').filter((line) => /^[A-Z]+ \d{3}$/.test(line));

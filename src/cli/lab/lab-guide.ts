@@ -63,13 +63,14 @@ interface Example {
   calls: string[];
 }
 
-/** How a server comes by an account of Apple's enrollment program; the README goes on from there. */
+/** How a server comes by an account of Apple's enrollment program; docs/automated-enrollment.md continues. */
 function depExamples({ config, portalUrl }: LabGuide): Example[] {
   if (portalUrl === undefined) return [];
   const dep = `${config.publicUrl}/dep`;
   return [
     {
-      comment: "Apple's enrollment program: a server token for this server (the README goes on)",
+      comment:
+        "Apple's enrollment program: a server token for this server (docs/automated-enrollment.md continues)",
       calls: [
         `-H "$AUTH" ${dep}/certificate/download -o "$FILES/muster-dep.pem"`,
         `--data-binary "@$FILES/muster-dep.pem" ${portalUrl}/token -o "$FILES/smime.p7m"`,
