@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { Random } from '../../src/lab/fleet/random.js';
+import { Random } from '../../src/lab/devices/random.js';
 import { commandSource } from './command-rows.js';
 import { copyRows } from './copy-rows.js';
 import { deviceSource } from './device-rows.js';

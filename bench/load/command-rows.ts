@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Random } from '../../src/lab/fleet/random.js';
+import type { Random } from '../../src/lab/devices/random.js';
 import { buildPlist } from '../../src/protocol/plist/plist.js';
 import type { CopySource, CopyValue } from './copy-rows.js';
 

@@ -5,7 +5,7 @@ import {
   type LabPlatform,
 } from '../../src/lab/devices/device-models.js';
 import { majorOf, OS_RELEASES } from '../../src/lab/devices/os-releases.js';
-import type { Random } from '../../src/lab/fleet/random.js';
+import type { Random } from '../../src/lab/devices/random.js';
 import type { CopySource, CopyValue } from './copy-rows.js';
 
 const DAY_MS = 86_400_000;

@@ -1,5 +1,5 @@
 import { APPLICATION_CATALOG } from '../../src/lab/devices/application-catalog.js';
-import type { Random } from '../../src/lab/fleet/random.js';
+import type { Random } from '../../src/lab/devices/random.js';
 import type { CopySource, CopyValue } from './copy-rows.js';
 
 const CATALOG = [...APPLICATION_CATALOG.iOS, ...APPLICATION_CATALOG.macOS];

@@ -1,4 +1,4 @@
-import { type CourierClient, connectCourier } from '../../src/lab/apns/courier-client.js';
+import { CourierClient } from '../../src/lab/apns/courier-client.js';
 import { magicOf, tokenOf } from './push-devices.js';
 import type { StandInProcess } from './stand-in-process.js';
 
@@ -16,7 +16,7 @@ export class DeviceEnds {
   private constructor(private readonly courier: CourierClient) {}
 
   static async connect({ target }: StandInProcess, ids: readonly number[]): Promise<DeviceEnds> {
-    const ends = new DeviceEnds(connectCourier({ url: target.courier }));
+    const ends = new DeviceEnds(new CourierClient({ url: target.courier }));
     await Promise.all(
       ids.map((id) =>
         ends.courier.connect(tokenOf(id), target.topic, ({ payload }) =>

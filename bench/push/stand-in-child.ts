@@ -10,7 +10,7 @@ import {
   createLabAuthority,
   issuePushCertificate,
   privateKeyPem,
-} from '../../src/lab/authority/lab-authority.js';
+} from '../../src/lab/pki/lab-authority.js';
 import { answerCalls } from './child-calls.js';
 import type { StandInCalls, Tally } from './stand-in-process.js';
 

@@ -1,7 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import type { Transaction } from '../db/connection/unit-of-work.js';
 import { writeAudit } from '../events/audit.js';
-import type { AuditValues } from '../jsonapi/context.js';
-import { cliContext } from './token.js';
+import type { AuditValues, RequestContext } from '../jsonapi/context.js';
 
 export interface CliEvent {
   /** `<collection>.<verb>` */
@@ -11,13 +11,20 @@ export interface CliEvent {
   values: AuditValues;
 }
 
+/** The actor of changes made on the command line. */
+export function cliContext(): RequestContext {
+  return {
+    requestId: randomUUID(),
+    actor: { name: 'cli', role: 'admin' },
+    sourceAddress: null,
+  };
+}
+
 /** Appends the audit event of what a command did, in the transaction of the change. */
 export async function auditCli(
   trx: Transaction,
   { action, target: [targetType, targetId], values }: CliEvent,
 ): Promise<void> {
-  await writeAudit(trx, {
-    ...values,
-    ...{ context: cliContext(), action, targetType, targetId, outcome: 'success' },
-  });
+  const context = cliContext();
+  await writeAudit(trx, { ...values, context, action, targetType, targetId, outcome: 'success' });
 }

@@ -11,30 +11,12 @@ import {
   makeAuthorityKeys,
 } from '../pki/authority/stored-authority.js';
 import { checkMasterKey } from '../pki/master-key/master-key.js';
-import { cliContext, type WriteLine } from './token.js';
+import { cliContext } from './audit-cli.js';
+import { dayText, type WriteLine, writeTable } from './table.js';
 
 export interface CaDatabase {
   db: Database;
   box: SecretBox;
-}
-
-function day(date: Date): string {
-  return date.toISOString().slice(0, 10);
-}
-
-function countOf(devices: number): string {
-  return devices === 1 ? '1 device' : `${devices} devices`;
-}
-
-function tellOfFormer({ subject, devices, last_not_after: last }: AuthorityUseRow): string[] {
-  if (last === null) return [`${subject} issued before; no device has an identity of it.`];
-  return [
-    `${subject} issued before and stays trusted: nothing changes now for ${countOf(devices)} ` +
-      'with an identity of it.',
-    'Each gets one of the new CA when its identity is renewed, in the last third of its life.',
-    `The former CA is needed until then, ${day(last)} at the latest, and to answer enrollments ` +
-      'that are under way.',
-  ];
 }
 
 export async function caRotate(
@@ -49,9 +31,24 @@ export async function caRotate(
   );
   const { subject, fingerprint, notAfter } = made.certificate;
   write(`${subject} issues the identities of devices from now on.`);
-  write(`id ${made.id}, RSA ${bits}, valid until ${day(notAfter)}`);
+  write(`id ${made.id}, RSA ${bits}, valid until ${dayText(notAfter)}`);
   write(`SHA-256 ${fingerprint.toString('hex')}`);
-  for (const line of former === undefined ? [] : tellOfFormer(former)) write(line);
+  for (const line of former === undefined ? [] : formerCaLines(former)) write(line);
+}
+
+function countOf(devices: number): string {
+  return devices === 1 ? '1 device' : `${devices} devices`;
+}
+
+function formerCaLines({ subject, devices, last_not_after: last }: AuthorityUseRow): string[] {
+  if (last === null) return [`${subject} issued before; no device has an identity of it.`];
+  return [
+    `${subject} issued before and stays trusted: nothing changes now for ${countOf(devices)} ` +
+      'with an identity of it.',
+    'Each gets one of the new CA when its identity is renewed, in the last third of its life.',
+    `The former CA is needed until then, ${dayText(last)} at the latest, and to answer enrollments ` +
+      'that are under way.',
+  ];
 }
 
 function stateOf({ revoked_at, not_after, issues_identities }: AuthorityUseRow): string {
@@ -63,25 +60,18 @@ function stateOf({ revoked_at, not_after, issues_identities }: AuthorityUseRow):
 const HEADINGS = ['ID', 'NAME', 'STATE', 'EXPIRES', 'DEVICES', 'NEEDED UNTIL', 'SHA-256'];
 
 function cells(row: AuthorityUseRow): string[] {
-  const neededUntil = row.last_not_after === null ? '-' : day(row.last_not_after);
+  const neededUntil = row.last_not_after === null ? '-' : dayText(row.last_not_after);
   const { id, subject, devices, fingerprint_sha256 } = row;
-  const dates = [day(row.not_after), String(devices), neededUntil];
+  const dates = [dayText(row.not_after), String(devices), neededUntil];
   return [String(id), subject, stateOf(row), ...dates, fingerprint_sha256];
 }
 
 export async function caList(db: Database, write: WriteLine): Promise<void> {
-  const table = [HEADINGS, ...(await listAuthorityUses(db.knex)).map(cells)];
-  const widths = HEADINGS.map((_heading, column) =>
-    Math.max(...table.map((row) => row[column]?.length ?? 0)),
-  );
-  for (const row of table) {
-    const padded = row.map((cell, column) => cell.padEnd(widths[column] ?? 0));
-    write(padded.join('  ').trimEnd());
-  }
+  writeTable([HEADINGS, ...(await listAuthorityUses(db.knex)).map(cells)], write);
 }
 
 interface CaIo {
-  /** With a schema that is up to date. */
+  /** Migrates the schema first. */
   withDatabase(work: (db: Database) => Promise<void>): Promise<void>;
   openSecrets(db: Database): Promise<SecretBox>;
   write: WriteLine;
@@ -91,7 +81,7 @@ export function addCaCommands(program: Command, { withDatabase, openSecrets, wri
   const ca = program.command('ca').description('the CAs made here, which issue device identities');
   const sizes = CA_KEY_SIZES.map(String);
   ca.command('rotate')
-    .description('let a new CA issue; the former one stays trusted')
+    .description('issue with a new CA; the former one stays trusted')
     .addOption(new Option('--bits <bits>', 'of its RSA key').choices(sizes).default('2048'))
     .action(({ bits }: { bits: string }) =>
       withDatabase(async (db) => {

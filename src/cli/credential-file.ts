@@ -18,17 +18,14 @@ interface Contents {
   keys: KeyObject[];
 }
 
-/** As the API takes them. */
+/** As the API expects them. */
 export interface CredentialPem {
   /** Absent when the files hold none. */
   pem_certificate?: string;
   pem_private_key?: string;
 }
 
-/**
- * Certificates and their private key out of files of any of the usual forms: PEM, DER, PKCS #7,
- * PKCS #12. AppError that names the file.
- */
+/** Reads certificates and their private key from PEM, DER, PKCS #7 or PKCS #12. AppError names the file. */
 export async function readCredentialFiles(
   files: readonly string[],
   password: PasswordPrompt,
@@ -45,12 +42,12 @@ export async function readCredentialFiles(
   if (others.length > 0) {
     throw new AppError('bad_request', 400, `${files.join(', ')}: more than one private key`);
   }
-  return {
-    ...(certificates.length > 0 && {
-      pem_certificate: certificates.map(({ der }) => encodePem('CERTIFICATE', der)).join(''),
-    }),
-    ...(key !== undefined && { pem_private_key: encodePem('PRIVATE KEY', exportPrivateKey(key)) }),
-  };
+  const pem: CredentialPem = {};
+  if (certificates.length > 0) {
+    pem.pem_certificate = certificates.map(({ der }) => encodePem('CERTIFICATE', der)).join('');
+  }
+  if (key !== undefined) pem.pem_private_key = encodePem('PRIVATE KEY', exportPrivateKey(key));
+  return pem;
 }
 
 async function readContents(file: string, password: PasswordPrompt): Promise<Contents> {
@@ -105,13 +102,13 @@ async function readDerFile(
   };
 }
 
-/** Some files have the empty password: nobody is asked for that. */
+/** Tries the empty password, which some files have, before it asks. */
 async function openFile(
   bytes: Buffer,
   file: string,
   password: PasswordPrompt,
 ): Promise<Pkcs12Content> {
-  if (password.isGiven) return openPkcs12(bytes, await password.get(file));
+  if (password.isFromFile) return openPkcs12(bytes, await password.get(file));
   try {
     return await openPkcs12(bytes);
   } catch (error) {

@@ -12,8 +12,9 @@ import type { Logger } from '../logger.js';
 import { isMasterKey, masterKeyId } from '../pki/master-key/master-key.js';
 import { type Rotated, rotateMasterKey } from '../pki/master-key/rotate-master-key.js';
 import { rotationKeys } from '../pki/master-key/rotation-keys.js';
-import { cliContext, type WriteLine } from './token.js';
-import { UsageError } from './usage-error.js';
+import { cliContext } from './audit-cli.js';
+import { UsageError } from './options.js';
+import type { WriteLine } from './table.js';
 
 export interface KeysIo {
   config: Pick<Config, 'dataDir' | 'masterKey'>;
@@ -34,7 +35,7 @@ function parseKey(text: string, where: string): Buffer {
   throw new AppError('bad_request', 400, `${where} does not hold 32 bytes in base64`);
 }
 
-function readNamed(file: string): string {
+function readKeyFile(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
@@ -42,8 +43,8 @@ function readNamed(file: string): string {
   }
 }
 
-function givenKey(file: string | undefined, variable: string | undefined): Buffer | undefined {
-  if (file !== undefined) return parseKey(readNamed(file), file);
+function newKey(file: string | undefined, variable: string | undefined): Buffer | undefined {
+  if (file !== undefined) return parseKey(readKeyFile(file), file);
   return variable ? parseKey(variable, 'NEW_MASTER_KEY') : undefined;
 }
 
@@ -57,7 +58,10 @@ async function requireSchema(db: Database): Promise<void> {
 function auditRotation(trx: Transaction, rotated: Rotated): Promise<void> {
   return writeAudit(trx, {
     context: cliContext(),
-    ...{ action: 'keys.rotate_master', targetType: 'keys', targetId: null, outcome: 'success' },
+    action: 'keys.rotate_master',
+    targetType: 'keys',
+    targetId: null,
+    outcome: 'success',
     details: { ...rotated },
   });
 }
@@ -69,7 +73,7 @@ export async function keysRotateMaster(
   variable?: string,
 ): Promise<void> {
   const { config, db, logger, write } = io;
-  const keys = rotationKeys({ config, logger, given: givenKey(newKeyFile, variable) });
+  const keys = rotationKeys({ config, logger, given: newKey(newKeyFile, variable) });
   await requireSchema(db);
   await rotateMasterKey({ db, keys, skipUnreadable, write, onFinish: auditRotation });
   write(
@@ -78,7 +82,7 @@ export async function keysRotateMaster(
   );
 }
 
-/** Where the master key is, which one it is, and whether the database is under it. */
+/** Prints where the master key is, which one it is, and whether the database is sealed under it. */
 export async function keysStatus({ config, db, logger, write }: KeysIo): Promise<void> {
   const keys = rotationKeys({ config, logger });
   await requireSchema(db);
@@ -119,7 +123,7 @@ export function addKeysCommand(
   const keys = program.command('keys').description('the key that seals every secret');
   keys
     .command('status')
-    .description('tell which master key is in use and where it is')
+    .description('show which master key is in use and where it is')
     .action(() => withDatabase((io) => keysStatus({ ...io, write })));
   keys
     .command('rotate-master')

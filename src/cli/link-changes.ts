@@ -1,3 +1,4 @@
+import type { Database } from '../db/connection/database.js';
 import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
 import {
   deleteLinks,
@@ -8,8 +9,7 @@ import {
 import { AppError } from '../errors.js';
 import { type Changes, deletedWith } from '../events/audit.js';
 import { auditCli } from './audit-cli.js';
-import type { LinkDatabase } from './link.js';
-import type { WriteLine } from './token.js';
+import type { WriteLine } from './table.js';
 
 interface Change {
   apply(trx: Transaction, ids: number[]): Promise<void>;
@@ -17,7 +17,7 @@ interface Change {
   /** Of a link as it was. */
   changesOf(link: EnrollmentLinkRow): Changes;
   description: string;
-  /** Of each link, behind it. */
+  /** Printed before each link. */
   done: string;
 }
 
@@ -28,14 +28,14 @@ const switched = (is_disabled: boolean) => ({
     link.is_disabled === is_disabled ? {} : { is_disabled: [link.is_disabled, is_disabled] },
 });
 
-/** By the word of the command. */
+/** By the name of the command. */
 export const LINK_CHANGES = {
   disable: {
     ...switched(true),
-    description: 'let nobody in by a link until it is enabled again',
+    description: 'refuse enrollments by a link until it is enabled again',
     done: 'disabled',
   },
-  enable: { ...switched(false), description: 'let people in again', done: 'enabled' },
+  enable: { ...switched(false), description: 'allow enrollments by a link again', done: 'enabled' },
   delete: {
     apply: deleteLinks,
     action: 'enrollment_links.delete',
@@ -49,24 +49,24 @@ export type LinkChange = keyof typeof LINK_CHANGES;
 
 /** `link` is an id, or a name: then it is every link of that name. */
 export async function changeLinks(
-  { db }: Pick<LinkDatabase, 'db'>,
+  { db }: { db: Database },
   { link, change }: { link: string; change: LinkChange },
   write: WriteLine,
 ): Promise<void> {
   const isId = /^\d{1,15}$/.test(link);
   const selector = isId ? { id: Number(link) } : { name: link };
-  const what: Change = LINK_CHANGES[change];
+  const applied: Change = LINK_CHANGES[change];
   const changed = await inTransaction(db, async (trx) => {
     const links = await lockLinks(trx, selector);
     if (links.length === 0) throw new AppError('not_found', 404, `there is no link ${link}`);
-    await what.apply(
+    await applied.apply(
       trx,
       links.map(({ id }) => id),
     );
-    for (const one of links) await audit(trx, one, what);
+    for (const one of links) await audit(trx, one, applied);
     return links;
   });
-  for (const { id, name } of changed) write(`${what.done} ${id} ${name}`);
+  for (const { id, name } of changed) write(`${applied.done} ${id} ${name}`);
 }
 
 async function audit(trx: Transaction, link: EnrollmentLinkRow, { action, changesOf }: Change) {

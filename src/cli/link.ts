@@ -14,15 +14,14 @@ import { AppError } from '../errors.js';
 import { createdWith } from '../events/audit.js';
 import { auditCli } from './audit-cli.js';
 import { changeLinks, LINK_CHANGES } from './link-changes.js';
-import { wholeNumber } from './option-values.js';
-import { dateText, parseExpiry, type WriteLine } from './token.js';
-import { UsageError } from './usage-error.js';
-import { writeTable } from './write-table.js';
+
+import { parseExpiry, UsageError, wholeNumber } from './options.js';
+import { dateText, type WriteLine, writeTable } from './table.js';
 
 export interface LinkDatabase {
   db: Database;
   box: SecretBox;
-  /** What devices are told. */
+  /** The URL that devices use. */
   publicUrl: string;
 }
 
@@ -42,9 +41,9 @@ async function idsOf(trx: Transaction, table: 'tags' | 'device_groups', names: s
   const found = await findByName(trx, table, names);
   const missing = names.find((name) => !found.has(name));
   if (missing === undefined) return [...new Set(found.values())];
-  const what = table === 'tags' ? 'tag' : 'device group';
+  const kind = table === 'tags' ? 'tag' : 'device group';
   const remedy = `make it by muster api POST /${table} -f name=...`;
-  throw new AppError('not_found', 404, `there is no ${what} ${JSON.stringify(missing)}: ${remedy}`);
+  throw new AppError('not_found', 404, `there is no ${kind} ${JSON.stringify(missing)}: ${remedy}`);
 }
 
 function expiryOf({ expires }: LinkCreateArgs): Date | null {
@@ -54,7 +53,7 @@ function expiryOf({ expires }: LinkCreateArgs): Date | null {
   throw new UsageError('--expires must be in the future');
 }
 
-/** The first line is the address alone, so that scripts can take it. */
+/** Prints the address alone on the first line, for scripts. */
 export async function linkCreate(
   { db, box, publicUrl }: LinkDatabase,
   args: LinkCreateArgs,
@@ -74,7 +73,8 @@ export async function linkCreate(
     const link = { name, max_uses: maxUses, expires_at, device_group_id };
     const created = await insertLink(trx, link, { token, seal, tagIds });
     await auditCli(trx, {
-      ...{ action: 'enrollment_links.create', target: ['enrollment_links', created] },
+      action: 'enrollment_links.create',
+      target: ['enrollment_links', created],
       values: { changes: createdWith({ ...link, tags: tagIds }) },
     });
     return created;
@@ -114,10 +114,14 @@ export function addLinkCommands(program: Command, { withLinks, write }: LinkIo):
     .command('create')
     .description('make a link and print it')
     .requiredOption('--name <name>', 'what it is for')
-    .option('--max-uses <number>', 'as many devices; as many as want to when left out', wholeNumber)
+    .option(
+      '--max-uses <number>',
+      'the most devices that may use it; any number when left out',
+      wholeNumber,
+    )
     .option('--expires <when>', 'like 12h or 30d, or a date; never when left out')
     .option('--tag <name>', 'a tag that its devices get; once for each', collect)
-    .option('--group <name>', 'a device group that its devices get into')
+    .option('--group <name>', 'a device group that its devices join')
     .action((args: LinkCreateArgs) => withLinks((opened) => linkCreate(opened, args, write)));
   link
     .command('list')
@@ -128,8 +132,8 @@ export function addLinkCommands(program: Command, { withLinks, write }: LinkIo):
       .command(change)
       .description(LINK_CHANGES[change].description)
       .argument('<link>', 'its id, or its name')
-      .action((given: string) =>
-        withLinks((opened) => changeLinks(opened, { link: given, change }, write)),
+      .action((idOrName: string) =>
+        withLinks((opened) => changeLinks(opened, { link: idOrName, change }, write)),
       );
   }
 }

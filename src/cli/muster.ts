@@ -10,17 +10,17 @@ import { checkMasterKey } from '../pki/master-key/master-key.js';
 import { openTlsCertificates } from '../pki/tls/tls-certificates.js';
 import { openDatabase, openSecrets } from '../server/main.js';
 import { addApiCommand } from './api/api.js';
-import { endWithReader } from './broken-pipe.js';
 import { addCaCommands } from './ca.js';
 import { addKeysCommand, type WithDatabase } from './keys.js';
 import { addLabCommand, type LabIo } from './lab/lab.js';
 import { addSimulateCommand } from './lab/simulate.js';
 import { addLinkCommands, type LinkIo } from './link.js';
+import { UsageError } from './options.js';
+import { endWithReader } from './process-failures.js';
 import { addPushCertCommands } from './push-cert/push-cert.js';
 import type { OpenPushCert } from './push-cert/push-cert-services.js';
 import { serveCommand } from './serve.js';
 import { tokenCreate, tokenList, tokenRevoke } from './token.js';
-import { UsageError } from './usage-error.js';
 
 const USAGE_ERROR = 2;
 
@@ -33,16 +33,16 @@ function readConfig(): Config {
 }
 
 /**
- * With the lab, and a log on standard error that tells only what is wrong unless LOG_LEVEL wants
- * more; as .env.example has it, LOG_LEVEL=info in a `.env` is what goes without saying.
+ * Turns the lab on and logs warnings to standard error, or more if LOG_LEVEL asks for it. LOG_LEVEL=info
+ * in a `.env` does not count: .env.example sets it.
  */
 function openLab(): Pick<LabIo, 'config' | 'logger'> {
   const config = loadConfig({ ...process.env, LAB: 'on' }, process.cwd());
-  const isWanted = Boolean(process.env.LOG_LEVEL?.trim()) || config.logLevel !== 'info';
-  return { config, logger: createLogger(isWanted ? config.logLevel : 'warn', process.stderr) };
+  const isSet = Boolean(process.env.LOG_LEVEL?.trim()) || config.logLevel !== 'info';
+  return { config, logger: createLogger(isSet ? config.logLevel : 'warn', process.stderr) };
 }
 
-/** A command that needs the database: the running server's own, or the embedded one for a moment. */
+/** Opens the running server's database, or starts the embedded one for this command. */
 async function withDatabase(
   work: (db: Awaited<ReturnType<typeof openDatabase>>['db']) => Promise<void>,
 ): Promise<void> {
@@ -56,7 +56,7 @@ async function withDatabase(
   }
 }
 
-/** As `withDatabase`, with what the keys at rest are found by. */
+/** As `withDatabase`, with the configuration of the master key. */
 const withKeys: WithDatabase = (work) => {
   const [config, logger] = [readConfig(), createLogger('warn')];
   return withDatabase((db) => work({ config, db, logger }));
@@ -70,7 +70,7 @@ function withMigrated(work: Parameters<typeof withDatabase>[0]): Promise<void> {
   });
 }
 
-/** As `withMigrated`, with the stored secrets open and what devices are told. */
+/** As `withMigrated`, with the stored secrets open and the URL that devices use. */
 const withLinks: LinkIo['withLinks'] = (work) => {
   const config = readConfig();
   return withMigrated(async (db) => {
@@ -111,7 +111,7 @@ function addTokenCommands(program: Command): void {
   token
     .command('revoke')
     .argument('<id or name>')
-    .description('make a token worthless')
+    .description('revoke a token')
     .action((token: string) => withMigrated((db) => tokenRevoke(db, { token }, writeLine)));
 }
 
@@ -119,8 +119,8 @@ function addMigrateCommand(program: Command): void {
   program
     .command('migrate')
     .description('bring the database schema up to date')
-    .option('--status', 'only tell what is pending')
-    .option('--rollback', 'take the last batch back')
+    .option('--status', 'only show what is pending')
+    .option('--rollback', 'undo the last batch')
     .action((options: { status?: boolean; rollback?: boolean }) =>
       withDatabase(async (db) => {
         const logger = createLogger('warn');
@@ -138,7 +138,7 @@ function addMigrateCommand(program: Command): void {
     );
 }
 
-/** Where the server of this configuration is; its faults are for `serve` to tell. */
+/** URL of the configured server; `serve` reports a faulty configuration. */
 function defaultUrl(): string {
   try {
     return readConfig().publicUrl;
@@ -148,13 +148,13 @@ function defaultUrl(): string {
   }
 }
 
-function createDepServices(): Command {
+function createProgram(): Command {
   const program = new Command('muster')
     .description('manages Apple devices over the MDM protocol')
     .version(version);
   program
     .command('serve')
-    .description('run the server until it is told to stop')
+    .description('run the server until it is stopped')
     .action(async () => {
       const config = readConfig();
       await serveCommand(config, createLogger(config.logLevel));
@@ -181,7 +181,7 @@ function createDepServices(): Command {
   return program;
 }
 
-/** What went wrong as one line a person can act on; a stack only where the fault is ours. */
+/** Prints the error as one line; with a stack if it is a bug. Returns the exit code. */
 function report(error: unknown): number {
   const isKnown = [ConfigError, AppError, LabError, UsageError].some(
     (kind) => error instanceof kind,
@@ -193,7 +193,7 @@ function report(error: unknown): number {
 }
 
 endWithReader(process.stdout);
-createDepServices()
+createProgram()
   .parseAsync()
   .catch((error: unknown) => {
     process.exitCode = report(error);

@@ -2,15 +2,15 @@ import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { AppError } from '../errors.js';
-import { UsageError } from './usage-error.js';
+import { UsageError } from './options.js';
 
 /** Asks a person; resolves with what was typed. */
 export type Ask = (question: string) => Promise<string>;
 
 export interface PasswordInput {
   stdin: AsyncIterable<Buffer | string>;
-  /** Absent where nobody can be asked. */
-  ask?: Ask;
+  /** Absent without a terminal. */
+  ask?: Ask | undefined;
 }
 
 export interface PasswordOption {
@@ -21,21 +21,21 @@ export interface PasswordOption {
 
 /** One password for the files of a command: from a file, standard input, or the person at the keyboard. */
 export class PasswordPrompt {
-  #given: Promise<string> | undefined;
+  #password: Promise<string> | undefined;
 
   constructor(
     private readonly option: PasswordOption,
     private readonly input: PasswordInput,
   ) {}
 
-  get isGiven(): boolean {
+  get isFromFile(): boolean {
     return this.option.file !== undefined;
   }
 
-  /** Asked for once, whatever files need it. */
+  /** Asks once, for all files. */
   get(file: string): Promise<string> {
-    this.#given ??= this.#read(file);
-    return this.#given;
+    this.#password ??= this.#read(file);
+    return this.#password;
   }
 
   async #read(file: string): Promise<string> {
@@ -44,7 +44,7 @@ export class PasswordPrompt {
     if (option.file !== undefined) return firstLine(await readText(option.file));
     if (input.ask !== undefined) return input.ask(`Password of ${file}: `);
     throw new UsageError(
-      `${file} is encrypted: give its password in a file by ${option.name} FILE (- reads standard input)`,
+      `${file} is encrypted: pass its password in a file by ${option.name} FILE (- reads standard input)`,
     );
   }
 }
@@ -65,14 +65,14 @@ async function readText(file: string): Promise<string> {
   });
 }
 
-/** Asks on the terminal, and shows nothing of what is typed. */
+/** Asks on the terminal without echo. */
 export const askHidden: Ask = (question) => {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const reader = createInterface({ input: process.stdin, output: nowhere, terminal: true });
   process.stderr.write(question);
   return new Promise<string>((resolve, reject) => {
     reader.once('SIGINT', () => reader.close());
-    reader.once('close', () => reject(new UsageError('no password was given')));
+    reader.once('close', () => reject(new UsageError('no password was entered')));
     reader.question('', (answer) => {
       resolve(answer);
       reader.close();

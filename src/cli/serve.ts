@@ -2,14 +2,14 @@ import { once } from 'node:events';
 import type { Config } from '../config/config.js';
 import type { Logger } from '../logger.js';
 import { type RunningServer, serve } from '../server/main.js';
-import { logLostFailures } from './lost-failures.js';
+import { logLostFailures } from './process-failures.js';
 
 /** A stop that takes longer than this ends the process at once. */
 const STOP_MS = 9_000;
-/** Everything is stopped: nothing that is left open may hold the process any longer than this. */
+/** After the stop, handles that are still open keep the process alive for no longer than this. */
 const LINGER_MS = 250;
 
-/** What is done beside serving; it ends when the signal is aborted. */
+/** Work beside serving; it ends when the signal is aborted. */
 export type BesideServing = (signal: AbortSignal, server: RunningServer) => Promise<void>;
 
 /** Serves until SIGTERM or SIGINT; rejects as `beside` does. */
@@ -19,16 +19,16 @@ export async function serveCommand(
   beside: BesideServing = untilAborted,
 ): Promise<void> {
   logLostFailures(logger);
-  const wish = new AbortController();
+  const stopRequest = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.on(signal, () => {
       logger.info({ signal }, 'stopping');
-      wish.abort();
+      stopRequest.abort();
     });
   }
   const server = await serve(config, logger);
   try {
-    await beside(wish.signal, server);
+    await beside(stopRequest.signal, server);
   } finally {
     await stop(server);
   }

@@ -1,12 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { allTokens, createToken, revokeToken } from '../auth/api-tokens.js';
 import type { TokenRow } from '../db/admin/token-repository.js';
 import type { Database } from '../db/connection/database.js';
-import { AppError } from '../errors.js';
-import type { RequestContext, Role } from '../jsonapi/context.js';
-import { writeTable } from './write-table.js';
-
-export type WriteLine = (line: string) => void;
+import type { Role } from '../jsonapi/context.js';
+import { cliContext } from './audit-cli.js';
+import { parseExpiry } from './options.js';
+import { dateText, type WriteLine, writeTable } from './table.js';
 
 export interface TokenCreateArgs {
   name: string;
@@ -15,31 +13,7 @@ export interface TokenCreateArgs {
   expires?: string | undefined;
 }
 
-const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/** Who changes something by the command line. */
-export function cliContext(): RequestContext {
-  return {
-    requestId: randomUUID(),
-    actor: { name: 'cli', role: 'admin' },
-    sourceAddress: null,
-  };
-}
-
-/** AppError 422 for what is neither a span nor a date. */
-export function parseExpiry(text: string): Date {
-  const [, count, unit] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
-  if (count !== undefined && unit !== undefined) {
-    return new Date(Date.now() + Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS]);
-  }
-  const date = /^\d{4}-\d\d-\d\d/.test(text) ? new Date(text) : new Date(Number.NaN);
-  if (Number.isNaN(date.getTime())) {
-    throw new AppError('validation_failed', 422, `${text} is neither like 30d nor a date`);
-  }
-  return date;
-}
-
-/** The first line is the token alone, so that scripts can take it. */
+/** Prints the token alone on the first line, for scripts. */
 export async function tokenCreate(
   db: Database,
   args: TokenCreateArgs,
@@ -50,10 +24,6 @@ export async function tokenCreate(
   const { token, row } = await createToken(db, input, cliContext());
   write(token);
   write(`id ${row.id}, role ${row.role}, expires ${dateText(row.expires_at)}; not shown again`);
-}
-
-export function dateText(date: Date | null): string {
-  return date === null ? 'never' : date.toISOString().slice(0, 19).concat('+00:00');
 }
 
 function stateOf(row: TokenRow): string {
@@ -72,7 +42,7 @@ export async function tokenList(db: Database, _args: object, write: WriteLine): 
   writeTable([HEADINGS, ...(await allTokens(db)).map(cells)], write);
 }
 
-/** `token` is an id, or a name: then every token of that name goes. */
+/** `token` is an id, or a name: then every token of that name is revoked. */
 export async function tokenRevoke(
   db: Database,
   args: { token: string },

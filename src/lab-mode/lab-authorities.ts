@@ -7,8 +7,11 @@ import {
   writeLabSetting,
 } from '../db/admin/lab-repository.js';
 import type { Transaction } from '../db/connection/unit-of-work.js';
-import { createLabDeviceCa } from '../lab/authority/factory-ca.js';
-import { createLabAuthority, type LabAuthority } from '../lab/authority/lab-authority.js';
+import {
+  createLabAuthority,
+  createLabDeviceCa,
+  type LabAuthority,
+} from '../lab/pki/lab-authority.js';
 
 /** One of the lab's CAs: where it lies, what its key is bound to, and how it is made. */
 interface Place {

@@ -15,14 +15,14 @@ import { liveProcesses } from '../db/processes/live-processes.js';
 import { systemContext, writeAudit } from '../events/audit.js';
 import { createJobQueue } from '../jobs/job-queue.js';
 import type { ApnsStandIn } from '../lab/apns/apns-stand-in.js';
+import type { DepStandIn } from '../lab/dep/dep-stand-in.js';
 import {
   certificatePem,
   isOfLab,
   issuePushCertificate,
   type LabAuthority,
   privateKeyPem,
-} from '../lab/authority/lab-authority.js';
-import type { DepStandIn } from '../lab/dep/dep-stand-in.js';
+} from '../lab/pki/lab-authority.js';
 import type { Logger } from '../logger.js';
 import { certificateRecord } from '../pki/certificates/certificate-record.js';
 import { keepPrivateKey } from '../pki/certificates/stored-keys.js';

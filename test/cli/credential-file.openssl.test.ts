@@ -121,7 +121,7 @@ describe('files are refused', () => {
     const file = made('c.p12', ...P12, '-passout', `pass:${PASSWORD}`);
     await expect(read([file])).rejects.toMatchObject({
       name: 'UsageError',
-      message: `${file} is encrypted: give its password in a file by --password-file FILE (- reads standard input)`,
+      message: `${file} is encrypted: pass its password in a file by --password-file FILE (- reads standard input)`,
     });
   });
 

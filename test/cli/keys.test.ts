@@ -9,7 +9,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { keysRotateMaster, keysStatus } from '../../src/cli/keys.js';
-import { UsageError } from '../../src/cli/usage-error.js';
+import { UsageError } from '../../src/cli/options.js';
 import { loadConfig } from '../../src/config/config.js';
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { inTransaction } from '../../src/db/connection/unit-of-work.js';

@@ -1,8 +1,8 @@
 import { createToken } from '../../src/auth/api-tokens.js';
 import type { Role } from '../../src/jsonapi/context.js';
-import { obey } from '../../src/lab/answers/commands.js';
+import { executeCommand } from '../../src/lab/answers/commands.js';
+import { Random } from '../../src/lab/devices/random.js';
 import { createSimulatedDevice } from '../../src/lab/devices/simulated-device.js';
-import { Random } from '../../src/lab/fleet/random.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, createTestDevice } from '../helpers/device.js';
 import { dumpRows } from '../mdm/rows.js';
@@ -171,7 +171,7 @@ describe('clear_passcode', () => {
     expect([attributes.request_type, await statusNow()]).toEqual(['ClearPasscode', 'Queued']);
     const sent = commandIn(await device.idle());
     expect([sent?.uuid, await statusNow()]).toEqual([attributes.uuid, 'Sent']);
-    const answer = obey(simulated, sent?.command ?? {});
+    const answer = executeCommand(simulated, sent?.command ?? {});
     await device.report(attributes.uuid, answer?.status);
     expect([await statusNow(), simulated.hasPasscode]).toEqual(['Acknowledged', false]);
   });

@@ -6,7 +6,7 @@ import { get } from 'node:https';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { encodePem } from '../../src/crypto/asn1/pem.js';
-import { openProfile } from '../../src/lab/enrollment/profile-file.js';
+import { openProfile } from '../../src/lab/devices/profiles.js';
 import { type PlistDict, parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { cleanUp, freePort, newHome, runToEnd, serve } from '../helpers/process.js';
 import { AdminClient, readAdminToken } from './admin-client.js';

@@ -1,7 +1,7 @@
 import { type SimulateOptions, simulate } from '../../src/cli/lab/simulate.js';
+import { createIdentity, type DeviceIdentity } from '../../src/lab/devices/device-identity.js';
 import type { LabPlatform } from '../../src/lab/devices/device-models.js';
-import { Random } from '../../src/lab/fleet/random.js';
-import { createIdentity, type DeviceIdentity } from '../../src/lab/wire/identity.js';
+import { Random } from '../../src/lab/devices/random.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { DeviceProxy } from './device-proxy.js';
 

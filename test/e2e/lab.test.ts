@@ -26,7 +26,7 @@ describe('muster lab refuses', () => {
   it.each([
     ['a server that others reach', { PUBLIC_URL: 'https://mdm.example.com' }, 'PUBLIC_URL'],
     ['another push service', { APNS_HOST: 'https://localhost:2197' }, 'APNS_HOST'],
-    ['a port that devices cannot be told', { PORT: '0' }, 'PORT: 0 cannot be told to devices'],
+    ['a port that devices cannot reach', { PORT: '0' }, 'PORT: devices cannot reach port 0'],
   ])('%s', async (_what, env, problem) => {
     const { code, output } = await runToEnd(['lab'], { env });
     expect(output).toContain(problem);

@@ -14,7 +14,7 @@ describe('muster push-cert', () => {
   it('exits with 2 when the command line is wrong', async () => {
     expect(await pushCert('import')).toEqual({
       code: 2,
-      output: 'muster: give either --cert or --p12\n',
+      output: 'muster: use either --cert or --p12\n',
     });
   });
 

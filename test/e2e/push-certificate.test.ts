@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { secretIdentity } from '../../src/db/devices/device-repository.js';
 import { type ApnsStandIn, startApnsStandIn } from '../../src/lab/apns/apns-stand-in.js';
 import { createPushCertificateLoader } from '../../src/push/push-certificates.js';
-import { failureOf, pushCertWorld } from '../cli/push-cert-world.js';
+import { failureOf, pushCertWorld } from '../cli/push-cert/push-cert-world.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 import { makeVendor, PushPortal, type Vendor } from '../pki/push-certificates/push-portal.js';

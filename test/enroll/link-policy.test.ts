@@ -1,9 +1,9 @@
 import { generateRsaKeyPair } from '../../src/crypto/keys/keys.js';
+import { Random } from '../../src/lab/devices/random.js';
 import { createSimulatedDevice } from '../../src/lab/devices/simulated-device.js';
 import { fetchProfile } from '../../src/lab/enrollment/enrollment-profile.js';
-import { Random } from '../../src/lab/fleet/random.js';
+import { requestIdentity } from '../../src/lab/pki/scep-client.js';
 import { HttpClient } from '../../src/lab/wire/http-client.js';
-import { requestIdentity } from '../../src/lab/wire/scep-client.js';
 import { createEnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
 import { type PlistDict, parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
@@ -102,7 +102,7 @@ describe('ENROLLMENT=link', () => {
 
 describe('a use of a link', () => {
   async function identityBy(token: string): Promise<unknown> {
-    const http = new HttpClient({ patienceMs: 0, signal: new AbortController().signal });
+    const http = new HttpClient({ retryMs: 0, signal: new AbortController().signal });
     try {
       const { scep } = await fetchProfile(http, apps.link.url, token);
       const device = createSimulatedDevice({ platform: 'iOS', random: new Random(token) });

@@ -7,14 +7,14 @@ import {
   IdentityRenewals,
 } from '../../src/enroll/renewal/identity-renewal.js';
 import { createIdentityRenewalTask } from '../../src/enroll/renewal/identity-renewal-task.js';
+import { Random } from '../../src/lab/devices/random.js';
 import { createSimulatedDevice } from '../../src/lab/devices/simulated-device.js';
 import {
   type EnrollmentProfile,
   readProfileFile,
 } from '../../src/lab/enrollment/enrollment-profile.js';
-import { Random } from '../../src/lab/fleet/random.js';
+import { requestIdentity } from '../../src/lab/pki/scep-client.js';
 import { HttpClient } from '../../src/lab/wire/http-client.js';
-import { requestIdentity } from '../../src/lab/wire/scep-client.js';
 import { createEnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
 import type { PlistDict } from '../../src/protocol/plist/plist.js';
 import { PUBLIC_URL, type TestApp } from '../helpers/app.js';
@@ -78,7 +78,7 @@ export async function askForIdentity(
   profile: EnrollmentProfile,
   keys?: KeyPair,
 ): Promise<ParsedCertificate> {
-  const http = new HttpClient({ patienceMs: 0, signal: new AbortController().signal });
+  const http = new HttpClient({ retryMs: 0, signal: new AbortController().signal });
   const device = createSimulatedDevice({ platform: 'iOS', random: new Random('renewal') });
   const scep = { ...profile.scep, url: `${url}/scep` };
   const asked = requestIdentity({ http, scep, device, keys: keys ?? (await deviceKeys()) });

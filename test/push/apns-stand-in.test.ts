@@ -5,7 +5,7 @@ import {
   issuePushCertificate,
   type LabAuthority,
   type LabCertificate,
-} from '../../src/lab/authority/lab-authority.js';
+} from '../../src/lab/pki/lab-authority.js';
 import { createLogger } from '../../src/logger.js';
 import { judge } from '../../src/protocol/apns.js';
 import { type ApnsClient, createApnsClient } from '../../src/push/apns/apns-client.js';

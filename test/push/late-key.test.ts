@@ -1,6 +1,6 @@
 import { inTransaction, type Transaction } from '../../src/db/connection/unit-of-work.js';
 import { createJobQueue } from '../../src/jobs/job-queue.js';
-import { issuePushCertificate, privateKeyPem } from '../../src/lab/authority/lab-authority.js';
+import { issuePushCertificate, privateKeyPem } from '../../src/lab/pki/lab-authority.js';
 import { CertificateService } from '../../src/pki/certificates/certificate-service.js';
 import { rearmTopics } from '../../src/push/rearm-task.js';
 import { eventually, type PushWorld, startPushWorld, TOPIC } from './push-world.js';

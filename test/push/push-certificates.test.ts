@@ -1,6 +1,6 @@
 import { decodePem } from '../../src/crypto/asn1/pem.js';
 import { inTransaction } from '../../src/db/connection/unit-of-work.js';
-import { issuePushCertificate, privateKeyPem } from '../../src/lab/authority/lab-authority.js';
+import { issuePushCertificate, privateKeyPem } from '../../src/lab/pki/lab-authority.js';
 import { CertificateService } from '../../src/pki/certificates/certificate-service.js';
 import { createPushCertificateLoader } from '../../src/push/push-certificates.js';
 import { type PushWorld, startPushWorld } from './push-world.js';

@@ -17,7 +17,7 @@ import {
   issuePushCertificate,
   type LabAuthority,
   privateKeyPem,
-} from '../../src/lab/authority/lab-authority.js';
+} from '../../src/lab/pki/lab-authority.js';
 import { CertificateService } from '../../src/pki/certificates/certificate-service.js';
 import { type ApnsClients, createApnsClients } from '../../src/push/apns/apns-clients.js';
 import type { ApnsLimits } from '../../src/push/apns/apns-limits.js';

@@ -12,7 +12,7 @@ import {
   issuePushCertificate,
   type LabAuthority,
   privateKeyPem,
-} from '../../src/lab/authority/lab-authority.js';
+} from '../../src/lab/pki/lab-authority.js';
 import { ADMIN_TOKEN, adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 import { valuesOf } from '../metrics/exposition.js';

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { inTransaction } from '../../src/db/connection/unit-of-work.js';
 import { requestMissingPushes } from '../../src/db/push/push-enqueue.js';
 import { createJobQueue } from '../../src/jobs/job-queue.js';
-import { connectCourier } from '../../src/lab/apns/courier-client.js';
+import { CourierClient } from '../../src/lab/apns/courier-client.js';
 import type { CourierPush } from '../../src/lab/apns/courier-lines.js';
 import { rearmTopics } from '../../src/push/rearm-task.js';
 import {
@@ -64,7 +64,7 @@ describe('a command of a user', () => {
   it("has the user's own token pushed, under the topic of the device, and no other", async () => {
     const other = await addUser(target, 'ben');
     const { results } = world.start();
-    const courier = connectCourier({ url: world.standIn.courierUrl });
+    const courier = new CourierClient({ url: world.standIn.courierUrl });
     const heard = new Promise<CourierPush>((resolve) => {
       // It tells a push under another topic apart.
       void courier.connect(user.token, TOPIC, resolve);

@@ -1,7 +1,7 @@
 // The stand-in for Apple's enrollment program in a process of its own; apple-process.ts starts it.
 
-import { createLabAuthority } from '../../../src/lab/authority/lab-authority.js';
 import { startDepStandIn } from '../../../src/lab/dep/dep-stand-in.js';
+import { createLabAuthority } from '../../../src/lab/pki/lab-authority.js';
 import { answerCalls } from '../../push/child-calls.js';
 import type { AppleCalls } from './apple-process.js';
 

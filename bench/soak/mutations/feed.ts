@@ -1,5 +1,5 @@
 import { AppError } from '../../../src/errors.js';
-import { Random } from '../../../src/lab/fleet/random.js';
+import { Random } from '../../../src/lab/devices/random.js';
 import { mutate } from './mutate.js';
 
 /** What takes bytes of strangers apart, with inputs that it accepts. */

@@ -1,4 +1,4 @@
-import type { Random } from '../../../src/lab/fleet/random.js';
+import type { Random } from '../../../src/lab/devices/random.js';
 
 /** Octets that mean something in ASN.1, property lists, MIME or base64. */
 const INTERESTING = [0x00, 0x01, 0x02, 0x05, 0x06, 0x0a, 0x0d, 0x20, 0x24, 0x2d, 0x30, 0x31, 0x3c];

@@ -1,22 +1,22 @@
 // Simulated devices that enroll all at once; storm-devices.ts starts it.
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import { readLabAuthority } from '../../../src/lab/authority/lab-authority.js';
-import { fetchLab } from '../../../src/lab/authority/lab-description.js';
+import { Random } from '../../../src/lab/devices/random.js';
 import {
   createSimulatedDevice,
   type SimulatedDevice,
 } from '../../../src/lab/devices/simulated-device.js';
-import { Activation } from '../../../src/lab/enrollment/activation.js';
-import { enroll } from '../../../src/lab/enrollment/enroll.js';
-import { type EnrollmentWay, obtainProfile } from '../../../src/lab/enrollment/enrollment-way.js';
-import { KeyPool } from '../../../src/lab/fleet/key-pool.js';
-import { Random } from '../../../src/lab/fleet/random.js';
+import { enroll, obtainProfile } from '../../../src/lab/enrollment/enroll.js';
+import type { EnrollmentWay } from '../../../src/lab/enrollment/enrollment-way.js';
+import { KeyPool } from '../../../src/lab/enrollment/key-pool.js';
+import { Activation } from '../../../src/lab/pki/activation.js';
+import { readLabAuthority } from '../../../src/lab/pki/lab-authority.js';
 import { HttpClient } from '../../../src/lab/wire/http-client.js';
+import { fetchLab } from '../../../src/lab/wire/lab-description.js';
 import { answerCalls } from '../../push/child-calls.js';
 import type { StormCalls, StormFleet, StormOutcome } from './storm-devices.js';
 
-const PATIENCE_MS = 300_000;
+const RETRY_MS = 300_000;
 const KEY_BITS = 2048;
 
 const { signal } = new AbortController();
@@ -30,7 +30,8 @@ interface Member {
 class Storm {
   private retries = 0;
   private readonly http = new HttpClient({
-    ...{ patienceMs: PATIENCE_MS, signal },
+    retryMs: RETRY_MS,
+    signal,
     onRetry: () => {
       this.retries += 1;
     },
@@ -40,7 +41,7 @@ class Storm {
 
   async prepare({ url, devices, ways, keys }: StormFleet): Promise<void> {
     this.keys = new KeyPool(keys);
-    await Promise.all(Array.from({ length: keys }, () => this.keys.take(KEY_BITS)));
+    await Promise.all(Array.from({ length: keys }, () => this.keys.get(KEY_BITS)));
     const { device_ca } = await fetchLab(this.http, url);
     const activation = new Activation(readLabAuthority(device_ca.certificate + device_ca.key));
     const random = new Random(randomUUID());

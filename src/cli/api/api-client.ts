@@ -1,6 +1,9 @@
+import { readFile } from 'node:fs/promises';
 import { request as httpRequest, type IncomingHttpHeaders, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
+import type { Config } from '../../config/config.js';
 import { AppError } from '../../errors.js';
 
 export interface ApiCall {
@@ -20,15 +23,15 @@ export interface ApiReply {
   body: Buffer;
 }
 
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
-/** One request to the API. AppError that says what to do where no answer comes. */
+/** Sends one request to the API. Without an answer, AppError with the next step. */
 export function callApi(call: ApiCall): Promise<ApiReply> {
   const { method, url, token, headers, body, ca } = call;
   const isSecure = url.protocol === 'https:';
   const options: RequestOptions = {
     method,
-    timeout: PATIENCE_MS,
+    timeout: TIMEOUT_MS,
     headers: {
       Accept: 'application/vnd.api+json, */*;q=0.5',
       ...(body ? { 'Content-Type': 'application/vnd.api+json' } : {}),
@@ -62,11 +65,35 @@ function explain(error: Error & { code?: string }, { origin }: URL): AppError {
     return failure(`the host of ${origin} is not known`);
   }
   if (/SELF_SIGNED_CERT|UNABLE_TO_(GET_ISSUER|VERIFY)/.test(code)) {
-    return failure(`the certificate of ${origin} is of an unknown CA: give it by --ca FILE`);
+    return failure(`the certificate of ${origin} is of an unknown CA: pass that CA by --ca FILE`);
   }
   return failure(`no answer from ${origin} (${error.message})`);
 }
 
 function failure(message: string): AppError {
   return new AppError('unavailable', 503, message);
+}
+
+/** Where the server writes the token of its first start. */
+export function adminTokenFile({ dataDir }: Pick<Config, 'dataDir'>): string {
+  return join(dataDir, 'admin-token');
+}
+
+/** ADMIN_TOKEN, or the token of the server's first start. */
+export async function readAdminToken(
+  config: Pick<Config, 'adminToken' | 'dataDir'>,
+): Promise<string> {
+  if (config.adminToken !== undefined) return config.adminToken;
+  const file = adminTokenFile(config);
+  try {
+    return (await readFile(file, 'utf8')).trim();
+  } catch (error) {
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    const why = isMissing ? 'does not exist' : `cannot be read (${(error as Error).message})`;
+    throw new AppError(
+      'unauthorized',
+      401,
+      `no token: ${file} ${why}. Set DATA_DIR or ADMIN_TOKEN as the server has them, or pass --token`,
+    );
+  }
 }

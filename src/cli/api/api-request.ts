@@ -8,7 +8,7 @@ const API = '/api/v1';
 export function apiUrl(base: string, path: string): URL {
   const absolute = path.startsWith('/') ? path : `/${path}`;
   const full = /^\/api\/v1(?=[/?]|$)/.test(absolute) ? absolute : API + absolute;
-  // What people type for patterns and colours: a percent sign or hash that is meant as such.
+  // People type patterns and colours with a literal percent sign or hash.
   const escaped = full.replace(/%(?![0-9a-f]{2})/gi, '%25').replaceAll('#', '%23');
   return new URL(base.replace(/\/+$/, '') + escaped);
 }
@@ -56,9 +56,8 @@ export async function bodyOfFields(path: string, fields: string[]): Promise<stri
   const type = typeAt(path);
   if (type === undefined) return JSON.stringify(attributes);
   const id = /\/(\d+)\/?$/.exec(path.split('?', 1)[0] ?? '')?.[1];
-  return JSON.stringify({
-    data: { type, ...(id === undefined ? {} : { id: Number(id) }), attributes },
-  });
+  const resource = { type, id: id === undefined ? undefined : Number(id), attributes };
+  return JSON.stringify({ data: resource });
 }
 
 /** What `--data` names: the text itself, `@` and a file, or `-` for standard input. */

@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { Config } from '../../config/config.js';
 import { AppError } from '../../errors.js';
-import { readAdminToken } from '../admin-token.js';
-import { httpUrl } from '../option-values.js';
-import { type ApiCall, type ApiReply, callApi } from './api-client.js';
+import { httpUrl } from '../options.js';
+import { type ApiCall, type ApiReply, callApi, readAdminToken } from './api-client.js';
+
 import { apiUrl, bodyOfFields, readData } from './api-request.js';
 
-/** What `muster api` takes on its command line, beside method and path. */
+/** The options of `muster api`. */
 export interface ApiOptions {
   data?: string;
   field?: string[];
@@ -24,7 +24,7 @@ export interface ApiIo {
   out: { write(text: string | Buffer): unknown };
   err: { write(text: string): unknown };
   stdin: AsyncIterable<Buffer>;
-  /** Asked for what the options leave out. */
+  /** Read only for what the options leave out. */
   config: () => Pick<Config, 'publicUrl' | 'adminToken' | 'dataDir'>;
 }
 
@@ -48,7 +48,7 @@ async function prepare(
   io: ApiIo,
 ): Promise<ApiCall> {
   const { data, field, ca } = options;
-  if (data !== undefined && field !== undefined) refuse('give either --data or --field');
+  if (data !== undefined && field !== undefined) refuse('use either --data or --field');
   if (options.all && method.toUpperCase() !== 'GET') refuse('--all is for GET');
   const fromFields = field && Buffer.from(await bodyOfFields(path, field));
   return {
@@ -158,7 +158,7 @@ export function addApiCommand(
     .option('--ca <file>', 'certificates (PEM) to trust for https, besides the well-known ones')
     .action(async (method: string, path: string, options: ApiOptions) => {
       const { stdout: out, stderr: err, stdin } = process;
-      // `muster api … | head` is no fault.
+      // Ends quietly after `muster api … | head`.
       out.on('error', () => process.exit(0));
       finish(await api([method, path], options, { out, err, stdin, config }));
     });

@@ -1,5 +1,6 @@
 import type { Config } from '../../config/config.js';
-import { adminTokenFile } from '../admin-token.js';
+import { adminTokenFile } from '../api/api-client.js';
+import { tableLines } from '../table.js';
 
 /** A simulated device as the API knows it. */
 export interface LabDevice {
@@ -12,9 +13,9 @@ export interface LabDevice {
 export interface LabGuide {
   config: Pick<Config, 'publicUrl' | 'adminToken' | 'dataDir' | 'tls'>;
   devices: readonly LabDevice[];
-  /** Base URL of what tells the stand-in for APNs how to answer. */
+  /** Base URL of the control of the stand-in for APNs. */
   controlUrl: string;
-  /** Base URL of what stands for Apple's portal. */
+  /** Base URL of the stand-in for Apple's portal. */
   portalUrl?: string | undefined;
 }
 
@@ -24,22 +25,16 @@ function quoted(path: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }
 
-function table(rows: readonly (readonly string[])[]): string[] {
-  const widths = rows[0]?.map((_, column) =>
-    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
-  );
-  return rows.map((row) =>
-    `  ${row.map((cell, column) => cell.padEnd(widths?.[column] ?? 0)).join('  ')}`.trimEnd(),
-  );
-}
-
 function deviceLines(devices: readonly LabDevice[]): string[] {
   const rows = devices
     .slice(0, MOST_SHOWN)
     .map(({ id, platform, serialNumber, name }) => [String(id), platform, serialNumber, name]);
   const more = devices.length - rows.length;
   const heading = ['ID', 'PLATFORM', 'SERIAL NUMBER', 'NAME'];
-  return [...table([heading, ...rows]), ...(more > 0 ? [`  and ${more} more`] : [])];
+  return [
+    ...tableLines([heading, ...rows]).map((line) => `  ${line}`),
+    ...(more > 0 ? [`  and ${more} more`] : []),
+  ];
 }
 
 function tokenLines({ adminToken, dataDir }: LabGuide['config']): string[] {
@@ -63,7 +58,7 @@ interface Example {
   calls: string[];
 }
 
-/** How a server comes by an account of Apple's enrollment program; docs/automated-enrollment.md continues. */
+/** How to add an account of Apple's enrollment program; docs/automated-enrollment.md continues. */
 function depExamples({ config, portalUrl }: LabGuide): Example[] {
   if (portalUrl === undefined) return [];
   const dep = `${config.publicUrl}/dep`;

@@ -5,12 +5,12 @@ import type { SimulatedDevice } from '../../lab/devices/simulated-device.js';
 import { Fleet } from '../../lab/fleet/fleet.js';
 import type { Answered } from '../../lab/fleet/fleet-member.js';
 import { describeSummary } from '../../lab/fleet/summary.js';
-import { openLabCourier } from '../../lab/wire/lab-courier.js';
+import { openLabCourier } from '../../lab/wire/lab-description.js';
 import { LabError } from '../../lab/wire/lab-error.js';
 import type { Logger } from '../../logger.js';
-import { readAdminToken } from '../admin-token.js';
-import { callApi } from '../api/api-client.js';
-import { wholeNumber } from '../option-values.js';
+import { callApi, readAdminToken } from '../api/api-client.js';
+
+import { wholeNumber } from '../options.js';
 import { serveCommand } from '../serve.js';
 import { describeLab, type LabDevice } from './lab-guide.js';
 
@@ -27,21 +27,21 @@ export interface LabIo {
 }
 
 const CONCURRENCY = 8;
-/** Of a page of the API. */
+/** The largest page of the API. */
 const MOST_LISTED = 1000;
 
-/** Serves with the lab on, and with a few devices. */
+/** Serves with the lab on and enrolls a few simulated devices. */
 export async function lab(options: LabOptions, io: LabIo): Promise<void> {
   const { config, logger } = io;
   if (new URL(config.publicUrl).port === '0') {
-    throw new ConfigError(['PORT: 0 cannot be told to devices; set PORT or PUBLIC_URL']);
+    throw new ConfigError(['PORT: devices cannot reach port 0; set PORT or PUBLIC_URL']);
   }
   await serveCommand(config, logger, (signal, { publicUrl, certificate: ca }) =>
-    new Laboratory(options, { ...io, config: { ...config, publicUrl }, ca }, signal).live(),
+    new LabSession(options, { ...io, config: { ...config, publicUrl }, ca }, signal).run(),
   );
 }
 
-class Laboratory {
+class LabSession {
   private readonly fleet: Fleet;
   private devices = new Map<string, LabDevice>();
   private controlUrl = '';
@@ -56,10 +56,14 @@ class Laboratory {
     const { devices, platform } = options;
     const url = config.publicUrl;
     this.fleet = new Fleet({
-      ...{ devices, signal, notNow: 0, forever: true, pollIntervalMs: 0 },
+      devices,
+      platform,
+      signal,
+      notNow: 0,
+      forever: true,
+      pollIntervalMs: 0,
       way: { enroll: 'profile', url },
-      ...(platform === undefined ? {} : { platform }),
-      ...(ca === undefined ? {} : { trustedCas: ca }),
+      trustedCas: ca,
       concurrency: CONCURRENCY,
       openCourier: async (http) => {
         const { courier, description } = await openLabCourier(http, { url, signal });
@@ -67,18 +71,18 @@ class Laboratory {
         this.portalUrl = description.dep?.portal;
         return courier;
       },
-      onAnswer: (device, answered) => this.tell(device, answered),
-      onReady: () => this.introduce(),
+      onAnswer: (device, answered) => this.printAnswer(device, answered),
+      onReady: () => this.printGuide(),
     });
   }
 
-  async live(): Promise<void> {
+  async run(): Promise<void> {
     const { devices } = this.options;
     this.io.out.write(`The lab is on. Enrolling ${devices} simulated devices …\n`);
     await this.fleet.run();
   }
 
-  private async introduce(): Promise<void> {
+  private async printGuide(): Promise<void> {
     const { config, out } = this.io;
     const snapshot = this.fleet.state.snapshot();
     if (snapshot.failures.length > 0 || snapshot.unpushed > 0) {
@@ -91,7 +95,7 @@ class Laboratory {
     this.devices = new Map(devices.map((device) => [device.serialNumber, device]));
   }
 
-  /** Those of this run as the API knows them, in the order in which they enrolled. */
+  /** The devices of this run as the API shows them, in the order of enrollment. */
   private async readDevices(): Promise<LabDevice[]> {
     const { config, ca } = this.io;
     const size = Math.min(this.options.devices, MOST_LISTED);
@@ -100,13 +104,14 @@ class Laboratory {
       method: 'GET',
       url: new URL(`${config.publicUrl}/api/v1/devices?sort=-id&page[size]=${size}&${fields}`),
       token: await readAdminToken(config),
-      ...{ headers: {}, ca },
+      headers: {},
+      ca,
     });
     if (status !== 200) throw new AppError('unavailable', 503, `the API answered ${status}`);
     return toDevices(JSON.parse(body.toString('utf8'))).reverse();
   }
 
-  private tell({ identity }: SimulatedDevice, { requestType, status }: Answered): void {
+  private printAnswer({ identity }: SimulatedDevice, { requestType, status }: Answered): void {
     const device = this.devices.get(identity.serialNumber);
     if (device === undefined) return;
     const time = new Date().toTimeString().slice(0, 8);

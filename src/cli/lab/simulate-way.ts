@@ -1,20 +1,20 @@
 import { readFile } from 'node:fs/promises';
-import { readLabAuthority } from '../../lab/authority/lab-authority.js';
-import { fetchLab, type LabDescription } from '../../lab/authority/lab-description.js';
-import { Activation } from '../../lab/enrollment/activation.js';
 import {
   type AwaitedDevice,
-  canPlay,
+  canSimulate,
   describeAwaited,
 } from '../../lab/enrollment/awaited-devices.js';
 import type { EnrollmentWay } from '../../lab/enrollment/enrollment-way.js';
+import { Activation } from '../../lab/pki/activation.js';
+import { readLabAuthority } from '../../lab/pki/lab-authority.js';
 import { HttpClient } from '../../lab/wire/http-client.js';
+import { fetchLab, type LabDescription } from '../../lab/wire/lab-description.js';
+import { UsageError } from '../options.js';
 import { askHidden, PasswordPrompt } from '../password.js';
-import { UsageError } from '../usage-error.js';
 
 export const WAYS = ['profile', 'ota', 'ade', 'account'] as const;
 
-/** What says how devices enroll. */
+/** The options that choose how devices enroll. */
 export interface WayOptions {
   enroll: (typeof WAYS)[number];
   url: string;
@@ -30,13 +30,13 @@ export interface WayOptions {
 
 export interface ChosenWay {
   way: EnrollmentWay;
-  /** Of Apple's program, which wait for a device. */
+  /** Devices of Apple's enrollment program that the server waits for. */
   awaited: readonly AwaitedDevice[];
 }
 
-const PATIENCE_MS = 60_000;
+const RETRY_MS = 60_000;
 
-/** An option that no device would look at is a mistake of whoever typed it. */
+/** Refuses options that would have no effect. */
 function refuseStray({ enroll, profile, token, account, passwordFile }: WayOptions): void {
   const strays: [boolean, string][] = [
     [profile !== undefined && enroll !== 'profile', '--profile goes with --enroll profile'],
@@ -67,9 +67,9 @@ interface KnownLab extends Pick<LabDescription, 'device_ca'> {
   awaited: AwaitedDevice[];
 }
 
-/** The lab of the server: only there are simulated devices believed. LabError where there is none. */
+/** Describes the lab of the server, the only server that trusts simulated devices. LabError: no lab. */
 async function askLab({ enroll, url }: WayOptions, connection: Connection): Promise<KnownLab> {
-  const http = new HttpClient({ patienceMs: PATIENCE_MS, signal: connection.signal });
+  const http = new HttpClient({ retryMs: RETRY_MS, signal: connection.signal });
   if (connection.trustedCas !== undefined) http.trust([connection.trustedCas]);
   try {
     const { device_ca, dep, serials } = await fetchLab(http, url);
@@ -84,7 +84,7 @@ async function askLab({ enroll, url }: WayOptions, connection: Connection): Prom
 
 interface Connection {
   /** PEM. */
-  trustedCas?: string;
+  trustedCas?: string | undefined;
   signal: AbortSignal;
 }
 
@@ -92,21 +92,20 @@ interface Connection {
 export async function chooseWay(options: WayOptions, connection: Connection): Promise<ChosenWay> {
   refuseStray(options);
   const { enroll, url, profile, token, account = '' } = options;
-  const server = { url, ...(token === undefined ? {} : { token }) };
   if (enroll === 'profile') {
-    const file = profile === undefined ? {} : { file: await readFile(profile) };
-    return { way: { enroll, ...server, ...file }, awaited: [] };
+    const file = profile === undefined ? undefined : await readFile(profile);
+    return { way: { enroll, url, token, file }, awaited: [] };
   }
   const password = enroll === 'account' ? await readPassword(account, options.passwordFile) : '';
   const { device_ca, portal, awaited } = await askLab(options, connection);
   const activation = new Activation(readLabAuthority(device_ca.certificate + device_ca.key));
-  const certified = { ...server, activation };
+  const certified = { url, token, activation };
   if (enroll === 'account') {
     return { way: { enroll, ...certified, credentials: { account, password } }, awaited: [] };
   }
   if (enroll === 'ota') return { way: { enroll, ...certified }, awaited: [] };
   return {
-    way: { enroll, ...certified, ...(portal === undefined ? {} : { portal }) },
-    awaited: awaited.filter((device) => canPlay(device, options.platform)),
+    way: { enroll, ...certified, portal },
+    awaited: awaited.filter((device) => canSimulate(device, options.platform)),
   };
 }

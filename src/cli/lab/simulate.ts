@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import { Fleet, type FleetOptions } from '../../lab/fleet/fleet.js';
-import { isSettled } from '../../lab/fleet/fleet-state.js';
+import { isComplete } from '../../lab/fleet/fleet-state.js';
 import { describeProgress, describeSummary } from '../../lab/fleet/summary.js';
-import { type LabCourier, openLabCourier } from '../../lab/wire/lab-courier.js';
-import { httpUrl, probability, seconds, wholeNumber } from '../option-values.js';
-import { UsageError } from '../usage-error.js';
+import { type LabCourier, openLabCourier } from '../../lab/wire/lab-description.js';
+import { httpUrl, probability, seconds, UsageError, wholeNumber } from '../options.js';
+
 import { chooseWay, WAYS, type WayOptions } from './simulate-way.js';
 
 /** What `muster simulate` takes on its command line. */
@@ -19,7 +19,7 @@ export interface SimulateOptions extends WayOptions {
   ca?: string;
   /** Probability from 0 to 1. */
   notNow: number;
-  /** Devices poll when the lab of the server pushes them, and not by the clock. */
+  /** Devices poll when the lab of the server pushes them, not at intervals. */
   push?: boolean;
   forever?: boolean;
   /** Seconds. */
@@ -47,15 +47,23 @@ async function toFleetOptions(
   if (isAwaitingConfiguration && options.enroll !== 'ade') {
     throw new UsageError('--await-configuration goes with --enroll ade');
   }
-  const trust = ca === undefined ? {} : { trustedCas: await readCas(ca) };
+  const trustedCas = ca === undefined ? undefined : await readCas(ca);
+  const { way, awaited } = await chooseWay(options, { trustedCas, signal });
   return {
-    ...(await chooseWay(options, { ...trust, signal })),
-    ...{ devices, notNow, concurrency, forever, signal, asUser, isAwaitingConfiguration },
+    devices,
+    platform,
+    way,
+    awaited,
+    asUser,
+    isAwaitingConfiguration,
+    trustedCas,
+    notNow,
+    forever,
     pollIntervalMs: pollInterval * 1000,
-    ...(push ? { openCourier: (http) => openCourier(http, { url, signal }) } : {}),
-    ...(platform === undefined ? {} : { platform }),
-    ...(seed === undefined ? {} : { seed }),
-    ...trust,
+    openCourier: push ? (http) => openCourier(http, { url, signal }) : undefined,
+    concurrency,
+    seed,
+    signal,
   };
 }
 
@@ -71,7 +79,7 @@ async function openCourier(
   return (await openLabCourier(...target)).courier;
 }
 
-/** Shows how far the fleet is: one line rewritten on a terminal, a line now and then elsewhere. */
+/** Prints progress: one line that is rewritten on a terminal, a line every 5 s elsewhere. */
 function startProgress(fleet: Fleet, out: SimulateIo['out']): () => void {
   const isTty = out.isTTY === true;
   let last = '';
@@ -88,7 +96,7 @@ function startProgress(fleet: Fleet, out: SimulateIo['out']): () => void {
   };
 }
 
-/** Listens to the end: Ctrl-C comes twice under npm, which passes on what reaches us anyway. */
+/** Never stops to listen: under npm Ctrl-C arrives twice. */
 function interruption(): AbortSignal {
   const controller = new AbortController();
   const abort = () => controller.abort();
@@ -108,7 +116,7 @@ export async function simulate(options: SimulateOptions, io: SimulateIo): Promis
   }
   const snapshot = fleet.state.snapshot();
   io.out.write(`${describeSummary(snapshot)}\n`);
-  return isSettled(snapshot) ? 0 : 1;
+  return isComplete(snapshot) ? 0 : 1;
 }
 
 /** Adds `simulate` with its options to the program; `finish` gets the exit code. */
@@ -119,7 +127,7 @@ export function addSimulateCommand(
 ): void {
   program
     .command('simulate')
-    .description('enroll simulated devices over the wire and let them obey')
+    .description('enroll simulated devices over the wire; they answer commands')
     .option('--devices <count>', 'how many', wholeNumber, 20)
     .addOption(new Option('--platform <name>', 'only these').choices(['iOS', 'macOS']))
     .addOption(new Option('--enroll <way>', 'how').choices(WAYS).default('profile'))
@@ -128,7 +136,7 @@ export function addSimulateCommand(
     .option('--token <text>', '--enroll profile or ota: the token of an enrollment link')
     .option('--account <name>', '--enroll account: whose, such as ada@example.com')
     .option('--password-file <file>', 'of the account; asked for otherwise')
-    .option('--await-configuration', '--enroll ade: stay in Setup Assistant until let go')
+    .option('--await-configuration', '--enroll ade: stay in Setup Assistant until DeviceConfigured')
     .option('--user', 'users of Macs and of Shared iPads ask for commands, too')
     .option('--ca <file>', 'certificates (PEM) to trust for https, besides the well-known ones')
     .option('--not-now <probability>', 'how often a device puts a command off', probability, 0)

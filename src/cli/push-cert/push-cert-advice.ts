@@ -1,4 +1,5 @@
-import type { PushCertKnown } from './push-cert-known.js';
+import { AppError } from '../../errors.js';
+import type { PushCertKnown } from './push-cert-services.js';
 
 const PORTAL = 'https://identity.apple.com/pushcert';
 const IMPORT = 'Download the certificate and run: muster push-cert import --cert FILE';
@@ -22,7 +23,7 @@ function choose({ topic }: Known, file: string): string {
   );
 }
 
-/** With the file that the portal takes. */
+/** With a signed request. */
 export function portalSteps(known: Known, file: string): string[] {
   return numbered([signIn(known.account), choose(known, file), IMPORT]);
 }
@@ -60,7 +61,7 @@ export function uploadSteps(
   ]);
 }
 
-/** Where there is no push certificate yet. */
+/** Before the first push certificate. */
 export function firstSteps(): string[] {
   return [
     'Next:',
@@ -70,7 +71,7 @@ export function firstSteps(): string[] {
   ];
 }
 
-/** What a certificate that ends, or has ended, asks for. */
+/** For a certificate that expires soon or has expired. */
 export function renewalSteps(account: string | null): string[] {
   const whose = account === null ? ' --apple-account WHOSE-IT-IS' : '';
   return numbered([
@@ -78,4 +79,18 @@ export function renewalSteps(account: string | null): string[] {
     `Renew it at ${PORTAL}${account === null ? '' : ` as ${account}`}, with the file that this writes.`,
     IMPORT,
   ]);
+}
+
+/** Replaces requests that the API advises by the commands that do the same. */
+export function asCommands(text: string): string {
+  return text
+    .replaceAll('?force=true', '--force')
+    .replaceAll('POST it to /api/v1/push_certificates', 'import it by muster push-cert import')
+    .replaceAll('DELETE /api/v1/', 'muster api DELETE /');
+}
+
+/** For `catch`: rethrows the error with the advice of `asCommands`. */
+export function rethrowAsCommands(error: unknown): never {
+  if (!(error instanceof AppError)) throw error;
+  throw new AppError(error.code, error.status, asCommands(error.message), { cause: error });
 }

@@ -6,10 +6,11 @@ import {
 import { AppError } from '../../errors.js';
 import { createdWith } from '../../events/audit.js';
 import { auditCli } from '../audit-cli.js';
-import { asCommands, inWordsOfTheCommand } from '../command-words.js';
 import { type CredentialPem, readCredentialFiles } from '../credential-file.js';
+import { UsageError } from '../options.js';
 import { PasswordPrompt } from '../password.js';
-import { UsageError } from '../usage-error.js';
+import { dayText } from '../table.js';
+import { asCommands, rethrowAsCommands } from './push-cert-advice.js';
 import type { OpenPushCert, PushCertIo, PushCertServices } from './push-cert-services.js';
 
 export interface PushCertImportOptions {
@@ -24,7 +25,7 @@ export interface PushCertImportOptions {
 const DAY_MS = 86_400_000;
 const RENEW_DAYS = 30;
 
-/** Takes a push certificate of Apple, whose key was made here or comes along from another server. */
+/** Imports a push certificate from Apple. Its key was made here, or is imported from another server. */
 export async function pushCertImport(
   options: PushCertImportOptions,
   io: PushCertIo,
@@ -33,7 +34,7 @@ export async function pushCertImport(
   const pem = await readFiles(options, io);
   await open(async (services) => {
     const added = await inTransaction(services.db, (trx) => add(trx, services, { pem, options }));
-    tell(added, io);
+    printResult(added, io);
   });
 }
 
@@ -41,7 +42,7 @@ async function readFiles(
   { cert = [], key, p12, passwordFile }: PushCertImportOptions,
   io: PushCertIo,
 ): Promise<CredentialPem> {
-  if (cert.length > 0 === (p12 !== undefined)) throw new UsageError('give either --cert or --p12');
+  if (cert.length > 0 === (p12 !== undefined)) throw new UsageError('use either --cert or --p12');
   const files = [...cert, p12, key].filter((file) => file !== undefined);
   const password = new PasswordPrompt({ name: '--password-file', file: passwordFile }, io);
   const pem = await readCredentialFiles(files, password);
@@ -67,13 +68,16 @@ async function add(
   const { appleAccount, force: isForced = false } = options;
   const input = { ...pem, purpose: 'mdm.pushcert', isForced } as const;
   const account = appleAccount === undefined ? {} : { apple_account: appleAccount };
-  const id = await certificates.add(trx, { ...input, ...account }).catch(inWordsOfTheCommand);
+  const id = await certificates.add(trx, { ...input, ...account }).catch(rethrowAsCommands);
   const facts = await findPushCertificateFacts(trx, id);
   if (facts === undefined) throw new Error('the certificate is gone');
   if (!facts.has_key) throw withoutKey();
   const { topic, apple_account, not_after } = facts;
   const changes = createdWith({
-    ...{ purpose: 'mdm.pushcert', push_topic: topic, apple_account, not_after },
+    purpose: 'mdm.pushcert',
+    push_topic: topic,
+    apple_account,
+    not_after,
     pem_certificate: pem.pem_certificate,
   });
   const values = { changes, details: isForced ? { forced: true } : {} };
@@ -85,21 +89,17 @@ async function add(
 function withoutKey(): AppError {
   const message =
     'the private key of this certificate is not here, so nothing could be pushed with it: it was ' +
-    'requested on another server. Give its key by --key (or both by --p12). Nothing was changed';
+    'requested on another server. Import its key by --key (or both by --p12). Nothing was changed';
   return new AppError('key_mismatch', 409, message);
 }
 
-function day(date: Date): string {
-  return date.toISOString().slice(0, 10);
-}
-
-function tell({ facts, warnings }: Added, { write }: PushCertIo): void {
+function printResult({ facts, warnings }: Added, { write }: PushCertIo): void {
   const { id, topic, not_after: end, apple_account: account } = facts;
   const isOver = end.getTime() <= Date.now();
   const state = isOver ? 'stored; it can no longer be used' : 'in use, without a restart';
   write(`Push certificate ${id} is ${state}.`);
   write(`Topic: ${topic}`);
-  write(`Good until: ${day(end)}`);
+  write(`Good until: ${dayText(end)}`);
   write(`Apple Account: ${account ?? 'not known'}`);
   for (const warning of warnings) write(`Warning: ${warning}`);
   write('');
@@ -107,7 +107,7 @@ function tell({ facts, warnings }: Added, { write }: PushCertIo): void {
     write('Only the account it was made with can renew it. Note which one that is:');
     write(`muster api PATCH /certificates/${id} -f apple_account=you@example.com`);
   }
-  const reminder = day(new Date(end.getTime() - RENEW_DAYS * DAY_MS));
+  const reminder = dayText(new Date(end.getTime() - RENEW_DAYS * DAY_MS));
   write(
     `Next: renew it from ${reminder} on by muster push-cert request; /api/v1/credentials warns.`,
   );

@@ -6,13 +6,18 @@ import { createdWith } from '../../events/audit.js';
 import { NoVendorCertificate } from '../../pki/push-certificates/push-request-service.js';
 import { keepVendorCertificate } from '../../pki/push-certificates/push-request-vendor.js';
 import { auditCli } from '../audit-cli.js';
-import { inWordsOfTheCommand } from '../command-words.js';
 import { type CredentialPem, readCredentialFiles } from '../credential-file.js';
+import { UsageError } from '../options.js';
 import { PasswordPrompt } from '../password.js';
-import { UsageError } from '../usage-error.js';
-import { portalSteps, unsignedSteps } from './push-cert-advice.js';
-import { type PushCertKnown, readKnown } from './push-cert-known.js';
-import type { OpenPushCert, PushCertIo, PushCertServices } from './push-cert-services.js';
+import { portalSteps, rethrowAsCommands, unsignedSteps } from './push-cert-advice.js';
+
+import {
+  type OpenPushCert,
+  type PushCertIo,
+  type PushCertKnown,
+  type PushCertServices,
+  readKnown,
+} from './push-cert-services.js';
 
 export interface PushCertRequestOptions {
   appleAccount?: string;
@@ -34,7 +39,7 @@ interface Made {
 const TYPE = 'certificate_signing_requests';
 const LONGEST_COMMON_NAME = 64;
 
-/** Makes a key and a request for a push certificate, signed for Apple's portal where that can be. */
+/** Makes a key and a request for a push certificate, signed for Apple's portal if a vendor certificate exists. */
 export async function pushCertRequest(
   options: PushCertRequestOptions,
   io: PushCertIo,
@@ -46,8 +51,8 @@ export async function pushCertRequest(
     const { account } = known;
     if (account === null) {
       throw new UsageError(
-        'give --apple-account: the address you sign in with at identity.apple.com. Whoever renews ' +
-          'the certificate in a year needs the same one',
+        '--apple-account is missing: the address you sign in with at identity.apple.com. To renew ' +
+          'the certificate in a year the same account is needed',
       );
     }
     const made = await inTransaction(services.db, async (trx) => {
@@ -56,7 +61,7 @@ export async function pushCertRequest(
       await save(request, options.out, io);
       return request;
     });
-    tell({ made, known, out: options.out ?? made.name }, io);
+    printNextSteps({ made, known, out: options.out ?? made.name }, io);
   });
 }
 
@@ -69,7 +74,7 @@ async function readVendor(
   const option = { name: '--vendor-password-file', file: vendorPasswordFile };
   const parts = await readCredentialFiles(files, new PasswordPrompt(option, io));
   if (parts.pem_certificate !== undefined) return parts;
-  throw new UsageError('give the vendor certificate too, by --vendor-cert');
+  throw new UsageError('the vendor certificate is missing: add it by --vendor-cert');
 }
 
 async function keepVendor(
@@ -77,7 +82,7 @@ async function keepVendor(
   { certificates, requests }: PushCertServices,
   parts: CredentialPem,
 ): Promise<number> {
-  const kept = keepVendorCertificate(trx, certificates, parts).catch(inWordsOfTheCommand);
+  const kept = keepVendorCertificate(trx, certificates, parts).catch(rethrowAsCommands);
   const { id, isNew } = await kept;
   const action = isNew ? 'certificates.create' : 'certificates.update';
   const changes = createdWith({
@@ -100,7 +105,9 @@ async function makeRequest(
   const request = {
     purpose: 'mdm.pushcert' as const,
     subject: subjectOf(services.publicUrl),
-    ...{ key_type: 'RSA' as const, key_size: 2048, apple_account: account },
+    key_type: 'RSA' as const,
+    key_size: 2048,
+    apple_account: account,
   };
   const id = await services.signingRequests.add(trx, request);
   const values = { changes: createdWith(request) };
@@ -114,13 +121,13 @@ async function makeRequest(
   }
 }
 
-/** For people only: Apple takes nothing of it over into the certificate. */
+/** For people only: Apple copies nothing of it into the certificate. */
 function subjectOf(publicUrl: string): string {
   const { hostname } = new URL(publicUrl);
   return `CN=${`MDM push ${hostname}`.slice(0, LONGEST_COMMON_NAME)}`;
 }
 
-/** Before the commit: a request that nobody gets to see is not kept. */
+/** Runs before the commit, so that a request that cannot be written is not stored. */
 async function save(made: Made, out: string | undefined, io: PushCertIo): Promise<void> {
   if (out === '-') {
     io.writeBytes(made.bytes);
@@ -133,13 +140,13 @@ async function save(made: Made, out: string | undefined, io: PushCertIo): Promis
   });
 }
 
-interface Told {
+interface Result {
   made: Made;
   known: PushCertKnown;
   out: string;
 }
 
-function tell({ made, known, out }: Told, { write }: PushCertIo): void {
+function printNextSteps({ made, known, out }: Result, { write }: PushCertIo): void {
   const file = out === '-' ? 'the output' : out;
   write(`Request ${made.id} made. Its private key stays here, sealed.`);
   if (out !== '-') write(`Written: ${out}`);

@@ -12,6 +12,7 @@ import {
 } from '../../db/push/device-reach.js';
 import { type Credential, credentialStatus } from '../../pki/credentials/credential-status.js';
 import type { JudgedVendor } from '../../pki/push-certificates/push-request-vendor.js';
+import { dayText } from '../table.js';
 import { firstSteps, renewalSteps, uploadSteps } from './push-cert-advice.js';
 import type { PushCertIo, PushCertServices } from './push-cert-services.js';
 
@@ -53,10 +54,6 @@ function allTopics({ knex }: Database): Promise<TopicCount[]> {
   return countDevicesOfOtherTopics(knex, []);
 }
 
-function day(date: Date): string {
-  return date.toISOString().slice(0, 10);
-}
-
 function many(count: number): string {
   if (count > COUNTED_AT_MOST) return `more than ${COUNTED_AT_MOST} enrolled devices`;
   return count === 1 ? '1 enrolled device' : `${count} enrolled devices`;
@@ -64,9 +61,9 @@ function many(count: number): string {
 
 function lifeOf({ status, not_before, not_after, days_left }: Credential): string {
   if (status === 'no_private_key') return 'of no use: its private key is not here';
-  if (status === 'expired') return `expired on ${day(not_after)}`;
+  if (status === 'expired') return `expired on ${dayText(not_after)}`;
   if (not_before !== undefined) return `not valid before ${not_before.toISOString()}`;
-  return `good until ${day(not_after)} (${days_left} ${days_left === 1 ? 'day' : 'days'})`;
+  return `good until ${dayText(not_after)} (${days_left} ${days_left === 1 ? 'day' : 'days'})`;
 }
 
 function describe(certificate: Credential, { accounts, devices }: Facts): string[] {
@@ -87,14 +84,15 @@ function strayTopics({ certificates, devices }: Facts): string[] {
 
 function describeRequest({ id, created_at, apple_account }: OpenRequestRow): string {
   const whose = apple_account === null ? '' : `, Apple Account ${apple_account}`;
-  return `Request ${id} of ${day(created_at)} waits for its certificate${whose}`;
+  return `Request ${id} of ${dayText(created_at)} waits for its certificate${whose}`;
 }
 
 function vendorLine(vendor: JudgedVendor | undefined): string {
   if (vendor === undefined) return 'No vendor certificate: requests have to be signed elsewhere';
   const { id, certificate, fault } = vendor;
   const name = certificate.commonName ?? certificate.subject;
-  const state = fault === undefined ? `until ${day(certificate.notAfter)}` : `can't sign: ${fault}`;
+  const state =
+    fault === undefined ? `until ${dayText(certificate.notAfter)}` : `can't sign: ${fault}`;
   return `Vendor certificate ${id} (${name}): ${state}`;
 }
 
@@ -104,8 +102,8 @@ function nextSteps({ certificates, accounts, requests, vendor }: Facts): string[
     const isSigned = vendor !== undefined && vendor.fault === undefined;
     return uploadSteps({ id: request.id, account: request.apple_account }, isSigned);
   }
-  const needy = certificates.find(({ status }) => status === 'expired' || status === 'expiring');
-  if (needy !== undefined) return renewalSteps(accounts.get(needy.id ?? 0) ?? null);
+  const ending = certificates.find(({ status }) => status === 'expired' || status === 'expiring');
+  if (ending !== undefined) return renewalSteps(accounts.get(ending.id ?? 0) ?? null);
   const [used] = certificates.filter(({ status }) => status === 'ok');
   if (used === undefined) return firstSteps();
   return ['Nothing to do: a push certificate is renewed once it has 30 days left.'];

@@ -1,7 +1,7 @@
 import { isPlistDict, type PlistDict, parsePlist } from '../../protocol/plist/plist.js';
 import { createManagedApplication } from '../devices/applications.js';
-import { isEnrollmentProfile, toInstalledProfile } from '../devices/profiles.js';
-import { openProfile } from '../enrollment/profile-file.js';
+import { isEnrollmentProfile, openProfile, toInstalledProfile } from '../devices/profiles.js';
+
 import { acknowledged, type CommandHandler, failed } from './answer.js';
 import { applySettings } from './settings.js';
 
@@ -27,7 +27,7 @@ function readProfile(payload: Buffer): { content: PlistDict; signers: Buffer[] }
     const content = parsePlist(plist);
     return isPlistDict(content) ? { content, signers: signerCertificates } : undefined;
   } catch {
-    return undefined; // a device tells only that the profile is invalid
+    return undefined; // a device reports only that the profile is invalid
   }
 }
 
@@ -43,20 +43,20 @@ const installProfile: CommandHandler = (device, command) => {
 };
 
 const removeProfile: CommandHandler = (device, command) => {
-  const wanted = command.Identifier;
-  if (typeof wanted !== 'string') return { status: 'CommandFormatError' };
-  const found = device.profiles.find(({ identifier }) => identifier === wanted);
-  if (found === undefined) return failed(12_075, `The profile “${wanted}” is not installed.`);
+  const identifier = command.Identifier;
+  if (typeof identifier !== 'string') return { status: 'CommandFormatError' };
+  const found = device.profiles.find((profile) => profile.identifier === identifier);
+  if (found === undefined) return failed(12_075, `The profile “${identifier}” is not installed.`);
   if (isEnrollmentProfile(found)) device.isReleased = true;
-  else if (!found.isManaged) return failed(12_013, `The profile “${wanted}” is not managed.`);
+  else if (!found.isManaged) return failed(12_013, `The profile “${identifier}” is not managed.`);
   device.profiles = device.profiles.filter((profile) => profile !== found);
   return acknowledged();
 };
 
 const installApplication: CommandHandler = (device, command) => {
-  const { Identifier: named, iTunesStoreID: storeId } = command;
+  const { Identifier: bundleId, iTunesStoreID: storeId } = command;
   const identifier =
-    typeof named === 'string' ? named : storeId && `com.example.store.id${String(storeId)}`;
+    typeof bundleId === 'string' ? bundleId : storeId && `com.example.store.id${String(storeId)}`;
   if (typeof identifier !== 'string') {
     return failed(12_024, 'The app manifest could not be validated.');
   }

@@ -7,7 +7,7 @@ export interface DeviceError {
   message: string;
 }
 
-/** How a device answers a command; members of `body` stand beside Status in the report. */
+/** A device's answer to a command; members of `body` are sent beside Status in the report. */
 export type Answer =
   | { status: 'Acknowledged'; body: Record<string, PlistInput | undefined> }
   | { status: 'Error'; errors: DeviceError[] }

@@ -4,7 +4,7 @@ import type { LabPlatform } from '../devices/device-models.js';
 import { isAtLeast } from '../devices/os-releases.js';
 import { localHostName, type SimulatedDevice } from '../devices/simulated-device.js';
 
-/** Answers one query; undefined when this device has nothing to say to it. */
+/** Answers one query; undefined when this device leaves it out. */
 export type QueryAnswer = (device: SimulatedDevice) => PlistInput | undefined;
 
 const LAST_BACKUP = new Date('2024-10-30T02:14:07Z');
@@ -112,16 +112,29 @@ const QUERIES: Record<LabPlatform, ReadonlyMap<string, QueryAnswer>> = {
   macOS: new Map(Object.entries({ ...COMMON, ...MACOS })),
 };
 
-/** What would tell one person's own device from all others. */
+/** What would identify a personal device. */
 const PRIVATE: ReadonlySet<string> = new Set([
-  ...['UDID', 'ProvisioningUDID', 'SerialNumber', 'IMEI', 'MEID', 'ICCID', 'PhoneNumber'],
-  ...['WiFiMAC', 'BluetoothMAC', 'EthernetMAC', 'EASDeviceIdentifier', 'ServiceSubscriptions'],
-  ...['iTunesStoreAccountHash', 'PushToken', 'MDMOptions'],
+  'UDID',
+  'ProvisioningUDID',
+  'SerialNumber',
+  'IMEI',
+  'MEID',
+  'ICCID',
+  'PhoneNumber',
+  'WiFiMAC',
+  'BluetoothMAC',
+  'EthernetMAC',
+  'EASDeviceIdentifier',
+  'ServiceSubscriptions',
+  'iTunesStoreAccountHash',
+  'PushToken',
+  'MDMOptions',
 ]);
 
-/** QueryResponses: exactly what was asked for, less what this kind of device does not know. */
+/** QueryResponses: what was asked for, without what this kind of device does not know. */
 export function deviceInformation(device: SimulatedDevice, queries: string[]): PlistInput {
   const known = QUERIES[device.identity.platform];
-  const told = queries.filter((query) => device.enrollmentId === undefined || !PRIVATE.has(query));
-  return Object.fromEntries(told.map((query) => [query, known.get(query)?.(device)]));
+  const isPersonal = device.enrollmentId !== undefined;
+  const answered = queries.filter((query) => !isPersonal || !PRIVATE.has(query));
+  return Object.fromEntries(answered.map((query) => [query, known.get(query)?.(device)]));
 }

@@ -63,7 +63,7 @@ const answerManagedApplications: CommandHandler = (device) => {
   return acknowledged({ ManagedApplicationList: Object.fromEntries(entries) });
 };
 
-/** Commands that only ask. */
+/** Commands that only read. */
 export const INVENTORY_COMMANDS: Record<string, CommandHandler> = {
   DeviceInformation: answerDeviceInformation,
   SecurityInfo: (device) => acknowledged({ SecurityInfo: securityInfo(device) }),

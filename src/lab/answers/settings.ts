@@ -2,7 +2,7 @@ import { isPlistDict, type PlistDict, type PlistInput } from '../../protocol/pli
 import type { SimulatedDevice } from '../devices/simulated-device.js';
 import { type Answer, acknowledged, type DeviceError, describeErrors } from './answer.js';
 
-/** Makes one setting; what it returns is why it could not. */
+/** Applies one setting; returns the error if it cannot. */
 type Setter = (device: SimulatedDevice, item: PlistDict) => DeviceError | undefined;
 
 function fault(message: string): DeviceError {
@@ -82,7 +82,7 @@ function applyItem(device: SimulatedDevice, item: PlistDict): PlistInput {
   return { Item: name, Status: 'Error', ErrorChain: describeErrors([problem]) };
 }
 
-/** The command as a whole is acknowledged even where some of its settings failed. */
+/** The command as a whole is acknowledged even if some of its settings failed. */
 export function applySettings(device: SimulatedDevice, command: PlistDict): Answer {
   if (!Array.isArray(command.Settings)) return { status: 'CommandFormatError' };
   const items = command.Settings.filter(isPlistDict);

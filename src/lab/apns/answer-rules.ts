@@ -1,24 +1,23 @@
-import type { ServerAnswer } from './push-answer.js';
-import { USUAL_REASONS } from './refusal.js';
+import { type ServerAnswer, USUAL_REASONS } from './push-answer.js';
 
 const FIRST_REFUSAL = 400;
 
-/** An answer on demand, in place of the 200 for a push that is as it should be. */
+/** An answer to send in place of the 200 for a valid push. */
 export interface AnswerRule {
-  /** For this token, this topic, or both; for all pushes without. */
-  token?: string;
-  topic?: string;
+  /** Applies to this token, this topic, or both; to all pushes if neither is set. */
+  token?: string | undefined;
+  topic?: string | undefined;
   /** 200, which only makes sense with a delay, accepts the push. */
   status: number;
   /** The usual one of the status when absent. */
-  reason?: string;
-  /** How often; always when absent. */
-  times?: number;
-  /** Seconds, told with the answer. */
-  retryAfter?: number;
-  delayMs?: number;
+  reason?: string | undefined;
+  /** How many pushes it applies to; all when absent. */
+  times?: number | undefined;
+  /** Seconds, sent as Retry-After. */
+  retryAfter?: number | undefined;
+  delayMs?: number | undefined;
   /** With 410; this moment when absent. */
-  timestamp?: number;
+  timestamp?: number | undefined;
 }
 
 interface Entry {
@@ -34,15 +33,15 @@ function matches({ rule }: Entry, token: string, topic: string): boolean {
 function answerOf(rule: AnswerRule): ServerAnswer {
   const { status, reason = USUAL_REASONS[status] ?? 'InternalServerError' } = rule;
   const { retryAfter, delayMs } = rule;
-  const timestamp = status === 410 ? { timestamp: rule.timestamp ?? Date.now() } : {};
+  const timestamp = status === 410 ? (rule.timestamp ?? Date.now()) : undefined;
   return {
-    refusal: status < FIRST_REFUSAL ? undefined : { status, reason, ...timestamp },
+    refusal: status < FIRST_REFUSAL ? undefined : { status, reason, timestamp },
     retryAfter,
     delayMs,
   };
 }
 
-/** The rules that hold, the oldest that fits is used. */
+/** The active rules; the oldest that matches is used. */
 export class AnswerRules {
   #entries: Entry[] = [];
 
@@ -58,7 +57,7 @@ export class AnswerRules {
     return this.#entries.map(({ rule }) => rule);
   }
 
-  /** What to answer this push; undefined: as it deserves. */
+  /** The answer of the rule for this push; undefined: no rule matches. */
   next(token: string, topic: string): ServerAnswer | undefined {
     if (this.#entries.length === 0) return undefined;
     const entry = this.#entries.find((candidate) => matches(candidate, token, topic));

@@ -1,8 +1,35 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { ControlFault, readBody, sendFault, sendJson } from '../wire/control-http.js';
+import type { AnswerRule } from './answer-rules.js';
 import { isDeviceToken } from './courier-lines.js';
-import type { ApnsStandInControl } from './stand-in-control.js';
+import type { AnsweredPushes } from './push-counts.js';
+import type { ConnectionRefusal } from './push-server.js';
+import type { StoreCounters, TokenReport } from './token-store.js';
+
+interface StandInReport extends AnsweredPushes, StoreCounters {
+  /** Of pushers. */
+  connections: number;
+}
+
+/** Controls how the stand-in answers, and reports what it received. */
+export interface ApnsStandInControl {
+  /** Rules are used in the order they were added. */
+  addAnswer(rule: AnswerRule): void;
+  answers(): AnswerRule[];
+  clearAnswers(): void;
+  /** Sends GOAWAY on every connection. */
+  goAway(reason?: string): void;
+  /** Resets the connections of pushers. */
+  destroyConnections(): void;
+  /** New connections of pushers from now on; open ones stay. */
+  refuseConnections(how: ConnectionRefusal): void;
+  report(): StandInReport;
+  token(token: string): TokenReport | undefined;
+  tokens(): Iterable<TokenReport>;
+  /** Waiting pushes stay. */
+  resetCounters(): void;
+}
 
 const TEN_MINUTES_MS = 600_000;
 
@@ -30,11 +57,6 @@ const connectionsBody = z.strictObject({
   refuse: z.enum(['tls', 'connection']).nullable().optional(),
 });
 
-function defined<T extends object>(given: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  const entries = Object.entries(given).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as { [K in keyof T]: Exclude<T[K], undefined> };
-}
-
 type Route = (
   control: ApnsStandInControl,
   request: IncomingMessage,
@@ -44,7 +66,7 @@ type Route = (
 const addAnswer: Route = async (control, request, response) => {
   const body = await readBody(request, answerBody);
   const { all: _all, retry_after: retryAfter, delay_ms: delayMs, ...rule } = body;
-  control.addAnswer(defined({ ...rule, retryAfter, delayMs }));
+  control.addAnswer({ ...rule, retryAfter, delayMs });
   sendJson(response, 201, body);
 };
 
@@ -99,7 +121,7 @@ const ROUTES: Record<string, Record<string, Route>> = {
   '/lab/tokens': { GET: listTokens },
 };
 
-/** Answers requests that tell the stand-in how to behave, and those that ask what it saw. */
+/** Answers the requests of /lab/answers, /lab/connections, /lab/pushes and /lab/tokens. */
 export async function serveControl(
   control: ApnsStandInControl,
   request: IncomingMessage,

@@ -1,16 +1,11 @@
-import { writeClientLine } from './courier-lines.js';
+import { type CourierOperation, writeClientLine } from './courier-lines.js';
 
 const TOKENS_IN_A_LINE = 1_000;
-
-export type CourierOperation =
-  | { name: 'connect'; topic: string }
-  | { name: 'disconnect' }
-  | { name: 'forget' };
 
 interface Batch {
   operation: CourierOperation;
   tokens: string[];
-  settle: (() => void)[];
+  onConfirmed: (() => void)[];
 }
 
 function topicOf(operation: CourierOperation): string | undefined {
@@ -21,7 +16,7 @@ function isSame(one: CourierOperation, other: CourierOperation): boolean {
   return one.name === other.name && topicOf(one) === topicOf(other);
 }
 
-/** What the courier is still to be told or has not confirmed, in order, many tokens to a line. */
+/** Operations not sent yet or not confirmed by the courier, in order, many tokens to a line. */
 export class CourierBatches {
   #unsent: Batch[] = [];
   readonly #sent = new Map<number, Batch>();
@@ -31,11 +26,11 @@ export class CourierBatches {
   add(operation: CourierOperation, token: string): Promise<void> {
     const batch = this.#batchFor(this.#unsent, operation);
     batch.tokens.push(token);
-    return new Promise((resolve) => batch.settle.push(resolve));
+    return new Promise((resolve) => batch.onConfirmed.push(resolve));
   }
 
   /** The lines to send now. */
-  take(): string[] {
+  nextLines(): string[] {
     return this.#unsent.splice(0).map((batch) => {
       this.#lastId += 1;
       this.#sent.set(this.#lastId, batch);
@@ -43,21 +38,21 @@ export class CourierBatches {
     });
   }
 
-  settle(id: number): void {
+  confirm(id: number): void {
     const batch = this.#sent.get(id);
     this.#sent.delete(id);
-    for (const resolve of batch?.settle ?? []) resolve();
+    for (const resolve of batch?.onConfirmed ?? []) resolve();
   }
 
-  settleAll(): void {
+  confirmAll(): void {
     for (const batch of [...this.#sent.values(), ...this.#unsent]) {
-      for (const resolve of batch.settle) resolve();
+      for (const resolve of batch.onConfirmed) resolve();
     }
     this.#sent.clear();
     this.#unsent = [];
   }
 
-  /** On a new connection: all devices first, then what the old one did not confirm. */
+  /** On a new connection: all devices first, then what was not confirmed on the old one. */
   rejoin(devices: readonly { token: string; topic: string }[]): void {
     const batches: Batch[] = [];
     for (const { token, topic } of devices) {
@@ -71,7 +66,7 @@ export class CourierBatches {
     const last = batches.at(-1);
     const hasRoom = last !== undefined && last.tokens.length < TOKENS_IN_A_LINE;
     if (hasRoom && isSame(last.operation, operation)) return last;
-    const batch = { operation, tokens: [], settle: [] };
+    const batch = { operation, tokens: [], onConfirmed: [] };
     batches.push(batch);
     return batch;
   }

@@ -1,33 +1,20 @@
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
-import { CourierBatches, type CourierOperation } from './courier-batches.js';
-import { type CourierPush, readServerLine } from './courier-lines.js';
-import { LineReader } from './line-reader.js';
+import { CourierBatches } from './courier-batches.js';
+import {
+  type CourierOperation,
+  type CourierPush,
+  LineReader,
+  readServerLine,
+} from './courier-lines.js';
 
 /** Must not throw. */
 export type PushListener = (push: CourierPush) => void;
 
 export interface CourierClientOptions {
-  /** Of the courier, or where to ask for it each time: after a restart it lies elsewhere. */
+  /** Base URL of the courier, or a function that finds it: it changes when the lab restarts. */
   url: string | (() => Promise<string>);
   /** Ends it as `close` does. */
   signal?: AbortSignal;
-}
-
-/**
- * One connection for a whole fleet. It is restored when it breaks, and its devices with it; pushes
- * that came meanwhile are delivered then. The promises resolve when the courier has obeyed, however
- * long that takes, or when the client is closed; they never reject.
- */
-export interface CourierClient {
-  /** Whether the connection stands at this moment. */
-  readonly isConnected: boolean;
-  /** From now on pushes to this token come to the listener, one that waits there first. */
-  connect(token: string, topic: string, listener: PushListener): Promise<void>;
-  /** The device is away: the newest push waits for it. */
-  disconnect(token: string): Promise<void>;
-  /** The device gives the token up for good: whoever pushes to it is told 410. */
-  forget(token: string): Promise<void>;
-  close(): Promise<void>;
 }
 
 const FIRST_DELAY_MS = 100;
@@ -38,7 +25,12 @@ interface Device {
   listener: PushListener;
 }
 
-class ReconnectingCourier implements CourierClient {
+/**
+ * One connection for a whole fleet, made in the background and restored when it breaks, its devices
+ * with it; pushes that came meanwhile are delivered then. The promises resolve when the courier has
+ * confirmed, however long that takes, or when the client is closed; they never reject.
+ */
+export class CourierClient {
   readonly #options: CourierClientOptions;
   readonly #devices = new Map<string, Device>();
   readonly #batches = new CourierBatches();
@@ -47,7 +39,7 @@ class ReconnectingCourier implements CourierClient {
   #delayMs = FIRST_DELAY_MS;
   #isFlushing = false;
   #isClosed = false;
-  isConnected = false;
+  #isConnected = false;
 
   constructor(options: CourierClientOptions) {
     this.#options = options;
@@ -56,31 +48,39 @@ class ReconnectingCourier implements CourierClient {
     else void this.#open();
   }
 
+  /** Whether there is a connection at this moment. */
+  get isConnected(): boolean {
+    return this.#isConnected;
+  }
+
+  /** From now on pushes to this token reach the listener, a waiting one first. */
   connect(token: string, topic: string, listener: PushListener): Promise<void> {
     this.#devices.set(token.toLowerCase(), { topic, listener });
-    return this.#do({ name: 'connect', topic }, token);
+    return this.#send({ name: 'connect', topic }, token);
   }
 
+  /** The device is away: the newest push waits for it. */
   disconnect(token: string): Promise<void> {
     this.#devices.delete(token.toLowerCase());
-    return this.#do({ name: 'disconnect' }, token);
+    return this.#send({ name: 'disconnect' }, token);
   }
 
+  /** The device no longer uses the token: pushes to it are answered 410. */
   forget(token: string): Promise<void> {
     this.#devices.delete(token.toLowerCase());
-    return this.#do({ name: 'forget' }, token);
+    return this.#send({ name: 'forget' }, token);
   }
 
   close(): Promise<void> {
     this.#isClosed = true;
-    this.isConnected = false;
+    this.#isConnected = false;
     clearTimeout(this.#timer);
     this.#request?.destroy();
-    this.#batches.settleAll();
+    this.#batches.confirmAll();
     return Promise.resolve();
   }
 
-  #do(operation: CourierOperation, token: string): Promise<void> {
+  #send(operation: CourierOperation, token: string): Promise<void> {
     if (this.#isClosed) return Promise.resolve();
     const done = this.#batches.add(operation, token.toLowerCase());
     if (!this.#isFlushing) {
@@ -92,8 +92,8 @@ class ReconnectingCourier implements CourierClient {
 
   #flush(): void {
     this.#isFlushing = false;
-    if (!this.isConnected) return;
-    for (const line of this.#batches.take()) this.#request?.write(line);
+    if (!this.#isConnected) return;
+    for (const line of this.#batches.nextLines()) this.#request?.write(line);
   }
 
   async #open(): Promise<void> {
@@ -123,7 +123,7 @@ class ReconnectingCourier implements CourierClient {
     }
     const reader = new LineReader();
     response.on('data', (chunk: Buffer) => {
-      for (const line of linesOf(reader, chunk, stream)) this.#obey(line);
+      for (const line of linesOf(reader, chunk, stream)) this.#handleLine(line);
     });
     response.on('error', () => undefined);
     response.on('end', () => stream.destroy());
@@ -131,21 +131,21 @@ class ReconnectingCourier implements CourierClient {
   }
 
   #onConnected(): void {
-    this.isConnected = true;
+    this.#isConnected = true;
     this.#delayMs = FIRST_DELAY_MS;
     this.#batches.rejoin([...this.#devices].map(([token, { topic }]) => ({ token, topic })));
     this.#flush();
   }
 
-  #obey(text: string): void {
+  #handleLine(text: string): void {
     const line = readServerLine(text);
     if (line === undefined) return;
-    if ('done' in line) this.#batches.settle(line.done);
+    if ('done' in line) this.#batches.confirm(line.done);
     else this.#devices.get(line.token)?.listener(line);
   }
 
   #onLost(): void {
-    this.isConnected = false;
+    this.#isConnected = false;
     this.#retryLater();
   }
 
@@ -157,7 +157,7 @@ class ReconnectingCourier implements CourierClient {
   }
 }
 
-/** Whoever sends lines that long is no courier. */
+/** A line that is too long ends the connection. */
 function linesOf(reader: LineReader, chunk: Buffer, stream: ClientRequest): string[] {
   try {
     return reader.read(chunk);
@@ -165,9 +165,4 @@ function linesOf(reader: LineReader, chunk: Buffer, stream: ClientRequest): stri
     stream.destroy();
     return [];
   }
-}
-
-/** Connects in the background, again and again until it succeeds. */
-export function connectCourier(options: CourierClientOptions): CourierClient {
-  return new ReconnectingCourier(options);
 }

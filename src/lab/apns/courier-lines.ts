@@ -1,8 +1,14 @@
+import { StringDecoder } from 'node:string_decoder';
 import { z } from 'zod';
 import { LabError } from '../wire/lab-error.js';
-import type { CourierOperation } from './courier-batches.js';
 
-/** What a device is told. */
+/** What a device asks of the courier. */
+export type CourierOperation =
+  | { name: 'connect'; topic: string }
+  | { name: 'disconnect' }
+  | { name: 'forget' };
+
+/** A push as a device receives it. */
 export interface CourierPush {
   /** Lower-case hexadecimal. */
   token: string;
@@ -19,7 +25,7 @@ export function isDeviceToken(text: string): boolean {
 const tokens = z.array(z.string().refine(isDeviceToken)).max(10_000);
 
 const clientLine = z.strictObject({
-  /** Told back when the line is obeyed. */
+  /** Returned once the line is carried out. */
   id: z.int().optional(),
   connect: tokens.optional(),
   topic: z.string().max(256).optional(),
@@ -53,11 +59,11 @@ export function writeClientLine(
   operation: CourierOperation,
   tokens: readonly string[],
 ): string {
-  const topic = operation.name === 'connect' ? { topic: operation.topic } : {};
-  return `${JSON.stringify({ id, [operation.name]: tokens, ...topic })}\n`;
+  const topic = operation.name === 'connect' ? operation.topic : undefined;
+  return `${JSON.stringify({ id, [operation.name]: tokens, topic })}\n`;
 }
 
-/** Throws LabError when it is none. */
+/** Throws LabError for any other text. */
 export function readClientLine(text: string): ClientLine {
   const { data } = clientLine.safeParse(parseJson(text));
   if (data === undefined || (data.connect !== undefined && data.topic === undefined)) {
@@ -77,4 +83,20 @@ export function writeDoneLine(id: number): string {
 /** undefined for lines of another kind. */
 export function readServerLine(text: string): CourierPush | { done: number } | undefined {
   return serverLine.safeParse(parseJson(text)).data;
+}
+
+const LONGEST_LINE = 1_000_000;
+
+/** Lines of text out of the pieces that a stream delivers; no line is longer than a million. */
+export class LineReader {
+  readonly #decoder = new StringDecoder('utf8');
+  #rest = '';
+
+  /** The lines that this piece completes. Throws LabError when one is too long. */
+  read(chunk: Buffer): string[] {
+    const lines = (this.#rest + this.#decoder.write(chunk)).split('\n');
+    this.#rest = lines.pop() ?? '';
+    if (this.#rest.length > LONGEST_LINE) throw new LabError('a line of the courier is too long');
+    return lines;
+  }
 }

@@ -1,16 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { readClientLine, writeDoneLine, writePushLine } from './courier-lines.js';
-import { LineReader } from './line-reader.js';
+import { LineReader, readClientLine, writeDoneLine, writePushLine } from './courier-lines.js';
+
 import type { CourierLink, TokenStore } from './token-store.js';
 
 const MOST_CHARACTERS_AT_ONCE = 64 * 1024;
 
-/** One connection of devices: they tell where they are, and hear of their pushes. */
+/** One connection of devices: they send their tokens and receive their pushes. */
 class CourierStream implements CourierLink {
   readonly #store: TokenStore;
   readonly #response: ServerResponse;
   readonly #tokens = new Set<string>();
-  /** Devices with something to hear. */
+  /** Tokens of devices with a push to send. */
   readonly #woken = new Set<string>();
   readonly #reader = new LineReader();
   #isWriting = false;
@@ -27,10 +27,10 @@ class CourierStream implements CourierLink {
     setImmediate(() => this.#write());
   }
 
-  /** Throws LabError at what is no line of a device. */
+  /** Throws LabError for a line that no device sends. */
   read(chunk: Buffer): void {
     for (const line of this.#reader.read(chunk)) {
-      if (line.trim() !== '') this.#obey(line);
+      if (line.trim() !== '') this.#handleLine(line);
     }
   }
 
@@ -40,7 +40,7 @@ class CourierStream implements CourierLink {
     this.#woken.clear();
   }
 
-  #obey(line: string): void {
+  #handleLine(line: string): void {
     const { id, connect = [], topic = '', disconnect = [], forget = [] } = readClientLine(line);
     for (const token of connect.map(lowerCase)) {
       this.#tokens.add(token);
@@ -57,7 +57,7 @@ class CourierStream implements CourierLink {
     if (id !== undefined) this.#response.write(writeDoneLine(id));
   }
 
-  /** Waits for a connection that is full: what is not written yet stays where a newer push replaces it. */
+  /** Waits while the connection is full: until written, a push can be replaced by a newer one. */
   #write(): void {
     while (this.#woken.size > 0) {
       if (!this.#response.write(this.#nextLines())) {
@@ -72,7 +72,7 @@ class CourierStream implements CourierLink {
     let lines = '';
     for (const token of this.#woken) {
       this.#woken.delete(token);
-      const push = this.#store.take(token, this);
+      const push = this.#store.deliver(token, this);
       if (push !== undefined) {
         lines += writePushLine({ token, payload: { mdm: push.mdm }, apnsId: push.apnsId });
       }

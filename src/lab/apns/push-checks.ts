@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http2';
 import { isDeviceToken } from './courier-lines.js';
-import { type Refusal, refusal } from './refusal.js';
+import { type Refusal, refusal } from './push-answer.js';
 
 const PATH = '/3/device/';
 export const LARGEST_PAYLOAD = 4096;
@@ -8,9 +8,9 @@ const LONGEST_COLLAPSE_ID = 64;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const PRIORITIES = new Set(['1', '5', '10']);
 
-/** Who has connected, by its certificate. */
+/** The client of a connection, by its certificate. */
 export interface Pusher {
-  /** The UID of a certificate that the lab's CA issued; undefined: none, or a foreign one. */
+  /** The UID of a certificate that the lab's CA issued; undefined: none, or of another CA. */
   topic: string | undefined;
 }
 
@@ -49,7 +49,7 @@ function optionFault(headers: Headers): Refusal | undefined {
   return undefined;
 }
 
-/** All that can be said against a push before its payload is there; in the order of the headers. */
+/** Checks a push before its payload has arrived, in the order of the headers. */
 export function headerFault(headers: Headers, pusher: Pusher): Refusal | undefined {
   if (headers[':method'] !== 'POST') return refusal(405, 'MethodNotAllowed');
   if (pusher.topic === undefined) return refusal(403, 'BadCertificate');
@@ -63,14 +63,14 @@ export function headerFault(headers: Headers, pusher: Pusher): Refusal | undefin
   return topicFault(headers, pusher) ?? optionFault(headers);
 }
 
-/** The token of a path that `headerFault` found nothing wrong with, lower case. */
+/** The token in a path that passed `headerFault`, lower case. */
 export function tokenOf(path: string): string {
-  // A copy: a slice would keep the whole path, which lies outside of the heap, for as long.
+  // A copy: a slice would keep the whole path, which is outside of the heap, in memory.
   const token = Buffer.from(path, 'latin1').toString('latin1', PATH.length);
   return /[A-F]/.test(token) ? token.toLowerCase() : token;
 }
 
-/** The push magic out of a payload; MDM payloads have that one member. */
+/** The push magic in a payload; MDM payloads have that one member. */
 export function readPayload(body: Buffer): string | Refusal {
   if (body.length > LARGEST_PAYLOAD) return refusal(413, 'PayloadTooLarge');
   if (body.length === 0) return refusal(400, 'PayloadEmpty');
@@ -81,6 +81,6 @@ export function readPayload(body: Buffer): string | Refusal {
   } catch {
     // falls through
   }
-  // Our own word: Apple's table has none for it.
+  // Our own reason: Apple's table has none for it.
   return refusal(400, 'BadPayload');
 }

@@ -1,4 +1,4 @@
-import type { Refusal } from './refusal.js';
+import type { Refusal } from './push-answer.js';
 
 export interface AnsweredPushes {
   total: number;
@@ -6,12 +6,12 @@ export interface AnsweredPushes {
   by_reason: Record<string, number>;
 }
 
-/** How pushes were answered. */
+/** Counts the answers to pushes. */
 export class PushCounts {
   #accepted = 0;
   #refused = new Map<string, { refusal: Refusal; count: number }>();
 
-  note(refusal: Refusal | undefined): void {
+  count(refusal: Refusal | undefined): void {
     if (refusal === undefined) {
       this.#accepted += 1;
       return;

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { AnswerRules } from './answer-rules.js';
-import { type ServerAnswer, sendAnswer } from './push-answer.js';
+import { type Refusal, refusal, type ServerAnswer, sendAnswer } from './push-answer.js';
 import { headerFault, LARGEST_PAYLOAD, type Pusher, readPayload, tokenOf } from './push-checks.js';
 import type { PushCounts } from './push-counts.js';
-import { type Refusal, refusal } from './refusal.js';
+
 import type { TokenStore } from './token-store.js';
 
 export interface PushDeskOptions {
@@ -15,7 +15,7 @@ export interface PushDeskOptions {
 
 const NOTHING = Buffer.alloc(0);
 
-/** Takes pushes: checks, answers, and hands them to the store. */
+/** Receives pushes: checks and answers them, and stores the accepted ones. */
 export class PushDesk {
   readonly #options: PushDeskOptions;
 
@@ -23,7 +23,7 @@ export class PushDesk {
     this.#options = options;
   }
 
-  /** Reads the payload, never more of it than there may be, and answers. */
+  /** Reads the payload, up to the size limit, and answers. */
   receive(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, pusher: Pusher): void {
     let body: Buffer = NOTHING;
     stream.on('error', () => undefined);
@@ -36,16 +36,16 @@ export class PushDesk {
       stream.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR));
     });
     stream.on('end', () => {
-      if (!stream.headersSent) this.#take(stream, headers, { pusher, body });
+      if (!stream.headersSent) this.#handle(stream, headers, { pusher, body });
     });
   }
 
-  #take(
+  #handle(
     stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders,
     { pusher, body }: { pusher: Pusher; body: Buffer },
   ): void {
-    const found = judge(headers, pusher, body);
+    const found = checkPush(headers, pusher, body);
     if (typeof found !== 'string') {
       this.#answer(stream, headers, { refusal: found });
       return;
@@ -53,8 +53,8 @@ export class PushDesk {
     const token = tokenOf(headers[':path'] ?? '');
     const topic = pusher.topic ?? '';
     const fault = this.#tokenFault(token, topic);
-    const demanded = this.#options.rules.next(token, topic);
-    const answer = { ...demanded, refusal: demanded?.refusal ?? fault };
+    const ruled = this.#options.rules.next(token, topic);
+    const answer = { ...ruled, refusal: ruled?.refusal ?? fault };
     const apnsId = this.#answer(stream, headers, answer);
     if (answer.refusal !== undefined) return;
     const expiration = Number(headers['apns-expiration'] ?? 0);
@@ -75,13 +75,13 @@ export class PushDesk {
     const given = headers['apns-id'];
     const isMessageId = typeof given === 'string' && answer.refusal?.reason !== 'BadMessageId';
     const apnsId = isMessageId ? given : randomUUID();
-    this.#options.counts.note(answer.refusal);
+    this.#options.counts.count(answer.refusal);
     sendAnswer(stream, apnsId, answer);
     return apnsId;
   }
 }
 
-/** The push magic, or what is wrong. */
-function judge(headers: IncomingHttpHeaders, pusher: Pusher, body: Buffer): string | Refusal {
+/** The push magic of a valid push, or the refusal. */
+function checkPush(headers: IncomingHttpHeaders, pusher: Pusher, body: Buffer): string | Refusal {
   return headerFault(headers, pusher) ?? readPayload(body);
 }

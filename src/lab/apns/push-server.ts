@@ -7,11 +7,11 @@ import {
   issueServerCertificate,
   type LabAuthority,
   privateKeyPem,
-} from '../authority/lab-authority.js';
+} from '../pki/lab-authority.js';
 import type { Pusher } from './push-checks.js';
 import type { PushDesk } from './push-desk.js';
 
-/** How new connections are turned away: by a TLS alert, by a reset, or not at all. */
+/** How new connections are refused: by a TLS alert, by a reset, or not at all. */
 export type ConnectionRefusal = 'tls' | 'connection' | null;
 
 export interface PushServerOptions {
@@ -23,17 +23,17 @@ export interface PushServerOptions {
 
 const SESSION_MEMORY_MB = 64;
 const MOST_CONNECTIONS = 1_000;
-/** A fatal alert, bad_certificate (RFC 8446 6), as it stands before anything is encrypted. */
+/** A fatal alert, bad_certificate (RFC 8446 6), unencrypted. */
 const BAD_CERTIFICATE_ALERT = Buffer.from([21, 3, 3, 0, 2, 2, 42]);
 
-/** Whether the CA vouches for it is OpenSSL's verdict; without one pushes are answered 403. */
+/** OpenSSL verifies the chain to the lab's CA; without one pushes are answered 403. */
 function pusherOf(session: ServerHttp2Session): Pusher {
   const socket = session.socket as TLSSocket;
   if (!socket.authorized) return { topic: undefined };
   return { topic: parseCertificate(socket.getPeerCertificate().raw).userId };
 }
 
-/** Speaks HTTP/2 over TLS and nothing else. */
+/** Serves HTTP/2 over TLS and nothing else. */
 export class PushServer {
   readonly #sockets = new Set<Socket>();
   readonly #sessions = new Set<ServerHttp2Session>();
@@ -55,9 +55,9 @@ export class PushServer {
     secure.on('session', (session) => this.#onSession(session));
     secure.on('sessionError', () => undefined);
     secure.on('tlsClientError', () => undefined);
-    // TLS begins behind it, so that a connection can be refused before.
+    // A plain server in front, so that a connection can be refused before TLS begins.
     this.#front = createServer((socket) => {
-      if (this.#admit(socket)) secure.emit('connection', socket);
+      if (this.#accept(socket)) secure.emit('connection', socket);
     });
     this.#front.maxConnections = MOST_CONNECTIONS;
   }
@@ -79,7 +79,7 @@ export class PushServer {
     return this.#sessions.size;
   }
 
-  /** Asks every client to go elsewhere: GOAWAY with a reason, what is under way is answered. */
+  /** Sends GOAWAY with a reason to every client; requests under way are answered. */
   goAway(reason: string): void {
     const data = Buffer.from(JSON.stringify({ reason }));
     for (const session of this.#sessions) {
@@ -101,7 +101,7 @@ export class PushServer {
     session.on('stream', (stream, headers) => this.options.desk.receive(stream, headers, pusher));
   }
 
-  #admit(socket: Socket): boolean {
+  #accept(socket: Socket): boolean {
     socket.setNoDelay(true);
     socket.on('error', () => undefined);
     if (this.refusal === 'connection') socket.resetAndDestroy();

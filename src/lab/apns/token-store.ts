@@ -8,15 +8,15 @@ export interface AcceptedPush {
   expiration: number;
 }
 
-/** Where the devices of one connection are told. */
+/** The connection of some devices, as the store sees it. */
 export interface CourierLink {
-  /** Something waits for this device; `take` it when the connection has room. */
+  /** A push waits for this device; `deliver` it when the connection has room. */
   wake(token: string): void;
 }
 
-/** What is known of one token. A million of them lie in memory, so it has what it needs only. */
+/** What is known of one token. Kept small: a million of them are in memory. */
 interface TokenState {
-  /** Of the device that connected last; undefined: no device was ever seen. */
+  /** Of the device that connected last; undefined: no device has connected. */
   topic: string | undefined;
   link: CourierLink | undefined;
   waiting: Omit<AcceptedPush, 'token'> | undefined;
@@ -32,13 +32,13 @@ export interface TokenReport {
   delivered: number;
   is_connected: boolean;
   has_waiting_push: boolean;
-  /** Since when the device has given it up. */
+  /** Since when the device no longer uses it. */
   gone_at: string | null;
 }
 
 export interface StoreCounters {
   delivered: number;
-  /** Pushes that a newer one took the place of before they were delivered. */
+  /** Pushes replaced by a newer one before they were delivered. */
   replaced: number;
   expired: number;
   /** Accepted though there was no room for another token. */
@@ -54,7 +54,7 @@ function nowSeconds(): number {
   return Date.now() / 1000;
 }
 
-/** As Apple does it: at most one push waits for a device that is away, the newest, until it expires. */
+/** Like APNs: at most one push, the newest, waits for a device that is away, until it expires. */
 export class TokenStore {
   readonly #states = new Map<string, TokenState>();
   readonly #most: number;
@@ -69,12 +69,12 @@ export class TokenStore {
     this.#most = mostTokens;
   }
 
-  /** Since when the device has given the token up, milliseconds since 1970. */
+  /** Since when the device no longer uses the token, milliseconds since 1970. */
   goneAt(token: string): number | undefined {
     return this.#states.get(token)?.goneAt || undefined;
   }
 
-  /** The topic that the device of this token listens to, as far as one was seen. */
+  /** The topic of the device that connected with this token, if one has. */
   topicOf(token: string): string | undefined {
     return this.#states.get(token)?.topic;
   }
@@ -104,13 +104,13 @@ export class TokenStore {
     if (state.waiting !== undefined) link.wake(token);
   }
 
-  /** Nothing happens when the device is connected elsewhere by now. */
+  /** Does nothing if the device has another connection by now. */
   disconnect(token: string, link: CourierLink): void {
     const state = this.#states.get(token);
     if (state?.link !== link) return;
     state.link = undefined;
     this.#connected -= 1;
-    if (state.waiting?.expiration === 0) this.#drop(state);
+    if (state.waiting?.expiration === 0) this.#expire(state);
   }
 
   forget(token: string): void {
@@ -118,27 +118,27 @@ export class TokenStore {
     if (state === undefined) return;
     if (state.link !== undefined) this.#connected -= 1;
     state.link = undefined;
-    if (state.waiting !== undefined) this.#release(state);
+    if (state.waiting !== undefined) this.#removeWaiting(state);
     state.goneAt = Date.now();
   }
 
-  /** The push that waits, which now counts as delivered; undefined when there is none any more. */
-  take(token: string, link: CourierLink): AcceptedPush | undefined {
+  /** The waiting push, which from now on counts as delivered; undefined if there is none. */
+  deliver(token: string, link: CourierLink): AcceptedPush | undefined {
     const state = this.#states.get(token);
     const waiting = state?.waiting;
     if (state?.link !== link || waiting === undefined) return undefined;
     const isLate = waiting.expiration !== 0 && waiting.expiration <= nowSeconds();
     if (isLate || waiting.topic !== state.topic) {
-      this.#drop(state);
+      this.#expire(state);
       return undefined;
     }
-    this.#release(state);
+    this.#removeWaiting(state);
     state.delivered += 1;
     this.#delivered += 1;
     return { token, ...waiting };
   }
 
-  /** Forgets what was counted, not what waits. */
+  /** Resets the counters; waiting pushes stay. */
   resetCounters(): void {
     this.#delivered = 0;
     this.#replaced = 0;
@@ -193,13 +193,13 @@ export class TokenStore {
     state.waiting = { topic, mdm, apnsId, expiration };
   }
 
-  #release(state: TokenState): void {
+  #removeWaiting(state: TokenState): void {
     state.waiting = undefined;
     this.#waiting -= 1;
   }
 
-  #drop(state: TokenState): void {
-    this.#release(state);
+  #expire(state: TokenState): void {
+    this.#removeWaiting(state);
     this.#expired += 1;
   }
 }

@@ -7,7 +7,7 @@ import {
   issueServerCertificate,
   type LabAuthority,
   privateKeyPem,
-} from '../authority/lab-authority.js';
+} from '../pki/lab-authority.js';
 import { ControlFault, readBytes } from '../wire/control-http.js';
 import type { DepAnswer, DepRequest, DepService } from './dep-service.js';
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type Server as HttpServer } from 'node:http';
 import { type AddressInfo, isIPv6, type Server } from 'node:net';
-import { certificatePem, type LabAuthority } from '../authority/lab-authority.js';
-import { isWelcome } from '../wire/control-http.js';
+import { certificatePem, type LabAuthority } from '../pki/lab-authority.js';
+import { isLocalProgram } from '../wire/control-http.js';
 import { createControl, type DepControl } from './dep-control.js';
 import { DepServer, RequestCounts } from './dep-server.js';
 import { DepService } from './dep-service.js';
@@ -68,7 +68,7 @@ function closed(server: Server): Promise<void> {
 
 function createPortalServer(control: DepControl): HttpServer {
   return createServer((request, response) => {
-    if (!isWelcome(request)) response.writeHead(403).end();
+    if (!isLocalProgram(request)) response.writeHead(403).end();
     else servePortal(control, request, response).catch(() => response.destroy());
   });
 }

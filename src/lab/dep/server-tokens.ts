@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { type ContentAlgorithm, sealEnvelopedData } from '../../crypto/cms/cms-enveloped-data.js';
 import { exportPrivateKey } from '../../crypto/keys/keys.js';
 import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
-import type { LabAuthority } from '../authority/lab-authority.js';
+import type { LabAuthority } from '../pki/lab-authority.js';
 
 /** What the file holds that Apple's portal gives out, as its JSON names it. */
 export interface ServerToken {

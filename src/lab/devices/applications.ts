@@ -1,19 +1,19 @@
 import type { PlistInput } from '../../protocol/plist/plist.js';
-import type { Random } from '../fleet/random.js';
 import { APPLICATION_CATALOG, type CatalogApplication } from './application-catalog.js';
 import type { LabPlatform } from './device-models.js';
+import type { Random } from './random.js';
 
 const KB = 1024;
 const GB = KB ** 3;
 
 export interface Application {
   name: string;
-  identifier?: string;
-  shortVersion?: string;
-  version?: string;
+  identifier?: string | undefined;
+  shortVersion?: string | undefined;
+  version?: string | undefined;
   bundleSize: number;
   dynamicSize: number;
-  externalVersionIdentifier?: number;
+  externalVersionIdentifier?: number | undefined;
   isFromStore: boolean;
   hasUpdateAvailable: boolean;
   isBeta: boolean;
@@ -36,7 +36,7 @@ function createApplication(entry: CatalogApplication, random: Random): Applicati
     ...versionsOf(entry, random),
     bundleSize: random.scaled(64 * KB, 3 * GB),
     dynamicSize: random.scaled(4 * KB, GB),
-    ...(isFromStore ? { externalVersionIdentifier: random.integer(815_000_000, 869_999_999) } : {}),
+    externalVersionIdentifier: isFromStore ? random.integer(815_000_000, 869_999_999) : undefined,
     isFromStore,
     hasUpdateAvailable: isFromStore && random.chance(0.12),
     isBeta: random.chance(0.02),
@@ -55,7 +55,7 @@ export function createApplications(platform: LabPlatform, random: Random): Appli
   return chosen.map((entry) => createApplication(entry, random));
 }
 
-/** The version a device gets when it is told to install an application by name or store id. */
+/** The version a device gets when a command installs an application by name or store id. */
 export function createManagedApplication(identifier: string, random: Random): Application {
   const entry = { identifier, name: identifier.split('.').at(-1) ?? identifier, isApple: false };
   return { ...createApplication(entry, random), isManaged: true };

@@ -51,7 +51,7 @@ const ANSWERS: Record<string, CellularAnswer> = {
   ServiceSubscriptions: subscriptions,
 };
 
-/** A device without a modem keeps silent about all of them but the technology, which is 0. */
+/** A device without a modem answers only the technology, which is 0. */
 function onlyCellular(query: string, answer: CellularAnswer): CellularAnswer {
   return (device) => {
     if (device.identity.isCellular) return answer(device);

@@ -5,7 +5,7 @@ import {
   type ParsedCertificate,
   parseCertificate,
 } from '../../crypto/x509/certificate.js';
-import type { Random } from '../fleet/random.js';
+import type { Random } from './random.js';
 import type { DeviceCertificate, SimulatedDevice } from './simulated-device.js';
 
 const DAY_MS = 86_400_000;
@@ -34,7 +34,7 @@ async function createAuthority(commonName: string, index: number): Promise<Autho
     publicKey: keys.publicKey,
     issuerKey: keys.privateKey,
     notBefore: new Date(Date.now() - (400 + index * 200) * DAY_MS),
-    // The last of them has expired: a real fleet always carries one that did.
+    // The last one has expired, as some in a real fleet always have.
     notAfter: new Date(Date.now() + (index === AUTHORITIES.length - 1 ? -30 : 2000) * DAY_MS),
     isCa: true,
     keyUsage: ['keyCertSign', 'cRLSign'],
@@ -44,13 +44,13 @@ async function createAuthority(commonName: string, index: number): Promise<Autho
 
 let authorities: Promise<Authority[]> | undefined;
 
-/** Made once for the whole fleet, as the companies' authorities are. */
+/** Made once for the whole fleet, like the CAs of real companies. */
 function allAuthorities(): Promise<Authority[]> {
   authorities ??= Promise.all(AUTHORITIES.map(createAuthority));
   return authorities;
 }
 
-/** As CertificateList names one: by its common name, else its whole subject. */
+/** Named as in CertificateList: by its common name, else its whole subject. */
 export function toDeviceCertificate(der: Buffer, isIdentity: boolean): DeviceCertificate {
   const { commonName, subject } = parseCertificate(der);
   return { commonName: commonName ?? subject, der, isIdentity };
@@ -70,7 +70,7 @@ async function issueWifiIdentity(owner: string, authority: Authority): Promise<B
   });
 }
 
-/** What the device carries besides what enrollment brings. */
+/** What the device has besides the certificates of its enrollment. */
 export async function createCertificates(
   device: SimulatedDevice,
   random: Random,

@@ -8,7 +8,7 @@ export interface DeviceModel {
   /** Order number without region: the Model of an iPhone or iPad. */
   orderNumber: string;
   /** Chip id in the UDID of newer devices; absent where the UDID is 40 hex digits, or on Intel. */
-  chip?: string;
+  chip?: string | undefined;
   isCellular: boolean;
   hasBattery: boolean;
   capacities: readonly number[];
@@ -60,7 +60,7 @@ function toModel(modelName: string | undefined): (row: Row) => DeviceModel {
     modelName: modelName ?? marketingName,
     marketingName,
     orderNumber,
-    ...(chip === undefined ? {} : { chip }),
+    chip,
     isCellular: modelName === 'iPhone',
     hasBattery: modelName !== undefined || marketingName.startsWith('MacBook'),
     capacities,
@@ -72,3 +72,17 @@ export const DEVICE_MODELS: Record<LabPlatform, readonly DeviceModel[]> = {
   iOS: [...PHONES.map(toModel('iPhone')), ...PADS.map(toModel('iPad'))],
   macOS: MACS.map(toModel(undefined)),
 };
+
+/** What Apple's enrollment program says about a device. */
+export interface DeviceKind {
+  /** iPhone, iPad, Mac and the like. */
+  family: string;
+  model: string;
+}
+
+const PLATFORMS: Record<string, LabPlatform> = { iPhone: 'iOS', iPad: 'iOS', Mac: 'macOS' };
+
+/** undefined: no device of that family can be simulated. */
+export function platformOf({ family }: DeviceKind): LabPlatform | undefined {
+  return PLATFORMS[family];
+}

@@ -1,3 +1,4 @@
+import { verifySignedData } from '../../crypto/cms/cms-signed-data.js';
 import {
   isPlistDict,
   type PlistDict,
@@ -5,9 +6,30 @@ import {
   type PlistValue,
 } from '../../protocol/plist/plist.js';
 
+interface OpenedProfile {
+  /** The property list inside. */
+  plist: Buffer;
+  /** DER, the signer's first; empty for a profile that is not signed. */
+  signerCertificates: Buffer[];
+}
+
+const DER_SEQUENCE = 0x30;
+
+/**
+ * Reads a profile file, signed or not. Throws AppError when the signature is invalid; the signer need
+ * not be trusted: a real device shows it to its user.
+ */
+export function openProfile(bytes: Buffer): OpenedProfile {
+  if (bytes[0] !== DER_SEQUENCE) return { plist: bytes, signerCertificates: [] };
+  const { content, signers, certificates } = verifySignedData({ der: bytes });
+  const signer = signers[0].certificate;
+  const others = certificates.filter(({ fingerprint }) => !fingerprint.equals(signer.fingerprint));
+  return { plist: content, signerCertificates: [signer, ...others].map(({ der }) => der) };
+}
+
 export interface InstalledProfile {
   identifier: string;
-  /** As it lies in the profile file, all payloads included. */
+  /** The content of the profile file, all payloads included. */
   content: PlistDict;
   /** Installed by a command, as the enrollment profile is not. */
   isManaged: boolean;
@@ -47,7 +69,7 @@ export interface ProfileOrigin {
   signerCertificates?: Buffer[];
 }
 
-/** Undefined when it has no PayloadIdentifier or is no Configuration: no device installs that. */
+/** undefined without a PayloadIdentifier or for another type than Configuration: not installable. */
 export function toInstalledProfile(
   content: PlistDict,
   { isManaged, signerCertificates = [] }: ProfileOrigin,
@@ -58,7 +80,7 @@ export function toInstalledProfile(
   return { identifier, content, isManaged, signerCertificates };
 }
 
-/** One entry of ProfileList. What payloads are set to is never told, only what they are. */
+/** One entry of ProfileList, which shows the kinds of payloads but not their settings. */
 export function describeProfile(profile: InstalledProfile): PlistInput {
   const { content, isManaged, signerCertificates } = profile;
   return {

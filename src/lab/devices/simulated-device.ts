@@ -1,10 +1,9 @@
 import type { PlistInput } from '../../protocol/plist/plist.js';
-import type { DeviceKind } from '../enrollment/awaited-devices.js';
-import type { Random } from '../fleet/random.js';
-import { createIdentity, type DeviceIdentity } from '../wire/identity.js';
 import { type Application, createApplications } from './applications.js';
-import type { LabPlatform } from './device-models.js';
+import { createIdentity, type DeviceIdentity } from './device-identity.js';
+import type { DeviceKind, LabPlatform } from './device-models.js';
 import type { InstalledProfile } from './profiles.js';
+import type { Random } from './random.js';
 import { createSimulatedUser, type SimulatedUser } from './simulated-user.js';
 
 export interface DeviceCertificate {
@@ -19,11 +18,11 @@ export interface SimulatedDevice {
   readonly random: Random;
   readonly pushToken: Buffer;
   readonly pushMagic: string;
-  /** Only iOS has one: whoever holds it can take the passcode off. */
+  /** Only iOS has one: its holder can remove the passcode. */
   readonly unlockToken: Buffer | undefined;
   /** Every Mac has one, of iPads those that are shared. */
   readonly user: SimulatedUser | undefined;
-  /** What a device that a person owns is known by, once it enrolls as such. */
+  /** Identifies a personal device to its server, once it has enrolled as one. */
   enrollmentId: string | undefined;
   /** Stays in Setup Assistant until DeviceConfigured. */
   isAwaitingConfiguration: boolean;
@@ -33,14 +32,14 @@ export interface SimulatedDevice {
   isLost: boolean;
   isRemoteDesktopEnabled: boolean;
   isErased: boolean;
-  /** The enrollment profile was taken off it: it says goodbye and is managed no longer. */
+  /** Its enrollment profile was removed: it sends CheckOut and is managed no longer. */
   isReleased: boolean;
   isVoiceRoamingEnabled: boolean;
   isDataRoamingEnabled: boolean;
   isHotspotEnabled: boolean;
   timeZone: string;
   organizationInfo: PlistInput | undefined;
-  /** What MDMOptions tells, once the server has set it. */
+  /** As set by the server. */
   mdmOptions: Record<string, PlistInput>;
   batteryLevel: number;
   availableCapacity: number;
@@ -64,12 +63,12 @@ export interface SimulatedDeviceOptions {
   platform: LabPlatform;
   random: Random;
   /** A random one when absent. */
-  serialNumber?: string;
-  /** What it is to be, as far as there is such a model; a random one of the platform when absent. */
-  kind?: DeviceKind;
-  /** One of two when absent. */
-  isSupervised?: boolean;
-  /** iPads are shared by users, and wait for each to be configured where they wait themselves. */
+  serialNumber?: string | undefined;
+  /** Chooses the model, if there is one of this kind; a random one of the platform when absent. */
+  kind?: DeviceKind | undefined;
+  /** Random when absent. */
+  isSupervised?: boolean | undefined;
+  /** iPads are shared; their users await UserConfigured if the iPad awaits DeviceConfigured. */
   isShared?: boolean;
   isAwaitingConfiguration?: boolean;
 }
@@ -78,8 +77,8 @@ function identityFor({ serialNumber, isSupervised, ...rest }: SimulatedDeviceOpt
   const identity = createIdentity(rest.platform, rest.random.fork('identity'), rest.kind);
   return {
     ...identity,
-    ...(serialNumber === undefined ? {} : { serialNumber }),
-    ...(isSupervised === undefined ? {} : { isSupervised }),
+    serialNumber: serialNumber ?? identity.serialNumber,
+    isSupervised: isSupervised ?? identity.isSupervised,
   };
 }
 

@@ -1,9 +1,9 @@
-import type { Random } from '../fleet/random.js';
 import type { InstalledProfile } from './profiles.js';
+import type { Random } from './random.js';
 
-/** Whoever uses a Mac, or a Shared iPad, with a channel to the server apart from the device's. */
+/** A user of a Mac or a Shared iPad, with a channel to the server apart from the device's. */
 export interface SimulatedUser {
-  /** GUID; the same for all users of Shared iPads, whom their short names tell apart. */
+  /** GUID; the same for all users of Shared iPads, which differ by their short names. */
   readonly id: string;
   readonly shortName: string;
   readonly longName: string;

@@ -5,9 +5,9 @@ import type { SimulatedDevice } from '../devices/simulated-device.js';
 type Facts = Record<string, PlistInput | undefined>;
 
 const CAN_REQUIRE_UPDATE = { iOS: '17.0', macOS: '14.0' } as const;
-const TELLS_UPDATE_ID = { iOS: '17.4', macOS: '14.4' } as const;
+const SENDS_UPDATE_ID = { iOS: '17.4', macOS: '14.4' } as const;
 
-/** A person's own device does not tell which one it is. */
+/** A personal device does not identify itself. */
 function identifiers({ identity, enrollmentId }: SimulatedDevice): Facts {
   if (enrollmentId !== undefined) return {};
   const { udid, serialNumber, isCellular, imei, meid } = identity;
@@ -23,7 +23,7 @@ function identifiers({ identity, enrollmentId }: SimulatedDevice): Facts {
 export function machineInfo(device: SimulatedDevice): Buffer {
   const { platform, release, model } = device.identity;
   const isRecent = isAtLeast(release.version, CAN_REQUIRE_UPDATE[platform]);
-  const tellsId = isAtLeast(release.version, TELLS_UPDATE_ID[platform]);
+  const sendsId = isAtLeast(release.version, SENDS_UPDATE_ID[platform]);
   return buildPlist({
     ...identifiers(device),
     PRODUCT: model.productName,
@@ -31,17 +31,17 @@ export function machineInfo(device: SimulatedDevice): Buffer {
     OS_VERSION: isRecent ? release.version : undefined,
     LANGUAGE: 'en',
     MDM_CAN_REQUEST_SOFTWARE_UPDATE: isRecent ? true : undefined,
-    SOFTWARE_UPDATE_DEVICE_ID: tellsId ? model.productName : undefined,
+    SOFTWARE_UPDATE_DEVICE_ID: sendsId ? model.productName : undefined,
   });
 }
 
-export interface AskedAttributes {
+export interface RequestedAttributes {
   attributes: readonly string[];
   challenge: string | undefined;
 }
 
-/** What a Profile Service asked for, with its challenge, as an XML property list. */
-export function deviceAttributes(device: SimulatedDevice, asked: AskedAttributes): Buffer {
+/** The attributes that a Profile Service requested, with its challenge, as an XML property list. */
+export function deviceAttributes(device: SimulatedDevice, requested: RequestedAttributes): Buffer {
   const { identity, deviceName } = device;
   const known: Facts = {
     ...identifiers(device),
@@ -52,6 +52,6 @@ export function deviceAttributes(device: SimulatedDevice, asked: AskedAttributes
     LANGUAGE: 'en',
     MAC_ADDRESS_EN0: identity.wifiMac,
   };
-  const told = asked.attributes.map((name) => [name, known[name]] as const);
-  return buildPlist({ ...Object.fromEntries(told), CHALLENGE: asked.challenge });
+  const attributes = requested.attributes.map((name) => [name, known[name]] as const);
+  return buildPlist({ ...Object.fromEntries(attributes), CHALLENGE: requested.challenge });
 }

@@ -1,18 +1,60 @@
 import { createCertificates, toDeviceCertificate } from '../devices/certificates.js';
 import type { SimulatedDevice } from '../devices/simulated-device.js';
 import type { SimulatedUser } from '../devices/simulated-user.js';
-import type { KeyPool } from '../fleet/key-pool.js';
-import type { DeviceSession } from '../fleet/poll.js';
+import { requestIdentity } from '../pki/scep-client.js';
 import type { HttpClient } from '../wire/http-client.js';
-import { MdmClient } from '../wire/mdm-client.js';
+import { MdmClient, type MdmIdentity } from '../wire/mdm-client.js';
 import {
   authenticateMessage,
   bootstrapTokenMessage,
   tokenUpdateMessage,
   userTokenUpdateMessage,
 } from '../wire/messages.js';
-import { requestIdentity } from '../wire/scep-client.js';
-import type { EnrollmentProfile } from './enrollment-profile.js';
+import { obtainByAccount } from './account-driven.js';
+import { obtainAutomated } from './automated.js';
+import { type EnrollmentProfile, fetchProfile, readProfileFile } from './enrollment-profile.js';
+import type { EnrollingDevice, EnrollmentWay } from './enrollment-way.js';
+import type { KeyPool } from './key-pool.js';
+import { obtainOverTheAir } from './over-the-air.js';
+
+/** A user with a channel of their own. */
+export interface UserSession {
+  user: SimulatedUser;
+  /** UUIDs of commands answered NotNow. */
+  postponed: Set<string>;
+}
+
+/** A device that is enrolled. */
+export interface DeviceSession {
+  device: SimulatedDevice;
+  http: HttpClient;
+  keys: KeyPool;
+  /** These two change when the identity is renewed. */
+  mdm: MdmClient;
+  identity: MdmIdentity;
+  topic: string;
+  /** UUIDs of commands answered NotNow. */
+  postponed: Set<string>;
+  user?: UserSession | undefined;
+}
+
+/** Fetches or reads an enrollment profile. Throws LabError or AppError with the reason if it fails. */
+export async function obtainProfile(
+  enrolling: EnrollingDevice,
+  way: EnrollmentWay,
+): Promise<EnrollmentProfile> {
+  switch (way.enroll) {
+    case 'ota':
+      return await obtainOverTheAir(enrolling, way);
+    case 'ade':
+      return await obtainAutomated(enrolling, way);
+    case 'account':
+      return await obtainByAccount(enrolling, way);
+    case 'profile':
+      if (way.file !== undefined) return readProfileFile(way.file);
+      return await fetchProfile(enrolling.http, way.url, way.token);
+  }
+}
 
 export interface EnrollOptions {
   http: HttpClient;
@@ -22,14 +64,14 @@ export interface EnrollOptions {
   asUser?: boolean;
 }
 
-/** Installs the profile as a person who taps Install would: keys, SCEP, Authenticate, TokenUpdate. */
+/** What follows a tap on Install: keys, SCEP, Authenticate, TokenUpdate. */
 export async function enroll(
   device: SimulatedDevice,
   { http, profile, keys, asUser = false }: EnrollOptions,
 ): Promise<DeviceSession> {
   const { scep, mdm, installed, caCertificates } = profile;
   const [identity, certificates] = await Promise.all([
-    keys.take(scep.keySize).then((pair) => requestIdentity({ http, scep, device, keys: pair })),
+    keys.get(scep.keySize).then((pair) => requestIdentity({ http, scep, device, keys: pair })),
     createCertificates(device, device.random.fork('certificates')),
   ]);
   device.profiles = [installed];
@@ -43,12 +85,18 @@ export async function enroll(
   const { topic } = mdm;
   const user = asUser ? userWithChannel(device, mdm) : undefined;
   return {
-    ...{ device, http, keys, mdm: client, identity, topic, postponed: new Set() },
-    ...(user === undefined ? {} : { user: { user, postponed: new Set() } }),
+    device,
+    http,
+    keys,
+    mdm: client,
+    identity,
+    topic,
+    postponed: new Set(),
+    user: user && { user, postponed: new Set() },
   };
 }
 
-/** In the order of real devices; what only a Mac sends depends on what the server can do. */
+/** In the order of real devices; a Mac sends more if the server's capabilities allow it. */
 async function checkIn(
   device: SimulatedDevice,
   client: MdmClient,
@@ -65,7 +113,7 @@ async function checkIn(
   }
 }
 
-/** The user whom the server talks to apart from the device. */
+/** The user, if the server has a channel for users. */
 function userWithChannel(
   { user }: SimulatedDevice,
   { serverCapabilities }: Pick<EnrollmentProfile['mdm'], 'serverCapabilities'>,

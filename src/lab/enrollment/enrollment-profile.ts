@@ -1,52 +1,48 @@
 import { parsePlistDict } from '../../protocol/plist/plist.js';
 import { readEnrollmentProfile } from '../../protocol/profiles/mobileconfig-reader.js';
-import { type InstalledProfile, toInstalledProfile } from '../devices/profiles.js';
+import { type InstalledProfile, openProfile, toInstalledProfile } from '../devices/profiles.js';
 import type { HttpClient } from '../wire/http-client.js';
+import { refusedReply } from '../wire/http-reply.js';
 import { LabError } from '../wire/lab-error.js';
 import type { MdmEndpoint } from '../wire/mdm-client.js';
-import { refusal } from '../wire/refusal.js';
-import { openProfile } from './profile-file.js';
 
 type ProfileContent = ReturnType<typeof readEnrollmentProfile>;
 
 export type ScepSettings = ProfileContent['scep'];
 
-/** All that a device learns about its server. */
+/** What a device knows about its server. */
 export interface EnrollmentProfile {
   scep: ScepSettings;
   mdm: MdmEndpoint & {
     topic: string;
     serverCapabilities: string[];
-    /** Where it was given for an account. */
-    enrollmentMode?: string;
+    /** Only in a profile for an account. */
+    enrollmentMode?: string | undefined;
   };
   /** DER. */
   caCertificates: Buffer[];
-  /** The profile itself, as ProfileList shows it afterwards. */
+  /** The profile itself, for ProfileList. */
   installed: InstalledProfile;
 }
 
-/** Reads an enrollment profile, signed or not. Throws AppError or LabError when it is none. */
+/** Reads an enrollment profile, signed or not. Throws AppError or LabError for any other file. */
 export function readProfileFile(bytes: Buffer): EnrollmentProfile {
   const { plist, signerCertificates } = openProfile(bytes);
   const { scep, mdm, caCertificates } = readEnrollmentProfile(plist);
   const origin = { isManaged: false, signerCertificates };
   const installed = toInstalledProfile(parsePlistDict(plist), origin);
   if (installed === undefined) throw new LabError('the enrollment profile has no identifier');
-  const { signMessage: isSigned, enrollmentMode, ...endpoint } = mdm;
-  const { serverUrl, checkInUrl, topic, serverCapabilities } = endpoint;
+  const { serverUrl, checkInUrl, topic, serverCapabilities, enrollmentMode } = mdm;
+  const { signMessage: isSigned } = mdm;
   return {
     scep,
-    mdm: {
-      ...{ serverUrl, checkInUrl, topic, serverCapabilities, isSigned },
-      ...(enrollmentMode === undefined ? {} : { enrollmentMode }),
-    },
+    mdm: { serverUrl, checkInUrl, topic, serverCapabilities, isSigned, enrollmentMode },
     caCertificates,
     installed,
   };
 }
 
-/** Below the base URL of a server; parameters that are undefined are left out. */
+/** A URL below the server's base URL, without the parameters that are undefined. */
 export function serverUrl(
   baseUrl: string,
   path: string,
@@ -59,7 +55,7 @@ export function serverUrl(
   return url.href;
 }
 
-/** As a person gets it who opens the server's page, or follows a link with this token. */
+/** Downloads the profile from the server's page, or with the token of an enrollment link. */
 export async function fetchProfile(
   http: HttpClient,
   baseUrl: string,
@@ -67,6 +63,6 @@ export async function fetchProfile(
 ): Promise<EnrollmentProfile> {
   const url = serverUrl(baseUrl, '/enroll/profile', { token });
   const reply = await http.send({ method: 'GET', url });
-  if (reply.status !== 200) throw refusal(url, reply);
+  if (reply.status !== 200) throw refusedReply(url, reply);
   return readProfileFile(reply.body);
 }

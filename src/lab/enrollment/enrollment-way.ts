@@ -1,37 +1,33 @@
 import type { SimulatedDevice } from '../devices/simulated-device.js';
-import type { KeyPool } from '../fleet/key-pool.js';
+import type { Activation } from '../pki/activation.js';
 import type { HttpClient } from '../wire/http-client.js';
-import { obtainByAccount } from './account-driven.js';
-import type { Activation } from './activation.js';
-import { obtainAutomated } from './automated.js';
-import { type EnrollmentProfile, fetchProfile, readProfileFile } from './enrollment-profile.js';
-import { obtainOverTheAir } from './over-the-air.js';
+import type { KeyPool } from './key-pool.js';
 import type { Credentials } from './web-sign-in.js';
 
-/** A device on its way to an enrollment profile. */
-export interface Journey {
+/** A device that fetches an enrollment profile. */
+export interface EnrollingDevice {
   device: SimulatedDevice;
   http: HttpClient;
   keys: KeyPool;
-  /** Apple does not know the device: it goes to the server by itself. */
-  onStranger?: () => void;
+  /** Called when Apple's stand-in does not know the device, which then asks the server directly. */
+  onUnknownToApple?: () => void;
 }
 
 interface WayToServer {
   /** Base URL of the server. */
   url: string;
   /** Of an enrollment link. */
-  token?: string;
+  token?: string | undefined;
 }
 
-/** One on which the device shows what its maker made of it. */
+/** The device signs with the certificate of its activation. */
 export interface CertifiedWay extends WayToServer {
   activation: Activation;
 }
 
 export interface AutomatedWay extends CertifiedWay {
-  /** Base URL of what stands for Apple's portal; devices go to the server by themselves without. */
-  portal?: string;
+  /** Base URL of the stand-in for Apple's portal; without it devices ask the server directly. */
+  portal?: string | undefined;
 }
 
 export interface AccountWay extends CertifiedWay {
@@ -40,31 +36,13 @@ export interface AccountWay extends CertifiedWay {
 
 export interface ProfileWay extends WayToServer {
   enroll: 'profile';
-  /** In place of the one that the server offers. */
-  file?: Buffer;
+  /** Replaces the profile that the server offers. */
+  file?: Buffer | undefined;
 }
 
-/** How devices come by their enrollment profiles. */
+/** How devices obtain their enrollment profiles. */
 export type EnrollmentWay =
   | ProfileWay
   | (CertifiedWay & { enroll: 'ota' })
   | (AutomatedWay & { enroll: 'ade' })
   | (AccountWay & { enroll: 'account' });
-
-/** Throws LabError, or AppError, that tells why there is none. */
-export async function obtainProfile(
-  journey: Journey,
-  way: EnrollmentWay,
-): Promise<EnrollmentProfile> {
-  switch (way.enroll) {
-    case 'ota':
-      return await obtainOverTheAir(journey, way);
-    case 'ade':
-      return await obtainAutomated(journey, way);
-    case 'account':
-      return await obtainByAccount(journey, way);
-    case 'profile':
-      if (way.file !== undefined) return readProfileFile(way.file);
-      return await fetchProfile(journey.http, way.url, way.token);
-  }
-}

@@ -6,7 +6,7 @@ export interface HtmlInput {
 
 export interface HtmlForm {
   method: 'GET' | 'POST';
-  /** As written; where it is absent the page's own address counts. */
+  /** As written; empty means the address of the page. */
   action: string;
   inputs: HtmlInput[];
 }

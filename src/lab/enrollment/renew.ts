@@ -3,15 +3,15 @@ import { type Answer, acknowledged, failed } from '../answers/answer.js';
 import { toDeviceCertificate } from '../devices/certificates.js';
 import { isEnrollmentProfile } from '../devices/profiles.js';
 import type { SimulatedDevice } from '../devices/simulated-device.js';
-import type { DeviceSession } from '../fleet/poll.js';
+import { requestIdentity } from '../pki/scep-client.js';
 import { LabError } from '../wire/lab-error.js';
 import { MdmClient, type MdmIdentity } from '../wire/mdm-client.js';
 import { authenticateMessage, tokenUpdateMessage } from '../wire/messages.js';
-import { requestIdentity } from '../wire/scep-client.js';
+import type { DeviceSession } from './enroll.js';
 import { type EnrollmentProfile, readProfileFile } from './enrollment-profile.js';
 
-/** The profile in the command, where it is the one that manages the device once more. */
-function readUpdate(device: SimulatedDevice, command: PlistDict): EnrollmentProfile | undefined {
+/** The profile in the command, if it replaces the enrollment profile of the device. */
+function readRenewal(device: SimulatedDevice, command: PlistDict): EnrollmentProfile | undefined {
   if (command.RequestType !== 'InstallProfile' || !Buffer.isBuffer(command.Payload))
     return undefined;
   try {
@@ -19,7 +19,7 @@ function readUpdate(device: SimulatedDevice, command: PlistDict): EnrollmentProf
     const present = device.profiles.find(isEnrollmentProfile);
     return profile.installed.identifier === present?.identifier ? profile : undefined;
   } catch {
-    return undefined; // no enrollment profile, or none that can be read
+    return undefined; // not an enrollment profile
   }
 }
 
@@ -38,22 +38,22 @@ function install(session: DeviceSession, profile: EnrollmentProfile, identity: M
 }
 
 /**
- * Installs the profile that manages the device once more, and with it a new identity, which signs
- * from then on. An iPhone checks in with it as at its enrollment, a Mac just goes on. Undefined when
- * the command asks for something else.
+ * Installs a new version of the enrollment profile and requests a new identity, which signs from
+ * then on. An iPhone checks in again as at its enrollment, a Mac does not. Returns undefined for any
+ * other command.
  */
 export async function renewIdentity(
   session: DeviceSession,
   command: PlistDict,
 ): Promise<Answer | undefined> {
   const { device, http, keys, topic } = session;
-  const profile = readUpdate(device, command);
+  const profile = readRenewal(device, command);
   if (profile === undefined) return undefined;
   if (profile.mdm.topic !== topic) {
     return failed(4001, 'The profile could not be installed.', 'MCInstallationErrorDomain');
   }
   try {
-    const pair = await keys.take(profile.scep.keySize);
+    const pair = await keys.get(profile.scep.keySize);
     install(session, profile, await requestIdentity({ ...profile, http, device, keys: pair }));
   } catch (error) {
     if (!(error instanceof LabError)) throw error;

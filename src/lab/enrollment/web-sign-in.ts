@@ -1,6 +1,6 @@
-import type { HttpClient, HttpReply, HttpRequest } from '../wire/http-client.js';
+import type { HttpClient, HttpRequest } from '../wire/http-client.js';
+import { type HttpReply, refusedReply } from '../wire/http-reply.js';
 import { LabError } from '../wire/lab-error.js';
-import { refusal } from '../wire/refusal.js';
 import { type HtmlForm, type HtmlInput, readForm } from './html-form.js';
 
 export interface Credentials {
@@ -8,7 +8,7 @@ export interface Credentials {
   password: string;
 }
 
-/** Where the page leads at its end: the operating system takes the token from there. */
+/** Scheme of the final redirect, from which the operating system reads the token. */
 const END = 'apple-remotemanagement-user-login:';
 const MOST_STEPS = 20;
 const KEEPS_METHOD: ReadonlySet<number> = new Set([307, 308]);
@@ -23,7 +23,7 @@ class Cookies {
     return { Cookie: Array.from(jar, ([name, value]) => `${name}=${value}`).join('; ') };
   }
 
-  keep(url: string, { headers }: HttpReply): void {
+  store(url: string, { headers }: HttpReply): void {
     const { origin } = new URL(url);
     const jar = this.jars.get(origin) ?? new Map<string, string>();
     this.jars.set(origin, jar);
@@ -35,17 +35,17 @@ class Cookies {
   }
 }
 
-/** One person in front of one web view. */
+/** A person who signs in in a web view. */
 class Visit {
   private readonly cookies = new Cookies();
-  private hasTried = false;
+  private hasSentPassword = false;
 
   constructor(
     private readonly http: HttpClient,
     private readonly credentials: Credentials,
   ) {}
 
-  /** The token that the pages lead to. */
+  /** Follows the pages up to the token. */
   async run(first: string): Promise<string> {
     let request: HttpRequest = { method: 'GET', url: first };
     for (let step = 0; step < MOST_STEPS; step += 1) {
@@ -60,7 +60,7 @@ class Visit {
   private async send(request: HttpRequest): Promise<HttpReply> {
     const headers = { ...request.headers, ...this.cookies.header(request.url) };
     const reply = await this.http.send({ ...request, headers });
-    this.cookies.keep(request.url, reply);
+    this.cookies.store(request.url, reply);
     return reply;
   }
 
@@ -70,9 +70,10 @@ class Visit {
       return follow(request, reply.status, new URL(location, request.url));
     }
     const form = reply.status === 200 ? readForm(reply.body.toString()) : undefined;
-    const asks = form?.inputs.some(({ type }) => type === 'password') ?? false;
-    if (form === undefined || (asks && this.hasTried)) throw refusal(request.url, reply);
-    this.hasTried ||= asks;
+    const asksPassword = form?.inputs.some(({ type }) => type === 'password') ?? false;
+    if (form === undefined || (asksPassword && this.hasSentPassword))
+      throw refusedReply(request.url, reply);
+    this.hasSentPassword ||= asksPassword;
     return submit(request.url, form, (input) => this.fill(input));
   }
 
@@ -104,7 +105,7 @@ function submit(page: string, form: HtmlForm, fill: (input: HtmlInput) => string
   return { method: 'POST', url: url.href, headers, body: Buffer.from(encoded) };
 }
 
-/** Signs in where a device would show a web page. LabError with the words of the page that refuses. */
+/** Signs in on the page a device would show. LabError with the text of a page that refuses. */
 export async function signInOnTheWeb(
   http: HttpClient,
   page: string,

@@ -1,13 +1,13 @@
 import { encodePem } from '../../crypto/asn1/pem.js';
 import type { SimulatedDevice } from '../devices/simulated-device.js';
-import { enroll } from '../enrollment/enroll.js';
+import { type DeviceSession, enroll, obtainProfile } from '../enrollment/enroll.js';
 import type { EnrollmentProfile } from '../enrollment/enrollment-profile.js';
-import { type EnrollmentWay, obtainProfile } from '../enrollment/enrollment-way.js';
+import type { EnrollmentWay } from '../enrollment/enrollment-way.js';
+import type { KeyPool } from '../enrollment/key-pool.js';
 import type { HttpClient } from '../wire/http-client.js';
 import { UnenrolledError } from '../wire/lab-error.js';
 import type { AnswerStatus, FleetState } from './fleet-state.js';
-import type { KeyPool } from './key-pool.js';
-import { countOwed, type DeviceSession, poll } from './poll.js';
+import { countPostponed, poll } from './poll.js';
 
 /** What the members of a fleet have in common. */
 export interface MemberContext {
@@ -15,12 +15,12 @@ export interface MemberContext {
   state: FleetState;
   keys: KeyPool;
   way: EnrollmentWay;
-  /** Users ask for commands of their own, too. */
+  /** Users ask for commands, too. */
   asUser: boolean;
   notNow: number;
   forever: boolean;
   signal: AbortSignal;
-  onAnswer?: (device: SimulatedDevice, answered: Answered) => void;
+  onAnswer?: ((device: SimulatedDevice, answered: Answered) => void) | undefined;
 }
 
 export interface Answered {
@@ -32,10 +32,10 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** One device of a fleet, and how it fares. */
+/** One device of a fleet; records what happens to it in the state. */
 export class FleetMember {
   private session: DeviceSession | undefined;
-  /** Nothing binds it to the server any more: erased, released or unenrolled. */
+  /** Erased, released or unenrolled: it no longer contacts the server. */
   isGone = false;
 
   constructor(
@@ -48,35 +48,35 @@ export class FleetMember {
     return this.session !== undefined;
   }
 
-  /** Its user is pushed and asks, too. */
+  /** Its user is pushed and polls, too. */
   get asUser(): boolean {
     return this.context.asUser;
   }
 
-  /** It has put a command off. */
-  get owesAnswer(): boolean {
-    return this.session !== undefined && countOwed(this.session) > 0;
+  /** It has answered a command NotNow. */
+  get hasPostponed(): boolean {
+    return this.session !== undefined && countPostponed(this.session) > 0;
   }
 
-  /** `onProfile` comes before the server hears of the device. Failures end up in the state. */
+  /** `onProfile` runs before the device first contacts its server. Failures are added to the state. */
   async enroll(onProfile: (profile: EnrollmentProfile) => Promise<void>): Promise<void> {
     const { http, state, keys, signal, way, asUser } = this.context;
     const { device } = this;
     state.setFate(this.index, 'enrolling');
     try {
-      const onStranger = () => state.countStranger();
-      const profile = await obtainProfile({ device, http, keys, onStranger }, way);
+      const onUnknownToApple = () => state.countUnknownToApple();
+      const profile = await obtainProfile({ device, http, keys, onUnknownToApple }, way);
       http.trust(profile.caCertificates.map((der) => encodePem('CERTIFICATE', der)));
       await onProfile(profile);
       this.session = await enroll(device, { http, profile, keys, asUser });
       state.setFate(this.index, 'enrolled');
       state.setAwaiting(this.index, this.isAwaiting);
     } catch (error) {
-      if (!signal.aborted) this.lose(error);
+      if (!signal.aborted) this.fail(error);
     }
   }
 
-  /** The number of commands offered; failures end up in the state. */
+  /** Resolves with the number of commands offered; failures are added to the state. */
   async poll(): Promise<number> {
     const { session } = this;
     if (session === undefined) return 0;
@@ -117,7 +117,7 @@ export class FleetMember {
     const { device } = session;
     const { state } = this.context;
     state.countPoll(this.index);
-    state.setPostponed(this.index, countOwed(session));
+    state.setPostponed(this.index, countPostponed(session));
     state.setAwaiting(this.index, this.isAwaiting);
     if (!device.isErased && !device.isReleased) return;
     this.isGone = true;
@@ -125,18 +125,18 @@ export class FleetMember {
     state.setFate(this.index, device.isErased ? 'erased' : 'released');
   }
 
-  /** A device that is only refused goes on trying, as a real one would, if it is to go on at all. */
+  /** With `forever`, a device that was refused keeps trying, as a real one does. */
   private afterFailedPoll(error: unknown): void {
     const { signal, forever } = this.context;
     if (signal.aborted) return;
-    if (error instanceof UnenrolledError || !forever) this.lose(error);
+    if (error instanceof UnenrolledError || !forever) this.fail(error);
     else this.addFailure(reasonOf(error));
   }
 
-  private lose(error: unknown): void {
+  private fail(error: unknown): void {
     this.isGone = error instanceof UnenrolledError;
     this.session = undefined;
-    this.context.state.setFate(this.index, this.isGone ? 'unenrolled' : 'lost');
+    this.context.state.setFate(this.index, this.isGone ? 'unenrolled' : 'failed');
     this.addFailure(reasonOf(error));
   }
 }

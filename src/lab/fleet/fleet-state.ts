@@ -12,10 +12,10 @@ const FATES = [
   /** The server no longer recognizes it. */
   'unenrolled',
   /** It could not enroll, or was refused later. */
-  'lost',
+  'failed',
 ] as const;
 
-/** Where a device stands. */
+/** What has become of a device. */
 export type DeviceFate = (typeof FATES)[number];
 
 export interface FleetFailure {
@@ -27,17 +27,17 @@ export interface FleetSnapshot {
   total: number;
   fates: Record<DeviceFate, number>;
   answers: Record<AnswerStatus, number>;
-  /** Commands put off with NotNow and not answered since. */
+  /** Commands answered NotNow and not answered since. */
   unanswered: number;
-  /** Enrolled, and waiting for the first push since. */
+  /** Enrolled and not pushed since. */
   unpushed: number;
-  /** Enrolled, and still held in Setup Assistant. */
+  /** Enrolled and still held in Setup Assistant. */
   awaiting: number;
   pushes: number;
   retries: number;
   polls: number;
-  /** Devices that went to the server by themselves, since Apple's stand-in does not know them. */
-  strangers: number;
+  /** Devices that Apple's stand-in does not know, which asked the server directly. */
+  unknownToApple: number;
   failures: FleetFailure[];
   seconds: number;
 }
@@ -60,7 +60,7 @@ export class FleetState {
   private pushes = 0;
   private retries = 0;
   private polls = 0;
-  private strangers = 0;
+  private unknownToApple = 0;
   private changedAt = this.startedAt;
   private progressedAt = this.startedAt;
 
@@ -118,8 +118,8 @@ export class FleetState {
     else this.changed();
   }
 
-  countStranger(): void {
-    this.strangers += 1;
+  countUnknownToApple(): void {
+    this.unknownToApple += 1;
     this.changed();
   }
 
@@ -133,7 +133,7 @@ export class FleetState {
     this.changed();
   }
 
-  /** No device waits, for its first push or to be let go, or owes an answer. */
+  /** No device waits for its first push, is held in Setup Assistant or has postponed a command. */
   isAtRest(): boolean {
     return this.unanswered === 0 && this.unpushed.size === 0 && this.awaiting.size === 0;
   }
@@ -143,7 +143,7 @@ export class FleetState {
     return Date.now() - this.changedAt;
   }
 
-  /** Milliseconds since the fleet came any nearer to its end. */
+  /** Milliseconds since the last progress: an answer, an enrollment, a first push. */
   stuckMs(): number {
     return Date.now() - this.progressedAt;
   }
@@ -159,7 +159,7 @@ export class FleetState {
       pushes: this.pushes,
       retries: this.retries,
       polls: this.polls,
-      strangers: this.strangers,
+      unknownToApple: this.unknownToApple,
       failures: [...this.failures],
       seconds: (Date.now() - this.startedAt) / 1000,
     };
@@ -176,8 +176,8 @@ export class FleetState {
   }
 }
 
-/** Every device is enrolled, or gone because a command said so, and owes no answer. */
-export function isSettled(snapshot: FleetSnapshot): boolean {
+/** Every device is enrolled, or removed by a command, and has answered everything. */
+export function isComplete(snapshot: FleetSnapshot): boolean {
   const { total, fates, unanswered, unpushed, awaiting } = snapshot;
   const isWhole = fates.enrolled + fates.erased + fates.released === total;
   return isWhole && unanswered === 0 && unpushed === 0 && awaiting === 0;

@@ -1,54 +1,52 @@
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import type { LabPlatform } from '../devices/device-models.js';
+import { type LabPlatform, platformOf } from '../devices/device-models.js';
+import { Random } from '../devices/random.js';
 import {
   createSimulatedDevice,
   type SimulatedDevice,
   type SimulatedDeviceOptions,
 } from '../devices/simulated-device.js';
-import { type AwaitedDevice, platformOf } from '../enrollment/awaited-devices.js';
+import type { AwaitedDevice } from '../enrollment/awaited-devices.js';
 import type { EnrollmentWay } from '../enrollment/enrollment-way.js';
+import { KeyPool } from '../enrollment/key-pool.js';
 import { HttpClient } from '../wire/http-client.js';
 import { type Answered, FleetMember, type MemberContext } from './fleet-member.js';
 import { FleetState } from './fleet-state.js';
-import { KeyPool } from './key-pool.js';
-import { forEachLimited } from './limited.js';
-import { Limiter } from './limiter.js';
-import type { Polling } from './polling.js';
+import { forEachLimited, Limiter } from './limiter.js';
+import { type Polling, TimedPolling } from './polling.js';
 import { type Courier, PushedPolling } from './pushed-polling.js';
-import { Random } from './random.js';
-import { TimedPolling } from './timed-polling.js';
 
 export interface FleetOptions {
   devices: number;
   /** A mix of both when absent. */
-  platform?: LabPlatform;
+  platform?: LabPlatform | undefined;
   way: EnrollmentWay;
-  /** Users ask for commands of their own, too; iPads are shared by users. */
+  /** Users ask for commands, too; iPads are shared. */
   asUser?: boolean;
   isAwaitingConfiguration?: boolean;
-  /** Whom the first of them play; the others have random serial numbers. */
+  /** Devices to simulate first; the others have random serial numbers. */
   awaited?: readonly AwaitedDevice[];
-  /** PEM of CAs that a TLS server's certificate may come from, besides the well-known ones. */
-  trustedCas?: string;
+  /** PEM of CAs to trust for TLS, besides the well-known ones. */
+  trustedCas?: string | undefined;
   notNow: number;
   forever: boolean;
   pollIntervalMs: number;
-  /** Without it the devices poll by the clock. */
-  openCourier?: (http: HttpClient) => Promise<Courier>;
+  /** Without it the devices poll at intervals. */
+  openCourier?: ((http: HttpClient) => Promise<Courier>) | undefined;
   concurrency: number;
   /** The same seed makes the same devices. */
-  seed?: string;
+  seed?: string | undefined;
   signal: AbortSignal;
   onChange?: () => void;
-  onAnswer?: (device: SimulatedDevice, answered: Answered) => void;
+  onAnswer?: ((device: SimulatedDevice, answered: Answered) => void) | undefined;
   /** Every device has tried to enroll and, where it is pushed, has answered its first commands. */
   onReady?: () => Promise<void>;
 }
 
-const PATIENCE_MS = 60_000;
+const RETRY_MS = 60_000;
 
-/** Simulated devices that enroll and obey, over the wire alone. */
+/** Simulated devices that enroll and answer commands, over the wire alone. */
 export class Fleet {
   readonly state: FleetState;
   private readonly http: HttpClient;
@@ -62,7 +60,7 @@ export class Fleet {
     this.state = new FleetState(devices, options.onChange);
     this.limiter = new Limiter(concurrency);
     this.http = new HttpClient({
-      patienceMs: forever ? Number.POSITIVE_INFINITY : PATIENCE_MS,
+      retryMs: forever ? Number.POSITIVE_INFINITY : RETRY_MS,
       signal,
       onRetry: () => this.state.countRetry(),
     });
@@ -76,7 +74,7 @@ export class Fleet {
     let polling: Polling | undefined;
     try {
       polling = await this.createPolling();
-      await this.live(polling);
+      await this.enrollAndPoll(polling);
     } catch (error) {
       if (!this.options.signal.aborted) throw error;
     } finally {
@@ -89,8 +87,15 @@ export class Fleet {
     const { http, state, keys } = this;
     const { way, asUser = false, notNow, forever, signal, onAnswer } = this.options;
     const context: MemberContext = {
-      ...{ http, state, keys, way, asUser, notNow, forever, signal },
-      ...(onAnswer === undefined ? {} : { onAnswer }),
+      http,
+      state,
+      keys,
+      way,
+      asUser,
+      notNow,
+      forever,
+      signal,
+      onAnswer,
     };
     const own = random.fork(`device ${index}`);
     const { kind } = this.options.awaited?.[index] ?? {};
@@ -100,16 +105,16 @@ export class Fleet {
     return new FleetMember(index, device, context);
   }
 
-  /** What the way of enrolling makes of a device: Apple's program supervises, persons don't. */
+  /** Automated enrollment supervises a device, a personal account doesn't. */
   private traits(index: number): Omit<SimulatedDeviceOptions, 'platform' | 'random'> {
     const { way, asUser = false, isAwaitingConfiguration = false, awaited } = this.options;
     const { serialNumber, kind } = awaited?.[index] ?? {};
     return {
-      ...{ isShared: asUser, isAwaitingConfiguration },
-      ...(serialNumber === undefined ? {} : { serialNumber }),
-      ...(kind === undefined ? {} : { kind }),
-      ...(way.enroll === 'ade' ? { isSupervised: true } : {}),
-      ...(way.enroll === 'account' ? { isSupervised: false } : {}),
+      isShared: asUser,
+      isAwaitingConfiguration,
+      serialNumber,
+      kind,
+      isSupervised: { ade: true, account: false, ota: undefined, profile: undefined }[way.enroll],
     };
   }
 
@@ -124,14 +129,14 @@ export class Fleet {
     return new PushedPolling({ courier, state, limiter, forever, signal });
   }
 
-  private async live(polling: Polling): Promise<void> {
+  private async enrollAndPoll(polling: Polling): Promise<void> {
     const { concurrency: limit, signal, forever, openCourier, onReady } = this.options;
     await forEachLimited(this.members, { limit, signal }, async (member) => {
       await this.limiter.run(() => member.enroll((profile) => polling.prepare(member, profile)));
       await polling.afterEnrollment(member);
     });
-    if (!forever || openCourier !== undefined) await polling.settle();
+    if (!forever || openCourier !== undefined) await polling.waitUntilIdle();
     await onReady?.();
-    if (forever) await polling.stay();
+    if (forever) await polling.pollForever();
   }
 }

@@ -25,7 +25,7 @@ export class Limiter {
     return new Promise((resolve) => this.waiting.push(resolve));
   }
 
-  /** The place goes to the one that has waited longest; taken ones are cut off now and then. */
+  /** The place goes to the one that has waited longest; the array is trimmed now and then. */
   private leave(): void {
     const resume = this.waiting[this.next];
     if (resume === undefined) {
@@ -39,4 +39,27 @@ export class Limiter {
     }
     resume();
   }
+}
+
+interface LimitedOptions {
+  /** Most pieces of work under way at once. */
+  limit: number;
+  /** Once aborted, nothing new is begun. */
+  signal: AbortSignal;
+}
+
+/** Runs `work` over all items, a limited number at a time. Rejects with the first failure. */
+export async function forEachLimited<T>(
+  items: readonly T[],
+  { limit, signal }: LimitedOptions,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const rest = items.values();
+  const worker = async () => {
+    for (const item of rest) {
+      if (signal.aborted) return;
+      await work(item);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
 }

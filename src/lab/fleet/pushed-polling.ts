@@ -5,16 +5,15 @@ import type { EnrollmentProfile } from '../enrollment/enrollment-profile.js';
 import { LabError } from '../wire/lab-error.js';
 import type { FleetMember } from './fleet-member.js';
 import type { FleetState } from './fleet-state.js';
-import { interruption } from './interruption.js';
 import type { Limiter } from './limiter.js';
-import type { Polling } from './polling.js';
+import { interruption, type Polling } from './polling.js';
 
-const LOOK_MS = 100;
+const CHECK_MS = 100;
 const QUIET_MS = 2_000;
-const PATIENCE_MS = 60_000;
-const COMEBACK_MS = 4_000;
+const GIVE_UP_MS = 60_000;
+const NOT_NOW_MS = 4_000;
 
-/** The connection that devices hold to the push service, for a whole fleet. */
+/** The connection of a whole fleet to the push service. */
 export type Courier = Pick<CourierClient, 'connect' | 'forget' | 'close'>;
 
 export interface PushedPollingOptions {
@@ -23,46 +22,47 @@ export interface PushedPollingOptions {
   limiter: Limiter;
   forever: boolean;
   signal: AbortSignal;
-  /** About how long a device that said NotNow stays locked. */
-  comebackMs?: number;
-  /** Once nothing has come nearer to its end for so long, `settle` gives up. */
-  patienceMs?: number;
+  /** About how long a device that answered NotNow stays locked. */
+  notNowMs?: number;
+  /** `waitUntilIdle` gives up after this long without progress. */
+  giveUpMs?: number;
 }
 
-/** What of a member matters to its waking. */
+/** The part of a member that polling needs. */
 export type PushedMember = Pick<
   FleetMember,
   | 'device'
   | 'asUser'
   | 'isEnrolled'
   | 'isGone'
-  | 'owesAnswer'
+  | 'hasPostponed'
   | 'poll'
   | 'expectPush'
   | 'addFailure'
 >;
 
-interface Wakefulness {
-  isWanted: boolean;
+interface PollState {
+  isDue: boolean;
   isPolling: boolean;
-  comeback?: NodeJS.Timeout;
+  /** Set after NotNow. */
+  retryTimer?: NodeJS.Timeout;
 }
 
-/** As Apple's devices do it: one asks when it is pushed, and by itself only after NotNow. */
+/** Like Apple's devices: they poll when pushed, and unprompted only after NotNow. */
 export class PushedPolling implements Polling {
-  private readonly wakefulness = new Map<PushedMember, Wakefulness>();
+  private readonly pollStates = new Map<PushedMember, PollState>();
   private polling = 0;
 
   constructor(private readonly options: PushedPollingOptions) {}
 
   async prepare(member: PushedMember, { mdm }: Pick<EnrollmentProfile, 'mdm'>): Promise<void> {
-    const { courier, forever, patienceMs = PATIENCE_MS } = this.options;
-    this.wakefulness.set(member, { isWanted: false, isPolling: false });
+    const { courier, forever, giveUpMs = GIVE_UP_MS } = this.options;
+    this.pollStates.set(member, { isDue: false, isPolling: false });
     const listen = (push: CourierPush) => this.receive(member, push);
     const connected = Promise.all(
       tokensOf(member).map((token) => courier.connect(token, mdm.topic, listen)),
     );
-    await (forever ? connected : withinPatience(connected, patienceMs));
+    await (forever ? connected : withinTimeout(connected, giveUpMs));
   }
 
   afterEnrollment(member: PushedMember): Promise<void> {
@@ -71,27 +71,27 @@ export class PushedPolling implements Polling {
     return Promise.resolve();
   }
 
-  async settle(): Promise<void> {
-    const { state, signal, patienceMs = PATIENCE_MS } = this.options;
+  async waitUntilIdle(): Promise<void> {
+    const { state, signal, giveUpMs = GIVE_UP_MS } = this.options;
     for (;;) {
       const isIdle = this.polling === 0;
       if (isIdle && state.isAtRest() && state.quietMs() >= QUIET_MS) return;
-      if (isIdle && state.stuckMs() >= patienceMs) return;
-      await sleep(LOOK_MS, undefined, { signal });
+      if (isIdle && state.stuckMs() >= giveUpMs) return;
+      await sleep(CHECK_MS, undefined, { signal });
     }
   }
 
-  stay(): Promise<void> {
+  pollForever(): Promise<void> {
     return interruption(this.options.signal);
   }
 
   close(): void {
-    for (const { comeback } of this.wakefulness.values()) clearTimeout(comeback);
-    this.wakefulness.clear();
+    for (const { retryTimer } of this.pollStates.values()) clearTimeout(retryTimer);
+    this.pollStates.clear();
     void this.options.courier.close();
   }
 
-  /** A device believes only pushes that carry the word it gave its server. */
+  /** A device accepts only pushes with the PushMagic that it sent to its server. */
   private receive(member: PushedMember, { token, payload }: CourierPush): void {
     if (payload.mdm !== magicOf(member, token)) {
       member.addFailure('a push came without the PushMagic of the device');
@@ -102,52 +102,52 @@ export class PushedPolling implements Polling {
   }
 
   private wake(member: PushedMember): void {
-    const wakefulness = this.wakefulness.get(member);
-    if (wakefulness === undefined) return;
-    wakefulness.isWanted = true;
+    const pollState = this.pollStates.get(member);
+    if (pollState === undefined) return;
+    pollState.isDue = true;
     this.begin(member);
   }
 
   private begin(member: PushedMember): void {
-    const wakefulness = this.wakefulness.get(member);
-    if (wakefulness === undefined || !wakefulness.isWanted) return;
-    if (wakefulness.isPolling || !member.isEnrolled) return;
-    void this.pollWhileWanted(member, wakefulness);
+    const pollState = this.pollStates.get(member);
+    if (pollState === undefined || !pollState.isDue) return;
+    if (pollState.isPolling || !member.isEnrolled) return;
+    void this.pollWhileDue(member, pollState);
   }
 
-  /** Pushes that come meanwhile, however many, make it ask once more. */
-  private async pollWhileWanted(member: PushedMember, wakefulness: Wakefulness): Promise<void> {
+  /** Pushes during a poll, however many, cause one more. */
+  private async pollWhileDue(member: PushedMember, pollState: PollState): Promise<void> {
     const { limiter, signal } = this.options;
     this.polling += 1;
-    wakefulness.isPolling = true;
-    while (wakefulness.isWanted && member.isEnrolled && !signal.aborted) {
+    pollState.isPolling = true;
+    while (pollState.isDue && member.isEnrolled && !signal.aborted) {
       await limiter.run(async () => {
-        wakefulness.isWanted = false;
+        pollState.isDue = false;
         await member.poll();
       });
     }
-    wakefulness.isPolling = false;
+    pollState.isPolling = false;
     this.polling -= 1;
-    this.afterPolls(member, wakefulness);
+    this.afterPolls(member, pollState);
   }
 
-  private afterPolls(member: PushedMember, wakefulness: Wakefulness): void {
-    const { courier, comebackMs = COMEBACK_MS, signal } = this.options;
+  private afterPolls(member: PushedMember, pollState: PollState): void {
+    const { courier, notNowMs = NOT_NOW_MS, signal } = this.options;
     if (member.isGone) {
-      this.wakefulness.delete(member);
+      this.pollStates.delete(member);
       for (const token of tokensOf(member)) void courier.forget(token);
       return;
     }
-    if (!member.owesAnswer || wakefulness.comeback !== undefined || signal.aborted) return;
-    const comeBack = () => {
-      delete wakefulness.comeback;
-      if (member.owesAnswer) this.wake(member);
+    if (!member.hasPostponed || pollState.retryTimer !== undefined || signal.aborted) return;
+    const retry = () => {
+      delete pollState.retryTimer;
+      if (member.hasPostponed) this.wake(member);
     };
-    wakefulness.comeback = setTimeout(comeBack, comebackMs * (0.5 + Math.random()));
+    pollState.retryTimer = setTimeout(retry, notNowMs * (0.5 + Math.random()));
   }
 }
 
-/** The device's and, where it has a user whom the server talks to, the user's. */
+/** The device's and, if the server has a channel for its user, the user's. */
 function tokensOf({ device, asUser }: PushedMember): string[] {
   const user = asUser ? device.user : undefined;
   const holders = user === undefined ? [device] : [device, user];
@@ -158,14 +158,14 @@ function magicOf({ device: { pushToken, pushMagic, user } }: PushedMember, token
   return token === pushToken.toString('hex') ? pushMagic : user?.pushMagic;
 }
 
-async function withinPatience(connected: Promise<unknown>, patienceMs: number): Promise<void> {
+async function withinTimeout(connected: Promise<unknown>, giveUpMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
+  const timeout = new Promise<never>((_, reject) => {
     const error = new LabError('the push service of the lab does not answer');
-    timer = setTimeout(() => reject(error), patienceMs);
+    timer = setTimeout(() => reject(error), giveUpMs);
   });
   try {
-    await Promise.race([connected, late]);
+    await Promise.race([connected, timeout]);
   } finally {
     clearTimeout(timer);
   }

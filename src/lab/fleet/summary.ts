@@ -14,7 +14,7 @@ function answered({ answers }: FleetSnapshot): number {
 export function describeProgress(snapshot: FleetSnapshot): string {
   const { fates, total, answers, pushes, retries, failures } = snapshot;
   const parts = [
-    `enrolled ${total - fates.waiting - fates.enrolling - fates.lost}/${total}`,
+    `enrolled ${total - fates.waiting - fates.enrolling - fates.failed}/${total}`,
     pushes > 0 ? `pushed ${pushes}` : '',
     `answered ${answered(snapshot)}`,
     answers.NotNow > 0 ? `not now ${answers.NotNow}` : '',
@@ -30,7 +30,7 @@ function describeFates({ fates, total }: FleetSnapshot): string {
     [fates.erased, 'erased'],
     [fates.released, 'released'],
     [fates.unenrolled, 'unenrolled by the server'],
-    [fates.lost, 'failed'],
+    [fates.failed, 'failed'],
     [fates.waiting + fates.enrolling, 'not finished'],
   ] as const;
   const present = others.filter(([count]) => count > 0).map(([count, name]) => `${count} ${name}`);
@@ -50,22 +50,24 @@ function describeAnswers(snapshot: FleetSnapshot): string {
   return `${total}${later}${open}`;
 }
 
-/** Only a fleet that lives by pushes has this line. */
+/** Only in a fleet that polls when pushed. */
 function describePushes({ pushes, unpushed }: FleetSnapshot): string[] {
   if (pushes === 0 && unpushed === 0) return [];
   const without = unpushed > 0 ? `, ${unpushed} devices without any` : '';
   return [`Pushes:   ${pushes} received${without}`];
 }
 
-/** Only where devices are held in Setup Assistant after all. */
+/** Only if devices are still held in Setup Assistant. */
 function describeAwaiting({ awaiting }: FleetSnapshot): string[] {
   return awaiting === 0 ? [] : [`Setup:    ${awaiting} still wait in Setup Assistant`];
 }
 
-/** Only where devices are not Apple's, though they enrolled as such. */
-function describeStrangers({ strangers }: FleetSnapshot): string[] {
-  if (strangers === 0) return [];
-  return [`Program:  ${strangers} unknown to Apple's stand-in, went to /dep/enroll by themselves`];
+/** Only if devices enrolled by DEP that Apple's stand-in does not know. */
+function describeUnknown({ unknownToApple }: FleetSnapshot): string[] {
+  if (unknownToApple === 0) return [];
+  return [
+    `DEP:      ${unknownToApple} unknown to Apple's stand-in, enrolled at /dep/enroll directly`,
+  ];
 }
 
 /** The lines printed at the end. */
@@ -78,7 +80,7 @@ export function describeSummary(snapshot: FleetSnapshot): string {
   return [
     `Devices:  ${describeFates(snapshot)}`,
     ...describeAwaiting(snapshot),
-    ...describeStrangers(snapshot),
+    ...describeUnknown(snapshot),
     ...describePushes(snapshot),
     `Commands: ${describeAnswers(snapshot)}`,
     `Time:     ${seconds(snapshot)}${retries > 0 ? `, ${retries} requests repeated` : ''}`,

@@ -4,30 +4,30 @@ import { z } from 'zod';
 const LOOPBACK_PEER = /^(127\.|::1$|::ffff:127\.)/;
 const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/;
 
-/** What browsers say of an address that a person typed, and of the pages of the address itself. */
+/** Sec-Fetch-Site of an address that a person typed, and of the pages of that address. */
 const OWN_SITE = [undefined, 'none', 'same-origin'];
 
-/** Only programs on this machine, and no page in a browser, not even by a link or a picture. */
-export function isWelcome({ socket, headers }: IncomingMessage): boolean {
+/** Allows only programs on this machine, and no page in a browser, not even a link or a picture. */
+export function isLocalProgram({ socket, headers }: IncomingMessage): boolean {
   if (!LOOPBACK_PEER.test(socket.remoteAddress ?? '')) return false;
   if (!LOOPBACK_HOST.test(headers.host ?? '') || headers.origin !== undefined) return false;
   const site = headers['sec-fetch-site'];
   return OWN_SITE.some((own) => own === site);
 }
 
-/** What is wrong with a request to the control of a stand-in. */
+/** The fault of a request to the control of a stand-in. */
 export class ControlFault extends Error {
   constructor(
     readonly status: number,
     message: string,
-    /** What programs are told beside it. */
+    /** Further members of the answer. */
     readonly details: object = {},
   ) {
     super(message);
   }
 }
 
-/** Never more than `largest` bytes of it. Throws ControlFault 413. */
+/** Reads at most `largest` bytes. Throws ControlFault 413. */
 export async function readBytes(request: IncomingMessage, largest: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -47,7 +47,7 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** The body as JSON of that shape. Throws ControlFault that tells what is wrong with it. */
+/** The body as JSON of that shape. Throws ControlFault with the faults. */
 export async function readBody<T>(
   request: IncomingMessage,
   schema: z.ZodType<T>,
@@ -63,7 +63,7 @@ export function sendJson(response: ServerResponse, status: number, body: unknown
   response.end(`${JSON.stringify(body, null, 2)}\n`);
 }
 
-/** Answers a ControlFault; throws whatever else went wrong. */
+/** Answers a ControlFault; rethrows any other error. */
 export function sendFault(response: ServerResponse, error: unknown): void {
   if (!(error instanceof ControlFault) || response.headersSent) throw error;
   response.shouldKeepAlive = error.status !== 413;

@@ -1,14 +1,9 @@
-import {
-  Agent as HttpAgent,
-  request as httpRequest,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-} from 'node:http';
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { rootCertificates } from 'node:tls';
+import { connect, rootCertificates } from 'node:tls';
+import type { HttpReply } from './http-reply.js';
 import { LabError } from './lab-error.js';
-import { speaksTls } from './speaks-tls.js';
 
 export interface HttpRequest {
   method: 'GET' | 'POST' | 'PUT';
@@ -17,17 +12,11 @@ export interface HttpRequest {
   body?: Buffer;
 }
 
-export interface HttpReply {
-  status: number;
-  headers: IncomingHttpHeaders;
-  body: Buffer;
-}
-
 export interface HttpClientOptions {
-  /** How long a server that is away, or answers 5xx, is waited for; Infinity never gives up. */
-  patienceMs: number;
+  /** How long to retry while the server is away or answers 5xx; Infinity never gives up. */
+  retryMs: number;
   signal: AbortSignal;
-  /** Told once for each repetition. */
+  /** Called for each retry. */
   onRetry?: () => void;
 }
 
@@ -35,54 +24,15 @@ export interface HttpClientOptions {
 const FIRST_ANSWER_MS = 15_000;
 const FIRST_DELAY_MS = 200;
 const LONGEST_DELAY_MS = 2_000;
+const TLS_PROBE_MS = 2_000;
 const SOCKET_TIMEOUT_MS = 60_000;
 const MAX_BODY = 32 * 1024 * 1024;
 const AWAY = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ECONNABORTED']);
 
-/** Why an attempt is worth repeating. */
-type Trouble = { trouble: string };
+/** Why an attempt failed that is worth a retry. */
+type Failure = { failure: string };
 
-function isAway(error: unknown): error is NodeJS.ErrnoException {
-  const code = (error as NodeJS.ErrnoException | undefined)?.code;
-  return code !== undefined && AWAY.has(code);
-}
-
-function isBusy({ status }: HttpReply): boolean {
-  return status >= 500 || status === 429;
-}
-
-async function readReply(message: IncomingMessage): Promise<HttpReply> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of message as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > MAX_BODY) throw new LabError('the answer is too large');
-    chunks.push(chunk);
-  }
-  const { statusCode = 0, headers } = message;
-  return { status: statusCode, headers, body: Buffer.concat(chunks) };
-}
-
-/** OpenSSL's verdicts on a chain that ends in nothing known; Node gives them as codes. */
-function isUntrusted(error: unknown): error is Error {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return /SELF_SIGNED_CERT|UNABLE_TO_(GET_ISSUER|VERIFY)/.test(code);
-}
-
-/** A TLS server hangs up on plain http, or answers with an alert, which is no HTTP. */
-async function isTlsInstead(error: unknown, { url }: HttpRequest): Promise<boolean> {
-  const { code = '' } = error as NodeJS.ErrnoException;
-  if (!url.startsWith('http:') || !/^(ECONNRESET|EPIPE|HPE_)/.test(code)) return false;
-  return await speaksTls(url);
-}
-
-/** Exponential with jitter, so that a whole fleet does not come back at once. */
-function delayBefore(attempt: number): number {
-  const longest = Math.min(FIRST_DELAY_MS * 2 ** attempt, LONGEST_DELAY_MS);
-  return longest * (0.5 + Math.random() / 2);
-}
-
-/** HTTP as a device does it: connections kept open, and repeated until the server is back. */
+/** HTTP like a device: connections are kept open, and requests retried until the server is back. */
 export class HttpClient {
   private readonly httpAgent = new HttpAgent({ keepAlive: true, timeout: SOCKET_TIMEOUT_MS });
   private httpsAgent = new HttpsAgent({ keepAlive: true, timeout: SOCKET_TIMEOUT_MS });
@@ -92,7 +42,7 @@ export class HttpClient {
 
   constructor(private readonly options: HttpClientOptions) {}
 
-  /** TLS servers whose chain ends in one of these (PEM) are believed from now on, too. */
+  /** From now on trusts TLS servers whose chain ends in one of these (PEM), too. */
   trust(certificates: string[]): void {
     if (certificates.every((certificate) => this.trusted.has(certificate))) return;
     for (const certificate of certificates) this.trusted.add(certificate);
@@ -105,7 +55,7 @@ export class HttpClient {
     const startedAt = Date.now();
     for (let attempt = 0; ; attempt += 1) {
       const outcome = await this.attempt(request);
-      if (!('trouble' in outcome)) return outcome;
+      if (!('failure' in outcome)) return outcome;
       if (Date.now() >= this.giveUpAt(startedAt)) throw this.gaveUp(request, outcome);
       this.options.onRetry?.();
       await sleep(delayBefore(attempt), undefined, { signal: this.options.signal });
@@ -118,20 +68,20 @@ export class HttpClient {
   }
 
   private giveUpAt(startedAt: number): number {
-    const end = startedAt + this.options.patienceMs;
+    const end = startedAt + this.options.retryMs;
     return this.hasAnswered ? end : Math.min(end, this.createdAt + FIRST_ANSWER_MS);
   }
 
-  private gaveUp(request: HttpRequest, { trouble }: Trouble): LabError {
+  private gaveUp(request: HttpRequest, { failure }: Failure): LabError {
     const { origin, pathname } = new URL(request.url);
-    return new LabError(`${origin}${pathname} does not answer: ${trouble}`);
+    return new LabError(`${origin}${pathname} does not answer: ${failure}`);
   }
 
-  private async attempt(request: HttpRequest): Promise<HttpReply | Trouble> {
+  private async attempt(request: HttpRequest): Promise<HttpReply | Failure> {
     try {
       const reply = await this.exchange(request);
       this.hasAnswered = true;
-      return isBusy(reply) ? { trouble: `status ${reply.status}` } : reply;
+      return isBusy(reply) ? { failure: `status ${reply.status}` } : reply;
     } catch (error) {
       if (!this.hasAnswered && (await isTlsInstead(error, request))) {
         const { origin } = new URL(request.url);
@@ -142,7 +92,7 @@ export class HttpClient {
       }
       // The error of a name with several addresses has no message of its own.
       if (isAway(error) && !this.options.signal.aborted) {
-        return { trouble: error.message || `${error.code}` };
+        return { failure: error.message || `${error.code}` };
       }
       throw error;
     }
@@ -165,4 +115,62 @@ export class HttpClient {
       outgoing.end(body);
     });
   }
+}
+
+function isAway(error: unknown): error is NodeJS.ErrnoException {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code;
+  return code !== undefined && AWAY.has(code);
+}
+
+function isBusy({ status }: HttpReply): boolean {
+  return status >= 500 || status === 429;
+}
+
+async function readReply(message: IncomingMessage): Promise<HttpReply> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of message as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BODY) throw new LabError('the answer is too large');
+    chunks.push(chunk);
+  }
+  const { statusCode = 0, headers } = message;
+  return { status: statusCode, headers, body: Buffer.concat(chunks) };
+}
+
+/** OpenSSL's codes for a chain that does not end in a trusted CA. */
+function isUntrusted(error: unknown): error is Error {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return /SELF_SIGNED_CERT|UNABLE_TO_(GET_ISSUER|VERIFY)/.test(code);
+}
+
+/** A TLS server closes a plain http connection, or answers with an alert, which is no HTTP. */
+async function isTlsInstead(error: unknown, { url }: HttpRequest): Promise<boolean> {
+  const { code = '' } = error as NodeJS.ErrnoException;
+  if (!url.startsWith('http:') || !/^(ECONNRESET|EPIPE|HPE_)/.test(code)) return false;
+  return await answersTls(url);
+}
+
+/** Exponential with jitter, so that a whole fleet does not retry at the same moment. */
+function delayBefore(attempt: number): number {
+  const longest = Math.min(FIRST_DELAY_MS * 2 ** attempt, LONGEST_DELAY_MS);
+  return longest * (0.5 + Math.random() / 2);
+}
+
+/** Whether a TLS server answers at this http URL, with any certificate. */
+function answersTls(url: string): Promise<boolean> {
+  const { hostname, port } = new URL(url);
+  const host = hostname.replace(/^\[|\]$/g, '');
+  return new Promise((resolve) => {
+    // Only a probe: nothing is sent.
+    const socket = connect({ host, port: Number(port || 80), rejectUnauthorized: false });
+    const conclude = (isTls: boolean) => {
+      socket.destroy();
+      resolve(isTls);
+    };
+    socket.setTimeout(TLS_PROBE_MS, () => conclude(false));
+    socket.once('secureConnect', () => conclude(true));
+    socket.once('error', () => conclude(false));
+    socket.once('close', () => conclude(false));
+  });
 }

@@ -1,4 +1,4 @@
-/** Why a simulated device could not go on; the message is meant for the person who runs it. */
+/** Why a simulated device could not continue; the message is for the person who runs it. */
 export class LabError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -6,7 +6,7 @@ export class LabError extends Error {
   }
 }
 
-/** The server told the device that it is no longer managed; it stops for good. */
+/** The server answered that the device is no longer enrolled; it stops for good. */
 export class UnenrolledError extends LabError {}
 
 /** The server refused a device message but did not unenroll the device. */

@@ -2,7 +2,8 @@ import type { KeyObject } from 'node:crypto';
 import { buildSignedData } from '../../crypto/cms/cms-signed-data.js';
 import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import { isPlistDict, type PlistDict, parsePlist } from '../../protocol/plist/plist.js';
-import type { HttpClient, HttpReply } from './http-client.js';
+import type { HttpClient } from './http-client.js';
+import type { HttpReply } from './http-reply.js';
 import { RefusedError, UnenrolledError } from './lab-error.js';
 
 export interface MdmIdentity {
@@ -14,7 +15,7 @@ export interface MdmIdentity {
 export interface MdmEndpoint {
   serverUrl: string;
   checkInUrl: string;
-  /** Only a profile that asks for signatures gets them. */
+  /** As the profile asks. */
   isSigned: boolean;
 }
 
@@ -31,12 +32,12 @@ function readCode({ headers, body }: HttpReply): unknown {
   }
 }
 
-/** 401 is how servers of old unenrolled a device, Apple's 403 body is how they do today. */
+/** Older servers unenroll a device by 401, current ones by Apple's 403 body. */
 function endsEnrollment(reply: HttpReply): boolean {
   return reply.status === 401 || (reply.status === 403 && readCode(reply) === UNRECOGNIZED);
 }
 
-/** A device's side of the MDM protocol: messages out, commands back. */
+/** The device's side of the MDM protocol: sends messages, receives commands. */
 export class MdmClient {
   private readonly certificate: ParsedCertificate;
 

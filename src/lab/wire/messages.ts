@@ -1,9 +1,30 @@
-import { buildPlist } from '../../protocol/plist/plist.js';
+import { buildPlist, type PlistInput } from '../../protocol/plist/plist.js';
 import { type Answer, describeErrors } from '../answers/answer.js';
 import type { LabPlatform } from '../devices/device-models.js';
 import type { SimulatedDevice } from '../devices/simulated-device.js';
 import type { SimulatedUser } from '../devices/simulated-user.js';
-import { type Channel, deviceChannel, userChannel } from './channel.js';
+
+/** The keys that identify the sender of a message. */
+export type Channel = Readonly<Record<string, PlistInput>>;
+
+/** A personal device never sends its UDID. */
+export function deviceChannel({ identity, enrollmentId }: SimulatedDevice): Channel {
+  return enrollmentId === undefined ? { UDID: identity.udid } : { EnrollmentID: enrollmentId };
+}
+
+export function userChannel(device: SimulatedDevice, user: SimulatedUser): Channel {
+  const { id, shortName, longName } = user;
+  if (device.enrollmentId !== undefined) {
+    return { ...deviceChannel(device), EnrollmentUserID: id };
+  }
+  return {
+    ...deviceChannel(device),
+    UserID: id,
+    UserShortName: shortName,
+    UserLongName: longName,
+    NotOnConsole: false,
+  };
+}
 
 /** Check-in messages and reports, as a device writes them. All return XML property lists. */
 
@@ -11,7 +32,7 @@ export function authenticateMessage(device: SimulatedDevice, topic: string): Buf
   const { identity } = device;
   const { model, release, platform } = identity;
   const isMac = platform === 'macOS';
-  const isOwn = device.enrollmentId !== undefined;
+  const isPersonal = device.enrollmentId !== undefined;
   return buildPlist({
     MessageType: 'Authenticate',
     Topic: topic,
@@ -22,9 +43,9 @@ export function authenticateMessage(device: SimulatedDevice, topic: string): Buf
     ProductName: model.productName,
     OSVersion: release.version,
     BuildVersion: release.build,
-    SerialNumber: isOwn ? undefined : identity.serialNumber,
-    IMEI: identity.isCellular && !isOwn ? identity.imei : undefined,
-    MEID: identity.isCellular && !isOwn ? identity.meid : undefined,
+    SerialNumber: isPersonal ? undefined : identity.serialNumber,
+    IMEI: identity.isCellular && !isPersonal ? identity.imei : undefined,
+    MEID: identity.isCellular && !isPersonal ? identity.meid : undefined,
   });
 }
 
@@ -36,7 +57,7 @@ export function tokenUpdateMessage(device: SimulatedDevice, topic: string): Buff
     AwaitingConfiguration: device.isAwaitingConfiguration,
     PushMagic: device.pushMagic,
     Token: device.pushToken,
-    // Nobody may take the passcode off a device that a person owns.
+    // Nobody may remove the passcode of a personal device.
     UnlockToken: device.enrollmentId === undefined ? device.unlockToken : undefined,
   });
 }
@@ -77,7 +98,7 @@ export function notNowMessage(channel: Channel, commandUuid: string): Buffer {
   return buildPlist({ Status: 'NotNow', CommandUUID: commandUuid, ...channel });
 }
 
-export interface Reported {
+export interface AnsweredCommand {
   commandUuid: string;
   requestType: string | undefined;
   answer: Answer;
@@ -89,8 +110,8 @@ export interface Reporter {
 }
 
 /** A Mac repeats the request type, an iPhone does not. */
-export function reportMessage({ channel, platform }: Reporter, reported: Reported): Buffer {
-  const { commandUuid, requestType, answer } = reported;
+export function reportMessage({ channel, platform }: Reporter, answered: AnsweredCommand): Buffer {
+  const { commandUuid, requestType, answer } = answered;
   return buildPlist({
     ...(answer.status === 'Acknowledged' ? answer.body : {}),
     ErrorChain: answer.status === 'Error' ? describeErrors(answer.errors) : undefined,

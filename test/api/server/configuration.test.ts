@@ -1,11 +1,11 @@
 import { createToken } from '../../../src/auth/api-tokens.js';
 import { parseCertificate } from '../../../src/crypto/x509/certificate.js';
 import type { Role } from '../../../src/jsonapi/context.js';
+import { Random } from '../../../src/lab/devices/random.js';
 import { createSimulatedDevice } from '../../../src/lab/devices/simulated-device.js';
 import { readProfileFile } from '../../../src/lab/enrollment/enrollment-profile.js';
-import { Random } from '../../../src/lab/fleet/random.js';
+import { requestIdentity } from '../../../src/lab/pki/scep-client.js';
 import { HttpClient } from '../../../src/lab/wire/http-client.js';
-import { requestIdentity } from '../../../src/lab/wire/scep-client.js';
 import { type PlistDict, parsePlistDict } from '../../../src/protocol/plist/plist.js';
 import { ADMIN_TOKEN, adminApi, PUBLIC_URL, startApp, type TestApp } from '../../helpers/app.js';
 
@@ -516,7 +516,7 @@ describe('the SCEP configuration', () => {
     const file = await (await fetch(`${app.url}/enroll/profile`)).arrayBuffer();
     const { scep } = readProfileFile(Buffer.from(file));
     const identity = await requestIdentity({
-      http: new HttpClient({ patienceMs: 0, signal: AbortSignal.timeout(30_000) }),
+      http: new HttpClient({ retryMs: 0, signal: AbortSignal.timeout(30_000) }),
       scep: { ...scep, url: `${app.url}/scep` },
       device: createSimulatedDevice({ platform: 'iOS', random: new Random('fingerprint') }),
     });

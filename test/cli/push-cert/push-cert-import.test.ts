@@ -7,8 +7,8 @@ import {
   startPushCertScene,
   strayPushIdentity,
   TOPIC,
-} from '../push-cert-scene.js';
-import { failureOf } from '../push-cert-world.js';
+} from './push-cert-scene.js';
+import { failureOf } from './push-cert-world.js';
 
 let scene: PushCertScene;
 
@@ -20,7 +20,7 @@ afterAll(() => scene.stop());
 
 describe('muster push-cert import', () => {
   it('wants one of --cert and --p12, and a certificate in it', async () => {
-    const usage = ['UsageError', 'give either --cert or --p12'];
+    const usage = ['UsageError', 'use either --cert or --p12'];
     expect(failureOf(await scene.import())).toEqual(usage);
     const both = { cert: [scene.file('vendor.pem')], p12: scene.file('x.p12') };
     expect(failureOf(await scene.import(both))).toEqual(usage);

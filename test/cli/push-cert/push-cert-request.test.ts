@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { ACCOUNT, type PushCertScene, startPushCertScene, TOPIC } from '../push-cert-scene.js';
-import { failureOf } from '../push-cert-world.js';
+import { ACCOUNT, type PushCertScene, startPushCertScene, TOPIC } from './push-cert-scene.js';
+import { failureOf } from './push-cert-world.js';
 
 let scene: PushCertScene;
 
@@ -14,7 +14,7 @@ describe('muster push-cert request', () => {
   it('wants the Apple account of the first certificate', async () => {
     const [name, message] = failureOf(await scene.request({ out: scene.file('none') }));
     expect(name).toBe('UsageError');
-    expect(message).toMatch(/^give --apple-account: /);
+    expect(message).toMatch(/^--apple-account is missing: /);
     expect(await scene.count('certificate_signing_requests')).toBe(0);
   });
 
@@ -23,7 +23,7 @@ describe('muster push-cert request', () => {
     const ran = await scene.request({ appleAccount: ACCOUNT, vendorKey: scene.file('vendor.key') });
     expect(failureOf(ran)).toEqual([
       'UsageError',
-      'give the vendor certificate too, by --vendor-cert',
+      'the vendor certificate is missing: add it by --vendor-cert',
     ]);
     expect(scene.opened()).toBe(before);
   });

@@ -7,7 +7,7 @@ import {
   startPushCertScene,
   strayPushIdentity,
   TOPIC,
-} from '../push-cert-scene.js';
+} from './push-cert-scene.js';
 
 let scene: PushCertScene;
 

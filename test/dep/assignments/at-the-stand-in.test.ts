@@ -3,8 +3,8 @@ import { ProfileAssignments } from '../../../src/dep/assignments/profile-assignm
 import type { DepAccounts } from '../../../src/dep/client/dep-api.js';
 import { createDepServices, type DepServices } from '../../../src/dep/dep-services.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
-import { createLabAuthority } from '../../../src/lab/authority/lab-authority.js';
 import { type DepStandIn, startDepStandIn } from '../../../src/lab/dep/dep-stand-in.js';
+import { createLabAuthority } from '../../../src/lab/pki/lab-authority.js';
 import { capturingLogger } from '../../http/log-lines.js';
 import { type AccountWorld, startAccountWorld } from '../client/account-world.js';
 import { DepRows, FakeJobs } from './fake-dep-service.js';

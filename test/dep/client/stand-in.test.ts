@@ -1,6 +1,6 @@
 import type { DepAccounts } from '../../../src/dep/client/dep-api.js';
-import { createLabAuthority } from '../../../src/lab/authority/lab-authority.js';
 import { type DepStandIn, startDepStandIn } from '../../../src/lab/dep/dep-stand-in.js';
+import { createLabAuthority } from '../../../src/lab/pki/lab-authority.js';
 import { type AccountWorld, startAccountWorld } from './account-world.js';
 
 const SERVER = 'Client';

@@ -1,8 +1,8 @@
 import { DepJobs } from '../../../src/dep/dep-jobs.js';
 import { AccountSync } from '../../../src/dep/sync/account-sync.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
-import { createLabAuthority } from '../../../src/lab/authority/lab-authority.js';
 import { type DepStandIn, startDepStandIn } from '../../../src/lab/dep/dep-stand-in.js';
+import { createLabAuthority } from '../../../src/lab/pki/lab-authority.js';
 import { capturingLogger } from '../../http/log-lines.js';
 import { jobRows } from '../../jobs/helpers.js';
 import { type AccountWorld, startAccountWorld } from '../client/account-world.js';

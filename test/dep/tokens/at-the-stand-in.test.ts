@@ -5,8 +5,8 @@ import { DepJobs } from '../../../src/dep/dep-jobs.js';
 import { createConfirmAccountTask } from '../../../src/dep/tokens/confirm-account-task.js';
 import { DepTokens } from '../../../src/dep/tokens/dep-tokens.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
-import { createLabAuthority } from '../../../src/lab/authority/lab-authority.js';
 import { type DepStandIn, startDepStandIn } from '../../../src/lab/dep/dep-stand-in.js';
+import { createLabAuthority } from '../../../src/lab/pki/lab-authority.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { capturingLogger } from '../../http/log-lines.js';
 

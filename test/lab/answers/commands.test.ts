@@ -1,12 +1,12 @@
-import { obey } from '../../../src/lab/answers/commands.js';
+import { executeCommand } from '../../../src/lab/answers/commands.js';
 import type { LabPlatform } from '../../../src/lab/devices/device-models.js';
+import { Random } from '../../../src/lab/devices/random.js';
 import {
   createSimulatedDevice,
   type SimulatedDevice,
 } from '../../../src/lab/devices/simulated-device.js';
-import { Random } from '../../../src/lab/fleet/random.js';
-import { deviceChannel } from '../../../src/lab/wire/channel.js';
-import { reportMessage } from '../../../src/lab/wire/messages.js';
+import { deviceChannel, reportMessage } from '../../../src/lab/wire/messages.js';
+
 import { buildPlist, type PlistDict, parsePlistDict } from '../../../src/protocol/plist/plist.js';
 
 const COMMAND_UUID = '4f1c7d6a-9d3b-4f52-8c0e-0d5b2c1a7e90';
@@ -25,7 +25,7 @@ function reporterOf(device: SimulatedDevice) {
 
 /** What a server reads off the wire once the device has answered. */
 function answerOf(device: SimulatedDevice, command: PlistDict): PlistDict {
-  const answer = obey(device, command);
+  const answer = executeCommand(device, command);
   const requestType = String(command.RequestType);
   const reported = { commandUuid: COMMAND_UUID, requestType, answer };
   return parsePlistDict(reportMessage(reporterOf(device), reported));
@@ -139,7 +139,10 @@ describe('a simulated device answers', () => {
 
   it('capacities as reals even where they are whole', () => {
     const device = createDevice('iOS');
-    const answer = obey(device, { RequestType: 'DeviceInformation', Queries: ['DeviceCapacity'] });
+    const answer = executeCommand(device, {
+      RequestType: 'DeviceInformation',
+      Queries: ['DeviceCapacity'],
+    });
     const reported = { commandUuid: '1', requestType: undefined, answer };
     const bytes = reportMessage(reporterOf(device), reported);
     expect(bytes.toString()).toContain(`<real>${device.identity.capacity}</real>`);

@@ -1,5 +1,5 @@
 import { startApnsStandIn } from '../../../src/lab/apns/apns-stand-in.js';
-import { type CourierClient, connectCourier } from '../../../src/lab/apns/courier-client.js';
+import { CourierClient } from '../../../src/lab/apns/courier-client.js';
 import type { CourierPush } from '../../../src/lab/apns/courier-lines.js';
 import { MAGIC, type StandInUnderTest, startUnderTest, until } from './stand-in-under-test.js';
 
@@ -23,7 +23,7 @@ async function withCourier(
   url: string | (() => Promise<string>),
   work: (courier: CourierClient) => Promise<void>,
 ): Promise<void> {
-  const courier = connectCourier({ url });
+  const courier = new CourierClient({ url });
   try {
     await work(courier);
   } finally {
@@ -108,7 +108,7 @@ describe('a courier client', () => {
   });
 
   it('is still when closed: its promises resolve, and no push arrives any more', async () => {
-    const courier = connectCourier({ url: 'http://127.0.0.1:9' });
+    const courier = new CourierClient({ url: 'http://127.0.0.1:9' });
     const never = courier.connect(tokenAt(7), lab.topic, () => undefined);
     await courier.close();
     await never;
@@ -119,7 +119,7 @@ describe('a courier client', () => {
   it('is closed by its signal', async () => {
     const controller = new AbortController();
     const { signal } = controller;
-    const courier = connectCourier({ url: lab.standIn.courierUrl, signal });
+    const courier = new CourierClient({ url: lab.standIn.courierUrl, signal });
     await courier.connect(tokenAt(8), lab.topic, () => undefined);
     controller.abort();
     await until(() => lab.standIn.token(tokenAt(8))?.is_connected === false);

@@ -1,4 +1,4 @@
-import { type CourierClient, connectCourier } from '../../../src/lab/apns/courier-client.js';
+import { CourierClient } from '../../../src/lab/apns/courier-client.js';
 import type { CourierPush } from '../../../src/lab/apns/courier-lines.js';
 import {
   APNS_ID,
@@ -16,7 +16,7 @@ let count = 0;
 
 beforeAll(async () => {
   lab = await startUnderTest();
-  courier = connectCourier({ url: lab.standIn.courierUrl });
+  courier = new CourierClient({ url: lab.standIn.courierUrl });
 });
 
 afterAll(async () => {

@@ -1,7 +1,4 @@
-import {
-  createLabAuthority,
-  issuePushCertificate,
-} from '../../../src/lab/authority/lab-authority.js';
+import { createLabAuthority, issuePushCertificate } from '../../../src/lab/pki/lab-authority.js';
 import { APNS_ID, type StandInUnderTest, startUnderTest, TOKEN } from './stand-in-under-test.js';
 
 let lab: StandInUnderTest;

@@ -17,7 +17,7 @@ import {
   type LabAuthority,
   type LabCertificate,
   privateKeyPem,
-} from '../../../src/lab/authority/lab-authority.js';
+} from '../../../src/lab/pki/lab-authority.js';
 
 export const TOKEN = 'ab'.repeat(32);
 export const MAGIC = '7d3c0f2e-0000-4000-8000-5b1f6f0a9d21';

@@ -1,13 +1,13 @@
 import { createHmac } from 'node:crypto';
 import { Agent, request } from 'node:https';
 import OAuth from 'oauth-1.0a';
-import { createLabAuthority, type LabAuthority } from '../../../src/lab/authority/lab-authority.js';
 import {
   type DepStandIn,
   type DepStandInOptions,
   startDepStandIn,
 } from '../../../src/lab/dep/dep-stand-in.js';
 import type { ServerToken } from '../../../src/lab/dep/server-tokens.js';
+import { createLabAuthority, type LabAuthority } from '../../../src/lab/pki/lab-authority.js';
 
 export interface Answer {
   status: number;

@@ -1,5 +1,5 @@
-import { createLabAuthority } from '../../../src/lab/authority/lab-authority.js';
 import type { SnapshotStore } from '../../../src/lab/dep/snapshot-keeper.js';
+import { createLabAuthority } from '../../../src/lab/pki/lab-authority.js';
 import { DepUnderTest } from './dep-under-test.js';
 
 let lab: DepUnderTest;

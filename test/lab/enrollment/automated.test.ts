@@ -1,13 +1,12 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createLabDeviceCa } from '../../../src/lab/authority/factory-ca.js';
+import { Random } from '../../../src/lab/devices/random.js';
 import { createSimulatedDevice } from '../../../src/lab/devices/simulated-device.js';
-import { Activation } from '../../../src/lab/enrollment/activation.js';
-import { obtainAutomated } from '../../../src/lab/enrollment/automated.js';
-import { canPlay, describeAwaited } from '../../../src/lab/enrollment/awaited-devices.js';
-import { askDep } from '../../../src/lab/enrollment/dep-activation.js';
-import { KeyPool } from '../../../src/lab/fleet/key-pool.js';
-import { Random } from '../../../src/lab/fleet/random.js';
+import { fetchDepActivation, obtainAutomated } from '../../../src/lab/enrollment/automated.js';
+import { canSimulate, describeAwaited } from '../../../src/lab/enrollment/awaited-devices.js';
+import { KeyPool } from '../../../src/lab/enrollment/key-pool.js';
+import { Activation } from '../../../src/lab/pki/activation.js';
+import { createLabDeviceCa } from '../../../src/lab/pki/lab-authority.js';
 import { HttpClient } from '../../../src/lab/wire/http-client.js';
 import { DepUnderTest } from '../dep/dep-under-test.js';
 
@@ -20,7 +19,7 @@ const server = createServer((request, response) => {
   response.writeHead(403, { 'Content-Type': 'text/plain' }).end('not today');
 });
 const { signal } = new AbortController();
-const http = new HttpClient({ patienceMs: 1_000, signal });
+const http = new HttpClient({ retryMs: 1_000, signal });
 
 beforeAll(async () => {
   lab = await DepUnderTest.start();
@@ -43,7 +42,7 @@ async function deviceWith(attributes: object): Promise<string> {
   return serial;
 }
 
-const ask = (serial: string) => askDep(http, lab.standIn.portalUrl, serial);
+const ask = (serial: string) => fetchDepActivation(http, lab.standIn.portalUrl, serial);
 
 describe('a device that is set up asks Apple', () => {
   it('and learns where to go, whom to trust, and whether to wait', async () => {
@@ -60,7 +59,9 @@ describe('a device that is set up asks Apple', () => {
     const [serial = ''] = lab.standIn.portal.addDevices(undefined, { count: 1 });
     await expect(ask(serial)).rejects.toThrow(`Apple has no profile for ${serial} yet: assign one`);
     const page = await deviceWith({ configuration_web_url: 'https://sso.example.com' });
-    await expect(ask(page)).rejects.toThrow('wants a person at its configuration_web_url');
+    await expect(ask(page)).rejects.toThrow(
+      'needs a person to sign in at its configuration_web_url',
+    );
   });
 
   it('or finds that Apple does not know it', async () => {
@@ -74,24 +75,24 @@ describe('a device that is set up goes', () => {
     const device = createSimulatedDevice({ platform: 'iOS', random, serialNumber });
     const activation = new Activation(await createLabDeviceCa());
     const way = { url: `${origin}/base`, activation, portal: lab.standIn.portalUrl };
-    let strangers = 0;
-    const onStranger = () => {
-      strangers += 1;
+    let unknown = 0;
+    const onUnknownToApple = () => {
+      unknown += 1;
     };
     asked.length = 0;
-    const journey = { device, http, keys: new KeyPool(), onStranger };
+    const journey = { device, http, keys: new KeyPool(), onUnknownToApple };
     await expect(obtainAutomated(journey, way)).rejects.toThrow('answered 403: not today');
-    return { asked: [...asked], strangers, isAwaiting: device.isAwaitingConfiguration };
+    return { asked: [...asked], unknown, isAwaiting: device.isAwaitingConfiguration };
   }
 
   it('where its profile says', async () => {
     const serial = await deviceWith({ await_device_configured: true });
-    const expected = { asked: ['POST /here'], strangers: 0, isAwaiting: true };
+    const expected = { asked: ['POST /here'], unknown: 0, isAwaiting: true };
     expect(await go(serial)).toEqual(expected);
   });
 
   it('to the server by itself when Apple does not know it, which is told', async () => {
-    const expected = { asked: ['POST /base/dep/enroll'], strangers: 1, isAwaiting: false };
+    const expected = { asked: ['POST /base/dep/enroll'], unknown: 1, isAwaiting: false };
     expect(await go('F2LNOBODY001')).toEqual(expected);
   });
 });
@@ -105,7 +106,7 @@ describe('a device plays the one that is waited for', () => {
     const [hand = { serialNumber: '' }, television = hand, mac = hand] = awaited;
     expect(hand).toEqual({ serialNumber: 'HAND' });
     const platforms = [undefined, 'iOS', 'macOS'] as const;
-    const playable = (one: typeof hand) => platforms.map((platform) => canPlay(one, platform));
+    const playable = (one: typeof hand) => platforms.map((platform) => canSimulate(one, platform));
     expect(playable(hand)).toEqual([true, true, true]);
     expect(playable(television)).toEqual([false, false, false]);
     expect(playable(mac)).toEqual([true, false, true]);

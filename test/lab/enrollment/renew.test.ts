@@ -1,16 +1,16 @@
 import { hash } from 'node:crypto';
 import type { LabPlatform } from '../../../src/lab/devices/device-models.js';
+import { Random } from '../../../src/lab/devices/random.js';
 import { createSimulatedDevice } from '../../../src/lab/devices/simulated-device.js';
-import { enroll } from '../../../src/lab/enrollment/enroll.js';
+import { type DeviceSession, enroll } from '../../../src/lab/enrollment/enroll.js';
 import { fetchProfile } from '../../../src/lab/enrollment/enrollment-profile.js';
-import { KeyPool } from '../../../src/lab/fleet/key-pool.js';
-import { type DeviceSession, poll } from '../../../src/lab/fleet/poll.js';
-import { Random } from '../../../src/lab/fleet/random.js';
+import { KeyPool } from '../../../src/lab/enrollment/key-pool.js';
+import { poll } from '../../../src/lab/fleet/poll.js';
 import { HttpClient } from '../../../src/lab/wire/http-client.js';
 import { DeviceProxy } from '../../e2e/device-proxy.js';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
 
-const http = new HttpClient({ patienceMs: 0, signal: new AbortController().signal });
+const http = new HttpClient({ retryMs: 0, signal: new AbortController().signal });
 const keys = new KeyPool(2);
 let app: TestApp;
 let proxy: DeviceProxy;

@@ -1,4 +1,4 @@
-import { FleetState, isSettled } from '../../../src/lab/fleet/fleet-state.js';
+import { FleetState, isComplete } from '../../../src/lab/fleet/fleet-state.js';
 import { describeProgress, describeSummary } from '../../../src/lab/fleet/summary.js';
 
 function enrolled(count: number): FleetState {
@@ -9,19 +9,19 @@ function enrolled(count: number): FleetState {
 
 describe('a fleet is not done', () => {
   it('while a device has not enrolled, was unenrolled or failed', () => {
-    for (const fate of ['waiting', 'enrolling', 'unenrolled', 'lost'] as const) {
+    for (const fate of ['waiting', 'enrolling', 'unenrolled', 'failed'] as const) {
       const state = enrolled(3);
       state.setFate(1, fate);
-      expect([fate, isSettled(state.snapshot())]).toEqual([fate, false]);
+      expect([fate, isComplete(state.snapshot())]).toEqual([fate, false]);
     }
   });
 
   it('while a command that was put off has no answer', () => {
     const state = enrolled(2);
     state.setPostponed(0, 1);
-    expect(isSettled(state.snapshot())).toBe(false);
+    expect(isComplete(state.snapshot())).toBe(false);
     state.setPostponed(0, 0);
-    expect(isSettled(state.snapshot())).toBe(true);
+    expect(isComplete(state.snapshot())).toBe(true);
   });
 });
 
@@ -30,10 +30,10 @@ describe('a fleet that waits in Setup Assistant is not done', () => {
     const state = enrolled(2);
     for (const index of [0, 1]) state.setAwaiting(index, true);
     state.setAwaiting(0, false);
-    expect([state.isAtRest(), isSettled(state.snapshot())]).toEqual([false, false]);
+    expect([state.isAtRest(), isComplete(state.snapshot())]).toEqual([false, false]);
     expect(describeSummary(state.snapshot())).toContain('1 still wait in Setup Assistant');
     state.setFate(1, 'erased');
-    expect([state.isAtRest(), isSettled(state.snapshot())]).toEqual([true, true]);
+    expect([state.isAtRest(), isComplete(state.snapshot())]).toEqual([true, true]);
     expect(describeSummary(state.snapshot())).not.toContain('Setup Assistant');
   });
 });
@@ -45,10 +45,10 @@ describe('a fleet that is pushed is not done', () => {
     state.countPush();
     state.countPoll(0);
     expect(state.isAtRest()).toBe(false);
-    expect(isSettled(state.snapshot())).toBe(false);
+    expect(isComplete(state.snapshot())).toBe(false);
     state.countPoll(1);
     expect(state.isAtRest()).toBe(true);
-    expect(isSettled(state.snapshot())).toBe(true);
+    expect(isComplete(state.snapshot())).toBe(true);
   });
 
   it('but does not wait for one that is gone', () => {
@@ -100,7 +100,7 @@ describe('a fleet comes no nearer to its end', () => {
 describe('the summary of a fleet', () => {
   it('counts devices, answers and errors, and says which device failed and why', () => {
     const state = enrolled(3);
-    state.setFate(2, 'lost');
+    state.setFate(2, 'failed');
     state.addFailure({ serialNumber: 'C02XYZ', reason: 'the server answered 403' });
     for (const status of ['Acknowledged', 'Acknowledged', 'Error', 'NotNow'] as const) {
       state.countAnswer(status);
@@ -117,10 +117,10 @@ describe('the summary of a fleet', () => {
 
   it("says which devices Apple's stand-in did not know", () => {
     const state = enrolled(1);
-    expect(describeSummary(state.snapshot())).not.toContain('Program:');
-    state.countStranger();
+    expect(describeSummary(state.snapshot())).not.toContain('DEP:');
+    state.countUnknownToApple();
     expect(describeSummary(state.snapshot()).split('\n')[1]).toBe(
-      "Program:  1 unknown to Apple's stand-in, went to /dep/enroll by themselves",
+      "DEP:      1 unknown to Apple's stand-in, enrolled at /dep/enroll directly",
     );
   });
 

@@ -1,14 +1,14 @@
 import { simulate } from '../../../src/cli/lab/simulate.js';
+import { Random } from '../../../src/lab/devices/random.js';
 import {
   createSimulatedDevice,
   type SimulatedDevice,
 } from '../../../src/lab/devices/simulated-device.js';
 import { Fleet } from '../../../src/lab/fleet/fleet.js';
-import { isSettled } from '../../../src/lab/fleet/fleet-state.js';
-import { Random } from '../../../src/lab/fleet/random.js';
+import { isComplete } from '../../../src/lab/fleet/fleet-state.js';
 import { DeviceProxy } from '../../e2e/device-proxy.js';
 import { adminApi, commandDocument, startApp, type TestApp } from '../../helpers/app.js';
-import { FakeCourier } from '../fake-courier.js';
+import { FakeCourier } from './fake-courier.js';
 
 let app: TestApp;
 let proxy: DeviceProxy;
@@ -91,7 +91,7 @@ describe('a fleet that is pushed', () => {
     }
     const snapshot = fleet.state.snapshot();
     expect(snapshot).toMatchObject({ pushes: 2, polls: 2, unpushed: 0, failures: [] });
-    expect(isSettled(snapshot)).toBe(true);
+    expect(isComplete(snapshot)).toBe(true);
   });
 
   it('is connected to the push service before the server hears of it', async () => {
@@ -123,6 +123,6 @@ describe('a fleet that is pushed', () => {
       new Set(devices.map(({ pushToken }) => pushToken.toString('hex'))),
     );
     expect(fleet.state.snapshot().fates).toMatchObject({ erased: 1, unenrolled: 1, enrolled: 0 });
-    expect(isSettled(fleet.state.snapshot())).toBe(false);
+    expect(isComplete(fleet.state.snapshot())).toBe(false);
   });
 });

@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { LabPlatform } from '../../../src/lab/devices/device-models.js';
+import { Random } from '../../../src/lab/devices/random.js';
 import {
   createSimulatedDevice,
   type SimulatedDevice,
@@ -12,8 +13,7 @@ import {
   PushedPolling,
   type PushedPollingOptions,
 } from '../../../src/lab/fleet/pushed-polling.js';
-import { Random } from '../../../src/lab/fleet/random.js';
-import { FakeCourier } from '../fake-courier.js';
+import { FakeCourier } from './fake-courier.js';
 
 const TOPIC = 'com.apple.mgmt.External.6f1c';
 const profile: Pick<EnrollmentProfile, 'mdm'> = {
@@ -27,7 +27,7 @@ class Member implements PushedMember {
   asUser: boolean;
   isEnrolled = true;
   isGone = false;
-  owesAnswer = false;
+  hasPostponed = false;
   polls = 0;
   afterPoll: () => void = () => undefined;
   finishPoll: () => void = () => undefined;
@@ -53,7 +53,7 @@ class Member implements PushedMember {
     });
     this.afterPoll();
     this.state.countPoll(this.index);
-    this.state.setPostponed(this.index, this.owesAnswer ? 1 : 0);
+    this.state.setPostponed(this.index, this.hasPostponed ? 1 : 0);
     return 0;
   }
 
@@ -186,9 +186,9 @@ describe('a device that lives by pushes', () => {
   });
 
   it('comes back by itself after NotNow, until it has answered', async () => {
-    const { enroll, push, finish } = createWorld({ comebackMs: 20 });
+    const { enroll, push, finish } = createWorld({ notNowMs: 20 });
     const member = await enroll();
-    member.owesAnswer = true;
+    member.hasPostponed = true;
     await push(member);
     for (const count of [2, 3]) {
       const back = new Promise<void>((resolve) => {
@@ -222,7 +222,7 @@ describe('a device that lives by pushes', () => {
   });
 
   it('enrolls only once the push service knows it', async () => {
-    const { polling, state, courier } = createWorld({ patienceMs: 20 });
+    const { polling, state, courier } = createWorld({ giveUpMs: 20 });
     courier.connected = new Promise(() => undefined);
     await expect(polling.prepare(new Member(state, 0), profile)).rejects.toThrow(
       'the push service of the lab does not answer',
@@ -232,24 +232,24 @@ describe('a device that lives by pushes', () => {
 
 describe('a fleet that lives by pushes', () => {
   it('is given up when a device is never pushed', async () => {
-    const { enroll, push, finish, polling, state } = createWorld({ patienceMs: 50 });
+    const { enroll, push, finish, polling, state } = createWorld({ giveUpMs: 50 });
     const [pushed] = [await enroll(0), await enroll(1)];
     await push(pushed);
     await finish(pushed);
-    await polling.settle();
+    await polling.waitUntilIdle();
     expect(state.snapshot().unpushed).toBe(1);
   });
 
   it('is given up when a device says NotNow for ever', async () => {
     const { enroll, push, finish, polling, state } = createWorld({
-      patienceMs: 50,
-      comebackMs: 60_000,
+      giveUpMs: 50,
+      notNowMs: 60_000,
     });
     const member = await enroll();
-    member.owesAnswer = true;
+    member.hasPostponed = true;
     await push(member);
     await finish(member);
-    await polling.settle();
+    await polling.waitUntilIdle();
     expect(state.snapshot().unanswered).toBe(1);
   });
 
@@ -257,7 +257,7 @@ describe('a fleet that lives by pushes', () => {
     const { enroll, push, finish, polling, state } = createWorld();
     const member = await enroll();
     let isSettled = false;
-    const settled = polling.settle().then(() => {
+    const settled = polling.waitUntilIdle().then(() => {
       isSettled = true;
     });
     await push(member);

@@ -17,9 +17,9 @@ async function listen(listener: RequestListener): Promise<void> {
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
-function createClient(patienceMs: number): HttpClient {
+function createClient(retryMs: number): HttpClient {
   const { signal } = new AbortController();
-  return new HttpClient({ patienceMs, signal, onRetry: () => (retries += 1) });
+  return new HttpClient({ retryMs, signal, onRetry: () => (retries += 1) });
 }
 
 beforeEach(() => {

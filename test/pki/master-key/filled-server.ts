@@ -6,11 +6,11 @@ import {
   generateRsaKeyPair,
   importPrivateKey,
 } from '../../../src/crypto/keys/keys.js';
+import { Random } from '../../../src/lab/devices/random.js';
 import { createSimulatedDevice } from '../../../src/lab/devices/simulated-device.js';
 import { fetchProfile } from '../../../src/lab/enrollment/enrollment-profile.js';
-import { Random } from '../../../src/lab/fleet/random.js';
+import { requestIdentity } from '../../../src/lab/pki/scep-client.js';
 import { HttpClient } from '../../../src/lab/wire/http-client.js';
-import { requestIdentity } from '../../../src/lab/wire/scep-client.js';
 import { privateKeyIdentity } from '../../../src/pki/master-key/master-key.js';
 import { uploadNodes } from '../../api/profile-samples.js';
 import { fixture } from '../../crypto/identities.js';
@@ -171,7 +171,7 @@ async function makeLink(app: TestApp, secrets: Map<string, Buffer>): Promise<voi
 
 /** As a device does: fetches the profile, and sends its challenge with a request. */
 async function spendChallenge(app: TestApp, secrets: Map<string, Buffer>): Promise<void> {
-  const http = new HttpClient({ patienceMs: 0, signal: new AbortController().signal });
+  const http = new HttpClient({ retryMs: 0, signal: new AbortController().signal });
   try {
     const { scep } = await fetchProfile(http, app.url);
     const device = createSimulatedDevice({ platform: 'macOS', random: new Random('filled') });
