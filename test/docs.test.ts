@@ -10,6 +10,12 @@ function markdownIn(directory: string, recursive: boolean): string[] {
 }
 
 const PAGES = [...markdownIn('.', false), ...markdownIn('docs', true)];
+/** Those that name files of the source. */
+const DEVELOPER_PAGES = [
+  'ARCHITECTURE.md',
+  'CONTRIBUTING.md',
+  ...markdownIn('docs/decisions', false),
+];
 
 /** Without fenced blocks and code spans, where brackets are no links. */
 function prose(page: string): string {
@@ -47,6 +53,19 @@ const CHANGES_STATE = /\/(clear_passcode|devices\/(inventory|test)\/|certificate
 function curlCalls(page: string): string[] {
   const text = readFileSync(join(ROOT, page), 'utf8').replace(/\\\n\s*/g, ' ');
   return text.split('\n').filter((line) => /\bcurl |\bnew /.test(line));
+}
+
+/** Where a path in a page may start, and its ending that the page may leave out. */
+const CANDIDATES = [
+  (path: string) => join(ROOT, path),
+  (path: string) => join(ROOT, 'src', path),
+  (path: string) => join(ROOT, 'src', `${path}.ts`),
+];
+
+/** A path of the project, as against one on the web or below DATA_DIR. */
+function isOurs(path: string): boolean {
+  const [first = ''] = path.split('/');
+  return CANDIDATES.some((place) => existsSync(place(first)));
 }
 
 /** Every string of the source, its parts joined where an expression builds it from several. */
@@ -100,5 +119,17 @@ describe('the documentation', () => {
       return !parts.every((part) => source.includes(part));
     });
     expect(unknown).toEqual([]);
+  });
+
+  it('has an ARCHITECTURE.md of at most 10 KB', () => {
+    expect(statSync(join(ROOT, 'ARCHITECTURE.md')).size).toBeLessThanOrEqual(10 * 1024);
+  });
+
+  it.each(DEVELOPER_PAGES)('%s names only files and folders that exist', (page) => {
+    const text = readFileSync(join(ROOT, page), 'utf8').replace(/^```.*?^```/gms, '');
+    const spans = [...text.matchAll(/`([^`\n]+)`/g)].map(([, span = '']) => span);
+    const paths = spans.filter((span) => /^[a-z][\w.-]*\/[\w./-]*$/.test(span) && isOurs(span));
+    const missing = paths.filter((path) => !CANDIDATES.some((place) => existsSync(place(path))));
+    expect(missing).toEqual([]);
   });
 });
