@@ -4,7 +4,7 @@ const swc = (syntax) => [
   {
     jsc: { parser: { syntax }, target: 'es2022' },
     module: { type: 'commonjs' },
-    sourceMaps: 'inline',
+    sourceMaps: true,
   },
 ];
 
@@ -32,6 +32,7 @@ module.exports = {
   globalSetup: '<rootDir>/test/helpers/global-setup.ts',
   globalTeardown: '<rootDir>/test/helpers/global-teardown.ts',
   setupFilesAfterEnv: ['<rootDir>/test/helpers/let-go.ts'],
+  runtime: '<rootDir>/test/helpers/shared-packages.js',
   testSequencer: '<rootDir>/test/helpers/slow-first.js',
   maxWorkers: 2,
   testTimeout: 30000,
