@@ -30,6 +30,21 @@ export async function longestTurn(work: () => Promise<unknown>): Promise<number>
   return longest / 1e6;
 }
 
+/**
+ * The same of up to three attempts, until one stays below `limitMs`: what holds the loop up does so
+ * each time, while a full collection of garbage comes but once. `prepare` is not measured.
+ */
+export async function longestTurnBelow(
+  limitMs: number,
+  prepare: () => Promise<() => Promise<unknown>>,
+): Promise<number> {
+  let turn = Number.POSITIVE_INFINITY;
+  for (let attempt = 0; attempt < 3 && turn >= limitMs; attempt += 1) {
+    turn = await longestTurn(await prepare());
+  }
+  return turn;
+}
+
 async function longestDelay(work: () => Promise<unknown>): Promise<number> {
   const delay = monitorEventLoopDelay({ resolution: 1 });
   delay.enable();

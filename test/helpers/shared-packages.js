@@ -1,10 +1,11 @@
 // Loads the packages that the product runs on once in each worker, instead of once in each test file:
 // half of what a test file loads is theirs, and none of them keeps anything between two servers.
-// Left to jest: packages whose errors or prototypes the sources compare with their own (express, pino).
+// Left to jest: express and pino, whose errors and prototypes meet those of a test file, and
+// graphile-worker, whose clock the tests turn.
 const { default: Runtime } = require('jest-runtime');
 
 const SHARED = new Set([
-  ...['knex', 'pg', 'zod', 'node-forge', 'graphile-worker', 'prom-client', 'multer', 'helmet'],
+  ...['knex', 'pg', 'zod', 'node-forge', 'prom-client', 'multer', 'helmet'],
   ...['compression', 'cors', 'express-rate-limit', 'lru-cache', 'supertest', 'oauth-1.0a'],
 ]);
 

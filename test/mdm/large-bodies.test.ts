@@ -3,7 +3,7 @@ import { deliver, enrolledTarget, type Target } from '../commands/deliver.js';
 import { adminApi, commandDocument, startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, type TestDevice } from '../helpers/device.js';
 import { LARGE_KINDS, largeMessage, laughs, wideKeys } from '../helpers/large-plists.js';
-import { longestTurn } from '../helpers/loop-busy.js';
+import { longestTurnBelow } from '../helpers/loop-busy.js';
 
 const MB = 1024 * 1024;
 const LARGEST = 8 * MB;
@@ -50,6 +50,23 @@ function certificates(count: number, bytes: number): string {
   return `<array>${Array.from({ length: count }, entry).join('')}</array>`;
 }
 
+/** Milliseconds for which a report with `markup` under its request type held up the event loop. */
+function turnOfReport(requestType: string, markup: string): Promise<number> {
+  const { device } = target;
+  return longestTurnBelow(LONGEST_TURN_MS, async () => {
+    const CommandUUID = await queued(requestType);
+    const body = largeMessage({ Status: 'Acknowledged', UDID: device.udid, CommandUUID }, [
+      requestType,
+      markup,
+    ]);
+    const signature = device.sign(body);
+    return async () => {
+      expect((await device.send(body, { signature })).status).toBe(200);
+      await app.settled();
+    };
+  });
+}
+
 describe('a large message of a device', () => {
   it.each(['CDATA sections', 'dates', 'small data', 'deep arrays', 'keys'])(
     'does not hold up the event loop with %s',
@@ -59,10 +76,10 @@ describe('a large message of a device', () => {
       const signature = device.sign(body);
       await device.send(idle(device, LARGE_KINDS.applications?.(MB) ?? '')); // starts the thread
       const statuses: number[] = [];
-      const turn = await longestTurn(async () => {
+      const turn = await longestTurnBelow(LONGEST_TURN_MS, async () => async () => {
         statuses.push((await device.send(body, { signature })).status);
       });
-      expect([200, 400]).toContain(statuses[0]);
+      expect([[200], [400]]).toContainEqual([...new Set(statuses)]);
       // Sending 8 MB takes this process some time as well, and the machine may be busy.
       expect(turn).toBeLessThan(LONGEST_TURN_MS);
     },
@@ -136,19 +153,7 @@ describe('a large message of a device', () => {
 
 describe('a large list', () => {
   it('becomes the inventory without holding up the event loop', async () => {
-    const list = largeMessage({ Status: 'Acknowledged', UDID: target.device.udid }, [
-      'InstalledApplicationList',
-      applications(9_000),
-    ]);
-    const uuid = await queued('InstalledApplicationList');
-    const body = Buffer.from(
-      list.toString().replace('<dict>', `<dict><key>CommandUUID</key><string>${uuid}</string>`),
-    );
-    const signature = target.device.sign(body);
-    const turn = await longestTurn(async () => {
-      expect((await target.device.send(body, { signature })).status).toBe(200);
-      await app.settled();
-    });
+    const turn = await turnOfReport('InstalledApplicationList', applications(9_000));
     const rows = await app.db.knex('installed_applications').where({ device_id: target.id });
     expect(rows).toHaveLength(9_000);
     expect(rows).toContainEqual(
@@ -168,18 +173,7 @@ describe('a large list', () => {
     ['SecurityInfo', `<dict>${'<key>a</key><true/>'.repeat(200_000)}</dict>`],
     ['ProvisioningProfileList', LARGE_KINDS['small data']?.(LARGEST - 1000) ?? ''],
   ])('of 8 MB is stored and read without holding it up: %s', async (requestType, markup) => {
-    const { device } = target;
-    const CommandUUID = await queued(requestType);
-    const body = largeMessage({ Status: 'Acknowledged', UDID: device.udid, CommandUUID }, [
-      requestType,
-      markup,
-    ]);
-    const signature = device.sign(body);
-    const turn = await longestTurn(async () => {
-      expect((await device.send(body, { signature })).status).toBe(200);
-      await app.settled();
-    });
-    expect(turn).toBeLessThan(LONGEST_TURN_MS);
+    expect(await turnOfReport(requestType, markup)).toBeLessThan(LONGEST_TURN_MS);
   });
 
   it('with more than 10,000 entries changes nothing, and the command says so', async () => {

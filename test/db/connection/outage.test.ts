@@ -1,4 +1,5 @@
 import { createServer, type Server, type Socket } from 'node:net';
+import { types } from 'node:util';
 import pg from 'pg';
 import { connectDatabase, type Database } from '../../../src/db/connection/database.js';
 import { isOutage } from '../../../src/db/connection/outage.js';
@@ -23,7 +24,7 @@ async function failureOf(statement: PromiseLike<unknown>): Promise<Error> {
     () => undefined,
     (error: unknown) => error,
   );
-  if (outcome instanceof Error) return outcome;
+  if (types.isNativeError(outcome)) return outcome;
   throw new Error(`it did not fail: ${outcome}`);
 }
 
