@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { connectDatabase } from '../../src/db/connection/database.js';
-import { type CheckIns, createCheckIns } from '../../src/db/device-path/check-ins.js';
+import { CheckIns } from '../../src/db/device-path/check-ins.js';
 import { type IncomingReport, ReportExchange } from '../../src/db/device-path/report-exchange.js';
 import { MdmSignature, SignerCache } from '../../src/protocol/mdm/mdm-signature.js';
 import { buildPlist } from '../../src/protocol/plist/plist.js';
@@ -106,7 +106,7 @@ export function createFloor(options: { databaseUrl: string; connections: number 
   const { connections, databaseUrl } = options;
   const db = connectDatabase({ connectionString: databaseUrl });
   const reportExchange = new ReportExchange({ db, handledTypes: [] });
-  const checkIns = createCheckIns(db);
+  const checkIns = new CheckIns(db);
 
   function idleFloor(devices: BenchDevice[], seconds: number): PreparedPhase {
     const polls = devices.map(idleReport);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { SecretBox } from '../crypto/secrets/secret-box.js';
-import type { PreparedCommand } from '../db/device-path/check-ins.js';
+import type { PreparedCommand } from '../db/device-path/token-update.js';
 import { hasSecrets } from '../protocol/apple/command-schema.js';
 import {
   buildPlist,

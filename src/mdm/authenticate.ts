@@ -1,11 +1,8 @@
 import { inTransaction } from '../db/connection/unit-of-work.js';
-import type {
-  Authenticated,
-  AuthenticateFacts,
-  HeldEnrollment,
-} from '../db/device-path/authenticate.js';
-import type { CallerKey } from '../db/device-path/check-ins.js';
-import { takeUdid } from '../db/device-path/device-move.js';
+import type { Authenticated, HeldEnrollment } from '../db/device-path/authenticate.js';
+import type { AuthenticateFacts } from '../db/device-path/authenticate-message.js';
+import { removeUdid } from '../db/device-path/device-move.js';
+import type { CallerKey } from '../db/device-path/token-update.js';
 import { mergeSpareRecords, type Reseal } from '../db/devices/device-merge.js';
 import type { ReplacedEnrollment } from '../db/enroll/replaced-enrollment.js';
 import { AppError } from '../errors.js';
@@ -124,7 +121,7 @@ async function enroll(facts: AuthenticateFacts, services: MdmServices): Promise<
   const { udid } = facts;
   const fingerprint = facts.fingerprint.toString('hex');
   const move = { id, udid, method, isProven, fingerprint };
-  const replaced = await inTransaction(db, (trx) => takeUdid(trx, move));
+  const replaced = await inTransaction(db, (trx) => removeUdid(trx, move));
   logger.info({ deviceId: id }, 'the board of a device is in another one now');
   warnOfReplaced(replaced, id, services);
   return await checkIns.authenticate(facts);

@@ -1,8 +1,8 @@
 import { planInventory } from '../commands/inventory-plan.js';
 import { prepareCommand } from '../commands/payload.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
-import { type CallerFacts, type CallerKey, promoteRenewal } from '../db/device-path/check-ins.js';
-import { checkOutDevice } from '../db/device-path/check-out.js';
+import { type CallerFacts, checkOutDevice, promoteRenewal } from '../db/device-path/check-ins.js';
+import type { CallerKey } from '../db/device-path/token-update.js';
 import { secretIdentity } from '../db/devices/device-repository.js';
 import { AppError } from '../errors.js';
 import { readCell } from '../protocol/mdm/cell-label.js';

@@ -1,4 +1,4 @@
-import type { Platform } from '../db/device-path/authenticate.js';
+import type { Platform } from '../db/device-path/authenticate-message.js';
 
 /** Apple's product families by the start of ProductName, Model or ModelName. */
 const FAMILIES: readonly (readonly [RegExp, Platform])[] = [

@@ -10,7 +10,7 @@ import { type Config, withHttps } from '../config/config.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
 import type { KnownDevice } from '../db/device-path/authenticate.js';
-import { createCheckIns } from '../db/device-path/check-ins.js';
+import { CheckIns } from '../db/device-path/check-ins.js';
 import { LastSeen } from '../db/device-path/last-seen.js';
 import { ReportExchange } from '../db/device-path/report-exchange.js';
 import { createChangeFeed } from '../db/processes/change-feed.js';
@@ -200,7 +200,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
   const services: MdmServices = {
     ...{ bodies, db, lastSeen, reports, box, logger, trust },
     reportExchange: new ReportExchange({ db, handledTypes: HANDLED_TYPES }),
-    checkIns: createCheckIns(db, {
+    checkIns: new CheckIns(db, {
       isClosed: config.enrollment === 'closed',
       isHolding: config.replaceEnrolled === 'hold',
     }),

@@ -73,7 +73,7 @@ describe('GET /readyz', () => {
     const { status, body } = await readyz();
     expect(status).toBe(503);
     expect(body.reasons).toEqual({
-      writes: 'The disk of the database is full: free space there, and Muster goes on by itself',
+      writes: 'The disk of the database is full: free space there, and Muster continues by itself',
     });
     await setForDatabase('reset search_path');
     expect((await readyz()).status).toBe(200);

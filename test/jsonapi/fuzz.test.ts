@@ -42,13 +42,35 @@ const SHAPES = [
 ];
 const VALUES: unknown[] = [...TEXTS, ...NUMBERS, ...ALMOST, ...TIMES, ...SHAPES];
 const OPERATORS = [
-  ...['eq', 'ne', 'gt', 'ge', 'lt', 'le', 'in_', 'notin_', 'between', 'is_', 'isnot', 'any', 'has'],
-  ...['like', 'ilike', 'notlike', 'notilike', 'startswith', 'endswith', 'contains', 'match'],
+  'eq',
+  'ne',
+  'gt',
+  'ge',
+  'lt',
+  'le',
+  'in_',
+  'notin_',
+  'between',
+  'is_',
+  'isnot',
+  'any',
+  'has',
+  'like',
+  'ilike',
+  'notlike',
+  'notilike',
+  'startswith',
+  'endswith',
+  'contains',
+  'match',
 ];
 
 function namesOf({ attributes, relationships }: ResourceDefinition): string[] {
   const related = Object.keys(relationships).flatMap((name) => [
-    ...[name, `${name}__name`, `${name}__device__udid`, `${name}.device.tags`],
+    name,
+    `${name}__name`,
+    `${name}__device__udid`,
+    `${name}.device.tags`,
   ]);
   return ['id', ...Object.keys(attributes), ...related];
 }

@@ -33,7 +33,7 @@ const approve = (id: number) => adminApi(app).post(`/enrollment_requests/${id}/a
 
 async function lockedStatements(): Promise<number> {
   const { rows } = await app.db.pool.query(
-    `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%asked as (%'
+    `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%input as (%'
       and datname = current_database()`,
   );
   return rows.length;

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { CommandQueue } from '../../src/commands/queue.js';
 import { HANDLED_TYPES } from '../../src/commands/registry.js';
 import { ReportWorker } from '../../src/commands/report-worker.js';
-import { createCheckIns } from '../../src/db/device-path/check-ins.js';
+import { CheckIns } from '../../src/db/device-path/check-ins.js';
 import { LastSeen } from '../../src/db/device-path/last-seen.js';
 import { ReportExchange } from '../../src/db/device-path/report-exchange.js';
 import { BodyReader } from '../../src/http/bodies/body-reader.js';
@@ -30,7 +30,7 @@ const threads = new ThreadPool();
 async function deviceHandlerOf({ db, box }: TestApp, onMessage: (type: string) => void) {
   const { logger } = capturingLogger();
   const services: MdmServices = {
-    ...{ db, box, logger, checkIns: createCheckIns(db), trust: await createTrust({ db }) },
+    ...{ db, box, logger, checkIns: new CheckIns(db), trust: await createTrust({ db }) },
     reportExchange: new ReportExchange({ db, handledTypes: HANDLED_TYPES }),
     authenticated: new LRUCache({ max: 10 }),
     lastSeen: new LastSeen(db, () => {}),

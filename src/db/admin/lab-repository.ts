@@ -67,7 +67,9 @@ export async function listAllPushCertificates(knex: Knex): Promise<PushCertifica
     .where({ purpose: 'mdm.pushcert' })
     .orderBy('id', 'desc')
     .select<PushCertificate[]>(
-      ...['id', 'der', 'not_after'],
+      'id',
+      'der',
+      'not_after',
       knex.raw('revoked_at is null and rsa_private_key_id is not null as is_usable'),
     );
 }
@@ -92,13 +94,12 @@ export async function suspendLabAccounts(
   trx: Knex.Transaction,
   { text, advice }: LabOffWords,
 ): Promise<number> {
-  return await trx('dep_accounts')
-    .where({ is_lab: true })
-    .whereNot({ status: 'lab_off' })
-    .update({
-      ...{ status: 'lab_off', status_text: text, status_advice: advice },
-      status_at: trx.fn.now(),
-    });
+  return await trx('dep_accounts').where({ is_lab: true }).whereNot({ status: 'lab_off' }).update({
+    status: 'lab_off',
+    status_text: text,
+    status_advice: advice,
+    status_at: trx.fn.now(),
+  });
 }
 
 /** Those that were suspended are to be confirmed again. Returns their ids. */
@@ -106,7 +107,9 @@ export async function resumeLabAccounts(trx: Knex.Transaction): Promise<number[]
   const rows: { id: number }[] = await trx('dep_accounts')
     .where({ is_lab: true, status: 'lab_off' })
     .update({
-      ...{ status: 'unconfirmed', status_text: null, status_advice: null },
+      status: 'unconfirmed',
+      status_text: null,
+      status_advice: null,
       status_at: trx.fn.now(),
     })
     .returning('id');

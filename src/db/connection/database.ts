@@ -13,7 +13,7 @@ export interface ConnectionSettings {
 }
 
 export interface Database {
-  /** Migrations, the admin API and everything that is not a device waiting for an answer. */
+  /** Migrations, the admin API and everything else that no device waits for. */
   knex: Knex;
   /** The device path's own connections, for `runStatement`. */
   pool: pg.Pool;
@@ -21,7 +21,7 @@ export interface Database {
   background: pg.Pool;
   /** For lists and counts of the admin API. */
   lists: ListConnections;
-  /** A connection of its own, not yet connected; whoever asked for it ends it. */
+  /** A separate connection, not yet connected. The caller ends it. */
   createClient(): pg.Client;
   /** False behind a transaction-mode pooler, where a prepared statement may meet another backend. */
   namedStatements: boolean;
@@ -29,13 +29,13 @@ export interface Database {
 }
 
 export interface DatabaseOptions {
-  /** One of the two; a connection string may say `pgbouncer=true` for a transaction-mode pooler. */
+  /** Either this or `connection`. `pgbouncer=true` in it means a transaction-mode pooler. */
   connectionString?: string;
   connection?: ConnectionSettings;
-  /** Connections of the device path, 10 unless told; the admin side has as many at most. */
+  /** Connections of the device path, 10 by default; the admin side has at most as many. */
   poolSize?: number;
   namedStatements?: boolean;
-  /** How long one statement of a list may run; 5 s unless given. */
+  /** Time limit of one statement of a list; 5 s by default. */
   listTimeoutMs?: number;
   applicationName?: string;
   logger?: Logger;
@@ -46,7 +46,7 @@ export interface Statement {
   text: string;
 }
 
-/** One of them listens for jobs all the time. */
+/** One of them always listens for jobs. */
 const BACKGROUND_CONNECTIONS = 6;
 const CONNECT_TIMEOUT_MS = 5_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
@@ -81,7 +81,7 @@ function target(options: DatabaseOptions): pg.ClientConfig {
   return { ...options.connection, ssl: false };
 }
 
-/** A pooler refuses start-up parameters it does not know, so it gets none of the time limits. */
+/** A pooler refuses start-up parameters it does not know, so behind one no limits are set. */
 function sessionLimits(namedStatements: boolean): pg.ClientConfig {
   if (!namedStatements) return {};
   return {
@@ -91,20 +91,20 @@ function sessionLimits(namedStatements: boolean): pg.ClientConfig {
   };
 }
 
-/** Knex would write to the console: of an error also where it comes from, which its catcher tells. */
+/** Knex would write to the console, with a stack that the catcher of the error logs anyway. */
 function knexLog(logger: Logger | undefined): Knex.Logger {
-  const tell = createWarner(logger);
+  const warnOnce = createWarner(logger);
   const warn = (message: unknown) => {
     const [detail = ''] = String(message).split('\n', 1);
-    tell({ detail }, 'database driver', detail);
+    warnOnce({ detail }, 'database driver', detail);
   };
   return { warn, error: warn, deprecate: warn, debug: () => {} };
 }
 
 /**
- * Every statement of the device path finds its rows by key. One generic plan each, made for that,
- * and never a scan of a table that was small when the plan was made: planning such a statement
- * anew costs several times its execution.
+ * Every statement of the device path finds its rows by key, so each gets one generic plan, and never a
+ * sequential scan because the table was small at planning time. Planning such a statement again costs
+ * several times its execution.
  */
 function devicePathSession(namedStatements: boolean): pg.ClientConfig {
   if (!namedStatements) return {};
@@ -113,12 +113,12 @@ function devicePathSession(namedStatements: boolean): pg.ClientConfig {
   return { options: options.join(' ') };
 }
 
-/** Whoever has lent the connection gets the error too, with the statement that failed. */
+/** The holder of the connection gets the same error from its statement. */
 const ignore = () => undefined;
 
 /**
- * Opens both doors to one PostgreSQL. Nothing is connected until the first statement, so a wrong
- * address shows there, as the driver's error.
+ * Opens the pools of one PostgreSQL. Nothing connects before the first statement, so a wrong address
+ * shows there, as the driver's error.
  */
 export function connectDatabase(options: DatabaseOptions): Database {
   const { logger } = options;
@@ -143,13 +143,13 @@ export function connectDatabase(options: DatabaseOptions): Database {
   });
   let closing: Promise<void> | undefined;
   const warn = createWarner(logger);
-  const complain = ({ message }: Error) => {
+  const logLoss = ({ message }: Error) => {
     if (closing === undefined) warn({ detail: message }, 'database connection lost', message);
   };
   for (const each of [pool, background, lists.pool]) {
-    // A connection that breaks is replaced on the next use; unheard, it would end the process. The
-    // pool hears of idle ones; those lent out must be heard too.
-    each.on('error', complain);
+    // Without a listener the error of a broken connection would end the process. The pool reports
+    // those of idle connections only; the others report their own.
+    each.on('error', logLoss);
     each.on('connect', (connected) => connected.on('error', ignore));
   }
   const builder = knex({
@@ -157,12 +157,12 @@ export function connectDatabase(options: DatabaseOptions): Database {
     connection: client as Knex.PgConnectionConfig,
     pool: { min: 0, max },
     log: knexLog(logger),
-    // Error messages go into the log; the values bound to the statement must not.
+    // Error messages are logged; the values bound to the statement must not be.
     compileSqlOnError: false,
     acquireConnectionTimeout: CONNECT_TIMEOUT_MS + LOCK_TIMEOUT_MS,
   });
   const close = async () => {
-    // First: its requests to cancel go by the background pool.
+    // First, because it cancels statements over the background pool.
     await lists.close();
     await Promise.all([pool.end(), background.end(), builder.destroy()]);
   };
@@ -181,8 +181,9 @@ export function connectDatabase(options: DatabaseOptions): Database {
 }
 
 /**
- * One round trip on the device path: prepared once per connection under its name, or sent as text
- * where names are not allowed. Throws the driver's error; `toAppError` of sqlstate.ts translates.
+ * One round trip on the device path: prepared once a connection under its name, or sent as text where
+ * names are not allowed. A name is private to its connection, so processes of two versions may use it
+ * for two texts. Throws the driver's error; `toAppError` of sqlstate.ts translates it.
  */
 export function runStatement<Row extends pg.QueryResultRow>(
   db: Database,
@@ -193,7 +194,20 @@ export function runStatement<Row extends pg.QueryResultRow>(
   return db.pool.query<Row>({ text: statement.text, values });
 }
 
-/** The settings as one URL, for another process or for DATABASE_URL. */
+/** Ends the wait for a connection that went silent. */
+export const ANSWER_TIMEOUT_MS = 15_000;
+
+/** As runStatement, on a connection of the background pool. */
+export function runInBackground<Row extends pg.QueryResultRow>(
+  { background, namedStatements }: Database,
+  { name, text }: Statement,
+  values: unknown[],
+): Promise<pg.QueryResult<Row>> {
+  const query = { text, values, query_timeout: ANSWER_TIMEOUT_MS };
+  return background.query<Row>(namedStatements ? { ...query, name } : query);
+}
+
+/** The settings as a URL, for another process or for DATABASE_URL. */
 export function connectionUrl(connection: ConnectionSettings): string {
   const { user, password, database, host, port } = connection;
   const encode = encodeURIComponent;
@@ -202,17 +216,4 @@ export function connectionUrl(connection: ConnectionSettings): string {
     return `postgresql://${credentials}@${host}:${port}/${encode(database)}`;
   }
   return `postgresql://${credentials}@localhost/${encode(database)}?host=${encode(host)}&port=${port}`;
-}
-
-/** A connection that went silent must not stop the work for good. */
-export const ANSWER_TIMEOUT_MS = 15_000;
-
-/** As runStatement, on a connection of the background work. */
-export function runInBackground<Row extends pg.QueryResultRow>(
-  { background, namedStatements }: Database,
-  { name, text }: Statement,
-  values: unknown[],
-): Promise<pg.QueryResult<Row>> {
-  const query = { text, values, query_timeout: ANSWER_TIMEOUT_MS };
-  return background.query<Row>(namedStatements ? { ...query, name } : query);
 }

@@ -3,10 +3,31 @@ import { types } from 'node:util';
 import { AppError } from '../../errors.js';
 import type { Database } from './database.js';
 
+/** Throws AppError `unavailable` that names the database, without user and password. */
+export async function requireReachable(db: Database, connectionString: string): Promise<void> {
+  try {
+    await db.pool.query('select 1');
+  } catch (cause) {
+    const message = `The database ${placeOf(connectionString)} cannot be reached (DATABASE_URL): `;
+    throw new AppError('unavailable', 503, message + reasonOf(cause), { cause });
+  }
+}
+
+function placeOf(connectionString: string): string {
+  const { hostname, port, pathname } = new URL(connectionString);
+  return `${hostname}:${port || 5432}${pathname}`;
+}
+
+/** A host name with several addresses gives an AggregateError without a message. */
+function reasonOf(error: unknown): string {
+  const { message, code } = error as NodeJS.ErrnoException;
+  return message || code || 'no reason given';
+}
+
 /**
- * Rows that do not fit into the memory of a statement write 4 MB beside the tables, and a message to
- * the log of changes commits: both need a disk with room, and neither leaves anything behind. The statement that
- * deletes nothing fails in a read-only database. One simple query is one transaction.
+ * Needs what a write needs, and leaves nothing behind: the rows exceed work_mem and spill 4 MB to disk,
+ * the message commits a WAL record, and the delete of no row fails in a read-only database. One simple
+ * query is one transaction.
  */
 const PROBE = `
 set local work_mem = '64kB';
@@ -16,25 +37,19 @@ select sum(octet_length(t)) from rows;
 select pg_logical_emit_message(true, 'muster', 'probe')`;
 
 const FRESH_MS = 1_000;
-/** Less than a check of /readyz may take. */
+/** Shorter than the time limit of a check of /readyz. */
 const WAIT_MS = 1_000;
 
 const REASONS: Record<string, string> = {
   // disk_full
-  '53100': 'The disk of the database is full: free space there, and Muster goes on by itself',
+  '53100': 'The disk of the database is full: free space there, and Muster continues by itself',
   // read_only_sql_transaction: a standby, or set so by the provider when the disk is almost full
   '25006': 'The database is read-only: free its disk, or point DATABASE_URL to the primary',
 };
 
-function explain(cause: unknown): AppError {
-  const { code = '' } = types.isNativeError(cause) ? (cause as Error & { code?: string }) : {};
-  const message = REASONS[code] ?? 'The database does not take writes: the log says why';
-  return new AppError('unavailable', 503, message, { cause });
-}
-
 /**
- * Whether the database takes writes, looked at once a second at most, however often it is asked. A
- * write that takes long, as under load, is none that failed: until it ends the last result stands.
+ * Whether the database accepts writes, probed at most once a second. A slow write, as under load, has
+ * not failed: until it ends, the previous result counts.
  */
 export class WriteProbe {
   readonly #db: Pick<Database, 'background'>;
@@ -65,25 +80,10 @@ export class WriteProbe {
   }
 }
 
-function placeOf(connectionString: string): string {
-  const { hostname, port, pathname } = new URL(connectionString);
-  return `${hostname}:${port || 5432}${pathname}`;
-}
-
-/** The error of a name with several addresses has no message of its own. */
-function reasonOf(error: unknown): string {
-  const { message, code } = error as NodeJS.ErrnoException;
-  return message || code || 'no reason given';
-}
-
-/** Throws AppError `unavailable` that names the database, without user and password. */
-export async function requireReachable(db: Database, connectionString: string): Promise<void> {
-  try {
-    await db.pool.query('select 1');
-  } catch (cause) {
-    const message = `The database ${placeOf(connectionString)} cannot be reached (DATABASE_URL): `;
-    throw new AppError('unavailable', 503, message + reasonOf(cause), { cause });
-  }
+function explain(cause: unknown): AppError {
+  const { code = '' } = types.isNativeError(cause) ? (cause as Error & { code?: string }) : {};
+  const message = REASONS[code] ?? 'The database refuses writes: the log says why';
+  return new AppError('unavailable', 503, message, { cause });
 }
 
 export interface PoolUse {
@@ -94,14 +94,14 @@ export interface PoolUse {
   waiting: number;
 }
 
-/** What Knex's pool tells, in its words. */
+/** The counters of Knex's pool. */
 interface KnexPool {
   numUsed(): number;
   numFree(): number;
   numPendingAcquires(): number;
 }
 
-/** How the connections of this process are used at this moment. */
+/** The connections of this process in use, idle and waited for. */
 export function poolUse({ knex, pool, background, lists }: Database): PoolUse[] {
   const { pool: admin } = knex.client as { pool: KnexPool };
   const pools = [

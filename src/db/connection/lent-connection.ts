@@ -8,22 +8,22 @@ const QUERY_CANCELED = '57014';
 /** A request to cancel can overtake the statement that it is about, so it is repeated. */
 const CANCEL_AGAIN_MS = 100;
 const CANCEL_TIMEOUT_MS = 2_000;
-/** What the database does not end by itself the driver ends, this much later. */
+/** How long after the database's own limit the driver gives up. */
 const GRACE_MS = 2_000;
 
 export interface LendOptions {
   /** Runs `pg_cancel_backend`; never the pool that the connection is from. */
   canceller: Pick<pg.Pool, 'query'>;
-  /** Of the backend behind the connection; undefined where a pooler chooses it for each transaction. */
+  /** The backend's process id; undefined where a pooler chooses a backend for each transaction. */
   backendId: number | undefined;
-  /** How long the database lets one statement run. */
+  /** Time limit of one statement. */
   timeoutMs: number;
 }
 
 /**
- * A connection while it runs the statements of one read. It goes back to its pool only when no
- * request to cancel is under way: by then PostgreSQL has signalled the backend, which ignores the
- * signal between two statements. So a late request never ends the statement of another read.
+ * A connection while it runs the statements of one read. It returns to its pool only when no request to
+ * cancel is pending: by then PostgreSQL has signalled the backend, which ignores the signal between two
+ * statements. So a late request never cancels the statement of another read.
  */
 export class LentConnection {
   readonly #client: pg.PoolClient;
@@ -43,7 +43,7 @@ export class LentConnection {
     this.#deadline = performance.now() + 2 * options.timeoutMs;
   }
 
-  /** What has been read from the connection so far. */
+  /** Bytes read from the connection so far. */
   get bytesRead(): number {
     const { connection } = this.#client as unknown as {
       connection: { stream: { bytesRead: number } };
@@ -59,7 +59,7 @@ export class LentConnection {
     this.#backendId = results.at(-1)?.rows[0]?.id;
   }
 
-  /** Ends the transaction; a connection that can't is closed. */
+  /** Ends the transaction; a connection that fails to is closed. */
   async end(command: 'commit' | 'rollback'): Promise<void> {
     const query = { text: command, query_timeout: GRACE_MS };
     await this.#client.query(query).catch(() => {
@@ -68,15 +68,15 @@ export class LentConnection {
   }
 
   /**
-   * The rows of one statement. AppError 400 `query_too_expensive` when it takes too long, the reason
-   * given to `stop` after that was called.
+   * The rows of one statement. AppError 400 `query_too_expensive` beyond the time limit; after `stop`,
+   * its reason.
    */
   async query<T>({ text, bindings }: Sql): Promise<T[]> {
     const { rows } = await this.#send<pg.QueryResult>({ text: numbered(text), values: bindings });
     return rows as T[];
   }
 
-  /** Cancels the statement that runs, if there is one, and refuses further ones. */
+  /** Cancels the running statement, if there is one, and refuses further ones. */
   stop(reason: AppError): void {
     if (this.#stoppedBy) return;
     this.#stoppedBy = reason;
@@ -85,7 +85,7 @@ export class LentConnection {
     }
   }
 
-  /** Back to the pool; closed where the state of the connection is uncertain. */
+  /** Returns it to the pool, or closes it if its state is uncertain. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
@@ -119,7 +119,7 @@ export class LentConnection {
         await Promise.race([ended, sleep(CANCEL_AGAIN_MS)]);
       }
     } catch {
-      // The request may still arrive: nobody else may get this connection.
+      // The request may still arrive: no other read may get this connection.
       this.#isBroken = true;
       this.release();
     }
@@ -127,7 +127,7 @@ export class LentConnection {
 
   #explain(error: unknown, elapsed: number): AppError {
     const { code } = error as { code?: string };
-    // Without an answer of the database its connection is still busy with the statement.
+    // Without a response the connection is still busy with the statement.
     if (code === undefined) this.#isBroken = true;
     if (this.#stoppedBy) return this.#stoppedBy;
     const isTimeout = code === QUERY_CANCELED && elapsed > this.#options.timeoutMs / 2;
@@ -140,7 +140,7 @@ function tooExpensive(cause?: unknown): AppError {
   return new AppError('query_too_expensive', 400, message, { cause });
 }
 
-/** Knex's placeholders as those of PostgreSQL; `\?` is an operator. */
+/** Replaces Knex's placeholders by PostgreSQL's; `\?` is the operator `?`. */
 function numbered(text: string): string {
   let count = 0;
   return text.replace(/\\?\?/g, (place) => {

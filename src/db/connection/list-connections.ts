@@ -11,27 +11,27 @@ const MOST_CONNECTIONS = 8;
 const PER_ACCOUNT = 4;
 const RESERVED = 3;
 const STATEMENT_TIMEOUT_MS = 5_000;
-/** Longer than a statement of somebody else may take. */
+/** Longer than the statement of another caller may run. */
 const WAIT_MS = 6_000;
 
 export interface ListConnectionOptions {
   client: pg.ClientConfig;
-  /** Of the device path's pool. */
+  /** Size of the device path's pool. */
   poolSize: number;
   /** False behind a transaction-mode pooler: settings then hold for one transaction. */
   keepsSession: boolean;
-  /** For requests to cancel. */
+  /** Sends requests to cancel. */
   canceller: pg.Pool;
   timeoutMs?: number | undefined;
 }
 
-/** Reads that no request is waiting for. */
+/** For reads that no request waits for. */
 const INTERNAL_CALLER: Caller = { account: '' };
 
 /**
- * The connections for lists and counts, whose cost the client's filter decides. They are separate from
- * those of writes and single resources, have a short time limit, are shared fairly between accounts,
- * and cancel a statement whose client has left.
+ * The connections for lists and counts, whose cost depends on the client's filter. They are separate
+ * from those of writes and single resources, have a short time limit, are shared fairly between
+ * accounts, and cancel the statement of a client that disconnected.
  */
 export class ListConnections {
   readonly pool: pg.Pool;
@@ -52,7 +52,7 @@ export class ListConnections {
     this.#turns = new ListTurns({ connections: max, perAccount, reserved, waitMs: WAIT_MS });
     this.pool = new pg.Pool({
       ...client,
-      ...(keepsSession ? this.#session() : {}),
+      ...(keepsSession && this.#session()),
       max,
       onConnect: (connected) => (keepsSession ? this.#identify(connected) : undefined),
     });
@@ -62,7 +62,7 @@ export class ListConnections {
     return this.#turns.waiting + this.pool.waitingCount;
   }
 
-  /** Runs the statements of one read for this caller, each on a connection of its own. */
+  /** Runs the statements of this caller's read, each on its own connection. */
   for(caller: Caller = INTERNAL_CALLER): StatementRunner {
     return {
       run: (sql) => this.#run(caller, sql),
@@ -70,7 +70,7 @@ export class ListConnections {
     };
   }
 
-  /** Cancels what runs, refuses what waits. */
+  /** Cancels running statements and rejects waiting ones. */
   async close(): Promise<void> {
     const reason = new AppError('unavailable', 503, 'The server is stopping');
     this.#closedBy = reason;
@@ -87,7 +87,7 @@ export class ListConnections {
   }
 
   #runSliced<T>(caller: Caller, sql: Sql, maxBytes = Number.POSITIVE_INFINITY): Promise<T[]> {
-    // A cursor's plan is made for its first rows otherwise: here all are read.
+    // By default a cursor is planned for its first rows; here all are read.
     const settings = { cursor_tuple_fraction: 1 };
     return this.#lend(caller, (connection) =>
       this.#inTransaction(connection, settings, () => fetchAll<T>(connection, sql, maxBytes)),
@@ -113,7 +113,7 @@ export class ListConnections {
 
   async #lend<T>(caller: Caller, work: (connection: LentConnection) => Promise<T>): Promise<T> {
     const { signal } = caller;
-    const endTurn = await this.#turns.take(caller);
+    const endTurn = await this.#turns.wait(caller);
     try {
       const connection = await this.#connect();
       const stop = () => connection.stop(signal?.reason as AppError);
@@ -145,13 +145,13 @@ export class ListConnections {
     return connection;
   }
 
-  /** A pooler with sessions makes up the number that the driver knows. */
+  /** A session-mode pooler invents the backend id that the driver knows. */
   async #identify(client: pg.ClientBase): Promise<void> {
     const { rows } = await client.query<{ id: number }>('select pg_backend_pid() as id');
     this.#backends.set(client, rows[0]?.id ?? 0);
   }
 
-  /** One list takes one processor at most, and nothing that can't be cancelled. */
+  /** At most one processor a list, and no JIT compilation, which can't be cancelled. */
   #settings(): Record<string, string | number> {
     return {
       statement_timeout: this.#timeoutMs,
@@ -172,7 +172,7 @@ async function fetchAll<T>(
   { text, bindings }: Sql,
   maxBytes: number,
 ): Promise<T[]> {
-  const before = connection.bytesRead;
+  const bytesBefore = connection.bytesRead;
   await connection.query({ text: `declare rows no scroll cursor for ${text}`, bindings });
   const rows: T[] = [];
   for (;;) {
@@ -180,7 +180,7 @@ async function fetchAll<T>(
     const slice = await connection.query<T>(fetch);
     rows.push(...slice);
     if (slice.length < SLICE_ROWS) return rows;
-    if (connection.bytesRead - before > maxBytes) throw tooLarge(maxBytes);
+    if (connection.bytesRead - bytesBefore > maxBytes) throw tooLarge(maxBytes);
   }
 }
 

@@ -2,9 +2,9 @@ import { AppError } from '../../errors.js';
 import type { Caller } from '../../jsonapi/store.js';
 
 export interface TurnLimits {
-  /** Statements that run at a time. */
+  /** Statements that run at the same time. */
   connections: number;
-  /** Of one account. */
+  /** The same for one account. */
   perAccount: number;
   /** Kept free for accounts that have none running. */
   reserved: number;
@@ -12,7 +12,7 @@ export interface TurnLimits {
   waitMs: number;
 }
 
-/** Waiting statements of one account; each is a request whose answer is held. */
+/** Waiting statements of one account; each holds up a request. */
 const MOST_WAITING = 200;
 const RETRY_AFTER_SECONDS = 5;
 
@@ -23,8 +23,8 @@ interface Waiter {
 }
 
 /**
- * Who may run a statement for a list: those of one account take turns among themselves, so that the
- * others always find a free connection.
+ * Decides which statement of a list runs next. The statements of one account wait for each other, so
+ * that other accounts always find a free connection.
  */
 export class ListTurns {
   readonly #limits: TurnLimits;
@@ -43,11 +43,11 @@ export class ListTurns {
   }
 
   /**
-   * Resolves when the statement may run; the function returned ends its turn. Rejects with AppError
-   * 429 when the account's own lists take too long, 503 when those of others do, and with the
-   * reason of the caller's signal.
+   * Resolves when the statement may run, with the function that ends its turn. Rejects with AppError
+   * 429 when the account's own lists take too long, 503 when those of others do, and with the reason
+   * of the caller's signal.
    */
-  take({ account, signal }: Caller): Promise<() => void> {
+  wait({ account, signal }: Caller): Promise<() => void> {
     if (this.#closedBy) return Promise.reject(this.#closedBy);
     if (this.#mayRun(account)) return Promise.resolve(this.#start(account));
     return new Promise((resolve, reject) => {
@@ -55,7 +55,7 @@ export class ListTurns {
         reject(this.#refusal(account));
         return;
       }
-      const leave = () => {
+      const stopWaiting = () => {
         this.#waiting.delete(waiter);
         clearTimeout(timer);
         signal?.removeEventListener('abort', onAbort);
@@ -63,11 +63,11 @@ export class ListTurns {
       const waiter: Waiter = {
         account,
         start: () => {
-          leave();
+          stopWaiting();
           resolve(this.#start(account));
         },
         reject: (error) => {
-          leave();
+          stopWaiting();
           reject(error);
         },
       };
@@ -79,7 +79,7 @@ export class ListTurns {
     });
   }
 
-  /** Rejects those who wait and those to come. */
+  /** Rejects all waiting statements, and all later ones. */
   close(reason: AppError): void {
     this.#closedBy = reason;
     for (const waiter of this.#waiting) waiter.reject(reason);
@@ -121,7 +121,7 @@ export class ListTurns {
     for (let next = this.#next(); next !== undefined; next = this.#next()) next.start();
   }
 
-  /** Of those who may run the one whose account runs the fewest; the longest wait among equals. */
+  /** The waiter whose account runs the fewest statements; of equal ones the first to come. */
   #next(): Waiter | undefined {
     let best: Waiter | undefined;
     for (const waiter of this.#waiting) {

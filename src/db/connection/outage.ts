@@ -1,32 +1,49 @@
 import { types } from 'node:util';
 
-/** PostgreSQL ends the connection, lets nobody in, or has not what it needs. */
-const AWAY_STATES = new Set([
-  '25006', // read_only_sql_transaction: a standby, before somebody else takes over
+/** PostgreSQL closes the connection, refuses it, or lacks a resource. */
+const OUTAGE_STATES = new Set([
+  '25006', // read_only_sql_transaction: a standby, before a failover ends
   '25P03', // idle_in_transaction_session_timeout
   '25P04', // transaction_timeout
   '3D000', // invalid_catalog_name: the database is being restored
   '40003', // statement_completion_unknown
 ]);
-/** Connection, who may connect, resources, the operator. */
-const AWAY_CLASSES = /^(08|28|53|57)...$/;
+/** Classes 08 connection, 28 authorization, 53 resources, 57 operator intervention. */
+const OUTAGE_CLASSES = /^(08|28|53|57)...$/;
 
-/** What comes before the end of a connection, whatever its code. */
-const LAST_WORDS: ReadonlySet<unknown> = new Set(['FATAL', 'PANIC']);
+/** With these severities PostgreSQL closes the connection, whatever the code. */
+const CLOSING_SEVERITIES: ReadonlySet<unknown> = new Set(['FATAL', 'PANIC']);
 
-/** The calls of the system that make a connection. */
+/** The system calls that make a connection. */
 const CONNECTING: ReadonlySet<unknown> = new Set(['connect', 'getaddrinfo']);
 const SOCKET_CODES = new Set([
-  ...['ECONNABORTED', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EPROTO', 'ETIMEDOUT'],
-  ...['EAI_AGAIN', 'EAI_FAIL', 'ENOTFOUND', 'EMFILE', 'ENFILE', 'ENOBUFS'],
-  ...['EHOSTDOWN', 'EHOSTUNREACH', 'ENETDOWN', 'ENETRESET', 'ENETUNREACH', 'ENOTCONN'],
-  ...['ERR_SOCKET_CLOSED', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_WRITE_AFTER_END'],
+  'ECONNABORTED',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'EPROTO',
+  'ETIMEDOUT',
+  'EAI_AGAIN',
+  'EAI_FAIL',
+  'ENOTFOUND',
+  'EMFILE',
+  'ENFILE',
+  'ENOBUFS',
+  'EHOSTDOWN',
+  'EHOSTUNREACH',
+  'ENETDOWN',
+  'ENETRESET',
+  'ENETUNREACH',
+  'ENOTCONN',
+  'ERR_SOCKET_CLOSED',
+  'ERR_STREAM_DESTROYED',
+  'ERR_STREAM_WRITE_AFTER_END',
 ]);
-/** A certificate that the client does not believe, and whatever else ends a TLS handshake. */
+/** An untrusted certificate, and whatever else ends a TLS handshake. */
 const TLS_CODES = /^(ERR_SSL_|ERR_TLS_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 
-/** What the drivers say without a code, to whoever has, or waits for, a connection. */
-const LOST_TEXTS = [
+/** Messages without a code that the drivers give a statement that has, or waits for, a connection. */
+const LOST_MESSAGES = [
   'Client has encountered a connection error and is not queryable',
   'Client was closed and is not queryable',
   'Connection terminated( unexpectedly| due to connection timeout)?',
@@ -39,12 +56,12 @@ const LOST_TEXTS = [
   'Unable to acquire a connection',
   'The server does not support SSL connections',
   'There was an error establishing an SSL connection',
-  'aborted', // Those who wait when the pool is closed.
+  'aborted', // Waited when the pool was closed.
 ];
-/** Knex puts the statement, values and all, before the driver's words: only these count. */
-const LOST = new RegExp(`(^| - )(${LOST_TEXTS.join('|')})$`);
+/** Knex puts the statement with its values before the driver's message: only the end counts. */
+const LOST = new RegExp(`(^| - )(${LOST_MESSAGES.join('|')})$`);
 /** The two sides cannot agree on who the client is. */
-const NOT_LET_IN = /^SASL: /;
+const AUTHENTICATION_FAILED = /^SASL: /;
 
 interface DriverError extends Error {
   code?: unknown;
@@ -52,21 +69,21 @@ interface DriverError extends Error {
   syscall?: unknown;
 }
 
-/** Whether the driver's error means that the database is away: the same may well work later. */
+/** Whether the driver's error means that the database is unavailable: a retry may succeed. */
 export function isOutage(error: unknown): boolean {
   if (!types.isNativeError(error)) return false;
   const { code, severity, syscall, name, message }: DriverError = error;
-  if (name === 'KnexTimeoutError' || CONNECTING.has(syscall) || LAST_WORDS.has(severity))
+  if (name === 'KnexTimeoutError' || CONNECTING.has(syscall) || CLOSING_SEVERITIES.has(severity))
     return true;
   if (typeof code !== 'string' || code === '') return isLoss(message);
   return isOutageCode(code);
 }
 
 function isLoss(message: string): boolean {
-  return LOST.test(message) || NOT_LET_IN.test(message);
+  return LOST.test(message) || AUTHENTICATION_FAILED.test(message);
 }
 
 function isOutageCode(code: string): boolean {
-  if (AWAY_STATES.has(code) || SOCKET_CODES.has(code)) return true;
-  return AWAY_CLASSES.test(code) || TLS_CODES.test(code);
+  if (OUTAGE_STATES.has(code) || SOCKET_CODES.has(code)) return true;
+  return OUTAGE_CLASSES.test(code) || TLS_CODES.test(code);
 }

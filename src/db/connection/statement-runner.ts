@@ -4,16 +4,16 @@ export interface Sql {
   bindings: unknown[];
 }
 
-/** As many rows as the driver may take apart at a time: 200 devices are some 4 ms. */
+/** Rows that the driver parses at a time: 200 devices take about 4 ms. */
 export const SLICE_ROWS = 200;
 
-/** What runs the statements of a read. Errors come out as AppError. */
+/** Runs the statements of a read. Throws AppError. */
 export interface StatementRunner {
   /** The rows of one statement. */
   run<T>(sql: Sql): Promise<T[]>;
   /**
-   * The same in slices, so that taking them apart leaves other requests their turns. They are those
-   * of one moment. AppError 400 `query_too_expensive` beyond `maxBytes`.
+   * The same in slices of one snapshot, so that parsing them does not delay other requests. AppError
+   * 400 `query_too_expensive` beyond `maxBytes`.
    */
   runSliced<T>(sql: Sql, maxBytes?: number): Promise<T[]>;
 }

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Database } from './database.js';
 import { isConflictOfLocks, toAppError } from './sqlstate.js';
 
-/** What repositories work in; whoever calls them only hands it down. */
+/** The open transaction that callers pass to repositories. */
 export type Transaction = Knex.Transaction;
 
 /** Runs `work` once the transaction is committed, and never when it is rolled back. */
@@ -11,8 +11,8 @@ export function afterCommit(trx: Transaction, work: () => void): void {
 }
 
 /**
- * Runs `work` in one transaction of the driver. Rejects with what went wrong first: when the
- * connection is lost the roll-back fails too, and knex would tell of that alone.
+ * Runs `work` in one transaction. Rejects with the first failure: when the connection is lost the
+ * roll-back fails, too, and knex would report only that.
  */
 export async function runTransaction<T>(
   knex: Knex,
@@ -20,7 +20,7 @@ export async function runTransaction<T>(
 ): Promise<T> {
   const failures: unknown[] = [];
   const attempt = async (trx: Transaction) => {
-    // Knex gets here also when it could not begin, and rejects with the reason.
+    // Knex calls this even if it could not begin, and then rejects with the reason.
     if (trx.isCompleted()) throw new Error('the transaction has not begun');
     try {
       return await work(trx);
@@ -39,9 +39,9 @@ export async function runTransaction<T>(
 const MOST_ATTEMPTS = 3;
 
 /**
- * Runs `work` in one transaction: committed when it resolves, rolled back when it throws. The
- * outermost caller opens it and hands `trx` down. Database errors come out as AppError. When
- * PostgreSQL gives the transaction up to end a deadlock, `work` runs again from the start.
+ * Runs `work` in one transaction: committed when it resolves, rolled back when it throws. The outermost
+ * caller opens it and passes `trx` down. Database errors become AppErrors. When PostgreSQL aborts the
+ * transaction to end a deadlock, `work` runs again from the start.
  */
 export async function inTransaction<T>(
   db: Database,

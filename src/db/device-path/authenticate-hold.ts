@@ -1,15 +1,15 @@
 /**
- * REPLACE_ENROLLED=hold: an Authenticate that would end a live enrollment, and that nothing proves to
- * come from the same device, is refused and waits in `enrollment_requests` for an admin. Parts of the
- * statement that answers Authenticate.
+ * REPLACE_ENROLLED=hold: an Authenticate that would end a live enrollment without proof that it comes
+ * from the same device is refused, and waits in `enrollment_requests` for an admin. These are parts of
+ * the statement in authenticate-statement.ts.
  */
 
-/** Enough for an admin to decide. Attempts with the device's own UDID are the last to be removed. */
+/** Attempts kept for each device. Those with the device's own UDID are removed last. */
 const MOST_HELD = 20;
-/** How long an attempt can be approved. */
+/** How long a held attempt can be approved. */
 const HELD_DAYS = 7;
 
-/** Whether a record is enrolled. An acknowledged EraseDevice ends that: the device is empty now. */
+/** Whether a device is enrolled. An acknowledged EraseDevice ends that: the device is empty now. */
 const isLive = (device: string) => `(${device}.enrollment_state = 'enrolled' and not exists (
       select from commands e
       where e.device_id = ${device}.id and e.request_type = 'EraseDevice'
@@ -33,29 +33,29 @@ live as (
   group by l.ord
 )`;
 
-/** A link, a signature by Apple's certificate, and the account of the device prove enough. */
+/** An enrollment link, a signature by Apple's device certificate, or the device's account is proof. */
 export const IS_HELD = `(
       live.device_id is not null and approval.id is null and r.is_signed is not true
       and coalesce(c.link_id, r.enrollment_link_id) is null
       and (lower(r.account) = lower(live.managed_apple_account)) is not true)`;
 
-/** An approval admits one enrollment: its row is locked, so that no second one uses it. */
-export const ADMITTED = `
-admitted as (
+/** An approval is good for one enrollment: locking its row keeps a second one from using it. */
+export const CLAIMED_APPROVAL = `
+claimed_approval as (
   select j.ord, a.id
   from judged j join enrollment_requests a on a.id = j.approval_id
-  where j.opinion = 'enrolling' and a.enrolled_at is null and a.approved_at is not null
+  where j.preliminary_outcome = 'enrolling' and a.enrolled_at is null and a.approved_at is not null
   for no key update of a
 )`;
 
 const FINGERPRINT = `encode(v.fingerprint, 'hex')`;
 
-// One row for each device and certificate, so that repeated attempts only count.
+// One row for each device and certificate: a repeated attempt only raises its count.
 export const HELD = `
 used_approval as (
   update enrollment_requests a set enrolled_at = now()
-  from admitted join decided v using (ord)
-  where a.id = admitted.id and v.is_new
+  from claimed_approval join decided v using (ord)
+  where a.id = claimed_approval.id and v.is_new
 ), dropped_attempt as (
   delete from enrollment_requests where id in (
     select old.id

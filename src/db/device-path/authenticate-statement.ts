@@ -1,18 +1,18 @@
 import { AUDIT_REPLACED, activeFingerprint } from '../enroll/replaced-enrollment.js';
-import { ADMITTED, HELD, IS_HELD, LIVE } from './authenticate-hold.js';
+import { CLAIMED_APPROVAL, HELD, IS_HELD, LIVE } from './authenticate-hold.js';
 import { COLUMNS, MESSAGE } from './authenticate-message.js';
 
-/** The request of the certificate is for another device, or for an enrollment of another kind. */
+/** The certificate's request was made for another device, or for another kind of enrollment. */
 const IS_OTHER_THAN_REQUESTED = `(
       (r.method = 'account_user') = (m.udid is not null)
       or lower(r.udid) <> lower(m.udid)
-      or lower(r.serial_number) <> lower(m.said_serial)
+      or lower(r.serial_number) <> lower(m.reported_serial)
       or r.udid is null and r.serial_number is not null and m.udid is not null
-        and m.said_serial is null)`;
+        and m.reported_serial is null)`;
 
 /**
- * Nothing else vouches for a user enrollment: who has learnt its EnrollmentID must sign in as its
- * person, unless the certificate is its own.
+ * A user enrollment proves nothing about its device. Without its own certificate, a message with its
+ * EnrollmentID needs a sign-in to its account.
  */
 const IS_OTHER_ACCOUNT = `(
       m.udid is null and t.managed_apple_account is not null and p.device_id is null
@@ -20,8 +20,8 @@ const IS_OTHER_ACCOUNT = `(
         and lower(r.account) = lower(t.managed_apple_account)) is not true)`;
 
 /**
- * A serial number is printed on the box: with it alone, another UDID and no proof nobody takes the
- * place of a device that has proved it and is enrolled.
+ * A serial number is printed on the box. While a device that proved it is enrolled, another UDID with
+ * that serial number needs proof, too.
  */
 const IS_UNPROVEN_SERIAL = `(
       t.proven_serial is not null and t.enrollment_state = 'enrolled'
@@ -35,7 +35,7 @@ judged as (
     case when r.is_signed then r.serial_number end as proven_serial,
     live.device_id as live_id, approval.id as approval_id,
     t.id as target_id, t.enrollment_state as former_state, p.device_id is not null as is_pinned,
-    chosen.named_id, chosen.other_id, case when m.is_telling then nullif(chosen.free_id, t.id) end as spare_id, case
+    chosen.named_id, chosen.other_id, case when m.is_distinctive then nullif(chosen.free_id, t.id) end as spare_id, case
     when p.device_id is not null and (p.device_id is distinct from t.id
       or lower(coalesce(t.udid, t.enrollment_id)) is distinct from lower(m.device_key))
       or p.state = 'tombstone' and lower(p.udid) <> lower(m.device_key) then 'other_device'
@@ -43,7 +43,7 @@ judged as (
     when p.state = 'revoked' or c.revoked_at is not null then 'revoked'
     when not m.may_enroll and (p.state in ('active', 'renewal')
         and t.enrollment_state in ('authenticated', 'enrolled')) is not true
-      or m.issuer is not null and c.id is null and held_issuer.ord is null then 'untrusted_issuer'
+      or m.issuer is not null and c.id is null and locked_issuer.ord is null then 'untrusted_issuer'
     when r.is_exchange then 'exchange_only'
     when c.request_id is not null and r.id is null and p.fingerprint is null then 'request_gone'
     when ${IS_OTHER_THAN_REQUESTED} then 'other_than_requested'
@@ -54,38 +54,38 @@ judged as (
     when ${IS_UNPROVEN_SERIAL} then 'unproven_serial'
     when ${IS_HELD} then 'held'
     when chosen.named_id <> t.id then 'moving'
-    else 'enrolling' end as opinion
+    else 'enrolling' end as preliminary_outcome
   from message m
   join chosen using (ord)
   left join devices t on t.id = chosen.target_id
   left join certificate c using (ord)
   left join request r using (ord)
-  left join held_issuer using (ord)
+  left join locked_issuer using (ord)
   left join live using (ord)
   left join approval using (ord)
   left join pin p using (ord)
 ), spent as (
   update scep_challenges s set locked_at = coalesce(s.locked_at, now())
-  from judged j where s.certificate_id = j.certificate_id and j.opinion in ('enrolling', 'known')
+  from judged j where s.certificate_id = j.certificate_id and j.preliminary_outcome in ('enrolling', 'known')
   returning j.ord
 ), claimed as (
   select j.ord
   from judged j join spent using (ord) join enrollment_requests r on r.id = j.request_id
   where (r.enrolled_at is null or j.is_pinned) and not exists (
     select from judged o
-    where o.request_id = j.request_id and o.ord < j.ord and o.opinion in ('enrolling', 'known'))
+    where o.request_id = j.request_id and o.ord < j.ord and o.preliminary_outcome in ('enrolling', 'known'))
   for no key update of r
-), ${ADMITTED.trim()}, verdict as (
+), ${CLAIMED_APPROVAL.trim()}, verdict as (
   select j.*, case
-    when j.opinion not in ('enrolling', 'known') then j.opinion
+    when j.preliminary_outcome not in ('enrolling', 'known') then j.preliminary_outcome
     when j.is_challenged and spent.ord is null then 'revoked'
     when j.request_id is not null and claimed.ord is null then 'request_spent'
-    when j.approval_id is not null and j.opinion = 'enrolling' and admitted.ord is null then 'raced'
-    else j.opinion end as outcome
+    when j.approval_id is not null and j.preliminary_outcome = 'enrolling' and claimed_approval.ord is null then 'raced'
+    else j.preliminary_outcome end as outcome
   from judged j
   left join spent using (ord)
   left join claimed using (ord)
-  left join admitted using (ord)
+  left join claimed_approval using (ord)
 ), decided as (
   select *, outcome = 'enrolling' as is_new,
     outcome = 'enrolling' and former_state = 'enrolled' as is_replacement
@@ -93,8 +93,8 @@ judged as (
 )`;
 
 /**
- * A serial number stays when another record has the one that is told, when no enrollment begins, and
- * when the one that is there was proven and the new one is not: what is kept under it would be lost.
+ * The stored serial number stays when another record has the reported one, when no enrollment begins,
+ * and when only the stored one was proven: the secrets kept under it would be lost.
  */
 const SERIAL_NUMBER = `case
       when v.serial_number is null or v.serial_number = d.serial_number then d.serial_number
@@ -106,17 +106,17 @@ const SERIAL_NUMBER = `case
         then d.serial_number
       else v.serial_number end`;
 
-const FACTS = COLUMNS.map((column) => {
-  const told = `coalesce(v.${column}, d.${column})`;
-  return `${column} = ${column === 'serial_number' ? SERIAL_NUMBER : told}`;
+const ASSIGNMENTS = COLUMNS.map((column) => {
+  const reported = `coalesce(v.${column}, d.${column})`;
+  return `${column} = ${column === 'serial_number' ? SERIAL_NUMBER : reported}`;
 });
 
-const WRITTEN = `
+const DEVICE_WRITES = `
 updated as (
   update devices d set
     udid = coalesce(v.udid, d.udid),
     enrollment_id = coalesce(v.enrollment_id, d.enrollment_id),
-    ${FACTS.join(',\n    ')},
+    ${ASSIGNMENTS.join(',\n    ')},
     enrollment_type = case when v.udid is null then 'user' else 'device' end,
     enrollment_method = case when not v.is_new then d.enrollment_method
       else coalesce(v.method, case when v.is_pinned then d.enrollment_method end, 'profile') end,
@@ -181,8 +181,8 @@ updated as (
     and i.state in ('active', 'renewal')
 )`;
 
-// `devices` shows the rows as they were before this statement.
-const FOLLOWED = `
+// Here `devices` still has the rows as they were before this statement.
+const FOLLOW_UPS = `
 former as (
   insert into former_enrollments (device_id, enrollment_number, enrollment_method, udid,
     enrollment_id, serial_number, managed_apple_account, fingerprint_sha256, authenticated_at,
@@ -229,25 +229,27 @@ former as (
 )`;
 
 /**
- * The record that a message is about is the one of its UDID (or EnrollmentID), else the one of its
- * serial number: of a device whose board was replaced, of one from Apple's enrollment program, or made
- * by an admin. Where both exist and differ the serial number wins, unless the certificate is the
- * first one's own; the UDID has to be taken from its record before that (`moving`).
+ * One statement decides an Authenticate and stores it. The expanded text is the snapshot of its test.
  *
- * The challenge behind a certificate that is not refused is spent before anything else is done: should
- * SCEP replace the certificate at this moment, the row no longer names it and the certificate counts
- * as revoked. Its request is held next, so that it enrolls one device. A certificate that enrolls
- * nobody goes on with the enrollment it has, and begins none. The CA of one that was issued elsewhere
- * is held until the pin is there, so that it can't be deleted meanwhile.
+ * Which record: the one with the message's UDID (or EnrollmentID), else the one with its serial
+ * number, as for a replaced board, a DEP device or a record made by an admin. If both exist and differ,
+ * the serial number wins, unless the certificate is pinned to the first; the UDID must be removed from
+ * its record first (`moving`).
  *
- * Proof is what Apple's certificate has signed in an answer to a challenge, or as Apple's program has
- * it; what is signed for the enrollment in one step could be what the device once signed for another
- * server.
+ * Order of locks: the challenge of an accepted certificate is locked first. If SCEP replaces the
+ * certificate meanwhile, the challenge no longer names it and the outcome is `revoked`. Then the
+ * request is locked, so that it enrolls one device. A certificate with a live enrollment continues it.
+ * The CA of a certificate issued elsewhere is locked until the pin is stored, so that it can't be
+ * deleted meanwhile.
+ *
+ * Proof of the serial number is an answer to a challenge signed with Apple's device certificate (over
+ * the air), or an automated enrollment. A signed request in one step is none: the device may have
+ * signed it for another server.
  */
 export const AUTHENTICATE = {
   name: 'authenticate',
   text: `
-with ${[MESSAGE, LIVE, JUDGED, WRITTEN, HELD, FOLLOWED].map((part) => part.trim()).join(', ')}
+with ${[MESSAGE, LIVE, JUDGED, DEVICE_WRITES, HELD, FOLLOW_UPS].map((part) => part.trim()).join(', ')}
 select v.outcome, pinned.device_id, device.platform, device.os_version, device.is_supervised,
   v.spare_id, v.named_id, coalesce(v.method, 'profile') as method,
   v.proven_serial is not null as is_proven, replaced.id is not null as is_replacement,

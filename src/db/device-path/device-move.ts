@@ -7,36 +7,36 @@ import {
 } from '../enroll/replaced-enrollment.js';
 import { endRenewal } from '../pki/identity-revocation.js';
 
-const TAKE = `
-with held as (
+const REMOVE_UDID = `
+with moved as (
   select * from devices where id = :id and lower(udid) = lower(:udid) for update
 ), former as (
   insert into former_enrollments (device_id, enrollment_number, enrollment_method, udid,
     serial_number, managed_apple_account, fingerprint_sha256, authenticated_at, enrolled_at,
     end_reason)
   select id, enrollment_number, enrollment_method, udid, serial_number, managed_apple_account,
-    ${activeFingerprint('held.id')}, authenticated_at, enrolled_at, 'moved'
-  from held where enrollment_state = 'enrolled'
+    ${activeFingerprint('moved.id')}, authenticated_at, enrolled_at, 'moved'
+  from moved where enrollment_state = 'enrolled'
 ), replaced as (
   select id, enrollment_method as former_method, cast(:method as text) as method, proven_serial,
-    cast(:isProven as boolean) as is_proven, ${activeFingerprint('held.id')} as former_fingerprint,
+    cast(:isProven as boolean) as is_proven, ${activeFingerprint('moved.id')} as former_fingerprint,
     cast(:fingerprint as text) as fingerprint
-  from held where enrollment_state = 'enrolled'
+  from moved where enrollment_state = 'enrolled'
 ), audited as (${AUDIT_REPLACED}
 ), ended as (
   update device_identities i set state = 'superseded', changed_at = now()
-  from held h where i.device_id = h.id and i.state in ('active', 'renewal')
+  from moved h where i.device_id = h.id and i.state in ('active', 'renewal')
 ), cancelled as (
   update commands c set status = 'Cancelled', reason = 'the board moved to another device'
-  from held h where c.device_id = h.id and c.is_pending
+  from moved h where c.device_id = h.id and c.is_pending
     and h.enrollment_state in ('authenticated', 'enrolled')
 ), signed_out as (
   update device_users s set is_enrolled = false, sealed_push = null, push_state = null
-  from held h where s.device_id = h.id
-), silenced as (
-  delete from device_pushes p using held h where p.device_id = h.id
-), hushed as (
-  delete from user_pushes p using device_users s, held h
+  from moved h where s.device_id = h.id
+), device_pushes_deleted as (
+  delete from device_pushes p using moved h where p.device_id = h.id
+), user_pushes_deleted as (
+  delete from user_pushes p using device_users s, moved h
   where p.device_user_id = s.id and s.device_id = h.id
 )
 update devices d set
@@ -49,15 +49,15 @@ update devices d set
     else d.enrollment_replaced_at end,
   replaced_fingerprint_sha256 = case when replaced.id is not null then replaced.former_fingerprint
     else d.replaced_fingerprint_sha256 end
-from held left join replaced using (id) where d.id = held.id
+from moved left join replaced using (id) where d.id = moved.id
 returning replaced.id is not null as is_replacement, replaced.former_method,
   replaced.proven_serial, replaced.former_fingerprint`;
 
 export interface Move {
-  /** The record that has the UDID. */
+  /** The record with the UDID. */
   id: number;
   udid: string;
-  /** Of the enrollment that comes instead. */
+  /** How the enrollment that replaces it was made. */
   method: string;
   isProven: boolean;
   /** SHA-256 of its certificate in hexadecimal. */
@@ -65,16 +65,15 @@ export interface Move {
 }
 
 /**
- * Takes the UDID from a record whose board is in another device now: its enrollment is over, its
- * certificates are good for nothing, its history and escrow stay with it. Returns that enrollment
- * if it was live.
+ * Removes the UDID from a record whose board is in another device now, and ends its enrollment and
+ * certificates. Its history and escrow stay. Returns the enrollment that ended, if it was live.
  */
-export async function takeUdid(
+export async function removeUdid(
   trx: Transaction,
   { id, udid, method, isProven, fingerprint }: Move,
 ): Promise<ReplacedEnrollment | null> {
   const bindings = { id, udid, method, isProven, fingerprint };
-  const { rows } = await trx.raw<{ rows: TakenRow[] }>(TAKE, bindings);
+  const { rows } = await trx.raw<{ rows: MovedRow[] }>(REMOVE_UDID, bindings);
   await endRenewal(trx, id);
   const [row] = rows;
   if (row?.is_replacement !== true) return null;
@@ -83,6 +82,6 @@ export async function takeUdid(
   return { formerMethod, method, provenSerial, isProven, formerFingerprint, fingerprint };
 }
 
-interface TakenRow extends ReplacedRow {
+interface MovedRow extends ReplacedRow {
   is_replacement: boolean;
 }

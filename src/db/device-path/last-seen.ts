@@ -8,37 +8,41 @@ from (select * from unnest($1::bigint[], $2::timestamptz[]) as s (id, at) order 
 where d.id = s.id`,
 };
 
-/** Collects the times of contact in memory, so that an Idle poll writes nothing by itself. */
-export class LastSeen {
-  private readonly times = new Map<number, Date>();
-  private timer: NodeJS.Timeout | null = null;
+const FLUSH_MS = 800;
 
-  constructor(
-    private readonly db: Database,
-    private readonly onError: (error: unknown) => void,
-  ) {}
+/** Collects last-seen times in memory, so that an Idle poll alone writes nothing. */
+export class LastSeen {
+  readonly #times = new Map<number, Date>();
+  readonly #db: Database;
+  readonly #onError: (error: unknown) => void;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(db: Database, onError: (error: unknown) => void) {
+    this.#db = db;
+    this.#onError = onError;
+  }
 
   mark(deviceId: number): void {
-    this.times.set(deviceId, new Date());
-    this.timer ??= setTimeout(() => {
-      this.timer = null;
-      this.flush().catch(this.onError);
-    }, 800);
+    this.#times.set(deviceId, new Date());
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null;
+      this.flush().catch(this.#onError);
+    }, FLUSH_MS);
   }
 
   async flush(): Promise<void> {
-    if (this.timer !== null) clearTimeout(this.timer);
-    this.timer = null;
-    if (this.times.size === 0) return;
-    const entries = [...this.times].sort(([a], [b]) => a - b);
-    this.times.clear();
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    if (this.#times.size === 0) return;
+    const entries = [...this.#times].sort(([a], [b]) => a - b);
+    this.#times.clear();
     const ids = entries.map(([id]) => id);
     const times = entries.map(([, at]) => at);
     try {
-      await runStatement(this.db, FLUSH, [ids, times]);
+      await runStatement(this.#db, FLUSH, [ids, times]);
     } catch (error) {
-      // They go with the next flush, unless the device has been seen again since.
-      for (const [id, at] of entries) if (!this.times.has(id)) this.times.set(id, at);
+      // Retried with the next flush, unless the device was seen again meanwhile.
+      for (const [id, at] of entries) if (!this.#times.has(id)) this.#times.set(id, at);
       throw error;
     }
   }

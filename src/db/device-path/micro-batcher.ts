@@ -1,4 +1,4 @@
-/** Work that one statement does for many callers at once. Results come back in the order given. */
+/** One statement for many callers. Resolves with one result an item, in the order given. */
 export type RunBatch<In, Out> = (items: In[]) => Promise<Out[]>;
 
 export interface MicroBatcherOptions<In> {
@@ -18,82 +18,85 @@ interface Waiting<In, Out> {
 }
 
 /**
- * Gathers what arrives while statements are under way and sends it out together. There is no timer:
- * at low load every item runs at once and alone. When a batch fails each member is run by itself, so
- * that one bad item cannot fail its neighbours.
+ * Collects the items that arrive while statements run, and runs them in one statement. There is no
+ * timer: at low load every item runs at once and alone. When a batch fails, each item runs by itself,
+ * so that one bad item cannot fail the others.
  */
 export class MicroBatcher<In, Out> {
-  private readonly waiting: Waiting<In, Out>[] = [];
-  private readonly busyKeys = new Set<string>();
-  private inFlight = 0;
-  private scheduled = false;
+  readonly #waiting: Waiting<In, Out>[] = [];
+  readonly #busyKeys = new Set<string>();
+  #inFlight = 0;
+  #scheduled = false;
 
-  constructor(
-    private readonly run: RunBatch<In, Out>,
-    private readonly options: MicroBatcherOptions<In>,
-  ) {}
+  readonly #run: RunBatch<In, Out>;
+  readonly #options: MicroBatcherOptions<In>;
+
+  constructor(run: RunBatch<In, Out>, options: MicroBatcherOptions<In>) {
+    this.#run = run;
+    this.#options = options;
+  }
 
   submit(item: In): Promise<Out> {
     return new Promise<Out>((resolve, reject) => {
-      this.waiting.push({ item, key: this.options.keyOf(item), resolve, reject });
-      this.schedule();
+      this.#waiting.push({ item, key: this.#options.keyOf(item), resolve, reject });
+      this.#schedule();
     });
   }
 
   /** One flush after all requests that this turn of the event loop has read. */
-  private schedule(): void {
-    if (this.scheduled || this.inFlight >= this.options.maxInFlight) return;
-    this.scheduled = true;
+  #schedule(): void {
+    if (this.#scheduled || this.#inFlight >= this.#options.maxInFlight) return;
+    this.#scheduled = true;
     setImmediate(() => {
-      this.scheduled = false;
-      this.flush();
+      this.#scheduled = false;
+      this.#flush();
     });
   }
 
-  private flush(): void {
-    while (this.waiting.length > 0 && this.inFlight < this.options.maxInFlight) {
-      const batch = this.takeBatch();
+  #flush(): void {
+    while (this.#waiting.length > 0 && this.#inFlight < this.#options.maxInFlight) {
+      const batch = this.#nextBatch();
       if (batch.length === 0) return;
-      void this.execute(batch);
+      void this.#execute(batch);
     }
   }
 
-  private takeBatch(): Waiting<In, Out>[] {
+  #nextBatch(): Waiting<In, Out>[] {
     const batch: Waiting<In, Out>[] = [];
-    const held: Waiting<In, Out>[] = [];
-    while (this.waiting.length > 0 && batch.length < this.options.maxBatch) {
-      const next = this.waiting.shift();
+    const postponed: Waiting<In, Out>[] = [];
+    while (this.#waiting.length > 0 && batch.length < this.#options.maxBatch) {
+      const next = this.#waiting.shift();
       if (next === undefined) break;
-      if (this.busyKeys.has(next.key)) {
-        held.push(next);
+      if (this.#busyKeys.has(next.key)) {
+        postponed.push(next);
         continue;
       }
-      this.busyKeys.add(next.key);
+      this.#busyKeys.add(next.key);
       batch.push(next);
     }
-    this.waiting.unshift(...held);
+    this.#waiting.unshift(...postponed);
     return batch;
   }
 
-  private async execute(batch: Waiting<In, Out>[]): Promise<void> {
-    this.inFlight += 1;
+  async #execute(batch: Waiting<In, Out>[]): Promise<void> {
+    this.#inFlight += 1;
     try {
-      await this.settle(batch);
+      await this.#runBatch(batch);
     } finally {
-      this.inFlight -= 1;
-      for (const { key } of batch) this.busyKeys.delete(key);
-      if (this.waiting.length > 0) this.schedule();
+      this.#inFlight -= 1;
+      for (const { key } of batch) this.#busyKeys.delete(key);
+      if (this.#waiting.length > 0) this.#schedule();
     }
   }
 
-  private async settle(batch: Waiting<In, Out>[]): Promise<void> {
+  async #runBatch(batch: Waiting<In, Out>[]): Promise<void> {
     try {
-      const results = await this.run(batch.map(({ item }) => item));
+      const results = await this.#run(batch.map(({ item }) => item));
       batch.forEach(({ resolve }, index) => {
         resolve(results[index] as Out);
       });
     } catch (error) {
-      if (batch.length > 1) for (const member of batch) await this.settle([member]);
+      if (batch.length > 1) for (const member of batch) await this.#runBatch([member]);
       else batch[0]?.reject(error);
     }
   }

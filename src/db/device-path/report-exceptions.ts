@@ -8,10 +8,7 @@ where c.device_id = $1 and c.status = 'Sent' and c.ttl <= 0 and lower($2) is not
   select lower(u.user_key) from device_users u where u.id = c.device_user_id)`,
 };
 
-/**
- * Gives up the commands that were offered as often as allowed and never answered: those of the
- * device, or of the user who is named.
- */
+/** Expires the commands of the device, or of this user of it, that have no offers left. */
 export async function expireExhausted(
   db: Database,
   deviceId: number,
@@ -30,10 +27,10 @@ export interface UnknownReport {
   sealedReport: Buffer;
 }
 
-/** Most unknown reports kept for one device, so that a broken client cannot fill the disk. */
-const MOST_KEPT = 20;
+/** Unknown reports stored for each device, so that a broken client cannot fill the disk. */
+const MOST_STORED = 20;
 
-// The modifying parts and the outer select see one snapshot, hence MOST_KEPT - 1 older rows stay.
+// The delete does not see the row that this statement inserts, hence MOST_STORED - 1.
 const RECORD = {
   name: 'unknown_report',
   text: `
@@ -45,15 +42,15 @@ with known as (
   where device_id = $1 and user_key is not distinct from $2 and command_uuid = $3 and status = $5
 ), dropped as (
   delete from unknown_reports where not exists (select from known) and id in (
-    select id from unknown_reports where device_id = $1 order by id desc offset ${MOST_KEPT - 1})
+    select id from unknown_reports where device_id = $1 order by id desc offset ${MOST_STORED - 1})
 )
 insert into unknown_reports (device_id, user_key, command_uuid, status, sealed_report)
 select $1, $2, $3, $5, $6 where not exists (select from known)`,
 };
 
 /**
- * Keeps a report whose command this server never queued. One already settled is left alone, and one
- * that is kept already is not kept again.
+ * Stores a report whose command this server never queued. Reports of finished commands, and reports
+ * that are stored already, are ignored.
  */
 export async function recordUnknownReport(db: Database, report: UnknownReport): Promise<void> {
   const { deviceId, userKey, commandUuid, uuid, status, sealedReport } = report;

@@ -1,15 +1,15 @@
 import { LAST_PRIORITY } from '../devices/command-repository.js';
 
 interface Channel {
-  /** Of the parameters, beside those that both channels have. */
+  /** The additional parameter: its type for many reports and for one, and its name. */
   parameter: { many: string; one: string; name: string };
   columns: string;
   join: string;
-  /** Whether a row of `commands`, under that alias, is for the caller, `live l`. */
+  /** Whether the row of `commands` with this alias is addressed to the sender, `live l`. */
   isOwn: (command: string) => string;
-  /** Whether the caller may be given commands. */
+  /** Whether the sender may receive commands. */
   isServed: string;
-  /** What else the statement does. */
+  /** Further CTEs. */
   more: string;
 }
 
@@ -28,7 +28,7 @@ const USER: Channel = {
   join: `left join device_users u on u.device_id = d.id and lower(u.user_key) = lower(q.user_key)`,
   isOwn: (c) => `${c}.device_user_id = l.user_id`,
   isServed: 'l.is_user_enrolled',
-  more: `, seen as (
+  more: `, user_seen as (
   update device_users u set last_seen = now() from live l where u.id = l.user_id
 )`,
 };
@@ -46,17 +46,17 @@ function one({ parameter: { one: type, name } }: Channel): string {
 }
 
 /**
- * Identify, store the report and claim the next command, in one statement. All parts see the same
- * snapshot, so the command just reported is left out of the choice by its uuid. A report also
- * settles a command given up meanwhile (Expired, Cancelled), because the device did carry it out.
- * Neither channel ever sees the commands of the other.
+ * Identifies the sender, stores its report and claims its next command, in one statement. All CTEs see
+ * the same snapshot, so the reported command is excluded from the choice by its uuid. A report also
+ * completes a command that expired or was cancelled meanwhile, since the device did execute it. Neither
+ * channel sees the commands of the other.
  *
- * A contact begins with Idle; its other messages report commands. What the device put off with NotNow
- * is offered again at an Idle, and a command of the last priority waits for it until then.
+ * A device begins with Idle; its further messages report commands. A command answered NotNow is offered
+ * again at an Idle, and a command of the last priority is only sent once there is no such command.
  */
-function contactSql(source: string, { columns, join, isOwn, isServed, more }: Channel): string {
+function exchangeSql(source: string, { columns, join, isOwn, isServed, more }: Channel): string {
   return `
-with contact as (
+with sender as (
   select q.*, i.state as pin_state, d.id as device_id, d.enrollment_state,
     lower(coalesce(d.udid, d.enrollment_id)) = q.device_key as is_same_device${columns}
   from ${source}
@@ -64,7 +64,7 @@ with contact as (
   left join devices d on d.id = i.device_id
   ${join}
 ), live as (
-  select * from contact
+  select * from sender
   where is_same_device and enrollment_state = 'enrolled' and pin_state in ('active', 'renewal')
 ), reported as (
   update commands c set
@@ -104,29 +104,29 @@ with contact as (
   where c.id = n.id and not n.exhausted
   returning n.ord, c.uuid, c.payload
 )${more}
-select contact.pin_state, contact.device_id, contact.enrollment_state, contact.is_same_device,
+select sender.pin_state, sender.device_id, sender.enrollment_state, sender.is_same_device,
   reported.id as reported_id, reported.request_type as reported_type, reported.needs_handling,
   sent.uuid as next_uuid, sent.payload as next_payload, next.exhausted
-from contact
+from sender
 left join reported using (ord)
 left join next using (ord)
 left join sent using (ord)
-order by contact.ord`;
+order by sender.ord`;
 }
 
 function statements(name: string, channel: Channel) {
   return {
-    many: { name: `${name}_many`, text: contactSql(many(channel), channel) },
-    one: { name: `${name}_one`, text: contactSql(one(channel), channel) },
+    many: { name: `${name}_many`, text: exchangeSql(many(channel), channel) },
+    one: { name: `${name}_one`, text: exchangeSql(one(channel), channel) },
   };
 }
 
 /**
- * For several contacts at once, whose parameters are arrays, and for a single one: fingerprint,
- * device key, status, command, error chain, result; then the handled types; on the user channel the
- * user key.
+ * For many reports, whose parameters are arrays, and for a single one. Parameters: fingerprint, device
+ * key, status, command, error chain, result; the handled types; on the user channel the user key. The
+ * expanded texts are the snapshot of the test.
  */
 export const EXCHANGE = {
-  device: statements('contact', DEVICE),
-  user: statements('user_contact', USER),
+  device: statements('report_exchange', DEVICE),
+  user: statements('user_report_exchange', USER),
 };

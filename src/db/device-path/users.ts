@@ -13,38 +13,38 @@ export interface UserFacts {
 }
 
 export interface UserTokenFacts extends UserFacts {
-  /** Sealed under the user key as it is sent now, which is the one that is kept. */
+  /** Sealed under the user key of this message, which replaces the stored one. */
   sealedPush: Buffer;
   notOnConsole: boolean | null;
   awaitingConfiguration: boolean | null;
-  /** UserConfigured, queued for a user who waits for it unless one is on its way. */
+  /** UserConfigured, queued if the user awaits configuration and has none pending. */
   configured: { uuid: string; payload: Buffer };
 }
 
 export interface UserTokenUpdated {
   isPushDue: boolean;
-  /** Users of the device that made room for this one. */
+  /** Users of the device that were deleted to make room for this one. */
   dropped: number;
 }
 
-/** Most users kept for one device, so that a broken client cannot fill the disk. */
+/** Users stored for each device, so that a broken client cannot fill the disk. */
 export const MOST_USERS = 1_000;
 
-/** After all that waits for the user, but for what is put off: nobody is kept waiting by that. */
+/** After the user's other commands, but before those of the last priority. */
 const CONFIGURED_PRIORITY = LAST_PRIORITY + 1;
 
 /**
- * A new user beyond the most takes the place of one who has left, or else of the one who has not been
- * seen for the longest. As with devices, one who could not be pushed before is pushed now whatever is
- * seen to wait. The device is held, so that it does not leave meanwhile.
+ * A new user beyond MOST_USERS replaces one that is not enrolled, or else the one last seen the longest
+ * ago. A user that could not be pushed before is pushed even if no command is visible, as in
+ * token-update.ts. The device is locked, so that it does not check out meanwhile.
  */
-const UPDATE_TOKEN = {
+export const USER_TOKEN_UPDATE = {
   name: 'user_token_update',
   text: `
 with device as (
   select id from devices where id = $1 and enrollment_state = 'enrolled' for share
 ), known as (
-  select id, not is_enrolled or sealed_push is null or push_state is distinct from 'ok' as was_mute
+  select id, not is_enrolled or sealed_push is null or push_state is distinct from 'ok' as was_unpushable
   from device_users where device_id = $1 and lower(user_key) = lower($2)
 ), dropped as (
   delete from device_users where not exists (select from known) and id in (
@@ -80,7 +80,7 @@ with device as (
 ), pushed as (
   insert into user_pushes as p (device_user_id, due_at)
   select s.id, now() from saved s left join known k on k.id = s.id
-  where k.was_mute is not false or exists (select from configured)
+  where k.was_unpushable is not false or exists (select from configured)
     or exists (select from commands c where c.device_user_id = s.id and c.is_pending)
   on conflict (device_user_id) ${REQUEST_AGAIN}
   returning device_user_id
@@ -90,7 +90,7 @@ select exists (select from pushed) as is_push_due,
 from saved`,
 };
 
-/** Null when the device is not enrolled any more. */
+/** Stores the user's push token; null when the device is not enrolled any more. */
 export async function updateUserToken(
   db: Database,
   user: UserTokenFacts,
@@ -98,7 +98,7 @@ export async function updateUserToken(
   type Row = { is_push_due: boolean; dropped: number };
   const {
     rows: [row],
-  } = await runStatement<Row>(db, UPDATE_TOKEN, [
+  } = await runStatement<Row>(db, USER_TOKEN_UPDATE, [
     user.deviceId,
     user.userKey,
     user.userId,
@@ -116,19 +116,19 @@ export async function updateUserToken(
 const CHECK_OUT = {
   name: 'user_check_out',
   text: `
-with gone as (
+with unenrolled as (
   update device_users set is_enrolled = false, sealed_push = null, push_state = null,
     awaiting_configuration = null, last_seen = now()
   where device_id = $1 and lower(user_key) = lower($2)
   returning id
 ), cancelled as (
   update commands c set status = 'Cancelled', reason = 'the user has unenrolled'
-  from gone g where c.device_user_id = g.id and c.is_pending
+  from unenrolled u where c.device_user_id = u.id and c.is_pending
 )
-delete from user_pushes p using gone g where p.device_user_id = g.id`,
+delete from user_pushes p using unenrolled u where p.device_user_id = u.id`,
 };
 
-/** The user leaves, and with him what waited for him; the device and its other users stay. */
+/** Ends the user's enrollment and cancels its commands; the device and its other users stay. */
 export async function checkOutUser(db: Database, deviceId: number, userKey: string): Promise<void> {
   await runStatement(db, CHECK_OUT, [deviceId, userKey]);
 }

@@ -69,15 +69,23 @@ async function moveSecrets(trx: Transaction, { into, from, reseal }: Merge): Pro
     await trx('device_secrets')
       .where({ id })
       .update({
-        ...{ device_id: into, enrollment_number: NO_ENROLLMENT },
+        device_id: into,
+        enrollment_number: NO_ENROLLMENT,
         sealed: sealed.length === 0 ? sealed : reseal(sealed, old, present),
       });
   }
 }
 
 const DEP_COLUMNS = [
-  ...['dep_profile_id', 'profile_status', 'profile_uuid', 'profile_assign_time'],
-  ...['profile_push_time', 'device_assigned_by', 'device_assigned_date', 'device_family', 'os'],
+  'dep_profile_id',
+  'profile_status',
+  'profile_uuid',
+  'profile_assign_time',
+  'profile_push_time',
+  'device_assigned_by',
+  'device_assigned_date',
+  'device_family',
+  'os',
   'color',
 ];
 const OWN_COLUMNS = ['description', 'asset_tag', 'device_name', 'hostname', 'model', 'model_name'];

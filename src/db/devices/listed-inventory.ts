@@ -58,7 +58,16 @@ async function removeListed(
   const reported = lowerCase(rows.map((row) => row[key]));
   const named = scope.named === undefined ? null : lowerCase(scope.named);
   const { rows: removed } = await trx.raw<{ rows: { row: InventoryRow }[] }>(REMOVE_LISTED, [
-    ...[table, deviceId, kept, key, reported, named, key, named, scope.isManagedOnly, isPartial],
+    table,
+    deviceId,
+    kept,
+    key,
+    reported,
+    named,
+    key,
+    named,
+    scope.isManagedOnly,
+    isPartial,
   ]);
   return removed.map(({ row }) => row);
 }

@@ -37,7 +37,12 @@ export async function claimRequest(
     .where({ id })
     .forNoKeyUpdate()
     .first<Omit<ClaimedRequest, 'issued'> | undefined>(
-      ...['id', 'method', 'account', 'enrollment_link_id', 'certificate_id', 'enrolled_at'],
+      'id',
+      'method',
+      'account',
+      'enrollment_link_id',
+      'certificate_id',
+      'enrolled_at',
       trx.raw(`case when ${IS_PROVEN} then udid end as proven_udid`),
       trx.raw(`case when ${IS_PROVEN} then serial_number end as proven_serial`),
       trx.raw('expires_at <= now() as is_expired'),

@@ -9,14 +9,14 @@ import { DirectoryMigrationSource, MIGRATIONS_DIRECTORY } from './migration-sour
 
 export interface MigrationOptions {
   logger: Logger;
-  /** Where the migrations are; the product's own unless told. */
+  /** Directory of the migrations; Muster's own by default. */
   directory?: string;
 }
 
 export interface MigrationStatus {
   applied: string[];
   pending: string[];
-  /** Recorded in the database, unknown to this program: the database is newer. */
+  /** Recorded in the database, unknown to this Muster: the database is newer. */
   unknown: string[];
 }
 
@@ -71,7 +71,7 @@ async function recordedMigrations(db: Database): Promise<string[]> {
 async function requireKnownDatabase(db: Database, directory: string): Promise<void> {
   const { unknown } = await migrationStatus(db, directory);
   if (unknown.length === 0) return;
-  const message = `The database is newer than this program: it has the migrations ${unknown.join(', ')}`;
+  const message = `The database is newer than this Muster: it has the migrations ${unknown.join(', ')}`;
   throw new AppError('unavailable', 503, message);
 }
 
@@ -84,8 +84,8 @@ async function acquire(client: pg.PoolClient, logger: Logger): Promise<void> {
   ]) {
     await client.query(`set local ${limit} = 0`);
   }
-  // An index that is built concurrently waits for every snapshot. A statement that waits for the lock
-  // keeps one, and so does one with parameters until the next statement.
+  // `create index concurrently` waits for every snapshot. A statement that waits for the lock holds
+  // one, and so does one with parameters until the next statement. Hence tries without parameters.
   const tryLock = `select pg_try_advisory_xact_lock(${LOCK_KEY.join(', ')}) as free`;
   for (let attempt = 0; ; attempt += 1) {
     const tried = await client.query<{ free: boolean }>(tryLock);
@@ -96,8 +96,8 @@ async function acquire(client: pg.PoolClient, logger: Logger): Promise<void> {
 }
 
 /**
- * The lock belongs to a transaction of its own connection: it goes with the process that holds it,
- * and works behind a transaction-mode pooler too.
+ * The lock belongs to a transaction on a separate connection: it ends with the process that holds it,
+ * and works behind a transaction-mode pooler, too.
  */
 async function underLock<T>(db: Database, logger: Logger, work: () => Promise<T>): Promise<T> {
   const client = await db.pool.connect();
@@ -105,7 +105,7 @@ async function underLock<T>(db: Database, logger: Logger, work: () => Promise<T>
     await acquire(client, logger);
     return await work();
   } finally {
-    // A connection that cannot roll back is thrown away, and the lock with it.
+    // A connection that cannot roll back is closed, which releases the lock.
     const broken = await client.query('rollback').then(
       () => false,
       () => true,
@@ -123,14 +123,14 @@ function sourceOf(directory: string, logger: Logger): DirectoryMigrationSource {
 async function prepare(db: Database, source: DirectoryMigrationSource): Promise<void> {
   await requireSupportedServer(db);
   await requireKnownDatabase(db, source.directory);
-  // Nobody else can be migrating now, so a lock row still set was left by a killed process.
+  // No other process can be migrating now, so a lock row was left by a killed process.
   await db.knex.migrate.forceFreeMigrationsLock(config(source));
 }
 
 /**
- * Brings the schema up to date, ours first, then the job queue's; several processes may call it at
- * once. Ours run in one transaction, except that one which runs outside of any divides them.
- * Returns the names applied. Throws AppError for a server too old or a database newer than this.
+ * Applies Muster's pending migrations, then the job queue's. Several processes may call it at once.
+ * Muster's share one transaction, divided only by migrations that run outside of any. Returns the names
+ * applied. Throws AppError for a server too old or a database newer than this Muster.
  */
 export async function migrate(db: Database, options: MigrationOptions): Promise<string[]> {
   const { logger, directory = MIGRATIONS_DIRECTORY } = options;
@@ -157,23 +157,23 @@ async function runPending(
     for (const name of names) logger.info({ migration: name }, 'migration applied');
     applied.push(...names);
     firstBatch ??= batch;
-    // One batch for all, since a rollback takes back a batch.
+    // One batch for all, since a rollback reverts a batch.
     await db.knex('knex_migrations').whereIn('name', names).update({ batch: firstBatch });
   }
   return applied;
 }
 
-/** Takes back the last batch of migrations, or all of them; returns their names. */
+/** Reverts the last batch of migrations, or all of them; returns their names. */
 export async function rollback(
   db: Database,
-  options: MigrationOptions & { all?: boolean },
+  options: MigrationOptions & { all?: boolean | undefined },
 ): Promise<string[]> {
   const { logger, directory = MIGRATIONS_DIRECTORY, all = false } = options;
   const source = sourceOf(directory, logger);
   return await underLock(db, logger, async () => {
     await prepare(db, source);
     const undone = (await db.knex.migrate.rollback(config(source), all)) as [number, string[]];
-    for (const name of undone[1]) logger.info({ migration: name }, 'migration taken back');
+    for (const name of undone[1]) logger.info({ migration: name }, 'migration reverted');
     if ((await recordedMigrations(db)).length === 0) await dropJobs(db);
     return undone[1];
   });

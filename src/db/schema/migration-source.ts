@@ -3,12 +3,12 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { Knex } from 'knex';
 
-/** The same place from `src/db` and, compiled, from `dist/src/db`. */
+/** Relative to this file, also when it is compiled to `dist`. */
 export const MIGRATIONS_DIRECTORY = join(__dirname, '..', '..', '..', 'migrations');
 
 const MIGRATION_FILE = /^(\d{14}_[a-z0-9_]+)\.(?:ts|js)$/;
 
-/** Writes a line to the log: what a migration changed that an admin would otherwise miss. */
+/** Logs what a migration changed that an admin would otherwise miss. */
 export type MigrationReport = (details: object, message: string) => void;
 
 type Step = (knex: Knex, report: MigrationReport) => PromiseLike<unknown>;
@@ -21,7 +21,7 @@ interface LoadedMigration {
 
 const load = createRequire(__filename);
 
-/** A migration may wait and work for as long as it needs; the limits of requests are not for it. */
+/** Migrations may run longer than requests. */
 function withoutTimeouts(step: Step): Step {
   return async (knex, report) => {
     await knex.raw('set local statement_timeout = 0');
@@ -31,33 +31,41 @@ function withoutTimeouts(step: Step): Step {
 }
 
 /**
- * Migrations of one directory by name without the file's extension, so that a database migrated
- * from the sources is the same to the compiled program.
+ * Migrations of one directory by their names without the file extension, so that the sources and the
+ * compiled files count as the same migrations.
  */
 export class DirectoryMigrationSource implements Knex.MigrationSource<string> {
+  readonly directory: string;
+  readonly #report: MigrationReport;
+  readonly #names: string[];
+
   constructor(
-    readonly directory: string,
-    private readonly report: MigrationReport = () => {},
-    private readonly known: string[] = namesIn(directory),
-  ) {}
+    directory: string,
+    report: MigrationReport = () => {},
+    names: string[] = namesIn(directory),
+  ) {
+    this.directory = directory;
+    this.#report = report;
+    this.#names = names;
+  }
 
   /** Names in the order in which they run. */
   names(): string[] {
-    return this.known;
+    return this.#names;
   }
 
   /** The same directory with nothing but the migrations of these names. */
   only(names: string[]): DirectoryMigrationSource {
-    const known = this.known.filter((name) => names.includes(name));
-    return new DirectoryMigrationSource(this.directory, this.report, known);
+    const chosen = this.#names.filter((name) => names.includes(name));
+    return new DirectoryMigrationSource(this.directory, this.#report, chosen);
   }
 
-  /** What can share a transaction, in order: one that runs outside of any is a group of its own. */
+  /** Groups that share a transaction, in order; a migration that runs outside of any is alone. */
   groups(names: string[]): string[][] {
     const groups: string[][] = [];
     let canJoin = false;
     for (const name of names) {
-      const usesTransaction = this.usesTransaction(name);
+      const usesTransaction = this.#usesTransaction(name);
       if (canJoin && usesTransaction) groups.at(-1)?.push(name);
       else groups.push([name]);
       canJoin = usesTransaction;
@@ -74,21 +82,21 @@ export class DirectoryMigrationSource implements Knex.MigrationSource<string> {
   }
 
   getMigration(name: string): Promise<Knex.Migration> {
-    const migration = this.load(name);
-    // One that asks to run outside a transaction has to lift the limits itself.
-    const usesTransaction = this.usesTransaction(name);
+    const migration = this.#load(name);
+    // A migration that runs outside a transaction must lift the time limits itself.
+    const usesTransaction = this.#usesTransaction(name);
     const step = (direction: 'up' | 'down') => async (knex: Knex) => {
       const run = usesTransaction ? withoutTimeouts(migration[direction]) : migration[direction];
-      await run(knex, this.report);
+      await run(knex, this.#report);
     };
     return Promise.resolve({ ...migration, up: step('up'), down: step('down') });
   }
 
-  private usesTransaction(name: string): boolean {
-    return this.load(name).config?.transaction !== false;
+  #usesTransaction(name: string): boolean {
+    return this.#load(name).config?.transaction !== false;
   }
 
-  private load(name: string): LoadedMigration {
+  #load(name: string): LoadedMigration {
     return load(join(this.directory, name)) as LoadedMigration;
   }
 }

@@ -35,7 +35,10 @@ describe('figures of the database', () => {
   it('count pending commands by status, with the age of the oldest, and no others', async () => {
     const insert = (status: string, minutes: number) =>
       test.db.knex('commands').insert({
-        ...{ uuid: randomUUID(), device_id: deviceId, request_type: 'DeviceLock', status },
+        uuid: randomUUID(),
+        device_id: deviceId,
+        request_type: 'DeviceLock',
+        status,
         payload: Buffer.from('x'),
         queued_at: test.db.knex.raw(`now() - interval '${minutes} minutes'`),
       });

@@ -9,7 +9,7 @@ function ask(turns: ListTurns, account: string, count: number) {
   const given: (() => void)[] = [];
   const refused: AppError[] = [];
   for (let asked = 0; asked < count; asked += 1) {
-    turns.take({ account }).then(
+    turns.wait({ account }).then(
       (end) => given.push(end),
       (error) => refused.push(error),
     );
@@ -46,7 +46,7 @@ describe('turns of lists', () => {
     const turns = new ListTurns({ ...LIMITS, connections: 3, perAccount: 3, reserved: 0 });
     const order: string[] = [];
     const take = async (account: string, name: string) => {
-      const end = await turns.take({ account });
+      const end = await turns.wait({ account });
       order.push(name);
       return end;
     };
@@ -87,7 +87,7 @@ describe('turns of lists', () => {
     const turns = new ListTurns(LIMITS);
     ask(turns, 'a', 4);
     const controller = new AbortController();
-    const waiting = turns.take({ account: 'a', signal: controller.signal });
+    const waiting = turns.wait({ account: 'a', signal: controller.signal });
     const gone = new AppError('unavailable', 503, 'gone');
     controller.abort(gone);
     await expect(waiting).rejects.toBe(gone);
@@ -101,6 +101,6 @@ describe('turns of lists', () => {
     turns.close(over);
     await settle();
     expect(refused).toEqual([over]);
-    await expect(turns.take({ account: 'b' })).rejects.toBe(over);
+    await expect(turns.wait({ account: 'b' })).rejects.toBe(over);
   });
 });

@@ -64,8 +64,25 @@ describe('no outage', () => {
 
 describe('an outage', () => {
   it.each([
-    ...['08000', '08003', '08006', '08P01', '25006', '25P03', '25P04', '28000', '28P01', '3D000'],
-    ...['40003', '53100', '53200', '53300', '57P01', '57P02', '57P03', '57P04', '57P05'],
+    '08000',
+    '08003',
+    '08006',
+    '08P01',
+    '25006',
+    '25P03',
+    '25P04',
+    '28000',
+    '28P01',
+    '3D000',
+    '40003',
+    '53100',
+    '53200',
+    '53300',
+    '57P01',
+    '57P02',
+    '57P03',
+    '57P04',
+    '57P05',
   ])('is SQLSTATE %s', (code) => {
     expect(isOutage(failed({ code, severity: 'ERROR' }))).toBe(true);
   });
@@ -75,10 +92,23 @@ describe('an outage', () => {
   });
 
   it.each([
-    ...['ECONNABORTED', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EPROTO', 'ETIMEDOUT'],
-    ...['EAI_AGAIN', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'EMFILE'],
-    ...['ERR_STREAM_DESTROYED', 'ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_TLS_CERT_ALTNAME_INVALID'],
-    ...['CERT_HAS_EXPIRED', 'SELF_SIGNED_CERT_IN_CHAIN', 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+    'ECONNABORTED',
+    'ECONNREFUSED',
+    'ECONNRESET',
+    'EPIPE',
+    'EPROTO',
+    'ETIMEDOUT',
+    'EAI_AGAIN',
+    'ENOTFOUND',
+    'EHOSTUNREACH',
+    'ENETUNREACH',
+    'EMFILE',
+    'ERR_STREAM_DESTROYED',
+    'ERR_SSL_WRONG_VERSION_NUMBER',
+    'ERR_TLS_CERT_ALTNAME_INVALID',
+    'CERT_HAS_EXPIRED',
+    'SELF_SIGNED_CERT_IN_CHAIN',
+    'DEPTH_ZERO_SELF_SIGNED_CERT',
     'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
   ])('is the code %s', (code) => {
     expect(isOutage(failed({ code }))).toBe(true);
@@ -157,7 +187,9 @@ describe('an outage in earnest', () => {
   function expectOutage(error: Error, message: RegExp): void {
     expect(error.message).toMatch(message);
     expect(toAppError(error)).toMatchObject({
-      ...{ code: 'unavailable', status: 503, message: 'The database is not available' },
+      code: 'unavailable',
+      status: 503,
+      message: 'The database is not available',
       headers: { 'Retry-After': '1' },
     });
   }

@@ -1,20 +1,17 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import {
-  type Authenticate,
-  type AuthenticateFacts,
-  createAuthenticate,
-} from '../../../src/db/device-path/authenticate.js';
+import { AuthenticateStore } from '../../../src/db/device-path/authenticate.js';
+import type { AuthenticateFacts } from '../../../src/db/device-path/authenticate-message.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { eventually } from '../../push/push-world.js';
 
 const SERIAL = 'C02MT66KFLHH';
 
 let database: TestDatabase;
-let authenticate: Authenticate;
+let store: AuthenticateStore;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  authenticate = createAuthenticate(database.db);
+  store = new AuthenticateStore(database.db);
 });
 afterAll(() => database.drop());
 beforeEach(async () => {
@@ -30,31 +27,47 @@ function facts(overrides: Partial<AuthenticateFacts> = {}): AuthenticateFacts {
   const versions = { osVersion: null, buildVersion: null, imei: null, meid: null };
   const cell = null;
   return {
-    ...{ ...absent, ...unknown, ...versions, serialNumber: null, cell },
-    ...{ fingerprint: randomBytes(32), mayEnroll: true, udid: randomUUID() },
-    ...{ notAfter: new Date(), renewAt: new Date(), ...overrides },
+    ...absent,
+    ...unknown,
+    ...versions,
+    serialNumber: null,
+    cell,
+    fingerprint: randomBytes(32),
+    mayEnroll: true,
+    udid: randomUUID(),
+    notAfter: new Date(),
+    renewAt: new Date(),
+    ...overrides,
   };
 }
 
-/** The fingerprint of a certificate that was issued for the request. */
+/** The fingerprint of a certificate issued for the request. */
 async function certificateFor(enrollment_request_id: number): Promise<Buffer> {
   const fingerprint = randomBytes(32);
   const [row] = await knex()('certificates')
     .insert({
-      ...{ fingerprint, der: fingerprint, purpose: 'mdm.device', subject: 'CN=d', issuer: 'CN=i' },
-      ...{ serial: '01', not_before: new Date(), not_after: new Date() },
+      fingerprint,
+      der: fingerprint,
+      purpose: 'mdm.device',
+      subject: 'CN=d',
+      issuer: 'CN=i',
+      serial: '01',
+      not_before: new Date(),
+      not_after: new Date(),
     })
     .returning<{ id: number }[]>('id');
   await knex()('scep_challenges').insert({
-    ...{ nonce: randomBytes(16), csr_fingerprint: randomBytes(32) },
-    ...{ certificate_id: row?.id, enrollment_request_id },
+    nonce: randomBytes(16),
+    csr_fingerprint: randomBytes(32),
+    certificate_id: row?.id,
+    enrollment_request_id,
   });
   return fingerprint;
 }
 
 // What is submitted in one turn of the event loop shares a statement.
 describe('messages that share a statement', () => {
-  it('enroll one device where their certificates are of one request', async () => {
+  it('enroll one device when their certificates belong to one request', async () => {
     const expires_at = new Date(Date.now() + 60_000);
     const [request] = await knex()('enrollment_requests')
       .insert({ method: 'account_device', account: 'a@example.com', expires_at })
@@ -62,7 +75,7 @@ describe('messages that share a statement', () => {
     const id = request?.id ?? 0;
     const certificates = await Promise.all([1, 2, 3].map(() => certificateFor(id)));
     const results = await Promise.all(
-      certificates.map((fingerprint) => authenticate(facts({ fingerprint }))),
+      certificates.map((fingerprint) => store.authenticate(facts({ fingerprint }))),
     );
     const outcomes = results.map(({ outcome }) => outcome);
     expect(outcomes).toEqual(['enrolling', 'request_spent', 'request_spent']);
@@ -72,10 +85,10 @@ describe('messages that share a statement', () => {
     });
   });
 
-  it('leave one record where they are about one serial number, and the others try again', async () => {
+  it('make one record of one serial number, and the others are raced', async () => {
     await knex()('devices').insert({ serial_number: SERIAL });
     const results = await Promise.all(
-      [1, 2].map(() => authenticate(facts({ serialNumber: SERIAL }))),
+      [1, 2].map(() => store.authenticate(facts({ serialNumber: SERIAL }))),
     );
     expect(results.map(({ outcome }) => outcome).sort()).toEqual(['enrolling', 'raced']);
     const records = await knex()('devices');
@@ -85,12 +98,12 @@ describe('messages that share a statement', () => {
   });
 });
 
-it('an Authenticate whose UDID another one takes meanwhile is to come again', async () => {
+it('an Authenticate whose UDID is claimed meanwhile is raced, and succeeds when repeated', async () => {
   await knex()('devices').insert({ serial_number: SERIAL });
   const message = facts({ serialNumber: SERIAL });
   const other = await knex().transaction();
   await other('devices').insert({ udid: message.udid });
-  const result = authenticate(message);
+  const result = store.authenticate(message);
   await eventually(async () => {
     const { rows } = await database.db.pool.query(`select from pg_stat_activity
       where wait_event_type = 'Lock' and datname = current_database()`);
@@ -98,10 +111,10 @@ it('an Authenticate whose UDID another one takes meanwhile is to come again', as
   });
   await other.commit();
   expect(await result).toMatchObject({ outcome: 'raced', device: null });
-  expect(await authenticate(message)).toMatchObject({ outcome: 'enrolling' });
+  expect(await store.authenticate(message)).toMatchObject({ outcome: 'enrolling' });
 });
 
-it('a record that has lost its UDID to another is not touched before that is settled', async () => {
+it('a record whose UDID belongs to another serial number is not changed before the move', async () => {
   const udid = randomUUID();
   const rows = [
     { udid, serial_number: 'C02MT66KFLHX', enrollment_state: 'enrolled' },
@@ -109,7 +122,7 @@ it('a record that has lost its UDID to another is not touched before that is set
   ];
   const [named] = await knex()('devices').insert(rows).returning<{ id: number }[]>('id');
   const before = await knex()('devices').orderBy('id');
-  const result = await authenticate(facts({ udid, serialNumber: SERIAL }));
+  const result = await store.authenticate(facts({ udid, serialNumber: SERIAL }));
   expect(result).toMatchObject({ outcome: 'moving', namedId: named?.id, device: null });
   expect(await knex()('devices').orderBy('id')).toEqual(before);
   expect(await knex()('device_identities')).toEqual([]);

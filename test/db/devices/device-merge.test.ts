@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
-import { takeUdid } from '../../../src/db/device-path/device-move.js';
+import { removeUdid } from '../../../src/db/device-path/device-move.js';
 import {
   mergeDevices,
   mergeSpareRecords,
@@ -35,12 +35,18 @@ async function add(table: string, row: object): Promise<number> {
 const addDevice = (row: object = {}) => add('devices', { serial_number: SERIAL, ...row });
 const addEnrolled = (row: object = {}) =>
   addDevice({
-    ...{ udid: randomUUID(), enrollment_state: 'enrolled', is_enrolled: true },
-    ...{ enrollment_number: 1, ...row },
+    udid: randomUUID(),
+    enrollment_state: 'enrolled',
+    is_enrolled: true,
+    enrollment_number: 1,
+    ...row,
   });
 const addCommand = (device_id: number, row: object = {}) =>
   add('commands', {
-    ...{ device_id, uuid: randomUUID(), request_type: 'DeviceLock', payload: Buffer.from('p') },
+    device_id,
+    uuid: randomUUID(),
+    request_type: 'DeviceLock',
+    payload: Buffer.from('p'),
     ...row,
   });
 
@@ -105,15 +111,30 @@ describe('a merge', () => {
     const into = await addEnrolled({ description: 'mine', device_name: 'Phone' });
     const created_at = new Date('2026-01-01T00:00:00Z');
     const from = await addDevice({
-      ...{ is_dep: true, enrollment_state: 'dep', profile_status: 'pushed', color: 'BLUE' },
-      ...{ description: 'its', asset_tag: 'A-1', device_name: 'its', os: 'iOS', created_at },
+      is_dep: true,
+      enrollment_state: 'dep',
+      profile_status: 'pushed',
+      color: 'BLUE',
+      description: 'its',
+      asset_tag: 'A-1',
+      device_name: 'its',
+      os: 'iOS',
+      created_at,
     });
     await merge(into, from);
     expect(await rowOf(from)).toBeUndefined();
     expect(await rowOf(into)).toMatchObject({
-      ...{ is_dep: true, profile_status: 'pushed', color: 'BLUE', os: 'iOS', asset_tag: 'A-1' },
-      ...{ description: 'mine', device_name: 'Phone', created_at },
-      ...{ enrollment_state: 'enrolled', is_enrolled: true, enrollment_number: 1 },
+      is_dep: true,
+      profile_status: 'pushed',
+      color: 'BLUE',
+      os: 'iOS',
+      asset_tag: 'A-1',
+      description: 'mine',
+      device_name: 'Phone',
+      created_at,
+      enrollment_state: 'enrolled',
+      is_enrolled: true,
+      enrollment_number: 1,
     });
   });
 
@@ -195,8 +216,13 @@ describe('a merge', () => {
     await knex()('devices').where({ id: from }).update({ dep_profile_id: wanted });
     const due = new Date('2030-01-01T00:00:00Z');
     const told = {
-      ...{ assignment_due_at: null, assignment_attempts: 3, auto_assign: false },
-      ...{ by_default: true, assignment_result: 'FAILED', last_error: 'no', last_error_at: due },
+      assignment_due_at: null,
+      assignment_attempts: 3,
+      auto_assign: false,
+      by_default: true,
+      assignment_result: 'FAILED',
+      last_error: 'no',
+      last_error_at: due,
     };
     await knex()('dep_devices').update({ device_id: from, ...told });
     const other = { dep_account_id: await add('dep_accounts', {}), serial_number: SERIAL };
@@ -225,7 +251,7 @@ describe('a record whose board is in another device now', () => {
       fingerprint: 'ab'.repeat(32),
       isProven: false,
     };
-    await inTransaction(database.db, (trx) => takeUdid(trx, move));
+    await inTransaction(database.db, (trx) => removeUdid(trx, move));
     expect(await knex()('dep_devices')).toMatchObject([
       { device_id: device, is_enrolled: false, stage: 'unassigned' },
     ]);

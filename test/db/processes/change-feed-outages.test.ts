@@ -120,7 +120,10 @@ describe('a database out of reach', () => {
     let isBack = false;
     const createClient = () => (isBack ? world.test.db : db).createClient();
     const feed = createChangeFeed({
-      ...{ db: { ...db, createClient }, logger, pollMs: NEVER_MS, reconnectMs: 10 },
+      db: { ...db, createClient },
+      logger,
+      pollMs: NEVER_MS,
+      reconnectMs: 10,
     });
     const seen = counter();
     feed.on('authorities', seen.listener);

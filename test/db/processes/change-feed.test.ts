@@ -12,8 +12,14 @@ afterAll(() => world.close());
 function certificate(purpose: string) {
   const fingerprint = Buffer.from(crypto.randomUUID().replaceAll('-', ''), 'latin1');
   return {
-    ...{ purpose, subject: 'CN=x', issuer: 'CN=x', serial: '1', fingerprint },
-    ...{ not_before: new Date(0), not_after: new Date(), der: Buffer.of(0) },
+    purpose,
+    subject: 'CN=x',
+    issuer: 'CN=x',
+    serial: '1',
+    fingerprint,
+    not_before: new Date(0),
+    not_after: new Date(),
+    der: Buffer.of(0),
   };
 }
 

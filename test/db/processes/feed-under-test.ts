@@ -47,7 +47,9 @@ export async function createFeedWorld(): Promise<FeedWorld> {
       return client;
     };
     const feed = createChangeFeed({
-      ...{ logger, pollMs: NEVER_MS, reconnectMs: 10 },
+      logger,
+      pollMs: NEVER_MS,
+      reconnectMs: 10,
       ...options,
       db: { background, namedStatements, createClient },
     });

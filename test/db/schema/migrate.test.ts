@@ -121,7 +121,7 @@ describe('migrations', () => {
   it('of a database newer than the program are refused, and nothing changes', async () => {
     await migrate(db, { logger, directory: directoryWith(FIRST) });
     const message =
-      'The database is newer than this program: it has the migrations 20990101000000_first';
+      'The database is newer than this Muster: it has the migrations 20990101000000_first';
     await expect(migrate(db, { logger })).rejects.toMatchObject({ code: 'unavailable', message });
     expect(await tables()).toEqual(['a', 'knex_migrations', 'knex_migrations_lock']);
     expect((await migrationStatus(db)).unknown).toEqual(['20990101000000_first']);

@@ -27,8 +27,11 @@ describe('the upgrade to names of tags that ignore case', () => {
     ]);
     const [event] = await database.db.knex('audit_events');
     expect(event).toMatchObject({
-      ...{ actor: 'system', action: 'tags.update', outcome: 'success' },
-      ...{ target_type: 'tags', target_id: `${ids[2]}` },
+      actor: 'system',
+      action: 'tags.update',
+      outcome: 'success',
+      target_type: 'tags',
+      target_id: `${ids[2]}`,
       details: { changes: { name: ['foo', 'foo (2)'] } },
     });
     await expect(database.db.knex('tags').insert({ name: 'FOO' })).rejects.toMatchObject({

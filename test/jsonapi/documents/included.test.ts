@@ -81,8 +81,10 @@ describe('include over several relationships', () => {
     // A whole collection is counted beside the reading of its rows.
     expect(sql).toHaveLength(2 + 4);
     expect(found(result.body.included)).toEqual([
-      ...[`devices/${ids.a}`, `devices/${ids.b}`],
-      ...[`installed_applications/${ids.app}`, `tags/${ids.red}`],
+      `devices/${ids.a}`,
+      `devices/${ids.b}`,
+      `installed_applications/${ids.app}`,
+      `tags/${ids.red}`,
     ]);
   });
 

@@ -9,7 +9,10 @@ const relation = { kind: 'toOne' as const, type: 'tags', column: 'x', write: 'ne
 const error = new AppError('query_too_expensive', 400, 'This list takes the database too long');
 
 const text = (op: 'ilike' | 'contains' | 'startswith', column = name): FilterNode => ({
-  ...{ kind: 'text', column, op, value: 'x' },
+  kind: 'text',
+  column,
+  op,
+  value: 'x',
 });
 const across = (node: FilterNode): FilterNode => ({ kind: 'related', relation, shape, node });
 

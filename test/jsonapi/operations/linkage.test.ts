@@ -163,7 +163,11 @@ describe('a to-many relationship over a foreign key', () => {
   it('must lead to a relationship that may change', () => {
     const access = { read: 'viewer', create: null, update: null, delete: null } as const;
     const one = defineResource({
-      ...{ type: 'ones', path: '/ones', table: 'ones', access, attributes: {} },
+      type: 'ones',
+      path: '/ones',
+      table: 'ones',
+      access,
+      attributes: {},
       relationships: {
         others: {
           kind: 'toMany',
@@ -174,7 +178,11 @@ describe('a to-many relationship over a foreign key', () => {
       },
     });
     const others = defineResource({
-      ...{ type: 'others', path: '/others', table: 'others', access, attributes: {} },
+      type: 'others',
+      path: '/others',
+      table: 'others',
+      access,
+      attributes: {},
       relationships: { one: { kind: 'toOne', type: 'ones', column: 'one_id', write: 'create' } },
     });
     expect(() => createRegistry([one, others])).toThrow(
@@ -331,7 +339,9 @@ describe('a relationship with more ends than fit into one answer', () => {
     expect([created.status, created.body.errors]).toMatchObject([404, told(at)]);
     const shelf = await insertOne(api, 'shelves', { name: 'a' });
     const changed = await send('patch', `/shelves/${shelf}`, {
-      ...{ type: 'shelves', attributes: { nonsense: 1 }, relationships },
+      type: 'shelves',
+      attributes: { nonsense: 1 },
+      relationships,
     });
     const stray = { source: { pointer: '/data/attributes/nonsense' } };
     expect([changed.status, changed.body.errors]).toMatchObject([422, [stray, ...told(at)]]);
@@ -365,7 +375,8 @@ describe('a collection below a parent', () => {
     expect([created.status, created.body.meta]).toEqual([201, { count: 1 }]);
     const [{ id }] = created.body.data;
     const below = await send('post', `/books/${id}/keywords`, {
-      ...{ type: 'keywords', attributes: { name: 'b' } },
+      type: 'keywords',
+      attributes: { name: 'b' },
     }).set('X-Role', 'operator');
     expect(below.status).toBe(403);
   });

@@ -109,7 +109,9 @@ describe('the flags of a write', () => {
     const unclear = request(api.app).delete(`/api/v1/jars/${id}?smash=1`);
     expect(refusal(await unclear)).toEqual(smash);
     expect(refusal(await post('/jars?constructor=true'))).toEqual([
-      ...[400, 'invalid_parameter', 'constructor'],
+      400,
+      'invalid_parameter',
+      'constructor',
     ]);
   });
 
