@@ -74,7 +74,7 @@ export interface ErrorDetail {
   detail: string;
   source?: ErrorSource;
   /** Differs from the error's own code only where one request fails in several ways. */
-  code?: ErrorCode;
+  code?: ErrorCode | undefined;
 }
 
 export interface AppErrorOptions {

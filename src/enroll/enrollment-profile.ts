@@ -39,7 +39,7 @@ export interface EnrollmentSettings {
   /** Of the push certificate that devices enroll with. */
   topic: string;
   /** Devices may ask for tokens. */
-  givesTokens: boolean;
+  answersGetToken: boolean;
 }
 
 /** One after the other, for it may be asked in a transaction. */
@@ -48,8 +48,8 @@ export async function readEnrollmentSettings(knex: Database['knex']): Promise<En
     const organization = await readOrganization(knex);
     const scep = await readScepConfiguration(knex);
     const topic = (await readPushTopic(knex)) ?? PLACEHOLDER_TOPIC;
-    const givesTokens = await hasTokenAccount(knex);
-    return { organization, scep, topic, givesTokens };
+    const answersGetToken = await hasTokenAccount(knex);
+    return { organization, scep, topic, answersGetToken };
   } catch (error) {
     throw toAppError(error);
   }
@@ -87,7 +87,7 @@ export function enrollmentProfile(
   deps: EnrollmentProfileDeps,
   { challenge: options, account, serial, cell = chooseCell(serial) }: EnrollmentFor = {},
 ): Buffer {
-  const { organization, topic, givesTokens } = settings;
+  const { organization, topic, answersGetToken } = settings;
   return buildEnrollmentProfile({
     organization,
     caCertificates: deps.caCertificates(),
@@ -95,7 +95,7 @@ export function enrollmentProfile(
     mdm: {
       serverUrl: withCell(`${deps.publicUrl}/mdm`, cell),
       topic,
-      givesTokens,
+      answersGetToken,
       ...(account === undefined ? {} : { account }),
     },
   });

@@ -25,7 +25,7 @@ import {
 } from '../lab/pki/lab-authority.js';
 import type { Logger } from '../logger.js';
 import { certificateRecord } from '../pki/certificates/certificate-record.js';
-import { keepPrivateKey } from '../pki/certificates/stored-keys.js';
+import { storeSealedKey } from '../pki/certificates/stored-keys.js';
 import { rearmTopics } from '../push/rearm-task.js';
 import { retireAccounts, reviveAccounts } from './lab-accounts.js';
 import { findDeviceCa, findServiceCa, makeDeviceCa, makeServiceCa } from './lab-authorities.js';
@@ -121,7 +121,7 @@ async function storePushCertificate(
   const made = await issuePushCertificate(authority, former === undefined ? {} : { topic: former });
   const { certificate, privateKey, topic } = made;
   const name = certificate.commonName ?? null;
-  const keyId = await keepPrivateKey(trx, box, { key: privateKey, name });
+  const keyId = await storeSealedKey(trx, box, { key: privateKey, name });
   const record = certificateRecord(certificate, 'mdm.pushcert');
   const id = await insertCertificate(trx, { ...record, rsa_private_key_id: keyId });
   await auditCertificate(trx, 'certificates.create', id);

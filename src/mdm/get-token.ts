@@ -3,7 +3,7 @@ import { importPrivateKey } from '../crypto/keys/keys.js';
 import { signJwt } from '../crypto/secrets/jwt.js';
 import { findTokenAccount, type TokenAccount } from '../db/enroll/token-account-repository.js';
 import { AppError } from '../errors.js';
-import { privateKeyIdentity } from '../pki/master-key/master-key.js';
+import { privateKeyLabel } from '../pki/master-key/master-key.js';
 import type { GetTokenMessage } from '../protocol/mdm/mdm-messages.js';
 import { buildPlist } from '../protocol/plist/plist.js';
 import type { Answer } from './answer.js';
@@ -46,7 +46,7 @@ async function managedAccountToken(
   if (sealed_pkcs8 === null || fingerprint_sha256 === null) {
     throw missing('token_certificate with a private key');
   }
-  const key = importPrivateKey(box.open(sealed_pkcs8, privateKeyIdentity(fingerprint_sha256)));
+  const key = importPrivateKey(box.open(sealed_pkcs8, privateKeyLabel(fingerprint_sha256)));
   if (key.asymmetricKeyType !== 'rsa') throw missing('token_certificate with an RSA key');
   const iat = Math.floor(Date.now() / 1000);
   return signJwt({ iss, iat, jti: randomUUID(), service_type: MANAGED_ACCOUNT }, key);

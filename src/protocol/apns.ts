@@ -1,6 +1,6 @@
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, sensitiveHeaders } from 'node:http2';
 
-/** One MDM push: it tells a device to come, and carries nothing else. */
+/** One MDM push: it wakes a device, which then contacts the server, and carries nothing else. */
 export interface ApnsPush {
   /** Device token, hexadecimal. */
   token: string;
@@ -13,11 +13,11 @@ export interface ApnsPush {
   expiration?: number;
 }
 
-/** What the push service said. */
+/** The answer of Apple's push service. */
 export interface ApnsAnswer {
   status: number;
   apnsId: string | null;
-  /** Apple's word for what was wrong, like BadDeviceToken; null with status 200. */
+  /** Apple's error string, like BadDeviceToken; null with status 200. */
   reason: string | null;
   /** With 410: since when the token is no longer valid, milliseconds since 1970. */
   timestamp: number | null;
@@ -26,9 +26,9 @@ export interface ApnsAnswer {
 }
 
 /**
- * What follows from an answer: the device is told (delivered), its token is no longer good
- * (unregistered) or never was (bad_token), nothing gets through with this certificate (certificate),
- * a later push may succeed (retry), or the request was wrong in itself (rejected).
+ * The outcome of a push. delivered: Apple accepted it. unregistered: the token is no longer valid.
+ * bad_token: it never was. certificate: Apple refuses the push certificate. retry: a later push may
+ * succeed. rejected: the request itself was wrong.
  */
 export type Verdict =
   | 'delivered'
@@ -38,7 +38,7 @@ export type Verdict =
   | 'retry'
   | 'rejected';
 
-/** Answers are some 40 octets; more than this is none of Apple's. */
+/** Apple's answers have some 40 octets; a longer body is ignored. */
 export const MAX_ANSWER_BODY = 4096;
 
 const NEVER_INDEXED = [':path', 'apns-id'];
@@ -121,7 +121,7 @@ export function readAnswer(
   };
 }
 
-/** Whether a reason, with whatever status or in a GOAWAY, means the certificate. */
+/** Whether a reason, with any status or in a GOAWAY, concerns the push certificate. */
 export function isCertificateReason(reason: string | null): boolean {
   return reason !== null && CERTIFICATE_REASONS.has(reason);
 }
@@ -133,8 +133,8 @@ function judgeBadRequest(reason: string | null): Verdict {
 }
 
 /**
- * After the table of "Handling notification responses from APNs". A 410 means the token and a 403 the
- * certificate whatever the reason: Apple gives these statuses no other sense.
+ * After the table of "Handling notification responses from APNs". A 410 always concerns the token and
+ * a 403 the certificate: Apple uses these statuses for nothing else.
  */
 export function judge({ status, reason }: Pick<ApnsAnswer, 'status' | 'reason'>): Verdict {
   if (status === 200) return 'delivered';

@@ -1,6 +1,6 @@
 import { AppError, type ErrorDetail } from '../errors.js';
 
-/** What Apple's portal gives a server of its device enrollment program (OAuth 1.0a). */
+/** The server token (OAuth 1.0a) that Apple's portal issues for automated enrollment. */
 export interface DepToken {
   consumerKey: string;
   consumerSecret: string;
@@ -12,15 +12,15 @@ export interface DepToken {
 
 type Members = Record<string, unknown>;
 
-/** A token has less than one. */
+/** A token has less than one kilobyte. */
 const MAX_BYTES = 64 * 1024;
 const MARKS = /^-----(?:BEGIN|END) MESSAGE-----[ \t]*\r?$/gm;
 const CREDENTIAL = /^[\x21-\x7e]{1,1000}$/;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)$/;
 
 /**
- * The members of a token as they lie in its opened envelope, JSON between lines of BEGIN and END
- * MESSAGE; undefined for bytes that are no JSON object, such as another key makes of them.
+ * The members of a token from its opened envelope: JSON between lines of BEGIN and END MESSAGE.
+ * Undefined for bytes that are no JSON object, as after decryption with a wrong key.
  */
 export function parseTokenText(content: Buffer): Members | undefined {
   if (content.length > MAX_BYTES) return undefined;
@@ -34,7 +34,7 @@ export function parseTokenText(content: Buffer): Members | undefined {
   }
 }
 
-/** What Apple may add to tokens is ignored. AppError 422 `invalid_token` naming each member at fault. */
+/** Ignores members it does not know. AppError 422 `invalid_token` naming each wrong member. */
 export function readDepToken(members: Members): DepToken {
   const faults: ErrorDetail[] = [];
   const credential = (name: string): string => {

@@ -5,7 +5,7 @@ import type { ParsedCertificate } from '../crypto/x509/certificate.js';
 import { AppError } from '../errors.js';
 import { buildPlist } from './plist/plist.js';
 
-/** The name that people know the file by, at Apple's portal and on their disks. */
+/** The usual name of the file that Apple's portal accepts. */
 export const PUSH_CERTIFICATE_REQUEST_FILE = 'push-certificate-request.plist';
 
 export interface PushCertificateVendor {

@@ -4,7 +4,7 @@ import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
 import { findPushCertificate, type PushCertificateRow } from '../db/push/push-credentials.js';
 import { splitChain } from '../pki/certificates/certificate-chain.js';
-import { privateKeyIdentity } from '../pki/master-key/master-key.js';
+import { privateKeyLabel } from '../pki/master-key/master-key.js';
 import type { ApnsCredentials } from './apns/apns-connect.js';
 
 export interface PushCertificateDeps {
@@ -16,7 +16,7 @@ export type LoadPushCertificate = (topic: string) => Promise<ApnsCredentials | u
 
 function toCredentials(row: PushCertificateRow, topic: string, box: SecretBox): ApnsCredentials {
   const chain = splitChain(row.chain_der);
-  const pkcs8 = box.open(row.sealed_pkcs8, privateKeyIdentity(row.key_fingerprint));
+  const pkcs8 = box.open(row.sealed_pkcs8, privateKeyLabel(row.key_fingerprint));
   return {
     topic,
     certificate: [row.der, ...chain].map((der) => encodePem('CERTIFICATE', der)).join(''),

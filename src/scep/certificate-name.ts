@@ -12,18 +12,18 @@ import type { RenewableDevice } from '../db/pki/scep-repository.js';
 import type { CertificateAuthority } from '../pki/authority/authority.js';
 import { identityName, type ProvenFacts } from '../pki/authority/identity-name.js';
 
-/** The names in a certificate, encoded or not. */
+/** The names of a certificate to issue, encoded or not. */
 export interface CertificateName {
   subject: Buffer | readonly NameAttribute[];
   subjectAltName: Buffer | readonly GeneralName[] | undefined;
 }
 
-/** The names of a certificate, as they are. */
+/** The encoded names of a certificate. */
 export function nameOf({ subjectRaw, extensions }: ParsedCertificate): CertificateName {
   return { subject: subjectRaw, subjectAltName: extensions.get(Oid.subjectAltName)?.value };
 }
 
-/** By the settings at the time of issue, not those when the profile was made. */
+/** The names by the settings at the time of issue, not those when the profile was made. */
 export async function nameByFacts(
   trx: Transaction,
   facts: ProvenFacts,
@@ -34,7 +34,7 @@ export async function nameByFacts(
   return identityName({ organization, scep }, facts, nonce.toString('hex'));
 }
 
-/** The names of the identity that is renewed; those by its facts where another CA issued it. */
+/** The names of the identity to renew; names by its facts if an external CA issued it. */
 export async function nameOfRenewed(
   trx: Transaction,
   device: RenewableDevice,
@@ -47,8 +47,8 @@ export async function nameOfRenewed(
 }
 
 /**
- * A certificate of a device with these names. Only the public key is taken from the request: a client
- * that may have a certificate does not decide what it says.
+ * Issues a device certificate with these names. Only the public key comes from the request: the client
+ * does not choose any other content.
  */
 export function issueFor(
   { publicKey }: ParsedCsr,
@@ -58,6 +58,6 @@ export function issueFor(
   return authority.issueDeviceCertificate({
     publicKey,
     subject,
-    ...(subjectAltName === undefined ? {} : { subjectAltName }),
+    subjectAltName,
   });
 }

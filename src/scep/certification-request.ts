@@ -13,7 +13,7 @@ const MIN_RSA_BITS = 2048;
 const MAX_RSA_BITS = 4096;
 const CURVES = new Set(['prime256v1', 'secp384r1']);
 
-/** Devices get RSA of 2048 to 4096 bits, or P-256 or P-384. */
+/** Accepts RSA of 2048 to 4096 bits, P-256 and P-384. */
 function checkKey({ asymmetricKeyType, asymmetricKeyDetails: details }: KeyObject): void {
   const bits = details?.modulusLength ?? 0;
   const isGood =
@@ -24,8 +24,8 @@ function checkKey({ asymmetricKeyType, asymmetricKeyDetails: details }: KeyObjec
     throw new ScepRefusal(FailInfo.badAlg, 'the kind or size of the key is not accepted');
 }
 
-// One answer for whatever does not come out as a sound CSR, whether padding, cipher, ASN.1 or its
-// signature is at fault: more would be an oracle for RSA PKCS #1 v1.5.
+// One answer for every fault, whether of padding, cipher, ASN.1 or signature: a difference would be
+// an oracle for RSA PKCS #1 v1.5.
 function openCsr(message: PkiMessage, recipient: PkiSigner): ParsedCsr {
   try {
     return parseCsr(openPkiEnvelope(message, recipient));
@@ -37,7 +37,7 @@ function openCsr(message: PkiMessage, recipient: PkiSigner): ParsedCsr {
   }
 }
 
-/** The certification request in a message: signed by its own key, which is of an accepted kind. */
+/** The CSR in a message, with its signature and kind of key checked. */
 export function readCertificationRequest(message: PkiMessage, recipient: PkiSigner): ParsedCsr {
   const csr = openCsr(message, recipient);
   checkKey(csr.publicKey);

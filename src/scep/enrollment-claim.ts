@@ -15,17 +15,17 @@ import { FailInfo } from '../protocol/scep/scep.js';
 import { ScepRefusal } from './refusal.js';
 
 /**
- * A device tries again with a new key some times. Each certificate takes the place of one that is
- * revoked for it, and who may ask for ever could fill the list of those.
+ * A device may retry with a new key, which revokes its former certificate. The limit keeps a client
+ * from filling the revocation list.
  */
 const MAX_CERTIFICATES = 1 + 10;
 
-/** What a challenge was made for, held until the certificate is issued. */
+/** The request and link of a challenge, locked until the certificate is issued. */
 export interface EnrollmentClaim {
   purpose: Pick<NewChallengeUse, 'requestId' | 'linkId' | 'isExchange'>;
-  /** What the request has proven. */
+  /** The facts that the request has proven. */
   facts: ProvenFacts;
-  /** Notes the certificate that was issued. */
+  /** Records the issued certificate. */
   complete(certificateId: number): Promise<void>;
 }
 
@@ -40,8 +40,8 @@ function refuse(reason: string, shown = reason): ScepRefusal {
 }
 
 /**
- * Whether the request and the link of the challenge still allow a certificate. The first one that is
- * issued for a challenge, or for a request, is one use of the link. Refused, nothing is changed.
+ * Checks that the request and the link of the challenge still allow a certificate. The first one issued
+ * for a challenge, or for a request, counts as one use of the link. A refusal changes nothing.
  */
 export async function claimEnrollment(
   trx: Transaction,
@@ -64,7 +64,7 @@ export async function claimEnrollment(
       account: request?.account,
     },
     async complete(certificateId) {
-      if (request !== undefined && isExchange) await continueBy(trx, request, certificateId);
+      if (request !== undefined && isExchange) await replaceExchange(trx, request, certificateId);
     },
   };
 }
@@ -93,8 +93,8 @@ async function useLink(trx: Transaction, id: number, isCounted: boolean): Promis
   if (!isCounted) await countLinkUse(trx, id);
 }
 
-/** The exchange goes on by this certificate alone: the answer with another one was lost. */
-async function continueBy(
+/** The exchange continues with this certificate; an earlier one, whose answer was lost, is revoked. */
+async function replaceExchange(
   trx: Transaction,
   { id, certificate_id: former }: ClaimedRequest,
   certificateId: number,

@@ -1,8 +1,8 @@
 import { type ParsedCertificate, parseCertificate } from '../crypto/x509/certificate.js';
 import type { ParsedCsr } from '../crypto/x509/csr.js';
 import type { Database } from '../db/connection/database.js';
-import { inTransaction } from '../db/connection/unit-of-work.js';
-import { insertCertificate, type Transaction } from '../db/pki/certificate-repository.js';
+import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
+import { insertCertificate } from '../db/pki/certificate-repository.js';
 import { markRevoked } from '../db/pki/identity-revocation.js';
 import {
   type ChallengeUse,
@@ -24,7 +24,7 @@ import { claimEnrollment } from './enrollment-claim.js';
 import { ScepRefusal } from './refusal.js';
 import { type RenewedDevice, recordRenewal } from './renewal-request.js';
 
-/** A certificate, and what it was made for. */
+/** An issued certificate, with the request or link of its challenge. */
 export interface Issued {
   certificate: ParsedCertificate;
   requestId?: number | null | undefined;
@@ -53,19 +53,19 @@ function earlierCertificate(use: ChallengeUse): ParsedCertificate {
   return parseCertificate(use.der);
 }
 
-/** Whose certificate was revoked can't have another by the same challenge. */
+/** A challenge whose certificate was revoked issues no other. */
 function requireLive({ revoked_at }: ChallengeUse): void {
   if (revoked_at === null) return;
   throw new ScepRefusal(FailInfo.badRequest, 'the certificate of this challenge was revoked');
 }
 
 /**
- * A certificate for a challenge. The same request again (its answer was lost) gets the same
- * certificate; another one replaces the first, for devices try again with a new key, some times until
- * the device has authenticated with what it got. A challenge that was made to renew an identity does
- * so for that enrollment alone: its certificate is pinned to the device and good for nothing else.
- * What one was made for otherwise, a request or a link, is kept beside it for the Authenticate. The
- * server decides the names: `identityName`. A renewed identity keeps those that it has.
+ * Issues a certificate for a challenge. A repeated request (the answer was lost) gets the same
+ * certificate. A different one, as from a device that retries with a new key, replaces the first, up
+ * to MAX_CERTIFICATES and until the device has authenticated. A challenge for a renewal is valid for
+ * that enrollment alone, and its certificate is pinned to the device. The request or link of another
+ * challenge is stored with its use, for the Authenticate. The server chooses the names (`identityName`);
+ * a renewed identity keeps its names.
  */
 export async function certifyFirstRequest(
   csr: ParsedCsr,
@@ -81,12 +81,12 @@ export async function certifyFirstRequest(
     }
     const device = renewal && (await claimRenewedDevice(trx, { ...challenge, renewal }));
     const claim = await claimEnrollment(trx, challenge, use);
-    if (use !== undefined) await retire(trx, use);
+    if (use !== undefined) await revokeFormer(trx, use);
     const name = device?.name ?? (await nameByFacts(trx, claim.facts, nonce));
     const certificate = issueFor(csr, name, authority);
     const certificateId = await record(trx, certificate, device);
-    const made = { nonce, csrFingerprint: csr.fingerprint, certificateId };
-    await recordChallengeUse(trx, { ...made, ...claim.purpose });
+    const newUse = { nonce, csrFingerprint: csr.fingerprint, certificateId };
+    await recordChallengeUse(trx, { ...newUse, ...claim.purpose });
     await claim.complete(certificateId);
     const { requestId, linkId } = claim.purpose;
     return { certificate, requestId, linkId };
@@ -118,7 +118,7 @@ async function record(
   return await insertCertificate(trx, certificateRecord(certificate, 'mdm.device'));
 }
 
-async function retire(trx: Transaction, use: ChallengeUse): Promise<void> {
+async function revokeFormer(trx: Transaction, use: ChallengeUse): Promise<void> {
   if (use.locked_at !== null) throw new ScepRefusal(FailInfo.badRequest, 'the challenge is spent');
   requireLive(use);
   await markRevoked(trx, use.certificate_id, 'superseded');

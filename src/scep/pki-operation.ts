@@ -27,8 +27,9 @@ export interface PkiOperationDeps
 }
 
 /**
- * The CA that a message was sent to: who fetched its certificate before a rotation knows no other.
- * It opens the message and signs the answer; what it does not find out is told by the answer.
+ * The CA that a message was sent to: a client that fetched its certificate before a rotation knows no
+ * other. It decrypts the message and signs the answer. For an unreadable recipient it is the current
+ * CA, whose answer then reports the fault.
  */
 function recipientOf(envelope: Buffer, { authorities }: PkiOperationDeps): CertificateAuthority {
   return findRecipient(envelope, authorities) ?? authorities.current;
@@ -46,7 +47,7 @@ function findRecipient(envelope: Buffer, authorities: CertificateAuthorities) {
   return undefined;
 }
 
-// One answer for whatever keeps a signature from being verified: the sender learns no more.
+// One answer for every fault of a signature, so that the sender learns nothing else.
 function verifyMessage(der: Buffer): PkiMessage {
   try {
     return parsePkiMessage(der);
@@ -56,10 +57,10 @@ function verifyMessage(der: Buffer): PkiMessage {
   }
 }
 
-/** As much of one as tells certificates apart in a log. */
+/** Enough digits to identify a certificate in a log. */
 const SHORT_FINGERPRINT = 16;
 
-/** What is wrong with a message before its secrets are looked at. */
+/** Checks a message before it is decrypted. Returns the cipher for the answer. */
 function checkMessage(message: PkiMessage): ContentAlgorithm {
   const { messageType, signer } = message;
   if (messageType !== MessageType.pkcsReq && messageType !== MessageType.renewalReq) {
@@ -103,7 +104,7 @@ async function answer(
   const message = verifyMessage(der);
   const cipher = checkMessage(message);
   const { certificate: issued, ...madeFor } = await certify(message, authority, deps);
-  // One issued before, which is asked for again, may be by a former CA.
+  // A certificate that is requested again may be of a former CA.
   const issuer = authorities.issuerOf(issued) ?? authorities.current;
   const certificates = [issued, issuer.certificate];
   const { subject, serialHex: serial } = issued;
@@ -122,7 +123,7 @@ function becauseOf({ cause }: ScepRefusal): string[] | undefined {
   return because.length === 0 ? undefined : because.map(({ message }) => message);
 }
 
-/** `err` is left out on purpose: whatever is in it could hold the challenge. */
+/** `err` is not logged, since it could contain the challenge. */
 function logRefusal(refusal: ScepRefusal, request: PkiClaims, logger: Logger): void {
   const { failInfo, message: reason } = refusal;
   const because = becauseOf(refusal);
@@ -131,9 +132,9 @@ function logRefusal(refusal: ScepRefusal, request: PkiClaims, logger: Logger): v
 }
 
 /**
- * Answers a PKIOperation. What can be read as a SCEP message always gets a signed answer, success
- * or failure; a signature that does not hold is a failure (RFC 8894 3.2.1.4).
- * @throws AppError 400 for what is no SCEP message
+ * Answers a PKIOperation. Every readable SCEP message gets a signed answer, success or failure; a wrong
+ * signature is a failure (RFC 8894 3.2.1.4).
+ * @throws AppError 400 for bytes that are no SCEP message
  */
 export async function answerPkiOperation(der: Buffer, deps: PkiOperationDeps): Promise<Buffer> {
   const request = readPkiClaims(der);

@@ -2,13 +2,12 @@ import { AppError } from '../errors.js';
 import { FailInfo } from '../protocol/scep/scep.js';
 
 /**
- * A request that gets a signed FAILURE. The message is for the log, and goes with the answer unless
- * there is a text of its own for that, or the message itself is unsound: of what is wrong with that
- * the sender learns no more than failInfo.
+ * A request that is answered by a signed FAILURE. The message is logged. The client gets `shown` if
+ * set, else the message; with badMessageCheck only failInfo.
  */
 export class ScepRefusal extends AppError {
   readonly failInfo: FailInfo;
-  /** Safe to show to whoever asked. */
+  /** The failInfoText of the answer. */
   readonly shown: string | undefined;
 
   constructor(

@@ -1,8 +1,8 @@
 import { type ParsedCertificate, parseCertificate } from '../crypto/x509/certificate.js';
 import type { ParsedCsr } from '../crypto/x509/csr.js';
 import type { Database } from '../db/connection/database.js';
-import { inTransaction } from '../db/connection/unit-of-work.js';
-import { insertCertificate, type Transaction } from '../db/pki/certificate-repository.js';
+import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
+import { insertCertificate } from '../db/pki/certificate-repository.js';
 import { revokePins } from '../db/pki/identity-revocation.js';
 import {
   claimIdentity,
@@ -33,8 +33,8 @@ function refuse(reason: string): ScepRefusal {
 }
 
 /**
- * Only what a CA of ours issued is renewed here. One that expired a while ago is no hindrance: it has
- * yet to be found pinned to a device.
+ * Only certificates of this server's CAs are renewed here, also expired ones within the grace period:
+ * `claimRenewable` checks that the certificate is pinned to a device.
  */
 function checkSigner(signer: ParsedCertificate, deps: RenewalDeps): void {
   const issuers = deps.authorities.all().map(({ certificate }) => certificate);
@@ -55,16 +55,16 @@ async function claimRenewable(
   if (identity === undefined) throw refuse('the signer belongs to no device');
   const { device_id, state, revoked_at, is_enrolling } = identity;
   if (revoked_at !== null) throw refuse('the signer was revoked');
-  // Else a chain of renewals would grow that the device has never shown to be its own.
+  // Otherwise renewals could be chained that the device has never used.
   if (state === 'renewal') throw refuse('the signer was not used by the device yet');
   if (device_id === null || state !== 'active') {
-    throw refuse(`the signer is the device's no longer (${state})`);
+    throw refuse(`the signer is no longer the device's (${state})`);
   }
   if (!is_enrolling) throw refuse('the enrollment of the signer is over');
   return { ...identity, device_id };
 }
 
-/** A request that comes again finds what it got the first time. */
+/** The certificate that a repeated request got the first time. */
 async function findRenewed(
   trx: Transaction,
   deviceId: number,
@@ -75,8 +75,8 @@ async function findRenewed(
 }
 
 /**
- * A new certificate for a device that signs with the one it has, under the names in that one, whatever
- * the request says. Both are good until the device uses the new one.
+ * Issues a new certificate for a device that signs with its present one, with the names of that one;
+ * those in the request are ignored. Both are valid until the device uses the new one.
  */
 export async function certifyRenewal(
   csr: ParsedCsr,
@@ -101,8 +101,8 @@ export interface RenewedDevice {
 }
 
 /**
- * Stores a renewed certificate, pinned to the device that it was made for, which the caller holds.
- * One that was issued before and not used is revoked: at most one waits. Returns its id.
+ * Stores a renewed certificate, pinned to its device, which the caller has locked. A former renewal
+ * that the device has not used is revoked: at most one is pending. Returns its id.
  */
 export async function recordRenewal(
   trx: Transaction,

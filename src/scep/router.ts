@@ -22,7 +22,7 @@ function parameter(req: Request, name: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Express would add a charset, which some clients take for another type. */
+/** Without Express, which adds a charset that some clients reject. */
 function send(res: Response, type: string, body: Buffer): void {
   res.writeHead(200, { 'Content-Type': type, 'Content-Length': body.length });
   res.end(body);
@@ -49,7 +49,7 @@ function messageInQuery(req: Request): Buffer {
 
 async function readMessage(req: Request, { bodies }: ScepRouterDeps): Promise<Buffer> {
   if (req.method === 'POST') return await bodies.read(req, MAX_MESSAGE_BYTES);
-  // HEAD would issue a certificate and throw the answer away.
+  // HEAD would issue a certificate and discard the answer.
   if (req.method === 'HEAD') throw methodNotAllowed();
   return messageInQuery(req);
 }

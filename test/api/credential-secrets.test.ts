@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { exportPrivateKey } from '../../src/crypto/keys/keys.js';
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { ensureCertificateAuthority } from '../../src/pki/authority/authority.js';
-import { privateKeyIdentity } from '../../src/pki/master-key/master-key.js';
+import { privateKeyLabel } from '../../src/pki/master-key/master-key.js';
 import { fixture, type Identity } from '../crypto/identities.js';
 import { adminApi, PUBLIC_URL, startApp, type TestApp } from '../helpers/app.js';
 import { TestDevice } from '../helpers/device.js';
@@ -88,7 +88,7 @@ describe('secrets of certificates and keys', () => {
       expect([place, found]).toEqual([place, []]);
     }
     expect(SecretBox.isSealed(row.sealed_pkcs8)).toBe(true);
-    const identityOfRow = privateKeyIdentity(row.fingerprint_sha256);
+    const identityOfRow = privateKeyLabel(row.fingerprint_sha256);
     expect(app.box.open(row.sealed_pkcs8, identityOfRow)).toEqual(key);
   });
 });

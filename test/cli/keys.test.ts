@@ -85,9 +85,9 @@ async function openedBy(box: SecretBox): Promise<number> {
   let count = 0;
   for (const place of SEALED_PLACES) {
     await eachSealedBatch(test.db, place, (values) => {
-      for (const { sealed, identity } of values) {
+      for (const { sealed, seal_label } of values) {
         try {
-          box.open(sealed, identity);
+          box.open(sealed, seal_label);
           count += 1;
         } catch {
           // It is under another key.
@@ -113,7 +113,7 @@ describe('muster keys rotate-master', () => {
   it('takes no key where it makes one, and none that is no key', async () => {
     await begin();
     const given = randomBytes(32).toString('base64');
-    await expect(keysRotateMaster(io(), {}, given)).rejects.toThrow('do not give one');
+    await expect(keysRotateMaster(io(), {}, given)).rejects.toThrow('do not pass one');
     const file = join(dataDir, 'given');
     writeFileSync(file, given.slice(4));
     const masterKey = randomBytes(32);
@@ -185,7 +185,7 @@ describe('muster keys rotate-master', () => {
     expect(await refusal(keys[1])).toEqual([
       'master_key_mismatch',
       `The master key (${second}) is not the one that this database was made with; nothing was ` +
-        'changed. Give the former key (MASTER_KEY or DATA_DIR/master.key), or another database.',
+        'changed. Set the former key (MASTER_KEY or DATA_DIR/master.key), or use another database.',
     ]);
     await keysRotateMaster(io(keys[0]), {}, keys[1].toString('base64'));
     const today = new Date().toISOString().slice(0, 10);
@@ -198,8 +198,8 @@ describe('muster keys rotate-master', () => {
     expect(await refusal(keys[0])).toEqual([
       'master_key_mismatch',
       `The master key (${first}) is not the one that this database is under since ${today} ` +
-        `(${third}); nothing was changed. Give that key (MASTER_KEY or DATA_DIR/master.key), or ` +
-        'another database.',
+        `(${third}); nothing was changed. Set that key (MASTER_KEY or DATA_DIR/master.key), or ` +
+        'use another database.',
     ]);
     output = [];
     await keysStatus(io(keys[1]));

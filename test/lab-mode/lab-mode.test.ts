@@ -14,7 +14,7 @@ import { readPushTopic } from '../../src/db/admin/settings-repository.js';
 import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
 import { type Lab, type LabDescription, openLab, retireLab } from '../../src/lab-mode/lab-mode.js';
 import { certificateRecord } from '../../src/pki/certificates/certificate-record.js';
-import { privateKeyIdentity } from '../../src/pki/master-key/master-key.js';
+import { privateKeyLabel } from '../../src/pki/master-key/master-key.js';
 import { startApp } from '../helpers/app.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
@@ -147,7 +147,7 @@ describe('the lab', () => {
   it('takes pushes by that certificate', async () => {
     const lab = await open();
     const [row] = await pushCertificates();
-    const pkcs8 = box.open(row.sealed_pkcs8, privateKeyIdentity(row.fingerprint_sha256));
+    const pkcs8 = box.open(row.sealed_pkcs8, privateKeyLabel(row.fingerprint_sha256));
     const session = connect(lab.apnsHost, {
       ca: lab.apnsCa,
       cert: encodePem('CERTIFICATE', row.der),

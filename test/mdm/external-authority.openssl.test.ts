@@ -198,7 +198,7 @@ describe('a CA that was uploaded without its key', () => {
     expect([warned.status, warned.body.meta.warnings]).toEqual([
       200,
       [
-        `no certificate of an external CA here has the ca_fingerprint ${missing}, so no device ` +
+        `no stored certificate of an external CA has the ca_fingerprint ${missing}, so no device ` +
           'can enroll: upload it by POST /api/v1/ca_certificates',
       ],
     ]);

@@ -7,7 +7,7 @@ import {
 } from '../../src/crypto/x509/certificate.js';
 import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
 import { certificateRecord } from '../../src/pki/certificates/certificate-record.js';
-import { keepPrivateKey } from '../../src/pki/certificates/stored-keys.js';
+import { storeSealedKey } from '../../src/pki/certificates/stored-keys.js';
 import { asAuthority, type Identity, rsaIdentity } from '../crypto/identities.js';
 import { adminApi, MASTER_KEY, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDatabase } from '../helpers/database.js';
@@ -28,7 +28,7 @@ beforeAll(async () => {
   const { certificate, privateKey: key } = authority;
   await database.db.knex.transaction(async (trx) => {
     const box = new SecretBox(MASTER_KEY);
-    const rsa_private_key_id = await keepPrivateKey(trx, box, { key, name: null });
+    const rsa_private_key_id = await storeSealedKey(trx, box, { key, name: null });
     const record = certificateRecord(certificate, 'mdm.cacert');
     await insertCertificate(trx, { ...record, rsa_private_key_id });
   });

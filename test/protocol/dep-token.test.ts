@@ -2,7 +2,10 @@ import { parseTokenText, readDepToken } from '../../src/protocol/dep-token.js';
 import { fixture } from '../crypto/identities.js';
 
 const MEMBERS = {
-  ...{ consumer_key: 'CK_1', consumer_secret: 'CS_1', access_token: 'AT_1', access_secret: 'AS_1' },
+  consumer_key: 'CK_1',
+  consumer_secret: 'CS_1',
+  access_token: 'AT_1',
+  access_secret: 'AS_1',
   access_token_expiry: '2031-01-15T09:30:00Z',
 };
 const JSON_TEXT = JSON.stringify(MEMBERS);

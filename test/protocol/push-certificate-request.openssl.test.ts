@@ -18,8 +18,19 @@ const CA = 'basicConstraints=critical,CA:TRUE';
 /** A root, an intermediate and a vendor certificate, all made by OpenSSL. */
 function makeChain(): void {
   ssl.run(
-    ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', 'root.key', '-out', 'root.pem'],
-    ...['-subj', '/O=Apple Inc./CN=Root', '-days', '30'],
+    'req',
+    '-x509',
+    '-newkey',
+    'rsa:2048',
+    '-nodes',
+    '-keyout',
+    'root.key',
+    '-out',
+    'root.pem',
+    '-subj',
+    '/O=Apple Inc./CN=Root',
+    '-days',
+    '30',
   );
   for (const [name, issuer, extensions] of [
     ['middle', 'root', `${CA}\n`],
@@ -27,12 +38,34 @@ function makeChain(): void {
   ] as const) {
     ssl.write(`${name}.ext`, extensions);
     ssl.run(
-      ...['req', '-new', '-newkey', 'rsa:2048', '-nodes', '-keyout', `${name}.key`],
-      ...['-out', `${name}.csr`, '-subj', `/O=Apple Inc./CN=${name}`],
+      'req',
+      '-new',
+      '-newkey',
+      'rsa:2048',
+      '-nodes',
+      '-keyout',
+      `${name}.key`,
+      '-out',
+      `${name}.csr`,
+      '-subj',
+      `/O=Apple Inc./CN=${name}`,
     );
     ssl.run(
-      ...['x509', '-req', '-in', `${name}.csr`, '-CA', `${issuer}.pem`, '-CAkey', `${issuer}.key`],
-      ...['-CAcreateserial', '-days', '30', '-extfile', `${name}.ext`, '-out', `${name}.pem`],
+      'x509',
+      '-req',
+      '-in',
+      `${name}.csr`,
+      '-CA',
+      `${issuer}.pem`,
+      '-CAkey',
+      `${issuer}.key`,
+      '-CAcreateserial',
+      '-days',
+      '30',
+      '-extfile',
+      `${name}.ext`,
+      '-out',
+      `${name}.pem`,
     );
   }
 }
@@ -48,7 +81,8 @@ describe('a request for a push certificate, read by OpenSSL', () => {
     const privateKey = importPrivateKey(ssl.read('push.key'));
     const csrDer = buildCsr({
       subject: [{ type: 'CN', value: 'push of example' }],
-      ...{ privateKey, publicKey: privateKey },
+      privateKey,
+      publicKey: privateKey,
     });
     const file = buildPushCertificateRequest({
       csrDer,

@@ -111,15 +111,15 @@ describe('an uploaded certificate', () => {
     const response = await client.post('/ssl_certificates', upload);
     expect(faults(response)).toEqual([422, ['validation_failed', CERTIFICATE]]);
     expect(response.body.errors[0].detail).toBe(
-      'beside the certificate and the CAs that vouch for it there is ' +
-        `${outsider.certificate.subject}: leave out what has no part in its chain`,
+      'beside the certificate and the CAs of its chain there is ' +
+        `${outsider.certificate.subject}: leave out what is not part of the chain`,
     );
     const gap = { pem_certificate: pem(leaf, root), pem_private_key: own };
     const { body } = await client.post('/ssl_certificates', gap);
     expect(body.errors[0].detail).toBe(
-      'beside the certificate and the CAs that vouch for it there is ' +
-        `${root.certificate.subject}: leave out what has no part in its chain, or add what is ` +
-        `missing between: the certificate of ${between.certificate.subject}`,
+      'beside the certificate and the CAs of its chain there is ' +
+        `${root.certificate.subject}: leave out what is not part of the chain, or add the ` +
+        `certificate of ${between.certificate.subject}, which is missing in between`,
     );
     const unclear = { pem_certificate: pem(leaf, outsider) };
     expect(await refused(unclear, '/ssl_certificates')).toEqual([

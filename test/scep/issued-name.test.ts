@@ -168,7 +168,9 @@ describe('a renewed certificate', () => {
   async function identity(): Promise<Identity> {
     const issuedBy = { ...server.authority, publicKey: server.authority.certificate.publicKey };
     const made = identityOf(signer, {
-      ...{ issuedBy, subject: OLD, subjectAltName: NAMES },
+      issuedBy,
+      subject: OLD,
+      subjectAltName: NAMES,
       extendedKeyUsage: ['1.3.6.1.5.5.7.3.2'],
     });
     await insertCertificate(server.db.knex, certificateRecord(made.certificate, 'mdm.device'));

@@ -95,8 +95,10 @@ describe('a challenge that renews an identity', () => {
     expect(await pins().select('fingerprint', 'device_id', 'state', 'udid')).toEqual([
       { fingerprint: OLD, device_id: deviceId, state: 'active', udid: 'UDID-1' },
       {
-        ...{ fingerprint: renewed.fingerprint, device_id: deviceId },
-        ...{ state: 'renewal', udid: 'UDID-1' },
+        fingerprint: renewed.fingerprint,
+        device_id: deviceId,
+        state: 'renewal',
+        udid: 'UDID-1',
       },
     ]);
     const [, pin] = await pins();

@@ -88,12 +88,12 @@ describe('a SCEP renewal', () => {
 
   it.each(['superseded', 'tombstone'])('is refused when the pin is %s', async (state) => {
     await server.db.knex('device_identities').update({ state });
-    await expectRefusal(renew(), `the signer is the device's no longer (${state})`);
+    await expectRefusal(renew(), `the signer is no longer the device's (${state})`);
   });
 
   it('is refused when the device is gone', async () => {
     await server.db.knex('devices').delete();
-    await expectRefusal(renew(), "the signer is the device's no longer (active)");
+    await expectRefusal(renew(), "the signer is no longer the device's (active)");
   });
 
   it('is refused when the signer was revoked', async () => {

@@ -119,8 +119,10 @@ describe('SCEP after a rotation of the CA', () => {
 
   it('a message with a broken signature is refused by the CA that it names', async () => {
     const parties = {
-      ...{ signerCertificate: signer.certificate, signerKey: signer.privateKey },
-      ...{ caCertificate: former.certificate, transactionId: 'broken' },
+      signerCertificate: signer.certificate,
+      signerKey: signer.privateKey,
+      caCertificate: former.certificate,
+      transactionId: 'broken',
       senderNonce: randomBytes(16),
     };
     const message = buildPkcsReq({ ...parties, csr: firstCsr() });
@@ -134,8 +136,11 @@ describe('SCEP after a rotation of the CA', () => {
   it('a message for a CA that is not ours is refused by the one that issues', async () => {
     const outsider = await rsaIdentity();
     const message = buildPkcsReq({
-      ...{ signerCertificate: signer.certificate, signerKey: signer.privateKey },
-      ...{ caCertificate: outsider.certificate, transactionId: 'elsewhere', csr: firstCsr() },
+      signerCertificate: signer.certificate,
+      signerKey: signer.privateKey,
+      caCertificate: outsider.certificate,
+      transactionId: 'elsewhere',
+      csr: firstCsr(),
     });
     const answer = parsePkiMessage(await post(server.app, message));
     expect(answer.failInfo).toBe(FailInfo.badMessageCheck);
@@ -144,7 +149,9 @@ describe('SCEP after a rotation of the CA', () => {
 
   const renew = (overrides: Partial<Parameters<typeof ask>[1]> = {}) =>
     ask(server, {
-      ...{ csr: csrOf(newKeys), signer: identity, messageType: MessageType.renewalReq },
+      csr: csrOf(newKeys),
+      signer: identity,
+      messageType: MessageType.renewalReq,
       ...of(current),
       ...overrides,
     });
@@ -163,8 +170,11 @@ describe('SCEP after a rotation of the CA', () => {
   async function expired(age: number, issuer: CertificateAuthority): Promise<Identity> {
     const issuedBy = { ...issuer, publicKey: issuer.certificate.publicKey };
     const made = identityOf(signer, {
-      ...{ issuedBy, subject: identity.certificate.subjectRaw, extendedKeyUsage: [Oid.clientAuth] },
-      ...{ notBefore: new Date(Date.now() - 9 * MINUTE), notAfter: new Date(Date.now() - age) },
+      issuedBy,
+      subject: identity.certificate.subjectRaw,
+      extendedKeyUsage: [Oid.clientAuth],
+      notBefore: new Date(Date.now() - 9 * MINUTE),
+      notAfter: new Date(Date.now() - age),
     });
     const record = certificateRecord(made.certificate, 'mdm.device');
     await insertCertificate(server.db.knex, record);
@@ -194,8 +204,11 @@ describe('SCEP after a rotation of the CA', () => {
     expect(await renew()).toMatchObject({ status: 'failure', failInfo: FailInfo.badRequest });
     expect(server.lastReason()).toBe('the signer was not issued by this CA');
     const message = buildPkcsReq({
-      ...{ signerCertificate: signer.certificate, signerKey: signer.privateKey },
-      ...{ caCertificate: former.certificate, transactionId: 'late', csr: firstCsr() },
+      signerCertificate: signer.certificate,
+      signerKey: signer.privateKey,
+      caCertificate: former.certificate,
+      transactionId: 'late',
+      csr: firstCsr(),
     });
     const answer = parsePkiMessage(await post(server.app, message));
     expect(answer.signer.der).toEqual(current.certificate.der);

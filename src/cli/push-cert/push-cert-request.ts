@@ -4,7 +4,7 @@ import { inTransaction } from '../../db/connection/unit-of-work.js';
 import { AppError } from '../../errors.js';
 import { createdWith } from '../../events/audit.js';
 import { NoVendorCertificate } from '../../pki/push-certificates/push-request-service.js';
-import { keepVendorCertificate } from '../../pki/push-certificates/push-request-vendor.js';
+import { storeVendorCertificate } from '../../pki/push-certificates/push-request-vendor.js';
 import { auditCli } from '../audit-cli.js';
 import { type CredentialPem, readCredentialFiles } from '../credential-file.js';
 import { UsageError } from '../options.js';
@@ -82,7 +82,7 @@ async function keepVendor(
   { certificates, requests }: PushCertServices,
   parts: CredentialPem,
 ): Promise<number> {
-  const kept = keepVendorCertificate(trx, certificates, parts).catch(rethrowAsCommands);
+  const kept = storeVendorCertificate(trx, certificates, parts).catch(rethrowAsCommands);
   const { id, isNew } = await kept;
   const action = isNew ? 'certificates.create' : 'certificates.update';
   const changes = createdWith({

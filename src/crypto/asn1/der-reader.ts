@@ -3,7 +3,7 @@ import { decodeOid } from './oids.js';
 
 const MAX_DEPTH = 32;
 const MAX_ELEMENTS = 262_144;
-/** Of strings that BER cuts, altogether. Tools cut at a kilobyte or more: 64 MB at least. */
+/** Segments of all BER strings of a document. Tools cut at a kilobyte or more, so 64 MB at least. */
 const MAX_SEGMENTS = 65_536;
 const MAX_LENGTH_OCTETS = 4;
 

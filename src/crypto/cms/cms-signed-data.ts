@@ -1,4 +1,4 @@
-/** CMS SignedData (RFC 5652 clause 5) in one door: reading, verifying and building. */
+/** CMS SignedData (RFC 5652 clause 5): reading, verifying and building. */
 export {
   type BuildSignedDataOptions,
   buildCertsOnly,

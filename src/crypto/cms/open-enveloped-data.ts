@@ -143,9 +143,9 @@ function mask(octets: Buffer, seed: Buffer, { mgf1Digest }: OaepParameters): voi
 }
 
 /**
- * The content key out of an RSAES-OAEP block (RFC 8017 7.1.2), as `unpadPkcs1`: telling which check
- * failed, or that one did, would be Manger's oracle. node can't tell the digest of MGF1 apart from
- * the other one, and throws.
+ * The content key out of an RSAES-OAEP block (RFC 8017 7.1.2), as `unpadPkcs1`: an answer that
+ * depends on the failed check would be Manger's oracle. node:crypto has no option for a digest of
+ * MGF1 that differs from the other one, and throws.
  */
 function unpadOaep(block: Buffer, standIn: Buffer, parameters: OaepParameters): Buffer {
   const size = digestBytes[parameters.digest];

@@ -174,7 +174,7 @@ export function parseEnvelopedData(der: Buffer): EnvelopedData {
   throw invalidAsn1('another CMS content type');
 }
 
-/** Whom a message is sealed for, as it says itself: lower-case hexadecimal, RFC 4514 text. */
+/** A recipient as the message names it: lower-case hexadecimal, RFC 4514 text. */
 export type EnvelopeRecipient = { issuer: string; serialHex: string } | { subjectKeyId: string };
 
 function recipientOf({ reference }: Recipient): EnvelopeRecipient {

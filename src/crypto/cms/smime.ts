@@ -16,7 +16,7 @@ import {
   textOf,
 } from './smime-entity.js';
 
-/** The smime-type of RFC 8551 3.2.2, told by the message itself and not by its header. */
+/** The smime-type of RFC 8551 3.2.2, taken from the message itself and not from its header. */
 export type SmimeType = 'enveloped-data' | 'authEnveloped-data' | 'signed-data' | 'certs-only';
 
 export interface SmimeMessage {

@@ -21,7 +21,7 @@ const SET_TAG = Buffer.from([Tag.set]);
 export interface VerifySignedDataOptions {
   der: Buffer;
   /** The content of a detached signature; content that is embedded too must be the same. */
-  content?: Buffer;
+  content?: Buffer | undefined;
   /** Certificates to find the signer in, besides the embedded ones. */
   certificates?: readonly ParsedCertificate[];
 }
@@ -142,7 +142,7 @@ function verifySigner(
 /**
  * Verifies SignedData in DER or BER (RFC 5652 5.4 and 5.6): every signer's signature, its message
  * digest and content type. SHA-1 and SHA-2 with RSA (PKCS #1 v1.5, PSS) or ECDSA. Trust in the signers'
- * certificates, their validity and the signing time are the caller's to judge.
+ * certificates, their validity and the signing time are checked by the caller.
  * @throws AppError `invalid_asn1` (structure), `invalid_certificate` (signer's key) or
  *   `invalid_signature` (everything else)
  */

@@ -17,7 +17,7 @@ export {
 
 interface SignatureScheme {
   keyType: 'rsa' | 'ec';
-  /** Absent where the scheme leaves the digest to another field. */
+  /** Absent where another field names the digest. */
   digest?: DigestName;
 }
 

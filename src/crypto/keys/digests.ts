@@ -58,7 +58,7 @@ export interface AlgorithmIdentifier {
   parameters: Buffer | undefined;
 }
 
-/** An AlgorithmIdentifier whose parameters are left to those who know the algorithm. */
+/** Reads an AlgorithmIdentifier; its parameters stay encoded. */
 export function algorithmIdentifier(element: Asn1Element): AlgorithmIdentifier {
   const members = element.sequence();
   const oid = members.oid();

@@ -108,7 +108,8 @@ function readPrivateKey(bytes: Buffer, passphrase: string | undefined): KeyObjec
   if (!isPem(bytes)) return createPrivateKey({ key: bytes, format: 'der', type: 'pkcs8' });
   const encrypted = bytes.includes('ENCRYPTED');
   if (encrypted && passphrase === undefined) throw invalidKey('the private key is encrypted');
-  return createPrivateKey({ key: bytes, format: 'pem', ...(encrypted && { passphrase }) });
+  if (!encrypted) return createPrivateKey({ key: bytes, format: 'pem' });
+  return createPrivateKey({ key: bytes, format: 'pem', passphrase });
 }
 
 /**

@@ -16,7 +16,7 @@ export interface PssCheck {
   digest?: DigestName;
 }
 
-/** The same key, bound to the parameters: the only way to tell node another digest for MGF1. */
+/** The same key, bound to the parameters: the only way to set another digest for MGF1 in node. */
 function boundKey(key: KeyObject, parameters: PssParameters): KeyObject {
   const info = readDer(key.export({ format: 'der', type: 'spki' })).sequence();
   info.sequence();
@@ -52,7 +52,7 @@ export function verifyPss({ parameters, publicKey, digest, ...check }: PssCheck)
   }
 }
 
-/** What a signature of ours has: a salt as long as the digest, the same digest for MGF1. */
+/** The parameters this server signs with: a salt as long as the digest, the same digest for MGF1. */
 export function ownPssParameters(digest: DigestName): PssParameters {
   return { digest, mgf1Digest: digest, saltLength: digestBytes[digest] };
 }

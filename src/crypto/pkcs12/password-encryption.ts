@@ -12,7 +12,7 @@ const derive = promisify(pbkdf2);
 
 /** Twice what OWASP wants of PBKDF2 today, and some 500 times what OpenSSL does. */
 const MAX_ITERATIONS = 1_000_000;
-/** For one file: its integrity check and two parts, of which each takes three by PKCS #12. */
+/** For one file: its integrity check and two parts, each of which derives three times by PKCS #12. */
 const MAX_WORK = 7 * MAX_ITERATIONS;
 
 /** The password does not open it; nothing else is known to be wrong. */
@@ -31,7 +31,7 @@ function tooMuch(found: string, limit: number): AppError {
   return new AppError('invalid_certificate', 400, message);
 }
 
-/** A password, and how much work it may still cause. */
+/** A password, and how many iterations may still be spent on it. */
 export class Secret {
   /** As PKCS #12 derives keys from it. */
   bmp: Buffer;
@@ -41,7 +41,7 @@ export class Secret {
     this.bmp = bmpPassword(password);
   }
 
-  /** Returns the iterations. @param times they are gone through */
+  /** Returns the iterations. @param times how often the derivation runs them */
   spend(iterations: number, times = 1): number {
     if (iterations < 1 || iterations > MAX_ITERATIONS) {
       throw tooMuch(`the password takes ${iterations}`, MAX_ITERATIONS);
@@ -127,7 +127,9 @@ async function openPkcs12Scheme(
   const salt = parameters.octetString();
   const iterations = secret.spend(smallInteger(parameters.next(Tag.integer)), SCHEME_BLOCKS);
   const common = {
-    ...{ password: secret.bmp, salt, iterations },
+    password: secret.bmp,
+    salt,
+    iterations,
     digest: 'sha1',
   } as const;
   const key = await derivePkcs12Key({ ...common, use: KeyUse.encryption, bytes: keyBytes });
@@ -181,8 +183,8 @@ export async function decryptPrivateKeyInfo(info: Asn1Element, secret: Secret): 
 }
 
 /**
- * RC2 in CBC mode, which OpenSSL 3 has given up and old PKCS #12 files hide their certificates
- * with. Undefined when the padding is wrong.
+ * RC2 in CBC mode (RFC 2268): old PKCS #12 files encrypt their certificates with it, and OpenSSL 3
+ * no longer has it. Undefined when the padding is wrong.
  */
 function decryptRc2(key: Buffer, iv: Buffer, ciphertext: Buffer): Buffer | undefined {
   const cipher = forge.rc2.createDecryptionCipher(key.toString('latin1'), key.length * 8);

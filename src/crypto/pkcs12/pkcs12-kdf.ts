@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { DigestName } from '../keys/algorithms.js';
 
-/** What the bytes derived are for (RFC 7292 B.3). */
+/** The use of the derived bytes, the ID of RFC 7292 B.3. */
 export const KeyUse = { encryption: 1, iv: 2, mac: 3 } as const;
 
 export interface Pkcs12KeyOptions {
@@ -15,12 +15,12 @@ export interface Pkcs12KeyOptions {
   bytes: number;
 }
 
-/** Iterations between two pauses for others: a few milliseconds. */
+/** Iterations before the event loop runs other work: a few milliseconds. */
 const TURN = 2_000;
 
 let lastTurn: Promise<unknown> = Promise.resolve();
 
-/** One turn of the event loop goes to one derivation, however many are under way. */
+/** Each turn of the event loop runs a slice of one derivation, however many are under way. */
 function nextTurn(): Promise<unknown> {
   lastTurn = lastTurn.then(() => setImmediate());
   return lastTurn;

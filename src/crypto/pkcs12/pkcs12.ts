@@ -55,13 +55,18 @@ async function checkMac(
   const expected = digestInfo.octetString();
   const salt = macData.octetString();
   const iterations = macData.done ? 1 : smallInteger(macData.next(Tag.integer));
-  // A file without password has either an empty one or none (RFC 7292 B.1 tells them apart).
+  // A file without a password has either an empty one or none, which derive different keys
+  // (RFC 7292 B.1).
   const forms = secret.password === '' ? [secret.bmp, Buffer.alloc(0)] : [secret.bmp];
   for (const password of forms) {
     secret.bmp = password;
     const key = await derivePkcs12Key({
-      ...{ password, salt, digest, iterations: secret.spend(iterations) },
-      ...{ use: KeyUse.mac, bytes: createHmac(digest, '').digest().length },
+      password,
+      salt,
+      digest,
+      iterations: secret.spend(iterations),
+      use: KeyUse.mac,
+      bytes: createHmac(digest, '').digest().length,
     });
     const mac = createHmac(digest, key).update(content).digest();
     if (mac.length === expected.length && timingSafeEqual(mac, expected)) return;
@@ -130,7 +135,7 @@ async function readFile(bytes: Buffer, password: string): Promise<Pkcs12Content>
 /**
  * Opens a PKCS #12 file (RFC 7292): integrity by password with SHA-1 or SHA-2, content under PBES2
  * (AES, 3DES), or the older 3DES and RC2. Work and size are bounded, the event loop stays free.
- * @throws WrongPassword; AppError `invalid_pkcs12` that tells what is wrong or not supported
+ * @throws WrongPassword; AppError `invalid_pkcs12` naming what is wrong or not supported
  */
 export async function openPkcs12(bytes: Buffer, password = ''): Promise<Pkcs12Content> {
   try {

@@ -19,7 +19,7 @@ const MISREAD: Record<string, string> = { B: '8', I: '1', O: '0', S: '5' };
 
 const derive = promisify(pbkdf2);
 
-/** The 16 random bytes of a new code that takes the activation lock off a device. */
+/** The 16 random bytes of a new code, which clears the Activation Lock of a device. */
 export function createBypassCode(): Buffer {
   return randomBytes(RAW_BYTES);
 }
@@ -36,8 +36,8 @@ export function formatBypassCode(raw: Buffer): string {
 }
 
 /**
- * The bytes of a code as it was typed: case, dashes and spaces do not count, and letters that no code
- * has are taken for the digits that they look like. AppError 422 when it is none.
+ * The bytes of a code as it was typed: case, dashes and spaces are ignored, and letters that no code
+ * has are read as the digits that they look like. AppError 422 for anything else.
  */
 export function parseBypassCode(typed: string): Buffer {
   if (typed.length > 100) throw invalid('is too long');
@@ -55,12 +55,12 @@ export function parseBypassCode(typed: string): Buffer {
   return Buffer.from(bytes.map((byte) => Number.parseInt(byte, 2)));
 }
 
-/** What Apple is told of a code, the escrow key: PBKDF2 over its bytes, lower-case hexadecimal. */
+/** The escrow key that Apple gets for a code: PBKDF2 over its bytes, lower-case hexadecimal. */
 export async function hashBypassCode(raw: Buffer): Promise<string> {
   return (await derive(raw, SALT, ROUNDS, HASH_BYTES, 'sha256')).toString('hex');
 }
 
-/** Never with the code itself. */
+/** The message never contains the code. */
 function invalid(fault: string): AppError {
   return new AppError('validation_failed', 422, `the bypass code ${fault}`);
 }

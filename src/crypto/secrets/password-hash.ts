@@ -1,7 +1,7 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import { AppError } from '../../errors.js';
 
-/** 2^15 with r = 8 is 32 MB; p = 3 makes it as dear as OWASP advises. */
+/** 2^15 with r = 8 is 32 MB; with p = 3 it costs as much as OWASP advises. */
 const COST = { ln: 15, r: 8, p: 3 } as const;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
@@ -23,7 +23,7 @@ interface Hash {
   hash: Buffer;
 }
 
-/** Of nobody's password, so that an unknown account takes as long as a known one. */
+/** Matches no password. Checked for an unknown account, so that it takes as long as a known one. */
 const NOBODY: Hash = { ...COST, salt: Buffer.alloc(SALT_BYTES), hash: Buffer.alloc(HASH_BYTES) };
 
 let running = 0;
@@ -41,7 +41,7 @@ async function inTurn<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } finally {
-    // Whoever waits longest takes over the place.
+    // The place passes to the check that has waited longest.
     const next = waiting.shift();
     if (next === undefined) running -= 1;
     else next();
@@ -71,8 +71,11 @@ function parse(text: string): Hash {
   const [, ln = '', r = '', p = '', salt = '', hash = ''] = FORMAT.exec(text) ?? [];
   if (hash === '') throw new TypeError('a stored password hash is of an unknown kind');
   return {
-    ...{ ln: Number(ln), r: Number(r), p: Number(p) },
-    ...{ salt: Buffer.from(salt, 'base64'), hash: Buffer.from(hash, 'base64') },
+    ln: Number(ln),
+    r: Number(r),
+    p: Number(p),
+    salt: Buffer.from(salt, 'base64'),
+    hash: Buffer.from(hash, 'base64'),
   };
 }
 

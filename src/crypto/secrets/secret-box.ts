@@ -15,8 +15,9 @@ function mismatch(cause?: unknown): AppError {
 
 /**
  * Seals secrets with AES-256-GCM under a key derived from the master key.
- * Layout: `MSB1`, 12-byte nonce, ciphertext, 16-byte tag. The identity of the record (for instance
- * `devices/12/unlock_token`) is the associated data, so that sealed bytes do not open elsewhere.
+ * Layout: `MSB1`, 12-byte nonce, ciphertext, 16-byte tag. The seal label names the record and field
+ * (for instance `devices/12/unlock_token`); it is the associated data, so that sealed bytes copied to
+ * another record do not open.
  */
 export class SecretBox {
   readonly #masterKey: Buffer;
@@ -38,23 +39,23 @@ export class SecretBox {
     return bytes.length >= OVERHEAD && bytes.subarray(0, MAGIC.length).equals(MAGIC);
   }
 
-  seal(plain: Buffer, identity: string): Buffer {
+  seal(plain: Buffer, sealLabel: string): Buffer {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv('aes-256-gcm', this.#sealingKey, nonce);
-    cipher.setAAD(Buffer.from(identity, 'utf8'));
+    cipher.setAAD(Buffer.from(sealLabel, 'utf8'));
     const ciphertext = [cipher.update(plain), cipher.final()];
     return Buffer.concat([MAGIC, nonce, ...ciphertext, cipher.getAuthTag()]);
   }
 
-  /** @throws AppError `master_key_mismatch` for another key, another identity or altered bytes. */
-  open(sealed: Buffer, identity: string): Buffer {
+  /** @throws AppError `master_key_mismatch` for another key, another label or altered bytes. */
+  open(sealed: Buffer, sealLabel: string): Buffer {
     if (!SecretBox.isSealed(sealed)) throw mismatch();
     const start = MAGIC.length + NONCE_BYTES;
     const end = sealed.length - TAG_BYTES;
     const nonce = sealed.subarray(MAGIC.length, start);
     const options = { authTagLength: TAG_BYTES };
     const decipher = createDecipheriv('aes-256-gcm', this.#sealingKey, nonce, options);
-    decipher.setAAD(Buffer.from(identity, 'utf8'));
+    decipher.setAAD(Buffer.from(sealLabel, 'utf8'));
     decipher.setAuthTag(sealed.subarray(end));
     try {
       return Buffer.concat([decipher.update(sealed.subarray(start, end)), decipher.final()]);
@@ -64,12 +65,12 @@ export class SecretBox {
   }
 
   /**
-   * HMAC-SHA256 by which equal secrets of the same identity are told without opening them; it says
-   * nothing to whoever lacks the key, and nothing across identities.
+   * HMAC-SHA256 to compare secrets of the same label without opening them. Without the key it reveals
+   * nothing, and digests under different labels are unrelated.
    */
-  digest(plain: Buffer, identity: string): Buffer {
-    const place = createHmac('sha256', this.#digestKey).update(identity, 'utf8').digest();
-    return createHmac('sha256', place).update(plain).digest();
+  digest(plain: Buffer, sealLabel: string): Buffer {
+    const key = createHmac('sha256', this.#digestKey).update(sealLabel, 'utf8').digest();
+    return createHmac('sha256', key).update(plain).digest();
   }
 
   /** A 32-byte key for one purpose (HKDF-SHA256, RFC 5869), independent of those for others. */

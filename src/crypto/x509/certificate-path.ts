@@ -81,7 +81,7 @@ export function isIssuedBy(certificate: ParsedCertificate, issuer: ParsedCertifi
 }
 
 export interface PathOptions {
-  /** Certificates that are believed as they are; one of them ends the path. */
+  /** Certificates that are trusted without a check; one of them ends the path. */
   anchors: readonly ParsedCertificate[];
   intermediates?: readonly ParsedCertificate[];
   at: Date;
@@ -107,17 +107,20 @@ interface Candidate {
   isAnchor: boolean;
 }
 
-/** What can be told of a CA without looking at any signature. */
-function isFit({ issuer, isAnchor }: Candidate, { at, purpose, ignoreDates }: Search): boolean {
+/** The checks of a CA that need no signature. */
+function isUsableIssuer(
+  { issuer, isAnchor }: Candidate,
+  { at, purpose, ignoreDates }: Search,
+): boolean {
   if (!maySign(issuer) || !(issuer.isCa || (isAnchor && isOldRoot(issuer)))) return false;
   if (ignoreDates === undefined && !isValidAt(issuer, at)) return false;
   return purpose === undefined || allowsPurpose(issuer, purpose);
 }
 
 /**
- * Name constraints of each authority on all that is below it; self-issued CAs, as at a change of
- * keys, go free (RFC 5280 6.1.3 b). Looked at only when the path is anchored: by then strangers
- * have no say in how much there is to compare.
+ * Name constraints of each authority on all certificates below it, except self-issued CAs, as at a
+ * change of keys (RFC 5280 6.1.3 b). Checked only once the path is anchored: before, a sender without
+ * a valid certificate could choose how much there is to compare.
  */
 function obeysNameConstraints(path: readonly ParsedCertificate[]): boolean {
   return path.every((issuer, height) =>
@@ -135,7 +138,8 @@ function mayFollow(
 ): boolean {
   const { issuer } = candidate;
   const [last] = path.slice(-1);
-  if (last === undefined || !namesMatch(last, issuer) || !isFit(candidate, search)) return false;
+  if (last === undefined || !namesMatch(last, issuer)) return false;
+  if (!isUsableIssuer(candidate, search)) return false;
   if (intermediatesBelow(path) > (issuer.pathLength ?? Number.POSITIVE_INFINITY)) return false;
   if (search.allowSha1 !== true && isSignedOverSha1(last)) return false;
   search.checksLeft -= 1;
@@ -166,7 +170,7 @@ function extendPath(
  * A path from the certificate to an anchor (RFC 5280 clause 6 without policies): validity at one
  * instant, CA flags, key usage, purpose of each certificate, path length, name constraints, no
  * critical extension that is not understood, no SHA-1. A certificate that is itself an anchor is its
- * own path. Returns undefined when there is none. Revocation is the caller's.
+ * own path. Returns undefined when there is none. Revocation is checked by the caller.
  */
 export function findCertificatePath(
   certificate: ParsedCertificate,

@@ -16,14 +16,14 @@ import { keyIdentifier } from '../keys/keys.js';
 import type { ParsedCertificate } from './certificate.js';
 import { encodeAuthorityKeyId, encodeExtension } from './certificate-extensions.js';
 
-/** In a thread of its own: the list may have megabytes. */
-const signAside = promisify(sign);
+/** Signs in the thread pool: the list may have megabytes. */
+const signInPool = promisify(sign);
 
 export interface RevokedCertificate {
   /** Big-endian magnitude of the serial number. */
   serial: Buffer;
   revokedAt: Date;
-  /** Absent, or `unspecified`: the list says nothing of it (RFC 5280 5.3.1). */
+  /** Absent or `unspecified`: the entry has no reason code (RFC 5280 5.3.1). */
   reason?: RevocationReason | undefined;
 }
 
@@ -95,7 +95,7 @@ export async function buildCrl(options: BuildCrlOptions): Promise<Buffer> {
     ...(entries.length > 0 ? [derSequence(...entries)] : []),
     crlExtensions(options),
   );
-  const signature = await signAside('sha256', tbs, issuerKey);
+  const signature = await signInPool('sha256', tbs, issuerKey);
   return derSequence(tbs, algorithm, derBitString(signature));
 }
 

@@ -98,7 +98,7 @@ function interpretExtensions(attribute: Asn1Element | undefined) {
   };
 }
 
-/** Nothing signs these parameters, so only those that mean something may be there. */
+/** The signature does not cover these parameters, so only those with a meaning are accepted. */
 function readSignatureAlgorithm(request: Asn1Cursor): AlgorithmIdentifier {
   const algorithm = readAlgorithmIdentifier(request);
   const { oid, parameters } = algorithm;
@@ -146,8 +146,8 @@ export interface BuildCsrOptions {
   subject: readonly NameAttribute[] | Buffer;
   publicKey: KeyObject;
   privateKey: KeyObject;
-  challengePassword?: string;
-  subjectAltName?: readonly GeneralName[];
+  challengePassword?: string | undefined;
+  subjectAltName?: readonly GeneralName[] | undefined;
   keyUsage?: readonly KeyUsage[];
   /** Dotted object identifiers. */
   extendedKeyUsage?: readonly string[];

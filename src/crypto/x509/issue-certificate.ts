@@ -43,7 +43,7 @@ export interface IssueCertificateOptions {
   /** Dotted object identifiers; the extension is left out when empty. */
   extendedKeyUsage?: readonly string[];
   /** Names, or the DER of the extension's value. */
-  subjectAltName?: readonly GeneralName[] | Buffer;
+  subjectAltName?: readonly GeneralName[] | Buffer | undefined;
   /** Further extensions, after those above; `value` is the DER of the extension's own type. */
   furtherExtensions?: readonly Extension[];
 }

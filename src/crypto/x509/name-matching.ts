@@ -2,7 +2,7 @@ import { type Asn1Cursor, readDer, stringValue } from '../asn1/der.js';
 
 const MAX_RDNS = 64;
 const MAX_ATTRIBUTES = 16;
-/** Longer names are the same only byte for byte: strangers choose how many there are. */
+/** Longer names match only byte for byte: an unauthenticated sender chooses how many there are. */
 const MAX_COMPARED_BYTES = 2048;
 
 /** RFC 5280 7.1, in short: neither the kind of string nor case nor further spaces matter. */

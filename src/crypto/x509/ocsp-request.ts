@@ -18,7 +18,7 @@ const MAX_REQUEST_BYTES = 8_192;
 const MAX_SINGLE_REQUESTS = 20;
 const MAX_NONCE_BYTES = 32;
 
-/** Of which certificate the status is asked (CertID, RFC 6960 4.1.1). */
+/** The certificate whose status is requested (CertID, RFC 6960 4.1.1). */
 export interface OcspCertificateId {
   /** As received: the answer repeats it. */
   raw: Buffer;
@@ -95,7 +95,7 @@ function checkNonce(value: Buffer | undefined): Buffer | undefined {
 
 /**
  * Reads an OCSPRequest (RFC 6960 4.1.1) in strict DER: at most 8 KiB and 20 single requests. A
- * signature on it is passed over.
+ * signature on it is ignored.
  * @throws AppError `invalid_asn1`
  */
 export function parseOcspRequest(der: Buffer): OcspRequest {
@@ -114,8 +114,8 @@ export function parseOcspRequest(der: Buffer): OcspRequest {
   return { certificates, nonce: checkNonce(extensions.get(Oid.ocspNonce)?.value) };
 }
 
-/** Whether the certificate that is asked of is one of this issuer's, by the hashes given. */
-export function isAskedOf(id: OcspCertificateId, issuer: ParsedCertificate): boolean {
+/** Whether the hashes of the CertID name this issuer. */
+export function hasIssuer(id: OcspCertificateId, issuer: ParsedCertificate): boolean {
   const { hashAlgorithm, issuerNameHash, issuerKeyHash } = id;
   if (hashAlgorithm === undefined) return false;
   if (!hash(hashAlgorithm, issuer.subjectRaw, 'buffer').equals(issuerNameHash)) return false;

@@ -32,7 +32,7 @@ export interface OcspSingleResponse {
 }
 
 export interface BuildOcspResponseOptions {
-  /** The CA itself signs: that of the certificates asked of. */
+  /** The CA itself signs: the issuer of the certificates in the request. */
   issuer: ParsedCertificate;
   issuerKey: KeyObject;
   responses: readonly OcspSingleResponse[];
@@ -52,7 +52,7 @@ function derStatus(status: OcspStatus): Buffer {
   if (status.state === 'good') return derPrimitiveContext(0, Buffer.alloc(0));
   if (status.state === 'unknown') return derPrimitiveContext(2, Buffer.alloc(0));
   const { revokedAt, reason } = status;
-  // As in a CRL, a reason that says nothing is left out.
+  // As in a CRL, `unspecified` is left out.
   const why = reason === undefined || reason === 'unspecified' ? [] : [encodeReason(reason)];
   return derContext(
     1,
@@ -83,7 +83,7 @@ function derResponse(code: number, ...responseBytes: Buffer[]): Buffer {
   return derSequence(derElement(Tag.enumerated, Buffer.from([code])), ...responseBytes);
 }
 
-/** DER of an OCSPResponse that only says why there is none. */
+/** DER of an OCSPResponse that holds only the error status. */
 export function buildOcspError(error: OcspError): Buffer {
   return derResponse(errorCodes[error]);
 }

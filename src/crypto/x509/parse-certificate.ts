@@ -51,7 +51,7 @@ export interface ParsedCertificate {
   commonName: string | undefined;
   /** The UID attribute: the topic in a push certificate. */
   userId: string | undefined;
-  /** The subject has further UIDs, so that which one counts is anyone's guess. */
+  /** The subject has further UIDs, so that its topic is ambiguous. */
   hasSeveralUserIds: boolean;
   notBefore: Date;
   notAfter: Date;
@@ -77,8 +77,8 @@ export interface ParsedCertificate {
   /** DER of that algorithm's parameters. */
   signatureParameters: Buffer | undefined;
   /**
-   * False when that algorithm, which nothing signs, has NULL where the signed part has nothing, or
-   * the other way round: anyone can make such a copy, with another fingerprint.
+   * False when that algorithm, which the signature does not cover, has NULL where the signed part has
+   * nothing, or the other way round: anyone can make such a copy, with another fingerprint.
    */
   hasOneAlgorithmForm: boolean;
   signature: Buffer;

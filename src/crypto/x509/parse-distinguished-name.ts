@@ -61,7 +61,7 @@ function isSlashForm(text: string): boolean {
 /**
  * Reads a name in the form of RFC 4514 (most specific first) or of OpenSSL (`/C=…/CN=…`, least
  * specific first). Returns its attributes least specific first, as `encodeName` takes them.
- * @throws AppError `invalid_asn1` that tells why
+ * @throws AppError `invalid_asn1` naming the reason
  */
 export function parseDistinguishedName(text: string): NameAttribute[] {
   if (text.trim() === '' || text.length > MAX_LENGTH) throw invalidName('it is empty or too long');

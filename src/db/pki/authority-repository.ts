@@ -11,11 +11,11 @@ export interface AuthorityRow {
   sealed_pkcs8: Buffer | null;
 }
 
-/** What depends on a CA. */
+/** How many devices depend on a CA. */
 export interface AuthorityUse {
-  /** Devices with an identity that it issued and that they may sign with now. */
+  /** Devices with a valid identity that it issued. */
   devices: number;
-  /** When the last of these identities ends; null where there is none. */
+  /** When the last of these identities ends; null without any. */
   last_not_after: Date | null;
 }
 
@@ -51,7 +51,7 @@ function authorities(knex: Knex) {
     );
 }
 
-/** The CAs believed in, which are not revoked, newest first, with their sealed keys. */
+/** The trusted CAs, which are not revoked, newest first, with their sealed keys. */
 export async function listAuthorities(knex: Knex): Promise<AuthorityRow[]> {
   return await authorities(knex).whereNull('c.revoked_at');
 }
@@ -61,7 +61,7 @@ export async function listOwnAuthorities(knex: Knex): Promise<AuthorityRow[]> {
   return await authorities(knex).where({ 'c.is_own_ca': true }).whereNotNull('k.sealed_pkcs8');
 }
 
-/** Stores a CA made here, which issues from now on in place of the one that did. Returns the id. */
+/** Stores a CA made here and makes it the issuing one. Returns the id. */
 export async function insertIssuingAuthority(
   trx: Knex.Transaction,
   record: CertificateRecord,

@@ -1,8 +1,5 @@
 import type { Knex } from 'knex';
 
-/** A unit of work, for those who pass it on without knowing the library. */
-export type Transaction = Knex.Transaction;
-
 export type CertificatePurpose =
   | 'mdm.cacert'
   | 'mdm.pushcert'
@@ -18,7 +15,7 @@ export interface CertificateRecord {
   purpose: CertificatePurpose;
   subject: string;
   issuer: string;
-  /** Hexadecimal, as the certificate says it. */
+  /** Hexadecimal. */
   serial: string;
   x509_cn: string | null;
   not_before: Date;
@@ -30,9 +27,9 @@ export interface CertificateRecord {
   /** Further certificates, its issuer first: DER one after the other. */
   chain_der?: Buffer | null;
   rsa_private_key_id?: number | null;
-  /** The request that it answers. */
+  /** Row of the signing request that it was issued for. */
   signing_request_id?: number | null;
-  /** Who can renew a push certificate at Apple. */
+  /** The Apple Account that can renew a push certificate. */
   apple_account?: string | null;
 }
 
@@ -52,7 +49,7 @@ export interface SealedKeyRow {
 
 const MASTER_KEY_CHECK = 'master_key_check';
 
-/** Returns the id. A certificate that is there already violates a unique key (already_exists). */
+/** Returns the id. A stored certificate violates a unique key (already_exists). */
 export async function insertCertificate(knex: Knex, record: CertificateRecord): Promise<number> {
   return idOf(await knex('certificates').insert(record).returning<{ id: number }[]>('id'));
 }
@@ -62,7 +59,7 @@ export async function insertPrivateKey(knex: Knex, record: PrivateKeyRecord): Pr
   return idOf(await knex('rsa_private_keys').insert(record).returning<{ id: number }[]>('id'));
 }
 
-/** As insertCertificate; undefined when the certificate is there already. */
+/** As insertCertificate; undefined when the certificate is already stored. */
 export async function insertNewCertificate(
   knex: Knex,
   record: CertificateRecord,
@@ -76,8 +73,8 @@ export async function insertNewCertificate(
 }
 
 /**
- * Gives a certificate that is there its private key, and what else it lacks. Undefined, and nothing
- * is done, when it has a key, is for another purpose, or revoked.
+ * Adds the private key, and other missing columns, to a stored certificate. Does nothing and returns
+ * undefined when that has a key or another purpose, or is revoked.
  */
 export async function completeCertificate(
   knex: Knex,
@@ -117,7 +114,7 @@ export async function findByFingerprint(
     .first<KnownCertificate | undefined>('id', 'purpose', 'revoked_at');
 }
 
-/** Sets the time of revocation once; revoking again changes nothing. */
+/** Sets the time of revocation; for a revoked certificate it changes nothing. */
 export async function revokeCertificate(knex: Knex, id: number): Promise<void> {
   await knex('certificates')
     .where({ id })
@@ -125,7 +122,7 @@ export async function revokeCertificate(knex: Knex, id: number): Promise<void> {
     .update({ revoked_at: knex.fn.now() });
 }
 
-/** The bytes sealed at the first start, by which a later start knows the master key again. */
+/** The bytes sealed at the first start, with which a later start checks the master key. */
 export async function readMasterKeyCheck(knex: Knex): Promise<Buffer | undefined> {
   const row = await knex('server_settings')
     .where({ name: MASTER_KEY_CHECK })
@@ -142,7 +139,7 @@ export async function writeMasterKeyCheck(knex: Knex, sealed: Buffer): Promise<v
     .ignore();
 }
 
-/** Any one sealed private key, to try the master key on where no check was written. */
+/** Any sealed private key, to check the master key of a database without the check. */
 export async function anySealedKey(knex: Knex): Promise<SealedKeyRow | undefined> {
   return await knex('rsa_private_keys')
     .orderBy('id')

@@ -10,19 +10,27 @@ export interface StoredCertificate {
   apple_account: string | null;
 }
 
-/** What would break if the certificate were gone, or of another purpose. */
+/** Columns to write; undefined = unchanged. */
+export interface CertificateChanges {
+  purpose?: CertificatePurpose | undefined;
+  push_topic?: string | null | undefined;
+  apple_account?: string | null | undefined;
+  rsa_private_key_id?: number | null | undefined;
+}
+
+/** What would break if the certificate were deleted or had another purpose. */
 export interface CertificateUses {
   /** A device has signed, or will sign, its messages with it. */
   is_identity: boolean;
-  /** Devices that are enrolled get their pushes by its topic, and no other certificate has it. */
+  /** Enrolled devices have its topic, and no other usable certificate has it. */
   pushes: boolean;
-  /** Identities of devices were issued by it: here, or elsewhere to devices that are enrolled. */
+  /** It issued identities of devices: stored ones, or those of enrolled devices. */
   issued: boolean;
-  /** New identities are. */
+  /** It is the issuing CA. */
   signs: boolean;
-  /** It is revoked, and the revocation list of the CA of ours that issued it has to tell so. */
+  /** It is revoked, and the revocation list of a CA made here must still contain it. */
   is_listed: boolean;
-  /** Apple knows the server of an account by it. */
+  /** Apple encrypts the server token of a DEP account to it. */
   is_token_certificate: boolean;
 }
 
@@ -35,16 +43,21 @@ export async function lockCertificate(
     .where({ id })
     .forUpdate()
     .first<StoredCertificate | undefined>(
-      ...['id', 'purpose', 'der', 'rsa_private_key_id', 'apple_account'],
+      'id',
+      'purpose',
+      'der',
+      'rsa_private_key_id',
+      'apple_account',
     );
 }
 
 export async function updateCertificate(
   trx: Knex.Transaction,
   id: number,
-  values: Partial<Omit<StoredCertificate, 'id' | 'der'>> & { push_topic?: string | null },
+  changes: CertificateChanges,
 ): Promise<void> {
-  if (Object.keys(values).length > 0) await trx('certificates').where({ id }).update(values);
+  if (Object.values(changes).every((value) => value === undefined)) return;
+  await trx('certificates').where({ id }).update(changes);
 }
 
 export async function deleteCertificate(trx: Knex.Transaction, id: number): Promise<void> {
@@ -80,7 +93,7 @@ select
   ) as is_token_certificate
 from certificates c where c.id = ?`;
 
-/** One statement. */
+/** The uses of a certificate, in one statement; undefined for an unknown id. */
 export async function certificateUses(
   trx: Knex.Transaction,
   id: number,
@@ -95,7 +108,7 @@ export async function hasPushTopic(knex: Knex, push_topic: string): Promise<bool
   return row !== undefined;
 }
 
-/** Which Apple account made the certificates of a topic: the last one that was told. */
+/** The Apple Account of the certificates of a topic: that of the newest one that has any. */
 export async function findAppleAccount(
   knex: Knex,
   push_topic: string,
@@ -113,7 +126,7 @@ export interface CertificateFile {
   chain_der: Buffer | null;
 }
 
-/** The certificate's DER, and that of its chain as it is stored. */
+/** The certificate's DER, and its chain as stored. */
 export async function findCertificateFile(
   knex: Knex,
   id: number,

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { CertificatePurpose } from './certificate-repository.js';
 
-/** What the server presents of itself, or vouches with; never a certificate of a device. */
+/** A certificate of the server itself: TLS, CA, push and others, but never a device's. */
 export interface ServerCertificateRow {
   id: number;
   purpose: CertificatePurpose;
@@ -12,10 +12,10 @@ export interface ServerCertificateRow {
   not_before: Date;
   not_after: Date;
   has_key: boolean;
-  /** Of CAs: made here, and the one that issues identities now. */
+  /** CAs only: made here; and the one that issues identities now. */
   is_own_ca: boolean;
   issues_identities: boolean;
-  /** Of push certificates: who can renew it. */
+  /** Push certificates only: the Apple Account that can renew it. */
   apple_account: string | null;
 }
 
@@ -26,29 +26,44 @@ export interface DepTokenRow {
 }
 
 const SERVER_PURPOSES: CertificatePurpose[] = [
-  ...(['mdm.pushcert', 'mdm.cacert', 'mdm.webcrt', 'mdm.vendor', 'mdm.encrypt'] as const),
-  ...(['dep.stoken', 'dep.anchor', 'dep.supervision'] as const),
+  'mdm.pushcert',
+  'mdm.cacert',
+  'mdm.webcrt',
+  'mdm.vendor',
+  'mdm.encrypt',
+  'dep.stoken',
+  'dep.anchor',
+  'dep.supervision',
 ];
 
-/** One that Apple encrypts to is in use once a token came of it. */
-const OF_USE = `purpose <> 'dep.stoken' or exists (
+/** A certificate for server tokens is in use once an account has a token encrypted to it. */
+const IN_USE = `purpose <> 'dep.stoken' or exists (
   select from dep_accounts a where a.token_certificate_id = certificates.id)`;
 
-/** Certificates that are not revoked, but those of devices, the last added first. */
+/** The server's certificates that are not revoked, the last added first. */
 export async function listServerCertificates(knex: Knex): Promise<ServerCertificateRow[]> {
   return await knex('certificates')
     .whereIn('purpose', SERVER_PURPOSES)
     .whereNull('revoked_at')
-    .whereRaw(`(${OF_USE})`)
+    .whereRaw(`(${IN_USE})`)
     .orderBy('id', 'desc')
     .select<ServerCertificateRow[]>(
-      ...['id', 'purpose', 'subject', 'issuer', 'x509_cn', 'push_topic', 'not_before'],
-      ...['not_after', 'is_own_ca', 'issues_identities', 'apple_account'],
+      'id',
+      'purpose',
+      'subject',
+      'issuer',
+      'x509_cn',
+      'push_topic',
+      'not_before',
+      'not_after',
+      'is_own_ca',
+      'issues_identities',
+      'apple_account',
       knex.raw('rsa_private_key_id is not null as has_key'),
     );
 }
 
-/** The tokens of Apple's enrollment program whose end is known; none of the lab's while it is off. */
+/** The DEP tokens with a known end, except those of the lab while it is off. */
 export async function listDepTokens(knex: Knex): Promise<DepTokenRow[]> {
   return await knex('dep_accounts')
     .whereNotNull('access_token_expiry')
@@ -73,7 +88,7 @@ from certificates c cross join lateral (
 ) n
 where c.id = any(?::bigint[])`;
 
-/** How many identities of enrolled devices each of these CAs has issued, counted so far at most. */
+/** How many identities of enrolled devices each of these CAs has issued, counted up to `most`. */
 export async function countIdentitiesOf(
   knex: Knex,
   authorityIds: number[],
@@ -89,11 +104,11 @@ export async function countIdentitiesOf(
 
 export interface EndingIdentities {
   count: number;
-  /** When the first of them ends; null where there is none. */
+  /** When the first of them ends; null without any. */
   first: Date | null;
 }
 
-// Those of an external CA have no time of renewal.
+// Identities of an external CA have no renew_at.
 const ENDING_IDENTITIES = `
 select count(*) as count, min(not_after) as first
 from (
@@ -107,7 +122,7 @@ from (
   limit ?
 ) ending`;
 
-/** Identities of enrolled devices that end within so many days, and whose renewal is not under way. */
+/** Identities of enrolled devices that end within `days` and are not being renewed; up to `most`. */
 export async function countEndingIdentities(
   knex: Knex,
   { days, most }: { days: number; most: number },
@@ -116,17 +131,17 @@ export async function countEndingIdentities(
   return rows[0] ?? { count: 0, first: null };
 }
 
-/** That a credential has so many days left, or less. */
+/** A notice that a credential has this many days left, or less. */
 export interface NoticeKey {
   kind: string;
-  /** 0 of one that is not in the database. */
+  /** 0 for a credential that is not in the database. */
   credential_id: number;
   not_after: Date;
   /** 0: it has ended. */
   days: number;
 }
 
-// Nor after one of fewer days: the clocks of several processes differ.
+// No notice follows one of fewer days, as when the clocks of several processes differ.
 const INSERT = `
 insert into credential_notices (kind, credential_id, not_after, days)
 select q.* from unnest(:kinds::text[], :ids::bigint[], :times::timestamptz[], :days::integer[])
@@ -139,7 +154,7 @@ where not exists (
 on conflict do nothing
 returning kind, credential_id, not_after, days`;
 
-/** Those that nobody has noted before; only who is told of them may speak of them. */
+/** Inserts notices. Returns the new ones, which only this process may report. */
 export async function insertNotices(
   trx: Knex.Transaction,
   notices: readonly NoticeKey[],

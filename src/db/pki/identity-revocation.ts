@@ -3,8 +3,8 @@ import type { Transaction } from '../connection/unit-of-work.js';
 export type PinState = 'active' | 'renewal' | 'superseded' | 'revoked' | 'tombstone';
 
 /**
- * Holds the device that identifies itself by the certificate, if there is one: whoever changes the
- * pins of a device takes it first, so that no pin comes in beside those that are seen.
+ * Locks the device that is pinned to the certificate, if there is one. Call it before changing the pins
+ * of a device, so that no other transaction adds one.
  */
 export async function lockHolder(trx: Transaction, fingerprint: Buffer): Promise<void> {
   await trx.raw(LOCK_HOLDER, [fingerprint]);
@@ -14,8 +14,8 @@ const LOCK_HOLDER = `
 select d.id from device_identities i join devices d on d.id = i.device_id
 where i.fingerprint = ? for no key update of d`;
 
-// The pin of a certificate that no device has used yet keeps an Authenticate that is under way from
-// taking it. Whose device was deleted is still told to unenroll.
+// A pin is inserted for a certificate that no device has used yet, so that a concurrent Authenticate
+// cannot claim it. The tombstone of a deleted device stays: the device is still answered to unenroll.
 const REVOKE_IDENTITY = `
 insert into device_identities (fingerprint, state, not_after)
 select c.fingerprint, 'revoked', c.not_after from certificates c
@@ -60,14 +60,16 @@ returning c.id`;
 
 /**
  * Revokes the pins of a device in these states with their certificates, whose ids are returned. The
- * caller holds the device.
+ * caller has locked the device.
  */
 export async function revokePins(
   trx: Transaction,
   { deviceId, states, reason }: PinRevocation,
 ): Promise<number[]> {
   const { rows } = await trx.raw<{ rows: { id: number }[] }>(REVOKE_PINS, {
-    ...{ deviceId, states: [...states], reason },
+    deviceId,
+    states: [...states],
+    reason,
   });
   return rows.map(({ id }) => id).sort((one, other) => one - other);
 }
@@ -80,7 +82,7 @@ update commands c set status = 'Cancelled', reason = 'the identity was revoked'
 from ended e
 where c.id = e.command_id and c.is_pending`;
 
-/** There is nothing left to renew: the device is offered no new identity. */
+/** Cancels the renewal of a device and its command, because its identity was revoked. */
 export async function endRenewal(trx: Transaction, deviceId: number): Promise<void> {
   await trx.raw(END_RENEWAL, [deviceId]);
 }

@@ -3,7 +3,7 @@ import type { PrivateKeyRecord, SealedKeyRow } from './certificate-repository.js
 
 export interface StoredKey extends SealedKeyRow {
   id: number;
-  /** A CA, or a request for one, has it or had it once. */
+  /** It belongs, or once belonged, to a CA or to a request for one. */
   is_ca_key: boolean;
 }
 
@@ -22,7 +22,7 @@ export async function storePrivateKey(
   return id;
 }
 
-/** The key of a public key (SHA-256 of its SubjectPublicKeyInfo in hexadecimal), kept alive. */
+/** The key with this SHA-256 of its SubjectPublicKeyInfo (hexadecimal), locked against deletion. */
 export async function findKeyId(
   trx: Knex.Transaction,
   fingerprint_sha256: string,

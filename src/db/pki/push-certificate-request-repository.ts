@@ -33,7 +33,7 @@ export interface OpenRequestRow {
   apple_account: string | null;
 }
 
-/** More are never needed: one of them signs. */
+/** Enough, since one of them signs. */
 const MOST_VENDORS = 20;
 const MOST_OPEN_REQUESTS = 5;
 
@@ -46,7 +46,10 @@ export async function listVendorCertificates(knex: Knex): Promise<VendorCertific
     .orderBy('c.id', 'desc')
     .limit(MOST_VENDORS)
     .select<VendorCertificateRow[]>(
-      ...['c.id', 'c.der', 'c.chain_der', 'k.sealed_pkcs8'],
+      'c.id',
+      'c.der',
+      'c.chain_der',
+      'k.sealed_pkcs8',
       'k.fingerprint_sha256 as key_fingerprint',
     );
 }
@@ -61,8 +64,8 @@ export async function findSigningRequest(
 }
 
 /**
- * Gives a stored vendor certificate (SHA-256 of its DER) other certificates above it: DER one after
- * the other. Returns its id, undefined when it is not there.
+ * Replaces the chain (DER one after the other) of a stored vendor certificate (SHA-256 of its DER).
+ * Returns its id; undefined when it is not stored.
  */
 export async function replaceVendorChain(
   trx: Knex.Transaction,
@@ -77,7 +80,7 @@ export async function replaceVendorChain(
   return row?.id;
 }
 
-/** Whose the push certificates are that are not revoked, the last added first. */
+/** Topics and Apple Accounts of the push certificates that are not revoked, the last added first. */
 export async function listPushAccounts(knex: Knex): Promise<PushAccountRow[]> {
   return await knex('certificates')
     .where({ purpose: 'mdm.pushcert' })
@@ -94,14 +97,17 @@ export async function findPushCertificateFacts(
   return await knex('certificates')
     .where({ id, purpose: 'mdm.pushcert' })
     .first<PushCertificateFacts | undefined>(
-      ...['id', 'push_topic as topic', 'apple_account', 'not_after'],
+      'id',
+      'push_topic as topic',
+      'apple_account',
+      'not_after',
       knex.raw('rsa_private_key_id is not null as has_key'),
     );
 }
 
 /**
- * Requests for push certificates whose key is here and that still want an answer, the last made
- * first: none came for them, and no other since for the same Apple account.
+ * Requests for push certificates with a stored key that are still open, the last made first: neither
+ * they nor a later request for the same Apple Account got a certificate.
  */
 export async function listOpenPushRequests(knex: Knex): Promise<OpenRequestRow[]> {
   const answered = knex('certificates as c')

@@ -10,12 +10,12 @@ type Key = number | string;
 export interface SealedValue {
   key: Key;
   sealed: Buffer;
-  identity: string;
+  seal_label: string;
 }
 
-/** The setting that is there while only some of the sealed values are under the new key. */
+/** A setting that exists while only some of the sealed values are under the new key. */
 export interface StoredRotation {
-  /** Sealed under the new key, with the identity of the check of the master key. */
+  /** The check of the master key, sealed under the new key. */
   check: Buffer;
   startedAt: Date;
 }
@@ -23,21 +23,21 @@ export interface StoredRotation {
 const ROTATION = 'master_key_rotation';
 const CHANGE = 'master_key_change';
 const MOST_ROWS = 500;
-/** Of sealed bytes in memory at once. */
+/** Sealed bytes in memory at once. */
 const MOST_BYTES = 16 * 1024 * 1024;
-/** `MSB1`; also plain plists lie where commands do. */
+/** `MSB1`: the first bytes of sealed values. The columns of commands hold plain plists, too. */
 const MAGIC = String.raw`'\x4d534231'::bytea`;
 
-/** Rows far apart, in a table of many millions, take longer to find than a device would wait. */
-const PATIENCE = "set local statement_timeout = '15min'";
-/** From one key to the next, whatever the statistics say of a table that was written a moment ago. */
+/** Finding sparse rows in a table of many millions exceeds the usual statement timeout. */
+const LONG_TIMEOUT = "set local statement_timeout = '15min'";
+/** Reads by key, even if the statistics of a freshly written table suggest a scan. */
 const BY_INDEX = 'set local enable_seqscan = off; set local enable_bitmapscan = off';
 
 function isSealed({ read }: SealedPlace): string {
   return `substring(${read} from 1 for 4) = ${MAGIC}`;
 }
 
-/** The last key of the next batch: so many rows, and of large ones so many octets. */
+/** The last key of the next batch, which is bounded in rows and in octets. */
 function batchEnd(place: SealedPlace): string {
   const { table, key, read } = place;
   return `
@@ -52,9 +52,9 @@ select max(key) as last from summed where before < ${MOST_BYTES}`;
 }
 
 function batch(place: SealedPlace): string {
-  const { table, key, read, identity } = place;
+  const { table, key, read, sealLabel } = place;
   return `
-select t.${key.column} as key, ${read} as sealed, ${identity} as identity
+select t.${key.column} as key, ${read} as sealed, ${sealLabel} as seal_label
 from ${table} t
 where t.${key.column} > ?::${key.type} and t.${key.column} <= ?::${key.type} and ${isSealed(place)}
 order by 1`;
@@ -67,7 +67,7 @@ from unnest(?::${key.type}[], ?::bytea[]) as v (key, sealed) where t.${key.colum
 }
 
 async function readBatch(trx: Transaction, place: SealedPlace, after: Key): Promise<SealedValue[]> {
-  await trx.raw(`${PATIENCE}; ${BY_INDEX}`);
+  await trx.raw(`${LONG_TIMEOUT}; ${BY_INDEX}`);
   const found = await trx.raw<{ rows: { last: Key | null }[] }>(batchEnd(place), [after]);
   const last = found.rows[0]?.last ?? null;
   if (last === null) return [];
@@ -75,12 +75,12 @@ async function readBatch(trx: Transaction, place: SealedPlace, after: Key): Prom
   return rows;
 }
 
-/** What becomes of a batch: the values to be written in place of those given, by their keys. */
+/** Returns the values to write instead of those in the batch, by their keys. */
 export type Reseal = (values: SealedValue[]) => Pick<SealedValue, 'key' | 'sealed'>[];
 
 /**
- * Shows `work` every sealed value of a place, in batches by key, each a transaction of its own in
- * which what it returns is written. Bounded in rows and octets. Database errors come out as AppError.
+ * Calls `work` with every sealed value of a place, in batches by key that are bounded in rows and
+ * octets, and writes what it returns in the transaction of the batch. Database errors become AppErrors.
  */
 export async function eachSealedBatch(
   { knex }: Database,
@@ -108,7 +108,7 @@ export async function eachSealedBatch(
 /** How many values of a place are sealed. */
 export async function countSealed({ knex }: Database, place: SealedPlace): Promise<number> {
   return await runTransaction(knex, async (trx) => {
-    await trx.raw(PATIENCE);
+    await trx.raw(LONG_TIMEOUT);
     const { rows } = await trx.raw<{ rows: { count: number }[] }>(
       `select count(*) from ${place.table} t where ${isSealed(place)}`,
     );
@@ -135,7 +135,7 @@ export async function deleteRotation(knex: Knex): Promise<void> {
   await knex('server_settings').where({ name: ROTATION }).delete();
 }
 
-/** By the ids of the keys, which are no secrets. */
+/** The last rotation, by the ids of the keys, which are no secrets. */
 export interface MasterKeyChange {
   former: string;
   present: string;
@@ -150,7 +150,7 @@ export async function readMasterKeyChange(knex: Knex): Promise<MasterKeyChange |
   return row && { ...row.value, changedAt: row.updated_at };
 }
 
-/** In the transaction in which the new key becomes the database's. */
+/** Call it in the transaction that makes the new key the database's. */
 export async function writeMasterKeyChange(
   trx: Transaction,
   { former, present, changedAt }: MasterKeyChange,
@@ -162,7 +162,7 @@ export async function writeMasterKeyChange(
     .merge();
 }
 
-/** From now on the new key is the database's own. */
+/** Makes the new key the database's: replaces the check and ends the rotation. */
 export async function finishRotation(trx: Transaction, check: Buffer): Promise<void> {
   await trx('server_settings').where({ name: 'master_key_check' }).delete();
   await writeMasterKeyCheck(trx, check);

@@ -4,11 +4,11 @@ import { runTransaction, type Transaction } from '../connection/unit-of-work.js'
 import type { CertificatePurpose } from './certificate-repository.js';
 import { lockHolder } from './identity-revocation.js';
 
-/** From which state of the database a revocation list is: those of one mark hold the same. */
+/** The state of the database that a revocation list shows: lists with equal marks are equal. */
 export interface RevocationMark {
   /** Grows with every revocation. */
   version: number;
-  /** Milliseconds; lists are made anew each hour, so that they never come near their end. */
+  /** The start of the present hour: lists are rebuilt each hour, long before their nextUpdate. */
   hour: Date;
 }
 
@@ -22,7 +22,7 @@ async function readMark(knex: Knex): Promise<RevocationMark> {
   return mark;
 }
 
-/** The present mark. Database errors come out as AppError. */
+/** The present mark. Database errors become AppErrors. */
 export async function readRevocationMark(knex: Knex): Promise<RevocationMark> {
   try {
     return await readMark(knex);
@@ -39,10 +39,10 @@ export interface RevokedRow {
   revocation_reason: string | null;
 }
 
-/** As many rows as the driver may take apart, and the caller encode, at a time: some 4 ms. */
+/** Rows that the driver parses and the caller encodes at a time: some 4 ms. */
 const SLICE_ROWS = 500;
 
-/** RFC 5280 3.3: an entry is on one more list at least after its certificate has expired. */
+/** RFC 5280 3.3: an entry stays for at least one list after its certificate has expired. */
 export const LISTED_AFTER_END = `interval '7 days'`;
 
 const REVOKED = `
@@ -53,8 +53,8 @@ where issuer = ? and revoked_at is not null and not_after > ?::timestamptz - ${L
 order by revoked_at, id`;
 
 /**
- * Hands out what was revoked of an issuer's certificates (RFC 4514 name), oldest revocation first,
- * slice by slice, so that other requests have their turns. All of one moment: its mark is returned.
+ * Calls `onSlice` with the revoked certificates of an issuer (RFC 4514 name), oldest revocation first,
+ * in slices, so that other requests run in between. Reads one snapshot and returns its mark.
  */
 export async function readRevoked(
   knex: Knex,

@@ -5,7 +5,7 @@ import { lockHolder } from './identity-revocation.js';
 export interface ChallengeUse {
   csr_fingerprint: Buffer;
   certificate_id: number;
-  /** Certificates that it has had. */
+  /** Number of certificates issued for it. */
   issued: number;
   /** When the device first authenticated with the certificate: the challenge is spent. */
   locked_at: Date | null;
@@ -24,9 +24,8 @@ export interface IdentityRow {
 }
 
 /**
- * What a challenge has been used for. Until the transaction ends no other one gets past this call
- * with the same nonce, also when there is no row yet to lock; and the MDM path cannot lock the
- * challenge meanwhile.
+ * The use of a challenge so far. Until the transaction ends, other calls with the same nonce wait, even
+ * without a row to lock, and the MDM path cannot set `locked_at`.
  */
 export async function claimChallenge(
   trx: Knex.Transaction,
@@ -54,7 +53,7 @@ export interface NewChallengeUse {
   nonce: Buffer;
   csrFingerprint: Buffer;
   certificateId: number;
-  /** What the challenge was made for. */
+  /** Row of `enrollment_requests`. */
   requestId: number | null;
   linkId: number | null;
   isExchange: boolean;
@@ -67,7 +66,8 @@ export async function recordChallengeUse(
 ): Promise<void> {
   const changed = { csr_fingerprint: use.csrFingerprint, certificate_id: use.certificateId };
   const purpose = {
-    ...{ enrollment_request_id: use.requestId, enrollment_link_id: use.linkId },
+    enrollment_request_id: use.requestId,
+    enrollment_link_id: use.linkId,
     is_exchange: use.isExchange,
   };
   await trx('scep_challenges')
@@ -82,14 +82,14 @@ export interface RenewableDevice {
   udid: string | null;
   /** Its identity (DER); null when an external CA issued it. */
   der: Buffer | null;
-  /** What the present enrollment has proven. */
+  /** The serial number that the present enrollment has proven. */
   proven_serial: string | null;
   managed_apple_account: string | null;
 }
 
 /**
- * The device whose identity is to be renewed, held until the transaction ends. Undefined when that
- * enrollment has ended, or when its identity was revoked: whoever lost it must enroll.
+ * The device whose identity is to be renewed, locked until the transaction ends. Undefined when that
+ * enrollment has ended, or when its identity was revoked: the device must then enroll again.
  */
 export async function findRenewedDevice(
   trx: Knex.Transaction,
@@ -100,10 +100,11 @@ export async function findRenewedDevice(
     .whereIn('enrollment_state', ENROLLING)
     .forNoKeyUpdate()
     .first<Omit<RenewableDevice, 'der'> | undefined>(
-      ...['proven_serial', 'managed_apple_account'],
+      'proven_serial',
+      'managed_apple_account',
       trx.raw('coalesce(udid, enrollment_id) as udid'),
     );
-  // Asked after the lock: a revocation that was under way until then is seen.
+  // Read after the lock, so that a concurrent revocation is seen.
   const pin = await trx('device_identities as i')
     .leftJoin('certificates as c', (on) =>
       on.on('c.fingerprint', 'i.fingerprint').onVal('c.purpose', 'mdm.device'),
@@ -116,7 +117,7 @@ export async function findRenewedDevice(
 
 const ENROLLING = ['authenticated', 'enrolled'];
 
-/** The pin of a certificate of ours, locked until the transaction ends, and its device before it. */
+/** The pin of a certificate issued here. Locks its device, then the pin, until the transaction ends. */
 export async function claimIdentity(
   trx: Knex.Transaction,
   fingerprint: Buffer,
@@ -162,7 +163,7 @@ export interface Renewal {
   renewAt: Date;
 }
 
-/** Pins a renewed certificate to its device; it takes over when the device first uses it. */
+/** Pins a renewed certificate to its device; it becomes active when the device first uses it. */
 export async function insertRenewal(trx: Knex.Transaction, renewal: Renewal): Promise<void> {
   await trx('device_identities').insert({
     fingerprint: renewal.fingerprint,

@@ -1,6 +1,6 @@
 /**
- * Where sealed bytes lie. The parts are SQL over the row `t`; `write` may name `v.sealed`. `identity`
- * is what whoever seals there binds the bytes to.
+ * A column that holds sealed bytes. The parts are SQL over the row `t`; `write` may name `v.sealed`.
+ * `sealLabel` computes the label that the bytes were sealed with (see SecretBox).
  */
 export interface SealedPlace {
   readonly name: string;
@@ -8,18 +8,18 @@ export interface SealedPlace {
   readonly key: { readonly column: string; readonly type: 'bigint' | 'text' };
   readonly read: string;
   readonly write: string;
-  readonly identity: string;
+  readonly sealLabel: string;
 }
 
 const ID = { column: 'id', type: 'bigint' } as const;
 
-function column(table: string, name: string, identity: string): SealedPlace {
-  const place = { name: `${table}.${name}`, table, key: ID, identity };
+function column(table: string, name: string, sealLabel: string): SealedPlace {
+  const place = { name: `${table}.${name}`, table, key: ID, sealLabel };
   return { ...place, read: `t.${name}`, write: `${name} = v.sealed` };
 }
 
 /** A member, in base64, of a setting of that name. */
-function setting(name: string, member: string, identity: string): SealedPlace {
+function setting(name: string, member: string, sealLabel: string): SealedPlace {
   return {
     name: `server_settings.${name}`,
     table: 'server_settings',
@@ -28,7 +28,7 @@ function setting(name: string, member: string, identity: string): SealedPlace {
     // PostgreSQL breaks base64 into lines.
     write: `value = jsonb_set(t.value, '{${member}}',
       to_jsonb(translate(encode(v.sealed, 'base64'), E'\\n', '')))`,
-    identity: `'${identity}'`,
+    sealLabel: `'${sealLabel}'`,
   };
 }
 
@@ -38,8 +38,8 @@ const VERSION_OF_PAYLOAD = `(
   from profile_versions n where n.id = t.profile_version_id)`;
 
 /**
- * Every place that holds bytes sealed under the master key but its check, so that they can be sealed
- * under another one. Who seals at a new place adds it here; a test looks for those that are missing.
+ * Every place that holds bytes sealed under the master key, except its check, so that a rotation can
+ * reseal them. Add a new place here; a test looks for missing ones.
  */
 export const SEALED_PLACES: readonly SealedPlace[] = [
   column('rsa_private_keys', 'sealed_pkcs8', "'rsa_private_keys/' || t.fingerprint_sha256"),

@@ -9,7 +9,7 @@ export interface SigningRequestRecord {
   /** SHA-256 of the SubjectPublicKeyInfo. */
   public_key_fingerprint: Buffer;
   rsa_private_key_id: number | null;
-  /** Whose account at Apple the push certificate is to be made with. */
+  /** The Apple Account that the push certificate is requested with. */
   apple_account?: string | null;
 }
 
@@ -31,7 +31,7 @@ export async function insertSigningRequest(
   return row.id;
 }
 
-/** The requests made of a public key (SHA-256 of its SubjectPublicKeyInfo), the last one first. */
+/** The requests of a public key (SHA-256 of its SubjectPublicKeyInfo), the last one first. */
 export async function findSigningRequests(
   trx: Knex.Transaction,
   public_key_fingerprint: Buffer,
@@ -54,11 +54,11 @@ export async function lockSigningRequest(
     .first<{ der: Buffer; purpose: CertificatePurpose } | undefined>('der', 'purpose');
 }
 
+/** Writes the purpose, and the Apple Account unless it is undefined. */
 export async function updateSigningRequest(
   trx: Knex.Transaction,
   id: number,
-  values: Partial<Pick<SigningRequestRecord, 'purpose' | 'apple_account'>>,
+  changes: { purpose: CertificatePurpose; apple_account: string | null | undefined },
 ): Promise<void> {
-  if (Object.keys(values).length === 0) return;
-  await trx('certificate_signing_requests').where({ id }).update(values);
+  await trx('certificate_signing_requests').where({ id }).update(changes);
 }

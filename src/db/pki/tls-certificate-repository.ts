@@ -10,10 +10,10 @@ export interface TlsCertificateRow {
   sealed_pkcs8: Buffer;
 }
 
-/** Of those that cannot be used, so many are tried. */
+/** Certificates read, in case the first ones cannot be used. */
 const MOST = 10;
 
-/** Those that can be served now, in the order in which they are. */
+/** Certificates that can serve TLS now, the preferred one first. */
 function servable(knex: Knex) {
   return knex('certificates as c')
     .join('rsa_private_keys as k', 'k.id', 'c.rsa_private_key_id')
@@ -24,19 +24,22 @@ function servable(knex: Knex) {
 }
 
 /**
- * The certificates for TLS that have their key, with that key sealed: those that are valid now, the
- * one added last first, then those that have expired. Not revoked ones, nor those of the future.
+ * The TLS certificates with their sealed keys: first the valid ones, the one added last first, then
+ * expired ones. Revoked ones and those that are not valid yet are left out.
  */
 export async function listTlsCertificates(knex: Knex): Promise<TlsCertificateRow[]> {
   return await servable(knex)
     .limit(MOST)
     .select<TlsCertificateRow[]>(
-      ...['c.id', 'c.der', 'c.chain_der', 'k.sealed_pkcs8'],
+      'c.id',
+      'c.der',
+      'c.chain_der',
+      'k.sealed_pkcs8',
       'k.fingerprint_sha256 as key_fingerprint',
     );
 }
 
-/** Whether without this one there was none, or only ones that have expired while it has not. */
+/** Whether this is the only TLS certificate, or the only unexpired one. */
 export async function isLastTlsCertificate(knex: Knex, id: number): Promise<boolean> {
   const [first, second] = await servable(knex)
     .limit(2)
@@ -48,7 +51,7 @@ export async function isLastTlsCertificate(knex: Knex, id: number): Promise<bool
   return second === undefined || (first.is_valid && !second.is_valid);
 }
 
-/** DER of the certificates that an admin has devices trust this server by, in the order of adding. */
+/** DER of the anchors that an admin has stored for devices to trust this server, oldest first. */
 export async function listDeviceAnchors(knex: Knex): Promise<Buffer[]> {
   const rows = await knex('certificates')
     .where({ purpose: 'dep.anchor' })

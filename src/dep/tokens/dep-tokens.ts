@@ -18,7 +18,7 @@ import type { Changes } from '../../events/audit.js';
 import type { JobQueue } from '../../jobs/task.js';
 import { checkCredentialsSoon } from '../../jobs/tasks/check-credentials.js';
 import { certificateRecord } from '../../pki/certificates/certificate-record.js';
-import { keepPrivateKey } from '../../pki/certificates/stored-keys.js';
+import { storeSealedKey } from '../../pki/certificates/stored-keys.js';
 import { isNoticeDue } from '../../pki/credentials/credential-notices.js';
 import type { DepToken } from '../../protocol/dep-token.js';
 import { DepJobs } from '../dep-jobs.js';
@@ -85,7 +85,7 @@ export class DepTokens {
     }
     const { certificate, privateKey } = await makeTokenCertificate(this.#now());
     const name = certificate.commonName ?? null;
-    const keyId = await keepPrivateKey(trx, this.#deps.box, { key: privateKey, name });
+    const keyId = await storeSealedKey(trx, this.#deps.box, { key: privateKey, name });
     const record = certificateRecord(certificate, 'dep.stoken');
     const id = await insertCertificate(trx, { ...record, rsa_private_key_id: keyId });
     await insertTokenCertificate(trx, id, accountId ?? null);

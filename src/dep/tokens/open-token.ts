@@ -7,7 +7,7 @@ import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/cert
 import type { Database } from '../../db/connection/database.js';
 import { listTokenKeys, type TokenKeyRow } from '../../db/dep/dep-token-repository.js';
 import { AppError } from '../../errors.js';
-import { privateKeyIdentity } from '../../pki/master-key/master-key.js';
+import { privateKeyLabel } from '../../pki/master-key/master-key.js';
 import { type DepToken, parseTokenText, readDepToken } from '../../protocol/dep-token.js';
 
 const MOST_KEYS = 50;
@@ -60,7 +60,7 @@ function tryKey(
   certificate: ParsedCertificate,
   { row, box }: { row: TokenKeyRow; box: SecretBox },
 ): Record<string, unknown> | undefined {
-  const pkcs8 = box.open(row.sealed_pkcs8, privateKeyIdentity(row.fingerprint_sha256));
+  const pkcs8 = box.open(row.sealed_pkcs8, privateKeyLabel(row.fingerprint_sha256));
   try {
     const opener = { certificate, privateKey: importPrivateKey(pkcs8) };
     return parseTokenText(openSmimeMessage(message, opener));

@@ -1,7 +1,7 @@
 import type { Database } from '../../db/connection/database.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
 import type { Logger } from '../../logger.js';
-import { noteCredentials } from '../../pki/credentials/credential-notices.js';
+import { reportEndingCredentials } from '../../pki/credentials/credential-notices.js';
 import {
   type Credential,
   credentialsInUse,
@@ -28,7 +28,7 @@ export async function checkCredentials(deps: CheckCredentialsDeps): Promise<Cred
   const { db, logger, tlsFile, now: clock = () => new Date() } = deps;
   const now = clock();
   const credentials = await credentialsInUse(db.knex, { now, tlsFile: tlsFile?.() });
-  await noteCredentials({ db, logger }, credentials, now);
+  await reportEndingCredentials({ db, logger }, credentials, now);
   return credentials;
 }
 

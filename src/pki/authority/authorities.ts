@@ -11,15 +11,15 @@ import {
 } from './authority.js';
 import { openAuthority } from './stored-authority.js';
 
-/** The CAs made here. After a rotation the former ones go on answering what was sent to them. */
+/** The CAs made here. After a rotation the former ones still answer messages addressed to them. */
 export interface CertificateAuthorities {
   /** The one that issues. */
   readonly current: CertificateAuthority;
-  /** Newest first; those that were revoked only when asked for, for their revocation lists. */
+  /** Newest first; with `revoked` also revoked ones, for their revocation lists. */
   all(options?: { revoked?: boolean }): readonly CertificateAuthority[];
-  /** The one that a message names as its recipient or signer; never one that was revoked. */
+  /** The CA that a message names as its recipient or signer; never a revoked one. */
   addressedBy(reference: CertificateReference): CertificateAuthority | undefined;
-  /** The one that issued the certificate; never one that was revoked. */
+  /** The CA that issued the certificate; never a revoked one. */
   issuerOf(certificate: ParsedCertificate): CertificateAuthority | undefined;
   /** Reads them again, after a rotation or revocation in this process or another. */
   reload(): Promise<void>;
@@ -73,7 +73,7 @@ class StoredAuthorities implements CertificateAuthorities {
     logger.info({ subject, former: former.certificate.subject }, 'another CA issues identities');
   }
 
-  /** One that was revoked while it issued has a successor at once, made here if by nobody else. */
+  /** If the issuing CA was revoked, a successor is made at once, unless another process did. */
   async #readRows(): Promise<AuthorityRow[]> {
     const { knex } = this.#deps.db;
     const rows = await listOwnAuthorities(knex);
@@ -84,7 +84,7 @@ class StoredAuthorities implements CertificateAuthorities {
     return await listOwnAuthorities(knex);
   }
 
-  /** A key that was opened before is not opened again. */
+  /** Opens only keys that are not open yet. */
   #open(row: AuthorityRow): CertificateAuthority | undefined {
     const isRevoked = row.revoked_at !== null;
     const known = this.#all.find(({ id, certificate }) => {
@@ -96,7 +96,7 @@ class StoredAuthorities implements CertificateAuthorities {
   }
 }
 
-/** Our CAs; the first one is made at the first start (see `ensureCertificateAuthority`). */
+/** Opens the CAs; the first one is made at the first start (see `ensureCertificateAuthority`). */
 export async function createCertificateAuthorities(
   deps: AuthorityDeps,
 ): Promise<CertificateAuthorities> {

@@ -37,22 +37,22 @@ export interface AuthorityDeps {
   db: Database;
   box: SecretBox;
   logger: Logger;
-  /** Where identities say that their revocation can be looked up; they say nothing without. */
+  /** The address of CRL and OCSP in issued certificates; without it they have none. */
   publicUrl?: string;
   now?: () => Date;
 }
 
 export interface DeviceCertificateRequest {
   publicKey: KeyObject;
-  /** An encoded Name, or attributes; an empty one is replaced by a made-up name. */
+  /** An encoded Name, or attributes; an empty one is replaced by a random name. */
   subject: Buffer | readonly NameAttribute[];
   /** DER of the extension's value, or names. */
-  subjectAltName?: Buffer | readonly GeneralName[];
+  subjectAltName?: Buffer | readonly GeneralName[] | undefined;
 }
 
-/** A CA of ours: it vouches for the identities of devices, and signs and opens SCEP messages. */
+/** A CA made here: it issues the identities of devices, and signs and decrypts SCEP messages. */
 export interface CertificateAuthority extends StoredAuthority {
-  /** Its subjectKeyIdentifier in lower-case hexadecimal: by this its URLs name it. */
+  /** Its subjectKeyIdentifier in lower-case hexadecimal, as in the addresses of its CRL. */
   keyId: string;
   /** A client certificate for a device's key. Nothing is stored. */
   issueDeviceCertificate(request: DeviceCertificateRequest): ParsedCertificate;
@@ -78,7 +78,7 @@ function statusExtensions(publicUrl: string | undefined, keyId: string): Extensi
   ];
 }
 
-/** A CA of ours that can issue. */
+/** A CA made here, ready to issue. */
 export function createAuthority(
   stored: StoredAuthority,
   { publicUrl, now = () => new Date() }: Pick<AuthorityDeps, 'publicUrl' | 'now'>,
@@ -99,7 +99,7 @@ export function createAuthority(
       keyUsage: isRsa ? ['digitalSignature', 'keyEncipherment'] : ['digitalSignature'],
       extendedKeyUsage: [Oid.clientAuth],
       furtherExtensions,
-      ...(subjectAltName === undefined ? {} : { subjectAltName }),
+      subjectAltName,
     });
     return parseCertificate(der);
   };
@@ -117,9 +117,9 @@ async function findIssuing(trx: Transaction, box: SecretBox): Promise<StoredAuth
 }
 
 /**
- * The CA of ours that issues, made at the first start, and anew when it was revoked. Two processes
- * that start at once end up with the same one. Refuses (master_key_mismatch) and changes nothing
- * when stored secrets do not open.
+ * The issuing CA. It is made at the first start, and a new one when it was revoked. Two processes that
+ * start at once use the same one. Throws master_key_mismatch and changes nothing when stored secrets
+ * do not open.
  */
 export async function ensureCertificateAuthority(
   deps: AuthorityDeps,
@@ -139,8 +139,8 @@ export async function ensureCertificateAuthority(
 }
 
 /**
- * Throws AppError `unavailable` while the clock stands before the start of the CA: nothing can be
- * verified then, and no device is to blame.
+ * Throws AppError `unavailable` while the clock is before the start of the CA: nothing can be verified
+ * then, and the fault is not a device's.
  */
 export function requireStarted({ notBefore }: ParsedCertificate, now = new Date()): void {
   if (notBefore <= now) return;
@@ -152,7 +152,7 @@ export function requireStarted({ notBefore }: ParsedCertificate, now = new Date(
   );
 }
 
-/** From when on an identity is to be renewed: a third of its life is left then. */
+/** When to renew an identity: a third of its life is left then. */
 export function renewalTime({ notBefore, notAfter }: { notBefore: Date; notAfter: Date }): Date {
   const life = notAfter.getTime() - notBefore.getTime();
   return new Date(notAfter.getTime() - life / 3);

@@ -29,16 +29,16 @@ export interface RenewedEnrollment {
 export interface ChallengeOptions {
   expiresAt?: Date;
   renewal?: RenewedEnrollment;
-  /** Row of `enrollment_requests`: the one device, or account, that it is made for. */
-  requestId?: number;
-  /** Row of `enrollment_links`: the invitation that it was given for. */
-  linkId?: number;
-  /** Its certificate continues the exchange over the air, and enrolls nobody. */
-  isExchange?: boolean;
+  /** Row of `enrollment_requests`: the one device, or account, that it is bound to. */
+  requestId?: number | undefined;
+  /** Row of `enrollment_links`: the invitation that it was issued for. */
+  linkId?: number | undefined;
+  /** Its certificate only continues the over-the-air exchange; it enrolls no device. */
+  isExchange?: boolean | undefined;
 }
 
 export interface EnrollmentChallenge extends ChallengeOptions {
-  /** Names the challenge where its use is recorded. */
+  /** Identifies the challenge in the record of its use. */
   nonce: Buffer;
   expiresAt: Date;
 }
@@ -54,7 +54,7 @@ function refused(reason: string): AppError {
   });
 }
 
-// What is for nobody in particular in the form of old, so that processes not upgraded yet read it.
+// Unbound challenges keep version 1, which processes that are not upgraded yet can read.
 function encode({ nonce, expiresAt, ...options }: EnrollmentChallenge): Buffer {
   const { version, bound } = encodeBound(options);
   const header = Buffer.alloc(HEADER_BYTES);
@@ -82,7 +82,7 @@ function encodeRenewal({ deviceId, enrollmentNumber }: RenewedEnrollment): Buffe
   return bytes;
 }
 
-/** `payload` is known to be ours. */
+/** Call it only after the MAC was verified. */
 function decode(payload: Buffer): EnrollmentChallenge {
   return {
     nonce: payload.subarray(1, 1 + NONCE_BYTES),
@@ -104,13 +104,13 @@ function decodeBound(version: number | undefined, bound: Buffer): ChallengeOptio
   const requestId = bound.readUIntBE(0, 6);
   const linkId = bound.readUIntBE(6, 6);
   return {
-    ...(requestId > 0 ? { requestId } : {}),
-    ...(linkId > 0 ? { linkId } : {}),
-    ...(version === EXCHANGE_VERSION ? { isExchange: true } : {}),
+    requestId: requestId > 0 ? requestId : undefined,
+    linkId: linkId > 0 ? linkId : undefined,
+    isExchange: version === EXCHANGE_VERSION ? true : undefined,
   };
 }
 
-// Only the one spelling that was issued: base64 decoders forgive, comparisons must not.
+// Accepts only the spelling that was issued, since base64 decoders accept others.
 function bytesOf(text: string): Buffer {
   const bytes = text.length <= MAX_CHALLENGE_CHARS ? Buffer.from(text, 'base64') : undefined;
   if (bytes === undefined || toText(bytes) !== text)
@@ -119,18 +119,18 @@ function bytesOf(text: string): Buffer {
   return bytes;
 }
 
-// Standard base64 without padding keeps to PrintableString, which devices put challenges into.
+// Standard base64 without padding is valid as PrintableString, which devices encode challenges as.
 function toText(bytes: Buffer): string {
   return bytes.toString('base64').replace(/=+$/, '');
 }
 
 /**
- * Enrollment challenges as signed text of at most 128 printable characters: issuing one stores
- * nothing, so that an anonymous GET of a profile leaves no trace; its use is what gets recorded.
+ * Enrollment challenges as signed text of at most 128 printable characters. Issuing one stores
+ * nothing, so an anonymous GET of a profile writes no row; only its use is recorded.
  */
 export function createEnrollmentChallenges(deps: {
   box: SecretBox;
-  /** What is made for one surface is nothing at the other. */
+  /** A challenge of one surface is invalid at the other. */
   surface?: 'scep' | 'ota';
   now?: () => Date;
 }): EnrollmentChallenges {

@@ -6,18 +6,18 @@ import {
 import type { Database } from '../../db/connection/database.js';
 import { listAuthorities } from '../../db/pki/authority-repository.js';
 
-/** The digests that a SCEP payload's CAFingerprint can be, by their length in hexadecimal. */
+/** The digests allowed as CAFingerprint of a SCEP payload, by their length in hexadecimal. */
 const DIGESTS: Record<number, string> = { 32: 'md5', 40: 'sha1' };
 
 const FOREIGN_URL =
   'source_type is InternalSCEP, so devices can enroll only if url leads to /scep of this server: ' +
-  'null sets it so';
+  'set it to null';
 
 type ExternalSource = Pick<ScepConfigurationRow, 'source_type' | 'ca_fingerprint'>;
 
 /**
- * Whether the SCEP configuration sends devices to this CA (DER): one of those that an admin has
- * uploaded, and the one of the fingerprint where there is one.
+ * Whether the SCEP configuration sends devices to this CA (DER): any uploaded one, or the one with the
+ * configured fingerprint.
  */
 export function isExternalAuthority(
   der: Buffer,
@@ -30,7 +30,7 @@ export function isExternalAuthority(
   return digest !== undefined && createHash(digest).update(der).digest('hex') === wanted;
 }
 
-/** What keeps devices from enrolling by the SCEP configuration, in words for an admin. */
+/** Why devices cannot enroll with the SCEP configuration, for an admin. */
 export async function scepWarnings(knex: Database['knex']): Promise<string[]> {
   const scep = await readScepConfiguration(knex);
   if (scep.source_type !== 'ExternalSCEP') return scep.url === null ? [] : [FOREIGN_URL];
@@ -39,7 +39,7 @@ export async function scepWarnings(knex: Database['knex']): Promise<string[]> {
   const { ca_fingerprint } = scep;
   const which =
     ca_fingerprint === null
-      ? 'the certificate of the external CA is not here'
-      : `no certificate of an external CA here has the ca_fingerprint ${ca_fingerprint}`;
+      ? 'the certificate of the external CA is not stored here'
+      : `no stored certificate of an external CA has the ca_fingerprint ${ca_fingerprint}`;
   return [`${which}, so no device can enroll: upload it by POST /api/v1/ca_certificates`];
 }

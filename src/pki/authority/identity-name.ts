@@ -2,13 +2,13 @@ import type { GeneralName } from '../../crypto/x509/certificate.js';
 import { type NameAttribute, nameType } from '../../crypto/x509/names.js';
 import type { OrganizationRow, ScepConfigurationRow } from '../../db/admin/settings-repository.js';
 
-/** What decides the names of identities. */
+/** The settings that determine the names of identities. */
 export interface IdentityNameSettings {
   organization: Pick<OrganizationRow, 'name' | 'x509_c' | 'x509_st' | 'x509_o' | 'x509_ou'>;
   scep: Pick<ScepConfigurationRow, 'subject' | 'subject_alt_name'>;
 }
 
-/** What a request has proven of the device, or of the person, that its certificate is for. */
+/** The facts that a request has proven about the device or person of its certificate. */
 export interface ProvenFacts {
   udid?: string | null | undefined;
   serialNumber?: string | null | undefined;
@@ -21,10 +21,10 @@ export interface IdentityName {
   subjectAltName: GeneralName[];
 }
 
-/** A variable of Apple's SCEP payload, or what looks like one. */
+/** A variable of Apple's SCEP payload, or text of that form. */
 const VARIABLE = /%(\w+)%/g;
 
-/** `O=Example/CN=%HardwareUUID%` as its attributes; the organization's where nothing is set. */
+/** `O=Example/CN=%HardwareUUID%` as attributes; built from the organization if none is set. */
 export function subjectTemplate({ organization, scep }: IdentityNameSettings): NameAttribute[] {
   if (scep.subject !== null) return scep.subject.split('/').flatMap(templateAttribute);
   const { x509_c, x509_st, x509_o, x509_ou, name } = organization;
@@ -44,10 +44,10 @@ function templateAttribute(part: string): NameAttribute[] {
 }
 
 /**
- * The names of an identity: the template of the settings, its variables filled in by the facts. What
- * the device asked for plays no part. An attribute or alternative name with a variable that no fact
- * fills in is left out. Such a common name becomes the challenge's id, which is also added where
- * something was left out and no common name remains.
+ * The names of an identity: the template of the settings with the facts as its variables. The names in
+ * the request are ignored. An attribute or alternative name with an unknown variable is left out; a
+ * common name with one becomes the challenge's id. If any attribute was left out and no common name
+ * remains, the challenge's id is added as common name.
  */
 export function identityName(
   settings: IdentityNameSettings,
@@ -70,7 +70,7 @@ function isCommonName(type: string): boolean {
   return nameType(type) === 'CN';
 }
 
-/** Undefined where a variable is not known. */
+/** Undefined when a variable is unknown. */
 function fill(text: string, { udid, serialNumber, account }: ProvenFacts): string | undefined {
   const values = new Map([
     ['HardwareUUID', udid],

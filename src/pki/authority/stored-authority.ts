@@ -13,6 +13,7 @@ import {
   type ParsedCertificate,
   parseCertificate,
 } from '../../crypto/x509/certificate.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
 import {
   type AuthorityRow,
   type AuthorityUseRow,
@@ -20,13 +21,9 @@ import {
   listAuthorityUses,
   lockAuthority,
 } from '../../db/pki/authority-repository.js';
-import {
-  insertPrivateKey,
-  type Transaction,
-  writeMasterKeyCheck,
-} from '../../db/pki/certificate-repository.js';
+import { insertPrivateKey, writeMasterKeyCheck } from '../../db/pki/certificate-repository.js';
 import { certificateRecord } from '../certificates/certificate-record.js';
-import { privateKeyIdentity, sealMasterKeyCheck } from '../master-key/master-key.js';
+import { privateKeyLabel, sealMasterKeyCheck } from '../master-key/master-key.js';
 
 export const CA_KEY_BITS = 2048;
 const CA_YEARS = 10;
@@ -34,7 +31,7 @@ const CA_KEY_USAGE: KeyUsage[] = ['digitalSignature', 'keyEncipherment', 'keyCer
 /** Devices whose clock is a little slow accept the certificate all the same. */
 export const CLOCK_TOLERANCE_MS = 10 * 60 * 1000;
 
-/** A CA of ours as it is kept. */
+/** A stored CA with its key. */
 export interface StoredAuthority {
   id: number;
   certificate: ParsedCertificate;
@@ -48,7 +45,7 @@ export function yearsAfter(date: Date, years: number): Date {
   return later;
 }
 
-/** Self-signed, under a name of its own: the names of two CAs must never be the same. */
+/** Self-signed, with a unique name: the names of two CAs must never be the same. */
 function issueCaCertificate({ publicKey, privateKey }: KeyPair, now: Date): ParsedCertificate {
   const suffix = randomBytes(4).toString('hex');
   const der = issueCertificate({
@@ -64,7 +61,7 @@ function issueCaCertificate({ publicKey, privateKey }: KeyPair, now: Date): Pars
   return parseCertificate(der);
 }
 
-/** Makes and stores the CA of an RSA key; from now on it issues in place of the one that did. */
+/** Makes and stores a CA for an RSA key; it replaces the issuing one. */
 export async function storeNewAuthority(
   trx: Transaction,
   box: SecretBox,
@@ -77,7 +74,7 @@ export async function storeNewAuthority(
     key_type: 'RSA',
     key_size: keys.privateKey.asymmetricKeyDetails?.modulusLength ?? 0,
     fingerprint_sha256: fingerprint,
-    sealed_pkcs8: box.seal(exportPrivateKey(keys.privateKey), privateKeyIdentity(fingerprint)),
+    sealed_pkcs8: box.seal(exportPrivateKey(keys.privateKey), privateKeyLabel(fingerprint)),
   });
   const record = certificateRecord(certificate, 'mdm.cacert');
   const id = await insertIssuingAuthority(trx, { ...record, rsa_private_key_id: keyId });
@@ -85,18 +82,18 @@ export async function storeNewAuthority(
   return { id, certificate, privateKey: keys.privateKey, isRevoked: false };
 }
 
-/** Undefined where the key is not here. */
+/** Undefined for a CA whose key is not stored. */
 export function openAuthority(row: AuthorityRow, box: SecretBox): StoredAuthority | undefined {
   const { id, der, key_fingerprint, sealed_pkcs8, revoked_at } = row;
   if (key_fingerprint === null || sealed_pkcs8 === null) return undefined;
-  const privateKey = importPrivateKey(box.open(sealed_pkcs8, privateKeyIdentity(key_fingerprint)));
+  const privateKey = importPrivateKey(box.open(sealed_pkcs8, privateKeyLabel(key_fingerprint)));
   return { id, certificate: parseCertificate(der), privateKey, isRevoked: revoked_at !== null };
 }
 
 export const CA_KEY_SIZES = [2048, 3072, 4096] as const;
 export type CaKeySize = (typeof CA_KEY_SIZES)[number];
 
-/** The key of a CA to be, made before the transaction: a long one takes seconds. */
+/** The key of a new CA; call it before the transaction, since a long key takes seconds. */
 export function makeAuthorityKeys(bits: CaKeySize = CA_KEY_BITS): Promise<KeyPair> {
   return generateRsaKeyPair(bits);
 }
@@ -105,13 +102,13 @@ export type AuthorityKeys = KeyPair;
 
 export interface Rotation {
   made: StoredAuthority;
-  /** The one that issued until now, with what depends on it; undefined where there was none. */
+  /** The CA that issued until now, with what depends on it; undefined if there was none. */
   former: AuthorityUseRow | undefined;
 }
 
 /**
- * A new CA of ours issues from the commit on. The former one stays trusted for the identities that
- * it issued, and answers what is still sent to it. Rotations at once come one after the other.
+ * Makes a new CA, which issues from the commit on. The former one stays trusted for the identities
+ * that it issued, and still answers messages addressed to it. Concurrent rotations run one by one.
  */
 export async function rotateAuthority(
   trx: Transaction,
@@ -124,7 +121,7 @@ export async function rotateAuthority(
   return { made: await storeNewAuthority(trx, box, { keys, now }), former };
 }
 
-/** The same with the secrets at hand. */
+/** `rotateAuthority` bound to the secret box, for the API. */
 export class AuthorityRotations {
   constructor(private readonly box: SecretBox) {}
 

@@ -29,14 +29,14 @@ export function parseAlternativeName(text: string): GeneralName | undefined {
 
 const PREFIXES = { dns: 'DNS', ip: 'IP', email: 'email', uri: 'URI', upn: 'UPN' } as const;
 
-/** The form that `parseAlternativeName` reads; addresses as short as RFC 5952 has them. */
+/** The form that `parseAlternativeName` reads; IPv6 addresses shortened by RFC 5952. */
 export function formatAlternativeName({ type, value }: GeneralName): string {
   const isV6 = type === 'ip' && isIP(value) === 6;
   const shown = isV6 ? new SocketAddress({ address: value, family: 'ipv6' }).address : value;
   return `${PREFIXES[type]}:${shown}`;
 }
 
-/** The alternative name that stands for a common name which is an address or a full host name. */
+/** The alternative name for a common name that is an address or a full host name. */
 export function hostNameOf(commonName: string): GeneralName | undefined {
   if (isIP(commonName) !== 0) return parseAlternativeName(commonName);
   const isHost = /\.[a-z][a-z0-9-]*$/i.test(commonName) && TESTS.dns(commonName);

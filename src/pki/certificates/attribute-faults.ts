@@ -1,12 +1,12 @@
 import { AppError, type ErrorCode, type ErrorDetail } from '../../errors.js';
 
-/** A fault of one attribute of the document. */
+/** A fault of one attribute of a JSON:API document. */
 export function attributeFault(name: string, detail: string, code?: ErrorCode): ErrorDetail {
   const source = { pointer: `/data/attributes/${name}` };
-  return { detail, source, ...(code === undefined ? {} : { code }) };
+  return { detail, source, code };
 }
 
-/** All faults as one 422; its own code is theirs where they have one in common. */
+/** All faults as one 422; its code is that of the faults when they share one. */
 export function refusal(faults: ErrorDetail[]): AppError {
   const [code = 'validation_failed', ...others] = new Set(
     faults.map((fault) => fault.code ?? 'validation_failed'),

@@ -18,7 +18,7 @@ async function findIssuer(
   return named.map(parseCertificate).find((issuer) => isIssuedBy(certificate, issuer));
 }
 
-/** Issuer after issuer, the root too: as they came with it, else of the CAs stored here. */
+/** The issuers up to the root: the chain stored with the certificate, else CAs stored here. */
 export async function chainOf(
   db: Database,
   { der, chain_der }: CertificateFile,
@@ -35,7 +35,7 @@ export async function chainOf(
   return path;
 }
 
-/** The certificates of `chain_der`, which stores them as DER one after the other; each as DER. */
+/** The DER of each certificate in `chain_der`, where they are stored one after the other. */
 export function splitChain(chain: Buffer | null): Buffer[] {
   if (chain === null) return [];
   const members = readDer(derSequence(chain)).children();
@@ -44,12 +44,13 @@ export function splitChain(chain: Buffer | null): Buffer[] {
   return certificates;
 }
 
-/** Certificates and keys as they came, in any order. */
-export interface Parts {
+/** Uploaded certificates and keys, in any order. */
+export interface UploadedParts {
   certificates: ParsedCertificate[];
   keys: KeyObject[];
 }
 
+/** Whether the private key belongs to the certificate. */
 export function isKeyOf(key: KeyObject, certificate: ParsedCertificate): boolean {
   try {
     return keysMatch(key, certificate.publicKey);
@@ -58,8 +59,8 @@ export function isKeyOf(key: KeyObject, certificate: ParsedCertificate): boolean
   }
 }
 
-/** The one that issued none of the others; with a key, the one that the key belongs to. */
-export function findLeaf({ certificates, keys }: Parts): ParsedCertificate | undefined {
+/** The certificate that issued none of the others; if several did not, the one with a key. */
+export function findLeaf({ certificates, keys }: UploadedParts): ParsedCertificate | undefined {
   const ends = certificates.filter(
     (issuer) => !certificates.some((other) => other !== issuer && isIssuedBy(other, issuer)),
   );
@@ -68,26 +69,26 @@ export function findLeaf({ certificates, keys }: Parts): ParsedCertificate | und
   return found.length === 1 ? found[0] : undefined;
 }
 
-interface Ordered {
+interface SortedChain {
   /** Issuer after issuer; where a CA has several certificates, all of them. */
   path: ParsedCertificate[];
-  /** What has no part in vouching for the leaf. */
-  strangers: ParsedCertificate[];
+  /** Certificates that issued neither the leaf nor one of the path. */
+  unrelated: ParsedCertificate[];
 }
 
-/** Sorts what came with the leaf. */
-export function pathOf(leaf: ParsedCertificate, others: ParsedCertificate[]): Ordered {
+/** Sorts the certificates that were uploaded with the leaf. */
+export function sortChain(leaf: ParsedCertificate, others: ParsedCertificate[]): SortedChain {
   const path: ParsedCertificate[] = [];
-  const strangers = new Set(others);
+  const unrelated = new Set(others);
   for (const below of walk(leaf, path)) {
-    const issuers = [...strangers].filter((other) => isIssuedBy(below, other));
-    for (const issuer of issuers) strangers.delete(issuer);
+    const issuers = [...unrelated].filter((other) => isIssuedBy(below, other));
+    for (const issuer of issuers) unrelated.delete(issuer);
     path.push(...issuers);
   }
-  return { path, strangers: [...strangers] };
+  return { path, unrelated: [...unrelated] };
 }
 
-/** The leaf, then the path as far as it has grown meanwhile. */
+/** The leaf, then the path, including what the caller adds to it during the iteration. */
 function* walk(leaf: ParsedCertificate, path: ParsedCertificate[]): Generator<ParsedCertificate> {
   yield leaf;
   yield* path;

@@ -19,10 +19,10 @@ const USES = {
   issued: 'identities of devices were issued by it',
   signs: 'new identities of devices are issued by it',
   is_listed: 'it is revoked: the revocation list must name it until it expires, and a week beyond',
-  is_token_certificate: 'it is the token certificate of an account of the enrollment program',
+  is_token_certificate: 'it is the token certificate of a DEP account',
 } as const;
 
-/** AppError 409 in_use that tells what for. */
+/** AppError 409 in_use naming each use. */
 export async function requireUnused(trx: Transaction, id: number): Promise<void> {
   const uses = await certificateUses(trx, id);
   const reasons = Object.entries(USES).filter(([use]) => uses?.[use as keyof typeof USES]);
@@ -31,7 +31,7 @@ export async function requireUnused(trx: Transaction, id: number): Promise<void>
   throw new AppError('in_use', 409, `the certificate is in use: ${why}`);
 }
 
-/** AppError 422 naming the purpose. `host`: for which a server's certificate has to be. */
+/** AppError 422 naming the purpose. `host`: the host that a TLS certificate must be for. */
 export function requireFit(
   certificate: ParsedCertificate,
   purpose: CertificatePurpose,
@@ -41,7 +41,7 @@ export function requireFit(
   if (fault) throw refusal([attributeFault('purpose', `${purpose}: ${fault.detail}`, fault.code)]);
 }
 
-/** AppError 422 key_mismatch when the stored key is another's. */
+/** AppError 422 key_mismatch when the stored key belongs to another certificate. */
 export async function requireKey(
   trx: Transaction,
   { publicKey }: ParsedCertificate,
@@ -58,11 +58,11 @@ interface FittingNow {
   purpose: CertificatePurpose;
   now: Date;
   isForced?: boolean;
-  /** For which a server's certificate has to be. */
+  /** The host that a TLS certificate must be for. */
   host?: string | undefined;
 }
 
-/** AppError 422 with all that speaks against it; by force its time and host do not count. */
+/** AppError 422 with every reason against the certificate; with force its time and host are ignored. */
 export function requireFitNow(
   { certificate, source }: UploadedCertificate,
   { purpose, now, isForced = false, host }: FittingNow,
@@ -72,17 +72,17 @@ export function requireFitNow(
   throw refusal(faults.map(({ detail, code }) => attributeFault(source.certificate, detail, code)));
 }
 
-/** What the ssl certificates stored here are to this process. */
+/** How this process uses the stored ssl certificates. */
 export interface TlsUse {
   /** HTTPS is served with one of them. */
   servesStored: boolean;
-  /** The host that new ones must be for; undefined: any will do. */
+  /** The host that new ones must be for; undefined = any. */
   host?: string | undefined;
 }
 
 /**
- * AppError 409 in_use, ending with the remedy, for the certificate that HTTPS is served with while
- * no other one could take its place.
+ * AppError 409 in_use, ending with the remedy, if HTTPS is served with this certificate and no other
+ * one could replace it.
  */
 export async function requireNotServed(
   trx: Transaction,

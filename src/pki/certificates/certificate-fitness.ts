@@ -12,6 +12,7 @@ const MIN_RSA_BITS = 2048;
 /** Apple's push certificates name their topic in the UID of the subject. */
 const PUSH_TOPIC = /^com\.apple\.mgmt\../;
 
+/** One reason why a certificate is refused for a purpose. */
 export interface Unfitness {
   detail: string;
   code: ErrorCode;
@@ -61,7 +62,7 @@ const PURPOSE_CHECKS: Partial<Record<CertificatePurpose, Check>> = {
   'mdm.vendor': isVendor,
 };
 
-/** Why the certificate can't serve the purpose, whatever the time. */
+/** Why the certificate can't serve the purpose at any time. */
 export function purposeFault(
   certificate: ParsedCertificate,
   purpose: CertificatePurpose,
@@ -70,7 +71,7 @@ export function purposeFault(
   return detail === undefined ? undefined : { detail, code: 'validation_failed' };
 }
 
-/** Why it can't be used now. */
+/** Why the certificate is not valid now. */
 export function timeFault(
   { notBefore, notAfter }: ParsedCertificate,
   now: Date,
@@ -81,7 +82,7 @@ export function timeFault(
   return undefined;
 }
 
-/** Why devices that ask for the host would turn away. */
+/** Why devices that connect to the host would refuse the certificate. */
 export function hostFault(
   certificate: ParsedCertificate,
   purpose: CertificatePurpose,
@@ -91,8 +92,8 @@ export function hostFault(
     return undefined;
   }
   const detail =
-    `it is for ${hostsInWords(certificate)}, not for ${host}, the host of PUBLIC_URL, so that ` +
-    'devices would refuse this server; ?force=true takes it all the same';
+    `it is for ${describeHosts(certificate)}, not for ${host}, the host of PUBLIC_URL, so that ` +
+    'devices would refuse this server; ?force=true stores it all the same';
   return { detail, code: 'certificate_not_valid' };
 }
 
@@ -107,23 +108,23 @@ function keyFault(certificate: ParsedCertificate): Unfitness | undefined {
   }
 }
 
-export interface Intended {
+export interface IntendedUse {
   purpose: CertificatePurpose;
-  /** When it has to be valid; any time will do where there is none. */
-  at?: Date;
-  /** Which host a server's certificate has to be for, likewise. */
+  /** When it must be valid; undefined = not checked. */
+  at?: Date | undefined;
+  /** The host that a TLS certificate must be for; undefined = not checked. */
   host?: string | undefined;
 }
 
-/** A vendor certificate can't sign out of its time, so that taking it would be of no use. */
+/** Not offered for a vendor certificate, which cannot sign outside its validity. */
 function forceAdvice(purpose: CertificatePurpose): string {
-  return purpose === 'mdm.vendor' ? '' : '; ?force=true takes it all the same';
+  return purpose === 'mdm.vendor' ? '' : '; ?force=true stores it all the same';
 }
 
-/** All that speaks against taking the certificate for this purpose. */
+/** Every reason against storing the certificate for this purpose. */
 export function unfitness(
   certificate: ParsedCertificate,
-  { purpose, at, host }: Intended,
+  { purpose, at, host }: IntendedUse,
 ): Unfitness[] {
   const time = at && timeFault(certificate, at);
   const found = [
@@ -140,7 +141,7 @@ export function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^\[|\]$/g, '');
 }
 
-/** Whether clients take the certificate for this host: by its SANs, else by its common name. */
+/** Whether clients accept the certificate for this host: by its SANs, else by its common name. */
 export function isForHost({ der }: ParsedCertificate, host: string): boolean {
   try {
     const certificate = new X509Certificate(der);
@@ -151,8 +152,8 @@ export function isForHost({ der }: ParsedCertificate, host: string): boolean {
   }
 }
 
-/** For which hosts it is, for people. */
-export function hostsInWords({ subjectAltNames, commonName }: ParsedCertificate): string {
+/** The hosts of a certificate as a phrase of an error message. */
+export function describeHosts({ subjectAltNames, commonName }: ParsedCertificate): string {
   const named = subjectAltNames.filter(({ type }) => type === 'dns' || type === 'ip');
   const hosts = named.length > 0 ? named.map(({ value }) => value) : [commonName ?? 'no host'];
   const rest = hosts.length > 5 ? ` and ${hosts.length - 5} more` : '';

@@ -10,20 +10,20 @@ import { certificateRecord } from './certificate-record.js';
 
 const REQUEST_POINTER = '/data/relationships/certificate_signing_request/data';
 
-interface RequestSought {
+interface RequestQuery {
   purpose: CertificatePurpose;
-  /** The request that the client says it answers. */
+  /** The request that the client names. */
   requestId?: number | null | undefined;
 }
 
 /**
- * The request that the certificate answers, known by its public key; undefined when there is none.
- * AppError 422 when it answers another, or was requested for another purpose.
+ * The signing request with the public key of the certificate; undefined when there is none. AppError
+ * 422 when the client names another request, or the request has another purpose.
  */
 async function findRequestFor(
   trx: Transaction,
   { publicKey }: ParsedCertificate,
-  { purpose, requestId }: RequestSought,
+  { purpose, requestId }: RequestQuery,
 ): Promise<KnownRequest | undefined> {
   const known = await findSigningRequests(trx, publicKeyFingerprint(publicKey));
   const isAny = typeof requestId !== 'number';
@@ -41,15 +41,15 @@ async function findRequestFor(
   throw refusal([attributeFault('purpose', detail)]);
 }
 
-interface AccountSought {
+interface AccountQuery {
   purpose: CertificatePurpose;
   topic: string | null;
-  /** What the client says; null = nobody's, undefined = it says nothing. */
+  /** The attribute as sent; null = no account, undefined = not sent. */
   given: string | null | undefined;
   request?: KnownRequest | undefined;
 }
 
-/** AppError 422 for what can't be one. */
+/** AppError 422 for text that is neither an e-mail address nor a phone number. */
 export function requireAppleAccount(given: string | null | undefined): void {
   const fault = typeof given === 'string' ? appleAccountFault(given) : undefined;
   if (fault !== undefined)
@@ -57,12 +57,13 @@ export function requireAppleAccount(given: string | null | undefined): void {
 }
 
 /**
- * The Apple account of a push certificate: as given, as the request says, or that of the former
- * certificate of its topic. AppError 422 for one given of another kind of certificate.
+ * The Apple Account of a push certificate: the one sent, else that of the signing request, else that
+ * of the former certificate of its topic. AppError 422 when one is sent for another kind of
+ * certificate.
  */
 async function appleAccountOf(
   trx: Transaction,
-  { purpose, topic, given, request }: AccountSought,
+  { purpose, topic, given, request }: AccountQuery,
 ): Promise<string | null> {
   if (purpose !== 'mdm.pushcert' && typeof given === 'string') {
     const detail = 'apple_account: only push certificates (mdm.pushcert) belong to one';
@@ -73,14 +74,14 @@ async function appleAccountOf(
   return request?.apple_account ?? (await findAppleAccount(trx, topic)) ?? null;
 }
 
-/** What the client says of where a certificate comes from. */
+/** The attributes and links that name the origin of a certificate. */
 export interface OriginInput {
   purpose: CertificatePurpose;
   signingRequestId?: number | null;
   apple_account?: string | null;
 }
 
-/** What it comes from, as columns. AppError 422 when that can't be. */
+/** The origin as columns. AppError 422 when the request or account does not fit. */
 export async function originOf(
   trx: Transaction,
   certificate: ParsedCertificate,
@@ -92,16 +93,16 @@ export async function originOf(
   return { signing_request_id: request?.id ?? null, apple_account };
 }
 
-/** undefined = it stays as it is: clients send back what they read. AppError 422 as originOf. */
+/** undefined = unchanged, also when the client sends the stored value. AppError 422 as originOf. */
 export async function changedAccount(
   trx: Transaction,
   { apple_account: given }: Pick<OriginInput, 'apple_account'>,
   { stored, next }: { stored: StoredCertificate; next: CertificateRecord },
 ): Promise<string | null | undefined> {
   const { purpose, push_topic: topic } = next;
-  const told = given === stored.apple_account ? undefined : given;
-  if (told === undefined && purpose === stored.purpose) return undefined;
-  return appleAccountOf(trx, { purpose, topic, given: told });
+  const changed = given === stored.apple_account ? undefined : given;
+  if (changed === undefined && purpose === stored.purpose) return undefined;
+  return appleAccountOf(trx, { purpose, topic, given: changed });
 }
 
 const ADDRESS = /^[^\s@]+@[^\s@]+$/;

@@ -11,7 +11,7 @@ import {
 import { certificateUses } from '../../db/pki/certificate-uses.js';
 import { AppError } from '../../errors.js';
 
-/** A certificate as the row that lists it. */
+/** The row of `certificates` for a certificate. */
 export function certificateRecord(
   certificate: ParsedCertificate,
   purpose: CertificatePurpose,
@@ -31,7 +31,7 @@ export function certificateRecord(
   };
 }
 
-/** Whoever forgets the key sends the same again, with it. */
+/** Completes a stored certificate without a key when the same one is uploaded with its key. */
 async function insertOrComplete(
   trx: Transaction,
   record: CertificateRecord,
@@ -55,13 +55,13 @@ async function described(
   trx: Transaction,
   { id, purpose, revoked_at }: KnownCertificate,
 ): Promise<string> {
-  const there = `this certificate is there already: id ${id}, purpose ${purpose}`;
-  return revoked_at === null ? there : there + (await revokedAdvice(trx, id, revoked_at));
+  const stored = `this certificate is there already: id ${id}, purpose ${purpose}`;
+  return revoked_at === null ? stored : stored + (await revokedAdvice(trx, id, revoked_at));
 }
 
 /**
- * Returns the row's id: a new one, or that of the same certificate for the same purpose, which had
- * no key before. AppError 409 already_exists that tells which one is there.
+ * Returns the id of the new row, or of the stored row of the same certificate and purpose if that had
+ * no key. AppError 409 already_exists naming the stored one.
  */
 export async function storeCertificate(
   trx: Transaction,

@@ -32,7 +32,7 @@ import {
   chainView,
 } from './certificate-view.js';
 
-import { findKeyFor, keepPrivateKey } from './stored-keys.js';
+import { findKeyFor, storeSealedKey } from './stored-keys.js';
 import {
   type CertificateUpload,
   readKeyOf,
@@ -42,28 +42,28 @@ import {
 
 export interface CertificateServiceDeps {
   box: SecretBox;
-  /** After the commit of a change to the CAs that are believed in. */
+  /** Called after the commit of a change to the trusted CAs. */
   onAuthoritiesChange: () => void;
-  /** In the transaction that brings or changes the push certificate of a topic. */
+  /** Called in the transaction that adds or changes the push certificate of a topic. */
   onPushCertificate?: (trx: Transaction, topic: string) => Promise<void>;
-  /** In the transaction that brings or changes a certificate of the server that ends soon. */
+  /** Called in the transaction that adds or changes a certificate of the server that ends soon. */
   onEndingCredential?: (trx: Transaction) => Promise<void>;
-  /** The lab is on, which has its own push certificate and wants no real one beside it. */
+  /** The lab is on. It has its own push certificate and refuses a real one. */
   isLab?: boolean;
-  /** What stored ssl certificates are to this process. */
+  /** How this process uses the stored ssl certificates. */
   tlsUse?: TlsUse;
   now?: () => Date;
 }
 
 export interface CertificateInput extends CertificateUpload {
   purpose: CertificatePurpose;
-  /** The key that the client says is its own. */
+  /** The stored key that the client names as that of the certificate. */
   privateKeyId?: number | null;
-  /** The request that the client says it answers. */
+  /** The signing request that the client names. */
   signingRequestId?: number | null;
-  /** Of push certificates only; left out, it is that of the request or of the former one. */
+  /** Push certificates only; by default that of the request or of the former certificate. */
   apple_account?: string | null;
-  /** Takes what is not valid now, or of another host or push topic than devices ask for. */
+  /** Accepts a certificate that is not valid now, or has another host or push topic than in use. */
   isForced?: boolean;
 }
 
@@ -74,7 +74,7 @@ export interface CertificateChange
   purpose?: CertificatePurpose;
 }
 
-/** Certificates as the JSON:API resources know them. */
+/** Adds, changes and deletes certificates for the JSON:API resources. */
 export class CertificateService {
   readonly #deps: CertificateServiceDeps;
   readonly #now: () => Date;
@@ -85,8 +85,8 @@ export class CertificateService {
   }
 
   /**
-   * Returns the row's id: a new one, or that of the same certificate for the same purpose, which had no
-   * key before. AppError 422 naming each fault, 409 already_exists.
+   * Returns the id of the new row, or of the stored row of the same certificate and purpose if that had
+   * no key. AppError 422 naming each fault, 409 already_exists.
    */
   async add(trx: Transaction, input: CertificateInput): Promise<number> {
     this.#refuseBesideLab(input.purpose);
@@ -101,10 +101,10 @@ export class CertificateService {
     const chain_der = chain.length > 0 ? Buffer.concat(chain.map(({ der }) => der)) : null;
     const row = { ...record, ...origin, chain_der, rsa_private_key_id: keyId };
     const id = await storeCertificate(trx, row, pointer);
-    this.#noteAuthorities(trx, input.purpose);
-    await this.#noteEnding(trx, record);
-    // Without its key it is of no use to any device that waits.
-    if (keyId !== null) await this.#notePushTopic(trx, certificate, input.purpose);
+    this.#notifyAuthoritiesChange(trx, input.purpose);
+    await this.#notifyIfEndingSoon(trx, record);
+    // Without its key no device that waits for a push can be pushed.
+    if (keyId !== null) await this.#notifyPushTopic(trx, certificate, input.purpose);
     return id;
   }
 
@@ -121,13 +121,14 @@ export class CertificateService {
     if (isOther) await this.#requireMayBecome(trx, certificate, { ...change, purpose });
     const account = await changedAccount(trx, change, { stored, next });
     await updateCertificate(trx, id, {
-      ...(isOther && { purpose, push_topic: next.push_topic }),
-      ...(account !== undefined && { apple_account: account }),
-      ...(privateKeyId !== undefined && { rsa_private_key_id: privateKeyId }),
+      purpose: isOther ? purpose : undefined,
+      push_topic: isOther ? next.push_topic : undefined,
+      apple_account: account,
+      rsa_private_key_id: privateKeyId,
     });
-    this.#noteAuthorities(trx, stored.purpose, purpose);
-    await this.#noteEnding(trx, next);
-    await this.#notePushTopic(trx, certificate, purpose ?? stored.purpose);
+    this.#notifyAuthoritiesChange(trx, stored.purpose, purpose);
+    await this.#notifyIfEndingSoon(trx, next);
+    await this.#notifyPushTopic(trx, certificate, purpose ?? stored.purpose);
   }
 
   /** AppError 404; 409 in_use. */
@@ -138,10 +139,10 @@ export class CertificateService {
       await requireNotServed(trx, id, 'for plain HTTP start with TLS=off, then delete it');
     }
     await deleteCertificate(trx, id);
-    this.#noteAuthorities(trx, purpose);
+    this.#notifyAuthoritiesChange(trx, purpose);
   }
 
-  /** What whoever has just added or changed it should know; nothing where all is well. */
+  /** Warnings for the response to an upload or change; empty when all is well. */
   async warnings(trx: Transaction, id: number): Promise<Advice[]> {
     const stored = await lockCertificate(trx, id);
     if (stored?.purpose !== 'mdm.pushcert' || this.#deps.isLab) return [];
@@ -155,17 +156,17 @@ export class CertificateService {
     return encodePem('CERTIFICATE', der);
   }
 
-  /** What a stored certificate (DER) says; undefined where it can't be read. */
+  /** The view of a stored certificate (DER); undefined when it is unreadable. */
   view(der: Buffer): CertificateView | undefined {
     return certificateView(der);
   }
 
-  /** Of a stored chain (DER one after the other). */
+  /** The view of a stored chain (DER one after the other). */
   viewChain(chain: Buffer | null): ChainLink[] {
     return chainView(chain);
   }
 
-  /** As what it is now. */
+  /** AppError 409 in_use while the certificate is needed for its present purpose. */
   async #requireDispensable(
     trx: Transaction,
     { id, isForced = false }: CertificateChange,
@@ -175,7 +176,7 @@ export class CertificateService {
     await requireNotServed(trx, id, 'or repeat this with ?force=true');
   }
 
-  /** Not whether it is valid now: it was taken. */
+  /** Ignores the validity dates, which were checked when it was added. */
   async #requireMayBecome(
     trx: Transaction,
     certificate: ParsedCertificate,
@@ -193,7 +194,7 @@ export class CertificateService {
     return stored;
   }
 
-  /** A key that comes along is linked even where the link read before, none, is sent back. */
+  /** An uploaded key is linked even if the client also sends the former link, null. */
   async #changedKey(
     trx: Transaction,
     certificate: ParsedCertificate,
@@ -213,7 +214,7 @@ export class CertificateService {
     if (typeof wanted === 'number') await requireKey(trx, certificate, wanted);
     if (privateKey === undefined) return wanted ?? (await findKeyFor(trx, certificate.publicKey));
     const name = certificate.commonName ?? null;
-    return keepPrivateKey(trx, this.#deps.box, { key: privateKey, name });
+    return storeSealedKey(trx, this.#deps.box, { key: privateKey, name });
   }
 
   #refuseBesideLab(purpose: CertificatePurpose | undefined): void {
@@ -222,7 +223,7 @@ export class CertificateService {
     throw new AppError('lab_only', 409, message);
   }
 
-  async #notePushTopic(
+  async #notifyPushTopic(
     trx: Transaction,
     certificate: ParsedCertificate,
     purpose: CertificatePurpose,
@@ -231,12 +232,18 @@ export class CertificateService {
     if (topic !== null) await this.#deps.onPushCertificate?.(trx, topic);
   }
 
-  async #noteEnding(trx: Transaction, { purpose, not_after }: CertificateRecord): Promise<void> {
+  async #notifyIfEndingSoon(
+    trx: Transaction,
+    { purpose, not_after }: CertificateRecord,
+  ): Promise<void> {
     if (purpose === 'mdm.device' || !isNoticeDue(not_after, this.#now())) return;
     await this.#deps.onEndingCredential?.(trx);
   }
 
-  #noteAuthorities(trx: Transaction, ...purposes: (CertificatePurpose | undefined)[]): void {
+  #notifyAuthoritiesChange(
+    trx: Transaction,
+    ...purposes: (CertificatePurpose | undefined)[]
+  ): void {
     if (purposes.includes('mdm.cacert')) afterCommit(trx, this.#deps.onAuthoritiesChange);
   }
 }

@@ -7,7 +7,7 @@ import { AppError } from '../../errors.js';
 
 /** RFC 7468 5.1, and as older tools wrote it. */
 const CERTIFICATE = /^(X509 )?CERTIFICATE$/;
-/** RFC 7468 8 and 9: what CAs hand out as .p7b. */
+/** RFC 7468 8 and 9: the .p7b files of CAs. */
 const CERTS_ONLY = /^(PKCS7|CMS)$/;
 
 function invalidCertificate(message: string, cause?: unknown): AppError {
@@ -15,7 +15,7 @@ function invalidCertificate(message: string, cause?: unknown): AppError {
 }
 
 function readBlocks(text: string): ParsedCertificate[] {
-  // Their own reader knows the headers of old keys.
+  // Left to readPrivateKeyPem, which reads the RFC 1421 headers of old keys.
   const publicPart = privateKeyBlocks(text).reduce((rest, key) => rest.replace(key, ''), text);
   const found = decodePem(publicPart).flatMap(({ label, der }) => {
     if (CERTS_ONLY.test(label)) return readCertsOnly(der);
@@ -45,8 +45,9 @@ export function decodeBase64Text(text: string): Buffer {
 }
 
 /**
- * The certificates of a text: PEM of certificates or of PKCS #7 that only carries some, or one of
- * them in DER as base64. @throws AppError `invalid_certificate`
+ * The certificates of a text: PEM of certificates or of a certs-only PKCS #7, or either in DER as
+ * base64.
+ * @throws AppError `invalid_certificate`
  */
 export function readCertificateText(text: string): ParsedCertificate[] {
   try {

@@ -5,14 +5,14 @@ import { AppError } from '../../errors.js';
 import { formatAlternativeName } from './alternative-names.js';
 import { splitChain } from './certificate-chain.js';
 
-/** What a certificate says beyond the columns that are filtered and sorted by. */
+/** The attributes of a certificate that have no column. */
 export interface CertificateView {
   /** `DNS:…`, `IP:…`, `email:…`, `URI:…`, `UPN:…`. */
   subject_alt_names: string[];
-  /** null where the certificate has no such extension: it may then serve any use. */
+  /** null without the extension: every usage is then allowed. */
   key_usage: string[] | null;
   extended_key_usage: string[] | null;
-  /** null for a kind that is not known here. */
+  /** null for an unsupported kind of key. */
   key_type: 'RSA' | 'EC' | null;
   key_size: number | null;
   signature_algorithm: string;
@@ -38,7 +38,7 @@ function viewOf(certificate: ParsedCertificate): CertificateView {
   };
 }
 
-/** undefined where the bytes can't be read: what a device or another version stored is not lost. */
+/** undefined for unreadable bytes, as a device or another version of Muster may have stored. */
 function readable<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -48,17 +48,17 @@ function readable<T>(read: () => T): T | undefined {
   }
 }
 
-// One document asks for each attribute by itself, of the same buffer.
+// A document reads each attribute separately, from the same buffer.
 const views = new WeakMap<Buffer, { view: CertificateView | undefined }>();
 
-/** Of a stored certificate (DER); undefined when it can't be read. */
+/** The view of a stored certificate (DER); undefined when it is unreadable. */
 export function certificateView(der: Buffer): CertificateView | undefined {
   const known = views.get(der) ?? { view: readable(() => viewOf(parseCertificate(der))) };
   views.set(der, known);
   return known.view;
 }
 
-/** Of a stored chain: the issuer first; empty when there is none. */
+/** The certificates of a stored chain, the issuer first; empty without a chain. */
 export function chainView(chain: Buffer | null): ChainLink[] {
   const certificates = readable(() => splitChain(chain).map(parseCertificate)) ?? [];
   return certificates.map(({ subject, notAfter, fingerprint }) => ({
@@ -93,12 +93,12 @@ const SIGNATURES = new Map<string, string>([
   ['1.3.101.113', 'ED448'],
 ]);
 
-/** The name of an extended key usage (RFC 5280 4.2.1.12), else as it is: dotted. */
+/** The name of an extended key usage (RFC 5280 4.2.1.12); the dotted OID for an unknown one. */
 function purposeName(oid: string): string {
   return PURPOSES.get(oid) ?? oid;
 }
 
-/** The name of an algorithm of signatures, else as it is: dotted. */
+/** The name of a signature algorithm; the dotted OID for an unknown one. */
 function signatureName(oid: string): string {
   return SIGNATURES.get(oid) ?? oid;
 }

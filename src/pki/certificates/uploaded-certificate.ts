@@ -6,7 +6,7 @@ import { openPkcs12 } from '../../crypto/pkcs12/pkcs12.js';
 import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import { AppError, type ErrorDetail } from '../../errors.js';
 import { attributeFault, refusal } from './attribute-faults.js';
-import { findLeaf, isKeyOf, type Parts, pathOf } from './certificate-chain.js';
+import { findLeaf, isKeyOf, sortChain, type UploadedParts } from './certificate-chain.js';
 import { decodeBase64Text, readCertificateText } from './certificate-text.js';
 
 const MAX_CERTIFICATES = 16;
@@ -32,11 +32,11 @@ export interface UploadedCertificate {
   /** The others, its issuer first. */
   chain: ParsedCertificate[];
   privateKey: KeyObject | undefined;
-  /** The attribute that the certificate came in, and the key. */
+  /** The attributes that held the certificate and the key. */
   source: { certificate: Attribute; key: Attribute };
 }
 
-/** Runs `read`; what it throws becomes a fault of the attribute, or of the password. */
+/** Runs `read`; an AppError becomes a fault of the attribute, or of the password. */
 async function attempt<T>(
   name: Attribute,
   faults: ErrorDetail[],
@@ -52,7 +52,7 @@ async function attempt<T>(
   }
 }
 
-async function readPem(upload: CertificateUpload, faults: ErrorDetail[]): Promise<Parts> {
+async function readPem(upload: CertificateUpload, faults: ErrorDetail[]): Promise<UploadedParts> {
   const { pem_certificate: text = '', pem_private_key, password } = upload;
   const certificates = await attempt('pem_certificate', faults, () =>
     readCertificateText(text ?? ''),
@@ -64,7 +64,10 @@ async function readPem(upload: CertificateUpload, faults: ErrorDetail[]): Promis
   return { certificates: certificates ?? [], keys: key === undefined ? [] : [key] };
 }
 
-async function readPkcs12(upload: CertificateUpload, faults: ErrorDetail[]): Promise<Parts> {
+async function readPkcs12(
+  upload: CertificateUpload,
+  faults: ErrorDetail[],
+): Promise<UploadedParts> {
   const { pkcs12 = '', password } = upload;
   const parts = await attempt('pkcs12', faults, async () => {
     const content = await openPkcs12(decodeBase64Text(pkcs12 ?? ''), password ?? undefined);
@@ -85,9 +88,9 @@ function withoutRepeats(certificates: ParsedCertificate[]): ParsedCertificate[] 
 }
 
 function missingInput({ pem_certificate, pkcs12 }: CertificateUpload): ErrorDetail[] {
-  const given = [pem_certificate, pkcs12].filter((text) => typeof text === 'string').length;
-  if (given === 1) return [];
-  if (given === 2) return [attributeFault('pkcs12', 'send either pem_certificate or pkcs12')];
+  const count = [pem_certificate, pkcs12].filter((text) => typeof text === 'string').length;
+  if (count === 1) return [];
+  if (count === 2) return [attributeFault('pkcs12', 'send either pem_certificate or pkcs12')];
   return [attributeFault('pem_certificate', 'pem_certificate or pkcs12 is required')];
 }
 
@@ -98,8 +101,8 @@ function sourceOf({ pkcs12, pem_private_key }: CertificateUpload): UploadedCerti
 }
 
 /**
- * Takes the upload apart: the certificate meant, its chain, its private key. Nothing is judged but
- * that they can be read and belong together. AppError 422 with every fault and its pointer.
+ * Reads the certificate, its chain and its private key from an upload. Checks only that they are
+ * readable and belong together. AppError 422 with every fault and its pointer.
  */
 export async function readUploadedCertificate(
   upload: CertificateUpload,
@@ -119,8 +122,8 @@ export async function readUploadedCertificate(
 }
 
 /**
- * The private key that comes for a certificate that is there already; undefined when none does.
- * AppError 422 when it can't be read or is not the certificate's.
+ * The private key uploaded for a stored certificate; undefined without one. AppError 422 when it is
+ * unreadable or belongs to another certificate.
  */
 export async function readKeyOf(
   certificate: ParsedCertificate,
@@ -140,7 +143,10 @@ function foreignKey(name: Attribute): AppError {
   return refusal([attributeFault(name, detail, 'key_mismatch')]);
 }
 
-function assemble(parts: Parts, source: UploadedCertificate['source']): UploadedCertificate {
+function assemble(
+  parts: UploadedParts,
+  source: UploadedCertificate['source'],
+): UploadedCertificate {
   const certificate = findLeaf(parts);
   if (certificate === undefined) {
     const detail = 'the certificates are not one chain, so it is not clear which one is meant';
@@ -152,27 +158,27 @@ function assemble(parts: Parts, source: UploadedCertificate['source']): Uploaded
     throw foreignKey(source.key);
   }
   const others = parts.certificates.filter((other) => other !== certificate);
-  const { path: chain, strangers } = pathOf(certificate, others);
-  if (strangers.length > 0) {
-    throw strange(source.certificate, strangers, [certificate, ...chain]);
+  const { path: chain, unrelated } = sortChain(certificate, others);
+  if (unrelated.length > 0) {
+    throw unrelatedCertificates(source.certificate, unrelated, [certificate, ...chain]);
   }
   return { certificate, chain, privateKey, source };
 }
 
-/** Clients would be sent them all. */
-function strange(
+/** Refused because the whole chain is sent to clients. */
+function unrelatedCertificates(
   name: Attribute,
-  strangers: ParsedCertificate[],
+  unrelated: ParsedCertificate[],
   path: ParsedCertificate[],
 ): AppError {
-  const subjects = strangers.map(({ subject }) => subject || 'one without a subject');
-  const open = path.at(-1);
+  const subjects = unrelated.map(({ subject }) => subject || 'one without a subject');
+  const last = path.at(-1);
   const missing =
-    open === undefined || open.subjectRaw.equals(open.issuerRaw)
+    last === undefined || last.subjectRaw.equals(last.issuerRaw)
       ? ''
-      : `, or add what is missing between: the certificate of ${open.issuer}`;
+      : `, or add the certificate of ${last.issuer}, which is missing in between`;
   const detail =
-    `beside the certificate and the CAs that vouch for it there is ${subjects.join('; ')}: leave ` +
-    `out what has no part in its chain${missing}`;
+    `beside the certificate and the CAs of its chain there is ${subjects.join('; ')}: leave out ` +
+    `what is not part of the chain${missing}`;
   return refusal([attributeFault(name, detail)]);
 }

@@ -15,15 +15,15 @@ const NAMES: Record<CredentialKind, string> = {
 
 const AUTHORITY_REMEDIES: Record<NonNullable<Credential['authority']>, string> = {
   issuing:
-    'It issues the identities of devices, and none is good for longer than it is. Run `muster ca ' +
-    'rotate` (or POST /api/v1/ca_certificates/rotate): a successor issues from then on, and ' +
-    'devices get their identities of it as theirs come to be renewed.',
+    'It issues the identities of devices, and none is valid for longer than it is. Run `muster ca ' +
+    'rotate` (or POST /api/v1/ca_certificates/rotate): its successor then issues new identities, ' +
+    'and each device moves to it when its identity is renewed.',
   retired:
-    'It issues no more; devices whose identities it issued need others before that day: each is ' +
-    'renewed by itself, or at once by POST /api/v1/devices/{id}/renew_identity.',
+    'It no longer issues; devices whose identities it issued need new ones before that day: each is ' +
+    'renewed automatically, or at once by POST /api/v1/devices/{id}/renew_identity.',
   external:
-    'Devices with a certificate of it must get one of a successor before that day: POST that to ' +
-    '/api/v1/ca_certificates.',
+    'Devices with a certificate of this CA need one of its successor before that day: POST the ' +
+    'successor to /api/v1/ca_certificates.',
 };
 
 const successor = (purpose: string) =>
@@ -34,10 +34,10 @@ const REMEDIES: Record<
   string
 > = {
   dep_token:
-    'Apple tells this server nothing more then. Get a new one for the same server at Apple Business ' +
-    'Manager or Apple School Manager, and POST it to /dep/stoken/upload.',
+    'Apple then refuses every request of this server. Get a new one for the same server at Apple ' +
+    'Business Manager or Apple School Manager, and POST it to /dep/stoken/upload.',
   vendor_certificate:
-    'Requests for push certificates cannot be signed here any more once it has expired: get a new ' +
+    'Requests for push certificates cannot be signed here once it has expired: get a new ' +
     `one from Apple's developer portal, and ${successor('mdm.vendor')}`,
   encryption_certificate: successor('mdm.encrypt'),
   dep_server_certificate:
@@ -55,33 +55,33 @@ function remedyOf(credential: Credential): string {
         `Renew it at identity.apple.com under the Apple Account ${apple_account ?? 'it was made with'}, ` +
         'so that its topic stays (with another topic every device must enroll anew), and POST it ' +
         'to /api/v1/push_certificates; `muster push-cert request` makes the request for Apple, ' +
-        '`muster push-cert import` takes the answer.'
+        '`muster push-cert import` stores the answer.'
       );
     case 'certificate_authority':
       return dependents(identities) + AUTHORITY_REMEDIES[authority ?? 'external'];
     case 'ssl_certificate':
       return source === 'file'
-        ? 'Devices come no longer once it has expired: replace TLS_CERT_FILE and TLS_KEY_FILE.'
-        : 'Devices come no longer once it has expired: POST its successor to /api/v1/ssl_certificates.';
+        ? 'Devices refuse it once it has expired: replace TLS_CERT_FILE and TLS_KEY_FILE.'
+        : 'Devices refuse it once it has expired: POST its successor to /api/v1/ssl_certificates.';
     default:
       return REMEDIES[kind];
   }
 }
 
-/** Of devices that go on by an identity of that CA. */
+/** A sentence with the number of enrolled devices whose identity the CA issued. */
 function dependents(count: number | undefined): string {
   if (count === undefined || count === 0) return '';
-  if (count > COUNTED_AT_MOST) return `More than ${COUNTED_AT_MOST} identities are of it. `;
-  return count === 1 ? '1 identity is of it. ' : `${count} identities are of it. `;
+  if (count > COUNTED_AT_MOST) return `It issued more than ${COUNTED_AT_MOST} identities in use. `;
+  return count === 1 ? 'It issued 1 identity in use. ' : `It issued ${count} identities in use. `;
 }
 
-/** A former CA of ours that no device depends on any more may end as it likes. */
+/** Whether it is a former CA of this server that no device depends on: its end needs no notice. */
 export function isOfNoUse({ authority, identities }: Credential): boolean {
   return authority === 'retired' && identities === 0;
 }
 
 /** `The TLS certificate "mdm.example.com" (id 7)` */
-function named({ kind, id, name }: Credential): string {
+function describe({ kind, id, name }: Credential): string {
   const where = id === null ? 'of TLS_CERT_FILE' : `id ${id}`;
   return `The ${NAMES[kind]} ${JSON.stringify(name)} (${where})`;
 }
@@ -92,45 +92,45 @@ function ending({ not_after, days_left, status }: Credential): string {
   return `expires on ${day}, in ${days_left} ${days_left === 1 ? 'day' : 'days'}`;
 }
 
-/** The one that a push certificate without its key was to replace. */
-function staying({ kind, topic }: Credential, all: Credential[]): string {
-  const rivals = all.filter((other) => other.kind === kind && other.topic === topic);
-  const used = rivals.find(({ status }) => status !== 'no_private_key');
-  return used === undefined ? '' : `; id ${used.id}, which ${ending(used)}, stays in its place`;
+/** The certificate still in use instead of a push certificate without its key. */
+function stillInUse({ kind, topic }: Credential, all: Credential[]): string {
+  const sameTopic = all.filter((other) => other.kind === kind && other.topic === topic);
+  const used = sameTopic.find(({ status }) => status !== 'no_private_key');
+  return used === undefined ? '' : `; id ${used.id}, which ${ending(used)}, stays in use`;
 }
 
 /** When it ends and what to do, whether that is soon or not. */
 export function endingAdvice(credential: Credential): string {
-  return `${named(credential)} ${ending(credential)}. ${remedyOf(credential)}`;
+  return `${describe(credential)} ${ending(credential)}. ${remedyOf(credential)}`;
 }
 
 function beginningAdvice(credential: Credential): string {
   return (
-    `${named(credential)} is not valid before ${credential.not_before?.toISOString()}, and until ` +
-    "then of no use. If this server's clock is right, put one in its place that is valid now."
+    `${describe(credential)} is not valid before ${credential.not_before?.toISOString()}, and of no ` +
+    "use until then. If this server's clock is right, replace it with one that is valid now."
   );
 }
 
-/** What is wrong with one of them, now or soon, and what to do; undefined while all is well. */
+/** What is or soon will be wrong with a credential, and what to do; undefined while all is well. */
 export function credentialAdvice(credential: Credential, all: Credential[]): string | undefined {
   const { id, status } = credential;
   if (status === 'ok' || isOfNoUse(credential)) return undefined;
   if (status === 'not_yet_valid') return beginningAdvice(credential);
   if (status !== 'no_private_key') return endingAdvice(credential);
   return (
-    `${named(credential)} has no private key, so nothing can be pushed with it` +
-    `${staying(credential, all)}. PATCH /api/v1/certificates/${id} with pem_private_key, or POST ` +
+    `${describe(credential)} has no private key, so nothing can be pushed with it` +
+    `${stillInUse(credential, all)}. PATCH /api/v1/certificates/${id} with pem_private_key, or POST ` +
     'it again with its key.'
   );
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** What is wrong and what to do. */
+/** One warning. */
 export interface Advice {
-  /** Stable. */
+  /** Stable, for programs. */
   code: string;
-  /** For people. */
+  /** What is wrong and what to do. */
   detail: string;
 }
 
@@ -154,7 +154,7 @@ function older(
   return { code: 'push_certificate_older', detail };
 }
 
-/** What is odd about a push certificate, though it can be used. */
+/** Warnings about a push certificate that can be used. */
 export function pushCertificateAdvice(credential: Credential): Advice[] {
   const { isSelfSigned, replaced } = credential;
   return [

@@ -37,7 +37,7 @@ function chainFile(format: FileFormat, certificates: ParsedCertificate[]): Crede
   return { name: 'certificate.p7b', mediaType: 'application/pkcs7-mime', bytes };
 }
 
-/** Stored certificates and keys as files to take away. */
+/** Stored certificates and keys as downloads. */
 export class CredentialFiles {
   constructor(
     private readonly box: SecretBox,
@@ -45,7 +45,7 @@ export class CredentialFiles {
     private readonly isKeyExportOn: boolean,
   ) {}
 
-  /** With its chain, DER is PKCS #7 of certificates only. AppError 404. */
+  /** The format `der` with a chain makes a certs-only PKCS #7. AppError 404. */
   async certificate(
     db: Database,
     { id, format, withChain }: CertificateFileChoice,
@@ -58,7 +58,7 @@ export class CredentialFiles {
     return { name: 'certificate.cer', mediaType: 'application/pkix-cert', bytes: file.der };
   }
 
-  /** PKCS #8. AppError 404; 403 for the key of a CA, and where no key may leave. */
+  /** PKCS #8. AppError 404; 403 for the key of a CA, and while KEY_EXPORT is off. */
   async privateKey(trx: Transaction, id: number, format: FileFormat): Promise<CredentialFile> {
     if (!this.isKeyExportOn) {
       throw new AppError('key_export_off', 403, 'private keys do not leave this server');

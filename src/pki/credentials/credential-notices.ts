@@ -12,11 +12,11 @@ export interface NoticeDeps {
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** Days left at which it is said; the first is early enough for a budget, the last is too late. */
+/** Days left at which a notice is due. */
 const THRESHOLDS = [0, 1, 7, 14, 30, 60];
 const EARLY = 60;
 
-/** Whether there is, or soon will be, something to say of what ends then. */
+/** Whether a notice is due for a credential that ends at `notAfter`. */
 export function isNoticeDue(notAfter: Date, now: Date): boolean {
   return notAfter.getTime() - now.getTime() <= EARLY * DAY_MS;
 }
@@ -51,24 +51,24 @@ function isSame(one: NoticeKey, other: NoticeKey): boolean {
   return one.kind === other.kind && one.credential_id === other.credential_id;
 }
 
-function tell(logger: Logger, { credential, key }: Notice): void {
+function logNotice(logger: Logger, { credential, key }: Notice): void {
   const { kind, id, topic, status, days_left } = credential;
   const level = key.days === EARLY ? 'info' : 'warn';
   logger[level]({ kind, id, topic, status, days_left }, endingAdvice(credential));
 }
 
 /**
- * Says, as a line of the log and of the audit trail, what ends within 60, 30, 14, 7 and 1 days, and
- * what has ended: each once, whichever process comes first.
+ * Logs and audits credentials that end within 60, 30, 14, 7 and 1 days, and those that have ended:
+ * each once, whichever of several processes looks first.
  */
-export async function noteCredentials(
+export async function reportEndingCredentials(
   { db, logger }: NoticeDeps,
   credentials: readonly Credential[],
   now: Date,
 ): Promise<void> {
   const due = credentials.flatMap((credential) => noticeOf(credential, now));
   if (due.length === 0) return;
-  const told = await inTransaction(db, async (trx) => {
+  const written = await inTransaction(db, async (trx) => {
     const fresh = await insertNotices(
       trx,
       due.map(({ key }) => key),
@@ -77,5 +77,5 @@ export async function noteCredentials(
     for (const notice of notices) await audit(trx, notice);
     return notices;
   });
-  for (const notice of told) tell(logger, notice);
+  for (const notice of written) logNotice(logger, notice);
 }

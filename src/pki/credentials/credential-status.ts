@@ -11,50 +11,60 @@ import { COUNTED_AT_MOST } from '../../db/push/device-reach.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Renewing takes people, so they hear of it this early. */
+/** A credential counts as expiring this early, since a renewal needs people. */
 export const EXPIRING_DAYS = 30;
 
 export const CREDENTIAL_KINDS = [
-  ...(['push_certificate', 'certificate_authority', 'ssl_certificate', 'dep_token'] as const),
-  ...(['vendor_certificate', 'encryption_certificate', 'dep_server_certificate'] as const),
-  ...(['dep_anchor_certificate', 'supervision_certificate'] as const),
-];
+  'push_certificate',
+  'certificate_authority',
+  'ssl_certificate',
+  'dep_token',
+  'vendor_certificate',
+  'encryption_certificate',
+  'dep_server_certificate',
+  'dep_anchor_certificate',
+  'supervision_certificate',
+] as const;
 
 export type CredentialKind = (typeof CREDENTIAL_KINDS)[number];
 
 export const CREDENTIAL_STATES = [
-  ...(['ok', 'expiring', 'expired', 'not_yet_valid', 'no_private_key'] as const),
+  'ok',
+  'expiring',
+  'expired',
+  'not_yet_valid',
+  'no_private_key',
 ] as const;
 
-/** Something that the server works by and that ends by itself. */
+/** A certificate or token of the server, which expires. */
 export interface Credential {
   kind: CredentialKind;
   source: 'database' | 'file';
-  /** Of the certificate, or of the account of Apple's enrollment program; null of a file. */
+  /** Id of the certificate or DEP account; null for a file. */
   id: number | null;
   name: string;
   not_after: Date;
-  /** Whole days that are left; negative once it has expired. */
+  /** Whole days left; negative once it has expired. */
   days_left: number;
-  /** `no_private_key`: a push certificate that is of no use, whatever its dates. */
+  /** `no_private_key`: a push certificate that can't be used, whatever its dates. */
   status: (typeof CREDENTIAL_STATES)[number];
-  /** Of those that are not valid yet. */
+  /** Only with `not_yet_valid`. */
   not_before?: Date;
-  /** Of push certificates only. */
-  topic?: string;
-  /** Of push certificates where it is known: who can renew it. */
-  apple_account?: string;
-  /** Of push certificates in use: it is signed by itself. */
-  isSelfSigned?: boolean;
-  /** Of push certificates in use: another that could be used too, was replaced, and ends later. */
-  replaced?: { id: number; not_after: Date };
-  /** Of CAs only: it issues identities now, did so before, or was made elsewhere. */
+  /** Push certificates only. */
+  topic?: string | undefined;
+  /** Push certificates only: the Apple Account that can renew it, if known. */
+  apple_account?: string | undefined;
+  /** Push certificates in use only. */
+  isSelfSigned?: boolean | undefined;
+  /** Push certificates in use only: a usable one that it replaced and that ends later. */
+  replaced?: { id: number; not_after: Date } | undefined;
+  /** CAs only: it issues identities now, did so before, or was made elsewhere. */
   authority?: 'issuing' | 'retired' | 'external';
-  /** Of CAs that issue no more, where it was counted: identities of enrolled devices, so far at most. */
+  /** CAs that no longer issue, if counted: identities of enrolled devices, up to COUNTED_AT_MOST + 1. */
   identities?: number;
 }
 
-/** The certificate of TLS_CERT_FILE, as far as it matters here. */
+/** The fields of the certificate of TLS_CERT_FILE that matter here. */
 export interface FileCertificate {
   commonName: string | undefined;
   subject: string;
@@ -64,7 +74,7 @@ export interface FileCertificate {
 
 export interface CredentialOptions {
   now?: Date;
-  /** In whose place no stored one is used. */
+  /** The certificate of TLS_CERT_FILE, which is used instead of stored ones. */
   tlsFile?: FileCertificate | undefined;
 }
 
@@ -79,38 +89,38 @@ const KINDS: Partial<Record<CertificatePurpose, CredentialKind>> = {
   'dep.supervision': 'supervision_certificate',
 };
 
-/** Without its key the server can do nothing with it, and never could. */
+/** The server cannot use these without their private key. */
 const USELESS_WITHOUT_KEY: CertificatePurpose[] = ['mdm.vendor', 'mdm.encrypt', 'dep.stoken'];
 
-/** Others hold these keys. */
+/** The private keys of these are kept elsewhere, so they are distinguished by subject. */
 const BY_SUBJECT: CertificatePurpose[] = ['dep.anchor', 'dep.supervision'];
 
-/** Certificates that replace each other; those that devices or accounts depend on count each. */
-function placeOf({ id, purpose, push_topic, subject }: ServerCertificateRow): string {
+/** Certificates with the same slot replace each other; CAs and token certificates have one each. */
+function slotOf({ id, purpose, push_topic, subject }: ServerCertificateRow): string {
   if (purpose === 'mdm.pushcert') return `topic ${push_topic}`;
   if (purpose === 'mdm.cacert' || purpose === 'dep.stoken') return `certificate ${id}`;
   return BY_SUBJECT.includes(purpose) ? `${purpose} ${subject}` : purpose;
 }
 
-/** 0: can be used now; 1: not yet, or no longer; 2: not without its key. */
+/** 0: usable now; 1: not yet or no longer valid; 2: its key is missing. */
 function uselessness(row: ServerCertificateRow, now: Date): number {
   const { purpose, has_key, not_before, not_after } = row;
   if (!has_key && !BY_SUBJECT.includes(purpose)) return 2;
   return not_before <= now && not_after > now ? 0 : 1;
 }
 
-/** One in each place: of those that can be used now, if any, the one added last. */
+/** One for each slot: the one added last of those that are usable now, if any. */
 function inUse(rows: ServerCertificateRow[], now: Date): ServerCertificateRow[] {
   const chosen = new Map<string, ServerCertificateRow>();
   for (const row of rows) {
-    const other = chosen.get(placeOf(row));
+    const other = chosen.get(slotOf(row));
     const isBetter = other === undefined || uselessness(row, now) < uselessness(other, now);
-    if (isBetter) chosen.set(placeOf(row), row);
+    if (isBetter) chosen.set(slotOf(row), row);
   }
   return [...chosen.values()];
 }
 
-/** Push certificates added after the one in use, which they would replace if their keys were here. */
+/** Push certificates newer than the one in use that would replace it if their keys were stored. */
 function waitingForKey(
   rows: ServerCertificateRow[],
   used: ServerCertificateRow[],
@@ -118,11 +128,11 @@ function waitingForKey(
 ): ServerCertificateRow[] {
   return rows.filter((row) => {
     if (row.purpose !== 'mdm.pushcert' || row.has_key || row.not_after <= now) return false;
-    return used.some((other) => placeOf(other) === placeOf(row) && other.id < row.id);
+    return used.some((other) => slotOf(other) === slotOf(row) && other.id < row.id);
   });
 }
 
-/** What is odd about a push certificate that can be used. */
+/** Oddities of a usable push certificate. */
 function pushOddities(
   row: ServerCertificateRow,
   rows: ServerCertificateRow[],
@@ -130,12 +140,12 @@ function pushOddities(
 ): Pick<Credential, 'isSelfSigned' | 'replaced'> {
   if (row.purpose !== 'mdm.pushcert' || uselessness(row, now) > 0) return {};
   const [replaced] = rows
-    .filter((other) => placeOf(other) === placeOf(row) && uselessness(other, now) === 0)
+    .filter((other) => slotOf(other) === slotOf(row) && uselessness(other, now) === 0)
     .filter(({ not_after }) => not_after.getTime() >= row.not_after.getTime() + DAY_MS)
     .sort((one, other) => other.not_after.getTime() - one.not_after.getTime());
   return {
-    ...(row.issuer === row.subject ? { isSelfSigned: true } : {}),
-    ...(replaced ? { replaced: { id: replaced.id, not_after: replaced.not_after } } : {}),
+    isSelfSigned: row.issuer === row.subject ? true : undefined,
+    replaced: replaced && { id: replaced.id, not_after: replaced.not_after },
   };
 }
 
@@ -164,10 +174,13 @@ function ofCertificate(row: ServerCertificateRow, now: Date): Credential[] {
   const kind = KINDS[row.purpose];
   if (kind === undefined) return [];
   const credential: Credential = {
-    ...{ kind, source: 'database', id: row.id, name: row.x509_cn ?? row.subject },
+    kind,
+    source: 'database',
+    id: row.id,
+    name: row.x509_cn ?? row.subject,
     ...lifeBetween([row.not_before, row.not_after], now),
-    ...(row.push_topic === null ? {} : { topic: row.push_topic }),
-    ...(row.apple_account === null ? {} : { apple_account: row.apple_account }),
+    topic: row.push_topic ?? undefined,
+    apple_account: row.apple_account ?? undefined,
     ...authorityOf(row),
   };
   const isUseless = kind === 'push_certificate' && !row.has_key;
@@ -192,7 +205,7 @@ function ofFile(file: FileCertificate, now: Date): Credential {
   };
 }
 
-/** All that the server works by, or soon should, and that ends by itself; the first to end first. */
+/** The credentials in use, and push certificates that wait for their key; the first to end first. */
 export async function credentialStatus(
   knex: Database['knex'],
   { now = new Date(), tlsFile }: CredentialOptions = {},
@@ -219,7 +232,7 @@ export async function credentialStatus(
   );
 }
 
-/** As credentialStatus; of CAs that do not issue now with how many devices depend on them. */
+/** As credentialStatus, with the number of dependent devices for CAs that do not issue now. */
 export async function credentialsInUse(
   knex: Database['knex'],
   options: CredentialOptions = {},

@@ -21,7 +21,7 @@ const KEY_BYTES = 32;
 export interface MasterKeyFiles {
   /** The key in use. */
   current: string;
-  /** The one that a rotation makes; there only until it is finished. */
+  /** The key that a rotation makes; the file exists only until the rotation is finished. */
   next: string;
 }
 
@@ -41,12 +41,12 @@ export function readKeyFile(file: string, logger: Logger): Buffer {
   throw new AppError('master_key_mismatch', 500, `${file} does not hold 32 bytes in base64`);
 }
 
-/** undefined where there is no such file. */
+/** undefined without such a file. */
 export function findKeyFile(file: string, logger: Logger): Buffer | undefined {
   return existsSync(file) ? readKeyFile(file, logger) : undefined;
 }
 
-/** A new key, whole or not at all. False when another process that shares the directory was faster. */
+/** Writes a new key atomically. False when another process of the same directory was faster. */
 export function makeKeyFile(file: string): boolean {
   mkdirSync(dirname(file), { recursive: true });
   const draft = `${file}.${randomUUID()}`;
@@ -70,7 +70,7 @@ function linkNew(from: string, to: string): boolean {
   }
 }
 
-/** What was renamed and linked survives a loss of power. */
+/** Makes renames and links survive a loss of power. */
 function flushDirectory(directory: string): void {
   if (process.platform === 'win32') return;
   const handle = openSync(directory, 'r');
@@ -82,8 +82,8 @@ function flushDirectory(directory: string): void {
 }
 
 /**
- * Puts the next key in the place of the current one, which is kept under the name that is returned.
- * At no instant is there no current key, and it can be done again from wherever it was cut short.
+ * Replaces the current key by the next one. Keeps the former under the name that is returned. There
+ * is a current key at every instant, and an interrupted call can be repeated.
  */
 export function adoptNextKey({ current, next }: MasterKeyFiles, currentId: string): string {
   const kept = `${current}.${currentId}.old`;

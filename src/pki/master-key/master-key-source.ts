@@ -25,7 +25,7 @@ async function hasSealedData(db: Database): Promise<boolean> {
   return (await anySealedKey(db.knex)) !== undefined;
 }
 
-/** The last step of a rotation is the files'; without it the current one is the former key. */
+/** The last step of a rotation renames the files; before it the current file has the former key. */
 async function refuseUnadopted({ db, logger }: MasterKeyDeps, { current, next }: MasterKeyFiles) {
   const isRight = async (file: string) => {
     const key = findKeyFile(file, logger);
@@ -53,7 +53,7 @@ export async function loadMasterKey(deps: MasterKeyDeps): Promise<Buffer> {
       'master_key_mismatch',
       500,
       `The database holds secrets, but MASTER_KEY is not set and ${files.current} is missing. ` +
-        'Give the key that it is under; nothing was changed.',
+        'Set the key that they are sealed with; nothing was changed.',
     );
   }
   if (makeKeyFile(files.current)) {

@@ -9,32 +9,32 @@ import {
 } from '../../db/pki/reseal-repository.js';
 import { AppError } from '../../errors.js';
 
-const CHECK_IDENTITY = 'server_settings/master_key_check';
+const CHECK_LABEL = 'server_settings/master_key_check';
 const CHECK_TEXT = Buffer.from('muster master key');
 
-/** What a later start must be able to open. */
+/** Sealed bytes that a later start must be able to open. */
 export function sealMasterKeyCheck(box: SecretBox): Buffer {
-  return box.seal(CHECK_TEXT, CHECK_IDENTITY);
+  return box.seal(CHECK_TEXT, CHECK_LABEL);
 }
 
 /** Whether the check was sealed under this key. */
 export function opensMasterKeyCheck(box: SecretBox, check: Buffer): boolean {
-  return opens(box, check, CHECK_IDENTITY);
+  return opens(box, check, CHECK_LABEL);
 }
 
-/** The identity that the sealed bytes of a private key are bound to. */
-export function privateKeyIdentity(fingerprint: string): string {
+/** The seal label of a stored private key. */
+export function privateKeyLabel(fingerprint: string): string {
   return `rsa_private_keys/${fingerprint}`;
 }
 
-/** Names a master key and tells nothing of it: 8 hexadecimal digits. */
+/** The name of a master key, which reveals nothing about it: 8 hexadecimal digits. */
 export function masterKeyId(box: SecretBox): string {
   return createHash('sha256').update(box.deriveKey('key id')).digest('hex').slice(0, 8);
 }
 
-function opens(box: SecretBox, sealed: Buffer, identity: string): boolean {
+function opens(box: SecretBox, sealed: Buffer, sealLabel: string): boolean {
   try {
-    box.open(sealed, identity);
+    box.open(sealed, sealLabel);
     return true;
   } catch {
     return false;
@@ -65,37 +65,37 @@ export async function isMasterKey(
   if (check !== undefined && !opensMasterKeyCheck(box, check)) return false;
   const key = await anySealedKey(knex);
   if (key === undefined) return check && true;
-  return opens(box, key.sealed_pkcs8, privateKeyIdentity(key.fingerprint_sha256));
+  return opens(box, key.sealed_pkcs8, privateKeyLabel(key.fingerprint_sha256));
 }
 
-/** As an error that tells which key to give, as far as that is known. Reads only. */
+/** An error that names the right key, if it is known. Reads only. */
 export async function wrongMasterKey(
   { knex }: Pick<Database, 'knex'>,
   box: SecretBox,
 ): Promise<AppError> {
-  const given = masterKeyId(box);
+  const keyId = masterKeyId(box);
   const change = await readMasterKeyChange(knex);
-  return new AppError('master_key_mismatch', 500, mismatchText(given, change));
+  return new AppError('master_key_mismatch', 500, mismatchText(keyId, change));
 }
 
-function mismatchText(given: string, change: MasterKeyChange | undefined): string {
+function mismatchText(keyId: string, change: MasterKeyChange | undefined): string {
   const where = 'MASTER_KEY or DATA_DIR/master.key';
   if (change === undefined) {
     return (
-      `The master key (${given}) is not the one that this database was made with; nothing was ` +
-      `changed. Give the former key (${where}), or another database.`
+      `The master key (${keyId}) is not the one that this database was made with; nothing was ` +
+      `changed. Set the former key (${where}), or use another database.`
     );
   }
   const day = change.changedAt.toISOString().slice(0, 10);
-  if (given === change.former) {
+  if (keyId === change.former) {
     return (
-      `The master key was changed on ${day}, and this is the former one (${given}); set ` +
+      `The master key was changed on ${day}, and this is the former one (${keyId}); set ` +
       `${where} to the new key (${change.present}). Nothing was changed.`
     );
   }
   return (
-    `The master key (${given}) is not the one that this database is under since ${day} ` +
-    `(${change.present}); nothing was changed. Give that key (${where}), or another database.`
+    `The master key (${keyId}) is not the one that this database is under since ${day} ` +
+    `(${change.present}); nothing was changed. Set that key (${where}), or use another database.`
   );
 }
 

@@ -12,13 +12,13 @@ export interface Keys {
 export type Unreadable = string;
 
 export interface ResealOptions {
-  /** Hears how many values of a place are done, every so often and at its end. */
+  /** Called after every batch with the number of resealed values of a place. */
   onProgress(place: string, done: number): void;
 }
 
-function tryOpen(box: SecretBox, { sealed, identity }: SealedValue): Buffer | undefined {
+function tryOpen(box: SecretBox, { sealed, seal_label }: SealedValue): Buffer | undefined {
   try {
-    return box.open(sealed, identity);
+    return box.open(sealed, seal_label);
   } catch {
     return undefined;
   }
@@ -46,8 +46,8 @@ export async function findUnreadable(db: Database, box: SecretBox): Promise<Unre
 }
 
 /**
- * Seals every value under the next key, each bound to its record as before. What is under it already,
- * from a run that was cut short, stays; so does what opens under neither key, which is returned.
+ * Seals every value under the next key with its label as before. Values that an interrupted run has
+ * already resealed stay. Values that open under neither key stay, too, and are returned.
  */
 export async function resealAll(
   db: Database,
@@ -61,7 +61,7 @@ export async function resealAll(
       const changed = values.flatMap((value) => {
         const plain = tryOpen(former, value);
         if (plain !== undefined) {
-          return [{ key: value.key, sealed: next.seal(plain, value.identity) }];
+          return [{ key: value.key, sealed: next.seal(plain, value.seal_label) }];
         }
         if (tryOpen(next, value) === undefined) unreadable.push(`${place.name} ${value.key}`);
         return [];

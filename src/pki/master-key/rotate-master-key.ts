@@ -33,19 +33,19 @@ export interface RotationDeps {
   /** Leave values that open under no key as they are, instead of refusing. */
   skipUnreadable?: boolean;
   write(line: string): void;
-  /** In the transaction in which the new key becomes the database's. */
+  /** Called in the transaction that makes the new key the database's. */
   onFinish(trx: Transaction, rotated: Rotated): Promise<void>;
 }
 
-/** Progress is told every so many values. */
-const TELL_EVERY = 10_000;
+/** Values between two lines of progress. */
+const PROGRESS_EVERY = 10_000;
 const SHOWN_AT_MOST = 10;
 
 function conflict(message: string): AppError {
   return new AppError('conflict', 409, message);
 }
 
-/** What a server wrote meanwhile under the former key would be lost. */
+/** Secrets that a running server seals under the former key during the rotation would be lost. */
 async function refuseLive({ knex }: Database): Promise<void> {
   const live = await liveProcesses(knex);
   if (live.length === 0) return;
@@ -63,7 +63,7 @@ function refuseUnreadable(unreadable: string[], { skipUnreadable, write }: Rotat
   );
 }
 
-/** Who writes and looks in this order, as a starting server does the other way, can't miss it. */
+/** A starting server registers, then looks for a rotation; with the reverse order here, one sees the other. */
 async function begin({ db }: RotationDeps, { next }: Keys): Promise<void> {
   await writeRotation(db.knex, { check: sealMasterKeyCheck(next), startedAt: new Date() });
   try {
@@ -86,7 +86,7 @@ async function prepare(deps: RotationDeps, former: SecretBox): Promise<Keys> {
   return { former, next };
 }
 
-/** The keys of a run that was cut short; it took some of the values from one to the other. */
+/** The keys of an interrupted run, which has resealed some of the values. */
 async function resume(
   { db, keys, write }: RotationDeps,
   former: SecretBox,
@@ -95,9 +95,9 @@ async function resume(
   const next = keys.next();
   const box = next && new SecretBox(next);
   if (box === undefined || !opensMasterKeyCheck(box, rotation.check)) {
-    throw conflict('a rotation was begun with another new key; give that one');
+    throw conflict('a rotation was begun with another new key; use that one');
   }
-  // Every private key may be under the new one by now, so only the check tells.
+  // Every private key may be under the new one by now, so only the check can show it.
   if (!(await isFormerKey(db, former))) throw await wrongMasterKey(db, former);
   write(`the rotation that was begun at ${rotation.startedAt.toISOString()} goes on`);
   return { former, next: box };
@@ -110,18 +110,18 @@ async function isFormerKey({ knex }: Database, former: SecretBox): Promise<boole
 
 async function reseal(deps: RotationDeps, boxes: Keys): Promise<void> {
   const { db, write } = deps;
-  const told = new Map<string, number>();
+  const reported = new Map<string, number>();
   const unreadable = await resealAll(db, boxes, {
     onProgress: (place, done) => {
-      if (done - (told.get(place) ?? 0) < TELL_EVERY) return;
-      told.set(place, done);
+      if (done - (reported.get(place) ?? 0) < PROGRESS_EVERY) return;
+      reported.set(place, done);
       write(`${place}: ${done}`);
     },
   });
   refuseUnreadable(unreadable, deps);
 }
 
-/** Whether a former run did all but to put the new key in its place. */
+/** Whether an interrupted run did everything except to rename the key files. */
 async function isCommitted({ db, keys }: RotationDeps, former: SecretBox): Promise<boolean> {
   const next = keys.next();
   if (next === undefined) return false;
@@ -131,9 +131,9 @@ async function isCommitted({ db, keys }: RotationDeps, former: SecretBox): Promi
 }
 
 /**
- * Seals every secret of the database under a new master key. May be cut short at any instant, and
- * then run again: until it is finished no server starts, afterwards only with the new key. AppError
- * conflict while a server runs, or where what is stored does not open.
+ * Seals every secret of the database under a new master key. It may be interrupted at any instant and
+ * run again: until it is finished no server starts, afterwards only with the new key. AppError
+ * conflict while a server runs, or when stored secrets do not open.
  */
 export async function rotateMasterKey(deps: RotationDeps): Promise<void> {
   const { db, keys, write, onFinish } = deps;

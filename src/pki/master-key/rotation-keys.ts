@@ -9,16 +9,16 @@ import {
   readKeyFile,
 } from './master-key-file.js';
 
-/** Where the keys of a rotation are. */
+/** The former and the new key of a rotation, in the environment or in files. */
 export interface RotationKeys {
-  /** In words. */
+  /** Where the keys are, for messages. */
   readonly place: string;
   /** AppError master_key_mismatch where it is missing. */
   former(): Buffer;
-  /** undefined until it is made. */
+  /** undefined until `make` was called. */
   next(): Buffer | undefined;
   make(): Buffer;
-  /** Makes the next key the one in use, and returns what there is left to say. */
+  /** Makes the next key the current one. Returns the instructions that remain for the admin. */
   adopt(formerId: string): string;
 }
 
@@ -29,12 +29,12 @@ export interface RotationKeyOptions {
   given?: Buffer | undefined;
 }
 
-/** AppError bad_request where a new key is given that is not asked for. */
+/** AppError bad_request for a new key while the keys are files of DATA_DIR. */
 export function rotationKeys({ config, logger, given }: RotationKeyOptions): RotationKeys {
   const { dataDir, masterKey } = config;
   if (masterKey !== undefined) return configuredKeys(masterKey, given);
   if (given === undefined) return keysInFiles(dataDir, logger);
-  const message = 'without MASTER_KEY the new key is made in DATA_DIR; do not give one';
+  const message = 'without MASTER_KEY the new key is made in DATA_DIR; do not pass one';
   throw new AppError('bad_request', 400, message);
 }
 
@@ -45,7 +45,7 @@ function configuredKeys(former: Buffer, given: Buffer | undefined): RotationKeys
     next: () => given,
     make: () => {
       const message =
-        'MASTER_KEY is set, so the new key must be given: as NEW_MASTER_KEY, or in a file with ' +
+        'MASTER_KEY is set, so pass the new key: as NEW_MASTER_KEY, or in a file with ' +
         '--new-key-file (openssl rand -base64 32)';
       throw new AppError('bad_request', 400, message);
     },

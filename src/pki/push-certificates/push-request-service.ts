@@ -19,9 +19,9 @@ import { type JudgedVendor, judgeVendor } from './push-request-vendor.js';
 
 const LEAST_RSA_BITS = 2048;
 
-/** Nobody here can sign a request for a push certificate. */
+/** No stored vendor certificate can sign a request for a push certificate. */
 export class NoVendorCertificate extends AppError {
-  /** @param reason what is missing, without the ways out. */
+  /** @param reason what is missing, without the remedies. */
   constructor(
     readonly reason: string,
     requestId: number,
@@ -46,8 +46,8 @@ export class PushCertificateRequests {
   }
 
   /**
-   * A stored signing request as the file that Apple's portal takes. AppError 404; 409 conflict when
-   * it is for something else, or its key is none that Apple takes; NoVendorCertificate.
+   * A stored signing request as the file for Apple's portal. AppError 404; 409 conflict when it has
+   * another purpose or a key that Apple refuses; NoVendorCertificate.
    */
   async file(trx: Transaction, id: number): Promise<CredentialFile> {
     const request = await requireRequest(trx, id);
@@ -60,7 +60,7 @@ export class PushCertificateRequests {
     };
   }
 
-  /** The stored signing request alone, in PEM, for another to sign. AppError 404. */
+  /** The stored signing request alone, in PEM, for a vendor elsewhere to sign. AppError 404. */
   async bare(trx: Transaction, id: number): Promise<string> {
     const { der } = await requireRequest(trx, id);
     return encodePem('CERTIFICATE REQUEST', der);
@@ -114,6 +114,6 @@ function requireFit({ id, purpose, der }: SigningRequestRow): void {
   const { type, bits } = describeKey(parseCsr(der).publicKey);
   if (type === 'RSA' && bits >= LEAST_RSA_BITS) return;
   const key = type === 'RSA' ? `RSA of ${bits} bits` : type;
-  const message = `${what}: its key is ${key}, and Apple takes RSA of 2048 bits for push certificates`;
+  const message = `${what}: its key is ${key}, and Apple requires RSA of 2048 bits for push certificates`;
   throw new AppError('conflict', 409, message);
 }

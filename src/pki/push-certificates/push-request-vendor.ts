@@ -15,9 +15,9 @@ import {
   type CertificateUpload,
   readUploadedCertificate,
 } from '../certificates/uploaded-certificate.js';
-import { privateKeyIdentity } from '../master-key/master-key.js';
+import { privateKeyLabel } from '../master-key/master-key.js';
 
-/** A stored vendor certificate: it signs, or `fault` says why it can't. */
+/** A stored vendor certificate: `vendor` can sign, or `fault` says why not. */
 export interface JudgedVendor {
   id: number;
   certificate: ParsedCertificate;
@@ -71,7 +71,7 @@ function pathToRoot(
   return { chain };
 }
 
-/** Why the certificate itself can't be a vendor's, or not now. */
+/** Why the certificate itself can't be a vendor's, or can't be used now. */
 function leafFault(leaf: ParsedCertificate, now: Date): string | undefined {
   if (!isValidAt(leaf, now)) return timeFault('it', leaf, now);
   if (isRoot(leaf)) return 'it is signed by itself, not issued by Apple';
@@ -79,7 +79,7 @@ function leafFault(leaf: ParsedCertificate, now: Date): string | undefined {
   return undefined;
 }
 
-/** Whether the stored certificate can sign requests as Apple wants them, and with what. */
+/** Checks whether the stored certificate can sign requests that Apple accepts. */
 export function judgeVendor(row: VendorCertificateRow, box: SecretBox, now: Date): JudgedVendor {
   const { id, sealed_pkcs8: sealed, key_fingerprint: keyFingerprint } = row;
   const certificate = parseCertificate(row.der);
@@ -91,25 +91,25 @@ export function judgeVendor(row: VendorCertificateRow, box: SecretBox, now: Date
   const { chain, fault } = pathToRoot(certificate, others, now);
   const worst = leafFault(certificate, now) ?? fault;
   if (worst !== undefined) return { ...found, fault: worst };
-  const privateKey = importPrivateKey(box.open(sealed, privateKeyIdentity(keyFingerprint)));
+  const privateKey = importPrivateKey(box.open(sealed, privateKeyLabel(keyFingerprint)));
   return { ...found, vendor: { certificate, privateKey, chain } };
 }
 
-export interface KeptVendor {
+export interface StoredVendor {
   id: number;
-  /** It was not there before. */
+  /** It was not stored before. */
   isNew: boolean;
 }
 
 /**
- * Stores a vendor certificate. One that is there already takes the certificates above it that come
- * along: Apple's intermediates expire before the certificates they issued are forgotten.
+ * Stores a vendor certificate. If it is stored already, its chain is replaced by the uploaded one:
+ * Apple's intermediates may expire before the certificates they issued.
  */
-export async function keepVendorCertificate(
+export async function storeVendorCertificate(
   trx: Transaction,
   certificates: Pick<CertificateService, 'add'>,
   upload: CertificateUpload,
-): Promise<KeptVendor> {
+): Promise<StoredVendor> {
   try {
     const id = await certificates.add(trx, { ...upload, purpose: 'mdm.vendor' });
     return { id, isNew: true };

@@ -7,7 +7,7 @@ import {
 } from '../../db/push/device-reach.js';
 import { AppError } from '../../errors.js';
 
-async function inWords(trx: Transaction, { topic, count }: TopicCount): Promise<string> {
+async function describeTopic(trx: Transaction, { topic, count }: TopicCount): Promise<string> {
   const devices = count > COUNTED_AT_MOST ? `more than ${COUNTED_AT_MOST}` : String(count);
   const account = await findAppleAccount(trx, topic);
   const owner = account === undefined ? '' : ` (of the Apple account ${account})`;
@@ -16,7 +16,7 @@ async function inWords(trx: Transaction, { topic, count }: TopicCount): Promise<
 
 async function mismatch(trx: Transaction, topic: string, others: TopicCount[]): Promise<string> {
   const listeners: string[] = [];
-  for (const other of others) listeners.push(await inWords(trx, other));
+  for (const other of others) listeners.push(await describeTopic(trx, other));
   return (
     `the topic of this push certificate is ${topic}, but the enrolled devices listen to another: ` +
     `${listeners.join(', ')}. It can never wake them. Renew the former certificate at ` +
@@ -28,9 +28,9 @@ async function mismatch(trx: Transaction, topic: string, others: TopicCount[]): 
 }
 
 export interface TopicCheck {
-  /** null = it is no push certificate. */
+  /** null for a certificate that is no push certificate. */
   topic: string | null;
-  /** Of what brings it. */
+  /** JSON pointer of the attribute at fault. */
   pointer: string;
   isForced?: boolean | undefined;
 }

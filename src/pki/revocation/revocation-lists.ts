@@ -26,7 +26,7 @@ export interface RevocationListDeps {
   authorities: RevocationAuthorities;
 }
 
-/** The same in every process for the same content, and greater for any later one. */
+/** The same in every process for the same content; greater for later content. */
 function numberOf({ hour, version }: RevocationMark): number {
   return (hour.getTime() / HOUR_MS) * VERSIONS + version;
 }
@@ -43,32 +43,32 @@ function encodeRows(rows: readonly RevokedRow[]): Buffer {
 }
 
 /**
- * The revocation lists of our CAs, each kept until something is revoked, by whichever process, or
- * an hour is over. Requests that come while one is made wait for it.
+ * The revocation lists of this server's CAs. A list is cached until any process revokes a certificate,
+ * or for an hour. Requests that arrive while a list is built wait for it.
  */
 export class RevocationLists {
   readonly #deps: RevocationListDeps;
   readonly #lists = new Map<string, RevocationList>();
-  readonly #making = new Map<string, Promise<RevocationList>>();
+  readonly #building = new Map<string, Promise<RevocationList>>();
 
   constructor(deps: RevocationListDeps) {
     this.#deps = deps;
   }
 
-  /** The list of the CA with this key identifier; undefined when it is none of ours. */
+  /** The list of the CA with this key identifier; undefined for an unknown CA. */
   async find(keyId: string): Promise<RevocationList | undefined> {
     const authority = findAuthority(this.#deps.authorities, keyId);
     if (authority === undefined) return undefined;
     const wanted = await this.#presentNumber(keyId);
-    const kept = this.#lists.get(keyId);
-    if (kept !== undefined && kept.number >= wanted) return kept;
-    // One that is under way may have begun before what is wanted happened.
-    const earlier = await this.#making.get(keyId);
+    const cached = this.#lists.get(keyId);
+    if (cached !== undefined && cached.number >= wanted) return cached;
+    // A build under way may have begun before the last revocation.
+    const earlier = await this.#building.get(keyId);
     if (earlier !== undefined && earlier.number >= wanted) return earlier;
-    return await (this.#making.get(keyId) ?? this.#make(keyId, authority));
+    return await (this.#building.get(keyId) ?? this.#startBuild(keyId, authority));
   }
 
-  /** While the database is away the list last made will do: it says itself how long. */
+  /** While the database is unreachable the last list serves: its nextUpdate says how long. */
   async #presentNumber(keyId: string): Promise<number> {
     try {
       return numberOf(await readRevocationMark(this.#deps.db.knex));
@@ -80,15 +80,15 @@ export class RevocationLists {
     }
   }
 
-  #make(keyId: string, authority: RevocationAuthority): Promise<RevocationList> {
-    const making = this.#build(authority)
+  #startBuild(keyId: string, authority: RevocationAuthority): Promise<RevocationList> {
+    const building = this.#build(authority)
       .then((list) => {
         this.#lists.set(keyId, list);
         return list;
       })
-      .finally(() => this.#making.delete(keyId));
-    this.#making.set(keyId, making);
-    return making;
+      .finally(() => this.#building.delete(keyId));
+    this.#building.set(keyId, building);
+    return building;
   }
 
   async #build({ certificate: issuer, privateKey: issuerKey }: RevocationAuthority) {
@@ -107,20 +107,20 @@ export class RevocationLists {
   }
 }
 
-/** A CA of ours, as far as it says what it has revoked. */
+/** What revocation lists and OCSP need of a CA. */
 export interface RevocationAuthority {
   certificate: ParsedCertificate;
   privateKey: KeyObject;
-  /** By what it is known in the addresses of its list and its certificate. */
+  /** Names the CA in the addresses of its list and its certificate. */
   keyId: string;
 }
 
 export interface RevocationAuthorities {
-  /** The CAs made here; with those that were themselves revoked. */
+  /** The CAs made here; with `revoked` also those that were themselves revoked. */
   all(options: { revoked: boolean }): readonly RevocationAuthority[];
 }
 
-/** The CA of ours with this key identifier, also one that was revoked. */
+/** The CA made here with this key identifier, even if it was revoked. */
 export function findAuthority(
   authorities: RevocationAuthorities,
   keyId: string,

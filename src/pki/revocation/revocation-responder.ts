@@ -1,7 +1,7 @@
 import { parseCertificate } from '../../crypto/x509/certificate.js';
 import { isIssuedBy } from '../../crypto/x509/certificate-path.js';
 import type { RevocationReason } from '../../crypto/x509/crl.js';
-import { isAskedOf, type OcspRequest, parseOcspRequest } from '../../crypto/x509/ocsp-request.js';
+import { hasIssuer, type OcspRequest, parseOcspRequest } from '../../crypto/x509/ocsp-request.js';
 import {
   buildOcspError,
   buildOcspResponse,
@@ -14,7 +14,7 @@ import { AppError } from '../../errors.js';
 import { createWarner, type Logger, type Warner } from '../../logger.js';
 import type { RevocationAuthorities, RevocationAuthority } from './revocation-lists.js';
 
-/** How long a client may believe an answer. */
+/** The nextUpdate of an answer. */
 const LIFE_MS = 60 * 60 * 1000;
 
 export interface RevocationResponderDeps {
@@ -27,7 +27,7 @@ export interface RevocationResponderDeps {
 export interface RevocationAnswer {
   /** An OCSPResponse. */
   der: Buffer;
-  /** Whether it may serve others who ask the same. */
+  /** Whether caches may reuse it for equal requests. */
   isCacheable: boolean;
 }
 
@@ -35,7 +35,7 @@ function refusal(error: OcspError): RevocationAnswer {
   return { der: buildOcspError(error), isCacheable: false };
 }
 
-/** Good is only what the CA has issued, by its signature. */
+/** Only a certificate that this CA signed is `good`. */
 function statusOf(rows: readonly IssuedRow[], { certificate: issuer }: RevocationAuthority) {
   const row = rows.find(({ der }) => isIssuedBy(parseCertificate(der), issuer));
   if (row === undefined) return { state: 'unknown' } satisfies OcspStatus;
@@ -45,7 +45,7 @@ function statusOf(rows: readonly IssuedRow[], { certificate: issuer }: Revocatio
   return { state: 'revoked', revokedAt, reason } satisfies OcspStatus;
 }
 
-/** Answers OCSP requests (RFC 6960) about the certificates that our CAs have issued. */
+/** Answers OCSP requests (RFC 6960) about the certificates that this server's CAs have issued. */
 export class RevocationResponder {
   readonly #deps: RevocationResponderDeps;
   readonly #now: () => Date;
@@ -57,7 +57,7 @@ export class RevocationResponder {
     this.#warn = createWarner(deps.logger);
   }
 
-  /** Never rejects: what goes wrong is an answer too. */
+  /** Never rejects: a failure becomes an error response. */
   async answer(request: Buffer): Promise<RevocationAnswer> {
     try {
       return await this.#answer(parseOcspRequest(request));
@@ -71,16 +71,16 @@ export class RevocationResponder {
     }
   }
 
-  /** One CA signs, so of certificates of another one in the same request it knows nothing. */
+  /** One CA signs the response, so certificates of another one in the request are `unknown`. */
   async #answer({ certificates, nonce }: OcspRequest): Promise<RevocationAnswer> {
     const { db, authorities } = this.#deps;
     const known = authorities.all({ revoked: true });
     const authority = known.find(({ certificate }) =>
-      certificates.some((id) => isAskedOf(id, certificate)),
+      certificates.some((id) => hasIssuer(id, certificate)),
     );
     if (authority === undefined) return refusal('unauthorized');
     const { certificate: issuer, privateKey: issuerKey } = authority;
-    const asked = certificates.filter((id) => isAskedOf(id, issuer));
+    const asked = certificates.filter((id) => hasIssuer(id, issuer));
     const serials = [...new Set(asked.map(({ serialHex }) => serialHex))];
     const rows = await findIssued(db.knex, issuer.subject, serials);
     const responses = certificates.map((id) => {

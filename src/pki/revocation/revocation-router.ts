@@ -13,7 +13,7 @@ import {
 import type { RevocationAnswer, RevocationResponder } from './revocation-responder.js';
 
 const MAX_REQUEST_BYTES = 8_192;
-/** A revocation is to be seen soon: what is kept by caches is asked for again after this. */
+/** Caches ask again after this, so that a revocation becomes known soon. */
 const FRESH_SECONDS = 300;
 const DAY_SECONDS = 24 * 60 * 60;
 const OCSP_PATH = '/ocsp/';
@@ -47,7 +47,7 @@ function sendFile(req: Request, res: Response, file: CachedFile): void {
   res.end(file.body);
 }
 
-/** The `<key id>` of `<key id>.crl`; the empty string, which no CA has, when it is none. */
+/** The `<key id>` of `<key id>.crl`; for other names the empty string, which no CA has. */
 function keyIdIn({ params }: Request, extension: string): string {
   const file = String(params.file);
   return file.endsWith(extension) ? file.slice(0, -extension.length) : '';
@@ -72,7 +72,10 @@ function sendCertificate(req: Request, res: Response, authorities: RevocationAut
   const { der: body, fingerprint, notBefore: lastModified } = found.certificate;
   const etag = `"${fingerprint.toString('hex')}"`;
   sendFile(req, res, {
-    ...{ type: 'application/pkix-cert', body, etag, lastModified },
+    type: 'application/pkix-cert',
+    body,
+    etag,
+    lastModified,
     maxAge: DAY_SECONDS,
   });
 }
@@ -105,7 +108,7 @@ function refuseMethod(Allow: string): () => never {
   };
 }
 
-/** What our CAs say of themselves, to anybody: revocation lists, OCSP, their certificates. */
+/** The public addresses of this server's CAs: revocation lists, OCSP, their certificates. */
 export function createRevocationRouter(deps: RevocationRouterDeps): Router {
   const { authorities, lists, responder, bodies, logger } = deps;
   const router = Router({ caseSensitive: true });

@@ -9,10 +9,15 @@ import {
 import { AppError, notFound } from '../../errors.js';
 import { requireNotServed } from '../certificates/certificate-checks.js';
 
-/** By the names of RFC 5280 5.3.1; those that a certificate can't be given back from. */
+/** The reasons of RFC 5280 5.3.1 that are permanent: no hold, and nothing to remove one. */
 export const REVOCATION_REASONS = [
-  ...(['unspecified', 'keyCompromise', 'cACompromise', 'affiliationChanged'] as const),
-  ...(['superseded', 'cessationOfOperation', 'privilegeWithdrawn'] as const),
+  'unspecified',
+  'keyCompromise',
+  'cACompromise',
+  'affiliationChanged',
+  'superseded',
+  'cessationOfOperation',
+  'privilegeWithdrawn',
 ] as const;
 
 export type StoredRevocationReason = (typeof REVOCATION_REASONS)[number];
@@ -20,18 +25,18 @@ export type StoredRevocationReason = (typeof REVOCATION_REASONS)[number];
 export interface Revocation {
   id: number;
   reason: StoredRevocationReason;
-  /** Also what devices depend on. */
+  /** Revokes a certificate that devices depend on, too. */
   isForced: boolean;
-  /** HTTPS is served with a stored certificate, so the last of them may not go. */
+  /** HTTPS is served with a stored certificate, so the last of them may not be revoked. */
   servesStored?: boolean | undefined;
 }
 
 export interface Revoked {
   /** False when it was revoked before: nothing was changed. */
   isNew: boolean;
-  /** It vouched for others until now. */
+  /** It was a CA, so certificates that it issued are no longer trusted. */
   isAuthority: boolean;
-  /** Who is locked out until it enrolls again. */
+  /** The device that must enroll again. */
   device?: LockedOut;
 }
 
@@ -48,9 +53,9 @@ function inUse(why: string): AppError {
 }
 
 /**
- * Revokes a certificate inside the caller's transaction. AppError 404; 409 in_use for the CA that
- * issues, and unless forced for whatever devices depend on. A device loses all its identities with
- * one, also those that it was given in its stead.
+ * Revokes a certificate inside the caller's transaction. AppError 404; 409 in_use for the issuing CA,
+ * and unless forced for a certificate that devices depend on. With one identity of a device all its
+ * identities are revoked, including renewed ones.
  */
 export async function revoke(
   trx: Transaction,
@@ -61,7 +66,7 @@ export async function revoke(
   const isAuthority = certificate.purpose === 'mdm.cacert';
   if (certificate.revoked_at !== null) return { isNew: false, isAuthority };
   if (certificate.issues_identities) {
-    const first = 'let another one issue first: muster ca rotate';
+    const first = 'make another one the issuing CA first: muster ca rotate';
     throw inUse(`the identities of devices are issued by this CA; ${first}`);
   }
   if (!isForced) await requireNoDependents(trx, certificate);

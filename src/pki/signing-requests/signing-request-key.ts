@@ -16,7 +16,7 @@ const CURVES = new Map([
   [521, 'P-521'],
 ] as const);
 
-/** Apple's portals take these from RSA keys of 2048 bits only. */
+/** Apple's portals accept only RSA keys of 2048 bits for these. */
 const APPLE_BITS = 2048;
 const MADE_BY_APPLE: CertificatePurpose[] = ['mdm.pushcert', 'mdm.vendor'];
 
@@ -27,7 +27,7 @@ export interface RequestedKey {
   key_size?: number | null;
 }
 
-/** Why nobody would issue a certificate for the purpose to the key; undefined when it will do. */
+/** Why no CA would issue a certificate for the purpose to the key; undefined if it would. */
 export function keyFault(
   { type, bits }: KeyDescription,
   purpose: CertificatePurpose,
@@ -37,21 +37,21 @@ export function keyFault(
   return `Apple issues ${purpose} to ${only} only, and this is ${type} of ${bits}`;
 }
 
-/** As `keyFault`, of a key at hand. */
+/** As `keyFault`, for a key object. */
 export function faultOfKey(key: KeyObject, purpose: CertificatePurpose): string | undefined {
   return keyFault(describeKey(key), purpose);
 }
 
-/** How the key wanted is made. What is wrong with the wish is added to the faults. */
+/** Returns the generator of the requested key. Adds the faults of the request to `faults`. */
 export function readRequestedKey(
-  wish: RequestedKey,
+  requested: RequestedKey,
   faults: ErrorDetail[],
 ): () => Promise<{ privateKey: KeyObject }> {
-  const type = wish.key_type ?? 'RSA';
-  const bits = wish.key_size ?? (type === 'EC' ? 256 : RSA_BITS.usual);
+  const type = requested.key_type ?? 'RSA';
+  const bits = requested.key_size ?? (type === 'EC' ? 256 : RSA_BITS.usual);
   const curve = CURVES.get(bits as 256);
   const sizeFault = type === 'EC' ? faultOfCurve(curve) : faultOfBits(bits);
-  const fault = sizeFault ?? keyFault({ type, bits }, wish.purpose);
+  const fault = sizeFault ?? keyFault({ type, bits }, requested.purpose);
   const at = sizeFault === undefined && type === 'EC' ? 'key_type' : 'key_size';
   if (fault !== undefined) faults.push(attributeFault(at, `${at}: ${fault}`));
   return () => (type === 'EC' ? generateEcKeyPair(curve) : generateRsaKeyPair(bits));

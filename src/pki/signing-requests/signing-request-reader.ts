@@ -30,7 +30,7 @@ export function readRequestText(text: string): ParsedCsr {
   }
 }
 
-/** What a request says beyond the columns that are filtered and sorted by. */
+/** The attributes of a signing request that have no column. */
 export interface SigningRequestView {
   subject_alt_names: string[];
   key_type: 'RSA' | 'EC';
@@ -52,10 +52,10 @@ function read(der: Buffer): SigningRequestView | undefined {
   }
 }
 
-// One document asks for each attribute by itself, of the same buffer.
+// A document reads each attribute separately, from the same buffer.
 const views = new WeakMap<Buffer, { view: SigningRequestView | undefined }>();
 
-/** Of a stored request (DER); undefined when it can't be read. */
+/** The view of a stored request (DER); undefined when it is unreadable. */
 export function signingRequestView(der: Buffer): SigningRequestView | undefined {
   const known = views.get(der) ?? { view: read(der) };
   views.set(der, known);

@@ -22,7 +22,7 @@ import { AppError, type ErrorDetail, notFound } from '../../errors.js';
 import { hostNameOf, parseAlternativeName } from '../certificates/alternative-names.js';
 import { attributeFault, refusal } from '../certificates/attribute-faults.js';
 import { requireAppleAccount } from '../certificates/certificate-origin.js';
-import { findKeyFor, keepPrivateKey, openPrivateKey } from '../certificates/stored-keys.js';
+import { findKeyFor, openPrivateKey, storeSealedKey } from '../certificates/stored-keys.js';
 import { faultOfKey, type RequestedKey, readRequestedKey } from './signing-request-key.js';
 import {
   readRequestText,
@@ -32,12 +32,12 @@ import {
 import { hasParts, readSubject, type SubjectInput } from './signing-request-subject.js';
 
 export interface SigningRequestInput extends SubjectInput, RequestedKey {
-  /** A request made elsewhere: PEM, or DER as base64. */
+  /** A request built elsewhere: PEM, or DER as base64. */
   pem_request?: string | null;
   subject_alt_names?: string[] | null;
-  /** Of push certificates only. */
+  /** Push certificates only. */
   apple_account?: string | null;
-  /** A stored key to be used in place of a new one. */
+  /** A stored key to use instead of a new one. */
   privateKeyId?: number | null;
 }
 
@@ -46,22 +46,22 @@ export interface SigningRequestChange {
   purpose?: CertificatePurpose;
 }
 
-interface Wanted {
+interface RequestPlan {
   subject: NameAttribute[];
   names: GeneralName[];
   generate: () => Promise<{ privateKey: KeyObject }>;
 }
 
-interface Made {
+interface RequestWithKey {
   request: ParsedCsr;
   keyId: number | null;
 }
 
 const KEY_POINTER = '/data/relationships/rsa_private_key/data';
-/** Said by the request itself, where one is sent. */
-const WISHES = ['key_type', 'key_size', 'subject_alt_names'] as const;
+/** Refused beside `pem_request`, which already contains them. */
+const IN_REQUEST = ['key_type', 'key_size', 'subject_alt_names'] as const;
 
-/** Certificate signing requests as the JSON:API resources know them. */
+/** Adds and changes certificate signing requests for the JSON:API resources. */
 export class SigningRequestService {
   constructor(private readonly box: SecretBox) {}
 
@@ -69,8 +69,10 @@ export class SigningRequestService {
   async add(trx: Transaction, input: SigningRequestInput): Promise<number> {
     refuseContradictions(input);
     requireAppleAccount(input.apple_account);
-    const isGiven = typeof input.pem_request === 'string';
-    const { request, keyId } = await (isGiven ? this.#take(trx, input) : this.#make(trx, input));
+    const isUpload = typeof input.pem_request === 'string';
+    const { request, keyId } = await (isUpload
+      ? this.#readUpload(trx, input)
+      : this.#build(trx, input));
     return insertSigningRequest(trx, {
       purpose: input.purpose,
       subject: request.subject,
@@ -88,8 +90,8 @@ export class SigningRequestService {
     if (purpose === undefined || purpose === stored.purpose) return;
     const fault = faultOfKey(parseCsr(stored.der).publicKey, purpose);
     if (fault !== undefined) throw refusal([attributeFault('purpose', `purpose: ${fault}`)]);
-    const isPush = purpose === 'mdm.pushcert';
-    await updateSigningRequest(trx, id, { purpose, ...(isPush ? {} : { apple_account: null }) });
+    const apple_account = purpose === 'mdm.pushcert' ? undefined : null;
+    await updateSigningRequest(trx, id, { purpose, apple_account });
   }
 
   /** PEM of a stored request (DER). */
@@ -97,12 +99,12 @@ export class SigningRequestService {
     return encodePem('CERTIFICATE REQUEST', der);
   }
 
-  /** What a stored request (DER) says; undefined where it can't be read. */
+  /** The view of a stored request (DER); undefined when it is unreadable. */
   view(der: Buffer): SigningRequestView | undefined {
     return signingRequestView(der);
   }
 
-  async #take(trx: Transaction, input: SigningRequestInput): Promise<Made> {
+  async #readUpload(trx: Transaction, input: SigningRequestInput): Promise<RequestWithKey> {
     const request = readRequestText(input.pem_request ?? '');
     const fault = faultOfKey(request.publicKey, input.purpose);
     if (fault !== undefined) {
@@ -116,18 +118,18 @@ export class SigningRequestService {
     return { request, keyId: found };
   }
 
-  async #make(trx: Transaction, input: SigningRequestInput): Promise<Made> {
-    const { generate, ...wanted } = readWanted(input);
+  async #build(trx: Transaction, input: SigningRequestInput): Promise<RequestWithKey> {
+    const { generate, subject, names } = readPlan(input);
     const { privateKeyId } = input;
     const isStored = typeof privateKeyId === 'number';
     const privateKey = isStored
       ? await this.#storedKey(trx, privateKeyId, input.purpose)
       : (await generate()).privateKey;
-    const request = buildRequest(privateKey, { ...wanted, purpose: input.purpose });
+    const request = buildRequest(privateKey, { subject, names, purpose: input.purpose });
     const name = request.commonName ?? null;
     const keyId = isStored
       ? privateKeyId
-      : await keepPrivateKey(trx, this.box, { key: privateKey, name });
+      : await storeSealedKey(trx, this.box, { key: privateKey, name });
     return { request, keyId };
   }
 
@@ -141,18 +143,20 @@ export class SigningRequestService {
 
 function buildRequest(
   privateKey: KeyObject,
-  { subject, names, purpose }: Omit<Wanted, 'generate'> & { purpose: CertificatePurpose },
+  { subject, names, purpose }: Omit<RequestPlan, 'generate'> & { purpose: CertificatePurpose },
 ): ParsedCsr {
   const publicKey = importPublicKey(exportPublicKey(privateKey));
   const der = buildCsr({
-    ...{ subject, publicKey, privateKey },
-    ...(names.length > 0 && { subjectAltName: names }),
+    subject,
+    publicKey,
+    privateKey,
+    subjectAltName: names.length > 0 ? names : undefined,
     ...(purpose === 'mdm.webcrt' && serverUsage(publicKey)),
   });
   return parseCsr(der);
 }
 
-/** What a TLS server does with its key; RSA also decrypts, up to TLS 1.2. */
+/** The usages of a TLS server's key; an RSA key also decrypts, up to TLS 1.2. */
 function serverUsage(key: KeyObject): Pick<BuildCsrOptions, 'keyUsage' | 'extendedKeyUsage'> {
   const isRsa = describeKey(key).type === 'RSA';
   return {
@@ -163,8 +167,8 @@ function serverUsage(key: KeyObject): Pick<BuildCsrOptions, 'keyUsage' | 'extend
 
 function refuseContradictions(input: SigningRequestInput): void {
   const faults: ErrorDetail[] = [];
-  const isGiven = typeof input.pem_request === 'string';
-  const forms = [input.subject !== undefined, hasParts(input), isGiven].filter((form) => form);
+  const isUpload = typeof input.pem_request === 'string';
+  const forms = [input.subject !== undefined, hasParts(input), isUpload].filter((form) => form);
   if (forms.length !== 1) {
     const detail = 'send either subject, its parts (x509_cn and others) or pem_request';
     faults.push(attributeFault('subject', detail));
@@ -173,13 +177,13 @@ function refuseContradictions(input: SigningRequestInput): void {
     const detail = 'apple_account: only push certificates (mdm.pushcert) belong to one';
     faults.push(attributeFault('apple_account', detail));
   }
-  const wishes = WISHES.filter((name) => isGiven && (input[name] ?? null) !== null);
+  const contradictions = IN_REQUEST.filter((name) => isUpload && (input[name] ?? null) !== null);
   const detail = 'pem_request is taken as it is';
-  faults.push(...wishes.map((name) => attributeFault(name, `${name}: ${detail}`)));
+  faults.push(...contradictions.map((name) => attributeFault(name, `${name}: ${detail}`)));
   if (faults.length > 0) throw refusal(faults);
 }
 
-function readWanted(input: SigningRequestInput): Wanted {
+function readPlan(input: SigningRequestInput): RequestPlan {
   const faults: ErrorDetail[] = [];
   const subject = readSubject(input, faults);
   const names = readNames(input.subject_alt_names ?? [], faults);
@@ -189,7 +193,7 @@ function readWanted(input: SigningRequestInput): Wanted {
   return { subject, names: isBare ? namesOf(subject) : names, generate };
 }
 
-/** Browsers look at the alternative names only. */
+/** The common name as an alternative name: browsers read only those. */
 function namesOf(subject: NameAttribute[]): GeneralName[] {
   const commonName = subject.find(({ type }) => type === 'CN');
   const name = commonName && hostNameOf(commonName.value);

@@ -5,7 +5,7 @@ import { attributeFault } from '../certificates/attribute-faults.js';
 
 const LONGEST_COMMON_NAME = 64;
 
-/** The attributes that make up a subject, and what they are in it: least specific first. */
+/** The API attributes that make up a subject, with their RFC 4514 types: least specific first. */
 const PARTS = {
   x509_c: 'C',
   x509_st: 'ST',
@@ -25,15 +25,15 @@ export interface SubjectInput extends Partial<Record<Part, string | null>> {
 
 const partNames = Object.keys(PARTS) as Part[];
 
-function isGiven(text: string | null | undefined): text is string {
+function isPresent(text: string | null | undefined): text is string {
   return typeof text === 'string';
 }
 
 export function hasParts(input: SubjectInput): boolean {
-  return partNames.some((name) => isGiven(input[name]));
+  return partNames.some((name) => isPresent(input[name]));
 }
 
-/** The subject wanted, from its text or its parts. What is wrong with it is added to the faults. */
+/** The requested subject, from its text or its parts. Adds its faults to `faults`. */
 export function readSubject(input: SubjectInput, faults: ErrorDetail[]): NameAttribute[] {
   if (hasParts(input)) return partsOf(input, faults);
   try {
@@ -49,15 +49,15 @@ export function readSubject(input: SubjectInput, faults: ErrorDetail[]): NameAtt
 
 function partsOf(input: SubjectInput, faults: ErrorDetail[]): NameAttribute[] {
   return partNames.flatMap((name) => {
-    const given = input[name];
-    if (!isGiven(given)) return [];
-    const value = given.trim();
+    const text = input[name];
+    if (!isPresent(text)) return [];
+    const value = text.trim();
     if (value === '') faults.push(attributeFault(name, `${name} is empty`));
     return [{ type: PARTS[name], value }];
   });
 }
 
-/** What CAs refuse by the bounds of X.520 and RFC 5280 appendix A. */
+/** The bounds of X.520 and RFC 5280 appendix A, which CAs enforce. */
 function nameFaults(subject: NameAttribute[]): string[] {
   return subject.flatMap(({ type, value }) => {
     if (type === 'C' && !/^[A-Za-z]{2}$/.test(value)) {

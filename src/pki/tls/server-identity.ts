@@ -6,9 +6,9 @@ import type { SecretBox } from '../../crypto/secrets/secret-box.js';
 import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import type { TlsCertificateRow } from '../../db/pki/tls-certificate-repository.js';
 import { splitChain } from '../certificates/certificate-chain.js';
-import { privateKeyIdentity } from '../master-key/master-key.js';
+import { privateKeyLabel } from '../master-key/master-key.js';
 
-/** What this server shows to its clients, and signs profiles with. */
+/** The TLS certificate and key of this server, which also sign profiles. */
 export interface ServerIdentity {
   certificate: ParsedCertificate;
   /** Its issuer first. */
@@ -19,12 +19,12 @@ export interface ServerIdentity {
   key: string;
 }
 
-/** Throws when the key is another's, or when TLS will not do with them. */
+/** Throws when the key belongs to another certificate, or when OpenSSL rejects them for TLS. */
 export function serverIdentity(
   parts: Pick<ServerIdentity, 'certificate' | 'chain' | 'privateKey'>,
 ): ServerIdentity {
   const { certificate, chain, privateKey } = parts;
-  // OpenSSL takes a key of another kind as the first half of another pair, and then can't shake hands.
+  // OpenSSL accepts a key of another kind as the first half of another pair; every handshake then fails.
   if (!keysMatch(privateKey, certificate.publicKey)) {
     throw new Error('the private key does not belong to the certificate');
   }
@@ -34,9 +34,9 @@ export function serverIdentity(
   return { ...parts, cert, key };
 }
 
-/** Of a stored certificate. Throws when its key does not open, or is another's. */
+/** The identity of a stored certificate. Throws when its key does not open or does not belong to it. */
 export function identityOfRow(row: TlsCertificateRow, box: SecretBox): ServerIdentity {
-  const pkcs8 = box.open(row.sealed_pkcs8, privateKeyIdentity(row.key_fingerprint));
+  const pkcs8 = box.open(row.sealed_pkcs8, privateKeyLabel(row.key_fingerprint));
   return serverIdentity({
     certificate: parseCertificate(row.der),
     chain: splitChain(row.chain_der).map(parseCertificate),

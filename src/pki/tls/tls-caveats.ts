@@ -1,13 +1,13 @@
 import { type Config, isLoopback } from '../../config/config.js';
 import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
 import {
+  describeHosts,
   hostOf,
-  hostsInWords,
   isForHost,
   purposeFault,
 } from '../certificates/certificate-fitness.js';
 
-/** What an admin is to know of how this process speaks TLS. */
+/** A warning about how this process speaks TLS. */
 export interface TlsCaveat {
   code: TlsCaveatCode;
   /** What is wrong and what to do. */
@@ -17,13 +17,13 @@ export interface TlsCaveat {
 export type TlsCaveatCode =
   /** It serves plain HTTP although there is a certificate now. */
   | 'restart_for_https'
-  /** It serves plain HTTP although devices are told https, and no proxy is known. */
+  /** It serves plain HTTP although PUBLIC_URL is https, and no proxy is configured. */
   | 'https_without_certificate'
-  /** It serves HTTPS with a certificate that is stored no more. */
+  /** It serves HTTPS with a certificate that is no longer stored. */
   | 'tls_certificate_gone'
   | 'tls_certificate_other_host'
   | 'tls_certificate_unfit'
-  /** It serves HTTPS with what was in the files before. */
+  /** It serves HTTPS with the former content of the files. */
   | 'tls_files_unusable';
 
 export type TlsConfig = Pick<Config, 'tls' | 'storedTls' | 'publicUrl' | 'trustProxy' | 'role'>;
@@ -31,11 +31,11 @@ export type TlsConfig = Pick<Config, 'tls' | 'storedTls' | 'publicUrl' | 'trustP
 export interface TlsState {
   config: TlsConfig;
   servesTls: boolean;
-  /** Of HTTPS, or else of signed profiles. */
+  /** The certificate that serves HTTPS, or signs profiles over plain HTTP. */
   certificate: ParsedCertificate | undefined;
-  /** Whether there is one to start with the next time. */
+  /** Whether the next start would find a certificate. */
   isAtHand: boolean;
-  /** What is wrong with the files now. */
+  /** The faults of the files now. */
   problems: readonly string[];
 }
 
@@ -51,10 +51,10 @@ const GONE =
 
 function withoutCertificate(publicUrl: string): string {
   return (
-    `Devices are told ${publicUrl}, but this process serves plain HTTP, and no proxy is named that ` +
-    'would speak TLS for it. POST an ssl certificate with its private key to ' +
-    '/api/v1/ssl_certificates, or set TLS_CERT_FILE and TLS_KEY_FILE, and start it again; with a ' +
-    'proxy before it set TRUST_PROXY to the address of that, or TLS=off.'
+    `PUBLIC_URL is ${publicUrl}, but this process serves plain HTTP, and TRUST_PROXY names no proxy ` +
+    'that speaks TLS for it. POST an ssl certificate with its private key to ' +
+    '/api/v1/ssl_certificates, or set TLS_CERT_FILE and TLS_KEY_FILE, and start it again; behind a ' +
+    'proxy set TRUST_PROXY to its address, or TLS=off.'
   );
 }
 
@@ -73,8 +73,8 @@ function otherHost(certificate: ParsedCertificate, config: TlsConfig): string[] 
   const host = hostOf(config.publicUrl);
   if (isForHost(certificate, host)) return [];
   return [
-    `${nameOf(certificate, config)} is for ${hostsInWords(certificate)}, but devices are told ` +
-      `${host}, and refuse it: set PUBLIC_URL to the address that it is for, or ` +
+    `${nameOf(certificate, config)} is for ${describeHosts(certificate)}, but the host of ` +
+      `PUBLIC_URL is ${host}, so devices refuse it: set PUBLIC_URL to the address that it is for, or ` +
       `${remedyOf(config)}.`,
   ];
 }
@@ -83,16 +83,16 @@ function unfit(certificate: ParsedCertificate, config: TlsConfig): string[] {
   const fault = purposeFault(certificate, 'mdm.webcrt');
   if (fault === undefined) return [];
   return [
-    `${nameOf(certificate, config)} is none that devices take: ${fault.detail}. ` +
-      `Better ${remedyOf(config)}.`,
+    `${nameOf(certificate, config)} is refused by devices: ${fault.detail}. Better ` +
+      `${remedyOf(config)}.`,
   ];
 }
 
 function unusableFiles(problems: readonly string[]): string[] {
   if (problems.length === 0) return [];
   return [
-    'TLS_CERT_FILE and TLS_KEY_FILE have changed and cannot be used: HTTPS is served with what was ' +
-      `in them before, but the next start would fail. ${problems.join('; ')}.`,
+    'TLS_CERT_FILE and TLS_KEY_FILE have changed and cannot be used: HTTPS is served with their ' +
+      `former content, but the next start would fail. ${problems.join('; ')}.`,
   ];
 }
 
@@ -116,12 +116,12 @@ function ofHttps({ config, certificate, isAtHand, problems }: TlsState): TlsCave
   ];
 }
 
-/** All that is wrong now. */
+/** Every present warning. */
 export function tlsCaveats(state: TlsState): TlsCaveat[] {
   return state.servesTls ? ofHttps(state) : ofPlainHttp(state);
 }
 
-/** For which host new ssl certificates have to be; where devices are told none yet, for any. */
+/** The host that new ssl certificates must be for; undefined = any, as for a loopback PUBLIC_URL. */
 export function requiredHost({ storedTls, publicUrl }: TlsConfig): string | undefined {
   const host = hostOf(publicUrl);
   return storedTls && !isLoopback(host) ? host : undefined;

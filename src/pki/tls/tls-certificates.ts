@@ -22,14 +22,14 @@ export interface TlsCertificatesDeps {
 export interface TlsCertificates {
   /** Whether this process serves HTTPS: decided when it starts. */
   readonly servesTls: boolean;
-  /** Also without TLS: profiles are signed with it. */
+  /** Profiles are signed with it, also without TLS. */
   readonly current: ServerIdentity | undefined;
   readonly caveats: readonly TlsCaveat[];
-  /** `listener` gets each certificate that takes the place of another. */
+  /** Calls `listener` with each certificate that replaces another. */
   onChange(listener: (identity: ServerIdentity) => void): void;
-  /** Looks whether there is another one. Rejects only when the database does not answer. */
+  /** Checks for another certificate. Rejects only when the database does not answer. */
   refresh(): Promise<void>;
-  /** Looks every minute: at files, and at what has begun or ceased to be valid. */
+  /** Refreshes every minute: files may change, stored certificates become valid or expire. */
   start(): void;
   stop(): void;
 }
@@ -38,7 +38,7 @@ const POLL_MS = 60_000;
 
 type Found =
   | { identity: ServerIdentity | undefined }
-  /** Files that cannot be used: what was in them before stays. */
+  /** Unusable files: their former content stays in use. */
   | { problems: readonly string[] }
   | 'unchanged';
 
@@ -62,14 +62,14 @@ function fileSource(files: TlsFiles): Source {
 }
 
 function storedSource({ db, box, logger }: TlsCertificatesDeps): Source {
-  const told = new Set<number>();
+  const logged = new Set<number>();
   const open = (row: TlsCertificateRow) => {
     try {
       return identityOfRow(row, box);
     } catch (error) {
       const message = 'a stored ssl certificate cannot be used: the one before it stays';
-      if (!told.has(row.id)) logger.error({ err: error, certificateId: row.id }, message);
-      told.add(row.id);
+      if (!logged.has(row.id)) logger.error({ err: error, certificateId: row.id }, message);
+      logged.add(row.id);
       return undefined;
     }
   };
@@ -100,8 +100,8 @@ class WatchedTlsCertificates implements TlsCertificates {
     this.#warn = createWarner(deps.logger);
     this.current = first;
     this.servesTls = first !== undefined && (!source.isStored || deps.config.storedTls);
-    if (first !== undefined) this.#tellTime(first);
-    this.#judge({ isAtHand: first !== undefined });
+    if (first !== undefined) this.#warnIfInvalid(first);
+    this.#updateCaveats({ isAtHand: first !== undefined });
   }
 
   onChange(listener: (identity: ServerIdentity) => void): void {
@@ -115,12 +115,12 @@ class WatchedTlsCertificates implements TlsCertificates {
   }
 
   start(): void {
-    const look = () => {
+    const refresh = () => {
       this.refresh().catch((error: unknown) => {
         this.#warn({ err: error }, 'the ssl certificates could not be read');
       });
     };
-    this.#timer ??= setInterval(look, POLL_MS).unref();
+    this.#timer ??= setInterval(refresh, POLL_MS).unref();
   }
 
   stop(): void {
@@ -132,28 +132,28 @@ class WatchedTlsCertificates implements TlsCertificates {
     const found = await this.#source.read();
     if (found === 'unchanged') return;
     if ('problems' in found) {
-      this.#judge({ isAtHand: true, problems: found.problems });
+      this.#updateCaveats({ isAtHand: true, problems: found.problems });
       return;
     }
     const { identity } = found;
     const { current } = this;
     if (identity === undefined) {
       if (!this.servesTls) this.current = undefined;
-    } else if (current === undefined || !isSameIdentity(identity, current)) this.#take(identity);
-    this.#judge({ isAtHand: identity !== undefined });
+    } else if (current === undefined || !isSameIdentity(identity, current)) this.#use(identity);
+    this.#updateCaveats({ isAtHand: identity !== undefined });
   }
 
-  #take(identity: ServerIdentity): void {
+  #use(identity: ServerIdentity): void {
     this.current = identity;
     for (const listener of this.#listeners) listener(identity);
     if (!this.servesTls) return;
     const { subject, notAfter } = identity.certificate;
     this.#deps.logger.info({ subject, notAfter }, 'HTTPS is served with another certificate');
-    this.#tellTime(identity);
+    this.#warnIfInvalid(identity);
   }
 
-  /** Its end is told of by the watch over all credentials, but not what is wrong from the start. */
-  #tellTime({ certificate }: ServerIdentity): void {
+  /** Logs a certificate that is not valid now. Later expiry is reported with all credentials. */
+  #warnIfInvalid({ certificate }: ServerIdentity): void {
     const fault = timeFault(certificate, new Date());
     if (!this.servesTls || fault === undefined) return;
     const { subject, notBefore, notAfter } = certificate;
@@ -161,7 +161,7 @@ class WatchedTlsCertificates implements TlsCertificates {
     this.#deps.logger.warn({ subject, notBefore, notAfter }, message);
   }
 
-  #judge(now: { isAtHand: boolean; problems?: readonly string[] }): void {
+  #updateCaveats(now: { isAtHand: boolean; problems?: readonly string[] }): void {
     const { config, logger } = this.#deps;
     const { servesTls, caveats: former } = this;
     const certificate = this.current?.certificate;
@@ -172,7 +172,7 @@ class WatchedTlsCertificates implements TlsCertificates {
   }
 }
 
-/** Reads the certificate for the first time. ConfigError tells what is wrong with the files. */
+/** Reads the certificate for the first time. Throws ConfigError naming the faults of the files. */
 export async function openTlsCertificates(deps: TlsCertificatesDeps): Promise<TlsCertificates> {
   const { tls } = deps.config;
   if (tls !== undefined) {

@@ -38,7 +38,7 @@ function pair({ certificate, chain, privateKey }: Parts): ServerIdentity {
   return serverIdentity({ certificate, chain, privateKey });
 }
 
-/** The server's certificate, with its chain, and its key. ConfigError tells what is wrong. */
+/** Reads the server's certificate, its chain and its key. Throws ConfigError naming the faults. */
 export function readTlsFiles({ certFile, keyFile }: TlsFilePaths): ServerIdentity {
   const reading = new SettingFiles();
   const certificates = reading.attempt('TLS_CERT_FILE', () =>
@@ -53,7 +53,7 @@ export function readTlsFiles({ certFile, keyFile }: TlsFilePaths): ServerIdentit
   return identity;
 }
 
-/** The time of its change too: it tells of a file that may be read now. */
+/** Includes ctime, which changes when the file becomes readable. */
 function stateOf(path: string): string {
   try {
     const { ino, size, mtimeMs, ctimeMs } = statSync(path);
@@ -63,23 +63,23 @@ function stateOf(path: string): string {
   }
 }
 
-/** A pair of files that somebody else replaces, as ACME clients do. */
+/** A pair of files that another program replaces, as ACME clients do. */
 export class TlsFiles {
-  #seen = '';
+  #stateAtRead = '';
   readonly #paths: TlsFilePaths;
 
   constructor(paths: TlsFilePaths) {
     this.#paths = paths;
   }
 
-  /** Whether one of them is another than at the last reading, be it only half written. */
+  /** Whether a file changed since the last `read`, even if it is only half written. */
   haveChanged(): boolean {
-    return this.#state() !== this.#seen;
+    return this.#state() !== this.#stateAtRead;
   }
 
-  /** ConfigError tells what is wrong with them. */
+  /** Throws ConfigError naming the faults. */
   read(): ServerIdentity {
-    this.#seen = this.#state();
+    this.#stateAtRead = this.#state();
     return readTlsFiles(this.#paths);
   }
 
@@ -89,11 +89,11 @@ export class TlsFiles {
   }
 }
 
-/** Reads what settings name, part by part; what the parts throw becomes one ConfigError. */
+/** Reads files named by settings; collects what the parts throw into one ConfigError. */
 export class SettingFiles {
   readonly #problems: string[] = [];
 
-  /** @param settings as the problem will name them */
+  /** @param settings the names that the error message shows */
   attempt<T>(settings: string, work: () => T): T | undefined {
     try {
       return work();

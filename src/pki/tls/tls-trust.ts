@@ -6,14 +6,14 @@ import type { Database } from '../../db/connection/database.js';
 import { findAuthoritiesNamed } from '../../db/pki/certificate-uses.js';
 import { listDeviceAnchors } from '../../db/pki/tls-certificate-repository.js';
 
-/** What this process shows in TLS, as DER, the leaf first; empty over plain HTTP. */
+/** The certificates that this process presents in TLS, as DER, leaf first; empty over plain HTTP. */
 type TlsChain = readonly Buffer[];
 
 const LONGEST_CHAIN = 8;
 
 let publicRoots: ParsedCertificate[] | undefined;
 
-/** Mozilla's list, as Node brings it along: near enough to that of Apple. */
+/** Mozilla's list, which Node contains: close to Apple's. */
 function readPublicRoots(): ParsedCertificate[] {
   publicRoots ??= rootCertificates.map((pem) =>
     parseCertificate(decodePemBlock(pem, 'CERTIFICATE')),
@@ -21,10 +21,10 @@ function readPublicRoots(): ParsedCertificate[] {
   return publicRoots;
 }
 
-/** Of the chain asked about last: there is one, and finding out takes milliseconds. */
+/** Cached for the last chain: there is usually one, and the check takes milliseconds. */
 let lastVerdict: { chain: string; isTrusted: boolean } | undefined;
 
-/** Whether devices trust the chain by themselves; what its dates say is another matter. */
+/** Whether devices trust the chain without a profile. Its dates are ignored. */
 export function isPubliclyTrusted(chain: readonly ParsedCertificate[]): boolean {
   const key = chain.map(({ fingerprint }) => fingerprint.toString('hex')).join();
   if (lastVerdict?.chain !== key) lastVerdict = { chain: key, isTrusted: endsInPublicRoot(chain) };
@@ -42,7 +42,7 @@ export function isSelfSigned(certificate: ParsedCertificate): boolean {
   return certificate.subjectRaw.equals(certificate.issuerRaw);
 }
 
-/** Servers leave out the root, which clients must have: then it is one of the CAs stored here. */
+/** Completes the chain from the CAs stored here, since servers usually leave out the root. */
 async function withRoot(
   { knex }: Database,
   chain: readonly ParsedCertificate[],
@@ -59,8 +59,8 @@ async function withRoot(
 }
 
 /**
- * What a device must trust to speak TLS to this server, but for what every device trusts: the chain
- * with its root as far as that is known, and the anchors that an admin has stored for a proxy.
+ * The certificates that a device must trust to speak TLS to this server, beyond public roots: the
+ * chain with its root, if known, and the anchors that an admin has stored for a proxy.
  */
 export async function tlsTrust(db: Database, tlsChain: TlsChain): Promise<ParsedCertificate[]> {
   const chain = tlsChain.slice(0, LONGEST_CHAIN).map(parseCertificate);

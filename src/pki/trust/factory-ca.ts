@@ -8,28 +8,27 @@ const MAX_CHAIN = 8;
 export type DeviceCaVerdict = { ok: true } | { ok: false; issuer: string };
 
 /**
- * Who may sign as an Apple device that is not enrolled yet: those who hold a certificate that
- * Apple gave the device. What our own CAs issue is not enough, as one device could then claim to be
- * another.
+ * Decides who may sign as an Apple device that is not enrolled yet: the holder of a factory
+ * certificate, which Apple issues when the device is made. Certificates of this server's CAs are not
+ * accepted, since one device could then claim to be another.
  */
 export interface DeviceCaTrust {
   judge(certificate: ParsedCertificate, chain?: readonly ParsedCertificate[]): DeviceCaVerdict;
 }
 
-/** RFC 5280 4.2.1.3; a CA never poses as a device. */
+/** RFC 5280 4.2.1.3; the certificate of a CA is never a device's. */
 function maySign({ isCa, keyUsage, unknownCriticalExtensions }: ParsedCertificate): boolean {
   if (isCa || unknownCriticalExtensions.length > 0) return false;
   return keyUsage === undefined || keyUsage.includes('digitalSignature');
 }
 
 /**
- * Whatever the dates say: Apple's CAs have expired while they go on issuing, and devices keep their
- * certificates for longer than these say. Apple still signs them with SHA-1, which is taken from
- * these CAs and from nobody else.
+ * Dates are ignored: Apple's CAs have expired while they still issue, and devices use their
+ * certificates beyond notAfter. Apple still signs them with SHA-1, which is accepted only here.
  */
 const APPLE_PRACTICE = { at: new Date(0), ignoreDates: 'all', allowSha1: true } as const;
 
-/** Apple's published CA, and those given: of DEVICE_CA_FILE, of the lab. */
+/** Trusts Apple's published CA and further ones: those of DEVICE_CA_FILE and of the lab. */
 export function createDeviceCaTrust(further: readonly ParsedCertificate[] = []): DeviceCaTrust {
   const anchors = [...parseCertificates(Buffer.from(APPLE_DEVICE_CA)), ...further];
   return {
@@ -43,9 +42,8 @@ export function createDeviceCaTrust(further: readonly ParsedCertificate[] = []):
 }
 
 /**
- * The CA behind the certificates that Apple gives devices when they are activated, as published at
- * apple.com/appleca. It is an anchor by itself, and those above it are left out: with Apple's root
- * as an anchor every certificate of a developer would do.
+ * The CA of the factory certificates of Apple devices, as published at apple.com/appleca. It is the
+ * anchor itself: with Apple's root as the anchor, every developer's certificate would be accepted.
  */
 export const APPLE_DEVICE_CA = `\
 -----BEGIN CERTIFICATE-----

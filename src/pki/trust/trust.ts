@@ -9,17 +9,17 @@ import { isExternalAuthority } from '../authority/external-authority.js';
 /** A client can send many; each may cost a signature check at every level. */
 const MAX_CHAIN = 8;
 
-/** The CA behind a certificate. */
+/** The trusted CA that issued a certificate. */
 export interface IssuerTrust {
   /** SHA-256 of the CA's certificate, 32 bytes. */
   readonly issuer: Buffer;
-  /** Whether its certificates enroll devices; if not, it vouches for those that are enrolled. */
+  /** Whether its certificates enroll devices; if not, they only identify enrolled ones. */
   readonly mayEnroll: boolean;
-  /** The certificate has expired, but serves its device for a while, so that it can be renewed. */
+  /** The certificate has expired, but is accepted for the grace period so that it can be renewed. */
   readonly isExpired: boolean;
 }
 
-/** A certificate that signed a message, with room for what is decided about it. */
+/** A certificate that signed a message, with the cached decision about its issuer. */
 export interface TrustSubject {
   readonly certificate: ParsedCertificate;
   /** Intermediates that came with it. */
@@ -30,23 +30,23 @@ export interface TrustSubject {
 export interface Trust {
   /** Grows whenever an earlier decision may no longer hold. */
   readonly epoch: number;
-  /** The CAs believed in: ours, then those of an external SCEP server while it is in use. */
+  /** The trusted CAs: those made here, then those of an external SCEP server while it is in use. */
   readonly anchors: readonly ParsedCertificate[];
   /**
-   * Whether a device may identify itself by this certificate: it is valid now, meant for clients,
-   * and a trusted CA issued it, through the intermediates given if need be. Revocation and pinning
-   * are the database's to judge.
+   * Whether a device may identify itself by this certificate: it is valid now, for clients, and issued
+   * by a trusted CA, directly or through the intermediates. Revocation and pinning are checked in the
+   * database.
    */
   isTrusted(certificate: ParsedCertificate, chain?: ParsedCertificate[], now?: Date): boolean;
   /**
-   * Who vouches for a signer that is kept: decided once in an epoch. Beside the anchors, every CA
-   * that an admin has uploaded does: devices stay enrolled when new ones are sent elsewhere. A
-   * certificate that has expired is vouched for as it was at its end, while the grace lasts.
+   * The trusted CA that issued the signer's certificate; the decision is cached in `signer` for an
+   * epoch. Besides the anchors, every uploaded CA counts, so that devices stay enrolled when new ones
+   * are sent to another CA. An expired certificate is checked as of its end, during the grace period.
    */
   issuerTrustOf(signer: TrustSubject): IssuerTrust | undefined;
-  /** The CA that issued the certificate, where the clock stands before that CA's start. */
+  /** The CA that issued the certificate, if the clock is before the start of that CA. */
   unstartedIssuerOf(signer: TrustSubject): ParsedCertificate | undefined;
-  /** Reads the CAs again, after one was added or removed, or the SCEP configuration changed. */
+  /** Reads the CAs again. Call it after a change to CAs or to the SCEP configuration. */
   reload(): Promise<void>;
 }
 
@@ -54,35 +54,35 @@ export interface TrustDeps {
   db: Database;
   /** CAs that are not in the database. */
   extraAnchors?: readonly ParsedCertificate[];
-  /** Milliseconds for which a certificate that has expired still serves its device; 0 if absent. */
+  /** Milliseconds for which an expired certificate is still accepted; 0 if absent. */
   identityGrace?: number;
   now?: () => Date;
 }
 
-interface Believed {
+interface TrustAnchors {
   anchors: readonly ParsedCertificate[];
   chain: readonly ParsedCertificate[];
   now: Date;
 }
 
 /**
- * RFC 5280 4.2.1.3; a CA never poses as a device. Pins and revocations go by the fingerprint, so a
- * certificate of which anyone could make a copy with another one is no identity.
+ * RFC 5280 4.2.1.3; the certificate of a CA is never a device's. Pins and revocations are stored by
+ * fingerprint, so a certificate that anyone can copy with another fingerprint is refused.
  */
 function maySignMessages({ isCa, keyUsage, hasOneAlgorithmForm }: ParsedCertificate): boolean {
   if (isCa || !hasOneAlgorithmForm) return false;
   return keyUsage === undefined || keyUsage.includes('digitalSignature');
 }
 
-/** The CA that issued the certificate for a client; undefined when none of these did. */
-function issuerOf(certificate: ParsedCertificate, believed: Believed) {
+/** The anchor that issued the certificate for a client; undefined when none did. */
+function issuerOf(certificate: ParsedCertificate, trusted: TrustAnchors) {
   if (!maySignMessages(certificate)) return undefined;
-  const { anchors, chain: intermediates, now: at } = believed;
+  const { anchors, chain: intermediates, now: at } = trusted;
   const purpose = Oid.clientAuth;
   return findCertificatePath(certificate, { anchors, intermediates, at, purpose })?.at(-1);
 }
 
-/** The next time at which one of the CAs begins or ends to be valid. */
+/** The next time at which a CA becomes valid or expires. */
 function nextChange(anchors: readonly ParsedCertificate[], now: Date): number {
   const times = anchors.flatMap(({ notBefore, notAfter }) => [notBefore, notAfter]);
   return Math.min(...times.map((time) => time.getTime()).filter((time) => time > now.getTime()));
@@ -130,8 +130,8 @@ class AnchoredTrust implements Trust {
   issuerTrustOf(signer: TrustSubject): IssuerTrust | undefined {
     const now = this.#now();
     if (now.getTime() > this.#changesAt) this.#beginEpoch(now);
-    // Not remembered: a certificate of tomorrow is no less trusted tomorrow.
-    if (!isValidAt(signer.certificate, now)) return this.#voucherAfterEnd(signer, now);
+    // Not cached: a certificate that is not valid yet may be trusted later in the same epoch.
+    if (!isValidAt(signer.certificate, now)) return this.#trustAfterEnd(signer, now);
     if (signer.trust?.epoch !== this.epoch) {
       const issuerTrust = this.#findIssuerTrust(signer, now);
       signer.trust = { epoch: this.epoch, issuerTrust };
@@ -139,8 +139,8 @@ class AnchoredTrust implements Trust {
     return signer.trust.issuerTrust;
   }
 
-  /** Not remembered either: there are few, and each is soon renewed or beyond its grace. */
-  #voucherAfterEnd(signer: TrustSubject, now: Date): IssuerTrust | undefined {
+  /** Not cached either: there are few, and each is soon renewed or beyond its grace. */
+  #trustAfterEnd(signer: TrustSubject, now: Date): IssuerTrust | undefined {
     const { identityGrace = 0 } = this.#deps;
     const end = signer.certificate.notAfter;
     const age = now.getTime() - end.getTime();
@@ -175,7 +175,7 @@ function hasKey({ sealed_pkcs8 }: AuthorityRow): boolean {
   return sealed_pkcs8 !== null;
 }
 
-/** A CA whose key is not here enrolls devices only while they are sent to its SCEP server. */
+/** A CA whose key is not stored enrolls devices only while its SCEP server is configured. */
 async function readAuthorities({ knex }: Database) {
   const [rows, scep] = await Promise.all([listAuthorities(knex), readScepConfiguration(knex)]);
   const isInUse = (row: AuthorityRow) => hasKey(row) || isExternalAuthority(row.der, scep);
@@ -194,7 +194,7 @@ function isSameList(one: readonly ParsedCertificate[], other: readonly ParsedCer
   return one.length === other.length && one.every(isSame);
 }
 
-/** Reads the CAs that are trusted: our own, and those given. */
+/** Reads the trusted CAs. */
 export async function createTrust(deps: TrustDeps): Promise<Trust> {
   const trust = new AnchoredTrust(deps);
   await trust.reload();

@@ -44,9 +44,9 @@ export function jsonToPlist(
   const faults: ErrorDetail[] = [];
   const value = convertDict(item.keys ?? [], given, { pointer: PARAMETERS, faults });
   // What could not be converted is left out, and need not be reported as missing as well.
-  const told = new Set(faults.map(({ source }) => source?.pointer));
+  const reported = new Set(faults.map(({ source }) => source?.pointer));
   const rest = validateCommand(requestType, value).filter(
-    ({ source }) => !told.has(source?.pointer),
+    ({ source }) => !reported.has(source?.pointer),
   );
   return { value, faults: [...faults, ...rest] };
 }

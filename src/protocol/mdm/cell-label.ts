@@ -19,7 +19,7 @@ export function withCell(url: string, cell: number | null): string {
   return cell === null ? url : `${url}?c=${String(cell).padStart(2, '0')}`;
 }
 
-/** The label in the URL of a request; null when there is none, or none that could be ours. */
+/** The label in the URL of a request; null without one, or for one out of range. */
 export function readCell(url: string | undefined): number | null {
   const digits = LABEL.exec(url ?? '')?.[1];
   const cell = digits === undefined ? CELLS : Number(digits);

@@ -64,7 +64,7 @@ export function declarationItemsResponse(declarations: DeclarationSet): Buffer {
   return Buffer.from(JSON.stringify({ Declarations: declarations, DeclarationsToken }));
 }
 
-/** Ten times what a device with hundreds of declarations has to tell. */
+/** Ten times the report of a device with hundreds of declarations. */
 const MAX_STATUS_BYTES = 2 * 1024 * 1024;
 
 /** What a status report holds. */

@@ -1,15 +1,15 @@
 import type { PlistDict } from '../plist/plist.js';
 import { identifierOf, invalidMessage, omitAbsent, textOf } from './message-fields.js';
 
-/** The one UserID that all users of all Shared iPads have: their short name tells them apart. */
+/** The one UserID of all users of Shared iPads: only their short name differs. */
 const SHARED_IPAD_USER = 'FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF';
 
-/** Who is talking. Ids are kept as sent; compare them without regard to case. */
+/** The device, and on the user channel the user, that sent a message. Compare ids without case. */
 export interface EnrollmentIds {
   channel: 'device' | 'user';
   /** The UDID, or the EnrollmentID of a user enrollment, which hides the UDID. */
   deviceKey: string;
-  /** On the user channel: what tells the user apart from others of the device. */
+  /** On the user channel: unique among the users of the device. */
   userKey?: string;
   udid?: string;
   enrollmentId?: string;

@@ -2,8 +2,8 @@ import { type PlistDict, parsePlistDict } from '../plist/plist.js';
 import { dataOf, identifierOf, invalidMessage, omitAbsent, textOf } from './message-fields.js';
 
 /**
- * What a device says of itself before it is enrolled: Apple's MachineInfo, and the attributes that
- * a Profile Service asks for, which go by the same names. Text as sent.
+ * What a device reports before it is enrolled: Apple's MachineInfo, or the attributes that a Profile
+ * Service requests, which have the same names. Text as sent.
  */
 export interface MachineInfo {
   udid?: string;
@@ -24,7 +24,7 @@ export interface MachineInfo {
   /** Understands Apple's answer that a newer system is required. */
   canRequestSoftwareUpdate: boolean;
   softwareUpdateDeviceId?: string;
-  /** Of a Profile Service: the challenge that it gave; some devices send it back as data. */
+  /** The challenge of the Profile Service; some devices return it as data. */
   challenge?: string;
   body: PlistDict;
 }
@@ -63,7 +63,7 @@ export interface IdentifiedMachine extends MachineInfo {
   serial: string;
 }
 
-/** One that says which device it is of. AppError invalid_message 400 otherwise. */
+/** AppError invalid_message 400 without a UDID or serial number. */
 export function requireIdentified(info: MachineInfo): IdentifiedMachine {
   const { udid, serial } = info;
   if (udid === undefined) throw invalidMessage('it has no UDID');
@@ -71,7 +71,7 @@ export function requireIdentified(info: MachineInfo): IdentifiedMachine {
   return { ...info, udid, serial };
 }
 
-/** What it says to have been given by a Profile Service. AppError invalid_message 400 for nothing. */
+/** The challenge of the Profile Service. AppError invalid_message 400 without one. */
 export function requireChallenge({ challenge }: MachineInfo): string {
   if (challenge === undefined) throw invalidMessage('it has no CHALLENGE');
   return challenge;

@@ -95,7 +95,7 @@ export type CheckInMessage =
 const STATUSES = ['Idle', 'Acknowledged', 'Error', 'CommandFormatError', 'NotNow'] as const;
 export type ReportStatus = (typeof STATUSES)[number];
 
-/** What a device says when it asks for the next command: the fate of the one before, or Idle. */
+/** A device's request for the next command, with the result of the one before, or Idle. */
 export interface CommandReport extends MessageBase {
   kind: 'report';
   status: ReportStatus;
@@ -113,7 +113,7 @@ export type MdmMessage = CheckInMessage | CommandReport;
  * Reads the body of a device's request: a check-in when it has a MessageType, else a command
  * report. Lenient as devices differ: only the type or status, an id, and for TokenUpdate Token and
  * PushMagic are needed; empty text and data, and optional keys of the wrong type, count as absent.
- * A BootstrapToken, though, must be data, for to send none means to remove it. Throws AppError
+ * A BootstrapToken, though, must be data, since sending none means to remove it. Throws AppError
  * invalid_plist or invalid_message, both 400, and payload_too_large 413 for secrets beyond 64 KiB.
  */
 export function decodeMessage(raw: Buffer): MdmMessage {

@@ -20,7 +20,7 @@ export interface Frame {
   key: string | undefined;
 }
 
-/** Of one shape whatever it is, for the engine's sake. */
+/** Every frame has the same members, so that V8 keeps one hidden class. */
 export function dictFrame(exact: boolean): Frame {
   if (exact) return { dict: undefined, array: undefined, map: new Map(), key: undefined };
   return { dict: newDict(), array: undefined, map: undefined, key: undefined };
@@ -41,7 +41,7 @@ const NUMBER = /^#(?:(\d{1,7})|x([0-9a-fA-F]{1,6}))$/;
 /** `#1114111`; nothing that a reference may say is longer. */
 const LONGEST_REFERENCE = 8;
 
-/** What an entity or character reference stands for, without its `&` and `;`. `fail` throws. */
+/** The text of an entity or character reference, given without its `&` and `;`. `fail` throws. */
 function referencedText(reference: string, fail: (reason: string) => never): string {
   const named = NAMED.get(reference);
   if (named !== undefined) return named;

@@ -63,7 +63,7 @@ function dict(members: { readonly [key: string]: PlistInput | undefined }, depth
   return text === '' ? `${indent}<dict/>\n` : `${indent}<dict>\n${text}${indent}</dict>\n`;
 }
 
-/** In their order, which objects do not keep for keys that look like integers. */
+/** Keeps the order of the keys, which an object loses for keys that look like integers. */
 function entries(members: ReadonlyMap<string, PlistInput>, depth: number): string {
   const indent = TABS.slice(0, depth);
   if (members.size === 0) return `${indent}<dict/>\n`;
@@ -76,7 +76,7 @@ function entries(members: ReadonlyMap<string, PlistInput>, depth: number): strin
 
 function number(value: number): string {
   if (Number.isSafeInteger(value)) return `<integer>${Object.is(value, -0) ? 0 : value}</integer>`;
-  // Beyond 2^53 a number's digits are no longer its own: whoever means an integer passes a bigint.
+  // Beyond 2^53 a number is not exact; a caller with a larger integer passes a bigint.
   return `<real>${real(value)}</real>`;
 }
 

@@ -20,8 +20,8 @@ export { hasIllegalCharacter, isPlistDict, PlistReal } from './plist-value.js';
 
 /**
  * Reads a property list, XML (UTF-8, with or without a byte order mark) or binary (`bplist00`).
- * Limits not given: DEFAULT_PLIST_LIMITS. Throws AppError invalid_plist (400) for
- * whatever is wrong with it.
+ * Missing limits are those of DEFAULT_PLIST_LIMITS. Throws AppError invalid_plist (400) for every
+ * fault.
  */
 export function parsePlist(bytes: Buffer, limits: Partial<PlistLimits> = {}): PlistValue {
   const all = allLimits(bytes, limits);
@@ -30,8 +30,8 @@ export function parsePlist(bytes: Buffer, limits: Partial<PlistLimits> = {}): Pl
 }
 
 /**
- * Reads a property list with nothing lost, so that buildPlistNodes writes one that says the same.
- * Beside what parsePlist refuses, two equal keys in one dictionary are refused.
+ * Reads a property list without loss, so that buildPlistNodes writes an equal one. Refuses what
+ * parsePlist refuses, and two equal keys in one dictionary.
  */
 export function parsePlistNodes(bytes: Buffer, limits: Partial<PlistLimits> = {}): PlistNode {
   const all = allLimits(bytes, limits);

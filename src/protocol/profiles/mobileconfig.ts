@@ -42,8 +42,8 @@ export interface MdmPayload {
   topic: string;
   accessRights?: number;
   serverCapabilities?: string[];
-  /** GetToken is answered: of the capabilities an update may change, unlike per-user connections. */
-  givesTokens?: boolean;
+  /** GetToken is answered. An update may change this capability, unlike per-user connections. */
+  answersGetToken?: boolean;
   /** Of account-driven enrollment. BYOD: no rights over the device are asked for. */
   account?: { mode: 'BYOD' | 'ADDE'; managedAppleAccount: string };
 }
@@ -54,14 +54,14 @@ export interface EnrollmentProfileOptions {
   mdm: MdmPayload;
   /** DER. Trusted by the device once the profile is installed. */
   caCertificates: Buffer[];
-  /** Of equal seeds come equal PayloadUUIDs; random ones without. */
+  /** Equal seeds make equal PayloadUUIDs; without a seed they are random. */
   uuidSeed?: string;
 }
 
 export type Uuids = (part: string) => string;
 type Payload = { readonly [key: string]: PlistInput | undefined };
 
-/** Whom the profile comes from. */
+/** The organization that a profile names as its sender. */
 export interface ProfileOrganization {
   name: string;
   /** Reverse-DNS start of its identifiers. */
@@ -131,7 +131,7 @@ export function caPayload(der: Buffer, at: { prefix: string; uuids: Uuids; index
   };
 }
 
-/** The identity that the device gets itself by SCEP. */
+/** The identity that the device requests by SCEP. */
 export function scepPayload(scep: ScepPayload, at: { prefix: string; uuid: string }) {
   return {
     PayloadType: 'com.apple.security.scep',
@@ -171,7 +171,7 @@ function mdmPayload(
     Topic: mdm.topic,
     ServerURL: mdm.serverUrl,
     CheckInURL: mdm.checkInUrl,
-    // Apple's default for both is false: then no signature and no CheckOut would ever come.
+    // Apple's default for both is false: the device would send neither signatures nor CheckOut.
     SignMessage: true,
     CheckOutWhenRemoved: true,
     AccessRights:
@@ -180,12 +180,12 @@ function mdmPayload(
     AssignedManagedAppleID: mdm.account?.managedAppleAccount,
     ServerCapabilities: [
       ...(mdm.serverCapabilities ?? SERVER_CAPABILITIES),
-      ...(mdm.givesTokens === true ? [GET_TOKEN] : []),
+      ...(mdm.answersGetToken === true ? [GET_TOKEN] : []),
     ],
   };
 }
 
-/** Random PayloadUUIDs, or those that follow from the seed. */
+/** Random PayloadUUIDs, or those derived from the seed. */
 export function uuidSource(seed?: string): Uuids {
   if (seed === undefined) return () => randomUUID().toUpperCase();
   return (part) => uuidOf(`${seed}\0${part}`);

@@ -7,10 +7,17 @@ import {
   uuidSource,
 } from './mobileconfig.js';
 
-/** What the device is asked to say of itself, by the names of Apple's Profile Service. */
+/** The attributes the device is asked to report, by the names of Apple's Profile Service. */
 const DEVICE_ATTRIBUTES = [
-  ...['UDID', 'SERIAL', 'PRODUCT', 'VERSION', 'IMEI', 'MEID', 'ICCID'],
-  ...['DEVICE_NAME', 'LANGUAGE'],
+  'UDID',
+  'SERIAL',
+  'PRODUCT',
+  'VERSION',
+  'IMEI',
+  'MEID',
+  'ICCID',
+  'DEVICE_NAME',
+  'LANGUAGE',
 ];
 
 export interface ProfileServiceOptions {
@@ -21,8 +28,8 @@ export interface ProfileServiceOptions {
 }
 
 /**
- * What begins an enrollment over the air, as an XML property list: the device posts its attributes and
- * the challenge, signed by the certificate that Apple gave it.
+ * The first profile of an over-the-air enrollment, as an XML property list: the device posts its
+ * attributes and the challenge, signed with its factory certificate.
  */
 export function buildProfileService(options: ProfileServiceOptions): Buffer {
   const { organization, url, challenge } = options;

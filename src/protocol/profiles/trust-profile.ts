@@ -11,13 +11,13 @@ export interface TrustProfileOptions {
   caCertificates: readonly Buffer[];
   /** Of TLS, the leaf first. */
   tlsCertificates: readonly TlsCertificate[];
-  /** Of equal seeds come equal PayloadUUIDs. */
+  /** Equal seeds make equal PayloadUUIDs. */
   uuidSeed: string;
 }
 
 export interface TlsCertificate {
   der: Buffer;
-  /** It vouches for itself: the device trusts it, and whatever it has signed. */
+  /** Self-signed: the device then trusts every certificate it has signed, too. */
   isRoot: boolean;
 }
 

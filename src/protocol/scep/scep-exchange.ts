@@ -28,7 +28,7 @@ import {
 const NONCE_BYTES = 16;
 const MAX_RECIPIENTS = 16;
 
-// Clients that still send single DES understand 3DES; nobody should be answered in DES.
+// Clients that still send single DES understand 3DES; no answer uses DES.
 const REPLY_CIPHERS = new Map<string, ContentAlgorithm>([
   [Oid.aes128Cbc, 'aes-128-cbc'],
   [Oid.aes192Cbc, 'aes-192-cbc'],
@@ -38,8 +38,8 @@ const REPLY_CIPHERS = new Map<string, ContentAlgorithm>([
 ]);
 
 /**
- * The cipher to answer an envelope in; undefined when its own is not supported. Looks at what is
- * public only.
+ * The cipher for the answer to an envelope; undefined when the envelope's is not supported. Decrypts
+ * nothing.
  * @throws AppError `invalid_asn1`
  */
 export function replyCipher(envelope: Buffer): ContentAlgorithm | undefined {
@@ -49,7 +49,7 @@ export function replyCipher(envelope: Buffer): ContentAlgorithm | undefined {
 }
 
 /**
- * Whom an envelope is addressed to, by certificates: at most 16. Looks at what is public only.
+ * The certificates that an envelope is addressed to: at most 16. Decrypts nothing.
  * @throws AppError `invalid_asn1`
  */
 export function envelopeRecipients(envelope: Buffer): CertificateReference[] {
@@ -77,7 +77,7 @@ function readEnvelope(envelope: Buffer): { recipients: Asn1Cursor; content: Asn1
 
 /**
  * The content of a message's envelope, which is a CSR in the requests that carry one.
- * @throws AppError `invalid_message`, the same for whatever is wrong
+ * @throws AppError `invalid_message`, the same for every fault
  */
 export function openPkiEnvelope(message: PkiMessage, recipient: PkiSigner): Buffer {
   return openEnvelopedData(message.envelope, recipient);
@@ -159,7 +159,7 @@ export interface CertRepReader {
 
 export type CertRep =
   | { status: 'success'; certificates: ParsedCertificate[] }
-  | { status: 'failure'; failInfo: number; failInfoText?: string }
+  | { status: 'failure'; failInfo: number; failInfoText?: string | undefined }
   | { status: 'pending' };
 
 function refuse(reason: string): AppError {
@@ -185,7 +185,7 @@ export function readCertRep(der: Buffer, reader: CertRepReader): CertRep {
   if (message.pkiStatus === PkiStatus.pending) return { status: 'pending' };
   if (message.pkiStatus === PkiStatus.failure) {
     const { failInfo = FailInfo.badRequest, failInfoText } = message;
-    return { status: 'failure', failInfo, ...(failInfoText === undefined ? {} : { failInfoText }) };
+    return { status: 'failure', failInfo, failInfoText };
   }
   if (message.pkiStatus !== PkiStatus.success) throw refuse('unknown status');
   const bundle = openPkiEnvelope(message, {

@@ -56,7 +56,7 @@ export interface PkiSigner {
   privateKey: KeyObject;
 }
 
-/** What a pkiMessage (RFC 8894 3.1) says of itself, without its envelope. */
+/** The attributes and signer of a pkiMessage (RFC 8894 3.1), without its envelope. */
 export interface PkiClaims {
   messageType: number;
   transactionId: string;
@@ -70,7 +70,7 @@ export interface PkiClaims {
   digest: DigestName;
 }
 
-/** A pkiMessage whose signature has been verified; nobody vouches for the signer. */
+/** A pkiMessage whose signature has been verified. Whether the signer is trusted is not decided. */
 export interface PkiMessage extends PkiClaims {
   /** DER of the pkcsPKIEnvelope; empty when there is none. */
   envelope: Buffer;
@@ -163,8 +163,8 @@ function certificateOf({ signer }: SignerInfo, { certificates }: SignedData): Pa
 }
 
 /**
- * Reads who sent a pkiMessage in DER or BER and in which transaction. Nothing is verified: good for
- * an answer that says no, and nothing else. The digest is SHA-256 where its own is not supported.
+ * Reads the sender and transaction of a pkiMessage in DER or BER. Nothing is verified: use it to
+ * address a failure, and for nothing else. The digest is SHA-256 where the message's is not supported.
  * @throws AppError 400: `invalid_asn1`, `invalid_message`
  */
 export function readPkiClaims(der: Buffer): UnverifiedPkiMessage {
@@ -185,7 +185,7 @@ export function readPkiClaims(der: Buffer): UnverifiedPkiMessage {
 export function parsePkiMessage(der: Buffer): PkiMessage {
   // A message without an envelope signs no content at all (RFC 8894 3.1).
   const isEmpty = parseSignedData(der).content === undefined;
-  const { signers, content } = verifySignedData({ der, ...(isEmpty ? { content: EMPTY } : {}) });
+  const { signers, content } = verifySignedData({ der, content: isEmpty ? EMPTY : undefined });
   return { ...claimsOf(only(signers)), envelope: content };
 }
 

@@ -180,7 +180,7 @@ describe('GET /api/v1/credentials', () => {
     expect([warning?.code, others]).toEqual(['push_certificate_without_key', []]);
     expect(warning?.detail.replace(/in \d+ days/, 'in n days')).toBe(
       `The push certificate "APSP:1" (id ${renewed}) has no private key, so nothing can be pushed ` +
-        `with it; id ${used}, which expires on 2099-05-06, in n days, stays in its place. PATCH ` +
+        `with it; id ${used}, which expires on 2099-05-06, in n days, stays in use. PATCH ` +
         `/api/v1/certificates/${renewed} with pem_private_key, or POST it again with its key.`,
     );
     const later = { rsa_private_key_id: keyId, not_after: new Date('2100-05-06T12:00:00Z') };

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createToken } from '../../../src/auth/api-tokens.js';
 import { importPrivateKey, keysMatch } from '../../../src/crypto/keys/keys.js';
-import { privateKeyIdentity } from '../../../src/pki/master-key/master-key.js';
+import { privateKeyLabel } from '../../../src/pki/master-key/master-key.js';
 import { fixture } from '../../crypto/identities.js';
 import {
   certificateIn,
@@ -82,7 +82,7 @@ describe('GET and POST /dep/certificate/download', () => {
         .where({ 'c.fingerprint': certificate.fingerprint })
         .first();
       expect([row.purpose, row.dep_account_id, row.used_at]).toEqual(['dep.stoken', null, null]);
-      const identity = privateKeyIdentity(row.fingerprint_sha256);
+      const identity = privateKeyLabel(row.fingerprint_sha256);
       const key = importPrivateKey(app.box.open(row.sealed_pkcs8, identity));
       expect(keysMatch(key, certificate.publicKey)).toBe(true);
     }

@@ -528,14 +528,14 @@ describe('the SCEP configuration', () => {
     const url = 'https://ca.example.com/scep';
     const { body } = await admin().patch(SCEP, { url, source_type: 'ExternalSCEP' });
     expect(body.meta.warnings).toEqual([
-      'the certificate of the external CA is not here, so no device can enroll: ' +
+      'the certificate of the external CA is not stored here, so no device can enroll: ' +
         'upload it by POST /api/v1/ca_certificates',
     ]);
     expect((await as('viewer').get(SCEP)).body).toEqual(body);
     const inside = await admin().patch(SCEP, { source_type: null });
     expect(inside.body.meta.warnings).toEqual([
       'source_type is InternalSCEP, so devices can enroll only if url leads to /scep of this ' +
-        'server: null sets it so',
+        'server: set it to null',
     ]);
     expect((await admin().patch(SCEP, { url: null })).body).not.toHaveProperty('meta');
   });

@@ -11,8 +11,13 @@ import { type OpenSsl, openSsl } from '../openssl.js';
 
 const content = Buffer.from('<plist><string>Grüße\r\n</string></plist>\n');
 const algorithms: (ContentAlgorithm | GcmAlgorithm)[] = [
-  ...(['aes-128-cbc', 'aes-192-cbc', 'aes-256-cbc', 'des-ede3-cbc'] as const),
-  ...(['aes-128-gcm', 'aes-192-gcm', 'aes-256-gcm'] as const),
+  'aes-128-cbc',
+  'aes-192-cbc',
+  'aes-256-cbc',
+  'des-ede3-cbc',
+  'aes-128-gcm',
+  'aes-192-gcm',
+  'aes-256-gcm',
 ];
 const oaep = ['-keyopt', 'rsa_padding_mode:oaep'];
 

@@ -47,8 +47,19 @@ describe('CMS with OpenSSL', () => {
 
   const opensslSign = (name: string, ...args: string[]): Buffer =>
     tool.run(
-      ...['cms', '-sign', '-binary', '-outform', 'DER', '-in', 'content', '-nosmimecap'],
-      ...['-signer', `${name}.pem`, '-inkey', `${name}.key`, ...args],
+      'cms',
+      '-sign',
+      '-binary',
+      '-outform',
+      'DER',
+      '-in',
+      'content',
+      '-nosmimecap',
+      '-signer',
+      `${name}.pem`,
+      '-inkey',
+      `${name}.key`,
+      ...args,
     );
 
   it('OpenSSL verifies what we sign, and not when it is altered', () => {
@@ -106,7 +117,10 @@ describe('CMS with OpenSSL', () => {
 
   it('we verify several signers, and nothing when one of them is altered', () => {
     const others = ['p256', 'p384'].flatMap((name) => [
-      ...['-signer', `${name}.pem`, '-inkey', `${name}.key`],
+      '-signer',
+      `${name}.pem`,
+      '-inkey',
+      `${name}.key`,
     ]);
     const der = opensslSign('rsa', ...others, '-nodetach');
     const subjects = verifySignedData({ der }).signers.map(({ certificate }) => certificate.der);

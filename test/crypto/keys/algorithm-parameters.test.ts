@@ -39,7 +39,10 @@ const certificate = (inner: Buffer, outer: Buffer) =>
 
 function list(inner: Buffer, outer: Buffer): Buffer {
   const tbs = derSequence(
-    ...[derInteger(1), inner, authority.certificate.subjectRaw, derTime(new Date())],
+    derInteger(1),
+    inner,
+    authority.certificate.subjectRaw,
+    derTime(new Date()),
   );
   const signature = createSignature(authority.privateKey, 'sha256', tbs);
   return derSequence(tbs, outer, derBitString(signature));

@@ -34,8 +34,19 @@ describe('RSASSA-PSS with OpenSSL', () => {
 
   const opensslSign = (name: string, ...args: string[]): Buffer =>
     tool.run(
-      ...['cms', '-sign', '-binary', '-outform', 'DER', '-in', 'content', '-nodetach'],
-      ...['-signer', `${name}.pem`, '-inkey', `${name}.key`, ...args],
+      'cms',
+      '-sign',
+      '-binary',
+      '-outform',
+      'DER',
+      '-in',
+      'content',
+      '-nodetach',
+      '-signer',
+      `${name}.pem`,
+      '-inkey',
+      `${name}.key`,
+      ...args,
     );
 
   const opensslAccepts = (der: Buffer): boolean => {
@@ -101,7 +112,14 @@ describe('RSASSA-PSS with OpenSSL', () => {
       csr[csr.length - 1] = (csr[csr.length - 1] ?? 0) ^ 1;
       expect(codeOf(() => parseCsr(csr))).toBe('invalid_signature');
       const pem = tool.run(
-        ...['req', '-x509', '-new', ...subject, '-CA', 'rsa.pem', '-CAkey', 'rsa.key'],
+        'req',
+        '-x509',
+        '-new',
+        ...subject,
+        '-CA',
+        'rsa.pem',
+        '-CAkey',
+        'rsa.key',
       );
       const leaf = parseCertificate(decodePemBlock(pem.toString(), 'CERTIFICATE'));
       expect(leaf.signatureAlgorithm).toBe(Oid.rsassaPss);

@@ -169,7 +169,11 @@ describe('derivePkcs12Key', () => {
   ])('derives what others do from salt %s', async (salt, iterations, bytes, expected, use) => {
     const password = bmpPassword('smeg');
     const key = await derivePkcs12Key({
-      ...{ password, salt: Buffer.from(salt, 'hex'), iterations, bytes, use },
+      password,
+      salt: Buffer.from(salt, 'hex'),
+      iterations,
+      bytes,
+      use,
       digest: 'sha1',
     });
     expect(key.toString('hex').toUpperCase()).toBe(expected);

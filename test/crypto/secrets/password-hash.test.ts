@@ -10,7 +10,10 @@ describe('the hash of a password', () => {
     expect(one).not.toBe(other);
     const [, , , salt = '', hash = ''] = one.split('$');
     const expected = scryptSync(PASSWORD, Buffer.from(salt, 'base64'), 32, {
-      ...{ N: 2 ** 15, r: 8, p: 3, maxmem: 2 ** 26 },
+      N: 2 ** 15,
+      r: 8,
+      p: 3,
+      maxmem: 2 ** 26,
     });
     expect(Buffer.from(hash, 'base64')).toEqual(expected);
   });

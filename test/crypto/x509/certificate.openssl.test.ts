@@ -79,9 +79,19 @@ describe('certificates and requests with OpenSSL', () => {
       tool.write(
         'config',
         [
-          ...['[req]', 'prompt=no', 'distinguished_name=dn', 'attributes=at'],
-          ...['req_extensions=ext', '[dn]', 'O=Example', 'CN=Mac', '[at]'],
-          ...['challengePassword=p4ss', '[ext]', 'subjectAltName=DNS:mac.example.org', ''],
+          '[req]',
+          'prompt=no',
+          'distinguished_name=dn',
+          'attributes=at',
+          'req_extensions=ext',
+          '[dn]',
+          'O=Example',
+          'CN=Mac',
+          '[at]',
+          'challengePassword=p4ss',
+          '[ext]',
+          'subjectAltName=DNS:mac.example.org',
+          '',
         ].join('\n'),
       );
       for (const digest of ['-sha1', '-sha256', '-sha512']) {

@@ -184,7 +184,8 @@ describe('a certificate revocation list', () => {
             derTime(NOW),
             derSequence(
               encodeExtension({
-                ...{ oid: Oid.reasonCode, critical: false },
+                oid: Oid.reasonCode,
+                critical: false,
                 value: Buffer.from('0a0107', 'hex'),
               }),
             ),
@@ -196,7 +197,8 @@ describe('a certificate revocation list', () => {
       'with one extension twice',
       {
         extensions: [1, 2].map(() => ({
-          ...{ oid: Oid.authorityKeyIdentifier, critical: false },
+          oid: Oid.authorityKeyIdentifier,
+          critical: false,
           value: encodeAuthorityKeyId(Buffer.alloc(20)),
         })),
       },

@@ -84,8 +84,13 @@ export function readOcspResponse(der: Buffer): ReadResponse {
   const response = readDer(der).sequence();
   const code = response.next(Tag.enumerated).content[0] ?? -1;
   const found: ReadResponse = {
-    ...{ code, statuses: [], thisUpdate: undefined, nextUpdate: undefined, nonce: undefined },
-    ...{ data: Buffer.alloc(0), signature: Buffer.alloc(0) },
+    code,
+    statuses: [],
+    thisUpdate: undefined,
+    nextUpdate: undefined,
+    nonce: undefined,
+    data: Buffer.alloc(0),
+    signature: Buffer.alloc(0),
   };
   const bytes = response.optional(contextTag(0))?.children().sequence();
   response.finish();

@@ -6,7 +6,7 @@ import {
   derOid,
   derSequence,
 } from '../../../src/crypto/asn1/der.js';
-import { isAskedOf, parseOcspRequest } from '../../../src/crypto/x509/ocsp-request.js';
+import { hasIssuer, parseOcspRequest } from '../../../src/crypto/x509/ocsp-request.js';
 import { buildOcspError, buildOcspResponse } from '../../../src/crypto/x509/ocsp-response.js';
 import { asAuthority, codeOf, ecIdentity, type Identity, mutations } from '../identities.js';
 import { certificateId, ocspRequest, readOcspResponse } from './ocsp-messages.js';
@@ -32,16 +32,16 @@ describe('an OCSP request', () => {
     expect(certificates.map(({ serialHex }) => serialHex)).toEqual(['01', '80ff']);
     for (const id of certificates) {
       expect(id.hashAlgorithm).toBe(digest);
-      expect(isAskedOf(id, authority.certificate)).toBe(true);
+      expect(hasIssuer(id, authority.certificate)).toBe(true);
       // The same name, another key.
-      expect(isAskedOf(id, other.certificate)).toBe(false);
+      expect(hasIssuer(id, other.certificate)).toBe(false);
     }
   });
 
   it('that names its issuer by another digest is of nobody', () => {
     const request = ocspRequest(authority.certificate, { hash: 'sha512' });
     const [id] = parseOcspRequest(request).certificates;
-    expect(id && isAskedOf(id, authority.certificate)).toBe(false);
+    expect(id && hasIssuer(id, authority.certificate)).toBe(false);
   });
 
   it('may name who asks, be signed, and say its version', () => {

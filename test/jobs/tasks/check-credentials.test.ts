@@ -80,7 +80,7 @@ describe('the check of credentials', () => {
       `The push certificate "APSP" (id ${id}) ${when}. Renew it at identity.apple.com under the ` +
       'Apple Account ada@example.com, so that its topic stays (with another topic every device ' +
       'must enroll anew), and POST it to /api/v1/push_certificates; `muster push-cert request` ' +
-      'makes the request for Apple, `muster push-cert import` takes the answer.';
+      'makes the request for Apple, `muster push-cert import` stores the answer.';
     expect(told).toEqual([
       [60, INFO, text('expires on 2026-06-01, in 60 days'), 60],
       [30, WARN, text('expires on 2026-06-01, in 30 days'), 30],
@@ -166,7 +166,7 @@ describe('the check of credentials', () => {
         ...{ level: WARN, kind: 'ssl_certificate', id: null, days_left: 3 },
         msg:
           'The TLS certificate "CN=mdm" (of TLS_CERT_FILE) expires on 2026-06-01, in 3 days. ' +
-          'Devices come no longer once it has expired: replace TLS_CERT_FILE and TLS_KEY_FILE.',
+          'Devices refuse it once it has expired: replace TLS_CERT_FILE and TLS_KEY_FILE.',
       },
     ]);
     const [event] = await events();

@@ -21,7 +21,7 @@ import {
 } from '../../../src/pki/authority/authorities.js';
 import { makeAuthorityKeys, rotateAuthority } from '../../../src/pki/authority/stored-authority.js';
 import { certificateRecord } from '../../../src/pki/certificates/certificate-record.js';
-import { keepPrivateKey } from '../../../src/pki/certificates/stored-keys.js';
+import { storeSealedKey } from '../../../src/pki/certificates/stored-keys.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { capturingLogger } from '../../http/log-lines.js';
 
@@ -66,12 +66,17 @@ describe('the certificate authorities made here', () => {
   it('never count one that was uploaded with its key', async () => {
     const { notBefore, notAfter } = authorities.current.certificate;
     const der = issueCertificate({
-      ...{ subject: [{ type: 'CN', value: 'Uploaded' }], isCa: true, keyUsage: ['keyCertSign'] },
-      ...{ publicKey: keys.publicKey, issuerKey: keys.privateKey, notBefore, notAfter },
+      subject: [{ type: 'CN', value: 'Uploaded' }],
+      isCa: true,
+      keyUsage: ['keyCertSign'],
+      publicKey: keys.publicKey,
+      issuerKey: keys.privateKey,
+      notBefore,
+      notAfter,
     });
     const uploaded = parseCertificate(der);
     await inTransaction(database.db, async (trx) => {
-      const rsa_private_key_id = await keepPrivateKey(trx, box, { key: keys.privateKey, name: '' });
+      const rsa_private_key_id = await storeSealedKey(trx, box, { key: keys.privateKey, name: '' });
       const record = certificateRecord(uploaded, 'mdm.cacert');
       await insertCertificate(trx, { ...record, rsa_private_key_id });
     });

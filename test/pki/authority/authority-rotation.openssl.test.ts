@@ -34,7 +34,9 @@ describe('the rotation of the certificate authority', () => {
     await database.db.knex('certificates').delete();
     await database.db.knex('rsa_private_keys').delete();
     authorities = await createCertificateAuthorities({
-      ...{ db: database.db, box, logger },
+      db: database.db,
+      box,
+      logger,
       publicUrl: 'https://mdm.example.com',
     });
   });
@@ -125,8 +127,13 @@ describe('the rotation of the certificate authority', () => {
       const verify = (ca: number, leaf: number) =>
         tool
           .run(
-            ...['verify', '-x509_strict', '-purpose', 'sslclient'],
-            ...['-CAfile', `ca${ca}.pem`, `leaf${leaf}.pem`],
+            'verify',
+            '-x509_strict',
+            '-purpose',
+            'sslclient',
+            '-CAfile',
+            `ca${ca}.pem`,
+            `leaf${leaf}.pem`,
           )
           .toString();
       expect([verify(0, 0), verify(1, 1)]).toEqual(['leaf0.pem: OK\n', 'leaf1.pem: OK\n']);

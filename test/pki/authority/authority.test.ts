@@ -7,7 +7,7 @@ import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
 import { insertCertificate } from '../../../src/db/pki/certificate-repository.js';
 import { ensureCertificateAuthority } from '../../../src/pki/authority/authority.js';
 import { certificateRecord } from '../../../src/pki/certificates/certificate-record.js';
-import { keepPrivateKey } from '../../../src/pki/certificates/stored-keys.js';
+import { storeSealedKey } from '../../../src/pki/certificates/stored-keys.js';
 import { checkMasterKey } from '../../../src/pki/master-key/master-key.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { capturingLogger } from '../../http/log-lines.js';
@@ -116,14 +116,18 @@ describe('the certificate authority', () => {
     const keys = await generateRsaKeyPair();
     const added = parseCertificate(
       issueCertificate({
-        ...{ subject: [{ type: 'CN', value: 'Added' }], isCa: true, keyUsage: ['keyCertSign'] },
-        ...{ publicKey: keys.publicKey, issuerKey: keys.privateKey },
-        ...{ notBefore: certificate.notBefore, notAfter: certificate.notAfter },
+        subject: [{ type: 'CN', value: 'Added' }],
+        isCa: true,
+        keyUsage: ['keyCertSign'],
+        publicKey: keys.publicKey,
+        issuerKey: keys.privateKey,
+        notBefore: certificate.notBefore,
+        notAfter: certificate.notAfter,
       }),
     );
     await inTransaction(database.db, async (trx) => {
       const key = { key: keys.privateKey, name: 'Added' };
-      const rsa_private_key_id = await keepPrivateKey(trx, box, key);
+      const rsa_private_key_id = await storeSealedKey(trx, box, key);
       const record = certificateRecord(added, 'mdm.cacert');
       await insertCertificate(trx, { ...record, rsa_private_key_id });
     });

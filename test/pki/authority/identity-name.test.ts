@@ -7,8 +7,11 @@ import {
 const ID = '0f1e2d3c4b5a69788796a5b4c3d2e1f0';
 const PROVEN = { udid: '00008110-001A2B3C4D5E6F70', serialNumber: 'C02ABCDEFGHJ' };
 const ORGANIZATION = {
-  ...{ name: 'Example School', x509_c: null, x509_st: null },
-  ...{ x509_o: null, x509_ou: null },
+  name: 'Example School',
+  x509_c: null,
+  x509_st: null,
+  x509_o: null,
+  x509_ou: null,
 };
 
 function settings(

@@ -12,8 +12,13 @@ const text = (path: string) => fixture(path).toString();
 describe('alternative names', () => {
   it('are written as they are read', () => {
     for (const name of [
-      ...['DNS:mdm.example.com', 'DNS:*.example.com', 'IP:192.0.2.1', 'IP:2001:db8::1', 'IP:::'],
-      ...['email:me@example.com', 'URI:https://example.com/x'],
+      'DNS:mdm.example.com',
+      'DNS:*.example.com',
+      'IP:192.0.2.1',
+      'IP:2001:db8::1',
+      'IP:::',
+      'email:me@example.com',
+      'URI:https://example.com/x',
     ]) {
       const parsed = parseAlternativeName(name);
       expect(parsed && formatAlternativeName(parsed)).toBe(name);

@@ -36,9 +36,16 @@ async function insertKey(): Promise<number> {
 /** With its private key, valid for a year, unless told. */
 async function insert(columns: Record<string, unknown>): Promise<number> {
   const row = {
-    ...{ subject: 'CN=s', x509_cn: 's', issuer: 'CN=i', serial: '1', der: Buffer.of(0) },
-    ...{ fingerprint: randomBytes(32), not_before: days(-10), not_after: days(365) },
-    ...{ rsa_private_key_id: await insertKey(), ...columns },
+    subject: 'CN=s',
+    x509_cn: 's',
+    issuer: 'CN=i',
+    serial: '1',
+    der: Buffer.of(0),
+    fingerprint: randomBytes(32),
+    not_before: days(-10),
+    not_after: days(365),
+    rsa_private_key_id: await insertKey(),
+    ...columns,
   };
   const [{ id }] = await knex('certificates').insert(row, 'id');
   return id;
@@ -111,7 +118,7 @@ describe('the state of credentials', () => {
     const [file] = credentials;
     expect(file && credentialAdvice(file, credentials)).toBe(
       'The TLS certificate "a" (of TLS_CERT_FILE) is not valid before 2026-06-02T12:00:00.000Z, and ' +
-        "until then of no use. If this server's clock is right, put one in its place that is valid " +
+        "of no use until then. If this server's clock is right, replace it with one that is valid " +
         'now.',
     );
   });
@@ -205,17 +212,28 @@ describe('the state of credentials', () => {
           name: 'Example Inc.',
           status: 'expiring',
         },
-        ...{ not_after: days(20), days_left: 20 },
+        not_after: days(20),
+        days_left: 20,
       },
       {
-        ...{ kind: 'push_certificate', source: 'database', id, name: 'APSP:x' },
-        ...{ topic: 'com.apple.mgmt.x', apple_account: 'ada@example.com' },
-        ...{ status: 'ok', not_after: days(365), days_left: 365 },
-      },
-      {
-        ...{ kind: 'ssl_certificate', source: 'database', id: nameless, name: 'CN=s' },
+        kind: 'push_certificate',
+        source: 'database',
+        id,
+        name: 'APSP:x',
+        topic: 'com.apple.mgmt.x',
+        apple_account: 'ada@example.com',
         status: 'ok',
-        ...{ not_after: days(400), days_left: 400 },
+        not_after: days(365),
+        days_left: 365,
+      },
+      {
+        kind: 'ssl_certificate',
+        source: 'database',
+        id: nameless,
+        name: 'CN=s',
+        status: 'ok',
+        not_after: days(400),
+        days_left: 400,
       },
     ]);
   });
@@ -256,8 +274,13 @@ describe('the state of credentials', () => {
     const tlsFile = { ...names, notBefore: days(-9), notAfter: days(9) };
     expect(await credentialStatus(knex, { now: NOW, tlsFile })).toEqual([
       {
-        ...{ kind: 'ssl_certificate', source: 'file', id: null, name: 'mdm.example.com' },
-        ...{ not_after: days(9), days_left: 9, status: 'expiring' },
+        kind: 'ssl_certificate',
+        source: 'file',
+        id: null,
+        name: 'mdm.example.com',
+        not_after: days(9),
+        days_left: 9,
+        status: 'expiring',
       },
     ]);
   });
@@ -282,14 +305,16 @@ describe('the state of credentials', () => {
       [external, 'external', 1],
     ]);
     const advice = found.map((credential) => credentialAdvice(credential, found) ?? '');
-    expect(advice[0]).toContain('in 10 days. 3 identities are of it. It issues no more; devices');
+    expect(advice[0]).toContain(
+      'in 10 days. It issued 3 identities in use. It no longer issues; devices',
+    );
     expect(advice[1]).toBe('');
     expect(advice[2]).toContain(
-      'in 12 days. It issues the identities of devices, and none is good',
+      'in 12 days. It issues the identities of devices, and none is valid',
     );
     expect(advice[2]).toContain('Run `muster ca rotate`');
     expect(advice[3]).toContain(
-      'in 13 days. 1 identity is of it. Devices with a certificate of it',
+      'in 13 days. It issued 1 identity in use. Devices with a certificate of',
     );
   });
 });

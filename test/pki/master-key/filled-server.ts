@@ -11,7 +11,7 @@ import { createSimulatedDevice } from '../../../src/lab/devices/simulated-device
 import { fetchProfile } from '../../../src/lab/enrollment/enrollment-profile.js';
 import { requestIdentity } from '../../../src/lab/pki/scep-client.js';
 import { HttpClient } from '../../../src/lab/wire/http-client.js';
-import { privateKeyIdentity } from '../../../src/pki/master-key/master-key.js';
+import { privateKeyLabel } from '../../../src/pki/master-key/master-key.js';
 import { uploadNodes } from '../../api/profile-samples.js';
 import { fixture } from '../../crypto/identities.js';
 import {
@@ -145,7 +145,8 @@ async function uploadProfile(app: TestApp, say: Say): Promise<number> {
 
 async function configure(app: TestApp, say: Say): Promise<void> {
   const account = {
-    ...{ consumer_key: 'CK_lab_open', access_token: 'AT_open' },
+    consumer_key: 'CK_lab_open',
+    access_token: 'AT_open',
     consumer_secret: say('consumer secret'),
     access_secret: say('access secret'),
     auth_session_token: say('session token'),
@@ -224,7 +225,7 @@ async function privateKeysOf({ db, box }: TestApp): Promise<[string, Buffer][]> 
   const rows: { id: number; fingerprint_sha256: string; sealed_pkcs8: Buffer }[] =
     await db.knex('rsa_private_keys');
   const keys = rows.flatMap((row): [string, Buffer][] => {
-    const identity = privateKeyIdentity(row.fingerprint_sha256);
+    const identity = privateKeyLabel(row.fingerprint_sha256);
     const pkcs8 = exportPrivateKey(importPrivateKey(box.open(row.sealed_pkcs8, identity)));
     return [
       [`key ${row.id}`, partOf(pkcs8)],

@@ -48,7 +48,9 @@ function rotate(options: Options = {}): Promise<void> {
   const { onWrite = () => undefined, onFinish = async () => undefined } = options;
   const config = { dataDir: '/nonexistent', masterKey };
   return rotateMasterKey({
-    ...{ db: filled.app.db, skipUnreadable, onFinish },
+    db: filled.app.db,
+    skipUnreadable,
+    onFinish,
     keys: rotationKeys({ config, given, logger: capturingLogger().logger }),
     write: (line) => {
       output.push(line);
@@ -62,9 +64,9 @@ async function openedBy(box: SecretBox): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const place of SEALED_PLACES) {
     await eachSealedBatch(filled.app.db, place, (values) => {
-      for (const { sealed, identity } of values) {
+      for (const { sealed, seal_label } of values) {
         try {
-          box.open(sealed, identity);
+          box.open(sealed, seal_label);
           counts[place.name] = (counts[place.name] ?? 0) + 1;
         } catch {
           // It is under another key.

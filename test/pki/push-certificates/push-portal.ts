@@ -36,10 +36,14 @@ export async function makeVendor({
   intermediate?: Overrides;
 } = {}): Promise<Vendor> {
   const root = await ecIdentity('P-256', {
-    ...{ ...asAuthority, pathLength: 2, subject: named('Apple Root CA') },
+    ...asAuthority,
+    pathLength: 2,
+    subject: named('Apple Root CA'),
   });
   const worldwide = await ecIdentity('P-256', {
-    ...{ ...asAuthority, subject: named('Apple Worldwide Developer Relations'), issuedBy: root },
+    ...asAuthority,
+    subject: named('Apple Worldwide Developer Relations'),
+    issuedBy: root,
     ...intermediate,
   });
   const signer = await rsaIdentity({

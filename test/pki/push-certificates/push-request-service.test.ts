@@ -7,7 +7,7 @@ import {
   NoVendorCertificate,
   PushCertificateRequests,
 } from '../../../src/pki/push-certificates/push-request-service.js';
-import { keepVendorCertificate } from '../../../src/pki/push-certificates/push-request-vendor.js';
+import { storeVendorCertificate } from '../../../src/pki/push-certificates/push-request-vendor.js';
 import type { ResourceServices, SigningRequestInput } from '../../../src/resources/services.js';
 import { createResourceServices } from '../../../src/server/resource-services.js';
 import { asAuthority, ecIdentity, identityOf } from '../../crypto/identities.js';
@@ -56,7 +56,7 @@ function keep({ of = vendor, chain = of.chain, hasKey = true }: Given = {}): Pro
     ...(hasKey && { pem_private_key: keyPem(of.leaf) }),
   };
   return inTransaction(test.db, async (trx) => {
-    const kept = await keepVendorCertificate(trx, services.certificates, upload);
+    const kept = await storeVendorCertificate(trx, services.certificates, upload);
     return kept.id;
   });
 }
@@ -105,7 +105,7 @@ describe('a request for a push certificate is not signed', () => {
     expect(await failure(other)).toMatchObject({
       code: 'conflict',
       message:
-        `certificate_signing_requests ${other}: its key is EC, and Apple takes RSA of 2048 bits ` +
+        `certificate_signing_requests ${other}: its key is EC, and Apple requires RSA of 2048 bits ` +
         'for push certificates',
     });
   });

@@ -159,7 +159,8 @@ describe('a device whose certificate is revoked while it is being renewed', () =
     await revoke(old);
     expect(await renewals(device)).toEqual([]);
     expect((await commandsOf(old)).at(-1)).toEqual({
-      ...{ request_type: 'InstallProfile', status: 'Cancelled' },
+      request_type: 'InstallProfile',
+      status: 'Cancelled',
       reason: 'the identity was revoked',
     });
     const another = { ...profile, scep: { ...profile.scep, subject: [] } };

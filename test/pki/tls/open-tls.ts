@@ -10,7 +10,10 @@ import { capturingLogger } from '../../http/log-lines.js';
 export const BOX = new SecretBox(Buffer.alloc(32, 7));
 
 const USUAL: TlsCertificatesDeps['config'] = {
-  ...{ tls: undefined, storedTls: true, role: 'all', trustProxy: [] },
+  tls: undefined,
+  storedTls: true,
+  role: 'all',
+  trustProxy: [],
   publicUrl: 'http://localhost:8080',
 };
 

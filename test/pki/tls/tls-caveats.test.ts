@@ -11,21 +11,21 @@ describe('a server with plain HTTP', () => {
 
   const https = { publicUrl: 'https://mdm.example.com' };
 
-  it('says so when devices are told https, with what to do', async () => {
+  it('is https_without_certificate, with the remedies, when PUBLIC_URL is https', async () => {
     const { tls, warnings } = await openTls(database, https);
     await tls.refresh();
     expect(caveatsOf(tls)).toEqual(['https_without_certificate']);
     expect(warnings()).toEqual([
-      'Devices are told https://mdm.example.com, but this process serves plain HTTP, and no proxy ' +
-        'is named that would speak TLS for it. POST an ssl certificate with its private key to ' +
-        '/api/v1/ssl_certificates, or set TLS_CERT_FILE and TLS_KEY_FILE, and start it again; with ' +
-        'a proxy before it set TRUST_PROXY to the address of that, or TLS=off.',
+      'PUBLIC_URL is https://mdm.example.com, but this process serves plain HTTP, and TRUST_PROXY ' +
+        'names no proxy that speaks TLS for it. POST an ssl certificate with its private key to ' +
+        '/api/v1/ssl_certificates, or set TLS_CERT_FILE and TLS_KEY_FILE, and start it again; ' +
+        'behind a proxy set TRUST_PROXY to its address, or TLS=off.',
     ]);
   });
 
   it.each([
-    ['devices are told http', { publicUrl: 'http://mdm.example.com' }],
-    ['a proxy is known', { ...https, trustProxy: ['127.0.0.1'] }],
+    ['PUBLIC_URL is http', { publicUrl: 'http://mdm.example.com' }],
+    ['a proxy is configured', { ...https, trustProxy: ['127.0.0.1'] }],
     ['TLS is off', { ...https, storedTls: false }],
     ['no device talks to it', { ...https, role: 'worker' as const }],
   ])('says nothing where %s', async (_what, config) => {

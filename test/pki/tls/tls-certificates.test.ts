@@ -1,7 +1,7 @@
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import { insertCertificate } from '../../../src/db/pki/certificate-repository.js';
 import { certificateRecord } from '../../../src/pki/certificates/certificate-record.js';
-import { keepPrivateKey } from '../../../src/pki/certificates/stored-keys.js';
+import { storeSealedKey } from '../../../src/pki/certificates/stored-keys.js';
 import type { TlsCertificatesDeps } from '../../../src/pki/tls/tls-certificates.js';
 import { asAuthority, ecIdentity, type Identity } from '../../crypto/identities.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
@@ -40,7 +40,7 @@ async function store(
 ): Promise<Stored> {
   const { certificate } = identity;
   const id = await database.db.knex.transaction(async (trx) => {
-    const keyId = key && (await keepPrivateKey(trx, box, { key, name: null }));
+    const keyId = key && (await storeSealedKey(trx, box, { key, name: null }));
     const record = certificateRecord(certificate, 'mdm.webcrt');
     return insertCertificate(trx, {
       ...record,
@@ -146,7 +146,8 @@ describe('a stored certificate for TLS', () => {
     await tls.refresh();
     await tls.refresh();
     expect([tls.servesTls, caveatsOf(tls), inUse(tls)]).toEqual([
-      ...[false, ['restart_for_https']],
+      false,
+      ['restart_for_https'],
       fingerprint,
     ]);
     expect(warnings()).toEqual(tls.caveats.map(({ detail }) => detail));

@@ -55,7 +55,9 @@ describe('files for TLS', () => {
     ['a certificate in DER', 'rsa.der', 'rsa.key', [`TLS_CERT_FILE: it is not PEM ${HINT}`]],
     ['a key in DER', 'rsa.pem', 'rsa-key.der', [`TLS_KEY_FILE: it is not PEM ${HINT}`]],
     [
-      ...['PKCS #12 in both places', 'rsa.p12', 'rsa.p12'],
+      'PKCS #12 in both places',
+      'rsa.p12',
+      'rsa.p12',
       [`TLS_CERT_FILE: it is not PEM ${HINT}`, `TLS_KEY_FILE: it is not PEM ${HINT}`],
     ] as [string, string, string, string[]],
     ['the key for a certificate', 'rsa.key', 'rsa.key', ['TLS_CERT_FILE: ']],
@@ -99,8 +101,20 @@ describe('a certificate in files', () => {
   /** As people make one in a lab. */
   function selfSigned(name: string, subject: string, ...more: string[]) {
     openssl.run(
-      ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', subject],
-      ...['-keyout', `${name}.key`, '-out', `${name}.pem`, ...more],
+      'req',
+      '-x509',
+      '-newkey',
+      'rsa:2048',
+      '-nodes',
+      '-days',
+      '2',
+      '-subj',
+      subject,
+      '-keyout',
+      `${name}.key`,
+      '-out',
+      `${name}.pem`,
+      ...more,
     );
     return paths(`${name}.pem`, `${name}.key`);
   }
@@ -119,7 +133,7 @@ describe('a certificate in files', () => {
     const ca = await open(selfSigned('ca', '/CN=localhost', ...usage));
     expect(caveatsOf(ca.tls)).toEqual(['tls_certificate_unfit']);
     expect(ca.warnings()).toEqual([
-      'The TLS certificate "localhost" (of TLS_CERT_FILE) is none that devices take: it is the ' +
+      'The TLS certificate "localhost" (of TLS_CERT_FILE) is refused by devices: it is the ' +
         'certificate of a CA, and its key usage (keyCertSign, cRLSign) leaves no way to speak TLS. ' +
         'Better replace TLS_CERT_FILE and TLS_KEY_FILE.',
     ]);
@@ -135,8 +149,8 @@ describe('a certificate in files', () => {
     expect(caveatsOf(tls)).toEqual(['tls_certificate_other_host']);
     expect(warnings()).toEqual([
       'The TLS certificate "mdm.example.com" (of TLS_CERT_FILE) is for one.example.com, ' +
-        '*.two.example.com, 0000:0000:0000:0000:0000:0000:0000:0001, but devices are told ' +
-        'mdm.example.com, and refuse it: set PUBLIC_URL to the address that it is for, or replace ' +
+        '*.two.example.com, 0000:0000:0000:0000:0000:0000:0000:0001, but the host of ' +
+        'PUBLIC_URL is mdm.example.com, so devices refuse it: set PUBLIC_URL to the address that it is for, or replace ' +
         'TLS_CERT_FILE and TLS_KEY_FILE.',
     ]);
     for (const host of ['one.example.com:8443', 'a.two.example.com', '[::1]:8443']) {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { ConfigError } from '../../../src/config/config.js';
 import { insertCertificate } from '../../../src/db/pki/certificate-repository.js';
 import { certificateRecord } from '../../../src/pki/certificates/certificate-record.js';
-import { keepPrivateKey } from '../../../src/pki/certificates/stored-keys.js';
+import { storeSealedKey } from '../../../src/pki/certificates/stored-keys.js';
 import { ecIdentity, type Identity } from '../../crypto/identities.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import {
@@ -26,8 +26,8 @@ afterAll(async () => {
 
 function unusable(problem: string): string {
   return (
-    'TLS_CERT_FILE and TLS_KEY_FILE have changed and cannot be used: HTTPS is served with what was ' +
-    `in them before, but the next start would fail. ${problem}.`
+    'TLS_CERT_FILE and TLS_KEY_FILE have changed and cannot be used: HTTPS is served with their ' +
+    `former content, but the next start would fail. ${problem}.`
   );
 }
 
@@ -57,7 +57,7 @@ describe('a certificate for TLS in files', () => {
   it('wins over a stored one', async () => {
     const { certificate, privateKey: key } = await localhostIdentity();
     await database.db.knex.transaction(async (trx) => {
-      const rsa_private_key_id = await keepPrivateKey(trx, BOX, { key, name: null });
+      const rsa_private_key_id = await storeSealedKey(trx, BOX, { key, name: null });
       const record = certificateRecord(certificate, 'mdm.webcrt');
       await insertCertificate(trx, { ...record, rsa_private_key_id });
     });

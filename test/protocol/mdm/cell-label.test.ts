@@ -54,6 +54,9 @@ describe('the label in a ServerURL', () => {
       '/mdm?c=-1',
       '/mdm?c=0x',
     ],
-    ...['/mdm?cc=07', '/mdm?d=c=07', '/c=07', undefined],
+    '/mdm?cc=07',
+    '/mdm?d=c=07',
+    '/c=07',
+    undefined,
   ])('is not found in %s', (url) => expect(readCell(url)).toBeNull());
 });

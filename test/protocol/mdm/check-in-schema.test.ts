@@ -40,8 +40,14 @@ const UDID = { UDID: 'UDID of the test' };
 
 it('these are the messages of Apple', () => {
   expect(TYPES).toEqual([
-    ...['Authenticate', 'CheckOut', 'DeclarativeManagement', 'GetBootstrapToken', 'GetToken'],
-    ...['SetBootstrapToken', 'TokenUpdate', 'UserAuthenticate'],
+    'Authenticate',
+    'CheckOut',
+    'DeclarativeManagement',
+    'GetBootstrapToken',
+    'GetToken',
+    'SetBootstrapToken',
+    'TokenUpdate',
+    'UserAuthenticate',
   ]);
 });
 

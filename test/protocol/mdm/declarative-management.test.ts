@@ -25,8 +25,17 @@ function requiredKeys(requestType: string) {
 
 describe('an Endpoint', () => {
   it.each([
-    ...['', 'token', 'Tokens', 'tokens/', 'status/x', 'declaration', 'declaration/'],
-    ...['declaration/configuration', 'declaration/configuration/', 'declaration/else/x', '/tokens'],
+    '',
+    'token',
+    'Tokens',
+    'tokens/',
+    'status/x',
+    'declaration',
+    'declaration/',
+    'declaration/configuration',
+    'declaration/configuration/',
+    'declaration/else/x',
+    '/tokens',
     '__proto__',
   ])('%j is none of Apple’s', (endpoint) => {
     expect(parseEndpoint(endpoint)).toBeUndefined();
@@ -38,7 +47,9 @@ describe('an Endpoint', () => {
     expect(parseEndpoint('status')).toEqual({ kind: 'status' });
     for (const type of ['activation', 'asset', 'configuration', 'management']) {
       expect(parseEndpoint(`declaration/${type}/a/b c`)).toEqual({
-        ...{ kind: 'declaration', type, identifier: 'a/b c' },
+        kind: 'declaration',
+        type,
+        identifier: 'a/b c',
       });
     }
   });
@@ -49,7 +60,8 @@ describe('the answers', () => {
     const tokens = JSON.parse(tokensResponse(NONE, AT).toString());
     expect(Object.keys(tokens)).toEqual(requiredKeys('TokensResponse').map(({ key }) => key));
     expect(tokens.SyncTokens).toEqual({
-      ...{ DeclarationsToken: declarationsToken(NONE), Timestamp: '2026-11-21T22:00:00Z' },
+      DeclarationsToken: declarationsToken(NONE),
+      Timestamp: '2026-11-21T22:00:00Z',
     });
     const items = JSON.parse(declarationItemsResponse(NONE).toString());
     const required = requiredKeys('DeclarationItemsResponse');
@@ -102,16 +114,22 @@ describe('a status report', () => {
   it('is taken whatever its keys are', () => {
     const odd = { StatusItems: [1], Errors: { a: 1 }, FullReport: 'yes', More: null };
     expect(parseStatusReport(Buffer.from(JSON.stringify(odd)))).toEqual({
-      ...{ items: [], errors: 0, isFull: false },
+      items: [],
+      errors: 0,
+      isFull: false,
     });
   });
 
   it('of a Mac says what it is about', () => {
     expect(parseStatusReport(fixture('ddm/status-report.first.json'))).toEqual({
-      ...{ items: ['management', 'device'], errors: 0, isFull: false },
+      items: ['management', 'device'],
+      errors: 0,
+      isFull: false,
     });
     expect(parseStatusReport(fixture('ddm/status-report.not-referenced.json'))).toEqual({
-      ...{ items: ['management'], errors: 0, isFull: false },
+      items: ['management'],
+      errors: 0,
+      isFull: false,
     });
   });
 });

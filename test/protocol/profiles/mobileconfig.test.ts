@@ -27,7 +27,7 @@ const OPTIONS: EnrollmentProfileOptions = {
   mdm: {
     serverUrl: 'https://mdm.example.org/mdm',
     topic: 'com.apple.mgmt.External.x',
-    givesTokens: true,
+    answersGetToken: true,
   },
   caCertificates: [CA],
   uuidSeed: 'seed',
@@ -126,7 +126,7 @@ describe('building the enrollment profile', () => {
   });
 
   it('promises tokens only where some are given', () => {
-    const { givesTokens: _tokens, ...bare } = OPTIONS.mdm;
+    const { answersGetToken: _tokens, ...bare } = OPTIONS.mdm;
     const without = payloads(parsePlistDict(buildEnrollmentProfile({ ...OPTIONS, mdm: bare })));
     expect(without[2]?.ServerCapabilities).toEqual([
       'com.apple.mdm.per-user-connections',

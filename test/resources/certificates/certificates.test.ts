@@ -141,7 +141,7 @@ describe('creating certificates', () => {
         purpose: 'mdm.encrypt',
         pem_certificate,
       });
-      expect(body.errors[0].detail).toMatch(/Z; \?force=true takes it all the same$/);
+      expect(body.errors[0].detail).toMatch(/Z; \?force=true stores it all the same$/);
     }
   });
 
