@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { type ParsedCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
 import { buildCsr } from '../../src/crypto/x509/csr.js';
-import { createEnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
+import { EnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
 import { buildPkcsReq, readCertRep } from '../../src/protocol/scep/scep.js';
 import { HttpConnection } from '../load/http-connection.js';
 import { type Measured, ofLane, runLanes } from '../load/measure.js';
@@ -70,7 +70,7 @@ interface ExchangeWorld {
 
 /** First requests of devices, each with a challenge of its own, made ready beforehand. */
 async function prepare(port: number, masterKey: Buffer, count: number): Promise<Exchange[]> {
-  const challenges = createEnrollmentChallenges({ box: new SecretBox(masterKey) });
+  const challenges = new EnrollmentChallenges({ box: new SecretBox(masterKey) });
   const caCertificate = await fetchAuthority(port);
   const signers = await makeAuthority();
   const devices = await makeIdentities(signers, { kind: 'RSA', count, keys: KEYS });

@@ -2,7 +2,7 @@ import type { Config } from '../config/config.js';
 import type { BodyReader } from '../http/bodies/body-reader.js';
 import type { Logger } from '../logger.js';
 import type { EnrollmentChallenges } from '../pki/authority/enrollment-challenge.js';
-import type { DeviceCaTrust } from '../pki/trust/factory-ca.js';
+import type { FactoryCaTrust } from '../pki/trust/factory-ca.js';
 import type { EnrollmentPolicy } from './enrollment-policy.js';
 import type { EnrollmentProfileDeps } from './enrollment-profile.js';
 import type { ProfileSigner } from './send-profile.js';
@@ -12,7 +12,7 @@ export interface EnrollServices extends EnrollmentProfileDeps {
   config: Config;
   policy: EnrollmentPolicy;
   /** Who may sign as a device that is not enrolled yet. */
-  deviceCas: DeviceCaTrust;
+  factoryCas: FactoryCaTrust;
   /** Challenges of the Profile Service, which SCEP does not take. */
   otaChallenges: EnrollmentChallenges;
   /** The one of this moment; undefined while the server has no certificate of its own. */

@@ -74,9 +74,9 @@ export function unknownSigner({ signer }: SignedDeviceInfo, reason: string): App
  */
 export function requireDeviceSigner(
   signed: SignedDeviceInfo,
-  { deviceCas }: Pick<EnrollServices, 'deviceCas'>,
+  { factoryCas }: Pick<EnrollServices, 'factoryCas'>,
 ): void {
-  if (deviceCas.judge(signed.signer, signed.chain).ok) return;
+  if (factoryCas.judge(signed.signer, signed.chain).ok) return;
   throw unknownSigner(signed, 'no device CA stands behind the signer');
 }
 

@@ -9,7 +9,7 @@ import {
 import type { Transaction } from '../db/connection/unit-of-work.js';
 import {
   createLabAuthority,
-  createLabDeviceCa,
+  createLabFactoryCa,
   type LabAuthority,
 } from '../lab/pki/lab-authority.js';
 
@@ -28,7 +28,7 @@ const SERVICES: Place = {
 const DEVICES: Place = {
   name: 'lab_device_ca',
   identity: 'lab/device-ca',
-  create: createLabDeviceCa,
+  create: createLabFactoryCa,
 };
 
 async function find(trx: Transaction, box: SecretBox, { name, identity }: Place) {
@@ -53,5 +53,5 @@ export const findServiceCa: Find = (trx, box) => find(trx, box, SERVICES);
 export const makeServiceCa: Access = (trx, box) => make(trx, box, SERVICES);
 
 /** The CA that stands for the one that certifies devices. */
-export const findDeviceCa: Find = (trx, box) => find(trx, box, DEVICES);
-export const makeDeviceCa: Access = (trx, box) => make(trx, box, DEVICES);
+export const findFactoryCa: Find = (trx, box) => find(trx, box, DEVICES);
+export const makeFactoryCa: Access = (trx, box) => make(trx, box, DEVICES);

@@ -28,7 +28,7 @@ import { certificateRecord } from '../pki/certificates/certificate-record.js';
 import { storeSealedKey } from '../pki/certificates/stored-keys.js';
 import { rearmTopics } from '../push/rearm-task.js';
 import { retireAccounts, reviveAccounts } from './lab-accounts.js';
-import { findDeviceCa, findServiceCa, makeDeviceCa, makeServiceCa } from './lab-authorities.js';
+import { findFactoryCa, findServiceCa, makeFactoryCa, makeServiceCa } from './lab-authorities.js';
 import { describeStandIns, type StandInsDescription, startStandIns } from './lab-stand-ins.js';
 
 export interface LabDeps {
@@ -59,7 +59,7 @@ export interface Lab {
   depCa: string;
   dep: DepStandIn;
   /** Believed as Apple's device CAs are. */
-  deviceCas: readonly ParsedCertificate[];
+  factoryCas: readonly ParsedCertificate[];
   describe(): Promise<LabDescription>;
   close(): Promise<void>;
 }
@@ -139,7 +139,7 @@ async function auditCertificate(trx: Transaction, action: string, id: number): P
 
 interface Prepared {
   authority: LabAuthority;
-  deviceCa: LabAuthority;
+  factoryCa: LabAuthority;
   topic: string;
 }
 
@@ -156,10 +156,10 @@ async function prepare({ db, box }: LabDeps): Promise<Prepared> {
     }
     if (problems.length > 0) return problems;
     const authority = known ?? (await makeServiceCa(trx, box));
-    const deviceCa = (await findDeviceCa(trx, box)) ?? (await makeDeviceCa(trx, box));
+    const factoryCa = (await findFactoryCa(trx, box)) ?? (await makeFactoryCa(trx, box));
     const topic = (await findTopic(trx)) ?? (await storePushCertificate(trx, box, authority));
     await reviveAccounts(trx);
-    return { authority, deviceCa, topic };
+    return { authority, factoryCa, topic };
   });
   if (Array.isArray(prepared)) throw new ConfigError(prepared);
   return prepared;
@@ -170,7 +170,7 @@ async function prepare({ db, box }: LabDeps): Promise<Prepared> {
  * for its enrollment program, and a CA that certifies simulated devices as Apple certifies real ones.
  */
 export async function openLab(deps: LabDeps): Promise<Lab> {
-  const { authority, deviceCa, topic } = await prepare(deps);
+  const { authority, factoryCa, topic } = await prepare(deps);
   const standIns = await startStandIns(deps, authority);
   const { apns, dep } = standIns;
   deps.logger.info(
@@ -184,11 +184,11 @@ export async function openLab(deps: LabDeps): Promise<Lab> {
     depHost: dep.url,
     depCa: dep.caPem,
     dep,
-    deviceCas: [deviceCa.certificate],
+    factoryCas: [factoryCa.certificate],
     describe: async () => ({
       ...describeStandIns(standIns),
       push_topic: topic,
-      device_ca: { certificate: certificatePem(deviceCa), key: privateKeyPem(deviceCa) },
+      device_ca: { certificate: certificatePem(factoryCa), key: privateKeyPem(factoryCa) },
       serials: await listWaitingSerials(deps.db.knex),
     }),
     close: async () => {

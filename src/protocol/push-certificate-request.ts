@@ -26,7 +26,7 @@ function base64(bytes: Buffer): string {
 }
 
 /**
- * What identity.apple.com/pushcert takes: a property list in base64, on one line, that holds the
+ * The file for identity.apple.com/pushcert: a property list in base64, on one line, that holds the
  * customer's CSR, its signature by the vendor (SHA-256 with RSA) and the vendor's certificates as
  * PEM up to the root, lines of 64 characters ("MDM Vendor CSR Signing Overview" in Apple's MDM
  * Protocol Reference, which still wants SHA-1). Throws invalid_certificate for a vendor's key that is
@@ -35,7 +35,7 @@ function base64(bytes: Buffer): string {
 export function buildPushCertificateRequest({ csrDer, vendor }: PushCertificateRequest): Buffer {
   const { certificate, privateKey, chain } = vendor;
   if (privateKey.asymmetricKeyType !== 'rsa') {
-    throw new AppError('invalid_certificate', 400, 'Apple takes signatures of RSA keys only');
+    throw new AppError('invalid_certificate', 400, 'Apple accepts signatures of RSA keys only');
   }
   const plist = buildPlist({
     PushCertRequestCSR: base64(csrDer),

@@ -48,10 +48,7 @@ import type { Metrics } from '../metrics/metrics.js';
 import { createMetricsRouter } from '../metrics/metrics-router.js';
 import type { CertificateAuthorities } from '../pki/authority/authorities.js';
 import { requireStarted } from '../pki/authority/authority.js';
-import {
-  createEnrollmentChallenges,
-  type EnrollmentChallenges,
-} from '../pki/authority/enrollment-challenge.js';
+import { EnrollmentChallenges } from '../pki/authority/enrollment-challenge.js';
 import { AuthorityRotations } from '../pki/authority/stored-authority.js';
 import type { TlsUse } from '../pki/certificates/certificate-checks.js';
 import { CredentialFiles } from '../pki/credentials/credential-files.js';
@@ -61,7 +58,7 @@ import { RevocationLists } from '../pki/revocation/revocation-lists.js';
 import { RevocationResponder } from '../pki/revocation/revocation-responder.js';
 import { createRevocationRouter } from '../pki/revocation/revocation-router.js';
 import type { TlsCaveat } from '../pki/tls/tls-caveats.js';
-import type { DeviceCaTrust } from '../pki/trust/factory-ca.js';
+import type { FactoryCaTrust } from '../pki/trust/factory-ca.js';
 import type { Trust } from '../pki/trust/trust.js';
 import { ProfileImport } from '../profiles/profile-import.js';
 import { ProfileRebuild } from '../profiles/profile-rebuild.js';
@@ -87,7 +84,7 @@ export interface AppDeps {
   /** DER of what this process shows in TLS, the leaf first; empty over plain HTTP. */
   tlsChain: () => Buffer[];
   /** Who may sign as a device that is not enrolled yet. */
-  deviceCas: DeviceCaTrust;
+  factoryCas: FactoryCaTrust;
   /** What is wrong with how this process speaks TLS. */
   tlsCaveats: () => readonly TlsCaveat[];
   /** What stored ssl certificates are to this process. */
@@ -225,9 +222,9 @@ function mountEnrollment(app: Express, deps: AppDeps): void {
   const responder = new RevocationResponder({ db, authorities, logger });
   app.use(createRevocationRouter({ authorities, lists, responder, bodies, logger }));
   const services: EnrollServices = {
-    ...{ config, db, box, logger, challenges, bodies, deviceCas: deps.deviceCas },
+    ...{ config, db, box, logger, challenges, bodies, factoryCas: deps.factoryCas },
     ...{ publicUrl: config.publicUrl, signer: deps.profileSigner, tlsChain: deps.tlsChain },
-    otaChallenges: createEnrollmentChallenges({ box, surface: 'ota' }),
+    otaChallenges: new EnrollmentChallenges({ box, surface: 'ota' }),
     policy: createEnrollmentPolicy({ db, policy: config.enrollment }),
     caCertificates: () => [authorities.current.certificate.der],
   };

@@ -33,7 +33,7 @@ export function readDepCa({ depCaFile }: Config): string | undefined {
 }
 
 /** The CAs in DEVICE_CA_FILE: PEM, or one in DER. Throws ConfigError that tells what is wrong. */
-export function readDeviceCas({ deviceCaFile }: Config): ParsedCertificate[] {
+export function readFactoryCas({ deviceCaFile }: Config): ParsedCertificate[] {
   if (deviceCaFile === undefined) return [];
   const reading = new SettingFiles();
   const authorities = reading.attempt('DEVICE_CA_FILE', () => {
@@ -58,7 +58,7 @@ function problemsOf(read: () => unknown): string[] {
 
 /** Reads all of them once. Throws ConfigError that tells what is wrong with each. */
 export function checkFiles(config: Config): void {
-  const problems = [readTls, readApnsCa, readDepCa, readDeviceCas].flatMap((read) =>
+  const problems = [readTls, readApnsCa, readDepCa, readFactoryCas].flatMap((read) =>
     problemsOf(() => read(config)),
   );
   if (problems.length > 0) throw new ConfigError(problems);

@@ -43,11 +43,11 @@ import {
   type CertificateAuthorities,
   createCertificateAuthorities,
 } from '../pki/authority/authorities.js';
-import { createEnrollmentChallenges } from '../pki/authority/enrollment-challenge.js';
+import { EnrollmentChallenges } from '../pki/authority/enrollment-challenge.js';
 import { refuseUnfinishedRotation } from '../pki/master-key/master-key.js';
 import { requiredHost } from '../pki/tls/tls-caveats.js';
 import { openTlsCertificates, type TlsCertificates } from '../pki/tls/tls-certificates.js';
-import { createDeviceCaTrust } from '../pki/trust/factory-ca.js';
+import { FactoryCaTrust } from '../pki/trust/factory-ca.js';
 import { createTrust } from '../pki/trust/trust.js';
 import { ProfileRebuild } from '../profiles/profile-rebuild.js';
 import { SignerCache } from '../protocol/mdm/mdm-signature.js';
@@ -66,7 +66,7 @@ import {
 } from '../threads/thread-uses.js';
 import { createApp } from './app.js';
 import { createBackground } from './background.js';
-import { readApnsCa, readDepCa, readDeviceCas } from './config-files.js';
+import { readApnsCa, readDepCa, readFactoryCas } from './config-files.js';
 import { createResourceServices } from './resource-services.js';
 
 export interface ContainerDeps {
@@ -211,7 +211,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     onAwaitingConfiguration: (deviceId) => setups.begin(deviceId),
     userAuthenticate: config.userAuthenticate,
   };
-  const challenges = createEnrollmentChallenges({ box });
+  const challenges = new EnrollmentChallenges({ box });
   const renewals = new IdentityRenewals({
     ...{ db, box, queue, challenges, publicUrl },
     caCertificates: () => [authorities.current.certificate.der],
@@ -250,7 +250,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     ...{ challenges, renewals, dep },
     profileSigner: () => currentSigner(tlsCertificates),
     tlsChain: () => shownChain(tlsCertificates),
-    deviceCas: createDeviceCaTrust([...readDeviceCas(config), ...(lab?.deviceCas ?? [])]),
+    factoryCas: new FactoryCaTrust([...readFactoryCas(config), ...(lab?.factoryCas ?? [])]),
     ...{ tlsUse, tlsCaveats: () => tlsCertificates.caveats },
     tlsFile,
   });

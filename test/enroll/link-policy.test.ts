@@ -4,7 +4,7 @@ import { createSimulatedDevice } from '../../src/lab/devices/simulated-device.js
 import { fetchProfile } from '../../src/lab/enrollment/enrollment-profile.js';
 import { requestIdentity } from '../../src/lab/pki/scep-client.js';
 import { HttpClient } from '../../src/lab/wire/http-client.js';
-import { createEnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
+import { EnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
 import { type PlistDict, parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { makeLink } from './links.js';
@@ -40,7 +40,7 @@ async function challengeIn(app: TestApp, response: Response) {
     ({ PayloadType }) => PayloadType === 'com.apple.security.scep',
   );
   const { Challenge } = (scep?.PayloadContent ?? {}) as { Challenge?: string };
-  return createEnrollmentChallenges({ box: app.box }).readChallenge(Challenge ?? '');
+  return new EnrollmentChallenges({ box: app.box }).readChallenge(Challenge ?? '');
 }
 
 describe('ENROLLMENT=link', () => {

@@ -1,6 +1,6 @@
 import { buildSignedData } from '../../src/crypto/cms/cms-signed-data.js';
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
-import { createEnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
+import { EnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
 import { asAuthority, ecIdentity, type Identity, identityOf } from '../crypto/identities.js';
 import {
   type DepTestServer,
@@ -151,19 +151,19 @@ describe('the challenge over the air is refused', () => {
     ['made up', () => 'guessed'],
     [
       'the one of a SCEP payload',
-      () => createEnrollmentChallenges({ box: app.box }).issueChallenge(),
+      () => new EnrollmentChallenges({ box: app.box }).issueChallenge(),
     ],
     [
       'of another server',
       () => {
         const box = new SecretBox(Buffer.alloc(32, 9));
-        return createEnrollmentChallenges({ box, surface: 'ota' }).issueChallenge();
+        return new EnrollmentChallenges({ box, surface: 'ota' }).issueChallenge();
       },
     ],
     [
       'expired',
       () => {
-        const challenges = createEnrollmentChallenges({ box: app.box, surface: 'ota' });
+        const challenges = new EnrollmentChallenges({ box: app.box, surface: 'ota' });
         return challenges.issueChallenge({ expiresAt: new Date(Date.now() - 1_000) });
       },
     ],
@@ -173,7 +173,7 @@ describe('the challenge over the air is refused', () => {
 
   it('by SCEP, which takes none but its own', async () => {
     const challenge = await otaChallenge(app);
-    const challenges = createEnrollmentChallenges({ box: app.box });
+    const challenges = new EnrollmentChallenges({ box: app.box });
     expect(() => challenges.readChallenge(challenge)).toThrow('the enrollment challenge');
   });
 });

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { parseCertificate } from '../../src/crypto/x509/certificate.js';
 import { buildCsr } from '../../src/crypto/x509/csr.js';
-import { createEnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
+import { EnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
 import { buildPlist, type PlistDict, parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { buildPkcsReq, type CertRep, readCertRep } from '../../src/protocol/scep/scep.js';
 import { type Identity, identityOf } from '../crypto/identities.js';
@@ -63,7 +63,7 @@ export function scepIn(answer: Answer): PlistDict {
 
 /** What the challenge in the profile was made for. */
 export function challengeIn({ box }: TestApp, answer: Answer) {
-  const challenges = createEnrollmentChallenges({ box });
+  const challenges = new EnrollmentChallenges({ box });
   return challenges.readChallenge(String(scepIn(answer).Challenge));
 }
 

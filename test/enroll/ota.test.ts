@@ -1,5 +1,5 @@
 import request from 'supertest';
-import { createEnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
+import { EnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
 import { buildPlist } from '../../src/protocol/plist/plist.js';
 import { type Identity, identityOf } from '../crypto/identities.js';
 import {
@@ -152,7 +152,7 @@ describe('the first phase', () => {
     const answer = await authenticate(app, device, { CHALLENGE });
     const [row, ...others] = await requests();
     expect(others).toEqual([]);
-    const otaChallenges = createEnrollmentChallenges({ box: app.box, surface: 'ota' });
+    const otaChallenges = new EnrollmentChallenges({ box: app.box, surface: 'ota' });
     expect(row).toMatchObject({
       method: 'ota',
       udid: UDID,

@@ -15,7 +15,7 @@ import {
 } from '../../src/lab/enrollment/enrollment-profile.js';
 import { requestIdentity } from '../../src/lab/pki/scep-client.js';
 import { HttpClient } from '../../src/lab/wire/http-client.js';
-import { createEnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
+import { EnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
 import type { PlistDict } from '../../src/protocol/plist/plist.js';
 import { PUBLIC_URL, type TestApp } from '../helpers/app.js';
 import { commandIn, createTestDevice, deviceKeys, type TestDevice } from '../helpers/device.js';
@@ -32,7 +32,7 @@ export function renewalsOf(
     box,
     queue: new CommandQueue(box),
     publicUrl: PUBLIC_URL,
-    challenges: createEnrollmentChallenges({ box }),
+    challenges: new EnrollmentChallenges({ box }),
     caCertificates: () => [authority.certificate.der],
     sign: (profile) => profile,
     ...overrides,

@@ -323,7 +323,7 @@ describe('the lab', () => {
     ]);
     const key = importPrivateKey(decodePemBlock(device_ca.key, 'PRIVATE KEY'));
     expect(keysMatch(key, ca.publicKey)).toBe(true);
-    expect(first.deviceCas.map(({ der }) => der)).toEqual([ca.der]);
+    expect(first.factoryCas.map(({ der }) => der)).toEqual([ca.der]);
     expect(device_ca.certificate).not.toBe(first.apnsCa);
     await first.close();
     expect((await (await open()).describe()).device_ca).toEqual(device_ca);

@@ -11,7 +11,7 @@ import {
 import { readProfileFile } from '../../src/lab/enrollment/enrollment-profile.js';
 import {
   type ChallengeOptions,
-  createEnrollmentChallenges,
+  EnrollmentChallenges,
 } from '../../src/pki/authority/enrollment-challenge.js';
 import { askForIdentity } from '../enroll/renewal-world.js';
 import type { TestApp } from '../helpers/app.js';
@@ -54,7 +54,7 @@ export async function certifiedFor(
   ids: Fields = { UDID: newUdid() },
 ): Promise<TestDevice> {
   const { scep, ...profile } = readProfileFile((await send(`${app.url}/enroll/profile`)).body);
-  const challenge = createEnrollmentChallenges({ box: app.box }).issueChallenge(options);
+  const challenge = new EnrollmentChallenges({ box: app.box }).issueChallenge(options);
   const device = await createTestDevice(app, ids);
   return device.with(await askForIdentity(app, { ...profile, scep: { ...scep, challenge } }));
 }

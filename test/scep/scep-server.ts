@@ -12,10 +12,7 @@ import {
   createCertificateAuthorities,
 } from '../../src/pki/authority/authorities.js';
 import type { CertificateAuthority } from '../../src/pki/authority/authority.js';
-import {
-  createEnrollmentChallenges,
-  type EnrollmentChallenges,
-} from '../../src/pki/authority/enrollment-challenge.js';
+import { EnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
 import { createTrust, type Trust } from '../../src/pki/trust/trust.js';
 import {
   buildPkcsReq,
@@ -55,7 +52,7 @@ export async function startScepServer({ identityGrace = 0 } = {}): Promise<ScepS
   const authorities = await createCertificateAuthorities({ db, box, logger });
   const authority = authorities.current;
   const trust = await createTrust({ db, identityGrace });
-  const challenges = createEnrollmentChallenges({ box });
+  const challenges = new EnrollmentChallenges({ box });
   const app = express();
   const bodies = new BodyReader({ proxies: createProxyTrust([]), logger });
   app.use(createScepRouter({ db, authorities, trust, challenges, bodies, logger }));

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError, loadConfig } from '../../src/config/config.js';
 import { encodePem } from '../../src/crypto/asn1/pem.js';
-import { checkFiles, readDeviceCas } from '../../src/server/config-files.js';
+import { checkFiles, readFactoryCas } from '../../src/server/config-files.js';
 import { asAuthority, ecIdentity, fixture } from '../crypto/identities.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 
@@ -12,7 +12,7 @@ describe('DEVICE_CA_FILE', () => {
   function read(content: string | Buffer | undefined) {
     const cwd = temporaryDirectory();
     if (content !== undefined) writeFileSync(join(cwd, 'ca.pem'), content);
-    return readDeviceCas(loadConfig({ DEVICE_CA_FILE: 'ca.pem' }, cwd));
+    return readFactoryCas(loadConfig({ DEVICE_CA_FILE: 'ca.pem' }, cwd));
   }
 
   it.each([
@@ -42,7 +42,7 @@ describe('DEVICE_CA_FILE', () => {
     const ders = (found: ReturnType<typeof read>) => found.map(({ der }) => der);
     expect(ders(read(pem.join('\n')))).toEqual([one.certificate.der, other.certificate.der]);
     expect(ders(read(one.certificate.der))).toEqual([one.certificate.der]);
-    expect(readDeviceCas(loadConfig({}, temporaryDirectory()))).toEqual([]);
+    expect(readFactoryCas(loadConfig({}, temporaryDirectory()))).toEqual([]);
   });
 });
 

@@ -53,14 +53,14 @@ function parseAttribute(text: string): NameAttribute {
   return { type, value };
 }
 
-/** `/C=US/O=Example` as OpenSSL takes it, also without the slash in front. */
+/** `/C=US/O=Example` as OpenSSL reads it, also without the leading slash. */
 function isSlashForm(text: string): boolean {
   return text.startsWith('/') || (split(text, ',').length === 1 && /\/[A-Za-z.0-9]+=/.test(text));
 }
 
 /**
  * Reads a name in the form of RFC 4514 (most specific first) or of OpenSSL (`/C=…/CN=…`, least
- * specific first). Returns its attributes least specific first, as `encodeName` takes them.
+ * specific first). Returns its attributes least specific first, as `encodeName` expects them.
  * @throws AppError `invalid_asn1` naming the reason
  */
 export function parseDistinguishedName(text: string): NameAttribute[] {

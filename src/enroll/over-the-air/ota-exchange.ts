@@ -35,7 +35,7 @@ export async function continueExchange(
   services: EnrollServices,
 ): Promise<Buffer> {
   const { signer, chain } = signed;
-  if (services.deviceCas.judge(signer, chain).ok)
+  if (services.factoryCas.judge(signer, chain).ok)
     return await buildIdentityAnswer(signed, services);
   const exchange = await find(signer.fingerprint, services);
   if (exchange === undefined) {

@@ -51,7 +51,7 @@ export function createLabAuthority(): Promise<LabAuthority> {
 }
 
 /** The CA that certifies simulated devices, as Apple's certifies real ones at activation. */
-export function createLabDeviceCa(): Promise<LabAuthority> {
+export function createLabFactoryCa(): Promise<LabAuthority> {
   return createAuthority('Muster Lab Device CA');
 }
 

@@ -12,20 +12,7 @@ import {
 import { openAuthority } from './stored-authority.js';
 
 /** The CAs made here. After a rotation the former ones still answer messages addressed to them. */
-export interface CertificateAuthorities {
-  /** The one that issues. */
-  readonly current: CertificateAuthority;
-  /** Newest first; with `revoked` also revoked ones, for their revocation lists. */
-  all(options?: { revoked?: boolean }): readonly CertificateAuthority[];
-  /** The CA that a message names as its recipient or signer; never a revoked one. */
-  addressedBy(reference: CertificateReference): CertificateAuthority | undefined;
-  /** The CA that issued the certificate; never a revoked one. */
-  issuerOf(certificate: ParsedCertificate): CertificateAuthority | undefined;
-  /** Reads them again, after a rotation or revocation in this process or another. */
-  reload(): Promise<void>;
-}
-
-class StoredAuthorities implements CertificateAuthorities {
+export class CertificateAuthorities {
   readonly #deps: AuthorityDeps;
   #current: CertificateAuthority;
   #all: readonly CertificateAuthority[] = [];
@@ -36,23 +23,30 @@ class StoredAuthorities implements CertificateAuthorities {
     this.#current = current;
   }
 
+  /** The one that issues. */
   get current(): CertificateAuthority {
     return this.#current;
   }
 
+  /** Newest first; with `revoked` also revoked ones, for their revocation lists. */
   all({ revoked = false }: { revoked?: boolean } = {}): readonly CertificateAuthority[] {
     return revoked ? this.#all : this.#all.filter(({ isRevoked }) => !isRevoked);
   }
 
+  /** The CA that a message names as its recipient or signer; never a revoked one. */
   addressedBy(reference: CertificateReference): CertificateAuthority | undefined {
     return this.all().find(({ certificate }) => isReferenceTo(reference, certificate));
   }
 
+  /** The CA that issued the certificate; never a revoked one. */
   issuerOf(certificate: ParsedCertificate): CertificateAuthority | undefined {
     return this.all().find((authority) => isIssuedBy(certificate, authority.certificate));
   }
 
-  /** One after the other: an earlier answer must not replace a later one. */
+  /**
+   * Reads them again, after a rotation or revocation in this process or another. Calls run one by one,
+   * so that an earlier answer does not replace a later one.
+   */
   reload(): Promise<void> {
     this.#loading = this.#loading.catch(() => undefined).then(() => this.#load());
     return this.#loading;
@@ -100,7 +94,7 @@ class StoredAuthorities implements CertificateAuthorities {
 export async function createCertificateAuthorities(
   deps: AuthorityDeps,
 ): Promise<CertificateAuthorities> {
-  const authorities = new StoredAuthorities(deps, await ensureCertificateAuthority(deps));
+  const authorities = new CertificateAuthorities(deps, await ensureCertificateAuthority(deps));
   await authorities.reload();
   return authorities;
 }

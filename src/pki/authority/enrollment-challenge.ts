@@ -43,9 +43,49 @@ export interface EnrollmentChallenge extends ChallengeOptions {
   expiresAt: Date;
 }
 
-export interface EnrollmentChallenges {
-  issueChallenge(options?: ChallengeOptions): string;
-  readChallenge(text: string): EnrollmentChallenge;
+export interface EnrollmentChallengesDeps {
+  box: SecretBox;
+  /** A challenge of one surface is invalid at the other. */
+  surface?: 'scep' | 'ota';
+  now?: () => Date;
+}
+
+/**
+ * Enrollment challenges as signed text of at most 128 printable characters. Issuing one stores
+ * nothing, so an anonymous GET of a profile writes no row; only its use is recorded.
+ */
+export class EnrollmentChallenges {
+  readonly #key: Buffer;
+  readonly #now: () => Date;
+
+  constructor({ box, surface = 'scep', now = () => new Date() }: EnrollmentChallengesDeps) {
+    this.#key = box.deriveKey(`${surface}-challenge`);
+    this.#now = now;
+  }
+
+  /** Valid for 24 hours unless `expiresAt` is set. */
+  issueChallenge(options: ChallengeOptions = {}): string {
+    const expiresAt = options.expiresAt ?? new Date(this.#now().getTime() + DEFAULT_LIFE_MS);
+    const nonce = randomBytes(NONCE_BYTES);
+    const payload = encode({ ...options, nonce, expiresAt });
+    return toText(Buffer.concat([payload, this.#macOf(payload)]));
+  }
+
+  /** @throws AppError `forbidden` 403, one message for every fault, the reason as cause */
+  readChallenge(text: string): EnrollmentChallenge {
+    const bytes = bytesOf(text);
+    const payload = bytes.subarray(0, -MAC_BYTES);
+    if (!timingSafeEqual(this.#macOf(payload), bytes.subarray(-MAC_BYTES))) {
+      throw refused('not ours');
+    }
+    const challenge = decode(payload);
+    if (challenge.expiresAt.getTime() <= this.#now().getTime()) throw refused('expired');
+    return challenge;
+  }
+
+  #macOf(payload: Buffer): Buffer {
+    return createHmac('sha256', this.#key).update(payload).digest();
+  }
 }
 
 function refused(reason: string): AppError {
@@ -122,35 +162,4 @@ function bytesOf(text: string): Buffer {
 // Standard base64 without padding is valid as PrintableString, which devices encode challenges as.
 function toText(bytes: Buffer): string {
   return bytes.toString('base64').replace(/=+$/, '');
-}
-
-/**
- * Enrollment challenges as signed text of at most 128 printable characters. Issuing one stores
- * nothing, so an anonymous GET of a profile writes no row; only its use is recorded.
- */
-export function createEnrollmentChallenges(deps: {
-  box: SecretBox;
-  /** A challenge of one surface is invalid at the other. */
-  surface?: 'scep' | 'ota';
-  now?: () => Date;
-}): EnrollmentChallenges {
-  const key = deps.box.deriveKey(`${deps.surface ?? 'scep'}-challenge`);
-  const now = deps.now ?? (() => new Date());
-  const macOf = (payload: Buffer) => createHmac('sha256', key).update(payload).digest();
-  return {
-    issueChallenge(options = {}) {
-      const expiresAt = options.expiresAt ?? new Date(now().getTime() + DEFAULT_LIFE_MS);
-      const nonce = randomBytes(NONCE_BYTES);
-      const payload = encode({ ...options, nonce, expiresAt });
-      return toText(Buffer.concat([payload, macOf(payload)]));
-    },
-    readChallenge(text) {
-      const bytes = bytesOf(text);
-      const payload = bytes.subarray(0, -MAC_BYTES);
-      if (!timingSafeEqual(macOf(payload), bytes.subarray(-MAC_BYTES))) throw refused('not ours');
-      const challenge = decode(payload);
-      if (challenge.expiresAt.getTime() <= now().getTime()) throw refused('expired');
-      return challenge;
-    },
-  };
 }

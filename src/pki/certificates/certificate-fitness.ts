@@ -45,7 +45,7 @@ const isPushCertificate: Check = ({ userId = '', hasSeveralUserIds }) => {
   return hasSeveralUserIds ? 'its subject has several UIDs: its topic is ambiguous' : undefined;
 };
 
-/** Apple's portal takes requests signed with SHA-256 and RSA only. */
+/** Apple's portal accepts requests signed with SHA-256 and RSA only. */
 const isVendor: Check = ({ isCa, publicKeyRaw }) =>
   !isCa && describePublicKeyInfo(publicKeyRaw)?.type === 'RSA'
     ? undefined

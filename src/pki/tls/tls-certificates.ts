@@ -18,22 +18,6 @@ export interface TlsCertificatesDeps {
   logger: Logger;
 }
 
-/** The certificate of this server: files, else the newest stored one that can be used. */
-export interface TlsCertificates {
-  /** Whether this process serves HTTPS: decided when it starts. */
-  readonly servesTls: boolean;
-  /** Profiles are signed with it, also without TLS. */
-  readonly current: ServerIdentity | undefined;
-  readonly caveats: readonly TlsCaveat[];
-  /** Calls `listener` with each certificate that replaces another. */
-  onChange(listener: (identity: ServerIdentity) => void): void;
-  /** Checks for another certificate. Rejects only when the database does not answer. */
-  refresh(): Promise<void>;
-  /** Refreshes every minute: files may change, stored certificates become valid or expire. */
-  start(): void;
-  stop(): void;
-}
-
 const POLL_MS = 60_000;
 
 type Found =
@@ -83,9 +67,12 @@ function storedSource({ db, box, logger }: TlsCertificatesDeps): Source {
   return { isStored: true, read };
 }
 
-class WatchedTlsCertificates implements TlsCertificates {
+/** The certificate of this server: files, else the newest stored one that can be used. */
+export class TlsCertificates {
+  /** Profiles are signed with it, also without TLS. */
   current: ServerIdentity | undefined;
   caveats: readonly TlsCaveat[] = [];
+  /** Whether this process serves HTTPS: decided when it starts. */
   readonly servesTls: boolean;
   readonly #source: Source;
   readonly #deps: TlsCertificatesDeps;
@@ -104,16 +91,21 @@ class WatchedTlsCertificates implements TlsCertificates {
     this.#updateCaveats({ isAtHand: first !== undefined });
   }
 
+  /** Calls `listener` with each certificate that replaces another. */
   onChange(listener: (identity: ServerIdentity) => void): void {
     this.#listeners.push(listener);
   }
 
-  /** One after the other: an earlier answer must not replace a later one. */
+  /**
+   * Checks for another certificate. Rejects only when the database does not answer. Calls run one by
+   * one, so that an earlier answer does not replace a later one.
+   */
   refresh(): Promise<void> {
     this.#loading = this.#loading.catch(() => undefined).then(() => this.#load());
     return this.#loading;
   }
 
+  /** Refreshes every minute: files may change, stored certificates become valid or expire. */
   start(): void {
     const refresh = () => {
       this.refresh().catch((error: unknown) => {
@@ -178,10 +170,10 @@ export async function openTlsCertificates(deps: TlsCertificatesDeps): Promise<Tl
   if (tls !== undefined) {
     const files = new TlsFiles(tls);
     const first = files.read();
-    return new WatchedTlsCertificates(fileSource(files), first, deps);
+    return new TlsCertificates(fileSource(files), first, deps);
   }
   const source = storedSource(deps);
   const found = await source.read();
   const first = typeof found === 'object' && 'identity' in found ? found.identity : undefined;
-  return new WatchedTlsCertificates(source, first, deps);
+  return new TlsCertificates(source, first, deps);
 }

@@ -4,23 +4,8 @@ import { findCertificatePath } from '../../crypto/x509/certificate-path.js';
 /** A client can send many; each may cost a signature check at every level. */
 const MAX_CHAIN = 8;
 
-/** `issuer` is what the certificate names as its issuer: for the log. */
-export type DeviceCaVerdict = { ok: true } | { ok: false; issuer: string };
-
-/**
- * Decides who may sign as an Apple device that is not enrolled yet: the holder of a factory
- * certificate, which Apple issues when the device is made. Certificates of this server's CAs are not
- * accepted, since one device could then claim to be another.
- */
-export interface DeviceCaTrust {
-  judge(certificate: ParsedCertificate, chain?: readonly ParsedCertificate[]): DeviceCaVerdict;
-}
-
-/** RFC 5280 4.2.1.3; the certificate of a CA is never a device's. */
-function maySign({ isCa, keyUsage, unknownCriticalExtensions }: ParsedCertificate): boolean {
-  if (isCa || unknownCriticalExtensions.length > 0) return false;
-  return keyUsage === undefined || keyUsage.includes('digitalSignature');
-}
+/** `issuer` is the issuer that the certificate names, for the log. */
+export type FactoryCaVerdict = { ok: true } | { ok: false; issuer: string };
 
 /**
  * Dates are ignored: Apple's CAs have expired while they still issue, and devices use their
@@ -28,24 +13,36 @@ function maySign({ isCa, keyUsage, unknownCriticalExtensions }: ParsedCertificat
  */
 const APPLE_PRACTICE = { at: new Date(0), ignoreDates: 'all', allowSha1: true } as const;
 
-/** Trusts Apple's published CA and further ones: those of DEVICE_CA_FILE and of the lab. */
-export function createDeviceCaTrust(further: readonly ParsedCertificate[] = []): DeviceCaTrust {
-  const anchors = [...parseCertificates(Buffer.from(APPLE_DEVICE_CA)), ...further];
-  return {
-    judge: (certificate, chain = []) => {
-      const isSound = maySign(certificate) && chain.length <= MAX_CHAIN;
-      const options = { anchors, intermediates: chain, ...APPLE_PRACTICE };
-      const path = isSound ? findCertificatePath(certificate, options) : undefined;
-      return path === undefined ? { ok: false, issuer: certificate.issuer } : { ok: true };
-    },
-  };
+/**
+ * Decides who may sign as an Apple device that is not enrolled yet: the holder of a factory
+ * certificate, which Apple issues when the device is made. Certificates of this server's CAs are not
+ * accepted, since one device could then claim to be another.
+ */
+export class FactoryCaTrust {
+  readonly #anchors: readonly ParsedCertificate[];
+
+  /** @param further trusted besides Apple's published CA: those of DEVICE_CA_FILE and of the lab */
+  constructor(further: readonly ParsedCertificate[] = []) {
+    this.#anchors = [...parseCertificates(Buffer.from(APPLE_FACTORY_CA)), ...further];
+  }
+
+  /** `chain`: intermediates that were sent with the certificate. */
+  judge(
+    certificate: ParsedCertificate,
+    chain: readonly ParsedCertificate[] = [],
+  ): FactoryCaVerdict {
+    const isSound = maySign(certificate) && chain.length <= MAX_CHAIN;
+    const options = { anchors: this.#anchors, intermediates: chain, ...APPLE_PRACTICE };
+    const path = isSound ? findCertificatePath(certificate, options) : undefined;
+    return path === undefined ? { ok: false, issuer: certificate.issuer } : { ok: true };
+  }
 }
 
 /**
  * The CA of the factory certificates of Apple devices, as published at apple.com/appleca. It is the
  * anchor itself: with Apple's root as the anchor, every developer's certificate would be accepted.
  */
-export const APPLE_DEVICE_CA = `\
+export const APPLE_FACTORY_CA = `\
 -----BEGIN CERTIFICATE-----
 MIIDaTCCAlGgAwIBAgIBATANBgkqhkiG9w0BAQUFADB5MQswCQYDVQQGEwJVUzET
 MBEGA1UEChMKQXBwbGUgSW5jLjEmMCQGA1UECxMdQXBwbGUgQ2VydGlmaWNhdGlv
@@ -68,3 +65,9 @@ xptCVeN2pjbdt9uzi175oVo/u6B2ArKAW17u6XEHIdDMOe7cb33peVI6TD15W4MI
 pyQPbp8orlXe+tA8JA==
 -----END CERTIFICATE-----
 `;
+
+/** RFC 5280 4.2.1.3; the certificate of a CA is never a device's. */
+function maySign({ isCa, keyUsage, unknownCriticalExtensions }: ParsedCertificate): boolean {
+  if (isCa || unknownCriticalExtensions.length > 0) return false;
+  return keyUsage === undefined || keyUsage.includes('digitalSignature');
+}

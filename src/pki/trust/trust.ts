@@ -4,50 +4,16 @@ import { findCertificatePath, isValidAt } from '../../crypto/x509/certificate-pa
 import { readScepConfiguration } from '../../db/admin/settings-repository.js';
 import type { Database } from '../../db/connection/database.js';
 import { type AuthorityRow, listAuthorities } from '../../db/pki/authority-repository.js';
+import type { IssuerTrust, VerifiedSigner } from '../../protocol/mdm/mdm-signature.js';
 import { isExternalAuthority } from '../authority/external-authority.js';
 
 /** A client can send many; each may cost a signature check at every level. */
 const MAX_CHAIN = 8;
 
-/** The trusted CA that issued a certificate. */
-export interface IssuerTrust {
-  /** SHA-256 of the CA's certificate, 32 bytes. */
-  readonly issuer: Buffer;
-  /** Whether its certificates enroll devices; if not, they only identify enrolled ones. */
-  readonly mayEnroll: boolean;
-  /** The certificate has expired, but is accepted for the grace period so that it can be renewed. */
-  readonly isExpired: boolean;
-}
-
 /** A certificate that signed a message, with the cached decision about its issuer. */
-export interface TrustSubject {
-  readonly certificate: ParsedCertificate;
-  /** Intermediates that came with it. */
+export interface TrustSubject extends Pick<VerifiedSigner, 'certificate' | 'trust'> {
+  /** Intermediates that were sent with it. */
   readonly chain?: readonly ParsedCertificate[];
-  trust?: { epoch: number; issuerTrust: IssuerTrust | undefined };
-}
-
-export interface Trust {
-  /** Grows whenever an earlier decision may no longer hold. */
-  readonly epoch: number;
-  /** The trusted CAs: those made here, then those of an external SCEP server while it is in use. */
-  readonly anchors: readonly ParsedCertificate[];
-  /**
-   * Whether a device may identify itself by this certificate: it is valid now, for clients, and issued
-   * by a trusted CA, directly or through the intermediates. Revocation and pinning are checked in the
-   * database.
-   */
-  isTrusted(certificate: ParsedCertificate, chain?: ParsedCertificate[], now?: Date): boolean;
-  /**
-   * The trusted CA that issued the signer's certificate; the decision is cached in `signer` for an
-   * epoch. Besides the anchors, every uploaded CA counts, so that devices stay enrolled when new ones
-   * are sent to another CA. An expired certificate is checked as of its end, during the grace period.
-   */
-  issuerTrustOf(signer: TrustSubject): IssuerTrust | undefined;
-  /** The CA that issued the certificate, if the clock is before the start of that CA. */
-  unstartedIssuerOf(signer: TrustSubject): ParsedCertificate | undefined;
-  /** Reads the CAs again. Call it after a change to CAs or to the SCEP configuration. */
-  reload(): Promise<void>;
 }
 
 export interface TrustDeps {
@@ -88,8 +54,11 @@ function nextChange(anchors: readonly ParsedCertificate[], now: Date): number {
   return Math.min(...times.map((time) => time.getTime()).filter((time) => time > now.getTime()));
 }
 
-class AnchoredTrust implements Trust {
+/** Decides which certificates of devices are trusted. Open it with `createTrust`. */
+export class Trust {
+  /** Grows whenever an earlier decision may no longer hold. */
   epoch = 0;
+  /** The trusted CAs: those made here, then those of an external SCEP server while it is in use. */
   anchors: readonly ParsedCertificate[] = [];
   #others: readonly ParsedCertificate[] = [];
   #changesAt = Number.POSITIVE_INFINITY;
@@ -102,7 +71,10 @@ class AnchoredTrust implements Trust {
     this.#now = deps.now ?? (() => new Date());
   }
 
-  /** One after the other: an earlier answer must not replace a later one. */
+  /**
+   * Reads the CAs again. Call it after a change to CAs or to the SCEP configuration. Calls run one by
+   * one, so that an earlier answer does not replace a later one.
+   */
   reload(): Promise<void> {
     this.#loading = this.#loading.catch(() => undefined).then(() => this.#load());
     return this.#loading;
@@ -118,6 +90,11 @@ class AnchoredTrust implements Trust {
     this.#beginEpoch(this.#now());
   }
 
+  /**
+   * Whether a device may identify itself by this certificate: it is valid now, for clients, and issued
+   * by a trusted CA, directly or through the intermediates. Revocation and pinning are checked in the
+   * database.
+   */
   isTrusted(
     certificate: ParsedCertificate,
     chain: ParsedCertificate[] = [],
@@ -127,6 +104,11 @@ class AnchoredTrust implements Trust {
     return issuerOf(certificate, { anchors: this.anchors, chain, now }) !== undefined;
   }
 
+  /**
+   * The trusted CA that issued the signer's certificate; the decision is cached in `signer` for an
+   * epoch. Besides the anchors, every uploaded CA counts, so that devices stay enrolled when new ones
+   * are sent to another CA. An expired certificate is checked as of its end, during the grace period.
+   */
   issuerTrustOf(signer: TrustSubject): IssuerTrust | undefined {
     const now = this.#now();
     if (now.getTime() > this.#changesAt) this.#beginEpoch(now);
@@ -156,6 +138,7 @@ class AnchoredTrust implements Trust {
     return other && { issuer: other.fingerprint, mayEnroll: false, isExpired: false };
   }
 
+  /** The CA that issued the certificate, if the clock is before the start of that CA. */
   unstartedIssuerOf({ certificate, chain = [] }: TrustSubject): ParsedCertificate | undefined {
     const now = this.#now();
     const known = [...this.anchors, ...this.#others];
@@ -196,7 +179,7 @@ function isSameList(one: readonly ParsedCertificate[], other: readonly ParsedCer
 
 /** Reads the trusted CAs. */
 export async function createTrust(deps: TrustDeps): Promise<Trust> {
-  const trust = new AnchoredTrust(deps);
+  const trust = new Trust(deps);
   await trust.reload();
   return trust;
 }

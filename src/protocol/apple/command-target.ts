@@ -14,7 +14,7 @@ export interface CommandTarget {
 /** Asking for these makes the device act: it fetches an attestation, or tries out an erasure. */
 const NO_MERE_QUESTION = new Set(['DevicePropertiesAttestation', 'EACSPreflight']);
 
-/** Whether Apple's schema lets that target take the command at all. */
+/** Whether Apple's schema allows the command for that target. */
 export function commandAllowed(requestType: string, target: CommandTarget): boolean {
   const item = commandItem(requestType);
   if (item === undefined) return false;

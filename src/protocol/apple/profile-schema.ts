@@ -26,7 +26,7 @@ const CONSENT: SchemaKey = {
 const topLevel = [CONSENT, ...keysOf('TopLevel').filter(({ key }) => key !== CONSENT.key)];
 
 /**
- * Required by the schema, and yet missing in many profiles that devices take: they set the other
+ * Required by the schema, and yet missing in many profiles that devices accept: they set the other
  * keys of the payload only.
  */
 const LAX = new Set(['com.apple.screensaver/moduleName', 'com.apple.screensaver.user/moduleName']);

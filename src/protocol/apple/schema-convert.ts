@@ -9,7 +9,7 @@ import {
 import { fault } from './schema-check.js';
 import { elementKey, keyNamed, pointerTo, type SchemaKey } from './schema-types.js';
 
-/** Well below what the writer takes, as parameters are wrapped in a command. */
+/** Well below the limit of the writer, as parameters are wrapped in a command. */
 const MAX_DEPTH = 48;
 const ISO_DATE = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/;
 

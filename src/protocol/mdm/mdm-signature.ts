@@ -14,16 +14,23 @@ import { AppError } from '../../errors.js';
 const MAX_HEADER_LENGTH = 16_384;
 const MAX_CACHED_SIGNERS = 10_000;
 
-/** A certificate that has signed a message, and what was decided about it. */
+/** The trusted CA that issued a certificate, as decided by `pki/trust`. */
+export interface IssuerTrust {
+  /** SHA-256 of the CA's certificate, 32 bytes. */
+  readonly issuer: Buffer;
+  /** Whether its certificates enroll devices; if not, they only identify enrolled ones. */
+  readonly mayEnroll: boolean;
+  /** The certificate has expired, but is accepted for the grace period so that it can be renewed. */
+  readonly isExpired: boolean;
+}
+
+/** A certificate that has signed a message. */
 export interface VerifiedSigner {
   /** SHA-256 of the certificate, 32 bytes. */
   readonly fingerprint: Buffer;
   readonly certificate: ParsedCertificate;
-  /** Kept here by the trust decision, valid while the trust store's epoch is the same. */
-  trust?: {
-    epoch: number;
-    issuerTrust: { issuer: Buffer; mayEnroll: boolean; isExpired: boolean } | undefined;
-  };
+  /** The cached decision about its issuer, valid for one epoch of the trust store. */
+  trust?: { epoch: number; issuerTrust: IssuerTrust | undefined };
 }
 
 export interface FoundSigner {

@@ -59,7 +59,7 @@ export function nodeToValue(node: PlistNode): PlistValue {
   return dict;
 }
 
-/** For the writer, which takes a whole number for an integer. */
+/** For the writer, which writes a whole number as an integer. */
 export function nodeToInput(node: PlistNode): PlistInput {
   if (typeof node === 'number') return new PlistReal(node);
   if (Array.isArray(node)) return node.map(nodeToInput);

@@ -62,7 +62,7 @@ export function parseData(text: string): Buffer {
   }
   const bytes = Buffer.from(text, 'base64');
   const isWhole = padding <= 2 && (digits + padding) % 4 === 0;
-  // The engine's decoder skips what it does not know and takes the URL alphabet too.
+  // The engine's decoder skips unknown characters and accepts the URL alphabet.
   const isExact = bytes.length === ((digits + padding) / 4) * 3 - padding;
   if (!isWhole || !isExact || text.includes('-') || text.includes('_')) {
     throw invalidPlist('bad base64 data');

@@ -22,7 +22,7 @@ export class PlistReal {
   constructor(readonly value: number) {}
 }
 
-/** What the writer takes: read values, reals, Maps, and members that are undefined (left out). */
+/** What the writer accepts: read values, reals, Maps, and members that are undefined (left out). */
 export type PlistInput =
   | string
   | number

@@ -37,7 +37,7 @@ export interface SubjectAltName {
 
 export interface MdmPayload {
   serverUrl: string;
-  /** The device takes serverUrl for check-ins too when there is none. */
+  /** Without it the device sends check-ins to serverUrl. */
   checkInUrl?: string;
   topic: string;
   accessRights?: number;

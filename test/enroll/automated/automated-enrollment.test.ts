@@ -1,5 +1,5 @@
 import { readProfileFile } from '../../../src/lab/enrollment/enrollment-profile.js';
-import { createEnrollmentChallenges } from '../../../src/pki/authority/enrollment-challenge.js';
+import { EnrollmentChallenges } from '../../../src/pki/authority/enrollment-challenge.js';
 import { buildPlist } from '../../../src/protocol/plist/plist.js';
 import { asAuthority, ecIdentity, fixture, identityOf } from '../../crypto/identities.js';
 import {
@@ -37,7 +37,7 @@ const ask = (der: Buffer, type?: string | null) => askToEnroll(dep.app, der, typ
 
 /** What the profile is for, as its challenge says. */
 function challengeIn(body: Buffer) {
-  const challenges = createEnrollmentChallenges({ box: dep.app.box });
+  const challenges = new EnrollmentChallenges({ box: dep.app.box });
   return challenges.readChallenge(readProfileFile(body).scep.challenge ?? '');
 }
 

@@ -6,7 +6,7 @@ import { fetchDepActivation, obtainAutomated } from '../../../src/lab/enrollment
 import { canSimulate, describeAwaited } from '../../../src/lab/enrollment/awaited-devices.js';
 import { KeyPool } from '../../../src/lab/enrollment/key-pool.js';
 import { Activation } from '../../../src/lab/pki/activation.js';
-import { createLabDeviceCa } from '../../../src/lab/pki/lab-authority.js';
+import { createLabFactoryCa } from '../../../src/lab/pki/lab-authority.js';
 import { HttpClient } from '../../../src/lab/wire/http-client.js';
 import { DepUnderTest } from '../dep/dep-under-test.js';
 
@@ -73,7 +73,7 @@ describe('a device that is set up goes', () => {
   async function go(serialNumber: string) {
     const random = new Random('automated');
     const device = createSimulatedDevice({ platform: 'iOS', random, serialNumber });
-    const activation = new Activation(await createLabDeviceCa());
+    const activation = new Activation(await createLabFactoryCa());
     const way = { url: `${origin}/base`, activation, portal: lab.standIn.portalUrl };
     let unknown = 0;
     const onUnknownToApple = () => {

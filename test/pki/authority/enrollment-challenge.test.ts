@@ -1,13 +1,13 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import { AppError } from '../../../src/errors.js';
-import { createEnrollmentChallenges } from '../../../src/pki/authority/enrollment-challenge.js';
+import { EnrollmentChallenges } from '../../../src/pki/authority/enrollment-challenge.js';
 
 const box = new SecretBox(Buffer.alloc(32, 7));
 const start = new Date('2026-03-01T12:00:00Z');
 
 function at(now: Date, key = box) {
-  return createEnrollmentChallenges({ box: key, now: () => now });
+  return new EnrollmentChallenges({ box: key, now: () => now });
 }
 
 function reasonOf(read: () => unknown): string {
@@ -114,7 +114,7 @@ describe('enrollment challenge', () => {
   });
 
   it('is nothing at the other surface', () => {
-    const overTheAir = createEnrollmentChallenges({ box, surface: 'ota', now: () => start });
+    const overTheAir = new EnrollmentChallenges({ box, surface: 'ota', now: () => start });
     expect(reasonOf(() => at(start).readChallenge(overTheAir.issueChallenge()))).toBe('not ours');
     expect(reasonOf(() => overTheAir.readChallenge(at(start).issueChallenge()))).toBe('not ours');
     expect(reasonOf(() => overTheAir.readChallenge(overTheAir.issueChallenge()))).toBe('accepted');

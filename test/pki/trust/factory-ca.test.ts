@@ -4,7 +4,7 @@ import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import { parseCertificate, parseCertificates } from '../../../src/crypto/x509/certificate.js';
 import { isIssuedBy } from '../../../src/crypto/x509/certificate-path.js';
 import { ensureCertificateAuthority } from '../../../src/pki/authority/authority.js';
-import { APPLE_DEVICE_CA, createDeviceCaTrust } from '../../../src/pki/trust/factory-ca.js';
+import { APPLE_FACTORY_CA, FactoryCaTrust } from '../../../src/pki/trust/factory-ca.js';
 
 import {
   asAuthority,
@@ -27,8 +27,8 @@ function one(bytes: Buffer) {
 
 describe('the certificates by which devices sign before they are enrolled', () => {
   const device = one(fixture('cert/device.apple-iphone-device-ca.sha1.pem'));
-  const apple = one(Buffer.from(APPLE_DEVICE_CA));
-  const trust = createDeviceCaTrust();
+  const apple = one(Buffer.from(APPLE_FACTORY_CA));
+  const trust = new FactoryCaTrust();
   let keys: KeyPair;
   let added: Identity;
 
@@ -76,23 +76,23 @@ describe('the certificates by which devices sign before they are enrolled', () =
   });
 
   it('are refused where they are a CA, may not sign, or say what nobody understands', () => {
-    const deviceCas = createDeviceCaTrust([added.certificate]);
+    const factoryCas = new FactoryCaTrust([added.certificate]);
     const bad = [
       { isCa: true },
       { keyUsage: ['keyEncipherment'] },
       { furtherExtensions: [{ oid: '1.2.3.4', critical: true, value: Buffer.from([5, 0]) }] },
     ];
     for (const overrides of bad) {
-      expect(deviceCas.judge(leafOf(added, overrides)).ok).toBe(false);
+      expect(factoryCas.judge(leafOf(added, overrides)).ok).toBe(false);
     }
-    expect(deviceCas.judge(leafOf(added)).ok).toBe(true);
+    expect(factoryCas.judge(leafOf(added)).ok).toBe(true);
     expect(trust.judge(apple).ok).toBe(false);
   });
 
   it('are refused below what is no CA, or below more CAs than the anchor allows', () => {
-    const deviceCas = createDeviceCaTrust([added.certificate]);
+    const factoryCas = new FactoryCaTrust([added.certificate]);
     const noCa = identityOf(keys, { issuedBy: added, subject: [{ type: 'CN', value: 'no CA' }] });
-    expect(deviceCas.judge(leafOf(noCa), [noCa.certificate]).ok).toBe(false);
+    expect(factoryCas.judge(leafOf(noCa), [noCa.certificate]).ok).toBe(false);
     const caOf = (issuedBy: Identity, value: string) =>
       identityOf(keys, {
         ...asAuthority,
@@ -102,17 +102,17 @@ describe('the certificates by which devices sign before they are enrolled', () =
       });
     const below = caOf(added, 'below');
     const further = caOf(below, 'further below');
-    expect(deviceCas.judge(leafOf(below), [below.certificate]).ok).toBe(true);
+    expect(factoryCas.judge(leafOf(below), [below.certificate]).ok).toBe(true);
     const chain = [below.certificate, further.certificate];
-    expect(deviceCas.judge(leafOf(further), chain).ok).toBe(false);
+    expect(factoryCas.judge(leafOf(further), chain).ok).toBe(false);
     const many = Array.from({ length: 9 }, () => below.certificate);
-    expect(deviceCas.judge(leafOf(below), many).ok).toBe(false);
+    expect(factoryCas.judge(leafOf(below), many).ok).toBe(false);
   });
 
   it('are refused where only the CAs above the one that issues to devices are known', () => {
     const [, ...above] = parseCertificates(fixture('cert/device.apple-chain.pem'));
     const developer = leafOf(added);
-    expect(createDeviceCaTrust().judge(developer, above).ok).toBe(false);
+    expect(new FactoryCaTrust().judge(developer, above).ok).toBe(false);
   });
 
   it('are taken by the signature of the published CA, by SHA-1 and long after the dates', () => {
@@ -133,9 +133,9 @@ describe('the certificates by which devices sign before they are enrolled', () =
   it('are taken from CAs that are added, whatever their dates', () => {
     const long = { notAfter: new Date(Date.now() - DAY / 2) };
     const old = identityOf(added, { ...asAuthority, ...long });
-    const deviceCas = createDeviceCaTrust([old.certificate]);
-    expect(deviceCas.judge(leafOf(old, long))).toEqual({ ok: true });
-    expect(deviceCas.judge(device)).toEqual({ ok: true });
+    const factoryCas = new FactoryCaTrust([old.certificate]);
+    expect(factoryCas.judge(leafOf(old, long))).toEqual({ ok: true });
+    expect(factoryCas.judge(device)).toEqual({ ok: true });
     expect(trust.judge(leafOf(old, long))).toEqual(refused(old.certificate.subject));
   });
 });
