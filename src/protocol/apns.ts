@@ -98,14 +98,6 @@ export function readRefusal(body: Buffer | undefined): Refusal {
   }
 }
 
-/** RFC 9110, 10.2.3: seconds or a date. At most a day, whatever is asked for. */
-function readRetryAfter(text: string | undefined): number | null {
-  if (text === undefined || !/^\d{1,9}$|^.{1,40} GMT$/.test(text)) return null;
-  const date = text.endsWith('GMT') ? Date.parse(text) : undefined;
-  const seconds = date === undefined ? Number(text) : Math.ceil((date - Date.now()) / 1000);
-  return Number.isNaN(seconds) ? null : Math.min(Math.max(seconds, 0), MAX_RETRY_AFTER);
-}
-
 /** The answer to one push; what is not as Apple writes it becomes null. Never throws. */
 export function readAnswer(
   status: number,
@@ -126,12 +118,6 @@ export function isCertificateReason(reason: string | null): boolean {
   return reason !== null && CERTIFICATE_REASONS.has(reason);
 }
 
-function judgeBadRequest(reason: string | null): Verdict {
-  if (reason !== null && TOKEN_REASONS.has(reason)) return 'bad_token';
-  if (isCertificateReason(reason)) return 'certificate';
-  return reason === 'IdleTimeout' ? 'retry' : 'rejected';
-}
-
 /**
  * After the table of "Handling notification responses from APNs". A 410 always concerns the token and
  * a 403 the certificate: Apple uses these statuses for nothing else.
@@ -142,4 +128,18 @@ export function judge({ status, reason }: Pick<ApnsAnswer, 'status' | 'reason'>)
   if (status === 403) return 'certificate';
   if (status === 410) return 'unregistered';
   return status === 408 || status === 429 || status >= 500 ? 'retry' : 'rejected';
+}
+
+/** RFC 9110, 10.2.3: seconds or a date. At most a day, whatever is asked for. */
+function readRetryAfter(text: string | undefined): number | null {
+  if (text === undefined || !/^\d{1,9}$|^.{1,40} GMT$/.test(text)) return null;
+  const date = text.endsWith('GMT') ? Date.parse(text) : undefined;
+  const seconds = date === undefined ? Number(text) : Math.ceil((date - Date.now()) / 1000);
+  return Number.isNaN(seconds) ? null : Math.min(Math.max(seconds, 0), MAX_RETRY_AFTER);
+}
+
+function judgeBadRequest(reason: string | null): Verdict {
+  if (reason !== null && TOKEN_REASONS.has(reason)) return 'bad_token';
+  if (isCertificateReason(reason)) return 'certificate';
+  return reason === 'IdleTimeout' ? 'retry' : 'rejected';
 }

@@ -21,10 +21,6 @@ export interface PushCertificateRequest {
   vendor: PushCertificateVendor;
 }
 
-function base64(bytes: Buffer): string {
-  return bytes.toString('base64');
-}
-
 /**
  * The file for identity.apple.com/pushcert: a property list in base64, on one line, that holds the
  * customer's CSR, its signature by the vendor (SHA-256 with RSA) and the vendor's certificates as
@@ -45,4 +41,8 @@ export function buildPushCertificateRequest({ csrDer, vendor }: PushCertificateR
     PushCertSignature: base64(createSignature(privateKey, 'sha256', csrDer)),
   });
   return Buffer.from(base64(plist), 'ascii');
+}
+
+function base64(bytes: Buffer): string {
+  return bytes.toString('base64');
 }

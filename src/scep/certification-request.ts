@@ -13,15 +13,11 @@ const MIN_RSA_BITS = 2048;
 const MAX_RSA_BITS = 4096;
 const CURVES = new Set(['prime256v1', 'secp384r1']);
 
-/** Accepts RSA of 2048 to 4096 bits, P-256 and P-384. */
-function checkKey({ asymmetricKeyType, asymmetricKeyDetails: details }: KeyObject): void {
-  const bits = details?.modulusLength ?? 0;
-  const isGood =
-    asymmetricKeyType === 'rsa'
-      ? bits >= MIN_RSA_BITS && bits <= MAX_RSA_BITS
-      : asymmetricKeyType === 'ec' && CURVES.has(details?.namedCurve ?? '');
-  if (!isGood)
-    throw new ScepRefusal(FailInfo.badAlg, 'the kind or size of the key is not accepted');
+/** The CSR in a message, with its signature and kind of key checked. */
+export function readCertificationRequest(message: PkiMessage, recipient: PkiSigner): ParsedCsr {
+  const csr = openCsr(message, recipient);
+  checkKey(csr.publicKey);
+  return csr;
 }
 
 // One answer for every fault, whether of padding, cipher, ASN.1 or signature: a difference would be
@@ -37,9 +33,13 @@ function openCsr(message: PkiMessage, recipient: PkiSigner): ParsedCsr {
   }
 }
 
-/** The CSR in a message, with its signature and kind of key checked. */
-export function readCertificationRequest(message: PkiMessage, recipient: PkiSigner): ParsedCsr {
-  const csr = openCsr(message, recipient);
-  checkKey(csr.publicKey);
-  return csr;
+/** Accepts RSA of 2048 to 4096 bits, P-256 and P-384. */
+function checkKey({ asymmetricKeyType, asymmetricKeyDetails: details }: KeyObject): void {
+  const bits = details?.modulusLength ?? 0;
+  const isGood =
+    asymmetricKeyType === 'rsa'
+      ? bits >= MIN_RSA_BITS && bits <= MAX_RSA_BITS
+      : asymmetricKeyType === 'ec' && CURVES.has(details?.namedCurve ?? '');
+  if (!isGood)
+    throw new ScepRefusal(FailInfo.badAlg, 'the kind or size of the key is not accepted');
 }

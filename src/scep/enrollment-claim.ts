@@ -35,10 +35,6 @@ const LINK_FAULTS = {
   spent: 'the link was used as often as it may be',
 };
 
-function refuse(reason: string, shown = reason): ScepRefusal {
-  return new ScepRefusal(FailInfo.badRequest, reason, { shown });
-}
-
 /**
  * Checks that the request and the link of the challenge still allow a certificate. The first one issued
  * for a challenge, or for a request, counts as one use of the link. A refusal changes nothing.
@@ -77,6 +73,10 @@ async function claimOpenRequest(trx: Transaction, id: number): Promise<ClaimedRe
   if (request.is_account_disabled)
     throw refuse('the account of the enrollment request is disabled');
   return request;
+}
+
+function refuse(reason: string, shown = reason): ScepRefusal {
+  return new ScepRefusal(FailInfo.badRequest, reason, { shown });
 }
 
 function requireFew(issued: number): void {

@@ -37,28 +37,6 @@ export interface CertificationDeps {
   challenges: EnrollmentChallenges;
 }
 
-function readChallenge(csr: ParsedCsr, challenges: EnrollmentChallenges): EnrollmentChallenge {
-  const { challengePassword = '' } = csr;
-  if (challengePassword === '') throw new ScepRefusal(FailInfo.badRequest, 'no challenge');
-  try {
-    return challenges.readChallenge(challengePassword);
-  } catch (cause) {
-    if (!(cause instanceof AppError)) throw cause;
-    throw new ScepRefusal(FailInfo.badRequest, 'the challenge is not valid', { cause });
-  }
-}
-
-function earlierCertificate(use: ChallengeUse): ParsedCertificate {
-  requireLive(use);
-  return parseCertificate(use.der);
-}
-
-/** A challenge whose certificate was revoked issues no other. */
-function requireLive({ revoked_at }: ChallengeUse): void {
-  if (revoked_at === null) return;
-  throw new ScepRefusal(FailInfo.badRequest, 'the certificate of this challenge was revoked');
-}
-
 /**
  * Issues a certificate for a challenge. A repeated request (the answer was lost) gets the same
  * certificate. A different one, as from a device that retries with a new key, replaces the first, up
@@ -97,6 +75,28 @@ interface NamedDevice extends RenewedDevice {
   name: CertificateName;
 }
 
+function readChallenge(csr: ParsedCsr, challenges: EnrollmentChallenges): EnrollmentChallenge {
+  const { challengePassword = '' } = csr;
+  if (challengePassword === '') throw new ScepRefusal(FailInfo.badRequest, 'no challenge');
+  try {
+    return challenges.readChallenge(challengePassword);
+  } catch (cause) {
+    if (!(cause instanceof AppError)) throw cause;
+    throw new ScepRefusal(FailInfo.badRequest, 'the challenge is not valid', { cause });
+  }
+}
+
+function earlierCertificate(use: ChallengeUse): ParsedCertificate {
+  requireLive(use);
+  return parseCertificate(use.der);
+}
+
+/** A challenge whose certificate was revoked issues no other. */
+function requireLive({ revoked_at }: ChallengeUse): void {
+  if (revoked_at === null) return;
+  throw new ScepRefusal(FailInfo.badRequest, 'the certificate of this challenge was revoked');
+}
+
 async function claimRenewedDevice(
   trx: Transaction,
   { nonce, renewal }: EnrollmentChallenge & { renewal: RenewedEnrollment },
@@ -109,6 +109,12 @@ async function claimRenewedDevice(
   return { deviceId: renewal.deviceId, udid: device.udid, name };
 }
 
+async function revokeFormer(trx: Transaction, use: ChallengeUse): Promise<void> {
+  if (use.locked_at !== null) throw new ScepRefusal(FailInfo.badRequest, 'the challenge is spent');
+  requireLive(use);
+  await markRevoked(trx, use.certificate_id, 'superseded');
+}
+
 async function record(
   trx: Transaction,
   certificate: ParsedCertificate,
@@ -116,10 +122,4 @@ async function record(
 ): Promise<number> {
   if (device !== undefined) return await recordRenewal(trx, certificate, device);
   return await insertCertificate(trx, certificateRecord(certificate, 'mdm.device'));
-}
-
-async function revokeFormer(trx: Transaction, use: ChallengeUse): Promise<void> {
-  if (use.locked_at !== null) throw new ScepRefusal(FailInfo.badRequest, 'the challenge is spent');
-  requireLive(use);
-  await markRevoked(trx, use.certificate_id, 'superseded');
 }

@@ -26,6 +26,27 @@ export interface PkiOperationDeps
   logger: Logger;
 }
 
+/** Enough digits to identify a certificate in a log. */
+const SHORT_FINGERPRINT = 16;
+
+/**
+ * Answers a PKIOperation. Every readable SCEP message gets a signed answer, success or failure; a wrong
+ * signature is a failure (RFC 8894 3.2.1.4).
+ * @throws AppError 400 for bytes that are no SCEP message
+ */
+export async function answerPkiOperation(der: Buffer, deps: PkiOperationDeps): Promise<Buffer> {
+  const request = readPkiClaims(der);
+  const authority = recipientOf(request.envelope, deps);
+  try {
+    return await answer(der, authority, deps);
+  } catch (error) {
+    if (!(error instanceof ScepRefusal)) throw error;
+    logRefusal(error, request, deps.logger);
+    const { failInfo, shown: failInfoText } = error;
+    return buildCertRep({ request, authority, outcome: { failInfo, failInfoText } });
+  }
+}
+
 /**
  * The CA that a message was sent to: a client that fetched its certificate before a rotation knows no
  * other. It decrypts the message and signs the answer. For an unreadable recipient it is the current
@@ -47,6 +68,27 @@ function findRecipient(envelope: Buffer, authorities: CertificateAuthorities) {
   return undefined;
 }
 
+async function answer(
+  der: Buffer,
+  authority: CertificateAuthority,
+  deps: PkiOperationDeps,
+): Promise<Buffer> {
+  const { authorities, logger } = deps;
+  const message = verifyMessage(der);
+  const cipher = checkMessage(message);
+  const { certificate: issued, ...madeFor } = await certify(message, authority, deps);
+  // A certificate that is requested again may be of a former CA.
+  const issuer = authorities.issuerOf(issued) ?? authorities.current;
+  const certificates = [issued, issuer.certificate];
+  const { subject, serialHex: serial } = issued;
+  const { messageType } = message;
+  // Many devices may have the same subject.
+  const fingerprint = issued.fingerprint.toString('hex').slice(0, SHORT_FINGERPRINT);
+  const about = { subject, serial, fingerprint, messageType, ...madeFor };
+  logger.info(about, 'scep issued a certificate');
+  return buildCertRep({ request: message, authority, outcome: { certificates, cipher } });
+}
+
 // One answer for every fault of a signature, so that the sender learns nothing else.
 function verifyMessage(der: Buffer): PkiMessage {
   try {
@@ -56,9 +98,6 @@ function verifyMessage(der: Buffer): PkiMessage {
     throw new ScepRefusal(FailInfo.badMessageCheck, 'the message is not signed soundly', { cause });
   }
 }
-
-/** Enough digits to identify a certificate in a log. */
-const SHORT_FINGERPRINT = 16;
 
 /** Checks a message before it is decrypted. Returns the cipher for the answer. */
 function checkMessage(message: PkiMessage): ContentAlgorithm {
@@ -95,34 +134,6 @@ async function certify(
   return await certifyFirstRequest(csr, { ...deps, authority: deps.authorities.current });
 }
 
-async function answer(
-  der: Buffer,
-  authority: CertificateAuthority,
-  deps: PkiOperationDeps,
-): Promise<Buffer> {
-  const { authorities, logger } = deps;
-  const message = verifyMessage(der);
-  const cipher = checkMessage(message);
-  const { certificate: issued, ...madeFor } = await certify(message, authority, deps);
-  // A certificate that is requested again may be of a former CA.
-  const issuer = authorities.issuerOf(issued) ?? authorities.current;
-  const certificates = [issued, issuer.certificate];
-  const { subject, serialHex: serial } = issued;
-  const { messageType } = message;
-  // Many devices may have the same subject.
-  const fingerprint = issued.fingerprint.toString('hex').slice(0, SHORT_FINGERPRINT);
-  const about = { subject, serial, fingerprint, messageType, ...madeFor };
-  logger.info(about, 'scep issued a certificate');
-  return buildCertRep({ request: message, authority, outcome: { certificates, cipher } });
-}
-
-/** The messages of a refusal's cause and of that one's cause; undefined when there are none. */
-function becauseOf({ cause }: ScepRefusal): string[] | undefined {
-  const deeper = cause instanceof AppError ? cause.cause : undefined;
-  const because = [cause, deeper].filter((error) => error instanceof Error);
-  return because.length === 0 ? undefined : because.map(({ message }) => message);
-}
-
 /** `err` is not logged, since it could contain the challenge. */
 function logRefusal(refusal: ScepRefusal, request: PkiClaims, logger: Logger): void {
   const { failInfo, message: reason } = refusal;
@@ -131,20 +142,9 @@ function logRefusal(refusal: ScepRefusal, request: PkiClaims, logger: Logger): v
   logger.warn({ failInfo, reason, because, transactionId, messageType }, 'scep request refused');
 }
 
-/**
- * Answers a PKIOperation. Every readable SCEP message gets a signed answer, success or failure; a wrong
- * signature is a failure (RFC 8894 3.2.1.4).
- * @throws AppError 400 for bytes that are no SCEP message
- */
-export async function answerPkiOperation(der: Buffer, deps: PkiOperationDeps): Promise<Buffer> {
-  const request = readPkiClaims(der);
-  const authority = recipientOf(request.envelope, deps);
-  try {
-    return await answer(der, authority, deps);
-  } catch (error) {
-    if (!(error instanceof ScepRefusal)) throw error;
-    logRefusal(error, request, deps.logger);
-    const { failInfo, shown: failInfoText } = error;
-    return buildCertRep({ request, authority, outcome: { failInfo, failInfoText } });
-  }
+/** The messages of a refusal's cause and of that one's cause; undefined when there are none. */
+function becauseOf({ cause }: ScepRefusal): string[] | undefined {
+  const deeper = cause instanceof AppError ? cause.cause : undefined;
+  const because = [cause, deeper].filter((error) => error instanceof Error);
+  return because.length === 0 ? undefined : because.map(({ message }) => message);
 }

@@ -28,52 +28,6 @@ interface RenewableIdentity extends IdentityRow {
   device_id: number;
 }
 
-function refuse(reason: string): ScepRefusal {
-  return new ScepRefusal(FailInfo.badRequest, reason);
-}
-
-/**
- * Only certificates of this server's CAs are renewed here, also expired ones within the grace period:
- * `claimRenewable` checks that the certificate is pinned to a device.
- */
-function checkSigner(signer: ParsedCertificate, deps: RenewalDeps): void {
-  const issuers = deps.authorities.all().map(({ certificate }) => certificate);
-  if (!issuers.some(({ subjectRaw }) => signer.issuerRaw.equals(subjectRaw))) {
-    throw refuse('the signer was not issued by this CA');
-  }
-  const issuerTrust = deps.trust.issuerTrustOf({ certificate: signer });
-  if (!issuers.some(({ fingerprint }) => issuerTrust?.issuer.equals(fingerprint))) {
-    throw refuse('the signer is not trusted');
-  }
-}
-
-async function claimRenewable(
-  trx: Transaction,
-  signer: ParsedCertificate,
-): Promise<RenewableIdentity> {
-  const identity = await claimIdentity(trx, signer.fingerprint);
-  if (identity === undefined) throw refuse('the signer belongs to no device');
-  const { device_id, state, revoked_at, is_enrolling } = identity;
-  if (revoked_at !== null) throw refuse('the signer was revoked');
-  // Otherwise renewals could be chained that the device has never used.
-  if (state === 'renewal') throw refuse('the signer was not used by the device yet');
-  if (device_id === null || state !== 'active') {
-    throw refuse(`the signer is no longer the device's (${state})`);
-  }
-  if (!is_enrolling) throw refuse('the enrollment of the signer is over');
-  return { ...identity, device_id };
-}
-
-/** The certificate that a repeated request got the first time. */
-async function findRenewed(
-  trx: Transaction,
-  deviceId: number,
-  csr: ParsedCsr,
-): Promise<ParsedCertificate | undefined> {
-  const pending = await listPendingRenewals(trx, deviceId);
-  return pending.map(parseCertificate).find(({ publicKey }) => publicKey.equals(csr.publicKey));
-}
-
 /**
  * Issues a new certificate for a device that signs with its present one, with the names of that one;
  * those in the request are ignored. Both are valid until the device uses the new one.
@@ -115,4 +69,50 @@ export async function recordRenewal(
   const { fingerprint, notAfter } = certificate;
   await insertRenewal(trx, { ...device, fingerprint, notAfter, renewAt: renewalTime(certificate) });
   return id;
+}
+
+/**
+ * Only certificates of this server's CAs are renewed here, also expired ones within the grace period:
+ * `claimRenewable` checks that the certificate is pinned to a device.
+ */
+function checkSigner(signer: ParsedCertificate, deps: RenewalDeps): void {
+  const issuers = deps.authorities.all().map(({ certificate }) => certificate);
+  if (!issuers.some(({ subjectRaw }) => signer.issuerRaw.equals(subjectRaw))) {
+    throw refuse('the signer was not issued by this CA');
+  }
+  const issuerTrust = deps.trust.issuerTrustOf({ certificate: signer });
+  if (!issuers.some(({ fingerprint }) => issuerTrust?.issuer.equals(fingerprint))) {
+    throw refuse('the signer is not trusted');
+  }
+}
+
+function refuse(reason: string): ScepRefusal {
+  return new ScepRefusal(FailInfo.badRequest, reason);
+}
+
+async function claimRenewable(
+  trx: Transaction,
+  signer: ParsedCertificate,
+): Promise<RenewableIdentity> {
+  const identity = await claimIdentity(trx, signer.fingerprint);
+  if (identity === undefined) throw refuse('the signer belongs to no device');
+  const { device_id, state, revoked_at, is_enrolling } = identity;
+  if (revoked_at !== null) throw refuse('the signer was revoked');
+  // Otherwise renewals could be chained that the device has never used.
+  if (state === 'renewal') throw refuse('the signer was not used by the device yet');
+  if (device_id === null || state !== 'active') {
+    throw refuse(`the signer is no longer the device's (${state})`);
+  }
+  if (!is_enrolling) throw refuse('the enrollment of the signer is over');
+  return { ...identity, device_id };
+}
+
+/** The certificate that a repeated request got the first time. */
+async function findRenewed(
+  trx: Transaction,
+  deviceId: number,
+  csr: ParsedCsr,
+): Promise<ParsedCertificate | undefined> {
+  const pending = await listPendingRenewals(trx, deviceId);
+  return pending.map(parseCertificate).find(({ publicKey }) => publicKey.equals(csr.publicKey));
 }

@@ -52,12 +52,6 @@ interface Document {
   segmentsLeft: number;
 }
 
-/** Each segment costs a view of its own, however little it holds. */
-function spendSegment(document: Document): void {
-  document.segmentsLeft -= 1;
-  if (document.segmentsLeft < 0) throw invalidAsn1('too many segments');
-}
-
 /** One type-length-value, a view on the input: nothing is copied. */
 export class Asn1Element {
   constructor(
@@ -173,6 +167,26 @@ export class Asn1Cursor {
   }
 }
 
+/**
+ * Reads one element in strict DER (X.690 clause 10): shortest definite lengths, primitive strings,
+ * nothing after the element. Members are checked as they are read.
+ * @throws AppError `invalid_asn1`
+ */
+export function readDer(bytes: Buffer): Asn1Element {
+  return readWhole(bytes, false);
+}
+
+/** As `readDer`, but accepts BER: indefinite lengths, longer lengths, segmented OCTET STRINGs. */
+export function readBer(bytes: Buffer): Asn1Element {
+  return readWhole(bytes, true);
+}
+
+/** Each segment costs a view of its own, however little it holds. */
+function spendSegment(document: Document): void {
+  document.segmentsLeft -= 1;
+  if (document.segmentsLeft < 0) throw invalidAsn1('too many segments');
+}
+
 function readElement(document: Document, start: number, limit: number, depth: number): Asn1Element {
   const { bytes } = document;
   document.elementsLeft -= 1;
@@ -191,17 +205,6 @@ function readElement(document: Document, start: number, limit: number, depth: nu
   return new Asn1Element(document, tag, start, contentStart, end, end, depth);
 }
 
-function readLongLength(document: Document, start: number, end: number): number {
-  const octets = end - start;
-  if (octets > MAX_LENGTH_OCTETS) throw invalidAsn1('length too large');
-  const { bytes, ber } = document;
-  let length = 0;
-  for (let at = start; at < end; at += 1) length = length * 256 + (bytes[at] ?? 0);
-  const minimal = length >= 0x80 && bytes[start] !== 0;
-  if (!minimal && !ber) throw invalidAsn1('length not minimal');
-  return length;
-}
-
 function readIndefinite(
   document: Document,
   start: number,
@@ -218,23 +221,20 @@ function readIndefinite(
   return new Asn1Element(document, tag, start, start + 2, position, position + 2, depth);
 }
 
+function readLongLength(document: Document, start: number, end: number): number {
+  const octets = end - start;
+  if (octets > MAX_LENGTH_OCTETS) throw invalidAsn1('length too large');
+  const { bytes, ber } = document;
+  let length = 0;
+  for (let at = start; at < end; at += 1) length = length * 256 + (bytes[at] ?? 0);
+  const minimal = length >= 0x80 && bytes[start] !== 0;
+  if (!minimal && !ber) throw invalidAsn1('length not minimal');
+  return length;
+}
+
 function readWhole(bytes: Buffer, ber: boolean): Asn1Element {
   const document = { bytes, ber, elementsLeft: MAX_ELEMENTS, segmentsLeft: MAX_SEGMENTS };
   const element = readElement(document, 0, bytes.length, 0);
   if (element.end !== bytes.length) throw invalidAsn1('trailing bytes');
   return element;
-}
-
-/**
- * Reads one element in strict DER (X.690 clause 10): shortest definite lengths, primitive strings,
- * nothing after the element. Members are checked as they are read.
- * @throws AppError `invalid_asn1`
- */
-export function readDer(bytes: Buffer): Asn1Element {
-  return readWhole(bytes, false);
-}
-
-/** As `readDer`, but accepts BER: indefinite lengths, longer lengths, segmented OCTET STRINGs. */
-export function readBer(bytes: Buffer): Asn1Element {
-  return readWhole(bytes, true);
 }

@@ -46,25 +46,6 @@ export function wholeOctets(element: Asn1Element): Buffer {
   return octets;
 }
 
-function decodeUtf8(octets: Buffer): string {
-  try {
-    return utf8.decode(octets);
-  } catch (cause) {
-    throw invalidAsn1('bad UTF-8', cause);
-  }
-}
-
-function decodeWide(octets: Buffer, width: 2 | 4): string {
-  if (octets.length % width !== 0) throw invalidAsn1('bad string length');
-  let text = '';
-  for (let offset = 0; offset < octets.length; offset += width) {
-    const point = octets.readUIntBE(offset, width);
-    if (point > 0x10ffff) throw invalidAsn1('bad character');
-    text += width === 2 ? String.fromCharCode(point) : String.fromCodePoint(point);
-  }
-  return text;
-}
-
 /** The text of any ASN.1 string type used in names and attributes; undefined for other types. */
 export function stringValue(element: Asn1Element): string | undefined {
   switch (element.tag) {
@@ -88,18 +69,6 @@ export function stringValue(element: Asn1Element): string | undefined {
 const utcTime = /^(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/;
 const generalizedTime = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/;
 
-function timeParts(element: Asn1Element): [number, number, number, number, number, number] {
-  const pattern = element.tag === Tag.utcTime ? utcTime : generalizedTime;
-  const match = pattern.exec(element.content.toString('latin1'));
-  if (match === null) throw invalidAsn1('bad time');
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
-    .slice(1)
-    .map(Number);
-  if (element.tag !== Tag.utcTime) return [year, month, day, hour, minute, second];
-  // RFC 5280 4.1.2.5.1: two-digit years from 50 on belong to the last century.
-  return [year < 50 ? 2000 + year : 1900 + year, month, day, hour, minute, second];
-}
-
 /** A UTCTime or GeneralizedTime in the profile of RFC 5280 4.1.2.5: seconds, `Z`, no fraction. */
 export function timeValue(element: Asn1Element): Date {
   if (element.tag !== Tag.utcTime && element.tag !== Tag.generalizedTime) {
@@ -112,4 +81,35 @@ export function timeValue(element: Asn1Element): Date {
   const real = date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
   if (!real || hour > 23 || minute > 59 || second > 59) throw invalidAsn1('bad time');
   return date;
+}
+
+function decodeUtf8(octets: Buffer): string {
+  try {
+    return utf8.decode(octets);
+  } catch (cause) {
+    throw invalidAsn1('bad UTF-8', cause);
+  }
+}
+
+function decodeWide(octets: Buffer, width: 2 | 4): string {
+  if (octets.length % width !== 0) throw invalidAsn1('bad string length');
+  let text = '';
+  for (let offset = 0; offset < octets.length; offset += width) {
+    const point = octets.readUIntBE(offset, width);
+    if (point > 0x10ffff) throw invalidAsn1('bad character');
+    text += width === 2 ? String.fromCharCode(point) : String.fromCodePoint(point);
+  }
+  return text;
+}
+
+function timeParts(element: Asn1Element): [number, number, number, number, number, number] {
+  const pattern = element.tag === Tag.utcTime ? utcTime : generalizedTime;
+  const match = pattern.exec(element.content.toString('latin1'));
+  if (match === null) throw invalidAsn1('bad time');
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
+    .slice(1)
+    .map(Number);
+  if (element.tag !== Tag.utcTime) return [year, month, day, hour, minute, second];
+  // RFC 5280 4.1.2.5.1: two-digit years from 50 on belong to the last century.
+  return [year < 50 ? 2000 + year : 1900 + year, month, day, hour, minute, second];
 }

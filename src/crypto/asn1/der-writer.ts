@@ -7,13 +7,6 @@ export function derElement(tag: number, ...parts: Buffer[]): Buffer {
   return Buffer.concat([derHeader(tag, length), ...parts]);
 }
 
-function derHeader(tag: number, length: number): Buffer {
-  if (length < 0x80) return Buffer.from([tag, length]);
-  const octets: number[] = [];
-  for (let rest = length; rest > 0; rest = Math.floor(rest / 256)) octets.unshift(rest % 256);
-  return Buffer.from([tag, 0x80 | octets.length, ...octets]);
-}
-
 export function derSequence(...parts: Buffer[]): Buffer {
   return derElement(Tag.sequence, ...parts);
 }
@@ -91,4 +84,11 @@ export function derTime(date: Date): Buffer {
   const short = year >= 1950 && year < 2050;
   const tag = short ? Tag.utcTime : Tag.generalizedTime;
   return derElement(tag, Buffer.from(`${short ? digits.slice(2) : digits}Z`, 'latin1'));
+}
+
+function derHeader(tag: number, length: number): Buffer {
+  if (length < 0x80) return Buffer.from([tag, length]);
+  const octets: number[] = [];
+  for (let rest = length; rest > 0; rest = Math.floor(rest / 256)) octets.unshift(rest % 256);
+  return Buffer.from([tag, 0x80 | octets.length, ...octets]);
 }

@@ -111,16 +111,6 @@ export const Oid = {
 
 const MAX_OID_OCTETS = 64;
 
-function invalidOid(why: string): AppError {
-  return new AppError('invalid_asn1', 400, `malformed ASN.1: object identifier ${why}`);
-}
-
-function encodeArc(arc: bigint): number[] {
-  const octets = [Number(arc & 0x7fn)];
-  for (let rest = arc >> 7n; rest > 0n; rest >>= 7n) octets.unshift(Number(rest & 0x7fn) | 0x80);
-  return octets;
-}
-
 /** The content octets of an object identifier (X.690 8.19). Throws `invalid_asn1`. */
 export function encodeOid(dotted: string): Buffer {
   const known = encodedByDotted.get(dotted);
@@ -129,22 +119,6 @@ export function encodeOid(dotted: string): Buffer {
   const [root = 0n, second = 0n, ...rest] = dotted.split('.').map(BigInt);
   if (root < 2n && second > 39n) throw invalidOid('is out of range');
   return Buffer.from([root * 40n + second, ...rest].flatMap(encodeArc));
-}
-
-function decodeArcs(content: Buffer): bigint[] {
-  const arcs: bigint[] = [];
-  let arc = 0n;
-  let started = false;
-  for (const octet of content) {
-    if (!started && octet === 0x80) throw invalidOid('has a padded arc');
-    arc = (arc << 7n) | BigInt(octet & 0x7f);
-    started = (octet & 0x80) !== 0;
-    if (started) continue;
-    arcs.push(arc);
-    arc = 0n;
-  }
-  if (started) throw invalidOid('is truncated');
-  return arcs;
 }
 
 /**
@@ -167,4 +141,30 @@ for (const dotted of Object.values(Oid)) {
   const encoded = encodeOid(dotted);
   encodedByDotted.set(dotted, encoded);
   dottedByEncoded.set(encoded.toString('latin1'), dotted);
+}
+
+function invalidOid(why: string): AppError {
+  return new AppError('invalid_asn1', 400, `malformed ASN.1: object identifier ${why}`);
+}
+
+function encodeArc(arc: bigint): number[] {
+  const octets = [Number(arc & 0x7fn)];
+  for (let rest = arc >> 7n; rest > 0n; rest >>= 7n) octets.unshift(Number(rest & 0x7fn) | 0x80);
+  return octets;
+}
+
+function decodeArcs(content: Buffer): bigint[] {
+  const arcs: bigint[] = [];
+  let arc = 0n;
+  let started = false;
+  for (const octet of content) {
+    if (!started && octet === 0x80) throw invalidOid('has a padded arc');
+    arc = (arc << 7n) | BigInt(octet & 0x7f);
+    started = (octet & 0x80) !== 0;
+    if (started) continue;
+    arcs.push(arc);
+    arc = 0n;
+  }
+  if (started) throw invalidOid('is truncated');
+  return arcs;
 }

@@ -9,16 +9,6 @@ export interface PemBlock {
   der: Buffer;
 }
 
-function invalidPem(why: string): AppError {
-  return new AppError('invalid_asn1', 400, `malformed PEM: ${why}`);
-}
-
-function decodeBody(body: string): Buffer {
-  const der = decodeBase64(body.replace(/\s+/g, ''));
-  if (der === undefined || der.length === 0) throw invalidPem('bad base64');
-  return der;
-}
-
 /**
  * All PEM blocks of a text (RFC 7468), in order; text around them is ignored.
  * Encrypted private keys in the old header form are refused.
@@ -50,4 +40,14 @@ export function isPem(bytes: Buffer): boolean {
 export function encodePem(label: string, der: Buffer): string {
   const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
   return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
+}
+
+function invalidPem(why: string): AppError {
+  return new AppError('invalid_asn1', 400, `malformed PEM: ${why}`);
+}
+
+function decodeBody(body: string): Buffer {
+  const der = decodeBase64(body.replace(/\s+/g, ''));
+  if (der === undefined || der.length === 0) throw invalidPem('bad base64');
+  return der;
 }

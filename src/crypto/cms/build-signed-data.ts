@@ -58,19 +58,6 @@ export interface BuildSignedDataOptions {
   byKeyId?: boolean;
 }
 
-function signedAttributes(options: BuildSignedDataOptions, digest: DigestName): Buffer[] {
-  const { content, extraAttributes = [], signingTime = new Date() } = options;
-  const attributes: SignedAttribute[] = [
-    { oid: Oid.contentType, values: [derOid(Oid.data)] },
-    { oid: Oid.signingTime, values: [derTime(signingTime)] },
-    { oid: Oid.messageDigest, values: [derOctetString(hash(digest, content, 'buffer'))] },
-    ...extraAttributes,
-  ];
-  return sortSetMembers(
-    attributes.map(({ oid, values }) => derSequence(derOid(oid), derSet(...values))),
-  );
-}
-
 /** IssuerAndSerialNumber of a certificate. */
 export function issuerAndSerial({ issuerRaw, serial }: ParsedCertificate): Buffer {
   return derSequence(issuerRaw, derElement(Tag.integer, serial));
@@ -85,48 +72,6 @@ export function certificateReference(certificate: ParsedCertificate, byKeyId: bo
 interface SignatureValue {
   algorithm: Buffer;
   signature: Buffer;
-}
-
-function signBytes(
-  key: KeyObject,
-  signed: Buffer,
-  { digest = 'sha256', scheme }: BuildSignedDataOptions,
-): SignatureValue {
-  if (scheme === 'pss' && key.asymmetricKeyType === 'rsa') {
-    const algorithm = pssAlgorithm(ownPssParameters(digest));
-    return { algorithm, signature: createPssSignature(key, digest, signed) };
-  }
-  const algorithm = cmsSignatureAlgorithm(key, digest);
-  return { algorithm, signature: createSignature(key, digest, signed) };
-}
-
-function signerInfo(
-  { certificate, privateKey }: Signer,
-  members: readonly Buffer[],
-  options: BuildSignedDataOptions,
-): Buffer {
-  const { content, digest = 'sha256', byKeyId = false } = options;
-  const signed = members.length > 0 ? derElement(Tag.set, ...members) : content;
-  const { algorithm, signature } = signBytes(privateKey, signed, options);
-  return derSequence(
-    derInteger(byKeyId ? 3 : 1),
-    certificateReference(certificate, byKeyId),
-    digestAlgorithm(digest),
-    ...(members.length > 0 ? [derContext(0, ...members)] : []),
-    algorithm,
-    derOctetString(signature),
-  );
-}
-
-function certificateSet(certificates: readonly ParsedCertificate[]): Buffer {
-  const unique = new Map(
-    certificates.map(({ der, fingerprint }) => [fingerprint.toString('hex'), der]),
-  );
-  return derContext(0, ...unique.values());
-}
-
-function contentInfo(content: Buffer): Buffer {
-  return derSequence(derOid(Oid.signedData), derContext(0, content));
 }
 
 /**
@@ -161,4 +106,59 @@ export function buildCertsOnly(certificates: readonly ParsedCertificate[]): Buff
       derSet(),
     ),
   );
+}
+
+function signedAttributes(options: BuildSignedDataOptions, digest: DigestName): Buffer[] {
+  const { content, extraAttributes = [], signingTime = new Date() } = options;
+  const attributes: SignedAttribute[] = [
+    { oid: Oid.contentType, values: [derOid(Oid.data)] },
+    { oid: Oid.signingTime, values: [derTime(signingTime)] },
+    { oid: Oid.messageDigest, values: [derOctetString(hash(digest, content, 'buffer'))] },
+    ...extraAttributes,
+  ];
+  return sortSetMembers(
+    attributes.map(({ oid, values }) => derSequence(derOid(oid), derSet(...values))),
+  );
+}
+
+function contentInfo(content: Buffer): Buffer {
+  return derSequence(derOid(Oid.signedData), derContext(0, content));
+}
+
+function certificateSet(certificates: readonly ParsedCertificate[]): Buffer {
+  const unique = new Map(
+    certificates.map(({ der, fingerprint }) => [fingerprint.toString('hex'), der]),
+  );
+  return derContext(0, ...unique.values());
+}
+
+function signerInfo(
+  { certificate, privateKey }: Signer,
+  members: readonly Buffer[],
+  options: BuildSignedDataOptions,
+): Buffer {
+  const { content, digest = 'sha256', byKeyId = false } = options;
+  const signed = members.length > 0 ? derElement(Tag.set, ...members) : content;
+  const { algorithm, signature } = signBytes(privateKey, signed, options);
+  return derSequence(
+    derInteger(byKeyId ? 3 : 1),
+    certificateReference(certificate, byKeyId),
+    digestAlgorithm(digest),
+    ...(members.length > 0 ? [derContext(0, ...members)] : []),
+    algorithm,
+    derOctetString(signature),
+  );
+}
+
+function signBytes(
+  key: KeyObject,
+  signed: Buffer,
+  { digest = 'sha256', scheme }: BuildSignedDataOptions,
+): SignatureValue {
+  if (scheme === 'pss' && key.asymmetricKeyType === 'rsa') {
+    const algorithm = pssAlgorithm(ownPssParameters(digest));
+    return { algorithm, signature: createPssSignature(key, digest, signed) };
+  }
+  const algorithm = cmsSignatureAlgorithm(key, digest);
+  return { algorithm, signature: createSignature(key, digest, signed) };
 }

@@ -21,70 +21,13 @@ import {
 } from './parse-enveloped-data.js';
 import { isReferenceTo } from './verify-signed-data.js';
 
-/** Everything that is wrong with a message looks the same from outside: no oracle. */
-function refuse(cause?: unknown): AppError {
-  return new AppError('invalid_message', 400, 'the message does not decrypt', { cause });
-}
-
 /** Keys the stand-ins for content keys that do not unpad; the same message gets the same one. */
 const rejectionKey = randomBytes(32);
-
-function standInKey(encryptedKey: Buffer, length: number): Buffer {
-  return createHmac('sha256', rejectionKey).update(encryptedKey).digest().subarray(0, length);
-}
-
-/** RSA without padding, left-padded input; a ciphertext out of range gives zeros, which fail. */
-function rawDecrypt(privateKey: KeyObject, encryptedKey: Buffer): Buffer {
-  const size = Math.ceil((privateKey.asymmetricKeyDetails?.modulusLength ?? 0) / 8);
-  const input = Buffer.alloc(size);
-  try {
-    encryptedKey.copy(input, size - encryptedKey.length);
-    return privateDecrypt({ key: privateKey, padding: constants.RSA_NO_PADDING }, input);
-  } catch {
-    return Buffer.alloc(size);
-  }
-}
-
-function openContentKey(recipient: Recipient, privateKey: KeyObject, keyBytes: number): Buffer {
-  const { encryptedKey, oaep } = recipient;
-  const block = rawDecrypt(privateKey, encryptedKey);
-  const standIn = standInKey(encryptedKey, keyBytes);
-  return oaep === undefined ? unpadPkcs1(block, standIn) : unpadOaep(block, standIn, oaep);
-}
-
-function decryptAuthenticated(message: EnvelopedData, key: Buffer, checks: Authentication): Buffer {
-  const { cipher, iv, ciphertext } = message;
-  const authTagLength = checks.tag.length;
-  const decipher = createDecipheriv(cipher.name as CipherGCMTypes, key, iv, { authTagLength });
-  decipher.setAAD(checks.additionalData);
-  decipher.setAuthTag(checks.tag);
-  return Buffer.concat([decipher.update(ciphertext), decipher.final()]);
-}
-
-function decryptContent(message: EnvelopedData, key: Buffer): Buffer {
-  const { cipher, iv, ciphertext, authentication } = message;
-  if (authentication !== undefined) return decryptAuthenticated(message, key, authentication);
-  const fullKey = cipher.keyBytes === 8 ? Buffer.concat([key, key, key]) : key;
-  const decipher = createDecipheriv(cipher.name, fullKey, iv);
-  return Buffer.concat([decipher.update(ciphertext), decipher.final()]);
-}
 
 export interface EnvelopeOpener {
   /** Chooses the recipient; the first one is tried when it is absent or matches none. */
   certificate?: ParsedCertificate;
   privateKey: KeyObject;
-}
-
-function open(der: Buffer, { certificate, privateKey }: EnvelopeOpener): Buffer {
-  if (privateKey.asymmetricKeyType !== 'rsa') throw refuse();
-  const message = parseEnvelopedData(der);
-  const matching = message.recipients.find(
-    ({ reference }) => certificate !== undefined && isReferenceTo(reference, certificate),
-  );
-  const recipient = matching ?? message.recipients[0];
-  if (recipient === undefined) throw invalidAsn1('no recipient');
-  const key = openContentKey(recipient, privateKey, message.cipher.keyBytes);
-  return decryptContent(message, key);
 }
 
 /**
@@ -101,6 +44,58 @@ export function openEnvelopedData(der: Buffer, opener: EnvelopeOpener): Buffer {
   }
 }
 
+function open(der: Buffer, { certificate, privateKey }: EnvelopeOpener): Buffer {
+  if (privateKey.asymmetricKeyType !== 'rsa') throw refuse();
+  const message = parseEnvelopedData(der);
+  const matching = message.recipients.find(
+    ({ reference }) => certificate !== undefined && isReferenceTo(reference, certificate),
+  );
+  const recipient = matching ?? message.recipients[0];
+  if (recipient === undefined) throw invalidAsn1('no recipient');
+  const key = openContentKey(recipient, privateKey, message.cipher.keyBytes);
+  return decryptContent(message, key);
+}
+
+/** Everything that is wrong with a message looks the same from outside: no oracle. */
+function refuse(cause?: unknown): AppError {
+  return new AppError('invalid_message', 400, 'the message does not decrypt', { cause });
+}
+
+function openContentKey(recipient: Recipient, privateKey: KeyObject, keyBytes: number): Buffer {
+  const { encryptedKey, oaep } = recipient;
+  const block = rawDecrypt(privateKey, encryptedKey);
+  const standIn = standInKey(encryptedKey, keyBytes);
+  return oaep === undefined ? unpadPkcs1(block, standIn) : unpadOaep(block, standIn, oaep);
+}
+
+/** RSA without padding, left-padded input; a ciphertext out of range gives zeros, which fail. */
+function rawDecrypt(privateKey: KeyObject, encryptedKey: Buffer): Buffer {
+  const size = Math.ceil((privateKey.asymmetricKeyDetails?.modulusLength ?? 0) / 8);
+  const input = Buffer.alloc(size);
+  try {
+    encryptedKey.copy(input, size - encryptedKey.length);
+    return privateDecrypt({ key: privateKey, padding: constants.RSA_NO_PADDING }, input);
+  } catch {
+    return Buffer.alloc(size);
+  }
+}
+
+function standInKey(encryptedKey: Buffer, length: number): Buffer {
+  return createHmac('sha256', rejectionKey).update(encryptedKey).digest().subarray(0, length);
+}
+
+/**
+ * The content key out of an RSA PKCS #1 v1.5 block (RFC 8017 7.2.2): node refuses this padding, and
+ * a visible failure would be Bleichenbacher's oracle. The length of the key is known, so the place
+ * of the separator is too, and the check runs over every octet. A bad block yields the stand-in.
+ */
+function unpadPkcs1(block: Buffer, standIn: Buffer): Buffer {
+  const separator = block.length - standIn.length - 1;
+  let bad = (block[0] ?? 1) | ((block[1] ?? 0) ^ 2) | (block[separator] ?? 1);
+  for (let index = 2; index < separator; index += 1) bad |= 1 - isNotZero(block[index] ?? 0);
+  return choose(block.subarray(separator + 1), standIn, bad);
+}
+
 /** Zero when the octet is zero, else one, without a branch. */
 function isNotZero(octet: number): number {
   return 1 - (((octet - 1) >>> 31) & 1);
@@ -114,18 +109,6 @@ function choose(real: Buffer, standIn: Buffer, bad: number): Buffer {
     key[index] = ((real[index] ?? 0) & ~mask) | ((standIn[index] ?? 0) & mask);
   }
   return key;
-}
-
-/**
- * The content key out of an RSA PKCS #1 v1.5 block (RFC 8017 7.2.2): node refuses this padding, and
- * a visible failure would be Bleichenbacher's oracle. The length of the key is known, so the place
- * of the separator is too, and the check runs over every octet. A bad block yields the stand-in.
- */
-function unpadPkcs1(block: Buffer, standIn: Buffer): Buffer {
-  const separator = block.length - standIn.length - 1;
-  let bad = (block[0] ?? 1) | ((block[1] ?? 0) ^ 2) | (block[separator] ?? 1);
-  for (let index = 2; index < separator; index += 1) bad |= 1 - isNotZero(block[index] ?? 0);
-  return choose(block.subarray(separator + 1), standIn, bad);
 }
 
 /** MGF1 (RFC 8017 B.2.1) over the seed, laid upon the octets in place. */
@@ -159,4 +142,21 @@ function unpadOaep(block: Buffer, standIn: Buffer, parameters: OaepParameters): 
   for (let index = 0; index < size; index += 1) bad |= (data[index] ?? 0) ^ (label[index] ?? 0);
   for (let index = size; index < separator; index += 1) bad |= data[index] ?? 0;
   return choose(data.subarray(separator + 1), standIn, bad);
+}
+
+function decryptContent(message: EnvelopedData, key: Buffer): Buffer {
+  const { cipher, iv, ciphertext, authentication } = message;
+  if (authentication !== undefined) return decryptAuthenticated(message, key, authentication);
+  const fullKey = cipher.keyBytes === 8 ? Buffer.concat([key, key, key]) : key;
+  const decipher = createDecipheriv(cipher.name, fullKey, iv);
+  return Buffer.concat([decipher.update(ciphertext), decipher.final()]);
+}
+
+function decryptAuthenticated(message: EnvelopedData, key: Buffer, checks: Authentication): Buffer {
+  const { cipher, iv, ciphertext } = message;
+  const authTagLength = checks.tag.length;
+  const decipher = createDecipheriv(cipher.name as CipherGCMTypes, key, iv, { authTagLength });
+  decipher.setAAD(checks.additionalData);
+  decipher.setAuthTag(checks.tag);
+  return Buffer.concat([decipher.update(ciphertext), decipher.final()]);
 }

@@ -48,6 +48,50 @@ export interface EnvelopedData {
   authentication: Authentication | undefined;
 }
 
+/**
+ * Reads EnvelopedData (RFC 5652) or AuthEnvelopedData (RFC 5083), DER or BER. At most 16 recipients.
+ * @throws AppError `invalid_asn1`
+ */
+export function parseEnvelopedData(der: Buffer): EnvelopedData {
+  const { contentType, content } = openContentInfo(der);
+  if (contentType === Oid.envelopedData) return readEnvelopedData(content);
+  if (contentType === Oid.authEnvelopedData) return readAuthEnvelopedData(content);
+  throw invalidAsn1('another CMS content type');
+}
+
+/** A recipient as the message names it: lower-case hexadecimal, RFC 4514 text. */
+export type EnvelopeRecipient = { issuer: string; serialHex: string } | { subjectKeyId: string };
+
+/**
+ * The recipients of EnvelopedData or AuthEnvelopedData that have an RSA key.
+ * @throws AppError `invalid_asn1`
+ */
+export function envelopeRecipients(der: Buffer): EnvelopeRecipient[] {
+  return parseEnvelopedData(der).recipients.map(recipientOf);
+}
+
+function readEnvelopedData(members: Asn1Cursor): EnvelopedData {
+  readVersion(members);
+  members.optional(contextTag(0));
+  const recipients = readRecipients(members);
+  const content = readEncryptedContent(members);
+  members.optional(contextTag(1));
+  members.finish();
+  return { recipients, ...content, authentication: undefined };
+}
+
+function readRecipients(cursor: Asn1Cursor): Recipient[] {
+  const members = cursor.set();
+  const recipients: Recipient[] = [];
+  while (!members.done) {
+    const recipient = readRecipient(members);
+    if (recipient === undefined) continue;
+    if (recipients.length === MAX_RECIPIENTS) throw invalidAsn1('too many recipients');
+    recipients.push(recipient);
+  }
+  return recipients;
+}
+
 function readRecipient(cursor: Asn1Cursor): Recipient | undefined {
   // Key agreement, KEK, password and other recipients carry context tags; none is supported.
   if (cursor.tag !== Tag.sequence) {
@@ -69,16 +113,15 @@ function readRecipient(cursor: Asn1Cursor): Recipient | undefined {
   return { reference, oaep: undefined, encryptedKey };
 }
 
-function readRecipients(cursor: Asn1Cursor): Recipient[] {
-  const members = cursor.set();
-  const recipients: Recipient[] = [];
-  while (!members.done) {
-    const recipient = readRecipient(members);
-    if (recipient === undefined) continue;
-    if (recipients.length === MAX_RECIPIENTS) throw invalidAsn1('too many recipients');
-    recipients.push(recipient);
-  }
-  return recipients;
+function readEncryptedContent(cursor: Asn1Cursor) {
+  const members = cursor.sequence();
+  members.oid();
+  const algorithm = members.sequence();
+  const cipher = findCipher(readableCiphers, algorithm.oid());
+  const iv = readInitializationVector(algorithm, cipher);
+  const ciphertext = readCiphertext(members);
+  members.finish();
+  return { cipher, iv, ciphertext };
 }
 
 function findCipher(ciphers: readonly ContentCipher[], oid: string): ContentCipher {
@@ -98,56 +141,6 @@ function readCiphertext(members: Asn1Cursor): Buffer {
   return members.next(segmented ? contextTag(0) : primitiveContextTag(0)).octets();
 }
 
-function readEncryptedContent(cursor: Asn1Cursor) {
-  const members = cursor.sequence();
-  members.oid();
-  const algorithm = members.sequence();
-  const cipher = findCipher(readableCiphers, algorithm.oid());
-  const iv = readInitializationVector(algorithm, cipher);
-  const ciphertext = readCiphertext(members);
-  members.finish();
-  return { cipher, iv, ciphertext };
-}
-
-function readEnvelopedData(members: Asn1Cursor): EnvelopedData {
-  readVersion(members);
-  members.optional(contextTag(0));
-  const recipients = readRecipients(members);
-  const content = readEncryptedContent(members);
-  members.optional(contextTag(1));
-  members.finish();
-  return { recipients, ...content, authentication: undefined };
-}
-
-/** The length of the tag is 12 octets by default. */
-function readGcmParameters(algorithm: Asn1Cursor, cipher: ContentCipher) {
-  const parameters = algorithm.sequence();
-  algorithm.finish();
-  const iv = readInitializationVector(parameters, cipher);
-  const length = parameters.optional(Tag.integer);
-  parameters.finish();
-  return { iv, tagBytes: length === undefined ? MIN_TAG_BYTES : smallInteger(length) };
-}
-
-function readAuthEncryptedContent(cursor: Asn1Cursor) {
-  const members = cursor.sequence();
-  members.oid();
-  const algorithm = members.sequence();
-  const cipher = findCipher(Object.values(gcmCiphers), algorithm.oid());
-  const { iv, tagBytes } = readGcmParameters(algorithm, cipher);
-  const ciphertext = readCiphertext(members);
-  members.finish();
-  return { cipher, iv, tagBytes, ciphertext };
-}
-
-/** The attributes as a SET (RFC 5083 2.2). They must come in DER; others don't authenticate. */
-function readAdditionalData(members: Asn1Cursor): Buffer {
-  const attributes = members.optional(contextTag(1));
-  if (attributes === undefined) return Buffer.alloc(0);
-  if (attributes.indefinite) throw invalidAsn1('authenticated attributes are not DER');
-  return Buffer.concat([SET_TAG, attributes.raw.subarray(1)]);
-}
-
 function readAuthEnvelopedData(members: Asn1Cursor): EnvelopedData {
   readVersion(members);
   members.optional(contextTag(0));
@@ -163,30 +156,37 @@ function readAuthEnvelopedData(members: Asn1Cursor): EnvelopedData {
   return { recipients, ...content, authentication: { tag, additionalData } };
 }
 
-/**
- * Reads EnvelopedData (RFC 5652) or AuthEnvelopedData (RFC 5083), DER or BER. At most 16 recipients.
- * @throws AppError `invalid_asn1`
- */
-export function parseEnvelopedData(der: Buffer): EnvelopedData {
-  const { contentType, content } = openContentInfo(der);
-  if (contentType === Oid.envelopedData) return readEnvelopedData(content);
-  if (contentType === Oid.authEnvelopedData) return readAuthEnvelopedData(content);
-  throw invalidAsn1('another CMS content type');
+function readAuthEncryptedContent(cursor: Asn1Cursor) {
+  const members = cursor.sequence();
+  members.oid();
+  const algorithm = members.sequence();
+  const cipher = findCipher(Object.values(gcmCiphers), algorithm.oid());
+  const { iv, tagBytes } = readGcmParameters(algorithm, cipher);
+  const ciphertext = readCiphertext(members);
+  members.finish();
+  return { cipher, iv, tagBytes, ciphertext };
 }
 
-/** A recipient as the message names it: lower-case hexadecimal, RFC 4514 text. */
-export type EnvelopeRecipient = { issuer: string; serialHex: string } | { subjectKeyId: string };
+/** The length of the tag is 12 octets by default. */
+function readGcmParameters(algorithm: Asn1Cursor, cipher: ContentCipher) {
+  const parameters = algorithm.sequence();
+  algorithm.finish();
+  const iv = readInitializationVector(parameters, cipher);
+  const length = parameters.optional(Tag.integer);
+  parameters.finish();
+  return { iv, tagBytes: length === undefined ? MIN_TAG_BYTES : smallInteger(length) };
+}
+
+/** The attributes as a SET (RFC 5083 2.2). They must come in DER; others don't authenticate. */
+function readAdditionalData(members: Asn1Cursor): Buffer {
+  const attributes = members.optional(contextTag(1));
+  if (attributes === undefined) return Buffer.alloc(0);
+  if (attributes.indefinite) throw invalidAsn1('authenticated attributes are not DER');
+  return Buffer.concat([SET_TAG, attributes.raw.subarray(1)]);
+}
 
 function recipientOf({ reference }: Recipient): EnvelopeRecipient {
   if ('subjectKeyId' in reference) return { subjectKeyId: reference.subjectKeyId.toString('hex') };
   const serialHex = reference.serial.toString('hex').replace(/^00(?=.)/, '');
   return { issuer: parseName(readBer(reference.issuerRaw)).text, serialHex };
-}
-
-/**
- * The recipients of EnvelopedData or AuthEnvelopedData that have an RSA key.
- * @throws AppError `invalid_asn1`
- */
-export function envelopeRecipients(der: Buffer): EnvelopeRecipient[] {
-  return parseEnvelopedData(der).recipients.map(recipientOf);
 }

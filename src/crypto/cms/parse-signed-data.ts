@@ -86,23 +86,53 @@ export function readCertificateReference(cursor: Asn1Cursor): CertificateReferen
   return { issuerRaw, serial };
 }
 
-function readAttributes(element: Asn1Element): Map<string, Buffer[]> {
-  const attributes = new Map<string, Buffer[]>();
-  const members = element.children();
-  while (!members.done) {
-    const attribute = members.sequence();
-    const oid = attribute.oid();
-    const values = attribute.set();
-    attribute.finish();
-    // RFC 5652 5.3: an attribute must not be repeated.
-    if (attributes.has(oid) || attributes.size === MAX_ATTRIBUTES) {
-      throw invalidAsn1('bad signed attributes');
-    }
-    const encoded: Buffer[] = [];
-    while (!values.done) encoded.push(values.next().raw);
-    attributes.set(oid, encoded);
+/**
+ * Reads SignedData in DER or BER. Nothing is verified. At most 8 signers and 32 certificates.
+ * @throws AppError `invalid_asn1`
+ */
+export function parseSignedData(der: Buffer): SignedData {
+  const members = readContentInfo(der, Oid.signedData);
+  readVersion(members);
+  members.next(Tag.set);
+  const { contentType, content } = readEncapsulated(members);
+  const certificates = readCertificates(members.optional(contextTag(0)));
+  members.optional(contextTag(1));
+  const signers = readSigners(members);
+  members.finish();
+  return { contentType, content, certificates, signers };
+}
+
+function readEncapsulated(cursor: Asn1Cursor) {
+  const members = cursor.sequence();
+  const contentType = members.oid();
+  const explicit = members.optional(contextTag(0))?.children();
+  members.finish();
+  const content = explicit?.octetString();
+  explicit?.finish();
+  return { contentType, content };
+}
+
+function readCertificates(element: Asn1Element | undefined): Buffer[] {
+  const certificates: Buffer[] = [];
+  const members = element?.children();
+  while (members !== undefined && !members.done) {
+    const choice = members.next();
+    // Other choices are obsolete or attribute certificates: of no use to a signature.
+    if (choice.tag !== Tag.sequence) continue;
+    if (certificates.length === MAX_CERTIFICATES) throw invalidAsn1('too many certificates');
+    certificates.push(choice.raw);
   }
-  return attributes;
+  return certificates;
+}
+
+function readSigners(cursor: Asn1Cursor): SignerInfo[] {
+  const members = cursor.set();
+  const signers: SignerInfo[] = [];
+  while (!members.done) {
+    if (signers.length === MAX_SIGNERS) throw invalidAsn1('too many signers');
+    signers.push(readSigner(members));
+  }
+  return signers;
 }
 
 function readSigner(cursor: Asn1Cursor): SignerInfo {
@@ -128,51 +158,21 @@ function readSigner(cursor: Asn1Cursor): SignerInfo {
   };
 }
 
-function readSigners(cursor: Asn1Cursor): SignerInfo[] {
-  const members = cursor.set();
-  const signers: SignerInfo[] = [];
+function readAttributes(element: Asn1Element): Map<string, Buffer[]> {
+  const attributes = new Map<string, Buffer[]>();
+  const members = element.children();
   while (!members.done) {
-    if (signers.length === MAX_SIGNERS) throw invalidAsn1('too many signers');
-    signers.push(readSigner(members));
+    const attribute = members.sequence();
+    const oid = attribute.oid();
+    const values = attribute.set();
+    attribute.finish();
+    // RFC 5652 5.3: an attribute must not be repeated.
+    if (attributes.has(oid) || attributes.size === MAX_ATTRIBUTES) {
+      throw invalidAsn1('bad signed attributes');
+    }
+    const encoded: Buffer[] = [];
+    while (!values.done) encoded.push(values.next().raw);
+    attributes.set(oid, encoded);
   }
-  return signers;
-}
-
-function readCertificates(element: Asn1Element | undefined): Buffer[] {
-  const certificates: Buffer[] = [];
-  const members = element?.children();
-  while (members !== undefined && !members.done) {
-    const choice = members.next();
-    // Other choices are obsolete or attribute certificates: of no use to a signature.
-    if (choice.tag !== Tag.sequence) continue;
-    if (certificates.length === MAX_CERTIFICATES) throw invalidAsn1('too many certificates');
-    certificates.push(choice.raw);
-  }
-  return certificates;
-}
-
-function readEncapsulated(cursor: Asn1Cursor) {
-  const members = cursor.sequence();
-  const contentType = members.oid();
-  const explicit = members.optional(contextTag(0))?.children();
-  members.finish();
-  const content = explicit?.octetString();
-  explicit?.finish();
-  return { contentType, content };
-}
-
-/**
- * Reads SignedData in DER or BER. Nothing is verified. At most 8 signers and 32 certificates.
- * @throws AppError `invalid_asn1`
- */
-export function parseSignedData(der: Buffer): SignedData {
-  const members = readContentInfo(der, Oid.signedData);
-  readVersion(members);
-  members.next(Tag.set);
-  const { contentType, content } = readEncapsulated(members);
-  const certificates = readCertificates(members.optional(contextTag(0)));
-  members.optional(contextTag(1));
-  const signers = readSigners(members);
-  members.finish();
-  return { contentType, content, certificates, signers };
+  return attributes;
 }

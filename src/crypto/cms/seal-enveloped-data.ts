@@ -34,64 +34,11 @@ export interface SealEnvelopeOptions {
   byKeyId?: boolean;
 }
 
-function encryptKey(publicKey: KeyObject, key: Buffer, oaep: DigestName | undefined): Buffer {
-  if (oaep === undefined) {
-    return publicEncrypt({ key: publicKey, padding: constants.RSA_PKCS1_PADDING }, key);
-  }
-  const padding = constants.RSA_PKCS1_OAEP_PADDING;
-  return publicEncrypt({ key: publicKey, padding, oaepHash: oaep }, key);
-}
-
-function keyTransport(oaep: DigestName | undefined): Buffer {
-  if (oaep === undefined) return derSequence(derOid(Oid.rsaEncryption), derNull());
-  return oaepAlgorithm({ digest: oaep, mgf1Digest: oaep });
-}
-
-function recipientInfo(
-  recipient: ParsedCertificate,
-  key: Buffer,
-  { oaep, byKeyId = false }: SealEnvelopeOptions,
-): Buffer {
-  if (recipient.publicKey.asymmetricKeyType !== 'rsa') {
-    throw new AppError('invalid_certificate', 400, 'only RSA keys can receive an envelope');
-  }
-  return derSequence(
-    derInteger(byKeyId ? 2 : 0),
-    certificateReference(recipient, byKeyId),
-    keyTransport(oaep),
-    derOctetString(encryptKey(recipient.publicKey, key, oaep)),
-  );
-}
-
 interface Sealed {
   key: Buffer;
   encryptedContent: Buffer;
   /** With AES-GCM only. */
   tag?: Buffer;
-}
-
-function encryptedContentInfo(algorithm: Buffer, ciphertext: Buffer): Buffer {
-  return derSequence(derOid(Oid.data), algorithm, derPrimitiveContext(0, ciphertext));
-}
-
-function sealCbc(content: Buffer, algorithm: ContentAlgorithm): Sealed {
-  const { oid, name, keyBytes, ivBytes } = contentCiphers[algorithm];
-  const [key, iv] = [randomBytes(keyBytes), randomBytes(ivBytes)];
-  const cipher = createCipheriv(name, key, iv);
-  const ciphertext = Buffer.concat([cipher.update(content), cipher.final()]);
-  const identifier = derSequence(derOid(oid), derOctetString(iv));
-  return { key, encryptedContent: encryptedContentInfo(identifier, ciphertext) };
-}
-
-function sealGcm(content: Buffer, algorithm: GcmAlgorithm): Sealed {
-  const { oid, name, keyBytes, ivBytes } = gcmCiphers[algorithm];
-  const [key, iv] = [randomBytes(keyBytes), randomBytes(ivBytes)];
-  const cipher = createCipheriv(name, key, iv, { authTagLength: TAG_BYTES });
-  const ciphertext = Buffer.concat([cipher.update(content), cipher.final()]);
-  const parameters = derSequence(derOctetString(iv), derInteger(TAG_BYTES));
-  const identifier = derSequence(derOid(oid), parameters);
-  const encryptedContent = encryptedContentInfo(identifier, ciphertext);
-  return { key, encryptedContent, tag: cipher.getAuthTag() };
 }
 
 /**
@@ -114,4 +61,57 @@ export function sealEnvelopedData(
   const enveloped = derSequence(version, derSet(...infos), encryptedContent, ...mac);
   const type = tag === undefined ? Oid.envelopedData : Oid.authEnvelopedData;
   return derSequence(derOid(type), derContext(0, enveloped));
+}
+
+function sealGcm(content: Buffer, algorithm: GcmAlgorithm): Sealed {
+  const { oid, name, keyBytes, ivBytes } = gcmCiphers[algorithm];
+  const [key, iv] = [randomBytes(keyBytes), randomBytes(ivBytes)];
+  const cipher = createCipheriv(name, key, iv, { authTagLength: TAG_BYTES });
+  const ciphertext = Buffer.concat([cipher.update(content), cipher.final()]);
+  const parameters = derSequence(derOctetString(iv), derInteger(TAG_BYTES));
+  const identifier = derSequence(derOid(oid), parameters);
+  const encryptedContent = encryptedContentInfo(identifier, ciphertext);
+  return { key, encryptedContent, tag: cipher.getAuthTag() };
+}
+
+function encryptedContentInfo(algorithm: Buffer, ciphertext: Buffer): Buffer {
+  return derSequence(derOid(Oid.data), algorithm, derPrimitiveContext(0, ciphertext));
+}
+
+function sealCbc(content: Buffer, algorithm: ContentAlgorithm): Sealed {
+  const { oid, name, keyBytes, ivBytes } = contentCiphers[algorithm];
+  const [key, iv] = [randomBytes(keyBytes), randomBytes(ivBytes)];
+  const cipher = createCipheriv(name, key, iv);
+  const ciphertext = Buffer.concat([cipher.update(content), cipher.final()]);
+  const identifier = derSequence(derOid(oid), derOctetString(iv));
+  return { key, encryptedContent: encryptedContentInfo(identifier, ciphertext) };
+}
+
+function recipientInfo(
+  recipient: ParsedCertificate,
+  key: Buffer,
+  { oaep, byKeyId = false }: SealEnvelopeOptions,
+): Buffer {
+  if (recipient.publicKey.asymmetricKeyType !== 'rsa') {
+    throw new AppError('invalid_certificate', 400, 'only RSA keys can receive an envelope');
+  }
+  return derSequence(
+    derInteger(byKeyId ? 2 : 0),
+    certificateReference(recipient, byKeyId),
+    keyTransport(oaep),
+    derOctetString(encryptKey(recipient.publicKey, key, oaep)),
+  );
+}
+
+function keyTransport(oaep: DigestName | undefined): Buffer {
+  if (oaep === undefined) return derSequence(derOid(Oid.rsaEncryption), derNull());
+  return oaepAlgorithm({ digest: oaep, mgf1Digest: oaep });
+}
+
+function encryptKey(publicKey: KeyObject, key: Buffer, oaep: DigestName | undefined): Buffer {
+  if (oaep === undefined) {
+    return publicEncrypt({ key: publicKey, padding: constants.RSA_PKCS1_PADDING }, key);
+  }
+  const padding = constants.RSA_PKCS1_OAEP_PADDING;
+  return publicEncrypt({ key: publicKey, padding, oaepHash: oaep }, key);
 }

@@ -40,68 +40,6 @@ interface Line {
   next: number;
 }
 
-/** Lines that end with LF, CRLF or CR, in any mixture. */
-function* linesOf(text: string): Generator<Line> {
-  const lineEnd = /\r\n|\r|\n/g;
-  let start = 0;
-  for (const { index, 0: mark } of text.matchAll(lineEnd)) {
-    yield { start, end: index, next: index + mark.length };
-    start = index + mark.length;
-  }
-  if (start < text.length) yield { start, end: text.length, next: text.length };
-}
-
-/** Where the empty line after the header ends, and the fields unfolded; undefined for no header. */
-function splitHeader(text: string): { fields: string[]; bodyAt: number } | undefined {
-  const fields: string[] = [];
-  for (const { start, end, next } of linesOf(text)) {
-    if (next > MAX_HEADER_LENGTH) throw invalidMime('header too long');
-    if (start === end) return { fields, bodyAt: next };
-    const line = text.slice(start, end);
-    const last = fields.length - 1;
-    if (/^[ \t]/.test(line) && last >= 0) fields[last] += line;
-    else if (field.test(line)) fields.push(line);
-    else return undefined;
-    if (fields.length > MAX_HEADERS) throw invalidMime('too many headers');
-  }
-  return { fields, bodyAt: text.length };
-}
-
-/** Without comments (RFC 5322 3.2.2), which nest and may hold quoted pairs. */
-function withoutComments(value: string): string {
-  let [kept, depth, quoted] = ['', 0, false];
-  for (let at = 0; at < value.length; at += 1) {
-    const pair = value[at] === '\\' ? value.slice(at, at + 2) : (value[at] ?? '');
-    if (pair === '"' && depth === 0) quoted = !quoted;
-    if (pair === '(' && !quoted) depth += 1;
-    if (depth === 0) kept += pair;
-    if (pair === ')' && depth > 0) depth -= 1;
-    at += pair.length - 1;
-  }
-  return kept.trim();
-}
-
-function readFields(fields: readonly string[]): Map<string, string> {
-  const values = new Map<string, string>();
-  for (const line of fields) {
-    const [, name = '', value = ''] = field.exec(line) ?? [];
-    const key = name.toLowerCase();
-    if (key.startsWith('content-') && values.has(key)) throw invalidMime(`two ${key} headers`);
-    values.set(key, withoutComments(value));
-  }
-  return values;
-}
-
-function readMediaType(value: string): Pick<MimeEntity, 'mediaType' | 'parameters'> {
-  const [, type, subtype] = mediaType.exec(value) ?? [];
-  if (type === undefined) throw invalidMime('bad content type');
-  const parameters = new Map<string, string>();
-  for (const [, name = '', quoted, plain = ''] of value.matchAll(parameter)) {
-    parameters.set(name.toLowerCase(), quoted?.replace(/\\(.)/gs, '$1') ?? plain);
-  }
-  return { mediaType: `${type}/${subtype}`.toLowerCase(), parameters };
-}
-
 /**
  * Reads one entity: any line ends, folded fields, comments. Undefined when the text does not begin
  * with a header that speaks of its content.
@@ -124,14 +62,6 @@ export function parseMimeEntity(text: string): MimeEntity | undefined {
 /** Base64 in lines of any length; undefined when it is something else. */
 export function decodeLines(text: string): Buffer | undefined {
   return decodeBase64(text.replace(/\s+/g, ''));
-}
-
-/** RFC 2045 6.7; what is no escape stands for itself. */
-function decodeQuotedPrintable(text: string): Buffer {
-  const joined = text.replace(/=[ \t]*(?:\r\n|\r|\n)/g, '');
-  const octet = (_escape: string, hex: string): string =>
-    String.fromCharCode(Number.parseInt(hex, 16));
-  return Buffer.from(joined.replace(/=([0-9A-Fa-f]{2})/g, octet), 'latin1');
 }
 
 /** The bytes of an entity's body. Throws `invalid_message`. */
@@ -163,4 +93,74 @@ export function splitParts({ parameters, body }: MimeEntity): string[] {
     previousEnd = end;
   }
   throw invalidMime('the last boundary is missing');
+}
+
+/** Where the empty line after the header ends, and the fields unfolded; undefined for no header. */
+function splitHeader(text: string): { fields: string[]; bodyAt: number } | undefined {
+  const fields: string[] = [];
+  for (const { start, end, next } of linesOf(text)) {
+    if (next > MAX_HEADER_LENGTH) throw invalidMime('header too long');
+    if (start === end) return { fields, bodyAt: next };
+    const line = text.slice(start, end);
+    const last = fields.length - 1;
+    if (/^[ \t]/.test(line) && last >= 0) fields[last] += line;
+    else if (field.test(line)) fields.push(line);
+    else return undefined;
+    if (fields.length > MAX_HEADERS) throw invalidMime('too many headers');
+  }
+  return { fields, bodyAt: text.length };
+}
+
+/** Lines that end with LF, CRLF or CR, in any mixture. */
+function* linesOf(text: string): Generator<Line> {
+  const lineEnd = /\r\n|\r|\n/g;
+  let start = 0;
+  for (const { index, 0: mark } of text.matchAll(lineEnd)) {
+    yield { start, end: index, next: index + mark.length };
+    start = index + mark.length;
+  }
+  if (start < text.length) yield { start, end: text.length, next: text.length };
+}
+
+function readFields(fields: readonly string[]): Map<string, string> {
+  const values = new Map<string, string>();
+  for (const line of fields) {
+    const [, name = '', value = ''] = field.exec(line) ?? [];
+    const key = name.toLowerCase();
+    if (key.startsWith('content-') && values.has(key)) throw invalidMime(`two ${key} headers`);
+    values.set(key, withoutComments(value));
+  }
+  return values;
+}
+
+/** Without comments (RFC 5322 3.2.2), which nest and may hold quoted pairs. */
+function withoutComments(value: string): string {
+  let [kept, depth, quoted] = ['', 0, false];
+  for (let at = 0; at < value.length; at += 1) {
+    const pair = value[at] === '\\' ? value.slice(at, at + 2) : (value[at] ?? '');
+    if (pair === '"' && depth === 0) quoted = !quoted;
+    if (pair === '(' && !quoted) depth += 1;
+    if (depth === 0) kept += pair;
+    if (pair === ')' && depth > 0) depth -= 1;
+    at += pair.length - 1;
+  }
+  return kept.trim();
+}
+
+function readMediaType(value: string): Pick<MimeEntity, 'mediaType' | 'parameters'> {
+  const [, type, subtype] = mediaType.exec(value) ?? [];
+  if (type === undefined) throw invalidMime('bad content type');
+  const parameters = new Map<string, string>();
+  for (const [, name = '', quoted, plain = ''] of value.matchAll(parameter)) {
+    parameters.set(name.toLowerCase(), quoted?.replace(/\\(.)/gs, '$1') ?? plain);
+  }
+  return { mediaType: `${type}/${subtype}`.toLowerCase(), parameters };
+}
+
+/** RFC 2045 6.7; what is no escape stands for itself. */
+function decodeQuotedPrintable(text: string): Buffer {
+  const joined = text.replace(/=[ \t]*(?:\r\n|\r|\n)/g, '');
+  const octet = (_escape: string, hex: string): string =>
+    String.fromCharCode(Number.parseInt(hex, 16));
+  return Buffer.from(joined.replace(/=([0-9A-Fa-f]{2})/g, octet), 'latin1');
 }

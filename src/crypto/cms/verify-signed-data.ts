@@ -49,10 +49,6 @@ export class SignatureRefused extends AppError {
   }
 }
 
-function refuse(why: string): SignatureRefused {
-  return new SignatureRefused(why);
-}
-
 /** Whether the certificate is the one that the reference names. */
 export function isReferenceTo(
   reference: CertificateReference,
@@ -78,65 +74,9 @@ export function readEmbedded<T>({ certificates }: SignedData, read: (der: Buffer
   return readable;
 }
 
-function chooseContent(embedded: Buffer | undefined, given: Buffer | undefined): Buffer {
-  const content = embedded ?? given;
-  if (content === undefined) throw refuse('no content');
-  if (given !== undefined && !content.equals(given)) throw refuse('other content');
-  return content;
-}
-
-function singleValue(attributes: Map<string, Buffer[]>, oid: string, tag: number): Buffer {
-  const values = attributes.get(oid);
-  const value = values?.[0];
-  if (value === undefined || values?.length !== 1) throw refuse('signed attributes');
-  const element = readDer(value);
-  if (element.tag !== tag) throw refuse('signed attributes');
-  return element.content;
-}
-
 interface Subject {
   contentType: string;
   content: Buffer;
-}
-
-/** The bytes under the signature (RFC 5652 5.4), once the attributes have proved the content. */
-function signedBytes(signer: SignerInfo, subject: Subject, digest: DigestName): Buffer {
-  const { signedAttributes, signedAttributesRaw } = signer;
-  if (signedAttributes === undefined || signedAttributesRaw === undefined) {
-    // RFC 5652 5.3: without attributes only plain data may be signed.
-    if (subject.contentType !== Oid.data) throw refuse('attributes missing');
-    return subject.content;
-  }
-  const contentType = decodeOid(singleValue(signedAttributes, Oid.contentType, Tag.oid));
-  if (contentType !== subject.contentType) throw refuse('content type');
-  const claimed = singleValue(signedAttributes, Oid.messageDigest, Tag.octetString);
-  const actual = hash(digest, subject.content, 'buffer');
-  if (claimed.length !== actual.length || !timingSafeEqual(claimed, actual)) {
-    throw refuse('message digest');
-  }
-  return Buffer.concat([SET_TAG, signedAttributesRaw.subarray(1)]);
-}
-
-function verifySigner(
-  signer: SignerInfo,
-  subject: Subject,
-  candidates: readonly ParsedCertificate[],
-): VerifiedSignerInfo {
-  const digest = digestName(signer.digestAlgorithm);
-  if (digest === undefined) throw refuse('digest algorithm');
-  if (!isSignatureAlgorithm(signer.signatureAlgorithm)) throw refuse('signature algorithm');
-  const certificate = candidates.find((candidate) => isReferenceTo(signer.signer, candidate));
-  if (certificate === undefined) throw refuse('no certificate of the signer');
-  const right = verifySignature({
-    algorithm: signer.signatureAlgorithm,
-    parameters: signer.signatureParameters,
-    publicKey: certificate.publicKey,
-    signed: signedBytes(signer, subject, digest),
-    signature: signer.signature,
-    digest,
-  });
-  if (!right) throw refuse('signature value');
-  return { certificate, signedAttributes: signer.signedAttributes, digestAlgorithm: digest };
 }
 
 /**
@@ -185,4 +125,64 @@ export function signingTime(signer: VerifiedSignerInfo): Date | undefined {
   } catch {
     return undefined;
   }
+}
+
+function refuse(why: string): SignatureRefused {
+  return new SignatureRefused(why);
+}
+
+function chooseContent(embedded: Buffer | undefined, given: Buffer | undefined): Buffer {
+  const content = embedded ?? given;
+  if (content === undefined) throw refuse('no content');
+  if (given !== undefined && !content.equals(given)) throw refuse('other content');
+  return content;
+}
+
+function verifySigner(
+  signer: SignerInfo,
+  subject: Subject,
+  candidates: readonly ParsedCertificate[],
+): VerifiedSignerInfo {
+  const digest = digestName(signer.digestAlgorithm);
+  if (digest === undefined) throw refuse('digest algorithm');
+  if (!isSignatureAlgorithm(signer.signatureAlgorithm)) throw refuse('signature algorithm');
+  const certificate = candidates.find((candidate) => isReferenceTo(signer.signer, candidate));
+  if (certificate === undefined) throw refuse('no certificate of the signer');
+  const right = verifySignature({
+    algorithm: signer.signatureAlgorithm,
+    parameters: signer.signatureParameters,
+    publicKey: certificate.publicKey,
+    signed: signedBytes(signer, subject, digest),
+    signature: signer.signature,
+    digest,
+  });
+  if (!right) throw refuse('signature value');
+  return { certificate, signedAttributes: signer.signedAttributes, digestAlgorithm: digest };
+}
+
+/** The bytes under the signature (RFC 5652 5.4), once the attributes have proved the content. */
+function signedBytes(signer: SignerInfo, subject: Subject, digest: DigestName): Buffer {
+  const { signedAttributes, signedAttributesRaw } = signer;
+  if (signedAttributes === undefined || signedAttributesRaw === undefined) {
+    // RFC 5652 5.3: without attributes only plain data may be signed.
+    if (subject.contentType !== Oid.data) throw refuse('attributes missing');
+    return subject.content;
+  }
+  const contentType = decodeOid(singleValue(signedAttributes, Oid.contentType, Tag.oid));
+  if (contentType !== subject.contentType) throw refuse('content type');
+  const claimed = singleValue(signedAttributes, Oid.messageDigest, Tag.octetString);
+  const actual = hash(digest, subject.content, 'buffer');
+  if (claimed.length !== actual.length || !timingSafeEqual(claimed, actual)) {
+    throw refuse('message digest');
+  }
+  return Buffer.concat([SET_TAG, signedAttributesRaw.subarray(1)]);
+}
+
+function singleValue(attributes: Map<string, Buffer[]>, oid: string, tag: number): Buffer {
+  const values = attributes.get(oid);
+  const value = values?.[0];
+  if (value === undefined || values?.length !== 1) throw refuse('signed attributes');
+  const element = readDer(value);
+  if (element.tag !== tag) throw refuse('signed attributes');
+  return element.content;
 }

@@ -66,10 +66,6 @@ export interface SignatureCheck {
   digest?: DigestName;
 }
 
-function hasParameters({ parameters }: SignatureCheck): boolean {
-  return parameters !== undefined && !(parameters.length === 2 && parameters[0] === Tag.null);
-}
-
 /** Whether the signature is right: RSA PKCS #1 v1.5 or PSS, or ECDSA, of a key of that kind. */
 export function verifySignature(check: SignatureCheck): boolean {
   if (check.algorithm === Oid.rsassaPss) return verifyPss(check);
@@ -106,4 +102,8 @@ export function createSignature(key: KeyObject, digest: DigestName, data: Buffer
     throw new AppError('invalid_certificate', 400, 'unsupported kind of signing key');
   }
   return sign(digest, data, key);
+}
+
+function hasParameters({ parameters }: SignatureCheck): boolean {
+  return parameters !== undefined && !(parameters.length === 2 && parameters[0] === Tag.null);
 }

@@ -82,9 +82,9 @@ export function isSameAlgorithm(one: AlgorithmIdentifier, other: AlgorithmIdenti
   return parameters === others;
 }
 
+const NULL_HEX = derNull().toString('hex');
+
 function significantParameters({ oid, parameters }: AlgorithmIdentifier): string | undefined {
   const encoded = parameters?.toString('hex');
   return encoded === NULL_HEX && oid !== Oid.rsassaPss ? undefined : encoded;
 }
-
-const NULL_HEX = derNull().toString('hex');

@@ -29,10 +29,6 @@ export interface KeyPair {
   publicKey: KeyObject;
 }
 
-function invalidKey(message: string, cause?: unknown): AppError {
-  return new AppError('invalid_certificate', 400, message, { cause });
-}
-
 /** Made off the event loop; public exponent 65537. */
 export function generateRsaKeyPair(bits = 2048): Promise<KeyPair> {
   return generate('rsa', { modulusLength: bits });
@@ -40,42 +36,6 @@ export function generateRsaKeyPair(bits = 2048): Promise<KeyPair> {
 
 export function generateEcKeyPair(curve: Curve = 'P-256'): Promise<KeyPair> {
   return generate('ec', { namedCurve: curves[curve] });
-}
-
-function isSupported(key: KeyObject): boolean {
-  const details = key.asymmetricKeyDetails;
-  if (key.asymmetricKeyType === 'ec') {
-    return Object.values(curves).some((curve) => curve === details?.namedCurve);
-  }
-  const { modulusLength: bits = 0, publicExponent: exponent = 0n } = details ?? {};
-  const sized = bits >= MIN_RSA_BITS && bits <= MAX_RSA_BITS && exponent <= MAX_RSA_EXPONENT;
-  return isRsa(key) && sized;
-}
-
-/** A key that is for RSASSA-PSS only (RFC 4055 1.2) verifies, but signs nothing here. */
-function isRsa({ asymmetricKeyType: kind, type }: KeyObject): boolean {
-  return kind === 'rsa' || (kind === 'rsa-pss' && type === 'public');
-}
-
-function supported(key: KeyObject): KeyObject {
-  if (!isSupported(key)) throw invalidKey('unsupported kind or size of key');
-  return key;
-}
-
-/**
- * The RSAPublicKey (RFC 8017 A.1.1) inside a SubjectPublicKeyInfo, undefined for other kinds of key.
- * OpenSSL 3 reads this form thirty times as fast as the SubjectPublicKeyInfo around it.
- */
-function rsaPublicKey(spki: Buffer): Buffer | undefined {
-  const fields = readDer(spki).sequence();
-  const algorithm = fields.sequence();
-  if (algorithm.oid() !== Oid.rsaEncryption) return undefined;
-  algorithm.optional(Tag.null);
-  algorithm.finish();
-  const key = wholeOctets(fields.next());
-  fields.finish();
-  readDer(key).sequence();
-  return key;
 }
 
 /** A SubjectPublicKeyInfo (DER): RSA of 1024 to 8192 bits, P-256, P-384, P-521. */
@@ -102,14 +62,6 @@ export function exportPublicKey(key: KeyObject): Buffer {
 /** PKCS #8 (DER), not encrypted: seal it before it is stored. */
 export function exportPrivateKey(key: KeyObject): Buffer {
   return key.export({ format: 'der', type: 'pkcs8' });
-}
-
-function readPrivateKey(bytes: Buffer, passphrase: string | undefined): KeyObject {
-  if (!isPem(bytes)) return createPrivateKey({ key: bytes, format: 'der', type: 'pkcs8' });
-  const encrypted = bytes.includes('ENCRYPTED');
-  if (encrypted && passphrase === undefined) throw invalidKey('the private key is encrypted');
-  if (!encrypted) return createPrivateKey({ key: bytes, format: 'pem' });
-  return createPrivateKey({ key: bytes, format: 'pem', passphrase });
 }
 
 /**
@@ -155,4 +107,52 @@ export function keysMatch(privateKey: KeyObject, publicKey: KeyObject): boolean 
   if (privateKey.asymmetricKeyType !== publicKey.asymmetricKeyType) return false;
   const probe = randomBytes(32);
   return verify('sha256', probe, publicKey, sign('sha256', probe, privateKey));
+}
+
+/**
+ * The RSAPublicKey (RFC 8017 A.1.1) inside a SubjectPublicKeyInfo, undefined for other kinds of key.
+ * OpenSSL 3 reads this form thirty times as fast as the SubjectPublicKeyInfo around it.
+ */
+function rsaPublicKey(spki: Buffer): Buffer | undefined {
+  const fields = readDer(spki).sequence();
+  const algorithm = fields.sequence();
+  if (algorithm.oid() !== Oid.rsaEncryption) return undefined;
+  algorithm.optional(Tag.null);
+  algorithm.finish();
+  const key = wholeOctets(fields.next());
+  fields.finish();
+  readDer(key).sequence();
+  return key;
+}
+
+function supported(key: KeyObject): KeyObject {
+  if (!isSupported(key)) throw invalidKey('unsupported kind or size of key');
+  return key;
+}
+
+function isSupported(key: KeyObject): boolean {
+  const details = key.asymmetricKeyDetails;
+  if (key.asymmetricKeyType === 'ec') {
+    return Object.values(curves).some((curve) => curve === details?.namedCurve);
+  }
+  const { modulusLength: bits = 0, publicExponent: exponent = 0n } = details ?? {};
+  const sized = bits >= MIN_RSA_BITS && bits <= MAX_RSA_BITS && exponent <= MAX_RSA_EXPONENT;
+  return isRsa(key) && sized;
+}
+
+/** A key that is for RSASSA-PSS only (RFC 4055 1.2) verifies, but signs nothing here. */
+function isRsa({ asymmetricKeyType: kind, type }: KeyObject): boolean {
+  return kind === 'rsa' || (kind === 'rsa-pss' && type === 'public');
+}
+
+function invalidKey(message: string, cause?: unknown): AppError {
+  return new AppError('invalid_certificate', 400, message, { cause });
+}
+
+function readPrivateKey(bytes: Buffer, passphrase: string | undefined): KeyObject {
+  if (!isPem(bytes)) return createPrivateKey({ key: bytes, format: 'der', type: 'pkcs8' });
+  const encrypted = bytes.includes('ENCRYPTED');
+  if (encrypted && passphrase === undefined) throw invalidKey('the private key is encrypted');
+  if (!encrypted) return createPrivateKey({ key: bytes, format: 'pem' });
+  return createPrivateKey({ key: bytes, format: 'pem', passphrase });
 }

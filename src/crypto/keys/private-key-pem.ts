@@ -13,19 +13,6 @@ export function privateKeyBlocks(text: string): string[] {
   return [...text.matchAll(block)].map(([found]) => found);
 }
 
-function invalidKey(message: string): AppError {
-  return new AppError('invalid_certificate', 400, message);
-}
-
-/** RFC 1421 headers, as OpenSSL wrote them before PKCS #8; node:crypto knows their ciphers. */
-function openTraditional(pem: string, password: string): KeyObject {
-  try {
-    return importPrivateKey(Buffer.from(pem), password);
-  } catch (cause) {
-    throw new WrongPassword(cause);
-  }
-}
-
 /**
  * The one private key in a PEM text: PKCS #8, PKCS #1 or SEC 1, encrypted or not.
  * @throws WrongPassword; AppError `invalid_certificate`
@@ -40,4 +27,17 @@ export async function readPrivateKeyPem(text: string, password?: string): Promis
   if (pem.includes('Proc-Type:')) return openTraditional(pem, password);
   const der = decodePemBlock(pem, 'ENCRYPTED PRIVATE KEY');
   return importPrivateKey(await decryptPrivateKeyInfo(readDer(der), new Secret(password)));
+}
+
+function invalidKey(message: string): AppError {
+  return new AppError('invalid_certificate', 400, message);
+}
+
+/** RFC 1421 headers, as OpenSSL wrote them before PKCS #8; node:crypto knows their ciphers. */
+function openTraditional(pem: string, password: string): KeyObject {
+  try {
+    return importPrivateKey(Buffer.from(pem), password);
+  } catch (cause) {
+    throw new WrongPassword(cause);
+  }
 }

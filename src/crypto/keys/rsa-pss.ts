@@ -16,28 +16,6 @@ export interface PssCheck {
   digest?: DigestName;
 }
 
-/** The same key, bound to the parameters: the only way to set another digest for MGF1 in node. */
-function boundKey(key: KeyObject, parameters: PssParameters): KeyObject {
-  const info = readDer(key.export({ format: 'der', type: 'spki' })).sequence();
-  info.sequence();
-  const bits = derBitString(wholeOctets(info.next()));
-  const spki = derSequence(pssAlgorithm(parameters), bits);
-  return createPublicKey({ key: spki, format: 'der', type: 'spki' });
-}
-
-/** The key to check with; undefined when the key is for other parameters (RFC 4055 1.2). */
-function keyFor(key: KeyObject, parameters: PssParameters): KeyObject | undefined {
-  const { hashAlgorithm, mgf1HashAlgorithm, saltLength = 0 } = key.asymmetricKeyDetails ?? {};
-  if (hashAlgorithm !== undefined) {
-    const agrees =
-      hashAlgorithm === parameters.digest &&
-      mgf1HashAlgorithm === parameters.mgf1Digest &&
-      saltLength <= parameters.saltLength;
-    return agrees ? key : undefined;
-  }
-  return parameters.digest === parameters.mgf1Digest ? key : boundKey(key, parameters);
-}
-
 /** Whether an RSASSA-PSS signature (RFC 8017 8.1.2) is right. The key is an RSA key of any kind. */
 export function verifyPss({ parameters, publicKey, digest, ...check }: PssCheck): boolean {
   if (parameters === undefined) return false;
@@ -63,4 +41,26 @@ export function createPssSignature(key: KeyObject, digest: DigestName, data: Buf
     throw new AppError('invalid_certificate', 400, 'only RSA keys can sign by RSASSA-PSS');
   }
   return sign(digest, data, { key, padding, saltLength: digestBytes[digest] });
+}
+
+/** The key to check with; undefined when the key is for other parameters (RFC 4055 1.2). */
+function keyFor(key: KeyObject, parameters: PssParameters): KeyObject | undefined {
+  const { hashAlgorithm, mgf1HashAlgorithm, saltLength = 0 } = key.asymmetricKeyDetails ?? {};
+  if (hashAlgorithm !== undefined) {
+    const agrees =
+      hashAlgorithm === parameters.digest &&
+      mgf1HashAlgorithm === parameters.mgf1Digest &&
+      saltLength <= parameters.saltLength;
+    return agrees ? key : undefined;
+  }
+  return parameters.digest === parameters.mgf1Digest ? key : boundKey(key, parameters);
+}
+
+/** The same key, bound to the parameters: the only way to set another digest for MGF1 in node. */
+function boundKey(key: KeyObject, parameters: PssParameters): KeyObject {
+  const info = readDer(key.export({ format: 'der', type: 'spki' })).sequence();
+  info.sequence();
+  const bits = derBitString(wholeOctets(info.next()));
+  const spki = derSequence(pssAlgorithm(parameters), bits);
+  return createPublicKey({ key: spki, format: 'der', type: 'spki' });
 }

@@ -22,15 +22,6 @@ export class WrongPassword extends AppError {
   }
 }
 
-function unsupported(what: string): AppError {
-  return new AppError('invalid_certificate', 400, `${what} is not supported`);
-}
-
-function tooMuch(found: string, limit: number): AppError {
-  const message = `${found} iterations; 1 to ${limit} are accepted`;
-  return new AppError('invalid_certificate', 400, message);
-}
-
 /** A password, and how many iterations may still be spent on it. */
 export class Secret {
   /** As PKCS #12 derives keys from it. */
@@ -82,59 +73,10 @@ const pkcs12Schemes = new Map<string, { keyBytes: number; open: Open }>([
   [Oid.pbeWithSha1And40BitRc2, { keyBytes: 5, open: decryptRc2 }],
 ]);
 
-function decipher(name: string, ...[key, iv, ciphertext]: Parameters<Open>): Buffer {
-  const cipher = createDecipheriv(name, key, iv);
-  return Buffer.concat([cipher.update(ciphertext), cipher.final()]);
-}
-
 interface Derivation {
   salt: Buffer;
   iterations: number;
   digest: DigestName;
-}
-
-function readDerivation(members: Asn1Cursor): Derivation {
-  const oid = members.oid();
-  if (oid === SCRYPT) throw unsupported('the key derivation scrypt');
-  if (oid !== Oid.pbkdf2) throw unsupported(`the key derivation ${oid}`);
-  const parameters = members.sequence();
-  const salt = parameters.octetString();
-  const iterations = smallInteger(parameters.next(Tag.integer));
-  parameters.optional(Tag.integer);
-  const prf = parameters.optional(Tag.sequence)?.children().oid() ?? Oid.hmacWithSha1;
-  const digest = digestByPrf.get(prf);
-  if (digest === undefined) throw unsupported(`the function ${prf}`);
-  return { salt, iterations, digest };
-}
-
-async function openPbes2(parameters: Asn1Cursor, ciphertext: Buffer, secret: Secret) {
-  const { salt, iterations, digest } = readDerivation(parameters.sequence());
-  const scheme = parameters.sequence();
-  const oid = scheme.oid();
-  const cipher = cipherByOid.get(oid);
-  if (cipher === undefined) throw unsupported(`the cipher ${oid}`);
-  const iv = scheme.octetString();
-  const rounds = secret.spend(iterations);
-  const key = await derive(secret.password, salt, rounds, cipher.keyBytes, digest);
-  return decipher(cipher.name, key, iv, ciphertext);
-}
-
-async function openPkcs12Scheme(
-  { keyBytes, open }: { keyBytes: number; open: Open },
-  parameters: Asn1Cursor,
-  { ciphertext, secret }: { ciphertext: Buffer; secret: Secret },
-) {
-  const salt = parameters.octetString();
-  const iterations = secret.spend(smallInteger(parameters.next(Tag.integer)), SCHEME_BLOCKS);
-  const common = {
-    password: secret.bmp,
-    salt,
-    iterations,
-    digest: 'sha1',
-  } as const;
-  const key = await derivePkcs12Key({ ...common, use: KeyUse.encryption, bytes: keyBytes });
-  const iv = await derivePkcs12Key({ ...common, use: KeyUse.iv, bytes: 8 });
-  return open(key, iv, ciphertext);
 }
 
 /**
@@ -164,6 +106,71 @@ export async function decryptWithPassword(
   }
 }
 
+/** The PKCS #8 (DER) inside an EncryptedPrivateKeyInfo (RFC 5958 3). As decryptWithPassword. */
+export async function decryptPrivateKeyInfo(info: Asn1Element, secret: Secret): Promise<Buffer> {
+  const members = info.sequence();
+  const algorithm = members.next(Tag.sequence);
+  return decryptWithPassword(algorithm, members.octetString(), secret);
+}
+
+function tooMuch(found: string, limit: number): AppError {
+  const message = `${found} iterations; 1 to ${limit} are accepted`;
+  return new AppError('invalid_certificate', 400, message);
+}
+
+function unsupported(what: string): AppError {
+  return new AppError('invalid_certificate', 400, `${what} is not supported`);
+}
+
+async function openPbes2(parameters: Asn1Cursor, ciphertext: Buffer, secret: Secret) {
+  const { salt, iterations, digest } = readDerivation(parameters.sequence());
+  const scheme = parameters.sequence();
+  const oid = scheme.oid();
+  const cipher = cipherByOid.get(oid);
+  if (cipher === undefined) throw unsupported(`the cipher ${oid}`);
+  const iv = scheme.octetString();
+  const rounds = secret.spend(iterations);
+  const key = await derive(secret.password, salt, rounds, cipher.keyBytes, digest);
+  return decipher(cipher.name, key, iv, ciphertext);
+}
+
+function readDerivation(members: Asn1Cursor): Derivation {
+  const oid = members.oid();
+  if (oid === SCRYPT) throw unsupported('the key derivation scrypt');
+  if (oid !== Oid.pbkdf2) throw unsupported(`the key derivation ${oid}`);
+  const parameters = members.sequence();
+  const salt = parameters.octetString();
+  const iterations = smallInteger(parameters.next(Tag.integer));
+  parameters.optional(Tag.integer);
+  const prf = parameters.optional(Tag.sequence)?.children().oid() ?? Oid.hmacWithSha1;
+  const digest = digestByPrf.get(prf);
+  if (digest === undefined) throw unsupported(`the function ${prf}`);
+  return { salt, iterations, digest };
+}
+
+function decipher(name: string, ...[key, iv, ciphertext]: Parameters<Open>): Buffer {
+  const cipher = createDecipheriv(name, key, iv);
+  return Buffer.concat([cipher.update(ciphertext), cipher.final()]);
+}
+
+async function openPkcs12Scheme(
+  { keyBytes, open }: { keyBytes: number; open: Open },
+  parameters: Asn1Cursor,
+  { ciphertext, secret }: { ciphertext: Buffer; secret: Secret },
+) {
+  const salt = parameters.octetString();
+  const iterations = secret.spend(smallInteger(parameters.next(Tag.integer)), SCHEME_BLOCKS);
+  const common = {
+    password: secret.bmp,
+    salt,
+    iterations,
+    digest: 'sha1',
+  } as const;
+  const key = await derivePkcs12Key({ ...common, use: KeyUse.encryption, bytes: keyBytes });
+  const iv = await derivePkcs12Key({ ...common, use: KeyUse.iv, bytes: 8 });
+  return open(key, iv, ciphertext);
+}
+
 /** One wrong key in 256 leaves padding that looks right, but nothing that can be read. */
 function requireAsn1(opened: Buffer | undefined): Buffer {
   if (opened === undefined) throw new WrongPassword();
@@ -173,13 +180,6 @@ function requireAsn1(opened: Buffer | undefined): Buffer {
   } catch (error) {
     throw new WrongPassword(error);
   }
-}
-
-/** The PKCS #8 (DER) inside an EncryptedPrivateKeyInfo (RFC 5958 3). As decryptWithPassword. */
-export async function decryptPrivateKeyInfo(info: Asn1Element, secret: Secret): Promise<Buffer> {
-  const members = info.sequence();
-  const algorithm = members.next(Tag.sequence);
-  return decryptWithPassword(algorithm, members.octetString(), secret);
 }
 
 /**

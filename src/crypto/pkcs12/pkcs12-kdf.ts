@@ -20,39 +20,9 @@ const TURN = 2_000;
 
 let lastTurn: Promise<unknown> = Promise.resolve();
 
-/** Each turn of the event loop runs a slice of one derivation, however many are under way. */
-function nextTurn(): Promise<unknown> {
-  lastTurn = lastTurn.then(() => setImmediate());
-  return lastTurn;
-}
-
 /** A password in the form of PKCS #12: UTF-16 big-endian and two zero octets. */
 export function bmpPassword(password: string): Buffer {
   return Buffer.from(`${password}\0`, 'utf16le').swap16();
-}
-
-function fill(length: number, pattern: Buffer): Buffer {
-  const blocks = Math.ceil(pattern.length / length) * length;
-  return pattern.length === 0 ? Buffer.alloc(0) : Buffer.alloc(blocks, pattern);
-}
-
-/** Adds `addend` and one to a block, as big-endian numbers; the carry out of it is dropped. */
-function add(block: Buffer, addend: Buffer): void {
-  let carry = 1;
-  for (let at = block.length - 1; at >= 0; at -= 1) {
-    const sum = (block[at] ?? 0) + (addend[at] ?? 0) + carry;
-    block[at] = sum & 0xff;
-    carry = sum >> 8;
-  }
-}
-
-async function hashRepeatedly(first: Buffer, digest: DigestName, times: number): Promise<Buffer> {
-  let value = first;
-  for (let round = 1; round <= times; round += 1) {
-    value = hash(digest, value, 'buffer');
-    if (round % TURN === 0) await nextTurn();
-  }
-  return value;
 }
 
 /** Key material of PKCS #12 (RFC 7292 B.2). The event loop stays free. */
@@ -72,4 +42,34 @@ export async function derivePkcs12Key(options: Pkcs12KeyOptions): Promise<Buffer
     }
   }
   return derived.subarray(0, bytes);
+}
+
+function fill(length: number, pattern: Buffer): Buffer {
+  const blocks = Math.ceil(pattern.length / length) * length;
+  return pattern.length === 0 ? Buffer.alloc(0) : Buffer.alloc(blocks, pattern);
+}
+
+async function hashRepeatedly(first: Buffer, digest: DigestName, times: number): Promise<Buffer> {
+  let value = first;
+  for (let round = 1; round <= times; round += 1) {
+    value = hash(digest, value, 'buffer');
+    if (round % TURN === 0) await nextTurn();
+  }
+  return value;
+}
+
+/** Each turn of the event loop runs a slice of one derivation, however many are under way. */
+function nextTurn(): Promise<unknown> {
+  lastTurn = lastTurn.then(() => setImmediate());
+  return lastTurn;
+}
+
+/** Adds `addend` and one to a block, as big-endian numbers; the carry out of it is dropped. */
+function add(block: Buffer, addend: Buffer): void {
+  let carry = 1;
+  for (let at = block.length - 1; at >= 0; at -= 1) {
+    const sum = (block[at] ?? 0) + (addend[at] ?? 0) + carry;
+    block[at] = sum & 0xff;
+    carry = sum >> 8;
+  }
 }

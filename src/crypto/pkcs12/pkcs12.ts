@@ -35,6 +35,38 @@ interface Reading extends Pkcs12Content {
   bagsLeft: number;
 }
 
+/**
+ * Opens a PKCS #12 file (RFC 7292): integrity by password with SHA-1 or SHA-2, content under PBES2
+ * (AES, 3DES), or the older 3DES and RC2. Work and size are bounded, the event loop stays free.
+ * @throws WrongPassword; AppError `invalid_pkcs12` naming what is wrong or not supported
+ */
+export async function openPkcs12(bytes: Buffer, password = ''): Promise<Pkcs12Content> {
+  try {
+    return await readFile(bytes, password);
+  } catch (error) {
+    if (error instanceof WrongPassword) throw error;
+    if (!(error instanceof AppError)) throw invalidPkcs12('unreadable PKCS #12', error);
+    const { code, message } = error;
+    throw invalidPkcs12(code === 'invalid_asn1' ? 'unreadable PKCS #12' : message, error);
+  }
+}
+
+async function readFile(bytes: Buffer, password: string): Promise<Pkcs12Content> {
+  if (bytes.length > MAX_BYTES) throw invalidPkcs12('it is too large');
+  const pfx = readBer(bytes).sequence();
+  if (smallInteger(pfx.next(Tag.integer)) !== 3) throw invalidPkcs12('unknown version');
+  const { type, content } = contentOf(pfx.sequence());
+  if (type !== Oid.data) throw invalidPkcs12('a signature in place of a password is not supported');
+  const authenticated = content.octetString();
+  const secret = new Secret(password);
+  if (!pfx.done) await checkMac(pfx.sequence(), { content: authenticated, secret });
+  const reading: Reading = { secret, bagsLeft: MAX_BAGS, certificates: [], privateKeys: [] };
+  const safes = readBer(authenticated).sequence();
+  while (!safes.done) await readSafe(safes.sequence(), reading);
+  const { certificates, privateKeys } = reading;
+  return { certificates, privateKeys };
+}
+
 function invalidPkcs12(message: string, cause?: unknown): AppError {
   return new AppError('invalid_pkcs12', 400, message, { cause });
 }
@@ -74,17 +106,6 @@ async function checkMac(
   throw new WrongPassword();
 }
 
-async function openEncryptedData(content: Asn1Cursor, secret: Secret): Promise<Buffer> {
-  const encryptedData = content.sequence();
-  encryptedData.next(Tag.integer);
-  const info = encryptedData.sequence();
-  if (info.oid() !== Oid.data) throw invalidAsn1('encrypted content is not data');
-  const algorithm = info.next(Tag.sequence);
-  const isSegmented = info.tag === contextTag(0);
-  const octets = info.next(isSegmented ? contextTag(0) : primitiveContextTag(0)).octets();
-  return decryptWithPassword(algorithm, octets, secret);
-}
-
 async function readSafe(info: Asn1Cursor, reading: Reading): Promise<void> {
   const { type, content } = contentOf(info);
   if (type === Oid.data) await readBags(readBer(content.octetString()), reading);
@@ -116,34 +137,13 @@ async function readBag(type: string, value: Asn1Element, reading: Reading): Prom
   }
 }
 
-async function readFile(bytes: Buffer, password: string): Promise<Pkcs12Content> {
-  if (bytes.length > MAX_BYTES) throw invalidPkcs12('it is too large');
-  const pfx = readBer(bytes).sequence();
-  if (smallInteger(pfx.next(Tag.integer)) !== 3) throw invalidPkcs12('unknown version');
-  const { type, content } = contentOf(pfx.sequence());
-  if (type !== Oid.data) throw invalidPkcs12('a signature in place of a password is not supported');
-  const authenticated = content.octetString();
-  const secret = new Secret(password);
-  if (!pfx.done) await checkMac(pfx.sequence(), { content: authenticated, secret });
-  const reading: Reading = { secret, bagsLeft: MAX_BAGS, certificates: [], privateKeys: [] };
-  const safes = readBer(authenticated).sequence();
-  while (!safes.done) await readSafe(safes.sequence(), reading);
-  const { certificates, privateKeys } = reading;
-  return { certificates, privateKeys };
-}
-
-/**
- * Opens a PKCS #12 file (RFC 7292): integrity by password with SHA-1 or SHA-2, content under PBES2
- * (AES, 3DES), or the older 3DES and RC2. Work and size are bounded, the event loop stays free.
- * @throws WrongPassword; AppError `invalid_pkcs12` naming what is wrong or not supported
- */
-export async function openPkcs12(bytes: Buffer, password = ''): Promise<Pkcs12Content> {
-  try {
-    return await readFile(bytes, password);
-  } catch (error) {
-    if (error instanceof WrongPassword) throw error;
-    if (!(error instanceof AppError)) throw invalidPkcs12('unreadable PKCS #12', error);
-    const { code, message } = error;
-    throw invalidPkcs12(code === 'invalid_asn1' ? 'unreadable PKCS #12' : message, error);
-  }
+async function openEncryptedData(content: Asn1Cursor, secret: Secret): Promise<Buffer> {
+  const encryptedData = content.sequence();
+  encryptedData.next(Tag.integer);
+  const info = encryptedData.sequence();
+  if (info.oid() !== Oid.data) throw invalidAsn1('encrypted content is not data');
+  const algorithm = info.next(Tag.sequence);
+  const isSegmented = info.tag === contextTag(0);
+  const octets = info.next(isSegmented ? contextTag(0) : primitiveContextTag(0)).octets();
+  return decryptWithPassword(algorithm, octets, secret);
 }

@@ -29,56 +29,6 @@ const NOBODY: Hash = { ...COST, salt: Buffer.alloc(SALT_BYTES), hash: Buffer.all
 let running = 0;
 const waiting: (() => void)[] = [];
 
-async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-  if (running >= AT_ONCE) {
-    if (waiting.length >= MOST_WAITING) {
-      throw new AppError('unavailable', 503, 'too many passwords are being checked');
-    }
-    await new Promise<void>((resolve) => waiting.push(resolve));
-  } else {
-    running += 1;
-  }
-  try {
-    return await work();
-  } finally {
-    // The place passes to the check that has waited longest.
-    const next = waiting.shift();
-    if (next === undefined) running -= 1;
-    else next();
-  }
-}
-
-/** One spelling for what looks the same on the keyboards of different systems. */
-function bytesOf(password: string): Buffer {
-  return Buffer.from(password.normalize('NFKC'), 'utf8');
-}
-
-function derive(password: Buffer, { ln, r, p, salt }: Omit<Hash, 'hash'>): Promise<Buffer> {
-  const N = 2 ** ln;
-  const options: ScryptOptions = { N, r, p, maxmem: 256 * N * r };
-  return new Promise((resolve, reject) => {
-    scrypt(password, salt, HASH_BYTES, options, (error, key) =>
-      error === null ? resolve(key) : reject(error),
-    );
-  });
-}
-
-function unpadded(bytes: Buffer): string {
-  return bytes.toString('base64').replace(/=+$/, '');
-}
-
-function parse(text: string): Hash {
-  const [, ln = '', r = '', p = '', salt = '', hash = ''] = FORMAT.exec(text) ?? [];
-  if (hash === '') throw new TypeError('a stored password hash is of an unknown kind');
-  return {
-    ln: Number(ln),
-    r: Number(r),
-    p: Number(p),
-    salt: Buffer.from(salt, 'base64'),
-    hash: Buffer.from(hash, 'base64'),
-  };
-}
-
 /**
  * What is stored of a password: scrypt (RFC 7914) with a salt of its own, as text that names its
  * parameters. Works in the thread pool. AppError unavailable 503 while too many are waiting.
@@ -103,4 +53,54 @@ export async function verifyPassword(
   const isOfUse = given.length <= MAX_PASSWORD_BYTES;
   const derived = await inTurn(() => derive(isOfUse ? given : Buffer.alloc(0), known));
   return timingSafeEqual(derived, known.hash) && isOfUse && stored !== undefined;
+}
+
+async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  if (running >= AT_ONCE) {
+    if (waiting.length >= MOST_WAITING) {
+      throw new AppError('unavailable', 503, 'too many passwords are being checked');
+    }
+    await new Promise<void>((resolve) => waiting.push(resolve));
+  } else {
+    running += 1;
+  }
+  try {
+    return await work();
+  } finally {
+    // The place passes to the check that has waited longest.
+    const next = waiting.shift();
+    if (next === undefined) running -= 1;
+    else next();
+  }
+}
+
+function derive(password: Buffer, { ln, r, p, salt }: Omit<Hash, 'hash'>): Promise<Buffer> {
+  const N = 2 ** ln;
+  const options: ScryptOptions = { N, r, p, maxmem: 256 * N * r };
+  return new Promise((resolve, reject) => {
+    scrypt(password, salt, HASH_BYTES, options, (error, key) =>
+      error === null ? resolve(key) : reject(error),
+    );
+  });
+}
+
+/** One spelling for what looks the same on the keyboards of different systems. */
+function bytesOf(password: string): Buffer {
+  return Buffer.from(password.normalize('NFKC'), 'utf8');
+}
+
+function unpadded(bytes: Buffer): string {
+  return bytes.toString('base64').replace(/=+$/, '');
+}
+
+function parse(text: string): Hash {
+  const [, ln = '', r = '', p = '', salt = '', hash = ''] = FORMAT.exec(text) ?? [];
+  if (hash === '') throw new TypeError('a stored password hash is of an unknown kind');
+  return {
+    ln: Number(ln),
+    r: Number(r),
+    p: Number(p),
+    salt: Buffer.from(salt, 'base64'),
+    hash: Buffer.from(hash, 'base64'),
+  };
 }

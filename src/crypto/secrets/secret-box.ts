@@ -9,10 +9,6 @@ const OVERHEAD = MAGIC.length + NONCE_BYTES + TAG_BYTES;
 const SEALING_PURPOSE = 'secret-box';
 const DIGEST_PURPOSE = 'secret-digest';
 
-function mismatch(cause?: unknown): AppError {
-  return new AppError('master_key_mismatch', 500, 'a stored secret does not open', { cause });
-}
-
 /**
  * Seals secrets with AES-256-GCM under a key derived from the master key.
  * Layout: `MSB1`, 12-byte nonce, ciphertext, 16-byte tag. The seal label names the record and field
@@ -78,4 +74,8 @@ export class SecretBox {
     const info = Buffer.from(`muster/${purpose}`, 'utf8');
     return Buffer.from(hkdfSync('sha256', this.#masterKey, Buffer.alloc(0), info, KEY_BYTES));
   }
+}
+
+function mismatch(cause?: unknown): AppError {
+  return new AppError('master_key_mismatch', 500, 'a stored secret does not open', { cause });
 }

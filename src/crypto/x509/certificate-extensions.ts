@@ -43,15 +43,6 @@ export interface Extension {
   value: Buffer;
 }
 
-function readExtension(cursor: Asn1Cursor): Extension {
-  const members = cursor.sequence();
-  const oid = members.oid();
-  const critical = members.optional(Tag.boolean);
-  const value = members.octetString();
-  members.finish();
-  return { oid, critical: critical !== undefined && booleanValue(critical), value };
-}
-
 /** Reads Extensions (RFC 5280 4.2): at most 64, none twice. Throws `invalid_asn1`. */
 export function readExtensions(element: Asn1Element): Map<string, Extension> {
   const members = element.sequence();
@@ -137,11 +128,6 @@ export function encodeAuthorityKeyId(identifier: Buffer): Buffer {
   return derSequence(derPrimitiveContext(0, identifier));
 }
 
-/** GeneralName of a URI (RFC 5280 4.2.1.6). */
-function derUri(url: string): Buffer {
-  return derPrimitiveContext(6, Buffer.from(url, 'latin1'));
-}
-
 /** CRLDistributionPoints (RFC 5280 4.2.1.13): one point, with its list at each of the URLs. */
 export function encodeCrlDistributionPoints(urls: readonly string[]): Buffer {
   const fullName = derContext(0, ...urls.map(derUri));
@@ -154,17 +140,6 @@ export function readCrlDistributionPoints(value: Buffer): string[] {
   const urls: string[] = [];
   while (!points.done) urls.push(...pointUris(points.sequence()));
   return urls;
-}
-
-function pointUris(point: Asn1Cursor): string[] {
-  const fullName = point.optional(contextTag(0))?.children().optional(contextTag(0))?.children();
-  const urls: string[] = [];
-  while (fullName !== undefined && !fullName.done) urls.push(...uriOf(fullName.next()));
-  return urls;
-}
-
-function uriOf({ tag, content }: Asn1Element): string[] {
-  return tag === primitiveContextTag(6) ? [content.toString('latin1')] : [];
 }
 
 /** URLs of AuthorityInfoAccess (RFC 5280 4.2.2.1). */
@@ -202,3 +177,28 @@ export const knownExtensions: ReadonlySet<string> = new Set([
   Oid.extendedKeyUsage,
   Oid.authorityKeyIdentifier,
 ]);
+
+function readExtension(cursor: Asn1Cursor): Extension {
+  const members = cursor.sequence();
+  const oid = members.oid();
+  const critical = members.optional(Tag.boolean);
+  const value = members.octetString();
+  members.finish();
+  return { oid, critical: critical !== undefined && booleanValue(critical), value };
+}
+
+/** GeneralName of a URI (RFC 5280 4.2.1.6). */
+function derUri(url: string): Buffer {
+  return derPrimitiveContext(6, Buffer.from(url, 'latin1'));
+}
+
+function pointUris(point: Asn1Cursor): string[] {
+  const fullName = point.optional(contextTag(0))?.children().optional(contextTag(0))?.children();
+  const urls: string[] = [];
+  while (fullName !== undefined && !fullName.done) urls.push(...uriOf(fullName.next()));
+  return urls;
+}
+
+function uriOf({ tag, content }: Asn1Element): string[] {
+  return tag === primitiveContextTag(6) ? [content.toString('latin1')] : [];
+}

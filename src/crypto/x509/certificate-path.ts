@@ -21,54 +21,11 @@ export function allowsPurpose(certificate: ParsedCertificate, purpose: string): 
   return extendedKeyUsage.includes(purpose) || extendedKeyUsage.includes(Oid.anyExtendedKeyUsage);
 }
 
-function isSha1Pss(parameters: Buffer | undefined): boolean {
-  try {
-    return parameters === undefined || readPssParameters(parameters).digest === 'sha1';
-  } catch {
-    return false;
-  }
-}
-
 /** Whether the signature on the certificate is made over SHA-1, which can be made to collide. */
 export function isSignedOverSha1(certificate: ParsedCertificate): boolean {
   const { signatureAlgorithm: algorithm, signatureParameters } = certificate;
   if (algorithm === Oid.rsassaPss) return isSha1Pss(signatureParameters);
   return algorithm === Oid.sha1WithRsa || algorithm === Oid.ecdsaWithSha1;
-}
-
-function isSelfIssued({ subjectRaw, issuerRaw }: ParsedCertificate): boolean {
-  return subjectRaw.equals(issuerRaw);
-}
-
-function maySign({ keyUsage, unknownCriticalExtensions }: ParsedCertificate): boolean {
-  if (unknownCriticalExtensions.length > 0) return false;
-  return keyUsage === undefined || keyUsage.includes('keyCertSign');
-}
-
-/** Roots from before version 3 say nothing of themselves (RFC 5280 6.1.4 k). */
-function isOldRoot(certificate: ParsedCertificate): boolean {
-  return certificate.version === 1 && isSelfIssued(certificate);
-}
-
-function namesMatch(certificate: ParsedCertificate, issuer: ParsedCertificate): boolean {
-  const { authorityKeyId, issuerRaw } = certificate;
-  if (!isSameName(issuerRaw, issuer.subjectRaw)) return false;
-  if (authorityKeyId === undefined || issuer.subjectKeyId === undefined) return true;
-  return authorityKeyId.equals(issuer.subjectKeyId);
-}
-
-function isSignedBy(certificate: ParsedCertificate, issuer: ParsedCertificate): boolean {
-  try {
-    return verifySignature({
-      algorithm: certificate.signatureAlgorithm,
-      parameters: certificate.signatureParameters,
-      publicKey: issuer.publicKey,
-      signed: certificate.tbs,
-      signature: certificate.signature,
-    });
-  } catch {
-    return false;
-  }
 }
 
 /**
@@ -93,11 +50,6 @@ export interface PathOptions {
   allowSha1?: boolean;
 }
 
-/** Self-issued certificates do not count (RFC 5280 6.1.4 l). */
-function intermediatesBelow(path: readonly ParsedCertificate[]): number {
-  return path.slice(1).filter((certificate) => !isSelfIssued(certificate)).length;
-}
-
 interface Search extends PathOptions {
   checksLeft: number;
 }
@@ -107,43 +59,56 @@ interface Candidate {
   isAnchor: boolean;
 }
 
-/** The checks of a CA that need no signature. */
-function isUsableIssuer(
-  { issuer, isAnchor }: Candidate,
-  { at, purpose, ignoreDates }: Search,
-): boolean {
-  if (!maySign(issuer) || !(issuer.isCa || (isAnchor && isOldRoot(issuer)))) return false;
-  if (ignoreDates === undefined && !isValidAt(issuer, at)) return false;
-  return purpose === undefined || allowsPurpose(issuer, purpose);
-}
-
 /**
- * Name constraints of each authority on all certificates below it, except self-issued CAs, as at a
- * change of keys (RFC 5280 6.1.3 b). Checked only once the path is anchored: before, a sender without
- * a valid certificate could choose how much there is to compare.
+ * A path from the certificate to an anchor (RFC 5280 clause 6 without policies): validity at one
+ * instant, CA flags, key usage, purpose of each certificate, path length, name constraints, no
+ * critical extension that is not understood, no SHA-1. A certificate that is itself an anchor is its
+ * own path. Returns undefined when there is none. Revocation is checked by the caller.
  */
-function obeysNameConstraints(path: readonly ParsedCertificate[]): boolean {
-  return path.every((issuer, height) =>
-    path
-      .slice(0, height)
-      .filter((certificate, index) => index === 0 || !isSelfIssued(certificate))
-      .every((certificate) => permitsNames(issuer, certificate)),
-  );
+export function findCertificatePath(
+  certificate: ParsedCertificate,
+  options: PathOptions,
+): ParsedCertificate[] | undefined {
+  const { anchors, at, purpose, ignoreDates } = options;
+  if (ignoreDates !== 'all' && !isValidAt(certificate, at)) return undefined;
+  if (purpose !== undefined && !allowsPurpose(certificate, purpose)) return undefined;
+  if (certificate.unknownCriticalExtensions.length > 0) return undefined;
+  if (anchors.some(({ der }) => der.equals(certificate.der))) return [certificate];
+  return extendPath([certificate], { ...options, checksLeft: MAX_SIGNATURE_CHECKS });
 }
 
-function mayFollow(
-  path: readonly ParsedCertificate[],
-  candidate: Candidate,
-  search: Search,
-): boolean {
-  const { issuer } = candidate;
-  const [last] = path.slice(-1);
-  if (last === undefined || !namesMatch(last, issuer)) return false;
-  if (!isUsableIssuer(candidate, search)) return false;
-  if (intermediatesBelow(path) > (issuer.pathLength ?? Number.POSITIVE_INFINITY)) return false;
-  if (search.allowSha1 !== true && isSignedOverSha1(last)) return false;
-  search.checksLeft -= 1;
-  return search.checksLeft >= 0 && isSignedBy(last, issuer);
+function isSha1Pss(parameters: Buffer | undefined): boolean {
+  try {
+    return parameters === undefined || readPssParameters(parameters).digest === 'sha1';
+  } catch {
+    return false;
+  }
+}
+
+function maySign({ keyUsage, unknownCriticalExtensions }: ParsedCertificate): boolean {
+  if (unknownCriticalExtensions.length > 0) return false;
+  return keyUsage === undefined || keyUsage.includes('keyCertSign');
+}
+
+function namesMatch(certificate: ParsedCertificate, issuer: ParsedCertificate): boolean {
+  const { authorityKeyId, issuerRaw } = certificate;
+  if (!isSameName(issuerRaw, issuer.subjectRaw)) return false;
+  if (authorityKeyId === undefined || issuer.subjectKeyId === undefined) return true;
+  return authorityKeyId.equals(issuer.subjectKeyId);
+}
+
+function isSignedBy(certificate: ParsedCertificate, issuer: ParsedCertificate): boolean {
+  try {
+    return verifySignature({
+      algorithm: certificate.signatureAlgorithm,
+      parameters: certificate.signatureParameters,
+      publicKey: issuer.publicKey,
+      signed: certificate.tbs,
+      signature: certificate.signature,
+    });
+  } catch {
+    return false;
+  }
 }
 
 function extendPath(
@@ -166,20 +131,55 @@ function extendPath(
   return undefined;
 }
 
+function mayFollow(
+  path: readonly ParsedCertificate[],
+  candidate: Candidate,
+  search: Search,
+): boolean {
+  const { issuer } = candidate;
+  const [last] = path.slice(-1);
+  if (last === undefined || !namesMatch(last, issuer)) return false;
+  if (!isUsableIssuer(candidate, search)) return false;
+  if (intermediatesBelow(path) > (issuer.pathLength ?? Number.POSITIVE_INFINITY)) return false;
+  if (search.allowSha1 !== true && isSignedOverSha1(last)) return false;
+  search.checksLeft -= 1;
+  return search.checksLeft >= 0 && isSignedBy(last, issuer);
+}
+
+/** The checks of a CA that need no signature. */
+function isUsableIssuer(
+  { issuer, isAnchor }: Candidate,
+  { at, purpose, ignoreDates }: Search,
+): boolean {
+  if (!maySign(issuer) || !(issuer.isCa || (isAnchor && isOldRoot(issuer)))) return false;
+  if (ignoreDates === undefined && !isValidAt(issuer, at)) return false;
+  return purpose === undefined || allowsPurpose(issuer, purpose);
+}
+
+/** Roots from before version 3 say nothing of themselves (RFC 5280 6.1.4 k). */
+function isOldRoot(certificate: ParsedCertificate): boolean {
+  return certificate.version === 1 && isSelfIssued(certificate);
+}
+
+function isSelfIssued({ subjectRaw, issuerRaw }: ParsedCertificate): boolean {
+  return subjectRaw.equals(issuerRaw);
+}
+
+/** Self-issued certificates do not count (RFC 5280 6.1.4 l). */
+function intermediatesBelow(path: readonly ParsedCertificate[]): number {
+  return path.slice(1).filter((certificate) => !isSelfIssued(certificate)).length;
+}
+
 /**
- * A path from the certificate to an anchor (RFC 5280 clause 6 without policies): validity at one
- * instant, CA flags, key usage, purpose of each certificate, path length, name constraints, no
- * critical extension that is not understood, no SHA-1. A certificate that is itself an anchor is its
- * own path. Returns undefined when there is none. Revocation is checked by the caller.
+ * Name constraints of each authority on all certificates below it, except self-issued CAs, as at a
+ * change of keys (RFC 5280 6.1.3 b). Checked only once the path is anchored: before, a sender without
+ * a valid certificate could choose how much there is to compare.
  */
-export function findCertificatePath(
-  certificate: ParsedCertificate,
-  options: PathOptions,
-): ParsedCertificate[] | undefined {
-  const { anchors, at, purpose, ignoreDates } = options;
-  if (ignoreDates !== 'all' && !isValidAt(certificate, at)) return undefined;
-  if (purpose !== undefined && !allowsPurpose(certificate, purpose)) return undefined;
-  if (certificate.unknownCriticalExtensions.length > 0) return undefined;
-  if (anchors.some(({ der }) => der.equals(certificate.der))) return [certificate];
-  return extendPath([certificate], { ...options, checksLeft: MAX_SIGNATURE_CHECKS });
+function obeysNameConstraints(path: readonly ParsedCertificate[]): boolean {
+  return path.every((issuer, height) =>
+    path
+      .slice(0, height)
+      .filter((certificate, index) => index === 0 || !isSelfIssued(certificate))
+      .every((certificate) => permitsNames(issuer, certificate)),
+  );
 }

@@ -32,19 +32,7 @@ export function encodeReason(reason: RevocationReason): Buffer {
   return derElement(Tag.enumerated, Buffer.from([reasonCode(reason)]));
 }
 
-function encodeReasonExtensions(reason: RevocationReason): Buffer {
-  const value = encodeReason(reason);
-  return derSequence(encodeExtension({ oid: Oid.reasonCode, critical: false, value }));
-}
-
 const reasonExtensions = new Map<RevocationReason, Buffer>();
-
-function entryExtensions(reason: RevocationReason | undefined): Buffer[] {
-  if (reason === undefined || reason === 'unspecified') return [];
-  const encoded = reasonExtensions.get(reason) ?? encodeReasonExtensions(reason);
-  reasonExtensions.set(reason, encoded);
-  return [encoded];
-}
 
 /** DER of one entry of a CRL's revokedCertificates (RFC 5280 5.1.2.6). */
 export function encodeCrlEntry({ serial, revokedAt, reason }: RevokedCertificate): Buffer {
@@ -60,22 +48,6 @@ export interface BuildCrlOptions {
   nextUpdate: Date;
   /** Entries made by `encodeCrlEntry`, any number joined in one buffer. */
   entries: readonly Buffer[];
-}
-
-function crlExtensions({ issuer, issuerKey, number }: BuildCrlOptions): Buffer {
-  const magnitude = Buffer.alloc(8);
-  magnitude.writeBigUInt64BE(BigInt(number));
-  const authorityKeyId = issuer.subjectKeyId ?? keyIdentifier(issuerKey);
-  const extensions = [
-    { oid: Oid.authorityKeyIdentifier, value: encodeAuthorityKeyId(authorityKeyId) },
-    { oid: Oid.cRLNumber, value: derUnsigned(magnitude) },
-  ];
-  return derContext(
-    0,
-    derSequence(
-      ...extensions.map((extension) => encodeExtension({ ...extension, critical: false })),
-    ),
-  );
 }
 
 /**
@@ -117,12 +89,40 @@ export type RevocationReason = keyof typeof codes;
 
 const names = new Map(Object.entries(codes).map(([name, code]) => [code as number, name]));
 
+/** The reason of a number; undefined for one that the standard does not name. */
+export function reasonOf(code: number): RevocationReason | undefined {
+  return names.get(code) as RevocationReason | undefined;
+}
+
 /** The number of a reason on the wire. */
 function reasonCode(reason: RevocationReason): number {
   return codes[reason];
 }
 
-/** The reason of a number; undefined for one that the standard does not name. */
-export function reasonOf(code: number): RevocationReason | undefined {
-  return names.get(code) as RevocationReason | undefined;
+function entryExtensions(reason: RevocationReason | undefined): Buffer[] {
+  if (reason === undefined || reason === 'unspecified') return [];
+  const encoded = reasonExtensions.get(reason) ?? encodeReasonExtensions(reason);
+  reasonExtensions.set(reason, encoded);
+  return [encoded];
+}
+
+function encodeReasonExtensions(reason: RevocationReason): Buffer {
+  const value = encodeReason(reason);
+  return derSequence(encodeExtension({ oid: Oid.reasonCode, critical: false, value }));
+}
+
+function crlExtensions({ issuer, issuerKey, number }: BuildCrlOptions): Buffer {
+  const magnitude = Buffer.alloc(8);
+  magnitude.writeBigUInt64BE(BigInt(number));
+  const authorityKeyId = issuer.subjectKeyId ?? keyIdentifier(issuerKey);
+  const extensions = [
+    { oid: Oid.authorityKeyIdentifier, value: encodeAuthorityKeyId(authorityKeyId) },
+    { oid: Oid.cRLNumber, value: derUnsigned(magnitude) },
+  ];
+  return derContext(
+    0,
+    derSequence(
+      ...extensions.map((extension) => encodeExtension({ ...extension, critical: false })),
+    ),
+  );
 }

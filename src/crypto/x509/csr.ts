@@ -60,51 +60,36 @@ export interface ParsedCsr {
   keyUsage: KeyUsage[] | undefined;
 }
 
-function readAttributes(info: Asn1Cursor): Map<string, Asn1Element> {
-  const attributes = new Map<string, Asn1Element>();
-  const members = info.optional(contextTag(0))?.children();
-  info.finish();
-  while (members !== undefined && !members.done) {
-    const attribute = members.sequence();
-    const oid = attribute.oid();
-    const values = attribute.set();
-    if (attributes.has(oid) || attributes.size === MAX_ATTRIBUTES) {
-      throw invalidAsn1('bad request attributes');
-    }
-    if (!values.done) attributes.set(oid, values.next());
-  }
-  return attributes;
+/**
+ * Reads a certification request in DER and verifies its signature (RSA, PSS among it, or EC).
+ * @throws AppError `invalid_asn1`, `invalid_certificate` (its key) or `invalid_signature`
+ */
+export function parseCsr(der: Buffer): ParsedCsr {
+  return readCsr(der);
 }
 
-function readRequestedExtensions(attribute: Asn1Element | undefined): Map<string, Extension> {
-  return attribute === undefined ? new Map() : readExtensions(attribute);
+export interface BuildCsrOptions {
+  subject: readonly NameAttribute[] | Buffer;
+  publicKey: KeyObject;
+  privateKey: KeyObject;
+  challengePassword?: string | undefined;
+  subjectAltName?: readonly GeneralName[] | undefined;
+  keyUsage?: readonly KeyUsage[];
+  /** Dotted object identifiers. */
+  extendedKeyUsage?: readonly string[];
 }
 
-function readInfo(element: Asn1Element) {
-  const info = element.sequence();
-  if (smallInteger(info.next(Tag.integer)) !== 0) throw invalidAsn1('unknown request version');
-  const subject = info.next(Tag.sequence);
-  const publicKeyRaw = info.next(Tag.sequence).raw;
-  return { subject, publicKeyRaw, attributes: readAttributes(info) };
-}
-
-function interpretExtensions(attribute: Asn1Element | undefined) {
-  const extensions = readRequestedExtensions(attribute);
-  const subjectAltName = extensions.get(Oid.subjectAltName)?.value;
-  const keyUsage = extensions.get(Oid.keyUsage)?.value;
-  return {
-    subjectAltNames: subjectAltName === undefined ? [] : readSubjectAltName(subjectAltName),
-    keyUsage: keyUsage && readKeyUsage(keyUsage),
-  };
-}
-
-/** The signature does not cover these parameters, so only those with a meaning are accepted. */
-function readSignatureAlgorithm(request: Asn1Cursor): AlgorithmIdentifier {
-  const algorithm = readAlgorithmIdentifier(request);
-  const { oid, parameters } = algorithm;
-  const isNull = parameters?.equals(derNull()) ?? true;
-  if (oid !== Oid.rsassaPss && !isNull) throw invalidAsn1('parameters of the signature');
-  return algorithm;
+/** Builds a certification request signed with SHA-256. Returns DER. */
+export function buildCsr(options: BuildCsrOptions): Buffer {
+  const { subject, publicKey, privateKey } = options;
+  const info = derSequence(
+    derInteger(0),
+    Buffer.isBuffer(subject) ? subject : encodeName(subject),
+    exportPublicKey(publicKey),
+    derContext(0, ...requestAttributes(options)),
+  );
+  const signature = createSignature(privateKey, 'sha256', info);
+  return derSequence(info, signatureAlgorithm(privateKey, 'sha256'), derBitString(signature));
 }
 
 function readCsr(der: Buffer): ParsedCsr {
@@ -134,23 +119,66 @@ function readCsr(der: Buffer): ParsedCsr {
   };
 }
 
-/**
- * Reads a certification request in DER and verifies its signature (RSA, PSS among it, or EC).
- * @throws AppError `invalid_asn1`, `invalid_certificate` (its key) or `invalid_signature`
- */
-export function parseCsr(der: Buffer): ParsedCsr {
-  return readCsr(der);
+/** The signature does not cover these parameters, so only those with a meaning are accepted. */
+function readSignatureAlgorithm(request: Asn1Cursor): AlgorithmIdentifier {
+  const algorithm = readAlgorithmIdentifier(request);
+  const { oid, parameters } = algorithm;
+  const isNull = parameters?.equals(derNull()) ?? true;
+  if (oid !== Oid.rsassaPss && !isNull) throw invalidAsn1('parameters of the signature');
+  return algorithm;
 }
 
-export interface BuildCsrOptions {
-  subject: readonly NameAttribute[] | Buffer;
-  publicKey: KeyObject;
-  privateKey: KeyObject;
-  challengePassword?: string | undefined;
-  subjectAltName?: readonly GeneralName[] | undefined;
-  keyUsage?: readonly KeyUsage[];
-  /** Dotted object identifiers. */
-  extendedKeyUsage?: readonly string[];
+function readInfo(element: Asn1Element) {
+  const info = element.sequence();
+  if (smallInteger(info.next(Tag.integer)) !== 0) throw invalidAsn1('unknown request version');
+  const subject = info.next(Tag.sequence);
+  const publicKeyRaw = info.next(Tag.sequence).raw;
+  return { subject, publicKeyRaw, attributes: readAttributes(info) };
+}
+
+function readAttributes(info: Asn1Cursor): Map<string, Asn1Element> {
+  const attributes = new Map<string, Asn1Element>();
+  const members = info.optional(contextTag(0))?.children();
+  info.finish();
+  while (members !== undefined && !members.done) {
+    const attribute = members.sequence();
+    const oid = attribute.oid();
+    const values = attribute.set();
+    if (attributes.has(oid) || attributes.size === MAX_ATTRIBUTES) {
+      throw invalidAsn1('bad request attributes');
+    }
+    if (!values.done) attributes.set(oid, values.next());
+  }
+  return attributes;
+}
+
+function interpretExtensions(attribute: Asn1Element | undefined) {
+  const extensions = readRequestedExtensions(attribute);
+  const subjectAltName = extensions.get(Oid.subjectAltName)?.value;
+  const keyUsage = extensions.get(Oid.keyUsage)?.value;
+  return {
+    subjectAltNames: subjectAltName === undefined ? [] : readSubjectAltName(subjectAltName),
+    keyUsage: keyUsage && readKeyUsage(keyUsage),
+  };
+}
+
+function readRequestedExtensions(attribute: Asn1Element | undefined): Map<string, Extension> {
+  return attribute === undefined ? new Map() : readExtensions(attribute);
+}
+
+function requestAttributes(options: BuildCsrOptions): Buffer[] {
+  const attributes: Buffer[] = [];
+  const { challengePassword: challenge } = options;
+  if (challenge !== undefined) {
+    const printable = /^[A-Za-z0-9 '()+,\-./:=?]*$/.test(challenge);
+    const value = printable ? derPrintableString(challenge) : derUtf8String(challenge);
+    attributes.push(derSequence(derOid(Oid.challengePassword), derSet(value)));
+  }
+  const extensions = requestedExtensions(options);
+  if (extensions.length > 0) {
+    attributes.push(derSequence(derOid(Oid.extensionRequest), derSet(derSequence(...extensions))));
+  }
+  return sortSetMembers(attributes);
 }
 
 function requestedExtensions(options: BuildCsrOptions): Buffer[] {
@@ -169,32 +197,4 @@ function requestedExtensions(options: BuildCsrOptions): Buffer[] {
     extensions.push(encodeExtension({ oid: Oid.subjectAltName, critical: false, value }));
   }
   return extensions;
-}
-
-function requestAttributes(options: BuildCsrOptions): Buffer[] {
-  const attributes: Buffer[] = [];
-  const { challengePassword: challenge } = options;
-  if (challenge !== undefined) {
-    const printable = /^[A-Za-z0-9 '()+,\-./:=?]*$/.test(challenge);
-    const value = printable ? derPrintableString(challenge) : derUtf8String(challenge);
-    attributes.push(derSequence(derOid(Oid.challengePassword), derSet(value)));
-  }
-  const extensions = requestedExtensions(options);
-  if (extensions.length > 0) {
-    attributes.push(derSequence(derOid(Oid.extensionRequest), derSet(derSequence(...extensions))));
-  }
-  return sortSetMembers(attributes);
-}
-
-/** Builds a certification request signed with SHA-256. Returns DER. */
-export function buildCsr(options: BuildCsrOptions): Buffer {
-  const { subject, publicKey, privateKey } = options;
-  const info = derSequence(
-    derInteger(0),
-    Buffer.isBuffer(subject) ? subject : encodeName(subject),
-    exportPublicKey(publicKey),
-    derContext(0, ...requestAttributes(options)),
-  );
-  const signature = createSignature(privateKey, 'sha256', info);
-  return derSequence(info, signatureAlgorithm(privateKey, 'sha256'), derBitString(signature));
 }

@@ -20,17 +20,20 @@ export type GeneralName =
 
 const UPN_OID = '1.3.6.1.4.1.311.20.2.3';
 
-function readIp(octets: Buffer): string {
-  if (octets.length === 4) return [...octets].join('.');
-  if (octets.length !== 16) throw invalidAsn1('bad address');
-  return (octets.toString('hex').match(/.{4}/g) ?? []).join(':');
+/** The alternative names of known types, in order. Throws `invalid_asn1`. */
+export function readSubjectAltName(value: Buffer): GeneralName[] {
+  const members = readDer(value).sequence();
+  const names: GeneralName[] = [];
+  while (!members.done) {
+    const name = readGeneralName(members);
+    if (name !== undefined) names.push(name);
+  }
+  return names;
 }
 
-function readOtherName(cursor: Asn1Cursor): GeneralName | undefined {
-  const members = cursor.next(contextTag(0)).children();
-  if (members.oid() !== UPN_OID) return undefined;
-  const value = members.next(contextTag(0)).children().next(Tag.utf8String);
-  return { type: 'upn', value: value.content.toString('utf8') };
+/** DER of the SubjectAltName extension's value. */
+export function encodeSubjectAltName(names: readonly GeneralName[]): Buffer {
+  return derSequence(...names.map(encodeGeneralName));
 }
 
 function readGeneralName(cursor: Asn1Cursor): GeneralName | undefined {
@@ -44,26 +47,17 @@ function readGeneralName(cursor: Asn1Cursor): GeneralName | undefined {
   return undefined;
 }
 
-/** The alternative names of known types, in order. Throws `invalid_asn1`. */
-export function readSubjectAltName(value: Buffer): GeneralName[] {
-  const members = readDer(value).sequence();
-  const names: GeneralName[] = [];
-  while (!members.done) {
-    const name = readGeneralName(members);
-    if (name !== undefined) names.push(name);
-  }
-  return names;
+function readOtherName(cursor: Asn1Cursor): GeneralName | undefined {
+  const members = cursor.next(contextTag(0)).children();
+  if (members.oid() !== UPN_OID) return undefined;
+  const value = members.next(contextTag(0)).children().next(Tag.utf8String);
+  return { type: 'upn', value: value.content.toString('utf8') };
 }
 
-function encodeIp(address: string): Buffer {
-  if (isIPv4(address)) return Buffer.from(address.split('.').map(Number));
-  if (!isIPv6(address) || address.includes('.')) throw invalidAsn1('bad address');
-  const [head = '', tail] = address.split('::');
-  const groups = (text: string): string[] => (text === '' ? [] : text.split(':'));
-  const after = groups(tail ?? '');
-  const missing = 8 - groups(head).length - after.length;
-  const all = [...groups(head), ...Array<string>(Math.max(0, missing)).fill('0'), ...after];
-  return Buffer.from(all.map((group) => group.padStart(4, '0')).join(''), 'hex');
+function readIp(octets: Buffer): string {
+  if (octets.length === 4) return [...octets].join('.');
+  if (octets.length !== 16) throw invalidAsn1('bad address');
+  return (octets.toString('hex').match(/.{4}/g) ?? []).join(':');
 }
 
 function encodeGeneralName({ type, value }: GeneralName): Buffer {
@@ -81,7 +75,13 @@ function encodeGeneralName({ type, value }: GeneralName): Buffer {
   }
 }
 
-/** DER of the SubjectAltName extension's value. */
-export function encodeSubjectAltName(names: readonly GeneralName[]): Buffer {
-  return derSequence(...names.map(encodeGeneralName));
+function encodeIp(address: string): Buffer {
+  if (isIPv4(address)) return Buffer.from(address.split('.').map(Number));
+  if (!isIPv6(address) || address.includes('.')) throw invalidAsn1('bad address');
+  const [head = '', tail] = address.split('::');
+  const groups = (text: string): string[] => (text === '' ? [] : text.split(':'));
+  const after = groups(tail ?? '');
+  const missing = 8 - groups(head).length - after.length;
+  const all = [...groups(head), ...Array<string>(Math.max(0, missing)).fill('0'), ...after];
+  return Buffer.from(all.map((group) => group.padStart(4, '0')).join(''), 'hex');
 }

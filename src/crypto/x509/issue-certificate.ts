@@ -48,30 +48,33 @@ export interface IssueCertificateOptions {
   furtherExtensions?: readonly Extension[];
 }
 
+/**
+ * Issues an X.509 version 3 certificate, signed with SHA-256 by RSA or ECDSA after the issuer's key.
+ * Times are cut to whole seconds. Returns DER.
+ */
+export function issueCertificate(options: IssueCertificateOptions): Buffer {
+  const { subject, publicKey, issuer, issuerKey, serial = randomSerial() } = options;
+  const subjectName = Buffer.isBuffer(subject) ? subject : encodeName(subject);
+  const extensions = certificateExtensions(options, subjectName.length === 2);
+  const algorithm = signatureAlgorithm(issuerKey, 'sha256');
+  const tbs = derSequence(
+    derContext(0, derInteger(2)),
+    derUnsigned(serial),
+    algorithm,
+    issuer?.subjectRaw ?? subjectName,
+    derSequence(derTime(options.notBefore), derTime(options.notAfter)),
+    subjectName,
+    exportPublicKey(publicKey),
+    derContext(3, derSequence(...extensions.map(encodeExtension))),
+  );
+  const signature = createSignature(issuerKey, 'sha256', tbs);
+  return derSequence(tbs, algorithm, derBitString(signature));
+}
+
 /** 128 random bits, positive and never zero. */
 function randomSerial(): Buffer {
   const serial = randomBytes(SERIAL_BYTES);
   return serial.some((octet) => octet !== 0) ? serial : randomSerial();
-}
-
-function alternativeNames(options: IssueCertificateOptions, emptySubject: boolean): Extension[] {
-  const { subjectAltName: names } = options;
-  if (names === undefined || names.length === 0) return [];
-  const value = Buffer.isBuffer(names) ? names : encodeSubjectAltName(names);
-  // RFC 5280 4.2.1.6: critical when the subject is empty.
-  return [{ oid: Oid.subjectAltName, critical: emptySubject, value }];
-}
-
-/** RFC 5280 4.2.1.3: the extension, when there, has at least one bit set. */
-function usages({ keyUsage }: IssueCertificateOptions): Extension[] {
-  if (keyUsage.length === 0) return [];
-  return [{ oid: Oid.keyUsage, critical: true, value: encodeKeyUsage(keyUsage) }];
-}
-
-function purposes({ extendedKeyUsage = [] }: IssueCertificateOptions): Extension[] {
-  if (extendedKeyUsage.length === 0) return [];
-  const value = encodeExtendedKeyUsage(extendedKeyUsage);
-  return [{ oid: Oid.extendedKeyUsage, critical: false, value }];
 }
 
 function certificateExtensions(
@@ -100,25 +103,22 @@ function certificateExtensions(
   ];
 }
 
-/**
- * Issues an X.509 version 3 certificate, signed with SHA-256 by RSA or ECDSA after the issuer's key.
- * Times are cut to whole seconds. Returns DER.
- */
-export function issueCertificate(options: IssueCertificateOptions): Buffer {
-  const { subject, publicKey, issuer, issuerKey, serial = randomSerial() } = options;
-  const subjectName = Buffer.isBuffer(subject) ? subject : encodeName(subject);
-  const extensions = certificateExtensions(options, subjectName.length === 2);
-  const algorithm = signatureAlgorithm(issuerKey, 'sha256');
-  const tbs = derSequence(
-    derContext(0, derInteger(2)),
-    derUnsigned(serial),
-    algorithm,
-    issuer?.subjectRaw ?? subjectName,
-    derSequence(derTime(options.notBefore), derTime(options.notAfter)),
-    subjectName,
-    exportPublicKey(publicKey),
-    derContext(3, derSequence(...extensions.map(encodeExtension))),
-  );
-  const signature = createSignature(issuerKey, 'sha256', tbs);
-  return derSequence(tbs, algorithm, derBitString(signature));
+/** RFC 5280 4.2.1.3: the extension, when there, has at least one bit set. */
+function usages({ keyUsage }: IssueCertificateOptions): Extension[] {
+  if (keyUsage.length === 0) return [];
+  return [{ oid: Oid.keyUsage, critical: true, value: encodeKeyUsage(keyUsage) }];
+}
+
+function purposes({ extendedKeyUsage = [] }: IssueCertificateOptions): Extension[] {
+  if (extendedKeyUsage.length === 0) return [];
+  const value = encodeExtendedKeyUsage(extendedKeyUsage);
+  return [{ oid: Oid.extendedKeyUsage, critical: false, value }];
+}
+
+function alternativeNames(options: IssueCertificateOptions, emptySubject: boolean): Extension[] {
+  const { subjectAltName: names } = options;
+  if (names === undefined || names.length === 0) return [];
+  const value = Buffer.isBuffer(names) ? names : encodeSubjectAltName(names);
+  // RFC 5280 4.2.1.6: critical when the subject is empty.
+  return [{ oid: Oid.subjectAltName, critical: emptySubject, value }];
 }

@@ -29,8 +29,28 @@ interface NameConstraints {
   excluded: ConstrainedName[];
 }
 
-function nameOf({ tag, content }: Asn1Element): ConstrainedName {
-  return { tag, content };
+/**
+ * Whether the issuer's name constraints (RFC 5280 4.2.1.10) allow the names of a certificate below
+ * it. DNS and directory names are judged; a name of another form that is constrained is refused.
+ * Without the extension everything is allowed.
+ */
+export function permitsNames(issuer: ParsedCertificate, certificate: ParsedCertificate): boolean {
+  const extension = issuer.extensions.get(Oid.nameConstraints);
+  if (extension === undefined) return true;
+  try {
+    const constraints = readNameConstraints(extension.value);
+    return namesOf(certificate).every((name) => isPermitted(name, constraints));
+  } catch {
+    return false;
+  }
+}
+
+function readNameConstraints(value: Buffer): NameConstraints {
+  const members = readDer(value).sequence();
+  const permitted = readSubtrees(members.optional(contextTag(0)));
+  const excluded = readSubtrees(members.optional(contextTag(1)));
+  members.finish();
+  return { permitted, excluded };
 }
 
 function readSubtrees(element: Asn1Element | undefined): ConstrainedName[] {
@@ -46,23 +66,8 @@ function readSubtrees(element: Asn1Element | undefined): ConstrainedName[] {
   return bases;
 }
 
-function readNameConstraints(value: Buffer): NameConstraints {
-  const members = readDer(value).sequence();
-  const permitted = readSubtrees(members.optional(contextTag(0)));
-  const excluded = readSubtrees(members.optional(contextTag(1)));
-  members.finish();
-  return { permitted, excluded };
-}
-
-function alternativeNames({ extensions }: ParsedCertificate): ConstrainedName[] {
-  const extension = extensions.get(Oid.subjectAltName);
-  const members = extension && readDer(extension.value).sequence();
-  const names: ConstrainedName[] = [];
-  while (members !== undefined && !members.done) {
-    names.push(nameOf(members.next()));
-    if (names.length > MAX_NAMES) throw invalidAsn1('too many names');
-  }
-  return names;
+function nameOf({ tag, content }: Asn1Element): ConstrainedName {
+  return { tag, content };
 }
 
 function namesOf(certificate: ParsedCertificate): ConstrainedName[] {
@@ -76,9 +81,22 @@ function namesOf(certificate: ParsedCertificate): ConstrainedName[] {
   return names;
 }
 
-function isWithinDomain(name: string, base: string): boolean {
-  if (base === '' || name === base) return true;
-  return name.endsWith(base.startsWith('.') ? base : `.${base}`);
+function alternativeNames({ extensions }: ParsedCertificate): ConstrainedName[] {
+  const extension = extensions.get(Oid.subjectAltName);
+  const members = extension && readDer(extension.value).sequence();
+  const names: ConstrainedName[] = [];
+  while (members !== undefined && !members.done) {
+    names.push(nameOf(members.next()));
+    if (names.length > MAX_NAMES) throw invalidAsn1('too many names');
+  }
+  return names;
+}
+
+function isPermitted(name: ConstrainedName, { permitted, excluded }: NameConstraints): boolean {
+  const sameForm = ({ tag }: ConstrainedName): boolean => tag === name.tag;
+  const [bases, banned] = [permitted.filter(sameForm), excluded.filter(sameForm)];
+  if (banned.some((base) => isWithin(name, base) !== false)) return false;
+  return bases.length === 0 || bases.some((base) => isWithin(name, base) === true);
 }
 
 /** Undefined when the form of name is not judged here. */
@@ -93,25 +111,7 @@ function isWithin(name: ConstrainedName, base: ConstrainedName): boolean | undef
   return isWithinDomain(text ?? '', domain ?? '');
 }
 
-function isPermitted(name: ConstrainedName, { permitted, excluded }: NameConstraints): boolean {
-  const sameForm = ({ tag }: ConstrainedName): boolean => tag === name.tag;
-  const [bases, banned] = [permitted.filter(sameForm), excluded.filter(sameForm)];
-  if (banned.some((base) => isWithin(name, base) !== false)) return false;
-  return bases.length === 0 || bases.some((base) => isWithin(name, base) === true);
-}
-
-/**
- * Whether the issuer's name constraints (RFC 5280 4.2.1.10) allow the names of a certificate below
- * it. DNS and directory names are judged; a name of another form that is constrained is refused.
- * Without the extension everything is allowed.
- */
-export function permitsNames(issuer: ParsedCertificate, certificate: ParsedCertificate): boolean {
-  const extension = issuer.extensions.get(Oid.nameConstraints);
-  if (extension === undefined) return true;
-  try {
-    const constraints = readNameConstraints(extension.value);
-    return namesOf(certificate).every((name) => isPermitted(name, constraints));
-  } catch {
-    return false;
-  }
+function isWithinDomain(name: string, base: string): boolean {
+  if (base === '' || name === base) return true;
+  return name.endsWith(base.startsWith('.') ? base : `.${base}`);
 }

@@ -5,32 +5,6 @@ const MAX_ATTRIBUTES = 16;
 /** Longer names match only byte for byte: an unauthenticated sender chooses how many there are. */
 const MAX_COMPARED_BYTES = 2048;
 
-/** RFC 5280 7.1, in short: neither the kind of string nor case nor further spaces matter. */
-function canonicalText(text: string): string {
-  return text.trim().replace(/\s+/g, ' ').toLowerCase();
-}
-
-function canonicalAttribute(cursor: Asn1Cursor): string {
-  const members = cursor.sequence();
-  const oid = members.oid();
-  const value = members.next();
-  const text = stringValue(value);
-  return JSON.stringify([
-    oid,
-    text === undefined ? value.raw.toString('hex') : canonicalText(text),
-  ]);
-}
-
-function canonicalRdn(cursor: Asn1Cursor): string {
-  const members = cursor.set();
-  const attributes: string[] = [];
-  while (!members.done && attributes.length < MAX_ATTRIBUTES) {
-    attributes.push(canonicalAttribute(members));
-  }
-  members.finish();
-  return attributes.sort((one, other) => (one < other ? -1 : 1)).join();
-}
-
 /**
  * The relative names of a Name (DER), least specific first, each as text that is the same for those
  * that match (RFC 5280 7.1).
@@ -59,4 +33,30 @@ export function isSameName(one: Buffer, other: Buffer): boolean {
 /** Whether the first name lies in the subtree of the second, both as of `canonicalName`. */
 export function isWithinName(rdns: readonly string[], base: readonly string[]): boolean {
   return base.every((rdn, index) => rdns[index] === rdn);
+}
+
+function canonicalRdn(cursor: Asn1Cursor): string {
+  const members = cursor.set();
+  const attributes: string[] = [];
+  while (!members.done && attributes.length < MAX_ATTRIBUTES) {
+    attributes.push(canonicalAttribute(members));
+  }
+  members.finish();
+  return attributes.sort((one, other) => (one < other ? -1 : 1)).join();
+}
+
+function canonicalAttribute(cursor: Asn1Cursor): string {
+  const members = cursor.sequence();
+  const oid = members.oid();
+  const value = members.next();
+  const text = stringValue(value);
+  return JSON.stringify([
+    oid,
+    text === undefined ? value.raw.toString('hex') : canonicalText(text),
+  ]);
+}
+
+/** RFC 5280 7.1, in short: neither the kind of string nor case nor further spaces matter. */
+function canonicalText(text: string): string {
+  return text.trim().replace(/\s+/g, ' ').toLowerCase();
 }

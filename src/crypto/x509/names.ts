@@ -68,35 +68,6 @@ export interface ParsedName {
   repeated: string[];
 }
 
-function parseAttribute(cursor: Asn1Cursor): ParsedAttribute {
-  const members = cursor.sequence();
-  const attribute = { oid: members.oid(), value: members.next() };
-  members.finish();
-  return attribute;
-}
-
-function parseRdn(cursor: Asn1Cursor): ParsedAttribute[] {
-  const members = cursor.set();
-  const attributes: ParsedAttribute[] = [];
-  while (!members.done) attributes.push(parseAttribute(members));
-  if (attributes.length === 0) throw invalidAsn1('empty relative name');
-  return attributes;
-}
-
-function escapeValue(value: string): string {
-  return value
-    .replace(/[\\",;+<>]/g, '\\$&')
-    .replace(/\0/g, '\\00')
-    .replace(/ $/, '\\ ')
-    .replace(/^[ #]/, '\\$&');
-}
-
-function attributeText({ oid, value }: ParsedAttribute): string {
-  const text = stringValue(value);
-  const shown = text === undefined ? `#${value.raw.toString('hex')}` : escapeValue(text);
-  return `${shortNameByOid.get(oid) ?? oid}=${shown}`;
-}
-
 /** Reads a Name (RFC 5280 4.1.2.4). Throws `invalid_asn1`. */
 export function parseName(element: Asn1Element): ParsedName {
   const rdns: ParsedAttribute[][] = [];
@@ -121,12 +92,6 @@ export function parseName(element: Asn1Element): ParsedName {
   return { text, values, repeated };
 }
 
-function encodeValue(oid: string, value: string): Buffer {
-  if (ia5Types.has(oid) && /^[\x20-\x7e]*$/.test(value)) return derIa5String(value);
-  const printable = printableTypes.has(oid) && /^[A-Za-z0-9 '()+,\-./:=?]*$/.test(value);
-  return printable ? derPrintableString(value) : derUtf8String(value);
-}
-
 /**
  * Writes a Name, one attribute for each relative name, in the order given (least specific first).
  * An unknown short name throws `invalid_asn1`.
@@ -137,4 +102,39 @@ export function encodeName(attributes: readonly NameAttribute[]): Buffer {
     return derSet(derSequence(derOid(oid), encodeValue(oid, value)));
   });
   return derElement(Tag.sequence, ...rdns);
+}
+
+function parseRdn(cursor: Asn1Cursor): ParsedAttribute[] {
+  const members = cursor.set();
+  const attributes: ParsedAttribute[] = [];
+  while (!members.done) attributes.push(parseAttribute(members));
+  if (attributes.length === 0) throw invalidAsn1('empty relative name');
+  return attributes;
+}
+
+function parseAttribute(cursor: Asn1Cursor): ParsedAttribute {
+  const members = cursor.sequence();
+  const attribute = { oid: members.oid(), value: members.next() };
+  members.finish();
+  return attribute;
+}
+
+function attributeText({ oid, value }: ParsedAttribute): string {
+  const text = stringValue(value);
+  const shown = text === undefined ? `#${value.raw.toString('hex')}` : escapeValue(text);
+  return `${shortNameByOid.get(oid) ?? oid}=${shown}`;
+}
+
+function escapeValue(value: string): string {
+  return value
+    .replace(/[\\",;+<>]/g, '\\$&')
+    .replace(/\0/g, '\\00')
+    .replace(/ $/, '\\ ')
+    .replace(/^[ #]/, '\\$&');
+}
+
+function encodeValue(oid: string, value: string): Buffer {
+  if (ia5Types.has(oid) && /^[\x20-\x7e]*$/.test(value)) return derIa5String(value);
+  const printable = printableTypes.has(oid) && /^[A-Za-z0-9 '()+,\-./:=?]*$/.test(value);
+  return printable ? derPrintableString(value) : derUtf8String(value);
 }

@@ -37,6 +37,53 @@ export interface OcspRequest {
   nonce: Buffer | undefined;
 }
 
+/**
+ * Reads an OCSPRequest (RFC 6960 4.1.1) in strict DER: at most 8 KiB and 20 single requests. A
+ * signature on it is ignored.
+ * @throws AppError `invalid_asn1`
+ */
+export function parseOcspRequest(der: Buffer): OcspRequest {
+  if (der.length > MAX_REQUEST_BYTES) throw invalidAsn1('request too large');
+  const outer = readDer(der).sequence();
+  const tbs = outer.sequence();
+  outer.optional(contextTag(0));
+  outer.finish();
+  const version = tbs.optional(contextTag(0))?.children();
+  if (version && smallInteger(version.next(Tag.integer)) !== 0) throw invalidAsn1('not version 1');
+  version?.finish();
+  tbs.optional(contextTag(1));
+  const certificates = readList(tbs.sequence());
+  const extensions = readOptionalExtensions(tbs, contextTag(2));
+  tbs.finish();
+  return { certificates, nonce: checkNonce(extensions.get(Oid.ocspNonce)?.value) };
+}
+
+/** Whether the hashes of the CertID name this issuer. */
+export function hasIssuer(id: OcspCertificateId, issuer: ParsedCertificate): boolean {
+  const { hashAlgorithm, issuerNameHash, issuerKeyHash } = id;
+  if (hashAlgorithm === undefined) return false;
+  if (!hash(hashAlgorithm, issuer.subjectRaw, 'buffer').equals(issuerNameHash)) return false;
+  return hash(hashAlgorithm, publicKeyBits(issuer), 'buffer').equals(issuerKeyHash);
+}
+
+function readList(list: Asn1Cursor): OcspCertificateId[] {
+  const found: OcspCertificateId[] = [];
+  while (!list.done) {
+    if (found.length === MAX_SINGLE_REQUESTS) throw invalidAsn1('too many single requests');
+    found.push(readSingleRequest(list));
+  }
+  if (found.length === 0) throw invalidAsn1('no single request');
+  return found;
+}
+
+function readSingleRequest(list: Asn1Cursor): OcspCertificateId {
+  const request = list.sequence();
+  const id = readCertificateId(request);
+  readOptionalExtensions(request, contextTag(0));
+  request.finish();
+  return id;
+}
+
 function readCertificateId(request: Asn1Cursor): OcspCertificateId {
   const element = request.next(Tag.sequence);
   const members = element.children();
@@ -66,24 +113,6 @@ function readOptionalExtensions(cursor: Asn1Cursor, tag: number): Map<string, Ex
   return extensions;
 }
 
-function readSingleRequest(list: Asn1Cursor): OcspCertificateId {
-  const request = list.sequence();
-  const id = readCertificateId(request);
-  readOptionalExtensions(request, contextTag(0));
-  request.finish();
-  return id;
-}
-
-function readList(list: Asn1Cursor): OcspCertificateId[] {
-  const found: OcspCertificateId[] = [];
-  while (!list.done) {
-    if (found.length === MAX_SINGLE_REQUESTS) throw invalidAsn1('too many single requests');
-    found.push(readSingleRequest(list));
-  }
-  if (found.length === 0) throw invalidAsn1('no single request');
-  return found;
-}
-
 /** RFC 8954 2.1: an OCTET STRING of 1 to 32 octets. */
 function checkNonce(value: Buffer | undefined): Buffer | undefined {
   if (value === undefined) return undefined;
@@ -91,35 +120,6 @@ function checkNonce(value: Buffer | undefined): Buffer | undefined {
   const isFit = content.length >= 1 && content.length <= MAX_NONCE_BYTES;
   if (tag !== Tag.octetString || !isFit) throw invalidAsn1('bad nonce');
   return value;
-}
-
-/**
- * Reads an OCSPRequest (RFC 6960 4.1.1) in strict DER: at most 8 KiB and 20 single requests. A
- * signature on it is ignored.
- * @throws AppError `invalid_asn1`
- */
-export function parseOcspRequest(der: Buffer): OcspRequest {
-  if (der.length > MAX_REQUEST_BYTES) throw invalidAsn1('request too large');
-  const outer = readDer(der).sequence();
-  const tbs = outer.sequence();
-  outer.optional(contextTag(0));
-  outer.finish();
-  const version = tbs.optional(contextTag(0))?.children();
-  if (version && smallInteger(version.next(Tag.integer)) !== 0) throw invalidAsn1('not version 1');
-  version?.finish();
-  tbs.optional(contextTag(1));
-  const certificates = readList(tbs.sequence());
-  const extensions = readOptionalExtensions(tbs, contextTag(2));
-  tbs.finish();
-  return { certificates, nonce: checkNonce(extensions.get(Oid.ocspNonce)?.value) };
-}
-
-/** Whether the hashes of the CertID name this issuer. */
-export function hasIssuer(id: OcspCertificateId, issuer: ParsedCertificate): boolean {
-  const { hashAlgorithm, issuerNameHash, issuerKeyHash } = id;
-  if (hashAlgorithm === undefined) return false;
-  if (!hash(hashAlgorithm, issuer.subjectRaw, 'buffer').equals(issuerNameHash)) return false;
-  return hash(hashAlgorithm, publicKeyBits(issuer), 'buffer').equals(issuerKeyHash);
 }
 
 /** The subjectPublicKey without the BIT STRING's tag, length and count of unused bits. */

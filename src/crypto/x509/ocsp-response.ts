@@ -42,47 +42,6 @@ export interface BuildOcspResponseOptions {
   nextUpdate: Date;
 }
 
-/** GeneralizedTime in whole seconds, in every year. */
-function derGeneralizedTime(date: Date): Buffer {
-  const digits = date.toISOString().replace(/\.\d+Z$|[-:T]/g, '');
-  return derElement(Tag.generalizedTime, Buffer.from(`${digits}Z`, 'latin1'));
-}
-
-function derStatus(status: OcspStatus): Buffer {
-  if (status.state === 'good') return derPrimitiveContext(0, Buffer.alloc(0));
-  if (status.state === 'unknown') return derPrimitiveContext(2, Buffer.alloc(0));
-  const { revokedAt, reason } = status;
-  // As in a CRL, `unspecified` is left out.
-  const why = reason === undefined || reason === 'unspecified' ? [] : [encodeReason(reason)];
-  return derContext(
-    1,
-    derGeneralizedTime(revokedAt),
-    ...why.map((encoded) => derContext(0, encoded)),
-  );
-}
-
-function derSingleResponse(
-  { certificateId, status }: OcspSingleResponse,
-  { thisUpdate, nextUpdate }: BuildOcspResponseOptions,
-): Buffer {
-  return derSequence(
-    certificateId,
-    derStatus(status),
-    derGeneralizedTime(thisUpdate),
-    derContext(0, derGeneralizedTime(nextUpdate)),
-  );
-}
-
-function derResponseExtensions(nonce: Buffer | undefined): Buffer[] {
-  if (nonce === undefined) return [];
-  const extension = encodeExtension({ oid: Oid.ocspNonce, critical: false, value: nonce });
-  return [derContext(1, derSequence(extension))];
-}
-
-function derResponse(code: number, ...responseBytes: Buffer[]): Buffer {
-  return derSequence(derElement(Tag.enumerated, Buffer.from([code])), ...responseBytes);
-}
-
 /** DER of an OCSPResponse that holds only the error status. */
 export function buildOcspError(error: OcspError): Buffer {
   return derResponse(errorCodes[error]);
@@ -103,4 +62,45 @@ export function buildOcspResponse(options: BuildOcspResponseOptions): Buffer {
   const signature = createSignature(issuerKey, 'sha256', data);
   const basic = derSequence(data, signatureAlgorithm(issuerKey, 'sha256'), derBitString(signature));
   return derResponse(0, derContext(0, derSequence(derOid(Oid.ocspBasic), derOctetString(basic))));
+}
+
+function derResponse(code: number, ...responseBytes: Buffer[]): Buffer {
+  return derSequence(derElement(Tag.enumerated, Buffer.from([code])), ...responseBytes);
+}
+
+/** GeneralizedTime in whole seconds, in every year. */
+function derGeneralizedTime(date: Date): Buffer {
+  const digits = date.toISOString().replace(/\.\d+Z$|[-:T]/g, '');
+  return derElement(Tag.generalizedTime, Buffer.from(`${digits}Z`, 'latin1'));
+}
+
+function derSingleResponse(
+  { certificateId, status }: OcspSingleResponse,
+  { thisUpdate, nextUpdate }: BuildOcspResponseOptions,
+): Buffer {
+  return derSequence(
+    certificateId,
+    derStatus(status),
+    derGeneralizedTime(thisUpdate),
+    derContext(0, derGeneralizedTime(nextUpdate)),
+  );
+}
+
+function derStatus(status: OcspStatus): Buffer {
+  if (status.state === 'good') return derPrimitiveContext(0, Buffer.alloc(0));
+  if (status.state === 'unknown') return derPrimitiveContext(2, Buffer.alloc(0));
+  const { revokedAt, reason } = status;
+  // As in a CRL, `unspecified` is left out.
+  const why = reason === undefined || reason === 'unspecified' ? [] : [encodeReason(reason)];
+  return derContext(
+    1,
+    derGeneralizedTime(revokedAt),
+    ...why.map((encoded) => derContext(0, encoded)),
+  );
+}
+
+function derResponseExtensions(nonce: Buffer | undefined): Buffer[] {
+  if (nonce === undefined) return [];
+  const extension = encodeExtension({ oid: Oid.ocspNonce, critical: false, value: nonce });
+  return [derContext(1, derSequence(extension))];
 }

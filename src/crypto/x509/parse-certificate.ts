@@ -84,77 +84,32 @@ export interface ParsedCertificate {
   signature: Buffer;
 }
 
-function invalidCertificate(cause: unknown): AppError {
-  return new AppError('invalid_certificate', 400, 'unreadable certificate', { cause });
+/**
+ * Reads one certificate in strict DER. Nothing about trust or validity is checked.
+ * @throws AppError `invalid_certificate`
+ */
+export function parseCertificate(der: Buffer): ParsedCertificate {
+  try {
+    return readCertificate(der);
+  } catch (cause) {
+    throw invalidCertificate(cause);
+  }
 }
 
-function readVersion(tbs: Asn1Cursor): number {
-  const explicit = tbs.optional(contextTag(0));
-  if (explicit === undefined) return 1;
-  const version = smallInteger(explicit.children().next(Tag.integer)) + 1;
-  if (version > 3) throw invalidAsn1('unknown certificate version');
-  return version;
-}
-
-function readTbs(tbs: Asn1Cursor) {
-  const version = readVersion(tbs);
-  const serial = integerOctets(tbs.next(Tag.integer));
-  const innerAlgorithm = tbs.next(Tag.sequence);
-  const issuer = tbs.next(Tag.sequence);
-  const validity = tbs.sequence();
-  const [notBefore, notAfter] = [timeValue(validity.next()), timeValue(validity.next())];
-  validity.finish();
-  const subject = tbs.next(Tag.sequence);
-  const publicKeyRaw = tbs.next(Tag.sequence).raw;
-  tbs.optional(primitiveContextTag(1));
-  tbs.optional(primitiveContextTag(2));
-  const extensions = readOptionalExtensions(tbs, version);
-  const times = { notBefore, notAfter };
-  return { version, serial, innerAlgorithm, issuer, ...times, subject, publicKeyRaw, extensions };
-}
-
-function readOptionalExtensions(tbs: Asn1Cursor, version: number): Map<string, Extension> {
-  const explicit = tbs.optional(contextTag(3));
-  tbs.finish();
-  if (explicit === undefined) return new Map();
-  if (version !== 3) throw invalidAsn1('extensions in an old certificate');
-  const wrapper = explicit.children();
-  const extensions = readExtensions(wrapper.next(Tag.sequence));
-  wrapper.finish();
-  return extensions;
-}
-
-function interpretExtensions(extensions: Map<string, Extension>) {
-  const read = <T>(oid: string, reader: (value: Buffer) => T): T | undefined => {
-    const extension = extensions.get(oid);
-    return extension === undefined ? undefined : reader(extension.value);
-  };
-  const constraints = read(Oid.basicConstraints, readBasicConstraints);
-  return {
-    isCa: constraints?.isCa ?? false,
-    pathLength: constraints?.pathLength,
-    keyUsage: read(Oid.keyUsage, readKeyUsage),
-    extendedKeyUsage: read(Oid.extendedKeyUsage, readExtendedKeyUsage) ?? [],
-    subjectKeyId: read(Oid.subjectKeyIdentifier, readSubjectKeyId),
-    authorityKeyId: read(Oid.authorityKeyIdentifier, readAuthorityKeyId),
-    subjectAltNames: read(Oid.subjectAltName, readSubjectAltName) ?? [],
-    unknownCriticalExtensions: [...extensions.values()]
-      .filter(({ oid, critical }) => critical && !knownExtensions.has(oid))
-      .map(({ oid }) => oid),
-  };
-}
-
-function interpretNames(tbs: ReturnType<typeof readTbs>) {
-  const subject = parseName(tbs.subject);
-  return {
-    subject: subject.text,
-    issuer: parseName(tbs.issuer).text,
-    subjectRaw: tbs.subject.raw,
-    issuerRaw: tbs.issuer.raw,
-    commonName: subject.values.get(Oid.commonName),
-    userId: subject.values.get(Oid.userId),
-    hasSeveralUserIds: subject.repeated.includes(Oid.userId),
-  };
+/**
+ * Reads the certificates of a file: every CERTIFICATE block of a PEM text, or one in DER.
+ * @throws AppError `invalid_certificate` when there is none or one is malformed
+ */
+export function parseCertificates(bytes: Buffer): ParsedCertificate[] {
+  if (!isPem(bytes)) return [parseCertificate(bytes)];
+  try {
+    const blocks = decodePem(bytes.toString('latin1'));
+    const found = blocks.filter(({ label }) => label === 'CERTIFICATE');
+    if (found.length === 0) throw invalidAsn1('no certificate');
+    return found.map(({ der }) => readCertificate(der));
+  } catch (cause) {
+    throw invalidCertificate(cause);
+  }
 }
 
 function readCertificate(der: Buffer): ParsedCertificate {
@@ -194,30 +149,75 @@ function readCertificate(der: Buffer): ParsedCertificate {
   };
 }
 
-/**
- * Reads one certificate in strict DER. Nothing about trust or validity is checked.
- * @throws AppError `invalid_certificate`
- */
-export function parseCertificate(der: Buffer): ParsedCertificate {
-  try {
-    return readCertificate(der);
-  } catch (cause) {
-    throw invalidCertificate(cause);
-  }
+function readTbs(tbs: Asn1Cursor) {
+  const version = readVersion(tbs);
+  const serial = integerOctets(tbs.next(Tag.integer));
+  const innerAlgorithm = tbs.next(Tag.sequence);
+  const issuer = tbs.next(Tag.sequence);
+  const validity = tbs.sequence();
+  const [notBefore, notAfter] = [timeValue(validity.next()), timeValue(validity.next())];
+  validity.finish();
+  const subject = tbs.next(Tag.sequence);
+  const publicKeyRaw = tbs.next(Tag.sequence).raw;
+  tbs.optional(primitiveContextTag(1));
+  tbs.optional(primitiveContextTag(2));
+  const extensions = readOptionalExtensions(tbs, version);
+  const times = { notBefore, notAfter };
+  return { version, serial, innerAlgorithm, issuer, ...times, subject, publicKeyRaw, extensions };
 }
 
-/**
- * Reads the certificates of a file: every CERTIFICATE block of a PEM text, or one in DER.
- * @throws AppError `invalid_certificate` when there is none or one is malformed
- */
-export function parseCertificates(bytes: Buffer): ParsedCertificate[] {
-  if (!isPem(bytes)) return [parseCertificate(bytes)];
-  try {
-    const blocks = decodePem(bytes.toString('latin1'));
-    const found = blocks.filter(({ label }) => label === 'CERTIFICATE');
-    if (found.length === 0) throw invalidAsn1('no certificate');
-    return found.map(({ der }) => readCertificate(der));
-  } catch (cause) {
-    throw invalidCertificate(cause);
-  }
+function readVersion(tbs: Asn1Cursor): number {
+  const explicit = tbs.optional(contextTag(0));
+  if (explicit === undefined) return 1;
+  const version = smallInteger(explicit.children().next(Tag.integer)) + 1;
+  if (version > 3) throw invalidAsn1('unknown certificate version');
+  return version;
+}
+
+function readOptionalExtensions(tbs: Asn1Cursor, version: number): Map<string, Extension> {
+  const explicit = tbs.optional(contextTag(3));
+  tbs.finish();
+  if (explicit === undefined) return new Map();
+  if (version !== 3) throw invalidAsn1('extensions in an old certificate');
+  const wrapper = explicit.children();
+  const extensions = readExtensions(wrapper.next(Tag.sequence));
+  wrapper.finish();
+  return extensions;
+}
+
+function interpretNames(tbs: ReturnType<typeof readTbs>) {
+  const subject = parseName(tbs.subject);
+  return {
+    subject: subject.text,
+    issuer: parseName(tbs.issuer).text,
+    subjectRaw: tbs.subject.raw,
+    issuerRaw: tbs.issuer.raw,
+    commonName: subject.values.get(Oid.commonName),
+    userId: subject.values.get(Oid.userId),
+    hasSeveralUserIds: subject.repeated.includes(Oid.userId),
+  };
+}
+
+function interpretExtensions(extensions: Map<string, Extension>) {
+  const read = <T>(oid: string, reader: (value: Buffer) => T): T | undefined => {
+    const extension = extensions.get(oid);
+    return extension === undefined ? undefined : reader(extension.value);
+  };
+  const constraints = read(Oid.basicConstraints, readBasicConstraints);
+  return {
+    isCa: constraints?.isCa ?? false,
+    pathLength: constraints?.pathLength,
+    keyUsage: read(Oid.keyUsage, readKeyUsage),
+    extendedKeyUsage: read(Oid.extendedKeyUsage, readExtendedKeyUsage) ?? [],
+    subjectKeyId: read(Oid.subjectKeyIdentifier, readSubjectKeyId),
+    authorityKeyId: read(Oid.authorityKeyIdentifier, readAuthorityKeyId),
+    subjectAltNames: read(Oid.subjectAltName, readSubjectAltName) ?? [],
+    unknownCriticalExtensions: [...extensions.values()]
+      .filter(({ oid, critical }) => critical && !knownExtensions.has(oid))
+      .map(({ oid }) => oid),
+  };
+}
+
+function invalidCertificate(cause: unknown): AppError {
+  return new AppError('invalid_certificate', 400, 'unreadable certificate', { cause });
 }

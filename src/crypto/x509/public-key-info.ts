@@ -8,10 +8,16 @@ const CURVE_BITS = new Map([
   ['1.3.132.0.35', 521],
 ]);
 
-function modulusBits(key: Buffer): number {
-  const modulus = readDer(key).sequence().next(Tag.integer).content;
-  const first = modulus.findIndex((octet) => octet !== 0);
-  return first < 0 ? 0 : (modulus.length - first) * 8 - Math.clz32(modulus[first] ?? 0) + 24;
+/**
+ * What kind of key a SubjectPublicKeyInfo (DER) holds, how long, by its bytes alone: to read an EC
+ * key takes node:crypto ten times as long as all around it. undefined for other kinds.
+ */
+export function describePublicKeyInfo(spki: Buffer): KeyDescription | undefined {
+  try {
+    return read(spki);
+  } catch {
+    return undefined;
+  }
 }
 
 function read(spki: Buffer): KeyDescription | undefined {
@@ -25,14 +31,8 @@ function read(spki: Buffer): KeyDescription | undefined {
   return bits === undefined ? undefined : { type: 'EC', bits };
 }
 
-/**
- * What kind of key a SubjectPublicKeyInfo (DER) holds, how long, by its bytes alone: to read an EC
- * key takes node:crypto ten times as long as all around it. undefined for other kinds.
- */
-export function describePublicKeyInfo(spki: Buffer): KeyDescription | undefined {
-  try {
-    return read(spki);
-  } catch {
-    return undefined;
-  }
+function modulusBits(key: Buffer): number {
+  const modulus = readDer(key).sequence().next(Tag.integer).content;
+  const first = modulus.findIndex((octet) => octet !== 0);
+  return first < 0 ? 0 : (modulus.length - first) * 8 - Math.clz32(modulus[first] ?? 0) + 24;
 }

@@ -36,21 +36,6 @@ export async function lockAuthority(trx: Knex.Transaction): Promise<void> {
   await trx.raw('select pg_advisory_xact_lock(?)', [AUTHORITY_LOCK]);
 }
 
-function authorities(knex: Knex) {
-  return knex('certificates as c')
-    .leftJoin('rsa_private_keys as k', 'k.id', 'c.rsa_private_key_id')
-    .where({ 'c.purpose': 'mdm.cacert', 'c.is_ca': true })
-    .orderBy('c.id', 'desc')
-    .select<AuthorityRow[]>(
-      'c.id',
-      'c.der',
-      'c.issues_identities',
-      'c.revoked_at',
-      'k.fingerprint_sha256 as key_fingerprint',
-      'k.sealed_pkcs8',
-    );
-}
-
 /** The trusted CAs, which are not revoked, newest first, with their sealed keys. */
 export async function listAuthorities(knex: Knex): Promise<AuthorityRow[]> {
   return await authorities(knex).whereNull('c.revoked_at');
@@ -88,4 +73,19 @@ export async function listAuthorityUses(knex: Knex): Promise<AuthorityUseRow[]> 
     group by a.id
     order by a.id desc`);
   return rows;
+}
+
+function authorities(knex: Knex) {
+  return knex('certificates as c')
+    .leftJoin('rsa_private_keys as k', 'k.id', 'c.rsa_private_key_id')
+    .where({ 'c.purpose': 'mdm.cacert', 'c.is_ca': true })
+    .orderBy('c.id', 'desc')
+    .select<AuthorityRow[]>(
+      'c.id',
+      'c.der',
+      'c.issues_identities',
+      'c.revoked_at',
+      'k.fingerprint_sha256 as key_fingerprint',
+      'k.sealed_pkcs8',
+    );
 }

@@ -33,48 +33,6 @@ const LONG_TIMEOUT = "set local statement_timeout = '15min'";
 /** Reads by key, even if the statistics of a freshly written table suggest a scan. */
 const BY_INDEX = 'set local enable_seqscan = off; set local enable_bitmapscan = off';
 
-function isSealed({ read }: SealedPlace): string {
-  return `substring(${read} from 1 for 4) = ${MAGIC}`;
-}
-
-/** The last key of the next batch, which is bounded in rows and in octets. */
-function batchEnd(place: SealedPlace): string {
-  const { table, key, read } = place;
-  return `
-with found as (
-  select t.${key.column} as key, octet_length(${read})::bigint as size
-  from ${table} t where t.${key.column} > ?::${key.type} and ${isSealed(place)}
-  order by 1 limit ${MOST_ROWS}
-), summed as (
-  select key, sum(size) over (order by key) - size as before from found
-)
-select max(key) as last from summed where before < ${MOST_BYTES}`;
-}
-
-function batch(place: SealedPlace): string {
-  const { table, key, read, sealLabel } = place;
-  return `
-select t.${key.column} as key, ${read} as sealed, ${sealLabel} as seal_label
-from ${table} t
-where t.${key.column} > ?::${key.type} and t.${key.column} <= ?::${key.type} and ${isSealed(place)}
-order by 1`;
-}
-
-function update({ table, key, write }: SealedPlace): string {
-  return `
-update ${table} t set ${write}
-from unnest(?::${key.type}[], ?::bytea[]) as v (key, sealed) where t.${key.column} = v.key`;
-}
-
-async function readBatch(trx: Transaction, place: SealedPlace, after: Key): Promise<SealedValue[]> {
-  await trx.raw(`${LONG_TIMEOUT}; ${BY_INDEX}`);
-  const found = await trx.raw<{ rows: { last: Key | null }[] }>(batchEnd(place), [after]);
-  const last = found.rows[0]?.last ?? null;
-  if (last === null) return [];
-  const { rows } = await trx.raw<{ rows: SealedValue[] }>(batch(place), [after, last]);
-  return rows;
-}
-
 /** Returns the values to write instead of those in the batch, by their keys. */
 export type Reseal = (values: SealedValue[]) => Pick<SealedValue, 'key' | 'sealed'>[];
 
@@ -167,4 +125,46 @@ export async function finishRotation(trx: Transaction, check: Buffer): Promise<v
   await trx('server_settings').where({ name: 'master_key_check' }).delete();
   await writeMasterKeyCheck(trx, check);
   await deleteRotation(trx);
+}
+
+async function readBatch(trx: Transaction, place: SealedPlace, after: Key): Promise<SealedValue[]> {
+  await trx.raw(`${LONG_TIMEOUT}; ${BY_INDEX}`);
+  const found = await trx.raw<{ rows: { last: Key | null }[] }>(batchEnd(place), [after]);
+  const last = found.rows[0]?.last ?? null;
+  if (last === null) return [];
+  const { rows } = await trx.raw<{ rows: SealedValue[] }>(batch(place), [after, last]);
+  return rows;
+}
+
+/** The last key of the next batch, which is bounded in rows and in octets. */
+function batchEnd(place: SealedPlace): string {
+  const { table, key, read } = place;
+  return `
+with found as (
+  select t.${key.column} as key, octet_length(${read})::bigint as size
+  from ${table} t where t.${key.column} > ?::${key.type} and ${isSealed(place)}
+  order by 1 limit ${MOST_ROWS}
+), summed as (
+  select key, sum(size) over (order by key) - size as before from found
+)
+select max(key) as last from summed where before < ${MOST_BYTES}`;
+}
+
+function isSealed({ read }: SealedPlace): string {
+  return `substring(${read} from 1 for 4) = ${MAGIC}`;
+}
+
+function batch(place: SealedPlace): string {
+  const { table, key, read, sealLabel } = place;
+  return `
+select t.${key.column} as key, ${read} as sealed, ${sealLabel} as seal_label
+from ${table} t
+where t.${key.column} > ?::${key.type} and t.${key.column} <= ?::${key.type} and ${isSealed(place)}
+order by 1`;
+}
+
+function update({ table, key, write }: SealedPlace): string {
+  return `
+update ${table} t set ${write}
+from unnest(?::${key.type}[], ?::bytea[]) as v (key, sealed) where t.${key.column} = v.key`;
 }

@@ -15,13 +15,6 @@ export interface RevocationMark {
 const MARK = `
 select version, date_trunc('hour', now()) as hour from change_topics where topic = 'revocations'`;
 
-async function readMark(knex: Knex): Promise<RevocationMark> {
-  const { rows } = await knex.raw<{ rows: RevocationMark[] }>(MARK);
-  const [mark] = rows;
-  if (mark === undefined) throw new Error('no version of the revocations');
-  return mark;
-}
-
 /** The present mark. Database errors become AppErrors. */
 export async function readRevocationMark(knex: Knex): Promise<RevocationMark> {
   try {
@@ -72,14 +65,6 @@ export async function readRevoked(
     });
   } catch (error) {
     throw toAppError(error);
-  }
-}
-
-async function fetchSlices(trx: Transaction, onSlice: (rows: RevokedRow[]) => void) {
-  for (;;) {
-    const { rows } = await trx.raw<{ rows: RevokedRow[] }>(`fetch ${SLICE_ROWS} from revoked`);
-    if (rows.length > 0) onSlice(rows);
-    if (rows.length < SLICE_ROWS) return;
   }
 }
 
@@ -142,4 +127,19 @@ where a.id = ? and (i.issuer = a.fingerprint or c.issuer = a.subject)
 export async function countDependents(trx: Transaction, authorityId: number): Promise<number> {
   const { rows } = await trx.raw<{ rows: { count: number }[] }>(COUNT_DEPENDENTS, [authorityId]);
   return rows[0]?.count ?? 0;
+}
+
+async function readMark(knex: Knex): Promise<RevocationMark> {
+  const { rows } = await knex.raw<{ rows: RevocationMark[] }>(MARK);
+  const [mark] = rows;
+  if (mark === undefined) throw new Error('no version of the revocations');
+  return mark;
+}
+
+async function fetchSlices(trx: Transaction, onSlice: (rows: RevokedRow[]) => void) {
+  for (;;) {
+    const { rows } = await trx.raw<{ rows: RevokedRow[] }>(`fetch ${SLICE_ROWS} from revoked`);
+    if (rows.length > 0) onSlice(rows);
+    if (rows.length < SLICE_ROWS) return;
+  }
 }

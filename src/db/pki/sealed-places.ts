@@ -13,25 +13,6 @@ export interface SealedPlace {
 
 const ID = { column: 'id', type: 'bigint' } as const;
 
-function column(table: string, name: string, sealLabel: string): SealedPlace {
-  const place = { name: `${table}.${name}`, table, key: ID, sealLabel };
-  return { ...place, read: `t.${name}`, write: `${name} = v.sealed` };
-}
-
-/** A member, in base64, of a setting of that name. */
-function setting(name: string, member: string, sealLabel: string): SealedPlace {
-  return {
-    name: `server_settings.${name}`,
-    table: 'server_settings',
-    key: { column: 'name', type: 'text' },
-    read: `case when t.name = '${name}' then decode(t.value ->> '${member}', 'base64') end`,
-    // PostgreSQL breaks base64 into lines.
-    write: `value = jsonb_set(t.value, '{${member}}',
-      to_jsonb(translate(encode(v.sealed, 'base64'), E'\\n', '')))`,
-    sealLabel: `'${sealLabel}'`,
-  };
-}
-
 const VERSION = "'profiles/' || t.profile_id || '/versions/' || t.number";
 const VERSION_OF_PAYLOAD = `(
   select 'profiles/' || n.profile_id || '/versions/' || n.number
@@ -68,3 +49,22 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
   setting('lab', 'sealed_key', 'lab/authority'),
   setting('lab_device_ca', 'sealed_key', 'lab/device-ca'),
 ];
+
+function column(table: string, name: string, sealLabel: string): SealedPlace {
+  const place = { name: `${table}.${name}`, table, key: ID, sealLabel };
+  return { ...place, read: `t.${name}`, write: `${name} = v.sealed` };
+}
+
+/** A member, in base64, of a setting of that name. */
+function setting(name: string, member: string, sealLabel: string): SealedPlace {
+  return {
+    name: `server_settings.${name}`,
+    table: 'server_settings',
+    key: { column: 'name', type: 'text' },
+    read: `case when t.name = '${name}' then decode(t.value ->> '${member}', 'base64') end`,
+    // PostgreSQL breaks base64 into lines.
+    write: `value = jsonb_set(t.value, '{${member}}',
+      to_jsonb(translate(encode(v.sealed, 'base64'), E'\\n', '')))`,
+    sealLabel: `'${sealLabel}'`,
+  };
+}

@@ -13,16 +13,6 @@ export interface TlsCertificateRow {
 /** Certificates read, in case the first ones cannot be used. */
 const MOST = 10;
 
-/** Certificates that can serve TLS now, the preferred one first. */
-function servable(knex: Knex) {
-  return knex('certificates as c')
-    .join('rsa_private_keys as k', 'k.id', 'c.rsa_private_key_id')
-    .where({ 'c.purpose': 'mdm.webcrt' })
-    .whereNull('c.revoked_at')
-    .where('c.not_before', '<=', knex.fn.now())
-    .orderByRaw('c.not_after > now() desc, c.id desc');
-}
-
 /**
  * The TLS certificates with their sealed keys: first the valid ones, the one added last first, then
  * expired ones. Revoked ones and those that are not valid yet are left out.
@@ -60,4 +50,14 @@ export async function listDeviceAnchors(knex: Knex): Promise<Buffer[]> {
     .limit(MOST)
     .select<{ der: Buffer }[]>('der');
   return rows.map(({ der }) => der);
+}
+
+/** Certificates that can serve TLS now, the preferred one first. */
+function servable(knex: Knex) {
+  return knex('certificates as c')
+    .join('rsa_private_keys as k', 'k.id', 'c.rsa_private_key_id')
+    .where({ 'c.purpose': 'mdm.webcrt' })
+    .whereNull('c.revoked_at')
+    .where('c.not_before', '<=', knex.fn.now())
+    .orderByRaw('c.not_after > now() desc, c.id desc');
 }

@@ -58,26 +58,6 @@ export interface CertificateAuthority extends StoredAuthority {
   issueDeviceCertificate(request: DeviceCertificateRequest): ParsedCertificate;
 }
 
-function deviceSubject(subject: DeviceCertificateRequest['subject']) {
-  const emptyLength = Buffer.isBuffer(subject) ? EMPTY_NAME_BYTES : 0;
-  if (subject.length > emptyLength) return subject;
-  return [{ type: 'CN', value: `Muster Device ${randomBytes(8).toString('hex')}` }];
-}
-
-/** Where the issuer's revocation list, OCSP responder and certificate are. */
-function statusExtensions(publicUrl: string | undefined, keyId: string): Extension[] {
-  if (publicUrl === undefined) return [];
-  const points = encodeCrlDistributionPoints([`${publicUrl}/crl/${keyId}.crl`]);
-  const access = encodeAuthorityInfoAccess({
-    ocsp: [`${publicUrl}/ocsp`],
-    caIssuers: [`${publicUrl}/ca/${keyId}.cer`],
-  });
-  return [
-    { oid: Oid.cRLDistributionPoints, critical: false, value: points },
-    { oid: Oid.authorityInfoAccess, critical: false, value: access },
-  ];
-}
-
 /** A CA made here, ready to issue. */
 export function createAuthority(
   stored: StoredAuthority,
@@ -104,16 +84,6 @@ export function createAuthority(
     return parseCertificate(der);
   };
   return { ...stored, keyId, issueDeviceCertificate };
-}
-
-function earlier(one: Date, other: Date): Date {
-  return one < other ? one : other;
-}
-
-async function findIssuing(trx: Transaction, box: SecretBox): Promise<StoredAuthority | undefined> {
-  const rows = await listOwnAuthorities(trx);
-  const row = rows.find(({ issues_identities: issues, revoked_at }) => issues && !revoked_at);
-  return row && openAuthority(row, box);
 }
 
 /**
@@ -156,4 +126,34 @@ export function requireStarted({ notBefore }: ParsedCertificate, now = new Date(
 export function renewalTime({ notBefore, notAfter }: { notBefore: Date; notAfter: Date }): Date {
   const life = notAfter.getTime() - notBefore.getTime();
   return new Date(notAfter.getTime() - life / 3);
+}
+
+/** Where the issuer's revocation list, OCSP responder and certificate are. */
+function statusExtensions(publicUrl: string | undefined, keyId: string): Extension[] {
+  if (publicUrl === undefined) return [];
+  const points = encodeCrlDistributionPoints([`${publicUrl}/crl/${keyId}.crl`]);
+  const access = encodeAuthorityInfoAccess({
+    ocsp: [`${publicUrl}/ocsp`],
+    caIssuers: [`${publicUrl}/ca/${keyId}.cer`],
+  });
+  return [
+    { oid: Oid.cRLDistributionPoints, critical: false, value: points },
+    { oid: Oid.authorityInfoAccess, critical: false, value: access },
+  ];
+}
+
+function deviceSubject(subject: DeviceCertificateRequest['subject']) {
+  const emptyLength = Buffer.isBuffer(subject) ? EMPTY_NAME_BYTES : 0;
+  if (subject.length > emptyLength) return subject;
+  return [{ type: 'CN', value: `Muster Device ${randomBytes(8).toString('hex')}` }];
+}
+
+function earlier(one: Date, other: Date): Date {
+  return one < other ? one : other;
+}
+
+async function findIssuing(trx: Transaction, box: SecretBox): Promise<StoredAuthority | undefined> {
+  const rows = await listOwnAuthorities(trx);
+  const row = rows.find(({ issues_identities: issues, revoked_at }) => issues && !revoked_at);
+  return row && openAuthority(row, box);
 }

@@ -88,12 +88,6 @@ export class EnrollmentChallenges {
   }
 }
 
-function refused(reason: string): AppError {
-  return new AppError('forbidden', 403, 'the enrollment challenge is not valid', {
-    cause: new Error(reason),
-  });
-}
-
 // Unbound challenges keep version 1, which processes that are not upgraded yet can read.
 function encode({ nonce, expiresAt, ...options }: EnrollmentChallenge): Buffer {
   const { version, bound } = encodeBound(options);
@@ -122,6 +116,26 @@ function encodeRenewal({ deviceId, enrollmentNumber }: RenewedEnrollment): Buffe
   return bytes;
 }
 
+// Standard base64 without padding is valid as PrintableString, which devices encode challenges as.
+function toText(bytes: Buffer): string {
+  return bytes.toString('base64').replace(/=+$/, '');
+}
+
+// Accepts only the spelling that was issued, since base64 decoders accept others.
+function bytesOf(text: string): Buffer {
+  const bytes = text.length <= MAX_CHALLENGE_CHARS ? Buffer.from(text, 'base64') : undefined;
+  if (bytes === undefined || toText(bytes) !== text)
+    throw refused('not in the form of a challenge');
+  if (bytes.length < HEADER_BYTES + MAC_BYTES) throw refused('too short');
+  return bytes;
+}
+
+function refused(reason: string): AppError {
+  return new AppError('forbidden', 403, 'the enrollment challenge is not valid', {
+    cause: new Error(reason),
+  });
+}
+
 /** Call it only after the MAC was verified. */
 function decode(payload: Buffer): EnrollmentChallenge {
   return {
@@ -148,18 +162,4 @@ function decodeBound(version: number | undefined, bound: Buffer): ChallengeOptio
     linkId: linkId > 0 ? linkId : undefined,
     isExchange: version === EXCHANGE_VERSION ? true : undefined,
   };
-}
-
-// Accepts only the spelling that was issued, since base64 decoders accept others.
-function bytesOf(text: string): Buffer {
-  const bytes = text.length <= MAX_CHALLENGE_CHARS ? Buffer.from(text, 'base64') : undefined;
-  if (bytes === undefined || toText(bytes) !== text)
-    throw refused('not in the form of a challenge');
-  if (bytes.length < HEADER_BYTES + MAC_BYTES) throw refused('too short');
-  return bytes;
-}
-
-// Standard base64 without padding is valid as PrintableString, which devices encode challenges as.
-function toText(bytes: Buffer): string {
-  return bytes.toString('base64').replace(/=+$/, '');
 }

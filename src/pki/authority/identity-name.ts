@@ -38,11 +38,6 @@ export function subjectTemplate({ organization, scep }: IdentityNameSettings): N
   return attributes.flatMap(([type, value]) => (value === null ? [] : [{ type, value }]));
 }
 
-function templateAttribute(part: string): NameAttribute[] {
-  const at = part.indexOf('=');
-  return at < 0 ? [] : [{ type: part.slice(0, at), value: part.slice(at + 1) }];
-}
-
 /**
  * The names of an identity: the template of the settings with the facts as its variables. The names in
  * the request are ignored. An attribute or alternative name with an unknown variable is left out; a
@@ -66,8 +61,16 @@ export function identityName(
   return { subject, subjectAltName: alternativeNames(settings, facts) };
 }
 
-function isCommonName(type: string): boolean {
-  return nameType(type) === 'CN';
+const KINDS = [
+  ['rfc822Name', 'email'],
+  ['dNSName', 'dns'],
+  ['uniformResourceIdentifier', 'uri'],
+  ['ntPrincipalName', 'upn'],
+] as const;
+
+function templateAttribute(part: string): NameAttribute[] {
+  const at = part.indexOf('=');
+  return at < 0 ? [] : [{ type: part.slice(0, at), value: part.slice(at + 1) }];
 }
 
 /** Undefined when a variable is unknown. */
@@ -86,12 +89,9 @@ function fill(text: string, { udid, serialNumber, account }: ProvenFacts): strin
   return isKnown && filled !== '' ? filled : undefined;
 }
 
-const KINDS = [
-  ['rfc822Name', 'email'],
-  ['dNSName', 'dns'],
-  ['uniformResourceIdentifier', 'uri'],
-  ['ntPrincipalName', 'upn'],
-] as const;
+function isCommonName(type: string): boolean {
+  return nameType(type) === 'CN';
+}
 
 function alternativeNames({ scep }: IdentityNameSettings, facts: ProvenFacts): GeneralName[] {
   return KINDS.flatMap(([key, type]) => {

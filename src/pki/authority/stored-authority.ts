@@ -45,22 +45,6 @@ export function yearsAfter(date: Date, years: number): Date {
   return later;
 }
 
-/** Self-signed, with a unique name: the names of two CAs must never be the same. */
-function issueCaCertificate({ publicKey, privateKey }: KeyPair, now: Date): ParsedCertificate {
-  const suffix = randomBytes(4).toString('hex');
-  const der = issueCertificate({
-    subject: [{ type: 'CN', value: `Muster Device CA ${suffix}` }],
-    publicKey,
-    issuerKey: privateKey,
-    notBefore: new Date(now.getTime() - CLOCK_TOLERANCE_MS),
-    notAfter: yearsAfter(now, CA_YEARS),
-    isCa: true,
-    pathLength: 0,
-    keyUsage: CA_KEY_USAGE,
-  });
-  return parseCertificate(der);
-}
-
 /** Makes and stores a CA for an RSA key; it replaces the issuing one. */
 export async function storeNewAuthority(
   trx: Transaction,
@@ -128,4 +112,20 @@ export class AuthorityRotations {
   rotate(trx: Transaction, keys: KeyPair): Promise<Rotation> {
     return rotateAuthority(trx, this.box, { keys });
   }
+}
+
+/** Self-signed, with a unique name: the names of two CAs must never be the same. */
+function issueCaCertificate({ publicKey, privateKey }: KeyPair, now: Date): ParsedCertificate {
+  const suffix = randomBytes(4).toString('hex');
+  const der = issueCertificate({
+    subject: [{ type: 'CN', value: `Muster Device CA ${suffix}` }],
+    publicKey,
+    issuerKey: privateKey,
+    notBefore: new Date(now.getTime() - CLOCK_TOLERANCE_MS),
+    notAfter: yearsAfter(now, CA_YEARS),
+    isCa: true,
+    pathLength: 0,
+    keyUsage: CA_KEY_USAGE,
+  });
+  return parseCertificate(der);
 }

@@ -13,12 +13,6 @@ const TESTS = {
 
 type Kind = keyof typeof TESTS;
 
-function kindOf(value: string): Kind {
-  if (isIP(value) !== 0) return 'ip';
-  if (value.includes('://')) return 'uri';
-  return value.includes('@') ? 'email' : 'dns';
-}
-
 /** `DNS:mdm.example.com`, `IP:…`, `email:…`, `URI:…`, or without the prefix. undefined for others. */
 export function parseAlternativeName(text: string): GeneralName | undefined {
   const [, prefix, rest] = PREFIXED.exec(text.trim()) ?? [];
@@ -41,4 +35,10 @@ export function hostNameOf(commonName: string): GeneralName | undefined {
   if (isIP(commonName) !== 0) return parseAlternativeName(commonName);
   const isHost = /\.[a-z][a-z0-9-]*$/i.test(commonName) && TESTS.dns(commonName);
   return isHost || commonName === 'localhost' ? { type: 'dns', value: commonName } : undefined;
+}
+
+function kindOf(value: string): Kind {
+  if (isIP(value) !== 0) return 'ip';
+  if (value.includes('://')) return 'uri';
+  return value.includes('@') ? 'email' : 'dns';
 }

@@ -9,15 +9,6 @@ import { type CertificateFile, findAuthoritiesNamed } from '../../db/pki/certifi
 
 const LONGEST_CHAIN = 8;
 
-async function findIssuer(
-  { knex }: Database,
-  certificate: ParsedCertificate,
-): Promise<ParsedCertificate | undefined> {
-  if (certificate.subjectRaw.equals(certificate.issuerRaw)) return undefined;
-  const named = await findAuthoritiesNamed(knex, certificate.issuer);
-  return named.map(parseCertificate).find((issuer) => isIssuedBy(certificate, issuer));
-}
-
 /** The issuers up to the root: the chain stored with the certificate, else CAs stored here. */
 export async function chainOf(
   db: Database,
@@ -86,6 +77,15 @@ export function sortChain(leaf: ParsedCertificate, others: ParsedCertificate[]):
     path.push(...issuers);
   }
   return { path, unrelated: [...unrelated] };
+}
+
+async function findIssuer(
+  { knex }: Database,
+  certificate: ParsedCertificate,
+): Promise<ParsedCertificate | undefined> {
+  if (certificate.subjectRaw.equals(certificate.issuerRaw)) return undefined;
+  const named = await findAuthoritiesNamed(knex, certificate.issuer);
+  return named.map(parseCertificate).find((issuer) => isIssuedBy(certificate, issuer));
 }
 
 /** The leaf, then the path, including what the caller adds to it during the iteration. */

@@ -97,28 +97,12 @@ export function hostFault(
   return { detail, code: 'certificate_not_valid' };
 }
 
-function keyFault(certificate: ParsedCertificate): Unfitness | undefined {
-  try {
-    const { type, bits } = describeKey(certificate.publicKey);
-    if (type === 'EC' || bits >= MIN_RSA_BITS) return undefined;
-    const detail = `its key has ${bits} bits; ${MIN_RSA_BITS} are needed`;
-    return { detail, code: 'validation_failed' };
-  } catch {
-    return { detail: 'its kind of key is not supported', code: 'validation_failed' };
-  }
-}
-
 export interface IntendedUse {
   purpose: CertificatePurpose;
   /** When it must be valid; undefined = not checked. */
   at?: Date | undefined;
   /** The host that a TLS certificate must be for; undefined = not checked. */
   host?: string | undefined;
-}
-
-/** Not offered for a vendor certificate, which cannot sign outside its validity. */
-function forceAdvice(purpose: CertificatePurpose): string {
-  return purpose === 'mdm.vendor' ? '' : '; ?force=true stores it all the same';
 }
 
 /** Every reason against storing the certificate for this purpose. */
@@ -158,4 +142,20 @@ export function describeHosts({ subjectAltNames, commonName }: ParsedCertificate
   const hosts = named.length > 0 ? named.map(({ value }) => value) : [commonName ?? 'no host'];
   const rest = hosts.length > 5 ? ` and ${hosts.length - 5} more` : '';
   return hosts.slice(0, 5).join(', ') + rest;
+}
+
+function keyFault(certificate: ParsedCertificate): Unfitness | undefined {
+  try {
+    const { type, bits } = describeKey(certificate.publicKey);
+    if (type === 'EC' || bits >= MIN_RSA_BITS) return undefined;
+    const detail = `its key has ${bits} bits; ${MIN_RSA_BITS} are needed`;
+    return { detail, code: 'validation_failed' };
+  } catch {
+    return { detail: 'its kind of key is not supported', code: 'validation_failed' };
+  }
+}
+
+/** Not offered for a vendor certificate, which cannot sign outside its validity. */
+function forceAdvice(purpose: CertificatePurpose): string {
+  return purpose === 'mdm.vendor' ? '' : '; ?force=true stores it all the same';
 }

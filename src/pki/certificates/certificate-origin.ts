@@ -16,31 +16,6 @@ interface RequestQuery {
   requestId?: number | null | undefined;
 }
 
-/**
- * The signing request with the public key of the certificate; undefined when there is none. AppError
- * 422 when the client names another request, or the request has another purpose.
- */
-async function findRequestFor(
-  trx: Transaction,
-  { publicKey }: ParsedCertificate,
-  { purpose, requestId }: RequestQuery,
-): Promise<KnownRequest | undefined> {
-  const known = await findSigningRequests(trx, publicKeyFingerprint(publicKey));
-  const isAny = typeof requestId !== 'number';
-  const requests = isAny ? known : known.filter(({ id }) => id === requestId);
-  if (!isAny && requests.length === 0) {
-    const message = 'the certificate does not belong to the request';
-    throw new AppError('key_mismatch', 422, message, { source: { pointer: REQUEST_POINTER } });
-  }
-  const [last] = requests;
-  const found = requests.find((request) => request.purpose === purpose);
-  if (found !== undefined || last === undefined) return found;
-  const detail =
-    `purpose: certificate_signing_requests ${last.id} asked for ${last.purpose}; if it is meant ` +
-    'for another purpose, change that of the request first';
-  throw refusal([attributeFault('purpose', detail)]);
-}
-
 interface AccountQuery {
   purpose: CertificatePurpose;
   topic: string | null;
@@ -54,24 +29,6 @@ export function requireAppleAccount(given: string | null | undefined): void {
   const fault = typeof given === 'string' ? appleAccountFault(given) : undefined;
   if (fault !== undefined)
     throw refusal([attributeFault('apple_account', `apple_account ${fault}`)]);
-}
-
-/**
- * The Apple Account of a push certificate: the one sent, else that of the signing request, else that
- * of the former certificate of its topic. AppError 422 when one is sent for another kind of
- * certificate.
- */
-async function appleAccountOf(
-  trx: Transaction,
-  { purpose, topic, given, request }: AccountQuery,
-): Promise<string | null> {
-  if (purpose !== 'mdm.pushcert' && typeof given === 'string') {
-    const detail = 'apple_account: only push certificates (mdm.pushcert) belong to one';
-    throw refusal([attributeFault('apple_account', detail)]);
-  }
-  requireAppleAccount(given);
-  if (given !== undefined || topic === null) return given ?? null;
-  return request?.apple_account ?? (await findAppleAccount(trx, topic)) ?? null;
 }
 
 /** The attributes and links that name the origin of a certificate. */
@@ -115,4 +72,47 @@ export function appleAccountFault(text: string): string | undefined {
   const digits = text.replace(/\D/g, '').length;
   if (PHONE_NUMBER.test(text) && digits >= FEWEST_DIGITS) return undefined;
   return 'must be an e-mail address or a phone number';
+}
+
+/**
+ * The signing request with the public key of the certificate; undefined when there is none. AppError
+ * 422 when the client names another request, or the request has another purpose.
+ */
+async function findRequestFor(
+  trx: Transaction,
+  { publicKey }: ParsedCertificate,
+  { purpose, requestId }: RequestQuery,
+): Promise<KnownRequest | undefined> {
+  const known = await findSigningRequests(trx, publicKeyFingerprint(publicKey));
+  const isAny = typeof requestId !== 'number';
+  const requests = isAny ? known : known.filter(({ id }) => id === requestId);
+  if (!isAny && requests.length === 0) {
+    const message = 'the certificate does not belong to the request';
+    throw new AppError('key_mismatch', 422, message, { source: { pointer: REQUEST_POINTER } });
+  }
+  const [last] = requests;
+  const found = requests.find((request) => request.purpose === purpose);
+  if (found !== undefined || last === undefined) return found;
+  const detail =
+    `purpose: certificate_signing_requests ${last.id} asked for ${last.purpose}; if it is meant ` +
+    'for another purpose, change that of the request first';
+  throw refusal([attributeFault('purpose', detail)]);
+}
+
+/**
+ * The Apple Account of a push certificate: the one sent, else that of the signing request, else that
+ * of the former certificate of its topic. AppError 422 when one is sent for another kind of
+ * certificate.
+ */
+async function appleAccountOf(
+  trx: Transaction,
+  { purpose, topic, given, request }: AccountQuery,
+): Promise<string | null> {
+  if (purpose !== 'mdm.pushcert' && typeof given === 'string') {
+    const detail = 'apple_account: only push certificates (mdm.pushcert) belong to one';
+    throw refusal([attributeFault('apple_account', detail)]);
+  }
+  requireAppleAccount(given);
+  if (given !== undefined || topic === null) return given ?? null;
+  return request?.apple_account ?? (await findAppleAccount(trx, topic)) ?? null;
 }

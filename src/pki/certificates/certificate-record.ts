@@ -31,34 +31,6 @@ export function certificateRecord(
   };
 }
 
-/** Completes a stored certificate without a key when the same one is uploaded with its key. */
-async function insertOrComplete(
-  trx: Transaction,
-  record: CertificateRecord,
-): Promise<number | undefined> {
-  const id = await insertNewCertificate(trx, record);
-  const hasKey = typeof record.rsa_private_key_id === 'number';
-  return id ?? (hasKey ? await completeCertificate(trx, record) : undefined);
-}
-
-async function revokedAdvice(trx: Transaction, id: number, revokedAt: Date): Promise<string> {
-  const uses = await certificateUses(trx, id);
-  const isKept = uses !== undefined && Object.values(uses).some((use) => use);
-  const day = revokedAt.toISOString().slice(0, 10);
-  const mistake = isKept
-    ? ''
-    : `; if it was revoked by mistake, DELETE /api/v1/certificates/${id} and add it again`;
-  return `, and was revoked on ${day}, so it is not used. Have another one issued${mistake}`;
-}
-
-async function described(
-  trx: Transaction,
-  { id, purpose, revoked_at }: KnownCertificate,
-): Promise<string> {
-  const stored = `this certificate is there already: id ${id}, purpose ${purpose}`;
-  return revoked_at === null ? stored : stored + (await revokedAdvice(trx, id, revoked_at));
-}
-
 /**
  * Returns the id of the new row, or of the stored row of the same certificate and purpose if that had
  * no key. AppError 409 already_exists naming the stored one.
@@ -73,4 +45,32 @@ export async function storeCertificate(
   const known = await findByFingerprint(trx, record.fingerprint);
   const message = known ? await described(trx, known) : 'this certificate is there already';
   throw new AppError('already_exists', 409, message, { source: { pointer } });
+}
+
+/** Completes a stored certificate without a key when the same one is uploaded with its key. */
+async function insertOrComplete(
+  trx: Transaction,
+  record: CertificateRecord,
+): Promise<number | undefined> {
+  const id = await insertNewCertificate(trx, record);
+  const hasKey = typeof record.rsa_private_key_id === 'number';
+  return id ?? (hasKey ? await completeCertificate(trx, record) : undefined);
+}
+
+async function described(
+  trx: Transaction,
+  { id, purpose, revoked_at }: KnownCertificate,
+): Promise<string> {
+  const stored = `this certificate is there already: id ${id}, purpose ${purpose}`;
+  return revoked_at === null ? stored : stored + (await revokedAdvice(trx, id, revoked_at));
+}
+
+async function revokedAdvice(trx: Transaction, id: number, revokedAt: Date): Promise<string> {
+  const uses = await certificateUses(trx, id);
+  const isKept = uses !== undefined && Object.values(uses).some((use) => use);
+  const day = revokedAt.toISOString().slice(0, 10);
+  const mistake = isKept
+    ? ''
+    : `; if it was revoked by mistake, DELETE /api/v1/certificates/${id} and add it again`;
+  return `, and was revoked on ${day}, so it is not used. Have another one issued${mistake}`;
 }

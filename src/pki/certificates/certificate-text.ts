@@ -10,6 +10,27 @@ const CERTIFICATE = /^(X509 )?CERTIFICATE$/;
 /** RFC 7468 8 and 9: the .p7b files of CAs. */
 const CERTS_ONLY = /^(PKCS7|CMS)$/;
 
+/** Strict base64, but for white space. AppError `invalid_certificate`. */
+export function decodeBase64Text(text: string): Buffer {
+  const bytes = decodeBase64(text.replace(/\s+/g, ''));
+  if (bytes !== undefined && bytes.length > 0) return bytes;
+  throw invalidCertificate('neither PEM nor base64');
+}
+
+/**
+ * The certificates of a text: PEM of certificates or of a certs-only PKCS #7, or either in DER as
+ * base64.
+ * @throws AppError `invalid_certificate`
+ */
+export function readCertificateText(text: string): ParsedCertificate[] {
+  try {
+    return isPem(Buffer.from(text)) ? readBlocks(text) : readDer(decodeBase64Text(text));
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code === 'invalid_certificate') throw error;
+    throw invalidCertificate('unreadable certificate', error);
+  }
+}
+
 function invalidCertificate(message: string, cause?: unknown): AppError {
   return new AppError('invalid_certificate', 400, message, { cause });
 }
@@ -34,26 +55,5 @@ function readDer(der: Buffer): ParsedCertificate[] {
     } catch {
       throw error;
     }
-  }
-}
-
-/** Strict base64, but for white space. AppError `invalid_certificate`. */
-export function decodeBase64Text(text: string): Buffer {
-  const bytes = decodeBase64(text.replace(/\s+/g, ''));
-  if (bytes !== undefined && bytes.length > 0) return bytes;
-  throw invalidCertificate('neither PEM nor base64');
-}
-
-/**
- * The certificates of a text: PEM of certificates or of a certs-only PKCS #7, or either in DER as
- * base64.
- * @throws AppError `invalid_certificate`
- */
-export function readCertificateText(text: string): ParsedCertificate[] {
-  try {
-    return isPem(Buffer.from(text)) ? readBlocks(text) : readDer(decodeBase64Text(text));
-  } catch (error) {
-    if (!(error instanceof AppError) || error.code === 'invalid_certificate') throw error;
-    throw invalidCertificate('unreadable certificate', error);
   }
 }

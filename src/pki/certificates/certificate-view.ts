@@ -25,29 +25,6 @@ export interface ChainLink {
   fingerprint_sha256: string;
 }
 
-function viewOf(certificate: ParsedCertificate): CertificateView {
-  const { keyUsage, extendedKeyUsage, subjectAltNames } = certificate;
-  const key = describePublicKeyInfo(certificate.publicKeyRaw);
-  return {
-    subject_alt_names: subjectAltNames.map(formatAlternativeName),
-    key_usage: keyUsage ?? null,
-    extended_key_usage: extendedKeyUsage.length > 0 ? extendedKeyUsage.map(purposeName) : null,
-    key_type: key?.type ?? null,
-    key_size: key?.bits ?? null,
-    signature_algorithm: signatureName(certificate.signatureAlgorithm),
-  };
-}
-
-/** undefined for unreadable bytes, as a device or another version of Muster may have stored. */
-function readable<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof AppError) return undefined;
-    throw error;
-  }
-}
-
 // A document reads each attribute separately, from the same buffer.
 const views = new WeakMap<Buffer, { view: CertificateView | undefined }>();
 
@@ -92,6 +69,29 @@ const SIGNATURES = new Map<string, string>([
   ['1.3.101.112', 'ED25519'],
   ['1.3.101.113', 'ED448'],
 ]);
+
+/** undefined for unreadable bytes, as a device or another version of Muster may have stored. */
+function readable<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof AppError) return undefined;
+    throw error;
+  }
+}
+
+function viewOf(certificate: ParsedCertificate): CertificateView {
+  const { keyUsage, extendedKeyUsage, subjectAltNames } = certificate;
+  const key = describePublicKeyInfo(certificate.publicKeyRaw);
+  return {
+    subject_alt_names: subjectAltNames.map(formatAlternativeName),
+    key_usage: keyUsage ?? null,
+    extended_key_usage: extendedKeyUsage.length > 0 ? extendedKeyUsage.map(purposeName) : null,
+    key_type: key?.type ?? null,
+    key_size: key?.bits ?? null,
+    signature_algorithm: signatureName(certificate.signatureAlgorithm),
+  };
+}
 
 /** The name of an extended key usage (RFC 5280 4.2.1.12); the dotted OID for an unknown one. */
 function purposeName(oid: string): string {

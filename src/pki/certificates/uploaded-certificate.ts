@@ -36,70 +36,6 @@ export interface UploadedCertificate {
   source: { certificate: Attribute; key: Attribute };
 }
 
-/** Runs `read`; an AppError becomes a fault of the attribute, or of the password. */
-async function attempt<T>(
-  name: Attribute,
-  faults: ErrorDetail[],
-  read: () => T | Promise<T>,
-): Promise<T | undefined> {
-  try {
-    return await read();
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    const at = error instanceof WrongPassword ? 'password' : name;
-    faults.push(attributeFault(at, `${at}: ${error.message}`, error.code));
-    return undefined;
-  }
-}
-
-async function readPem(upload: CertificateUpload, faults: ErrorDetail[]): Promise<UploadedParts> {
-  const { pem_certificate: text = '', pem_private_key, password } = upload;
-  const certificates = await attempt('pem_certificate', faults, () =>
-    readCertificateText(text ?? ''),
-  );
-  const keyText = pem_private_key ?? (privateKeyBlocks(text ?? '').length > 0 ? text : undefined);
-  if (typeof keyText !== 'string') return { certificates: certificates ?? [], keys: [] };
-  const read = () => readPrivateKeyPem(keyText, password ?? undefined);
-  const key = await attempt(sourceOf(upload).key, faults, read);
-  return { certificates: certificates ?? [], keys: key === undefined ? [] : [key] };
-}
-
-async function readPkcs12(
-  upload: CertificateUpload,
-  faults: ErrorDetail[],
-): Promise<UploadedParts> {
-  const { pkcs12 = '', password } = upload;
-  const parts = await attempt('pkcs12', faults, async () => {
-    const content = await openPkcs12(decodeBase64Text(pkcs12 ?? ''), password ?? undefined);
-    if (content.certificates.length === 0) {
-      throw new AppError('invalid_pkcs12', 400, 'it holds no certificate');
-    }
-    return {
-      certificates: content.certificates.map(parseCertificate),
-      keys: content.privateKeys.map((key) => importPrivateKey(key)),
-    };
-  });
-  return parts ?? { certificates: [], keys: [] };
-}
-
-function withoutRepeats(certificates: ParsedCertificate[]): ParsedCertificate[] {
-  const byFingerprint = certificates.map((one) => [one.fingerprint.toString('hex'), one] as const);
-  return [...new Map(byFingerprint).values()];
-}
-
-function missingInput({ pem_certificate, pkcs12 }: CertificateUpload): ErrorDetail[] {
-  const count = [pem_certificate, pkcs12].filter((text) => typeof text === 'string').length;
-  if (count === 1) return [];
-  if (count === 2) return [attributeFault('pkcs12', 'send either pem_certificate or pkcs12')];
-  return [attributeFault('pem_certificate', 'pem_certificate or pkcs12 is required')];
-}
-
-function sourceOf({ pkcs12, pem_private_key }: CertificateUpload): UploadedCertificate['source'] {
-  if (typeof pkcs12 === 'string') return { certificate: 'pkcs12', key: 'pkcs12' };
-  const key = typeof pem_private_key === 'string' ? 'pem_private_key' : 'pem_certificate';
-  return { certificate: 'pem_certificate', key };
-}
-
 /**
  * Reads the certificate, its chain and its private key from an upload. Checks only that they are
  * readable and belong together. AppError 422 with every fault and its pointer.
@@ -138,9 +74,68 @@ export async function readKeyOf(
   return key;
 }
 
-function foreignKey(name: Attribute): AppError {
-  const detail = 'the private key does not belong to the certificate';
-  return refusal([attributeFault(name, detail, 'key_mismatch')]);
+function missingInput({ pem_certificate, pkcs12 }: CertificateUpload): ErrorDetail[] {
+  const count = [pem_certificate, pkcs12].filter((text) => typeof text === 'string').length;
+  if (count === 1) return [];
+  if (count === 2) return [attributeFault('pkcs12', 'send either pem_certificate or pkcs12')];
+  return [attributeFault('pem_certificate', 'pem_certificate or pkcs12 is required')];
+}
+
+function sourceOf({ pkcs12, pem_private_key }: CertificateUpload): UploadedCertificate['source'] {
+  if (typeof pkcs12 === 'string') return { certificate: 'pkcs12', key: 'pkcs12' };
+  const key = typeof pem_private_key === 'string' ? 'pem_private_key' : 'pem_certificate';
+  return { certificate: 'pem_certificate', key };
+}
+
+async function readPkcs12(
+  upload: CertificateUpload,
+  faults: ErrorDetail[],
+): Promise<UploadedParts> {
+  const { pkcs12 = '', password } = upload;
+  const parts = await attempt('pkcs12', faults, async () => {
+    const content = await openPkcs12(decodeBase64Text(pkcs12 ?? ''), password ?? undefined);
+    if (content.certificates.length === 0) {
+      throw new AppError('invalid_pkcs12', 400, 'it holds no certificate');
+    }
+    return {
+      certificates: content.certificates.map(parseCertificate),
+      keys: content.privateKeys.map((key) => importPrivateKey(key)),
+    };
+  });
+  return parts ?? { certificates: [], keys: [] };
+}
+
+/** Runs `read`; an AppError becomes a fault of the attribute, or of the password. */
+async function attempt<T>(
+  name: Attribute,
+  faults: ErrorDetail[],
+  read: () => T | Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const at = error instanceof WrongPassword ? 'password' : name;
+    faults.push(attributeFault(at, `${at}: ${error.message}`, error.code));
+    return undefined;
+  }
+}
+
+async function readPem(upload: CertificateUpload, faults: ErrorDetail[]): Promise<UploadedParts> {
+  const { pem_certificate: text = '', pem_private_key, password } = upload;
+  const certificates = await attempt('pem_certificate', faults, () =>
+    readCertificateText(text ?? ''),
+  );
+  const keyText = pem_private_key ?? (privateKeyBlocks(text ?? '').length > 0 ? text : undefined);
+  if (typeof keyText !== 'string') return { certificates: certificates ?? [], keys: [] };
+  const read = () => readPrivateKeyPem(keyText, password ?? undefined);
+  const key = await attempt(sourceOf(upload).key, faults, read);
+  return { certificates: certificates ?? [], keys: key === undefined ? [] : [key] };
+}
+
+function withoutRepeats(certificates: ParsedCertificate[]): ParsedCertificate[] {
+  const byFingerprint = certificates.map((one) => [one.fingerprint.toString('hex'), one] as const);
+  return [...new Map(byFingerprint).values()];
 }
 
 function assemble(
@@ -163,6 +158,11 @@ function assemble(
     throw unrelatedCertificates(source.certificate, unrelated, [certificate, ...chain]);
   }
   return { certificate, chain, privateKey, source };
+}
+
+function foreignKey(name: Attribute): AppError {
+  const detail = 'the private key does not belong to the certificate';
+  return refusal([attributeFault(name, detail, 'key_mismatch')]);
 }
 
 /** Refused because the whole chain is sent to clients. */

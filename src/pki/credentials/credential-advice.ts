@@ -47,6 +47,60 @@ const REMEDIES: Record<
   supervision_certificate: `Hosts that have it pair with supervised devices until then. ${successor('dep.supervision')}`,
 };
 
+/** Whether it is a former CA of this server that no device depends on: its end needs no notice. */
+export function isOfNoUse({ authority, identities }: Credential): boolean {
+  return authority === 'retired' && identities === 0;
+}
+
+/** When it ends and what to do, whether that is soon or not. */
+export function endingAdvice(credential: Credential): string {
+  return `${describe(credential)} ${ending(credential)}. ${remedyOf(credential)}`;
+}
+
+/** What is or soon will be wrong with a credential, and what to do; undefined while all is well. */
+export function credentialAdvice(credential: Credential, all: Credential[]): string | undefined {
+  const { id, status } = credential;
+  if (status === 'ok' || isOfNoUse(credential)) return undefined;
+  if (status === 'not_yet_valid') return beginningAdvice(credential);
+  if (status !== 'no_private_key') return endingAdvice(credential);
+  return (
+    `${describe(credential)} has no private key, so nothing can be pushed with it` +
+    `${stillInUse(credential, all)}. PATCH /api/v1/certificates/${id} with pem_private_key, or POST ` +
+    'it again with its key.'
+  );
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** One warning. */
+export interface Advice {
+  /** Stable, for programs. */
+  code: string;
+  /** What is wrong and what to do. */
+  detail: string;
+}
+
+/** Warnings about a push certificate that can be used. */
+export function pushCertificateAdvice(credential: Credential): Advice[] {
+  const { isSelfSigned, replaced } = credential;
+  return [
+    ...(isSelfSigned ? [selfSigned(credential)] : []),
+    ...(replaced ? [older(credential, replaced)] : []),
+  ];
+}
+
+/** `The TLS certificate "mdm.example.com" (id 7)` */
+function describe({ kind, id, name }: Credential): string {
+  const where = id === null ? 'of TLS_CERT_FILE' : `id ${id}`;
+  return `The ${NAMES[kind]} ${JSON.stringify(name)} (${where})`;
+}
+
+function ending({ not_after, days_left, status }: Credential): string {
+  const day = not_after.toISOString().slice(0, 10);
+  if (status === 'expired' || days_left < 0) return `expired on ${day}`;
+  return `expires on ${day}, in ${days_left} ${days_left === 1 ? 'day' : 'days'}`;
+}
+
 function remedyOf(credential: Credential): string {
   const { kind, source, authority, identities, apple_account } = credential;
   switch (kind) {
@@ -75,35 +129,6 @@ function dependents(count: number | undefined): string {
   return count === 1 ? 'It issued 1 identity in use. ' : `It issued ${count} identities in use. `;
 }
 
-/** Whether it is a former CA of this server that no device depends on: its end needs no notice. */
-export function isOfNoUse({ authority, identities }: Credential): boolean {
-  return authority === 'retired' && identities === 0;
-}
-
-/** `The TLS certificate "mdm.example.com" (id 7)` */
-function describe({ kind, id, name }: Credential): string {
-  const where = id === null ? 'of TLS_CERT_FILE' : `id ${id}`;
-  return `The ${NAMES[kind]} ${JSON.stringify(name)} (${where})`;
-}
-
-function ending({ not_after, days_left, status }: Credential): string {
-  const day = not_after.toISOString().slice(0, 10);
-  if (status === 'expired' || days_left < 0) return `expired on ${day}`;
-  return `expires on ${day}, in ${days_left} ${days_left === 1 ? 'day' : 'days'}`;
-}
-
-/** The certificate still in use instead of a push certificate without its key. */
-function stillInUse({ kind, topic }: Credential, all: Credential[]): string {
-  const sameTopic = all.filter((other) => other.kind === kind && other.topic === topic);
-  const used = sameTopic.find(({ status }) => status !== 'no_private_key');
-  return used === undefined ? '' : `; id ${used.id}, which ${ending(used)}, stays in use`;
-}
-
-/** When it ends and what to do, whether that is soon or not. */
-export function endingAdvice(credential: Credential): string {
-  return `${describe(credential)} ${ending(credential)}. ${remedyOf(credential)}`;
-}
-
 function beginningAdvice(credential: Credential): string {
   return (
     `${describe(credential)} is not valid before ${credential.not_before?.toISOString()}, and of no ` +
@@ -111,27 +136,11 @@ function beginningAdvice(credential: Credential): string {
   );
 }
 
-/** What is or soon will be wrong with a credential, and what to do; undefined while all is well. */
-export function credentialAdvice(credential: Credential, all: Credential[]): string | undefined {
-  const { id, status } = credential;
-  if (status === 'ok' || isOfNoUse(credential)) return undefined;
-  if (status === 'not_yet_valid') return beginningAdvice(credential);
-  if (status !== 'no_private_key') return endingAdvice(credential);
-  return (
-    `${describe(credential)} has no private key, so nothing can be pushed with it` +
-    `${stillInUse(credential, all)}. PATCH /api/v1/certificates/${id} with pem_private_key, or POST ` +
-    'it again with its key.'
-  );
-}
-
-const DAY_MS = 24 * 60 * 60 * 1000;
-
-/** One warning. */
-export interface Advice {
-  /** Stable, for programs. */
-  code: string;
-  /** What is wrong and what to do. */
-  detail: string;
+/** The certificate still in use instead of a push certificate without its key. */
+function stillInUse({ kind, topic }: Credential, all: Credential[]): string {
+  const sameTopic = all.filter((other) => other.kind === kind && other.topic === topic);
+  const used = sameTopic.find(({ status }) => status !== 'no_private_key');
+  return used === undefined ? '' : `; id ${used.id}, which ${ending(used)}, stays in use`;
 }
 
 function selfSigned({ id, topic }: Credential): Advice {
@@ -152,13 +161,4 @@ function older(
     `earlier than the one that it replaced (id ${replaced.id}). If an older one was added by ` +
     `mistake, DELETE /api/v1/certificates/${id} or revoke it: id ${replaced.id} is in use again then.`;
   return { code: 'push_certificate_older', detail };
-}
-
-/** Warnings about a push certificate that can be used. */
-export function pushCertificateAdvice(credential: Credential): Advice[] {
-  const { isSelfSigned, replaced } = credential;
-  return [
-    ...(isSelfSigned ? [selfSigned(credential)] : []),
-    ...(replaced ? [older(credential, replaced)] : []),
-  ];
 }

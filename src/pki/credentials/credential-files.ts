@@ -26,17 +26,6 @@ export interface CertificateFileChoice {
   withChain: boolean;
 }
 
-function pemFile(certificates: { der: Buffer }[]): CredentialFile {
-  const text = certificates.map(({ der }) => encodePem('CERTIFICATE', der)).join('');
-  return { name: 'certificate.pem', mediaType: PEM_TYPE, bytes: Buffer.from(text) };
-}
-
-function chainFile(format: FileFormat, certificates: ParsedCertificate[]): CredentialFile {
-  if (format === 'pem') return pemFile(certificates);
-  const bytes = buildCertsOnly(certificates);
-  return { name: 'certificate.p7b', mediaType: 'application/pkcs7-mime', bytes };
-}
-
 /** Stored certificates and keys as downloads. */
 export class CredentialFiles {
   constructor(
@@ -72,4 +61,15 @@ export class CredentialFiles {
     const bytes = Buffer.from(encodePem('PRIVATE KEY', der));
     return { name: 'rsa_private_key.pem', mediaType: PEM_TYPE, bytes };
   }
+}
+
+function chainFile(format: FileFormat, certificates: ParsedCertificate[]): CredentialFile {
+  if (format === 'pem') return pemFile(certificates);
+  const bytes = buildCertsOnly(certificates);
+  return { name: 'certificate.p7b', mediaType: 'application/pkcs7-mime', bytes };
+}
+
+function pemFile(certificates: { der: Buffer }[]): CredentialFile {
+  const text = certificates.map(({ der }) => encodePem('CERTIFICATE', der)).join('');
+  return { name: 'certificate.pem', mediaType: PEM_TYPE, bytes: Buffer.from(text) };
 }

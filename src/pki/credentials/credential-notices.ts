@@ -26,37 +26,6 @@ interface Notice {
   key: NoticeKey;
 }
 
-function noticeOf(credential: Credential, now: Date): Notice[] {
-  const { kind, id, not_after } = credential;
-  const left = (not_after.getTime() - now.getTime()) / DAY_MS;
-  const days = THRESHOLDS.find((threshold) => left <= threshold);
-  if (days === undefined || isOfNoUse(credential)) return [];
-  return [{ credential, key: { kind, credential_id: id ?? 0, not_after, days } }];
-}
-
-async function audit(trx: Transaction, { credential, key }: Notice): Promise<void> {
-  const { kind, id, name, not_after, days_left } = credential;
-  const stored = kind === 'dep_token' ? 'dep_accounts' : 'certificates';
-  await writeAudit(trx, {
-    context: systemContext(),
-    action: key.days === 0 ? 'credentials.expired' : 'credentials.expiring',
-    targetType: id === null ? 'credentials' : stored,
-    targetId: id,
-    outcome: 'success',
-    details: { kind, name, not_after: not_after.toISOString(), days_left },
-  });
-}
-
-function isSame(one: NoticeKey, other: NoticeKey): boolean {
-  return one.kind === other.kind && one.credential_id === other.credential_id;
-}
-
-function logNotice(logger: Logger, { credential, key }: Notice): void {
-  const { kind, id, topic, status, days_left } = credential;
-  const level = key.days === EARLY ? 'info' : 'warn';
-  logger[level]({ kind, id, topic, status, days_left }, endingAdvice(credential));
-}
-
 /**
  * Logs and audits credentials that end within 60, 30, 14, 7 and 1 days, and those that have ended:
  * each once, whichever of several processes looks first.
@@ -78,4 +47,35 @@ export async function reportEndingCredentials(
     return notices;
   });
   for (const notice of written) logNotice(logger, notice);
+}
+
+function noticeOf(credential: Credential, now: Date): Notice[] {
+  const { kind, id, not_after } = credential;
+  const left = (not_after.getTime() - now.getTime()) / DAY_MS;
+  const days = THRESHOLDS.find((threshold) => left <= threshold);
+  if (days === undefined || isOfNoUse(credential)) return [];
+  return [{ credential, key: { kind, credential_id: id ?? 0, not_after, days } }];
+}
+
+function isSame(one: NoticeKey, other: NoticeKey): boolean {
+  return one.kind === other.kind && one.credential_id === other.credential_id;
+}
+
+async function audit(trx: Transaction, { credential, key }: Notice): Promise<void> {
+  const { kind, id, name, not_after, days_left } = credential;
+  const stored = kind === 'dep_token' ? 'dep_accounts' : 'certificates';
+  await writeAudit(trx, {
+    context: systemContext(),
+    action: key.days === 0 ? 'credentials.expired' : 'credentials.expiring',
+    targetType: id === null ? 'credentials' : stored,
+    targetId: id,
+    outcome: 'success',
+    details: { kind, name, not_after: not_after.toISOString(), days_left },
+  });
+}
+
+function logNotice(logger: Logger, { credential, key }: Notice): void {
+  const { kind, id, topic, status, days_left } = credential;
+  const level = key.days === EARLY ? 'info' : 'warn';
+  logger[level]({ kind, id, topic, status, days_left }, endingAdvice(credential));
 }

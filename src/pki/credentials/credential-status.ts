@@ -95,115 +95,7 @@ const USELESS_WITHOUT_KEY: CertificatePurpose[] = ['mdm.vendor', 'mdm.encrypt', 
 /** The private keys of these are kept elsewhere, so they are distinguished by subject. */
 const BY_SUBJECT: CertificatePurpose[] = ['dep.anchor', 'dep.supervision'];
 
-/** Certificates with the same slot replace each other; CAs and token certificates have one each. */
-function slotOf({ id, purpose, push_topic, subject }: ServerCertificateRow): string {
-  if (purpose === 'mdm.pushcert') return `topic ${push_topic}`;
-  if (purpose === 'mdm.cacert' || purpose === 'dep.stoken') return `certificate ${id}`;
-  return BY_SUBJECT.includes(purpose) ? `${purpose} ${subject}` : purpose;
-}
-
-/** 0: usable now; 1: not yet or no longer valid; 2: its key is missing. */
-function uselessness(row: ServerCertificateRow, now: Date): number {
-  const { purpose, has_key, not_before, not_after } = row;
-  if (!has_key && !BY_SUBJECT.includes(purpose)) return 2;
-  return not_before <= now && not_after > now ? 0 : 1;
-}
-
-/** One for each slot: the one added last of those that are usable now, if any. */
-function inUse(rows: ServerCertificateRow[], now: Date): ServerCertificateRow[] {
-  const chosen = new Map<string, ServerCertificateRow>();
-  for (const row of rows) {
-    const other = chosen.get(slotOf(row));
-    const isBetter = other === undefined || uselessness(row, now) < uselessness(other, now);
-    if (isBetter) chosen.set(slotOf(row), row);
-  }
-  return [...chosen.values()];
-}
-
-/** Push certificates newer than the one in use that would replace it if their keys were stored. */
-function waitingForKey(
-  rows: ServerCertificateRow[],
-  used: ServerCertificateRow[],
-  now: Date,
-): ServerCertificateRow[] {
-  return rows.filter((row) => {
-    if (row.purpose !== 'mdm.pushcert' || row.has_key || row.not_after <= now) return false;
-    return used.some((other) => slotOf(other) === slotOf(row) && other.id < row.id);
-  });
-}
-
-/** Oddities of a usable push certificate. */
-function pushOddities(
-  row: ServerCertificateRow,
-  rows: ServerCertificateRow[],
-  now: Date,
-): Pick<Credential, 'isSelfSigned' | 'replaced'> {
-  if (row.purpose !== 'mdm.pushcert' || uselessness(row, now) > 0) return {};
-  const [replaced] = rows
-    .filter((other) => slotOf(other) === slotOf(row) && uselessness(other, now) === 0)
-    .filter(({ not_after }) => not_after.getTime() >= row.not_after.getTime() + DAY_MS)
-    .sort((one, other) => other.not_after.getTime() - one.not_after.getTime());
-  return {
-    isSelfSigned: row.issuer === row.subject ? true : undefined,
-    replaced: replaced && { id: replaced.id, not_after: replaced.not_after },
-  };
-}
-
 type Life = Pick<Credential, 'not_after' | 'days_left' | 'status' | 'not_before'>;
-
-function lifeOf(notAfter: Date, now: Date): Life {
-  const left = notAfter.getTime() - now.getTime();
-  const life = { not_after: notAfter, days_left: Math.floor(left / DAY_MS) };
-  if (left <= 0) return { ...life, status: 'expired' };
-  return { ...life, status: left <= EXPIRING_DAYS * DAY_MS ? 'expiring' : 'ok' };
-}
-
-function lifeBetween([notBefore, notAfter]: [Date, Date], now: Date): Life {
-  const life = lifeOf(notAfter, now);
-  if (notBefore <= now || life.status === 'expired') return life;
-  return { ...life, status: 'not_yet_valid', not_before: notBefore };
-}
-
-function authorityOf(row: ServerCertificateRow): Pick<Credential, 'authority'> {
-  if (row.purpose !== 'mdm.cacert') return {};
-  if (row.issues_identities) return { authority: 'issuing' };
-  return { authority: row.is_own_ca ? 'retired' : 'external' };
-}
-
-function ofCertificate(row: ServerCertificateRow, now: Date): Credential[] {
-  const kind = KINDS[row.purpose];
-  if (kind === undefined) return [];
-  const credential: Credential = {
-    kind,
-    source: 'database',
-    id: row.id,
-    name: row.x509_cn ?? row.subject,
-    ...lifeBetween([row.not_before, row.not_after], now),
-    topic: row.push_topic ?? undefined,
-    apple_account: row.apple_account ?? undefined,
-    ...authorityOf(row),
-  };
-  const isUseless = kind === 'push_certificate' && !row.has_key;
-  return [isUseless ? { ...credential, status: 'no_private_key' } : credential];
-}
-
-function ofToken(row: DepTokenRow, now: Date): Credential {
-  const name = row.name ?? `account ${row.id}`;
-  const life = lifeOf(row.access_token_expiry, now);
-  return { kind: 'dep_token', source: 'database', id: row.id, name, ...life };
-}
-
-function ofFile(file: FileCertificate, now: Date): Credential {
-  const { commonName, subject, notBefore, notAfter } = file;
-  const life = lifeBetween([notBefore, notAfter], now);
-  return {
-    kind: 'ssl_certificate',
-    source: 'file',
-    id: null,
-    name: commonName ?? subject,
-    ...life,
-  };
-}
 
 /** The credentials in use, and push certificates that wait for their key; the first to end first. */
 export async function credentialStatus(
@@ -245,4 +137,112 @@ export async function credentialsInUse(
     const identities = former.includes(credential) ? counts.get(credential.id ?? 0) : undefined;
     return identities === undefined ? credential : { ...credential, identities };
   });
+}
+
+/** One for each slot: the one added last of those that are usable now, if any. */
+function inUse(rows: ServerCertificateRow[], now: Date): ServerCertificateRow[] {
+  const chosen = new Map<string, ServerCertificateRow>();
+  for (const row of rows) {
+    const other = chosen.get(slotOf(row));
+    const isBetter = other === undefined || uselessness(row, now) < uselessness(other, now);
+    if (isBetter) chosen.set(slotOf(row), row);
+  }
+  return [...chosen.values()];
+}
+
+/** Certificates with the same slot replace each other; CAs and token certificates have one each. */
+function slotOf({ id, purpose, push_topic, subject }: ServerCertificateRow): string {
+  if (purpose === 'mdm.pushcert') return `topic ${push_topic}`;
+  if (purpose === 'mdm.cacert' || purpose === 'dep.stoken') return `certificate ${id}`;
+  return BY_SUBJECT.includes(purpose) ? `${purpose} ${subject}` : purpose;
+}
+
+/** 0: usable now; 1: not yet or no longer valid; 2: its key is missing. */
+function uselessness(row: ServerCertificateRow, now: Date): number {
+  const { purpose, has_key, not_before, not_after } = row;
+  if (!has_key && !BY_SUBJECT.includes(purpose)) return 2;
+  return not_before <= now && not_after > now ? 0 : 1;
+}
+
+/** Push certificates newer than the one in use that would replace it if their keys were stored. */
+function waitingForKey(
+  rows: ServerCertificateRow[],
+  used: ServerCertificateRow[],
+  now: Date,
+): ServerCertificateRow[] {
+  return rows.filter((row) => {
+    if (row.purpose !== 'mdm.pushcert' || row.has_key || row.not_after <= now) return false;
+    return used.some((other) => slotOf(other) === slotOf(row) && other.id < row.id);
+  });
+}
+
+function ofCertificate(row: ServerCertificateRow, now: Date): Credential[] {
+  const kind = KINDS[row.purpose];
+  if (kind === undefined) return [];
+  const credential: Credential = {
+    kind,
+    source: 'database',
+    id: row.id,
+    name: row.x509_cn ?? row.subject,
+    ...lifeBetween([row.not_before, row.not_after], now),
+    topic: row.push_topic ?? undefined,
+    apple_account: row.apple_account ?? undefined,
+    ...authorityOf(row),
+  };
+  const isUseless = kind === 'push_certificate' && !row.has_key;
+  return [isUseless ? { ...credential, status: 'no_private_key' } : credential];
+}
+
+function lifeBetween([notBefore, notAfter]: [Date, Date], now: Date): Life {
+  const life = lifeOf(notAfter, now);
+  if (notBefore <= now || life.status === 'expired') return life;
+  return { ...life, status: 'not_yet_valid', not_before: notBefore };
+}
+
+function lifeOf(notAfter: Date, now: Date): Life {
+  const left = notAfter.getTime() - now.getTime();
+  const life = { not_after: notAfter, days_left: Math.floor(left / DAY_MS) };
+  if (left <= 0) return { ...life, status: 'expired' };
+  return { ...life, status: left <= EXPIRING_DAYS * DAY_MS ? 'expiring' : 'ok' };
+}
+
+function authorityOf(row: ServerCertificateRow): Pick<Credential, 'authority'> {
+  if (row.purpose !== 'mdm.cacert') return {};
+  if (row.issues_identities) return { authority: 'issuing' };
+  return { authority: row.is_own_ca ? 'retired' : 'external' };
+}
+
+/** Oddities of a usable push certificate. */
+function pushOddities(
+  row: ServerCertificateRow,
+  rows: ServerCertificateRow[],
+  now: Date,
+): Pick<Credential, 'isSelfSigned' | 'replaced'> {
+  if (row.purpose !== 'mdm.pushcert' || uselessness(row, now) > 0) return {};
+  const [replaced] = rows
+    .filter((other) => slotOf(other) === slotOf(row) && uselessness(other, now) === 0)
+    .filter(({ not_after }) => not_after.getTime() >= row.not_after.getTime() + DAY_MS)
+    .sort((one, other) => other.not_after.getTime() - one.not_after.getTime());
+  return {
+    isSelfSigned: row.issuer === row.subject ? true : undefined,
+    replaced: replaced && { id: replaced.id, not_after: replaced.not_after },
+  };
+}
+
+function ofToken(row: DepTokenRow, now: Date): Credential {
+  const name = row.name ?? `account ${row.id}`;
+  const life = lifeOf(row.access_token_expiry, now);
+  return { kind: 'dep_token', source: 'database', id: row.id, name, ...life };
+}
+
+function ofFile(file: FileCertificate, now: Date): Credential {
+  const { commonName, subject, notBefore, notAfter } = file;
+  const life = lifeBetween([notBefore, notAfter], now);
+  return {
+    kind: 'ssl_certificate',
+    source: 'file',
+    id: null,
+    name: commonName ?? subject,
+    ...life,
+  };
 }

@@ -60,6 +60,18 @@ export function makeKeyFile(file: string): boolean {
   }
 }
 
+/**
+ * Replaces the current key by the next one. Keeps the former under the name that is returned. There
+ * is a current key at every instant, and an interrupted call can be repeated.
+ */
+export function adoptNextKey({ current, next }: MasterKeyFiles, currentId: string): string {
+  const kept = `${current}.${currentId}.old`;
+  linkNew(current, kept);
+  renameSync(next, current);
+  flushDirectory(dirname(current));
+  return kept;
+}
+
 function linkNew(from: string, to: string): boolean {
   try {
     linkSync(from, to);
@@ -79,16 +91,4 @@ function flushDirectory(directory: string): void {
   } finally {
     closeSync(handle);
   }
-}
-
-/**
- * Replaces the current key by the next one. Keeps the former under the name that is returned. There
- * is a current key at every instant, and an interrupted call can be repeated.
- */
-export function adoptNextKey({ current, next }: MasterKeyFiles, currentId: string): string {
-  const kept = `${current}.${currentId}.old`;
-  linkNew(current, kept);
-  renameSync(next, current);
-  flushDirectory(dirname(current));
-  return kept;
 }

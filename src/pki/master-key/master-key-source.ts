@@ -20,21 +20,6 @@ export interface MasterKeyDeps {
   logger: Logger;
 }
 
-async function hasSealedData(db: Database): Promise<boolean> {
-  if ((await readMasterKeyCheck(db.knex)) !== undefined) return true;
-  return (await anySealedKey(db.knex)) !== undefined;
-}
-
-/** The last step of a rotation renames the files; before it the current file has the former key. */
-async function refuseUnadopted({ db, logger }: MasterKeyDeps, { current, next }: MasterKeyFiles) {
-  const isRight = async (file: string) => {
-    const key = findKeyFile(file, logger);
-    return key !== undefined && (await isMasterKey(db, new SecretBox(key))) === true;
-  };
-  if (!(await isRight(next)) || (await isRight(current))) return;
-  throw rotationUnfinished(`the new key is still in ${next}`);
-}
-
 /**
  * The key that seals every secret: MASTER_KEY, else DATA_DIR/master.key, which is made on the first
  * start only. With sealed data and no key it refuses (master_key_mismatch), as it does while a
@@ -63,4 +48,19 @@ export async function loadMasterKey(deps: MasterKeyDeps): Promise<Buffer> {
     );
   }
   return readKeyFile(files.current, logger);
+}
+
+/** The last step of a rotation renames the files; before it the current file has the former key. */
+async function refuseUnadopted({ db, logger }: MasterKeyDeps, { current, next }: MasterKeyFiles) {
+  const isRight = async (file: string) => {
+    const key = findKeyFile(file, logger);
+    return key !== undefined && (await isMasterKey(db, new SecretBox(key))) === true;
+  };
+  if (!(await isRight(next)) || (await isRight(current))) return;
+  throw rotationUnfinished(`the new key is still in ${next}`);
+}
+
+async function hasSealedData(db: Database): Promise<boolean> {
+  if ((await readMasterKeyCheck(db.knex)) !== undefined) return true;
+  return (await anySealedKey(db.knex)) !== undefined;
 }

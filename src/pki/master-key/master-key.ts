@@ -32,15 +32,6 @@ export function masterKeyId(box: SecretBox): string {
   return createHash('sha256').update(box.deriveKey('key id')).digest('hex').slice(0, 8);
 }
 
-function opens(box: SecretBox, sealed: Buffer, sealLabel: string): boolean {
-  try {
-    box.open(sealed, sealLabel);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 export function rotationUnfinished(how: string): AppError {
   const message =
     `A rotation of the master key is not finished: ${how}. Run \`muster keys rotate-master\` again, ` +
@@ -78,6 +69,24 @@ export async function wrongMasterKey(
   return new AppError('master_key_mismatch', 500, mismatchText(keyId, change));
 }
 
+/**
+ * Refuses when stored secrets do not open (master_key_mismatch), or not all of them yet
+ * (key_rotation_unfinished). Reads only.
+ */
+export async function checkMasterKey(db: Database, box: SecretBox): Promise<void> {
+  await refuseUnfinishedRotation(db);
+  if ((await isMasterKey(db, box)) === false) throw await wrongMasterKey(db, box);
+}
+
+function opens(box: SecretBox, sealed: Buffer, sealLabel: string): boolean {
+  try {
+    box.open(sealed, sealLabel);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function mismatchText(keyId: string, change: MasterKeyChange | undefined): string {
   const where = 'MASTER_KEY or DATA_DIR/master.key';
   if (change === undefined) {
@@ -97,13 +106,4 @@ function mismatchText(keyId: string, change: MasterKeyChange | undefined): strin
     `The master key (${keyId}) is not the one that this database is under since ${day} ` +
     `(${change.present}); nothing was changed. Set that key (${where}), or use another database.`
   );
-}
-
-/**
- * Refuses when stored secrets do not open (master_key_mismatch), or not all of them yet
- * (key_rotation_unfinished). Reads only.
- */
-export async function checkMasterKey(db: Database, box: SecretBox): Promise<void> {
-  await refuseUnfinishedRotation(db);
-  if ((await isMasterKey(db, box)) === false) throw await wrongMasterKey(db, box);
 }

@@ -16,14 +16,6 @@ export interface ResealOptions {
   onProgress(place: string, done: number): void;
 }
 
-function tryOpen(box: SecretBox, { sealed, seal_label }: SealedValue): Buffer | undefined {
-  try {
-    return box.open(sealed, seal_label);
-  } catch {
-    return undefined;
-  }
-}
-
 /** How many sealed values there are. */
 export async function countSealedValues(db: Database): Promise<number> {
   let sum = 0;
@@ -72,4 +64,12 @@ export async function resealAll(
     });
   }
   return unreadable;
+}
+
+function tryOpen(box: SecretBox, { sealed, seal_label }: SealedValue): Buffer | undefined {
+  try {
+    return box.open(sealed, seal_label);
+  } catch {
+    return undefined;
+  }
 }

@@ -41,95 +41,6 @@ export interface RotationDeps {
 const PROGRESS_EVERY = 10_000;
 const SHOWN_AT_MOST = 10;
 
-function conflict(message: string): AppError {
-  return new AppError('conflict', 409, message);
-}
-
-/** Secrets that a running server seals under the former key during the rotation would be lost. */
-async function refuseLive({ knex }: Database): Promise<void> {
-  const live = await liveProcesses(knex);
-  if (live.length === 0) return;
-  const who = live.map(({ hostname, pid }) => `${hostname}, process ${pid}`).join('; ');
-  throw conflict(`the server runs (${who}); stop every process of it first`);
-}
-
-function refuseUnreadable(unreadable: string[], { skipUnreadable, write }: RotationDeps): void {
-  if (unreadable.length === 0) return;
-  for (const what of unreadable.slice(0, SHOWN_AT_MOST)) write(`does not open: ${what}`);
-  if (skipUnreadable === true) return;
-  throw conflict(
-    `stored secrets that open under no key that is here, so are damaged: ${unreadable.length}; ` +
-      '--skip-unreadable leaves them as they are',
-  );
-}
-
-/** A starting server registers, then looks for a rotation; with the reverse order here, one sees the other. */
-async function begin({ db }: RotationDeps, { next }: Keys): Promise<void> {
-  await writeRotation(db.knex, { check: sealMasterKeyCheck(next), startedAt: new Date() });
-  try {
-    await refuseLive(db);
-  } catch (error) {
-    await deleteRotation(db.knex);
-    throw error;
-  }
-}
-
-async function prepare(deps: RotationDeps, former: SecretBox): Promise<Keys> {
-  const { db, keys, write } = deps;
-  const fits = await isMasterKey(db, former);
-  if (fits === undefined) throw conflict('the database holds no secrets yet');
-  if (!fits) throw await wrongMasterKey(db, former);
-  const next = new SecretBox(keys.next() ?? keys.make());
-  const count = await countSealedValues(db);
-  write(`secrets to be sealed anew: ${count}`);
-  refuseUnreadable(await findUnreadable(db, former), deps);
-  return { former, next };
-}
-
-/** The keys of an interrupted run, which has resealed some of the values. */
-async function resume(
-  { db, keys, write }: RotationDeps,
-  former: SecretBox,
-  rotation: StoredRotation,
-): Promise<Keys> {
-  const next = keys.next();
-  const box = next && new SecretBox(next);
-  if (box === undefined || !opensMasterKeyCheck(box, rotation.check)) {
-    throw conflict('a rotation was begun with another new key; use that one');
-  }
-  // Every private key may be under the new one by now, so only the check can show it.
-  if (!(await isFormerKey(db, former))) throw await wrongMasterKey(db, former);
-  write(`the rotation that was begun at ${rotation.startedAt.toISOString()} goes on`);
-  return { former, next: box };
-}
-
-async function isFormerKey({ knex }: Database, former: SecretBox): Promise<boolean> {
-  const check = await readMasterKeyCheck(knex);
-  return check === undefined || opensMasterKeyCheck(former, check);
-}
-
-async function reseal(deps: RotationDeps, boxes: Keys): Promise<void> {
-  const { db, write } = deps;
-  const reported = new Map<string, number>();
-  const unreadable = await resealAll(db, boxes, {
-    onProgress: (place, done) => {
-      if (done - (reported.get(place) ?? 0) < PROGRESS_EVERY) return;
-      reported.set(place, done);
-      write(`${place}: ${done}`);
-    },
-  });
-  refuseUnreadable(unreadable, deps);
-}
-
-/** Whether an interrupted run did everything except to rename the key files. */
-async function isCommitted({ db, keys }: RotationDeps, former: SecretBox): Promise<boolean> {
-  const next = keys.next();
-  if (next === undefined) return false;
-  const box = new SecretBox(next);
-  if (masterKeyId(box) === masterKeyId(former)) throw conflict('the new key is the one in use');
-  return (await isMasterKey(db, box)) === true;
-}
-
 /**
  * Seals every secret of the database under a new master key. It may be interrupted at any instant and
  * run again: until it is finished no server starts, afterwards only with the new key. AppError
@@ -157,4 +68,93 @@ export async function rotateMasterKey(deps: RotationDeps): Promise<void> {
   });
   write(`every secret is under the key ${ids.new_key} now, instead of ${ids.former_key}`);
   write(keys.adopt(ids.former_key));
+}
+
+/** Secrets that a running server seals under the former key during the rotation would be lost. */
+async function refuseLive({ knex }: Database): Promise<void> {
+  const live = await liveProcesses(knex);
+  if (live.length === 0) return;
+  const who = live.map(({ hostname, pid }) => `${hostname}, process ${pid}`).join('; ');
+  throw conflict(`the server runs (${who}); stop every process of it first`);
+}
+
+function conflict(message: string): AppError {
+  return new AppError('conflict', 409, message);
+}
+
+/** Whether an interrupted run did everything except to rename the key files. */
+async function isCommitted({ db, keys }: RotationDeps, former: SecretBox): Promise<boolean> {
+  const next = keys.next();
+  if (next === undefined) return false;
+  const box = new SecretBox(next);
+  if (masterKeyId(box) === masterKeyId(former)) throw conflict('the new key is the one in use');
+  return (await isMasterKey(db, box)) === true;
+}
+
+/** The keys of an interrupted run, which has resealed some of the values. */
+async function resume(
+  { db, keys, write }: RotationDeps,
+  former: SecretBox,
+  rotation: StoredRotation,
+): Promise<Keys> {
+  const next = keys.next();
+  const box = next && new SecretBox(next);
+  if (box === undefined || !opensMasterKeyCheck(box, rotation.check)) {
+    throw conflict('a rotation was begun with another new key; use that one');
+  }
+  // Every private key may be under the new one by now, so only the check can show it.
+  if (!(await isFormerKey(db, former))) throw await wrongMasterKey(db, former);
+  write(`the rotation that was begun at ${rotation.startedAt.toISOString()} goes on`);
+  return { former, next: box };
+}
+
+async function isFormerKey({ knex }: Database, former: SecretBox): Promise<boolean> {
+  const check = await readMasterKeyCheck(knex);
+  return check === undefined || opensMasterKeyCheck(former, check);
+}
+
+async function prepare(deps: RotationDeps, former: SecretBox): Promise<Keys> {
+  const { db, keys, write } = deps;
+  const fits = await isMasterKey(db, former);
+  if (fits === undefined) throw conflict('the database holds no secrets yet');
+  if (!fits) throw await wrongMasterKey(db, former);
+  const next = new SecretBox(keys.next() ?? keys.make());
+  const count = await countSealedValues(db);
+  write(`secrets to be sealed anew: ${count}`);
+  refuseUnreadable(await findUnreadable(db, former), deps);
+  return { former, next };
+}
+
+function refuseUnreadable(unreadable: string[], { skipUnreadable, write }: RotationDeps): void {
+  if (unreadable.length === 0) return;
+  for (const what of unreadable.slice(0, SHOWN_AT_MOST)) write(`does not open: ${what}`);
+  if (skipUnreadable === true) return;
+  throw conflict(
+    `stored secrets that open under no key that is here, so are damaged: ${unreadable.length}; ` +
+      '--skip-unreadable leaves them as they are',
+  );
+}
+
+/** A starting server registers, then looks for a rotation; with the reverse order here, one sees the other. */
+async function begin({ db }: RotationDeps, { next }: Keys): Promise<void> {
+  await writeRotation(db.knex, { check: sealMasterKeyCheck(next), startedAt: new Date() });
+  try {
+    await refuseLive(db);
+  } catch (error) {
+    await deleteRotation(db.knex);
+    throw error;
+  }
+}
+
+async function reseal(deps: RotationDeps, boxes: Keys): Promise<void> {
+  const { db, write } = deps;
+  const reported = new Map<string, number>();
+  const unreadable = await resealAll(db, boxes, {
+    onProgress: (place, done) => {
+      if (done - (reported.get(place) ?? 0) < PROGRESS_EVERY) return;
+      reported.set(place, done);
+      write(`${place}: ${done}`);
+    },
+  });
+  refuseUnreadable(unreadable, deps);
 }

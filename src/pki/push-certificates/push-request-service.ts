@@ -98,13 +98,6 @@ async function requireRequest(trx: Transaction, id: number): Promise<SigningRequ
   return request;
 }
 
-function faultOf(found: JudgedVendor | undefined): string {
-  if (found === undefined) return 'No vendor certificate is stored here';
-  const { id, certificate, fault } = found;
-  const name = certificate.commonName ?? certificate.subject;
-  return `The vendor certificate ${JSON.stringify(name)} (id ${id}) can't sign: ${fault}`;
-}
-
 /** Apple refuses keys of other kinds, and shorter ones. */
 function requireFit({ id, purpose, der }: SigningRequestRow): void {
   const what = `certificate_signing_requests ${id}`;
@@ -116,4 +109,11 @@ function requireFit({ id, purpose, der }: SigningRequestRow): void {
   const key = type === 'RSA' ? `RSA of ${bits} bits` : type;
   const message = `${what}: its key is ${key}, and Apple requires RSA of 2048 bits for push certificates`;
   throw new AppError('conflict', 409, message);
+}
+
+function faultOf(found: JudgedVendor | undefined): string {
+  if (found === undefined) return 'No vendor certificate is stored here';
+  const { id, certificate, fault } = found;
+  const name = certificate.commonName ?? certificate.subject;
+  return `The vendor certificate ${JSON.stringify(name)} (id ${id}) can't sign: ${fault}`;
 }

@@ -30,54 +30,9 @@ interface PathToRoot {
   fault?: string;
 }
 
-function isRoot(certificate: ParsedCertificate): boolean {
-  return certificate.subjectRaw.equals(certificate.issuerRaw);
-}
-
-function day(date: Date): string {
-  return date.toISOString().slice(0, 10);
-}
-
-function timeFault(what: string, { notBefore, notAfter }: ParsedCertificate, now: Date): string {
-  return now < notBefore
-    ? `${what} is not valid before ${day(notBefore)}`
-    : `${what} expired on ${day(notAfter)}`;
-}
-
 const ADVICE =
   "upload the vendor certificate together with Apple's current intermediate and root " +
   '(https://www.apple.com/certificateauthority/)';
-
-/** Issuer after issuer, the root last. Apple refuses a chain that ends before it. */
-function pathToRoot(
-  leaf: ParsedCertificate,
-  others: readonly ParsedCertificate[],
-  now: Date,
-): PathToRoot {
-  const chain: ParsedCertificate[] = [];
-  for (let last = leaf; !isRoot(last); ) {
-    const issuers = others.filter((other) => !chain.includes(other) && isIssuedBy(last, other));
-    const issuer = issuers.find((one) => isValidAt(one, now)) ?? issuers[0];
-    if (issuer === undefined) {
-      return { chain, fault: `the certificate of its issuer ${last.issuer} is missing: ${ADVICE}` };
-    }
-    if (!isValidAt(issuer, now)) {
-      const what = `the certificate of its issuer ${issuer.subject}`;
-      return { chain, fault: `${timeFault(what, issuer, now)}: ${ADVICE}` };
-    }
-    chain.push(issuer);
-    last = issuer;
-  }
-  return { chain };
-}
-
-/** Why the certificate itself can't be a vendor's, or can't be used now. */
-function leafFault(leaf: ParsedCertificate, now: Date): string | undefined {
-  if (!isValidAt(leaf, now)) return timeFault('it', leaf, now);
-  if (isRoot(leaf)) return 'it is signed by itself, not issued by Apple';
-  if (leaf.publicKey.asymmetricKeyType !== 'rsa') return 'its key is not RSA';
-  return undefined;
-}
 
 /** Checks whether the stored certificate can sign requests that Apple accepts. */
 export function judgeVendor(row: VendorCertificateRow, box: SecretBox, now: Date): JudgedVendor {
@@ -119,6 +74,51 @@ export async function storeVendorCertificate(
     if (id === undefined) throw error;
     return { id, isNew: false };
   }
+}
+
+/** Issuer after issuer, the root last. Apple refuses a chain that ends before it. */
+function pathToRoot(
+  leaf: ParsedCertificate,
+  others: readonly ParsedCertificate[],
+  now: Date,
+): PathToRoot {
+  const chain: ParsedCertificate[] = [];
+  for (let last = leaf; !isRoot(last); ) {
+    const issuers = others.filter((other) => !chain.includes(other) && isIssuedBy(last, other));
+    const issuer = issuers.find((one) => isValidAt(one, now)) ?? issuers[0];
+    if (issuer === undefined) {
+      return { chain, fault: `the certificate of its issuer ${last.issuer} is missing: ${ADVICE}` };
+    }
+    if (!isValidAt(issuer, now)) {
+      const what = `the certificate of its issuer ${issuer.subject}`;
+      return { chain, fault: `${timeFault(what, issuer, now)}: ${ADVICE}` };
+    }
+    chain.push(issuer);
+    last = issuer;
+  }
+  return { chain };
+}
+
+function isRoot(certificate: ParsedCertificate): boolean {
+  return certificate.subjectRaw.equals(certificate.issuerRaw);
+}
+
+function timeFault(what: string, { notBefore, notAfter }: ParsedCertificate, now: Date): string {
+  return now < notBefore
+    ? `${what} is not valid before ${day(notBefore)}`
+    : `${what} expired on ${day(notAfter)}`;
+}
+
+function day(date: Date): string {
+  return date.toISOString().slice(0, 10);
+}
+
+/** Why the certificate itself can't be a vendor's, or can't be used now. */
+function leafFault(leaf: ParsedCertificate, now: Date): string | undefined {
+  if (!isValidAt(leaf, now)) return timeFault('it', leaf, now);
+  if (isRoot(leaf)) return 'it is signed by itself, not issued by Apple';
+  if (leaf.publicKey.asymmetricKeyType !== 'rsa') return 'its key is not RSA';
+  return undefined;
 }
 
 async function replaceChain(

@@ -7,26 +7,6 @@ import {
 } from '../../db/push/device-reach.js';
 import { AppError } from '../../errors.js';
 
-async function describeTopic(trx: Transaction, { topic, count }: TopicCount): Promise<string> {
-  const devices = count > COUNTED_AT_MOST ? `more than ${COUNTED_AT_MOST}` : String(count);
-  const account = await findAppleAccount(trx, topic);
-  const owner = account === undefined ? '' : ` (of the Apple account ${account})`;
-  return `${devices} to ${topic}${owner}`;
-}
-
-async function mismatch(trx: Transaction, topic: string, others: TopicCount[]): Promise<string> {
-  const listeners: string[] = [];
-  for (const other of others) listeners.push(await describeTopic(trx, other));
-  return (
-    `the topic of this push certificate is ${topic}, but the enrolled devices listen to another: ` +
-    `${listeners.join(', ')}. It can never wake them. Renew the former certificate at ` +
-    'identity.apple.com, signed in with the Apple account that made it, instead of creating a new ' +
-    'one. Or repeat this with ?force=true: a former certificate that is stored stays, and goes on ' +
-    'serving its devices while it lasts, after which each has to enroll anew; devices that enroll ' +
-    'from now on listen to the new topic'
-  );
-}
-
 export interface TopicCheck {
   /** null for a certificate that is no push certificate. */
   topic: string | null;
@@ -56,3 +36,23 @@ export async function requireTopic(
  * managed as long as it polls, but never pushed: no certificate can have this topic.
  */
 export const PLACEHOLDER_TOPIC = 'com.apple.mgmt.External.00000000-0000-0000-0000-000000000000';
+
+async function mismatch(trx: Transaction, topic: string, others: TopicCount[]): Promise<string> {
+  const listeners: string[] = [];
+  for (const other of others) listeners.push(await describeTopic(trx, other));
+  return (
+    `the topic of this push certificate is ${topic}, but the enrolled devices listen to another: ` +
+    `${listeners.join(', ')}. It can never wake them. Renew the former certificate at ` +
+    'identity.apple.com, signed in with the Apple account that made it, instead of creating a new ' +
+    'one. Or repeat this with ?force=true: a former certificate that is stored stays, and goes on ' +
+    'serving its devices while it lasts, after which each has to enroll anew; devices that enroll ' +
+    'from now on listen to the new topic'
+  );
+}
+
+async function describeTopic(trx: Transaction, { topic, count }: TopicCount): Promise<string> {
+  const devices = count > COUNTED_AT_MOST ? `more than ${COUNTED_AT_MOST}` : String(count);
+  const account = await findAppleAccount(trx, topic);
+  const owner = account === undefined ? '' : ` (of the Apple account ${account})`;
+  return `${devices} to ${topic}${owner}`;
+}

@@ -26,22 +26,6 @@ export interface RevocationListDeps {
   authorities: RevocationAuthorities;
 }
 
-/** The same in every process for the same content; greater for later content. */
-function numberOf({ hour, version }: RevocationMark): number {
-  return (hour.getTime() / HOUR_MS) * VERSIONS + version;
-}
-
-function encodeRows(rows: readonly RevokedRow[]): Buffer {
-  const entries = rows.map(({ serial, revoked_at, revocation_reason }) =>
-    encodeCrlEntry({
-      serial: Buffer.from(serial, 'hex'),
-      revokedAt: new Date(revoked_at * 1000),
-      reason: (revocation_reason ?? undefined) as RevocationReason | undefined,
-    }),
-  );
-  return Buffer.concat(entries);
-}
-
 /**
  * The revocation lists of this server's CAs. A list is cached until any process revokes a certificate,
  * or for an hour. Requests that arrive while a list is built wait for it.
@@ -126,4 +110,20 @@ export function findAuthority(
   keyId: string,
 ): RevocationAuthority | undefined {
   return authorities.all({ revoked: true }).find((authority) => authority.keyId === keyId);
+}
+
+/** The same in every process for the same content; greater for later content. */
+function numberOf({ hour, version }: RevocationMark): number {
+  return (hour.getTime() / HOUR_MS) * VERSIONS + version;
+}
+
+function encodeRows(rows: readonly RevokedRow[]): Buffer {
+  const entries = rows.map(({ serial, revoked_at, revocation_reason }) =>
+    encodeCrlEntry({
+      serial: Buffer.from(serial, 'hex'),
+      revokedAt: new Date(revoked_at * 1000),
+      reason: (revocation_reason ?? undefined) as RevocationReason | undefined,
+    }),
+  );
+  return Buffer.concat(entries);
 }

@@ -31,20 +31,6 @@ export interface RevocationAnswer {
   isCacheable: boolean;
 }
 
-function refusal(error: OcspError): RevocationAnswer {
-  return { der: buildOcspError(error), isCacheable: false };
-}
-
-/** Only a certificate that this CA signed is `good`. */
-function statusOf(rows: readonly IssuedRow[], { certificate: issuer }: RevocationAuthority) {
-  const row = rows.find(({ der }) => isIssuedBy(parseCertificate(der), issuer));
-  if (row === undefined) return { state: 'unknown' } satisfies OcspStatus;
-  const { revoked_at: revokedAt, revocation_reason } = row;
-  if (revokedAt === null) return { state: 'good' } satisfies OcspStatus;
-  const reason = (revocation_reason ?? undefined) as RevocationReason | undefined;
-  return { state: 'revoked', revokedAt, reason } satisfies OcspStatus;
-}
-
 /** Answers OCSP requests (RFC 6960) about the certificates that this server's CAs have issued. */
 export class RevocationResponder {
   readonly #deps: RevocationResponderDeps;
@@ -93,4 +79,18 @@ export class RevocationResponder {
     const der = buildOcspResponse({ issuer, issuerKey, responses, nonce, ...times });
     return { der, isCacheable: nonce === undefined };
   }
+}
+
+function refusal(error: OcspError): RevocationAnswer {
+  return { der: buildOcspError(error), isCacheable: false };
+}
+
+/** Only a certificate that this CA signed is `good`. */
+function statusOf(rows: readonly IssuedRow[], { certificate: issuer }: RevocationAuthority) {
+  const row = rows.find(({ der }) => isIssuedBy(parseCertificate(der), issuer));
+  if (row === undefined) return { state: 'unknown' } satisfies OcspStatus;
+  const { revoked_at: revokedAt, revocation_reason } = row;
+  if (revokedAt === null) return { state: 'good' } satisfies OcspStatus;
+  const reason = (revocation_reason ?? undefined) as RevocationReason | undefined;
+  return { state: 'revoked', revokedAt, reason } satisfies OcspStatus;
 }

@@ -35,79 +35,6 @@ interface CachedFile {
   maxAge: number;
 }
 
-function sendFile(req: Request, res: Response, file: CachedFile): void {
-  res.setHeader('ETag', file.etag);
-  res.setHeader('Last-Modified', file.lastModified.toUTCString());
-  res.setHeader('Cache-Control', `public, max-age=${file.maxAge}`);
-  if (req.fresh) {
-    res.writeHead(304).end();
-    return;
-  }
-  res.writeHead(200, { 'Content-Type': file.type, 'Content-Length': file.body.length });
-  res.end(file.body);
-}
-
-/** The `<key id>` of `<key id>.crl`; for other names the empty string, which no CA has. */
-function keyIdIn({ params }: Request, extension: string): string {
-  const file = String(params.file);
-  return file.endsWith(extension) ? file.slice(0, -extension.length) : '';
-}
-
-async function sendList(req: Request, res: Response, lists: RevocationLists): Promise<void> {
-  const list = await lists.find(keyIdIn(req, '.crl'));
-  if (list === undefined) throw notFound('this revocation list');
-  sendFile(req, res, {
-    type: 'application/pkix-crl',
-    body: list.der,
-    // Weak: the signatures of an EC key differ from process to process.
-    etag: `W/"${list.number}"`,
-    lastModified: list.thisUpdate,
-    maxAge: FRESH_SECONDS,
-  });
-}
-
-function sendCertificate(req: Request, res: Response, authorities: RevocationAuthorities): void {
-  const found = findAuthority(authorities, keyIdIn(req, '.cer'));
-  if (found === undefined) throw notFound('this certificate');
-  const { der: body, fingerprint, notBefore: lastModified } = found.certificate;
-  const etag = `"${fingerprint.toString('hex')}"`;
-  sendFile(req, res, {
-    type: 'application/pkix-cert',
-    body,
-    etag,
-    lastModified,
-    maxAge: DAY_SECONDS,
-  });
-}
-
-/** RFC 6960 A.1.1: the URL-encoded base64; unreadable text is as malformed as an empty request. */
-function requestInPath({ path }: Request): Buffer {
-  try {
-    return decodeBase64(decodeURIComponent(path.slice(OCSP_PATH.length))) ?? Buffer.alloc(0);
-  } catch {
-    return Buffer.alloc(0);
-  }
-}
-
-function sendAnswer(res: Response, { der, isCacheable }: RevocationAnswer): void {
-  const caching = isCacheable
-    ? `public, max-age=${FRESH_SECONDS}, no-transform, must-revalidate`
-    : 'no-store';
-  res.writeHead(200, {
-    'Content-Type': 'application/ocsp-response',
-    'Content-Length': der.length,
-    'Cache-Control': caching,
-  });
-  res.end(der);
-}
-
-function refuseMethod(Allow: string): () => never {
-  return () => {
-    const headers = { Allow };
-    throw new AppError('method_not_allowed', 405, `only ${Allow}`, { headers });
-  };
-}
-
 /** The public addresses of this server's CAs: revocation lists, OCSP, their certificates. */
 export function createRevocationRouter(deps: RevocationRouterDeps): Router {
   const { authorities, lists, responder, bodies, logger } = deps;
@@ -133,4 +60,77 @@ export function createRevocationRouter(deps: RevocationRouterDeps): Router {
     .all(refuseMethod('GET, HEAD'));
   router.use(['/crl', '/ca', '/ocsp'], deviceErrorHandler(logger));
   return router;
+}
+
+async function sendList(req: Request, res: Response, lists: RevocationLists): Promise<void> {
+  const list = await lists.find(keyIdIn(req, '.crl'));
+  if (list === undefined) throw notFound('this revocation list');
+  sendFile(req, res, {
+    type: 'application/pkix-crl',
+    body: list.der,
+    // Weak: the signatures of an EC key differ from process to process.
+    etag: `W/"${list.number}"`,
+    lastModified: list.thisUpdate,
+    maxAge: FRESH_SECONDS,
+  });
+}
+
+/** The `<key id>` of `<key id>.crl`; for other names the empty string, which no CA has. */
+function keyIdIn({ params }: Request, extension: string): string {
+  const file = String(params.file);
+  return file.endsWith(extension) ? file.slice(0, -extension.length) : '';
+}
+
+function sendFile(req: Request, res: Response, file: CachedFile): void {
+  res.setHeader('ETag', file.etag);
+  res.setHeader('Last-Modified', file.lastModified.toUTCString());
+  res.setHeader('Cache-Control', `public, max-age=${file.maxAge}`);
+  if (req.fresh) {
+    res.writeHead(304).end();
+    return;
+  }
+  res.writeHead(200, { 'Content-Type': file.type, 'Content-Length': file.body.length });
+  res.end(file.body);
+}
+
+function refuseMethod(Allow: string): () => never {
+  return () => {
+    const headers = { Allow };
+    throw new AppError('method_not_allowed', 405, `only ${Allow}`, { headers });
+  };
+}
+
+function sendCertificate(req: Request, res: Response, authorities: RevocationAuthorities): void {
+  const found = findAuthority(authorities, keyIdIn(req, '.cer'));
+  if (found === undefined) throw notFound('this certificate');
+  const { der: body, fingerprint, notBefore: lastModified } = found.certificate;
+  const etag = `"${fingerprint.toString('hex')}"`;
+  sendFile(req, res, {
+    type: 'application/pkix-cert',
+    body,
+    etag,
+    lastModified,
+    maxAge: DAY_SECONDS,
+  });
+}
+
+function sendAnswer(res: Response, { der, isCacheable }: RevocationAnswer): void {
+  const caching = isCacheable
+    ? `public, max-age=${FRESH_SECONDS}, no-transform, must-revalidate`
+    : 'no-store';
+  res.writeHead(200, {
+    'Content-Type': 'application/ocsp-response',
+    'Content-Length': der.length,
+    'Cache-Control': caching,
+  });
+  res.end(der);
+}
+
+/** RFC 6960 A.1.1: the URL-encoded base64; unreadable text is as malformed as an empty request. */
+function requestInPath({ path }: Request): Buffer {
+  try {
+    return decodeBase64(decodeURIComponent(path.slice(OCSP_PATH.length))) ?? Buffer.alloc(0);
+  } catch {
+    return Buffer.alloc(0);
+  }
 }

@@ -48,10 +48,6 @@ export interface LockedOut {
 
 const FORCE = 'revoke it all the same with force=true';
 
-function inUse(why: string): AppError {
-  return new AppError('in_use', 409, why);
-}
-
 /**
  * Revokes a certificate inside the caller's transaction. AppError 404; 409 in_use for the issuing CA,
  * and unless forced for a certificate that devices depend on. With one identity of a device all its
@@ -76,15 +72,8 @@ export async function revoke(
   return { isNew: true, isAuthority, device: await lockOut(trx, deviceId, reason) };
 }
 
-async function lockOut(
-  trx: Transaction,
-  id: number,
-  reason: StoredRevocationReason,
-): Promise<LockedOut> {
-  const states = ['active', 'renewal'] as const;
-  const further = await revokePins(trx, { deviceId: id, states, reason });
-  await endRenewal(trx, id);
-  return { id, further };
+function inUse(why: string): AppError {
+  return new AppError('in_use', 409, why);
 }
 
 async function requireNoDependents(
@@ -99,4 +88,15 @@ async function requireNoDependents(
   if (purpose === 'mdm.pushcert' && (await certificateUses(trx, id))?.pushes) {
     throw inUse(`enrolled devices get their pushes by this certificate alone; ${FORCE}`);
   }
+}
+
+async function lockOut(
+  trx: Transaction,
+  id: number,
+  reason: StoredRevocationReason,
+): Promise<LockedOut> {
+  const states = ['active', 'renewal'] as const;
+  const further = await revokePins(trx, { deviceId: id, states, reason });
+  await endRenewal(trx, id);
+  return { id, further };
 }

@@ -8,18 +8,6 @@ import { attributeFault, refusal } from '../certificates/attribute-faults.js';
 
 const LABEL = /^(NEW )?CERTIFICATE REQUEST$/;
 
-function requestBytes(text: string): Buffer {
-  const unreadable = new AppError('invalid_asn1', 400, 'it holds no certificate request');
-  if (isPem(Buffer.from(text))) {
-    const requests = decodePem(text).filter(({ label }) => LABEL.test(label));
-    if (requests.length !== 1 || requests[0] === undefined) throw unreadable;
-    return requests[0].der;
-  }
-  const der = decodeBase64(text.replace(/\s+/g, ''));
-  if (der === undefined) throw unreadable;
-  return der;
-}
-
 /** The one request in PEM, or in DER as base64. AppError 422 naming the attribute. */
 export function readRequestText(text: string): ParsedCsr {
   try {
@@ -37,10 +25,26 @@ export interface SigningRequestView {
   key_size: number;
 }
 
-function viewOf({ publicKey, subjectAltNames }: ParsedCsr): SigningRequestView {
-  const { type, bits } = describeKey(publicKey);
-  const subject_alt_names = subjectAltNames.map(formatAlternativeName);
-  return { subject_alt_names, key_type: type, key_size: bits };
+// A document reads each attribute separately, from the same buffer.
+const views = new WeakMap<Buffer, { view: SigningRequestView | undefined }>();
+
+/** The view of a stored request (DER); undefined when it is unreadable. */
+export function signingRequestView(der: Buffer): SigningRequestView | undefined {
+  const known = views.get(der) ?? { view: read(der) };
+  views.set(der, known);
+  return known.view;
+}
+
+function requestBytes(text: string): Buffer {
+  const unreadable = new AppError('invalid_asn1', 400, 'it holds no certificate request');
+  if (isPem(Buffer.from(text))) {
+    const requests = decodePem(text).filter(({ label }) => LABEL.test(label));
+    if (requests.length !== 1 || requests[0] === undefined) throw unreadable;
+    return requests[0].der;
+  }
+  const der = decodeBase64(text.replace(/\s+/g, ''));
+  if (der === undefined) throw unreadable;
+  return der;
 }
 
 function read(der: Buffer): SigningRequestView | undefined {
@@ -52,12 +56,8 @@ function read(der: Buffer): SigningRequestView | undefined {
   }
 }
 
-// A document reads each attribute separately, from the same buffer.
-const views = new WeakMap<Buffer, { view: SigningRequestView | undefined }>();
-
-/** The view of a stored request (DER); undefined when it is unreadable. */
-export function signingRequestView(der: Buffer): SigningRequestView | undefined {
-  const known = views.get(der) ?? { view: read(der) };
-  views.set(der, known);
-  return known.view;
+function viewOf({ publicKey, subjectAltNames }: ParsedCsr): SigningRequestView {
+  const { type, bits } = describeKey(publicKey);
+  const subject_alt_names = subjectAltNames.map(formatAlternativeName);
+  return { subject_alt_names, key_type: type, key_size: bits };
 }

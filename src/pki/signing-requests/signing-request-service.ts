@@ -141,30 +141,6 @@ export class SigningRequestService {
   }
 }
 
-function buildRequest(
-  privateKey: KeyObject,
-  { subject, names, purpose }: Omit<RequestPlan, 'generate'> & { purpose: CertificatePurpose },
-): ParsedCsr {
-  const publicKey = importPublicKey(exportPublicKey(privateKey));
-  const der = buildCsr({
-    subject,
-    publicKey,
-    privateKey,
-    subjectAltName: names.length > 0 ? names : undefined,
-    ...(purpose === 'mdm.webcrt' && serverUsage(publicKey)),
-  });
-  return parseCsr(der);
-}
-
-/** The usages of a TLS server's key; an RSA key also decrypts, up to TLS 1.2. */
-function serverUsage(key: KeyObject): Pick<BuildCsrOptions, 'keyUsage' | 'extendedKeyUsage'> {
-  const isRsa = describeKey(key).type === 'RSA';
-  return {
-    keyUsage: isRsa ? ['digitalSignature', 'keyEncipherment'] : ['digitalSignature'],
-    extendedKeyUsage: [Oid.serverAuth],
-  };
-}
-
 function refuseContradictions(input: SigningRequestInput): void {
   const faults: ErrorDetail[] = [];
   const isUpload = typeof input.pem_request === 'string';
@@ -193,13 +169,6 @@ function readPlan(input: SigningRequestInput): RequestPlan {
   return { subject, names: isBare ? namesOf(subject) : names, generate };
 }
 
-/** The common name as an alternative name: browsers read only those. */
-function namesOf(subject: NameAttribute[]): GeneralName[] {
-  const commonName = subject.find(({ type }) => type === 'CN');
-  const name = commonName && hostNameOf(commonName.value);
-  return name === undefined ? [] : [name];
-}
-
 function readNames(texts: string[], faults: ErrorDetail[]): GeneralName[] {
   return texts.flatMap((text, index) => {
     const name = parseAlternativeName(text);
@@ -208,4 +177,35 @@ function readNames(texts: string[], faults: ErrorDetail[]): GeneralName[] {
     faults.push(attributeFault(`subject_alt_names/${index}`, detail));
     return [];
   });
+}
+
+/** The common name as an alternative name: browsers read only those. */
+function namesOf(subject: NameAttribute[]): GeneralName[] {
+  const commonName = subject.find(({ type }) => type === 'CN');
+  const name = commonName && hostNameOf(commonName.value);
+  return name === undefined ? [] : [name];
+}
+
+function buildRequest(
+  privateKey: KeyObject,
+  { subject, names, purpose }: Omit<RequestPlan, 'generate'> & { purpose: CertificatePurpose },
+): ParsedCsr {
+  const publicKey = importPublicKey(exportPublicKey(privateKey));
+  const der = buildCsr({
+    subject,
+    publicKey,
+    privateKey,
+    subjectAltName: names.length > 0 ? names : undefined,
+    ...(purpose === 'mdm.webcrt' && serverUsage(publicKey)),
+  });
+  return parseCsr(der);
+}
+
+/** The usages of a TLS server's key; an RSA key also decrypts, up to TLS 1.2. */
+function serverUsage(key: KeyObject): Pick<BuildCsrOptions, 'keyUsage' | 'extendedKeyUsage'> {
+  const isRsa = describeKey(key).type === 'RSA';
+  return {
+    keyUsage: isRsa ? ['digitalSignature', 'keyEncipherment'] : ['digitalSignature'],
+    extendedKeyUsage: [Oid.serverAuth],
+  };
 }

@@ -25,10 +25,6 @@ export interface SubjectInput extends Partial<Record<Part, string | null>> {
 
 const partNames = Object.keys(PARTS) as Part[];
 
-function isPresent(text: string | null | undefined): text is string {
-  return typeof text === 'string';
-}
-
 export function hasParts(input: SubjectInput): boolean {
   return partNames.some((name) => isPresent(input[name]));
 }
@@ -45,6 +41,10 @@ export function readSubject(input: SubjectInput, faults: ErrorDetail[]): NameAtt
     faults.push(attributeFault('subject', `subject: ${error.message}`));
     return [];
   }
+}
+
+function isPresent(text: string | null | undefined): text is string {
+  return typeof text === 'string';
 }
 
 function partsOf(input: SubjectInput, faults: ErrorDetail[]): NameAttribute[] {

@@ -49,13 +49,43 @@ const GONE =
   'the next start it would be plain HTTP. POST one with its private key to ' +
   '/api/v1/ssl_certificates.';
 
-function withoutCertificate(publicUrl: string): string {
-  return (
-    `PUBLIC_URL is ${publicUrl}, but this process serves plain HTTP, and TRUST_PROXY names no proxy ` +
-    'that speaks TLS for it. POST an ssl certificate with its private key to ' +
-    '/api/v1/ssl_certificates, or set TLS_CERT_FILE and TLS_KEY_FILE, and start it again; behind a ' +
-    'proxy set TRUST_PROXY to its address, or TLS=off.'
-  );
+/** Every present warning. */
+export function tlsCaveats(state: TlsState): TlsCaveat[] {
+  return state.servesTls ? ofHttps(state) : ofPlainHttp(state);
+}
+
+/** The host that new ssl certificates must be for; undefined = any, as for a loopback PUBLIC_URL. */
+export function requiredHost({ storedTls, publicUrl }: TlsConfig): string | undefined {
+  const host = hostOf(publicUrl);
+  return storedTls && !isLoopback(host) ? host : undefined;
+}
+
+function ofHttps({ config, certificate, isAtHand, problems }: TlsState): TlsCaveat[] {
+  const found = (code: TlsCaveatCode, details: string[]) =>
+    details.map((detail) => ({ code, detail }));
+  return [
+    ...found('tls_certificate_gone', isAtHand ? [] : [GONE]),
+    ...found('tls_files_unusable', unusableFiles(problems)),
+    ...found('tls_certificate_unfit', certificate ? unfit(certificate, config) : []),
+    ...found('tls_certificate_other_host', certificate ? otherHost(certificate, config) : []),
+  ];
+}
+
+function unusableFiles(problems: readonly string[]): string[] {
+  if (problems.length === 0) return [];
+  return [
+    'TLS_CERT_FILE and TLS_KEY_FILE have changed and cannot be used: HTTPS is served with their ' +
+      `former content, but the next start would fail. ${problems.join('; ')}.`,
+  ];
+}
+
+function unfit(certificate: ParsedCertificate, config: TlsConfig): string[] {
+  const fault = purposeFault(certificate, 'mdm.webcrt');
+  if (fault === undefined) return [];
+  return [
+    `${nameOf(certificate, config)} is refused by devices: ${fault.detail}. Better ` +
+      `${remedyOf(config)}.`,
+  ];
 }
 
 function nameOf({ commonName, subject }: ParsedCertificate, { tls }: TlsConfig): string {
@@ -79,23 +109,6 @@ function otherHost(certificate: ParsedCertificate, config: TlsConfig): string[] 
   ];
 }
 
-function unfit(certificate: ParsedCertificate, config: TlsConfig): string[] {
-  const fault = purposeFault(certificate, 'mdm.webcrt');
-  if (fault === undefined) return [];
-  return [
-    `${nameOf(certificate, config)} is refused by devices: ${fault.detail}. Better ` +
-      `${remedyOf(config)}.`,
-  ];
-}
-
-function unusableFiles(problems: readonly string[]): string[] {
-  if (problems.length === 0) return [];
-  return [
-    'TLS_CERT_FILE and TLS_KEY_FILE have changed and cannot be used: HTTPS is served with their ' +
-      `former content, but the next start would fail. ${problems.join('; ')}.`,
-  ];
-}
-
 function ofPlainHttp({ config, isAtHand }: TlsState): TlsCaveat[] {
   const { storedTls, publicUrl, trustProxy, role } = config;
   if (!storedTls) return [];
@@ -105,24 +118,11 @@ function ofPlainHttp({ config, isAtHand }: TlsState): TlsCaveat[] {
   return [{ code: 'https_without_certificate', detail: withoutCertificate(publicUrl) }];
 }
 
-function ofHttps({ config, certificate, isAtHand, problems }: TlsState): TlsCaveat[] {
-  const found = (code: TlsCaveatCode, details: string[]) =>
-    details.map((detail) => ({ code, detail }));
-  return [
-    ...found('tls_certificate_gone', isAtHand ? [] : [GONE]),
-    ...found('tls_files_unusable', unusableFiles(problems)),
-    ...found('tls_certificate_unfit', certificate ? unfit(certificate, config) : []),
-    ...found('tls_certificate_other_host', certificate ? otherHost(certificate, config) : []),
-  ];
-}
-
-/** Every present warning. */
-export function tlsCaveats(state: TlsState): TlsCaveat[] {
-  return state.servesTls ? ofHttps(state) : ofPlainHttp(state);
-}
-
-/** The host that new ssl certificates must be for; undefined = any, as for a loopback PUBLIC_URL. */
-export function requiredHost({ storedTls, publicUrl }: TlsConfig): string | undefined {
-  const host = hostOf(publicUrl);
-  return storedTls && !isLoopback(host) ? host : undefined;
+function withoutCertificate(publicUrl: string): string {
+  return (
+    `PUBLIC_URL is ${publicUrl}, but this process serves plain HTTP, and TRUST_PROXY names no proxy ` +
+    'that speaks TLS for it. POST an ssl certificate with its private key to ' +
+    '/api/v1/ssl_certificates, or set TLS_CERT_FILE and TLS_KEY_FILE, and start it again; behind a ' +
+    'proxy set TRUST_PROXY to its address, or TLS=off.'
+  );
 }

@@ -32,41 +32,6 @@ interface Source {
   read(): Promise<Found>;
 }
 
-function fileSource(files: TlsFiles): Source {
-  const read = (): Found => {
-    if (!files.haveChanged()) return 'unchanged';
-    try {
-      return { identity: files.read() };
-    } catch (error) {
-      if (!(error instanceof ConfigError)) throw error;
-      return { problems: error.problems };
-    }
-  };
-  return { isStored: false, read: async () => read() };
-}
-
-function storedSource({ db, box, logger }: TlsCertificatesDeps): Source {
-  const logged = new Set<number>();
-  const open = (row: TlsCertificateRow) => {
-    try {
-      return identityOfRow(row, box);
-    } catch (error) {
-      const message = 'a stored ssl certificate cannot be used: the one before it stays';
-      if (!logged.has(row.id)) logger.error({ err: error, certificateId: row.id }, message);
-      logged.add(row.id);
-      return undefined;
-    }
-  };
-  const read = async () => {
-    for (const row of await listTlsCertificates(db.knex)) {
-      const identity = open(row);
-      if (identity !== undefined) return { identity };
-    }
-    return { identity: undefined };
-  };
-  return { isStored: true, read };
-}
-
 /** The certificate of this server: files, else the newest stored one that can be used. */
 export class TlsCertificates {
   /** Profiles are signed with it, also without TLS. */
@@ -176,4 +141,39 @@ export async function openTlsCertificates(deps: TlsCertificatesDeps): Promise<Tl
   const found = await source.read();
   const first = typeof found === 'object' && 'identity' in found ? found.identity : undefined;
   return new TlsCertificates(source, first, deps);
+}
+
+function fileSource(files: TlsFiles): Source {
+  const read = (): Found => {
+    if (!files.haveChanged()) return 'unchanged';
+    try {
+      return { identity: files.read() };
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      return { problems: error.problems };
+    }
+  };
+  return { isStored: false, read: async () => read() };
+}
+
+function storedSource({ db, box, logger }: TlsCertificatesDeps): Source {
+  const logged = new Set<number>();
+  const open = (row: TlsCertificateRow) => {
+    try {
+      return identityOfRow(row, box);
+    } catch (error) {
+      const message = 'a stored ssl certificate cannot be used: the one before it stays';
+      if (!logged.has(row.id)) logger.error({ err: error, certificateId: row.id }, message);
+      logged.add(row.id);
+      return undefined;
+    }
+  };
+  const read = async () => {
+    for (const row of await listTlsCertificates(db.knex)) {
+      const identity = open(row);
+      if (identity !== undefined) return { identity };
+    }
+    return { identity: undefined };
+  };
+  return { isStored: true, read };
 }

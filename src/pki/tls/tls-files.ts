@@ -12,31 +12,7 @@ export interface TlsFilePaths {
   keyFile: string;
 }
 
-function readPem(path: string): string {
-  const bytes = readFileSync(path);
-  if (isPem(bytes)) return bytes.toString('latin1');
-  const remedy = 'openssl x509, openssl pkey and openssl pkcs12 convert DER and PKCS #12';
-  throw new Error(`it is not PEM (${remedy})`);
-}
-
-function readKey(text: string) {
-  const [pem, ...others] = privateKeyBlocks(text);
-  if (pem === undefined) throw new Error('there is no private key in it');
-  if (others.length > 0) throw new Error('there is more than one private key in it');
-  if (pem.includes('ENCRYPTED')) {
-    throw new Error('the key is encrypted; Muster needs it without a password');
-  }
-  return importPrivateKey(Buffer.from(pem, 'latin1'));
-}
-
 type Parts = Pick<ServerIdentity, 'certificate' | 'chain' | 'privateKey'>;
-
-function pair({ certificate, chain, privateKey }: Parts): ServerIdentity {
-  if (chain.some((other) => isKeyOf(privateKey, other)) && !isKeyOf(privateKey, certificate)) {
-    throw new Error("the server's own certificate must come first, then its issuer");
-  }
-  return serverIdentity({ certificate, chain, privateKey });
-}
 
 /** Reads the server's certificate, its chain and its key. Throws ConfigError naming the faults. */
 export function readTlsFiles({ certFile, keyFile }: TlsFilePaths): ServerIdentity {
@@ -51,16 +27,6 @@ export function readTlsFiles({ certFile, keyFile }: TlsFilePaths): ServerIdentit
   const identity = reading.attempt('TLS_CERT_FILE, TLS_KEY_FILE', () => pair(parts));
   if (identity === undefined) throw reading.error();
   return identity;
-}
-
-/** Includes ctime, which changes when the file becomes readable. */
-function stateOf(path: string): string {
-  try {
-    const { ino, size, mtimeMs, ctimeMs } = statSync(path);
-    return `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
-  } catch (error) {
-    return String((error as NodeJS.ErrnoException).code);
-  }
 }
 
 /** A pair of files that another program replaces, as ACME clients do. */
@@ -111,5 +77,39 @@ export class SettingFiles {
 
   error(): ConfigError {
     return new ConfigError(this.#problems);
+  }
+}
+
+function readPem(path: string): string {
+  const bytes = readFileSync(path);
+  if (isPem(bytes)) return bytes.toString('latin1');
+  const remedy = 'openssl x509, openssl pkey and openssl pkcs12 convert DER and PKCS #12';
+  throw new Error(`it is not PEM (${remedy})`);
+}
+
+function readKey(text: string) {
+  const [pem, ...others] = privateKeyBlocks(text);
+  if (pem === undefined) throw new Error('there is no private key in it');
+  if (others.length > 0) throw new Error('there is more than one private key in it');
+  if (pem.includes('ENCRYPTED')) {
+    throw new Error('the key is encrypted; Muster needs it without a password');
+  }
+  return importPrivateKey(Buffer.from(pem, 'latin1'));
+}
+
+function pair({ certificate, chain, privateKey }: Parts): ServerIdentity {
+  if (chain.some((other) => isKeyOf(privateKey, other)) && !isKeyOf(privateKey, certificate)) {
+    throw new Error("the server's own certificate must come first, then its issuer");
+  }
+  return serverIdentity({ certificate, chain, privateKey });
+}
+
+/** Includes ctime, which changes when the file becomes readable. */
+function stateOf(path: string): string {
+  try {
+    const { ino, size, mtimeMs, ctimeMs } = statSync(path);
+    return `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
+  } catch (error) {
+    return String((error as NodeJS.ErrnoException).code);
   }
 }

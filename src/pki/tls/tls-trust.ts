@@ -13,14 +13,6 @@ const LONGEST_CHAIN = 8;
 
 let publicRoots: ParsedCertificate[] | undefined;
 
-/** Mozilla's list, which Node contains: close to Apple's. */
-function readPublicRoots(): ParsedCertificate[] {
-  publicRoots ??= rootCertificates.map((pem) =>
-    parseCertificate(decodePemBlock(pem, 'CERTIFICATE')),
-  );
-  return publicRoots;
-}
-
 /** Cached for the last chain: there is usually one, and the check takes milliseconds. */
 let lastVerdict: { chain: string; isTrusted: boolean } | undefined;
 
@@ -31,6 +23,24 @@ export function isPubliclyTrusted(chain: readonly ParsedCertificate[]): boolean 
   return lastVerdict.isTrusted;
 }
 
+export function isSelfSigned(certificate: ParsedCertificate): boolean {
+  return certificate.subjectRaw.equals(certificate.issuerRaw);
+}
+
+/**
+ * The certificates that a device must trust to speak TLS to this server, beyond public roots: the
+ * chain with its root, if known, and the anchors that an admin has stored for a proxy.
+ */
+export async function tlsTrust(db: Database, tlsChain: TlsChain): Promise<ParsedCertificate[]> {
+  const chain = tlsChain.slice(0, LONGEST_CHAIN).map(parseCertificate);
+  const stored = (await listDeviceAnchors(db.knex)).map(parseCertificate);
+  const own = isPubliclyTrusted(chain) ? [] : await withRoot(db, chain);
+  const byFingerprint = new Map(
+    [...own, ...stored].map((one) => [one.fingerprint.toString('hex'), one]),
+  );
+  return [...byFingerprint.values()];
+}
+
 function endsInPublicRoot([leaf, ...intermediates]: readonly ParsedCertificate[]): boolean {
   if (leaf === undefined) return false;
   const anchors = readPublicRoots();
@@ -38,8 +48,12 @@ function endsInPublicRoot([leaf, ...intermediates]: readonly ParsedCertificate[]
   return findCertificatePath(leaf, options) !== undefined;
 }
 
-export function isSelfSigned(certificate: ParsedCertificate): boolean {
-  return certificate.subjectRaw.equals(certificate.issuerRaw);
+/** Mozilla's list, which Node contains: close to Apple's. */
+function readPublicRoots(): ParsedCertificate[] {
+  publicRoots ??= rootCertificates.map((pem) =>
+    parseCertificate(decodePemBlock(pem, 'CERTIFICATE')),
+  );
+  return publicRoots;
 }
 
 /** Completes the chain from the CAs stored here, since servers usually leave out the root. */
@@ -56,18 +70,4 @@ async function withRoot(
     whole.push(issuer);
   }
   return whole;
-}
-
-/**
- * The certificates that a device must trust to speak TLS to this server, beyond public roots: the
- * chain with its root, if known, and the anchors that an admin has stored for a proxy.
- */
-export async function tlsTrust(db: Database, tlsChain: TlsChain): Promise<ParsedCertificate[]> {
-  const chain = tlsChain.slice(0, LONGEST_CHAIN).map(parseCertificate);
-  const stored = (await listDeviceAnchors(db.knex)).map(parseCertificate);
-  const own = isPubliclyTrusted(chain) ? [] : await withRoot(db, chain);
-  const byFingerprint = new Map(
-    [...own, ...stored].map((one) => [one.fingerprint.toString('hex'), one]),
-  );
-  return [...byFingerprint.values()];
 }

@@ -31,29 +31,6 @@ interface TrustAnchors {
   now: Date;
 }
 
-/**
- * RFC 5280 4.2.1.3; the certificate of a CA is never a device's. Pins and revocations are stored by
- * fingerprint, so a certificate that anyone can copy with another fingerprint is refused.
- */
-function maySignMessages({ isCa, keyUsage, hasOneAlgorithmForm }: ParsedCertificate): boolean {
-  if (isCa || !hasOneAlgorithmForm) return false;
-  return keyUsage === undefined || keyUsage.includes('digitalSignature');
-}
-
-/** The anchor that issued the certificate for a client; undefined when none did. */
-function issuerOf(certificate: ParsedCertificate, trusted: TrustAnchors) {
-  if (!maySignMessages(certificate)) return undefined;
-  const { anchors, chain: intermediates, now: at } = trusted;
-  const purpose = Oid.clientAuth;
-  return findCertificatePath(certificate, { anchors, intermediates, at, purpose })?.at(-1);
-}
-
-/** The next time at which a CA becomes valid or expires. */
-function nextChange(anchors: readonly ParsedCertificate[], now: Date): number {
-  const times = anchors.flatMap(({ notBefore, notAfter }) => [notBefore, notAfter]);
-  return Math.min(...times.map((time) => time.getTime()).filter((time) => time > now.getTime()));
-}
-
 /** Decides which certificates of devices are trusted. Open it with `createTrust`. */
 export class Trust {
   /** Grows whenever an earlier decision may no longer hold. */
@@ -154,8 +131,11 @@ export class Trust {
   }
 }
 
-function hasKey({ sealed_pkcs8 }: AuthorityRow): boolean {
-  return sealed_pkcs8 !== null;
+/** Reads the trusted CAs. */
+export async function createTrust(deps: TrustDeps): Promise<Trust> {
+  const trust = new Trust(deps);
+  await trust.reload();
+  return trust;
 }
 
 /** A CA whose key is not stored enrolls devices only while its SCEP server is configured. */
@@ -165,6 +145,10 @@ async function readAuthorities({ knex }: Database) {
   const [inUse, others] = [rows.filter(isInUse), rows.filter((row) => !isInUse(row))];
   const anchors = [...inUse.filter(hasKey), ...inUse.filter((row) => !hasKey(row))];
   return { anchors: anchors.map(parseRow), others: others.map(parseRow) };
+}
+
+function hasKey({ sealed_pkcs8 }: AuthorityRow): boolean {
+  return sealed_pkcs8 !== null;
 }
 
 function parseRow({ der }: AuthorityRow): ParsedCertificate {
@@ -177,9 +161,25 @@ function isSameList(one: readonly ParsedCertificate[], other: readonly ParsedCer
   return one.length === other.length && one.every(isSame);
 }
 
-/** Reads the trusted CAs. */
-export async function createTrust(deps: TrustDeps): Promise<Trust> {
-  const trust = new Trust(deps);
-  await trust.reload();
-  return trust;
+/** The anchor that issued the certificate for a client; undefined when none did. */
+function issuerOf(certificate: ParsedCertificate, trusted: TrustAnchors) {
+  if (!maySignMessages(certificate)) return undefined;
+  const { anchors, chain: intermediates, now: at } = trusted;
+  const purpose = Oid.clientAuth;
+  return findCertificatePath(certificate, { anchors, intermediates, at, purpose })?.at(-1);
+}
+
+/**
+ * RFC 5280 4.2.1.3; the certificate of a CA is never a device's. Pins and revocations are stored by
+ * fingerprint, so a certificate that anyone can copy with another fingerprint is refused.
+ */
+function maySignMessages({ isCa, keyUsage, hasOneAlgorithmForm }: ParsedCertificate): boolean {
+  if (isCa || !hasOneAlgorithmForm) return false;
+  return keyUsage === undefined || keyUsage.includes('digitalSignature');
+}
+
+/** The next time at which a CA becomes valid or expires. */
+function nextChange(anchors: readonly ParsedCertificate[], now: Date): number {
+  const times = anchors.flatMap(({ notBefore, notAfter }) => [notBefore, notAfter]);
+  return Math.min(...times.map((time) => time.getTime()).filter((time) => time > now.getTime()));
 }

@@ -51,6 +51,11 @@ export function jsonToPlist(
   return { value, faults: [...faults, ...rest] };
 }
 
+function unknownType(requestType: string): ErrorDetail {
+  const shown = requestType.slice(0, 80);
+  return fault(`${ATTRIBUTES}/request_type`, `'${shown}' is not a request type of Apple's`);
+}
+
 /** Whether so many values at most are in a JSON value. */
 function hasAtMost(most: number, json: unknown): boolean {
   const waiting: unknown[] = [json];
@@ -63,9 +68,4 @@ function hasAtMost(most: number, json: unknown): boolean {
     if (waiting.length === 0) return true;
   }
   return false;
-}
-
-function unknownType(requestType: string): ErrorDetail {
-  const shown = requestType.slice(0, 80);
-  return fault(`${ATTRIBUTES}/request_type`, `'${shown}' is not a request type of Apple's`);
 }

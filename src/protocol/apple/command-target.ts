@@ -50,13 +50,17 @@ export function queriesFor(
   return keys.filter((key) => !NO_MERE_QUESTION.has(key.key) && allowed(key)).map(({ key }) => key);
 }
 
-/** What a system says of a key, attribute by attribute from the outermost level inwards. */
-function inherited(
-  platform: Platform,
-  levels: (SchemaSystems | undefined)[],
-): SchemaOs | undefined {
-  const said = levels.map((systems) => systems?.[platform]).filter((os) => os !== undefined);
-  return said.length === 0 ? undefined : Object.assign({}, ...said);
+const items = commands.items as unknown as SchemaItem[];
+const byRequestType = new Map(items.map((item) => [item.requestType, item]));
+
+/** Apple's request types, in alphabetical order. */
+export function requestTypes(): string[] {
+  return [...byRequestType.keys()];
+}
+
+/** Apple's schema of one command; undefined when there is no such request type. */
+export function commandItem(requestType: string): SchemaItem | undefined {
+  return byRequestType.get(requestType);
 }
 
 function fits(os: SchemaOs | undefined, target: CommandTarget, platform: Platform): boolean {
@@ -85,15 +89,11 @@ function compareVersions(left: string, right: string): number {
   return 0;
 }
 
-const items = commands.items as unknown as SchemaItem[];
-const byRequestType = new Map(items.map((item) => [item.requestType, item]));
-
-/** Apple's request types, in alphabetical order. */
-export function requestTypes(): string[] {
-  return [...byRequestType.keys()];
-}
-
-/** Apple's schema of one command; undefined when there is no such request type. */
-export function commandItem(requestType: string): SchemaItem | undefined {
-  return byRequestType.get(requestType);
+/** What a system says of a key, attribute by attribute from the outermost level inwards. */
+function inherited(
+  platform: Platform,
+  levels: (SchemaSystems | undefined)[],
+): SchemaOs | undefined {
+  const said = levels.map((systems) => systems?.[platform]).filter((os) => os !== undefined);
+  return said.length === 0 ? undefined : Object.assign({}, ...said);
 }

@@ -76,9 +76,8 @@ export function maskSecrets(json: JsonValue): JsonValue {
   return mapMembers(json, (name, member) => (isSecret(name, member) ? MASK : maskSecrets(member)));
 }
 
-/** A flag of a secret's name is none, nor is null or the name of a query such as PushToken. */
-function isSecret(name: string, value: unknown): boolean {
-  return SECRET_KEYS.has(name) && typeof value !== 'boolean' && value !== null;
+function isoDate(date: Date): string {
+  return date.toISOString().replace(/(?:\.000)?Z$/, '+00:00');
 }
 
 function mapMembers<T>(
@@ -89,6 +88,7 @@ function mapMembers<T>(
   return Object.fromEntries(entries);
 }
 
-function isoDate(date: Date): string {
-  return date.toISOString().replace(/(?:\.000)?Z$/, '+00:00');
+/** A flag of a secret's name is none, nor is null or the name of a query such as PushToken. */
+function isSecret(name: string, value: unknown): boolean {
+  return SECRET_KEYS.has(name) && typeof value !== 'boolean' && value !== null;
 }

@@ -71,17 +71,17 @@ export function checkProfileKeys(profile: PlistDict): PayloadFinding[] {
   );
 }
 
-function keysOf(type: string): SchemaKey[] {
-  return byType.get(type)?.[0]?.keys ?? [];
+function findingOf({ rule, detail, source }: SchemaFault, type: string): PayloadFinding {
+  const { pointer } = source;
+  const isOwnKey = pointer.lastIndexOf('/') === 0;
+  const isMissing = rule === 'required' && isOwnKey && !LAX.has(type + pointer);
+  return { pointer, detail, isError: GRAVE.includes(rule) || isMissing };
 }
 
 function errorsIn(findings: PayloadFinding[]): number {
   return findings.filter(({ isError }) => isError).length;
 }
 
-function findingOf({ rule, detail, source }: SchemaFault, type: string): PayloadFinding {
-  const { pointer } = source;
-  const isOwnKey = pointer.lastIndexOf('/') === 0;
-  const isMissing = rule === 'required' && isOwnKey && !LAX.has(type + pointer);
-  return { pointer, detail, isError: GRAVE.includes(rule) || isMissing };
+function keysOf(type: string): SchemaKey[] {
+  return byType.get(type)?.[0]?.keys ?? [];
 }

@@ -56,10 +56,6 @@ export function fault(pointer: string, detail: string): ErrorDetail {
   return { detail, source: { pointer } };
 }
 
-function broken(rule: SchemaRule, pointer: string, detail: string): SchemaFault {
-  return { detail, source: { pointer }, rule };
-}
-
 /**
  * Checks a dictionary against Apple's keys: unknown and missing ones, types, ranges, formats,
  * repetitions, all the way down. Returns every fault, each with a JSON pointer below `pointer`.
@@ -84,6 +80,10 @@ export function checkKeys(keys: SchemaKey[], dict: PlistDict, pointer: string): 
 interface Place {
   name: string;
   pointer: string;
+}
+
+function broken(rule: SchemaRule, pointer: string, detail: string): SchemaFault {
+  return { detail, source: { pointer }, rule };
 }
 
 function checkValue(key: SchemaKey, value: PlistValue, place: Place): SchemaFault[] {
@@ -117,6 +117,11 @@ function checkArray(key: SchemaKey, values: PlistValue[], place: Place): SchemaF
   return faults;
 }
 
+function between(min: number, max: number): string {
+  if (max === Number.POSITIVE_INFINITY) return `at least ${min}`;
+  return Number.isFinite(min) ? `${min} to ${max}` : `at most ${max}`;
+}
+
 function checkElement(array: SchemaKey, value: PlistValue, place: Place): SchemaFault[] {
   const kinds = array.subkeys ?? [];
   if (array.type === 'any' || kinds.length === 0) return [];
@@ -128,6 +133,11 @@ function checkElement(array: SchemaKey, value: PlistValue, place: Place): Schema
   if (!isPlistDict(value)) return [broken('type', place.pointer, `${place.name} holds objects`)];
   const names = kinds.map(({ key }) => key);
   return [broken('value', pointerTo(place.pointer, 'Item'), `Item ${mustBeOneOf(names)}`)];
+}
+
+function mustBeOneOf(values: readonly unknown[]): string {
+  if (values.length > LISTED) return "must be one of the values Apple's schema lists";
+  return `must be one of ${values.join(', ')}`;
 }
 
 function brokenRule(key: SchemaKey, value: PlistValue): [SchemaRule, string] | undefined {
@@ -148,14 +158,4 @@ function brokenRule(key: SchemaKey, value: PlistValue): [SchemaRule, string] | u
 
 function valuesOf(key: SchemaKey): string[] | undefined {
   return key.subkeys?.map((subkey) => subkey.key);
-}
-
-function mustBeOneOf(values: readonly unknown[]): string {
-  if (values.length > LISTED) return "must be one of the values Apple's schema lists";
-  return `must be one of ${values.join(', ')}`;
-}
-
-function between(min: number, max: number): string {
-  if (max === Number.POSITIVE_INFINITY) return `at least ${min}`;
-  return Number.isFinite(min) ? `${min} to ${max}` : `at most ${max}`;
 }

@@ -52,6 +52,38 @@ function convert(key: SchemaKey | undefined, json: unknown, context: Context) {
   }
 }
 
+function convertText(key: SchemaKey | undefined, text: string, context: Context) {
+  if (key?.type === 'data') return convertData(text, context);
+  if (key?.type === 'date') return convertDate(text, context);
+  if (hasIllegalCharacter(text))
+    return refuse(context, 'has a character property lists cannot hold');
+  return text;
+}
+
+function convertData(text: string, context: Context): Buffer | undefined {
+  try {
+    return parseData(text);
+  } catch {
+    return refuse(context, 'must be data in base64');
+  }
+}
+
+function refuse(context: Context, reason: string): undefined {
+  const name = context.pointer.slice(context.pointer.lastIndexOf('/') + 1);
+  context.faults.push(fault(context.pointer, `${name} ${reason}`));
+  return undefined;
+}
+
+function convertDate(text: string, context: Context): Date | undefined {
+  const parts = ISO_DATE.exec(text);
+  const date = new Date(parts ? text : Number.NaN);
+  // A day the month does not have would be read as one of the next month.
+  const day = new Date(parts?.[1] ?? Number.NaN);
+  const real = !Number.isNaN(day.getTime()) && day.toISOString().startsWith(parts?.[1] ?? ' ');
+  if (Number.isNaN(date.getTime()) || !real) return refuse(context, 'must be a date in ISO 8601');
+  return date;
+}
+
 function convertObject(key: SchemaKey | undefined, json: unknown, context: Context) {
   if (typeof json !== 'object' || json === null) {
     return refuse(context, 'must not be null');
@@ -73,36 +105,4 @@ function convertArray(key: SchemaKey | undefined, json: unknown[], context: Cont
     if (value !== undefined) values.push(value);
   }
   return values;
-}
-
-function convertText(key: SchemaKey | undefined, text: string, context: Context) {
-  if (key?.type === 'data') return convertData(text, context);
-  if (key?.type === 'date') return convertDate(text, context);
-  if (hasIllegalCharacter(text))
-    return refuse(context, 'has a character property lists cannot hold');
-  return text;
-}
-
-function convertData(text: string, context: Context): Buffer | undefined {
-  try {
-    return parseData(text);
-  } catch {
-    return refuse(context, 'must be data in base64');
-  }
-}
-
-function convertDate(text: string, context: Context): Date | undefined {
-  const parts = ISO_DATE.exec(text);
-  const date = new Date(parts ? text : Number.NaN);
-  // A day the month does not have would be read as one of the next month.
-  const day = new Date(parts?.[1] ?? Number.NaN);
-  const real = !Number.isNaN(day.getTime()) && day.toISOString().startsWith(parts?.[1] ?? ' ');
-  if (Number.isNaN(date.getTime()) || !real) return refuse(context, 'must be a date in ISO 8601');
-  return date;
-}
-
-function refuse(context: Context, reason: string): undefined {
-  const name = context.pointer.slice(context.pointer.lastIndexOf('/') + 1);
-  context.faults.push(fault(context.pointer, `${name} ${reason}`));
-  return undefined;
 }

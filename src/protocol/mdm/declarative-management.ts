@@ -76,14 +76,6 @@ export interface StatusReport {
   isFull: boolean;
 }
 
-function invalid(reason: string, cause?: unknown): AppError {
-  return new AppError('invalid_message', 400, `not a status report: ${reason}`, { cause });
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /**
  * Reads the Data of a status report: one JSON object in UTF-8, as lenient about its keys as devices
  * differ. AppError invalid_message 400, payload_too_large 413 beyond 2 MiB.
@@ -108,4 +100,12 @@ function parseJson(data: Buffer): unknown {
   } catch (error) {
     throw invalid('it is no JSON', error);
   }
+}
+
+function invalid(reason: string, cause?: unknown): AppError {
+  return new AppError('invalid_message', 400, `not a status report: ${reason}`, { cause });
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

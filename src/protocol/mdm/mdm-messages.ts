@@ -127,6 +127,20 @@ export function isCheckIn(message: MdmMessage): message is CheckInMessage {
   return message.kind !== 'report';
 }
 
+/** What every check-in has; `topic` may be undefined until omitAbsent has been over it. */
+type Common = MessageBase & { topic: string | undefined };
+
+const CHECK_INS = new Map<string, (body: PlistDict, common: Common) => CheckInMessage>([
+  ['Authenticate', authenticate],
+  ['TokenUpdate', tokenUpdate],
+  ['CheckOut', (_body, common) => omitAbsent<CheckOutMessage>({ kind: 'CheckOut', ...common })],
+  ['UserAuthenticate', userAuthenticate],
+  ['SetBootstrapToken', setBootstrapToken],
+  ['GetBootstrapToken', getBootstrapToken],
+  ['GetToken', getToken],
+  ['DeclarativeManagement', declarativeManagement],
+]);
+
 function decodeReport(raw: Buffer, body: PlistDict): CommandReport {
   const sent = textOf(body, 'Status');
   const status = STATUSES.find((known) => known === sent);
@@ -152,20 +166,6 @@ function decodeCheckIn(type: string, raw: Buffer, body: PlistDict): CheckInMessa
   if (decode === undefined) throw invalidMessage('its MessageType is unknown');
   return decode(body, { ids: enrollmentIds(body), body, raw, topic: textOf(body, 'Topic') });
 }
-
-/** What every check-in has; `topic` may be undefined until omitAbsent has been over it. */
-type Common = MessageBase & { topic: string | undefined };
-
-const CHECK_INS = new Map<string, (body: PlistDict, common: Common) => CheckInMessage>([
-  ['Authenticate', authenticate],
-  ['TokenUpdate', tokenUpdate],
-  ['CheckOut', (_body, common) => omitAbsent<CheckOutMessage>({ kind: 'CheckOut', ...common })],
-  ['UserAuthenticate', userAuthenticate],
-  ['SetBootstrapToken', setBootstrapToken],
-  ['GetBootstrapToken', getBootstrapToken],
-  ['GetToken', getToken],
-  ['DeclarativeManagement', declarativeManagement],
-]);
 
 function authenticate(body: PlistDict, common: Common): AuthenticateMessage {
   return omitAbsent<AuthenticateMessage>({

@@ -68,21 +68,6 @@ export class SignerCache {
   }
 }
 
-/** One message for every fault, the reason as cause. */
-function invalidSignature(cause: unknown): AppError {
-  return new AppError('invalid_signature', 400, 'the message signature is not valid', { cause });
-}
-
-function findSigner(message: SignedData, cache: SignerCache): FoundSigner {
-  const [info, ...others] = message.signers;
-  if (info === undefined || others.length > 0) throw new Error('not exactly one signer');
-  const found = readEmbedded(message, (der) => cache.find(der)).find(({ signer }) =>
-    isReferenceTo(info.signer, signer.certificate),
-  );
-  if (found === undefined) throw new Error('no certificate of the signer');
-  return found;
-}
-
 /** An `Mdm-Signature` header that was decoded, once for each request. */
 export class MdmSignature {
   readonly #message: SignedData;
@@ -137,4 +122,19 @@ export class MdmSignature {
     this.#cache.keep(key, signer);
     return signer;
   }
+}
+
+function findSigner(message: SignedData, cache: SignerCache): FoundSigner {
+  const [info, ...others] = message.signers;
+  if (info === undefined || others.length > 0) throw new Error('not exactly one signer');
+  const found = readEmbedded(message, (der) => cache.find(der)).find(({ signer }) =>
+    isReferenceTo(info.signer, signer.certificate),
+  );
+  if (found === undefined) throw new Error('no certificate of the signer');
+  return found;
+}
+
+/** One message for every fault, the reason as cause. */
+function invalidSignature(cause: unknown): AppError {
+  return new AppError('invalid_signature', 400, 'the message signature is not valid', { cause });
 }

@@ -1,9 +1,5 @@
 const VERSION = /^\d{1,9}(\.\d{1,9}){0,3}$/;
 
-function partsOf(version: string): number[] | undefined {
-  return VERSION.test(version) ? version.split('.').map(Number) : undefined;
-}
-
 /**
  * Negative when `a` is the older version, 0 when they are the same (`17` is `17.0`), positive when
  * `a` is newer; undefined when one of them is no dotted number.
@@ -16,4 +12,8 @@ export function compareOsVersions(a: string, b: string): number | undefined {
     if (difference !== 0) return difference;
   }
   return 0;
+}
+
+function partsOf(version: string): number[] | undefined {
+  return VERSION.test(version) ? version.split('.').map(Number) : undefined;
 }

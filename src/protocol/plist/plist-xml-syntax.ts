@@ -41,17 +41,6 @@ const NUMBER = /^#(?:(\d{1,7})|x([0-9a-fA-F]{1,6}))$/;
 /** `#1114111`; nothing that a reference may say is longer. */
 const LONGEST_REFERENCE = 8;
 
-/** The text of an entity or character reference, given without its `&` and `;`. `fail` throws. */
-function referencedText(reference: string, fail: (reason: string) => never): string {
-  const named = NAMED.get(reference);
-  if (named !== undefined) return named;
-  const [, decimal, hex] = NUMBER.exec(reference) ?? fail('unknown entity');
-  const code = decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal);
-  const character = code > 0x10ffff ? '\0' : String.fromCodePoint(code);
-  if (hasIllegalCharacter(character)) fail('reference to an illegal character');
-  return character;
-}
-
 /** The text with its references replaced, in one pass. `onReference` counts them; `fail` throws. */
 export function decodeReferences(
   raw: string,
@@ -85,4 +74,15 @@ export function withLineFeeds(bytes: Buffer): Buffer {
     else if (bytes[at + 1] !== LINE_FEED) copy[end++] = LINE_FEED;
   }
   return copy.subarray(0, end);
+}
+
+/** The text of an entity or character reference, given without its `&` and `;`. `fail` throws. */
+function referencedText(reference: string, fail: (reason: string) => never): string {
+  const named = NAMED.get(reference);
+  if (named !== undefined) return named;
+  const [, decimal, hex] = NUMBER.exec(reference) ?? fail('unknown entity');
+  const code = decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal);
+  const character = code > 0x10ffff ? '\0' : String.fromCodePoint(code);
+  if (hasIllegalCharacter(character)) fail('reference to an illegal character');
+  return character;
 }

@@ -31,6 +31,23 @@ function element(value: PlistInput, depth: number): string {
   }
 }
 
+function escapeText(text: string): string {
+  if (hasIllegalCharacter(text)) throw invalidPlist('text with a character XML does not allow');
+  return text.replace(SPECIAL, (character) => ESCAPES[character] ?? character);
+}
+
+function number(value: number): string {
+  if (Number.isSafeInteger(value)) return `<integer>${Object.is(value, -0) ? 0 : value}</integer>`;
+  // Beyond 2^53 a number is not exact; a caller with a larger integer passes a bigint.
+  return `<real>${real(value)}</real>`;
+}
+
+function real(value: number): string {
+  if (Number.isNaN(value)) return 'nan';
+  if (!Number.isFinite(value)) return value > 0 ? '+infinity' : '-infinity';
+  return Object.is(value, -0) ? '-0' : String(value);
+}
+
 function object(value: Exclude<PlistInput, string | number | bigint | boolean>, depth: number) {
   const indent = TABS.slice(0, depth);
   if (value instanceof Uint8Array) return `${indent}<data>${base64(value)}</data>\n`;
@@ -42,6 +59,28 @@ function object(value: Exclude<PlistInput, string | number | bigint | boolean>, 
   return Array.isArray(value)
     ? array(value, depth)
     : dict(value as { readonly [key: string]: PlistInput | undefined }, depth);
+}
+
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+}
+
+function date(value: Date): string {
+  const time = value.getTime();
+  const year = value.getUTCFullYear();
+  if (Number.isNaN(time) || year < 0 || year > 9999) throw invalidPlist('a date out of range');
+  return `${value.toISOString().slice(0, 19)}Z`;
+}
+
+/** Keeps the order of the keys, which an object loses for keys that look like integers. */
+function entries(members: ReadonlyMap<string, PlistInput>, depth: number): string {
+  const indent = TABS.slice(0, depth);
+  if (members.size === 0) return `${indent}<dict/>\n`;
+  let text = '';
+  for (const [key, value] of members) {
+    text += `${indent}\t<key>${escapeText(key)}</key>\n${element(value, depth + 1)}`;
+  }
+  return `${indent}<dict>\n${text}${indent}</dict>\n`;
 }
 
 function array(values: readonly PlistInput[], depth: number): string {
@@ -61,43 +100,4 @@ function dict(members: { readonly [key: string]: PlistInput | undefined }, depth
     text += `${indent}\t<key>${escapeText(key)}</key>\n${element(value, depth + 1)}`;
   }
   return text === '' ? `${indent}<dict/>\n` : `${indent}<dict>\n${text}${indent}</dict>\n`;
-}
-
-/** Keeps the order of the keys, which an object loses for keys that look like integers. */
-function entries(members: ReadonlyMap<string, PlistInput>, depth: number): string {
-  const indent = TABS.slice(0, depth);
-  if (members.size === 0) return `${indent}<dict/>\n`;
-  let text = '';
-  for (const [key, value] of members) {
-    text += `${indent}\t<key>${escapeText(key)}</key>\n${element(value, depth + 1)}`;
-  }
-  return `${indent}<dict>\n${text}${indent}</dict>\n`;
-}
-
-function number(value: number): string {
-  if (Number.isSafeInteger(value)) return `<integer>${Object.is(value, -0) ? 0 : value}</integer>`;
-  // Beyond 2^53 a number is not exact; a caller with a larger integer passes a bigint.
-  return `<real>${real(value)}</real>`;
-}
-
-function real(value: number): string {
-  if (Number.isNaN(value)) return 'nan';
-  if (!Number.isFinite(value)) return value > 0 ? '+infinity' : '-infinity';
-  return Object.is(value, -0) ? '-0' : String(value);
-}
-
-function date(value: Date): string {
-  const time = value.getTime();
-  const year = value.getUTCFullYear();
-  if (Number.isNaN(time) || year < 0 || year > 9999) throw invalidPlist('a date out of range');
-  return `${value.toISOString().slice(0, 19)}Z`;
-}
-
-function base64(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
-}
-
-function escapeText(text: string): string {
-  if (hasIllegalCharacter(text)) throw invalidPlist('text with a character XML does not allow');
-  return text.replace(SPECIAL, (character) => ESCAPES[character] ?? character);
 }

@@ -43,12 +43,6 @@ export function isBinaryPlist(bytes: Buffer): boolean {
   return bytes.toString('latin1', 0, 6) === 'bplist';
 }
 
-function allLimits(bytes: Buffer, limits: Partial<PlistLimits>): PlistLimits {
-  const all = { ...DEFAULT_PLIST_LIMITS, ...limits };
-  if (bytes.length > all.maxBytes) throw invalidPlist('too large');
-  return all;
-}
-
 /** The same for a document whose value must be a dictionary, as all of Apple's messages are. */
 export function parsePlistDict(bytes: Buffer, limits: Partial<PlistLimits> = {}): PlistDict {
   const value = parsePlist(bytes, limits);
@@ -68,6 +62,12 @@ export function buildPlist(value: PlistInput): Buffer {
 /** Writes what parsePlistNodes reads, as an XML property list in UTF-8. */
 export function buildPlistNodes(node: PlistNode): Buffer {
   return buildPlist(nodeToInput(node));
+}
+
+function allLimits(bytes: Buffer, limits: Partial<PlistLimits>): PlistLimits {
+  const all = { ...DEFAULT_PLIST_LIMITS, ...limits };
+  if (bytes.length > all.maxBytes) throw invalidPlist('too large');
+  return all;
 }
 
 function binaryVersion(bytes: Buffer): Buffer {

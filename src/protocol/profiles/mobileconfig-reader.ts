@@ -68,21 +68,27 @@ export function readIdentityProfile(bytes: Buffer): IdentityProfile {
   };
 }
 
-function readMdm(payload: PlistDict): EnrollmentProfile['mdm'] {
-  const serverUrl = text(payload, 'ServerURL');
-  const enrollmentMode = optionalText(payload, 'EnrollmentMode');
-  const assignedManagedAppleId = optionalText(payload, 'AssignedManagedAppleID');
-  return {
-    serverUrl,
-    checkInUrl: optionalText(payload, 'CheckInURL') ?? serverUrl,
-    topic: text(payload, 'Topic'),
-    accessRights: number(payload, 'AccessRights') ?? 0,
-    signMessage: payload.SignMessage === true,
-    checkOutWhenRemoved: payload.CheckOutWhenRemoved === true,
-    serverCapabilities: strings(payload.ServerCapabilities),
-    ...(enrollmentMode === undefined ? {} : { enrollmentMode }),
-    ...(assignedManagedAppleId === undefined ? {} : { assignedManagedAppleId }),
-  };
+function dicts(value: PlistValue | undefined): PlistDict[] {
+  return list(value).filter(isPlistDict);
+}
+
+function list(value: PlistValue | undefined): PlistValue[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function invalid(reason: string): AppError {
+  return new AppError('invalid_message', 400, `Not an enrollment profile: ${reason}`);
+}
+
+function text(dict: PlistDict, key: string): string {
+  const value = optionalText(dict, key);
+  if (value === undefined) throw invalid(`it has no ${key}`);
+  return value;
+}
+
+function optionalText(dict: PlistDict, key: string): string | undefined {
+  const value = dict[key];
+  return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
 function readScep(content: PlistValue | undefined): EnrollmentProfile['scep'] {
@@ -104,6 +110,11 @@ function readScep(content: PlistValue | undefined): EnrollmentProfile['scep'] {
   return scep;
 }
 
+function number(dict: PlistDict, key: string): number | undefined {
+  const value = dict[key];
+  return typeof value === 'number' ? value : undefined;
+}
+
 function readSubject(value: PlistValue): ScepSubject {
   return list(value).map((relative) =>
     list(relative).map((pair): [string, string] => {
@@ -114,6 +125,10 @@ function readSubject(value: PlistValue): ScepSubject {
       return [type, content];
     }),
   );
+}
+
+function strings(value: PlistValue | undefined): string[] {
+  return list(value).filter((element) => typeof element === 'string');
 }
 
 function readNames(dict: PlistDict): SubjectAltName {
@@ -127,40 +142,25 @@ function readNames(dict: PlistDict): SubjectAltName {
   return names;
 }
 
+function readMdm(payload: PlistDict): EnrollmentProfile['mdm'] {
+  const serverUrl = text(payload, 'ServerURL');
+  const enrollmentMode = optionalText(payload, 'EnrollmentMode');
+  const assignedManagedAppleId = optionalText(payload, 'AssignedManagedAppleID');
+  return {
+    serverUrl,
+    checkInUrl: optionalText(payload, 'CheckInURL') ?? serverUrl,
+    topic: text(payload, 'Topic'),
+    accessRights: number(payload, 'AccessRights') ?? 0,
+    signMessage: payload.SignMessage === true,
+    checkOutWhenRemoved: payload.CheckOutWhenRemoved === true,
+    serverCapabilities: strings(payload.ServerCapabilities),
+    ...(enrollmentMode === undefined ? {} : { enrollmentMode }),
+    ...(assignedManagedAppleId === undefined ? {} : { assignedManagedAppleId }),
+  };
+}
+
 function certificate(payload: PlistDict): Buffer[] {
   const isRoot = payload.PayloadType === 'com.apple.security.root';
   const content = payload.PayloadContent;
   return isRoot && Buffer.isBuffer(content) ? [content] : [];
-}
-
-function text(dict: PlistDict, key: string): string {
-  const value = optionalText(dict, key);
-  if (value === undefined) throw invalid(`it has no ${key}`);
-  return value;
-}
-
-function optionalText(dict: PlistDict, key: string): string | undefined {
-  const value = dict[key];
-  return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
-function number(dict: PlistDict, key: string): number | undefined {
-  const value = dict[key];
-  return typeof value === 'number' ? value : undefined;
-}
-
-function list(value: PlistValue | undefined): PlistValue[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function dicts(value: PlistValue | undefined): PlistDict[] {
-  return list(value).filter(isPlistDict);
-}
-
-function strings(value: PlistValue | undefined): string[] {
-  return list(value).filter((element) => typeof element === 'string');
-}
-
-function invalid(reason: string): AppError {
-  return new AppError('invalid_message', 400, `Not an enrollment profile: ${reason}`);
 }

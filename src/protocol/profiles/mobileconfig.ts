@@ -157,6 +157,12 @@ export function scepPayload(scep: ScepPayload, at: { prefix: string; uuid: strin
   };
 }
 
+/** Random PayloadUUIDs, or those derived from the seed. */
+export function uuidSource(seed?: string): Uuids {
+  if (seed === undefined) return () => randomUUID().toUpperCase();
+  return (part) => uuidOf(`${seed}\0${part}`);
+}
+
 function mdmPayload(
   mdm: MdmPayload,
   at: { prefix: string; uuid: string; identityUuid: string },
@@ -183,12 +189,6 @@ function mdmPayload(
       ...(mdm.answersGetToken === true ? [GET_TOKEN] : []),
     ],
   };
-}
-
-/** Random PayloadUUIDs, or those derived from the seed. */
-export function uuidSource(seed?: string): Uuids {
-  if (seed === undefined) return () => randomUUID().toUpperCase();
-  return (part) => uuidOf(`${seed}\0${part}`);
 }
 
 /** A UUID made of a digest, version 8 (RFC 9562 §5.8). */

@@ -66,15 +66,6 @@ export function envelopeRecipients(envelope: Buffer): CertificateReference[] {
   return references;
 }
 
-function readEnvelope(envelope: Buffer): { recipients: Asn1Cursor; content: Asn1Cursor } {
-  const info = readBer(envelope).children();
-  info.oid();
-  const members = info.next(contextTag(0)).children().sequence();
-  members.next();
-  members.optional(contextTag(0));
-  return { recipients: members.set(), content: members.sequence() };
-}
-
 /**
  * The content of a message's envelope, which is a CSR in the requests that carry one.
  * @throws AppError `invalid_message`, the same for every fault
@@ -162,19 +153,6 @@ export type CertRep =
   | { status: 'failure'; failInfo: number; failInfoText?: string | undefined }
   | { status: 'pending' };
 
-function refuse(reason: string): AppError {
-  return new AppError('invalid_message', 400, `SCEP answer refused: ${reason}`);
-}
-
-function checkAnswer(message: PkiMessage, reader: CertRepReader): void {
-  if (message.messageType !== MessageType.certRep) throw refuse('not a CertRep');
-  if (!message.signer.fingerprint.equals(reader.caCertificate.fingerprint)) {
-    throw refuse('not signed by the CA');
-  }
-  if (message.transactionId !== reader.transactionId) throw refuse('another transaction');
-  if (message.recipientNonce?.equals(reader.senderNonce) !== true) throw refuse('another nonce');
-}
-
 /**
  * Reads the answer to a client's request: signed by the CA, of the same transaction and nonce.
  * @throws AppError 400 for an answer that is none
@@ -194,4 +172,26 @@ export function readCertRep(der: Buffer, reader: CertRepReader): CertRep {
   });
   const certificates = parseSignedData(bundle).certificates.map(parseCertificate);
   return { status: 'success', certificates };
+}
+
+function readEnvelope(envelope: Buffer): { recipients: Asn1Cursor; content: Asn1Cursor } {
+  const info = readBer(envelope).children();
+  info.oid();
+  const members = info.next(contextTag(0)).children().sequence();
+  members.next();
+  members.optional(contextTag(0));
+  return { recipients: members.set(), content: members.sequence() };
+}
+
+function checkAnswer(message: PkiMessage, reader: CertRepReader): void {
+  if (message.messageType !== MessageType.certRep) throw refuse('not a CertRep');
+  if (!message.signer.fingerprint.equals(reader.caCertificate.fingerprint)) {
+    throw refuse('not signed by the CA');
+  }
+  if (message.transactionId !== reader.transactionId) throw refuse('another transaction');
+  if (message.recipientNonce?.equals(reader.senderNonce) !== true) throw refuse('another nonce');
+}
+
+function refuse(reason: string): AppError {
+  return new AppError('invalid_message', 400, `SCEP answer refused: ${reason}`);
 }

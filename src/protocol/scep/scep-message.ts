@@ -83,85 +83,6 @@ export interface UnverifiedPkiMessage extends PkiClaims {
 
 type Attributes = Map<string, Buffer[]>;
 
-function invalid(reason: string): AppError {
-  return new AppError('invalid_message', 400, `not a SCEP message: ${reason}`);
-}
-
-function single(attributes: Attributes, oid: string) {
-  const values = attributes.get(oid);
-  if (values === undefined) return undefined;
-  const [value, ...others] = values;
-  if (value === undefined || others.length > 0) throw invalid('an attribute without one value');
-  return readDer(value);
-}
-
-function text(attributes: Attributes, oid: string): string | undefined {
-  const element = single(attributes, oid);
-  return element && stringValue(element);
-}
-
-function number(attributes: Attributes, oid: string): number | undefined {
-  const digits = text(attributes, oid);
-  if (digits !== undefined && !/^\d{1,4}$/.test(digits)) throw invalid('an attribute is no number');
-  return digits === undefined ? undefined : Number(digits);
-}
-
-function nonce(attributes: Attributes, oid: string): Buffer | undefined {
-  const element = single(attributes, oid);
-  if (element === undefined) return undefined;
-  const size = element.content.length;
-  if (element.tag !== Tag.octetString || size === 0 || size > MAX_NONCE_BYTES) {
-    throw invalid('a nonce of the wrong kind or size');
-  }
-  return element.content;
-}
-
-function readAttributes(attributes: Attributes) {
-  const messageType = number(attributes, Oid.scepMessageType);
-  const transactionId = text(attributes, Oid.scepTransactionId);
-  const senderNonce = nonce(attributes, Oid.scepSenderNonce);
-  if (messageType === undefined) throw invalid('no messageType');
-  if (senderNonce === undefined) throw invalid('no senderNonce');
-  // PrintableString, which is what goes back in the answer.
-  if (transactionId === undefined || !/^[\x20-\x7e]+$/.test(transactionId)) {
-    throw invalid('no transactionID');
-  }
-  if (transactionId.length > MAX_TRANSACTION_ID) throw invalid('transactionID too long');
-  return {
-    messageType,
-    transactionId,
-    senderNonce,
-    recipientNonce: nonce(attributes, Oid.scepRecipientNonce),
-    pkiStatus: number(attributes, Oid.scepPkiStatus),
-    failInfo: number(attributes, Oid.scepFailInfo),
-    failInfoText: text(attributes, Oid.scepFailInfoText)?.slice(0, MAX_TEXT),
-  };
-}
-
-function claimsOf(signer: VerifiedSignerInfo): PkiClaims {
-  const { certificate, signedAttributes, digestAlgorithm } = signer;
-  if (signedAttributes === undefined) throw invalid('no signed attributes');
-  return { ...readAttributes(signedAttributes), signer: certificate, digest: digestAlgorithm };
-}
-
-function only<T>(signers: readonly T[]): T {
-  const [signer, ...others] = signers;
-  if (signer === undefined || others.length > 0) throw invalid('not one signer');
-  return signer;
-}
-
-function certificateOf({ signer }: SignerInfo, { certificates }: SignedData): ParsedCertificate {
-  for (const der of certificates) {
-    try {
-      const certificate = parseCertificate(der);
-      if (isReferenceTo(signer, certificate)) return certificate;
-    } catch {
-      // One that can't be read is of no use, but does no harm either.
-    }
-  }
-  throw invalid('no certificate of the signer');
-}
-
 /**
  * Reads the sender and transaction of a pkiMessage in DER or BER. Nothing is verified: use it to
  * address a failure, and for nothing else. The digest is SHA-256 where the message's is not supported.
@@ -203,22 +124,6 @@ export interface PkiMessageOptions {
   digest: DigestName;
 }
 
-function attribute(oid: string, value: Buffer): SignedAttribute {
-  return { oid, values: [value] };
-}
-
-function numberAttribute(oid: string, value: number | undefined): SignedAttribute[] {
-  return value === undefined ? [] : [attribute(oid, derPrintableString(String(value)))];
-}
-
-function textAttribute(oid: string, value: string | undefined): SignedAttribute[] {
-  return value === undefined ? [] : [attribute(oid, derUtf8String(value))];
-}
-
-function nonceAttribute(oid: string, value: Buffer | undefined): SignedAttribute[] {
-  return value === undefined ? [] : [attribute(oid, derOctetString(value))];
-}
-
 /** Builds and signs a pkiMessage. Returns DER. */
 export function buildPkiMessage(options: PkiMessageOptions): Buffer {
   return buildSignedData({
@@ -236,4 +141,99 @@ export function buildPkiMessage(options: PkiMessageOptions): Buffer {
       ...nonceAttribute(Oid.scepRecipientNonce, options.recipientNonce),
     ],
   });
+}
+
+function only<T>(signers: readonly T[]): T {
+  const [signer, ...others] = signers;
+  if (signer === undefined || others.length > 0) throw invalid('not one signer');
+  return signer;
+}
+
+function invalid(reason: string): AppError {
+  return new AppError('invalid_message', 400, `not a SCEP message: ${reason}`);
+}
+
+function claimsOf(signer: VerifiedSignerInfo): PkiClaims {
+  const { certificate, signedAttributes, digestAlgorithm } = signer;
+  if (signedAttributes === undefined) throw invalid('no signed attributes');
+  return { ...readAttributes(signedAttributes), signer: certificate, digest: digestAlgorithm };
+}
+
+function readAttributes(attributes: Attributes) {
+  const messageType = number(attributes, Oid.scepMessageType);
+  const transactionId = text(attributes, Oid.scepTransactionId);
+  const senderNonce = nonce(attributes, Oid.scepSenderNonce);
+  if (messageType === undefined) throw invalid('no messageType');
+  if (senderNonce === undefined) throw invalid('no senderNonce');
+  // PrintableString, which is what goes back in the answer.
+  if (transactionId === undefined || !/^[\x20-\x7e]+$/.test(transactionId)) {
+    throw invalid('no transactionID');
+  }
+  if (transactionId.length > MAX_TRANSACTION_ID) throw invalid('transactionID too long');
+  return {
+    messageType,
+    transactionId,
+    senderNonce,
+    recipientNonce: nonce(attributes, Oid.scepRecipientNonce),
+    pkiStatus: number(attributes, Oid.scepPkiStatus),
+    failInfo: number(attributes, Oid.scepFailInfo),
+    failInfoText: text(attributes, Oid.scepFailInfoText)?.slice(0, MAX_TEXT),
+  };
+}
+
+function number(attributes: Attributes, oid: string): number | undefined {
+  const digits = text(attributes, oid);
+  if (digits !== undefined && !/^\d{1,4}$/.test(digits)) throw invalid('an attribute is no number');
+  return digits === undefined ? undefined : Number(digits);
+}
+
+function text(attributes: Attributes, oid: string): string | undefined {
+  const element = single(attributes, oid);
+  return element && stringValue(element);
+}
+
+function single(attributes: Attributes, oid: string) {
+  const values = attributes.get(oid);
+  if (values === undefined) return undefined;
+  const [value, ...others] = values;
+  if (value === undefined || others.length > 0) throw invalid('an attribute without one value');
+  return readDer(value);
+}
+
+function nonce(attributes: Attributes, oid: string): Buffer | undefined {
+  const element = single(attributes, oid);
+  if (element === undefined) return undefined;
+  const size = element.content.length;
+  if (element.tag !== Tag.octetString || size === 0 || size > MAX_NONCE_BYTES) {
+    throw invalid('a nonce of the wrong kind or size');
+  }
+  return element.content;
+}
+
+function certificateOf({ signer }: SignerInfo, { certificates }: SignedData): ParsedCertificate {
+  for (const der of certificates) {
+    try {
+      const certificate = parseCertificate(der);
+      if (isReferenceTo(signer, certificate)) return certificate;
+    } catch {
+      // One that can't be read is of no use, but does no harm either.
+    }
+  }
+  throw invalid('no certificate of the signer');
+}
+
+function attribute(oid: string, value: Buffer): SignedAttribute {
+  return { oid, values: [value] };
+}
+
+function numberAttribute(oid: string, value: number | undefined): SignedAttribute[] {
+  return value === undefined ? [] : [attribute(oid, derPrintableString(String(value)))];
+}
+
+function textAttribute(oid: string, value: string | undefined): SignedAttribute[] {
+  return value === undefined ? [] : [attribute(oid, derUtf8String(value))];
+}
+
+function nonceAttribute(oid: string, value: Buffer | undefined): SignedAttribute[] {
+  return value === undefined ? [] : [attribute(oid, derOctetString(value))];
 }
