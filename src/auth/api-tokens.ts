@@ -1,4 +1,4 @@
-import { timingSafeEqual } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import {
   insertToken,
   listTokens,
@@ -8,61 +8,36 @@ import {
 } from '../db/admin/token-repository.js';
 import type { Database } from '../db/connection/database.js';
 import { inTransaction } from '../db/connection/unit-of-work.js';
-import type { ChangeFeed } from '../db/processes/change-feed.js';
 import { type ErrorDetail, notFound, validationError } from '../errors.js';
 import { createdWith, writeAudit } from '../events/audit.js';
-import { type Actor, type RequestContext, ROLES, type Role } from '../jsonapi/context.js';
-import type { Logger } from '../logger.js';
-import { createLastUse } from './last-use.js';
-import { hashToken, newToken } from './token-format.js';
-import { TokenLookup } from './token-lookup.js';
+import { type RequestContext, ROLES, type Role } from '../jsonapi/context.js';
 
 export interface TokenInput {
   name: string;
   role: Role;
-  expiresAt?: Date | null;
+  expiresAt?: Date | null | undefined;
 }
 
 export interface CreatedToken {
-  /** Shown this once; only its hash is kept. */
+  /** Shown only now: the database keeps its hash. */
   token: string;
   row: TokenRow;
 }
 
-export interface TokenVerifier {
-  /** Whose token this is; null when unknown, expired or revoked. AppError 503 without database. */
-  verify(token: string): Promise<Actor | null>;
-  revoke(selector: TokenSelector, context: RequestContext): Promise<TokenRow[]>;
-  /** Writes the last uses that are still in memory. */
-  close(): Promise<void>;
+const PREFIX = 'mst_';
+const TOKEN_BYTES = 32;
+
+/** A new token: secret scanners find it by its prefix, 256 random bits make it unguessable. */
+export function newToken(): string {
+  return PREFIX + randomBytes(TOKEN_BYTES).toString('base64url');
 }
 
-export interface TokenVerifierDeps {
-  db: Database;
-  logger: Logger;
-  /** Tells of tokens that other processes revoke. */
-  changes?: Pick<ChangeFeed, 'on'>;
-  /** ADMIN_TOKEN of the environment. */
-  adminToken?: string | undefined;
+/** What is stored and looked up: SHA-256. A fast hash is enough for 256 random bits. */
+export function hashToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
 }
 
-function inputFaults({ name, role, expiresAt }: TokenInput): ErrorDetail[] {
-  const faults: ErrorDetail[] = [];
-  const fault = (attribute: string, detail: string) =>
-    faults.push({ detail, source: { pointer: `/data/attributes/${attribute}` } });
-  // Digits only would be taken for an id where either may stand.
-  if (!/^(?!\d+$)[^\p{Cc}]{1,100}$/u.test(name)) {
-    fault('name', 'name must have 1 to 100 characters and not only digits');
-  }
-  if (!ROLES.includes(role)) fault('role', `role must be one of ${ROLES.join(', ')}`);
-  const time = expiresAt?.getTime();
-  if (time !== undefined && !(time > Date.now())) {
-    fault('expires_at', 'expires_at must be a time in the future');
-  }
-  return faults;
-}
-
-/** AppError 422 for a bad name, role or time of expiry. */
+/** AppError 422 for an invalid name, role or time of expiry. */
 export async function createToken(
   db: Database,
   input: TokenInput,
@@ -87,7 +62,7 @@ export async function createToken(
   return { token, row };
 }
 
-/** Revokes one token by id, or all of a name. AppError 404 when none is left to revoke. */
+/** Revokes one token by id, or all with a name. AppError 404 if there is none to revoke. */
 export async function revokeToken(
   db: Database,
   selector: TokenSelector,
@@ -117,30 +92,18 @@ export function allTokens(db: Database): Promise<TokenRow[]> {
   return listTokens(db.knex);
 }
 
-/** Finds tokens by their hash, remembers them for seconds, and notes their use. */
-export function createTokenVerifier(deps: TokenVerifierDeps): TokenVerifier {
-  const { db, changes, adminToken } = deps;
-  const adminHash = adminToken === undefined ? undefined : hashToken(adminToken);
-  const lookup = new TokenLookup(db);
-  const lastUse = createLastUse(deps);
-
-  async function verify(token: string): Promise<Actor | null> {
-    const hash = hashToken(token);
-    if (adminHash && timingSafeEqual(hash, adminHash)) {
-      return { name: 'ADMIN_TOKEN', role: 'admin' };
-    }
-    const row = await lookup.find(hash);
-    if (!row || (row.expires_at !== null && row.expires_at.getTime() <= Date.now())) return null;
-    lastUse.note(row.id);
-    return { name: row.name, role: row.role };
+function inputFaults({ name, role, expiresAt }: TokenInput): ErrorDetail[] {
+  const faults: ErrorDetail[] = [];
+  const addFault = (attribute: string, detail: string) =>
+    faults.push({ detail, source: { pointer: `/data/attributes/${attribute}` } });
+  // `muster token revoke` accepts an id or a name: a name of digits would be ambiguous.
+  if (!/^(?!\d+$)[^\p{Cc}]{1,100}$/u.test(name)) {
+    addFault('name', 'name must have 1 to 100 characters and not only digits');
   }
-
-  async function revoke(selector: TokenSelector, context: RequestContext): Promise<TokenRow[]> {
-    const rows = await revokeToken(db, selector, context);
-    lookup.forget();
-    return rows;
+  if (!ROLES.includes(role)) addFault('role', `role must be one of ${ROLES.join(', ')}`);
+  const time = expiresAt?.getTime();
+  if (time !== undefined && !(time > Date.now())) {
+    addFault('expires_at', 'expires_at must be a time in the future');
   }
-
-  changes?.on('tokens', () => lookup.forget());
-  return { verify, revoke, close: () => lastUse.close() };
+  return faults;
 }

@@ -6,7 +6,7 @@ import type { Database } from '../db/connection/database.js';
 import { inTransaction } from '../db/connection/unit-of-work.js';
 import { createdWith, systemContext, writeAudit } from '../events/audit.js';
 import type { Logger } from '../logger.js';
-import { hashToken, newToken } from './token-format.js';
+import { hashToken, newToken } from './api-tokens.js';
 
 const NAME = 'admin (first start)';
 const FILE = 'admin-token';

@@ -1,14 +1,14 @@
 import type { RequestHandler } from 'express';
 import { AppError } from '../errors.js';
-import { tokenOf, unauthorized } from '../http/requests/credentials.js';
+import { tokenOf, unauthorized } from '../http/requests/authorization.js';
 import { FailureLimit, type FailureLimitOptions } from '../http/requests/failure-limit.js';
 import { contextOf, setActor, sourceAddressOf } from '../http/requests/request-context.js';
 import { type Actor, hasRole, type Role } from '../jsonapi/context.js';
 
-export interface AuthenticateOptions {
-  /** Whose token this is; null when it is unknown, expired or revoked. */
+export interface ApiTokenOptions {
+  /** The token's actor; null if it is unknown, expired or revoked. */
   verify: (token: string) => Promise<Actor | null>;
-  limit?: FailureLimitOptions;
+  limit?: FailureLimitOptions | undefined;
 }
 
 const TOKEN = /^mst_/;
@@ -16,17 +16,17 @@ const TOKEN = /^mst_/;
 const PREFIX_LENGTH = 12;
 
 /**
- * Admits requests with a valid token and sets their context. A valid token always works; failures
- * are counted by address and by token prefix, and one too many gets 429 in place of 401. `verify`
- * bounds what look-ups of unknown tokens cost.
+ * Lets requests with a valid token pass and sets their context. A valid token always works; failures
+ * are counted by address and by token prefix: one too many is answered 429 instead of 401. `verify`
+ * bounds the cost of looking up unknown tokens.
  */
-export function authenticate({ verify, limit }: AuthenticateOptions): RequestHandler {
+export function requireApiToken({ verify, limit }: ApiTokenOptions): RequestHandler {
   const byAddress = new FailureLimit(limit);
   const byPrefix = new FailureLimit(limit);
 
   return async (req, res, next) => {
     const token = tokenOf(req.get('authorization'));
-    // Without a header there was no attempt: browsers ask first and authenticate then.
+    // A request without the header is no attempt: browsers send it before they ask for a password.
     if (token === undefined) throw unauthorized();
     const actor = await verify(token);
     if (actor === null) {

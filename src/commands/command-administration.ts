@@ -10,17 +10,29 @@ import {
 import { type ErrorDetail, notFound, validationError } from '../errors.js';
 import { hasSecrets, type JsonValue } from '../protocol/apple/command-schema.js';
 import { parsePlistDict } from '../protocol/plist/plist.js';
-import { arrivalFault, moveFault } from './command-move.js';
-import { finalFault, refuse, sentFault, wasSent, withdrawalFault } from './command-state.js';
-import { openReport, readParameters } from './payload.js';
-import { type JsonObject, presentPlist, type Reader } from './presented-plist.js';
-import { profileSummary } from './profile-summary.js';
-import { type CommandQueue, checkJsonParameters, type QueueOptions } from './queue.js';
-import { requireEnrollmentRight } from './target-fault.js';
-import { checkUserTarget } from './user-target.js';
-import { maskForViewers } from './viewer-mask.js';
+import {
+  cancelFault,
+  finalFault,
+  moveFault,
+  sentFault,
+  throwFaults,
+  wasSent,
+} from './change-faults.js';
+import {
+  eligibilityFault,
+  requireAllowedByEnrollment,
+  requireEligibleUser,
+} from './eligibility.js';
+import { checkJsonParameters, openReport } from './payload.js';
+import {
+  type JsonObject,
+  presentParameters,
+  presentPlist,
+  type Reader,
+} from './present-command.js';
+import type { CommandQueue, QueueOptions } from './queue.js';
 
-/** Who reads. */
+import { maskForViewers } from './viewer-mask.js';
 
 /** Writes a result as JSON text in another thread. */
 export type PresentInThread = (result: { bytes: Buffer; role: Reader['role'] }) => Promise<string>;
@@ -59,18 +71,18 @@ const CANCELLED = { status: 'Cancelled', reason: 'cancelled by an administrator'
 
 const LINKAGE = '/data';
 const CONFLICT = { status: 409, pointer: LINKAGE };
-const MISFIT = { status: 422, pointer: LINKAGE };
+const UNPROCESSABLE = { status: 422, pointer: LINKAGE };
 
 function idsOf(commands: CommandRow[]): number[] {
   return commands.map(({ id }) => id);
 }
 
-/** When the first of them can be given out; the beginning of time when one can already. */
+/** When the first of them may be sent; the Unix epoch if one may be sent now. */
 function earliest(commands: CommandRow[]): Date {
   return new Date(Math.min(...commands.map(({ after }) => after?.getTime() ?? 0)));
 }
 
-/** What the admin API does with commands; see resources/services.ts for the promises. */
+/** What the admin API does with commands. Every method works in the caller's transaction. */
 export class CommandAdministration {
   constructor(
     private readonly box: SecretBox,
@@ -84,8 +96,8 @@ export class CommandAdministration {
     const all = [...faults, ...timeFaults(options)];
     if (all.length > 0) throw validationError(all);
     const target = await this.queue.target(trx, deviceId);
-    requireEnrollmentRight(target, requestType);
-    if (userId !== undefined) await checkUserTarget(trx, target, { userId, requestType });
+    requireAllowedByEnrollment(target, requestType);
+    if (userId !== undefined) await requireEligibleUser(trx, target, { userId, requestType });
     const command = { userId, requestType, parameters: value, options };
     return this.locked(trx, await this.queue.add(trx, deviceId, command));
   }
@@ -95,7 +107,7 @@ export class CommandAdministration {
     { id, changes }: { id: number; changes: CommandChanges },
   ): Promise<CommandRow> {
     const command = await this.locked(trx, id);
-    refuse([finalFault(command)], { status: 409 });
+    throwFaults([finalFault(command)], { status: 409 });
     const isCancelled = changes.status === 'Cancelled';
     const faults = isCancelled ? [] : orderFaults(changedTimes(command, changes));
     if (faults.length > 0) throw validationError(faults);
@@ -107,7 +119,7 @@ export class CommandAdministration {
 
   async remove(trx: Transaction, { id }: { id: number }): Promise<void> {
     const command = await this.locked(trx, id);
-    if (wasSent(command)) refuse([sentFault(command)], { status: 409 });
+    if (wasSent(command)) throwFaults([sentFault(command)], { status: 409 });
     await deleteCommand(trx, id);
   }
 
@@ -118,14 +130,14 @@ export class CommandAdministration {
     const commands = await this.lockedAll(trx, commandIds);
     const moved = commands.filter(({ device_id }) => device_id !== deviceId);
     if (moved.length === 0) return;
-    refuse(
+    throwFaults(
       moved.map((command) => moveFault(this.box, command)),
       CONFLICT,
     );
     const target = await this.queue.target(trx, deviceId);
-    refuse(
-      moved.map((command) => arrivalFault(target, command)),
-      MISFIT,
+    throwFaults(
+      moved.map(({ request_type }) => eligibilityFault(target, request_type)),
+      UNPROCESSABLE,
     );
     await updateCommands(trx, idsOf(moved), { device_id: deviceId });
     await this.queue.pushLater(trx, [deviceId], { at: earliest(moved) });
@@ -137,7 +149,7 @@ export class CommandAdministration {
   ): Promise<void> {
     const commands = await this.lockedAll(trx, commandIds);
     const own = commands.filter(({ device_id }) => device_id === deviceId);
-    refuse(own.map(withdrawalFault), CONFLICT);
+    throwFaults(own.map(cancelFault), CONFLICT);
     await updateCommands(trx, idsOf(own), CANCELLED);
   }
 
@@ -150,12 +162,7 @@ export class CommandAdministration {
     row: { uuid: string; request_type: string; payload: Buffer },
     reader: Reader,
   ): JsonObject {
-    const parameters = readParameters(this.box, row);
-    const { Payload: profile, ...others } = parameters;
-    if (row.request_type !== 'InstallProfile' || !Buffer.isBuffer(profile)) {
-      return presentPlist(parameters, reader);
-    }
-    return { ...presentPlist(others, reader), Payload: profileSummary(row.uuid, profile) };
+    return presentParameters(this.box, row, reader);
   }
 
   presentResult(
@@ -203,7 +210,7 @@ function timeFaults({ after, expiresAt }: QueueOptions): ErrorDetail[] {
 
 type Times = Pick<QueueOptions, 'after' | 'expiresAt'>;
 
-/** As they are after the change; none where it leaves them alone. */
+/** The times after the change; {} if it changes neither. */
 function changedTimes({ after, expires_at }: CommandRow, changes: CommandChanges): Times {
   if (changes.after === undefined && changes.expires_at === undefined) return {};
   const changed = { after, expires_at, ...changes };

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { PreparedCommand } from '../db/device-path/token-update.js';
-import { hasSecrets } from '../protocol/apple/command-schema.js';
+import { type ErrorDetail, validationError } from '../errors.js';
+import { hasSecrets, jsonToPlist } from '../protocol/apple/command-schema.js';
 import {
   buildPlist,
   isPlistDict,
@@ -9,11 +10,7 @@ import {
   parsePlistDict,
 } from '../protocol/plist/plist.js';
 
-function identityOf(uuid: string, part: 'payload' | 'result'): string {
-  return `commands/${uuid}/${part}`;
-}
-
-/** The plist of a command as the device will get it; sealed when a parameter is a secret. */
+/** The plist of a command as it is sent; sealed when a parameter is a secret. */
 export function buildPayload(
   box: SecretBox,
   command: { uuid: string; requestType: string; parameters: PlistDict },
@@ -23,7 +20,7 @@ export function buildPayload(
     Command: { ...parameters, RequestType: requestType },
     CommandUUID: uuid,
   });
-  return hasSecrets(parameters) ? box.seal(plist, identityOf(uuid, 'payload')) : plist;
+  return hasSecrets(parameters) ? box.seal(plist, labelOf(uuid, 'payload')) : plist;
 }
 
 /** A command under a new CommandUUID, ready for the queue. */
@@ -36,10 +33,10 @@ export function prepareCommand(
   return { uuid, requestType, payload: buildPayload(box, { uuid, requestType, parameters }) };
 }
 
-/** The bytes for the wire. */
+/** The plist that is sent to the device. */
 export function openPayload(box: SecretBox, command: { uuid: string; payload: Buffer }): Buffer {
   const { uuid, payload } = command;
-  return SecretBox.isSealed(payload) ? box.open(payload, identityOf(uuid, 'payload')) : payload;
+  return SecretBox.isSealed(payload) ? box.open(payload, labelOf(uuid, 'payload')) : payload;
 }
 
 /** The Command dictionary of a stored payload, less RequestType. */
@@ -53,17 +50,47 @@ export function readParameters(
   return parameters;
 }
 
-/** The report as it came, sealed when it carries a secret. */
+/** The bytes of a report for the database, sealed when it holds a secret. */
 export function sealReport(
   box: SecretBox,
   report: { commandUuid: string; raw: Buffer; holdsSecrets: boolean },
 ): Buffer {
   if (!report.holdsSecrets) return report.raw;
-  return box.seal(report.raw, identityOf(report.commandUuid, 'result'));
+  return box.seal(report.raw, labelOf(report.commandUuid, 'result'));
 }
 
-/** The report as it came. */
+/** The bytes of a stored report, as the device sent them. */
 export function openReport(box: SecretBox, command: { uuid: string; result: Buffer }): Buffer {
   const { uuid, result } = command;
-  return SecretBox.isSealed(result) ? box.open(result, identityOf(uuid, 'result')) : result;
+  return SecretBox.isSealed(result) ? box.open(result, labelOf(uuid, 'result')) : result;
+}
+
+/**
+ * Parameters of the API (data as base64, dates as ISO 8601) as plist values. AppError 422 with every
+ * fault.
+ */
+export function readJsonParameters(requestType: string, parameters: unknown): PlistDict {
+  const { value, faults } = checkJsonParameters(requestType, parameters);
+  if (faults.length > 0) throw validationError(faults);
+  return value;
+}
+
+/** As readJsonParameters, with the faults as a list; `value` is valid only if that is empty. */
+export function checkJsonParameters(
+  requestType: string,
+  parameters: unknown,
+): { value: PlistDict; faults: ErrorDetail[] } {
+  const { value, faults } = jsonToPlist(requestType, parameters);
+  return { value, faults: requestType === 'ClearPasscode' ? faults.map(withTokenHint) : faults };
+}
+
+function withTokenHint(fault: ErrorDetail): ErrorDetail {
+  if (fault.source?.pointer !== '/data/attributes/parameters/UnlockToken') return fault;
+  const hint = '/devices/{id}/clear_passcode uses the one that the device has escrowed';
+  return { ...fault, detail: `${fault.detail}; ${hint}` };
+}
+
+/** What a sealed part of a command is bound to. */
+function labelOf(uuid: string, part: 'payload' | 'result'): string {
+  return `commands/${uuid}/${part}`;
 }

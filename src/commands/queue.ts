@@ -16,14 +16,14 @@ import {
   requestPushes,
   requestUserPushes,
 } from '../db/push/push-enqueue.js';
-import { AppError, type ErrorDetail, notFound, validationError } from '../errors.js';
-import { jsonToPlist, validateCommand } from '../protocol/apple/command-schema.js';
+import { AppError, notFound, validationError } from '../errors.js';
+import { validateCommand } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist/plist.js';
-import { isUserEnrollment } from './enrollment-fault.js';
+import { isUserEnrollment } from './eligibility.js';
 import { type PlannedCommand, planInventory, planSupervisedInventory } from './inventory-plan.js';
 import { prepareCommand } from './payload.js';
 
-/** What is left out takes the column's default. */
+/** An option that is left out has the column's default. */
 export interface QueueOptions {
   after?: Date | null | undefined;
   expiresAt?: Date | null | undefined;
@@ -32,25 +32,25 @@ export interface QueueOptions {
 }
 
 export interface QueuedCommand {
-  /** Of a user of the device, if it is not the device's own. */
+  /** The user of the device that the command is for, if not the device itself. */
   userId?: number | undefined;
   requestType: string;
   parameters: PlistDict;
-  options?: QueueOptions;
+  options?: QueueOptions | undefined;
 }
 
 /**
- * A device whose answer has just brought more questions is asking for them at this moment: it is
- * pushed only if it has not fetched them by then.
+ * A device whose report caused more commands is connected and fetches them: it is pushed only if it
+ * has not fetched them by then.
  */
-const STILL_TALKING_MS = 10_000;
+const STILL_CONNECTED_MS = 10_000;
 
 /**
- * Where commands enter, and with them the wish to push their device. Every method works inside the
- * caller's transaction.
+ * Queues commands and requests the push of their device. Every method works in the caller's
+ * transaction.
  */
 export class CommandQueue {
-  /** @param wake told after each commit that made pushes due. */
+  /** @param wake called after each commit that made pushes due. */
   constructor(
     private readonly box: SecretBox,
     private readonly wake: () => void = () => undefined,
@@ -78,28 +78,28 @@ export class CommandQueue {
     return id;
   }
 
-  /** The same for many devices, with a command for each, in one go. Returns their ids in that order. */
+  /** Queues one command for each of many devices at once. Returns their ids in that order. */
   async addEach(
     trx: Transaction,
-    wanted: readonly { deviceId: number; command: QueuedCommand }[],
+    requested: readonly { deviceId: number; command: QueuedCommand }[],
     push: PushRequestOptions = {},
   ): Promise<number[]> {
-    const rows = wanted.map(({ deviceId, command }) => this.toRow(deviceId, command));
+    const rows = requested.map(({ deviceId, command }) => this.toRow(deviceId, command));
     const ids = await insertCommands(trx, rows);
     await this.pushLater(
       trx,
-      wanted.map(({ deviceId }) => deviceId),
+      requested.map(({ deviceId }) => deviceId),
       push,
     );
     return ids;
   }
 
-  /** The server's own questions to a device, as far as it can take them. Returns their ids. */
+  /** Queues the inventory commands that the device supports. Returns their ids. */
   queueInventory(trx: Transaction, target: DeviceTarget): Promise<number[]> {
     return this.queueInventories(trx, [target]);
   }
 
-  /** The same for many devices in one go. Returns the ids of the commands of all of them. */
+  /** The same for many devices at once. Returns the ids of all the commands. */
   async queueInventories(
     trx: Transaction,
     targets: readonly DeviceTarget[],
@@ -112,15 +112,15 @@ export class CommandQueue {
     return ids;
   }
 
-  /** What only a supervised device answers, for one that has just said that it is supervised. */
+  /** Queues what only supervised devices answer, for one that has just reported that it is one. */
   async queueSupervisedInventory(trx: Transaction, target: DeviceTarget): Promise<void> {
     const rows = this.prepare(target, planSupervisedInventory(factsOf(target)));
     await insertCommands(trx, rows);
-    const at = new Date(Date.now() + STILL_TALKING_MS);
+    const at = new Date(Date.now() + STILL_CONNECTED_MS);
     await this.pushLater(trx, [target.id], { at });
   }
 
-  /** Has devices pushed that have something to fetch now, or will have at `push.at`. */
+  /** Requests a push of devices that have a command to fetch now, or at `push.at`. */
   async pushLater(
     trx: Transaction,
     deviceIds: readonly number[],
@@ -130,7 +130,7 @@ export class CommandQueue {
     afterCommit(trx, this.wake);
   }
 
-  /** Has whoever a command is for pushed: the device, or its user. */
+  /** Requests a push of the device or the user that a command is for. */
   async pushOwner(
     trx: Transaction,
     owner: Pick<CommandRow, 'device_id' | 'device_user_id'>,
@@ -148,7 +148,10 @@ export class CommandQueue {
     if (faults.length > 0) throw validationError(faults);
     const { uuid, payload } = prepareCommand(this.box, requestType, parameters);
     return {
-      ...{ uuid, device_id: deviceId, request_type: requestType, payload },
+      uuid,
+      device_id: deviceId,
+      request_type: requestType,
+      payload,
       device_user_id: userId ?? null,
       after: options.after,
       expires_at: options.expiresAt,
@@ -176,27 +179,4 @@ export function factsOf(target: DeviceTarget) {
     isSupervised: target.is_supervised,
     isUserEnrollment: isUserEnrollment(target),
   };
-}
-
-/** Parameters as the API takes them (data as base64, dates as ISO 8601) as plist values, or 422. */
-export function readJsonParameters(requestType: string, parameters: unknown): PlistDict {
-  const { value, faults } = checkJsonParameters(requestType, parameters);
-  if (faults.length > 0) throw validationError(faults);
-  return value;
-}
-
-/** As readJsonParameters, with the faults as a list; `value` is of use only without any. */
-export function checkJsonParameters(
-  requestType: string,
-  parameters: unknown,
-): { value: PlistDict; faults: ErrorDetail[] } {
-  const { value, faults } = jsonToPlist(requestType, parameters);
-  return { value, faults: requestType === 'ClearPasscode' ? faults.map(withTokenHint) : faults };
-}
-
-/** Few clients know the token; the server does. */
-function withTokenHint(fault: ErrorDetail): ErrorDetail {
-  if (fault.source?.pointer !== '/data/attributes/parameters/UnlockToken') return fault;
-  const hint = '/devices/{id}/clear_passcode takes the one that the device has given';
-  return { ...fault, detail: `${fault.detail}; ${hint}` };
 }

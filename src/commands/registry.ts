@@ -5,8 +5,13 @@ import { deviceInformation } from './handlers/device-information.js';
 import { installedApplicationList } from './handlers/installed-application-list.js';
 import { profileList } from './handlers/profile-list.js';
 import { securityInfo } from './handlers/security-info.js';
-import type { ReportHandler } from './report.js';
+import type { ReportHandler } from './report-handler.js';
 
+/**
+ * The handlers of reports. To add one: a file in `handlers/` and a line here. If it fills a table, add
+ * the table to InventoryTable in `db/devices/inventory-repository.ts`; add the captured report to
+ * `test/mdm/expected-reports.ts`. Commands without a handler are sent and their reports stored too.
+ */
 const HANDLERS: readonly ReportHandler[] = [
   deviceInformation,
   securityInfo,
@@ -19,7 +24,7 @@ const HANDLERS: readonly ReportHandler[] = [
 
 const BY_TYPE = new Map(HANDLERS.map((handler) => [handler.requestType, handler]));
 
-/** Request types whose acknowledged reports are taken apart; all others are stored and shown. */
+/** Request types whose acknowledged reports are handled. */
 export const HANDLED_TYPES: readonly string[] = [...BY_TYPE.keys()];
 
 export function handlerFor(requestType: string): ReportHandler | undefined {

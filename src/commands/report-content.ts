@@ -3,15 +3,15 @@ import type { InventoryRow } from '../db/devices/inventory-repository.js';
 import { type PlistDict, parsePlistDict } from '../protocol/plist/plist.js';
 import { handlerFor } from './registry.js';
 
-/** What a handler works from. */
+/** What a handler reads. */
 export interface ReportContent {
-  /** Of a list; undefined: the report has none, or its handler reads the body. */
+  /** Undefined if the report has no list, or its handler reads the body. */
   rows: InventoryRow[] | undefined;
-  /** Empty where there are rows. */
+  /** Empty if there are rows. */
   body: PlistDict;
 }
 
-/** The same as another thread passes it on: rows as JSON arrays that are quick to read one by one. */
+/** ReportContent as another thread returns it: rows as JSON arrays, each quick to parse. */
 export interface ContentParts {
   rows: string[] | undefined;
   body: PlistDict;
@@ -19,10 +19,10 @@ export interface ContentParts {
 
 const ROWS_IN_PART = 500;
 const CHARACTERS_IN_PART = 256 * 1024;
-/** Answers that are no list have some hundred values. */
+/** Reports that are no list have some hundred values. */
 const MOST_VALUES = 20_000;
 
-/** Takes a report apart as far as that needs no database. AppError 400 or 422 for its own faults. */
+/** The content of a report. AppError 400 or 422 for faults of the report. */
 export function readContent(requestType: string, body: PlistDict): ReportContent {
   const handler = handlerFor(requestType);
   if (handler?.readRows === undefined) return { rows: undefined, body };
@@ -36,7 +36,7 @@ export function readContentParts(requestType: string, bytes: Buffer): ContentPar
   return { rows: rows && toParts(rows), body };
 }
 
-/** The content whose parts these are, read in turns with other work. */
+/** Joins the parts, and yields to other work between them. */
 export async function joinContentParts({
   rows: parts,
   body,

@@ -19,7 +19,7 @@ import {
   type ReportContent,
   readContent,
 } from './report-content.js';
-import { FailedTries, faultOf } from './report-faults.js';
+import { causeOf, FailedTries } from './report-failures.js';
 
 export interface ReportWorkerDeps {
   db: Database;
@@ -28,18 +28,18 @@ export interface ReportWorkerDeps {
   logger: Logger;
   /** Reads a large report in another thread; the memory of `bytes` becomes the thread's. */
   readInThread(report: { requestType: string; bytes: Buffer }): Promise<ContentParts>;
-  /** How often what was left undone is looked for; only tests change it. */
-  sweepMs?: number;
+  /** How often unhandled reports are looked for; only tests change it. */
+  sweepMs?: number | undefined;
 }
 
 const CONCURRENCY = 4;
 const SWEEP_MS = 10_000;
 const SWEEP_LIMIT = 500;
 
-/** The same bytes would fail again: say so on the command and leave them there for a person. */
+/** The same bytes would fail again: the command says so and keeps them. */
 const GIVEN_UP = { needs_handling: false, reason: 'the answer could not be read; see the log' };
-/** Nothing says that the next start, or the next version, will fail too. */
-const LEFT = { reason: 'the answer could not be read yet; see the log' };
+/** The next start, or the next version, may succeed. */
+const SKIPPED = { reason: 'the answer could not be read yet; see the log' };
 
 interface WaitingReport {
   id: number;
@@ -47,14 +47,14 @@ interface WaitingReport {
 }
 
 /**
- * Takes stored reports apart after the device has had its answer. What a crash or an outage left
- * undone is found again by a sweep; the row itself says whether it still needs handling.
+ * Handles stored reports after the device was answered. A sweep finds those that a crash or an outage
+ * left unhandled: the row says whether it still needs handling.
  */
 export class ReportWorker {
   private waiting: WaitingReport[] = [];
-  /** Reports of one device are handled one after another, so that the newest inventory stays. */
+  /** Reports of one device are handled one after another, so that the newest inventory remains. */
   private readonly busyDevices = new Set<number>();
-  /** Their next reports must not overtake the one that failed: the sweep brings all, in order. */
+  /** Their reports must not overtake one that failed: the sweep submits all of them, in order. */
   private readonly heldDevices = new Set<number>();
   private readonly failedTries = new FailedTries();
   private readonly warn: Warner;
@@ -84,7 +84,7 @@ export class ReportWorker {
     this.runNext();
   }
 
-  /** Resolves once everything submitted so far is done. */
+  /** Resolves when all submitted reports are handled. */
   async drain(): Promise<void> {
     if (this.timer !== null) clearInterval(this.timer);
     this.timer = null;
@@ -120,37 +120,37 @@ export class ReportWorker {
     this.waiting = this.waiting.filter((report) => report.deviceId !== deviceId);
   }
 
-  private async handle(id: number): Promise<'over' | 'later'> {
+  private async handle(id: number): Promise<'done' | 'later'> {
     try {
       const isLarge = await this.inOneTransaction(id);
       if (isLarge) await this.inOneTransaction(id, await this.readLarge(id));
       this.failedTries.forget(id);
-      return 'over';
+      return 'done';
     } catch (error) {
       return await this.conclude(id, error);
     }
   }
 
-  private async conclude(id: number, error: unknown): Promise<'over' | 'later'> {
+  private async conclude(id: number, error: unknown): Promise<'done' | 'later'> {
     const { logger } = this.deps;
     const about = { err: error, commandId: id };
-    const fault = faultOf(error);
-    if (fault === 'report') {
-      logger.error(about, 'a report could not be taken apart');
+    const cause = causeOf(error);
+    if (cause === 'report') {
+      logger.error(about, 'a report could not be read');
       await this.mark(id, GIVEN_UP);
-      return 'over';
+      return 'done';
     }
-    if (fault === 'database') {
-      this.warn(about, 'reports wait for the database; they are taken apart when it is back');
+    if (cause === 'database') {
+      this.warn(about, 'reports wait for the database; they are handled when it is back');
       return 'later';
     }
     if (!this.failedTries.count(id)) {
-      this.warn(about, 'a report could not be taken apart; it is tried again', String(id));
+      this.warn(about, 'a report could not be handled; it is tried again', String(id));
       return 'later';
     }
-    logger.error(about, 'a report could not be taken apart; it is left until the next start');
-    await this.mark(id, LEFT);
-    return 'over';
+    logger.error(about, 'a report could not be handled; it is tried again at the next start');
+    await this.mark(id, SKIPPED);
+    return 'done';
   }
 
   private inOneTransaction(id: number, content?: ReportContent): Promise<boolean> {
@@ -168,7 +168,7 @@ export class ReportWorker {
     return readContent(request_type, parsePlistDict(openReport(this.deps.box, { uuid, result })));
   }
 
-  /** Outside of any transaction: it may take seconds, and locks of the device must not. */
+  /** Outside of any transaction: it may take seconds, too long to hold locks of the device. */
   private async readLarge(id: number): Promise<ReportContent | undefined> {
     const { db, box, readInThread } = this.deps;
     const stored = await readReportBytes(db.knex, id);
@@ -198,8 +198,8 @@ export class ReportWorker {
     };
     await handlerFor(stored.request_type)?.handle(report, {
       trx,
-      seal: (plain, identity) => box.seal(plain, identity),
-      digest: (plain, identity) => box.digest(plain, identity),
+      seal: (plain, label) => box.seal(plain, label),
+      digest: (plain, label) => box.digest(plain, label),
       reseal: (sealed, from, to) => box.seal(box.open(sealed, from), to),
       queueSupervisedInventory: async (deviceId) => {
         await queue.queueSupervisedInventory(trx, await queue.target(trx, deviceId));
@@ -209,7 +209,7 @@ export class ReportWorker {
     await updateCommands(trx, [id], { needs_handling: false, reason: null });
   }
 
-  private async mark(id: number, changes: typeof GIVEN_UP | typeof LEFT): Promise<void> {
+  private async mark(id: number, changes: typeof GIVEN_UP | typeof SKIPPED): Promise<void> {
     const { db, logger } = this.deps;
     await inTransaction(db, (trx) => updateCommands(trx, [id], changes)).catch((error: unknown) =>
       logger.error({ err: error, commandId: id }, 'a failed report could not be marked'),
@@ -219,7 +219,7 @@ export class ReportWorker {
   private async sweep(): Promise<void> {
     const { db } = this.deps;
     try {
-      const except = this.failedTries.left;
+      const except = this.failedTries.skipped;
       const found = await unhandledReports(db.knex, { limit: SWEEP_LIMIT, except });
       const known = new Set(this.waiting.map(({ id }) => id));
       this.heldDevices.clear();

@@ -1,14 +1,14 @@
 import type { SetupFault } from '../db/devices/device-setup-profiles.js';
 
-const MOST_TOLD = 5;
+const MOST_SHOWN = 5;
 const MOST_NAME = 80;
 const MOST_TEXT = 200;
 
-/** Why the profiles of a device are held back. */
+/** Why a device's profiles are withheld. */
 export const UNPROVED =
   "the device did not enroll automatically with an identity by this server's own SCEP";
 
-/** What came of a command: what the device answered, or why there is no answer. */
+/** The result of a command: what the device reported, or why there is no report. */
 export function answerOf({
   status,
   error_chain: errors,
@@ -19,15 +19,17 @@ export function answerOf({
   return `${status}${detail === null ? '' : `: ${detail}`}`;
 }
 
-/** The reason of a setup that has ended, with what it has not installed; null when all went well. */
-export function withFaults(reason: string | null, faults: SetupFault[]): string | null {
+/** The reason of a setup that has ended, with the profiles not installed; null without any. */
+export function reasonWithFaults(reason: string | null, faults: SetupFault[]): string | null {
   const withheld = faults.filter(({ fault }) => fault === 'withheld').length;
   const others = faults.filter(({ fault }) => fault !== 'withheld');
-  const told = others.slice(0, MOST_TOLD).map(describe);
-  if (others.length > told.length) told.push(`${others.length - told.length} profiles more failed`);
-  if (withheld > 0) told.push(heldBack(withheld));
-  // The reason of one that ends for the second time has them already.
-  const parts = [reason, ...told.filter((part) => reason?.includes(part) !== true)];
+  const shown = others.slice(0, MOST_SHOWN).map(describe);
+  if (others.length > shown.length) {
+    shown.push(`${others.length - shown.length} profiles more failed`);
+  }
+  if (withheld > 0) shown.push(heldBack(withheld));
+  // A setup that ends for the second time has them in its reason already.
+  const parts = [reason, ...shown.filter((part) => reason?.includes(part) !== true)];
   return parts.filter((part) => part !== null).join('; ') || null;
 }
 

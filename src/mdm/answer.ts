@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import { sendUnrecognizedDevice } from '../http/errors/device-errors.js';
 
-/** What a device gets; everything else is an AppError and a bare status. */
+/** A successful answer; failures are AppErrors and answered with a bare status. */
 export type Answer =
   | { kind: 'empty' }
   | { kind: 'plist'; body: Buffer }
-  /** Of declarative management. */
+  /** A document of declarative management. */
   | { kind: 'json'; body: Buffer }
   /** Apple's 403 body: the device removes its enrollment. */
   | { kind: 'unrecognized' };
@@ -13,7 +13,7 @@ export type Answer =
 export const EMPTY: Answer = { kind: 'empty' };
 export const UNRECOGNIZED: Answer = { kind: 'unrecognized' };
 
-/** Success is 200 also when there is nothing to say: devices take a 204 for a fault. */
+/** An empty answer is 200 too: devices treat 204 as a failure. */
 export function sendAnswer(res: ServerResponse, answer: Answer): void {
   if (answer.kind === 'unrecognized') {
     sendUnrecognizedDevice(res);

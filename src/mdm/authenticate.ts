@@ -1,6 +1,6 @@
 import { inTransaction } from '../db/connection/unit-of-work.js';
 import type { Authenticated, HeldEnrollment } from '../db/device-path/authenticate.js';
-import type { AuthenticateFacts } from '../db/device-path/authenticate-message.js';
+import type { AuthenticateFacts, Platform } from '../db/device-path/authenticate-message.js';
 import { removeUdid } from '../db/device-path/device-move.js';
 import type { CallerKey } from '../db/device-path/token-update.js';
 import { mergeSpareRecords, type Reseal } from '../db/devices/device-merge.js';
@@ -11,35 +11,24 @@ import { readCell } from '../protocol/mdm/cell-label.js';
 import type { AuthenticateMessage, CheckInMessage } from '../protocol/mdm/mdm-messages.js';
 import { type Answer, EMPTY } from './answer.js';
 import type { Identity } from './identity.js';
-import { platformOf } from './platform.js';
 import type { MdmServices } from './services.js';
-
-/** UDIDs are kept as sent and compared without regard to case. */
-export function deviceKeyOf(message: CheckInMessage): string {
-  return message.ids.deviceKey.toLowerCase();
-}
-
-/** Of what is remembered between an Authenticate and its TokenUpdate. */
-export function authenticationKey({ fingerprint, deviceKey }: CallerKey): string {
-  return `${fingerprint.toString('latin1')} ${deviceKey}`;
-}
 
 const UNPROVEN =
   'an enrolled device with another UDID has proved its serial number; if this is the same one, enroll ' +
   'it automated or over the air, or delete the record first';
 
-/** Who sent a check-in, and to which URL. */
+const REPLACED =
+  'a new enrollment replaced a live one: check that the device itself enrolled again ' +
+  '(docs/enrollment.md)';
+
+/** The sender of a check-in, and the URL that it was sent to. */
 export interface CheckInSender {
   identity: Identity;
   url: string | undefined;
 }
 
-const REPLACED =
-  'a new enrollment replaced a live one: check that the device itself enrolled again ' +
-  '(docs/enrollment.md)';
-
-/** Begins an enrollment, or goes on with the one that the certificate belongs to. */
-export async function authenticate(
+/** Begins an enrollment, or continues the one that the certificate belongs to. */
+export async function answerAuthenticate(
   message: AuthenticateMessage,
   { identity, url }: CheckInSender,
   services: MdmServices,
@@ -61,11 +50,88 @@ export async function authenticate(
   }
   const { deviceId } = device;
   const who = { fingerprint: identity.fingerprint, deviceKey: deviceKeyOf(message) };
-  if (outcome === 'enrolling') services.authenticated.set(authenticationKey(who), device);
+  if (outcome === 'enrolling') services.recentAuthenticates.set(recentKey(who), device);
   services.logger.info({ deviceId, outcome }, 'device authenticated');
   warnOfReplaced(authenticated.replaced, deviceId, services);
   if (spareId !== null) await mergeSpares(deviceId, services);
   return EMPTY;
+}
+
+/** UDIDs are stored as sent and compared without regard to case. */
+export function deviceKeyOf(message: CheckInMessage): string {
+  return message.ids.deviceKey.toLowerCase();
+}
+
+/** The key of `recentAuthenticates`. */
+export function recentKey({ fingerprint, deviceKey }: CallerKey): string {
+  return `${fingerprint.toString('latin1')} ${deviceKey}`;
+}
+
+function factsOf(
+  message: AuthenticateMessage,
+  identity: Identity,
+): Omit<AuthenticateFacts, 'cell'> {
+  const { ids, productName, model, modelName } = message;
+  return {
+    ...identity,
+    renewAt: renewalTime(identity),
+    udid: ids.udid ?? null,
+    enrollmentId: ids.udid === undefined ? (ids.enrollmentId ?? null) : null,
+    topic: message.topic ?? null,
+    platform: platformOf([productName, model, modelName]),
+    serialNumber: normalizedSerial(message.serialNumber),
+    deviceName: message.deviceName ?? null,
+    model: model ?? null,
+    modelName: modelName ?? null,
+    productName: productName ?? null,
+    osVersion: message.osVersion ?? null,
+    buildVersion: message.buildVersion ?? null,
+    imei: message.imei ?? null,
+    meid: message.meid ?? null,
+  };
+}
+
+/** Apple's serial numbers are in capitals, and records are found by them. */
+function normalizedSerial(reported: string | undefined): string | null {
+  const serial = reported?.trim();
+  if (serial === undefined || serial === '') return null;
+  return /^[a-z0-9]+$/i.test(serial) ? serial.toUpperCase() : serial;
+}
+
+/** Apple's product families by the start of ProductName, Model or ModelName. */
+const FAMILIES: readonly (readonly [RegExp, Platform])[] = [
+  [/^(iPhone|iPad|iPod)/i, 'iOS'],
+  [/^(Mac|iMac|Xserve|VirtualMac)/i, 'macOS'],
+  [/^(AppleTV|Apple TV)/i, 'tvOS'],
+  [/^(RealityDevice|Apple Vision|Vision Pro)/i, 'visionOS'],
+  [/^(Watch|Apple Watch)/i, 'watchOS'],
+];
+
+/** The platform of the first known name; null when none is known. */
+function platformOf(names: (string | undefined)[]): Platform | null {
+  for (const name of names) {
+    const family = FAMILIES.find(([pattern]) => name !== undefined && pattern.test(name));
+    if (family !== undefined) return family[1];
+  }
+  return null;
+}
+
+/**
+ * A UDID belongs to the logic board. When it arrives with the serial number of another record, the
+ * board was moved: the record that had the UDID loses it first.
+ */
+async function enroll(facts: AuthenticateFacts, services: MdmServices): Promise<Authenticated> {
+  const { checkIns, db, logger } = services;
+  const first = await checkIns.authenticate(facts);
+  const { outcome, namedId: id, method, isProven } = first;
+  if (outcome !== 'moving' || id === null || facts.udid === null) return first;
+  const { udid } = facts;
+  const fingerprint = facts.fingerprint.toString('hex');
+  const move = { id, udid, method, isProven, fingerprint };
+  const replaced = await inTransaction(db, (trx) => removeUdid(trx, move));
+  logger.info({ deviceId: id }, 'the logic board of another device moved to this one');
+  warnOfReplaced(replaced, id, services);
+  return await checkIns.authenticate(facts);
 }
 
 /** Logs the first attempt of each certificate as a warning. The answer has no body of Apple's. */
@@ -81,53 +147,7 @@ function heldError(
   return new AppError('forbidden', 403, message, { about });
 }
 
-/** Apple's are in capitals; records are found by them. */
-function serialOf(told: string | undefined): string | null {
-  const serial = told?.trim();
-  if (serial === undefined || serial === '') return null;
-  return /^[a-z0-9]+$/i.test(serial) ? serial.toUpperCase() : serial;
-}
-
-function factsOf(
-  message: AuthenticateMessage,
-  identity: Identity,
-): Omit<AuthenticateFacts, 'cell'> {
-  const { ids, productName, model, modelName } = message;
-  return {
-    ...identity,
-    renewAt: renewalTime(identity),
-    udid: ids.udid ?? null,
-    enrollmentId: ids.udid === undefined ? (ids.enrollmentId ?? null) : null,
-    topic: message.topic ?? null,
-    platform: platformOf([productName, model, modelName]),
-    serialNumber: serialOf(message.serialNumber),
-    deviceName: message.deviceName ?? null,
-    model: model ?? null,
-    modelName: modelName ?? null,
-    productName: productName ?? null,
-    osVersion: message.osVersion ?? null,
-    buildVersion: message.buildVersion ?? null,
-    imei: message.imei ?? null,
-    meid: message.meid ?? null,
-  };
-}
-
-/** A board that comes with the serial number of another record leaves the one that had its UDID. */
-async function enroll(facts: AuthenticateFacts, services: MdmServices): Promise<Authenticated> {
-  const { checkIns, db, logger } = services;
-  const first = await checkIns.authenticate(facts);
-  const { outcome, namedId: id, method, isProven } = first;
-  if (outcome !== 'moving' || id === null || facts.udid === null) return first;
-  const { udid } = facts;
-  const fingerprint = facts.fingerprint.toString('hex');
-  const move = { id, udid, method, isProven, fingerprint };
-  const replaced = await inTransaction(db, (trx) => removeUdid(trx, move));
-  logger.info({ deviceId: id }, 'the board of a device is in another one now');
-  warnOfReplaced(replaced, id, services);
-  return await checkIns.authenticate(facts);
-}
-
-/** It may be the same device that enrolled again, or another one that names its UDID. */
+/** Either the same device enrolled again, or another one that claims its UDID. */
 function warnOfReplaced(
   replaced: ReplacedEnrollment | null,
   deviceId: number,
@@ -137,7 +157,7 @@ function warnOfReplaced(
   logger.warn({ deviceId, ...replaced }, REPLACED);
 }
 
-/** The device has enrolled whatever becomes of this: its next inventory merges them too. */
+/** A failure does not fail the enrollment: the next inventory merges the records too. */
 async function mergeSpares(deviceId: number, { db, box, logger }: MdmServices): Promise<void> {
   const reseal: Reseal = (sealed, from, to) => box.seal(box.open(sealed, from), to);
   try {

@@ -1,6 +1,5 @@
 import { planInventory } from '../commands/inventory-plan.js';
 import { prepareCommand } from '../commands/payload.js';
-import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import { type CallerFacts, checkOutDevice, promoteRenewal } from '../db/device-path/check-ins.js';
 import type { CallerKey } from '../db/device-path/token-update.js';
 import { secretIdentity } from '../db/devices/device-repository.js';
@@ -12,83 +11,80 @@ import type {
   CheckOutMessage,
   TokenUpdateMessage,
 } from '../protocol/mdm/mdm-messages.js';
-import { admit } from './admission.js';
 import { type Answer, EMPTY, UNRECOGNIZED } from './answer.js';
-import {
-  authenticate,
-  authenticationKey,
-  type CheckInSender,
-  deviceKeyOf,
-} from './authenticate.js';
-import { getBootstrapToken, setBootstrapToken } from './bootstrap-token.js';
+import { answerAuthenticate, type CheckInSender, deviceKeyOf, recentKey } from './authenticate.js';
+import { checkCaller, ENROLLED, ENROLLING_OR_ENROLLED } from './check-caller.js';
 import { answerDeclarations } from './declarative-management.js';
-import { getToken } from './get-token.js';
-import { sealPush } from './push-token.js';
+import {
+  getBootstrapToken,
+  sealPushToken,
+  sealUnlockToken,
+  setBootstrapToken,
+} from './device-tokens.js';
+import { answerGetToken } from './get-token.js';
 import type { MdmServices } from './services.js';
 import { answerUserCheckIn } from './user-channel.js';
 
-const ENROLLING = ['authenticated', 'enrolled'];
-const ENROLLED = ['enrolled'];
-
+/** Answers a message with a MessageType, of the device or of one of its users. */
 export async function answerCheckIn(
   message: CheckInMessage,
   sender: CheckInSender,
   services: MdmServices,
 ): Promise<Answer> {
-  if (message.kind === 'Authenticate') return authenticate(message, sender, services);
+  if (message.kind === 'Authenticate') return answerAuthenticate(message, sender, services);
   const { identity, url } = sender;
   if (message.ids.channel === 'user') return answerUserCheckIn(message, identity, services);
   const who = { fingerprint: identity.fingerprint, deviceKey: deviceKeyOf(message) };
-  if (message.kind === 'CheckOut') return checkOut(who, services);
+  if (message.kind === 'CheckOut') return answerCheckOut(who, services);
   const caller = await findCaller(message, who, services);
-  const admission = admit(caller, message.kind === 'TokenUpdate' ? ENROLLING : ENROLLED);
-  if (admission.kind === 'unrecognized') return UNRECOGNIZED;
-  if (admission.kind === 'refused') throw admission.error;
+  const isUpdate = message.kind === 'TokenUpdate';
+  const deviceId = checkCaller(caller, isUpdate ? ENROLLING_OR_ENROLLED : ENROLLED);
+  if (deviceId === undefined) return UNRECOGNIZED;
   if (caller.pinState === 'renewal') await promoteRenewal(services.db, who.fingerprint);
-  services.lastSeen.mark(admission.deviceId);
-  return answerAdmitted(message, { who, caller, deviceId: admission.deviceId, url }, services);
+  services.lastSeen.mark(deviceId);
+  return answerDevice(message, { who, caller, deviceId, url }, services);
 }
 
 /**
- * The TokenUpdate that follows an Authenticate finds what this process has just learnt of its device;
- * the statement that enrolls checks it all the same. Everyone else is looked up.
+ * The TokenUpdate that follows an Authenticate uses what this process has just read of its device; the
+ * statement that enrolls checks it again. All other callers are looked up.
  */
 async function findCaller(
   message: CheckInMessage,
   who: CallerKey,
-  { authenticated, checkIns }: MdmServices,
+  { recentAuthenticates, checkIns }: MdmServices,
 ): Promise<CallerFacts> {
-  const key = authenticationKey(who);
-  const known = message.kind === 'TokenUpdate' ? authenticated.get(key) : undefined;
+  const key = recentKey(who);
+  const known = message.kind === 'TokenUpdate' ? recentAuthenticates.get(key) : undefined;
   if (known === undefined) return checkIns.findCaller(who);
-  authenticated.delete(key);
+  recentAuthenticates.delete(key);
   const isEnrolling = { pinState: 'active', enrollmentState: 'authenticated' } as const;
   return { ...known, ...isEnrolling, isSameDevice: true };
 }
 
-interface Admitted {
+interface CheckedSender {
   who: CallerKey;
   caller: CallerFacts;
   deviceId: number;
   url: string | undefined;
 }
 
-async function answerAdmitted(
+async function answerDevice(
   message: Exclude<CheckInMessage, AuthenticateMessage | CheckOutMessage>,
-  admitted: Admitted,
+  sender: CheckedSender,
   services: MdmServices,
 ): Promise<Answer> {
-  const { deviceId, who } = admitted;
+  const { deviceId, who } = sender;
   const owner = { deviceId, fingerprint: who.fingerprint };
   switch (message.kind) {
     case 'TokenUpdate':
-      return updateToken(message, admitted, services);
+      return answerTokenUpdate(message, sender, services);
     case 'SetBootstrapToken':
       return setBootstrapToken(message, owner, services);
     case 'GetBootstrapToken':
       return getBootstrapToken(owner, services);
     case 'GetToken':
-      return getToken(message, deviceId, services);
+      return answerGetToken(message, deviceId, services);
     case 'DeclarativeManagement':
       return answerDeclarations(message, deviceId, services);
     case 'UserAuthenticate':
@@ -96,9 +92,10 @@ async function answerAdmitted(
   }
 }
 
-async function updateToken(
+/** The first TokenUpdate enrolls the device and queues its inventory. */
+async function answerTokenUpdate(
   message: TokenUpdateMessage,
-  { who, caller, deviceId, url }: Admitted,
+  { who, caller, deviceId, url }: CheckedSender,
   services: MdmServices,
 ): Promise<Answer> {
   const { box, logger } = services;
@@ -110,7 +107,7 @@ async function updateToken(
   const updated = await services.checkIns.updateToken({
     ...who,
     deviceId,
-    sealedPush: sealPush(box, secretIdentity(deviceId, 'push'), message),
+    sealedPush: sealPushToken(box, secretIdentity(deviceId, 'push'), message),
     topic: message.topic ?? null,
     cell: readCell(url),
     awaitingConfiguration: message.awaitingConfiguration ?? null,
@@ -119,7 +116,7 @@ async function updateToken(
       prepareCommand(box, requestType, parameters),
     ),
   });
-  // 503, so that the device asks again and is looked up then.
+  // 503, so that the device repeats the message and is looked up then.
   if (updated === null) throw new AppError('unavailable', 503, 'the enrollment changed meanwhile');
   if (updated.isFirst) logger.info({ deviceId }, 'device enrolled');
   if (message.awaitingConfiguration === true) await services.onAwaitingConfiguration?.(deviceId);
@@ -128,21 +125,15 @@ async function updateToken(
   return EMPTY;
 }
 
-function sealUnlockToken(box: SecretBox, deviceId: number, token: Buffer) {
-  const identity = secretIdentity(deviceId, 'unlock_token');
-  return { sealed: box.seal(token, identity), digest: box.digest(token, identity) };
-}
-
-async function checkOut(who: CallerKey, services: MdmServices): Promise<Answer> {
+async function answerCheckOut(who: CallerKey, services: MdmServices): Promise<Answer> {
   const caller = await services.checkIns.findCaller(who);
-  const admission = admit(caller, ENROLLING);
-  if (admission.kind === 'refused') throw admission.error;
-  // One that has left already is told so once more by the same 200.
-  if (admission.kind === 'unrecognized') {
+  const deviceId = checkCaller(caller, ENROLLING_OR_ENROLLED);
+  if (deviceId === undefined) {
+    // A CheckOut that is repeated gets the same 200.
     return caller.pinState === 'tombstone' ? UNRECOGNIZED : EMPTY;
   }
   if (caller.pinState === 'renewal') await promoteRenewal(services.db, who.fingerprint);
   await checkOutDevice(services.db, who);
-  services.logger.info({ deviceId: admission.deviceId }, 'device checked out');
+  services.logger.info({ deviceId }, 'device checked out');
   return EMPTY;
 }

@@ -12,15 +12,14 @@ import { type Answer, EMPTY } from './answer.js';
 import { MOST_BYTES_AT_ONCE } from './message-reader.js';
 import type { MdmServices } from './services.js';
 
-/** Nothing is declared, and never was. */
 const NONE: DeclarationSet = { Activations: [], Assets: [], Configurations: [], Management: [] };
 const NONE_SINCE = new Date(0);
 const TOKENS: Answer = { kind: 'json', body: tokensResponse(NONE, NONE_SINCE) };
 const ITEMS: Answer = { kind: 'json', body: declarationItemsResponse(NONE) };
 
 /**
- * Declarative management of a device or of one of its users. The same set of declarations, none, for
- * everyone, told in the same words each time, so that nobody looks for changes.
+ * Answers DeclarativeManagement of a device or of one of its users. The set of declarations is empty,
+ * and its tokens are constant, so that devices do not look for changes.
  */
 export async function answerDeclarations(
   { endpoint, data = Buffer.alloc(0) }: DeclarativeManagementMessage,
@@ -39,7 +38,7 @@ export async function answerDeclarations(
     case 'declaration':
       throw new AppError('not_found', 404, `no declaration ${request.identifier}`);
     default:
-      throw new AppError('invalid_message', 400, 'an Endpoint that is none of Apple’s');
+      throw new AppError('invalid_message', 400, 'the Endpoint is none of Apple’s');
   }
 }
 

@@ -1,4 +1,5 @@
 import { AppError } from '../errors.js';
+import type { Sender } from '../http/errors/device-errors.js';
 import { hasSecrets, plistToJson } from '../protocol/apple/command-schema.js';
 import {
   type CheckInMessage,
@@ -7,9 +8,9 @@ import {
 } from '../protocol/mdm/mdm-messages.js';
 import type { PlistDict } from '../protocol/plist/plist.js';
 
-/** A report as far as its answer needs it; the rest is read later, from the stored bytes. */
-export interface DeviceReport
-  extends Pick<CommandReport, 'kind' | 'ids' | 'raw' | 'status' | 'commandUuid'> {
+/** The parts of a report that its answer needs; the rest is read later, from the stored bytes. */
+export interface DeviceReport extends Pick<CommandReport, 'kind' | 'ids' | 'raw' | 'status'> {
+  commandUuid: string | undefined;
   /** JSON text. */
   errorChain: string | null;
   holdsSecrets: boolean;
@@ -34,6 +35,32 @@ export function readMessage(raw: Buffer): DeviceMessage {
   throw new AppError('payload_too_large', 413, `${message.kind} has more than 256 KiB`);
 }
 
+/** The sender that a message names, for the log. */
+export function senderIn(message: DeviceMessage): Sender {
+  const { udid, enrollmentId, userKey } = message.ids;
+  return {
+    messageType: message.kind === 'report' ? message.status : message.kind,
+    udid,
+    enrollmentId: udid === undefined ? enrollmentId : undefined,
+    user: userKey,
+    serial: message.kind === 'Authenticate' ? message.serialNumber : undefined,
+  };
+}
+
+/** A message whose sender is not identified is read for the log only up to this size. */
+export const MOST_CLAIMED_BYTES = 8 * 1024;
+
+/** The sender that an unidentified body claims, for the log; {} if it cannot be read. */
+export function claimedSender(body: Buffer): Sender {
+  if (body.length > MOST_CLAIMED_BYTES) return {};
+  try {
+    return senderIn(readMessage(body));
+  } catch {
+    // The request is refused for another reason.
+    return {};
+  }
+}
+
 function toDeviceReport(message: CommandReport): DeviceReport {
   const { kind, ids, raw, status, commandUuid, errorChain, body } = message;
   return {
@@ -41,13 +68,13 @@ function toDeviceReport(message: CommandReport): DeviceReport {
     ids,
     raw,
     status,
-    ...(commandUuid !== undefined && { commandUuid }),
+    commandUuid,
     errorChain: errorChain === undefined ? null : errorChainText(errorChain),
     holdsSecrets: commandUuid !== undefined && hasSecrets(body),
   };
 }
 
-/** As many of its entries as fit; the stored report has all. */
+/** JSON text of as many entries as fit; the stored report has all. */
 function errorChainText(chain: PlistDict[]): string {
   const entries: string[] = [];
   let length = 0;

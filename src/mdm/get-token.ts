@@ -9,14 +9,14 @@ import { buildPlist } from '../protocol/plist/plist.js';
 import type { Answer } from './answer.js';
 import type { MdmServices } from './services.js';
 
-/** Apple's check of a Managed Apple Account: does the device's server belong to its organization? */
+/** With its token Apple checks that a Managed Apple Account and this server have one organization. */
 const MANAGED_ACCOUNT = 'com.apple.maid';
 
 /**
- * GetToken of a device or of one of its users. A service that is not known gets 400, as Apple's
- * documentation of Get Token wants it; a known one that can't be served 404.
+ * Answers GetToken of a device or of one of its users. An unknown service is answered 400, as Apple
+ * documents it; a known one without the data for a token 404.
  */
-export async function getToken(
+export async function answerGetToken(
   { tokenServiceType }: GetTokenMessage,
   deviceId: number,
   services: MdmServices,
@@ -27,15 +27,15 @@ export async function getToken(
   }
   const account = await findTokenAccount(services.db, deviceId);
   if (account === undefined) {
-    const message = 'GetToken: the device belongs to no account of the enrollment program';
+    const message = 'GetToken: the device belongs to no DEP account';
     throw new AppError('not_found', 404, message);
   }
   const token = await managedAccountToken(account, services);
-  services.logger.info({ deviceId, depAccountId: account.id }, 'token given out');
+  services.logger.info({ deviceId, depAccountId: account.id }, 'token sent');
   return { kind: 'plist', body: buildPlist({ TokenData: Buffer.from(token, 'ascii') }) };
 }
 
-/** By the key of the certificate that was uploaded to Apple for this server. */
+/** Signed by the key of the certificate that was uploaded to Apple for this server. */
 async function managedAccountToken(
   { id, server_uuid: iss, sealed_pkcs8, fingerprint_sha256 }: TokenAccount,
   { box }: Pick<MdmServices, 'box'>,

@@ -1,22 +1,29 @@
 import type { IncomingMessage } from 'node:http';
+import { Router } from 'express';
 import { toAppError } from '../db/connection/sqlstate.js';
 import { AppError } from '../errors.js';
 import { readBodySoon } from '../http/bodies/raw-body.js';
-import { noteSender, type Sender } from '../http/errors/device-errors.js';
+import { deviceErrorHandler, noteSender, type Sender } from '../http/errors/device-errors.js';
 import type { DeviceHandler } from '../http/server/server.js';
+import type { Logger } from '../logger.js';
 import { type Answer, sendAnswer } from './answer.js';
 import { answerCheckIn } from './check-in.js';
-import type { DeviceMessage } from './device-message.js';
+import {
+  claimedSender,
+  type DeviceMessage,
+  MOST_CLAIMED_BYTES,
+  senderIn,
+} from './device-message.js';
 import {
   type Credential,
   type Identity,
   identify,
   provenSender,
   readCredential,
+  shortFingerprint,
   signerOf,
 } from './identity.js';
 import { answerReport } from './report.js';
-import { MOST_READ, senderClaimed, senderIn, shortFingerprint } from './sender.js';
 import type { MdmServices } from './services.js';
 
 /** Larger than any inventory seen: a Mac's list of 1,000 applications has 300 kB. */
@@ -24,58 +31,10 @@ const BODY_LIMIT = 8 * 1024 * 1024;
 
 const CHECK_IN_TYPE = 'application/x-apple-aspen-mdm-checkin';
 
-/** A check-in says so by its Content-Type or by its MessageType; both must not disagree. */
-function checkContentType(req: IncomingMessage, message: DeviceMessage): void {
-  const isCheckInType = (req.headers['content-type'] ?? '').startsWith(CHECK_IN_TYPE);
-  if (isCheckInType && message.kind === 'report') {
-    throw new AppError('invalid_message', 400, 'a check-in without a MessageType');
-  }
-}
-
-async function dispatch(
-  message: DeviceMessage,
-  { identity, url }: { identity: Identity; url: string | undefined },
-  services: MdmServices,
-): Promise<Answer> {
-  try {
-    return message.kind === 'report'
-      ? await answerReport(message, identity, services)
-      : await answerCheckIn(message, { identity, url }, services);
-  } catch (error) {
-    throw explained(error);
-  }
-}
-
-/** Identifies the sender. On failure, the log names the device that the message claims. */
-function identifyOrNoteSender(
-  credential: Credential,
-  { req, body }: { req: IncomingMessage; body: Buffer },
-  services: MdmServices,
-): Identity {
-  try {
-    return identify(credential, body, services);
-  } catch (error) {
-    noteSender(req, senderClaimed(body));
-    throw error;
-  }
-}
-
-/** A refusal by the headers names the device that the message claims, if that is short and there. */
-async function noteClaimedSender(req: IncomingMessage): Promise<void> {
-  const body = await readBodySoon(req, MOST_READ);
-  if (body !== undefined) noteSender(req, senderClaimed(body));
-}
-
-/** An outage by its name, for the log; any other error of the driver stays one, and becomes 503. */
-function explained(error: unknown): unknown {
-  const known = toAppError(error);
-  return known.code === 'unavailable' ? known : error;
-}
-
 /**
  * PUT /mdm and PUT /checkin: check the headers, read, identify, decode, dispatch, answer. Throws
- * AppError, which the caller turns into a bare status. `onMessage` gets the type of each message that
- * could be read: the status of a report, the MessageType of a check-in.
+ * AppError, which the caller answers with a bare status. `onMessage` is called with the type of each
+ * message that could be read: the status of a report, the MessageType of a check-in.
  */
 export function createDeviceHandler(
   services: MdmServices,
@@ -109,8 +68,71 @@ export function createDeviceHandler(
     );
     if (answer.kind === 'unrecognized') {
       const about = { ...sender, ...senderIn(message) };
-      services.logger.info(about, 'a device was told that its enrollment is over');
+      services.logger.info(about, 'answered 403: the device is no longer enrolled');
     }
     sendAnswer(res, answer);
   };
+}
+
+/** The same handler for Express; the server calls it directly, without Express, where it can. */
+export function createMdmRouter(handler: DeviceHandler, logger: Logger): Router {
+  const router = Router();
+  for (const path of ['/mdm', '/checkin']) {
+    router.put(path, (req, res) => handler(req, res));
+    router.all(path, () => {
+      throw new AppError('method_not_allowed', 405, 'devices use PUT', {
+        headers: { Allow: 'PUT' },
+      });
+    });
+  }
+  router.use(deviceErrorHandler(logger));
+  return router;
+}
+
+/** When the headers are refused, the log names the device that a short body claims, if one comes. */
+async function noteClaimedSender(req: IncomingMessage): Promise<void> {
+  const body = await readBodySoon(req, MOST_CLAIMED_BYTES);
+  if (body !== undefined) noteSender(req, claimedSender(body));
+}
+
+/** Identifies the sender. On failure, the log names the device that the message claims. */
+function identifyOrNoteSender(
+  credential: Credential,
+  { req, body }: { req: IncomingMessage; body: Buffer },
+  services: MdmServices,
+): Identity {
+  try {
+    return identify(credential, body, services);
+  } catch (error) {
+    noteSender(req, claimedSender(body));
+    throw error;
+  }
+}
+
+/** A check-in has its Content-Type and a MessageType; a request with only the former is refused. */
+function checkContentType(req: IncomingMessage, message: DeviceMessage): void {
+  const isCheckInType = (req.headers['content-type'] ?? '').startsWith(CHECK_IN_TYPE);
+  if (isCheckInType && message.kind === 'report') {
+    throw new AppError('invalid_message', 400, 'a check-in without a MessageType');
+  }
+}
+
+async function dispatch(
+  message: DeviceMessage,
+  { identity, url }: { identity: Identity; url: string | undefined },
+  services: MdmServices,
+): Promise<Answer> {
+  try {
+    return message.kind === 'report'
+      ? await answerReport(message, identity, services)
+      : await answerCheckIn(message, { identity, url }, services);
+  } catch (error) {
+    throw withOutageNamed(error);
+  }
+}
+
+/** An outage of the database as AppError unavailable; any other error unchanged. */
+function withOutageNamed(error: unknown): unknown {
+  const known = toAppError(error);
+  return known.code === 'unavailable' ? known : error;
 }

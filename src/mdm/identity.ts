@@ -1,12 +1,13 @@
 import type { IncomingMessage } from 'node:http';
+import { LRUCache } from 'lru-cache';
 import type { ParsedCertificate } from '../crypto/x509/certificate.js';
 import { AppError } from '../errors.js';
+import type { Logger } from '../logger.js';
 import { requireStarted } from '../pki/authority/authority.js';
 import type { Trust } from '../pki/trust/trust.js';
 import type { IssuerTrust } from '../protocol/mdm/mdm-signature.js';
 import { MdmSignature, type SignerCache } from '../protocol/mdm/mdm-signature.js';
 import type { ClientCertificate, FindClientCertificate } from './client-certificates.js';
-import { shortFingerprint } from './sender.js';
 
 /** The device identity certificate behind the request. */
 export interface Identity extends IssuerTrust {
@@ -17,26 +18,78 @@ export interface Identity extends IssuerTrust {
 }
 
 export interface IdentityDeps {
+  /** Decides which certificates identify a device, expired ones within IDENTITY_GRACE included. */
   trust: Trust;
   signers: SignerCache;
-  /** Without it only signatures count. */
-  clientCertificates?: FindClientCertificate;
-  /** An identity serves its device although it has expired. */
-  onExpired?: (certificate: ParsedCertificate) => void;
+  /** Without it only signatures identify a device. */
+  clientCertificates?: FindClientCertificate | undefined;
+  /** Called for a request with an expired identity that is still trusted. */
+  onExpired?: ((certificate: ParsedCertificate) => void) | undefined;
 }
 
 /** What the headers of a request show: a Mdm-Signature, or a certificate. */
 export type Credential = MdmSignature | ClientCertificate;
 
 /**
- * Decides from the headers whether the body is worth reading: a CA trusted here issued the
- * certificate that they show. A Mdm-Signature counts alone: what else comes with it can't make up for
- * a wrong one. Throws AppError 400.
+ * Decides from the headers whether the body is worth reading: a trusted CA must have issued the
+ * certificate. A request with a Mdm-Signature is judged by it alone: a client certificate beside it
+ * cannot make up for a wrong one. Throws AppError 400.
  */
 export function readCredential(req: IncomingMessage, deps: IdentityDeps): Credential {
   const credential = findCredential(req, deps);
   requireTrusted(signerOf(credential), deps);
   return credential;
+}
+
+/**
+ * Identifies the sender of this body: the signature is valid for exactly these bytes, or the
+ * certificate was shown on the connection they came by; and its CA is still trusted. Throws AppError
+ * invalid_signature (400), one message for every cause.
+ */
+export function identify(credential: Credential, body: Buffer, deps: IdentityDeps): Identity {
+  const signer = credential instanceof MdmSignature ? credential.verify(body) : credential;
+  const issuerTrust = requireTrusted(signer, deps);
+  if (issuerTrust.isExpired) deps.onExpired?.(signer.certificate);
+  const { notBefore, notAfter } = signer.certificate;
+  return { ...issuerTrust, fingerprint: signer.fingerprint, notBefore, notAfter };
+}
+
+/** The certificate that the request claims; a signature by it is yet to be verified. */
+export function signerOf(credential: Credential): ClientCertificate {
+  return credential instanceof MdmSignature ? credential.signer : credential;
+}
+
+/**
+ * The sender whose share of memory the body counts against; undefined for a signer that has proved
+ * nothing in this process, since certificates are public.
+ */
+export function provenSender(credential: Credential): string | undefined {
+  if (credential instanceof MdmSignature && !credential.isOfKnownSigner) return undefined;
+  return `identity ${shortFingerprint(signerOf(credential).fingerprint)}`;
+}
+
+/** Hexadecimal digits of a fingerprint that distinguish certificates in a log. */
+const SHORT_DIGITS = 16;
+
+export function shortFingerprint(fingerprint: Buffer): string {
+  return fingerprint.toString('hex').slice(0, SHORT_DIGITS);
+}
+
+const DAY_MS = 86_400_000;
+const MOST_REMEMBERED = 10_000;
+
+/** A function that warns once a day of each expired identity that is still trusted. */
+export function createExpiryWarner(logger: Logger, graceMs: number) {
+  const warned = new LRUCache<string, true>({ max: MOST_REMEMBERED, ttl: DAY_MS });
+  return ({ fingerprint, subject, notAfter }: ParsedCertificate): void => {
+    const key = fingerprint.toString('hex');
+    if (warned.has(key)) return;
+    warned.set(key, true);
+    const servesUntil = new Date(notAfter.getTime() + graceMs);
+    const about = { fingerprint: key, subject, notAfter, servesUntil };
+    const message = `an identity has expired; it serves its device until ${servesUntil.toISOString()}`;
+    logger.warn(about, message);
+  };
 }
 
 function findCredential(req: IncomingMessage, deps: IdentityDeps): Credential {
@@ -48,20 +101,6 @@ function findCredential(req: IncomingMessage, deps: IdentityDeps): Credential {
   throw new AppError('invalid_signature', 400, message);
 }
 
-/** Who claims to have sent the request. */
-export function signerOf(credential: Credential): ClientCertificate {
-  return credential instanceof MdmSignature ? credential.signer : credential;
-}
-
-/**
- * The sender to count the body for; undefined for a signer that has proved nothing in this process,
- * since certificates are public.
- */
-export function provenSender(credential: Credential): string | undefined {
-  if (credential instanceof MdmSignature && !credential.isOfKnownSigner) return undefined;
-  return `identity ${shortFingerprint(signerOf(credential).fingerprint)}`;
-}
-
 function requireTrusted(signer: ClientCertificate, { trust }: IdentityDeps): IssuerTrust {
   const issuerTrust = trust.issuerTrustOf(signer);
   if (issuerTrust !== undefined) return issuerTrust;
@@ -71,17 +110,4 @@ function requireTrusted(signer: ClientCertificate, { trust }: IdentityDeps): Iss
     about: { fingerprint: shortFingerprint(signer.fingerprint) },
     cause: new Error(`no trusted CA issued ${signer.certificate.subject || 'its certificate'}`),
   });
-}
-
-/**
- * Who sent this body: the signature holds over exactly these bytes, or the connection they came by
- * is the certificate's; and its CA is still trusted. Throws AppError invalid_signature (400), one
- * message for every cause.
- */
-export function identify(credential: Credential, body: Buffer, deps: IdentityDeps): Identity {
-  const signer = credential instanceof MdmSignature ? credential.verify(body) : credential;
-  const issuerTrust = requireTrusted(signer, deps);
-  if (issuerTrust.isExpired) deps.onExpired?.(signer.certificate);
-  const { notBefore, notAfter } = signer.certificate;
-  return { ...issuerTrust, fingerprint: signer.fingerprint, notBefore, notAfter };
 }

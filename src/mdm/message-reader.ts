@@ -1,19 +1,19 @@
 import { AppError } from '../errors.js';
 import { createWarner, type Logger, type Warner } from '../logger.js';
 import { type DeviceMessage, readMessage } from './device-message.js';
+import { shortFingerprint } from './identity.js';
 import { ReadingBudget } from './reading-budget.js';
-import { shortFingerprint } from './sender.js';
 
-/** Almost all bodies are shorter; they are read at once and counted nowhere. */
+/** Almost all bodies are shorter; they are read at once and not counted. */
 const UNCOUNTED_BYTES = 16 * 1024;
 /** Longer ones could hold up the event loop for more than 10 ms. */
 export const MOST_BYTES_AT_ONCE = 64 * 1024;
 
-/** Of large bodies that are read or wait for it: of one identity, and of all in this process. */
+/** Bytes of large bodies that are read or wait for it: of one identity, and of all. */
 const MOST_WAITING_OF_ONE = 16 * 1024 * 1024;
 const MOST_WAITING = 128 * 1024 * 1024;
 
-/** Reads a body in another thread, whose memory it becomes; `ms` is how long that took. */
+/** Reads a body in another thread, which takes over its memory; `ms` is how long that took. */
 export type ReadInThread = (
   raw: Buffer,
   owner: string,
@@ -29,7 +29,7 @@ const REFUSED =
   'a device sends more large messages than it may; it is answered 503 until it has sent fewer for a ' +
   'minute. If it goes on, revoke its certificate: POST /api/v1/certificates/{id}/revoke';
 
-/** Reads what devices send: large bodies in a thread, and within the budget of each identity. */
+/** Reads the messages of devices: large ones in a thread, and within each identity's budget. */
 export class MessageReader {
   readonly #readInThread: ReadInThread;
   readonly #budget: ReadingBudget;
@@ -43,7 +43,7 @@ export class MessageReader {
     this.#warn = createWarner(logger, 60_000);
   }
 
-  /** AppError server_busy 503 when the budget of the identity does not hold that many bytes. */
+  /** AppError server_busy 503 if the identity would exceed its budget. */
   assertWithinBudget(fingerprint: Buffer, bytes: number): void {
     if (!(bytes > UNCOUNTED_BYTES) || this.#budget.allows(fingerprint, bytes)) return;
     const shown = shortFingerprint(fingerprint);
@@ -53,7 +53,7 @@ export class MessageReader {
     throw new AppError('server_busy', 503, message, { about: { fingerprint: shown } });
   }
 
-  /** What readMessage throws; 503 beyond the limits. A large `raw` is empty afterwards. */
+  /** Throws as readMessage, and 503 beyond the limits. A large `raw` is empty afterwards. */
   async read(raw: Buffer, fingerprint: Buffer): Promise<DeviceMessage> {
     const bytes = raw.length;
     if (bytes <= UNCOUNTED_BYTES) return readMessage(raw);
@@ -67,9 +67,10 @@ export class MessageReader {
           ? { output: readMessage(raw), ms: undefined }
           : await this.#readLarge(raw, fingerprint.toString('latin1'));
       ms = read.ms;
-      return this.#noted(read.output, fingerprint);
+      this.#budget.noteDevice(fingerprint, read.output.ids.deviceKey);
+      return read.output;
     } finally {
-      // Of a message that could not be read, the time in line counts too.
+      // For a message that could not be read, the time in the queue counts too.
       this.#budget.spend(fingerprint, { ms: ms ?? performance.now() - started });
     }
   }
@@ -94,10 +95,5 @@ export class MessageReader {
     const waiting = (this.#waitingOf.get(owner) ?? 0) + bytes;
     if (waiting === 0) this.#waitingOf.delete(owner);
     else this.#waitingOf.set(owner, waiting);
-  }
-
-  #noted(message: DeviceMessage, fingerprint: Buffer): DeviceMessage {
-    this.#budget.noteDevice(fingerprint, message.ids.deviceKey);
-    return message;
   }
 }

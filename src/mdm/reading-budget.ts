@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 
 /**
- * What one identity may have read for it: twenty times what a Mac with 7,000 applications sends when
- * it enrolls again, and all of it again after some minutes.
+ * The budget of one identity: twenty times what a Mac with 7,000 applications sends when it enrolls
+ * again, refilled within a few minutes.
  */
 const MOST_BYTES = 64 * 1024 * 1024;
 const BYTES_PER_MINUTE = 16 * 1024 * 1024;
@@ -10,18 +10,18 @@ const MOST_MS = 10_000;
 const MS_PER_MINUTE = 2_000;
 
 const MINUTE = 60_000;
-/** An identity that is forgotten has its full share again. */
+/** An identity beyond these is forgotten, and has its full budget again. */
 const MOST_IDENTITIES = 10_000;
 
 interface Spent {
   bytes: number;
   ms: number;
   at: number;
-  /** UDID or EnrollmentID, as far as its messages have been read. */
+  /** UDID or EnrollmentID of its last message that was read. */
   device: string | undefined;
 }
 
-/** Bytes of long bodies, and the time to read them, for each identity certificate: leaky buckets. */
+/** A leaky bucket per identity certificate: bytes of long bodies, and the time to read them. */
 export class ReadingBudget {
   readonly #spent = new LRUCache<string, Spent>({ max: MOST_IDENTITIES });
 
@@ -40,7 +40,7 @@ export class ReadingBudget {
     this.#spent.set(keyOf(fingerprint), spent);
   }
 
-  /** The device that the identity's messages have named, for the log. */
+  /** The device that the identity's messages named, for the log. */
   deviceOf(fingerprint: Buffer): string | undefined {
     return this.#spent.get(keyOf(fingerprint))?.device;
   }

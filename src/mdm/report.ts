@@ -2,19 +2,32 @@ import { openPayload, sealReport } from '../commands/payload.js';
 import { promoteRenewal } from '../db/device-path/check-ins.js';
 import { expireExhausted, recordUnknownReport } from '../db/device-path/report-exceptions.js';
 import type { ExchangeResult, IncomingReport } from '../db/device-path/report-exchange.js';
-import { admit } from './admission.js';
 import { type Answer, EMPTY, UNRECOGNIZED } from './answer.js';
+import { checkCaller, ENROLLED } from './check-caller.js';
 import type { DeviceReport } from './device-message.js';
 import type { Identity } from './identity.js';
 import type { MdmServices } from './services.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-const ENROLLED = ['enrolled'];
 
-/** The CommandUUID if it can be one of ours; others are reports of commands never queued here. */
-function ownUuid(report: DeviceReport): string | null {
-  const uuid = report.commandUuid;
-  return uuid !== undefined && UUID.test(uuid) ? uuid.toLowerCase() : null;
+/**
+ * Stores what the device reports (Idle, Acknowledged, Error, CommandFormatError, NotNow) and answers
+ * with the next command, both in one statement: `db/device-path/report-exchange.ts`. A user of the device has
+ * a queue of their own, and their reports change nothing of the device.
+ */
+export async function answerReport(
+  report: DeviceReport,
+  identity: Identity,
+  services: MdmServices,
+): Promise<Answer> {
+  const incoming = toIncoming(report, identity, services);
+  const answer = await services.reportExchange.exchange(incoming);
+  const deviceId = checkCaller(answer, ENROLLED);
+  if (deviceId === undefined) return UNRECOGNIZED;
+  if (report.ids.channel === 'device') services.lastSeen.mark(deviceId);
+  await applySideEffects(report, { answer, deviceId, identity }, services);
+  if (answer.isNextExhausted) return offerAfterExpiry(incoming, deviceId, services);
+  return toAnswer(answer, services);
 }
 
 function toIncoming(
@@ -37,52 +50,34 @@ function toIncoming(
   };
 }
 
-/**
- * Stores what the device reports and hands it the next command, if there is one; on the user channel
- * those of the user, who have a queue of their own and change nothing of the device.
- */
-export async function answerReport(
-  report: DeviceReport,
-  identity: Identity,
-  services: MdmServices,
-): Promise<Answer> {
-  const incoming = toIncoming(report, identity, services);
-  const answer = await services.reportExchange.exchange(incoming);
-  const admission = admit(answer, ENROLLED);
-  if (admission.kind === 'unrecognized') return UNRECOGNIZED;
-  if (admission.kind === 'refused') throw admission.error;
-  const { deviceId } = admission;
-  if (report.ids.channel === 'device') services.lastSeen.mark(deviceId);
-  await settle(report, { answer, deviceId, identity }, services);
-  if (answer.isNextExhausted) return offerAfterExpiry(incoming, deviceId, services);
-  return toAnswer(answer, services);
+/** The CommandUUID if Muster can have made it; null for commands that were never queued here. */
+function ownUuid(report: DeviceReport): string | null {
+  const uuid = report.commandUuid;
+  return uuid !== undefined && UUID.test(uuid) ? uuid.toLowerCase() : null;
 }
 
-function toAnswer({ next }: ExchangeResult, { box }: MdmServices): Answer {
-  return next === null ? EMPTY : { kind: 'plist', body: openPayload(box, next) };
-}
-
-interface Settled {
+interface StoredReport {
   answer: ExchangeResult;
   deviceId: number;
   identity: Identity;
 }
 
-/** What a report asks for beyond the one statement: rare, but for the inventory handlers. */
-async function settle(
+/** What a report causes beyond the one statement: rare, but for the inventory handlers. */
+async function applySideEffects(
   report: DeviceReport,
-  { answer, deviceId, identity }: Settled,
+  { answer, deviceId, identity }: StoredReport,
   services: MdmServices,
 ): Promise<void> {
   const { reported, pinState } = answer;
   const isDevice = report.ids.channel === 'device';
   if (isDevice && pinState === 'renewal') await promoteRenewal(services.db, identity.fingerprint);
   if (reported?.needsHandling === true) services.reports.submit({ id: reported.id, deviceId });
-  if (reported === null && report.status !== 'Idle')
+  if (reported === null && report.status !== 'Idle') {
     await recordUnknown(report, deviceId, services);
+  }
 }
 
-/** Keeps a report that no waiting command explains, so that nothing a device says is lost. */
+/** Stores a report that matches no pending command, so that nothing a device reports is lost. */
 async function recordUnknown(
   report: DeviceReport,
   deviceId: number,
@@ -93,13 +88,15 @@ async function recordUnknown(
   const sealedReport = box.seal(report.raw, `unknown_reports/${deviceId}`);
   const { status } = report;
   const uuid = ownUuid(report);
-  await recordUnknownReport(db, {
-    ...{ deviceId, userKey, commandUuid, uuid, status, sealedReport },
-  });
-  logger.info({ deviceId, commandUuid, status }, 'report for a command that awaits no answer');
+  await recordUnknownReport(db, { deviceId, userKey, commandUuid, uuid, status, sealedReport });
+  logger.info({ deviceId, commandUuid, status }, 'report for an unknown or finished command');
 }
 
-/** The command in line was offered as often as allowed: give it up and look for the one behind. */
+function toAnswer({ next }: ExchangeResult, { box }: MdmServices): Answer {
+  return next === null ? EMPTY : { kind: 'plist', body: openPayload(box, next) };
+}
+
+/** The next command has used up its offers: expires it and answers with the one after it. */
 async function offerAfterExpiry(
   incoming: IncomingReport,
   deviceId: number,
@@ -108,7 +105,7 @@ async function offerAfterExpiry(
   await expireExhausted(services.db, deviceId, incoming.userKey);
   services.logger.warn(
     { deviceId, userKey: incoming.userKey },
-    'a command was offered as often as allowed and never answered',
+    'a command was offered as often as its ttl allows and never answered',
   );
   const again = { ...incoming, commandUuid: null, errorChain: null, result: null };
   return toAnswer(await services.reportExchange.exchange(again), services);

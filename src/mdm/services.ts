@@ -19,19 +19,19 @@ export interface MdmServices extends IdentityDeps {
   reportExchange: ReportExchange;
   checkIns: CheckIns;
   db: Database;
-  /** Devices that authenticated in this process and have yet to send their TokenUpdate. */
-  authenticated: LRUCache<string, KnownDevice>;
+  /** Devices that sent Authenticate to this process, but no TokenUpdate since. */
+  recentAuthenticates: LRUCache<string, KnownDevice>;
   lastSeen: LastSeen;
   reports: ReportWorker;
   messages: MessageReader;
   /** Reads a large status report of declarative management in another thread. */
   readStatusInThread: (data: Buffer) => Promise<StatusReport>;
-  /** A check-in has made a push due. */
-  onPushDue?: () => void;
-  /** A device waits in Setup Assistant. Never rejects. */
-  onAwaitingConfiguration?: (deviceId: number) => Promise<void>;
+  /** Called when a check-in made a push due. */
+  onPushDue?: (() => void) | undefined;
+  /** Called when a device waits in Setup Assistant. Never rejects. */
+  onAwaitingConfiguration?: ((deviceId: number) => Promise<void>) | undefined;
   box: SecretBox;
-  /** What a user of a Mac is told who asks to be managed by name. */
+  /** How UserAuthenticate is answered. */
   userAuthenticate: Config['userAuthenticate'];
   logger: Logger;
 }

@@ -7,32 +7,47 @@ import type {
   UserAuthenticateMessage,
 } from '../protocol/mdm/mdm-messages.js';
 import { buildPlist } from '../protocol/plist/plist.js';
-import { type Admission, admit } from './admission.js';
 import { type Answer, EMPTY, UNRECOGNIZED } from './answer.js';
+import { deviceKeyOf } from './authenticate.js';
+import { checkCaller, ENROLLED } from './check-caller.js';
 import { answerDeclarations } from './declarative-management.js';
-import type { DeviceMessage } from './device-message.js';
-import { getToken } from './get-token.js';
+import { sealPushToken } from './device-tokens.js';
+import { answerGetToken } from './get-token.js';
 import type { Identity } from './identity.js';
-import { sealPush } from './push-token.js';
 import type { MdmServices } from './services.js';
-
-const ENROLLED = ['enrolled'];
-
 /**
- * Messages of a user of the device. They are kept per user and touch neither the device's token,
- * nor its state, nor its queue.
+ * Answers a check-in of a user of the device. It is stored for the user and changes neither the
+ * device's token, nor its state, nor its queue.
  */
-async function admitUser(
-  message: DeviceMessage,
-  identity: Identity,
-  { checkIns }: MdmServices,
-): Promise<Admission> {
-  const deviceKey = message.ids.deviceKey.toLowerCase();
-  const { fingerprint } = identity;
-  return admit(await checkIns.findCaller({ fingerprint, deviceKey }), ENROLLED);
+export async function answerUserCheckIn(
+  message: CheckInMessage,
+  { fingerprint }: Identity,
+  services: MdmServices,
+): Promise<Answer> {
+  const deviceKey = deviceKeyOf(message);
+  const caller = await services.checkIns.findCaller({ fingerprint, deviceKey });
+  const deviceId = checkCaller(caller, ENROLLED);
+  if (deviceId === undefined) return UNRECOGNIZED;
+  const user = userFacts(message, deviceId);
+  switch (message.kind) {
+    case 'TokenUpdate':
+      return answerTokenUpdate(message, user, services);
+    case 'CheckOut':
+      await checkOutUser(services.db, deviceId, user.userKey);
+      return EMPTY;
+    case 'UserAuthenticate':
+      return answerUserAuthenticate(message, services);
+    case 'GetToken':
+      return answerGetToken(message, deviceId, services);
+    case 'DeclarativeManagement':
+      return answerDeclarations(message, deviceId, services);
+    default:
+      // Apple's schema of Get- and SetBootstrapToken: `userchannel: false`.
+      throw new AppError('not_found', 404, `${message.kind} is not offered to users`);
+  }
 }
 
-function userFacts({ ids }: DeviceMessage, deviceId: number): UserFacts {
+function userFacts({ ids }: CheckInMessage, deviceId: number): UserFacts {
   return {
     deviceId,
     userKey: ids.userKey ?? '',
@@ -42,38 +57,11 @@ function userFacts({ ids }: DeviceMessage, deviceId: number): UserFacts {
   };
 }
 
-export async function answerUserCheckIn(
-  message: CheckInMessage,
-  identity: Identity,
-  services: MdmServices,
-): Promise<Answer> {
-  const admission = await admitUser(message, identity, services);
-  if (admission.kind === 'unrecognized') return UNRECOGNIZED;
-  if (admission.kind === 'refused') throw admission.error;
-  const user = userFacts(message, admission.deviceId);
-  switch (message.kind) {
-    case 'TokenUpdate':
-      return updateToken(message, user, services);
-    case 'CheckOut':
-      await checkOutUser(services.db, user.deviceId, user.userKey);
-      return EMPTY;
-    case 'UserAuthenticate':
-      return authenticateUser(message, services);
-    case 'GetToken':
-      return getToken(message, user.deviceId, services);
-    case 'DeclarativeManagement':
-      return answerDeclarations(message, user.deviceId, services);
-    default:
-      // Apple's schema of Get- and SetBootstrapToken: `userchannel: false`.
-      throw new AppError('not_found', 404, `${message.kind} is not offered to users`);
-  }
-}
-
 /**
- * A network or mobile user logs in on a Mac. With an empty challenge the user is managed without a
- * password of ours; the message comes again with a response to it, which says nothing.
+ * A network or mobile user logs in on a Mac. An empty challenge means that Muster asks for no password;
+ * the Mac sends the message again with a response to it, which is ignored.
  */
-function authenticateUser(
+function answerUserAuthenticate(
   { body }: UserAuthenticateMessage,
   { userAuthenticate }: MdmServices,
 ): Answer {
@@ -85,7 +73,7 @@ function authenticateUser(
   return { kind: 'plist', body: buildPlist({ DigestChallenge: '' }) };
 }
 
-async function updateToken(
+async function answerTokenUpdate(
   message: TokenUpdateMessage,
   user: UserFacts,
   services: MdmServices,
@@ -95,12 +83,12 @@ async function updateToken(
   const { uuid, payload } = prepareCommand(box, 'UserConfigured', {});
   const updated = await updateUserToken(db, {
     ...user,
-    sealedPush: sealPush(box, `device_users/${deviceId}/${userKey}/push`, message),
+    sealedPush: sealPushToken(box, `device_users/${deviceId}/${userKey}/push`, message),
     notOnConsole: message.notOnConsole ?? null,
     awaitingConfiguration: message.awaitingConfiguration ?? null,
     configured: { uuid, payload },
   });
-  // 503, so that the device asks again and is looked up then.
+  // 503, so that the device repeats the message and is looked up then.
   if (updated === null) throw new AppError('unavailable', 503, 'the enrollment changed meanwhile');
   const { dropped, isPushDue } = updated;
   if (dropped > 0) logger.warn({ deviceId, dropped }, 'a device has more users than are kept');

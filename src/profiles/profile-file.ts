@@ -8,8 +8,17 @@ import {
 import type { ParsedCertificate } from '../crypto/x509/certificate.js';
 import { findCertificatePath } from '../crypto/x509/certificate-path.js';
 import { AppError } from '../errors.js';
-import { isBinaryPlist, type PlistNodeDict, parsePlistNodes } from '../protocol/plist/plist.js';
-import { datesWithFraction } from './dates-with-fraction.js';
+import { pointerTo } from '../protocol/apple/schema-types.js';
+import {
+  isBinaryPlist,
+  isPlistDict,
+  type PlistLimits,
+  type PlistNode,
+  type PlistNodeDict,
+  type PlistValue,
+  parsePlist,
+  parsePlistNodes,
+} from '../protocol/plist/plist.js';
 
 /** Who signed a file. Its signature is right; whether it comes from someone we know is told apart. */
 export interface ProfileSignature {
@@ -129,4 +138,28 @@ function signatureOf(
     fingerprint_sha256: certificate.fingerprint.toString('hex'),
     isTrusted: path !== undefined,
   };
+}
+
+/**
+ * JSON pointers to the dates in the bytes of a property list that have a fraction of a second,
+ * which their nodes do not have any more. Few profiles have dates, so few are read a second time.
+ */
+function datesWithFraction(
+  bytes: Buffer,
+  { nodes, limits }: { nodes: PlistNode; limits: Partial<PlistLimits> },
+): string[] {
+  return hasDate(nodes) ? fractionsOf(parsePlist(bytes, limits), '') : [];
+}
+
+function hasDate(node: PlistNode): boolean {
+  if (node instanceof Map) return [...node.values()].some(hasDate);
+  return Array.isArray(node) ? node.some(hasDate) : node instanceof Date;
+}
+
+function fractionsOf(value: PlistValue, at: string): string[] {
+  if (value instanceof Date) return value.getTime() % 1000 === 0 ? [] : [at];
+  if (!Array.isArray(value) && !isPlistDict(value)) return [];
+  return Object.entries(value).flatMap(([name, member]) =>
+    fractionsOf(member, pointerTo(at, name)),
+  );
 }

@@ -13,7 +13,7 @@ import {
   updateProfile,
 } from '../db/devices/profile-repository.js';
 import { AppError } from '../errors.js';
-import { type CheckedProfile, checkProfileFile } from './checked-profile.js';
+import { type CheckedProfile, checkProfileFile } from './check-file.js';
 import type { Finding } from './findings.js';
 import { SealedParts, type VersionPlace } from './sealed-parts.js';
 

@@ -1,7 +1,7 @@
 import type { Express } from 'express';
 import { LRUCache } from 'lru-cache';
 import { version } from '../../package.json';
-import { createTokenVerifier } from '../auth/api-tokens.js';
+import { TokenVerifier } from '../auth/token-verifier.js';
 import { DeviceActions } from '../commands/device-actions.js';
 import { CommandQueue } from '../commands/queue.js';
 import { HANDLED_TYPES } from '../commands/registry.js';
@@ -35,8 +35,8 @@ import { createTasks } from '../jobs/tasks/index.js';
 import { openLab, retireLab } from '../lab-mode/lab-mode.js';
 import { createWarner, type Logger } from '../logger.js';
 import { createClientCertificates } from '../mdm/client-certificates.js';
-import { createExpiredIdentities } from '../mdm/expired-identities.js';
 import { createDeviceHandler } from '../mdm/handler.js';
+import { createExpiryWarner } from '../mdm/identity.js';
 import type { MdmServices } from '../mdm/services.js';
 import { createMetrics, type Metrics } from '../metrics/metrics.js';
 import {
@@ -124,7 +124,7 @@ function identitySources(config: Config, logger: Logger) {
   return {
     signers,
     clientCertificates: createClientCertificates({ fromTls, header, proxies, signers }),
-    onExpired: createExpiredIdentities(logger, config.identityGrace),
+    onExpired: createExpiryWarner(logger, config.identityGrace),
   };
 }
 
@@ -182,7 +182,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
   const reloadAuthorities = () => trust.reload().then(() => authorities.reload());
   changes.on('authorities', reloadAuthorities);
   changes.on('ssl_certificates', () => tlsCertificates.refresh());
-  const tokens = createTokenVerifier({ db, logger, changes, adminToken: config.adminToken });
+  const tokens = new TokenVerifier({ db, logger, changes, adminToken: config.adminToken });
   const queue = new CommandQueue(box, () => push.wake());
   const threads = new ThreadPool();
   const reports = new ReportWorker({ db, box, queue, logger, ...reportThreads(threads) });
@@ -204,7 +204,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
       isClosed: config.enrollment === 'closed',
       isHolding: config.replaceEnrolled === 'hold',
     }),
-    authenticated: new LRUCache<string, KnownDevice>({ max: 10_000, ttl: 600_000 }),
+    recentAuthenticates: new LRUCache<string, KnownDevice>({ max: 10_000, ttl: 600_000 }),
     ...identitySources(config, logger),
     ...messageThreads(threads, logger),
     onPushDue: () => push.wake(),

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { CommandQueue, QueuedCommand } from '../commands/queue.js';
-import { UNPROVED, withFaults } from '../commands/setup-faults.js';
+import { UNPROVED, reasonWithFaults } from '../commands/setup-faults.js';
 import type { Database } from '../db/connection/database.js';
 import { toAppError } from '../db/connection/sqlstate.js';
 import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
@@ -151,7 +151,7 @@ export class DeviceSetups {
     const { state } = verdict;
     const isConfigured = state === 'configured';
     const reason = isConfigured
-      ? withFaults(verdict.reason, await findSetupFaults(trx, row.id))
+      ? reasonWithFaults(verdict.reason, await findSetupFaults(trx, row.id))
       : verdict.reason;
     await updateSetup(trx, row.id, { state, reason });
     return { ...verdict, reason };

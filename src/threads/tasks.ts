@@ -1,13 +1,12 @@
 import type { TransferListItem } from 'node:worker_threads';
-import { type Reader, resultText } from '../commands/presented-plist.js';
+import { type Reader, resultText } from '../commands/present-command.js';
 import { readContentParts } from '../commands/report-content.js';
 import { parseCertificate } from '../crypto/x509/certificate.js';
 import { readMessage } from '../mdm/device-message.js';
-import { checkProfileFile } from '../profiles/checked-profile.js';
+import { checkProfileFile } from '../profiles/check-file.js';
 import { joinProfile } from '../profiles/profile-rebuild.js';
 import { parseStatusReport } from '../protocol/mdm/declarative-management.js';
-import type { SentError } from './thread-errors.js';
-import { ownMemory } from './thread-values.js';
+import { ownMemory, type SentError } from './thread-values.js';
 
 interface ProfileInput {
   bytes: Uint8Array;

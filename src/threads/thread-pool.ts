@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type TransferListItem, Worker, type WorkerOptions } from 'node:worker_threads';
 import { AppError } from '../errors.js';
 import type { FromThread, TaskInput, TaskName, TaskOutput } from './tasks.js';
-import { readError } from './thread-errors.js';
+import { readError } from './thread-values.js';
 
 /** One core is the event loop's. */
 const MOST_THREADS = 2;

@@ -1,6 +1,7 @@
+import { AppError, type ErrorCode, type ErrorDetail } from '../errors.js';
 import { newDict, type PlistDict } from '../protocol/plist/plist-value.js';
 
-/** The bytes with memory of their own, which can be handed over to another thread. */
+/** The bytes in memory of their own, which can be transferred to another thread. */
 export function ownMemory(bytes: Buffer): Buffer<ArrayBuffer> {
   const { buffer, byteOffset, byteLength } = bytes;
   const isOwn = byteOffset === 0 && byteLength === buffer.byteLength;
@@ -10,7 +11,7 @@ export function ownMemory(bytes: Buffer): Buffer<ArrayBuffer> {
   return copy;
 }
 
-/** What came from another thread: there Buffers became byte arrays, and dictionaries plain objects. */
+/** Restores a value from another thread, which made byte arrays of Buffers and objects of dicts. */
 export function fromThread<T>(value: T): T {
   return restored(value) as T;
 }
@@ -24,4 +25,27 @@ function restored(value: unknown): unknown {
   const dict: Record<string, unknown> = newDict();
   for (const [key, member] of Object.entries(value)) dict[key] = restored(member);
   return dict as PlistDict;
+}
+
+/** An error as it is sent between threads, which do not preserve classes. */
+export interface SentError {
+  message: string;
+  stack: string | undefined;
+  app: { code: ErrorCode; status: number; details: ErrorDetail[] } | undefined;
+}
+
+export function writeError(error: unknown): SentError {
+  const { message, stack } = error instanceof Error ? error : new Error(String(error));
+  if (!(error instanceof AppError)) return { message, stack, app: undefined };
+  const { code, status, details } = error;
+  return { message, stack, app: { code, status, details } };
+}
+
+export function readError({ message, stack, app }: SentError): Error {
+  if (app !== undefined) {
+    return new AppError(app.code, app.status, message, { details: app.details });
+  }
+  const error = new Error(message);
+  if (stack !== undefined) error.stack = stack;
+  return error;
 }

@@ -1,7 +1,7 @@
 // What a thread of the pool runs: one task after another.
 import { parentPort } from 'node:worker_threads';
 import { type FromThread, TASKS, type ToThread } from './tasks.js';
-import { writeError } from './thread-errors.js';
+import { writeError } from './thread-values.js';
 
 parentPort?.on('message', ({ name, input }: ToThread) => {
   const started = performance.now();

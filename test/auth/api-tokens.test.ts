@@ -1,10 +1,5 @@
-import {
-  allTokens,
-  createToken,
-  createTokenVerifier,
-  revokeToken,
-  type TokenVerifier,
-} from '../../src/auth/api-tokens.js';
+import { allTokens, createToken, revokeToken } from '../../src/auth/api-tokens.js';
+import { TokenVerifier } from '../../src/auth/token-verifier.js';
 import { connectDatabase, type Database } from '../../src/db/connection/database.js';
 import { createChangeFeed } from '../../src/db/processes/change-feed.js';
 import { AppError } from '../../src/errors.js';
@@ -48,7 +43,7 @@ describe('tokens', () => {
   });
 
   function verifier(adminToken?: string) {
-    return createTokenVerifier({ db: test.db, logger, adminToken });
+    return new TokenVerifier({ db: test.db, logger, adminToken });
   }
 
   function create(role: Role = 'viewer', expiresAt: Date | null = null) {
@@ -109,28 +104,28 @@ describe('tokens', () => {
 
   describe('verification', () => {
     it('knows no token that was never made', async () => {
-      const { verify, close } = verifier();
-      expect(await verify('mst_unknown')).toBeNull();
-      expect(await verify('')).toBeNull();
-      await close();
+      const tokens = verifier();
+      expect(await tokens.verify('mst_unknown')).toBeNull();
+      expect(await tokens.verify('')).toBeNull();
+      await tokens.close();
     });
 
     it('finds a valid token amid a flood of unknown ones, with few statements', async () => {
-      const { verify, close } = verifier();
+      const tokens = verifier();
       const { token } = await create('operator');
       let statements = 0;
       const count = () => {
         statements += 1;
       };
       test.db.knex.on('query', count);
-      const flood = Array.from({ length: 2000 }, (_, i) => verify(`mst_unknown-${i}`));
-      expect(await verify(token)).toEqual({ name: 'a operator', role: 'operator' });
+      const flood = Array.from({ length: 2000 }, (_, i) => tokens.verify(`mst_unknown-${i}`));
+      expect(await tokens.verify(token)).toEqual({ name: 'a operator', role: 'operator' });
       expect(new Set(await Promise.all(flood))).toEqual(new Set([null]));
       expect(statements).toBeLessThanOrEqual(6);
-      await Promise.all(Array.from({ length: 2000 }, (_, i) => verify(`mst_unknown-${i}`)));
+      await Promise.all(Array.from({ length: 2000 }, (_, i) => tokens.verify(`mst_unknown-${i}`)));
       expect(statements).toBeLessThanOrEqual(6);
       test.db.knex.removeListener('query', count);
-      await close();
+      await tokens.close();
     });
 
     it('refuses a revoked token at once, also one it has just admitted', async () => {
@@ -191,7 +186,7 @@ describe('tokens', () => {
         ],
       ])('notices %s at once', async (_what, end) => {
         const changes = createChangeFeed({ db: test.db, logger });
-        const tokens = createTokenVerifier({ db: test.db, logger, changes });
+        const tokens = new TokenVerifier({ db: test.db, logger, changes });
         await changes.start();
         const { token, row } = await create();
         expect(await tokens.verify(token)).not.toBeNull();
@@ -216,7 +211,7 @@ describe('tokens', () => {
     it('fails, instead of refusing the token, when there is no database', async () => {
       const db = connectDatabase({ connectionString: test.connectionString });
       await db.close();
-      const tokens = createTokenVerifier({ db, logger });
+      const tokens = new TokenVerifier({ db, logger });
       await expect(tokens.verify('mst_x')).rejects.toBeInstanceOf(AppError);
       await tokens.close();
     });
@@ -276,7 +271,7 @@ describe('tokens', () => {
     it('waits in memory, with a warning, while it cannot be stored', async () => {
       const { token } = await create();
       const db = connectDatabase({ connectionString: test.connectionString });
-      const tokens = createTokenVerifier({ db, logger });
+      const tokens = new TokenVerifier({ db, logger });
       await tokens.verify(token);
       await db.close();
       lines.length = 0;

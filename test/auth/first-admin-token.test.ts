@@ -1,8 +1,9 @@
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { allTokens, createTokenVerifier, revokeToken } from '../../src/auth/api-tokens.js';
+import { allTokens, revokeToken } from '../../src/auth/api-tokens.js';
 import { ensureAdminToken } from '../../src/auth/first-admin-token.js';
+import { TokenVerifier } from '../../src/auth/token-verifier.js';
 import type { RequestContext } from '../../src/jsonapi/context.js';
 import { createTestDatabase } from '../helpers/database.js';
 import { capturingLogger } from '../http/log-lines.js';
@@ -31,9 +32,11 @@ describe('the admin token of the first start', () => {
   const ensure = (dir = dataDir) => ensureAdminToken({ db: test.db, dataDir: dir, logger });
 
   async function actorOfFile() {
-    const { verify, close } = createTokenVerifier({ db: test.db, logger });
-    const actor = await verify((await readFile(join(dataDir, 'admin-token'), 'utf8')).trim());
-    await close();
+    const tokens = new TokenVerifier({ db: test.db, logger });
+    const actor = await tokens.verify(
+      (await readFile(join(dataDir, 'admin-token'), 'utf8')).trim(),
+    );
+    await tokens.close();
     return actor;
   }
 

@@ -1,8 +1,8 @@
 import express, { type Express } from 'express';
 import request from 'supertest';
 import {
-  type AuthenticateOptions,
-  authenticate,
+  type ApiTokenOptions,
+  requireApiToken,
   requireRole,
 } from '../../src/auth/require-api-token.js';
 import { jsonApiErrorHandler } from '../../src/http/errors/json-api-errors.js';
@@ -22,11 +22,11 @@ function basic(pair: string): string {
 }
 
 describe('authenticate', () => {
-  function appWith(options: Partial<AuthenticateOptions> = {}): Express {
+  function appWith(options: Partial<ApiTokenOptions> = {}): Express {
     const verify = async (token: string) => ACTORS[token] ?? null;
     const app = express();
     app.use(requestContext(createProxyTrust(['127.0.0.1', '::1'])));
-    app.use(authenticate({ verify, ...options }));
+    app.use(requireApiToken({ verify, ...options }));
     app.get('/admin', requireRole('admin'), (_req, res) => {
       res.json(res.locals.context);
     });

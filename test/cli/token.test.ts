@@ -1,4 +1,4 @@
-import { createTokenVerifier } from '../../src/auth/api-tokens.js';
+import { TokenVerifier } from '../../src/auth/token-verifier.js';
 import { tokenCreate, tokenList, tokenRevoke } from '../../src/cli/token.js';
 import { createTestDatabase } from '../helpers/database.js';
 import { capturingLogger } from '../http/log-lines.js';
@@ -18,9 +18,9 @@ describe('muster token', () => {
 
   async function actorOf(token = '') {
     const { logger } = capturingLogger();
-    const { verify, close } = createTokenVerifier({ db: test.db, logger });
-    const actor = await verify(token);
-    await close();
+    const tokens = new TokenVerifier({ db: test.db, logger });
+    const actor = await tokens.verify(token);
+    await tokens.close();
     return actor;
   }
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { DEVICE_FACTS, OS_UPDATE_FACTS } from '../../src/commands/handlers/device-information.js';
+import { DEVICE_COLUMNS, OS_UPDATE_COLUMNS } from '../../src/commands/handlers/device-information.js';
 import { parseCertificate } from '../../src/crypto/x509/certificate.js';
 import type { PlistInput } from '../../src/protocol/plist/plist.js';
 import { startApp, type TestApp } from '../helpers/app.js';
@@ -44,16 +44,16 @@ describe('DeviceInformation', () => {
       json: [{ Some: ['value'] }, { Some: ['value'] }],
     };
     const sampleOf = (kind: string) => samples[kind] ?? [null, null];
-    const given = (map: typeof DEVICE_FACTS) =>
+    const given = (map: typeof DEVICE_COLUMNS) =>
       Object.fromEntries(Object.entries(map).map(([key, [, kind]]) => [key, sampleOf(kind)[0]]));
     await answer('DeviceInformation', {
       QueryResponses: {
-        ...given(DEVICE_FACTS),
-        OSUpdateSettings: given(OS_UPDATE_FACTS),
+        ...given(DEVICE_COLUMNS),
+        OSUpdateSettings: given(OS_UPDATE_COLUMNS),
       } as Fields,
     });
     const stored = await deviceRow();
-    for (const [column, kind] of Object.values({ ...DEVICE_FACTS, ...OS_UPDATE_FACTS })) {
+    for (const [column, kind] of Object.values({ ...DEVICE_COLUMNS, ...OS_UPDATE_COLUMNS })) {
       expect([column, stored[column]]).toEqual([column, sampleOf(kind)[1]]);
     }
   });

@@ -133,7 +133,7 @@ describe('a report that cannot be stored', () => {
     await until(async () => (await open()) === 0);
     expect(await reasons()).toEqual([GIVEN_UP]);
     expect(await refused()).toBe(1);
-    expect(told(ERROR)).toEqual(['a report could not be taken apart']);
+    expect(told(ERROR)).toEqual(['a report could not be read']);
   });
 
   it.each(['XX000', '23505', '25P02'])(
@@ -149,7 +149,7 @@ describe('a report that cannot be stored', () => {
       await until(async () => told(ERROR).length === 2);
       await worker.drain();
       expect([await open(), await reasons(), await refused()]).toEqual([2, [LEFT], 10]);
-      const message = 'a report could not be taken apart; it is left until the next start';
+      const message = 'a report could not be handled; it is tried again at the next start';
       expect(told(ERROR)).toEqual([message, message]);
 
       await refuse(code, { refusals: 2 });
@@ -172,7 +172,7 @@ describe('a report that cannot be stored', () => {
       expect(await refused()).toBe(9);
       expect([told(INFO), told(WARN), told(ERROR)]).toEqual([
         [],
-        ['reports wait for the database; they are taken apart when it is back'],
+        ['reports wait for the database; they are handled when it is back'],
         [],
       ]);
     },
@@ -204,7 +204,7 @@ describe('the loss of the database', () => {
     expect(told(WARN)).toHaveLength(2);
     expect(told(WARN)).toEqual(
       expect.arrayContaining([
-        'reports wait for the database; they are taken apart when it is back',
+        'reports wait for the database; they are handled when it is back',
         'the sweep of stored reports failed; it will run again',
       ]),
     );

@@ -39,7 +39,7 @@ describe('a report whose values cannot be stored', () => {
     const device = await app.db.knex('devices').where({ id: target.id }).first();
     expect(device).toMatchObject({ cellular_technology: null, device_name: 'Test device' });
     expect(app.logLines).toContainEqual(
-      expect.objectContaining({ level: 50, msg: 'a report could not be taken apart' }),
+      expect.objectContaining({ level: 50, msg: 'a report could not be read' }),
     );
   });
 

@@ -8,7 +8,8 @@ import { type Config, loadConfig } from '../../src/config/config.js';
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import type { Database } from '../../src/db/connection/database.js';
 import type { BodyLimits } from '../../src/http/bodies/body-reader.js';
-import { createHttpServer, drain, listen } from '../../src/http/server/server.js';
+import { drain, listen } from '../../src/http/server/listen.js';
+import { createHttpServer } from '../../src/http/server/server.js';
 import {
   type CertificateAuthority,
   ensureCertificateAuthority,

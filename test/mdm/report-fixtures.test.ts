@@ -79,7 +79,7 @@ async function expectRows(
 }
 
 describe('a captured report', () => {
-  it.each(Object.entries(EXPECTED))('%s is stored and taken apart', async (name, expected) => {
+  it.each(Object.entries(EXPECTED))('%s is stored and handled', async (name, expected) => {
     const device = await deviceWith(expected);
     const before = await deviceFacts(expected.udid);
     const bytes = fixture(`response/${name}`);

@@ -7,7 +7,8 @@ import { LastSeen } from '../../src/db/device-path/last-seen.js';
 import { ReportExchange } from '../../src/db/device-path/report-exchange.js';
 import { BodyReader } from '../../src/http/bodies/body-reader.js';
 import { createProxyTrust } from '../../src/http/requests/trust-proxy.js';
-import { createHttpServer, drain, listen } from '../../src/http/server/server.js';
+import { drain, listen } from '../../src/http/server/listen.js';
+import { createHttpServer } from '../../src/http/server/server.js';
 import { createDeviceHandler } from '../../src/mdm/handler.js';
 import type { MdmServices } from '../../src/mdm/services.js';
 import { createMetrics, type Metrics } from '../../src/metrics/metrics.js';
@@ -32,7 +33,7 @@ async function deviceHandlerOf({ db, box }: TestApp, onMessage: (type: string) =
   const services: MdmServices = {
     ...{ db, box, logger, checkIns: new CheckIns(db), trust: await createTrust({ db }) },
     reportExchange: new ReportExchange({ db, handledTypes: HANDLED_TYPES }),
-    authenticated: new LRUCache({ max: 10 }),
+    recentAuthenticates: new LRUCache({ max: 10 }),
     lastSeen: new LastSeen(db, () => {}),
     reports: new ReportWorker({
       ...{ db, box, queue: new CommandQueue(box), logger },

@@ -4,7 +4,7 @@ import type { Transaction } from '../../db/connection/unit-of-work.js';
 import type { DepTokens, StoredToken } from '../../dep/tokens/dep-tokens.js';
 import { writeAudit } from '../../events/audit.js';
 import type { BodyReader } from '../../http/bodies/body-reader.js';
-import { fileBody, sentFile } from '../../http/bodies/file-body.js';
+import { fileBody, uploadedFile } from '../../http/bodies/uploads.js';
 import { contextOf } from '../../http/requests/request-context.js';
 import type { Document, ResourceObject } from '../../jsonapi/documents/document.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
@@ -13,7 +13,6 @@ import { resourcesDocument } from '../../jsonapi/operations/item.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import { type ApiContent, type ApiOperation, itemSchema, jsonApiContent } from '../api-route.js';
 import { auditRefusals } from '../audit-refusals.js';
-
 import { booleanParameter, refuseOthers } from '../request-parts.js';
 
 export interface TokenUploadDeps {
@@ -112,7 +111,7 @@ const checkQuery: RequestHandler = (req, _res, next) => {
 function takeToken(deps: TokenUploadDeps): RequestHandler {
   const { engine, depTokenService } = deps;
   return async (req, res) => {
-    const file = sentFile(req);
+    const file = uploadedFile(req);
     const context = contextOf(res);
     const isForced = booleanParameter(req, 'force');
     const token = await depTokenService.open(file);

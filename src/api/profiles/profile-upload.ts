@@ -10,7 +10,7 @@ import { sendAnswer } from '../../jsonapi/documents/send.js';
 import type { Answer, ApiContext } from '../../jsonapi/handler.js';
 import { resourcesDocument } from '../../jsonapi/operations/item.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
-import type { CheckedProfile } from '../../profiles/checked-profile.js';
+import type { CheckedProfile } from '../../profiles/check-file.js';
 import type { ImportedProfile, ProfileImport } from '../../profiles/profile-import.js';
 import { type ApiOperation, type ApiParameter, itemSchema, jsonApiContent } from '../api-route.js';
 

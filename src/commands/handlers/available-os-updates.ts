@@ -1,8 +1,8 @@
 import { replaceInventory } from '../../db/devices/inventory-repository.js';
-import { type FactMap, listRows, readFacts } from '../facts.js';
-import type { ReportHandler } from '../report.js';
+import { type ColumnMap, listRows, readColumns } from '../report-columns.js';
+import type { ReportHandler } from '../report-handler.js';
 
-const UPDATE: FactMap = {
+const UPDATE: ColumnMap = {
   AllowsInstallLater: ['allows_install_later', 'boolean'],
   AppIdentifiersToClose: ['app_identifiers_to_close', 'json'],
   Build: ['build', 'text'],
@@ -28,7 +28,7 @@ const UPDATE: FactMap = {
 
 export const availableOsUpdates: ReportHandler = {
   requestType: 'AvailableOSUpdates',
-  readRows: (body) => listRows(body, 'AvailableOSUpdates', (update) => readFacts(update, UPDATE)),
+  readRows: (body) => listRows(body, 'AvailableOSUpdates', (update) => readColumns(update, UPDATE)),
   async handle({ deviceId, rows }, { trx }) {
     if (rows === undefined) return;
     await replaceInventory(trx, 'available_os_updates', { deviceId, rows });

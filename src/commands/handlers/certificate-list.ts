@@ -3,17 +3,17 @@ import { parseCertificate } from '../../crypto/x509/certificate.js';
 import { byteaText, type InventoryRow } from '../../db/devices/inventory-repository.js';
 import { replaceListed } from '../../db/devices/listed-inventory.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
-import { type FactMap, listRows, readFacts } from '../facts.js';
-import { listScope } from '../list-scope.js';
-import type { ReportHandler } from '../report.js';
+import { type ColumnMap, listRows, listScope, readColumns } from '../report-columns.js';
 
-const CERTIFICATE: FactMap = {
+import type { ReportHandler } from '../report-handler.js';
+
+const CERTIFICATE: ColumnMap = {
   CommonName: ['x509_cn', 'text'],
   IsIdentity: ['is_identity', 'boolean'],
   Data: ['der_data', 'data'],
 };
 
-/** Names and validity, when the certificate can be read; a device may hold odd ones. */
+/** Names and validity; {} for a certificate that cannot be parsed: devices hold malformed ones. */
 function parsedColumns(der: Buffer): InventoryRow {
   try {
     const { subject, issuer, serialHex, notBefore, notAfter } = parseCertificate(der);
@@ -24,7 +24,7 @@ function parsedColumns(der: Buffer): InventoryRow {
 }
 
 function toRow(entry: PlistDict): InventoryRow {
-  const row = readFacts(entry, CERTIFICATE);
+  const row = readColumns(entry, CERTIFICATE);
   const der = row.der_data;
   if (!Buffer.isBuffer(der)) return row;
   const fingerprint = createHash('sha256').update(der).digest('hex');

@@ -1,9 +1,9 @@
 import { findSetupFaults } from '../../db/devices/device-setup-profiles.js';
 import { noteConfigured, updateSetup } from '../../db/devices/device-setup-repository.js';
-import type { ReportHandler } from '../report.js';
-import { withFaults } from '../setup-faults.js';
+import type { ReportHandler } from '../report-handler.js';
+import { reasonWithFaults } from '../setup-faults.js';
 
-/** The device has left Setup Assistant, perhaps without some of its profiles. */
+/** Records that the device left Setup Assistant, and warns of profiles that were not installed. */
 export const deviceConfigured: ReportHandler = {
   requestType: 'DeviceConfigured',
   async handle({ deviceId, commandUuid }, { trx, warn }) {
@@ -11,7 +11,7 @@ export const deviceConfigured: ReportHandler = {
     if (ended === undefined) return;
     const faults = await findSetupFaults(trx, ended.id);
     if (faults.length === 0) return;
-    const reason = withFaults(ended.reason, faults);
+    const reason = reasonWithFaults(ended.reason, faults);
     await updateSetup(trx, ended.id, { reason });
     warn({ deviceId, reason }, 'a device has left Setup Assistant without all its profiles');
   },

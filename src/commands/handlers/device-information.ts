@@ -2,12 +2,12 @@ import { mergeSpareRecords } from '../../db/devices/device-merge.js';
 import { updateDeviceFacts } from '../../db/devices/inventory-repository.js';
 import { compareOsVersions } from '../../protocol/mdm/os-version.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
-import { dictAt, type FactMap, readFacts } from '../facts.js';
-import type { ReportHandler } from '../report.js';
-import { believableFacts } from '../reported-facts.js';
+import { acceptedColumns } from '../accepted-columns.js';
+import { type ColumnMap, dictAt, readColumns } from '../report-columns.js';
+import type { ReportHandler } from '../report-handler.js';
 
 /** QueryResponses of DeviceInformation. Apple's schema names them; the columns are ours. */
-export const DEVICE_FACTS: FactMap = {
+export const DEVICE_COLUMNS: ColumnMap = {
   ProvisioningUDID: ['provisioning_udid', 'text'],
   OrganizationInfo: ['organization_info', 'json'],
   MDMOptions: ['mdm_options', 'json'],
@@ -100,8 +100,8 @@ export const DEVICE_FACTS: FactMap = {
   EACSPreflight: ['eacs_preflight', 'text'],
 };
 
-/** OSUpdateSettings. Apple documents AutoCheckEnabled; older material says AutomaticCheckEnabled. */
-export const OS_UPDATE_FACTS: FactMap = {
+/** OSUpdateSettings. Apple documents AutoCheckEnabled, earlier AutomaticCheckEnabled. */
+export const OS_UPDATE_COLUMNS: ColumnMap = {
   CatalogURL: ['osu_catalog_url', 'text'],
   IsDefaultCatalog: ['osu_is_default_catalog', 'boolean'],
   PreviousScanDate: ['osu_previous_scan_date', 'date'],
@@ -115,7 +115,7 @@ export const OS_UPDATE_FACTS: FactMap = {
   AutomaticSecurityUpdatesEnabled: ['osu_automatic_security_updates_enabled', 'boolean'],
 };
 
-/** The device has updated since it enrolled. */
+/** Whether the device now has the OS version that it lacked when it enrolled. */
 function meets(minimum: string | null, { OSVersion }: PlistDict): boolean {
   if (minimum === null || typeof OSVersion !== 'string') return false;
   return (compareOsVersions(OSVersion, minimum) ?? -1) >= 0;
@@ -129,13 +129,14 @@ export const deviceInformation: ReportHandler = {
     const answers = dictAt(body, 'QueryResponses');
     if (answers === undefined) return;
     const updates = dictAt(answers, 'OSUpdateSettings');
-    await updateDeviceFacts(trx, deviceId, {
-      ...(await believableFacts(readFacts(answers, DEVICE_FACTS), report, context)),
-      ...(updates === undefined ? {} : readFacts(updates, OS_UPDATE_FACTS)),
-      ...(meets(unmetMinimum, answers) ? { unmet_minimum_os_version: null } : {}),
-    });
+    const columns = {
+      ...(await acceptedColumns(readColumns(answers, DEVICE_COLUMNS), report, context)),
+      ...readColumns(updates ?? {}, OS_UPDATE_COLUMNS),
+    };
+    if (meets(unmetMinimum, answers)) columns.unmet_minimum_os_version = null;
+    await updateDeviceFacts(trx, deviceId, columns);
     if (isEnrolled) await mergeSpareRecords(trx, deviceId, context.reseal);
-    const isNews = answers.IsSupervised === true && !wasSupervised;
-    if (isNews && isEnrolled) await queueSupervisedInventory(deviceId);
+    const isNewlySupervised = answers.IsSupervised === true && !wasSupervised;
+    if (isNewlySupervised && isEnrolled) await queueSupervisedInventory(deviceId);
   },
 };

@@ -1,9 +1,9 @@
 import { replaceListed } from '../../db/devices/listed-inventory.js';
-import { type FactMap, listRows, readFacts } from '../facts.js';
-import { listScope, stringsAt } from '../list-scope.js';
-import type { ReportHandler } from '../report.js';
+import { type ColumnMap, listRows, listScope, readColumns, stringsAt } from '../report-columns.js';
 
-const APPLICATION: FactMap = {
+import type { ReportHandler } from '../report-handler.js';
+
+const APPLICATION: ColumnMap = {
   Identifier: ['bundle_identifier', 'text'],
   Name: ['name', 'text'],
   ShortVersion: ['short_version', 'text'],
@@ -30,15 +30,15 @@ const APPLICATION: FactMap = {
 export const installedApplicationList: ReportHandler = {
   requestType: 'InstalledApplicationList',
   readRows: (body) =>
-    listRows(body, 'InstalledApplicationList', (entry) => readFacts(entry, APPLICATION)),
+    listRows(body, 'InstalledApplicationList', (entry) => readColumns(entry, APPLICATION)),
   async handle({ deviceId, rows, parameters }, { trx }) {
     if (rows === undefined) return;
-    const asked = parameters();
-    const items = stringsAt(asked, 'Items') ?? [];
+    const requested = parameters();
+    const items = stringsAt(requested, 'Items') ?? [];
     const isPartial = items.length > 0;
-    // Without identifiers nothing says which application an entry is about.
+    // Without an identifier an entry names no application.
     if (isPartial && !items.includes('Identifier')) return;
-    const scope = listScope(asked, 'ManagedAppsOnly');
+    const scope = listScope(requested, 'ManagedAppsOnly');
     await replaceListed(trx, 'installed_applications', { deviceId, rows, scope, isPartial });
   },
 };

@@ -1,11 +1,18 @@
 import type { ProfileRows } from '../../db/devices/inventory-repository.js';
 import { replaceListedProfiles } from '../../db/devices/listed-inventory.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
-import { assertRowCount, dictsAt, type FactMap, listRows, readFacts } from '../facts.js';
-import { listScope } from '../list-scope.js';
-import type { ReportHandler } from '../report.js';
+import {
+  assertRowCount,
+  type ColumnMap,
+  dictsAt,
+  listRows,
+  listScope,
+  readColumns,
+} from '../report-columns.js';
 
-const PAYLOAD: FactMap = {
+import type { ReportHandler } from '../report-handler.js';
+
+const PAYLOAD: ColumnMap = {
   PayloadDescription: ['payload_description', 'text'],
   PayloadDisplayName: ['payload_display_name', 'text'],
   PayloadIdentifier: ['payload_identifier', 'text'],
@@ -14,7 +21,7 @@ const PAYLOAD: FactMap = {
   PayloadVersion: ['payload_version', 'integer'],
 };
 
-const PROFILE: FactMap = {
+const PROFILE: ColumnMap = {
   ...PAYLOAD,
   HasRemovalPasscode: ['has_removal_password', 'boolean'],
   IsEncrypted: ['is_encrypted', 'boolean'],
@@ -24,13 +31,13 @@ const PROFILE: FactMap = {
   Source: ['source', 'text'],
 };
 
-const PAYLOAD_WITH_TYPE: FactMap = { ...PAYLOAD, PayloadType: ['payload_type', 'text'] };
+const PAYLOAD_WITH_TYPE: ColumnMap = { ...PAYLOAD, PayloadType: ['payload_type', 'text'] };
 
 function toRow(profile: PlistDict): ProfileRows {
   const payloads = dictsAt(profile, 'PayloadContent') ?? [];
   return {
-    profile: readFacts(profile, PROFILE),
-    payloads: payloads.map((payload) => readFacts(payload, PAYLOAD_WITH_TYPE)),
+    profile: readColumns(profile, PROFILE),
+    payloads: payloads.map((payload) => readColumns(payload, PAYLOAD_WITH_TYPE)),
   };
 }
 

@@ -2,10 +2,10 @@ import { secretIdentity } from '../../db/devices/device-repository.js';
 import { escrowSecret, type SecretKind } from '../../db/devices/device-secrets.js';
 import { updateDeviceFacts } from '../../db/devices/inventory-repository.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
-import { dictAt, type FactMap, readFacts } from '../facts.js';
-import type { HandlerContext, ReportHandler } from '../report.js';
+import { type ColumnMap, dictAt, readColumns } from '../report-columns.js';
+import type { HandlerContext, ReportHandler } from '../report-handler.js';
 
-const SECURITY_FACTS: FactMap = {
+const SECURITY_COLUMNS: ColumnMap = {
   HardwareEncryptionCaps: ['hardware_encryption_caps', 'integer'],
   PasscodePresent: ['passcode_present', 'boolean'],
   PasscodeCompliant: ['passcode_compliant', 'boolean'],
@@ -32,7 +32,7 @@ const SECURITY_FACTS: FactMap = {
   IsRecoveryLockEnabled: ['is_recovery_lock_enabled', 'boolean'],
 };
 
-const NESTED_FACTS: Readonly<Record<string, FactMap>> = {
+const NESTED_COLUMNS: Readonly<Record<string, ColumnMap>> = {
   FirewallSettings: {
     FirewallEnabled: ['firewall_enabled', 'boolean'],
     BlockAllIncoming: ['block_all_incoming', 'boolean'],
@@ -59,13 +59,13 @@ const ESCROWED: Readonly<Record<string, SecretKind>> = {
   FDE_PersonalRecoveryKeyDeviceKey: 'fde_personal_recovery_key_device_key',
 };
 
-function securityFacts(info: PlistDict): Record<string, unknown> {
-  const facts = readFacts(info, SECURITY_FACTS);
-  for (const [key, map] of Object.entries(NESTED_FACTS)) {
+function securityColumns(info: PlistDict): Record<string, unknown> {
+  const columns = readColumns(info, SECURITY_COLUMNS);
+  for (const [key, map] of Object.entries(NESTED_COLUMNS)) {
     const nested = dictAt(info, key);
-    if (nested !== undefined) Object.assign(facts, readFacts(nested, map));
+    if (nested !== undefined) Object.assign(columns, readColumns(nested, map));
   }
-  return facts;
+  return columns;
 }
 
 async function escrowRecoveryKeys(
@@ -77,10 +77,14 @@ async function escrowRecoveryKeys(
     const value = info[key];
     const bytes = typeof value === 'string' ? Buffer.from(value, 'utf8') : value;
     if (!Buffer.isBuffer(bytes) || bytes.length === 0) continue;
-    const identity = secretIdentity(deviceId, kind);
-    // Every SecurityInfo brings the key anew; the history is of keys that changed.
-    const secret = { sealed: seal(bytes, identity), digest: digest(bytes, identity) };
-    await escrowSecret(trx, { deviceId, kind, ...secret });
+    const label = secretIdentity(deviceId, kind);
+    // Every SecurityInfo repeats the key; equal digests add nothing to its history.
+    await escrowSecret(trx, {
+      deviceId,
+      kind,
+      sealed: seal(bytes, label),
+      digest: digest(bytes, label),
+    });
   }
 }
 
@@ -89,7 +93,7 @@ export const securityInfo: ReportHandler = {
   async handle({ deviceId, body }, context) {
     const info = dictAt(body, 'SecurityInfo');
     if (info === undefined) return;
-    await updateDeviceFacts(context.trx, deviceId, securityFacts(info));
+    await updateDeviceFacts(context.trx, deviceId, securityColumns(info));
     await escrowRecoveryKeys(deviceId, info, context);
   },
 };

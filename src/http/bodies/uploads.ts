@@ -5,78 +5,129 @@ import { contextOf } from '../requests/request-context.js';
 import type { BodyReader } from './body-reader.js';
 
 export interface UploadOptions {
-  /** Name of the one field there may be. */
+  /** Name of the only field allowed. */
   field: string;
   /** Of the file. */
   maxBytes: number;
   bodies: BodyReader;
 }
 
+export interface FileBodyOptions extends UploadOptions {
+  /** Media types under which the body is the file itself; a body without a type is accepted too. */
+  types: readonly string[];
+  /** Whether a body labelled as a form is really the file: curl labels `--data-binary` so. */
+  isMislabelled(body: Buffer): boolean;
+}
+
 /** Boundaries and the headers of the part. */
 const ENVELOPE_BYTES = 64 * 1024;
-const MULTIPART = /^multipart\/form-data\s*(;|$)/i;
+const FORM = 'application/x-www-form-urlencoded';
+const MULTIPART = 'multipart/form-data';
 
-/** Takes what was read of the request already; the types do not know the option. */
+/** The types of multer lack this option: it writes a body that was already read to the parser. */
 interface BufferedOptions extends multer.Options {
   streamHandler(req: Request, parser: NodeJS.WritableStream): void;
 }
 
+/** Bodies that are the file themselves. */
+const files = new WeakMap<Request, Buffer>();
+
 /**
- * Takes a multipart/form-data body with one file in one field; `uploadedFile` gives its bytes.
- * AppError 415 for other bodies, 413 above the limit, 400 for whatever is no such body.
+ * Reads a multipart/form-data body with one file in one field; `uploadedFile` returns its bytes.
+ * AppError 415 for other media types, 413 above the limit, 400 for a malformed body.
  */
 export function upload({ field, maxBytes, bodies: reader }: UploadOptions): RequestHandler {
-  // Read before it is parsed, so that a body without an end or cut off never gets to the parser.
+  // Read before it is parsed, so that a body without an end or cut off never reaches the parser.
   const bodies = new WeakMap<Request, Buffer>();
   const options: BufferedOptions = {
     storage: multer.memoryStorage(),
     limits: {
-      ...{ files: 1, fields: 0, parts: 1, headerPairs: 20 },
-      ...{ fileSize: maxBytes, fieldNameSize: 100, fieldSize: 0 },
+      files: 1,
+      fields: 0,
+      parts: 1,
+      headerPairs: 20,
+      fileSize: maxBytes,
+      fieldNameSize: 100,
+      fieldSize: 0,
     },
     streamHandler: (req, parser) => void parser.end(bodies.get(req) ?? Buffer.alloc(0)),
   };
   const parse = multer(options).single(field);
   return async (req, res, next) => {
-    checkType(req, field);
-    bodies.set(req, await reader.read(req, maxBytes + ENVELOPE_BYTES, uploader(res)));
+    if (mediaTypeOf(req) !== MULTIPART) throw unsupported(useForm(field));
+    refuseCompressed(req);
+    bodies.set(req, await reader.read(req, maxBytes + ENVELOPE_BYTES, uploadSender(res)));
     parse(req, res, (error: unknown) => {
       bodies.delete(req);
-      if (error) next(refusal(error, { field, maxBytes }));
-      else next(req.file ? undefined : invalid(`there is no file in it; ${wanted(field)}`));
+      if (error) next(uploadError(error, { field, maxBytes }));
+      else next(req.file ? undefined : invalid(`there is no file in it; ${useForm(field)}`));
     });
   };
 }
 
-/** The sender that an upload counts for: it is authenticated before it is read. */
-export function uploader(res: Response): string {
+/**
+ * Reads one file, from a form as `upload` does or as the body itself; `uploadedFile` returns its
+ * bytes. AppError 415 for other media types, 413 above the limit.
+ */
+export function fileBody(options: FileBodyOptions): RequestHandler {
+  const form = upload(options);
+  return async (req, res, next) => {
+    const type = mediaTypeOf(req);
+    if (type === MULTIPART) {
+      await form(req, res, next);
+      return;
+    }
+    if (type !== '' && type !== FORM && !options.types.includes(type)) throw otherType(options);
+    refuseCompressed(req);
+    const body = await options.bodies.read(req, options.maxBytes, uploadSender(res));
+    if (type === FORM && !options.isMislabelled(body)) throw otherType(options);
+    files.set(req, body);
+    next();
+  };
+}
+
+/** The bytes of the file that `upload` or `fileBody` read. */
+export function uploadedFile(req: Request): Buffer {
+  const file = files.get(req) ?? req.file?.buffer;
+  if (file === undefined) throw new Error('no middleware has read an upload');
+  return file;
+}
+
+/** The sender whose share of memory an upload counts against: it authenticates before. */
+export function uploadSender(res: Response): string {
   return `token ${contextOf(res).actor.name}`;
 }
 
-/** The bytes of the file that `upload` took. */
-export function uploadedFile({ file }: Request): Buffer {
-  if (file === undefined) throw new Error('no upload was taken');
-  return file.buffer;
+function mediaTypeOf({ headers }: Request): string {
+  return (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
 }
 
-function wanted(field: string): string {
-  return `send multipart/form-data with the file in the field ${field}`;
-}
-
-function checkType({ headers }: Request, field: string): void {
-  if (!MULTIPART.test(headers['content-type'] ?? '')) {
-    throw new AppError('unsupported_media_type', 415, wanted(field));
-  }
+function refuseCompressed({ headers }: Request): void {
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
-    throw new AppError('unsupported_media_type', 415, 'the body must not be compressed');
+    throw unsupported('the body must not be compressed');
   }
+}
+
+function unsupported(message: string): AppError {
+  return new AppError('unsupported_media_type', 415, message);
+}
+
+function otherType({ field, types }: FileBodyOptions): AppError {
+  return unsupported(
+    `send the file as the field ${field} of multipart/form-data (curl -F ${field}=@FILE), or as the ` +
+      `body with Content-Type ${types[0]} (curl --data-binary @FILE)`,
+  );
+}
+
+function useForm(field: string): string {
+  return `send multipart/form-data with the file in the field ${field}`;
 }
 
 function invalid(detail: string, cause?: unknown): AppError {
   return new AppError('invalid_multipart', 400, `not the body expected: ${detail}`, { cause });
 }
 
-function refusal(error: unknown, { field, maxBytes }: Omit<UploadOptions, 'bodies'>): AppError {
+function uploadError(error: unknown, { field, maxBytes }: Omit<UploadOptions, 'bodies'>): AppError {
   if (!(error instanceof multer.MulterError)) {
     return invalid('it is malformed or cut off', error);
   }
@@ -86,8 +137,8 @@ function refusal(error: unknown, { field, maxBytes }: Omit<UploadOptions, 'bodie
     case 'LIMIT_UNEXPECTED_FILE':
     case 'LIMIT_FILE_COUNT':
     case 'LIMIT_PART_COUNT':
-      return invalid(`one file, and no other field: ${wanted(field)}`, error);
+      return invalid(`one file, and no other field: ${useForm(field)}`, error);
     default:
-      return invalid(`a field that is no file: ${wanted(field)}, with a filename`, error);
+      return invalid(`a field that is no file: ${useForm(field)}, with a filename`, error);
   }
 }

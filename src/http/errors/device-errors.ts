@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorRequestHandler } from 'express';
 import { AppError } from '../../errors.js';
 import { createWarner, type Logger, type Warner } from '../../logger.js';
-import { createRefusalLog, type RefusalLog } from './refusal-log.js';
 
 /** Seconds a device is told to wait after a fault of ours. */
 const RETRY_AFTER = '30';
@@ -141,4 +140,28 @@ export function deviceErrorHandler(
 ): ErrorRequestHandler {
   const log = createDeviceErrorLog(logger);
   return (error, req, res, _next) => sendDeviceError(res, error, { ...options, ...log, req });
+}
+
+const WINDOW_MS = 10_000;
+/** Lines of one surface within the window. */
+export const MOST_LINES = 100;
+
+/** Writes a line for a refused request. */
+type RefusalLog = (fields: object) => void;
+
+/** Lines at level info, those beyond the limit at level debug: a flood of requests fills no disk. */
+function createRefusalLog(logger: Logger, most = MOST_LINES): RefusalLog {
+  let count = 0;
+  let startedAt = Number.NEGATIVE_INFINITY;
+  return (fields) => {
+    const now = performance.now();
+    if (now - startedAt >= WINDOW_MS) [count, startedAt] = [0, now];
+    count += 1;
+    logger[count <= most ? 'info' : 'debug'](fields, 'device request refused');
+    if (count !== most + 1) return;
+    const message =
+      `more than ${most} device requests were refused within ${WINDOW_MS / 1000} s; the others are ` +
+      'logged at level debug. If the address (peer) is not one of your devices, block it at the firewall';
+    logger.warn(fields, message);
+  };
 }

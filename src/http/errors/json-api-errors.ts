@@ -1,4 +1,4 @@
-import type { ErrorRequestHandler, Response } from 'express';
+import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
 import { AppError, type ErrorCode, type ErrorDetail } from '../../errors.js';
 import { createWarner, type Logger } from '../../logger.js';
 import { requestIdOf } from '../requests/request-context.js';
@@ -117,3 +117,14 @@ export function jsonApiErrorHandler(logger: Logger): ErrorRequestHandler {
 function reasonOf(error: AppError): string | undefined {
   return error.cause instanceof Error ? error.cause.message : undefined;
 }
+
+/** Last under /api/v1, before its error handler. */
+export const noSuchRoute: RequestHandler = (req) => {
+  const path = req.originalUrl.split('?', 1)[0];
+  throw new AppError('no_such_route', 404, `${path} is not a path of this API`);
+};
+
+/** Last of all. */
+export const plainNotFound: RequestHandler = (_req, res) => {
+  res.status(404).type('text/plain').send('Not found\n');
+};

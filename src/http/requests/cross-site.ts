@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { AppError } from '../../errors.js';
-import { isBasic } from './credentials.js';
+import { isBasic } from './authorization.js';
 
 const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
 

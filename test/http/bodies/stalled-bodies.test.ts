@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import { readBody } from '../../../src/http/bodies/raw-body.js';
-import { createHttpServer, listen } from '../../../src/http/server/server.js';
+import { listen } from '../../../src/http/server/listen.js';
+import { createHttpServer } from '../../../src/http/server/server.js';
 import { capturingLogger } from '../log-lines.js';
 import { exchange, open, stop, untilClosed } from '../raw-client.js';
 

@@ -1,5 +1,6 @@
 import { request, type Server } from 'node:http';
-import { createHttpServer, listen } from '../../../src/http/server/server.js';
+import { listen } from '../../../src/http/server/listen.js';
+import { createHttpServer } from '../../../src/http/server/server.js';
 import { type Held, hold } from '../../helpers/held-requests.js';
 import { capturingLogger } from '../log-lines.js';
 import { portOf, stop } from '../raw-client.js';

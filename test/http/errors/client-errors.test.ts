@@ -1,11 +1,8 @@
 import { once } from 'node:events';
 import type { RequestListener, Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import {
-  createHttpServer,
-  type HttpServerOptions,
-  listen,
-} from '../../../src/http/server/server.js';
+import { listen } from '../../../src/http/server/listen.js';
+import { createHttpServer, type HttpServerOptions } from '../../../src/http/server/server.js';
 import { capturingLogger } from '../log-lines.js';
 import { exchange, open, portOf, stop, untilClosed } from '../raw-client.js';
 

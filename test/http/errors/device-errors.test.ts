@@ -3,9 +3,10 @@ import request from 'supertest';
 import { AppError } from '../../../src/errors.js';
 import {
   deviceErrorHandler,
+  MOST_LINES,
   sendUnrecognizedDevice,
 } from '../../../src/http/errors/device-errors.js';
-import { MOST_LINES } from '../../../src/http/errors/refusal-log.js';
+
 import { capturingLogger } from '../log-lines.js';
 
 describe('errors on the device surfaces', () => {

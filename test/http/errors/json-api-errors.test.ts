@@ -1,8 +1,12 @@
 import express, { type RequestHandler } from 'express';
 import request from 'supertest';
 import { AppError, validationError } from '../../../src/errors.js';
-import { jsonApiErrorHandler } from '../../../src/http/errors/json-api-errors.js';
-import { noSuchRoute, plainNotFound } from '../../../src/http/errors/not-found.js';
+import {
+  jsonApiErrorHandler,
+  noSuchRoute,
+  plainNotFound,
+} from '../../../src/http/errors/json-api-errors.js';
+
 import { requestContext } from '../../../src/http/requests/request-context.js';
 import { createProxyTrust } from '../../../src/http/requests/trust-proxy.js';
 import { capturingLogger } from '../log-lines.js';

@@ -2,11 +2,8 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { AppError } from '../../../src/errors.js';
 import { type RequestObserver, surfaceOf } from '../../../src/http/requests/request-observer.js';
-import {
-  createHttpServer,
-  type HttpServerOptions,
-  listen,
-} from '../../../src/http/server/server.js';
+import { listen } from '../../../src/http/server/listen.js';
+import { createHttpServer, type HttpServerOptions } from '../../../src/http/server/server.js';
 import { capturingLogger } from '../log-lines.js';
 import { exchange, open, stop } from '../raw-client.js';
 

@@ -2,12 +2,11 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { request } from 'node:http';
 import { AppError } from '../../../src/errors.js';
+import { drain, listen } from '../../../src/http/server/listen.js';
 import {
   createHttpServer,
   type DeviceHandler,
-  drain,
   type HttpServerOptions,
-  listen,
 } from '../../../src/http/server/server.js';
 import { capturingLogger } from '../log-lines.js';
 import { exchange, open, portOf, stop, untilClosed } from '../raw-client.js';

@@ -1,26 +1,27 @@
 import { hasOtherDevice } from '../db/devices/device-repository.js';
-import type { HandlerContext, Report } from './report.js';
+import type { Columns } from './report-columns.js';
+import type { HandlerContext, Report } from './report-handler.js';
 
-export type Facts = Record<string, unknown>;
-
-/** What tells the hardware, which a user enrollment hides. */
+/** They identify the hardware, which a user enrollment hides. */
 const HARDWARE_COLUMNS = ['serial_number', 'imei', 'meid'];
 const HARDWARE_KEYS = ['IMEI', 'MEID'];
 
-/** What a report may change of the record, and no more. */
-export async function believableFacts(
-  facts: Facts,
+const OTHER_SERIAL = 'a device reports another serial number';
+const SERIAL_OF_ANOTHER = 'a device reports the serial number of another one';
+
+/** The columns of a DeviceInformation report that may be written to the device's record. */
+export async function acceptedColumns(
+  columns: Columns,
   report: Report,
   context: HandlerContext,
-): Promise<Facts> {
-  if (report.isUserEnrollment) return withoutHardware(facts);
-  const { serial_number: reported, ...others } = facts;
+): Promise<Columns> {
+  if (report.isUserEnrollment) return withoutHardware(columns);
+  const { serial_number: reported, ...others } = columns;
   if (typeof reported !== 'string') return others;
-  const isNews = await isNewSerial(reported, report, context);
-  return isNews ? facts : others;
+  return (await isNewSerial(reported, report, context)) ? columns : others;
 }
 
-/** The serial number is Authenticate's to change, which has its rules: a report fills in what lacks. */
+/** Only Authenticate may change a serial number, by its own rules: a report may add a missing one. */
 async function isNewSerial(
   reported: string,
   { deviceId, serialNumber }: Report,
@@ -34,11 +35,8 @@ async function isNewSerial(
   return false;
 }
 
-const OTHER_SERIAL = 'a device reports another serial number';
-const SERIAL_OF_ANOTHER = 'a device reports the serial number of another one';
-
-function withoutHardware(facts: Facts): Facts {
-  const entries = Object.entries(facts).filter(([column]) => !HARDWARE_COLUMNS.includes(column));
+function withoutHardware(columns: Columns): Columns {
+  const entries = Object.entries(columns).filter(([column]) => !HARDWARE_COLUMNS.includes(column));
   return Object.fromEntries(
     entries.map(([column, value]) => [
       column,

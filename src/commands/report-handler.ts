@@ -1,0 +1,53 @@
+import type { Transaction } from '../db/connection/unit-of-work.js';
+import type { Reseal } from '../db/devices/device-merge.js';
+import type { InventoryRow } from '../db/devices/inventory-repository.js';
+import type { PlistDict } from '../protocol/plist/plist.js';
+
+/** A stored, acknowledged report that is to be written to the inventory. */
+export interface Report {
+  deviceId: number;
+  /** Of the device, before this report is handled. */
+  isEnrolled: boolean;
+  wasSupervised: boolean;
+  /** The OS version that the device lacked when it enrolled. */
+  unmetMinimum: string | null;
+  serialNumber: string | null;
+  /** Such a device hides what identifies its hardware. */
+  isUserEnrollment: boolean;
+  commandUuid: string;
+  requestType: string;
+  /** Of the command, parsed on each call: few handlers need them. */
+  parameters(): PlistDict;
+  /** Empty where the handler reads rows. */
+  body: PlistDict;
+  /** What the handler's readRows made of the body. */
+  rows: InventoryRow[] | undefined;
+}
+
+export interface HandlerContext {
+  trx: Transaction;
+  /** Seals a secret under a label, which is needed to open it. */
+  seal(plain: Buffer, label: string): Buffer;
+  /** Equal for equal secrets under the same label. */
+  digest(plain: Buffer, label: string): Buffer;
+  /** Seals a sealed secret under another label. */
+  reseal: Reseal;
+  /** Queues what only supervised devices answer, in the same transaction. */
+  queueSupervisedInventory(deviceId: number): Promise<void>;
+  /** Logs a fault of a report. */
+  warn(about: object, message: string): void;
+}
+
+/**
+ * Writes one kind of report to the inventory. It may run twice with the same report, so it replaces
+ * what it writes. What it throws is logged: the device has already been answered.
+ */
+export interface ReportHandler {
+  requestType: string;
+  /**
+   * Only for lists: the entries as rows of plain JSON values; undefined if the report has no list. It
+   * may run in another thread, since a list may have megabytes.
+   */
+  readRows?(body: PlistDict): InventoryRow[] | undefined;
+  handle(report: Report, context: HandlerContext): Promise<void>;
+}
