@@ -150,7 +150,7 @@ describe('the same device, whose signature binds it to its serial number', () =>
     expect(app.logLines.slice(logged)).toContainEqual(
       expect.objectContaining({
         deviceId: id,
-        msg: 'a device got the bootstrap token of its former enrollment',
+        msg: 'a device fetched the bootstrap token of its former enrollment',
       }),
     );
     expect((await clearPasscode(id)).status).toBe(201);

@@ -91,12 +91,12 @@ describe('the log of a message that is refused', () => {
   });
 });
 
-it('tells which device was told that its enrollment is over', async () => {
+it('the log names the device that was answered 403 because its enrollment is over', async () => {
   const device = await (await createTestDevice(app)).enroll();
   await device.checkOut();
   const line = await lineOf(() => device.idle());
   expect(line).toMatchObject({
-    ...{ msg: 'a device was told that its enrollment is over', messageType: 'Idle' },
+    ...{ msg: 'answered 403: the device is no longer enrolled', messageType: 'Idle' },
     ...{ udid: device.udid, fingerprint: fingerprintOf(device) },
   });
 });
