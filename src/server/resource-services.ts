@@ -1,19 +1,20 @@
-import type { PresentInThread } from '../commands/command-administration.js';
+import { CommandAdministration, type PresentInThread } from '../commands/command-administration.js';
 import type { CommandQueue } from '../commands/queue.js';
-import { createCommandServices } from '../commands/resource-command-services.js';
+import { renameDevice } from '../commands/rename.js';
 import { hashPassword } from '../crypto/secrets/password-hash.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Transaction } from '../db/connection/unit-of-work.js';
 import { releaseDepDevices } from '../db/dep/dep-device-handover.js';
-import type { DepProfile } from '../db/dep/dep-profile-repository.js';
-import { findProfileUses } from '../db/dep/dep-profile-repository.js';
+import { type DepProfile, findProfileUses } from '../db/dep/dep-profile-repository.js';
 import { recordToken } from '../db/dep/dep-token-repository.js';
+import { deleteDevice, findIdentifierOwners } from '../db/devices/device-repository.js';
 import { DesiredProfiles } from '../dep/assignments/desired-profiles.js';
 import { DepJobs } from '../dep/dep-jobs.js';
 import { profileWarnings } from '../dep/profiles/profile-warnings.js';
 import { requestSync } from '../dep/sync/sync-tasks.js';
 import { requireSameEnvironment } from '../dep/tokens/token-checks.js';
 import { EnrollmentLinks } from '../enroll/link/enrollment-links.js';
+import { notFound } from '../errors.js';
 import { createJobQueue } from '../jobs/job-queue.js';
 import { JobService } from '../jobs/job-service.js';
 import type { TlsUse } from '../pki/certificates/certificate-checks.js';
@@ -50,7 +51,14 @@ export function createResourceServices(deps: ResourceServiceDeps): ResourceServi
   const depJobs = new DepJobs(createJobQueue());
   const desiredProfiles = new DesiredProfiles(depJobs);
   return {
-    ...createCommandServices(box, queue, deps.presentInThread),
+    commands: new CommandAdministration(box, queue, deps.presentInThread),
+    settings: { rename: (trx: Transaction, input) => renameDevice(trx, input, queue) },
+    devices: {
+      findOwners: findIdentifierOwners,
+      remove: async (trx: Transaction, { id }) => {
+        if (!(await deleteDevice(trx, id))) throw notFound(`device ${id}`);
+      },
+    },
     secrets: { seal: (secret, identity) => box.seal(Buffer.from(secret, 'utf8'), identity) },
     passwords: { hash: hashPassword },
     depServices: {

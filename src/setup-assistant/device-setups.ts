@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { CommandQueue, QueuedCommand } from '../commands/queue.js';
-import { UNPROVED, reasonWithFaults } from '../commands/setup-faults.js';
+import { reasonWithFaults, UNPROVED } from '../commands/setup-faults.js';
 import type { Database } from '../db/connection/database.js';
 import { toAppError } from '../db/connection/sqlstate.js';
 import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';

@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto';
-import { DEVICE_COLUMNS, OS_UPDATE_COLUMNS } from '../../src/commands/handlers/device-information.js';
+import {
+  DEVICE_COLUMNS,
+  OS_UPDATE_COLUMNS,
+} from '../../src/commands/handlers/device-information.js';
 import { parseCertificate } from '../../src/crypto/x509/certificate.js';
 import type { PlistInput } from '../../src/protocol/plist/plist.js';
 import { startApp, type TestApp } from '../helpers/app.js';
