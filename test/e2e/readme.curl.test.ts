@@ -34,6 +34,7 @@ describe("the README's tour", () => {
       const { stdout, calls, left } = await runWalkThrough(shellBlocks('README.md'), {
         url: world.url,
         connectionString,
+        npm: true,
       });
       expect(stdout).toContain('Devices:  20 of 20 enrolled');
       expect(stdout).toContain('"meta":{"count":2,"total":20}');

@@ -43,17 +43,27 @@ export interface WalkThroughResult {
 export interface WalkThroughServer {
   url: string;
   connectionString: string;
+  /** `npm run` as it is typed; else the command behind it, which saves npm's own start each time. */
+  npm?: boolean;
 }
+
+const WITH_NPM = `npm() { command npm --silent --prefix '${ROOT}' "$@"; }\n`;
+const WITHOUT_NPM = `npm() {
+  local name=$2
+  shift $(($# < 3 ? $# : 3))
+  [ "$name" = muster ] || set -- "$name" "$@"
+  node '${join(ROOT, 'dist', 'src', 'cli', 'muster.js')}' "$@"
+}
+`;
 
 /** Types `script` as a reader would, in a directory that has `data/admin-token` and nothing else. */
 export async function runWalkThrough(
   script: string,
-  { url, connectionString }: WalkThroughServer,
+  { url, connectionString, npm = false }: WalkThroughServer,
 ): Promise<WalkThroughResult> {
   const cwd = temporaryDirectory();
   mkdirSync(join(cwd, 'data'));
   writeFileSync(join(cwd, 'data', 'admin-token'), ADMIN_TOKEN);
-  const npm = `npm() { command npm --silent --prefix '${ROOT}' "$@"; }\n`;
   const env = {
     ...process.env,
     PUBLIC_URL: url,
@@ -65,7 +75,11 @@ export async function runWalkThrough(
   const typed = script
     .replaceAll('http://localhost:8080', url)
     .replace(/^ *(npm run simulate .*--forever.*)$/gm, 'second_terminal $1');
-  const shell = promisify(execFile)('bash', ['-c', PRELUDE + npm + typed], { cwd, env });
+  const shell = promisify(execFile)(
+    'bash',
+    ['-c', PRELUDE + (npm ? WITH_NPM : WITHOUT_NPM) + typed],
+    { cwd, env },
+  );
   const { stdout, stderr } = await shell;
   const calls = stderr.split('\n').filter((line) => /^[A-Z]+ \d{3}$/.test(line));
   return { stdout, calls, left: readdirSync(cwd).filter((name) => name !== 'data') };
