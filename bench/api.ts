@@ -5,22 +5,22 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import { type AdminDatabase, openAdminDatabase } from './load/admin-database.js';
-import { type ApiCase, type CaseContext, type CaseResult, measureCase } from './load/api-case.js';
-import { ApiClient } from './load/api-client.js';
-import { inventoryCases } from './load/api-inventory.js';
-import { itemCases, pageCases, sortCases } from './load/api-reads.js';
+import { type ApiCase, type CaseContext, type CaseResult, measureCase } from './api/api-case.js';
+import { inventoryCases } from './api/inventory.js';
+import { itemCases, pageCases, sortCases } from './api/reads.js';
 import {
   describeCase,
   describeHead,
   describeSorts,
   describeThroughput,
   describeThroughputHead,
-} from './load/api-report.js';
-import { deepCursorPath, drawSamples, type Samples } from './load/api-samples.js';
-import { searchCases } from './load/api-searches.js';
-import { measureThroughput, type Throughput } from './load/api-throughput.js';
-import { CLEAN_UP, createBenchTag, writeCases } from './load/api-writes.js';
+} from './api/report.js';
+import { deepCursorPath, drawSamples, type Samples } from './api/samples.js';
+import { searchCases } from './api/searches.js';
+import { measureThroughput, type Throughput } from './api/throughput.js';
+import { CLEAN_UP, createBenchTag, writeCases } from './api/writes.js';
+import { type AdminDatabase, openAdminDatabase } from './data/admin-database.js';
+import { ApiClient } from './load/api-client.js';
 import { usageOf } from './load/process-usage.js';
 import { type ServerProcess, startServerProcess } from './load/server-process.js';
 
@@ -107,7 +107,10 @@ async function measureThroughputs(bench: Bench): Promise<void> {
     for (const connections of [16, 32]) {
       const name = `${what}, ${connections} connections`;
       const measured = await measureThroughput({
-        ...{ port: server.port, pid: server.pid, token, connections },
+        port: server.port,
+        pid: server.pid,
+        token,
+        connections,
         paths: ids[type].map((id) => `/${type}/${id}${query}`),
         seconds: Number(options.seconds) * 3,
       });
@@ -144,7 +147,9 @@ async function runOn(database: AdminDatabase): Promise<void> {
   const token = randomBytes(24).toString('base64url');
   const { url: databaseUrl, directory: dataDir, client } = database;
   const server = await startServerProcess({
-    ...{ databaseUrl, dataDir, watchLoop: true },
+    databaseUrl,
+    dataDir,
+    watchLoop: true,
     // What a server writes by default, but to nowhere.
     settings: { ADMIN_TOKEN: token, LOG_LEVEL: 'info' },
   });
@@ -154,8 +159,13 @@ async function runOn(database: AdminDatabase): Promise<void> {
     const context = { api, client, budget, loopHeldMs: () => server.loopHeldMs() };
     const samples = await drawSamples(client);
     const bench: Bench = {
-      ...{ database, server, token, context, samples },
-      ...{ results: {}, throughput: {} },
+      database,
+      server,
+      token,
+      context,
+      samples,
+      results: {},
+      throughput: {},
     };
     say(describeMachine(database));
     await measureAll(bench);

@@ -5,9 +5,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { Rate } from './crypto/rate.js';
 import { measureScep, type ScepResult } from './crypto/scep-load.js';
-import { measureSignatures } from './crypto/signatures.js';
+import { measureSignatures, type Rate } from './crypto/signatures.js';
+
 import { startServerProcess } from './load/server-process.js';
 import { openBenchServer } from './push/bench-server.js';
 

@@ -12,9 +12,8 @@ import {
 import { createFleetSeed, udidOf } from './load/fleet.js';
 import type { Measured } from './load/measure.js';
 import { type Usage, usageOf, usageOfFamily } from './load/process-usage.js';
-import type { Task } from './load/protocol.js';
 import { type ServerProcess, startServerProcess } from './load/server-process.js';
-import { WorkerProcess } from './load/worker-process.js';
+import { type Task, WorkerProcess } from './load/worker-process.js';
 
 function setting(name: string, fallback: number): number {
   return Number(process.env[name] ?? fallback);
@@ -183,7 +182,9 @@ async function main(): Promise<void> {
     stops.unshift(server.stop);
     const { port } = server;
     const worker = await WorkerProcess.start({
-      ...{ seed, port, databaseUrl },
+      seed,
+      port,
+      databaseUrl,
       connections: CONNECTIONS,
     });
     stops.unshift(() => worker.stop());

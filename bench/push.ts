@@ -4,9 +4,9 @@
 import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import { measureBareClient } from './push/bare-client.js';
+import { measureBareClient, measureClientAlone } from './push/bare-client.js';
 import { type BenchServer, openBenchServer } from './push/bench-server.js';
-import { measureClientAlone } from './push/client-alone.js';
+
 import { measureFleetLatency } from './push/fleet-latency.js';
 import { measureJobs } from './push/job-throughput.js';
 import { describe, missedTargets, type PushResults } from './push/push-report.js';

@@ -4,20 +4,19 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { openBenchServer } from './push/bench-server.js';
-import { databaseRestart } from './soak/database-restart.js';
 import { depSync } from './soak/dep/dep-sync.js';
 import { runEmbedded } from './soak/embedded/run-embedded.js';
 import { heldConnections } from './soak/held/held-connections.js';
-import { jobsKill } from './soak/jobs-kill.js';
+import { jobsKill, sharedJobs } from './soak/job-scenarios.js';
 import { largeBodies } from './soak/large-bodies.js';
 import { mutations } from './soak/mutations/mutations.js';
-import { pushOutage } from './soak/push-outage.js';
+import { databaseRestart, pushOutage, sharedWork, workerKill } from './soak/push-scenarios.js';
+
 import type { ScenarioResult, Size } from './soak/scenario.js';
-import { sharedJobs } from './soak/shared-jobs.js';
-import { sharedWork } from './soak/shared-work.js';
+
 import { enrollStorm } from './soak/storm/enroll-storm.js';
 import type { StormWay } from './soak/storm/storm-devices.js';
-import { workerKill } from './soak/worker-kill.js';
+
 import { openWorld, type World } from './soak/world.js';
 
 const { values: options } = parseArgs({

@@ -117,3 +117,8 @@ export function validationError(details: ErrorDetail[]): AppError {
 export function notFound(what: string): AppError {
   return new AppError('not_found', 404, `${what} does not exist`);
 }
+
+/** The embedded database cannot be had; the message tells an administrator what to do about it. */
+export function startupError(message: string, cause?: unknown): AppError {
+  return new AppError('unavailable', 503, message, cause === undefined ? {} : { cause });
+}

@@ -24,7 +24,9 @@ function issue(
   const keyUsage: KeyUsage[] = isCa ? ['keyCertSign', 'cRLSign'] : ['digitalSignature'];
   const der = issueCertificate({
     subject: [{ type: 'CN', value: name }],
-    ...{ publicKey, isCa, keyUsage },
+    publicKey,
+    isCa,
+    keyUsage,
     issuerKey: issuer?.privateKey ?? privateKey,
     notBefore: new Date(Date.now() - DAY_MS),
     notAfter: new Date(Date.now() + 365 * DAY_MS),

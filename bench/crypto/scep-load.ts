@@ -49,7 +49,8 @@ function exchangeOf(device: Identity, { port, challenge, caCertificate }: Exchan
   };
   const csr = buildCsr({
     subject: [{ type: 'CN', value: certificate.commonName ?? '' }],
-    ...{ publicKey, privateKey },
+    publicKey,
+    privateKey,
     challengePassword: challenge(),
   });
   const message = buildPkcsReq({ ...parties, csr, cipher: 'aes-128-cbc', digest: 'sha256' });

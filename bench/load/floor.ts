@@ -71,8 +71,10 @@ async function enrollInDatabase(
   const { device } = await checkIns.authenticate({
     ...unknown,
     fingerprint: who.fingerprint,
-    ...{ issuer: null, mayEnroll: true },
-    ...{ notAfter: certificate.notAfter, renewAt: certificate.notAfter },
+    issuer: null,
+    mayEnroll: true,
+    notAfter: certificate.notAfter,
+    renewAt: certificate.notAfter,
     udid,
     topic: TOPIC,
     platform: 'macOS',

@@ -114,7 +114,10 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
   const loopHeldMs = async () => ((await ask())[0] ?? 0) - RESOLUTION_MS;
   const loopBusyMs = async () => (await ask())[1] ?? 0;
   return {
-    ...{ pid: child.pid ?? 0, port, loopHeldMs, loopBusyMs },
+    pid: child.pid ?? 0,
+    port,
+    loopHeldMs,
+    loopBusyMs,
     stop: () => end('SIGTERM'),
     kill: () => end('SIGKILL'),
   };

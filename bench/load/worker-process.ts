@@ -1,8 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import type { FleetSeed } from './fleet.js';
 import type { Measured } from './measure.js';
-import type { FromWorker, Task, ToWorker } from './protocol.js';
 
 /** The measuring process, seen from the benchmark. */
 export class WorkerProcess {
@@ -43,3 +43,27 @@ export class WorkerProcess {
     });
   }
 }
+
+/** What the benchmark tells a measuring process to do. */
+export type Task =
+  | { kind: 'enroll'; from: number; to: number }
+  | { kind: 'idle'; to: number; seconds: number }
+  | { kind: 'loop'; to: number; phase: string; perDevice: number }
+  | { kind: 'floor-signature'; seconds: number }
+  | { kind: 'floor-idle'; to: number; seconds: number }
+  | { kind: 'floor-loop'; to: number; phase: string; perDevice: number }
+  | { kind: 'floor-enroll'; from: number; to: number };
+
+export type ToWorker =
+  | {
+      kind: 'start';
+      seed: FleetSeed;
+      port: number;
+      connections: number;
+      databaseUrl: string;
+    }
+  | { kind: 'prepare'; task: Task }
+  | { kind: 'run' }
+  | { kind: 'stop' };
+
+export type FromWorker = { kind: 'ready' } | { kind: 'measured'; measured: Measured };

@@ -2,7 +2,7 @@
 import { BenchFleet } from './fleet.js';
 import { createFloor, type Floor } from './floor.js';
 import { type PreparedPhase, prepareEnrollments, prepareIdle, prepareLoop } from './phases.js';
-import type { FromWorker, Task, ToWorker } from './protocol.js';
+import type { FromWorker, Task, ToWorker } from './worker-process.js';
 
 type Start = Extract<ToWorker, { kind: 'start' }>;
 

@@ -1,6 +1,8 @@
 import { type ClientHttp2Session, connect } from 'node:http2';
+import { createLogger } from '../../src/logger.js';
+import { ApnsClient } from '../../src/push/apns/apns-client.js';
+import { type Quantiles, quantilesOf } from '../load/measure.js';
 import { magicOf, tokenOf } from './push-devices.js';
-import { type Quantiles, quantilesOf } from './quantiles.js';
 import type { PushTarget } from './stand-in-process.js';
 
 export interface BarePushes {
@@ -80,5 +82,23 @@ export async function measureBareClient(target: PushTarget, amount: BarePushes):
     return await measurePushes(amount, (id) => push(session, target, id));
   } finally {
     session.close();
+  }
+}
+
+/** Our client without the server around it. */
+export async function measureClientAlone(
+  target: PushTarget,
+  amount: BarePushes,
+): Promise<PushRate> {
+  const { url: host, ca, topic, certificate, privateKey } = target;
+  const credentials = { topic, certificate, privateKey, fingerprint: 'bench' };
+  const client = new ApnsClient({ host, ca, credentials, logger: createLogger('error') });
+  try {
+    return await measurePushes(amount, async (id) => {
+      const push = { token: tokenOf(id), pushMagic: magicOf(id), topic };
+      return (await client.push(push)).status === 200;
+    });
+  } finally {
+    await client.close();
   }
 }

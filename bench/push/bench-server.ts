@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { openServer } from '../load/database.js';
-import { createDatabase } from './new-database.js';
 
 /** A PostgreSQL with room for several databases; BENCH_DATABASE_URL names another one. */
 export interface BenchServer {
@@ -36,4 +35,19 @@ export async function openBenchServer(): Promise<BenchServer> {
   };
   const pid = given === undefined ? await postmasterPid(server.url) : 0;
   return { directory, pid, newDatabase: (name) => createDatabase(server.url, name), stop };
+}
+
+/** An empty database of its own on the server that `serverUrl` names. Returns its URL. */
+async function createDatabase(serverUrl: string, name: string): Promise<string> {
+  const client = new pg.Client({ connectionString: serverUrl });
+  await client.connect();
+  try {
+    await client.query(`drop database if exists "${name}" with (force)`);
+    await client.query(`create database "${name}"`);
+  } finally {
+    await client.end();
+  }
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  return url.href;
 }

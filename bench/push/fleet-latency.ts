@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import pg from 'pg';
 import { ApiClient } from '../load/api-client.js';
+import { type Quantiles, quantilesOf } from '../load/measure.js';
 import { startServerProcess } from '../load/server-process.js';
-import { until } from '../soak/until.js';
-import { type Quantiles, quantilesOf } from './quantiles.js';
+import { until } from '../soak/scenario.js';
 
 export interface FleetLatencyOptions {
   databaseUrl: string;
@@ -128,7 +128,8 @@ export async function measureFleetLatency(options: FleetLatencyOptions): Promise
   const { databaseUrl, directory, devices } = options;
   const token = randomBytes(24).toString('base64url');
   const server = await startServerProcess({
-    ...{ databaseUrl, dataDir: directory },
+    databaseUrl,
+    dataDir: directory,
     settings: { ADMIN_TOKEN: token, LAB: 'on', INVENTORY_INTERVAL: 'off' },
   });
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 2 });

@@ -1,12 +1,13 @@
 import { connectDatabase, type Database } from '../../src/db/connection/database.js';
 import { migrate } from '../../src/db/schema/migrate.js';
-import { createHeartbeat } from '../../src/jobs/heartbeat.js';
+import { Heartbeat } from '../../src/jobs/heartbeat.js';
+import type { JobQueue } from '../../src/jobs/job-queue.js';
 import { createJobQueue } from '../../src/jobs/job-queue.js';
-import { createJobRunner } from '../../src/jobs/job-runner.js';
-import type { JobQueue, Task } from '../../src/jobs/task.js';
+import { JobRunner } from '../../src/jobs/job-runner.js';
+import type { Task } from '../../src/jobs/task.js';
 import { createLogger } from '../../src/logger.js';
-import { until } from '../soak/until.js';
-import { type Quantiles, quantilesOf } from './quantiles.js';
+import { type Quantiles, quantilesOf } from '../load/measure.js';
+import { until } from '../soak/scenario.js';
 
 export interface JobThroughput {
   jobs: number;
@@ -108,9 +109,9 @@ export async function measureJobs(connectionString: string, jobs: number): Promi
   const logger = createLogger('error');
   const db = connectDatabase({ connectionString, applicationName: 'bench' });
   await migrate(db, { logger });
-  const heartbeat = createHeartbeat({ db, logger, role: 'all', version: 'bench' });
+  const heartbeat = new Heartbeat({ db, logger, role: 'all', version: 'bench' });
   const bench = { db, queue: createJobQueue(), runs: new Runs() };
-  const runner = createJobRunner({ db, tasks: [bench.runs.task], logger, heartbeat });
+  const runner = new JobRunner({ db, tasks: [bench.runs.task], logger, heartbeat });
   try {
     await heartbeat.start();
     return await measure(bench, jobs, () => runner.start());

@@ -1,7 +1,7 @@
+import type { Quantiles } from '../load/measure.js';
 import type { PushRate } from './bare-client.js';
 import type { FleetLatency } from './fleet-latency.js';
 import type { JobThroughput } from './job-throughput.js';
-import type { Quantiles } from './quantiles.js';
 import type { SingleLatency } from './single-latency.js';
 import type { WholeResult } from './whole.js';
 

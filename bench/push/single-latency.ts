@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiClient } from '../load/api-client.js';
+import { type Quantiles, quantilesOf } from '../load/measure.js';
 import { commandFor } from '../soak/enqueue.js';
 import type { World } from '../soak/world.js';
 import { DeviceEnds } from './device-ends.js';
-import { type Quantiles, quantilesOf } from './quantiles.js';
 
 /** Milliseconds, of single commands with nothing else to do. */
 export interface SingleLatency {

@@ -2,7 +2,7 @@ import { cpus } from 'node:os';
 import { usageOf, usageOfFamily } from '../load/process-usage.js';
 import type { ServerProcess } from '../load/server-process.js';
 import { pushState } from '../soak/checks.js';
-import { until } from '../soak/until.js';
+import { until } from '../soak/scenario.js';
 import type { World } from '../soak/world.js';
 import { makeAllDue, queueForAll } from './push-devices.js';
 
@@ -62,8 +62,10 @@ function sharesBetween(before: Sample, after: Sample): CpuShares {
   const seconds = (after.at - before.at) / 1000;
   const share = (name: keyof CpuShares) => (after[name] - before[name]) / seconds;
   return {
-    ...{ server: share('server'), standIn: share('standIn') },
-    ...{ database: share('database'), machine: share('machine') },
+    server: share('server'),
+    standIn: share('standIn'),
+    database: share('database'),
+    machine: share('machine'),
   };
 }
 
@@ -102,7 +104,10 @@ export async function measureWhole(world: World, databasePid: number): Promise<W
     surplus: accepted - devices.length,
     firstAfterMs: firstAt - before.at,
     outcomesAfterMs: Math.max(0, notedAt - lastAt),
-    ...{ cpu, binds: whatBinds(cpu), rssMegabytes, loopHeldMs },
+    cpu,
+    binds: whatBinds(cpu),
+    rssMegabytes,
+    loopHeldMs,
     failures: devices.length - told + (await pushState(pool)).failed,
   };
 }

@@ -71,7 +71,9 @@ class Closing {
 function serverStarter(common: Record<string, string>, directory: string, closing: Closing) {
   return async ({ role, settings = {}, watchLoop = false }: StartOptions) => {
     const server = await startServerProcess({
-      ...{ databaseUrl: common.DATABASE_URL ?? '', dataDir: directory, watchLoop },
+      databaseUrl: common.DATABASE_URL ?? '',
+      dataDir: directory,
+      watchLoop,
       settings: { ...common, ROLE: role, ...settings },
     });
     closing.add(() => server.stop());

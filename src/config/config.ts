@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { z } from 'zod';
-import { APPLE_DEP_HOST, APPLE_PUSH_HOST, crossProblems } from './config-problems.js';
+import { APPLE_DEP_HOST, APPLE_PUSH_HOST, crossProblems } from './problems.js';
 import {
   databaseUrl,
   grace,
@@ -19,7 +19,7 @@ import {
   setupTimeout,
   syncInterval,
   url,
-} from './config-values.js';
+} from './values.js';
 
 export { APPLE_DEP_HOST, APPLE_PUSH_HOST, isLoopback };
 

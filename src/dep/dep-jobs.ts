@@ -1,5 +1,5 @@
 import type { Transaction } from '../db/connection/unit-of-work.js';
-import type { JobQueue } from '../jobs/task.js';
+import type { JobQueue } from '../jobs/job-queue.js';
 
 /** Names of the tasks that speak with Apple's service; they stand in the rows of waiting jobs. */
 export const CONFIRM_ACCOUNT = 'dep.confirm';

@@ -1,7 +1,8 @@
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
 import type { Transaction } from '../db/connection/unit-of-work.js';
-import type { JobQueue, Task } from '../jobs/task.js';
+import type { JobQueue } from '../jobs/job-queue.js';
+import type { Task } from '../jobs/task.js';
 import type { Logger } from '../logger.js';
 import { createAssignmentTasks } from './assignments/assignment-tasks.js';
 import { createDepAccounts } from './client/dep-accounts.js';

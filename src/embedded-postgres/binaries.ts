@@ -13,10 +13,10 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
+import { startupError } from '../errors.js';
 import type { Logger } from '../logger.js';
 import { type ClusterHome, ELSEWHERE } from './cluster-home.js';
 import { obstacle } from './service-account.js';
-import { startupError } from './startup-error.js';
 
 /** Programs by path; those of the system by name, found on the PATH. */
 export interface Binaries {

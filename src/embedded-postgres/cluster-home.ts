@@ -15,11 +15,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { startupError } from '../errors.js';
 import type { Logger } from '../logger.js';
-import { actAs, type Identity } from './act-as.js';
-import { readRegularFile } from './regular-file.js';
+import { actAs, type Identity, readRegularFile } from './account-files.js';
 import { type Account, chooseAccount, obstacle, runsAsRoot } from './service-account.js';
-import { startupError } from './startup-error.js';
 
 /** Where one cluster lives, and who runs it. */
 export interface ClusterHome {

@@ -2,12 +2,11 @@ import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { actAs } from './act-as.js';
+import { startupError } from '../errors.js';
+import { actAs, readRegularFile } from './account-files.js';
 import { type Binaries, CHILD_ENVIRONMENT } from './binaries.js';
 import type { ClusterHome } from './cluster-home.js';
-import { readRegularFile } from './regular-file.js';
 import type { Account } from './service-account.js';
-import { startupError } from './startup-error.js';
 
 export const SUPERUSER = 'muster';
 const DRAFT = 'data.new.';

@@ -1,9 +1,8 @@
 import { linkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { actAs } from './act-as.js';
+import { actAs, readRegularFile } from './account-files.js';
 import { ownerOf } from './cluster-home.js';
 import { identify, isRunning, type ProcessIdentity } from './process-info.js';
-import { readRegularFile } from './regular-file.js';
 
 /** `serve` runs until told to stop; `use` is a command that needs the database for a moment. */
 export type LockMode = 'serve' | 'use';

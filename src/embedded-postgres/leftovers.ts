@@ -2,14 +2,14 @@ import { rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { startupError } from '../errors.js';
 import type { Logger } from '../logger.js';
-import { actAs } from './act-as.js';
+import { actAs } from './account-files.js';
 import type { ClusterHome } from './cluster-home.js';
 import { type Postmaster, readPostmaster } from './postmaster-pid.js';
 import { isAlive, isZombie, processesNaming } from './process-info.js';
 import type { Account } from './service-account.js';
 import { removeSocketFiles, socketFile } from './socket-directory.js';
-import { startupError } from './startup-error.js';
 
 /** Fast shutdown first; immediate shutdown (recovery on the next start) if that takes too long. */
 const STOP_SIGNALS: [NodeJS.Signals, number][] = [

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { ConnectionSettings } from '../db/connection/database.js';
+import { startupError } from '../errors.js';
 import type { Logger } from '../logger.js';
 import { prepareBinaries } from './binaries.js';
 import { type ClusterHome, ensureDataDir, openHome } from './cluster-home.js';
@@ -8,9 +9,7 @@ import { initialize, readPassword, SUPERUSER } from './initialize.js';
 import { type LockHolder, type LockMode, tryLock } from './instance-lock.js';
 import { clearLeftovers } from './leftovers.js';
 import { readPostmaster } from './postmaster-pid.js';
-import { atProcessEnd } from './process-end.js';
 import { type Address, startServer } from './server.js';
-import { startupError } from './startup-error.js';
 import { Supervisor } from './supervisor.js';
 
 export interface EmbeddedOptions {
@@ -128,4 +127,45 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedDa
     const refused = options.mode === 'serve' && lock.heldBy.mode === 'serve';
     if (refused || Date.now() > end) throw inUse(dataDir, lock.heldBy);
   }
+}
+
+/** As a shell reports the end by a signal. */
+const EXIT_CODES: Partial<Record<NodeJS.Signals, number>> = {
+  SIGHUP: 129,
+  SIGINT: 130,
+  SIGTERM: 143,
+};
+const SIGNALS = Object.keys(EXIT_CODES) as NodeJS.Signals[];
+
+const pending = new Set<() => void>();
+
+function onExit(): void {
+  for (const action of pending) action();
+}
+
+function onSignal(signal: NodeJS.Signals): void {
+  if (process.listenerCount(signal) === 1) process.exit(EXIT_CODES[signal] ?? 1);
+}
+
+function watch(): void {
+  process.on('exit', onExit);
+  for (const signal of SIGNALS) process.on(signal, onSignal);
+}
+
+function unwatch(): void {
+  process.off('exit', onExit);
+  for (const signal of SIGNALS) process.off(signal, onSignal);
+}
+
+/**
+ * Runs `action` when the process ends without having stopped the server: by falling off its end,
+ * by an exception, or by a signal nobody else handles. Returns how to forget about it.
+ */
+function atProcessEnd(action: () => void): () => void {
+  if (pending.size === 0) watch();
+  pending.add(action);
+  return () => {
+    pending.delete(action);
+    if (pending.size === 0) unwatch();
+  };
 }

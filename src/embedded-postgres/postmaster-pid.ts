@@ -1,7 +1,6 @@
 import { join } from 'node:path';
-import { actAs, type Identity } from './act-as.js';
-import { NotRegularError, readRegularFile } from './regular-file.js';
-import { startupError } from './startup-error.js';
+import { startupError } from '../errors.js';
+import { actAs, type Identity, NotRegularError, readRegularFile } from './account-files.js';
 
 /** What a running PostgreSQL writes to `postmaster.pid` (src/include/utils/pidfile.h). */
 export interface Postmaster {

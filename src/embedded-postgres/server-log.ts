@@ -8,10 +8,9 @@ import {
   rmSync,
   writeSync,
 } from 'node:fs';
-import { actAs } from './act-as.js';
-import { NotRegularError, openRegularFile, readRegularFile } from './regular-file.js';
+import { startupError } from '../errors.js';
+import { actAs, NotRegularError, openRegularFile, readRegularFile } from './account-files.js';
 import type { Account } from './service-account.js';
-import { startupError } from './startup-error.js';
 
 const LARGEST_BYTES = 5 * 1024 * 1024;
 const COPIED_BYTES = 256 * 1024;

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createServer } from 'node:net';
 import { release } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { startupError } from '../errors.js';
 import { type Binaries, CHILD_ENVIRONMENT } from './binaries.js';
 import type { ClusterHome } from './cluster-home.js';
 import { spawnOptions } from './initialize.js';
@@ -9,7 +10,6 @@ import { signal, stopProcess } from './leftovers.js';
 import { readPostmaster } from './postmaster-pid.js';
 import { lastLines, openServerLog } from './server-log.js';
 import { prepareSocketDirectory, SOCKET_PORT } from './socket-directory.js';
-import { startupError } from './startup-error.js';
 
 export interface ServerExit {
   code: number | null;

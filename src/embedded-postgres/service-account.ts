@@ -1,7 +1,7 @@
 import { readFileSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import type { Identity } from './act-as.js';
-import { startupError } from './startup-error.js';
+import { startupError } from '../errors.js';
+import type { Identity } from './account-files.js';
 
 /** The account that PostgreSQL runs under when Muster is root; null = Muster's own. */
 export type Account = { name: string; uid: number; gid: number } | null;

@@ -1,11 +1,10 @@
 import { chmodSync, lstatSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { actAs } from './act-as.js';
+import { startupError } from '../errors.js';
+import { actAs, readRegularFile } from './account-files.js';
 import type { ClusterHome } from './cluster-home.js';
-import { readRegularFile } from './regular-file.js';
 import { obstacle } from './service-account.js';
-import { startupError } from './startup-error.js';
 
 export const SOCKET_PORT = 5432;
 /** sockaddr_un holds 104 bytes on macOS and the BSDs, 108 on Linux, its end included. */

@@ -1,69 +1,73 @@
-import { createWarner, type Logger } from '../logger.js';
+import { createWarner, type Logger, type Warner } from '../logger.js';
 
 export interface RepeaterOptions {
   logger: Logger;
   /** Between the end of one run and the start of the next. */
   intervalMs: number;
-  /** Logged when a run fails after one that did not, and once in a while at most. */
-  complaint: string;
+  /** Logged when a run fails after one that succeeded, and at most once in a while. */
+  failureMessage: string;
   /** Logged when a run succeeds after that. */
-  relief: string;
+  recoveryMessage: string;
 }
 
-export interface Repeater {
+/** Repeats `work`, never twice at a time, whether it fails or not. */
+export class Repeater {
+  readonly #work: () => Promise<void>;
+  readonly #options: RepeaterOptions;
+  readonly #warn: Warner;
+  #isOn = false;
+  #isFailing = false;
+  #isWarned = false;
+  #isHurried = false;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> | undefined;
+
+  constructor(work: () => Promise<void>, options: RepeaterOptions) {
+    this.#work = work;
+    this.#options = options;
+    this.#warn = createWarner(options.logger);
+  }
+
   /** Resolves after the first run, also when it failed. */
-  start(): Promise<void>;
-  /** Runs soon instead of after the interval; nothing before the start. */
-  hurry(): void;
-  /** Resolves when no run is under way. */
-  stop(): Promise<void>;
-}
+  async start(): Promise<void> {
+    this.#isOn = true;
+    this.#run();
+    await this.#running;
+  }
 
-/** Does something again and again, never twice at a time, whether it fails or not. */
-export function createRepeater(
-  work: () => Promise<void>,
-  { logger, intervalMs, complaint, relief }: RepeaterOptions,
-): Repeater {
-  let state: 'new' | 'on' | 'off' = 'new';
-  const warn = createWarner(logger);
-  let isFailing = false;
-  let isTold = false;
-  let isHurried = false;
-  let timer: NodeJS.Timeout | undefined;
-  let running: Promise<void> | undefined;
-  const attempt = async () => {
+  /** Runs soon instead of after the interval; without effect before the start. */
+  hurry(): void {
+    if (!this.#isOn) return;
+    if (this.#running === undefined) this.#run();
+    else this.#isHurried = true;
+  }
+
+  /** Resolves when no run is under way. */
+  async stop(): Promise<void> {
+    this.#isOn = false;
+    clearTimeout(this.#timer);
+    await this.#running;
+  }
+
+  #run(): void {
+    clearTimeout(this.#timer);
+    this.#running = this.#attempt();
+  }
+
+  async #attempt(): Promise<void> {
+    const { logger, intervalMs, failureMessage, recoveryMessage } = this.#options;
     try {
-      await work();
-      if (isTold) logger.info(relief);
-      isFailing = false;
-      isTold = false;
+      await this.#work();
+      if (this.#isWarned) logger.info(recoveryMessage);
+      this.#isFailing = false;
+      this.#isWarned = false;
     } catch (error) {
-      if (!isFailing) isTold = warn({ err: error }, complaint);
-      isFailing = true;
+      if (!this.#isFailing) this.#isWarned = this.#warn({ err: error }, failureMessage);
+      this.#isFailing = true;
     }
-    running = undefined;
-    if (state === 'on') timer = setTimeout(run, isHurried ? 0 : intervalMs).unref();
-    isHurried = false;
-  };
-  const run = () => {
-    clearTimeout(timer);
-    running = attempt();
-  };
-  return {
-    start: async () => {
-      state = 'on';
-      run();
-      await running;
-    },
-    hurry: () => {
-      if (state !== 'on') return;
-      if (running === undefined) run();
-      else isHurried = true;
-    },
-    stop: async () => {
-      state = 'off';
-      clearTimeout(timer);
-      await running;
-    },
-  };
+    this.#running = undefined;
+    const pause = this.#isHurried ? 0 : intervalMs;
+    if (this.#isOn) this.#timer = setTimeout(() => this.#run(), pause).unref();
+    this.#isHurried = false;
+  }
 }

@@ -10,13 +10,13 @@ export type OnFinish = (task: string, outcome: JobOutcome, seconds: number) => v
 export interface TaskRunnerDeps {
   logger: Logger;
   onFinish: OnFinish;
-  /** Takes the job from this process, as if the attempt had never begun. */
-  giveBack(jobId: number): Promise<void>;
-  /** Whether another job of its key was added since it began. */
+  /** Unlocks the job, as if the attempt had never begun. */
+  release(jobId: number): Promise<void>;
+  /** Whether another job with its key was added since it began. */
   isSuperseded(jobId: number): Promise<boolean>;
 }
 
-/** A task as the library calls it: checked payload, context, and one line for every failure. */
+/** Adapts a task to the library: parsed payload, context, and one log line for each failure. */
 export function asLibraryTask(task: Task, deps: TaskRunnerDeps): LibraryTask {
   return async (payload, helpers) => {
     const started = performance.now();
@@ -26,7 +26,7 @@ export function asLibraryTask(task: Task, deps: TaskRunnerDeps): LibraryTask {
     const failure = await attempt(task, payload, helpers);
     if (failure === undefined) return finish('ok');
     if (helpers.abortSignal.aborted) {
-      await deps.giveBack(Number(helpers.job.id));
+      await deps.release(Number(helpers.job.id));
       throw failure;
     }
     const failing = { task, helpers, logger: deps.logger };
@@ -36,7 +36,7 @@ export function asLibraryTask(task: Task, deps: TaskRunnerDeps): LibraryTask {
   };
 }
 
-/** The library would leave it dead for people to see to, though nothing is left to do. */
+/** The library would keep the job as dead, though its successor does the work. */
 async function hasSuccessor({ job }: JobHelpers, deps: TaskRunnerDeps): Promise<boolean> {
   if (job.key === null) return false;
   return await deps.isSuperseded(Number(job.id)).catch(() => false);
@@ -59,7 +59,7 @@ async function attempt(
   }
 }
 
-/** What the library adds to the payload of a scheduled job is not the task's business. */
+/** Without what the library adds to the payload of a scheduled job. */
 function withoutSchedule(payload: unknown): unknown {
   if (typeof payload !== 'object' || payload === null || !('_cron' in payload)) return payload;
   const { _cron, ...rest } = payload;
@@ -69,16 +69,16 @@ function withoutSchedule(payload: unknown): unknown {
 const LONGEST_MESSAGE = 2_000;
 
 /**
- * The message goes to a text column by way of JSON: with a NUL or half a surrogate pair in it the
- * failure could not be written, and the workers would stop.
+ * The library stores the message as JSON in a text column: a NUL or half a surrogate pair in it would
+ * make that statement fail, and stop the workers.
  */
 function storable(error: unknown): Error {
   const text = error instanceof Error ? error.message || error.name : String(error);
-  const sound = Buffer.from(text.slice(0, LONGEST_MESSAGE)).toString().replaceAll('\0', '\ufffd');
-  return new Error(sound, { cause: error });
+  const valid = Buffer.from(text.slice(0, LONGEST_MESSAGE)).toString().replaceAll('\0', '\ufffd');
+  return new Error(valid, { cause: error });
 }
 
-/** As the library reckons it: e seconds to the power of the attempts, ten at most. */
+/** As the library computes it: e to the power of the attempts (ten at most), in seconds. */
 function nextRun(attempts: number): Date {
   return new Date(Date.now() + Math.exp(Math.min(attempts, 10)) * 1_000);
 }
@@ -92,7 +92,7 @@ interface Failing {
 function reportSuperseded(failure: Error, { task, helpers, logger }: Failing): JobOutcome {
   const { id, attempts } = helpers.job;
   const about = { task: task.name, jobId: Number(id), attempt: attempts, err: failure.cause };
-  logger.warn(about, 'a job failed; the one that has taken its place goes on');
+  logger.warn(about, 'a job failed; a newer job with its key replaces it');
   return 'failed';
 }
 

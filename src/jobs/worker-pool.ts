@@ -12,9 +12,9 @@ import {
 } from 'graphile-worker';
 import type { Database } from '../db/connection/database.js';
 import { createJobPool, type JobPool } from '../db/jobs/job-pool.js';
-import { createJobQueueLogger } from '../db/jobs/job-queue-logger.js';
 import { isSupersededJob, releaseJobs } from '../db/jobs/job-repository.js';
-import { JOBS_SCHEMA } from '../db/jobs/jobs-schema.js';
+import { createJobQueueLogger, JOBS_SCHEMA } from '../db/jobs/jobs-schema.js';
+
 import type { Logger } from '../logger.js';
 import { asLibraryTask, type OnFinish } from './run-task.js';
 import type { Task } from './task.js';
@@ -24,28 +24,28 @@ export interface WorkerPoolDeps {
   tasks: Task[];
   logger: Logger;
   onFinish: OnFinish;
-  /** Hears, before the first job is taken, what this pool's jobs will be locked by. */
+  /** Runs before the first job is locked, with the id that this pool locks its jobs with. */
   onOpen(poolId: string): void;
   times: { pollMs: number; graceMs: number; abortMs: number };
 }
 
-/** Some workers that share their locks. One that fails is replaced by a new one, locks and all. */
+/** A few workers whose locks have one id. A worker that fails is replaced under the same id. */
 export interface WorkerPool {
   readonly id: string;
-  /** Resolves, with the reason, when it is of no more use: close it. */
+  /** Resolves, with the reason, when the pool is unusable: close it. */
   readonly ended: Promise<unknown>;
   /**
-   * Waits a little for running jobs, then aborts them. Afterwards none of its jobs is locked; rejects
-   * when the database can't be told so.
+   * Waits a little for running jobs, then aborts them and unlocks all jobs of this pool. Rejects when
+   * the database does not answer.
    */
   close(): Promise<void>;
 }
 
-/** No more than the connections of the background, or the library complains. */
+/** No more than the connections of the background pool, or the library warns. */
 const CONCURRENCY = 6;
 
 /** A database that does not answer must not hold up the end of the process. */
-const GIVE_BACK_MS = 1_000;
+const RELEASE_MS = 1_000;
 
 /** Rejects when the database does not answer. */
 export async function openWorkerPool(deps: WorkerPoolDeps): Promise<WorkerPool> {
@@ -58,24 +58,24 @@ export async function openWorkerPool(deps: WorkerPoolDeps): Promise<WorkerPool> 
     deps.onOpen(workerPool.id);
   });
   const shutDown = once(events, 'pool:gracefulShutdown').then(() => {
-    return new Error('the library has shut them down');
+    return new Error('the library has shut the workers down');
   });
   const idOf = () => created.pool?.id ?? '';
   const runner = await run(runnerOptions(deps, { events, connections, idOf }));
   const { pool } = created;
   if (pool === undefined) throw new Error('the job queue made no pool of workers');
-  // Its failures are in the log by then.
+  // Its failures are logged by then.
   const stopped = runner.promise.catch(() => undefined);
   const close = async () => {
     const { graceMs, abortMs } = deps.times;
-    // Those who ignore the signal are left to themselves.
-    await Promise.race([settle(runner, stopped), later(graceMs + abortMs)]);
-    await Promise.race([releaseJobs(deps.db, { pool: pool.id }), tooLate(GIVE_BACK_MS)]);
+    // Does not wait for jobs that ignore the signal.
+    await Promise.race([stopRunner(runner, stopped), later(graceMs + abortMs)]);
+    await Promise.race([releaseJobs(deps.db, { pool: pool.id }), tooLate(RELEASE_MS)]);
   };
   return { id: pool.id, ended: Promise.race([connections.lost, shutDown]), close };
 }
 
-async function settle(runner: Runner, stopped: Promise<void>): Promise<void> {
+async function stopRunner(runner: Runner, stopped: Promise<void>): Promise<void> {
   await runner.stop().catch(() => undefined);
   await stopped;
 }
@@ -98,13 +98,13 @@ interface Internals {
 function runnerOptions(deps: WorkerPoolDeps, internals: Internals): RunnerOptions {
   const { db, tasks, logger, onFinish, times } = deps;
   const { events, connections, idOf } = internals;
-  const giveBack = async (id: number) => {
+  const release = async (id: number) => {
     await releaseJobs(db, { pool: idOf(), id });
   };
   const isSuperseded = (id: number) => isSupersededJob(db, id);
   const taskList: TaskList = {};
   for (const task of tasks) {
-    taskList[task.name] = asLibraryTask(task, { logger, onFinish, giveBack, isSuperseded });
+    taskList[task.name] = asLibraryTask(task, { logger, onFinish, release, isSuperseded });
   }
   return {
     pgPool: connections.pool,
@@ -120,7 +120,7 @@ function runnerOptions(deps: WorkerPoolDeps, internals: Internals): RunnerOption
     parsedCronItems: parseCronItems(tasks.flatMap(cronItem)),
     preset: {
       worker: {
-        // Stopped while a local queue holds jobs, the library fails with all that it has to end.
+        // Stopping while a local queue holds jobs makes the library fail to end them.
         localQueue: { size: -1 },
         completeJobBatchDelay: 0,
         failJobBatchDelay: 0,
@@ -129,7 +129,7 @@ function runnerOptions(deps: WorkerPoolDeps, internals: Internals): RunnerOption
   };
 }
 
-/** The key keeps a task that fails for long from piling up. */
+/** The key keeps a failing task to one waiting job. */
 function cronItem({ name, schedule, maxAttempts }: Task): CronItem[] {
   if (schedule === undefined) return [];
   const options = { jobKey: `schedule:${name}`, ...(maxAttempts && { maxAttempts }) };

@@ -7,11 +7,16 @@ import {
   listWaitingSerials,
   lockLab,
   readLabSetting,
+  resumeLabAccounts,
+  suspendLabAccounts,
 } from '../db/admin/lab-repository.js';
 import type { Database } from '../db/connection/database.js';
 import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
 import { insertCertificate, revokeCertificate } from '../db/pki/certificate-repository.js';
-import { liveProcesses } from '../db/processes/live-processes.js';
+import { liveProcesses } from '../db/processes/process-repository.js';
+import { adviceFor } from '../dep/client/account-status.js';
+import { DepError } from '../dep/client/dep-error.js';
+import { DepJobs } from '../dep/dep-jobs.js';
 import { systemContext, writeAudit } from '../events/audit.js';
 import { createJobQueue } from '../jobs/job-queue.js';
 import type { ApnsStandIn } from '../lab/apns/apns-stand-in.js';
@@ -27,9 +32,8 @@ import type { Logger } from '../logger.js';
 import { certificateRecord } from '../pki/certificates/certificate-record.js';
 import { storeSealedKey } from '../pki/certificates/stored-keys.js';
 import { rearmTopics } from '../push/rearm-task.js';
-import { retireAccounts, reviveAccounts } from './lab-accounts.js';
-import { findFactoryCa, findServiceCa, makeFactoryCa, makeServiceCa } from './lab-authorities.js';
-import { describeStandIns, type StandInsDescription, startStandIns } from './lab-stand-ins.js';
+import { findFactoryCa, findServiceCa, makeFactoryCa, makeServiceCa } from './authorities.js';
+import { describeStandIns, type StandInsDescription, startStandIns } from './stand-ins.js';
 
 export interface LabDeps {
   config: Pick<Config, 'publicUrl' | 'dataDir'>;
@@ -132,7 +136,10 @@ async function storePushCertificate(
 async function auditCertificate(trx: Transaction, action: string, id: number): Promise<void> {
   await writeAudit(trx, {
     context: systemContext(),
-    ...{ action, targetType: 'certificates', targetId: id, outcome: 'success' },
+    action,
+    targetType: 'certificates',
+    targetId: id,
+    outcome: 'success',
     details: { purpose: 'mdm.pushcert', lab: true },
   });
 }
@@ -228,4 +235,17 @@ export async function retireLab({ db, logger }: Pick<LabDeps, 'db' | 'logger'>):
   if (retired > 0) {
     logger.info({ certificates: retired }, 'the lab is off: its push certificate is revoked');
   }
+}
+
+/** The stand-in that made their tokens is off: they say so. Returns how many it was news to. */
+async function retireAccounts(trx: Transaction): Promise<number> {
+  const text = 'the token is one of the lab, which is off';
+  const advice = adviceFor('lab_off', new DepError('lab_off', text));
+  return await suspendLabAccounts(trx, { text, advice });
+}
+
+/** It is on again, and is asked about them. */
+async function reviveAccounts(trx: Transaction): Promise<void> {
+  const jobs = new DepJobs(createJobQueue());
+  for (const id of await resumeLabAccounts(trx)) await jobs.confirm(trx, id);
 }

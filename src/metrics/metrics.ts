@@ -12,10 +12,15 @@ import { depFigures } from '../db/dep/dep-device-funnel.js';
 import type { Logger } from '../logger.js';
 import { credentialStatus, type FileCertificate } from '../pki/credentials/credential-status.js';
 import { createFigureGauges, type Figures } from './figures.js';
-import { createProcessMetrics } from './process-metrics.js';
-import { createRequestMetrics, type RequestMetrics } from './request-metrics.js';
+import {
+  createProcessMetrics,
+  createRequestMetrics,
+  createWorkMetrics,
+  type RequestMetrics,
+  type WorkMetrics,
+} from './process-metrics.js';
+
 import { createSnapshot, type Sources } from './snapshot.js';
-import { createWorkMetrics, type WorkMetrics } from './work-metrics.js';
 
 export interface MetricsDeps {
   db: Database;

@@ -1,7 +1,7 @@
 import type { Database } from '../db/connection/database.js';
 import { inTransaction } from '../db/connection/unit-of-work.js';
 import { blockTopic, mayTryTopic, type Refusal, unblockTopic } from '../db/push/push-topics.js';
-import type { JobQueue } from '../jobs/task.js';
+import type { JobQueue } from '../jobs/job-queue.js';
 import type { Logger } from '../logger.js';
 import { rearmTopics } from './rearm-task.js';
 
@@ -17,22 +17,22 @@ interface Block {
 }
 
 /**
- * Topics whose certificate the push service refuses. Their devices wait; now and then one process
- * tries with a single push, and the first that gets through frees them all.
+ * Topics whose certificate the push service refuses. Their devices wait; from time to time one process
+ * sends a single push as a probe, and the first that is accepted unblocks the topic.
  */
 export class BlockedTopics {
-  /** Of this process: a thousand pushes may be refused at once, and one statement tells it. */
+  /** Per process: of a thousand pushes refused at once, only the first writes to the database. */
   readonly #known = new Map<string, Promise<Block>>();
 
   constructor(private readonly deps: BlockedTopicsDeps) {}
 
-  /** Whether this process has learnt of the block already. */
+  /** Whether this process knows that the topic is blocked. */
   isKnown(topic: string): boolean {
     return this.#known.has(topic);
   }
 
-  /** Returns the milliseconds until the topic is tried again. */
-  async refused(refusal: Refusal): Promise<number> {
+  /** The certificate was refused. Returns the milliseconds until the topic is tried again. */
+  async refuse(refusal: Refusal): Promise<number> {
     const { topic, isProbe } = refusal;
     const known = isProbe ? undefined : this.#known.get(topic);
     const block = await (known ?? this.#remember(topic, this.#block(refusal)));
@@ -41,13 +41,13 @@ export class BlockedTopics {
     return Math.max(0, retryIn);
   }
 
-  /** True for one process at a time, once the block has lasted long enough. */
+  /** True for one process at a time, once the next probe is due. */
   mayTry(topic: string): Promise<boolean> {
     return mayTryTopic(this.deps.db, topic);
   }
 
-  /** The certificate was good for a push. */
-  async accepted(topic: string): Promise<void> {
+  /** The certificate was accepted with a probe: unblocks the topic. */
+  async accept(topic: string): Promise<void> {
     const { db, jobs, logger } = this.deps;
     this.forget(topic);
     const wasBlocked = await inTransaction(db, async (trx) => {
@@ -58,7 +58,7 @@ export class BlockedTopics {
     if (wasBlocked) logger.info({ topic }, 'the push certificate is accepted again');
   }
 
-  /** What this process remembers may be over: of one topic, or of all. */
+  /** Drops what this process remembers of one topic, or of all: it may be outdated. */
   forget(topic?: string): void {
     if (topic === undefined) this.#known.clear();
     else this.#known.delete(topic);

@@ -5,14 +5,12 @@ import type { PushRecipient } from '../db/push/push-recipients.js';
 import { createWarner, type Logger, type Warner } from '../logger.js';
 import type { Availability } from './availability.js';
 import { OutcomeWriter } from './outcome-writer.js';
-import type { PushAttempts } from './push-attempt.js';
+import type { PushAttempts } from './push-attempts.js';
 import type { Pusher } from './pusher.js';
-import { WakeUp } from './wake-up.js';
 
 export interface DispatcherDeps {
   db: Database;
-  /** Whose pushes these are. */
-  owner: PushRecipient;
+  recipient: PushRecipient;
   logger: Logger;
   pusher: Pusher;
   attempts: PushAttempts;
@@ -20,21 +18,21 @@ export interface DispatcherDeps {
   onResult?: ((result: string, count: number) => void) | undefined;
 }
 
-/** Rows come due without a word too; and words get lost. */
-const LOOK_EVERY_MS = 1_000;
-/** What comes due within this time of the last look is claimed together, in one statement. */
+/** Rows also come due without a notification, and notifications get lost. */
+const CLAIM_EVERY_MS = 1_000;
+/** Rows that come due within this time of the last claim are claimed together, in one statement. */
 const GATHER_MS = 20;
 const BATCH = 500;
-/** Pushes that this process has claimed and not yet written off. */
-const MOST_UNDER_WAY = 2_000;
-/** Not worth a statement, while others are on their way. */
-const LEAST_ROOM = 100;
-/** Sent to see whether the push service is back. */
-const SCOUTS = 10;
+/** Most pushes that this process has claimed and whose outcome it has not stored yet. */
+const MAX_UNDER_WAY = 2_000;
+/** Fewer are not worth a statement while others are under way. */
+const MIN_CLAIM = 100;
+/** Pushes sent to find out whether the push service can be reached again. */
+const PROBES = 10;
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5_000;
 
-/** Claims devices, or users, whose push is due and has them pushed, for as long as it runs. */
+/** Claims devices, or users, whose push is due and pushes them, for as long as it runs. */
 export class Dispatcher {
   readonly #deps: DispatcherDeps;
   readonly #writer: OutcomeWriter;
@@ -42,11 +40,11 @@ export class Dispatcher {
   readonly #wakeUp = new WakeUp();
   readonly #stopping = new AbortController();
   #underWay = 0;
-  /** The last look left rows behind, for want of room. */
+  /** The last claim left rows that are due, since the limit was reached. */
   #hasBacklog = false;
   #failures = 0;
-  #lookedAt = 0;
-  #isTold = false;
+  #claimedAt = 0;
+  #isWarned = false;
   #running: Promise<void> = Promise.resolve();
   #onIdle: () => void = () => undefined;
 
@@ -54,8 +52,11 @@ export class Dispatcher {
     this.#deps = deps;
     this.#warn = createWarner(deps.logger);
     this.#writer = new OutcomeWriter({
-      ...{ db: deps.db, owner: deps.owner, logger: deps.logger, onResult: deps.onResult },
-      onWritten: (count, isDue) => this.#release(count, isDue),
+      db: deps.db,
+      recipient: deps.recipient,
+      logger: deps.logger,
+      onResult: deps.onResult,
+      onStored: (count, isDue) => this.#release(count, isDue),
     });
   }
 
@@ -67,7 +68,7 @@ export class Dispatcher {
     this.#wakeUp.call();
   }
 
-  /** Claims nothing more; resolves when nothing is under way any more, at the latest after `ms`. */
+  /** Stops claiming; resolves when nothing is under way, after `ms` at the latest. */
   async stop(ms: number): Promise<void> {
     this.#stopping.abort();
     this.#deps.attempts.close();
@@ -89,41 +90,41 @@ export class Dispatcher {
 
   async #run(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
-      const limit = this.#room();
-      this.#hasBacklog = limit === 0 || (await this.#look(limit));
+      const limit = this.#claimLimit();
+      this.#hasBacklog = limit === 0 || (await this.#claim(limit));
       if (limit > 0 && this.#hasBacklog) continue;
       const { pauseMs } = this.#deps.availability;
-      await this.#wakeUp.sleep(Math.min(pauseMs || LOOK_EVERY_MS, LOOK_EVERY_MS));
+      await this.#wakeUp.sleep(Math.min(pauseMs || CLAIM_EVERY_MS, CLAIM_EVERY_MS));
       await this.#gather();
     }
   }
 
   async #gather(): Promise<void> {
-    const rest = this.#lookedAt + GATHER_MS - performance.now();
+    const rest = this.#claimedAt + GATHER_MS - performance.now();
     const { signal } = this.#stopping;
     if (rest > 0) await sleep(rest, undefined, { signal }).catch(() => undefined);
-    this.#lookedAt = performance.now();
+    this.#claimedAt = performance.now();
   }
 
-  /** How many to claim now. */
-  #room(): number {
-    const { isAway, pauseMs } = this.#deps.availability;
+  /** How many rows to claim now. */
+  #claimLimit(): number {
+    const { isUnreachable, pauseMs } = this.#deps.availability;
     if (pauseMs > 0) return 0;
-    if (isAway) return this.#underWay === 0 ? SCOUTS : 0;
-    const room = MOST_UNDER_WAY - this.#underWay;
-    return room < LEAST_ROOM ? 0 : Math.min(room, BATCH);
+    if (isUnreachable) return this.#underWay === 0 ? PROBES : 0;
+    const room = MAX_UNDER_WAY - this.#underWay;
+    return room < MIN_CLAIM ? 0 : Math.min(room, BATCH);
   }
 
-  /** Claims what is due, and sees to it; true when there may be more. */
-  async #look(limit: number): Promise<boolean> {
-    const { db, owner } = this.#deps;
+  /** Claims what is due and pushes it; true when there may be more. */
+  async #claim(limit: number): Promise<boolean> {
+    const { db, recipient } = this.#deps;
     try {
-      const claims = await claimPushes(db, owner, limit);
+      const claims = await claimPushes(db, recipient, limit);
       this.#recovered();
       if (claims.length > 0) void this.#push(claims);
       return claims.length === limit;
     } catch (error) {
-      await this.#rest(error);
+      await this.#pauseAfter(error);
       return true;
     }
   }
@@ -136,7 +137,10 @@ export class Dispatcher {
         else this.#writer.add(outcome);
       });
     } catch (error) {
-      this.#warn({ err: error }, 'devices to be pushed could not be read; they come again');
+      this.#warn(
+        { err: error },
+        'devices to push could not be read; their claims run out and they are claimed again',
+      );
       this.#release(claims.length, false);
     }
   }
@@ -148,17 +152,43 @@ export class Dispatcher {
   }
 
   #recovered(): void {
-    if (this.#isTold) this.#deps.logger.info('pushes that are due are read again');
-    this.#isTold = false;
+    if (this.#isWarned) this.#deps.logger.info('due pushes can be read again');
+    this.#isWarned = false;
     this.#failures = 0;
   }
 
-  /** The database is away: one line, and a pause that grows. */
-  async #rest(error: unknown): Promise<void> {
-    const message = 'pushes that are due could not be read';
-    if (this.#failures === 0) this.#isTold = this.#warn({ err: error }, message);
+  /** The database fails: logs one line, and pauses longer each time. */
+  async #pauseAfter(error: unknown): Promise<void> {
+    const message = 'due pushes could not be read';
+    if (this.#failures === 0) this.#isWarned = this.#warn({ err: error }, message);
     const pause = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures, LONGEST_PAUSE_MS);
     this.#failures += 1;
     await sleep(pause, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
+  }
+}
+
+/** Lets one loop sleep until a call; a call while it is awake ends its next sleep. */
+class WakeUp {
+  #isCalled = false;
+  #end: (() => void) | undefined;
+
+  call(): void {
+    this.#isCalled = true;
+    this.#end?.();
+  }
+
+  /** Resolves at the next call, at once if there was one since the last sleep, else after `ms`. */
+  async sleep(ms: number): Promise<void> {
+    if (!this.#isCalled) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        this.#end = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.#end = undefined;
+    this.#isCalled = false;
   }
 }

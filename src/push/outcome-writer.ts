@@ -2,30 +2,31 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/connection/database.js';
 import { CLAIM_MS, finishPushes } from '../db/push/push-queue.js';
 import type { PushRecipient } from '../db/push/push-recipients.js';
-import { notePushResults, type PushResult } from '../db/push/push-results.js';
+import { type PushResult, storePushResults } from '../db/push/push-results.js';
 import { createWarner, type Logger, type Warner } from '../logger.js';
 import type { PushOutcome } from './outcome.js';
 
 export interface OutcomeWriterDeps {
   db: Database;
-  owner: PushRecipient;
+  recipient: PushRecipient;
   logger: Logger;
-  /** After each write; `isDue`: some of the devices are to be pushed again at once. */
-  onWritten: (count: number, isDue: boolean) => void;
-  /** For the metrics: how many pushes ended so. */
+  /** After each write; `isDue`: some of the devices are due again at once. */
+  onStored: (count: number, isDue: boolean) => void;
+  /** For the metrics: how many pushes had this result. */
   onResult?: ((result: string, count: number) => void) | undefined;
 }
 
-const MOST_AT_ONCE = 500;
-const MOST_WRITES = 2;
-/** How long an outcome waits for others to be written with. */
+const BATCH = 500;
+const MAX_WRITES = 2;
+/** How long an outcome waits to be stored together with others. */
 const GATHER_MS = 20;
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5_000;
 
 /**
- * Writes outcomes in batches: what comes while statements are under way goes out together with the
- * next one. A write that fails is repeated while the claims last; after that others do the work.
+ * Stores outcomes in batches: those that arrive while statements are under way are stored together by
+ * the next one. A write that fails is repeated while the claims last; then other processes claim the
+ * rows.
  */
 export class OutcomeWriter {
   readonly #deps: OutcomeWriterDeps;
@@ -44,12 +45,12 @@ export class OutcomeWriter {
 
   add(outcome: PushOutcome): void {
     this.#waiting.push(outcome);
-    // Whoever was put off may be wanted sooner by now: the claim must not stand in the way.
-    this.#isUrgent ||= !outcome.end.isSettled || this.#waiting.length >= MOST_AT_ONCE;
+    // A postponed device may have been requested again: end its claim at once.
+    this.#isUrgent ||= !outcome.end.coversEarlierRequests || this.#waiting.length >= BATCH;
     this.#schedule();
   }
 
-  /** From now on nothing is repeated, and nothing waits for more. */
+  /** From now on failed writes are not repeated, and outcomes are stored at once. */
   close(): void {
     this.#isClosing = true;
     this.#isUrgent = true;
@@ -57,7 +58,7 @@ export class OutcomeWriter {
   }
 
   #schedule(): void {
-    if (this.#writes >= MOST_WRITES || this.#waiting.length === 0) return;
+    if (this.#writes >= MAX_WRITES || this.#waiting.length === 0) return;
     if (this.#isUrgent) this.#immediate ??= setImmediate(() => this.#begin());
     else this.#timer ??= setTimeout(() => this.#begin(), GATHER_MS);
   }
@@ -68,39 +69,40 @@ export class OutcomeWriter {
     this.#timer = undefined;
     this.#immediate = undefined;
     this.#isUrgent = this.#isClosing;
-    if (this.#writes < MOST_WRITES) void this.#writeNext();
+    if (this.#writes < MAX_WRITES) void this.#writeNext();
     this.#schedule();
   }
 
   async #writeNext(): Promise<void> {
-    const batch = this.#waiting.splice(0, MOST_AT_ONCE);
+    const batch = this.#waiting.splice(0, BATCH);
     if (batch.length === 0) return;
     this.#writes += 1;
     const isDue = await this.#write(batch);
     this.#writes -= 1;
-    this.#deps.onWritten(batch.length, isDue);
+    this.#deps.onStored(batch.length, isDue);
     this.#schedule();
   }
 
   async #write(batch: PushOutcome[]): Promise<boolean> {
-    const { db, owner } = this.#deps;
+    const { db, recipient } = this.#deps;
     const results = batch.flatMap(({ result }) => result ?? []);
     this.#count(results);
     const deadline = Date.now() + CLAIM_MS;
-    const mute = await this.#repeatedly(deadline, () => notePushResults(db, owner, results));
+    const storeResults = () => storePushResults(db, recipient, results);
+    const unpushable = await this.#repeatUntil(deadline, storeResults);
     const ends = batch.map(({ end, result }) => {
-      const isOver = isJudged(result) && mute?.has(end.ownerId);
+      const isOver = isTokenRefused(result) && unpushable?.has(end.recipientId);
       return isOver ? { ...end, dueIn: null } : end;
     });
-    return (await this.#repeatedly(deadline, () => finishPushes(db, owner, ends))) ?? false;
+    return (await this.#repeatUntil(deadline, () => finishPushes(db, recipient, ends))) ?? false;
   }
 
-  async #repeatedly<T>(deadline: number, work: () => Promise<T>): Promise<T | undefined> {
+  async #repeatUntil<T>(deadline: number, work: () => Promise<T>): Promise<T | undefined> {
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
       try {
         return await work();
       } catch (error) {
-        this.#warn({ err: error }, 'how pushes ended could not be written');
+        this.#warn({ err: error }, 'push outcomes could not be saved');
         if (this.#isClosing || Date.now() + pause > deadline) return undefined;
         await sleep(pause);
       }
@@ -116,7 +118,7 @@ export class OutcomeWriter {
   }
 }
 
-/** The push service has said that the token is of no use. */
-function isJudged(result: PushResult | null): boolean {
+/** Apple refuses the device's push token. */
+function isTokenRefused(result: PushResult | null): boolean {
   return result?.pushState === 'unregistered' || result?.pushState === 'bad_token';
 }

@@ -8,37 +8,30 @@ export type Claimed = PushTarget & ClaimedPush;
 
 export interface PushOutcome {
   end: PushEnd;
-  /** For the record of the device or user; null where there is nothing new to tell. */
+  /** For the record of the device or user; null where nothing changes. */
   result: PushResult | null;
 }
 
-/** A thousand of these a second and more: plain objects, since spreading costs several times as much. */
-function endOf(
-  { ownerId, claimedAt, attempts }: Claimed,
-  dueIn: number | null,
-  isSettled: boolean,
-): PushEnd {
-  return { ownerId, claimedAt, attempts, dueIn, isSettled };
-}
-
-/** What becomes of a device that needs no push at this moment; undefined when it does need one. */
+/** The outcome for a device that needs no push now; undefined when it needs one. */
 export function withoutPush(claimed: Claimed): PushOutcome | undefined {
   const { isEnrolled, sealedPush, pushState } = claimed;
   const isPushable = isEnrolled && sealedPush !== null && pushState === 'ok';
-  if (isPushable && claimed.isWaitedFor) return undefined;
-  const dueIn = isPushable ? claimed.nextIn : null;
-  return { end: { ...endOf(claimed, dueIn, true), attempts: 0 }, result: null };
+  if (isPushable && claimed.hasCommands) return undefined;
+  const end = endOf(claimed, isPushable ? claimed.nextIn : null, true);
+  end.attempts = 0;
+  return { end, result: null };
 }
 
-/** No push went out, for a reason that lies elsewhere: the device has to wait. */
+/** No push was sent, for a reason that does not concern the device: it has to wait. */
 export function postponed(claimed: Claimed, dueIn: number, reason?: string): PushOutcome {
-  const result = reason === undefined ? null : unanswered(claimed.ownerId, reason);
+  const result = reason === undefined ? null : unanswered(claimed.recipientId, reason);
   return { end: endOf(claimed, dueIn, false), result };
 }
 
-export function unanswered(ownerId: number, reason: string): PushResult {
+/** The result of a push without an answer. */
+export function unanswered(recipientId: number, reason: string): PushResult {
   return {
-    ownerId,
+    recipientId,
     result: reason,
     apnsId: null,
     isDelivered: null,
@@ -48,21 +41,16 @@ export function unanswered(ownerId: number, reason: string): PushResult {
   };
 }
 
-/** Devices with nothing to be told of their token keep what is known of it. */
-function pushStateAfter(verdict: Verdict, before: string | null): PushResult['pushState'] {
-  if (verdict === 'unregistered' || verdict === 'bad_token') return verdict;
-  return verdict === 'delivered' && before !== 'ok' ? 'ok' : null;
-}
-
+/** What a push service's answer means for the record of its device or user. */
 export function resultOf(
-  { ownerId, pushState: before, sealedPush }: PushTarget,
+  { recipientId, pushState: before, sealedPush }: PushTarget,
   answer: ApnsAnswer,
 ): PushResult {
   const verdict = judge(answer);
   const isDelivered = verdict === 'delivered';
   const pushState = pushStateAfter(verdict, before);
   return {
-    ownerId,
+    recipientId,
     result: isDelivered ? 'delivered' : (answer.reason ?? `status ${answer.status}`),
     apnsId: answer.apnsId,
     isDelivered,
@@ -72,7 +60,7 @@ export function resultOf(
   };
 }
 
-/** The push service has answered, and has nothing against the certificate. */
+/** The push service has answered, and accepts the certificate. */
 export function answered(claimed: Claimed, answer: ApnsAnswer): PushOutcome {
   const { attempts, refusals, nextIn } = claimed;
   const result = resultOf(claimed, answer);
@@ -84,4 +72,19 @@ export function answered(claimed: Claimed, answer: ApnsAnswer): PushOutcome {
   const end = endOf(claimed, dueIn, true);
   end.attempts += 1;
   return { end, result };
+}
+
+/** Called thousands of times a second: lists the keys, since spreading costs several times as much. */
+function endOf(
+  { recipientId, claimedAt, attempts }: Claimed,
+  dueIn: number | null,
+  coversEarlierRequests: boolean,
+): PushEnd {
+  return { recipientId, claimedAt, attempts, dueIn, coversEarlierRequests };
+}
+
+/** Null: the answer says nothing new of the token, so the stored state stays. */
+function pushStateAfter(verdict: Verdict, before: string | null): PushResult['pushState'] {
+  if (verdict === 'unregistered' || verdict === 'bad_token') return verdict;
+  return verdict === 'delivered' && before !== 'ok' ? 'ok' : null;
 }

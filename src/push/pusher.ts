@@ -2,63 +2,69 @@ import type { Database } from '../db/connection/database.js';
 import { type ClaimedPush, describePushes } from '../db/push/push-queue.js';
 import type { PushRecipient } from '../db/push/push-recipients.js';
 import { type Claimed, type PushOutcome, postponed, withoutPush } from './outcome.js';
-import { type PushAttemptDeps, type PushAttempts, spread } from './push-attempt.js';
+import { type PushAttemptDeps, type PushAttempts, randomDelay } from './push-attempts.js';
 import { jittered, WITHOUT_CERTIFICATE_MS } from './schedule.js';
 
 export interface PusherDeps extends Omit<PushAttemptDeps, 'box' | 'availability'> {
   db: Database;
-  owner: PushRecipient;
+  recipient: PushRecipient;
   attempts: PushAttempts;
 }
 
-/** How one claimed owner ended; null: its claim is left to run out. */
-export type Report = (outcome: PushOutcome | null) => void;
+/** Receives the outcome of one claim; null: the claim runs out by itself. */
+export type OnPushOutcome = (outcome: PushOutcome | null) => void;
 
 const WAITING_WITHOUT_CERTIFICATE =
-  'devices are to be pushed, but there is no push certificate of their topic: their commands wait; ' +
+  'devices cannot be pushed: there is no push certificate for their topic, so their commands wait; ' +
   'add it with POST /api/v1/push_certificates';
 
-/** Pushes claimed devices, or users, and says how each ended: one report for each claim. */
+/** Pushes claimed devices, or users, and reports one outcome for each claim. */
 export class Pusher {
   readonly #deps: PusherDeps;
-  /** Topics without a certificate that were told of. */
-  readonly #absent = new Set<string | null>();
+  /** Topics without a certificate that have been logged. */
+  readonly #logged = new Set<string | null>();
 
   constructor(deps: PusherDeps) {
     this.#deps = deps;
   }
 
-  /** Resolves when all are on their way. When it rejects, nothing was reported. */
-  async push(claims: readonly ClaimedPush[], report: Report): Promise<void> {
+  /** Resolves when all are under way. When it rejects, no outcome was reported. */
+  async push(claims: readonly ClaimedPush[], onOutcome: OnPushOutcome): Promise<void> {
     const byTopic = new Map<string | null, Claimed[]>();
     for (const claimed of await this.#describe(claims)) {
       const outcome = claimed && withoutPush(claimed);
-      if (claimed === undefined) report(null);
-      else if (outcome !== undefined) report(outcome);
+      if (claimed === undefined) onOutcome(null);
+      else if (outcome !== undefined) onOutcome(outcome);
       else gather(byTopic, claimed);
     }
-    const topics = [...byTopic].map(([topic, members]) => this.#pushTopic(topic, members, report));
+    const topics = [...byTopic].map(([topic, members]) =>
+      this.#pushTopic(topic, members, onOutcome),
+    );
     await Promise.all(topics);
   }
 
-  /** The certificates have changed: whatever is still missing is told of again. */
-  forget(): void {
-    this.#absent.clear();
+  /** The certificates have changed: topics that still lack one are logged again. */
+  forgetMissingCertificates(): void {
+    this.#logged.clear();
   }
 
-  /** An owner that has been deleted since is undefined. */
+  /** A recipient that has been deleted since is undefined. */
   async #describe(claims: readonly ClaimedPush[]): Promise<(Claimed | undefined)[]> {
-    const ids = claims.map(({ ownerId }) => ownerId);
-    const { db, owner } = this.#deps;
-    const targets = await describePushes(db, owner, ids);
-    const byId = new Map(targets.map((target) => [target.ownerId, target]));
+    const ids = claims.map(({ recipientId }) => recipientId);
+    const { db, recipient } = this.#deps;
+    const targets = await describePushes(db, recipient, ids);
+    const byId = new Map(targets.map((target) => [target.recipientId, target]));
     return claims.map((claim) => {
-      const target = byId.get(claim.ownerId);
+      const target = byId.get(claim.recipientId);
       return target && Object.assign(target, claim);
     });
   }
 
-  async #pushTopic(topic: string | null, members: Claimed[], report: Report): Promise<void> {
+  async #pushTopic(
+    topic: string | null,
+    members: Claimed[],
+    onOutcome: OnPushOutcome,
+  ): Promise<void> {
     const plan = await this.#plan(topic, members).catch((error: unknown) => {
       const message = 'the pushes of a topic could not be sent; they are due again';
       this.#deps.logger.warn({ err: error, topic }, message);
@@ -66,36 +72,36 @@ export class Pusher {
     });
     for (const [index, claimed] of members.entries()) {
       const outcome = plan(claimed, index);
-      if (outcome instanceof Promise) void outcome.then(report);
-      else report(outcome);
+      if (outcome instanceof Promise) void outcome.then(onOutcome);
+      else onOutcome(outcome);
     }
   }
 
-  /** What to do with each of the devices of one topic. */
+  /** How to push each device of one topic. */
   async #plan(topic: string | null, members: Claimed[]) {
     const { attempts, clients } = this.#deps;
     const client = topic === null ? undefined : await clients.forTopic(topic);
     if (attempts.isClosing) return (claimed: Claimed) => postponed(claimed, 0);
     if (topic === null || client === undefined) return this.#withoutClient(topic);
-    const isTried = await this.#isTried(topic, members);
+    const mayProbe = await this.#mayProbe(topic, members);
     return (claimed: Claimed, index: number) => {
       const { blockedFor } = claimed;
-      const isProbe = isTried && index === 0;
+      const isProbe = mayProbe && index === 0;
       const attempt = { claimed, client, topic, isProbe };
       if (blockedFor === null || isProbe) return attempts.run(attempt);
-      return postponed(claimed, Math.max(0, blockedFor) + spread());
+      return postponed(claimed, Math.max(0, blockedFor) + randomDelay());
     };
   }
 
-  /** A blocked topic whose time has come is tried with one push, by one process. */
-  async #isTried(topic: string, [first]: Claimed[]): Promise<boolean> {
+  /** Whether this process sends the single push that tests a blocked topic. */
+  async #mayProbe(topic: string, [first]: Claimed[]): Promise<boolean> {
     const blockedFor = first?.blockedFor ?? null;
     return blockedFor !== null && blockedFor <= 0 && (await this.#deps.topics.mayTry(topic));
   }
 
   #withoutClient(topic: string | null) {
-    if (!this.#absent.has(topic)) this.#deps.logger.warn({ topic }, WAITING_WITHOUT_CERTIFICATE);
-    this.#absent.add(topic);
+    if (!this.#logged.has(topic)) this.#deps.logger.warn({ topic }, WAITING_WITHOUT_CERTIFICATE);
+    this.#logged.add(topic);
     const reason = 'no_push_certificate';
     return (claimed: Claimed) => postponed(claimed, jittered(WITHOUT_CERTIFICATE_MS), reason);
   }

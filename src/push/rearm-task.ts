@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import type { Database } from '../db/connection/database.js';
 import type { Transaction } from '../db/connection/unit-of-work.js';
+import { PUSH_RECIPIENTS } from '../db/push/push-recipients.js';
 import { rearmPushes, unblockTopic } from '../db/push/push-topics.js';
-import type { JobQueue, Task } from '../jobs/task.js';
+import type { JobQueue } from '../jobs/job-queue.js';
+import type { Task } from '../jobs/task.js';
 import { checkPushTopics } from '../jobs/tasks/check-push-topics.js';
 import type { Logger } from '../logger.js';
 
@@ -10,7 +12,7 @@ const PAYLOAD = z.object({ topic: z.string() });
 type Payload = z.infer<typeof PAYLOAD>;
 
 const STEP = 1_000;
-/** Every process knows the new certificate by then, whether it was told or had to look. */
+/** By then every process has loaded the new certificate, notified or not. */
 const FIRST_MS = 3_000;
 const PER_SECOND = 500;
 
@@ -21,7 +23,7 @@ export interface RearmTaskDeps {
   logger: Logger;
 }
 
-/** Has all devices and users of a topic that wait for a push pushed soon: it has a usable certificate. */
+/** Makes all waiting pushes of a topic due soon, since the topic has a usable certificate now. */
 export function createRearmTask({ db, logger }: RearmTaskDeps): Task<Payload> {
   return {
     name: NAME,
@@ -31,10 +33,10 @@ export function createRearmTask({ db, logger }: RearmTaskDeps): Task<Payload> {
       await checkPushTopics({ db, logger }, signal);
       const every = 1000 / PER_SECOND;
       let from = FIRST_MS;
-      for (const owner of ['device', 'user'] as const) {
+      for (const recipient of PUSH_RECIPIENTS) {
         for (let after: number | null = 0; after !== null; ) {
           signal.throwIfAborted();
-          const step = await rearmPushes(db, owner, { topic, after, limit: STEP, from, every });
+          const step = await rearmPushes(db, recipient, { topic, after, limit: STEP, from, every });
           from += step.count * every;
           after = step.last;
         }
@@ -43,7 +45,7 @@ export function createRearmTask({ db, logger }: RearmTaskDeps): Task<Payload> {
   };
 }
 
-/** In the transaction of the change that makes it worthwhile. */
+/** Queues the task in the transaction that stores the certificate. */
 export async function rearmTopics(
   jobs: JobQueue,
   trx: Transaction,

@@ -1,8 +1,8 @@
 import type { Config } from '../config/config.js';
 import type { Database } from '../db/connection/database.js';
 import type { ChangeFeed } from '../db/processes/change-feed.js';
-import { createHeartbeat } from '../jobs/heartbeat.js';
-import { createJobRunner } from '../jobs/job-runner.js';
+import { Heartbeat } from '../jobs/heartbeat.js';
+import { JobRunner } from '../jobs/job-runner.js';
 import type { OnFinish } from '../jobs/run-task.js';
 import type { Task } from '../jobs/task.js';
 import { checkCredentialsAtStart } from '../jobs/tasks/check-credentials.js';
@@ -35,11 +35,11 @@ export interface Background {
 export function createBackground(deps: BackgroundDeps): Background {
   const { config, db, logger, version, changes, push, tasks, onFinish, tlsFile } = deps;
   const { role } = config;
-  const pushTrouble = () => push.trouble();
-  const heartbeat = createHeartbeat({ db, role, version, logger, pushTrouble });
-  push.onTrouble(() => heartbeat.hurry());
+  const pushFailure = () => push.failure;
+  const heartbeat = new Heartbeat({ db, role, version, logger, pushFailure });
+  push.onFailureChange(() => heartbeat.hurry());
   const runner =
-    role === 'web' ? undefined : createJobRunner({ db, tasks, logger, heartbeat, onFinish });
+    role === 'web' ? undefined : new JobRunner({ db, tasks, logger, heartbeat, onFinish });
   let announced: Promise<void> | undefined;
   const announce = () => {
     announced ??= heartbeat.start();

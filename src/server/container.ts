@@ -13,7 +13,7 @@ import type { KnownDevice } from '../db/device-path/authenticate.js';
 import { CheckIns } from '../db/device-path/check-ins.js';
 import { LastSeen } from '../db/device-path/last-seen.js';
 import { ReportExchange } from '../db/device-path/report-exchange.js';
-import { createChangeFeed } from '../db/processes/change-feed.js';
+import { ChangeFeed } from '../db/processes/change-feed.js';
 import { createDepServices } from '../dep/dep-services.js';
 import { IdentityRenewals } from '../enroll/renewal/identity-renewal.js';
 import { createIdentityRenewalTask } from '../enroll/renewal/identity-renewal-task.js';
@@ -51,9 +51,9 @@ import { FactoryCaTrust } from '../pki/trust/factory-ca.js';
 import { createTrust } from '../pki/trust/trust.js';
 import { ProfileRebuild } from '../profiles/profile-rebuild.js';
 import { SignerCache } from '../protocol/mdm/mdm-signature.js';
-import { createApnsClients } from '../push/apns/apns-clients.js';
-import { createPushService } from '../push/create-push-service.js';
+import { ApnsClients } from '../push/apns/apns-clients.js';
 import { createPushCertificateLoader } from '../push/push-certificates.js';
+import { PushService } from '../push/push-service.js';
 import { createRearmTask, rearmTopics } from '../push/rearm-task.js';
 import { createDeviceSetupTask } from '../setup-assistant/device-setup-task.js';
 import { DeviceSetups } from '../setup-assistant/device-setups.js';
@@ -150,15 +150,15 @@ async function createAfterwards(deps: ContainerDeps, metrics: Metrics) {
   const load = createPushCertificateLoader({ db, box });
   const host = lab?.apnsHost ?? config.apnsHost;
   const ca = lab?.apnsCa ?? readApnsCa(config);
-  const clients = createApnsClients({ host, logger, load, ...(ca === undefined ? {} : { ca }) });
-  const changes = createChangeFeed({ db, logger });
+  const clients = new ApnsClients({ host, logger, load, ...(ca === undefined ? {} : { ca }) });
+  const changes = new ChangeFeed({ db, logger });
   const jobs = createJobQueue();
-  const push = createPushService({
+  const push = new PushService({
     ...{ db, box, clients, jobs, changes, logger },
     dispatches: config.role !== 'web',
     onResult: metrics.countPushes,
   });
-  push.onTrouble(() => metrics.showPushService(push.trouble() === null));
+  push.onFailureChange(() => metrics.showPushService(push.failure === null));
   return { lab, changes, jobs, push };
 }
 

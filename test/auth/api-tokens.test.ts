@@ -1,7 +1,7 @@
 import { allTokens, createToken, revokeToken } from '../../src/auth/api-tokens.js';
 import { TokenVerifier } from '../../src/auth/token-verifier.js';
 import { connectDatabase, type Database } from '../../src/db/connection/database.js';
-import { createChangeFeed } from '../../src/db/processes/change-feed.js';
+import { ChangeFeed } from '../../src/db/processes/change-feed.js';
 import { AppError } from '../../src/errors.js';
 import type { RequestContext, Role } from '../../src/jsonapi/context.js';
 import { createTestDatabase } from '../helpers/database.js';
@@ -185,7 +185,7 @@ describe('tokens', () => {
               .update({ expires_at: new Date(0) }),
         ],
       ])('notices %s at once', async (_what, end) => {
-        const changes = createChangeFeed({ db: test.db, logger });
+        const changes = new ChangeFeed({ db: test.db, logger });
         const tokens = new TokenVerifier({ db: test.db, logger, changes });
         await changes.start();
         const { token, row } = await create();

@@ -1,10 +1,13 @@
-import { databaseRestart } from '../../bench/soak/database-restart.js';
-import { jobsKill } from '../../bench/soak/jobs-kill.js';
-import { pushOutage } from '../../bench/soak/push-outage.js';
+import { jobsKill, sharedJobs } from '../../bench/soak/job-scenarios.js';
+import {
+  databaseRestart,
+  pushOutage,
+  sharedWork,
+  workerKill,
+} from '../../bench/soak/push-scenarios.js';
+
 import type { ScenarioResult, Size } from '../../bench/soak/scenario.js';
-import { sharedJobs } from '../../bench/soak/shared-jobs.js';
-import { sharedWork } from '../../bench/soak/shared-work.js';
-import { workerKill } from '../../bench/soak/worker-kill.js';
+
 import { openWorld, type World } from '../../bench/soak/world.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 

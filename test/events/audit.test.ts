@@ -82,8 +82,8 @@ describe('the audit trail', () => {
       );
     });
     expect(writers.sort()).toEqual([
-      'db/audit-repository.ts',
-      'db/replaced-enrollment.ts',
+      'db/admin/audit-repository.ts',
+      'db/enroll/replaced-enrollment.ts',
       'events/audit.ts',
     ]);
   });

@@ -27,7 +27,7 @@ function add(task: Task, payload: object = {}): Promise<void> {
   return inTransaction(db, (trx) => queue.add(trx, task, payload));
 }
 
-/** None of them has asked for a job and waits for the answer; one connection listens. */
+/** No worker waits for a job, and one connection listens. */
 function areWorkersIdle(): boolean {
   const { totalCount, idleCount, waitingCount } = db.background;
   return waitingCount === 0 && totalCount === idleCount + 1;
@@ -36,7 +36,7 @@ function areWorkersIdle(): boolean {
 const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
 describe('a runner that is stopped', () => {
-  it('lets what runs come to its end, and takes nothing new', async () => {
+  it('finishes running jobs, and starts no new ones', async () => {
     let isDone = false;
     const { task, runs } = recordingTask('test.short', async () => {
       await wait(200);
@@ -54,14 +54,14 @@ describe('a runner that is stopped', () => {
     expect(runs).toEqual([{}]);
   });
 
-  it('aborts what takes too long, and gives it back with its attempt', async () => {
+  it('aborts a job that takes too long, and unlocks it without counting the attempt', async () => {
     const reasons: string[] = [];
     const outcomes: string[] = [];
     const { task, runs } = recordingTask('test.long', (_payload, { signal }) => {
       return new Promise((_resolve, reject) => {
         signal.addEventListener('abort', () => {
           reasons.push('aborted');
-          reject(new Error('told to stop'));
+          reject(new Error('asked to stop'));
         });
       });
     });
@@ -76,7 +76,7 @@ describe('a runner that is stopped', () => {
     expect(row).toMatchObject({ status: 'waiting', attempts: 0, worker: null, last_error: null });
   });
 
-  it('takes back also what does not listen, and does not wait for it', async () => {
+  it('also unlocks a job that ignores the signal, without waiting for it', async () => {
     const { task, runs } = recordingTask('test.deaf', () => new Promise(() => {}));
     await add(task);
     const runner = await startRunner({ db, tasks: [task] });
@@ -87,7 +87,7 @@ describe('a runner that is stopped', () => {
     expect(await jobRows(db)).toMatchObject([{ status: 'waiting', attempts: 0, worker: null }]);
   });
 
-  it('lets what runs come to its end also when more waits, and that is no failure', async () => {
+  it('finishes running jobs also when more are waiting, and logs no failure', async () => {
     const { logger, lines } = capturingLogger();
     const ended: unknown[] = [];
     const { task, runs } = recordingTask('test.busy', async (payload) => {
@@ -111,7 +111,7 @@ describe('a runner that is stopped', () => {
   it('leaves the jobs that it has not begun to others', async () => {
     const { task, runs } = recordingTask('test.long', (_payload, { signal }) => {
       return new Promise((_resolve, reject) => {
-        signal.addEventListener('abort', () => reject(new Error('told to stop')));
+        signal.addEventListener('abort', () => reject(new Error('asked to stop')));
       });
     });
     const payloads = Array.from({ length: 20 }, (_, n) => ({ n }));
@@ -126,10 +126,10 @@ describe('a runner that is stopped', () => {
     );
   });
 
-  it('gives an aborted job to another process at once', async () => {
+  it('makes an aborted job available to another process at once', async () => {
     const first = recordingTask('test.moved', (_payload, { signal }) => {
       return new Promise((_resolve, reject) => {
-        signal.addEventListener('abort', () => reject(new Error('told to stop')));
+        signal.addEventListener('abort', () => reject(new Error('asked to stop')));
       });
     });
     const second = recordingTask('test.moved');

@@ -2,8 +2,8 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { connectDatabase, type Database } from '../../src/db/connection/database.js';
 import { inTransaction } from '../../src/db/connection/unit-of-work.js';
-import type { PushTrouble } from '../../src/db/processes/process-repository.js';
-import { createHeartbeat, type Heartbeat, type HeartbeatDeps } from '../../src/jobs/heartbeat.js';
+import type { PushFailure } from '../../src/db/processes/process-repository.js';
+import { Heartbeat, type HeartbeatDeps } from '../../src/jobs/heartbeat.js';
 import { createJobQueue } from '../../src/jobs/job-queue.js';
 import { createLogger } from '../../src/logger.js';
 import { type Child, killChildren, startTypeScript } from '../helpers/child-process.js';
@@ -49,9 +49,13 @@ afterEach(async () => {
 afterAll(() => test.drop());
 
 async function startHeartbeat(deps: Partial<HeartbeatDeps> = {}): Promise<Heartbeat> {
-  const heart = createHeartbeat({
-    ...{ db, role: 'worker', version: '1.2.3', logger: createLogger('silent') },
-    ...{ intervalMs: 100, silentMs: SILENT_MS },
+  const heart = new Heartbeat({
+    db,
+    role: 'worker',
+    version: '1.2.3',
+    logger: createLogger('silent'),
+    intervalMs: 100,
+    silentMs: SILENT_MS,
     ...deps,
   });
   hearts.add(heart);
@@ -72,7 +76,7 @@ function add(name: string, options: { maxAttempts?: number } = {}): Promise<void
   return inTransaction(db, (trx) => queue.add(trx, { name, ...options }, {}));
 }
 
-/** All jobs that nobody holds. */
+/** All jobs that are not locked. */
 async function lock(worker: string, ago: string): Promise<void> {
   await db.knex.raw(
     `update graphile_worker._private_jobs set attempts = 1, locked_by = ?,
@@ -90,7 +94,7 @@ async function startWorker(silentMs = SILENT_MS): Promise<Child> {
 }
 
 describe('the row of a process', () => {
-  it('says what it is, is kept fresh, and goes with it', async () => {
+  it('describes it, is updated, and is removed with it', async () => {
     const heart = await startHeartbeat({ role: 'all' });
     const [row] = await processes();
     expect(row).toEqual({
@@ -111,7 +115,7 @@ describe('the row of a process', () => {
     expect(await processes()).toEqual([]);
   });
 
-  it('says at once which pool of workers is its own', async () => {
+  it('names its pool of workers at once', async () => {
     const heart = await startHeartbeat({ intervalMs: 60_000 });
     heart.claimPool('pool-1');
     await until(async () => (await processes())[0].worker_pool === 'pool-1');
@@ -119,29 +123,29 @@ describe('the row of a process', () => {
     await until(async () => (await processes())[0].worker_pool === null);
   });
 
-  it('says what keeps it from pushing, at once when it is asked to, until that is over', async () => {
+  it('shows why it cannot push, at once when hurried, until that is over', async () => {
     const since = new Date('2026-01-02T03:04:05.678Z');
-    let trouble: PushTrouble | null = null;
-    const heart = await startHeartbeat({ intervalMs: 60_000, pushTrouble: () => trouble });
+    let failure: PushFailure | null = null;
+    const heart = await startHeartbeat({ intervalMs: 60_000, pushFailure: () => failure });
     expect(await processes()).toMatchObject([{ push_trouble: null, push_trouble_since: null }]);
-    trouble = { why: 'no answer', since };
+    failure = { why: 'no answer', since };
     heart.hurry();
     await until(async () => (await processes())[0].push_trouble === 'no answer');
     expect((await processes())[0].push_trouble_since).toEqual(since);
-    trouble = null;
+    failure = null;
     heart.hurry();
     await until(async () => (await processes())[0].push_trouble === null);
     expect((await processes())[0].push_trouble_since).toBeNull();
   });
 
-  it('comes back when somebody has removed it', async () => {
+  it('is written again when it was removed', async () => {
     const heart = await startHeartbeat();
     heart.claimPool('pool-1');
     await db.knex('server_processes').delete();
     await until(async () => (await processes())[0]?.worker_pool === 'pool-1');
   });
 
-  it('is forgotten a day after it fell silent, and no earlier', async () => {
+  it('is deleted a day after its last heartbeat, and no earlier', async () => {
     const old = { role: 'all', hostname: 'old', pid: 1, version: '0' };
     const ago = (interval: string) => db.knex.raw('now() - ?::interval', [interval]);
     await db.knex('server_processes').insert([
@@ -152,7 +156,7 @@ describe('the row of a process', () => {
     expect((await processes()).map(({ id }) => id).sort()).toEqual(['b', heart.processId].sort());
   });
 
-  it('that cannot be written is complained of once, and written as soon as it can be', async () => {
+  it('that cannot be written is logged once, and written as soon as possible', async () => {
     const { logger, lines } = capturingLogger();
     await db.knex.raw('alter table server_processes rename to away');
     const heart = await startHeartbeat({ role: 'web', logger, intervalMs: 10 });
@@ -173,7 +177,7 @@ describe('a process that is killed in the middle of a job', () => {
     const child = await startWorker();
     await add('test.hang');
     await child.line('hanging');
-    // A living process keeps its job however long it takes.
+    // A live process keeps its job however long it takes.
     await db.knex.raw(
       `update graphile_worker._private_jobs set locked_at = now() - '1 h'::interval`,
     );
@@ -198,7 +202,7 @@ describe('a process that is killed in the middle of a job', () => {
 });
 
 describe('the jobs of a process that is silent', () => {
-  /** A process that was heard of so long ago, and its job. */
+  /** A process whose last heartbeat was so long ago, and its job. */
   async function leaveJob(ago: string, options: { maxAttempts?: number } = {}): Promise<void> {
     const row = { id: 'x', role: 'all', hostname: 'gone', pid: 7, version: '0' };
     const seen_at = db.knex.raw('now() - ?::interval', [ago]);
@@ -207,7 +211,7 @@ describe('the jobs of a process that is silent', () => {
     await lock('pool-x', ago);
   }
 
-  it('are its own until it has been silent for long enough', async () => {
+  it('stay its own until it has been silent for long enough', async () => {
     await leaveJob('1 second');
     await startHeartbeat({ silentMs: 60_000 });
     expect(await jobRows(db)).toMatchObject([{ status: 'running', worker: 'pool-x' }]);
@@ -216,7 +220,7 @@ describe('the jobs of a process that is silent', () => {
     expect(await jobRows(db)).toMatchObject([{ status: 'retrying', attempts: 1, worker: null }]);
   });
 
-  it('are dead after their last attempt, and say so', async () => {
+  it('are dead after their last attempt, with that as their error', async () => {
     await leaveJob('1 second', { maxAttempts: 1 });
     await startHeartbeat();
     const last_error = 'The process that ran the last attempt ended in the middle of it';
@@ -225,7 +229,7 @@ describe('the jobs of a process that is silent', () => {
     ]);
   });
 
-  it('are over where others of their key have taken their place, and dead where they were the last', async () => {
+  it('are deleted where a newer job has their key, and dead after their last attempt', async () => {
     const task = { name: 'test.any', maxAttempts: 1 };
     const addKeyed = (key: string) => inTransaction(db, (trx) => queue.add(trx, task, {}, { key }));
     // As the library adds what is scheduled.
@@ -256,7 +260,7 @@ describe('the jobs of a process that is silent', () => {
 });
 
 describe('a process that was only frozen', () => {
-  it('loses its jobs, and goes on when it is thawed', async () => {
+  it('loses its jobs, and continues when it is resumed', async () => {
     const { task, runs } = recordingTask('test.hang');
     const child = await startWorker();
     await add('test.hang');
@@ -286,7 +290,7 @@ describe('a worker process', () => {
       const before = await done();
       await inTransaction(db, (trx) => queue.addMany(trx, { name: 'test.count' }, some));
       await until(async () => child.process.exitCode !== null || (await done()) > before);
-      // At any moment of what the workers do: also while they begin.
+      // At any moment, also while the workers start.
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 50));
       await terminate(db, 'worker-child');
     }
@@ -314,7 +318,7 @@ describe('jobs locked by workers that no process claims', () => {
     ]);
   });
 
-  it('are left alone before that, and those that a process claims for ever', async () => {
+  it('stay locked before that, and for as long as a process claims them', async () => {
     const heart = await startHeartbeat();
     heart.claimPool('pool-live');
     await until(async () => (await processes())[0].worker_pool === 'pool-live');
@@ -322,7 +326,7 @@ describe('jobs locked by workers that no process claims', () => {
     await lock('pool-live', '1 hour');
     await add('test.any');
     await lock('pool-new', '-1 hour');
-    // Each looks for them as it starts.
+    // Each process looks for them as it starts.
     await startHeartbeat();
     await startHeartbeat();
     expect(await jobRows(db)).toMatchObject([
@@ -333,7 +337,7 @@ describe('jobs locked by workers that no process claims', () => {
 });
 
 describe('several processes', () => {
-  it('are not taken for silent while the database itself was down', async () => {
+  it('do not count as silent while the database itself was down', async () => {
     const { logger, lines } = capturingLogger();
     const row = { id: 'x', role: 'all', hostname: 'gone', pid: 7, version: '0' };
     const beforeItsStart = db.knex.raw("pg_postmaster_start_time() - interval '1 hour'");
@@ -353,7 +357,7 @@ describe('several processes', () => {
     expect(lines).toMatchObject([{ level: WARN, silentHost: 'gone', jobs: 0 }]);
   });
 
-  it('that notice a silent one at once tell of it once', async () => {
+  it('that notice a silent one at the same time log it once', async () => {
     const { logger, lines } = capturingLogger();
     const row = { id: 'x', role: 'all', hostname: 'gone', pid: 7, version: '0' };
     const seen_at = db.knex.raw("now() - interval '1 minute'");

@@ -1,5 +1,5 @@
 import type { Database } from '../../src/db/connection/database.js';
-import { createJobRunner, type JobRunner, type JobRunnerDeps } from '../../src/jobs/job-runner.js';
+import { JobRunner, type JobRunnerDeps } from '../../src/jobs/job-runner.js';
 import type { Task } from '../../src/jobs/task.js';
 import { createLogger } from '../../src/logger.js';
 
@@ -32,12 +32,12 @@ export async function until(
   }
 }
 
-/** Lets what waits for its next attempt run now. */
+/** Makes waiting attempts due now. */
 export async function makeDue(db: Database): Promise<void> {
   await db.knex.raw('update graphile_worker._private_jobs set run_at = now() where run_at > now()');
 }
 
-/** As in a database of its own, which takes longer to make. */
+/** Empties the queue, which is faster than a new database. */
 export async function forgetJobs(db: Database): Promise<void> {
   await db.knex.raw(
     `truncate graphile_worker._private_jobs, graphile_worker._private_known_crontabs,
@@ -58,7 +58,7 @@ export async function noJobsLeft(db: Database): Promise<void> {
   await until(async () => (await jobRows(db)).length === 0);
 }
 
-/** A task that keeps what it was given; `work` may do more. */
+/** A task that records its payloads; `work` may do more. */
 export function recordingTask(name: string, work: Task<unknown>['run'] = async () => {}) {
   const runs: unknown[] = [];
   const task: Task = {
@@ -79,11 +79,11 @@ export function withoutHeartbeat() {
 
 const runners = new Set<JobRunner>();
 
-/** Quick in all it does. `stopRunners` in `afterEach` ends what is left. */
+/** With short times. `stopRunners` in `afterEach` ends those still running. */
 export async function startRunner(
   deps: Pick<JobRunnerDeps, 'db' | 'tasks'> & Partial<JobRunnerDeps>,
 ): Promise<JobRunner> {
-  const runner = createJobRunner({
+  const runner = new JobRunner({
     logger: createLogger('silent'),
     heartbeat: withoutHeartbeat(),
     ...deps,

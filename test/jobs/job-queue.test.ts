@@ -62,7 +62,7 @@ describe('a job', () => {
     expect((await jobRows(db)).map(({ max_attempts }) => max_attempts)).toEqual([25, 3]);
   });
 
-  it('takes the place of the one that waits under the same key', async () => {
+  it('replaces the waiting one with the same key', async () => {
     const { task, runs } = recordingTask('test.record');
     await add({ n: 1 }, { key: 'same' });
     await add({ n: 2 }, { key: 'same' });
@@ -74,7 +74,7 @@ describe('a job', () => {
     expect(runs).toHaveLength(2);
   });
 
-  it('is queued beside one of its key that is running', async () => {
+  it('is queued beside a running one with its key', async () => {
     await add({ n: 1 }, { key: 'same' });
     await db.knex.raw(
       "update graphile_worker._private_jobs set locked_at = now(), locked_by = 'w', attempts = 1",
@@ -86,7 +86,7 @@ describe('a job', () => {
     ]);
   });
 
-  it('is queued also when a worker takes the one of its key while it waits for that row', async () => {
+  it('is queued also when a worker starts the one with its key while it waits for that row', async () => {
     await add({ n: 1 }, { key: 'same' });
     const worker = await db.knex.transaction();
     await worker.raw(

@@ -48,7 +48,7 @@ function failing(message: string, options: Partial<Task> = {}) {
 }
 
 describe('a job that fails', () => {
-  it('waits longer before each attempt, and says why', async () => {
+  it('waits longer before each attempt, and stores the error', async () => {
     const { task, runs } = failing('the reason');
     await add(task);
     await startRunner({ db, tasks: [task] });
@@ -82,7 +82,7 @@ describe('a job that fails', () => {
     expect(runs).toHaveLength(2);
   });
 
-  it('is one warning each time, and one error that names the way out when it is dead', async () => {
+  it('logs one warning each time, and one error with the remedy when it is dead', async () => {
     const { logger, lines } = capturingLogger();
     const outcomes: [string, string][] = [];
     const onFinish: OnFinish = (task, outcome, seconds) => {
@@ -95,15 +95,15 @@ describe('a job that fails', () => {
     await until(async () => (await jobRows(db))[0]?.status === 'retrying');
     await makeDue(db);
     await until(async () => (await jobRows(db))[0]?.status === 'dead');
-    const told = lines.filter(({ level }) => level >= WARN);
+    const logged = lines.filter(({ level }) => level >= WARN);
     expect(
-      told.map(({ level, msg, task, jobId, attempt }) => [level, msg, task, jobId, attempt]),
+      logged.map(({ level, msg, task, jobId, attempt }) => [level, msg, task, jobId, attempt]),
     ).toEqual([
       [WARN, 'a job failed and will be tried again', 'test.fail', 1, 1],
       [ERROR, 'a job is dead; retry with POST /api/v1/jobs/1/retry', 'test.fail', 1, 2],
     ]);
-    expect(told[0]).toMatchObject({ err: { message: 'the reason' } });
-    expect(Date.parse(String(told[0]?.nextRun))).toBeGreaterThan(Date.now() - 5_000);
+    expect(logged[0]).toMatchObject({ err: { message: 'the reason' } });
+    expect(Date.parse(String(logged[0]?.nextRun))).toBeGreaterThan(Date.now() - 5_000);
     expect(JSON.stringify(lines)).not.toContain('of the payload');
     expect(outcomes).toEqual([
       ['test.fail', 'failed'],
@@ -116,7 +116,7 @@ describe('a job that fails', () => {
     ['half a surrogate pair', 'a\ud800b', 'a\ufffdb'],
     ['nothing', '', 'Error'],
     ['far too much', 'x'.repeat(5_000), 'x'.repeat(2_000)],
-  ])('with %s in its message stops no other', async (_what, message, stored) => {
+  ])('with %s in its message does not stop other jobs', async (_what, message, stored) => {
     const { task } = failing(message);
     const { task: other } = recordingTask('test.other');
     const { logger, lines } = capturingLogger();
@@ -129,7 +129,7 @@ describe('a job that fails', () => {
     expect(lines.map(({ msg }) => msg)).not.toContain(ENDED);
   });
 
-  it('is over when another one of its key has taken its place meanwhile', async () => {
+  it('is deleted when a newer job with its key has replaced it', async () => {
     const { logger, lines } = capturingLogger();
     const again = () => inTransaction(db, (trx) => queue.add(trx, task, {}, { key: 'same' }));
     const { task, runs } = recordingTask('test.again', async () => {
@@ -146,7 +146,7 @@ describe('a job that fails', () => {
     ]);
   });
 
-  it('may throw what is no error', async () => {
+  it('may throw a value that is no Error', async () => {
     const { task } = recordingTask('test.fail', () => Promise.reject('just text'));
     await add(task);
     await startRunner({ db, tasks: [task] });
@@ -154,8 +154,8 @@ describe('a job that fails', () => {
   });
 });
 
-describe('a payload that its task cannot make sense of', () => {
-  it('fails the job, which says so, and the task does not run', async () => {
+describe('a payload that its task cannot parse', () => {
+  it('fails the job with that error, and the task does not run', async () => {
     const { task, runs } = recordingTask('test.parse');
     const parse = () => {
       throw new Error('deviceId must be a number');
@@ -180,7 +180,7 @@ describe('a job', () => {
     expect(seen).toEqual([[{ n: 1 }, 1, 1, false]]);
   });
 
-  it('of a task unknown here is left to others', async () => {
+  it('of a task unknown here is left to other processes', async () => {
     const known = recordingTask('test.known');
     const unknown = recordingTask('test.unknown');
     await add(unknown.task);
@@ -190,7 +190,7 @@ describe('a job', () => {
     expect(await jobRows(db)).toMatchObject([{ task: 'test.unknown', status: 'waiting' }]);
   });
 
-  it('is running while it runs, and its worker is the pool that was announced', async () => {
+  it('has the status running while it runs, and the announced pool as its worker', async () => {
     let release: () => void = () => {};
     const { task, runs } = recordingTask('test.hold', () => {
       return new Promise((resolve) => {
@@ -227,7 +227,7 @@ describe('two runners on one database', () => {
 });
 
 describe('the loss of the database', () => {
-  it('at the start is no failure: the workers come when it does', async () => {
+  it('at the start does not reject: the workers start when it answers', async () => {
     const port = await freePort();
     const nowhere = new URL(test.connectionString);
     nowhere.port = String(port);
@@ -244,7 +244,7 @@ describe('the loss of the database', () => {
     await lost.close();
   });
 
-  it('at the first thing that the workers do is one line of the log, and they are replaced', async () => {
+  it('at the first statement of the workers is logged once, and they are replaced', async () => {
     const { task } = recordingTask('test.work');
     const { logger, lines } = capturingLogger();
     await db.knex.raw('alter table graphile_worker._private_tasks rename to away');
@@ -254,8 +254,8 @@ describe('the loss of the database', () => {
     await db.knex.raw('alter table graphile_worker.away rename to _private_tasks');
     await add(task);
     await noJobsLeft(db);
-    const told = lines.filter(({ level }) => level >= WARN && level < ERROR);
-    expect(told.map(({ msg, err }) => [msg, (err as Error).message])).toEqual([
+    const logged = lines.filter(({ level }) => level >= WARN && level < ERROR);
+    expect(logged.map(({ msg, err }) => [msg, (err as Error).message])).toEqual([
       [ENDED, 'relation "graphile_worker._private_tasks" does not exist'],
     ]);
   });
@@ -322,7 +322,7 @@ const NOT_THE_DATE = [
   ...(['clearTimeout', 'clearInterval', 'clearImmediate', 'hrtime', 'performance'] as const),
 ];
 
-/** For the schedule, which goes by the time of day; whatever waits goes on waiting. */
+/** Sets the clock for the schedule; timers that wait are not affected. */
 function stopTheClock(now: number): void {
   jest.useFakeTimers({ now, doNotFake: NOT_THE_DATE });
 }

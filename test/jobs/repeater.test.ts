@@ -1,4 +1,4 @@
-import { createRepeater } from '../../src/jobs/repeater.js';
+import { Repeater } from '../../src/jobs/repeater.js';
 import { capturingLogger } from '../http/log-lines.js';
 import { until } from './helpers.js';
 
@@ -15,27 +15,27 @@ async function linesOf(outcomes: boolean[]): Promise<[level: number, msg: string
     runs += 1;
     if (!isFine) throw new Error('no');
   };
-  const words = { complaint: 'it fails', relief: 'it works again' };
-  const repeater = createRepeater(work, { logger, intervalMs: 1, ...words });
+  const words = { failureMessage: 'it fails', recoveryMessage: 'it works again' };
+  const repeater = new Repeater(work, { logger, intervalMs: 1, ...words });
   await repeater.start();
   await until(() => runs > outcomes.length);
   await repeater.stop();
   return lines.map(({ level, msg }) => [level, msg]);
 }
 
-describe('what is repeated', () => {
-  it('says nothing while it succeeds', async () => {
+describe('work that is repeated', () => {
+  it('is not logged while it succeeds', async () => {
     expect(await linesOf([true, true])).toEqual([]);
   });
 
-  it('says once that it fails, and once that this is over', async () => {
+  it('logs the first failure, and the recovery', async () => {
     expect(await linesOf([true, false, false, false])).toEqual([
       [WARN, 'it fails'],
       [INFO, 'it works again'],
     ]);
   });
 
-  it('does not say the same each time when it fails now and then', async () => {
+  it('does not log each failure when it fails now and then', async () => {
     expect(await linesOf([false, true, false, true, false])).toEqual([
       [WARN, 'it fails'],
       [INFO, 'it works again'],

@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events';
-import { unlessAborted } from '../../src/jobs/unless-aborted.js';
+import { unlessAborted } from '../../src/jobs/job-runner.js';
 
 const never = new Promise<string>(() => undefined);
 
@@ -8,7 +8,7 @@ function listeners(signal: AbortSignal): number {
 }
 
 describe('work unless it is aborted', () => {
-  it('leaves no listener behind, however often it ends', async () => {
+  it('leaves no listener behind, however often it is called', async () => {
     const { signal } = new AbortController();
     const failure = new Error('it failed');
     for (let time = 0; time < 20; time += 1) {
@@ -18,7 +18,7 @@ describe('work unless it is aborted', () => {
     expect(listeners(signal)).toBe(0);
   });
 
-  it('ends with the signal, and at once after it', async () => {
+  it('resolves when the signal is aborted, and at once afterwards', async () => {
     const controller = new AbortController();
     const { signal } = controller;
     const waiting = unlessAborted(never, signal);

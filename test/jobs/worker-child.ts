@@ -1,7 +1,7 @@
 // A process that runs jobs: node --import tsx worker-child.ts DATABASE_URL SILENT_MS
 import { connectDatabase } from '../../src/db/connection/database.js';
-import { createHeartbeat } from '../../src/jobs/heartbeat.js';
-import { createJobRunner } from '../../src/jobs/job-runner.js';
+import { Heartbeat } from '../../src/jobs/heartbeat.js';
+import { JobRunner } from '../../src/jobs/job-runner.js';
 import type { Task } from '../../src/jobs/task.js';
 import { createLogger } from '../../src/logger.js';
 
@@ -19,7 +19,7 @@ const hang: Task = {
   },
 };
 
-/** Takes a moment, and the row `runs` says that it ran. */
+/** Takes a moment, and inserts a row in `runs`. */
 const count: Task = {
   name: 'test.count',
   parse: (payload) => payload,
@@ -32,9 +32,9 @@ async function main(): Promise<void> {
   const logger = createLogger('silent');
   const silent = Number(silentMs);
   const beats = { intervalMs: silent / 5, silentMs: silent };
-  const heartbeat = createHeartbeat({ db, role: 'worker', version: '0', logger, ...beats });
+  const heartbeat = new Heartbeat({ db, role: 'worker', version: '0', logger, ...beats });
   const times = { pollMs: 100, graceMs: 300, abortMs: 300, reopenMs: 20 };
-  const runner = createJobRunner({ db, tasks: [hang, count], logger, heartbeat, times });
+  const runner = new JobRunner({ db, tasks: [hang, count], logger, heartbeat, times });
   await heartbeat.start();
   await runner.start();
   say('ready');

@@ -154,8 +154,10 @@ describe('the lab', () => {
       key: importPrivateKey(pkcs8).export({ format: 'pem', type: 'pkcs8' }),
     });
     const stream = session.request({
-      ...{ ':method': 'POST', ':path': `/3/device/${'ab'.repeat(32)}` },
-      ...{ 'apns-topic': row.push_topic, 'apns-push-type': 'mdm' },
+      ':method': 'POST',
+      ':path': `/3/device/${'ab'.repeat(32)}`,
+      'apns-topic': row.push_topic,
+      'apns-push-type': 'mdm',
     });
     stream.end('{"mdm":"x"}');
     const [headers] = await once(stream, 'response');
@@ -228,7 +230,8 @@ describe('the lab', () => {
     const account = () => knex('dep_accounts').where({ id }).first();
     await retireLab({ db: database.db, logger });
     expect(await account()).toMatchObject({
-      ...{ status: 'lab_off', status_text: 'the token is one of the lab, which is off' },
+      status: 'lab_off',
+      status_text: 'the token is one of the lab, which is off',
       status_advice: expect.stringContaining('LAB=on'),
     });
     await open();
@@ -258,7 +261,11 @@ describe('the lab', () => {
   describe('beside other processes of the database', () => {
     const process = (columns: Record<string, unknown>) =>
       database.db.knex('server_processes').insert({
-        ...{ id: crypto.randomUUID(), role: 'all', version: '0', hostname: 'elsewhere', pid: 7 },
+        id: crypto.randomUUID(),
+        role: 'all',
+        version: '0',
+        hostname: 'elsewhere',
+        pid: 7,
         ...columns,
       });
 

@@ -23,7 +23,9 @@ function metricsOf(db: Database = test.db): Metrics {
 async function fill({ knex }: Database): Promise<void> {
   const [device] = await knex('devices').insert({ udid: 'SECRET-UDID' }).returning('id');
   await knex('commands').insert({
-    ...{ uuid: randomUUID(), device_id: device.id, request_type: 'DeviceLock' },
+    uuid: randomUUID(),
+    device_id: device.id,
+    request_type: 'DeviceLock',
     payload: Buffer.from('x'),
     queued_at: knex.raw("now() - interval '5 minutes'"),
   });
@@ -38,9 +40,15 @@ async function fill({ knex }: Database): Promise<void> {
   );
   for (const [index, days] of [40.5, 10.5].entries()) {
     await knex('certificates').insert({
-      ...{ purpose: 'mdm.cacert', subject: 'CN=CA', issuer: 'CN=CA', x509_cn: 'CA "1"' },
-      ...{ serial: `${index}`, der: Buffer.from([index]), fingerprint: Buffer.alloc(32, index) },
-      ...{ not_before: new Date(0), not_after: new Date(Date.now() + days * DAY_MS) },
+      purpose: 'mdm.cacert',
+      subject: 'CN=CA',
+      issuer: 'CN=CA',
+      x509_cn: 'CA "1"',
+      serial: `${index}`,
+      der: Buffer.from([index]),
+      fingerprint: Buffer.alloc(32, index),
+      not_before: new Date(0),
+      not_after: new Date(Date.now() + days * DAY_MS),
     });
   }
 }
@@ -81,7 +89,11 @@ describe('metrics', () => {
     expect(valuesOf(text, 'muster_pushes_total')).toEqual({ delivered: 0 });
     expect(valuesOf(text, 'muster_push_service_reachable')).toEqual({ '': 1 });
     expect(valuesOf(text, 'muster_jobs')).toEqual({
-      ...{ waiting: 0, scheduled: 0, running: 0, retrying: 0, dead: 0 },
+      waiting: 0,
+      scheduled: 0,
+      running: 0,
+      retrying: 0,
+      dead: 0,
     });
     expect(valuesOf(text, 'muster_commands_pending')).toEqual({ Queued: 0, Sent: 0, NotNow: 0 });
     const memory = valuesOf(text, 'process_resident_memory_bytes');
@@ -107,8 +119,12 @@ describe('metrics', () => {
     expect(valuesOf(text, `${requests}_count`)).toEqual({ '200 mdm': 2, 'aborted api': 1 });
     expect(valuesOf(text, `${requests}_sum`)).toEqual({ '200 mdm': 0.12890625, 'aborted api': 30 });
     expect(valuesOf(text, `${requests}_bucket`)).toMatchObject({
-      ...{ '0.0025 200 mdm': 0, '0.005 200 mdm': 1, '0.1 200 mdm': 1, '0.25 200 mdm': 2 },
-      ...{ '10 aborted api': 0, '+Inf aborted api': 1 },
+      '0.0025 200 mdm': 0,
+      '0.005 200 mdm': 1,
+      '0.1 200 mdm': 1,
+      '0.25 200 mdm': 2,
+      '10 aborted api': 0,
+      '+Inf aborted api': 1,
     });
     expect(valuesOf(text, 'muster_mdm_messages_total')).toEqual({ Idle: 2, TokenUpdate: 1 });
     expect(valuesOf(text, 'muster_pushes_total')).toEqual({ delivered: 500, BadDeviceToken: 2 });
@@ -151,7 +167,10 @@ describe('metrics', () => {
     }
     expect(valuesOf(text, 'muster_build_info')).toEqual({ 'worker 1.2.3': 1 });
     expect(valuesOf(text, 'muster_database_pool_waiting')).toEqual({
-      ...{ admin: 0, background: 0, device: 0, list: 0 },
+      admin: 0,
+      background: 0,
+      device: 0,
+      list: 0,
     });
   });
 
@@ -199,8 +218,12 @@ describe('metrics', () => {
       (stage) => [`${second} ${stage}`, 0],
     );
     expect(valuesOf(text, 'muster_dep_devices')).toEqual({
-      ...{ [`${first} unassigned`]: 1, [`${first} enrolled`]: 2, [`${first} assigned`]: 0 },
-      ...{ [`${first} pushed`]: 0, [`${first} contacted`]: 0, [`${first} removed`]: 0 },
+      [`${first} unassigned`]: 1,
+      [`${first} enrolled`]: 2,
+      [`${first} assigned`]: 0,
+      [`${first} pushed`]: 0,
+      [`${first} contacted`]: 0,
+      [`${first} removed`]: 0,
       ...Object.fromEntries(none),
     });
     const due = valuesOf(text, 'muster_dep_assignments_due');
@@ -222,7 +245,9 @@ describe('metrics', () => {
   it('show of many credentials those that end first', async () => {
     const row = { purpose: 'dep.anchor', issuer: 'CN=x', serial: '1', der: Buffer.of(0) };
     const rows = Array.from({ length: 250 }, (_, index) => ({
-      ...{ ...row, subject: `CN=${index}`, not_before: new Date(0) },
+      ...row,
+      subject: `CN=${index}`,
+      not_before: new Date(0),
       fingerprint: Buffer.alloc(32, `anchor ${index}`),
       not_after: new Date(Date.UTC(2040, 0, 1) + index * DAY_MS),
     }));

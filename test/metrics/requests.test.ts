@@ -31,12 +31,19 @@ const threads = new ThreadPool();
 async function deviceHandlerOf({ db, box }: TestApp, onMessage: (type: string) => void) {
   const { logger } = capturingLogger();
   const services: MdmServices = {
-    ...{ db, box, logger, checkIns: new CheckIns(db), trust: await createTrust({ db }) },
+    db,
+    box,
+    logger,
+    checkIns: new CheckIns(db),
+    trust: await createTrust({ db }),
     reportExchange: new ReportExchange({ db, handledTypes: HANDLED_TYPES }),
     recentAuthenticates: new LRUCache({ max: 10 }),
     lastSeen: new LastSeen(db, () => {}),
     reports: new ReportWorker({
-      ...{ db, box, queue: new CommandQueue(box), logger },
+      db,
+      box,
+      queue: new CommandQueue(box),
+      logger,
       ...reportThreads(threads),
     }),
     ...messageThreads(threads, logger),
@@ -96,14 +103,22 @@ describe('requests to the product', () => {
     await get('/healthz');
     await get('/secret-path/wp-login.php');
     expect(await countsOf(12)).toEqual({
-      ...{ '200 mdm': 3, '403 mdm': 1, '400 checkin': 1 },
-      ...{ '200 api': 1, '401 api': 2, '200 scep': 1, '200 enroll': 1, '200 health': 1 },
+      '200 mdm': 3,
+      '403 mdm': 1,
+      '400 checkin': 1,
+      '200 api': 1,
+      '401 api': 2,
+      '200 scep': 1,
+      '200 enroll': 1,
+      '200 health': 1,
       '404 other': 1,
     });
     const text = await metrics.text();
     // Also the one that was refused as another's; what can't be read is no message.
     expect(valuesOf(text, 'muster_mdm_messages_total')).toEqual({
-      ...{ Authenticate: 1, TokenUpdate: 1, Idle: 2 },
+      Authenticate: 1,
+      TokenUpdate: 1,
+      Idle: 2,
     });
     expect(text).not.toMatch(/secret/i);
     for (const hidden of [device.udid, device.pushMagic, 'ANOTHER-UDID', ADMIN_TOKEN, '127.0.0']) {

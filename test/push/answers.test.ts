@@ -33,7 +33,7 @@ describe('a device that Apple does not know', () => {
     [410, 'ExpiredToken', 'unregistered'],
     [400, 'BadDeviceToken', 'bad_token'],
     [400, 'DeviceTokenNotForTopic', 'bad_token'],
-  ])('(%i %s) is %s and not pushed again', async (status, reason, push_state) => {
+  ])('answered %i %s is marked %s and not pushed again', async (status, reason, push_state) => {
     const target = await world.device();
     world.standIn.addAnswer({ token: target.token, status, reason });
     const { results } = world.start();
@@ -46,7 +46,7 @@ describe('a device that Apple does not know', () => {
     expect(results).toEqual(new Map([[reason, 1]]));
   });
 
-  it('stays as it is when it has sent another token meanwhile, and gets its push there', async () => {
+  it('keeps its state when it has sent a new token meanwhile, and is pushed with that one', async () => {
     const target = await world.device();
     world.standIn.addAnswer({ token: target.token, status: 410, delayMs: 400, times: 1 });
     world.start();
@@ -57,12 +57,14 @@ describe('a device that Apple does not know', () => {
     await eventually(() => expect(world.accepted(renewed)).toBe(1));
     await eventually(async () => {
       expect(await world.deviceRow(target)).toMatchObject({
-        ...{ push_state: 'ok', last_push_result: 'delivered', failed_push_count: 0 },
+        push_state: 'ok',
+        last_push_result: 'delivered',
+        failed_push_count: 0,
       });
     });
   });
 
-  it('stays as it is when it has sent its token after the time that Apple names', async () => {
+  it('keeps its state when it has sent its token after the time that Apple names', async () => {
     const target = await world.device();
     const timestamp = Date.now() - 7 * 86_400_000;
     world.standIn.addAnswer({ token: target.token, status: 410, timestamp });
@@ -74,12 +76,12 @@ describe('a device that Apple does not know', () => {
   });
 });
 
-describe('a push that Apple cannot take', () => {
+describe('a push that Apple cannot accept', () => {
   it.each([
     [429, 'TooManyRequests'],
     [503, 'ServiceUnavailable'],
     [500, 'InternalServerError'],
-  ])('(%i %s) is repeated after a few seconds', async (status, reason) => {
+  ])('answered %i %s is repeated after a few seconds', async (status, reason) => {
     const target = await world.device();
     world.standIn.addAnswer({ token: target.token, status, reason, times: 1 });
     world.start();
@@ -92,7 +94,8 @@ describe('a push that Apple cannot take', () => {
     await world.db.knex('device_pushes').update({ due_at: world.db.knex.fn.now() });
     await eventually(async () => {
       expect(await world.deviceRow(target)).toMatchObject({
-        ...{ last_push_result: 'delivered', failed_push_count: 0 },
+        last_push_result: 'delivered',
+        failed_push_count: 0,
       });
     });
   });
@@ -116,7 +119,7 @@ describe('a push that Apple cannot take', () => {
     expect(row?.due_in).toBeLessThanOrEqual(150);
   });
 
-  it('is tried on the usual schedule when it is wrong in itself, with one line for all', async () => {
+  it('that is rejected as malformed is repeated on the usual schedule, and logged once', async () => {
     const targets = await world.devices(5);
     world.standIn.addAnswer({ status: 413, reason: 'PayloadTooLarge' });
     world.start();
@@ -129,8 +132,8 @@ describe('a push that Apple cannot take', () => {
   });
 });
 
-describe('a token that does not open', () => {
-  it('is told of once, keeps its state and is looked at again a day later', async () => {
+describe('a push token that cannot be opened', () => {
+  it('is logged once, keeps the state of its device and is tried again a day later', async () => {
     const target = await world.device();
     const sealed_push = Buffer.from('MSB1 of another master key, as after a mix-up of backups');
     await world.db.knex('devices').where({ id: target.id }).update({ sealed_push });
@@ -149,7 +152,7 @@ describe('a token that does not open', () => {
 describe('a topic without a push certificate', () => {
   const OTHER = 'com.apple.mgmt.External.aaaaaaaa-0000-4000-8000-00000000000f';
 
-  it('leaves its devices waiting, visibly, until there is one', async () => {
+  it('keeps its devices waiting, with no_push_certificate as their result, until there is one', async () => {
     const targets = await world.devices(3, OTHER);
     const { changes } = world.start();
     for (const target of targets) {
@@ -161,7 +164,7 @@ describe('a topic without a push certificate', () => {
     }
     expect(linesOf(WARN)).toMatchObject([{ topic: OTHER }]);
     await world.addCertificate(OTHER);
-    await changes.tell('push_certificates');
+    await changes.notify('push_certificates');
     await world.runRearmJobs();
     await eventually(() => {
       expect(targets.map(world.accepted)).toEqual([1, 1, 1]);
@@ -170,7 +173,7 @@ describe('a topic without a push certificate', () => {
 });
 
 describe('the secrets of pushes', () => {
-  it('are in no line of the log', async () => {
+  it('are not logged', async () => {
     const [refused, fine] = [await world.device(), await world.device()];
     world.standIn.addAnswer({ token: refused.token, status: 400, reason: 'PayloadEmpty' });
     world.start();

@@ -44,7 +44,7 @@ describe('a request for a push', () => {
     expect(await world.pushRow(target)).toBeUndefined();
   });
 
-  it('is undone with the command that caused it', async () => {
+  it('is rolled back with the command that caused it', async () => {
     const target = await world.device();
     const command = { requestType: 'ProfileList', parameters: {} };
     const work = world.db.knex.transaction(async (trx) => {
@@ -55,7 +55,7 @@ describe('a request for a push', () => {
     expect(await world.pushRow(target)).toBeUndefined();
   });
 
-  it('is one for many commands', async () => {
+  it('is a single one for many commands', async () => {
     const target = await world.device();
     for (let count = 0; count < 6; count += 1) await world.queueCommand(target);
     expect(await pushes().where({ device_id: target.id })).toHaveLength(1);
@@ -65,7 +65,7 @@ describe('a request for a push', () => {
 });
 
 describe('the dispatcher', () => {
-  it('does not push a device that has nothing to fetch', async () => {
+  it('does not push a device without queued commands', async () => {
     const target = await world.device();
     await world.queueCommand(target);
     await world.db.knex('commands').update({ status: 'Acknowledged' });
@@ -74,7 +74,7 @@ describe('the dispatcher', () => {
     expect(world.accepted(target)).toBe(0);
   });
 
-  it('does not push for a command whose time is over', async () => {
+  it('does not push for an expired command', async () => {
     const target = await world.device();
     await world.queueCommand(target);
     await world.db.knex('commands').update({ expires_at: new Date(Date.now() - 1000) });
@@ -83,7 +83,7 @@ describe('the dispatcher', () => {
     expect(world.accepted(target)).toBe(0);
   });
 
-  it('does not push a device that has left', async () => {
+  it('does not push a device that is no longer enrolled', async () => {
     const target = await world.device();
     await world.queueCommand(target);
     await world.db.knex('devices').where({ id: target.id }).update({ is_enrolled: false });
@@ -92,7 +92,7 @@ describe('the dispatcher', () => {
     expect(world.accepted(target)).toBe(0);
   });
 
-  it('pushes within a second of the command and notes it on the device', async () => {
+  it('pushes within a second of the command and stores the result with the device', async () => {
     const target = await world.device();
     const { results } = world.start();
     const before = new Date();
@@ -106,18 +106,20 @@ describe('the dispatcher', () => {
     expect(results).toEqual(new Map([['delivered', 1]]));
   });
 
-  it('finds what is due by itself when nobody has told it', async () => {
+  it('finds due pushes without a notification', async () => {
     const target = await world.device();
     world.start();
     await world.db.knex('commands').insert({
-      ...{ uuid: '6f1d7b52-0000-4000-8000-000000000001', device_id: target.id },
-      ...{ request_type: 'ProfileList', payload: Buffer.from('plist') },
+      uuid: '6f1d7b52-0000-4000-8000-000000000001',
+      device_id: target.id,
+      request_type: 'ProfileList',
+      payload: Buffer.from('plist'),
     });
     await pushes().insert({ device_id: target.id, due_at: world.db.knex.fn.now() });
     await pushed(target, 1);
   });
 
-  it('pushes again for a command that was queued while a push was on its way', async () => {
+  it('pushes again for a command that was queued while a push was under way', async () => {
     const target = await world.device();
     world.standIn.addAnswer({ token: target.token, status: 200, delayMs: 300, times: 1 });
     world.start();
@@ -128,7 +130,7 @@ describe('the dispatcher', () => {
     expect(await world.pushRow(target)).toMatchObject({ attempts: 1 });
   });
 
-  it('pushes a device that does not come again and again, less and less often', async () => {
+  it('repeats the push of a device that does not connect, less and less often', async () => {
     const target = await world.device();
     const { service } = world.start();
     await world.queueCommand(target);
@@ -144,7 +146,7 @@ describe('the dispatcher', () => {
     }
   });
 
-  it('begins anew with the next command', async () => {
+  it('restarts its schedule with the next command', async () => {
     const target = await world.device();
     world.start();
     await world.queueCommand(target);
@@ -157,7 +159,7 @@ describe('the dispatcher', () => {
     expect(row?.due_in).toBeLessThanOrEqual(2.5 * MINUTE);
   });
 
-  it('waits for the time of a command that is not for now', async () => {
+  it('waits until a command may be sent', async () => {
     const target = await world.device();
     const { service } = world.start();
     await world.queueCommand(target, new Date(Date.now() + HOUR * 1000));
@@ -175,7 +177,7 @@ describe('the dispatcher', () => {
     await pushed(target, 1);
   });
 
-  it('comes back for a later command before its schedule says so', async () => {
+  it('pushes for a delayed command before its schedule is due', async () => {
     const target = await world.device();
     await world.queueCommand(target);
     await world.queueCommand(target, new Date(Date.now() + 30_000));
@@ -213,12 +215,14 @@ describe('dispatchers in several processes', () => {
     expect(delivered.reduce((sum, count) => sum + count)).toBe(1_000);
   });
 
-  it('push what one claimed that has died, once its claim is over', async () => {
+  it('push what a dead process had claimed, once its claim has expired', async () => {
     const targets = await dueNow(50);
     const claims = await claimPushes(world.db, 'device', 20);
     expect(claims).toHaveLength(20);
     world.start();
-    const claimed = targets.filter(({ id }) => claims.some(({ ownerId }) => ownerId === id));
+    const claimed = targets.filter(({ id }) =>
+      claims.some(({ recipientId }) => recipientId === id),
+    );
     const others = targets.filter((target) => !claimed.includes(target));
     for (const target of others) await pushed(target, 1);
     expect(claimed.map(world.accepted)).toEqual(claimed.map(() => 0));
@@ -230,11 +234,11 @@ describe('dispatchers in several processes', () => {
     for (const target of claimed) await pushed(target, 1);
   });
 
-  it('lose no push, however requests and looks fall together', async () => {
+  it('lose no push, however requests and claims interleave', async () => {
     const targets = await world.devices(20);
     const processes = [world.start(), world.start()];
     let isOver = false;
-    // Rows come due all the time, most of them for devices with nothing to fetch, and go.
+    // Rows become due all the time, most of them for devices without commands, and are deleted.
     const stir = async () => {
       while (!isOver) {
         await pushes().whereNull('claimed_at').update({ due_at: world.db.knex.fn.now() });
@@ -258,7 +262,7 @@ describe('dispatchers in several processes', () => {
     await stirring;
   });
 
-  it('leave a claim alone that is no longer their own', async () => {
+  it('do not end a claim that another process has taken over', async () => {
     const target = await world.device();
     world.standIn.addAnswer({ token: target.token, status: 200, delayMs: 500, times: 1 });
     world.start();
@@ -274,7 +278,7 @@ describe('dispatchers in several processes', () => {
     expect(await world.pushRow(target)).toMatchObject(row);
   });
 
-  it('go on when the database has thrown them out', async () => {
+  it('continue after the database has closed their connections', async () => {
     const targets = await dueNow(300);
     const late = await world.device();
     const delayed = targets.slice(0, 50).map(({ token }) => token);
@@ -287,7 +291,7 @@ describe('dispatchers in several processes', () => {
     );
     await eventually(() => world.queueCommand(late));
     await pushed(late, 1);
-    // Claims whose end could not be written come again; that is what their time is for.
+    // A claim whose end could not be written expires, and its push is claimed again.
     await pushes().whereNotNull('claimed_at').update({ due_at: world.db.knex.fn.now() });
     await eventually(async () => {
       expect(await pushes().where({ attempts: 0 })).toEqual([]);
@@ -297,21 +301,21 @@ describe('dispatchers in several processes', () => {
 });
 
 describe('pushes that cannot be read', () => {
-  it('are told of once, and once when they are read again', async () => {
+  it('are logged once, and once when they can be read again', async () => {
     const target = await world.device();
     const { knex } = world.db;
     const before = world.logLines.length;
-    const told = () => world.logLines.slice(before).filter(({ level }) => level > 20);
+    const logged = () => world.logLines.slice(before).filter(({ level }) => level > 20);
     await knex.raw('alter table device_pushes rename to away');
     world.start();
-    await eventually(async () => expect(told()).toHaveLength(1));
+    await eventually(async () => expect(logged()).toHaveLength(1));
     await new Promise((resolve) => setTimeout(resolve, 500));
     await knex.raw('alter table away rename to device_pushes');
     await world.queueCommand(target);
     await pushed(target, 1);
-    expect(told().map(({ level, msg }) => [level, msg])).toEqual([
-      [40, 'pushes that are due could not be read'],
-      [30, 'pushes that are due are read again'],
+    expect(logged().map(({ level, msg }) => [level, msg])).toEqual([
+      [40, 'due pushes could not be read'],
+      [30, 'due pushes can be read again'],
     ]);
   });
 });

@@ -25,7 +25,7 @@ afterAll(() => world.stop());
 
 const change = <T>(work: (trx: Transaction) => Promise<T>) => inTransaction(world.db, work);
 
-/** A certificate that was uploaded without its key, and what the key comes with. */
+/** A certificate that was uploaded without its key, and the key. */
 async function addBare() {
   const issued = await issuePushCertificate(world.authority, { topic: TOPIC });
   const upload = {
@@ -39,7 +39,7 @@ async function addBare() {
 
 const jobs = () => world.db.knex('jobs').pluck('key');
 
-describe('the key of a push certificate that comes later', () => {
+describe('the key of a push certificate that is added later', () => {
   it.each([
     [
       'to it',
@@ -51,7 +51,7 @@ describe('the key of a push certificate that comes later', () => {
       ({ upload, pem_private_key }: Awaited<ReturnType<typeof addBare>>) =>
         change((trx) => service.add(trx, { ...upload, pem_private_key })),
     ],
-  ])('%s has the devices pushed that wait', async (_way, bring) => {
+  ])('%s makes the waiting devices be pushed', async (_way, bring) => {
     const target = await world.device();
     const bare = await addBare();
     expect(await jobs()).toEqual([]);
@@ -65,11 +65,11 @@ describe('the key of a push certificate that comes later', () => {
     await bring(bare);
     expect(await jobs()).toEqual([`push.rearm:${TOPIC}`]);
     await world.runRearmJobs();
-    await changes.tell('push_certificates');
+    await changes.notify('push_certificates');
     await eventually(() => expect(world.accepted(target)).toBe(1));
   });
 
-  it('changes nothing for one added before, which goes on until then', async () => {
+  it('leaves the certificate added before in use until then', async () => {
     const target = await world.device();
     const used = await world.addCertificate();
     const bare = await addBare();
@@ -78,7 +78,7 @@ describe('the key of a push certificate that comes later', () => {
     await eventually(() => expect(world.accepted(target)).toBe(1));
     expect(bare.id).toBeGreaterThan(used);
     await change((trx) => service.change(trx, bare));
-    await changes.tell('push_certificates');
+    await changes.notify('push_certificates');
     const swaps = world.logLines.filter(({ msg }) => msg === 'push certificate changed');
     expect(swaps).toHaveLength(1);
   });

@@ -28,7 +28,7 @@ async function load(topic: string) {
 }
 
 describe('the push certificate of a topic', () => {
-  it('is none when there is none', async () => {
+  it('is undefined when none is stored', async () => {
     await world.addCertificate(newTopic());
     expect(await load(newTopic())).toBeUndefined();
   });
@@ -39,20 +39,20 @@ describe('the push certificate of a topic', () => {
     ['is not valid yet', { not_before: new Date(Date.now() + 60_000) }],
     ['has no private key', { rsa_private_key_id: null }],
     ['serves another purpose', { purpose: 'mdm.encrypt' }],
-  ])('is not one that %s', async (_, facts) => {
+  ])('is never one that %s', async (_, facts) => {
     const topic = newTopic();
     const id = await world.addCertificate(topic);
     await row(id).update(facts);
     expect(await load(topic)).toBeUndefined();
   });
 
-  it('is the one added last that can be used, with its key and the chain that came with it', async () => {
+  it('is the usable one added last, with its key and its chain', async () => {
     const topic = newTopic();
     const first = await world.addCertificate(topic);
     const second = await world.addCertificate(topic);
     const revoked = await world.addCertificate(topic);
     await row(revoked).update({ revoked_at: new Date() });
-    // Issued later, yet added earlier: whoever goes back to a former certificate means it.
+    // Issued later, yet added earlier: adding a former certificate again is intended.
     await row(first).update({ not_before: new Date(Date.now() - 1_000) });
     const { certificate: issuer } = world.authority;
     await row(second).update({ chain_der: Buffer.concat([issuer.der, issuer.der]) });
@@ -66,7 +66,8 @@ describe('the push certificate of a topic', () => {
   it('cannot be added while the lab has its own', async () => {
     const issued = await issuePushCertificate(world.authority);
     const service = new CertificateService({
-      ...{ box: world.box, isLab: true },
+      box: world.box,
+      isLab: true,
       onAuthoritiesChange: () => undefined,
     });
     const input = {

@@ -19,11 +19,10 @@ import {
   privateKeyPem,
 } from '../../src/lab/pki/lab-authority.js';
 import { CertificateService } from '../../src/pki/certificates/certificate-service.js';
-import { type ApnsClients, createApnsClients } from '../../src/push/apns/apns-clients.js';
+import { ApnsClients } from '../../src/push/apns/apns-clients.js';
 import type { ApnsLimits } from '../../src/push/apns/apns-limits.js';
-import { createPushService } from '../../src/push/create-push-service.js';
 import { createPushCertificateLoader } from '../../src/push/push-certificates.js';
-import type { PushService } from '../../src/push/push-service.js';
+import { PushService } from '../../src/push/push-service.js';
 import { createRearmTask, rearmTopics } from '../../src/push/rearm-task.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { capturingLogger, type LogLine } from '../http/log-lines.js';
@@ -31,7 +30,7 @@ import { capturingLogger, type LogLine } from '../http/log-lines.js';
 export const TOPIC = 'com.apple.mgmt.External.aaaaaaaa-0000-4000-8000-000000000001';
 const MASTER_KEY = Buffer.alloc(32, 9);
 
-/** Announcements by hand, so that a test says who hears what. */
+/** A change feed whose notifications the test sends. */
 export class HandFeed implements Pick<ChangeFeed, 'on' | 'announce'> {
   readonly announced: Announcement[] = [];
   readonly #listeners = new Map<Announcement, ChangeListener[]>();
@@ -44,7 +43,7 @@ export class HandFeed implements Pick<ChangeFeed, 'on' | 'announce'> {
     this.announced.push(topic);
   }
 
-  async tell(topic: Announcement): Promise<void> {
+  async notify(topic: Announcement): Promise<void> {
     await Promise.all((this.#listeners.get(topic) ?? []).map((listener) => listener()));
   }
 }
@@ -73,7 +72,7 @@ export interface PushWorld {
   logText(): string;
   /** One more process of the server, started. */
   start(options?: { dispatches?: boolean; limits?: Partial<ApnsLimits> }): Process;
-  /** Enrolled devices, with nothing to fetch. */
+  /** Enrolled devices without commands. */
   devices(count: number, topic?: string): Promise<TestTarget[]>;
   device(topic?: string): Promise<TestTarget>;
   /** Queues a command, and with it the push. */
@@ -81,7 +80,7 @@ export interface PushWorld {
   /** As a TokenUpdate does. */
   renewToken(target: TestTarget): Promise<void>;
   addCertificate(topic?: string): Promise<number>;
-  /** What a worker would do with the jobs that wait. */
+  /** Runs the waiting jobs, as a worker would. */
   runRearmJobs(): Promise<void>;
   pushRow(target: TestTarget): Promise<PushRow | undefined>;
   deviceRow(target: TestTarget): Promise<Record<string, unknown>>;
@@ -122,14 +121,14 @@ export async function startPushWorld(): Promise<PushWorld> {
   const start: PushWorld['start'] = ({ dispatches = true, limits = {} } = {}) => {
     const load = createPushCertificateLoader({ db, box });
     const { url: host, caPem: ca } = standIn;
-    const clients = createApnsClients({ host, ca, logger, load, limits });
+    const clients = new ApnsClients({ host, ca, logger, load, limits });
     const changes = new HandFeed();
     const results = new Map<string, number>();
     const onResult = (result: string, count: number) => {
       results.set(result, (results.get(result) ?? 0) + count);
     };
     const deps = { db, box, clients, jobs, changes, logger, dispatches, onResult };
-    const process = { service: createPushService(deps), clients, changes, results };
+    const process = { service: new PushService(deps), clients, changes, results };
     process.service.start();
     processes.push(process);
     return process;
@@ -143,7 +142,9 @@ export async function startPushWorld(): Promise<PushWorld> {
       [topic, count],
     );
     const targets = rows.map(({ id }) => ({
-      ...{ id, token: randomBytes(32).toString('hex'), pushMagic: randomUUID() },
+      id,
+      token: randomBytes(32).toString('hex'),
+      pushMagic: randomUUID(),
     }));
     await giveTokens(db, box, targets);
     return targets;
@@ -170,8 +171,18 @@ export async function startPushWorld(): Promise<PushWorld> {
   };
 
   return {
-    ...{ db, database, box, authority, standIn, queue, logLines, logText, start, devices },
-    ...{ addCertificate, reset },
+    db,
+    database,
+    box,
+    authority,
+    standIn,
+    queue,
+    logLines,
+    logText,
+    start,
+    devices,
+    addCertificate,
+    reset,
     device: async (topic) => {
       const [target] = await devices(1, topic);
       if (target === undefined) throw new Error('no device was made');
@@ -235,7 +246,7 @@ async function runRearmJobs(db: Database): Promise<void> {
   }
 }
 
-/** Looks again and again until it holds; the last failure is thrown. */
+/** Repeats the check until it passes; throws its last failure. */
 export async function eventually<T>(look: () => Promise<T> | T, ms = 10_000): Promise<T> {
   const end = Date.now() + ms;
   for (;;) {

@@ -30,15 +30,16 @@ async function dueIn(targets: TestTarget[]): Promise<number[]> {
 }
 
 describe('rearming a topic', () => {
-  it('needs a topic', () => {
+  it('requires a topic', () => {
     expect(() => createRearmTask({ db: world.db, logger }).parse({})).toThrow(/topic/);
   });
 
-  it('makes its devices due from three seconds on, five hundred a second', async () => {
+  it('makes its devices due in three seconds, then five hundred a second', async () => {
     const targets = await world.devices(1_200);
     await waiting(targets);
     await world.db.knex('push_topics').insert({
-      ...{ topic: TOPIC, blocked_reason: 'BadCertificate' },
+      topic: TOPIC,
+      blocked_reason: 'BadCertificate',
       retry_at: world.db.knex.raw("now() + interval '1 hour'"),
     });
     const { rows } = await world.db.knex.raw('select now() as began');
@@ -59,7 +60,7 @@ describe('rearming a topic', () => {
     expect(last?.after).toBeLessThan(30);
   });
 
-  it('leaves alone what is on its way, due already, or of another topic', async () => {
+  it('does not change pushes that are under way, due already, or of another topic', async () => {
     const [claimed, due, others] = [
       await world.devices(1),
       await world.devices(1),
@@ -75,7 +76,7 @@ describe('rearming a topic', () => {
     expect((await dueIn(others))[0]).toBeGreaterThan(3_500);
   });
 
-  it('ends early when the process is told to stop', async () => {
+  it('ends early when the process stops', async () => {
     const targets = await world.devices(1);
     await waiting(targets);
     const stopped = new AbortController();

@@ -57,11 +57,13 @@ function delivered(targets: TestTarget[]): Promise<void> {
 
 const refuse = (times?: number) =>
   world.standIn.addAnswer({
-    ...{ topic: TOPIC, status: 403, reason: 'BadCertificate' },
+    topic: TOPIC,
+    status: 403,
+    reason: 'BadCertificate',
     ...(times === undefined ? {} : { times }),
   });
 
-/** As if the time for the next attempt had come. */
+/** As if the next attempt were due. */
 async function comeRetry(blockedFor = '10 minutes'): Promise<void> {
   const now = world.db.knex.fn.now();
   await world.db.knex('push_topics').update({
@@ -86,7 +88,7 @@ describe('a push certificate that Apple refuses', () => {
     expect(first && (await world.deviceRow(first))).toMatchObject({ push_state: 'ok' });
   });
 
-  it('leaves other topics alone', async () => {
+  it('does not affect other topics', async () => {
     const [refused, fine] = [await world.device(), await world.device(OTHER)];
     refuse();
     world.start();
@@ -108,7 +110,7 @@ describe('a push certificate that Apple refuses', () => {
     expect(world.standIn.report().total).toBe(0);
   });
 
-  it('is tried with one push of one process when its time has come, then half as often', async () => {
+  it('is tested with one push of one process when the retry is due, then half as often', async () => {
     const targets = await world.devices(10);
     refuse();
     const processes = [world.start(), world.start()];
@@ -132,7 +134,7 @@ describe('a push certificate that Apple refuses', () => {
     expect(alerts()).toHaveLength(1);
   });
 
-  it('frees its topic when the attempt gets through', async () => {
+  it('unblocks its topic when the test push is accepted', async () => {
     const targets = await world.devices(10);
     refuse(1);
     const { service } = world.start();
@@ -149,21 +151,21 @@ describe('a push certificate that Apple refuses', () => {
     expect(alerts()).toHaveLength(1);
   });
 
-  it('frees its topic when it is renewed', async () => {
+  it('unblocks its topic when it is renewed', async () => {
     const targets = await world.devices(5);
     refuse(5);
     const { changes } = world.start();
     for (const target of targets) await world.queueCommand(target);
     for (const target of targets) await waits(target, 8 * MINUTE);
     await world.addCertificate();
-    await changes.tell('push_certificates');
+    await changes.notify('push_certificates');
     world.standIn.clearAnswers();
     await world.runRearmJobs();
     expect(await blocked()).toEqual([]);
     await delivered(targets);
   });
 
-  it('is not blamed when another has taken its place already', async () => {
+  it('does not block its topic when another one has already replaced it', async () => {
     const target = await world.device();
     const { clients } = world.start();
     await clients.forTopic(TOPIC);
@@ -175,14 +177,16 @@ describe('a push certificate that Apple refuses', () => {
     expect(alerts()).toEqual([]);
   });
 
-  it('is understood in the TLS handshake too', async () => {
+  it('is recognized in the TLS handshake too', async () => {
     const target = await world.device();
     world.standIn.refuseConnections('tls');
     world.start();
     await world.queueCommand(target);
     await waits(target, 8 * MINUTE);
     expect(await world.deviceRow(target)).toMatchObject({
-      ...{ last_push_result: 'certificate_refused', push_state: 'ok', failed_push_count: 0 },
+      last_push_result: 'certificate_refused',
+      push_state: 'ok',
+      failed_push_count: 0,
     });
     expect(await blocked()).toMatchObject([{ blocked_reason: 'certificate_refused' }]);
     expect(alerts()).toHaveLength(1);

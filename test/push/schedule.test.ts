@@ -20,14 +20,14 @@ describe('the schedule of pushes', () => {
     ]);
   });
 
-  it('repeats what the service could not take after 5 s, twice as long each time, 5 min at most', () => {
+  it('repeats what the service could not accept after 5 s, doubling up to 5 min', () => {
     const times = [0, 1, 2, 5, 6, 50].map((refusals) =>
       retryIn({ refusals, retryAfter: null }, middle),
     );
     expect(times).toEqual([5_000, 10_000, 20_000, 160_000, 300_000, 300_000]);
   });
 
-  it('is never earlier than the service asks', () => {
+  it('never repeats earlier than the service asks', () => {
     const asked = { refusals: 0, retryAfter: 600 };
     expect([retryIn(asked, least), retryIn(asked, most)]).toEqual([600_000, 750_000]);
     expect(retryIn({ refusals: 0, retryAfter: 0 }, least)).toBe(3_750);

@@ -27,14 +27,22 @@ const { rowOf } = recordsOf(() => app);
 
 async function addCertificate(push_topic: string): Promise<void> {
   const key = {
-    ...{ key_type: 'RSA', key_size: 2048, sealed_pkcs8: Buffer.of(0) },
+    key_type: 'RSA',
+    key_size: 2048,
+    sealed_pkcs8: Buffer.of(0),
     fingerprint_sha256: randomUUID(),
   };
   const [{ id: rsa_private_key_id }] = await app.db.knex('rsa_private_keys').insert(key, 'id');
   await app.db.knex('certificates').insert({
-    ...{ purpose: 'mdm.pushcert', subject: 'CN=APSP', issuer: 'CN=Apple', serial: '01' },
-    ...{ not_before: new Date(0), not_after: new Date(Date.now() + 90 * 86_400_000), push_topic },
-    ...{ fingerprint: Buffer.from(randomUUID().replaceAll('-', '')), der: Buffer.from('x') },
+    purpose: 'mdm.pushcert',
+    subject: 'CN=APSP',
+    issuer: 'CN=Apple',
+    serial: '01',
+    not_before: new Date(0),
+    not_after: new Date(Date.now() + 90 * 86_400_000),
+    push_topic,
+    fingerprint: Buffer.from(randomUUID().replaceAll('-', '')),
+    der: Buffer.from('x'),
     rsa_private_key_id,
   });
 }
@@ -58,7 +66,7 @@ describe('the push state of a device whose topic has no push certificate', () =>
     expect(await rowOf(device)).toMatchObject({ push_state: 'ok' });
   });
 
-  it('becomes topic_mismatch with the first certificate, which another topic has', async () => {
+  it('becomes topic_mismatch with the first certificate, if that is of another topic', async () => {
     const device = await enrolledWith(PLACEHOLDER_TOPIC);
     await addCertificate(TOPIC);
     const { logger } = capturingLogger();
@@ -74,7 +82,7 @@ describe('the push state of a device whose topic has no push certificate', () =>
     expect(body.data.map((found: { id: number }) => found.id)).toEqual([id]);
   });
 
-  it('is topic_mismatch from its TokenUpdate on, again and again, and nothing is to be pushed', async () => {
+  it('is topic_mismatch after each TokenUpdate, and no push is requested', async () => {
     await addCertificate(TOPIC);
     const device = await enrolledWith(OTHER);
     const { id } = await rowOf(device);
@@ -90,7 +98,7 @@ describe('the push state of a device whose topic has no push certificate', () =>
     expect((await device.idle()).body.toString()).toContain('DeviceInformation');
   });
 
-  it('is ok again once a certificate of its topic comes, and what waits is pushed', async () => {
+  it('is ok again once a certificate of its topic is added, and waiting commands are pushed', async () => {
     await addCertificate(TOPIC);
     const device = await enrolledWith(OTHER);
     const { id } = await rowOf(device);
@@ -100,7 +108,7 @@ describe('the push state of a device whose topic has no push certificate', () =>
     expect(await app.db.knex('device_pushes').where({ device_id: id })).toHaveLength(1);
   });
 
-  it('is found by the clock when a certificate goes, or an older version wrote ok', async () => {
+  it('is corrected by the scheduled task when a certificate is removed, or an older version wrote ok', async () => {
     await addCertificate(TOPIC);
     await addCertificate(OTHER);
     const [device, others] = [await enrolledWith(OTHER), await enrolledWith(TOPIC)];
@@ -127,7 +135,7 @@ describe('the push state of a device whose topic has no push certificate', () =>
     expect(await app.db.knex('devices').distinct('push_state')).toEqual([{ push_state: 'ok' }]);
   });
 
-  it('is left alone where Apple has refused the token, or the certificate has only expired', async () => {
+  it('does not change where Apple has refused the token, or the certificate has only expired', async () => {
     await addCertificate(TOPIC);
     await addCertificate(OTHER);
     const [refused, expired] = [await enrolledWith(PLACEHOLDER_TOPIC), await enrolledWith(OTHER)];

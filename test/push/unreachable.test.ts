@@ -17,8 +17,8 @@ function away(): void {
   world.standIn.destroyConnections();
 }
 
-describe('while the push service is away', () => {
-  it('devices keep their place in the queue, and it says so once', async () => {
+describe('while the push service cannot be reached', () => {
+  it('devices keep their place in the queue, and the log says so once', async () => {
     const targets = await world.devices(200);
     away();
     world.start({ limits });
@@ -47,30 +47,30 @@ describe('while the push service is away', () => {
     expect(about(30, /can be reached again/)).toHaveLength(1);
   });
 
-  it('says why and since when, and tells when it begins and when it is over', async () => {
+  it('the service reports why and since when, and notifies when the failure begins and ends', async () => {
     const target = await world.device();
     away();
     const { service } = world.start({ limits });
-    const told: boolean[] = [];
-    service.onTrouble(() => told.push(service.trouble() !== null));
-    expect(service.trouble()).toBeNull();
+    const notified: boolean[] = [];
+    service.onFailureChange(() => notified.push(service.failure !== null));
+    expect(service.failure).toBeNull();
     const before = Date.now();
     await world.queueCommand(target);
-    await eventually(() => expect(told).toEqual([true]));
+    await eventually(() => expect(notified).toEqual([true]));
     const { host } = new URL(world.standIn.url);
-    const trouble = service.trouble();
-    expect(trouble?.why.startsWith(`the push service at ${host} `)).toBe(true);
-    const since = trouble?.since.getTime() ?? 0;
+    const failure = service.failure;
+    expect(failure?.why.startsWith(`the push service at ${host} `)).toBe(true);
+    const since = failure?.since.getTime() ?? 0;
     expect(since).toBeGreaterThanOrEqual(before);
     expect(since).toBeLessThanOrEqual(Date.now());
-    expect(JSON.stringify(trouble)).not.toContain(target.token);
-    expect(JSON.stringify(trouble)).not.toContain(target.pushMagic);
+    expect(JSON.stringify(failure)).not.toContain(target.token);
+    expect(JSON.stringify(failure)).not.toContain(target.pushMagic);
     world.standIn.refuseConnections(null);
-    await eventually(() => expect(told).toEqual([true, false]));
-    expect(service.trouble()).toBeNull();
+    await eventually(() => expect(notified).toEqual([true, false]));
+    expect(service.failure).toBeNull();
   });
 
-  it('pushes go on by themselves after a connection is lost', async () => {
+  it('pushes continue after a connection is lost', async () => {
     const target = await world.device();
     world.start({ limits });
     for (let time = 1; time <= 3; time += 1) {
@@ -80,7 +80,7 @@ describe('while the push service is away', () => {
     }
   });
 
-  it('a process that is told to stop leaves nothing claimed', async () => {
+  it('a process that stops leaves nothing claimed', async () => {
     const targets = await world.devices(20);
     for (const { token } of targets)
       world.standIn.addAnswer({ token, status: 200, delayMs: 5_000 });

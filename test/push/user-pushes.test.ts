@@ -37,7 +37,10 @@ async function addUser({ id: device_id }: TestTarget, user_key = 'Anna'): Promis
   const identity = `device_users/${device_id}/${user_key}/push`;
   const [{ id }] = await world.db.knex('device_users').insert(
     {
-      ...{ device_id, user_key, is_enrolled: true, push_state: 'ok' },
+      device_id,
+      user_key,
+      is_enrolled: true,
+      push_state: 'ok',
       sealed_push: world.box.seal(Buffer.from(plain), identity),
     },
     'id',
@@ -61,20 +64,22 @@ async function ended() {
 }
 
 describe('a command of a user', () => {
-  it("has the user's own token pushed, under the topic of the device, and no other", async () => {
+  it("pushes the user's own token with the topic of the device, and no other", async () => {
     const other = await addUser(target, 'ben');
     const { results } = world.start();
     const courier = new CourierClient({ url: world.standIn.courierUrl });
-    const heard = new Promise<CourierPush>((resolve) => {
-      // It tells a push under another topic apart.
+    const received = new Promise<CourierPush>((resolve) => {
+      // A push under another topic would not reach it.
       void courier.connect(user.token, TOPIC, resolve);
     });
     await queueFor(user);
-    expect((await heard).payload).toEqual({ mdm: user.pushMagic });
+    expect((await received).payload).toEqual({ mdm: user.pushMagic });
     await courier.close();
     await ended();
     expect(await userRow()).toMatchObject({
-      ...{ push_state: 'ok', last_push_result: 'delivered', failed_push_count: 0 },
+      push_state: 'ok',
+      last_push_result: 'delivered',
+      failed_push_count: 0,
       last_push_at: expect.any(Date),
     });
     expect(await pushRow()).toMatchObject({ attempts: 1, claimed_at: null });
@@ -84,7 +89,7 @@ describe('a command of a user', () => {
     expect(results).toEqual(new Map([['delivered', 1]]));
   });
 
-  it('keeps no push of the device up, nor the other way round', async () => {
+  it('does not delay a push of the device, nor the other way round', async () => {
     world.start();
     await world.queueCommand(target);
     await eventually(async () =>
@@ -98,7 +103,7 @@ describe('a command of a user', () => {
     expect(world.accepted(target)).toBe(1);
   });
 
-  it('that waits for its time is pushed then', async () => {
+  it('with a later time is pushed at that time', async () => {
     world.start();
     await queueFor(user, new Date(Date.now() + 3_600_000));
     expect(world.accepted(user)).toBe(0);
@@ -106,7 +111,7 @@ describe('a command of a user', () => {
     expect(due_at.getTime()).toBeGreaterThan(Date.now() + 3_500_000);
   });
 
-  it('asks for no push of one who cannot be pushed', async () => {
+  it('requests no push of a user who cannot be pushed', async () => {
     for (const columns of [{ is_enrolled: false }, { push_state: 'bad_token' }]) {
       await world.db.knex('device_users').where({ id: user.id }).update(columns);
       await queueFor(user);
@@ -119,19 +124,22 @@ describe('the push of a user', () => {
   it.each([
     [410, 'Unregistered', 'unregistered'],
     [400, 'BadDeviceToken', 'bad_token'],
-  ])('(%i %s) tells of that user alone: %s', async (status, reason, push_state) => {
+  ])('answered %i %s changes that user alone, to %s', async (status, reason, push_state) => {
     world.standIn.addAnswer({ token: user.token, status, reason });
     world.start();
     await queueFor(user);
     await ended();
     expect(await userRow()).toMatchObject({
-      ...{ push_state, last_push_result: reason, failed_push_count: 1, is_enrolled: true },
+      push_state,
+      last_push_result: reason,
+      failed_push_count: 1,
+      is_enrolled: true,
     });
     await eventually(async () => expect(await pushRow()).toBeUndefined());
     expect(await world.deviceRow(target)).toMatchObject({ push_state: 'ok', failed_push_count: 0 });
   });
 
-  it('is repeated while the command waits, and ends when it does not', async () => {
+  it('is repeated while the command is pending, and ends with it', async () => {
     world.start();
     const id = await queueFor(user);
     await eventually(() => expect(world.accepted(user)).toBe(1));
@@ -145,7 +153,7 @@ describe('the push of a user', () => {
     expect(world.accepted(user)).toBe(2);
   });
 
-  it('ends once the device has left', async () => {
+  it('ends once the device is no longer enrolled', async () => {
     await queueFor(user);
     await world.db.knex('devices').where({ id: target.id }).update({ is_enrolled: false });
     world.start();
@@ -153,7 +161,7 @@ describe('the push of a user', () => {
     expect(world.accepted(user)).toBe(0);
   });
 
-  it('whose token cannot be read is told of once', async () => {
+  it('with a token that cannot be read is logged once', async () => {
     await world.db
       .knex('device_users')
       .where({ id: user.id })
@@ -163,11 +171,11 @@ describe('the push of a user', () => {
     const errors = () => world.logLines.filter(({ level }) => level === 50);
     await eventually(() => expect(errors()).toHaveLength(1));
     expect(errors()).toMatchObject([
-      { deviceId: target.id, identity: `device_users/${target.id}/Anna/push` },
+      { deviceId: target.id, sealLabel: `device_users/${target.id}/Anna/push` },
     ]);
   });
 
-  it('that waits for a certificate goes out once there is one', async () => {
+  it('that waits for a certificate is sent once there is one', async () => {
     const jobs = createJobQueue();
     await queueFor(user);
     const inAnHour = new Date(Date.now() + 3_600_000);
@@ -177,7 +185,7 @@ describe('the push of a user', () => {
     expect((await pushRow()).due_at.getTime()).toBeLessThan(Date.now() + 10_000);
   });
 
-  it('that nobody asked for is found', async () => {
+  it('that was never requested is found', async () => {
     await queueFor(user);
     await world.queueCommand(target);
     await world.db.knex('user_pushes').delete();

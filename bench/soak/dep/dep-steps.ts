@@ -1,4 +1,4 @@
-import { until } from '../until.js';
+import { until } from '../scenario.js';
 import type { DepWorld } from './dep-world.js';
 
 const PATIENCE_MS = 15 * 60_000;

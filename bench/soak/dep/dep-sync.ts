@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import type { ApiClient } from '../../load/api-client.js';
 import { usageOf } from '../../load/process-usage.js';
 import type { ScenarioResult } from '../scenario.js';
-import { quantile, watchApi } from './api-watch.js';
 import { DepSteps } from './dep-steps.js';
 import { type DepWorld, openDepWorld } from './dep-world.js';
 
@@ -95,11 +95,16 @@ const latency = ({ seen }: Phase, share: number) => quantile(seen.times, share);
 function figuresOf(measured: Measured, devices: number): Record<string, number> {
   const { sync, assign, idle, ...rest } = measured;
   return {
-    ...{ syncSeconds: sync.result, rowsPerSecond: devices / sync.result },
-    ...{ assignSeconds: assign.result, ...rest },
-    ...{ idleP50: latency(idle, 0.5), idleP95: latency(idle, 0.95) },
-    ...{ syncP50: latency(sync, 0.5), syncP95: latency(sync, 0.95) },
-    ...{ assignP50: latency(assign, 0.5), assignP95: latency(assign, 0.95) },
+    syncSeconds: sync.result,
+    rowsPerSecond: devices / sync.result,
+    assignSeconds: assign.result,
+    ...rest,
+    idleP50: latency(idle, 0.5),
+    idleP95: latency(idle, 0.95),
+    syncP50: latency(sync, 0.5),
+    syncP95: latency(sync, 0.95),
+    assignP50: latency(assign, 0.5),
+    assignP95: latency(assign, 0.95),
   };
 }
 
@@ -130,5 +135,46 @@ export async function depSync(options: DepOptions): Promise<ScenarioResult> {
     };
   } finally {
     await world.close();
+  }
+}
+
+/** Milliseconds. */
+interface ApiSeen {
+  times: number[];
+  /** Of those answered in any other way than 200, in words. */
+  failures: string[];
+}
+
+const PAUSE_MS = 10;
+
+function quantile(times: readonly number[], share: number): number {
+  const sorted = Float64Array.from(times).sort();
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}
+
+/** One admin who goes on reading while the work is done. */
+async function watchApi<T>(
+  api: ApiClient,
+  paths: readonly string[],
+  work: () => Promise<T>,
+): Promise<{ result: T; seen: ApiSeen }> {
+  const seen: ApiSeen = { times: [], failures: [] };
+  let isOver = false;
+  const read = async () => {
+    for (let turn = 0; !isOver; turn += 1) {
+      const path = paths[turn % paths.length] ?? '/';
+      const startedAt = performance.now();
+      const { status } = await api.call({ path });
+      seen.times.push(performance.now() - startedAt);
+      if (status !== 200) seen.failures.push(`${path} was answered ${status}`);
+      await sleep(PAUSE_MS);
+    }
+  };
+  const reading = read();
+  try {
+    return { result: await work(), seen };
+  } finally {
+    isOver = true;
+    await reading;
   }
 }

@@ -43,17 +43,25 @@ export async function openDepWorld(databaseUrl: string): Promise<DepWorld> {
   const DEP_CA_FILE = join(dataDir, 'dep-ca.pem');
   writeFileSync(DEP_CA_FILE, apple.target.ca);
   const server = await startServerProcess({
-    ...{ databaseUrl, dataDir, watchLoop: true },
+    databaseUrl,
+    dataDir,
+    watchLoop: true,
     settings: {
-      ...{ ADMIN_TOKEN, DEP_CA_FILE, DEP_HOST: apple.target.url, INVENTORY_INTERVAL: 'off' },
-      ...{ PUBLIC_URL: 'https://mdm.example.com', DEP_SYNC_INTERVAL: 'off' },
+      ADMIN_TOKEN,
+      DEP_CA_FILE,
+      DEP_HOST: apple.target.url,
+      INVENTORY_INTERVAL: 'off',
+      PUBLIC_URL: 'https://mdm.example.com',
+      DEP_SYNC_INTERVAL: 'off',
       MASTER_KEY: randomBytes(32).toString('base64'),
       LOG_LEVEL: process.env.SOAK_LOG_LEVEL ?? 'fatal',
     },
   });
   const api = new ApiClient(server.port, ADMIN_TOKEN);
   return {
-    ...{ apple, server, api },
+    apple,
+    server,
+    api,
     uploadToken: () => uploadToken(server.port, ADMIN_TOKEN, apple),
     close: async () => {
       api.close();

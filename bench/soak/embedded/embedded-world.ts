@@ -8,7 +8,7 @@ import { createLogger } from '../../../src/logger.js';
 import { DeviceProxy } from '../../../test/e2e/device-proxy.js';
 import { ApiClient } from '../../load/api-client.js';
 import { type ServerProcess, startServerProcess } from '../../load/server-process.js';
-import { until } from '../until.js';
+import { until } from '../scenario.js';
 
 const PROGRAM = join(__dirname, '..', '..', '..', 'dist', 'src', 'cli', 'muster.js');
 const ADMIN_TOKEN = 'admin-token-of-the-soak';

@@ -8,8 +8,14 @@ import { usageOf } from '../../load/process-usage.js';
 import { type ServerProcess, startServerProcess } from '../../load/server-process.js';
 import { WorkerProcess } from '../../load/worker-process.js';
 import type { ScenarioResult } from '../scenario.js';
-import { type Attack, type AttackState, startAttacker } from './attack.js';
-import { HELD_KINDS, type HeldKind, signaturesOf } from './signatures.js';
+import {
+  type Attack,
+  type AttackState,
+  HELD_KINDS,
+  type HeldKind,
+  signaturesOf,
+  startAttacker,
+} from './attack.js';
 
 export interface HeldOptions {
   /** An empty database, or one that is migrated and holds nothing. */
@@ -107,10 +113,17 @@ async function hold(kind: HeldKind, bench: Bench, options: HeldOptions): Promise
     name: `${connections} held connections, signature ${kind}`,
     broken: faults.filter(([isSo]) => isSo).map(([, words]) => words),
     figures: {
-      ...{ rssBefore: before, rssMost: most, rssAfter: rssOf(server) },
-      ...{ p50Before: alone.p50, p50During: during.p50 },
-      ...{ p99Before: alone.p99, p99During: during.p99, honest: during.operations },
-      ...{ open: state.open, sentMegabytes: state.sentMegabytes, ...answersIn(state) },
+      rssBefore: before,
+      rssMost: most,
+      rssAfter: rssOf(server),
+      p50Before: alone.p50,
+      p50During: during.p50,
+      p99Before: alone.p99,
+      p99During: during.p99,
+      honest: during.operations,
+      open: state.open,
+      sentMegabytes: state.sentMegabytes,
+      ...answersIn(state),
     },
   };
 }
@@ -122,12 +135,16 @@ async function inServer(
 ): Promise<ScenarioResult> {
   const { databaseUrl, directory: dataDir } = options;
   const server = await startServerProcess({
-    ...{ databaseUrl, dataDir },
+    databaseUrl,
+    dataDir,
     settings: { LOG_LEVEL: process.env.SOAK_LOG_LEVEL ?? 'fatal' },
   });
   try {
     const worker = await WorkerProcess.start({
-      ...{ seed, databaseUrl, port: server.port, connections: HONEST_CONNECTIONS },
+      seed,
+      databaseUrl,
+      port: server.port,
+      connections: HONEST_CONNECTIONS,
     });
     try {
       await worker.prepare({ kind: 'enroll', from: 0, to: DEVICES });

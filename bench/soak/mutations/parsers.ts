@@ -45,7 +45,8 @@ function pemOf({ der }: Identity['certificate']): Buffer {
 function csrOf({ certificate, privateKey }: Identity): Buffer {
   return buildCsr({
     subject: [{ type: 'CN', value: 'device' }],
-    ...{ publicKey: certificate.publicKey, privateKey },
+    publicKey: certificate.publicKey,
+    privateKey,
     challengePassword: 'challenge',
     subjectAltName: [{ type: 'dns', value: 'device.example.com' }],
   });

@@ -23,7 +23,8 @@ const MOST_TOLD = 3;
 
 function startServer(databaseUrl: string, dataDir: string): Promise<ServerProcess> {
   return startServerProcess({
-    ...{ databaseUrl, dataDir },
+    databaseUrl,
+    dataDir,
     settings: { LAB: 'on', LOG_LEVEL: process.env.SOAK_LOG_LEVEL ?? 'fatal' },
   });
 }
@@ -80,7 +81,9 @@ async function judge(options: StormOptions, server: ServerProcess): Promise<Scen
     ],
     figures: {
       ...figuresOf(result),
-      ...{ healthChecks: health.checks, slowestHealthMs: health.slowestMs, serverCpuSeconds },
+      healthChecks: health.checks,
+      slowestHealthMs: health.slowestMs,
+      serverCpuSeconds,
     },
   };
 }

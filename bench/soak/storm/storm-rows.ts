@@ -44,9 +44,17 @@ export async function brokenRows(pool: pg.Pool, expected: StormExpectation): Pro
   if (found === undefined) throw new Error('nothing was counted');
   const { devices, overTheAir, automated } = expected;
   const wanted: Counts = {
-    ...{ devices, enrolled: devices, udids: devices, serials: devices, again: 0 },
-    ...{ pinned: devices, pins: devices, former: 0, certificates: devices + overTheAir },
-    ...{ requests: overTheAir + automated, met: overTheAir + automated },
+    devices,
+    enrolled: devices,
+    udids: devices,
+    serials: devices,
+    again: 0,
+    pinned: devices,
+    pins: devices,
+    former: 0,
+    certificates: devices + overTheAir,
+    requests: overTheAir + automated,
+    met: overTheAir + automated,
   };
   return Object.entries(wanted)
     .filter(([name, count]) => found[name as keyof Counts] !== count)

@@ -2,7 +2,7 @@ import { type Config, isLoopback } from '../../config/config.js';
 import type { BlockedTopic } from '../../db/admin/metrics-repository.js';
 import type { DuplicateAccounts, FailingAccount } from '../../db/dep/dep-account-health.js';
 import type { EndingIdentities } from '../../db/pki/credential-repository.js';
-import type { TroubledProcess } from '../../db/processes/process-repository.js';
+import type { ProcessWithPushFailure } from '../../db/processes/process-repository.js';
 import { COUNTED_AT_MOST, type TopicCount } from '../../db/push/device-reach.js';
 import {
   type Advice,
@@ -29,7 +29,7 @@ export interface CredentialFacts {
   /** With which devices enroll now. */
   enrollmentTopic: string | undefined;
   /** Processes that cannot push, the first in trouble first. */
-  troubled: TroubledProcess[];
+  troubled: ProcessWithPushFailure[];
   config: Pick<Config, 'enrollment' | 'replaceEnrolled' | 'publicUrl' | 'lab' | 'apnsHost'>;
   /** Of the process that answers. */
   tlsCaveats: readonly TlsCaveat[];
@@ -135,7 +135,7 @@ function troubleWarnings({ troubled, config }: CredentialFacts): CredentialWarni
 
 function troubleDetail(
   why: string,
-  members: TroubledProcess[],
+  members: ProcessWithPushFailure[],
   { lab, apnsHost }: CredentialFacts['config'],
 ): string {
   const host = lab ? "The lab's stand-in for Apple's push service" : apnsHost;

@@ -6,7 +6,7 @@ import type { Database } from '../../db/connection/database.js';
 import { listDuplicateAccounts, listFailingAccounts } from '../../db/dep/dep-account-health.js';
 import { countHeldRequests } from '../../db/enroll/held-enrollment-repository.js';
 import { countEndingIdentities } from '../../db/pki/credential-repository.js';
-import { troubledProcesses } from '../../db/processes/process-repository.js';
+import { processesWithPushFailure } from '../../db/processes/process-repository.js';
 import {
   COUNTED_AT_MOST,
   countDevicesOfOtherTopics,
@@ -82,7 +82,7 @@ async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
   const patience = interval && MISSED_SYNCS * interval;
   const [troubled, enrollmentTopic, unreachable, refused, held, blocked, identities, ...accounts] =
     await Promise.all([
-      troubledProcesses(db, SILENT_MS),
+      processesWithPushFailure(db, SILENT_MS),
       readPushTopic(db.knex),
       countDevicesOfOtherTopics(db.knex, usableTopics(credentials)),
       countRefusedDevices(db.knex),

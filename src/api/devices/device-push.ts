@@ -6,7 +6,8 @@ import { type Document, JSONAPI } from '../../jsonapi/documents/document.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
 import type { ApiContext } from '../../jsonapi/handler.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
-import type { PushedByHand, PushService } from '../../push/push-service.js';
+import type { PushedByHand } from '../../push/push-by-hand.js';
+import type { PushService } from '../../push/push-service.js';
 import { type ApiOperation, type ApiRoute, jsonApiContent, type Schema } from '../api-route.js';
 
 import { jsonBody, pathId, refuseParameters } from '../request-parts.js';

@@ -2,13 +2,13 @@ import { EventEmitter } from 'node:events';
 import type pg from 'pg';
 import { ANSWER_TIMEOUT_MS, type Database } from '../connection/database.js';
 
-/** The database as the queue's library sees it. */
+/** The database as the job queue library sees it. */
 export interface JobPool {
   readonly pool: pg.Pool;
-  /** Resolves with the first failure: from then on the library may believe what is not so. */
+  /** Resolves with the first failure: from then on the library's state may be wrong. */
   readonly lost: Promise<unknown>;
   isLost(): boolean;
-  /** Up to here failures are told, for those who await them: the library's look at its schema. */
+  /** Until this call failures reject, since the library awaits them: it checks its schema. */
   hideFailures(): void;
 }
 
@@ -16,10 +16,10 @@ type Query = (text: string | pg.QueryConfig, values?: unknown[]) => Promise<pg.Q
 type OnConnect = Parameters<pg.Pool['connect']>[0];
 
 /**
- * Connections that never fail. The library leaves some of its failures to promises that nobody
- * awaits, which would end the process, and keeps others for ever in place of an answer. Here a
- * statement that fails, or is not answered, has found nothing, and `lost` tells whoever runs the
- * workers to replace them and to give back what they hold.
+ * A pool whose statements never reject. Some failures reach promises of the library that nobody awaits,
+ * which would end the process; others it caches in place of a result. Here a statement that fails or
+ * is not answered returns no rows, and `lost` resolves so that the workers are replaced and their jobs
+ * unlocked.
  */
 export function createJobPool({ background }: Pick<Database, 'background'>): JobPool {
   let isLost = false;
@@ -53,7 +53,7 @@ export function createJobPool({ background }: Pick<Database, 'background'>): Job
 
 function unfailing(database: pg.Pool | pg.PoolClient, lose: (error: unknown) => void): Query {
   return async (text, values) => {
-    const statement = typeof text === 'string' ? { text, ...(values && { values }) } : text;
+    const statement = typeof text === 'string' ? { text, values: values ?? [] } : text;
     const timed = { ...statement, query_timeout: ANSWER_TIMEOUT_MS };
     try {
       return await database.query(timed);
@@ -69,7 +69,7 @@ interface Lender {
   lose(error: unknown): void;
 }
 
-/** Asked with a callback, it is for a connection that listens. Of its end the library hears nothing. */
+/** The library asks with a callback for a connection that listens. The end of that connection is hidden from it. */
 function lendListener({ background, lose }: Lender, callback: OnConnect): void {
   background.connect((error, client, release) => {
     if (client === undefined) {
@@ -77,26 +77,26 @@ function lendListener({ background, lose }: Lender, callback: OnConnect): void {
       return;
     }
     let isHeld = true;
-    const takeBack = () => {
+    const releaseOnce = () => {
       if (isHeld) release(true);
       isHeld = false;
     };
     const listener = Object.assign(new EventEmitter(), {
       query: unfailing(client, lose),
-      release: takeBack,
+      release: releaseOnce,
     });
     client.once('error', (reason) => {
       lose(reason);
-      takeBack();
+      releaseOnce();
     });
     client.on('notification', (message) => {
       if (isHeld) attempt(() => listener.emit('notification', message), lose);
     });
-    attempt(() => callback(undefined, listener as unknown as pg.PoolClient, takeBack), lose);
+    attempt(() => callback(undefined, listener as unknown as pg.PoolClient, releaseOnce), lose);
   });
 }
 
-/** What is thrown out of the driver's events would end the process. */
+/** An error thrown in an event handler of the driver would end the process. */
 function attempt(work: () => unknown, lose: (error: unknown) => void): void {
   try {
     work();

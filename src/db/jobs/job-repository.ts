@@ -3,7 +3,7 @@ import type { Database } from '../connection/database.js';
 import type { Transaction } from '../connection/unit-of-work.js';
 import { JOBS_SCHEMA } from './jobs-schema.js';
 
-/** A job as the queue takes it; what is left out is the queue's own default. */
+/** A job to add; omitted members get the queue's own defaults. */
 export interface NewJob {
   task: string;
   payload: object;
@@ -13,15 +13,15 @@ export interface NewJob {
 }
 
 /**
- * Another one of its key was added while it ran: the queue takes its key and its further attempts then,
- * and only that it once had a key tells it from a job that has none. Jobs of the schedule, which the
- * library adds by itself, all have one.
+ * SQL: whether another job with its key was added while it ran. The queue then removes its key and its
+ * further attempts, so the flag `keyed` has to show that it had one. Jobs of the schedule, which the
+ * library adds itself, always have a key.
  */
 const IS_SUPERSEDED = `(
   key is null
   and (coalesce(flags @> '{"keyed": true}', false) or payload::text like '{"_cron":%'))`;
 
-// Arrays, since a payload inside of one JSON text could hold no NUL.
+// Arrays, since payloads inside one JSON text could not contain a NUL.
 const ADD = `
 select id from ${JOBS_SCHEMA}.add_jobs((
   select array_agg(
@@ -34,7 +34,7 @@ select id from ${JOBS_SCHEMA}.add_jobs((
 /** Wakes idle workers in every process once the transaction is committed. */
 const WAKE = `select pg_notify('jobs:insert', json_build_object('count', ?::integer)::text)`;
 
-const MOST_ATTEMPTS = 5;
+const MAX_ATTEMPTS = 5;
 
 /** Queues jobs with the transaction, in one statement. Returns how many were added. */
 export async function insertJobs(trx: Transaction, jobs: NewJob[]): Promise<number> {
@@ -51,20 +51,20 @@ export async function insertJobs(trx: Transaction, jobs: NewJob[]): Promise<numb
 }
 
 /**
- * Queues a job in place of the one that waits under the same key. The queue's function adds nothing
- * when a worker takes that one between two of its steps; then it is asked again.
+ * Adds a job that replaces the waiting one with the same key. The queue's function adds nothing if a
+ * worker starts that one between two of its steps; then it is called again.
  */
 export async function insertKeyedJob(trx: Transaction, job: NewJob): Promise<void> {
-  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt += 1) {
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
     if ((await insertJobs(trx, [job])) > 0) return;
   }
   throw new Error(`the job ${job.key} could not be queued`);
 }
 
-/** Why a job was not touched; undefined when it was. */
+/** Why a job was not changed; undefined when it was. */
 export type JobRefusal = 'missing' | 'running' | undefined;
 
-/** Makes a job due now, with all its attempts before it. */
+/** Makes a job due now and resets its attempts. */
 export async function rescheduleJob(trx: Transaction, id: number): Promise<JobRefusal> {
   const call = `select id from ${JOBS_SCHEMA}.reschedule_jobs(array[?::bigint], now(), null, 0)`;
   const { rows } = await trx.raw<{ rows: unknown[] }>(call, [id]);
@@ -85,8 +85,8 @@ async function refusal(trx: Transaction, id: number): Promise<JobRefusal> {
   return row === undefined ? 'missing' : 'running';
 }
 
-/** As the library gives back what it has taken and not begun: the attempt does not count. */
-const GIVE_BACK = `
+/** As the library unlocks jobs that it has not begun: the attempt does not count. */
+const RELEASE = `
 with superseded as (
   delete from ${JOBS_SCHEMA}._private_jobs
   where locked_by = $1 and ($2::bigint is null or id = $2) and ${IS_SUPERSEDED}
@@ -96,20 +96,19 @@ set attempts = greatest(0, attempts - 1), locked_by = null, locked_at = null
 where locked_by = $1 and ($2::bigint is null or id = $2) and not ${IS_SUPERSEDED}`;
 
 /**
- * Unlocks the jobs that a pool of workers holds, or the one job of them, so that they run again at
- * once, here or in another process; those whose place another one has taken are gone. Returns how many
- * run again.
+ * Unlocks the jobs of a pool of workers, or one of them, so that they run again at once, here or in
+ * another process; deletes those that are superseded. Returns how many run again.
  */
 export async function releaseJobs(
   { background }: Database,
   { pool, id = null }: { pool: string; id?: number | null },
 ): Promise<number> {
-  const count = (await background.query(GIVE_BACK, [pool, id])).rowCount ?? 0;
+  const count = (await background.query(RELEASE, [pool, id])).rowCount ?? 0;
   if (count > 0) await background.query(WAKE.replace('?', '$1'), [count]);
   return count;
 }
 
-/** Whether another job of its key has taken the place of the job, which runs. */
+/** Whether the running job was superseded by another one with its key. */
 export async function isSupersededJob({ background }: Database, id: number): Promise<boolean> {
   const text = `select 1 from ${JOBS_SCHEMA}._private_jobs where id = $1 and ${IS_SUPERSEDED}`;
   return ((await background.query(text, [id])).rowCount ?? 0) > 0;
@@ -119,8 +118,8 @@ const DROP_SUPERSEDED = `
 delete from ${JOBS_SCHEMA}._private_jobs where locked_by = any(?::text[]) and ${IS_SUPERSEDED}`;
 
 /**
- * Unlocks the jobs of workers that will never end them; their attempt counts. Those whose place another
- * one has taken are gone. Returns how many there are by worker.
+ * Unlocks the jobs of workers that have died; the attempt counts. Deletes those that are superseded.
+ * Returns how many there are, by worker.
  */
 export async function freeJobs(trx: Transaction, pools: string[]): Promise<Map<string, number>> {
   await trx.raw(DROP_SUPERSEDED, [pools]);

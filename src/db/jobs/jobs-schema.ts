@@ -1,16 +1,15 @@
 import { createHash } from 'node:crypto';
-import { runMigrations } from 'graphile-worker';
+import { Logger as LibraryLogger, runMigrations } from 'graphile-worker';
 import { version } from 'graphile-worker/package.json';
 import type { Knex } from 'knex';
 import { AppError } from '../../errors.js';
-import type { Logger } from '../../logger.js';
+import { createWarner, type Logger } from '../../logger.js';
 import type { Database } from '../connection/database.js';
-import { createJobQueueLogger } from './job-queue-logger.js';
 
-/** Where the queue library keeps its tables. */
+/** The schema of the job queue library's tables. */
 export const JOBS_SCHEMA = 'graphile_worker';
 
-/** The jobs without their payloads. In a CTE, since row locks can't reach through the outer join. */
+/** The jobs without their payloads. A CTE, since row locks are impossible across the outer join. */
 const VIEW = `
 create view jobs as
 with job as (select * from ${JOBS_SCHEMA}.jobs)
@@ -35,23 +34,23 @@ select
   locked_by as worker
 from job`;
 
-/** Changes with the library and with the view, and stands at the view as its comment. */
+/** Identifies the library's version and the view; stored as the comment of the view. */
 const REVISION = `graphile-worker ${version}, ${createHash('sha256').update(VIEW).digest('hex')}`;
 
 /**
- * Brings the queue's schema and the view `jobs` up to date; the caller keeps others from doing the
- * same. AppError 503 when the database user may not create a schema.
+ * Migrates the queue's schema and the view `jobs`; the caller holds a lock against other processes.
+ * AppError 503 when the database user may not create a schema.
  */
 export async function migrateJobs(db: Database, logger: Logger): Promise<void> {
   if ((await recordedRevision(db.knex)) === REVISION) return;
-  // A view on what the library alters would stand in its way.
+  // The library could not alter tables that a view depends on.
   await db.knex.raw('drop view if exists jobs');
   await runMigrations({
     pgPool: db.background,
     schema: JOBS_SCHEMA,
     logger: createJobQueueLogger(logger),
   }).catch((error: unknown) => {
-    throw explained(error);
+    throw explainPrivilege(error);
   });
   await db.knex.transaction(async (trx) => {
     await trx.raw(VIEW);
@@ -68,11 +67,11 @@ async function recordedRevision(knex: Knex): Promise<string | null> {
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-function explained(error: unknown): unknown {
+function explainPrivilege(error: unknown): unknown {
   if ((error as { code?: unknown }).code !== INSUFFICIENT_PRIVILEGE) return error;
   const message =
     `The database user may not create the schema ${JOBS_SCHEMA} of the job queue; ` +
-    'GRANT CREATE ON DATABASE … TO … lets it';
+    'run GRANT CREATE ON DATABASE … TO …';
   return new AppError('unavailable', 503, message, { cause: error });
 }
 
@@ -81,5 +80,21 @@ export async function dropJobs(db: Database): Promise<void> {
   await db.knex.transaction(async (trx) => {
     await trx.raw('drop view if exists jobs');
     await trx.raw(`drop schema if exists ${JOBS_SCHEMA} cascade`);
+  });
+}
+
+/**
+ * Forwards the queue library's log, without its metadata, which holds payloads. The results of jobs are
+ * logged by `run-task`. While `isQuiet`, its messages are wrong and logged at the level debug.
+ */
+export function createJobQueueLogger(logger: Logger, isQuiet = () => false): LibraryLogger {
+  // In an outage the library repeats a message at each of its attempts.
+  const warn = createWarner(logger);
+  return new LibraryLogger(() => (level, message, meta) => {
+    if (meta?.success === true || meta?.failure === true) return;
+    // The library recovers from what it calls an error.
+    const isGrave = level === 'error' || level === 'warning';
+    if (isGrave && !isQuiet()) warn({ detail: message }, 'job queue', message);
+    else logger.debug({ detail: message }, 'job queue');
   });
 }

@@ -2,8 +2,8 @@ import type { Knex } from 'knex';
 import type { DeviceTarget } from '../devices/device-repository.js';
 
 /**
- * A challenge lives for a day, so nobody can use these again. They say of a certificate that it is
- * a device's identity; where it is pinned the pin says so too.
+ * A challenge is valid for a day, so these cannot be used again. They also record that a certificate is
+ * a device's identity, so they are removed only where a pin records it too.
  */
 const REMOVE_CHALLENGES = `
 delete from scep_challenges where ctid in (
@@ -12,7 +12,7 @@ delete from scep_challenges where ctid in (
     and exists (select from device_identities i where i.fingerprint = c.fingerprint)
   limit ? for update of s skip locked)`;
 
-/** Removes challenges spent long ago, at most so many. Returns how many. */
+/** Removes at most `limit` challenges spent more than 30 days ago. Returns how many. */
 export async function removeSpentChallenges(knex: Knex, limit: number): Promise<number> {
   return await rowsChanged(knex, REMOVE_CHALLENGES, [limit]);
 }
@@ -22,7 +22,7 @@ delete from push_topics t where not exists (
   select from certificates c
   where c.purpose = 'mdm.pushcert' and c.push_topic = t.topic and c.revoked_at is null)`;
 
-/** Removes blocks of topics whose certificate is gone: there is nothing left to unblock. */
+/** Removes the blocks of topics that have no certificate any more. */
 export async function removeOrphanTopics(knex: Knex): Promise<number> {
   return await rowsChanged(knex, REMOVE_TOPICS, []);
 }
@@ -32,14 +32,14 @@ async function rowsChanged(knex: Knex, text: string, bindings: number[]): Promis
   return rowCount;
 }
 
-/** Exact as long as it is small; what PostgreSQL last knew of the index of enrolled devices, else. */
+/** Exact up to 10,000; above, PostgreSQL's estimate for the index of enrolled devices. */
 const COUNT_ENROLLED = `
 select greatest(
   (select reltuples from pg_class where oid = 'devices_inventory_due'::regclass),
   (select count(*) from (select from devices where is_enrolled limit 10000) as first_few)
 )::float8 as count`;
 
-/** How many devices are enrolled, nearly: counting a million each minute would cost too much. */
+/** About how many devices are enrolled: counting a million each minute would cost too much. */
 export async function estimateEnrolled(knex: Knex): Promise<number> {
   const { rows } = await knex.raw<{ rows: { count: number }[] }>(COUNT_ENROLLED);
   return rows[0]?.count ?? 0;
@@ -50,8 +50,8 @@ export interface InventoryDue extends DeviceTarget {
   is_waiting: boolean;
 }
 
-// The order is that of the index devices_inventory_due, so that only the rows wanted are read. An
-// EXISTS could be planned as a hash of all waiting commands.
+// In the order of the index devices_inventory_due, so that only the claimed rows are read. An EXISTS
+// could be planned as a hash of all pending commands.
 const CLAIM_DUE = `
 with due as (
   select id, udid, enrollment_id, enrollment_state, enrollment_type, enrollment_method,
@@ -72,8 +72,8 @@ select due.*, coalesce((
 from due`;
 
 /**
- * Enrolled devices whose last inventory was queued that many milliseconds ago or more, the oldest
- * first, held until the transaction ends.
+ * Enrolled devices whose last inventory was queued at least `age` milliseconds ago, the oldest first,
+ * locked until the transaction ends.
  */
 export async function claimInventoryDue(
   trx: Knex.Transaction,

@@ -3,7 +3,7 @@ import { createWarner, type Logger, type Warner } from '../../logger.js';
 import type { Database } from '../connection/database.js';
 import { LISTEN_CHANNEL, ListenConnection } from './listen-connection.js';
 
-/** What processes keep in memory and hear of when another one changes it; see table change_topics. */
+/** What processes keep in memory, and reload when another one changes it; see table change_topics. */
 export type ChangeTopic =
   | 'authorities'
   | 'push_certificates'
@@ -12,40 +12,30 @@ export type ChangeTopic =
   | 'ssl_certificates'
   | 'tokens';
 
-/** Announced without a version, since the due rows themselves are looked for again and again. */
+/** Pushes are announced without a version, since due rows are looked for every second anyway. */
 export type Announcement = ChangeTopic | 'pushes';
 
-/** One that throws or rejects runs again with the next look, every few seconds, until it succeeds. */
+/** If it throws or rejects, it runs again with the next comparison, until it succeeds. */
 export type ChangeListener = () => unknown;
-
-export interface ChangeFeed {
-  /** `listener` runs after each change, when changes may have been missed, and once at the start. */
-  on(topic: Announcement, listener: ChangeListener): void;
-  /** Tells the other processes, and this one. Never rejects: a lost word is made up for. */
-  announce(topic: 'pushes'): void;
-  start(): Promise<void>;
-  /** Resolves when nothing is under way any more, listeners included. */
-  stop(): Promise<void>;
-}
 
 export interface ChangeFeedDeps {
   db: Pick<Database, 'background' | 'createClient' | 'namedStatements'>;
   logger: Logger;
-  /** How often versions are compared, whatever was heard. */
-  pollMs?: number;
+  /** How often versions are compared without a notification. */
+  pollMs?: number | undefined;
   /** First pause before a lost connection is made again; each further one is twice as long. */
-  reconnectMs?: number;
+  reconnectMs?: number | undefined;
 }
 
 const LISTENING_POLL_MS = 2_000;
-/** Behind a pooler looking is all there is. */
-const DEAF_POLL_MS = 1_000;
+/** Behind a transaction-mode pooler there are no notifications. */
+const POOLER_POLL_MS = 1_000;
 const RECONNECT_MS = 200;
 const ANNOUNCE_MS = 50;
 
-/** An answer that takes longer shows that the connection is dead, also where TCP has not noticed. */
-const LOOK = { text: 'select topic, version from change_topics', query_timeout: 3_000 };
-const TELL = { text: 'select pg_notify($1, $2)', query_timeout: 3_000 };
+/** A slower answer means that the connection is dead, even if TCP has not noticed. */
+const READ_VERSIONS = { text: 'select topic, version from change_topics', query_timeout: 3_000 };
+const NOTIFY = { text: 'select pg_notify($1, $2)', query_timeout: 3_000 };
 
 interface VersionRow {
   topic: ChangeTopic;
@@ -53,10 +43,11 @@ interface VersionRow {
 }
 
 /**
- * Words are only a hint to look: what has changed is told by the versions, so that a word that was
- * lost, or heard twice, makes no difference.
+ * Notices when another process changes what this one keeps in memory. A notification only makes it
+ * compare versions, so a lost or repeated one makes no difference. Versions are also compared every two
+ * seconds, each second behind a transaction-mode pooler, and after each reconnection.
  */
-class VersionedChangeFeed implements ChangeFeed {
+export class ChangeFeed {
   readonly #listeners = new Map<Announcement, ChangeListener[]>();
   readonly #running = new Set<Promise<void>>();
   readonly #versions = new Map<ChangeTopic, number>();
@@ -64,94 +55,100 @@ class VersionedChangeFeed implements ChangeFeed {
   readonly #connection: ListenConnection | undefined;
   readonly #deps: ChangeFeedDeps;
   #timer: NodeJS.Timeout | undefined;
-  #looking: Promise<void> | undefined;
-  #looksAgain = false;
+  #comparing: Promise<void> | undefined;
+  #comparesAgain = false;
   readonly #warn: Warner;
-  #isBlind = false;
-  #isTold = false;
+  #isFailing = false;
+  #isWarned = false;
   #announceTimer: NodeJS.Timeout | undefined;
   #announcedAt = Number.NEGATIVE_INFINITY;
-  #telling: Promise<void> = Promise.resolve();
+  #notifying: Promise<void> = Promise.resolve();
 
   constructor(deps: ChangeFeedDeps) {
     const { db, logger, reconnectMs = RECONNECT_MS } = deps;
     this.#deps = deps;
     this.#warn = createWarner(logger);
-    // A transaction-mode pooler gives the backend that listens to somebody else.
+    // A transaction-mode pooler passes the backend that listens to other clients.
     if (!db.namedStatements) return;
     this.#connection = new ListenConnection({
-      ...{ createClient: db.createClient, logger, reconnectMs },
-      onWord: (word) => this.#hear(word),
-      onListening: () => this.#look(),
+      createClient: db.createClient,
+      logger,
+      reconnectMs,
+      onNotification: (payload) => this.#onNotification(payload),
+      onListening: () => this.#compare(),
     });
   }
 
+  /** `listener` runs after each change, when changes may have been missed, and once at the start. */
   on(topic: Announcement, listener: ChangeListener): void {
     this.#listeners.set(topic, [...(this.#listeners.get(topic) ?? []), listener]);
   }
 
+  /** Notifies the other processes, and this one. Never rejects: a lost notification does no harm. */
   announce(topic: 'pushes'): void {
     this.#run(topic);
     if (this.#announceTimer !== undefined) return;
     const wait = this.#announcedAt + ANNOUNCE_MS - performance.now();
-    if (wait <= 0) this.#tell(topic);
-    else this.#announceTimer = setTimeout(() => this.#tell(topic), wait);
+    if (wait <= 0) this.#notify(topic);
+    else this.#announceTimer = setTimeout(() => this.#notify(topic), wait);
   }
 
   async start(): Promise<void> {
-    const { db, pollMs = db.namedStatements ? LISTENING_POLL_MS : DEAF_POLL_MS } = this.#deps;
-    this.#timer ??= setInterval(() => void this.#look(), pollMs).unref();
-    await this.#look();
+    const { db, pollMs = db.namedStatements ? LISTENING_POLL_MS : POOLER_POLL_MS } = this.#deps;
+    this.#timer ??= setInterval(() => void this.#compare(), pollMs).unref();
+    await this.#compare();
     await this.#connection?.start();
   }
 
+  /** Resolves when nothing is under way any more, listeners included. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#timer = undefined;
-    if (this.#announceTimer !== undefined) this.#tell('pushes');
+    if (this.#announceTimer !== undefined) this.#notify('pushes');
     await this.#connection?.stop();
-    await this.#looking;
-    await this.#telling;
+    await this.#comparing;
+    await this.#notifying;
     await Promise.all(this.#running);
   }
 
-  #hear(word: string): void {
-    const [topic, sender] = word.split(' ');
-    if (topic !== 'pushes') void this.#look();
+  #onNotification(payload: string): void {
+    const [topic, sender] = payload.split(' ');
+    if (topic !== 'pushes') void this.#compare();
     else if (sender !== this.#name) this.#run(topic);
   }
 
-  #tell(topic: 'pushes'): void {
+  #notify(topic: 'pushes'): void {
     clearTimeout(this.#announceTimer);
     this.#announceTimer = undefined;
     this.#announcedAt = performance.now();
     const { db, logger } = this.#deps;
     const values = [LISTEN_CHANNEL, `${topic} ${this.#name}`];
-    this.#telling = this.#telling
-      .then(() => db.background.query({ ...TELL, values }))
+    this.#notifying = this.#notifying
+      .then(() => db.background.query({ ...NOTIFY, values }))
       .then(
         () => undefined,
-        (error: unknown) => logger.debug({ err: error, topic }, 'other processes were not told'),
+        (error: unknown) =>
+          logger.debug({ err: error, topic }, 'other processes could not be notified'),
       );
   }
 
-  /** One look at a time; a word heard meanwhile makes another one follow. */
-  #look(): Promise<void> {
-    if (this.#looking !== undefined) {
-      this.#looksAgain = true;
-      return this.#looking;
+  /** One comparison at a time; a notification meanwhile makes another one follow. */
+  #compare(): Promise<void> {
+    if (this.#comparing !== undefined) {
+      this.#comparesAgain = true;
+      return this.#comparing;
     }
-    this.#looking = this.#lookUntilCurrent().finally(() => {
-      this.#looking = undefined;
+    this.#comparing = this.#compareUntilCurrent().finally(() => {
+      this.#comparing = undefined;
     });
-    return this.#looking;
+    return this.#comparing;
   }
 
-  async #lookUntilCurrent(): Promise<void> {
+  async #compareUntilCurrent(): Promise<void> {
     do {
-      this.#looksAgain = false;
+      this.#comparesAgain = false;
       await this.#compareVersions();
-    } while (this.#looksAgain && this.#timer !== undefined);
+    } while (this.#comparesAgain && this.#timer !== undefined);
   }
 
   async #compareVersions(): Promise<void> {
@@ -167,17 +164,17 @@ class VersionedChangeFeed implements ChangeFeed {
     const { db, logger } = this.#deps;
     const client = this.#connection?.client;
     try {
-      const { rows } = await (client ?? db.background).query<VersionRow>(LOOK);
-      if (this.#isTold) logger.info('changes by other processes are seen again');
-      this.#isBlind = false;
-      this.#isTold = false;
+      const { rows } = await (client ?? db.background).query<VersionRow>(READ_VERSIONS);
+      if (this.#isWarned) logger.info('changes by other processes are noticed again');
+      this.#isFailing = false;
+      this.#isWarned = false;
       return rows;
     } catch (error) {
       if (client !== undefined) this.#connection?.reset(client, error);
-      else if (!this.#isBlind) {
-        this.#isBlind = true;
-        const message = 'changes by other processes are not seen at present';
-        this.#isTold = this.#warn({ err: error }, message);
+      else if (!this.#isFailing) {
+        this.#isFailing = true;
+        const message = 'changes by other processes are not noticed: the database does not answer';
+        this.#isWarned = this.#warn({ err: error }, message);
       }
       return [];
     }
@@ -194,16 +191,11 @@ class VersionedChangeFeed implements ChangeFeed {
     try {
       await listener();
     } catch (error) {
-      this.#deps.logger.error({ err: error, topic }, 'a change could not be taken over');
+      this.#deps.logger.error(
+        { err: error, topic },
+        'a change could not be applied here; it is tried again',
+      );
       if (topic !== 'pushes') this.#versions.delete(topic);
     }
   }
-}
-
-/**
- * Hears of changes by a connection of its own that listens, and compares versions all the same:
- * every two seconds, each second behind a transaction-mode pooler, and after each reconnection.
- */
-export function createChangeFeed(deps: ChangeFeedDeps): ChangeFeed {
-  return new VersionedChangeFeed(deps);
 }

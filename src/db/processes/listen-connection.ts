@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { createWarner, type Logger, type Warner } from '../../logger.js';
 
-/** The one channel; the payload is the topic, with the sender after a space where there is one. */
+/** The only channel; the payload is the topic, followed by a space and the sender if there is one. */
 export const LISTEN_CHANNEL = 'muster';
 
 const LONGEST_PAUSE_MS = 5_000;
@@ -11,12 +11,12 @@ export interface ListenConnectionDeps {
   createClient(): pg.Client;
   logger: Logger;
   reconnectMs: number;
-  onWord(word: string): void;
-  /** Each time that it begins to listen: what was said before went unheard. */
+  onNotification(payload: string): void;
+  /** Runs each time that it begins to listen: earlier notifications were missed. */
   onListening(): Promise<void>;
 }
 
-/** A connection that listens, and is made again with growing pauses whenever it is lost. */
+/** A connection that listens, and reconnects with growing pauses whenever it is lost. */
 export class ListenConnection {
   #client: pg.Client | undefined;
   #attempt: Promise<void> = Promise.resolve();
@@ -25,8 +25,8 @@ export class ListenConnection {
   #pause: number;
   #isStopped = false;
   #isLost = false;
-  /** What was said of its loss; one that comes and goes all the time is lost once. */
-  #isTold = false;
+  /** Its loss was logged at the level warn; repeated losses are logged at most every 30 seconds. */
+  #isWarned = false;
   readonly #warn: Warner;
   readonly #deps: ListenConnectionDeps;
 
@@ -36,12 +36,12 @@ export class ListenConnection {
     this.#warn = createWarner(deps.logger);
   }
 
-  /** While it listens. One statement at a time. */
+  /** Undefined unless it listens. One statement at a time. */
   get client(): pg.Client | undefined {
     return this.#client;
   }
 
-  /** Resolves after the first attempt, whatever came of it. */
+  /** Resolves after the first attempt, also when it failed. */
   start(): Promise<void> {
     this.#isStopped = false;
     this.#attempt = this.#connect();
@@ -58,17 +58,17 @@ export class ListenConnection {
     await this.#ending;
   }
 
-  /** Gives the connection up and makes another, for whoever finds that it does not answer. */
+  /** Replaces the connection: a statement on it failed or was not answered. */
   reset(client: pg.Client, error: unknown): void {
     if (client === this.#client) this.#lose(client, error);
   }
 
   async #connect(): Promise<void> {
     const client = this.#deps.createClient();
-    // Unheard, it would end the process; while connecting, the rejection tells the same.
+    // Without a listener the error would end the process; while connecting, connect() rejects too.
     client.on('error', (error) => this.reset(client, error));
     client.on('end', () => this.reset(client, new Error('the connection was closed')));
-    client.on('notification', ({ payload = '' }) => this.#deps.onWord(payload));
+    client.on('notification', ({ payload = '' }) => this.#deps.onNotification(payload));
     try {
       await client.connect();
       await client.query(LISTEN);
@@ -82,9 +82,9 @@ export class ListenConnection {
 
   async #listening(): Promise<void> {
     this.#pause = this.#deps.reconnectMs;
-    if (this.#isTold) this.#deps.logger.info('listening for changes by other processes again');
+    if (this.#isWarned) this.#deps.logger.info('listening for changes by other processes again');
     this.#isLost = false;
-    this.#isTold = false;
+    this.#isWarned = false;
     if (!this.#isStopped) await this.#deps.onListening();
   }
 
@@ -93,7 +93,7 @@ export class ListenConnection {
     if (this.#isStopped) return;
     if (!this.#isLost) {
       const message = 'no connection to listen for changes; trying again';
-      this.#isTold = this.#warn({ err: error }, message);
+      this.#isWarned = this.#warn({ err: error }, message);
     }
     this.#isLost = true;
     this.#timer = setTimeout(() => {

@@ -1,8 +1,11 @@
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import type { Knex } from 'knex';
 import type { Database } from '../connection/database.js';
 import { inTransaction, type Transaction } from '../connection/unit-of-work.js';
 import { freeJobs } from '../jobs/job-repository.js';
 
-/** A process of this server; `workerPool` is what its jobs are locked by. */
+/** A process of this server; `workerPool` is the id that locks its jobs. */
 export interface ServerProcess {
   id: string;
   role: 'all' | 'web' | 'worker';
@@ -10,11 +13,11 @@ export interface ServerProcess {
   pid: number;
   version: string;
   workerPool: string | null;
-  pushTrouble: PushTrouble | null;
+  pushFailure: PushFailure | null;
 }
 
-/** What keeps a process from pushing. */
-export interface PushTrouble {
+/** Why a process cannot push. */
+export interface PushFailure {
   why: string;
   since: Date;
 }
@@ -26,22 +29,22 @@ values ($1, $2, $3, $4, $5, $6, $7, $8)
 on conflict (id) do update set seen_at = clock_timestamp(), worker_pool = excluded.worker_pool,
   push_trouble = excluded.push_trouble, push_trouble_since = excluded.push_trouble_since`;
 
-/** Tells the others that this process lives. */
+/** Writes the heartbeat of this process. */
 export async function recordBeat({ background }: Database, process: ServerProcess): Promise<void> {
-  const { id, role, hostname, pid, version, workerPool, pushTrouble } = process;
-  const trouble = [pushTrouble?.why ?? null, pushTrouble?.since ?? null];
-  await background.query(BEAT, [id, role, hostname, pid, version, workerPool, ...trouble]);
+  const { id, role, hostname, pid, version, workerPool, pushFailure } = process;
+  const failure = [pushFailure?.why ?? null, pushFailure?.since ?? null];
+  await background.query(BEAT, [id, role, hostname, pid, version, workerPool, ...failure]);
 }
 
 export async function removeProcess({ background }: Database, id: string): Promise<void> {
   await background.query('delete from server_processes where id = $1', [id]);
 }
 
-/** By the database's clock. While it was down nobody could be heard. */
+/** By the database's clock. While the database was down no heartbeat could be written. */
 const SILENT = `greatest(seen_at, pg_postmaster_start_time())
   < clock_timestamp() - ? * interval '1 millisecond'`;
 
-/** Processes heard of within so many milliseconds, on whatever host. */
+/** Processes with a heartbeat in the last `ms` milliseconds, on any host. */
 export async function recentProcesses(
   knex: Database['knex'],
   ms: number,
@@ -52,18 +55,54 @@ export async function recentProcesses(
     .select('hostname', 'pid');
 }
 
-export type TroubledProcess = PushTrouble & Pick<ServerProcess, 'hostname' | 'pid'>;
+/** Three heartbeats. */
+const RECENT_MS = 15_000;
 
-/** Processes heard of within so many milliseconds that cannot push, the first in trouble first. */
-export async function troubledProcesses(
+/**
+ * Other server processes that run now: those with a heartbeat in the last 15 seconds, without those of
+ * this host whose pid no longer exists.
+ */
+export async function liveProcesses(
+  knex: Knex,
+): Promise<Pick<ServerProcess, 'hostname' | 'pid'>[]> {
+  const recent = await recentProcesses(knex, RECENT_MS);
+  return recent.filter(({ hostname: host, pid }) => host !== hostname() || !isGone(pid));
+}
+
+function isGone(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return pid === process.pid || isDefunct(pid); // this process's own pid: a former run had it
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+  }
+}
+
+/**
+ * A killed process keeps its pid until its parent reads its exit status, which the first process of a
+ * container may never do. Read from /proc, where it exists: `7 (node) Z 1`.
+ */
+function isDefunct(pid: number): boolean {
+  try {
+    const status = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    return /^ [ZX] /.test(status.slice(status.lastIndexOf(')') + 1));
+  } catch {
+    return false;
+  }
+}
+
+export type ProcessWithPushFailure = PushFailure & Pick<ServerProcess, 'hostname' | 'pid'>;
+
+/** Processes with a heartbeat in the last `ms` milliseconds that cannot push, longest first. */
+export async function processesWithPushFailure(
   { knex }: Pick<Database, 'knex'>,
   ms: number,
-): Promise<TroubledProcess[]> {
+): Promise<ProcessWithPushFailure[]> {
   return await knex('server_processes')
     .whereNotNull('push_trouble')
     .whereRaw("seen_at > clock_timestamp() - ? * interval '1 millisecond'", [ms])
     .orderBy(['push_trouble_since', 'hostname', 'pid'])
-    .select<TroubledProcess[]>('hostname', 'pid', {
+    .select<ProcessWithPushFailure[]>('hostname', 'pid', {
       why: 'push_trouble',
       since: 'push_trouble_since',
     });
@@ -84,7 +123,7 @@ interface Holder {
   worker_pool: string;
 }
 
-/** Frees the jobs of processes that have been silent for so long; each process is told once. */
+/** Frees the jobs of processes silent for `silentMs`. Returns each process once. */
 export async function freeJobsOfSilent(db: Database, silentMs: number): Promise<SilentProcess[]> {
   const isSilent = db.knex.raw(SILENT, [silentMs]);
   const found: unknown = await db
@@ -110,6 +149,16 @@ export async function freeJobsOfSilent(db: Database, silentMs: number): Promise<
   });
 }
 
+/** Frees jobs locked for `silentMs` by workers that no process claims. Returns how many. */
+export async function freeUnclaimedJobs(db: Database, silentMs: number): Promise<number> {
+  return await inTransaction(db, async (trx) => {
+    const pools = await unclaimedPools(trx, silentMs);
+    if (pools.length === 0) return 0;
+    const counts = await freeJobs(trx, pools);
+    return [...counts.values()].reduce((sum, count) => sum + count, 0);
+  });
+}
+
 async function unclaimedPools(trx: Transaction, silentMs: number): Promise<string[]> {
   const old = trx.raw("locked_at < clock_timestamp() - ? * interval '1 millisecond'", [silentMs]);
   return await trx('jobs')
@@ -120,17 +169,7 @@ async function unclaimedPools(trx: Transaction, silentMs: number): Promise<strin
     .pluck<string[]>('worker');
 }
 
-/** Frees jobs held for so long by workers that no process claims. Returns how many they were. */
-export async function freeUnclaimedJobs(db: Database, silentMs: number): Promise<number> {
-  return await inTransaction(db, async (trx) => {
-    const pools = await unclaimedPools(trx, silentMs);
-    if (pools.length === 0) return 0;
-    const counts = await freeJobs(trx, pools);
-    return [...counts.values()].reduce((sum, count) => sum + count, 0);
-  });
-}
-
-/** Forgets processes that have not been heard of for a day. */
+/** Deletes processes without a heartbeat for a day. */
 export async function forgetOldProcesses({ background }: Database): Promise<void> {
   await background.query(
     "delete from server_processes where seen_at < clock_timestamp() - interval '1 day'",

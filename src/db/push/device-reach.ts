@@ -5,10 +5,10 @@ export interface TopicCount {
   count: number;
 }
 
-/** Counting ends here: whoever reads it needs to know that it is many. */
+/** Counting stops here: beyond it the exact number does not matter. */
 export const COUNTED_AT_MOST = 10_000;
 
-// From one topic to the next by the index, since there are few topics and many devices.
+// Steps through the index from one topic to the next: there are few topics and many devices.
 const TOPICS = `
 with recursive topics as (
   (select topic from devices where is_enrolled and topic is not null order by topic limit 1)
@@ -41,7 +41,7 @@ export async function listEnrolledTopics(knex: Knex): Promise<string[]> {
   return rows.map(({ topic }) => topic);
 }
 
-/** Enrolled devices by topic, of the topics that are not among `topics`: the most devices first. */
+/** Enrolled devices per topic, without `topics`; the topic with the most devices first. */
 export async function countDevicesOfOtherTopics(
   knex: Knex,
   topics: string[],

@@ -1,49 +1,49 @@
 import type { Knex } from 'knex';
-import { forOwners, type PushRecipient } from './push-recipients.js';
+import { forRecipients, type PushRecipient } from './push-recipients.js';
 
 export interface PushRequestOptions {
-  /** When what waits can be given to the device; now unless told. */
+  /** When the device can fetch what is queued; now by default. */
   at?: Date | null | undefined;
-  /** The push goes out at a random moment of this span, so that many don't come at once. */
-  spreadMs?: number;
+  /** The push goes out at a random moment of this span, so that many devices don't come at once. */
+  spreadMs?: number | undefined;
 }
 
 /**
- * A push under way keeps its claim: whoever claimed the row sees by requested_at that another push
- * has to follow. All statements that make rows share this.
+ * A push under way keeps its claim: its process sees by requested_at that another push has to follow.
+ * All statements that insert pushes share this.
  */
 export const REQUEST_AGAIN = `do update set
     requested_at = clock_timestamp(),
     attempts = 0,
     due_at = case when p.claimed_at is null then least(p.due_at, excluded.due_at) else p.due_at end`;
 
-const REQUEST = forOwners(
+const REQUEST = forRecipients(
   'request_pushes',
-  ({ owners, pushes, key, device, isEnrolled }) => `
+  ({ recipients, pushes, key, joinDevice, isEnrolled }) => `
 insert into ${pushes} as p (${key}, due_at)
-select o.id,
+select r.id,
   greatest(now(), coalesce(:at::timestamptz, now())) + random() * :spread * interval '1 ms'
-from ${owners} o
-${device}
-where o.id = any(:ids::bigint[])
-  and ${isEnrolled} and o.sealed_push is not null and o.push_state = 'ok'
-order by o.id
+from ${recipients} r
+${joinDevice}
+where r.id = any(:ids::bigint[])
+  and ${isEnrolled} and r.sealed_push is not null and r.push_state = 'ok'
+order by r.id
 on conflict (${key}) ${REQUEST_AGAIN}`,
 );
 
 async function request(
   trx: Knex.Transaction,
-  owner: PushRecipient,
+  recipient: PushRecipient,
   { ids, at = null, spreadMs = 0 }: PushRequestOptions & { ids: readonly number[] },
 ): Promise<void> {
   if (ids.length === 0) return;
-  await trx.raw(REQUEST[owner].text, { ids: [...ids], at: at ?? null, spread: spreadMs });
+  await trx.raw(REQUEST[recipient].text, { ids: [...ids], at: at ?? null, spread: spreadMs });
 }
 
 /**
- * Notes that these devices are to be pushed, in the transaction that gives them something to fetch.
- * One statement; rows are locked in the order of their ids. Devices that can't be pushed are left
- * out: their next TokenUpdate asks for the push.
+ * Requests a push of these devices, in the transaction that queues something for them. One statement;
+ * rows are locked in the order of their ids. Devices that can't be pushed are skipped: their next
+ * TokenUpdate requests the push.
  */
 export function requestPushes(
   trx: Knex.Transaction,
@@ -53,7 +53,7 @@ export function requestPushes(
   return request(trx, 'device', { ...options, ids: deviceIds });
 }
 
-/** The same for users of devices, by their own ids. */
+/** Requests a push of these users of devices, by their own ids. */
 export function requestUserPushes(
   trx: Knex.Transaction,
   userIds: readonly number[],
@@ -62,28 +62,28 @@ export function requestUserPushes(
   return request(trx, 'user', { ...options, ids: userIds });
 }
 
-const REQUEST_MISSING = forOwners(
+const REQUEST_MISSING = forRecipients(
   'request_missing_pushes',
-  ({ owners, pushes, key, device, isEnrolled, isOwned, ownerOfCommand }) => `
+  ({ recipients, pushes, key, joinDevice, isEnrolled, isForKind, recipientOfCommand }) => `
 insert into ${pushes} (${key}, due_at)
-select o.id, now() + random() * interval '1 minute'
-from ${owners} o
-${device}
-where o.id in (select ${ownerOfCommand} from commands c where c.is_pending and ${isOwned})
-  and ${isEnrolled} and o.sealed_push is not null and o.push_state = 'ok'
-  and not exists (select from ${pushes} p where p.${key} = o.id)
-order by o.id
+select r.id, now() + random() * interval '1 minute'
+from ${recipients} r
+${joinDevice}
+where r.id in (select ${recipientOfCommand} from commands c where c.is_pending and ${isForKind})
+  and ${isEnrolled} and r.sealed_push is not null and r.push_state = 'ok'
+  and not exists (select from ${pushes} p where p.${key} = r.id)
+order by r.id
 limit ?
 on conflict (${key}) do nothing`,
 );
 
-/** Has owners pushed that wait for commands without anybody having asked. Returns how many. */
+/** Requests pushes of recipients that have commands queued but no push. Returns how many. */
 export async function requestMissingPushes(
   knex: Knex,
-  owner: PushRecipient,
+  recipient: PushRecipient,
   limit: number,
 ): Promise<number> {
-  const { text } = REQUEST_MISSING[owner];
+  const { text } = REQUEST_MISSING[recipient];
   const { rowCount } = await knex.raw<{ rowCount: number }>(text, [limit]);
   return rowCount;
 }

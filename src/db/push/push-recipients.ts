@@ -1,64 +1,69 @@
-/** Whom a push wakes: a device, or one of its users. */
+/** Pushes wake a device, or one of its users. */
 export type PushRecipient = 'device' | 'user';
 
-interface OwnerTables {
-  /** The table of owners; `o` in the statements. */
-  owners: string;
-  /** The table of pushes, and its column with the owner's id. */
+export const PUSH_RECIPIENTS: readonly PushRecipient[] = ['device', 'user'];
+
+/** The parts in which the statements for devices and for users differ. */
+interface RecipientSql {
+  /** The table of recipients; `r` in the statements. */
+  recipients: string;
+  /** The table of pushes, and its column with the recipient's id. */
   pushes: string;
   key: string;
-  /** From `owners o`: its device, as `d`. */
-  device: string;
-  /** The commands of `o`, as `c`. */
-  ownCommand: string;
-  /** Which of `commands c` are an owner's of this kind, and whose. */
-  isOwned: string;
-  ownerOfCommand: string;
+  /** Joins the device of `r` as `d`. */
+  joinDevice: string;
+  /** Whether `commands c` is for `r`. */
+  isForRecipient: string;
+  /** Whether `commands c` is for a recipient of this kind, and the column with its id. */
+  isForKind: string;
+  recipientOfCommand: string;
   isEnrolled: string;
-  /** The identity under which the push token is sealed. */
-  identity: string;
-  noteApnsId: string;
+  /** The label under which the push token is sealed. */
+  sealLabel: string;
+  setApnsId: string;
 }
 
-/** Of constants only: nothing of a request ever gets into these texts. */
-const TABLES: Record<PushRecipient, OwnerTables> = {
+/** Constants only: no part of a request gets into these texts. */
+const PARTS: Record<PushRecipient, RecipientSql> = {
   device: {
-    owners: 'devices',
+    recipients: 'devices',
     pushes: 'device_pushes',
     key: 'device_id',
-    device: 'join devices d on d.id = o.id',
-    ownCommand: 'c.device_id = o.id and c.device_user_id is null',
-    isOwned: 'c.device_user_id is null',
-    ownerOfCommand: 'c.device_id',
-    isEnrolled: 'o.is_enrolled',
-    identity: "'devices/' || o.id || '/push'",
-    noteApnsId: `last_apns_id = case when r.is_delivered is null then o.last_apns_id
-    else r.apns_id end,`,
+    joinDevice: 'join devices d on d.id = r.id',
+    isForRecipient: 'c.device_id = r.id and c.device_user_id is null',
+    isForKind: 'c.device_user_id is null',
+    recipientOfCommand: 'c.device_id',
+    isEnrolled: 'r.is_enrolled',
+    sealLabel: "'devices/' || r.id || '/push'",
+    setApnsId: `last_apns_id = case when p.is_delivered is null then r.last_apns_id
+    else p.apns_id end,`,
   },
   user: {
-    owners: 'device_users',
+    recipients: 'device_users',
     pushes: 'user_pushes',
     key: 'device_user_id',
-    device: 'join devices d on d.id = o.device_id',
-    ownCommand: 'c.device_user_id = o.id',
-    isOwned: 'c.device_user_id is not null',
-    ownerOfCommand: 'c.device_user_id',
-    isEnrolled: 'o.is_enrolled and d.is_enrolled',
-    identity: "'device_users/' || o.device_id || '/' || o.user_key || '/push'",
-    noteApnsId: '',
+    joinDevice: 'join devices d on d.id = r.device_id',
+    isForRecipient: 'c.device_user_id = r.id',
+    isForKind: 'c.device_user_id is not null',
+    recipientOfCommand: 'c.device_user_id',
+    isEnrolled: 'r.is_enrolled and d.is_enrolled',
+    sealLabel: "'device_users/' || r.device_id || '/' || r.user_key || '/push'",
+    setApnsId: '',
   },
 };
 
-export interface OwnedStatement {
+export interface RecipientStatement {
   name: string;
   text: string;
 }
 
-/** The same statement for owners of each kind, under names that tell them apart. */
-export function forOwners(
+/** The same statement for devices and for users, each under a name of its own. */
+export function forRecipients(
   name: string,
-  text: (tables: OwnerTables) => string,
-): Record<PushRecipient, OwnedStatement> {
-  const of = (owner: PushRecipient) => ({ name: `${name}_${owner}`, text: text(TABLES[owner]) });
-  return { device: of('device'), user: of('user') };
+  text: (parts: RecipientSql) => string,
+): Record<PushRecipient, RecipientStatement> {
+  const statementFor = (recipient: PushRecipient) => {
+    return { name: `${name}_${recipient}`, text: text(PARTS[recipient]) };
+  };
+  return { device: statementFor('device'), user: statementFor('user') };
 }

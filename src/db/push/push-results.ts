@@ -1,64 +1,63 @@
 import { type Database, runInBackground } from '../connection/database.js';
+import { forRecipients, type PushRecipient } from './push-recipients.js';
 
-import { forOwners, type PushRecipient } from './push-recipients.js';
-
-/** How a push ended, for the record of the device or of the user. */
+/** The result of a push, for the record of the device or of the user. */
 export interface PushResult {
-  ownerId: number;
+  recipientId: number;
   /** `delivered`, a reason of Apple's, or one of our own. */
   result: string;
   apnsId: string | null;
-  /** Null when nothing was said of the device: no answer came. */
+  /** Null when no answer came. */
   isDelivered: boolean | null;
-  /** What the push service has said of the token that lay in `sealedPush`. */
+  /** What Apple's answer says of the token in `sealedPush`. */
   pushState: 'ok' | 'unregistered' | 'bad_token' | null;
   sealedPush: Buffer | null;
-  /** Since when the token is not valid, milliseconds since 1970, if that was said. */
+  /** Since when the token is invalid (milliseconds since 1970), if the answer says so. */
   since: number | null;
 }
 
 /**
- * A token that the device has renewed meanwhile is not judged by what was said of the former one. Nor
- * is one that it has sent again after the time that Apple names.
+ * The answer changes `push_state` only if the device still has the token that was pushed, and has not
+ * sent it again after the time that Apple names.
  */
-const NOTE = forOwners(
-  'note_push_results',
-  ({ owners, noteApnsId }) => `
-with outcome as (
+const STORE = forRecipients(
+  'store_push_results',
+  ({ recipients, setApnsId }) => `
+with result as (
   select * from unnest($1::bigint[], $2::text[], $3::text[], $4::boolean[], $5::text[], $6::bytea[],
-    $7::float8[]) as r (id, result, apns_id, is_delivered, push_state, sealed_push, since)
+    $7::float8[]) as p (id, result, apns_id, is_delivered, push_state, sealed_push, since)
 ), locked as (
-  select r.* from ${owners} o join outcome r on r.id = o.id
-  where r.is_delivered is not null or o.last_push_result is distinct from r.result
-  order by o.id
-  for no key update of o
+  select p.* from ${recipients} r join result p on p.id = r.id
+  where p.is_delivered is not null or r.last_push_result is distinct from p.result
+  order by r.id
+  for no key update of r
 )
-update ${owners} o set
-  last_push_result = r.result,
-  last_push_at = case when r.is_delivered is null then o.last_push_at else now() end,
-  ${noteApnsId}
-  failed_push_count = case when r.is_delivered then 0 when r.is_delivered is null
-    then o.failed_push_count else o.failed_push_count + 1 end,
+update ${recipients} r set
+  last_push_result = p.result,
+  last_push_at = case when p.is_delivered is null then r.last_push_at else now() end,
+  ${setApnsId}
+  failed_push_count = case when p.is_delivered then 0 when p.is_delivered is null
+    then r.failed_push_count else r.failed_push_count + 1 end,
   push_state = case
-    when r.push_state is not null and o.sealed_push = r.sealed_push
-      and (r.since is null or o.tokenupdate_at is null
-        or o.tokenupdate_at <= to_timestamp(r.since / 1000))
-    then r.push_state else o.push_state end
-from locked r
-where o.id = r.id
-returning o.id, o.push_state, set_config('synchronous_commit', 'off', true)`,
+    when p.push_state is not null and r.sealed_push = p.sealed_push
+      and (p.since is null or r.tokenupdate_at is null
+        or r.tokenupdate_at <= to_timestamp(p.since / 1000))
+    then p.push_state else r.push_state end
+from locked p
+where r.id = p.id
+returning r.id, r.push_state, set_config('synchronous_commit', 'off', true)`,
 );
 
-/** Writes them to their records. Returns the ids of those that can't be pushed any more. */
-export async function notePushResults(
+/** Stores the results. Returns the ids of recipients that cannot be pushed any more. */
+export async function storePushResults(
   db: Database,
-  owner: PushRecipient,
+  recipient: PushRecipient,
   results: readonly PushResult[],
 ): Promise<Set<number>> {
   if (results.length === 0) return new Set();
   type Row = { id: number; push_state: string | null };
-  const { rows } = await runInBackground<Row>(db, NOTE[owner], [
-    results.map(({ ownerId }) => ownerId),
+  const { rows } = await runInBackground<Row>(db, STORE[recipient], [
+    results.map(({ recipientId }) => recipientId),
     results.map(({ result }) => result),
     results.map(({ apnsId }) => apnsId),
     results.map(({ isDelivered }) => isDelivered),

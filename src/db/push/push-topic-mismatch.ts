@@ -1,11 +1,11 @@
 import type { Knex } from 'knex';
 
-/** Push certificates that count, whether they can be used now or have to be renewed first. */
+/** Push certificates, including those that must be renewed before use. */
 const CERTIFICATES = `certificates where purpose = 'mdm.pushcert' and revoked_at is null`;
 
 /**
- * SQL: whether nobody can push to a topic: there are push certificates, and none has it. Apple refuses
- * a profile that changes the topic of an enrollment, so the device keeps it.
+ * SQL: whether no stored push certificate has this topic, though there are some. A device keeps its
+ * topic for good, since Apple refuses a profile that changes the topic of an enrollment.
  */
 export function isMismatch(topic: string): string {
   return `(exists (select from ${CERTIFICATES})
@@ -19,9 +19,9 @@ export async function listPushTopics(knex: Knex): Promise<string[]> {
   return rows.map(({ topic }) => topic);
 }
 
-/** By id, so that no step reads again what the former one has changed. */
+/** In the order of ids, so that no step reads rows that an earlier one has changed. */
 export interface Step {
-  /** Where the step before ended; 0 at first. */
+  /** Last id of the step before; 0 at first. */
   after: number;
   limit: number;
 }
@@ -48,7 +48,7 @@ export async function markMismatches(knex: Knex, topic: string, step: Step): Pro
   return await runStep(knex, MARK, { topic, ...step });
 }
 
-// A device that could not be pushed has no row in device_pushes: it gets one for what waits for it.
+// A device that could not be pushed has no row in device_pushes: it gets one if commands are queued.
 const CLEAR = `
 with cleared as (
   update devices set push_state = 'ok'
@@ -68,7 +68,7 @@ with cleared as (
 )
 select count(*)::integer as count, max(id) as last from cleared`;
 
-/** Clears the state of devices whose topic has a certificate by now. */
+/** Clears the state of devices whose topic has a certificate now. */
 export async function clearMismatches(
   knex: Knex,
   topics: readonly string[],

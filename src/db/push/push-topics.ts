@@ -1,11 +1,42 @@
 import type { Knex } from 'knex';
 import { type Database, runInBackground } from '../connection/database.js';
+import { forRecipients, type PushRecipient } from './push-recipients.js';
 
-import { forOwners, type PushRecipient } from './push-recipients.js';
+export interface PushCertificateRow {
+  id: number;
+  der: Buffer;
+  chain_der: Buffer | null;
+  /** Hexadecimal. */
+  fingerprint: string;
+  key_fingerprint: string;
+  sealed_pkcs8: Buffer;
+}
+
+/** The newest push certificate of a topic that can be used now, with its sealed key. */
+export async function findPushCertificate(
+  knex: Knex,
+  topic: string,
+): Promise<PushCertificateRow | undefined> {
+  return await knex('certificates as c')
+    .join('rsa_private_keys as k', 'k.id', 'c.rsa_private_key_id')
+    .where({ 'c.purpose': 'mdm.pushcert', 'c.push_topic': topic })
+    .whereNull('c.revoked_at')
+    .where('c.not_before', '<=', knex.fn.now())
+    .where('c.not_after', '>', knex.fn.now())
+    .orderBy('c.id', 'desc')
+    .first<PushCertificateRow | undefined>(
+      'c.id',
+      'c.der',
+      'c.chain_der',
+      'k.sealed_pkcs8',
+      'c.fingerprint_sha256 as fingerprint',
+      'k.fingerprint_sha256 as key_fingerprint',
+    );
+}
 
 const FIRST_MS = 600_000;
 const LONGEST_MS = 6 * 3_600_000;
-/** While one process tries a blocked topic, the others leave it alone. */
+/** While one process tries a blocked topic, the others do not. */
 const PROBE_MS = 60_000;
 
 const RETRY_IN = `(extract(epoch from t.retry_at - now()) * 1000)::float8 as retry_in`;
@@ -24,7 +55,7 @@ union all
 select false, ${RETRY_IN} from push_topics t where t.topic = $1`,
 };
 
-// As long again as it has been blocked: the intervals double.
+// As long again as it has been blocked, so the intervals double.
 const STAY_BLOCKED = {
   name: 'keep_push_topic_blocked',
   text: `
@@ -46,18 +77,18 @@ where topic = $1 and retry_at <= now() returning topic`,
 export interface Refusal {
   topic: string;
   reason: string;
-  /** It was the one push that a blocked topic is tried with. */
+  /** It was the single push that tests a blocked topic. */
   isProbe: boolean;
 }
 
 export interface Blocked {
-  /** It was not blocked before, by no process. */
+  /** No process had blocked it before. */
   isNew: boolean;
   /** Milliseconds. */
   retryIn: number;
 }
 
-/** Notes that the push service refuses the topic's certificate. */
+/** Records that the push service refuses the topic's certificate. */
 export async function blockTopic(
   db: Database,
   { topic, reason, isProbe }: Refusal,
@@ -65,12 +96,12 @@ export async function blockTopic(
   type Row = { is_new: boolean; retry_in: number };
   const statement = isProbe ? STAY_BLOCKED : BLOCK;
   const { rows } = await runInBackground<Row>(db, statement, [topic, reason]);
-  // Gone between the two reads: it will be found out again.
+  // Unblocked between the two reads: the next refusal blocks it again.
   const [row = { is_new: false, retry_in: 0 }] = rows;
   return { isNew: row.is_new, retryIn: Math.max(0, row.retry_in) };
 }
 
-/** True for the one process that is to try the blocked topic now. */
+/** True for one process, which is to try the blocked topic now. */
 export async function mayTryTopic(db: Database, topic: string): Promise<boolean> {
   const { rows } = await runInBackground(db, TRY, [topic]);
   return rows.length > 0;
@@ -81,29 +112,29 @@ export async function unblockTopic(knex: Knex, topic: string): Promise<boolean> 
   return (await knex('push_topics').where({ topic }).delete()) > 0;
 }
 
-const REARM = forOwners(
+const REARM = forRecipients(
   'rearm_pushes',
-  ({ owners, pushes, key, device }) => `
+  ({ recipients, pushes, key, joinDevice }) => `
 with next as (
-  select p.${key} as owner_id,
+  select p.${key} as recipient_id,
     now() + ($4 + $5 * row_number() over (order by p.${key})) * interval '1 ms' as due_at
   from ${pushes} p
-  join ${owners} o on o.id = p.${key}
-  ${device}
+  join ${recipients} r on r.id = p.${key}
+  ${joinDevice}
   where p.${key} > $2 and d.topic = $1
   order by p.${key}
   limit $3
 ), moved as (
   update ${pushes} p set due_at = n.due_at
   from next n
-  where p.${key} = n.owner_id and p.claimed_at is null and p.due_at > n.due_at
+  where p.${key} = n.recipient_id and p.claimed_at is null and p.due_at > n.due_at
 )
-select count(*)::integer as count, max(owner_id) as last from next`,
+select count(*)::integer as count, max(recipient_id) as last from next`,
 );
 
 export interface RearmStep {
   topic: string;
-  /** Where the step before ended; 0 at first. */
+  /** Last id of the step before; 0 at first. */
   after: number;
   limit: number;
   /** Milliseconds from now until the first, and from one to the next. */
@@ -111,14 +142,14 @@ export interface RearmStep {
   every: number;
 }
 
-/** Makes waiting pushes of a topic due earlier, one after another. `last` is null at the end. */
+/** Makes waiting pushes of a topic due soon, one after another. `last` is null at the end. */
 export async function rearmPushes(
   db: Database,
-  owner: PushRecipient,
+  recipient: PushRecipient,
   { topic, after, limit, from, every }: RearmStep,
 ): Promise<{ count: number; last: number | null }> {
   type Row = { count: number; last: number | null };
   const values = [topic, after, limit, from, every];
-  const { rows } = await runInBackground<Row>(db, REARM[owner], values);
+  const { rows } = await runInBackground<Row>(db, REARM[recipient], values);
   return rows[0] ?? { count: 0, last: null };
 }

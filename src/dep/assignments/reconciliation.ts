@@ -13,7 +13,7 @@ import {
 } from '../../db/dep/dep-reconcile-repository.js';
 import { repairDeviceRecords } from '../../db/dep/dep-record-repository.js';
 import { systemContext, writeAudit } from '../../events/audit.js';
-import { BATCH } from '../../jobs/tasks/in-batches.js';
+import { BATCH } from '../../jobs/tasks/scheduled-task.js';
 import type { Logger } from '../../logger.js';
 import type { DepJobs } from '../dep-jobs.js';
 

@@ -1,4 +1,4 @@
-import { serviceUrl } from '../../config/config-values.js';
+import { serviceUrl } from '../../config/values.js';
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
 import type { Database } from '../../db/connection/database.js';
 import {

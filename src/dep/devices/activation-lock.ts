@@ -9,7 +9,7 @@ import {
 import { secretIdentity } from '../../db/devices/device-repository.js';
 import { escrowOfSerial, newestSecretId } from '../../db/devices/device-secrets.js';
 import { AppError, notFound } from '../../errors.js';
-import type { JobQueue } from '../../jobs/task.js';
+import type { JobQueue } from '../../jobs/job-queue.js';
 
 /** Stands in the rows of waiting jobs. */
 export const ACTIVATION_LOCK = 'dep.activation_lock';

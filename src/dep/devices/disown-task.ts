@@ -7,7 +7,8 @@ import {
   storeDisowned,
 } from '../../db/dep/dep-device-actions.js';
 import { AppError } from '../../errors.js';
-import type { JobQueue, Task } from '../../jobs/task.js';
+import type { JobQueue } from '../../jobs/job-queue.js';
+import type { Task } from '../../jobs/task.js';
 import type { Logger } from '../../logger.js';
 import type { DepAccounts, SerialResults } from '../client/dep-api.js';
 import { DepError } from '../client/dep-error.js';

@@ -1,7 +1,7 @@
 import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { findListed, type ListedRow, requestDisown } from '../../db/dep/dep-device-actions.js';
 import { AppError, type ErrorDetail } from '../../errors.js';
-import type { JobQueue } from '../../jobs/task.js';
+import type { JobQueue } from '../../jobs/job-queue.js';
 
 /** Stands in the rows of waiting jobs. */
 export const DISOWN = 'dep.disown';

@@ -15,7 +15,7 @@ import {
 import { insertCertificate } from '../../db/pki/certificate-repository.js';
 import { AppError, notFound } from '../../errors.js';
 import type { Changes } from '../../events/audit.js';
-import type { JobQueue } from '../../jobs/task.js';
+import type { JobQueue } from '../../jobs/job-queue.js';
 import { checkCredentialsSoon } from '../../jobs/tasks/check-credentials.js';
 import { certificateRecord } from '../../pki/certificates/certificate-record.js';
 import { storeSealedKey } from '../../pki/certificates/stored-keys.js';

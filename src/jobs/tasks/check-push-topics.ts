@@ -9,8 +9,7 @@ import {
 } from '../../db/push/push-topic-mismatch.js';
 import type { Logger } from '../../logger.js';
 import type { Task } from '../task.js';
-import { BATCH } from './in-batches.js';
-import { scheduledTask } from './scheduled-task.js';
+import { BATCH, scheduledTask } from './scheduled-task.js';
 
 export interface CheckPushTopicsDeps {
   db: Database;
@@ -18,8 +17,8 @@ export interface CheckPushTopicsDeps {
 }
 
 /**
- * Keeps `push_state: topic_mismatch` true when push certificates come and go. TokenUpdate sets it too;
- * this also finds what a process of an older version wrote.
+ * Updates `push_state: topic_mismatch` when push certificates are added or removed. TokenUpdate sets it
+ * too; this also corrects what a process of an older version wrote.
  */
 export function createCheckPushTopicsTask(deps: CheckPushTopicsDeps): Task<undefined> {
   return scheduledTask({
@@ -38,7 +37,7 @@ export async function checkPushTopics(
   if (cleared > 0)
     logger.info(
       { count: cleared },
-      'devices can be pushed again: there is a certificate of their topic',
+      'devices can be pushed again: their topic has a push certificate',
     );
   if (topics.length === 0) return;
   for (const topic of await listEnrolledTopics(knex)) {

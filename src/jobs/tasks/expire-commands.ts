@@ -2,15 +2,14 @@ import type { Database } from '../../db/connection/database.js';
 import { expireOverdue } from '../../db/devices/command-repository.js';
 import type { Logger } from '../../logger.js';
 import type { Task } from '../task.js';
-import { inBatches } from './in-batches.js';
-import { scheduledTask } from './scheduled-task.js';
+import { inBatches, scheduledTask } from './scheduled-task.js';
 
 export interface ExpireCommandsDeps {
   db: Database;
   logger: Logger;
 }
 
-/** Commands that nobody answered before their `expires_at` get their final status. */
+/** Gives commands that were not answered before their `expires_at` their final status. */
 export function createExpireCommandsTask({ db, logger }: ExpireCommandsDeps): Task<undefined> {
   return scheduledTask({
     name: 'commands.expire',

@@ -17,20 +17,21 @@ export interface TaskDeps {
   queue: Pick<CommandQueue, 'queueInventories'>;
   config: Pick<Config, 'inventoryInterval'>;
   /** The certificate of TLS_CERT_FILE. */
-  tlsFile?: () => FileCertificate | undefined;
+  tlsFile?: (() => FileCertificate | undefined) | undefined;
 }
 
-/** What the server does by itself, by the clock. */
-export function createTasks({ db, logger, queue, config, ...rest }: TaskDeps): Task[] {
+/** The scheduled tasks of the server. */
+export function createTasks({ db, logger, queue, config, tlsFile }: TaskDeps): Task[] {
   const { inventoryInterval: interval } = config;
-  return [
+  const tasks: Task[] = [
     createExpireCommandsTask({ db, logger }),
     createFindUnpushedTask({ db, logger }),
     createCheckPushTopicsTask({ db, logger }),
     createPruneRecordsTask({ db, logger }),
-    createCheckCredentialsTask({ db, logger, ...rest }),
-    ...(interval === undefined
-      ? []
-      : [createRefreshInventoryTask({ db, queue, logger, interval })]),
+    createCheckCredentialsTask({ db, logger, tlsFile }),
   ];
+  if (interval !== undefined) {
+    tasks.push(createRefreshInventoryTask({ db, queue, logger, interval }));
+  }
+  return tasks;
 }

@@ -4,15 +4,14 @@ import { removeOrphanTopics, removeSpentChallenges } from '../../db/jobs/mainten
 import { removeOldKeys } from '../../db/store/idempotency-repository.js';
 import type { Logger } from '../../logger.js';
 import type { Task } from '../task.js';
-import { inBatches } from './in-batches.js';
-import { scheduledTask } from './scheduled-task.js';
+import { inBatches, scheduledTask } from './scheduled-task.js';
 
 export interface PruneRecordsDeps {
   db: Database;
   logger: Logger;
 }
 
-/** Removes what has served its time. Tokens, audit, commands and escrow stay. */
+/** Removes records that are of no use any more. Tokens, audit, commands and escrow stay. */
 export function createPruneRecordsTask({ db, logger }: PruneRecordsDeps): Task<undefined> {
   return scheduledTask({
     name: 'records.prune',

@@ -17,24 +17,24 @@ export interface RefreshInventoryDeps {
 }
 
 const RUN_EVERY_MS = 60_000;
-/** Faster than they fall due, so that a backlog shrinks; slow enough that a fleet comes evenly. */
-const HASTE = 1.5;
-const FEWEST = 20;
-const MOST = 5_000;
-/** Half a dozen commands each. */
+/** Faster than inventories become due, so that a backlog shrinks; slow enough to spread the load. */
+const CATCH_UP = 1.5;
+const MIN_DEVICES = 20;
+const MAX_DEVICES = 5_000;
+/** Each device gets half a dozen commands. */
 const DEVICES_AT_ONCE = 100;
-/** Over before the next run. */
+/** Shorter than the time between two runs. */
 const PUSH_SPREAD_MS = 50_000;
 
-/** How many devices one run may ask, for a fleet of that size. */
+/** How many devices one run queries, out of `enrolled`; `interval` in milliseconds. */
 export function inventoryQuota(enrolled: number, interval: number): number {
-  const wanted = Math.ceil((enrolled * RUN_EVERY_MS * HASTE) / interval);
-  return Math.min(Math.max(wanted, FEWEST), MOST);
+  const wanted = Math.ceil((enrolled * RUN_EVERY_MS * CATCH_UP) / interval);
+  return Math.min(Math.max(wanted, MIN_DEVICES), MAX_DEVICES);
 }
 
 /**
- * Asks the devices that were asked longest ago for their inventory. One that has yet to answer the
- * last time is not asked again: it has its turn after another interval.
+ * Queues the inventory of devices whose last one is the oldest. A device that has not answered the last
+ * one is skipped until another interval has passed.
  */
 export function createRefreshInventoryTask(deps: RefreshInventoryDeps): Task<undefined> {
   return scheduledTask({

@@ -7,7 +7,24 @@ export interface ScheduledTask {
   run(context: JobContext): Promise<void>;
 }
 
-/** A task that finds out by itself what there is to do. */
+/** A task without a payload: it looks for its work itself. */
 export function scheduledTask({ name, schedule, run }: ScheduledTask): Task<undefined> {
   return { name, schedule, parse: () => undefined, run: (_payload, context) => run(context) };
+}
+
+/** Small enough that a batch holds its locks for milliseconds only. */
+export const BATCH = 1_000;
+
+/** Repeats `work`, which changes at most BATCH rows, until it changes fewer. Returns the sum. */
+export async function inBatches(
+  signal: AbortSignal,
+  work: (limit: number) => Promise<number>,
+): Promise<number> {
+  let total = 0;
+  for (;;) {
+    signal.throwIfAborted();
+    const count = await work(BATCH);
+    total += count;
+    if (count < BATCH) return total;
+  }
 }

@@ -10,7 +10,7 @@ import {
   writeMasterKeyChange,
   writeRotation,
 } from '../../db/pki/reseal-repository.js';
-import { liveProcesses } from '../../db/processes/live-processes.js';
+import { liveProcesses } from '../../db/processes/process-repository.js';
 import { AppError } from '../../errors.js';
 import {
   isMasterKey,

@@ -1,35 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '../../logger.js';
 import type { ApnsAnswer, ApnsPush } from '../../protocol/apns.js';
-import { ApnsBackOff } from './apns-back-off.js';
 import { type ApnsConnect, type ApnsConnectOptions, createConnect } from './apns-connect.js';
 import { ApnsExchange } from './apns-exchange.js';
-import { APNS_LIMITS, type ApnsLimits } from './apns-limits.js';
-import { ApnsSession } from './apns-session.js';
-import type { ApnsSessionOwner } from './apns-session-owner.js';
-import { startTicks } from './apns-ticker.js';
-import { type ApnsFailure, ApnsUnreachableError } from './apns-unreachable.js';
-
-export type { ApnsCredentials } from './apns-connect.js';
-
-/** Pushes to the devices of one topic. */
-export interface ApnsClient {
-  /** Apple's answer, whatever it is. ApnsUnreachableError where there was none. */
-  push(push: ApnsPush): Promise<ApnsAnswer>;
-  /** Until when pushes are refused at once, since connecting has failed; undefined: go on. */
-  readonly retryAt: Date | undefined;
-  /** Finishes what is under way, two seconds at most; then, and for later pushes, it is over. */
-  close(): Promise<void>;
-}
+import { type ApnsFailureKind, ApnsUnreachableError } from './apns-failures.js';
+import { APNS_LIMITS, ApnsBackOff, type ApnsLimits, startTicks } from './apns-limits.js';
+import { ApnsSession, type ApnsSessionOwner } from './apns-session.js';
 
 export interface ApnsClientOptions extends ApnsConnectOptions {
   logger: Logger;
-  limits?: Partial<ApnsLimits>;
+  limits?: Partial<ApnsLimits> | undefined;
 }
 
-const KEPT_SECONDS = 7 * 86_400;
+const CLOSED = 'is no longer used: this client is closed';
+const EXPIRATION_SECONDS = 7 * 86_400;
 
-class PooledClient implements ApnsClient, ApnsSessionOwner {
+/** Pushes to the devices of one topic over a few connections, the first opened by the first push. */
+export class ApnsClient implements ApnsSessionOwner {
   readonly #service: string;
   readonly #topic: string;
   readonly #logger: Logger;
@@ -52,9 +39,12 @@ class PooledClient implements ApnsClient, ApnsSessionOwner {
     this.#stopTicks = startTicks(this.#limits, (now) => this.#onTick(now));
   }
 
+  /** Resolves with Apple's answer, whatever it is; rejects with ApnsUnreachableError without one. */
   push(push: ApnsPush): Promise<ApnsAnswer> {
-    const { apnsId = randomUUID(), expiration = Math.floor(Date.now() / 1000) + KEPT_SECONDS } =
-      push;
+    const {
+      apnsId = randomUUID(),
+      expiration = Math.floor(Date.now() / 1000) + EXPIRATION_SECONDS,
+    } = push;
     return new Promise((resolve, reject) => {
       const complete = { ...push, apnsId, expiration };
       const expiresAt = performance.now() + this.#limits.pushTimeout;
@@ -62,52 +52,58 @@ class PooledClient implements ApnsClient, ApnsSessionOwner {
     });
   }
 
+  /** Until then pushes are refused at once, since connecting failed; undefined while it can push. */
   get retryAt(): Date | undefined {
     return this.#live().length === 0 && this.#backOff.isActive
       ? this.#backOff.error.retryAt
       : undefined;
   }
 
+  /** Waits up to `drainTimeout` for pushes under way, then rejects them, and all later ones. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
   }
 
-  onRoom(): void {
-    this.#serveQueue();
+  onCapacity(): void {
+    this.#sendQueued();
   }
 
-  onAnswer(): void {
+  onFirstAnswer(): void {
     this.#backOff.succeed();
   }
 
-  onRepeat(exchange: ApnsExchange): void {
-    this.#repeat(exchange);
+  onRetry(exchange: ApnsExchange): void {
+    this.#retry(exchange);
   }
 
-  onFailure(exchange: ApnsExchange, words: string): void {
-    exchange.reject(this.#unreachable(words));
+  onFailure(exchange: ApnsExchange, message: string): void {
+    exchange.reject(this.#unreachable(message));
     this.#reportDrained();
   }
 
-  onLeave({ fault, hasAnswered, isGraceful }: ApnsSession): void {
+  onLeaving({ failure, hasAnswered, isGraceful }: ApnsSession): void {
     const service = { host: this.#service, topic: this.#topic };
-    this.#logger.debug({ ...service, why: fault.words }, 'connection to the push service ended');
-    if (!hasAnswered || fault.kind === 'certificate_refused') this.#backOff.fail(fault, isGraceful);
+    this.#logger.debug(
+      { ...service, why: failure.message },
+      'connection to the push service ended',
+    );
+    if (!hasAnswered || failure.kind === 'certificate_refused')
+      this.#backOff.fail(failure, isGraceful);
   }
 
-  onEnd(session: ApnsSession): void {
+  onClosed(session: ApnsSession): void {
     this.#sessions.delete(session);
-    this.#serveQueue();
+    this.#sendQueued();
   }
 
-  /** Repeated once, and only after a connection that has worked: another would be no better. */
-  onLost({ hasAnswered, fault }: ApnsSession, exchange: ApnsExchange): void {
+  /** Repeated once, and only if the lost connection had worked: another would fail the same way. */
+  onLost({ hasAnswered, failure }: ApnsSession, exchange: ApnsExchange): void {
     if (hasAnswered && !exchange.wasLost && this.#closing === undefined) {
       exchange.wasLost = true;
-      this.#repeat(exchange);
+      this.#retry(exchange);
     } else {
-      exchange.reject(this.#unreachable(fault.words, fault.kind));
+      exchange.reject(this.#unreachable(failure.message, failure.kind));
       this.#reportDrained();
     }
   }
@@ -117,38 +113,37 @@ class PooledClient implements ApnsClient, ApnsSessionOwner {
   }
 
   #submit(exchange: ApnsExchange): void {
-    if (this.#closing !== undefined)
-      exchange.reject(this.#unreachable('is no longer called from here'));
+    if (this.#closing !== undefined) exchange.reject(this.#unreachable(CLOSED));
     else if (this.#queue.length > 0 || !this.#sendAtOnce(exchange)) this.#wait(exchange);
   }
 
   #wait(exchange: ApnsExchange): void {
     if (this.#queue.length >= this.#limits.queued) {
-      exchange.reject(this.#unreachable('is busy: too many pushes wait'));
+      exchange.reject(this.#unreachable('is busy: too many pushes are waiting'));
     } else {
       this.#queue.push(exchange);
-      this.#serveQueue();
+      this.#sendQueued();
     }
   }
 
   #sendAtOnce(exchange: ApnsExchange): boolean {
     const now = performance.now();
     for (const session of this.#sessions) {
-      if (!session.takes(now)) continue;
+      if (!session.canSend(now)) continue;
       session.send(exchange, now);
       return true;
     }
     return false;
   }
 
-  /** On another connection or a later stream, ahead of those that were never sent. */
-  #repeat(exchange: ApnsExchange): void {
+  /** On another stream, ahead of the pushes that were never sent. */
+  #retry(exchange: ApnsExchange): void {
     this.#queue.unshift(exchange);
-    this.#serveQueue();
+    this.#sendQueued();
   }
 
-  /** Sends what there is room for and sees to it that the others have something to wait for. */
-  #serveQueue(): void {
+  /** Sends as many queued pushes as possible and opens a connection for the rest. */
+  #sendQueued(): void {
     while (this.#queue[0] && this.#sendAtOnce(this.#queue[0])) this.#queue.shift();
     if (this.#queue.length > 0) this.#grow();
     if (this.#queue.length > 0 && this.#live().length === 0) {
@@ -157,7 +152,7 @@ class PooledClient implements ApnsClient, ApnsSessionOwner {
     this.#reportDrained();
   }
 
-  /** One connection at a time, so that a burst finds out what the first one holds. */
+  /** One connection at a time, so that a burst first learns how many streams one holds. */
   #grow(): void {
     if (this.#backOff.isActive) return;
     const live = this.#live();
@@ -166,28 +161,33 @@ class PooledClient implements ApnsClient, ApnsSessionOwner {
     try {
       this.#sessions.add(new ApnsSession(this.#connect(), this.#limits, this));
     } catch (cause) {
-      const words = 'is not called: the push certificate and its key cannot be used';
-      this.#backOff.fail({ kind: 'certificate_refused', words, cause });
+      const message = 'is not contacted: the push certificate and its key cannot be used';
+      this.#backOff.fail({ kind: 'certificate_refused', message, cause });
     }
   }
 
   #onTick(now: number): void {
     for (const session of this.#sessions) session.tick(now);
-    this.#giveUpLate(now);
-    // A back-off may have ended while all that wait were waiting for another connection.
-    if (this.#queue.length > 0) this.#serveQueue();
+    this.#rejectExpired(now);
+    // A back-off may have ended while pushes wait for another connection.
+    if (this.#queue.length > 0) this.#sendQueued();
   }
 
-  #giveUpLate(now: number): void {
-    const late = this.#queue.filter(({ expiresAt }) => expiresAt <= now);
-    if (late.length === 0) return;
+  #rejectExpired(now: number): void {
+    const expired = this.#queue.filter(({ expiresAt }) => expiresAt <= now);
+    if (expired.length === 0) return;
     this.#queue = this.#queue.filter(({ expiresAt }) => expiresAt > now);
-    for (const exchange of late) this.onFailure(exchange, 'had no place for the push in time');
+    for (const exchange of expired)
+      this.onFailure(exchange, 'had no free stream for the push in time');
   }
 
-  #unreachable(words: string, kind: ApnsFailure = 'unreachable'): ApnsUnreachableError {
+  #unreachable(message: string, kind: ApnsFailureKind = 'unreachable'): ApnsUnreachableError {
     const retryAt = this.retryAt ?? new Date(Date.now() + this.#limits.firstBackOff);
-    return new ApnsUnreachableError(kind, `the push service at ${this.#service} ${words}`, retryAt);
+    return new ApnsUnreachableError(
+      kind,
+      `the push service at ${this.#service} ${message}`,
+      retryAt,
+    );
   }
 
   get #isDrained(): boolean {
@@ -202,12 +202,12 @@ class PooledClient implements ApnsClient, ApnsSessionOwner {
     if (!this.#isDrained) await this.#drained();
     this.#stopTicks();
     for (const exchange of this.#queue.splice(0)) {
-      exchange.reject(this.#unreachable('is no longer called from here'));
+      exchange.reject(this.#unreachable(CLOSED));
     }
     await Promise.all([...this.#sessions].map((session) => session.destroy()));
   }
 
-  /** Or the time for it is over. */
+  /** Resolves when nothing is under way, or after `drainTimeout`. */
   #drained(): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, this.#limits.drainTimeout);
@@ -217,9 +217,4 @@ class PooledClient implements ApnsClient, ApnsSessionOwner {
       };
     });
   }
-}
-
-/** Connects when the first push comes. */
-export function createApnsClient(options: ApnsClientOptions): ApnsClient {
-  return new PooledClient(options);
 }

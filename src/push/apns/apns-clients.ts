@@ -1,31 +1,59 @@
 import { AppError } from '../../errors.js';
 import type { Logger } from '../../logger.js';
-import { type ApnsClient, type ApnsCredentials, createApnsClient } from './apns-client.js';
+import { ApnsClient } from './apns-client.js';
+import type { ApnsCredentials } from './apns-connect.js';
 import type { ApnsLimits } from './apns-limits.js';
 
 export interface ApnsClientsOptions {
   host: string;
-  /** PEM of the CAs to believe for `host`; those Node knows by default. */
+  /** PEM of the CAs to trust for `host`; by default those of Node.js. */
   ca?: string | undefined;
   logger: Logger;
-  /** The push certificate to use for a topic now; undefined without one. */
+  /** Reads the push certificate to use for a topic now; undefined without one. */
   load: (topic: string) => Promise<ApnsCredentials | undefined>;
-  limits?: Partial<ApnsLimits>;
+  limits?: Partial<ApnsLimits> | undefined;
 }
 
-/** One client for each topic, always with its newest certificate. */
-export interface ApnsClients {
+/** For a topic without a certificate, `load` is called again after so long, announced or not. */
+const RELOAD_AFTER_MS = 30_000;
+
+/** One client per topic, always with its newest certificate. */
+export class ApnsClients {
+  readonly #topics = new Map<string, TopicClient>();
+  #isClosed = false;
+
+  constructor(private readonly options: ApnsClientsOptions) {}
+
   /** Undefined without a push certificate for the topic. */
-  forTopic(topic: string): Promise<ApnsClient | undefined>;
-  /** Asks again which certificates there are; one that has changed takes over for new pushes. */
-  refresh(): Promise<void>;
-  close(): Promise<void>;
+  async forTopic(topic: string): Promise<ApnsClient | undefined> {
+    const known = this.#topics.get(topic) ?? this.#add(topic);
+    return await known.current();
+  }
+
+  /**
+   * Loads the certificates again; new pushes use one that has changed. Topics without a client are
+   * dropped: the next push to one loads it again.
+   */
+  async refresh(): Promise<void> {
+    if (this.#isClosed) return;
+    for (const [topic, known] of this.#topics) if (known.isAbsent) this.#topics.delete(topic);
+    await Promise.all([...this.#topics.values()].map((known) => known.reload()));
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.#topics.values()].map((known) => known.close()));
+  }
+
+  #add(topic: string): TopicClient {
+    if (this.#isClosed) throw new AppError('unavailable', 503, 'the server is stopping');
+    const added = new TopicClient(topic, this.options);
+    this.#topics.set(topic, added);
+    return added;
+  }
 }
 
-/** A topic without a certificate is asked for again after this, announced or not. */
-const ABSENT_FOR_MS = 30_000;
-
-/** The client of one topic, and those before it that still finish their pushes. */
+/** The client of one topic, and former ones that still finish their pushes. */
 class TopicClient {
   client: ApnsClient | undefined;
   #fingerprint: string | undefined;
@@ -38,19 +66,19 @@ class TopicClient {
     private readonly options: ApnsClientsOptions,
   ) {}
 
-  /** Nobody uses it, or is about to. */
+  /** It has no client and is not loading one. */
   get isAbsent(): boolean {
     return this.client === undefined && this.#loading === undefined;
   }
 
   async current(): Promise<ApnsClient | undefined> {
-    const isOutdated = performance.now() - this.#loadedAt >= ABSENT_FOR_MS;
-    if (this.client === undefined && isOutdated) await (this.#loading ?? this.renew());
+    const isOutdated = performance.now() - this.#loadedAt >= RELOAD_AFTER_MS;
+    if (this.client === undefined && isOutdated) await (this.#loading ?? this.reload());
     return this.client;
   }
 
-  /** One after the other: an earlier answer must not replace a later one. */
-  renew(): Promise<void> {
+  /** One load after the other: an earlier result must not replace a later one. */
+  reload(): Promise<void> {
     const before = this.#loading ?? Promise.resolve();
     const loading = before
       .catch(() => undefined)
@@ -73,7 +101,7 @@ class TopicClient {
     this.#loadedAt = performance.now();
     if (credentials?.fingerprint === this.#fingerprint) return;
     const { client: former } = this;
-    this.client = credentials && createApnsClient({ ...options, credentials });
+    this.client = credentials && new ApnsClient({ ...options, credentials });
     this.#fingerprint = credentials?.fingerprint;
     if (former) this.#retire(former);
   }
@@ -84,39 +112,4 @@ class TopicClient {
     const closed = former.close().finally(() => this.#retired.delete(closed));
     this.#retired.add(closed);
   }
-}
-
-class ClientsByTopic implements ApnsClients {
-  readonly #topics = new Map<string, TopicClient>();
-  #isClosed = false;
-
-  constructor(private readonly options: ApnsClientsOptions) {}
-
-  async forTopic(topic: string): Promise<ApnsClient | undefined> {
-    const known = this.#topics.get(topic) ?? this.#add(topic);
-    return await known.current();
-  }
-
-  /** Topics without a client are forgotten: whoever has a device there asks again. */
-  async refresh(): Promise<void> {
-    if (this.#isClosed) return;
-    for (const [topic, known] of this.#topics) if (known.isAbsent) this.#topics.delete(topic);
-    await Promise.all([...this.#topics.values()].map((known) => known.renew()));
-  }
-
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    await Promise.all([...this.#topics.values()].map((known) => known.close()));
-  }
-
-  #add(topic: string): TopicClient {
-    if (this.#isClosed) throw new AppError('unavailable', 503, 'the server stops');
-    const added = new TopicClient(topic, this.options);
-    this.#topics.set(topic, added);
-    return added;
-  }
-}
-
-export function createApnsClients(options: ApnsClientsOptions): ApnsClients {
-  return new ClientsByTopic(options);
 }

@@ -16,14 +16,14 @@ export interface ApnsCredentials {
   certificate: string;
   /** PEM if a string. */
   privateKey: string | KeyObject;
-  /** Differs where the certificate differs. */
+  /** Identifies the certificate. */
   fingerprint: string;
 }
 
 export interface ApnsConnectOptions {
   /** Origin: https, or http for a stand-in that speaks HTTP/2 from the first octet. */
   host: string;
-  /** PEM of the CAs to believe; those Node knows by default. */
+  /** PEM of the CAs to trust; by default those of Node.js. */
   ca?: string | undefined;
   credentials: ApnsCredentials;
 }
@@ -33,28 +33,13 @@ export interface ApnsConnection {
   socket: Socket;
 }
 
-/** Begins to connect; throws when the certificate and its key can't be used. */
+/** Starts to connect; throws when the certificate and its key can't be used. */
 export type ApnsConnect = () => ApnsConnection;
 
 const MAX_SESSION_MEMORY_MB = 64;
 const KEEP_ALIVE_MS = 60_000;
 
-function readKey(key: string | KeyObject): string {
-  if (!(key instanceof KeyObject)) return key;
-  return key.export({ type: 'pkcs8', format: 'pem' }).toString();
-}
-
-function createContext({ ca, credentials }: ApnsConnectOptions): SecureContext {
-  const key = readKey(credentials.privateKey);
-  return createSecureContext({ ca, key, cert: credentials.certificate, minVersion: 'TLSv1.2' });
-}
-
-function openTls(host: string, port: number, secureContext: SecureContext): Socket {
-  const name = isIP(host) === 0 ? { servername: host } : {};
-  return connectTls({ host, port, secureContext, ALPNProtocols: ['h2'], ...name });
-}
-
-/** `streams`: how many requests at once where the service sets no limit. */
+/** `streams`: most requests at once where the service sets no limit. */
 export function createConnect(options: ApnsConnectOptions, streams: number): ApnsConnect {
   const { protocol, hostname, port } = new URL(options.host);
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
@@ -73,11 +58,26 @@ export function createConnect(options: ApnsConnectOptions, streams: number): Apn
       maxSessionMemory: MAX_SESSION_MEMORY_MB,
       peerMaxConcurrentStreams: streams,
     });
-    // Not already when TLS is up: Node.js aborts where the socket is gone before its session began.
+    // Not already when TLS is up: Node.js aborts if the socket is destroyed before its session began.
     session.once('connect', () => {
-      const isOther = socket instanceof TLSSocket && socket.alpnProtocol !== 'h2';
-      if (isOther) session.destroy(new Error('it does not speak HTTP/2'));
+      const isNotHttp2 = socket instanceof TLSSocket && socket.alpnProtocol !== 'h2';
+      if (isNotHttp2) session.destroy(new Error('it does not speak HTTP/2'));
     });
     return { session, socket };
   };
+}
+
+function createContext({ ca, credentials }: ApnsConnectOptions): SecureContext {
+  const key = readKey(credentials.privateKey);
+  return createSecureContext({ ca, key, cert: credentials.certificate, minVersion: 'TLSv1.2' });
+}
+
+function readKey(key: string | KeyObject): string {
+  if (!(key instanceof KeyObject)) return key;
+  return key.export({ type: 'pkcs8', format: 'pem' }).toString();
+}
+
+function openTls(host: string, port: number, secureContext: SecureContext): Socket {
+  const name = isIP(host) === 0 ? { servername: host } : {};
+  return connectTls({ host, port, secureContext, ALPNProtocols: ['h2'], ...name });
 }

@@ -1,27 +1,29 @@
+import { type ApnsFailure, ApnsUnreachableError } from './apns-failures.js';
+
 /** Times are milliseconds. */
 export interface ApnsLimits {
   /** Most connections; another is opened when the others are full. */
   sessions: number;
   /** Most pushes under way on one connection, where the service allows as many. */
   streams: number;
-  /** Most pushes that wait for a place. */
+  /** Most pushes that wait for a free stream. */
   queued: number;
-  /** For a connection to come about, settings of the service included. */
+  /** To connect and receive the service's settings. */
   connectTimeout: number;
   /** For the answer to a request. */
   requestTimeout: number;
-  /** For a push as a whole: waiting for a place and repetitions included. */
+  /** For a push as a whole: waiting for a stream and repetitions included. */
   pushTimeout: number;
-  /** After as much silence a connection is tried by PING before anything is entrusted to it. */
+  /** A connection that was silent for so long is checked with a PING before the next push. */
   staleAfter: number;
-  /** A connection that answers nothing of what is under way for so long is tried by PING too. */
+  /** A connection that answers none of its pushes for so long is checked with a PING. */
   silentAfter: number;
-  /** A connection without pushes is kept open by PING this often. */
+  /** A connection without pushes is kept open by a PING this often. */
   pingEvery: number;
   pingTimeout: number;
   firstBackOff: number;
   longestBackOff: number;
-  /** For what is under way when the client is closed. */
+  /** For pushes under way when the client is closed. */
   drainTimeout: number;
 }
 
@@ -40,3 +42,73 @@ export const APNS_LIMITS: Readonly<ApnsLimits> = {
   longestBackOff: 8_000,
   drainTimeout: 2_000,
 };
+
+const LONGEST_TICK = 500;
+const TICKS_PER_TIMEOUT = 10;
+const TICKS_OF_A_STALL = 4;
+
+/**
+ * Calls `onTick` often enough to keep the time limits, with the time of performance.now(). Skips the
+ * call after a stall of this process: the answers lie unread then, so nothing is late yet. Returns the
+ * function that stops it.
+ */
+export function startTicks(limits: ApnsLimits, onTick: (now: number) => void): () => void {
+  const { requestTimeout, connectTimeout, pingTimeout } = limits;
+  const shortest = Math.min(requestTimeout, connectTimeout, pingTimeout);
+  const interval = Math.min(LONGEST_TICK, shortest / TICKS_PER_TIMEOUT);
+  let last = performance.now();
+  const timer = setInterval(() => {
+    const now = performance.now();
+    const isStalled = now - last > TICKS_OF_A_STALL * interval;
+    last = now;
+    if (!isStalled) onTick(now);
+  }, interval);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+const JITTER = 0.25;
+
+/** When the next attempt to connect may begin: a growing delay after each failure in a row. */
+export class ApnsBackOff {
+  #failures = 0;
+  #until = 0;
+  #error: ApnsUnreachableError;
+
+  constructor(
+    private readonly service: string,
+    private readonly limits: ApnsLimits,
+  ) {
+    this.#error = this.#describe({ kind: 'unreachable', message: 'is not connected' });
+  }
+
+  /** Why the last attempt failed. */
+  get error(): ApnsUnreachableError {
+    return this.#error;
+  }
+
+  get isActive(): boolean {
+    return performance.now() < this.#until;
+  }
+
+  succeed(): void {
+    this.#failures = 0;
+    this.#until = 0;
+  }
+
+  /** `isGraceful`: the service closed the connection without an error, so the first retry is at once. */
+  fail(failure: ApnsFailure, isGraceful = false): void {
+    const { firstBackOff, longestBackOff } = this.limits;
+    const step = Math.min(longestBackOff, firstBackOff * 2 ** Math.min(this.#failures, 16));
+    const isAtOnce = isGraceful && this.#failures === 0;
+    const delay = isAtOnce ? 0 : step * (1 - JITTER + 2 * JITTER * Math.random());
+    this.#failures += 1;
+    this.#until = performance.now() + delay;
+    this.#error = this.#describe(failure, delay);
+  }
+
+  #describe({ kind, message, cause }: ApnsFailure, delay = 0): ApnsUnreachableError {
+    const text = `the push service at ${this.service} ${message}`;
+    return new ApnsUnreachableError(kind, text, new Date(Date.now() + delay), cause);
+  }
+}

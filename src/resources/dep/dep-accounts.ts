@@ -1,4 +1,4 @@
-import { serviceUrl } from '../../config/config-values.js';
+import { serviceUrl } from '../../config/values.js';
 import { type ErrorDetail, validationError } from '../../errors.js';
 import {
   bool,

@@ -187,7 +187,7 @@ describe('a process that only serves', () => {
     await world.queueCommand(target);
     expect(process.changes.announced).toEqual(['pushes']);
     const worker = world.start();
-    await worker.changes.tell('pushes');
+    await worker.changes.notify('pushes');
     await eventually(() => expect(world.accepted(target)).toBe(1));
     expect(process.results).toEqual(new Map());
   });

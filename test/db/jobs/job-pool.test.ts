@@ -30,7 +30,7 @@ interface Listener {
   release(): void;
 }
 
-/** As the library asks for it. */
+/** As the library requests it. */
 function borrowListener(): Promise<Listener> {
   return new Promise((resolve, reject) => {
     jobPool.pool.connect((error, client, release) => {
@@ -41,13 +41,13 @@ function borrowListener(): Promise<Listener> {
 }
 
 describe('a statement', () => {
-  it('that fails has found nothing, and its failure is the loss', async () => {
+  it('that fails returns no rows, and its failure is the loss', async () => {
     expect(await jobPool.pool.query('select 1 / 0')).toEqual(NOTHING);
     expect(jobPool.isLost()).toBe(true);
     expect(await jobPool.lost).toMatchObject({ message: 'division by zero' });
   });
 
-  it('has found nothing when the database is away', async () => {
+  it('returns no rows when the database cannot be reached', async () => {
     await db.close();
     openPool(NOWHERE);
     jobPool.hideFailures();
@@ -57,7 +57,7 @@ describe('a statement', () => {
     expect(await jobPool.lost).toMatchObject({ code: 'ECONNREFUSED' });
   });
 
-  it('has found nothing when its connection is broken, nor do those after it fail', async () => {
+  it('returns no rows when its connection is broken, and later ones do not fail', async () => {
     jobPool.hideFailures();
     const client = await jobPool.pool.connect();
     const sleeping = client.query('select pg_sleep(30)');
@@ -80,7 +80,7 @@ describe('a statement', () => {
 });
 
 describe('until failures are hidden', () => {
-  it('a connection that cannot be made is refused, and one that can is a real one', async () => {
+  it('connecting rejects when it fails, and otherwise returns a real connection', async () => {
     const client = await jobPool.pool.connect();
     await expect(client.query('select 1 / 0')).rejects.toThrow('division by zero');
     client.release();
@@ -92,7 +92,7 @@ describe('until failures are hidden', () => {
 });
 
 describe('the connection that listens', () => {
-  it('hears, until it is released', async () => {
+  it('receives notifications until it is released', async () => {
     const { client, release } = await borrowListener();
     const heard: unknown[] = [];
     client.on('notification', ({ payload }) => heard.push(payload));
@@ -107,7 +107,7 @@ describe('the connection that listens', () => {
     expect(jobPool.isLost()).toBe(false);
   });
 
-  it('says nothing of its end, which is the loss, and makes room for another', async () => {
+  it('does not report its end, which is the loss, and frees its place in the pool', async () => {
     const { client, release } = await borrowListener();
     const errors: unknown[] = [];
     client.on('error', (error) => errors.push(error));
@@ -131,16 +131,16 @@ describe('the connection that listens', () => {
     await until(() => db.background.totalCount === 0);
   });
 
-  it('is not lent when the database is away', async () => {
+  it('is not handed out when the database cannot be reached', async () => {
     await db.close();
     openPool(NOWHERE);
     void borrowListener();
     expect(await jobPool.lost).toMatchObject({ code: 'ECONNREFUSED' });
   });
 
-  it('survives who fails at what it hears, which is the loss', async () => {
+  it('survives a listener that throws, which is the loss', async () => {
     const { client } = await borrowListener();
-    const failure = new Error('nobody to tell');
+    const failure = new Error('no listener');
     client.on('notification', () => {
       throw failure;
     });

@@ -36,7 +36,7 @@ async function revision(): Promise<string> {
 }
 
 describe('the schema of the job queue', () => {
-  it('comes and goes with ours', async () => {
+  it('is created and dropped with ours', async () => {
     await migrate(db, { logger });
     expect(await schemas()).toEqual(['graphile_worker', 'public']);
     expect(await db.knex('jobs')).toEqual([]);
@@ -44,7 +44,7 @@ describe('the schema of the job queue', () => {
     expect(await schemas()).toEqual(['public']);
   });
 
-  it('is left alone when it is up to date', async () => {
+  it('is not changed when it is up to date', async () => {
     await migrate(db, { logger });
     const before = await db.knex.raw("select xmin, oid from pg_class where relname = 'jobs'");
     const again = capturingLogger();
@@ -54,7 +54,7 @@ describe('the schema of the job queue', () => {
     expect(again.lines).toEqual([]);
   });
 
-  it('is brought up to date around the view that another version of the program made', async () => {
+  it('is migrated despite the view of another version', async () => {
     await migrate(db, { logger });
     const [current, once] = [await revision(), await queueMigrations()];
     await db.knex.raw(
@@ -66,7 +66,7 @@ describe('the schema of the job queue', () => {
     expect(await queueMigrations()).toEqual(once);
   });
 
-  it('is finished by the next start when a start was killed before its view was there', async () => {
+  it('is completed by the next start when a start was killed before it made the view', async () => {
     await migrate(db, { logger });
     const current = await revision();
     await db.knex.raw('drop view jobs');
@@ -74,7 +74,7 @@ describe('the schema of the job queue', () => {
     expect(await revision()).toBe(current);
   });
 
-  it('tells a database user without the right to make it what is missing', async () => {
+  it('names the missing privilege when the database user may not create it', async () => {
     const name = `limited_${process.pid}`;
     await db.knex.raw(
       `create role ${name} login password 'x'; grant all on schema public to ${name}`,
@@ -88,7 +88,7 @@ describe('the schema of the job queue', () => {
         status: 503,
         message:
           'The database user may not create the schema graphile_worker of the job queue; ' +
-          'GRANT CREATE ON DATABASE … TO … lets it',
+          'run GRANT CREATE ON DATABASE … TO …',
       });
     } finally {
       await limited.close();
@@ -98,7 +98,7 @@ describe('the schema of the job queue', () => {
 });
 
 describe('the view of the jobs', () => {
-  it('tells the status of each', async () => {
+  it('shows the status of each', async () => {
     await migrate(db, { logger });
     const client = new pg.Client({ connectionString: test.connectionString });
     await client.connect();

@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket, connect as tcpConnect } from 'node:net';
 import { connectDatabase, type Database } from '../../../src/db/connection/database.js';
-import { createChangeFeed } from '../../../src/db/processes/change-feed.js';
+import { ChangeFeed } from '../../../src/db/processes/change-feed.js';
 import { capturingLogger } from '../../http/log-lines.js';
 import { counter, createFeedWorld, type FeedWorld, NEVER_MS } from './feed-under-test.js';
 
@@ -12,8 +12,8 @@ beforeAll(async () => {
 afterEach(() => world.stopFeeds());
 afterAll(() => world.close());
 
-describe('a change that went unheard', () => {
-  it('is found when the connection is made again', async () => {
+describe('a change whose notification was missed', () => {
+  it('is found after the reconnection', async () => {
     const { feed, lines, clients } = world.feedOf({ reconnectMs: 300 });
     const seen = counter();
     feed.on('push_topics', seen.listener);
@@ -31,7 +31,7 @@ describe('a change that went unheard', () => {
     ]);
   });
 
-  it('is found by looking, while there is no connection', async () => {
+  it('is found by polling, while there is no connection', async () => {
     const { feed, clients } = world.feedOf({ reconnectMs: NEVER_MS, pollMs: 50 });
     const seen = counter();
     feed.on('push_topics', seen.listener);
@@ -42,7 +42,7 @@ describe('a change that went unheard', () => {
     expect(clients).toHaveLength(1);
   });
 
-  it('is found by looking where the word got lost on the way', async () => {
+  it('is found by polling when the notification was lost', async () => {
     const { feed } = world.feedOf({ pollMs: 50 });
     const seen = counter();
     feed.on('push_topics', seen.listener);
@@ -51,7 +51,7 @@ describe('a change that went unheard', () => {
     await seen.reaches(2);
   });
 
-  it('is found behind a transaction-mode pooler, where nobody listens', async () => {
+  it('is found behind a transaction-mode pooler, where no process listens', async () => {
     const db = connectDatabase({
       connectionString: world.test.connectionString,
       namedStatements: false,
@@ -68,7 +68,7 @@ describe('a change that went unheard', () => {
   });
 });
 
-/** A way to PostgreSQL that can be cut as a firewall does it: nothing comes through, nobody is told. */
+/** A relay to PostgreSQL that can drop all packets silently, as a firewall does. */
 class SilentProxy {
   readonly #server: Server;
   #sockets: Socket[] = [];
@@ -111,7 +111,7 @@ describe('a database out of reach', () => {
     return connectDatabase({ connectionString: url.href });
   }
 
-  it('keeps no feed from starting, and none from finding the changes later', async () => {
+  it('does not stop a feed from starting, nor from finding the changes later', async () => {
     const proxy = new SilentProxy(new URL(world.test.connectionString));
     const port = await proxy.listen();
     await proxy.close();
@@ -119,7 +119,7 @@ describe('a database out of reach', () => {
     const { logger, lines } = capturingLogger();
     let isBack = false;
     const createClient = () => (isBack ? world.test.db : db).createClient();
-    const feed = createChangeFeed({
+    const feed = new ChangeFeed({
       db: { ...db, createClient },
       logger,
       pollMs: NEVER_MS,
@@ -134,10 +134,10 @@ describe('a database out of reach', () => {
     await feed.stop();
     await db.close();
     expect(lines.map(({ msg }) => msg)).toEqual([
-      'changes by other processes are not seen at present',
+      'changes by other processes are not noticed: the database does not answer',
       'no connection to listen for changes; trying again',
       'listening for changes by other processes again',
-      'changes by other processes are seen again',
+      'changes by other processes are noticed again',
     ]);
   });
 

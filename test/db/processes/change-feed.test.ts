@@ -67,7 +67,7 @@ describe('a change feed', () => {
     expect(seen.count()).toBe(3);
   });
 
-  it('runs each listener once at the start: it may have been late', async () => {
+  it('runs each listener once at the start, since a change may have been missed', async () => {
     await world.blockTopic();
     const { feed } = world.feedOf();
     const [topics, pushes] = [counter(), counter()];
@@ -105,7 +105,7 @@ describe('a change feed', () => {
       () => world.other.knex('certificates').insert(certificate('mdm.pushcert')),
     ],
     ['a blocked topic', 'push_topics', () => world.blockTopic()],
-  ])('hears of %s by the word alone', async (_what, topic, change) => {
+  ])('notices %s by the notification alone', async (_what, topic, change) => {
     await world.other.knex('tokens').delete();
     await insertToken();
     const { feed } = world.feedOf();
@@ -130,7 +130,11 @@ describe('a change feed', () => {
     await failing.reaches(3);
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect([failing.count(), seen.count()]).toEqual([3, 3]);
-    const failure = { level: 50, topic: 'push_topics', msg: 'a change could not be taken over' };
+    const failure = {
+      level: 50,
+      topic: 'push_topics',
+      msg: 'a change could not be applied here; it is tried again',
+    };
     expect(lines).toMatchObject([failure, failure]);
   });
 
@@ -147,7 +151,7 @@ describe('a change feed', () => {
     expect(isDone).toBe(true);
   });
 
-  it('says nothing once it is stopped, and keeps no connection', async () => {
+  it('notifies nobody once it is stopped, and keeps no connection', async () => {
     const { feed, clients } = world.feedOf({ pollMs: 10 });
     const seen = counter();
     feed.on('push_topics', seen.listener);
@@ -163,7 +167,7 @@ describe('a change feed', () => {
 });
 
 describe('an announcement', () => {
-  it('reaches this process at once, then the others, and nobody twice', async () => {
+  it('reaches this process at once, then the others, and none twice', async () => {
     const [here, there] = [world.feedOf(), world.feedOf()];
     const [near, far] = [counter(), counter()];
     here.feed.on('pushes', near.listener);
@@ -178,7 +182,7 @@ describe('an announcement', () => {
     expect([near.count(), far.count()]).toEqual([2, 2]);
   });
 
-  it('made a thousand times is told few times, the last time included', async () => {
+  it('made a thousand times is sent a few times, the last time included', async () => {
     const [here, there] = [world.feedOf(), world.feedOf()];
     const [near, far] = [counter(), counter()];
     here.feed.on('pushes', near.listener);
@@ -205,7 +209,7 @@ describe('an announcement', () => {
     await far.reaches(2);
   });
 
-  it('is nobody to fail for when there is no database', async () => {
+  it('does not reject when there is no database', async () => {
     const db = connectDatabase({ connectionString: world.test.connectionString });
     await db.close();
     const { feed, lines } = world.feedOf({ db });
@@ -215,7 +219,7 @@ describe('an announcement', () => {
     await feed.stop();
     expect(near.count()).toBe(1);
     expect(lines.map(({ level, msg }) => [level, msg])).toEqual([
-      [20, 'other processes were not told'],
+      [20, 'other processes could not be notified'],
     ]);
   });
 });

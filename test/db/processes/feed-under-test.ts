@@ -1,14 +1,10 @@
 import type pg from 'pg';
 import { connectDatabase, type Database } from '../../../src/db/connection/database.js';
-import {
-  type ChangeFeed,
-  type ChangeFeedDeps,
-  createChangeFeed,
-} from '../../../src/db/processes/change-feed.js';
+import { ChangeFeed, type ChangeFeedDeps } from '../../../src/db/processes/change-feed.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { capturingLogger, type LogLine } from '../../http/log-lines.js';
 
-/** Long enough that nothing comes to pass by it. */
+/** Too long to have an effect in a test. */
 export const NEVER_MS = 600_000;
 
 export interface FeedUnderTest {
@@ -22,7 +18,7 @@ export interface FeedUnderTest {
 export interface FeedWorld {
   readonly test: TestDatabase;
   readonly other: Database;
-  /** Looks and reconnects almost never unless told. */
+  /** Polls and reconnects almost never by default. */
   feedOf(options?: Partial<ChangeFeedDeps>): FeedUnderTest;
   blockTopic(): Promise<void>;
   isAlive(pid: number): Promise<boolean>;
@@ -46,7 +42,7 @@ export async function createFeedWorld(): Promise<FeedWorld> {
       clients.push(client);
       return client;
     };
-    const feed = createChangeFeed({
+    const feed = new ChangeFeed({
       logger,
       pollMs: NEVER_MS,
       reconnectMs: 10,

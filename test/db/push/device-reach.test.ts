@@ -24,12 +24,12 @@ function devices(count: number, { is_enrolled = true, ...facts }: Some) {
 }
 
 describe('devices that no push reaches', () => {
-  it('are none where there are none', async () => {
+  it('are zero in an empty database', async () => {
     expect(await countDevicesOfOtherTopics(test.db.knex, [])).toEqual([]);
     expect(await countRefusedDevices(test.db.knex)).toBe(0);
   });
 
-  it('are counted by topic, the most first, without those that are not enrolled', async () => {
+  it('are counted per topic, the most first, without those that are not enrolled', async () => {
     await devices(2, { topic: 'topic.a' });
     await devices(3, { topic: 'topic.b' });
     await devices(4, { topic: 'topic.c' });
@@ -43,14 +43,14 @@ describe('devices that no push reaches', () => {
     ]);
   });
 
-  it('are those of every topic where there is no certificate', async () => {
+  it('are counted for every topic without a certificate', async () => {
     await devices(2, { topic: 'topic.a' });
     expect(await countDevicesOfOtherTopics(test.db.knex, [])).toEqual([
       { topic: 'topic.a', count: 2 },
     ]);
   });
 
-  it('are those whose token was refused while they are enrolled', async () => {
+  it('include enrolled devices whose token was refused', async () => {
     await devices(2, { topic: 'topic.a', push_state: 'ok' });
     await devices(1, { topic: 'topic.a', push_state: 'bad_token' });
     await devices(3, { topic: 'topic.a', push_state: 'unregistered' });
@@ -59,7 +59,7 @@ describe('devices that no push reaches', () => {
     expect(await countRefusedDevices(test.db.knex)).toBe(4);
   });
 
-  it('are counted no further than anyone needs to know', async () => {
+  it('are counted up to a limit', async () => {
     const { knex } = test.db;
     await knex.raw(`
       insert into devices (is_enrolled, topic, push_state)

@@ -8,7 +8,7 @@ import type {
 import { DepJobs } from '../../../src/dep/dep-jobs.js';
 import { AccountSync, type AccountSyncDeps } from '../../../src/dep/sync/account-sync.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
-import { unlessAborted } from '../../../src/jobs/unless-aborted.js';
+import { unlessAborted } from '../../../src/jobs/job-runner.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { capturingLogger } from '../../http/log-lines.js';
 import { type JobRow, jobRows } from '../../jobs/helpers.js';

@@ -40,16 +40,25 @@ async function insertPushCertificate(
 ): Promise<number> {
   const [key] = await test.db.knex('rsa_private_keys').insert(
     {
-      ...{ key_type: 'RSA', key_size: 2048, sealed_pkcs8: Buffer.of(0) },
+      key_type: 'RSA',
+      key_size: 2048,
+      sealed_pkcs8: Buffer.of(0),
       fingerprint_sha256: crypto.randomUUID(),
     },
     'id',
   );
   const [row] = await test.db.knex('certificates').insert(
     {
-      ...{ purpose: 'mdm.pushcert', subject: 'CN=APSP', x509_cn: 'APSP', issuer: 'CN=Apple' },
-      ...{ serial: '1', fingerprint: Buffer.alloc(32, key.id), der: Buffer.of(0) },
-      ...{ push_topic: 'com.apple.mgmt.x', not_before: new Date(0), not_after: END },
+      purpose: 'mdm.pushcert',
+      subject: 'CN=APSP',
+      x509_cn: 'APSP',
+      issuer: 'CN=Apple',
+      serial: '1',
+      fingerprint: Buffer.alloc(32, key.id),
+      der: Buffer.of(0),
+      push_topic: 'com.apple.mgmt.x',
+      not_before: new Date(0),
+      not_after: END,
       rsa_private_key_id: hasKey ? key.id : null,
       ...columns,
     },
@@ -63,25 +72,25 @@ function events() {
 }
 
 describe('the check of credentials', () => {
-  it('says nothing of what lasts for more than sixty days', async () => {
+  it('logs nothing for credentials that last for more than sixty days', async () => {
     await insertPushCertificate();
     expect(await lines(60.001)).toEqual([]);
     expect(await events()).toEqual([]);
   });
 
-  it('says once at 60, 30, 14, 7 and 1 days, and at the end, how to keep the topic', async () => {
+  it('logs once at 60, 30, 14, 7 and 1 days, and at the end, how to keep the topic', async () => {
     const id = await insertPushCertificate({ apple_account: 'ada@example.com' });
-    const told: unknown[] = [];
+    const logged: unknown[] = [];
     for (let days = 62; days > -3; days -= 0.5) {
       for (const { level, msg, days_left } of await lines(days))
-        told.push([days, level, msg, days_left]);
+        logged.push([days, level, msg, days_left]);
     }
     const text = (when: string) =>
       `The push certificate "APSP" (id ${id}) ${when}. Renew it at identity.apple.com under the ` +
       'Apple Account ada@example.com, so that its topic stays (with another topic every device ' +
       'must enroll anew), and POST it to /api/v1/push_certificates; `muster push-cert request` ' +
       'makes the request for Apple, `muster push-cert import` stores the answer.';
-    expect(told).toEqual([
+    expect(logged).toEqual([
       [60, INFO, text('expires on 2026-06-01, in 60 days'), 60],
       [30, WARN, text('expires on 2026-06-01, in 30 days'), 30],
       [14, WARN, text('expires on 2026-06-01, in 14 days'), 14],
@@ -98,28 +107,41 @@ describe('the check of credentials', () => {
     const rows = await events();
     const details = { kind: 'push_certificate', name: 'APSP', not_after: END.toISOString() };
     const shown = rows.map(({ actor, role, action, target_type, target_id, details }) => [
-      ...[actor, role, action, target_type, target_id, details],
+      actor,
+      role,
+      action,
+      target_type,
+      target_id,
+      details,
     ]);
     expect(shown).toEqual([
       [
-        ...['system', 'system', 'credentials.expiring', 'certificates', String(id)],
+        'system',
+        'system',
+        'credentials.expiring',
+        'certificates',
+        String(id),
         { ...details, days_left: 29 },
       ],
       [
-        ...['system', 'system', 'credentials.expired', 'certificates', String(id)],
+        'system',
+        'system',
+        'credentials.expired',
+        'certificates',
+        String(id),
         { ...details, days_left: -1 },
       ],
     ]);
   });
 
-  it('says of one first seen late only how late it is', async () => {
+  it('logs only the current number of days for a credential first checked late', async () => {
     await insertPushCertificate();
     expect(await lines(5)).toMatchObject([{ level: WARN, days_left: 5 }]);
     expect(await lines(13)).toEqual([]);
     expect(await test.db.knex('credential_notices').pluck('days')).toEqual([7]);
   });
 
-  it('begins anew when the certificate is renewed, and for each kind', async () => {
+  it('restarts when the certificate is renewed, and for each kind', async () => {
     await insertPushCertificate();
     await lines(5);
     await insertPushCertificate({ not_after: new Date(END.getTime() + DAY_MS) });
@@ -139,7 +161,7 @@ describe('the check of credentials', () => {
     ]);
   });
 
-  it('is made once, however many processes make it', async () => {
+  it('logs once, however many processes check at the same time', async () => {
     await insertPushCertificate();
     const others = [1, 2, 3, 4].map(() =>
       connectDatabase({ connectionString: test.connectionString, poolSize: 1 }),
@@ -154,16 +176,19 @@ describe('the check of credentials', () => {
     expect(await events()).toHaveLength(1);
   });
 
-  it('knows the certificate of TLS_CERT_FILE too', async () => {
-    const { logger, lines: told } = capturingLogger();
+  it('includes the certificate of TLS_CERT_FILE', async () => {
+    const { logger, lines: logged } = capturingLogger();
     const names = { commonName: undefined, subject: 'CN=mdm' };
     const tlsFile = () => ({ ...names, notBefore: new Date(0), notAfter: END });
     const deps = { db: test.db, logger, now: () => daysBefore(3), tlsFile };
     await checkCredentials(deps);
     await checkCredentials(deps);
-    expect(told).toMatchObject([
+    expect(logged).toMatchObject([
       {
-        ...{ level: WARN, kind: 'ssl_certificate', id: null, days_left: 3 },
+        level: WARN,
+        kind: 'ssl_certificate',
+        id: null,
+        days_left: 3,
         msg:
           'The TLS certificate "CN=mdm" (of TLS_CERT_FILE) expires on 2026-06-01, in 3 days. ' +
           'Devices refuse it once it has expired: replace TLS_CERT_FILE and TLS_KEY_FILE.',
@@ -173,14 +198,14 @@ describe('the check of credentials', () => {
     expect([event.target_type, event.target_id]).toEqual(['credentials', null]);
   });
 
-  it('is silent about a former CA that no device depends on', async () => {
+  it('logs nothing for a former CA that no device depends on', async () => {
     await insertPushCertificate({ purpose: 'mdm.cacert', push_topic: null, is_own_ca: true });
     expect(await lines(5)).toEqual([]);
   });
 });
 
 describe('the start of a process', () => {
-  it('sums up in one line what needs attention, each time', async () => {
+  it('logs one line with all credentials that need attention, each time', async () => {
     await insertPushCertificate();
     await insertPushCertificate({ push_topic: 'b', not_after: new Date('2036-01-01') }, false);
     const first = await linesAtStart(5);
@@ -199,7 +224,7 @@ describe('the start of a process', () => {
     });
   });
 
-  it('has no such line while nothing is due', async () => {
+  it('logs no such line while nothing is due', async () => {
     await insertPushCertificate();
     expect(await linesAtStart(14)).toMatchObject([{ days_left: 14 }]);
     expect(await linesAtStart(14)).toEqual([]);

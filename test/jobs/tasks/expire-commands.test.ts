@@ -23,8 +23,11 @@ const task = () => createExpireCommandsTask({ db: test.db, logger });
 
 function command(columns: Record<string, unknown>) {
   return {
-    ...{ uuid: crypto.randomUUID(), device_id: deviceId, request_type: 'SecurityInfo' },
-    ...{ payload: Buffer.from('x'), ...columns },
+    uuid: crypto.randomUUID(),
+    device_id: deviceId,
+    request_type: 'SecurityInfo',
+    payload: Buffer.from('x'),
+    ...columns,
   };
 }
 
@@ -33,7 +36,7 @@ function statuses() {
 }
 
 describe('the expiry of commands', () => {
-  it('leaves what is answered, what has no end and what still has time', async () => {
+  it('does not change commands that are answered, never expire or have not expired yet', async () => {
     await knex('commands').insert([
       command({ status: 'Acknowledged', expires_at: PAST }),
       command({ status: 'Cancelled', expires_at: PAST, reason: 'by hand' }),
@@ -49,7 +52,7 @@ describe('the expiry of commands', () => {
     ]);
   });
 
-  it('gives up what was not answered in time, once', async () => {
+  it('expires commands that were not answered in time, once', async () => {
     const waiting = ['Queued', 'Sent', 'NotNow'];
     await knex('commands').insert(waiting.map((status) => command({ status, expires_at: PAST })));
     const expired = { status: 'Expired', reason: 'not answered before expires_at' };
@@ -60,7 +63,7 @@ describe('the expiry of commands', () => {
     expect(await statuses()).toEqual(Array(3).fill({ status: 'Expired', reason: 'seen' }));
   });
 
-  it('waits for nobody: a command that is being answered has its turn the next time', async () => {
+  it('skips a command that is being answered until the next run', async () => {
     const [row] = await knex('commands').insert(command({ expires_at: PAST }), 'id');
     await knex('commands').insert(command({ expires_at: PAST }));
     const answer = await knex.transaction();
@@ -72,7 +75,7 @@ describe('the expiry of commands', () => {
     expect((await statuses()).map(({ status }) => status)).toEqual(['Expired', 'Expired']);
   });
 
-  it('goes on until none is left, and stops between batches when it is told to', async () => {
+  it('continues until none is left, and stops between batches when it is aborted', async () => {
     const many = Array.from({ length: 2_500 }, () => command({ expires_at: PAST }));
     await knex.batchInsert('commands', many, 1_000);
     const aborted = AbortSignal.abort(new Error('the process stops'));

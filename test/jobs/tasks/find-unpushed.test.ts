@@ -24,11 +24,15 @@ async function command(deviceId: number, status = 'Queued'): Promise<void> {
   const uuid = crypto.randomUUID();
   const payload = Buffer.from('x');
   await knex('commands').insert({
-    ...{ uuid, device_id: deviceId, request_type: 'SecurityInfo', status, payload },
+    uuid,
+    device_id: deviceId,
+    request_type: 'SecurityInfo',
+    status,
+    payload,
   });
 }
 
-describe('devices that wait without anybody having asked for a push', () => {
+describe('devices with queued commands and no requested push', () => {
   it('are found, once, and no others', async () => {
     const found = [await device('queued'), await device('sent'), await device('not-now')];
     for (const [index, status] of ['Queued', 'Sent', 'NotNow'].entries()) {

@@ -19,7 +19,7 @@ function schedules(inventoryInterval: number | undefined) {
   return Object.fromEntries(tasks.map(({ name, schedule }) => [name, schedule]));
 }
 
-describe('the tasks by the clock', () => {
+describe('the scheduled tasks', () => {
   it('refresh no inventory when INVENTORY_INTERVAL is off', () => {
     expect(schedules(undefined)).toEqual({
       'commands.expire': '* * * * *',

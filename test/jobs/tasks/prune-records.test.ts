@@ -27,11 +27,17 @@ function idempotencyKey(key: string, age: string) {
 
 async function insertCertificate(columns: Record<string, unknown>) {
   const row = {
-    ...{ subject: 'CN=x', issuer: 'CN=x', serial: '1', der: Buffer.of(0) },
-    ...{ not_before: new Date(0), not_after: new Date(), fingerprint: randomBytes(32) },
+    subject: 'CN=x',
+    issuer: 'CN=x',
+    serial: '1',
+    der: Buffer.of(0),
+    not_before: new Date(0),
+    not_after: new Date(),
+    fingerprint: randomBytes(32),
   };
   const [{ id, fingerprint }] = await knex('certificates').insert({ ...row, ...columns }, [
-    ...['id', 'fingerprint'],
+    'id',
+    'fingerprint',
   ]);
   return { id, fingerprint };
 }
@@ -40,8 +46,11 @@ async function insertChallenge(nonce: string, isPinned: boolean, locked_at: Knex
   const { id, fingerprint } = await insertCertificate({ purpose: 'mdm.device' });
   if (isPinned) await knex('device_identities').insert({ fingerprint, state: 'active' });
   await knex('scep_challenges').insert({
-    ...{ nonce: Buffer.from(nonce), csr_fingerprint: Buffer.of(1), certificate_id: id },
-    ...{ used_at: ago('90 days'), locked_at },
+    nonce: Buffer.from(nonce),
+    csr_fingerprint: Buffer.of(1),
+    certificate_id: id,
+    used_at: ago('90 days'),
+    locked_at,
   });
 }
 
@@ -64,7 +73,9 @@ async function insertRequest(
   if (certificate === undefined) return undefined;
   const issued = await insertCertificate({ purpose: 'mdm.device', ...certificate });
   await knex('scep_challenges').insert({
-    ...{ nonce: randomBytes(16), csr_fingerprint: Buffer.of(1), certificate_id: issued.id },
+    nonce: randomBytes(16),
+    csr_fingerprint: Buffer.of(1),
+    certificate_id: issued.id,
     enrollment_request_id: id,
   });
   return issued.fingerprint;
@@ -88,7 +99,7 @@ describe('the pruning of records', () => {
     expect(await knex('idempotency_keys').orderBy('key').pluck('key')).toEqual(kept);
   });
 
-  it('waits for no write that takes an old key over', async () => {
+  it('does not wait for a write that reuses an old key', async () => {
     await knex('idempotency_keys').delete();
     await knex('idempotency_keys').insert(idempotencyKey('taken', '30 hours'));
     const write = await knex.transaction();
@@ -125,7 +136,7 @@ describe('the pruning of records', () => {
     expect(await knex('device_identities')).toHaveLength(3);
   });
 
-  it('removes requests to enroll that came to nothing or were met long ago, and no others', async () => {
+  it('removes enrollment requests that were abandoned or completed long ago, and no others', async () => {
     await insertRequest('given up', { created: '31 days' });
     await insertRequest('young', { created: '29 days' });
     await insertRequest('open for long', { created: '31 days', expires: '-1 hours' });
@@ -138,7 +149,7 @@ describe('the pruning of records', () => {
     expect(await requestsLeft()).toEqual(kept);
   });
 
-  it('keeps requests as long as a certificate of theirs could enroll a device', async () => {
+  it('keeps requests as long as one of their certificates could enroll a device', async () => {
     await knex('enrollment_requests').delete();
     const tomorrow = new Date(Date.now() + 86_400_000);
     const old = { created: '200 days', enrolled: '199 days' };
@@ -167,7 +178,7 @@ describe('the pruning of records', () => {
     expect(await knex('push_topics').pluck('topic')).toEqual(['com.apple.mgmt.kept']);
   });
 
-  it('leaves tokens, audit, commands and escrow alone, however old', async () => {
+  it('keeps tokens, audit, commands and escrow, however old', async () => {
     const created_at = ago('10 years');
     const old = { token_hash: Buffer.of(1), name: 'x', role: 'viewer', created_at };
     await knex('tokens').insert({ ...old, revoked_at: created_at, expires_at: created_at });
@@ -175,8 +186,12 @@ describe('the pruning of records', () => {
     await knex('audit_events').insert({ ...event, at: created_at });
     const [{ id: device_id }] = await knex('devices').insert({ udid: 'x', created_at }, 'id');
     await knex('commands').insert({
-      ...{ uuid: crypto.randomUUID(), device_id, request_type: 'x', status: 'Acknowledged' },
-      ...{ queued_at: created_at, payload: Buffer.of(0) },
+      uuid: crypto.randomUUID(),
+      device_id,
+      request_type: 'x',
+      status: 'Acknowledged',
+      queued_at: created_at,
+      payload: Buffer.of(0),
     });
     const escrow = { enrollment_number: 1, kind: 'unlock_token', sealed: Buffer.of(0) };
     await knex('device_secrets').insert({ device_id, ...escrow, created_at });

@@ -41,9 +41,16 @@ function hoursAgo(hours: number): Date {
 
 async function insertDevices(devices: Record<string, unknown>[]): Promise<number[]> {
   const rows = devices.map((columns) => ({
-    ...{ udid: crypto.randomUUID(), platform: 'macOS', os_version: '15.5', is_supervised: true },
-    ...{ is_enrolled: true, enrollment_state: 'enrolled', enrolled_at: hoursAgo(100) },
-    ...{ push_state: 'ok', sealed_push: Buffer.of(1), ...columns },
+    udid: crypto.randomUUID(),
+    platform: 'macOS',
+    os_version: '15.5',
+    is_supervised: true,
+    is_enrolled: true,
+    enrollment_state: 'enrolled',
+    enrolled_at: hoursAgo(100),
+    push_state: 'ok',
+    sealed_push: Buffer.of(1),
+    ...columns,
   }));
   const inserted = await knex('devices').insert(rows, 'id');
   return inserted.map(({ id }) => id);
@@ -65,7 +72,7 @@ function due(hours: number) {
 }
 
 describe('the refresh of inventories', () => {
-  it('asks no device that is not enrolled, nor one that was asked within the interval', async () => {
+  it('skips devices that are not enrolled or had an inventory within the interval', async () => {
     await insertDevices([
       due(23.9),
       { enrolled_at: hoursAgo(23.9) },
@@ -77,7 +84,7 @@ describe('the refresh of inventories', () => {
     expect(await knex('device_pushes')).toEqual([]);
   });
 
-  it('asks those that are due, once in an interval, and has them pushed within a minute', async () => {
+  it('queues an inventory for due devices once per interval, and pushes them within a minute', async () => {
     const ids = await insertDevices([due(24.1), { enrolled_at: hoursAgo(24.1) }]);
     const before = Date.now();
     await refresh();
@@ -105,11 +112,14 @@ describe('the refresh of inventories', () => {
     expect(Math.max(...seconds) - Math.min(...seconds)).toBeGreaterThan(10);
   });
 
-  it('gives one that has yet to answer the last time its turn after another interval', async () => {
+  it('skips a device that has not answered the last inventory until another interval has passed', async () => {
     const [asleep, busy] = await insertDevices([due(30), due(30)]);
     const command = (device_id: number | undefined, request_type: string, status: string) => ({
-      ...{ uuid: crypto.randomUUID(), payload: Buffer.of(0) },
-      ...{ device_id, request_type, status },
+      uuid: crypto.randomUUID(),
+      payload: Buffer.of(0),
+      device_id,
+      request_type,
+      status,
     });
     await knex('commands').insert([
       command(asleep, 'SecurityInfo', 'NotNow'),
@@ -127,7 +137,7 @@ describe('the refresh of inventories', () => {
     expect(await typesFor(asleep)).toHaveLength(8);
   });
 
-  it('takes those first that were asked longest ago, no more than the quota in a run', async () => {
+  it('begins with the oldest inventories, up to the quota of a run', async () => {
     const ids = await insertDevices(Array.from({ length: 30 }, (_, index) => due(100 - index)));
     await refresh();
     const asked = () =>
@@ -137,13 +147,13 @@ describe('the refresh of inventories', () => {
     expect(await asked()).toEqual(ids);
   });
 
-  it('asks no device twice when two processes do it at once', async () => {
+  it('queues no device twice when two processes run it at once', async () => {
     const ids = await insertDevices(Array.from({ length: 20 }, () => due(30)));
     await Promise.all([refresh(), refresh()]);
     for (const id of ids) expect(await typesFor(id)).toEqual(INVENTORY);
   });
 
-  it('leaves a device alone that another transaction holds', async () => {
+  it('skips a device that another transaction has locked', async () => {
     const [held, free] = await insertDevices([due(40), due(30)]);
     const report = await knex.transaction();
     await report('devices').where({ id: held }).forNoKeyUpdate().first();
@@ -152,13 +162,13 @@ describe('the refresh of inventories', () => {
     expect([await typesFor(held), await typesFor(free)]).toEqual([[], INVENTORY]);
   });
 
-  it('does nothing more once the process is told to stop', async () => {
+  it('ends once the process stops', async () => {
     await insertDevices([due(30)]);
     await refresh(AbortSignal.abort());
     expect(await knex('commands')).toEqual([]);
   });
 
-  it('finds them by the index, whatever the size of the fleet', async () => {
+  it('finds due devices with the index, whatever the size of the fleet', async () => {
     await knex.raw(`insert into devices (udid, is_enrolled, enrolled_at)
       select 'd' || n, true, now() - n * interval '10 seconds' from generate_series(1, 20000) n`);
     await knex.raw('analyze devices');

@@ -8,7 +8,7 @@ import {
   insertCertificate,
   revokeCertificate,
 } from '../../../src/db/pki/certificate-repository.js';
-import { createChangeFeed } from '../../../src/db/processes/change-feed.js';
+import { ChangeFeed } from '../../../src/db/processes/change-feed.js';
 import {
   type CertificateAuthority,
   ensureCertificateAuthority,
@@ -185,7 +185,7 @@ describe('trust in device certificates', () => {
   it('follows a CA that another process adds, and one that it revokes', async () => {
     const elsewhere = connectDatabase({ connectionString: database.connectionString });
     const { logger } = capturingLogger();
-    const changes = createChangeFeed({ db: database.db, logger });
+    const changes = new ChangeFeed({ db: database.db, logger });
     changes.on('authorities', () => trust.reload());
     await changes.start();
     const added = identityOf(keys, asAuthority);

@@ -3,11 +3,8 @@ import { sensitiveHeaders } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
 import { createLogger } from '../../../src/logger.js';
 import type { ApnsAnswer, ApnsPush } from '../../../src/protocol/apns.js';
-import {
-  type ApnsClient,
-  type ApnsCredentials,
-  createApnsClient,
-} from '../../../src/push/apns/apns-client.js';
+import { ApnsClient } from '../../../src/push/apns/apns-client.js';
+import type { ApnsCredentials } from '../../../src/push/apns/apns-connect.js';
 import type { ApnsLimits } from '../../../src/push/apns/apns-limits.js';
 import type { Identity } from '../../crypto/identities.js';
 import {
@@ -21,7 +18,7 @@ import {
   type ServiceOptions,
   startService,
   TOPIC,
-} from '../apns-service.js';
+} from './apns-service.js';
 
 const UUID = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 const logger = createLogger('silent');
@@ -47,7 +44,7 @@ async function start(options: Partial<ServiceOptions> = {}): Promise<void> {
 
 function connect(limits: Partial<ApnsLimits> = {}): ApnsClient {
   const ca = pemOf(authority).cert;
-  const client = createApnsClient({ host: service.host, ca, credentials, logger, limits });
+  const client = new ApnsClient({ host: service.host, ca, credentials, logger, limits });
   clients.push(client);
   return client;
 }
@@ -64,7 +61,7 @@ function tokensOf(count: number): string[] {
   return Array.from({ length: count }, (_, index) => index.toString(16).padStart(64, '0'));
 }
 
-/** Until the service holds as many requests; what is done with them then is the test's to say. */
+/** Resolves when the service holds as many requests; the test decides how to answer them. */
 function untilReceived(count: number): Promise<Received[]> {
   return new Promise((resolve) => {
     const held: Received[] = [];
@@ -125,7 +122,7 @@ describe('a push', () => {
     expect(socket.authorized).toBe(true);
   });
 
-  it('goes over plain HTTP/2 where the stand-in speaks that', async () => {
+  it('is sent over plain HTTP/2 to an http: stand-in', async () => {
     await start({ plain: true });
     expect((await connect().push(pushOf('aa'))).status).toBe(200);
     expect(service.received[0]?.headers[':scheme']).toBe('http');
@@ -139,7 +136,7 @@ describe('an answer', () => {
     [413, '{"reason":"PayloadTooLarge"}', 'PayloadTooLarge', null],
     [500, '<html>', null, null],
     [503, '', null, null],
-  ])('of %d %s is handed on', async (status, body, reason, timestamp) => {
+  ])('of %d %s is returned', async (status, body, reason, timestamp) => {
     await start({ reply: answerWith(status, body) });
     expect(await connect().push(pushOf('aa'))).toEqual({
       status,
@@ -150,14 +147,14 @@ describe('an answer', () => {
     });
   });
 
-  it('tells when to come again', async () => {
+  it('contains Retry-After', async () => {
     await start({
       reply: answerWith(429, '{"reason":"TooManyRequests"}', { 'retry-after': '17' }),
     });
     expect(await connect().push(pushOf('aa'))).toMatchObject({ status: 429, retryAfter: 17 });
   });
 
-  it('that is huge counts by its status, and does no harm to those after it', async () => {
+  it('that is huge is returned with its status, and does not affect later ones', async () => {
     await start({ reply: answerWith(500, 'x'.repeat(20_000_000)) });
     const client = connect();
     const huge = await client.push(pushOf('a0'));
@@ -185,7 +182,7 @@ describe('an answer', () => {
 });
 
 describe('many pushes', () => {
-  it('are all answered, each by the answer to itself', async () => {
+  it('are all answered, each with its own answer', async () => {
     await start({ settings: { maxConcurrentStreams: 200 } });
     const client = connect();
     const ids = tokensOf(5000).map((token) => ({
@@ -201,7 +198,7 @@ describe('many pushes', () => {
     expect(service.mostAtOnce).toBeLessThanOrEqual(200);
   });
 
-  it('share one connection until it is full, and two then', async () => {
+  it('share one connection until it is full, then two', async () => {
     await start({ settings: { maxConcurrentStreams: 3 } });
     const client = connect();
     const three = untilReceived(3);
@@ -222,7 +219,7 @@ describe('many pushes', () => {
     expect(service.mostAtOnce).toBe(3);
   });
 
-  it('keep to a limit that the service lowers on the way', async () => {
+  it('respect a limit that the service lowers meanwhile', async () => {
     await start({ settings: { maxConcurrentStreams: 10 } });
     const client = connect({ sessions: 1 });
     const ten = untilReceived(10);
@@ -249,7 +246,7 @@ describe('many pushes', () => {
     expect(most).toBe(2);
   });
 
-  it('beyond what may wait are refused at once', async () => {
+  it('beyond the length of the queue are refused at once', async () => {
     await start({ settings: { maxConcurrentStreams: 1 } });
     const client = connect({ sessions: 1, queued: 2 });
     const one = untilReceived(1);
@@ -258,14 +255,14 @@ describe('many pushes', () => {
     const waiting = pushMany(client, ['a1', 'a2']);
     await expect(client.push(pushOf('a3'))).rejects.toMatchObject({
       kind: 'unreachable',
-      message: `the push service at localhost:${service.port} is busy: too many pushes wait`,
+      message: `the push service at localhost:${service.port} is busy: too many pushes are waiting`,
     });
     service.reply = delivered;
     held.forEach(delivered);
     expect((await Promise.all([first, waiting])).flat()).toHaveLength(3);
   });
 
-  it('that find no place in time are given up', async () => {
+  it('that find no free stream in time fail', async () => {
     await start({ settings: { maxConcurrentStreams: 1 } });
     const client = connect({ sessions: 1, pushTimeout: 300, requestTimeout: 10_000 });
     const one = untilReceived(1);
@@ -279,7 +276,7 @@ describe('many pushes', () => {
 });
 
 describe('closing', () => {
-  it('finishes what is under way and what waits, and takes nothing more', async () => {
+  it('finishes pushes under way and queued ones, and accepts no more', async () => {
     await start({ settings: { maxConcurrentStreams: 1 } });
     const client = connect({ sessions: 1 });
     const one = untilReceived(1);
@@ -309,7 +306,7 @@ describe('closing', () => {
     await push;
   });
 
-  it('is nothing where nothing was connected, and can be asked for twice', async () => {
+  it('works without a connection, and can be called twice', async () => {
     await start();
     const client = connect();
     await Promise.all([client.close(), client.close()]);

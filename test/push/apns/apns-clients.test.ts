@@ -1,6 +1,6 @@
 import { createLogger } from '../../../src/logger.js';
-import type { ApnsCredentials } from '../../../src/push/apns/apns-client.js';
-import { type ApnsClients, createApnsClients } from '../../../src/push/apns/apns-clients.js';
+import { ApnsClients } from '../../../src/push/apns/apns-clients.js';
+import type { ApnsCredentials } from '../../../src/push/apns/apns-connect.js';
 import type { Identity } from '../../crypto/identities.js';
 import {
   type ApnsService,
@@ -11,7 +11,7 @@ import {
   type Received,
   startService,
   TOPIC,
-} from '../apns-service.js';
+} from './apns-service.js';
 
 const push = { token: 'ab', pushMagic: 'magic', topic: TOPIC };
 
@@ -35,7 +35,7 @@ beforeEach(async () => {
   stored = new Map([[TOPIC, first]]);
   loads = [];
   lines = [];
-  clients = createApnsClients({
+  clients = new ApnsClients({
     host: service.host,
     ca: pemOf(authority).cert,
     logger: createLogger('info', { write: (line: string) => lines.push(line) }),
@@ -60,13 +60,13 @@ function certificatesSeen(): (string | undefined)[] {
 }
 
 describe('the clients', () => {
-  it('know none for a topic without a certificate, and ask once', async () => {
+  it('are undefined for a topic without a certificate, which is loaded once', async () => {
     expect(await clients.forTopic('com.apple.mgmt.other')).toBeUndefined();
     expect(await clients.forTopic('com.apple.mgmt.other')).toBeUndefined();
     expect(loads).toEqual(['com.apple.mgmt.other']);
   });
 
-  it('ask again for such a topic after a refresh', async () => {
+  it('load such a topic again after a refresh', async () => {
     stored.clear();
     expect(await clients.forTopic(TOPIC)).toBeUndefined();
     stored.set(TOPIC, first);
@@ -75,7 +75,7 @@ describe('the clients', () => {
     expect(loads).toEqual([TOPIC, TOPIC]);
   });
 
-  it('are one for each topic, loaded once however many ask at once', async () => {
+  it('are one for each topic, loaded once however many callers ask at once', async () => {
     stored.set('com.apple.mgmt.other', { ...second, topic: 'com.apple.mgmt.other' });
     const asked = [TOPIC, TOPIC, 'com.apple.mgmt.other', TOPIC];
     const [one, same, other, again] = await Promise.all(asked.map((t) => clients.forTopic(t)));
@@ -93,7 +93,7 @@ describe('the clients', () => {
     expect(lines).toEqual([]);
   });
 
-  it('push by a new certificate while pushes by the former are finished', async () => {
+  it('push with a new certificate while pushes with the former one are finished', async () => {
     const former = await clients.forTopic(TOPIC);
     const held = new Promise<Received>((resolve) => {
       service.reply = resolve;
@@ -115,7 +115,7 @@ describe('the clients', () => {
     ]);
   });
 
-  it('let go of a client whose certificate is gone', async () => {
+  it('close a client whose certificate was removed', async () => {
     const client = await clients.forTopic(TOPIC);
     stored.clear();
     await clients.refresh();
@@ -123,8 +123,8 @@ describe('the clients', () => {
     await expect(client?.push(push)).rejects.toMatchObject({ kind: 'unreachable' });
   });
 
-  it('go on as they are when the certificates cannot be read', async () => {
-    const broken = createApnsClients({
+  it('stay unchanged when the certificates cannot be read', async () => {
+    const broken = new ApnsClients({
       host: service.host,
       logger: createLogger('silent'),
       ca: pemOf(authority).cert,
@@ -141,8 +141,8 @@ describe('the clients', () => {
     await broken.close();
   });
 
-  it('hand a failure to read on to who asks, and try again for the next', async () => {
-    const failing = createApnsClients({
+  it('reject the call that failed to load, and load again for the next one', async () => {
+    const failing = new ApnsClients({
       host: service.host,
       logger: createLogger('silent'),
       load: async () => {
@@ -155,9 +155,9 @@ describe('the clients', () => {
     await failing.close();
   });
 
-  it('take no later answer for an earlier one', async () => {
+  it('never replace a later certificate with an earlier one', async () => {
     const answers: ((credentials: ApnsCredentials) => void)[] = [];
-    const slow = createApnsClients({
+    const slow = new ApnsClients({
       host: service.host,
       logger: createLogger('silent'),
       ca: pemOf(authority).cert,
@@ -176,7 +176,7 @@ describe('the clients', () => {
     await slow.close();
   });
 
-  it('take nothing more once they are closed', async () => {
+  it('accept no pushes once they are closed', async () => {
     const client = await clients.forTopic(TOPIC);
     await clients.close();
     await expect(client?.push(push)).rejects.toMatchObject({ kind: 'unreachable' });

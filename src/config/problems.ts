@@ -1,0 +1,68 @@
+import { isLoopback, parseUrl } from './values.js';
+
+// What variables say about each other. Each finds fault in words that name the variable to change.
+
+export const APPLE_PUSH_HOST = 'https://api.push.apple.com';
+export const APPLE_DEP_HOST = 'https://mdmenrollment.apple.com';
+
+/** All faults between variables that are good by themselves. */
+export function crossProblems(env: Record<string, string>): string[] {
+  const checks = [pairProblems, tlsProblems, oidcProblems, roleProblems, labProblems];
+  return checks.flatMap((check) => check(env));
+}
+
+/** The two name one pair; half of it would silently serve without TLS. */
+function pairProblems(env: Record<string, string>): string[] {
+  if ((env.TLS_CERT_FILE === undefined) === (env.TLS_KEY_FILE === undefined)) return [];
+  const missing = env.TLS_CERT_FILE === undefined ? 'TLS_CERT_FILE' : 'TLS_KEY_FILE';
+  return [`${missing}: must be set too (TLS_CERT_FILE and TLS_KEY_FILE belong together)`];
+}
+
+/** One sign-in needs all of them. */
+function oidcProblems(env: Record<string, string>): string[] {
+  const names = ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'];
+  const missing = names.filter((name) => env[name] === undefined);
+  if (missing.length === 0 || missing.length === names.length) return [];
+  return missing.map((name) => `${name}: must be set too (${names.join(', ')} belong together)`);
+}
+
+/** TLS=off says that a proxy does it; files for it say the opposite. */
+function tlsProblems(env: Record<string, string>): string[] {
+  const problems: string[] = [];
+  if (env.TLS === 'off' && env.TLS_CERT_FILE !== undefined) {
+    problems.push('TLS: off does not go with TLS_CERT_FILE');
+  }
+  if (env.TLS === 'off' && env.TLS_CLIENT_CERT === 'on') {
+    problems.push('TLS_CLIENT_CERT: on does not go with TLS=off');
+  }
+  if (env.CLIENT_CERT_HEADER !== undefined && env.TRUST_PROXY === undefined) {
+    problems.push('CLIENT_CERT_HEADER: needs TRUST_PROXY (from others it would prove nothing)');
+  }
+  return problems;
+}
+
+/** The parts of a large server meet in a database that all of them reach. */
+function roleProblems({ ROLE: role = 'all', DATABASE_URL: url }: Record<string, string>): string[] {
+  if (!['web', 'worker'].includes(role) || url !== undefined) return [];
+  return [`ROLE: ${role} needs DATABASE_URL (processes of one server share a database)`];
+}
+
+/** The lab hands out keys and trusts whom it made: nothing for a server that others reach. */
+function labProblems(env: Record<string, string>): string[] {
+  if (env.LAB !== 'on') return [];
+  const problems: string[] = [];
+  const publicUrl = parseUrl(env.PUBLIC_URL ?? 'http://localhost');
+  if (publicUrl && !isLoopback(publicUrl.hostname)) {
+    problems.push(
+      'LAB: on works only with a PUBLIC_URL on this machine, like http://localhost:8080',
+    );
+  }
+  if ((env.APNS_HOST ?? APPLE_PUSH_HOST) !== APPLE_PUSH_HOST) {
+    problems.push('APNS_HOST: must not be set with LAB=on, which brings its own');
+  }
+  if ((env.DEP_HOST ?? APPLE_DEP_HOST) !== APPLE_DEP_HOST) {
+    problems.push('DEP_HOST: must not be set with LAB=on, which brings its own');
+  }
+  if ((env.ROLE ?? 'all') !== 'all') problems.push('LAB: on works only with ROLE=all');
+  return problems;
+}
