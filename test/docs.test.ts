@@ -80,10 +80,14 @@ function sourceTexts(): string {
     .replaceAll('`', '');
 }
 
-/** The headings of the page that are messages; `…` stands for what differs. */
+/** The messages that a page quotes, as a heading or as code; `…` stands for what differs. */
 function messages(page: string): string[] {
-  const text = readFileSync(join(ROOT, page), 'utf8');
-  return [...text.matchAll(/^### (.+)$/gm)].map(([, heading = '']) => heading.replaceAll('`', ''));
+  const text = readFileSync(join(ROOT, page), 'utf8').replace(/^ *```.*?^ *```/gms, '');
+  const spans = [...text.matchAll(/`([^`]+)`/g)].map(([, span = '']) => span.replace(/\s+/g, ' '));
+  const quoted = spans.filter((span) => /^(an?|the) [^/]+$/i.test(span));
+  if (!page.endsWith('troubleshooting.md')) return quoted;
+  const headings = [...text.matchAll(/^### (.+)$/gm)].map(([, heading = '']) => heading);
+  return [...headings.map((heading) => heading.replaceAll('`', '')), ...quoted];
 }
 
 describe('the documentation', () => {
@@ -112,9 +116,9 @@ describe('the documentation', () => {
     expect(decisions.filter((name) => !list.includes(`(${name})`))).toEqual([]);
   });
 
-  it('quotes messages in troubleshooting.md as the source has them', () => {
+  it.each(markdownIn('docs', true))('%s quotes messages as the source has them', (page) => {
     const source = sourceTexts();
-    const unknown = messages('docs/troubleshooting.md').filter((message) => {
+    const unknown = messages(page).filter((message) => {
       const parts = message.split('…').map((part) => part.replace(/^[^\w]+|[^\w]+$/g, ''));
       return !parts.every((part) => source.includes(part));
     });
