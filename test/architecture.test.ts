@@ -86,6 +86,8 @@ const HOMES: Record<string, RegExp> = {
   compression: /^http\//,
   cors: /^http\//,
   'node-forge': /^(crypto|lab)\//,
+  plist: /^lab\//,
+  'jsonapi-serializer': /^cli\/api\//,
   'graphile-worker': /^(jobs|db)\//,
   'prom-client': /^metrics\//,
   'openid-client': /^enroll\//,

@@ -5,8 +5,8 @@ import {
   generateEcKeyPair,
   generateRsaKeyPair,
 } from '../../src/crypto/keys/keys.js';
+import { readEnrollmentProfile } from '../../src/lab/enrollment/profile-reader.js';
 import { parsePlistDict } from '../../src/protocol/plist/plist.js';
-import { readEnrollmentProfile } from '../../src/protocol/profiles/mobileconfig-reader.js';
 import { type Identity, identityOf } from '../crypto/identities.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, deviceKeys, type Fields, type TestDevice } from '../helpers/device.js';

@@ -1,6 +1,11 @@
-import { isPlistDict, type PlistDict, parsePlist } from '../../protocol/plist/plist.js';
+import type { PlistDict } from '../../protocol/plist/plist.js';
 import { createManagedApplication } from '../devices/applications.js';
-import { isEnrollmentProfile, openProfile, toInstalledProfile } from '../devices/profiles.js';
+import {
+  isEnrollmentProfile,
+  openProfile,
+  parseProfile,
+  toInstalledProfile,
+} from '../devices/profiles.js';
 
 import { acknowledged, type CommandHandler, failed } from './answer.js';
 import { applySettings } from './settings.js';
@@ -24,8 +29,7 @@ const requestUnlockToken: CommandHandler = (device) =>
 function readProfile(payload: Buffer): { content: PlistDict; signers: Buffer[] } | undefined {
   try {
     const { plist, signerCertificates } = openProfile(payload);
-    const content = parsePlist(plist);
-    return isPlistDict(content) ? { content, signers: signerCertificates } : undefined;
+    return { content: parseProfile(plist), signers: signerCertificates };
   } catch {
     return undefined; // a device reports only that the profile is invalid
   }

@@ -1,10 +1,13 @@
-import { verifySignedData } from '../../crypto/cms/cms-signed-data.js';
+import { parse } from 'plist';
+import { AppError } from '../../errors.js';
 import {
   isPlistDict,
   type PlistDict,
   type PlistInput,
   type PlistValue,
+  parsePlistDict,
 } from '../../protocol/plist/plist.js';
+import { openSignedData } from '../pki/cms-signed-data.js';
 
 interface OpenedProfile {
   /** The property list inside. */
@@ -14,6 +17,7 @@ interface OpenedProfile {
 }
 
 const DER_SEQUENCE = 0x30;
+const BINARY = Buffer.from('bplist00');
 
 /**
  * Reads a profile file, signed or not. Throws AppError when the signature is invalid; the signer need
@@ -21,10 +25,27 @@ const DER_SEQUENCE = 0x30;
  */
 export function openProfile(bytes: Buffer): OpenedProfile {
   if (bytes[0] !== DER_SEQUENCE) return { plist: bytes, signerCertificates: [] };
-  const { content, signers, certificates } = verifySignedData({ der: bytes });
-  const signer = signers[0].certificate;
-  const others = certificates.filter(({ fingerprint }) => !fingerprint.equals(signer.fingerprint));
-  return { plist: content, signerCertificates: [signer, ...others].map(({ der }) => der) };
+  const { content, signer, certificates } = openSignedData(bytes);
+  const others = certificates.filter((certificate) => !certificate.equals(signer));
+  return { plist: content, signerCertificates: [signer, ...others] };
+}
+
+/** Reads a profile that is not signed, in XML or binary. Throws AppError invalid_plist. */
+export function parseProfile(bytes: Buffer): PlistDict {
+  // `plist` 3 reads XML only, and its parser writes to the console for text that is no XML at all.
+  if (bytes.subarray(0, BINARY.length).equals(BINARY)) return parsePlistDict(bytes);
+  const text = bytes.toString().trimStart();
+  const content = text.startsWith('<') ? parseXml(text) : undefined;
+  if (isPlistDict(content)) return content;
+  throw new AppError('invalid_plist', 400, 'Not a valid property list');
+}
+
+function parseXml(text: string): unknown {
+  try {
+    return parse(text);
+  } catch (cause) {
+    throw new AppError('invalid_plist', 400, 'Not a valid property list', { cause });
+  }
 }
 
 export interface InstalledProfile {

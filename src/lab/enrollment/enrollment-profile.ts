@@ -1,10 +1,14 @@
-import { parsePlistDict } from '../../protocol/plist/plist.js';
-import { readEnrollmentProfile } from '../../protocol/profiles/mobileconfig-reader.js';
-import { type InstalledProfile, openProfile, toInstalledProfile } from '../devices/profiles.js';
+import {
+  type InstalledProfile,
+  openProfile,
+  parseProfile,
+  toInstalledProfile,
+} from '../devices/profiles.js';
 import type { HttpClient } from '../wire/http-client.js';
 import { refusedReply } from '../wire/http-reply.js';
 import { LabError } from '../wire/lab-error.js';
 import type { MdmEndpoint } from '../wire/mdm-client.js';
+import { readEnrollmentProfile } from './profile-reader.js';
 
 type ProfileContent = ReturnType<typeof readEnrollmentProfile>;
 
@@ -30,7 +34,7 @@ export function readProfileFile(bytes: Buffer): EnrollmentProfile {
   const { plist, signerCertificates } = openProfile(bytes);
   const { scep, mdm, caCertificates } = readEnrollmentProfile(plist);
   const origin = { isManaged: false, signerCertificates };
-  const installed = toInstalledProfile(parsePlistDict(plist), origin);
+  const installed = toInstalledProfile(parseProfile(plist), origin);
   if (installed === undefined) throw new LabError('the enrollment profile has no identifier');
   const { serverUrl, checkInUrl, topic, serverCapabilities, enrollmentMode } = mdm;
   const { signMessage: isSigned } = mdm;

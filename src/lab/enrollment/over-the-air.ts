@@ -1,9 +1,7 @@
 import { encodePem } from '../../crypto/asn1/pem.js';
-import { buildSignedData } from '../../crypto/cms/cms-signed-data.js';
-import { parseCertificate } from '../../crypto/x509/certificate.js';
-import { isPlistDict, parsePlistDict } from '../../protocol/plist/plist.js';
-import { readIdentityProfile } from '../../protocol/profiles/mobileconfig-reader.js';
-import { openProfile } from '../devices/profiles.js';
+import { isPlistDict } from '../../protocol/plist/plist.js';
+import { openProfile, parseProfile } from '../devices/profiles.js';
+import { signData } from '../pki/cms-signed-data.js';
 import { requestIdentity } from '../pki/scep-client.js';
 import { refusedReply } from '../wire/http-reply.js';
 import { LabError } from '../wire/lab-error.js';
@@ -11,6 +9,7 @@ import type { MdmIdentity } from '../wire/mdm-client.js';
 import { deviceAttributes, type RequestedAttributes } from './device-info.js';
 import { type EnrollmentProfile, readProfileFile, serverUrl } from './enrollment-profile.js';
 import type { CertifiedWay, EnrollingDevice } from './enrollment-way.js';
+import { readIdentityProfile } from './profile-reader.js';
 
 const SIGNED_TYPE = 'application/pkcs7-signature';
 
@@ -31,7 +30,8 @@ export async function obtainOverTheAir(
   const attributes = deviceAttributes(device, service);
   const first = await post(enrolling, service.url, await way.activation.sign(device, attributes));
   const identity = await fetchIdentity(enrolling, first);
-  return readProfileFile(await post(enrolling, service.url, signedBy(identity, attributes)));
+  const second = signData({ content: attributes, signer: identity });
+  return readProfileFile(await post(enrolling, service.url, second));
 }
 
 async function fetchService(
@@ -59,14 +59,9 @@ async function fetchIdentity(enrolling: EnrollingDevice, answer: Buffer): Promis
   return await requestIdentity({ http, scep, device, keys: await keys.get(scep.keySize) });
 }
 
-function signedBy({ certificate, privateKey }: MdmIdentity, content: Buffer): Buffer {
-  const signer = { certificate: parseCertificate(certificate), privateKey };
-  return buildSignedData({ content, signer });
-}
-
 /** The payload of the first step: where to post which attributes. */
 function readProfileService(bytes: Buffer): ProfileService {
-  const { PayloadType, PayloadContent: content } = parsePlistDict(openProfile(bytes).plist);
+  const { PayloadType, PayloadContent: content } = parseProfile(openProfile(bytes).plist);
   if (PayloadType !== 'Profile Service' || !isPlistDict(content)) {
     throw new LabError('the server sent no Profile Service payload');
   }

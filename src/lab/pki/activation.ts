@@ -1,4 +1,3 @@
-import { buildSignedData } from '../../crypto/cms/cms-signed-data.js';
 import { generateRsaKeyPair, type KeyPair } from '../../crypto/keys/keys.js';
 import {
   issueCertificate,
@@ -6,6 +5,7 @@ import {
   parseCertificate,
 } from '../../crypto/x509/certificate.js';
 import type { SimulatedDevice } from '../devices/simulated-device.js';
+import { signData } from './cms-signed-data.js';
 import type { LabAuthority } from './lab-authority.js';
 
 const DAY_MS = 86_400_000;
@@ -26,17 +26,18 @@ export class Activation {
     const keys = await this.keys;
     const certificate = this.issued.get(device) ?? this.issue(device, keys);
     this.issued.set(device, certificate);
-    return buildSignedData({ content, signer: { certificate, privateKey: keys.privateKey } });
+    const { privateKey } = keys;
+    return signData({ content, signer: { certificate: certificate.der, privateKey } });
   }
 
   private issue({ identity, random }: SimulatedDevice, { publicKey }: KeyPair) {
     const { certificate, privateKey } = this.authority;
     const der = issueCertificate({
       subject: [
-        ...(['C=US', 'ST=CA', 'L=Cupertino', 'O=Apple Inc.'] as const).map((pair) => {
-          const [type = '', value = ''] = pair.split('=');
-          return { type, value };
-        }),
+        { type: 'C', value: 'US' },
+        { type: 'ST', value: 'CA' },
+        { type: 'L', value: 'Cupertino' },
+        { type: 'O', value: 'Apple Inc.' },
         { type: 'OU', value: identity.platform === 'macOS' ? 'Mac' : identity.model.modelName },
         { type: 'CN', value: random.fork('activation').uuid() },
       ],

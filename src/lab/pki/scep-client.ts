@@ -1,30 +1,27 @@
-import { hash, randomBytes } from 'node:crypto';
-import { parseSignedData } from '../../crypto/cms/cms-signed-data.js';
-import { generateRsaKeyPair, type KeyPair, publicKeyFingerprint } from '../../crypto/keys/keys.js';
-import {
-  issueCertificate,
-  type ParsedCertificate,
-  parseCertificate,
-} from '../../crypto/x509/certificate.js';
-import { buildPkcsReq, type CertRep, readCertRep } from '../../protocol/scep/scep.js';
+import { createPublicKey, hash, type KeyObject, X509Certificate } from 'node:crypto';
+import forge from 'node-forge';
+import { generateRsaKeyPair, type KeyPair } from '../../crypto/keys/keys.js';
 import type { SimulatedDevice } from '../devices/simulated-device.js';
 import type { ScepSettings } from '../enrollment/enrollment-profile.js';
 import type { HttpClient } from '../wire/http-client.js';
 import type { HttpReply } from '../wire/http-reply.js';
 import { LabError } from '../wire/lab-error.js';
 import type { MdmIdentity } from '../wire/mdm-client.js';
+import { writeNode } from './asn1.js';
+import { readCertificates } from './cms-signed-data.js';
 import { buildDeviceCsr } from './device-csr.js';
+import { signStructure, toForgeKey } from './forge-key.js';
+import { buildScepRequest, newNonce, readScepAnswer, type ScepAnswer } from './scep-message.js';
 
 export interface ScepRequest {
   http: HttpClient;
   scep: ScepSettings;
   device: SimulatedDevice;
-  /** Made anew when absent, with the size that the profile asks for. */
-  keys?: KeyPair;
+  /** Generated when absent, with the size that the profile asks for. */
+  keys?: KeyPair | undefined;
 }
 
 const DAY_MS = 86_400_000;
-const NONCE_BYTES = 16;
 
 const FAILURES = ['badAlg', 'badMessageCheck', 'badRequest', 'badTime', 'badCertId'] as const;
 
@@ -34,6 +31,22 @@ const FINGERPRINTS = new Map([
   [20, 'sha1'],
   [32, 'sha256'],
 ]);
+
+/** Requests the device's identity from the SCEP server of the profile (RFC 8894). */
+export async function requestIdentity(request: ScepRequest): Promise<MdmIdentity> {
+  const keys = request.keys ?? (await generateRsaKeyPair(request.scep.keySize));
+  const answer = await exchange(request, keys);
+  if (answer.status === 'pending') throw new LabError('the CA waits for an approval');
+  if (answer.status === 'failure') {
+    throw new LabError(`the CA refused the request: ${reasonOf(answer)}`);
+  }
+  const wanted = fingerprintOf(keys.publicKey);
+  const certificate = answer.certificates.find(
+    (der) => fingerprintOf(new X509Certificate(der).publicKey) === wanted,
+  );
+  if (certificate === undefined) throw new LabError('the CA sent no certificate for the key');
+  return { certificate, privateKey: keys.privateKey };
+}
 
 function operationUrl(url: string, operation: string, message?: string): string {
   const target = new URL(url);
@@ -53,42 +66,49 @@ async function fetchCapabilities({ http, scep }: ScepRequest): Promise<Set<strin
   return new Set(body.toString().split(/\s+/));
 }
 
-function checkFingerprint(expected: Buffer | undefined, certificates: ParsedCertificate[]): void {
+function checkFingerprint(expected: Buffer | undefined, certificates: Buffer[]): void {
   if (expected === undefined) return;
   const digest = FINGERPRINTS.get(expected.length);
   const isRight = certificates.some(
-    ({ der }) => digest !== undefined && hash(digest, der, 'buffer').equals(expected),
+    (der) => digest !== undefined && hash(digest, der, 'buffer').equals(expected),
   );
   if (!isRight) throw new LabError('the CA is not the one whose fingerprint the profile names');
 }
 
-async function fetchAuthority({ http, scep }: ScepRequest): Promise<ParsedCertificate> {
+async function fetchAuthority({ http, scep }: ScepRequest): Promise<Buffer> {
   const url = operationUrl(scep.url, 'GetCACert', scep.name);
   const reply = await http.send({ method: 'GET', url });
   const body = expectOk(reply, 'GetCACert');
   const isBundle = String(reply.headers['content-type']).includes('ca-ra-cert');
-  const certificates = (isBundle ? parseSignedData(body).certificates : [body]).map(
-    parseCertificate,
-  );
+  const certificates = isBundle ? readCertificates(body) : [body];
   checkFingerprint(scep.caFingerprint, certificates);
   const [authority] = certificates;
   if (authority === undefined) throw new LabError('GetCACert returned no certificate');
   // RFC 8894 4.2.1.2: with an RA in the bundle, messages go to and come from the RA.
-  return certificates.find(({ isCa }) => !isCa) ?? authority;
+  return certificates.find((der) => !new X509Certificate(der).ca) ?? authority;
 }
 
-/** A first request has nobody to vouch for it: the message is signed by a certificate of its own. */
-function issueSigner({ publicKey, privateKey }: KeyPair): ParsedCertificate {
-  return parseCertificate(
-    issueCertificate({
-      subject: [{ type: 'CN', value: 'Simulated SCEP client' }],
-      publicKey,
-      issuerKey: privateKey,
-      notBefore: new Date(Date.now() - DAY_MS),
-      notAfter: new Date(Date.now() + DAY_MS),
-      keyUsage: ['digitalSignature', 'keyEncipherment'],
-    }),
-  );
+/** The first request has no certificate yet: it is signed with a self-signed one (RFC 8894 2.3). */
+function issueSigner({ publicKey, privateKey }: KeyPair): Buffer {
+  const certificate = forge.pki.createCertificate();
+  certificate.publicKey = toForgeKey(publicKey);
+  certificate.serialNumber = '01';
+  certificate.validity.notBefore = new Date(Date.now() - DAY_MS);
+  certificate.validity.notAfter = new Date(Date.now() + DAY_MS);
+  const name = [{ shortName: 'CN', value: 'Simulated SCEP client' }];
+  certificate.setSubject(name);
+  certificate.setIssuer(name);
+  certificate.setExtensions([
+    { name: 'keyUsage', critical: true, digitalSignature: true, keyEncipherment: true },
+  ]);
+  signStructure(certificate, privateKey);
+  return writeNode(forge.pki.certificateToAsn1(certificate));
+}
+
+/** SHA-256 of the SubjectPublicKeyInfo, hexadecimal. */
+function fingerprintOf(key: KeyObject): string {
+  const publicKey = key.type === 'public' ? key : createPublicKey(key);
+  return hash('sha256', publicKey.export({ type: 'spki', format: 'der' }), 'hex');
 }
 
 function send(request: ScepRequest, capabilities: Set<string>, message: Buffer) {
@@ -102,7 +122,7 @@ function send(request: ScepRequest, capabilities: Set<string>, message: Buffer) 
   return http.send({ method: 'GET', url: getUrl });
 }
 
-async function exchange(request: ScepRequest, keys: KeyPair): Promise<CertRep> {
+async function exchange(request: ScepRequest, keys: KeyPair): Promise<ScepAnswer> {
   const { scep, device } = request;
   const [capabilities, caCertificate] = await Promise.all([
     fetchCapabilities(request),
@@ -112,39 +132,23 @@ async function exchange(request: ScepRequest, keys: KeyPair): Promise<CertRep> {
     signerCertificate: issueSigner(keys),
     signerKey: keys.privateKey,
     caCertificate,
-    transactionId: publicKeyFingerprint(keys.publicKey).toString('hex'),
-    senderNonce: randomBytes(NONCE_BYTES),
+    transactionId: fingerprintOf(keys.publicKey),
+    senderNonce: newNonce(),
   };
   const isModern = capabilities.has('SCEPStandard');
-  const message = buildPkcsReq({
+  const message = buildScepRequest({
     ...parties,
     csr: buildDeviceCsr(scep, device, keys),
-    cipher: isModern || capabilities.has('AES') ? 'aes-128-cbc' : 'des-ede3-cbc',
+    cipher: isModern || capabilities.has('AES') ? 'aes128-CBC' : 'des-EDE3-CBC',
     digest: isModern || capabilities.has('SHA-256') ? 'sha256' : 'sha1',
   });
   const reply = await send(request, capabilities, message);
-  return readCertRep(expectOk(reply, 'PKIOperation'), parties);
+  return readScepAnswer(expectOk(reply, 'PKIOperation'), parties);
 }
 
-/** What the CA says in its own words goes to a terminal. */
-function reasonOf({ failInfo, failInfoText }: Extract<CertRep, { status: 'failure' }>): string {
+/** Without control characters: the CA's text is printed on a terminal. */
+function reasonOf({ failInfo, failInfoText }: Extract<ScepAnswer, { status: 'failure' }>): string {
   const reason = FAILURES[failInfo] ?? `failInfo ${failInfo}`;
   if (failInfoText === undefined) return reason;
   return `${reason}, ${failInfoText.replace(/[\p{Cc}\p{Cf}]/gu, ' ')}`;
-}
-
-/** Gets the device its identity from the SCEP server of the profile (RFC 8894). */
-export async function requestIdentity(request: ScepRequest): Promise<MdmIdentity> {
-  const keys = request.keys ?? (await generateRsaKeyPair(request.scep.keySize));
-  const answer = await exchange(request, keys);
-  if (answer.status === 'pending') throw new LabError('the CA wants a person to decide first');
-  if (answer.status === 'failure') {
-    throw new LabError(`the CA refused the request: ${reasonOf(answer)}`);
-  }
-  const wanted = publicKeyFingerprint(keys.publicKey);
-  const certificate = answer.certificates.find(({ publicKey }) =>
-    publicKeyFingerprint(publicKey).equals(wanted),
-  );
-  if (certificate === undefined) throw new LabError('the CA sent no certificate for the key');
-  return { certificate: certificate.der, privateKey: keys.privateKey };
 }

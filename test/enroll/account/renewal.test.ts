@@ -1,5 +1,5 @@
+import { readEnrollmentProfile } from '../../../src/lab/enrollment/profile-reader.js';
 import { type PlistDict, parsePlistDict } from '../../../src/protocol/plist/plist.js';
-import { readEnrollmentProfile } from '../../../src/protocol/profiles/mobileconfig-reader.js';
 import { startApp, type TestApp } from '../../helpers/app.js';
 import { createTestDevice, type Fields } from '../../helpers/device.js';
 import { askForIdentity, fetchCommand, profileIn, runRenewals } from '../renewal-world.js';

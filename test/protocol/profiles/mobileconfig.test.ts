@@ -1,3 +1,4 @@
+import { readEnrollmentProfile } from '../../../src/lab/enrollment/profile-reader.js';
 import {
   buildPlist,
   isPlistDict,
@@ -8,7 +9,6 @@ import {
   buildEnrollmentProfile,
   type EnrollmentProfileOptions,
 } from '../../../src/protocol/profiles/mobileconfig.js';
-import { readEnrollmentProfile } from '../../../src/protocol/profiles/mobileconfig-reader.js';
 import { fixture } from '../plist/plist-fixtures.js';
 
 const CA = Buffer.from('3003020101', 'hex');

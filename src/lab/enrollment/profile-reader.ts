@@ -1,9 +1,14 @@
 import { AppError } from '../../errors.js';
-import { isPlistDict, type PlistDict, type PlistValue, parsePlistDict } from '../plist/plist.js';
-import type { ScepPayload, ScepSubject, SubjectAltName } from './mobileconfig.js';
+import { isPlistDict, type PlistDict, type PlistValue } from '../../protocol/plist/plist.js';
+import type {
+  ScepPayload,
+  ScepSubject,
+  SubjectAltName,
+} from '../../protocol/profiles/mobileconfig.js';
+import { parseProfile } from '../devices/profiles.js';
 
-/** What a device needs to know of an enrollment profile to act on it. */
-export interface EnrollmentProfile {
+/** The part of an enrollment profile that a device acts on. */
+export interface EnrollmentContent {
   identifier: string;
   uuid: string;
   scep: ScepPayload & { keySize: number; keyUsage: number };
@@ -17,23 +22,22 @@ export interface EnrollmentProfile {
     checkOutWhenRemoved: boolean;
     serverCapabilities: string[];
     /** Of account-driven enrollment: BYOD or ADDE. */
-    enrollmentMode?: string;
-    assignedManagedAppleId?: string;
+    enrollmentMode?: string | undefined;
+    assignedManagedAppleId?: string | undefined;
   };
   /** DER. */
   caCertificates: Buffer[];
 }
 
-/** What the first answer of an enrollment over the air brings: an identity, and nothing to enroll with. */
-export type IdentityProfile = Pick<EnrollmentProfile, 'scep' | 'caCertificates'>;
+/** The content of the interim profile of an over-the-air enrollment. */
+export type IdentityContent = Pick<EnrollmentContent, 'scep' | 'caCertificates'>;
 
 /**
- * Reads an enrollment profile (not signed: take the content of a signed one first). Absent keys get
- * the defaults a device gives them. Throws AppError invalid_plist, or invalid_message when it is no
- * enrollment profile with a SCEP identity.
+ * Reads an enrollment profile that is not signed, with a device's defaults for absent keys. Throws
+ * AppError invalid_plist, or invalid_message without an MDM payload and its SCEP identity.
  */
-export function readEnrollmentProfile(bytes: Buffer): EnrollmentProfile {
-  const profile = parsePlistDict(bytes);
+export function readEnrollmentProfile(bytes: Buffer): EnrollmentContent {
+  const profile = parseProfile(bytes);
   const payloads = dicts(profile.PayloadContent);
   const mdm = payloads.find((payload) => payload.PayloadType === 'com.apple.mdm');
   if (mdm === undefined) throw invalid('it has no com.apple.mdm payload');
@@ -53,11 +57,11 @@ export function readEnrollmentProfile(bytes: Buffer): EnrollmentProfile {
 }
 
 /**
- * Reads a profile that has a SCEP payload and none for MDM (not signed). Throws AppError invalid_plist,
- * or invalid_message when it has another number of SCEP payloads than one.
+ * Reads a profile that is not signed and has one SCEP payload. Throws AppError invalid_plist, or
+ * invalid_message for another number of SCEP payloads.
  */
-export function readIdentityProfile(bytes: Buffer): IdentityProfile {
-  const payloads = dicts(parsePlistDict(bytes).PayloadContent);
+export function readIdentityProfile(bytes: Buffer): IdentityContent {
+  const payloads = dicts(parseProfile(bytes).PayloadContent);
   const [identity, ...others] = payloads.filter(
     (payload) => payload.PayloadType === 'com.apple.security.scep',
   );
@@ -68,32 +72,27 @@ export function readIdentityProfile(bytes: Buffer): IdentityProfile {
   };
 }
 
-function dicts(value: PlistValue | undefined): PlistDict[] {
-  return list(value).filter(isPlistDict);
+function readMdm(payload: PlistDict): EnrollmentContent['mdm'] {
+  const serverUrl = text(payload, 'ServerURL');
+  const mdm: EnrollmentContent['mdm'] = {
+    serverUrl,
+    checkInUrl: optionalText(payload, 'CheckInURL') ?? serverUrl,
+    topic: text(payload, 'Topic'),
+    accessRights: number(payload, 'AccessRights') ?? 0,
+    signMessage: payload.SignMessage === true,
+    checkOutWhenRemoved: payload.CheckOutWhenRemoved === true,
+    serverCapabilities: strings(payload.ServerCapabilities),
+  };
+  const enrollmentMode = optionalText(payload, 'EnrollmentMode');
+  const assignedManagedAppleId = optionalText(payload, 'AssignedManagedAppleID');
+  if (enrollmentMode !== undefined) mdm.enrollmentMode = enrollmentMode;
+  if (assignedManagedAppleId !== undefined) mdm.assignedManagedAppleId = assignedManagedAppleId;
+  return mdm;
 }
 
-function list(value: PlistValue | undefined): PlistValue[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function invalid(reason: string): AppError {
-  return new AppError('invalid_message', 400, `Not an enrollment profile: ${reason}`);
-}
-
-function text(dict: PlistDict, key: string): string {
-  const value = optionalText(dict, key);
-  if (value === undefined) throw invalid(`it has no ${key}`);
-  return value;
-}
-
-function optionalText(dict: PlistDict, key: string): string | undefined {
-  const value = dict[key];
-  return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
-function readScep(content: PlistValue | undefined): EnrollmentProfile['scep'] {
+function readScep(content: PlistValue | undefined): EnrollmentContent['scep'] {
   if (!isPlistDict(content)) throw invalid('its SCEP payload has no content');
-  const scep: EnrollmentProfile['scep'] = {
+  const scep: EnrollmentContent['scep'] = {
     url: text(content, 'URL'),
     keySize: number(content, 'Keysize') ?? 1024,
     keyUsage: number(content, 'Key Usage') ?? 0,
@@ -110,11 +109,6 @@ function readScep(content: PlistValue | undefined): EnrollmentProfile['scep'] {
   return scep;
 }
 
-function number(dict: PlistDict, key: string): number | undefined {
-  const value = dict[key];
-  return typeof value === 'number' ? value : undefined;
-}
-
 function readSubject(value: PlistValue): ScepSubject {
   return list(value).map((relative) =>
     list(relative).map((pair): [string, string] => {
@@ -125,10 +119,6 @@ function readSubject(value: PlistValue): ScepSubject {
       return [type, content];
     }),
   );
-}
-
-function strings(value: PlistValue | undefined): string[] {
-  return list(value).filter((element) => typeof element === 'string');
 }
 
 function readNames(dict: PlistDict): SubjectAltName {
@@ -142,25 +132,40 @@ function readNames(dict: PlistDict): SubjectAltName {
   return names;
 }
 
-function readMdm(payload: PlistDict): EnrollmentProfile['mdm'] {
-  const serverUrl = text(payload, 'ServerURL');
-  const enrollmentMode = optionalText(payload, 'EnrollmentMode');
-  const assignedManagedAppleId = optionalText(payload, 'AssignedManagedAppleID');
-  return {
-    serverUrl,
-    checkInUrl: optionalText(payload, 'CheckInURL') ?? serverUrl,
-    topic: text(payload, 'Topic'),
-    accessRights: number(payload, 'AccessRights') ?? 0,
-    signMessage: payload.SignMessage === true,
-    checkOutWhenRemoved: payload.CheckOutWhenRemoved === true,
-    serverCapabilities: strings(payload.ServerCapabilities),
-    ...(enrollmentMode === undefined ? {} : { enrollmentMode }),
-    ...(assignedManagedAppleId === undefined ? {} : { assignedManagedAppleId }),
-  };
-}
-
 function certificate(payload: PlistDict): Buffer[] {
   const isRoot = payload.PayloadType === 'com.apple.security.root';
   const content = payload.PayloadContent;
   return isRoot && Buffer.isBuffer(content) ? [content] : [];
+}
+
+function text(dict: PlistDict, key: string): string {
+  const value = optionalText(dict, key);
+  if (value === undefined) throw invalid(`it has no ${key}`);
+  return value;
+}
+
+function optionalText(dict: PlistDict, key: string): string | undefined {
+  const value = dict[key];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function number(dict: PlistDict, key: string): number | undefined {
+  const value = dict[key];
+  return typeof value === 'number' ? value : undefined;
+}
+
+function list(value: PlistValue | undefined): PlistValue[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function dicts(value: PlistValue | undefined): PlistDict[] {
+  return list(value).filter(isPlistDict);
+}
+
+function strings(value: PlistValue | undefined): string[] {
+  return list(value).filter((element) => typeof element === 'string');
+}
+
+function invalid(reason: string): AppError {
+  return new AppError('invalid_message', 400, `Not an enrollment profile: ${reason}`);
 }
