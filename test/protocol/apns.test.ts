@@ -26,7 +26,7 @@ describe('pushHeaders', () => {
     ]);
   });
 
-  it('leaves out what is not given', () => {
+  it('leaves out absent members', () => {
     const headers = pushHeaders({ token: 'ab12', pushMagic: 'M', topic: TOPIC });
     expect(Object.keys(headers)).not.toContain('apns-id');
     expect(Object.keys(headers)).not.toContain('apns-expiration');
@@ -63,15 +63,15 @@ describe('readRefusal', () => {
     ['an endless reason', JSON.stringify({ reason: 'x'.repeat(65) })],
     ['a reason that is no text', '{"reason":{"a":1},"timestamp":"soon"}'],
     ['more than 4 KB', JSON.stringify({ reason: 'BadDeviceToken', more: 'x'.repeat(4096) })],
-  ])('finds nothing in %s', (_, body) => {
+  ])('is null for %s', (_, body) => {
     expect(readRefusal(Buffer.from(body))).toEqual(nothing);
   });
 
-  it('finds nothing without a body', () => {
+  it('is null without a body', () => {
     expect(readRefusal(undefined)).toEqual(nothing);
   });
 
-  it('reads the reason and since when a token is gone', () => {
+  it('reads the reason and since when a token is invalid', () => {
     const body = Buffer.from('{"reason":"Unregistered","timestamp":1793184000123}');
     expect(readRefusal(body)).toEqual({ reason: 'Unregistered', timestamp: 1793184000123 });
   });
@@ -110,7 +110,7 @@ describe('readAnswer', () => {
     });
   });
 
-  it('takes no apns-id that is no UUID', () => {
+  it('ignores an apns-id that is no UUID', () => {
     expect(readAnswer(200, { 'apns-id': 'drop table' }).apnsId).toBeNull();
     expect(readAnswer(200, { 'apns-id': `${APNS_ID}0` }).apnsId).toBeNull();
   });
@@ -184,7 +184,7 @@ const ANSWERS: [number, string | null, Verdict][] = [
 ];
 
 describe('judge', () => {
-  it.each(ANSWERS)('takes %d %s for %s', (status, reason, verdict) => {
+  it.each(ANSWERS)('judges %d %s as %s', (status, reason, verdict) => {
     expect(judge({ status, reason })).toBe(verdict);
   });
 });

@@ -22,14 +22,14 @@ function faultOf(change: Record<string, unknown>): string {
 }
 
 describe('the text of a server token', () => {
-  it('is nothing where it is no JSON object', () => {
+  it('is undefined for bytes that are no JSON object', () => {
     const texts = ['', 'x', '1', 'null', '[]', '"x"', `${JSON_TEXT}}`, `x${JSON_TEXT}`];
     for (const text of [...texts, `{"a":"${'x'.repeat(70_000)}"}`, '['.repeat(60_000)]) {
       expect([text.slice(0, 20), parse(text)]).toEqual([text.slice(0, 20), undefined]);
     }
   });
 
-  it('stands between lines of BEGIN and END MESSAGE, or alone', () => {
+  it('is read between lines of BEGIN and END MESSAGE, or alone', () => {
     const [begin, end] = ['-----BEGIN MESSAGE-----', '-----END MESSAGE-----'];
     const forms = [
       JSON_TEXT,
@@ -54,7 +54,7 @@ describe('a server token', () => {
     );
   });
 
-  it('may be silent on its end, but says no nonsense', () => {
+  it('may lack its expiry, but not have an invalid one', () => {
     for (const value of ['soon', '2031-01-15', '2031-01-15T09:30:00', '2031-13-15T09:30:00Z', 7]) {
       expect(faultOf({ access_token_expiry: value })).toContain(
         'access_token_expiry is not an ISO',
@@ -67,7 +67,7 @@ describe('a server token', () => {
     expect(east.expiry).toEqual(new Date('2031-01-15T07:30:00Z'));
   });
 
-  it('is read as Apple writes it, with whatever else is in it', () => {
+  it('is read as Apple writes it, with unknown members', () => {
     const members = parse(fixture('dep/server-token.1.expected.json').toString()) ?? {};
     expect(readDepToken({ ...members, more: 1 })).toEqual({
       consumerKey: members.consumer_key,

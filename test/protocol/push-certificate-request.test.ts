@@ -22,7 +22,7 @@ function build(signer: Identity, chain = vendor.chain) {
 describe('a request for a push certificate', () => {
   it('is refused with a key that is not RSA', async () => {
     const signer = await ecIdentity('P-256');
-    expect(() => build(signer)).toThrow('Apple takes signatures of RSA keys only');
+    expect(() => build(signer)).toThrow('Apple accepts signatures of RSA keys only');
   });
 
   it('is one line of base64 that holds an XML property list of three texts', () => {
@@ -47,7 +47,7 @@ describe('a request for a push certificate', () => {
     expect(Math.max(...lengths)).toBe(64);
   });
 
-  it('says the same each time, and something else for another key', async () => {
+  it('is the same each time, and another for another key', async () => {
     expect(build(vendor.leaf)).toEqual(build(vendor.leaf));
     const other = identityOf(await generateRsaKeyPair());
     expect(build(other)).not.toEqual(build(vendor.leaf));

@@ -97,7 +97,7 @@ describe('a challenge of an enrollment request', () => {
     expect(await knex('scep_challenges')).toEqual([]);
   });
 
-  it('is kept beside the certificate with the request and its link', async () => {
+  it('is recorded with the certificate, the request and its link', async () => {
     const linkId = await addLink(server);
     const requestId = await addRequest({ enrollment_link_id: linkId });
     const certificate = await issueWith(challenge({ requestId }));
@@ -128,7 +128,7 @@ describe('a challenge of the exchange over the air', () => {
   const exchangeOf = ({ fingerprint }: { fingerprint: Buffer }) =>
     findExchange(server.db.knex, fingerprint);
 
-  it('yields what goes on with the exchange, and the challenge to enroll does not', async () => {
+  it('yields the certificate that continues the exchange; the challenge to enroll does not', async () => {
     const requestId = await addRequest({ method: 'ota', udid: 'U' });
     const first = await issueWith(forExchange(requestId));
     const second = await issueWith(challenge({ requestId }));
@@ -142,14 +142,14 @@ describe('a challenge of the exchange over the air', () => {
   const isExchange = () =>
     server.db.knex('scep_challenges').orderBy('certificate_id').pluck('is_exchange');
 
-  it('is not what another challenge of its request becomes by coming first', async () => {
+  it('stays one of the exchange when another challenge of its request is used first', async () => {
     const requestId = await addRequest({ method: 'ota' });
     const certificate = await issueWith(challenge({ requestId }));
     expect(await exchangeOf(certificate)).toBeUndefined();
     expect(await requestRow(requestId)).toMatchObject({ certificate_id: null });
   });
 
-  it('yields another one in place of the first', async () => {
+  it('yields another certificate that replaces the first', async () => {
     const requestId = await addRequest({ method: 'ota' });
     const text = forExchange(requestId);
     const first = await issueWith(text);
@@ -158,7 +158,7 @@ describe('a challenge of the exchange over the air', () => {
     expect(await exchangeOf(first)).toBeUndefined();
   });
 
-  it('takes the place of the others of its request, of which one is good at a time', async () => {
+  it('replaces the others of its request, of which one is valid at a time', async () => {
     const requestId = await addRequest({ method: 'ota' });
     const texts = Array.from({ length: 6 }, () => forExchange(requestId));
     const issued = await Promise.all(texts.map((text) => issueWith(text)));
@@ -177,7 +177,7 @@ describe('a challenge of the exchange over the air', () => {
     expect(await isExchange()).toEqual(issued.map(() => true));
   });
 
-  it('says when its request is over, and when it was revoked', async () => {
+  it('is refused with the reason when its request is over, or its certificate revoked', async () => {
     const requestId = await addRequest({ method: 'ota' });
     const certificate = await issueWith(forExchange(requestId));
     const { fingerprint } = certificate;
@@ -188,11 +188,11 @@ describe('a challenge of the exchange over the air', () => {
   });
 });
 
-describe('a device that tries again with ever new keys', () => {
+describe('a device that retries with new keys', () => {
   const WHY = 'the challenge was used too often';
   const spend = (count: number) => server.db.knex('scep_challenges').update({ issued: count });
 
-  it('gets ten more certificates by a challenge, and then the last one only', async () => {
+  it('gets ten more certificates by a challenge, and then only the last one again', async () => {
     const text = challenge({});
     const pairs = [signer, ...others];
     const csrs = Array.from({ length: 11 }, (_, index) => {
@@ -215,7 +215,7 @@ describe('a device that tries again with ever new keys', () => {
     await expectRefusal(challenge({ requestId }), WHY);
   });
 
-  it('over the air has as many for the exchange as to enroll by', async () => {
+  it('gets as many certificates for the over-the-air exchange as for the enrollment', async () => {
     const requestId = await addRequest({ method: 'ota' });
     const text = challenge({ requestId, isExchange: true });
     await issueWith(text);
@@ -226,7 +226,7 @@ describe('a device that tries again with ever new keys', () => {
 });
 
 describe('a challenge of the request of an account', () => {
-  it('is refused once the account is disabled, and good when it no longer is', async () => {
+  it('is refused while the account is disabled', async () => {
     const { knex } = server.db;
     const account = { account: ACCOUNT.toUpperCase(), password_hash: 'x' };
     await knex('enrollment_users').insert({ ...account, is_disabled: true });
@@ -240,7 +240,7 @@ describe('a challenge of the request of an account', () => {
     await knex('enrollment_users').delete();
   });
 
-  it('is refused once the account is deleted or renamed; one that is stored nowhere is good', async () => {
+  it('is refused once the account is deleted or renamed, and valid for an account without a row', async () => {
     const { knex } = server.db;
     const WHY = 'the enrollment request of this challenge has expired';
     for (const change of ['delete', 'rename'] as const) {
@@ -280,7 +280,7 @@ describe('a challenge of a link', () => {
       await expectRefusal(challenge({ linkId }), reason, { failInfoText });
   });
 
-  it('counts one use, however often SCEP is asked with it', async () => {
+  it('counts one use for any number of SCEP requests', async () => {
     const linkId = await addLink(server, { max_uses: 1 });
     const text = challenge({ linkId });
     await issueWith(text);
@@ -302,7 +302,7 @@ describe('a challenge of a link', () => {
     await expectRefusal(challenge({ linkId }), reason, { failInfoText });
   });
 
-  it('yields nothing more once the link is disabled', async () => {
+  it('is refused once the link is disabled', async () => {
     const linkId = await addLink(server);
     const text = challenge({ linkId });
     await issueWith(text);
@@ -312,7 +312,7 @@ describe('a challenge of a link', () => {
     await expectRefusal(text, reason, { keys: others[0], failInfoText });
   });
 
-  it('is used no more often than it may be by those who come at once', async () => {
+  it('is not used more often than the link allows by concurrent requests', async () => {
     const linkId = await addLink(server, { max_uses: 2 });
     const answers = await Promise.all(
       Array.from({ length: 5 }, () => askWith(challenge({ linkId }))),

@@ -58,7 +58,7 @@ describe('the first SCEP request of a device', () => {
     await expectRefusal(csrOf(keys), FailInfo.badRequest);
   });
 
-  it('is refused with an expired or a made-up challenge, which the log does not repeat', async () => {
+  it('is refused with an expired or forged challenge, which is not logged', async () => {
     const expiresAt = new Date(Date.now() - 1);
     const expired = server.challenges.issueChallenge({ expiresAt });
     await expectRefusal(challenged(keys, expired), FailInfo.badRequest);
@@ -70,7 +70,7 @@ describe('the first SCEP request of a device', () => {
     expect(server.logText()).not.toContain('a-made-up-challenge');
   });
 
-  it('leaves no empty causes in the log when it is refused without any', async () => {
+  it('logs no cause when it is refused without one', async () => {
     await expectRefusal(csrOf(keys), FailInfo.badRequest);
     const refused = server.logText().trim().split('\n').at(-1) ?? '';
     const line = JSON.parse(refused) as Record<string, unknown>;
@@ -175,7 +175,7 @@ describe('the first SCEP request of a device', () => {
     issuedIn(await ask(server, { csr: challenged(keys), signer, signerCertificate }));
   });
 
-  it('is given a name when it asks for none', async () => {
+  it('gets a name when it asks for none', async () => {
     const challenge = server.challenges.issueChallenge();
     const csr = csrOf(keys, { challengePassword: challenge, subject: [] });
     const leaf = issuedIn(await ask(server, { csr, signer }));
@@ -262,7 +262,7 @@ describe('the first SCEP request of a device', () => {
     expect(live.map(({ der }) => der)).toEqual([first.der]);
   });
 
-  it('leaves one live certificate when many come at once with one challenge', async () => {
+  it('leaves one valid certificate when many come at once with one challenge', async () => {
     const challenge = server.challenges.issueChallenge();
     const csrs = [keys, otherKeys, keys, otherKeys].map((pair) => challenged(pair, challenge));
     csrs.push(

@@ -97,7 +97,7 @@ describe('hostile SCEP messages', () => {
     return block;
   }
 
-  it('answers badMessageCheck alike, whichever part of an envelope is wrong', async () => {
+  it('are answered by the same badMessageCheck, whichever part of an envelope is wrong', async () => {
     const { certificate } = server.authority;
     const csr = csrOf(signer, { challengePassword: server.challenges.issueChallenge() });
     const envelopes = {

@@ -91,7 +91,7 @@ const plain = (subject: string) => ({
 });
 
 describe('a certificate for an enrollment without proof', () => {
-  it('says the id of its challenge and nothing of what was asked for', async () => {
+  it('is named by the id of its challenge, not by the names in the request', async () => {
     const { leaf, id } = await issue();
     expect(contentOf(leaf)).toEqual(plain(`CN=${id},O=Muster`));
     expect(id).toMatch(/^[0-9a-f]{32}$/);
@@ -101,7 +101,7 @@ describe('a certificate for an enrollment without proof', () => {
     );
   });
 
-  it('says no more with a link', async () => {
+  it('has no other name with a link', async () => {
     const { leaf, id } = await issue({ linkId: await addLink(server) });
     expect(contentOf(leaf)).toEqual(plain(`CN=${id},O=Muster`));
   });
@@ -110,12 +110,12 @@ describe('a certificate for an enrollment without proof', () => {
     ['in one step, which could have been meant for another server', { method: 'profile' }],
     ['over the air without the certificate of a device', { method: 'ota', signer: null }],
     ['by an account, which proves nothing of the device', { method: 'account_device' }],
-  ])('says no more when a request came %s', async (_what, request) => {
+  ])('has no other name when a request came %s', async (_what, request) => {
     const { leaf, id } = await issueForRequest({ ...FACTS, ...request });
     expect(contentOf(leaf)).toEqual(plain(`CN=${id},O=Muster`));
   });
 
-  it('keeps to the names of the settings that need no proof', async () => {
+  it('has the names of the settings that need no proof', async () => {
     const names = { dNSName: ['devices.example.com', '%SerialNumber%.example.com'] };
     await configure({ subject: 'O=Example/OU=%SerialNumber%/CN=x', subject_alt_name: names });
     const { leaf } = await issue();
@@ -136,7 +136,7 @@ describe('a certificate for an enrollment with proof', () => {
     expect(leaf.isCa).toBe(false);
   });
 
-  it('says for which account it is, where the settings ask for that', async () => {
+  it('names the account if the settings contain it', async () => {
     await configure({
       subject: 'CN=%Account%',
       subject_alt_name: { ntPrincipalName: '%Account%' },
@@ -179,7 +179,7 @@ describe('a renewed certificate', () => {
 
   const renewal = (deviceId: number) => ({ renewal: { deviceId, enrollmentNumber: 1 } });
 
-  it('keeps subject and alternative names when the old identity signs, whatever is asked', async () => {
+  it('keeps subject and alternative names when the old identity signs, whatever the request contains', async () => {
     const old = await identity();
     await enrolled(old.certificate);
     const csr = csrOf(otherKeys, HOSTILE);
@@ -197,7 +197,7 @@ describe('a renewed certificate', () => {
     expect(parseCertificate(leaf.der).subjectRaw).toEqual(old.certificate.subjectRaw);
   });
 
-  it('is named by what the enrollment has proven when another CA issued the old one', async () => {
+  it('is named by the proven facts when another CA issued the old one', async () => {
     const other = identityOf(signer, { subject: OLD, subjectAltName: NAMES });
     const deviceId = await enrolled(other.certificate, { proven_serial: SERIAL });
     const { leaf } = await issue(renewal(deviceId));

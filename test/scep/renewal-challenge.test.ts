@@ -90,7 +90,7 @@ describe('a challenge that renews an identity', () => {
     },
   );
 
-  it('gives a certificate that is pinned to the device until it is used', async () => {
+  it('yields a certificate that is pinned to the device until it is used', async () => {
     const renewed = issuedIn(await request(challengeFor()));
     expect(await pins().select('fingerprint', 'device_id', 'state', 'udid')).toEqual([
       { fingerprint: OLD, device_id: deviceId, state: 'active', udid: 'UDID-1' },
@@ -106,7 +106,7 @@ describe('a challenge that renews an identity', () => {
     expect((await liveCertificates(server)).map(({ der }) => der)).toEqual([renewed.der]);
   });
 
-  it('gives the same certificate for the same request, also at once', async () => {
+  it('yields the same certificate for the same request, also concurrently', async () => {
     const challenge = challengeFor();
     const answers = await Promise.all([1, 2, 3].map(() => request(challenge)));
     answers.push(await request(challenge));
@@ -114,7 +114,7 @@ describe('a challenge that renews an identity', () => {
     expect(await pins()).toHaveLength(2);
   });
 
-  it('replaces a certificate that was not used, which is good for nothing then', async () => {
+  it('replaces an unused certificate, which is then revoked', async () => {
     const challenge = challengeFor();
     const first = issuedIn(await request(challenge));
     const second = issuedIn(await request(challenge, otherKeys));
@@ -128,7 +128,7 @@ describe('a challenge that renews an identity', () => {
     expect(await pins().pluck('state')).toEqual(['active', 'revoked', 'renewal']);
   });
 
-  it('replaces what another challenge gave, when that was not used', async () => {
+  it('replaces the unused certificate of another challenge', async () => {
     const challenges = [challengeFor(), challengeFor()] as const;
     const first = issuedIn(await request(challenges[0]));
     const second = issuedIn(await request(challenges[1], otherKeys));
@@ -151,7 +151,7 @@ describe('a challenge that renews an identity', () => {
     expect(await liveCertificates(server)).toHaveLength(1);
   });
 
-  it('is refused when the identity is revoked at this very moment', async () => {
+  it('is refused when the identity is revoked concurrently', async () => {
     const revocation = await server.db.knex.transaction();
     await lockHolder(revocation, OLD);
     const states = ['active', 'renewal'] as const;
@@ -179,7 +179,7 @@ describe('a challenge that renews an identity', () => {
     expect(issuedIn(await request(challenge)).der).toEqual(first.der);
   });
 
-  it('leaves one certificate when it is used and asked for again at once', async () => {
+  it('leaves one certificate when it is used and requested again concurrently', async () => {
     for (let round = 0; round < 5; round += 1) {
       const challenge = challengeFor();
       const first = issuedIn(await request(challenge));

@@ -70,7 +70,7 @@ describe('a SCEP renewal', () => {
     await expectRefusal(renew({ signer }), 'the signer was not issued by this CA');
   });
 
-  it('is refused when the signer only bears the name of the CA as its issuer', async () => {
+  it('is refused when the signer has only the name of the CA as its issuer', async () => {
     const impostor = await rsaIdentity({ subject: server.authority.certificate.subjectRaw });
     const forged = identityOf(signer, {
       issuedBy: impostor,

@@ -70,7 +70,7 @@ describe('SCEP after a rotation of the CA', () => {
 
   const of = ({ certificate }: CertificateAuthority) => ({ caCertificate: certificate });
 
-  it('GetCACert gives the one that issues', async () => {
+  it('GetCACert returns the issuing CA', async () => {
     const response = await request(server.app)
       .get('/scep?operation=GetCACert')
       .buffer(true)
@@ -91,7 +91,7 @@ describe('SCEP after a rotation of the CA', () => {
     expect(issuedIn(answer).issuer).toBe(current.certificate.subject);
   });
 
-  it('a request of before the rotation, come again, gets what it got, with its own CA', async () => {
+  it('a repeated request from before the rotation gets the same certificate, with its own CA', async () => {
     const challengePassword = server.challenges.issueChallenge();
     const csr = csrOf(newKeys, { challengePassword });
     const use = issuedIn(await ask(server, { csr, signer, ...of(current) }));
@@ -107,7 +107,7 @@ describe('SCEP after a rotation of the CA', () => {
     expect(certificates.map(({ der }) => der)).toEqual([old.der, former.certificate.der]);
   });
 
-  it('a refusal too is signed by the CA that was asked', async () => {
+  it('a refusal is signed by the CA that was addressed, too', async () => {
     for (const authority of [former, current]) {
       const answer = await ask(server, { csr: csrOf(newKeys), signer, ...of(authority) });
       expect(answer).toMatchObject({ status: 'failure', failInfo: FailInfo.badRequest });
@@ -133,7 +133,7 @@ describe('SCEP after a rotation of the CA', () => {
     });
   });
 
-  it('a message for a CA that is not ours is refused by the one that issues', async () => {
+  it('a message for an unknown CA is refused by the issuing one', async () => {
     const outsider = await rsaIdentity();
     const message = buildPkcsReq({
       signerCertificate: signer.certificate,
@@ -195,7 +195,7 @@ describe('SCEP after a rotation of the CA', () => {
     expect(server.lastReason()).toBe('the signer is not trusted');
   });
 
-  it('nothing of a revoked CA is renewed, and it answers nobody', async () => {
+  it('no identity of a revoked CA is renewed, and it answers no message', async () => {
     const revoked_at = new Date();
     const row = server.db.knex('certificates').where({ id: former.id });
     await row.update({ revoked_at });

@@ -69,7 +69,7 @@ describe('the SCEP surface', () => {
     expect(await server.db.knex('scep_challenges')).toEqual([]);
   });
 
-  it('tells its capabilities as plain text without a charset', async () => {
+  it('answers GetCACaps as plain text without a charset', async () => {
     const response = await request(server.app).get('/scep?operation=GetCACaps&message=Muster');
     expect(response.status).toBe(200);
     expect(response.headers['content-type']).toBe('text/plain');
@@ -78,7 +78,7 @@ describe('the SCEP surface', () => {
     );
   });
 
-  it('gives its CA certificate', async () => {
+  it('answers GetCACert with the CA certificate', async () => {
     const response = await request(server.app)
       .get('/scep?operation=GetCACert')
       .buffer(true)
@@ -92,7 +92,7 @@ describe('the SCEP surface', () => {
     ['escaped', (text: string) => encodeURIComponent(text)],
     ['with bare plus signs', (text: string) => text.replaceAll('=', '%3D')],
     ['in lines', (text: string) => encodeURIComponent(text.replace(/.{76}/g, '$&\r\n'))],
-  ])('takes a message by GET, %s', async (_how, encode) => {
+  ])('accepts a message by GET, %s', async (_how, encode) => {
     const message = encode(validMessage().toString('base64'));
     const response = await request(server.app)
       .get(`${PKI_OPERATION}&message=${message}`)
@@ -103,7 +103,7 @@ describe('the SCEP surface', () => {
     expect(readCertRep(response.body as Buffer, parties()).status).toBe('success');
   });
 
-  it('takes a message by POST, whatever its content type', async () => {
+  it('accepts a message by POST, whatever its content type', async () => {
     for (const type of ['application/x-pki-message', 'application/octet-stream', 'text/plain']) {
       const response = await request(server.app)
         .post(PKI_OPERATION)

@@ -56,7 +56,7 @@ describe('readDer', () => {
     expect(codeOf(() => members.next())).toBe('invalid_asn1');
   });
 
-  it('refuses another tag than the expected, and members that are left over', () => {
+  it('refuses an unexpected tag, and members left over', () => {
     const members = readDer(derSequence(derInteger(1), derNull())).children();
     expect(codeOf(() => members.next(Tag.octetString))).toBe('invalid_asn1');
     members.next(Tag.integer);
@@ -73,7 +73,7 @@ describe('readDer', () => {
     expect(codeOf(() => segmented.octets())).toBe('invalid_asn1');
   });
 
-  it('goes 32 levels deep and no deeper', () => {
+  it('reads 32 levels and refuses 33', () => {
     let bytes = derNull();
     for (let level = 0; level < 40; level += 1) bytes = derSequence(bytes);
     const descend = (levels: number): void => {
@@ -84,7 +84,7 @@ describe('readDer', () => {
     expect(codeOf(() => descend(33))).toBe('invalid_asn1');
   });
 
-  it('gives views on the input, not copies', () => {
+  it('returns views on the input, not copies', () => {
     const bytes = derSequence(derOctetString(Buffer.from('abc')));
     const member = readDer(bytes).children().next();
     expect(member.content.buffer).toBe(bytes.buffer);
@@ -157,7 +157,7 @@ describe('values', () => {
     expect(codeOf(() => integerOctets(readDer(hex(text))))).toBe('invalid_asn1');
   });
 
-  it('refuses negative and large integers where a small one is due', () => {
+  it('refuses negative and large integers where a small one is expected', () => {
     expect(codeOf(() => smallInteger(readDer(hex('02 01 ff'))))).toBe('invalid_asn1');
     expect(codeOf(() => smallInteger(readDer(hex('02 05 01 00 00 00 00'))))).toBe('invalid_asn1');
   });
@@ -171,7 +171,7 @@ describe('values', () => {
     expect(derUnsigned(Buffer.alloc(0))).toEqual(hex('02 01 00'));
   });
 
-  it('takes only 00 and ff as a boolean', () => {
+  it('accepts only 00 and ff as a boolean', () => {
     expect(codeOf(() => booleanValue(readDer(hex('01 01 01'))))).toBe('invalid_asn1');
     expect(codeOf(() => booleanValue(readDer(hex('01 00'))))).toBe('invalid_asn1');
     expect(booleanValue(readDer(derBoolean(true)))).toBe(true);

@@ -41,7 +41,7 @@ describe('PEM', () => {
     expect(codeOf(() => decodePem(text))).toBe('invalid_asn1');
   });
 
-  it('refuses a text without the block asked for', () => {
+  it('refuses a text without a block of that label', () => {
     expect(codeOf(() => decodePemBlock(encodePem('A', Buffer.from('x')), 'B'))).toBe(
       'invalid_asn1',
     );
@@ -62,7 +62,7 @@ describe('PEM', () => {
     ]);
   });
 
-  it('writes a certificate as it came', () => {
+  it('writes a certificate with the bytes it was read from', () => {
     const text = fixture('cert/push.mock.pem').toString('latin1');
     expect(encodePem('CERTIFICATE', decodePemBlock(text, 'CERTIFICATE'))).toBe(text);
     expect(isPem(fixture('cert/push.mock.pem'))).toBe(true);

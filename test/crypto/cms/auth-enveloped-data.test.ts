@@ -98,7 +98,7 @@ describe('AuthEnvelopedData', () => {
     expect(outcome(plain)).toBe(refusal);
   });
 
-  it('is refused with parameters of the key transport that mean nothing', () => {
+  it('is refused with unknown parameters of the key transport', () => {
     const rsa = derOid(Oid.rsaEncryption);
     expect(handmade({ keyAlgorithm: derSequence(rsa) })).toBe(String(content));
     expect(handmade({ keyAlgorithm: derSequence(rsa, derInteger(1)) })).toBe(refusal);
@@ -107,7 +107,7 @@ describe('AuthEnvelopedData', () => {
     expect(handmade({ keyAlgorithm: derSequence(oaep, derNull()) })).toBe(refusal);
   });
 
-  it('meets 500 mutations with the content or the one refusal', () => {
+  it('returns the content or the one error for 500 mutations', () => {
     const der = sealEnvelopedData(content, recipient.certificate, {
       algorithm: 'aes-256-gcm',
       oaep: 'sha256',
@@ -132,7 +132,7 @@ describe('readOaepParameters', () => {
   const label = (value: Buffer, oid: string = Oid.pSpecified): Buffer =>
     derSequence(derContext(2, derSequence(derOid(oid), value)));
 
-  it('refuses labels, and digests that nothing here supports', () => {
+  it('refuses labels and unsupported digests', () => {
     const md5 = derSequence(derContext(0, derSequence(derOid('1.2.840.113549.2.5'))));
     const refused = [
       label(derOctetString(Buffer.from([0]))),

@@ -41,13 +41,13 @@ describe('readCertsOnly', () => {
     expect(codeFor(damaged)).toBe('invalid_certificate');
   });
 
-  it('meets 500 mutations with nothing but an AppError', () => {
+  it('throws nothing but an AppError for 500 mutations', () => {
     for (const mutation of mutations(der, 500)) {
       expect([undefined, 'invalid_asn1', 'invalid_certificate']).toContain(codeFor(mutation));
     }
   });
 
-  it('gives the certificates in order, from DER and from PEM of any label', () => {
+  it('returns the certificates in order, from DER and from PEM of any label', () => {
     for (const bytes of [der, ...['PKCS7', 'CMS'].map((label) => encodePem(label, der))]) {
       const read = readCertsOnly(Buffer.from(bytes));
       expect(read.map((certificate) => certificate.der)).toEqual([

@@ -86,12 +86,12 @@ describe('enveloped CMS with OpenSSL', () => {
     }
   });
 
-  it('with OAEP as it is without any parameter', () => {
+  it('opens OAEP without parameters', () => {
     const der = encrypt('aes-128-cbc', '-recip', 'recipient.pem', ...oaep);
     expect(openEnvelopedData(der, recipient)).toEqual(content);
   });
 
-  it('refuses an OAEP label, which nothing here knows', () => {
+  it('refuses an OAEP label', () => {
     const label = ['-keyopt', 'rsa_oaep_label:00ff'];
     const der = encrypt('aes-128-cbc', '-recip', 'recipient.pem', ...oaep, ...label);
     expect(codeOf(() => openEnvelopedData(der, recipient))).toBe('invalid_message');

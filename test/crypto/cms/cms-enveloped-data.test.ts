@@ -183,14 +183,14 @@ describe('EnvelopedData', () => {
       expect(codeOf(() => openEnvelopedData(der, { privateKey }))).toBe('invalid_message');
     });
 
-    it('whatever 500 mutations make of a message', () => {
+    it('500 mutations of a message', () => {
       for (const mutation of mutations(sealEnvelopedData(content, recipient.certificate), 500)) {
         expect(failure(mutation) ?? refusal).toEqual(refusal);
       }
     });
   });
 
-  it('gives the same answer each time it sees the same bad message', () => {
+  it('has the same result each time for the same bad message', () => {
     for (let octet = 0; octet < 40; octet += 1) {
       const key = Buffer.alloc(16, octet);
       const der = handmade({ key, block: paddedBlock((block) => block.fill(1, 0, 2), key) });
@@ -214,7 +214,7 @@ describe('EnvelopedData', () => {
     expect(openEnvelopedData(der, { privateKey })).toEqual(Buffer.alloc(0));
   });
 
-  it('opens single DES, of old clients', () => {
+  it('opens single DES, as old clients send it', () => {
     const key = Buffer.from('133457799bbcdff1', 'hex');
     const iv = Buffer.alloc(8, 3);
     expect(open(handmade({ key, iv, cipher: 'des-ede3-cbc', oid: Oid.desCbc }))).toEqual(content);
@@ -224,7 +224,7 @@ describe('EnvelopedData', () => {
     expect(open(handmade({ segments: true }))).toEqual(content);
   });
 
-  it('finds its own among several recipients, the first one when none matches', () => {
+  it('uses the recipient with the certificate, or the first one when none matches', () => {
     const key = Buffer.alloc(16, 5);
     const recipients = [recipientFor(other, key), recipientFor(recipient, key)];
     expect(open(handmade({ recipients }))).toEqual(content);
@@ -233,7 +233,7 @@ describe('EnvelopedData', () => {
     expect(openEnvelopedData(der, renewed)).toEqual(content);
   });
 
-  it('tells for whom it is, as it says itself', () => {
+  it('lists its recipients', () => {
     const key = Buffer.alloc(16, 5);
     const recipients = [recipientFor(other, key), recipientFor(recipient, key)];
     const named = [other, recipient].map(({ certificate: { issuer, serialHex } }) => {

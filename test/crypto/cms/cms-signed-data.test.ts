@@ -58,17 +58,17 @@ describe('SignedData', () => {
     ]);
   });
 
-  it('takes the bare kind of key as signature algorithm of an EC signer', () => {
+  it('accepts the bare kind of key as signature algorithm of an EC signer', () => {
     const algorithm = derSequence(derOid(Oid.ecPublicKey));
     expect(verifyCode(handmade(ec, { attributes: rightAttributes(), algorithm }))).toBeUndefined();
   });
 
-  it('takes a digest algorithm with NULL parameters', () => {
+  it('accepts a digest algorithm with NULL parameters', () => {
     const digest = derSequence(derOid(Oid.sha256), derNull());
     expect(verifyCode(handmade(ec, { attributes: rightAttributes(), digest }))).toBeUndefined();
   });
 
-  it('carries extra attributes, and tells the time claimed', () => {
+  it('carries extra attributes and the claimed signing time', () => {
     const when = new Date('2026-11-21T10:00:00Z');
     const transaction = { oid: Oid.scepTransactionId, values: [derPrintableString('42')] };
     const der = buildSignedData({

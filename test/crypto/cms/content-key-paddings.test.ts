@@ -131,7 +131,7 @@ describe('a content key', () => {
     }
   });
 
-  it('that is wrong fails in the same way', () => {
+  it('that is wrong fails with the same error', () => {
     const key = Buffer.alloc(16, 6);
     expect(failure(pkcs1(pkcs1Block(key)))).toEqual(refusal);
     expect(failure(withOaep(oaepBlock({ key })))).toEqual(refusal);

@@ -57,7 +57,7 @@ describe('S/MIME refuses', () => {
     expect(why(wrap(typed('application/pkcs7-mime'), 4))).toMatch('nested too deeply');
   });
 
-  it('headers that say two things', () => {
+  it('headers that occur twice', () => {
     const type = 'Content-Type: application/pkcs7-mime\n';
     expect(why(type + typed('text/plain'))).toMatch('two content-type headers');
     expect(why(type + typed('application/pkcs7-mime'))).toMatch('two content-type headers');
@@ -107,7 +107,7 @@ describe('S/MIME refuses', () => {
     expect(why(multipart('a', typed('text/plain')))).toMatch('another kind of signature');
   });
 
-  it('whatever 500 mutations make of a message with nothing but an AppError', () => {
+  it('500 mutations of a message with nothing but an AppError', () => {
     const text = Buffer.from(typed('application/pkcs7-mime; (a (b)) smime-type="enveloped-data"'));
     const whole = composeSmime({
       type: 'signed-data',
@@ -128,7 +128,7 @@ describe('S/MIME refuses', () => {
     }
   });
 
-  it('hostile text within a moment', () => {
+  it('hostile text in linear time', () => {
     const started = performance.now();
     const nested = '('.repeat(30_000);
     const type = 'Content-Type: application/pkcs7-mime';

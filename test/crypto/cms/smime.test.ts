@@ -93,7 +93,7 @@ describe('S/MIME', () => {
     for (const lineEnd of ['\n', '\r\n']) expect(open(mail.join(lineEnd))).toBe('hello\r\n');
   });
 
-  it('tells the type from the message, whatever the header says', () => {
+  it('reads the type from the message, whatever the header says', () => {
     const content = Buffer.from(inner);
     const { certificate } = identity;
     const expected = [
@@ -110,7 +110,7 @@ describe('S/MIME', () => {
     }
   });
 
-  it('gives detached content with canonical line ends, or as it is when binary', () => {
+  it('returns detached content with canonical line ends, or unchanged when binary', () => {
     for (const lineEnd of ['\n', '\r', '\r\n']) {
       const text = ['Content-Type: text/plain', '', 'one', '', 'two', ''].join(lineEnd);
       const content = canonicalLines(Buffer.from(text));
@@ -134,13 +134,13 @@ describe('S/MIME', () => {
     const openInner = (text: string): string =>
       open(sealEnvelopedData(Buffer.from(text, 'latin1'), identity.certificate));
 
-    it('gives all of the content when it has no header of its own', () => {
+    it('returns the whole content when it has no header', () => {
       for (const text of ['{"consumer_key":"a: b"}\n\n', 'X: y\n\nz', '', 'no header', '\n\n']) {
         expect(openInner(text)).toBe(text);
       }
     });
 
-    it('gives the decoded body of the entity inside', () => {
+    it('returns the decoded body of the entity inside', () => {
       const encoded = Buffer.from('hello').toString('base64');
       expect(openInner(`Content-Transfer-Encoding: base64\n\n${encoded}`)).toBe('hello');
       const printable = 'Content-Transfer-Encoding: quoted-printable\n\nhel=\r\nl=6F=\n =zz';
@@ -148,7 +148,7 @@ describe('S/MIME', () => {
       expect(openInner('MIME-Version: 1.0\r\rhello')).toBe('hello');
     });
 
-    it('gives the first text of a multipart inside, nested four deep at most', () => {
+    it('returns the first text of a multipart inside, nested four deep at most', () => {
       const wrap = (text: string, depth: number): string =>
         depth === 0
           ? text
@@ -158,7 +158,7 @@ describe('S/MIME', () => {
       expect(codeOf(() => openInner(wrap(leaf, 4)))).toBe('invalid_message');
     });
 
-    it('gives the text of a server token as Apple writes it', () => {
+    it('returns the text of a server token as Apple writes it', () => {
       const token = fixture('dep/server-token.1.p7m');
       const privateKey = importPrivateKey(fixture('dep/server-token.1.key.pem'));
       const expected = JSON.parse(fixture('dep/server-token.1.expected.json').toString());

@@ -14,7 +14,7 @@ import { parseCertificates } from '../../../src/crypto/x509/certificate.js';
 import { codeOf, fixture } from '../identities.js';
 
 describe('keys', () => {
-  it('refuses kinds and sizes of keys that nothing here supports', () => {
+  it('refuses unsupported kinds and sizes of keys', () => {
     const pairs = [
       generateKeyPairSync('ed25519'),
       generateKeyPairSync('rsa', { modulusLength: 512 }),
@@ -29,7 +29,7 @@ describe('keys', () => {
     }
   });
 
-  it('takes a public key for RSASSA-PSS alone, but no private one', () => {
+  it('accepts a public key for RSASSA-PSS alone, but no private one', () => {
     const { publicKey, privateKey } = generateKeyPairSync('rsa-pss', { modulusLength: 2048 });
     const spki = publicKey.export({ format: 'der', type: 'spki' });
     expect(exportPublicKey(importPublicKey(spki))).toEqual(spki);
@@ -75,7 +75,7 @@ describe('keys', () => {
     }
   });
 
-  it('tells keys that do not belong together', async () => {
+  it('detects keys that do not belong together', async () => {
     const [one, two] = [await generateEcKeyPair(), await generateEcKeyPair()];
     const rsa = await generateRsaKeyPair();
     expect(keysMatch(one.privateKey, two.publicKey)).toBe(false);

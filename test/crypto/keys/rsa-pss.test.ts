@@ -101,7 +101,7 @@ describe('RSASSA-PSS', () => {
     expect(isRight(undefined, { algorithm: Oid.sha256WithRsa })).toBe(false);
   });
 
-  it('takes every digest, salt and mask generation function of SHA-1 and SHA-2', () => {
+  it('accepts every digest, salt and mask generation function of SHA-1 and SHA-2', () => {
     for (const digest of ['sha1', 'sha256', 'sha384', 'sha512'] as const) {
       for (const saltLength of [0, 20, 32, 64]) {
         const signature = signWith(digest, saltLength);
@@ -113,7 +113,7 @@ describe('RSASSA-PSS', () => {
     }
   });
 
-  it('takes another digest for the mask than for the content, as Java writes it', () => {
+  it('accepts another digest for the mask than for the content, as Java writes it', () => {
     const mixed = { digest: 'sha256', mgf1Digest: 'sha1', saltLength: 32 } as const;
     const { privateKey, publicKey } = generateKeyPairSync('rsa-pss', {
       modulusLength: 2048,
@@ -131,7 +131,7 @@ describe('RSASSA-PSS', () => {
   });
 
   describe('with a key that is for it alone', () => {
-    it('takes nothing else', () => {
+    it('accepts nothing else', () => {
       const publicKey = pssKey(rsa.publicKey, []);
       const signature = createSignature(rsa.privateKey, 'sha256', signed);
       const algorithm = Oid.sha256WithRsa;
@@ -141,7 +141,7 @@ describe('RSASSA-PSS', () => {
       );
     });
 
-    it('takes what the key allows, and at least its salt', () => {
+    it('accepts what the key allows, and at least its salt', () => {
       const free = pssKey(rsa.publicKey, []);
       expect(isRight(parametersOf(ours), { publicKey: free })).toBe(true);
       const bound = pssKey(rsa.publicKey, [parametersOf(ours)]);
@@ -167,7 +167,7 @@ describe('readPssParameters', () => {
     derSequence(derOid(oid), ...parameters);
   const mgf1 = (hash: Buffer, oid: string = Oid.mgf1): Buffer => derSequence(derOid(oid), hash);
 
-  it('refuses digests, masks, salts and trailers that nothing here supports', () => {
+  it('refuses unsupported digests, masks, salts and trailers', () => {
     const refused = [
       [derContext(0, digest('1.2.840.113549.2.5'))],
       [derContext(0, digest(Oid.sha256, derInteger(1)))],
@@ -187,13 +187,13 @@ describe('readPssParameters', () => {
     expect(codeOf(() => readPssParameters(trailing))).toBe('invalid_asn1');
   });
 
-  it('meets 500 mutations with nothing but an AppError', () => {
+  it('throws nothing but an AppError for 500 mutations', () => {
     for (const mutation of mutations(parametersOf(ours), 500)) {
       expect([undefined, 'invalid_asn1']).toContain(codeOf(() => readPssParameters(mutation)));
     }
   });
 
-  it('knows the defaults, and reads what it wrote', () => {
+  it('fills in the defaults, and reads what it wrote', () => {
     const defaults = { digest: 'sha1', mgf1Digest: 'sha1', saltLength: 20 } as const;
     expect(readPssParameters(derSequence())).toEqual(defaults);
     expect(parametersOf(defaults)).toEqual(derSequence());

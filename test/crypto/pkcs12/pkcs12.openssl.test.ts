@@ -72,14 +72,14 @@ describe('PKCS #12 made by OpenSSL', () => {
     await expectPair(pkcs12('rsa', options, ''), '', 'rsa');
   });
 
-  it.each([[[]], [['-legacy']], [['-nomac']]])('knows a wrong password %j', async (options) => {
+  it.each([[[]], [['-legacy']], [['-nomac']]])('refuses a wrong password %j', async (options) => {
     const file = pkcs12('rsa', options);
     for (const password of ['wrong', '', undefined]) {
       await expect(openPkcs12(file, password)).rejects.toBeInstanceOf(WrongPassword);
     }
   });
 
-  it('tells what it does not support', async () => {
+  it('names what it does not support', async () => {
     const rc4 = ['-legacy', '-certpbe', 'PBE-SHA1-RC4-128'];
     await expect(openPkcs12(pkcs12('rsa', rc4), PASSWORD)).rejects.toMatchObject({
       code: 'invalid_pkcs12',

@@ -103,7 +103,7 @@ describe('openPkcs12', () => {
     );
   });
 
-  it('tells apart what it does not support', async () => {
+  it('names each algorithm that it does not support', async () => {
     const signed = derSequence(derInteger(3), contentInfo(Oid.signedData, derSequence()));
     expect((await failureOf(openPkcs12(signed)))[1]).toContain('a signature in place of');
     const enveloped = unsignedFile(contentInfo(Oid.envelopedData, derSequence()));
@@ -138,7 +138,7 @@ describe('openPkcs12', () => {
     expect(turns).toBeGreaterThan(3);
   });
 
-  it('gives one turn of the event loop to one file, however many there are', async () => {
+  it('runs one file in each turn of the event loop, however many are open', async () => {
     let turns = 0;
     let isDone = false;
     const count = () => {
@@ -183,7 +183,7 @@ describe('derivePkcs12Key', () => {
 describe('readPrivateKeyPem', () => {
   const KEY = fixture('cert/push.test-pair.key').toString();
 
-  it('opens a published key with the headers of old', async () => {
+  it('opens a published key with RFC 1421 headers', async () => {
     expect(describeKey(await readPrivateKeyPem(KEY, 'secret'))).toEqual({
       type: 'RSA',
       bits: 2048,
@@ -211,7 +211,7 @@ describe('readPrivateKeyPem', () => {
     expect(told).toContain(message);
   });
 
-  it('takes linear time for hostile text', async () => {
+  it('reads hostile text in linear time', async () => {
     const text = '-----BEGIN RSA PRIVATE KEY-----'.repeat(30_000);
     const start = process.hrtime.bigint();
     expect((await failureOf(readPrivateKeyPem(text)))[0]).toBe('invalid_certificate');

@@ -50,7 +50,7 @@ describe('a bypass code', () => {
     expect(parseBypassCode('s'.repeat(26))).toEqual(parseBypassCode('5'.repeat(26)));
   });
 
-  it('is a new one each time, of 16 bytes, which come back from its text', () => {
+  it('is new each time and has 16 bytes, which its text parses to', () => {
     const codes = Array.from({ length: 200 }, createBypassCode);
     expect(new Set(codes.map(formatBypassCode)).size).toBe(200);
     for (const raw of codes) {

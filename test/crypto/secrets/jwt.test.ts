@@ -9,7 +9,7 @@ function decoded(part = ''): unknown {
 }
 
 describe('a JSON Web Token', () => {
-  it('is not made with a key that RS256 can not use', async () => {
+  it('is not signed with a key that RS256 cannot use', async () => {
     const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     await expect(signJwt(CLAIMS, ec.privateKey)).rejects.toThrow(TypeError);
     const pss = generateKeyPairSync('rsa-pss', { modulusLength: 2048 });

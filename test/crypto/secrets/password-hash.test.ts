@@ -26,18 +26,18 @@ describe('the hash of a password', () => {
     }
   });
 
-  it('is nobody\u2019s for an account that is not known', async () => {
+  it('of an unknown account matches no password, in the same time', async () => {
     for (const password of ['', PASSWORD]) {
       expect(await verifyPassword(password, undefined)).toBe(false);
     }
   });
 
-  it('is the same for what looks the same on two keyboards', async () => {
+  it('is the same for equal text from two keyboards', async () => {
     const stored = await hashPassword('Äpfel und Birnen');
     expect(await verifyPassword('A\u0308pfel und Birnen', stored)).toBe(true);
   });
 
-  it('of other parameters is read, as after a change of ours', async () => {
+  it('with other parameters is verified, as after a change of the cost', async () => {
     const hash = scryptSync(PASSWORD, Buffer.alloc(16, 1), 32, { N: 1024, r: 8, p: 1 });
     const bare = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '');
     const stored = `$scrypt$ln=10,r=8,p=1$${bare(Buffer.alloc(16, 1))}$${bare(hash)}`;
@@ -45,13 +45,13 @@ describe('the hash of a password', () => {
     expect(await verifyPassword('wrong', stored)).toBe(false);
   });
 
-  it('of another kind is a fault of ours, no wrong password', async () => {
+  it('of an unknown kind throws a TypeError', async () => {
     await expect(verifyPassword(PASSWORD, '$argon2id$v=19$m=1$a$b')).rejects.toThrow(
       'a stored password hash is of an unknown kind',
     );
   });
 
-  it('is not computed for more than wait in line', async () => {
+  it('is refused with 503 while too many checks wait', async () => {
     const quick = `$scrypt$ln=10,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
     const results = await Promise.allSettled(
       Array.from({ length: 60 }, () => verifyPassword('wrong', quick)),

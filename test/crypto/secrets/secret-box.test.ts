@@ -13,7 +13,7 @@ describe('SecretBox', () => {
     expect(codeOf(() => other.open(sealed, 'devices/1/unlock_token'))).toBe('master_key_mismatch');
   });
 
-  it('does not open for another identity', () => {
+  it('does not open under another seal label', () => {
     expect(codeOf(() => box.open(sealed, 'devices/2/unlock_token'))).toBe('master_key_mismatch');
   });
 
@@ -53,7 +53,7 @@ describe('SecretBox', () => {
     expect(box.open(Buffer.from(stored, 'hex'), 'settings/example').toString()).toBe('stored');
   });
 
-  it('tells sealed bytes from others', () => {
+  it('recognizes sealed bytes', () => {
     expect(SecretBox.isSealed(sealed)).toBe(true);
     expect(SecretBox.isSealed(sealed.subarray(0, 31))).toBe(false);
     expect(SecretBox.isSealed(randomBytes(64))).toBe(false);
@@ -69,19 +69,19 @@ describe('SecretBox', () => {
   describe('the digest of a secret', () => {
     const digest = box.digest(plain, 'devices/1/unlock_token');
 
-    it('is the same for the same secret in the same place', () => {
+    it('is the same for the same secret and label', () => {
       expect(box.digest(Buffer.from(plain), 'devices/1/unlock_token')).toEqual(digest);
       expect(digest).toHaveLength(32);
     });
 
-    it('is another for another secret, place or master key', () => {
+    it('differs for another secret, label or master key', () => {
       const other = new SecretBox(Buffer.alloc(32, 8));
       expect(box.digest(Buffer.from('other'), 'devices/1/unlock_token')).not.toEqual(digest);
       expect(box.digest(plain, 'devices/2/unlock_token')).not.toEqual(digest);
       expect(other.digest(plain, 'devices/1/unlock_token')).not.toEqual(digest);
     });
 
-    it('keeps the place and the secret apart', () => {
+    it('separates the label from the secret', () => {
       expect(box.digest(Buffer.from('bc'), 'a')).not.toEqual(box.digest(Buffer.from('c'), 'ab'));
     });
   });

@@ -21,7 +21,7 @@ describe('the addresses of a revocation list', () => {
     expect(readCrlDistributionPoints(encodeCrlDistributionPoints(urls))).toEqual(urls);
   });
 
-  it('are read from several points, and points without an address are passed over', () => {
+  it('are read from several points; points without an address are skipped', () => {
     const byDirectory = derSequence(derContext(0, derContext(0, derContext(4, derSequence()))));
     const byReasons = derSequence(derPrimitiveContext(1, Buffer.from([1, 0x80])));
     const point = encodeCrlDistributionPoints([url('x.crl')]).subarray(2);
@@ -29,7 +29,7 @@ describe('the addresses of a revocation list', () => {
     expect(readCrlDistributionPoints(points)).toEqual([url('x.crl'), url('x.crl')]);
   });
 
-  it('give nothing but our error when they are malformed', () => {
+  it('throw nothing but an AppError when they are malformed', () => {
     const good = encodeCrlDistributionPoints([url('crl/1.crl'), url('crl/2.crl')]);
     for (const bad of mutations(good, 500)) {
       expect([undefined, 'invalid_asn1']).toContain(codeOf(() => readCrlDistributionPoints(bad)));
@@ -47,7 +47,7 @@ describe('the access to an authority', () => {
     expect(readAuthorityInfoAccess(encodeAuthorityInfoAccess(empty))).toEqual(empty);
   });
 
-  it('gives nothing but our error when it is malformed', () => {
+  it('throws nothing but an AppError when it is malformed', () => {
     const good = encodeAuthorityInfoAccess(access);
     for (const bad of mutations(good, 500)) {
       expect([undefined, 'invalid_asn1']).toContain(codeOf(() => readAuthorityInfoAccess(bad)));

@@ -159,7 +159,7 @@ describe('certificate paths with OpenSSL', () => {
   it.each<[string, Chain]>([
     ['a chain with nothing wrong', {}],
     ['CAs for clients', { root: clients, middle: clients }],
-    ['a leaf for any purpose that is told', { leaf: { extendedKeyUsage: [] } }],
+    ['a leaf for any purpose', { leaf: { extendedKeyUsage: [] } }],
     ['CAs without key usage', { root: { keyUsage: [] }, middle: { keyUsage: [] } }],
     [
       'DNS names permitted',

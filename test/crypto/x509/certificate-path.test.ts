@@ -78,7 +78,7 @@ describe('findCertificatePath', () => {
     }
   });
 
-  it('ignores the dates of the authorities, or of all, when it is told to', () => {
+  it('ignores the dates of the authorities, or of all certificates, with ignoreDates', () => {
     const options = {
       at: new Date(at.getTime() + 2 * day),
       anchors: [root.certificate],
@@ -92,7 +92,7 @@ describe('findCertificatePath', () => {
     expect(length('all', notAfter)).toBe(3);
   });
 
-  it('finds none over SHA-1 but when it is allowed, as in the chain of Apple devices', () => {
+  it('finds none over SHA-1 unless allowed, as in the chain of Apple devices', () => {
     const [device] = parseCertificates(fixture('cert/device.apple-iphone-device-ca.sha1.pem'));
     const [issuer, ...above] = parseCertificates(fixture('cert/device.apple-chain.pem'));
     const [apple] = above.slice(-1);
@@ -134,7 +134,7 @@ describe('findCertificatePath', () => {
     expect(find(own, [], [expired])).toBeUndefined();
   });
 
-  it('finds none for another purpose or with a critical extension not understood', () => {
+  it('finds none for another purpose or with an unknown critical extension', () => {
     const options = {
       at,
       anchors: [root.certificate],
@@ -153,7 +153,7 @@ describe('findCertificatePath', () => {
     expect(isIssuedBy(altered, middle.certificate)).toBe(false);
   });
 
-  it('ends soon among many cross-signed authorities', async () => {
+  it('ends after a bounded number of checks among many cross-signed authorities', async () => {
     const keys = await generateEcKeyPair();
     const loop = { ...asAuthority, subject: cn('Loop') };
     const { pathLength: _none, ...unlimited } = loop;
@@ -166,7 +166,7 @@ describe('findCertificatePath', () => {
     expect(performance.now() - started).toBeLessThan(1000);
   });
 
-  it('finds the path over an intermediate, for the purpose asked', () => {
+  it('finds the path through an intermediate, for that purpose', () => {
     const path = findCertificatePath(leaf.certificate, {
       at,
       purpose: Oid.clientAuth,
@@ -176,7 +176,7 @@ describe('findCertificatePath', () => {
     expect(path?.map(({ subject }) => subject)).toEqual(['CN=Signer', 'CN=Middle', 'CN=Root']);
   });
 
-  it('takes an anchor as its own path', () => {
+  it('returns an anchor as its own path', () => {
     expect(find(root)).toEqual([root.certificate]);
     expect(find(leaf, [], [leaf])).toEqual([leaf.certificate]);
   });

@@ -44,7 +44,7 @@ describe('parseCertificate', () => {
     expect(codeOf(() => parseCertificate(Buffer.alloc(70_000, 0x30)))).toBe('invalid_certificate');
   });
 
-  it('refuses an inner signature algorithm other than the outer', () => {
+  it('refuses a certificate whose two signature algorithms differ', () => {
     const sha1 = Buffer.from('300d06092a864886f70d010105', 'hex');
     const sha256 = Buffer.from('300d06092a864886f70d01010b', 'hex');
     expect(codeOf(() => parseCertificate(splice(der, sha1, sha256)))).toBe('invalid_certificate');
@@ -58,14 +58,14 @@ describe('parseCertificate', () => {
     }
   });
 
-  it('refuses an extension that comes twice', () => {
+  it('refuses a repeated extension', () => {
     const subjectKeyId = Buffer.from('0603551d0e', 'hex');
     const keyUsage = Buffer.from('0603551d0f', 'hex');
     const altered = splice(der, subjectKeyId, keyUsage);
     expect(codeOf(() => parseCertificate(altered))).toBe('invalid_certificate');
   });
 
-  it('throws nothing but its own error for 2,000 mutations', () => {
+  it('throws nothing but an AppError for 2,000 mutations', () => {
     for (const mutation of mutations(der, 2000)) {
       const code = codeOf(() => parseCertificate(mutation).publicKey);
       expect([undefined, 'invalid_certificate']).toContain(code);
@@ -155,7 +155,7 @@ describe('issueCertificate', () => {
     expect(new X509Certificate(certificate.der).verify(authority.publicKey)).toBe(true);
   });
 
-  it('adds the extensions that it is given to its own', async () => {
+  it('adds further extensions to its own', async () => {
     const { publicKey } = await ecIdentity();
     const der = issueCertificate({
       subject: [{ type: 'CN', value: 'further' }],
@@ -194,7 +194,7 @@ describe('issueCertificate', () => {
     }
   });
 
-  it('draws a positive serial number of up to 128 bits, each time another', async () => {
+  it('chooses a new positive serial number of up to 128 bits each time', async () => {
     const keys = await ecIdentity();
     const serials = new Set<string>();
     for (let issued = 0; issued < 50; issued += 1) {
@@ -248,7 +248,7 @@ describe('issueCertificate', () => {
     expect(certificate.subjectAltNames).toEqual([{ type: 'dns', value: '*.c' }]);
   });
 
-  it('takes the usages, purposes, serial number and times that it is told', async () => {
+  it('writes the usages, purposes, serial number and times of its options', async () => {
     const { certificate } = await ecIdentity('P-256', {
       serial: Buffer.from('00ff01', 'hex'),
       keyUsage: ['digitalSignature', 'decipherOnly'],

@@ -127,7 +127,7 @@ describe('a certificate revocation list', () => {
     expect(isCrlIssuedBy(crl, authority.certificate)).toBe(false);
   });
 
-  it('is not that of another CA, of one of the same name, or of one that may not sign lists', async () => {
+  it('does not verify for another CA, one of the same name, or one that may not sign lists', async () => {
     const crl = parseCrl(await build({ entries: entries() }));
     const [namesake, unfit] = await Promise.all([
       ecIdentity('P-256', asAuthority),
@@ -138,7 +138,7 @@ describe('a certificate revocation list', () => {
     expect(isCrlIssuedBy(parseCrl(await build({}, unfit)), unfit.certificate)).toBe(false);
   });
 
-  it('does not hold when one octet of what is signed, or of the signature, was changed', async () => {
+  it('does not verify with one octet of the content or the signature changed', async () => {
     const der = await build({ entries: entries() });
     const { tbs, signature } = parseCrl(der);
     for (const at of [der.indexOf(tbs) + tbs.length - 1, der.indexOf(signature) + 20]) {
@@ -148,7 +148,7 @@ describe('a certificate revocation list', () => {
     }
   });
 
-  it('does not hold with a critical extension that is not understood', () => {
+  it('does not verify with an unknown critical extension', () => {
     const indirect = handMade({ extensions: [critical('2.5.29.28')] });
     expect(parseCrl(indirect).unknownCriticalExtensions).toEqual(['2.5.29.28']);
     expect(isCrlIssuedBy(parseCrl(indirect), authority.certificate)).toBe(false);
@@ -207,7 +207,7 @@ describe('a certificate revocation list', () => {
     expect(codeOf(() => parseCrl(handMade(options)))).toBe('invalid_asn1');
   });
 
-  it('is refused when it is cut short or something follows it', async () => {
+  it('is refused when it is truncated or has trailing bytes', async () => {
     const der = await build({ entries: entries() });
     for (let length = 0; length < der.length; length += 7) {
       expect(codeOf(() => parseCrl(der.subarray(0, length)))).toBe('invalid_asn1');
@@ -227,7 +227,7 @@ describe('a certificate revocation list', () => {
     expect(parseCrl(handMade({ list: [Buffer.concat(many.slice(1))] })).revoked.size).toBe(250_000);
   });
 
-  it('gives nothing but our error for 500 mutations, and none of them holds', async () => {
+  it('throws nothing but an AppError for 500 mutations, and none of them verifies', async () => {
     const der = await build({ entries: entries() });
     for (const bad of mutations(der, 500)) {
       if (bad.equals(der)) continue;

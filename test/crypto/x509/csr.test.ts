@@ -67,7 +67,7 @@ describe('parseCsr', () => {
     expect(codeOf(() => parseCsr(Buffer.alloc(70_000, 0x30)))).toBe('invalid_asn1');
   });
 
-  it('refuses an attribute that comes twice', () => {
+  it('refuses a repeated attribute', () => {
     const attribute = derSequence(derOid('1.2.3'), derSet(derNull()));
     expect(codeOf(() => parseCsr(signed(attribute)))).toBeUndefined();
     expect(codeOf(() => parseCsr(signed(attribute, attribute)))).toBe('invalid_asn1');
@@ -92,7 +92,7 @@ describe('parseCsr', () => {
     expect(csr.fingerprint.length).toBe(32);
   });
 
-  it('reads the extensions that an EC request asks for, and a challenge beyond ASCII', () => {
+  it('reads the extensions of an EC request, and a challenge beyond ASCII', () => {
     const csr = parseCsr(
       buildCsr({
         subject: [],

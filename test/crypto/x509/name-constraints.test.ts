@@ -50,7 +50,7 @@ describe('permitsNames', () => {
     expect(await permitted(...Array<Buffer>(64).fill(base))).toBe(true);
   });
 
-  it('meets 500 mutations of the constraints with a verdict', () => {
+  it('returns a boolean for 500 mutations of the constraints', () => {
     const value = derSequence(derContext(0, subtree(dns('example.com')), subtree(dns('b.org'))));
     for (const mutation of mutations(value, 500)) {
       const extension = { oid: Oid.nameConstraints, critical: true, value: mutation };
@@ -60,7 +60,7 @@ describe('permitsNames', () => {
     }
   });
 
-  it('is false when names of a form that is not judged are constrained', async () => {
+  it('is false when names of an unsupported form are constrained', async () => {
     const address = derPrimitiveContext(7, Buffer.from('c0000200ffffff00', 'hex'));
     const email = derPrimitiveContext(1, Buffer.from('example.com'));
     expect(await permitted(address)).toBe(false);
@@ -70,7 +70,7 @@ describe('permitsNames', () => {
     expect(await permitted(derPrimitiveContext(6, Buffer.from('example.com')))).toBe(true);
   });
 
-  it('judges DNS names by whole labels, the empty one for all', async () => {
+  it('compares DNS names by whole labels; an empty constraint matches all', async () => {
     expect(await permitted(dns('a.example.com'))).toBe(true);
     expect(await permitted(dns('.example.com'))).toBe(true);
     expect(await permitted(dns(''))).toBe(true);
@@ -85,7 +85,7 @@ describe('isSameName', () => {
   const name = (...values: string[]): Buffer =>
     encodeName(values.map((value) => ({ type: 'CN', value })));
 
-  it('tells other names apart', () => {
+  it('is false for names that differ', () => {
     expect(isSameName(name('A'), name('B'))).toBe(false);
     expect(isSameName(name('A'), name('A', 'B'))).toBe(false);
     expect(isSameName(name('A', 'B'), name('B', 'A'))).toBe(false);
@@ -101,7 +101,7 @@ describe('isSameName', () => {
     expect(isSameName(name(long), name(long.toUpperCase()))).toBe(false);
   });
 
-  it('takes no notice of case and spaces', () => {
+  it('ignores case and spaces', () => {
     expect(isSameName(name('An  Example '), name('an example'))).toBe(true);
   });
 });

@@ -26,7 +26,7 @@ describe('names', () => {
     expect(encodeName([]).toString('hex')).toBe('3000');
   });
 
-  it('prints the most specific part first, as RFC 4514 wants', () => {
+  it('prints the most specific part first, by RFC 4514', () => {
     const name = encodeName([
       { type: 'C', value: 'CH' },
       { type: 'O', value: 'Example AG' },

@@ -38,13 +38,13 @@ describe('an OCSP request', () => {
     }
   });
 
-  it('that names its issuer by another digest is of nobody', () => {
+  it('that names its issuer by another digest has no issuer', () => {
     const request = ocspRequest(authority.certificate, { hash: 'sha512' });
     const [id] = parseOcspRequest(request).certificates;
     expect(id && hasIssuer(id, authority.certificate)).toBe(false);
   });
 
-  it('may name who asks, be signed, and say its version', () => {
+  it('may have a requestor name, a signature and a version', () => {
     const id = derSequence(certificateId(authority.certificate, '01'));
     const requestor = derContext(1, derContext(4, authority.certificate.subjectRaw));
     const tbs = derSequence(derContext(0, derInteger(0)), requestor, derSequence(id));
@@ -54,7 +54,7 @@ describe('an OCSP request', () => {
     expect(codeOf(() => parseOcspRequest(second))).toBe('invalid_asn1');
   });
 
-  it('is refused when it asks for nothing, or for more than 20', () => {
+  it('is refused for no certificate and for more than 20', () => {
     const ask = (count: number) => () =>
       parseOcspRequest(
         ocspRequest(authority.certificate, { serials: Array<string>(count).fill('01') }),
@@ -64,7 +64,7 @@ describe('an OCSP request', () => {
     expect(codeOf(ask(21))).toBe('invalid_asn1');
   });
 
-  it('takes a nonce of 1 to 32 octets', () => {
+  it('accepts a nonce of 1 to 32 octets', () => {
     const ask = (octets: number) => () =>
       parseOcspRequest(ocspRequest(authority.certificate, { nonce: Buffer.alloc(octets, 5) }));
     expect(ask(32)().nonce).toEqual(
@@ -75,7 +75,7 @@ describe('an OCSP request', () => {
     expect(codeOf(ask(33))).toBe('invalid_asn1');
   });
 
-  it('is refused with a critical extension that is not understood', () => {
+  it('is refused with an unknown critical extension', () => {
     const extension = (critical: boolean) => [{ oid: '1.2.3.4', critical, value: derNull() }];
     const ask = (critical: boolean) => () =>
       parseOcspRequest(ocspRequest(authority.certificate, { extensions: extension(critical) }));
@@ -83,7 +83,7 @@ describe('an OCSP request', () => {
     expect(codeOf(ask(true))).toBe('invalid_asn1');
   });
 
-  it('is refused when it is cut short, followed by something, or over 8 KiB', () => {
+  it('is refused when it is truncated, has trailing bytes, or is over 8 KiB', () => {
     const der = ocspRequest(authority.certificate, { nonce: Buffer.alloc(16) });
     for (let length = 0; length < der.length; length += 1) {
       expect(codeOf(() => parseOcspRequest(der.subarray(0, length)))).toBe('invalid_asn1');
@@ -96,7 +96,7 @@ describe('an OCSP request', () => {
     expect(codeOf(() => parseOcspRequest(large))).toBe('invalid_asn1');
   });
 
-  it('gives nothing but our error for 500 mutations', () => {
+  it('throws nothing but an AppError for 500 mutations', () => {
     const der = ocspRequest(authority.certificate, {
       serials: ['01', '02'],
       nonce: Buffer.alloc(8),
@@ -108,7 +108,7 @@ describe('an OCSP request', () => {
 });
 
 describe('an OCSP response', () => {
-  it('says each status, repeats the nonce and is signed by the CA', () => {
+  it('contains each status and the nonce, and is signed by the CA', () => {
     const ids = ['01', '02', '03', '04'].map((serial) =>
       certificateId(authority.certificate, serial),
     );
@@ -151,13 +151,13 @@ describe('an OCSP response', () => {
     expect(verify('sha256', response.data, publicKey, response.signature)).toBe(true);
   });
 
-  it('that is a refusal says only why', () => {
+  it('that is an error contains only its status', () => {
     expect(buildOcspError('malformedRequest').toString('hex')).toBe('30030a0101');
     expect(buildOcspError('internalError').toString('hex')).toBe('30030a0102');
     expect(buildOcspError('unauthorized').toString('hex')).toBe('30030a0106');
   });
 
-  it('never goes to a request with the wrong type', () => {
+  it('is not read as a request', () => {
     expect(codeOf(() => parseOcspRequest(derOid('1.2.3')))).toBe('invalid_asn1');
   });
 });

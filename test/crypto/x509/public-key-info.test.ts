@@ -16,7 +16,7 @@ describe('the description of a SubjectPublicKeyInfo', () => {
     expect(describePublicKeyInfo(rsa(3072))).toEqual({ type: 'RSA', bits: 3072 });
   });
 
-  it('says nothing of other kinds of keys, or of what is none', () => {
+  it('is undefined for other kinds of keys, and for bytes that are no key', () => {
     const { publicKey } = generateKeyPairSync('ed25519');
     for (const bytes of [exportPublicKey(publicKey), ec('secp256k1'), Buffer.alloc(0)]) {
       expect(describePublicKeyInfo(bytes)).toBeUndefined();

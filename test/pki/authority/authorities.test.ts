@@ -63,7 +63,7 @@ describe('the certificate authorities made here', () => {
   const revoke = (id: number) =>
     database.db.knex('certificates').where({ id }).update({ revoked_at: new Date() });
 
-  it('never count one that was uploaded with its key', async () => {
+  it('never include one that was uploaded with its key', async () => {
     const { notBefore, notAfter } = authorities.current.certificate;
     const der = issueCertificate({
       subject: [{ type: 'CN', value: 'Uploaded' }],
@@ -89,7 +89,7 @@ describe('the certificate authorities made here', () => {
     ).toBeUndefined();
   });
 
-  it('can not be two that issue, nor one that was not made here', async () => {
+  it('are refused by the database as issuing when two issue, or one was not made here', async () => {
     const rows = database.db.knex('certificates');
     await rotate();
     const mark = database.db.knex('certificates').update({ issues_identities: true });
@@ -109,7 +109,7 @@ describe('the certificate authorities made here', () => {
     expect(authorities.all()).toEqual([authorities.current, former]);
   });
 
-  it('are found by what a message names: issuer and serial number, or the key identifier', async () => {
+  it('are found by issuer and serial number, or by the key identifier', async () => {
     const former = authorities.current;
     await rotate();
     await authorities.reload();
@@ -124,7 +124,7 @@ describe('the certificate authorities made here', () => {
     expect(authorities.issuerOf(authorities.current.certificate)).toBe(authorities.current);
   });
 
-  it('lose one that was revoked, but for its revocation list', async () => {
+  it('exclude a revoked one, except for its revocation list', async () => {
     const former = authorities.current;
     await rotate();
     await revoke(former.id);
@@ -139,7 +139,7 @@ describe('the certificate authorities made here', () => {
     ]);
   });
 
-  it('get a successor of one that was revoked while it issued, the same in every process', async () => {
+  it('get a successor when the issuing one is revoked, the same in every process', async () => {
     const deps = { db: database.db, box, logger, publicUrl };
     const elsewhere = await createCertificateAuthorities(deps);
     const former = authorities.current;
@@ -156,7 +156,7 @@ describe('the certificate authorities made here', () => {
     expect(authorities.current.privateKey).toBe(privateKey);
   });
 
-  it('name where revocation can be looked up in what they issue, by their key identifier', () => {
+  it('write the addresses of CRL and OCSP into certificates, with their key identifier', () => {
     const { current } = authorities;
     const keyId = current.certificate.subjectKeyId?.toString('hex');
     expect(current.keyId).toBe(keyId);
@@ -176,7 +176,7 @@ describe('the certificate authorities made here', () => {
     });
   });
 
-  it('say nothing of it where no public URL is given', async () => {
+  it('write no such addresses without a public URL', async () => {
     const silent = await createCertificateAuthorities({ db: database.db, box, logger });
     const { publicKey } = await generateEcKeyPair();
     const leaf = silent.current.issueDeviceCertificate({ publicKey, subject: [] });

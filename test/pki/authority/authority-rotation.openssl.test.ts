@@ -58,7 +58,7 @@ describe('the rotation of the certificate authority', () => {
     expect(await database.db.knex('rsa_private_keys')).toHaveLength(1);
   });
 
-  it('makes a CA of another name and key for ten years, and unmarks the former one', async () => {
+  it('makes a CA with a new name and key for ten years, and unmarks the former one', async () => {
     const former = authorities.current;
     const { made, former: told } = await rotate(3072);
     expect(told).toMatchObject({ id: former.id, devices: 0, last_not_after: null });
@@ -81,7 +81,7 @@ describe('the rotation of the certificate authority', () => {
     ]);
   });
 
-  it('is done one after the other when two come at once, and one CA issues', async () => {
+  it('runs one by one when two are started at once, and one CA issues', async () => {
     const elsewhere = connectDatabase({ connectionString: database.connectionString });
     try {
       const both = await Promise.all([rotate(), rotate(2048, elsewhere)]);

@@ -103,7 +103,7 @@ describe('the certificate authority', () => {
     expect(key.sealed_pkcs8.includes(Buffer.from('2a864886f70d010101', 'hex'))).toBe(false);
   });
 
-  it('is the same at every later start, whose logs do not speak of a new one', async () => {
+  it('is the same at every later start, which logs no new one', async () => {
     const first = await ensure();
     const second = await ensure();
     expect(second.certificate.der).toEqual(first.certificate.der);

@@ -79,9 +79,9 @@ describe('enrollment challenge', () => {
       { deviceId: 1, enrollmentNumber: 0 },
       { deviceId: 2 ** 48 - 1, enrollmentNumber: 2 ** 32 - 1 },
     ]) {
-      const { issueChallenge, readChallenge } = at(start);
-      const text = issueChallenge({ expiresAt, renewal });
-      const { nonce: _nonce, ...bound } = readChallenge(text);
+      const challenges = at(start);
+      const text = challenges.issueChallenge({ expiresAt, renewal });
+      const { nonce: _nonce, ...bound } = challenges.readChallenge(text);
       expect(bound).toEqual({ expiresAt, renewal });
       expect(text).toMatch(/^[A-Za-z0-9+/]{72,128}$/);
     }
@@ -91,29 +91,29 @@ describe('enrollment challenge', () => {
     const expiresAt = new Date('2026-03-31T00:00:00Z');
     const most = 2 ** 48 - 1;
     for (const made of [{ requestId: 1 }, { linkId: most }, { requestId: most, linkId: 1 }]) {
-      const { issueChallenge, readChallenge } = at(start);
-      const text = issueChallenge({ expiresAt, ...made });
-      const { nonce: _nonce, ...bound } = readChallenge(text);
+      const challenges = at(start);
+      const text = challenges.issueChallenge({ expiresAt, ...made });
+      const { nonce: _nonce, ...bound } = challenges.readChallenge(text);
       expect(bound).toEqual({ expiresAt, ...made });
       expect(text).toMatch(/^[A-Za-z0-9+/]{72,128}$/);
     }
   });
 
-  it('says when it is for the exchange over the air, and otherwise reads as ever', () => {
-    const { issueChallenge, readChallenge } = at(start);
+  it('is marked when it is for the over-the-air exchange, and has its former version otherwise', () => {
+    const challenges = at(start);
     const versionOf = (text: string) => Buffer.from(text, 'base64')[0];
     const made = { expiresAt: new Date('2026-03-31T00:00:00Z'), requestId: 7, linkId: 8 };
-    const exchange = issueChallenge({ ...made, isExchange: true });
+    const exchange = challenges.issueChallenge({ ...made, isExchange: true });
     expect(versionOf(exchange)).toBe(4);
-    expect(readChallenge(exchange)).toMatchObject({ ...made, isExchange: true });
-    const usual = issueChallenge({ ...made, isExchange: false });
+    expect(challenges.readChallenge(exchange)).toMatchObject({ ...made, isExchange: true });
+    const usual = challenges.issueChallenge({ ...made, isExchange: false });
     expect(versionOf(usual)).toBe(3);
-    expect(readChallenge(usual).isExchange).toBeUndefined();
-    const forNobody = readChallenge(issueChallenge({ isExchange: true }));
+    expect(challenges.readChallenge(usual).isExchange).toBeUndefined();
+    const forNobody = challenges.readChallenge(challenges.issueChallenge({ isExchange: true }));
     expect(forNobody).toMatchObject({ isExchange: true });
   });
 
-  it('is nothing at the other surface', () => {
+  it('is refused at the other surface', () => {
     const overTheAir = new EnrollmentChallenges({ box, surface: 'ota', now: () => start });
     expect(reasonOf(() => at(start).readChallenge(overTheAir.issueChallenge()))).toBe('not ours');
     expect(reasonOf(() => overTheAir.readChallenge(at(start).issueChallenge()))).toBe('not ours');
@@ -131,7 +131,7 @@ describe('enrollment challenge', () => {
     }
   });
 
-  it('is read in its first form, and made in it for nobody in particular', () => {
+  it('is read in version 1, and written in it when unbound', () => {
     const nonce = Buffer.alloc(16, 9);
     const expiry = Buffer.from('000069a47940', 'hex'); // 2026-03-01T17:37:04Z
     const first = Buffer.concat([Buffer.of(1), nonce, expiry, Buffer.from('C02XYZ')]);
@@ -145,9 +145,12 @@ describe('enrollment challenge', () => {
     expect(made.subarray(17, 23)).toEqual(expiry);
   });
 
-  it('lives a day and has a new nonce each time unless told otherwise', () => {
-    const { issueChallenge, readChallenge } = at(start);
-    const [one, two] = [readChallenge(issueChallenge()), readChallenge(issueChallenge())];
+  it('is valid for a day by default and has a new nonce each time', () => {
+    const challenges = at(start);
+    const [one, two] = [
+      challenges.readChallenge(challenges.issueChallenge()),
+      challenges.readChallenge(challenges.issueChallenge()),
+    ];
     expect(one.expiresAt).toEqual(new Date('2026-03-02T12:00:00Z'));
     expect(one.nonce.equals(two.nonce)).toBe(false);
   });

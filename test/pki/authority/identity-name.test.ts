@@ -42,18 +42,18 @@ describe('the subject of an identity', () => {
     ['nothing but a variable', 'OU=%SerialNumber%', `CN=${ID}`],
     ['an attribute that does not exist', '9.9.9=x', `CN=${ID}`],
     ['an object identifier beyond all', `1.${'9'.repeat(30)}=x/CN=Static`, 'CN=Static'],
-  ])('says only the id of the challenge while nothing is proven: %s', (_what, template, name) => {
+  ])('is only the id of the challenge while nothing is proven: %s', (_what, template, name) => {
     expect(subjectBy(template)).toBe(name);
     expect(subjectBy(template, { udid: null, serialNumber: '', account: undefined })).toBe(name);
   });
 
-  it('keeps what has no variable, also a common name', () => {
+  it('keeps attributes without variables, including a common name', () => {
     expect(subjectBy('/C=DE/O=A, Inc./CN=100% device')).toBe('C=DE/O=A, Inc./CN=100% device');
     expect(subjectBy('O=A/OU=%SerialNumber%/CN=Device')).toBe('O=A/CN=Device');
     expect(subjectBy('O=A')).toBe('O=A');
   });
 
-  it('has the facts that are proven', () => {
+  it('contains the proven facts', () => {
     expect(subjectBy(null, PROVEN)).toBe(`O=Example School/CN=${PROVEN.udid}`);
     const both = 'O=A/OU=%SerialNumber%/CN=device-%HardwareUUID%-%SerialNumber%';
     expect(subjectBy(both, PROVEN)).toBe(
@@ -71,7 +71,7 @@ describe('the subject of an identity', () => {
     expect(subjectBy('CN=%Account% %SerialNumber%', { account: 'a@example.com' })).toBe(`CN=${ID}`);
   });
 
-  it('takes a fact as text, whatever is in it', () => {
+  it('contains a fact as plain text, whatever characters it has', () => {
     const account = 'a/O=Apple Inc.%SerialNumber%$&@example.com';
     const { subject } = identityName(settings('CN=%Account%'), { account, ...PROVEN }, ID);
     expect(subject).toEqual([{ type: 'CN', value: account }]);
@@ -92,7 +92,7 @@ describe('the subject of an identity', () => {
 });
 
 describe('the alternative names of an identity', () => {
-  it('are none with a variable that nothing proves', () => {
+  it('are left out with a variable that is not proven', () => {
     const names = {
       rfc822Name: ['%Account%', 'device-%SerialNumber%@example.com'],
       dNSName: '%HostName%',
@@ -103,7 +103,7 @@ describe('the alternative names of an identity', () => {
     expect(identityName(settings(null), {}, ID).subjectAltName).toEqual([]);
   });
 
-  it('are those of the settings with what is proven', () => {
+  it('are those of the settings, with the proven facts', () => {
     const names = {
       rfc822Name: ['%Account%', 'mdm@example.com', 'it-%SerialNumber%@example.com'],
       dNSName: '%SerialNumber%.devices.example.com',

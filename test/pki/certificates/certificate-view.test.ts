@@ -25,7 +25,7 @@ describe('alternative names', () => {
     }
   });
 
-  it('have addresses as short as can be', () => {
+  it('have IPv6 addresses shortened by RFC 5952', () => {
     const value = '2001:0db8:0000:0000:0000:0000:0000:0001';
     expect(formatAlternativeName({ type: 'ip', value })).toBe('IP:2001:db8::1');
   });
@@ -37,7 +37,7 @@ describe('the view of a certificate', () => {
     keys = { rsa: await generateRsaKeyPair(), ec: await generateEcKeyPair() };
   });
 
-  it('tells what a published push certificate says', () => {
+  it('shows a published push certificate', () => {
     const der = decodePemBlock(text('cert/push.mock.pem'), 'CERTIFICATE');
     expect(certificateView(der)).toEqual({
       subject_alt_names: [],
@@ -49,7 +49,7 @@ describe('the view of a certificate', () => {
     });
   });
 
-  it('is none of what can not be read', () => {
+  it('is undefined for unreadable bytes', () => {
     const { certificate } = identityOf(keys.ec);
     expect(certificateView(Buffer.alloc(1))).toBeUndefined();
     expect(certificateView(certificate.der.subarray(1))).toBeUndefined();
@@ -60,7 +60,7 @@ describe('the view of a certificate', () => {
     }
   });
 
-  it('is made once for a row, whatever asks for it', () => {
+  it('is parsed once for a row, for all attributes', () => {
     const { der } = identityOf(keys.ec).certificate;
     const view = certificateView(der);
     expect(view).toMatchObject({ key_type: 'EC', key_size: 256 });

@@ -68,7 +68,7 @@ describe('the state of credentials', () => {
     expect(await credentialStatus(knex, { now: NOW })).toEqual([]);
   });
 
-  it('tells what expires within thirty days and what has expired, to the millisecond', async () => {
+  it('is expiring within thirty days and expired after the end, to the millisecond', async () => {
     const ending = (time: number) => insert({ purpose: 'mdm.cacert', not_after: new Date(time) });
     const month = days(30).getTime();
     const ids = [
@@ -94,7 +94,7 @@ describe('the state of credentials', () => {
     ]);
   });
 
-  it('tells what begins later, whenever it ends, but not of what another one serves for', async () => {
+  it('is not_yet_valid before the start, unless another certificate serves instead', async () => {
     const later = { not_before: new Date(NOW.getTime() + 1), not_after: days(3) };
     const web = await insert({ purpose: 'mdm.webcrt', ...later });
     const begun = await insert({ purpose: 'mdm.cacert', not_before: NOW });
@@ -123,7 +123,7 @@ describe('the state of credentials', () => {
     );
   });
 
-  it('says of a push certificate without its private key that it is of no use', async () => {
+  it('is no_private_key for a push certificate without its key', async () => {
     const ok = await insert({ ...push('a'), ...NO_KEY });
     const old = await insert({ ...push('b'), ...NO_KEY, not_after: days(-1) });
     expect(await shown()).toEqual([
@@ -132,7 +132,7 @@ describe('the state of credentials', () => {
     ]);
   });
 
-  it('counts of one topic the last added that can be used now', async () => {
+  it('includes the last added usable push certificate of a topic', async () => {
     await insert({ ...push('a'), not_before: days(-1), not_after: days(310) });
     const a = await insert({ ...push('a'), not_before: days(-20), not_after: days(300) });
     await insert({ ...push('a'), not_before: days(1), not_after: days(500) });
@@ -144,7 +144,7 @@ describe('the state of credentials', () => {
     ]);
   });
 
-  it('counts of a topic without any the last that could, and of those the last', async () => {
+  it('includes the last unusable one of a topic without a usable push certificate', async () => {
     await insert({ ...push('a'), not_before: days(-9), not_after: days(-1) });
     const ended = await insert({ ...push('a'), not_before: days(-20), not_after: days(-3) });
     expect(await shown()).toEqual([[ended, 'expired', -3]]);
@@ -155,7 +155,7 @@ describe('the state of credentials', () => {
     ]);
   });
 
-  it('tells of push certificates added after the one in use that lack their key', async () => {
+  it('includes push certificates newer than the one in use that lack their key', async () => {
     await insert({ ...push('a'), ...NO_KEY, not_after: days(50) });
     const used = await insert({ ...push('a'), not_after: days(100) });
     const renewed = await insert({ ...push('a'), ...NO_KEY, not_before: days(-99) });
@@ -178,7 +178,7 @@ describe('the state of credentials', () => {
     ]);
   });
 
-  it('counts every CA, and of TLS certificates the one that is shown to devices', async () => {
+  it('includes every CA, and the TLS certificate that is served', async () => {
     const ca = { purpose: 'mdm.cacert', x509_cn: 'CA' };
     const web = { purpose: 'mdm.webcrt', x509_cn: 'mdm.example.com' };
     const first = await insert({ ...ca, not_after: days(100) });
@@ -195,7 +195,7 @@ describe('the state of credentials', () => {
     ]);
   });
 
-  it('names each with its kind, its topic and its end', async () => {
+  it('contains the kind, topic and end of each', async () => {
     const apple_account = 'ada@example.com';
     const id = await insert({ ...push('com.apple.mgmt.x'), x509_cn: 'APSP:x', apple_account });
     const nameless = await insert({ purpose: 'mdm.webcrt', x509_cn: null, not_after: days(400) });
@@ -238,7 +238,7 @@ describe('the state of credentials', () => {
     ]);
   });
 
-  it('counts what devices and Apple know this server by, each kind by its own rule', async () => {
+  it('includes vendor, token, anchor and supervision certificates, each by its own rule', async () => {
     const of = (purpose: string, left: number, columns = {}) =>
       insert({ purpose, not_after: days(left), ...columns });
     await of('mdm.vendor', 100);
@@ -268,7 +268,7 @@ describe('the state of credentials', () => {
     ]);
   });
 
-  it('has the certificate of TLS_CERT_FILE in the place of those that are stored', async () => {
+  it('includes the certificate of TLS_CERT_FILE instead of stored ones', async () => {
     await insert({ purpose: 'mdm.webcrt', not_after: days(5) });
     const names = { commonName: 'mdm.example.com', subject: 'CN=mdm' };
     const tlsFile = { ...names, notBefore: days(-9), notAfter: days(9) };
@@ -285,7 +285,7 @@ describe('the state of credentials', () => {
     ]);
   });
 
-  it('tells which CA issues, and how many devices depend on those that do not', async () => {
+  it('marks the issuing CA, and counts the devices of those that do not issue', async () => {
     const ca = { purpose: 'mdm.cacert', is_ca: true };
     const own = { ...ca, is_own_ca: true };
     const retired = await insert({ ...own, not_after: days(10) });

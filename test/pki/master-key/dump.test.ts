@@ -35,7 +35,7 @@ async function everything(): Promise<DumpedTable[]> {
 }
 
 describe('a dump of the database', () => {
-  it('is searched for each secret in a way that finds it', async () => {
+  it('is searched by a method that finds each secret in every encoding', async () => {
     const { db } = filled.app;
     for (const [name, secret] of filled.secrets) {
       const planted = [
@@ -77,7 +77,7 @@ describe('a dump of the database', () => {
     expect(holders.map(({ name }) => name)).toEqual([]);
   });
 
-  it('has sealed values only where the rotation of the master key knows of them', async () => {
+  it('has sealed values only in the places that a rotation reseals', async () => {
     const columns = (name: string) =>
       name.startsWith('server_settings.') ? 'server_settings.value' : name;
     const known = new Set(SEALED_PLACES.map(({ name }) => columns(name)));

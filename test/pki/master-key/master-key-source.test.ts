@@ -29,7 +29,7 @@ function load(): Promise<Buffer> {
   return loadMasterKey({ db: test.db, dataDir, configured: undefined, logger });
 }
 
-it('makes the key once, for its owner alone, and then keeps to it', async () => {
+it('makes the key once, readable by its owner alone, and then reuses it', async () => {
   const made = await load();
   const file = join(dataDir, 'master.key');
   expect(made).toHaveLength(32);

@@ -93,7 +93,7 @@ describe('the rotation of the master key is refused', () => {
     expect(output).toEqual([]);
   });
 
-  it('when a process of the server comes while it begins', async () => {
+  it('when a process of the server starts while it begins', async () => {
     const { db } = filled.app;
     await db.knex.raw(`
       create function come() returns trigger language plpgsql as $$ begin
@@ -137,8 +137,8 @@ describe('the rotation of the master key is refused', () => {
   });
 });
 
-describe('a rotation that was cut short', () => {
-  it('goes on only with the new key that it was begun with, and no server starts', async () => {
+describe('a rotation that was interrupted', () => {
+  it('continues only with its new key, and no server starts meanwhile', async () => {
     const { db } = filled.app;
     const startedAt = new Date('2026-06-01T12:00:00Z');
     await writeRotation(db.knex, { check: sealMasterKeyCheck(next), startedAt });
@@ -155,7 +155,7 @@ describe('a rotation that was cut short', () => {
     await db.knex('server_settings').where({ name: 'master_key_rotation' }).delete();
   });
 
-  it('is one as long as its last transaction fails, and then goes on', async () => {
+  it('stays unfinished while its last transaction fails, and can then be continued', async () => {
     const before = await openedBy(former);
     const onFinish = () => Promise.reject(new Error('no more room'));
     await expect(rotate({ onFinish })).rejects.toMatchObject({ code: 'internal_error' });
@@ -206,7 +206,7 @@ describe('after the rotation of the master key', () => {
     });
   });
 
-  it('the server hands out what it kept', async () => {
+  it('the server opens its stored secrets', async () => {
     const { secrets, deviceId } = filled;
     const device = new TestDevice(
       app.url,
@@ -229,14 +229,14 @@ describe('after the rotation of the master key', () => {
     await adminApi(app).get(`/rsa_private_keys/${keys[0].id}/download`).expect(200);
   });
 
-  it('a repetition says that there is nothing left to do', async () => {
+  it('a second run reports that nothing is left to do', async () => {
     output = [];
     await rotate();
     expect(output[0]).toBe('every secret is under the new key already');
     expect(output).toHaveLength(2);
   });
 
-  it('both keys have names that tell nothing of them', () => {
+  it('both keys have names that reveal nothing about them', () => {
     expect(masterKeyId(former)).toMatch(/^[0-9a-f]{8}$/);
     expect(masterKeyId(former)).toBe(masterKeyId(new SecretBox(MASTER_KEY)));
     expect(masterKeyId(former)).not.toBe(masterKeyId(next));

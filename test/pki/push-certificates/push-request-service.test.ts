@@ -84,7 +84,7 @@ async function reason(...given: Parameters<typeof file>): Promise<string> {
 }
 
 describe('a request for a push certificate is not signed', () => {
-  it('when there is none, or it is for something else', async () => {
+  it('when it does not exist, or has another purpose', async () => {
     await keep();
     expect(await failure(999_999)).toMatchObject({ code: 'not_found', status: 404 });
     const other = await addRequest({ purpose: 'mdm.webcrt', subject: 'CN=www.example.com' });
@@ -95,7 +95,7 @@ describe('a request for a push certificate is not signed', () => {
     });
   });
 
-  it('with a key that Apple does not take', async () => {
+  it('with a key that Apple refuses', async () => {
     await keep();
     const other = await addRequest({ purpose: 'mdm.webcrt', key_type: 'EC' });
     await test.db
@@ -110,7 +110,7 @@ describe('a request for a push certificate is not signed', () => {
     });
   });
 
-  it('without a vendor certificate, and the answer tells the three ways out', async () => {
+  it('without a vendor certificate, and the error lists three remedies', async () => {
     const { message } = await failure();
     expect(message).toMatch(
       /^No vendor certificate is stored here\. There are three ways out: \(1\)/,
@@ -138,7 +138,7 @@ describe('a request for a push certificate is not signed', () => {
     expect(await reason()).toBe('No vendor certificate is stored here');
   });
 
-  it('with a vendor certificate out of its time', async () => {
+  it('with a vendor certificate that is not valid now', async () => {
     const id = await keep();
     expect(await reason(requestId, days(40))).toEqual(because(id, 'it expired on \\d{4}-'));
     expect(await reason(requestId, days(-40))).toEqual(
@@ -191,7 +191,7 @@ describe('a request for a push certificate is not signed', () => {
 });
 
 describe('a request for a push certificate is signed', () => {
-  it('as the portal wants it, whatever the order of the certificates that were stored', async () => {
+  it('as the portal expects, whatever the order of the stored certificates', async () => {
     const shuffled = [...vendor.chain].reverse();
     await keep({ chain: shuffled });
     const { name, mediaType, bytes } = await file();
@@ -213,7 +213,7 @@ describe('a request for a push certificate is signed', () => {
     expect((await PushPortal.open(newer)).submit(bytes, TOPIC)).toContain('BEGIN CERTIFICATE');
   });
 
-  it('once the same vendor certificate comes again with what was missing', async () => {
+  it('once the same vendor certificate is uploaded again with the missing certificates', async () => {
     const id = await keep({ chain: vendor.chain.slice(0, 1) });
     expect(await keep({ hasKey: false })).toBe(id);
     expect((await file()).bytes.length).toBeGreaterThan(2_000);

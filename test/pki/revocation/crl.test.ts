@@ -48,7 +48,7 @@ describe('GET /crl/<key id>.crl', () => {
     expect((await send(`${app.url}/crl/%zz.crl`)).status).toBe(400);
   });
 
-  it('is for reading only', async () => {
+  it('answers 405 to other methods', async () => {
     const { status, headers } = await send(listUrl(), { method: 'POST', body: Buffer.from('x') });
     expect([status, headers.allow]).toEqual([405, 'GET, HEAD']);
   });
@@ -68,7 +68,7 @@ describe('GET /crl/<key id>.crl', () => {
     expect(headers['cache-control']).toBe('public, max-age=300');
   });
 
-  it('names what was revoked at once, with time and reason, under a greater number', async () => {
+  it('contains a revocation at once, with time and reason, under a greater number', async () => {
     const before = await fetchList();
     const [first, second, good] = [
       await storedIdentity(app),
@@ -90,7 +90,7 @@ describe('GET /crl/<key id>.crl', () => {
     expect(crl.thisUpdate.getTime()).toBeGreaterThanOrEqual(revokedAt.getTime());
   });
 
-  it('is sent again only when it has changed', async () => {
+  it('is answered 304 until it has changed', async () => {
     const { headers, body } = await send(listUrl());
     const etag = headers.etag ?? '';
     expect(etag).toMatch(/^W\/"\d+"$/);
@@ -104,7 +104,7 @@ describe('GET /crl/<key id>.crl', () => {
     expect((await send(listUrl(), { headers: { 'If-None-Match': etag } })).status).toBe(200);
   });
 
-  it('is made once for all that ask at the same time, and kept', async () => {
+  it('is built once for concurrent requests, and cached', async () => {
     await revoke((await storedIdentity(app)).id);
     const count = countLists();
     const bodies = await Promise.all(Array.from({ length: 12 }, () => send(listUrl())));
@@ -125,7 +125,7 @@ describe('GET /crl/<key id>.crl', () => {
     expect(revoked.has(long.certificate.serialHex)).toBe(false);
   });
 
-  it('is the same, octet by octet, from every process, and seen by each at once', async () => {
+  it('is equal, octet by octet, in every process, and new in each at once', async () => {
     const { database } = app;
     const other = await startApp({ isSweeping: false, database });
     try {
@@ -140,7 +140,7 @@ describe('GET /crl/<key id>.crl', () => {
     }
   });
 
-  it('is the last one while the database is away, and none where there was none', async () => {
+  it('is the cached one while the database is away, or 503 without one', async () => {
     const { body } = await send(listUrl());
     const former = app.container.authorities.current;
     await rotateAuthority(app);
@@ -153,7 +153,7 @@ describe('GET /crl/<key id>.crl', () => {
     expect((await send(listUrl())).status).toBe(200);
   });
 
-  it('goes on for a CA that issues no more, and for one that was revoked', async () => {
+  it('is served for a CA that no longer issues, and for a revoked one', async () => {
     const former = app.container.authorities.current;
     const { id, certificate } = await storedIdentity(app);
     await rotateAuthority(app);
@@ -172,7 +172,7 @@ describe('GET /crl/<key id>.crl', () => {
 });
 
 describe('GET /ca/<key id>.cer', () => {
-  it('is the certificate of each CA of ours', async () => {
+  it('is the certificate of each CA made here', async () => {
     for (const { keyId, certificate } of app.container.authorities.all({ revoked: true })) {
       const { status, headers, body } = await send(`${app.url}/ca/${keyId}.cer`);
       expect([status, headers['content-type']]).toEqual([200, 'application/pkix-cert']);
@@ -186,7 +186,7 @@ describe('GET /ca/<key id>.cer', () => {
     }
   });
 
-  it('is nothing for other names', async () => {
+  it('answers 404 to other names', async () => {
     const { keyId } = app.container.authorities.current;
     expect((await send(`${app.url}/ca/${keyId}.crl`)).status).toBe(404);
     expect((await send(`${app.url}/ca/00.cer`)).status).toBe(404);

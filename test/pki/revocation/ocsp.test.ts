@@ -55,7 +55,7 @@ async function ask(options: OcspRequestOptions, of = issuer()): Promise<ReadResp
 const refusal = async (request: Buffer) => (await post(request)).body.toString('hex');
 
 describe('OCSP', () => {
-  it.each(['sha1', 'sha256'] as const)('tells good, revoked and unknown by %s', async (hash) => {
+  it.each(['sha1', 'sha256'] as const)('answers good, revoked and unknown by %s', async (hash) => {
     const { revoked_at } = await app.db.knex('certificates').where({ id: revoked.id }).first();
     const revokedAt = new Date(Math.floor(revoked_at.getTime() / 1000) * 1000);
     const serials = [good, revoked].map(({ certificate }) => certificate.serialHex);
@@ -67,7 +67,7 @@ describe('OCSP', () => {
     expect(Number(nextUpdate) - Number(thisUpdate)).toBe(HOUR);
   });
 
-  it('looks in the database once, however many it is asked for', async () => {
+  it('reads the database once for any number of certificates', async () => {
     const statements: string[] = [];
     const note = ({ sql }: { sql: string }) => statements.push(sql);
     app.db.knex.on('query', note);
@@ -78,7 +78,7 @@ describe('OCSP', () => {
     expect(statements).toHaveLength(1);
   });
 
-  it('repeats the nonce, and lets nobody keep such an answer', async () => {
+  it('repeats the nonce, and forbids caching of such an answer', async () => {
     const nonce = Buffer.from('0123456789abcdef', 'hex');
     const request = ocspRequest(issuer(), { serials: [good.certificate.serialHex], nonce });
     const answer = await post(request);
@@ -86,7 +86,7 @@ describe('OCSP', () => {
     expect(answer.headers['cache-control']).toBe('no-store');
   });
 
-  it('answers GET with the request in the path, in whichever form it is escaped', async () => {
+  it('answers GET with the request in the path, however it is escaped', async () => {
     const request = ocspRequest(issuer(), { serials: [good.certificate.serialHex] });
     const base64 = request.toString('base64');
     for (const path of [
@@ -112,7 +112,7 @@ describe('OCSP', () => {
     expect([second.status, second.headers.allow]).toEqual([405, 'GET, HEAD']);
   });
 
-  it('calls what it can not read malformed', async () => {
+  it('answers malformedRequest to unreadable bytes', async () => {
     const request = ocspRequest(issuer(), { serials: [good.certificate.serialHex] });
     expect(await refusal(Buffer.alloc(0))).toBe(MALFORMED);
     expect(await refusal(request.subarray(0, -1))).toBe(MALFORMED);
@@ -132,13 +132,13 @@ describe('OCSP', () => {
     expect(await refusal(Buffer.alloc(8_192))).toBe(MALFORMED);
   });
 
-  it('has no say about certificates of others', async () => {
+  it('answers unauthorized for certificates of other CAs', async () => {
     const outsider = { ...issuer(), subjectRaw: good.certificate.subjectRaw };
     expect(await refusal(ocspRequest(outsider))).toBe(UNAUTHORIZED);
     expect(await refusal(ocspRequest(issuer(), { hash: 'sha512' }))).toBe(UNAUTHORIZED);
   });
 
-  it('calls no certificate good that its CA has not signed', async () => {
+  it('answers good only for certificates that its CA has signed', async () => {
     const { db } = app;
     const columns = await db.knex('certificates').where({ id: good.id }).first();
     const { id: _id, fingerprint_sha256: _sha, ...row } = columns;
@@ -151,7 +151,7 @@ describe('OCSP', () => {
     expect((await ask({ serials: ['7777'] })).statuses).toEqual(['unknown']);
   });
 
-  it('gives an OCSP response or a refusal of HTTP for 500 mutations', async () => {
+  it('answers an OCSP response or an HTTP error to 500 mutations', async () => {
     const serials = [good.certificate.serialHex, revoked.certificate.serialHex];
     const request = ocspRequest(issuer(), { serials, nonce: Buffer.alloc(8, 1) });
     for (const bad of mutations(request, 500)) {
@@ -161,7 +161,7 @@ describe('OCSP', () => {
     expect(app.logText()).not.toContain('could not be answered');
   });
 
-  it('goes on for a CA that issues no more, which says nothing of those of the next', async () => {
+  it('answers for a CA that no longer issues, but not about certificates of its successor', async () => {
     const former = issuer();
     await rotateAuthority(app);
     const later = await storedIdentity(app);
@@ -170,7 +170,7 @@ describe('OCSP', () => {
     expect((await ask({ serials })).statuses).toEqual(['unknown', 'good']);
   });
 
-  it('says that it has failed when the database does not answer', async () => {
+  it('answers internalError while the database does not answer', async () => {
     await app.db.knex.raw('alter table certificates rename to elsewhere');
     try {
       expect(await refusal(ocspRequest(issuer()))).toBe(INTERNAL_ERROR);

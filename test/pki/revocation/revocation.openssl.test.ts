@@ -60,7 +60,7 @@ describe('revocation with OpenSSL', () => {
     expect(text).not.toContain(good.certificate.serialHex.toUpperCase());
   });
 
-  it('takes a good certificate and refuses a revoked one by the list', async () => {
+  it('accepts a good certificate and refuses a revoked one by the list', async () => {
     const check = [
       'verify',
       '-x509_strict',
@@ -103,7 +103,7 @@ describe('revocation with OpenSSL', () => {
     },
   );
 
-  it('takes the answer to a GET, and one without a nonce', async () => {
+  it('accepts the answer to a GET, and one without a nonce', async () => {
     await openssl(...ask, '-no_nonce', '-cert', 'good.pem', '-reqout', 'request.der');
     const path = encodeURIComponent(tool.read('request.der').toString('base64'));
     tool.write('response.der', (await send(`${app.url}/ocsp/${path}`)).body);
@@ -112,7 +112,7 @@ describe('revocation with OpenSSL', () => {
     expect(text).toContain('good.pem: good\n');
   });
 
-  it('is told that we are not the responder of another CA', async () => {
+  it('gets unauthorized for a certificate of another CA', async () => {
     const request = [
       'req',
       '-x509',
@@ -127,7 +127,7 @@ describe('revocation with OpenSSL', () => {
     expect(await failing(...other)).toContain('Responder Error: unauthorized (6)');
   });
 
-  it('does not take an answer in which one octet was changed', async () => {
+  it('refuses an answer with one octet changed', async () => {
     await openssl(...ask, '-no_nonce', '-cert', 'revoked.pem', '-reqout', 'request.der');
     const headers = { 'Content-Type': 'application/ocsp-request' };
     const body = tool.read('request.der');

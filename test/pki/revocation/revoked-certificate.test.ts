@@ -28,7 +28,7 @@ describe('a certificate that is revoked', () => {
     return (await app.db.knex('certificates').where({ id }).first()) !== undefined;
   }
 
-  it('by an admin is not deleted as long as a list has to name it', async () => {
+  it('by an admin is not deleted while a list must contain it', async () => {
     const { id, certificate } = await storedIdentity(app);
     expect((await adminApi(app).post(`/certificates/${id}/revoke`)).status).toBe(200);
     await expectListed(id);

@@ -61,7 +61,7 @@ async function statusBy({ certificate }: TestDevice) {
 }
 
 describe('a device whose certificate is revoked', () => {
-  it('is refused at its next contact, whatever it says, while others go on', async () => {
+  it('is refused at its next contact, whatever it sends, while others are served', async () => {
     const lost = await (await newDevice()).enroll();
     const other = await (await newDevice()).enroll();
     expect(commandIn(await lost.idle())).toBeDefined();
@@ -93,7 +93,7 @@ describe('a device whose certificate is revoked', () => {
     expect((await device.idle()).status).toBe(403);
   });
 
-  it('does not get in while the revocation is under way', async () => {
+  it('cannot enroll while the revocation is under way', async () => {
     const { db } = app;
     const device = await newDevice();
     const { fingerprint } = device.certificate;
@@ -154,7 +154,7 @@ describe('a device whose certificate is revoked while it is being renewed', () =
     expect(await dumpRows(app.db)).toEqual(before);
   });
 
-  it('is renewed no more: neither by what it was offered nor by anything to come', async () => {
+  it('is not renewed, neither by a pending offer nor by a later one', async () => {
     const { old, profile, device } = await renewing();
     await revoke(old);
     expect(await renewals(device)).toEqual([]);
@@ -172,7 +172,7 @@ describe('a device whose certificate is revoked while it is being renewed', () =
     expect(await renewals(device)).toEqual([]);
   });
 
-  it('gets no identity by a profile that it did not use until then', async () => {
+  it('gets no identity from a profile that it has not used yet', async () => {
     const old = await createDueDevice(app, await newDevice());
     await runRenewals(app);
     const offered = await fetchCommand(old, 'InstallProfile');
@@ -182,7 +182,7 @@ describe('a device whose certificate is revoked while it is being renewed', () =
     expect(app.logText()).toContain('the enrollment of this challenge is over');
   });
 
-  it('may enroll again, and that one stays', async () => {
+  it('may enroll again, and the new identity stays valid', async () => {
     const { old, renewed } = await renewing();
     await revoke(renewed);
     const anew = await old.with(await newIdentity()).enroll();
@@ -191,7 +191,7 @@ describe('a device whose certificate is revoked while it is being renewed', () =
     expect(await pinOf(anew)).toMatchObject({ state: 'active' });
   });
 
-  it('is left alone when it was one that it uses no more', async () => {
+  it('is not affected when the certificate was a former one', async () => {
     const { old, renewed } = await renewing();
     expect((await renewed.idle()).status).toBe(200);
     expect((await revoke(old)).meta).toEqual({ count: 1 });

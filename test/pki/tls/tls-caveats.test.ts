@@ -28,7 +28,7 @@ describe('a server with plain HTTP', () => {
     ['a proxy is configured', { ...https, trustProxy: ['127.0.0.1'] }],
     ['TLS is off', { ...https, storedTls: false }],
     ['no device talks to it', { ...https, role: 'worker' as const }],
-  ])('says nothing where %s', async (_what, config) => {
+  ])('has no caveat where %s', async (_what, config) => {
     const { tls, warnings } = await openTls(database, config);
     expect([tls.caveats, warnings()]).toEqual([[], []]);
   });

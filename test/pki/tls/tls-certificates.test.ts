@@ -52,7 +52,7 @@ async function store(
 }
 
 describe('a stored certificate for TLS', () => {
-  it('is passed over when it is revoked, has no key, or is of the future', async () => {
+  it('is skipped when it is revoked, has no key, or is not valid yet', async () => {
     const revoked = await store(await localhostIdentity());
     await database.db.knex('certificates').where({ id: revoked.id }).update({ revoked_at: 'now' });
     await store(await localhostIdentity(), { key: null });
@@ -63,7 +63,7 @@ describe('a stored certificate for TLS', () => {
     expect(warnings()).toEqual([]);
   });
 
-  it('is the one that was added last, and rather one that is valid', async () => {
+  it('is the one added last, valid ones first', async () => {
     const notBefore = new Date(Date.now() - 9 * DAY);
     const past = { notBefore, notAfter: new Date(Date.now() - DAY) };
     const former = await store(await ecIdentity('P-256', past));
@@ -74,7 +74,7 @@ describe('a stored certificate for TLS', () => {
     expect(inUse((await open()).tls)).toEqual(last.fingerprint);
   });
 
-  it('comes with its chain', async () => {
+  it('is served with its chain', async () => {
     const root = await ecIdentity('P-256', asAuthority);
     const leaf = await ecIdentity('P-256', { issuedBy: root });
     await store(leaf, { chain: [root] });
@@ -98,7 +98,7 @@ describe('a stored certificate for TLS', () => {
         await database.db.knex('rsa_private_keys').where(where).update({ sealed_pkcs8 });
       },
     ],
-  ])('stays when the key of the next %s, which is told once', async (_what, storeBad) => {
+  ])('stays in use when the key of the next %s, which is logged once', async (_what, storeBad) => {
     const good = await store(await localhostIdentity());
     const { tls, warnings } = await open();
     await storeBad();
@@ -113,7 +113,7 @@ describe('a stored certificate for TLS', () => {
     expect(caveatsOf(tls)).toContain('tls_certificate_gone');
   });
 
-  it('takes the place of the former one; each is told to those who listen, once', async () => {
+  it('replaces the former one, and listeners get each once', async () => {
     const first = await store(await localhostIdentity());
     const { tls, warnings } = await open();
     const heard: (Buffer | undefined)[] = [];
@@ -127,7 +127,7 @@ describe('a stored certificate for TLS', () => {
     expect(warnings()).toEqual([]);
   });
 
-  it('goes on to be served after the last was deleted, with a warning until there is one', async () => {
+  it('is served after the last was deleted, with a warning until there is one', async () => {
     const { id, fingerprint } = await store(await localhostIdentity());
     const { tls, warnings } = await open();
     await database.db.knex('certificates').where({ id }).delete();
@@ -140,7 +140,7 @@ describe('a stored certificate for TLS', () => {
     expect(tls.caveats).toEqual([]);
   });
 
-  it('that is the first asks for a restart, and signs at once', async () => {
+  it('that is the first needs a restart for HTTPS, and signs at once', async () => {
     const { tls, warnings } = await open();
     const { id, fingerprint } = await store(await localhostIdentity());
     await tls.refresh();
@@ -156,7 +156,7 @@ describe('a stored certificate for TLS', () => {
     expect([tls.caveats, tls.current]).toEqual([[], undefined]);
   });
 
-  it('only signs with TLS=off, and asks for nothing', async () => {
+  it('only signs with TLS=off, without a warning', async () => {
     const first = await store(await localhostIdentity());
     const { tls, warnings } = await open({ storedTls: false });
     expect([tls.servesTls, inUse(tls)]).toEqual([false, first.fingerprint]);

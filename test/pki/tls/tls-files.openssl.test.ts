@@ -122,7 +122,7 @@ describe('a certificate in files', () => {
   const open = (tls: ReturnType<typeof paths>, publicUrl = 'https://localhost:8080') =>
     openTls(database, { tls, publicUrl });
 
-  it('may be a CA that says no more, as people make them in a lab', async () => {
+  it('may be a CA without key usage, as people make them in a lab', async () => {
     const { tls, warnings } = await open(selfSigned('lab', '/CN=localhost'));
     expect(tls.current?.certificate.isCa).toBe(true);
     expect([tls.servesTls, tls.caveats, warnings()]).toEqual([true, [], []]);

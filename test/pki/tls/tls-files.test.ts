@@ -54,7 +54,7 @@ describe('a certificate for TLS in files', () => {
     return openTls(database, { tls: { certFile, keyFile } });
   }
 
-  it('wins over a stored one', async () => {
+  it('is used instead of a stored one', async () => {
     const { certificate, privateKey: key } = await localhostIdentity();
     await database.db.knex.transaction(async (trx) => {
       const rsa_private_key_id = await storeSealedKey(trx, BOX, { key, name: null });
@@ -69,7 +69,7 @@ describe('a certificate for TLS in files', () => {
     expect([tls.caveats, warnings()]).toEqual([[], []]);
   });
 
-  it('is read again when both are replaced, not when half of them is: told once', async () => {
+  it('is read again when both are replaced; half a replacement is logged once', async () => {
     const [first, second] = [await localhostIdentity(), await localhostIdentity()];
     const { tls, warnings } = await openFiles(first);
     const heard: Buffer[] = [];
@@ -87,7 +87,7 @@ describe('a certificate for TLS in files', () => {
     expect([tls.caveats, warnings()]).toEqual([[], [unusable(problem)]]);
   });
 
-  it('stays when the files are gone, or hold anything else', async () => {
+  it('stays in use when the files are gone, or hold anything else', async () => {
     const own = await localhostIdentity();
     const { tls, warnings } = await openFiles(own);
     rmSync(certFile);
@@ -104,7 +104,7 @@ describe('a certificate for TLS in files', () => {
     expect([tls.caveats, warnings()]).toEqual([[], told]);
   });
 
-  it('keeps the server from its start when key and certificate are no pair', async () => {
+  it('stops the start when key and certificate are no pair', async () => {
     writeCertificate(await localhostIdentity());
     writeKey(await localhostIdentity());
     await expect(openTls(database, { tls: { certFile, keyFile } })).rejects.toThrow(

@@ -13,15 +13,15 @@ function publicRoot(): ParsedCertificate {
 
 const certificateOf = ({ certificate }: Identity) => certificate;
 
-describe('what devices trust by themselves', () => {
-  it('is no chain of a private CA, and no chain at all', async () => {
+describe('a chain that devices trust without a profile', () => {
+  it('is not that of a private CA, and not an empty one', async () => {
     const root = await ecIdentity('P-256', asAuthority);
     const leaf = await ecIdentity('P-256', { issuedBy: root });
     expect(isPubliclyTrusted([leaf, root].map(certificateOf))).toBe(false);
     expect(isPubliclyTrusted([])).toBe(false);
   });
 
-  it('is no chain that only bears the name of a public CA, or carries one along', async () => {
+  it('is not one with only the name of a public CA, or with a public CA added', async () => {
     const real = publicRoot();
     const impostor = await ecIdentity('P-256', { ...asAuthority, subject: real.subjectRaw });
     const leaf = await ecIdentity('P-256', { issuedBy: impostor });
@@ -31,13 +31,13 @@ describe('what devices trust by themselves', () => {
     expect(isPubliclyTrusted([...chain, real])).toBe(false);
   });
 
-  it('is what ends in a public CA', () => {
+  it('is one that ends in a public CA', () => {
     expect(isPubliclyTrusted([publicRoot()])).toBe(true);
     expect(isSelfSigned(publicRoot())).toBe(true);
   });
 });
 
-describe('what devices must be told to trust', () => {
+describe('the certificates that devices must trust by a profile', () => {
   let database: TestDatabase;
 
   beforeAll(async () => {
@@ -45,12 +45,12 @@ describe('what devices must be told to trust', () => {
   });
   afterAll(() => database.drop());
 
-  it('is nothing of a chain that they trust by themselves', async () => {
+  it('exclude a chain that they trust without one', async () => {
     expect(await tlsTrust(database.db, [publicRoot().der])).toEqual([]);
     expect(await tlsTrust(database.db, [])).toEqual([]);
   });
 
-  it('is a chain of a private CA, however long it pretends to be', async () => {
+  it('are the chain of a private CA, at most eight certificates', async () => {
     const root = await ecIdentity('P-256', asAuthority);
     const leaf = await ecIdentity('P-256', { issuedBy: root });
     const chain = [leaf, root].map(({ certificate }) => certificate.der);

@@ -25,7 +25,7 @@ function one(bytes: Buffer) {
   return certificate;
 }
 
-describe('the certificates by which devices sign before they are enrolled', () => {
+describe('the factory certificates by which devices sign before they are enrolled', () => {
   const device = one(fixture('cert/device.apple-iphone-device-ca.sha1.pem'));
   const apple = one(Buffer.from(APPLE_FACTORY_CA));
   const trust = new FactoryCaTrust();
@@ -41,7 +41,7 @@ describe('the certificates by which devices sign before they are enrolled', () =
   const leafOf = (issuedBy: Identity, overrides = {}) =>
     identityOf(keys, { issuedBy, ...overrides }).certificate;
 
-  it('are refused where our own CA issued them, with the issuer named', async () => {
+  it('are refused from a CA of this server, with the issuer named', async () => {
     const { db, drop } = await createTestDatabase();
     const { logger } = capturingLogger();
     const box = new SecretBox(randomBytes(32));
@@ -53,7 +53,7 @@ describe('the certificates by which devices sign before they are enrolled', () =
     expect(trust.judge(identity, [certificate])).toEqual(refused(certificate.subject));
   });
 
-  it('are refused where another one bears the name of the CA, its key identifier too', async () => {
+  it('are refused from another CA with the same name and key identifier', async () => {
     const impostor = await ecIdentity('P-256', { ...asAuthority, subject: apple.subjectRaw });
     const forged = leafOf(impostor);
     expect(forged.issuer).toBe(device.issuer);
@@ -67,7 +67,7 @@ describe('the certificates by which devices sign before they are enrolled', () =
     expect(trust.judge(closer, [impostor.certificate])).toEqual(refused(apple.subject));
   });
 
-  it('are refused when a single octet of them was changed', () => {
+  it('are refused with a single octet changed', () => {
     const { der } = device;
     const at = der.indexOf(device.subjectRaw) + 20;
     const changed = Buffer.from(der);
@@ -75,7 +75,7 @@ describe('the certificates by which devices sign before they are enrolled', () =
     expect(trust.judge(parseCertificate(changed))).toEqual(refused(apple.subject));
   });
 
-  it('are refused where they are a CA, may not sign, or say what nobody understands', () => {
+  it('are refused for a CA, without the usage to sign, and with an unknown critical extension', () => {
     const factoryCas = new FactoryCaTrust([added.certificate]);
     const bad = [
       { isCa: true },
@@ -89,7 +89,7 @@ describe('the certificates by which devices sign before they are enrolled', () =
     expect(trust.judge(apple).ok).toBe(false);
   });
 
-  it('are refused below what is no CA, or below more CAs than the anchor allows', () => {
+  it('are refused below a certificate that is no CA, or below more CAs than the anchor allows', () => {
     const factoryCas = new FactoryCaTrust([added.certificate]);
     const noCa = identityOf(keys, { issuedBy: added, subject: [{ type: 'CN', value: 'no CA' }] });
     expect(factoryCas.judge(leafOf(noCa), [noCa.certificate]).ok).toBe(false);
@@ -109,19 +109,19 @@ describe('the certificates by which devices sign before they are enrolled', () =
     expect(factoryCas.judge(leafOf(below), many).ok).toBe(false);
   });
 
-  it('are refused where only the CAs above the one that issues to devices are known', () => {
+  it('are refused when only the CAs above the factory CA are trusted', () => {
     const [, ...above] = parseCertificates(fixture('cert/device.apple-chain.pem'));
     const developer = leafOf(added);
     expect(new FactoryCaTrust().judge(developer, above).ok).toBe(false);
   });
 
-  it('are taken by the signature of the published CA, by SHA-1 and long after the dates', () => {
+  it('are accepted from the published CA, with SHA-1 and after their dates', () => {
     expect(device.notAfter.getTime()).toBeLessThan(Date.now());
     expect(apple.notAfter.getTime()).toBeLessThan(Date.now());
     expect(trust.judge(device)).toEqual({ ok: true });
   });
 
-  it('are those of the CA that Apple has published below its root', () => {
+  it('are those of the CA that Apple publishes below its root', () => {
     const chain = parseCertificates(fixture('cert/device.apple-chain.pem'));
     const [published, above, root] = chain;
     if (published === undefined || above === undefined || root === undefined) throw new Error();
@@ -130,7 +130,7 @@ describe('the certificates by which devices sign before they are enrolled', () =
     expect(root.fingerprint.toString('hex')).toBe(APPLE_ROOT_SHA256);
   });
 
-  it('are taken from CAs that are added, whatever their dates', () => {
+  it('are accepted from added CAs, whatever their dates', () => {
     const long = { notAfter: new Date(Date.now() - DAY / 2) };
     const old = identityOf(added, { ...asAuthority, ...long });
     const factoryCas = new FactoryCaTrust([old.certificate]);

@@ -63,20 +63,20 @@ describe('trust in a certificate that has expired', () => {
     expect(trust.issuerTrustOf({ certificate })).toEqual(expired());
   });
 
-  it('is not given where there is no grace', async () => {
+  it('does not exist without a grace period', async () => {
     const certificate = leaf();
     moveBeyond(1, certificate);
     const strict = await createTrust({ db: database.db, now: () => clock });
     expect(strict.issuerTrustOf({ certificate })).toBeUndefined();
   });
 
-  it('is not given to one that is not valid yet', () => {
+  it('excludes one that is not valid yet', () => {
     const notBefore = new Date(start.getTime() + HOUR);
     const certificate = leaf({ notBefore, notAfter: new Date(start.getTime() + 2 * HOUR) });
     expect(trust.issuerTrustOf({ certificate })).toBeUndefined();
   });
 
-  it('is not given to one that would not have been trusted while it was valid', () => {
+  it('excludes one that was not trusted while it was valid', () => {
     const forgeries = [
       leaf({ extendedKeyUsage: [Oid.serverAuth] }),
       leaf({ keyUsage: ['keyEncipherment'] }),
@@ -88,13 +88,13 @@ describe('trust in a certificate that has expired', () => {
     }
   });
 
-  it('is no trust for anything but the voucher of a device', () => {
+  it('holds for issuerTrustOf only, not for isTrusted', () => {
     const certificate = leaf();
     moveBeyond(HOUR, certificate);
     expect(trust.isTrusted(certificate)).toBe(false);
   });
 
-  it('is not what was remembered while it was valid', () => {
+  it('does not use the decision cached while it was valid', () => {
     const signer: TrustSubject = { certificate: leaf() };
     expect(trust.issuerTrustOf(signer)).toEqual({
       ...expired(),
@@ -109,7 +109,7 @@ describe('trust in a certificate that has expired', () => {
     expect(trust.issuerTrustOf(signer)).toBeUndefined();
   });
 
-  it('is given also when its CA has expired meanwhile, but not when that had before', async () => {
+  it('holds if its CA has expired since, but not if the CA had expired before', async () => {
     const caEnd = new Date(start.getTime() + 2 * HOUR);
     const ca = await ecIdentity('P-256', { ...asAuthority, notAfter: caEnd });
     await insertCertificate(database.db.knex, certificateRecord(ca.certificate, 'mdm.cacert'));

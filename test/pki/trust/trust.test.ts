@@ -68,11 +68,11 @@ describe('trust in device certificates', () => {
       ...overrides,
     });
 
-  it('is not given to a self-signed certificate', () => {
+  it('excludes a self-signed certificate', () => {
     expect(trust.isTrusted(identityOf(keys, clientAuth).certificate)).toBe(false);
   });
 
-  it('is not given where only the name of the issuer is right', () => {
+  it('excludes a certificate with only the right issuer name', () => {
     const impostor = identityOf(keys, {
       ...asAuthority,
       subject: authority.certificate.subjectRaw,
@@ -81,7 +81,7 @@ describe('trust in device certificates', () => {
     expect(trust.isTrusted(leaf({ issuedBy: impostor }), [impostor.certificate])).toBe(false);
   });
 
-  it('is not given where only the key of the issuer is right', () => {
+  it('excludes a certificate with only the right issuer key', () => {
     const renamed = identityOf(own, {
       ...asAuthority,
       subject: [{ type: 'CN', value: 'Renamed' }],
@@ -89,12 +89,12 @@ describe('trust in device certificates', () => {
     expect(trust.isTrusted(leaf({ issuedBy: renamed }))).toBe(false);
   });
 
-  it('is not given to what a device certificate issued', () => {
+  it('excludes a certificate that a device certificate issued', () => {
     const device = identityOf(keys, { issuedBy: own, ...clientAuth });
     expect(trust.isTrusted(leaf({ issuedBy: device }), [device.certificate])).toBe(false);
   });
 
-  it('is not given before and after the validity of the certificate', () => {
+  it('excludes a certificate before and after its validity', () => {
     expect(trust.isTrusted(leaf({ notAfter: new Date(clock.getTime() - 1000) }))).toBe(false);
     expect(trust.isTrusted(leaf({ notBefore: new Date(clock.getTime() + HOUR) }))).toBe(false);
     const good = leaf();
@@ -102,19 +102,19 @@ describe('trust in device certificates', () => {
     expect(trust.isTrusted(good, [], good.notAfter)).toBe(true);
   });
 
-  it('is not given for other uses than that of a client', () => {
+  it('excludes certificates that are not for clients', () => {
     expect(trust.isTrusted(leaf({ extendedKeyUsage: [Oid.serverAuth] }))).toBe(false);
     expect(trust.isTrusted(leaf({ keyUsage: ['keyEncipherment'] }))).toBe(false);
     expect(trust.isTrusted(leaf({ isCa: true, keyUsage: ['digitalSignature'] }))).toBe(false);
     expect(trust.isTrusted(authority.certificate)).toBe(false);
   });
 
-  it('is not given below a CA that may have none below it', () => {
+  it('excludes certificates below an intermediate that the path length forbids', () => {
     const below = intermediate(own);
     expect(trust.isTrusted(leaf({ issuedBy: below }), [below.certificate])).toBe(false);
   });
 
-  it('is not given through an intermediate that is no CA, expired or may not sign', () => {
+  it('excludes certificates below an intermediate that is no CA, expired or may not sign', () => {
     const bad = [
       { isCa: false },
       { keyUsage: ['cRLSign'] as const },
@@ -126,13 +126,13 @@ describe('trust in device certificates', () => {
     }
   });
 
-  it('is not given when more than eight certificates are sent along', () => {
+  it('excludes a chain of more than eight certificates', () => {
     const chain = Array.from({ length: 9 }, () => external.certificate);
     expect(trust.isTrusted(leaf(), chain)).toBe(false);
     expect(trust.isTrusted(leaf(), chain.slice(1))).toBe(true);
   });
 
-  it('is given to client certificates of our CA and of those that are added', () => {
+  it('includes client certificates of the CA made here and of added ones', () => {
     const { publicKey } = keys;
     expect(trust.isTrusted(authority.issueDeviceCertificate({ publicKey, subject: [] }))).toBe(
       true,
@@ -142,14 +142,14 @@ describe('trust in device certificates', () => {
     expect(trust.isTrusted(leaf({ extendedKeyUsage: [Oid.anyExtendedKeyUsage] }))).toBe(true);
   });
 
-  it('is given through intermediates in any order', () => {
+  it('includes certificates below intermediates in any order', () => {
     const below = intermediate(external);
     const chain = [authority.certificate, below.certificate];
     expect(trust.isTrusted(leaf({ issuedBy: below }), chain)).toBe(true);
     expect(trust.isTrusted(leaf({ issuedBy: below }))).toBe(false);
   });
 
-  it('remembers its decision about a signer for an epoch, but not beyond its validity', () => {
+  it('caches the decision about a signer for an epoch, but not beyond its validity', () => {
     const certificate = leaf({ notAfter: new Date(clock.getTime() + HOUR) });
     const signer: TrustSubject = { certificate };
     const issuerTrust = {
@@ -163,13 +163,13 @@ describe('trust in device certificates', () => {
     expect(trust.issuerTrustOf(signer)).toBeUndefined();
   });
 
-  it('remembers a refusal too', () => {
+  it('caches a refusal, too', () => {
     const signer: TrustSubject = { certificate: identityOf(keys, clientAuth).certificate };
     expect(trust.issuerTrustOf(signer)).toBeUndefined();
     expect(signer.trust).toEqual({ epoch: trust.epoch, issuerTrust: undefined });
   });
 
-  it('decides anew after a CA was revoked and the CAs were read again', async () => {
+  it('decides again after a CA was revoked and the CAs were reloaded', async () => {
     const signer: TrustSubject = { certificate: leaf() };
     expect(trust.issuerTrustOf(signer)).toBeDefined();
     await database.db.knex('certificates').update({ revoked_at: clock });
@@ -182,7 +182,7 @@ describe('trust in device certificates', () => {
     expect(trust.anchors).toHaveLength(2);
   });
 
-  it('follows a CA that another process adds, and one that it revokes', async () => {
+  it('follows a CA that another process adds or revokes', async () => {
     const elsewhere = connectDatabase({ connectionString: database.connectionString });
     const { logger } = capturingLogger();
     const changes = new ChangeFeed({ db: database.db, logger });
@@ -204,7 +204,7 @@ describe('trust in device certificates', () => {
     await elsewhere.close();
   });
 
-  it('decides anew when a CA expires', () => {
+  it('decides again when a CA expires', () => {
     const certificate = leaf({
       issuedBy: external,
       notAfter: new Date(external.certificate.notAfter.getTime() + HOUR),

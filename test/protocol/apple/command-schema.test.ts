@@ -127,7 +127,7 @@ describe("checking commands against Apple's schema", () => {
     ]);
   });
 
-  it('refuses nesting without end where any key is allowed', () => {
+  it('refuses deep nesting where any key is allowed', () => {
     const deep = JSON.parse(`${'{"a":'.repeat(1000)}1${'}'.repeat(1000)}`) as unknown;
     const [only] = faultsOf('InstallApplication', { Identifier: 'x', Configuration: deep });
     expect(only).toMatch(/a is nested too deep$/);
@@ -160,7 +160,7 @@ describe("checking commands against Apple's schema", () => {
 });
 
 describe('turning JSON parameters into plist values', () => {
-  it('makes data of base64 where the schema has data, and only there', () => {
+  it('converts base64 to data only where the schema has data', () => {
     const json = { UserName: 'aGVsbG8=' };
     expect(jsonToPlist('DeleteUser', json).value).toEqual(json);
     const { value, faults } = jsonToPlist('InstallProfile', { Payload: 'aGVs\nbG8=' });
@@ -168,7 +168,7 @@ describe('turning JSON parameters into plist values', () => {
     expect(value).toEqual({ Payload: Buffer.from('hello') });
   });
 
-  it('goes down into arrays and objects', () => {
+  it('converts members of arrays and objects', () => {
     const certificates = ['AQID', 'BAUG'];
     const enterprise = {
       ManifestURLPinningCerts: certificates,

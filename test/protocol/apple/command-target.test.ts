@@ -1,6 +1,6 @@
 import { commandAllowed, queriesFor } from '../../../src/protocol/apple/command-schema.js';
 
-describe('knowing what a target can take', () => {
+describe('checking whether a command is allowed for a target', () => {
   it.each<[string, Parameters<typeof commandAllowed>[1]]>([
     ['NoSuchCommand', {}],
     ['ClearPasscode', { platform: 'macOS' }],
@@ -13,7 +13,7 @@ describe('knowing what a target can take', () => {
     ['ActiveNSExtensions', { platform: 'macOS', channel: 'device' }],
     ['EraseDevice', { platform: 'iOS', userEnrollment: true }],
     ['CertificateList', { platform: 'iOS', channel: 'user' }],
-  ])('keeps %s from %j', (requestType, target) => {
+  ])('refuses %s for %j', (requestType, target) => {
     expect(commandAllowed(requestType, target)).toBe(false);
   });
 
@@ -28,13 +28,13 @@ describe('knowing what a target can take', () => {
     ['CertificateList', { platform: 'macOS', channel: 'user' }],
     ['CertificateList', { platform: 'iOS', channel: 'device', userEnrollment: true }],
     ['SecurityInfo', { platform: 'iOS', osVersion: undefined, supervised: undefined }],
-  ])('lets %s through to %j', (requestType, target) => {
+  ])('allows %s for %j', (requestType, target) => {
     expect(commandAllowed(requestType, target)).toBe(true);
   });
 });
 
 describe('choosing the DeviceInformation queries', () => {
-  it('asks what iOS and macOS both know while the platform is unknown', () => {
+  it('asks what iOS and macOS have in common while the platform is unknown', () => {
     expect(queriesFor()).toEqual([
       'UDID',
       'OrganizationInfo',
@@ -89,7 +89,7 @@ describe('choosing the DeviceInformation queries', () => {
     }
   });
 
-  it('asks supervised devices more, and can ask that alone', () => {
+  it('asks supervised devices more, and can ask for that alone', () => {
     const plain = queriesFor('iOS', '17.0');
     expect(queriesFor('iOS', '17.0', { supervised: false })).toEqual(plain);
     expect(plain).not.toContain('AccessibilitySettings');

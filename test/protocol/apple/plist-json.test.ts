@@ -48,7 +48,7 @@ describe('masking secrets', () => {
     expect(hasSecrets([{ UnlockToken: Buffer.from('x') }])).toBe(true);
   });
 
-  it('leaves alone what only sounds like a secret', () => {
+  it('does not mask keys that only resemble a secret', () => {
     const json = {
       PasscodePresent: true,
       BootstrapTokenAllowedForAuthentication: 'allowed',
@@ -63,7 +63,7 @@ describe('masking secrets', () => {
     expect(maskSecrets(json)).toEqual(json);
   });
 
-  it('tells captured messages with secrets from those without', () => {
+  it('finds the captured messages with secrets', () => {
     expect(hasSecrets(parsePlistDict(fixture('response/SecurityInfo.ios-11.3.1.plist')))).toBe(
       false,
     );

@@ -51,7 +51,7 @@ describe("Apple's schema of profiles", () => {
     ]);
   });
 
-  it('misses what a payload is nothing without', () => {
+  it('finds a missing key that a payload needs', () => {
     expect(check('com.apple.webClip.managed', { Label: 'x' })).toEqual([
       { pointer: '/URL', detail: 'URL is required', isError: true },
     ]);
@@ -87,18 +87,18 @@ describe("Apple's schema of profiles", () => {
     expect(warnings(policy)).toContain('/Services/Camera/0/CodeRequirement');
   });
 
-  it('takes the kind that fits best where several share a type', () => {
+  it('uses the kind that fits best where several share a type', () => {
     expect(errors(check('com.apple.MCX', { DisableGuestAccount: 'x' }))).toEqual([]);
     expect(check('com.apple.extensiblesso', { ExtensionIdentifier: 'a' })).not.toEqual([]);
     expect(warnings(check('com.apple.MCX', { NoSuchKey: true }))).toEqual(['/NoSuchKey']);
   });
 
-  it.each(REALISTIC)('has nothing against %s', (_name, type, members) => {
+  it.each(REALISTIC)('finds no fault in %s', (_name, type, members) => {
     expect(isKnownPayloadType(type)).toBe(true);
     expect(errors(check(type, members))).toEqual([]);
   });
 
-  it('says nothing of payload types it does not have', () => {
+  it('ignores payload types it does not have', () => {
     for (const type of ['com.google.Chrome', 'TopLevel', 'CommonPayloadKeys', 'toString']) {
       expect(isKnownPayloadType(type)).toBe(false);
       expect(check(type, { anything: 1n })).toEqual([]);

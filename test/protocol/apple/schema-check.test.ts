@@ -40,7 +40,7 @@ describe('checking values against keys of a schema', () => {
     expect(details(key, value)).toEqual([]);
   });
 
-  it('lets a key of its own name pass before ANY', () => {
+  it('prefers a key of that name to ANY', () => {
     const subkeys: SchemaKey[] = [
       { key: 'ANY', type: 'string', presence: 'required' },
       { key: 'n', type: 'integer' },

@@ -3,7 +3,7 @@ import { chooseCell, readCell, withCell } from '../../../src/protocol/mdm/cell-l
 const SERVER_URL = 'https://mdm.example.com/mdm';
 
 describe('the cell of a serial number', () => {
-  it('is the same in every process and every version: devices keep it for life', () => {
+  it('is the same in every process and version, since devices keep it for life', () => {
     expect(['C02XK0AAJGH5', 'F2LADE000001', 'DMPXK01XJ1GG'].map(chooseCell)).toEqual([7, 10, 20]);
     expect(chooseCell('c02xk0aajgh5')).toBe(chooseCell('C02XK0AAJGH5'));
   });
@@ -18,7 +18,7 @@ describe('the cell of a serial number', () => {
     expect(Math.max(...counts)).toBeLessThan(1_200);
   });
 
-  it('is a random one of all 64 where no serial number is known', () => {
+  it('is a random one of all 64 without a serial number', () => {
     const cells = Array.from({ length: 5_000 }, () => chooseCell(undefined));
     expect([...new Set(cells)].sort((a, b) => a - b)).toEqual(
       Array.from({ length: 64 }, (_, i) => i),

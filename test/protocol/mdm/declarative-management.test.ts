@@ -72,7 +72,7 @@ describe('the answers', () => {
     expect(items.Declarations).toEqual(Object.fromEntries(names.map((name) => [name, []])));
   });
 
-  it('have one token, which is another for another set', () => {
+  it('have the same token for the same set, and another for another set', () => {
     for (const set of [NONE, SOME]) {
       const { DeclarationsToken } = JSON.parse(declarationItemsResponse(set).toString());
       expect(DeclarationsToken).toBe(declarationsToken({ ...set }));
@@ -111,7 +111,7 @@ describe('a status report', () => {
     expect(codeOf(() => parseStatusReport(Buffer.from(`${text} `)))).toBe('payload_too_large');
   });
 
-  it('is taken whatever its keys are', () => {
+  it('is accepted with any keys', () => {
     const odd = { StatusItems: [1], Errors: { a: 1 }, FullReport: 'yes', More: null };
     expect(parseStatusReport(Buffer.from(JSON.stringify(odd)))).toEqual({
       items: [],
@@ -120,7 +120,7 @@ describe('a status report', () => {
     });
   });
 
-  it('of a Mac says what it is about', () => {
+  it('of a Mac contains its status items', () => {
     expect(parseStatusReport(fixture('ddm/status-report.first.json'))).toEqual({
       items: ['management', 'device'],
       errors: 0,

@@ -103,7 +103,7 @@ describe('refusing device messages', () => {
     expect(() => decodeMessage(bytes)).toThrow('its MessageType is unknown');
   });
 
-  it('refuses what is no dictionary, or no property list', () => {
+  it('refuses bodies that are no dictionary, or no property list', () => {
     expect(() => decodeMessage(buildPlist(['a']))).toThrow('it is no dictionary');
     expect(() => decodeMessage(Buffer.alloc(0))).toThrow('Not a valid property list');
   });
@@ -152,7 +152,7 @@ describe('reading check-ins', () => {
     expect(isCheckIn(message)).toBe(true);
   });
 
-  it('passes over optional keys of the wrong type', () => {
+  it('ignores optional keys of the wrong type', () => {
     const body = { ...TOKEN_UPDATE, UnlockToken: 'text', AwaitingConfiguration: 1, Topic: false };
     const message = decode(body);
     expect(message).not.toHaveProperty('unlockToken');
@@ -197,7 +197,7 @@ describe('reading check-ins', () => {
   });
 });
 
-describe('telling who speaks', () => {
+describe('reading the ids of a message', () => {
   it.each<[string, { [key: string]: string }, object]>([
     ['a device', { UDID }, { channel: 'device', deviceKey: UDID, udid: UDID }],
     [
@@ -246,7 +246,7 @@ describe('telling who speaks', () => {
       { UDID, EnrollmentID: 'e-1' },
       { channel: 'device', deviceKey: UDID, udid: UDID, enrollmentId: 'e-1' },
     ],
-  ])('knows %s', (_who, ids, expected) => {
+  ])('reads the ids of %s', (_who, ids, expected) => {
     expect(decode({ Status: 'Idle', ...ids }).ids).toStrictEqual(expected);
   });
 });

@@ -93,7 +93,7 @@ describe('MdmSignature', () => {
     }
   });
 
-  it('throws nothing but its own error for 500 mutations, and keeps no wrong signer', () => {
+  it('throws nothing but invalid_signature for 500 mutations, and caches no wrong signer', () => {
     const random = seededRandom(9);
     for (const name of ['made-1', 'made-2', 'real-1']) {
       const cache = new SignerCache();
@@ -151,7 +151,7 @@ describe('MdmSignature', () => {
     }
   });
 
-  it('answers the signer, not another certificate in the message', async () => {
+  it('returns the signer, not another certificate in the message', async () => {
     const other = await ecIdentity();
     const value = sign({ certificates: [other.certificate] });
     const cache = new SignerCache();
@@ -161,7 +161,7 @@ describe('MdmSignature', () => {
     expect(cache.size).toBe(1);
   });
 
-  it('remembers a signer and what was decided about it', () => {
+  it('caches a signer and the decision about it', () => {
     const cache = new SignerCache();
     const first = MdmSignature.read(sign(), cache).verify(body);
     first.trust = { epoch: 7, issuerTrust: undefined };
@@ -170,7 +170,7 @@ describe('MdmSignature', () => {
     expect(second.trust).toEqual({ epoch: 7, issuerTrust: undefined });
   });
 
-  it('remembers no more signers than it is told', async () => {
+  it('caches no more signers than its limit', async () => {
     const cache = new SignerCache(2);
     for (const one of [signer, await ecIdentity(), await ecIdentity(), await ecIdentity()]) {
       MdmSignature.read(sign({ signer: one }), cache).verify(body);

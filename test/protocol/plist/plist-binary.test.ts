@@ -85,7 +85,7 @@ describe('hostile binary property lists', () => {
     expect(performance.now() - started).toBeLessThan(1000);
   });
 
-  it('counts what is referred to as often as it is', () => {
+  it('counts an object as often as it is referred to', () => {
     const document = new BinaryPlist();
     let level = document.value('ha');
     for (let depth = 0; depth < 30; depth++) level = document.array([level, level, level, level]);
@@ -100,7 +100,7 @@ describe('hostile binary property lists', () => {
     expect(parsePlist(bytes, { maxBytes: 30_000_000 })).toHaveLength(30);
   });
 
-  it('refuses or reads, and never fails otherwise, whatever a byte is changed to', () => {
+  it('is read or refused with an AppError, whatever a byte is changed to', () => {
     const bytes = binaryPlist(parsePlist(fixture('response/SecurityInfo.ios-11.3.1.plist')));
     for (let at = 0; at < bytes.length; at++) {
       for (const byte of [0x00, 0x01, 0x0f, 0x14, 0x5f, 0x6f, 0xaf, 0xdf, 0xff]) {

@@ -78,7 +78,7 @@ describe('property lists with nothing lost', () => {
     ['an empty array', [], '<array/>'],
     ['no data', Buffer.alloc(0), '<data></data>'],
     ['line ends', 'a\r\nb', '<string>a&#13;\nb</string>'],
-  ])('tell %s apart', (_what, node, markup) => {
+  ])('distinguish %s', (_what, node, markup) => {
     expect(buildPlistNodes(node).toString()).toContain(`${markup}\n`);
     expect(parsePlistNodes(document(markup))).toEqual(node);
     expect(parsePlistNodes(binary(node))).toEqual(node);
@@ -101,7 +101,7 @@ describe('property lists with nothing lost', () => {
     expect(parsePlistNodes(binary(new Date(-500)))).toEqual(new Date(-1000));
   });
 
-  it('are what was written, in XML and in binary', () => {
+  it('are equal after writing and reading, in XML and in binary', () => {
     fc.assert(
       fc.property(plistNode, (node) => {
         expect(twice(node)).toEqual(ordered(node));
@@ -111,7 +111,7 @@ describe('property lists with nothing lost', () => {
     );
   });
 
-  it('say the same as a plain reading', () => {
+  it('agree with parsePlist', () => {
     fc.assert(
       fc.property(plistNode, (node) => {
         expect(nodeToValue(node)).toEqual(parsePlist(binary(node)));

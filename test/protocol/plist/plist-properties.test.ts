@@ -63,7 +63,7 @@ const base64 = fc.oneof(
 );
 
 describe('the reader of XML property lists', () => {
-  it('reads references, line ends, CDATA sections and comments as XML 1.0 means them', () => {
+  it('reads references, line ends, CDATA sections and comments by XML 1.0', () => {
     fc.assert(
       fc.property(text, text, ([key, keyMeant], [value, valueMeant]) => {
         const markup = `<dict><key>${key}</key>\r\n<string>${value}</string></dict>`;

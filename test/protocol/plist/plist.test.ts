@@ -6,7 +6,7 @@ function read(markup: string): unknown {
 }
 
 describe('reading XML property lists', () => {
-  it('refuses a document whose value is no dictionary where one is due', () => {
+  it('refuses a document whose value is no dictionary in parsePlistDict', () => {
     expect(() => parsePlistDict(document('<array/>'))).toThrow('it is no dictionary');
   });
 
@@ -100,7 +100,7 @@ describe('reading XML property lists', () => {
     expect(read(markup)).toEqual({ a: 2 });
   });
 
-  it('takes a byte order mark, no XML declaration, comments and a DOCTYPE without subset', () => {
+  it('accepts a byte order mark, no XML declaration, comments and a DOCTYPE without subset', () => {
     const doctype =
       '<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">';
     const text = `\ufeff<!-- one -->${doctype}<!-- two -->\n<plist><!-- x --><string>é</string></plist>\n<!-- y -->`;

@@ -66,7 +66,7 @@ describe('building the enrollment profile', () => {
     expect(ca).toMatchObject({ PayloadType: 'com.apple.security.root', PayloadContent: CA });
   });
 
-  it('asks for an identity in the words of the SCEP payload', () => {
+  it('requests an identity by a SCEP payload', () => {
     expect(scep).toMatchObject({
       PayloadType: 'com.apple.security.scep',
       PayloadContent: {
@@ -125,7 +125,7 @@ describe('building the enrollment profile', () => {
     ]);
   });
 
-  it('promises tokens only where some are given', () => {
+  it('announces GetToken only if it is answered', () => {
     const { answersGetToken: _tokens, ...bare } = OPTIONS.mdm;
     const without = payloads(parsePlistDict(buildEnrollmentProfile({ ...OPTIONS, mdm: bare })));
     expect(without[2]?.ServerCapabilities).toEqual([
@@ -134,7 +134,7 @@ describe('building the enrollment profile', () => {
     ]);
   });
 
-  it('makes the same file of the same seed, and another of another or none', () => {
+  it('is the same file for the same seed, and another for another or none', () => {
     const bytes = buildEnrollmentProfile(OPTIONS);
     expect(buildEnrollmentProfile(OPTIONS)).toEqual(bytes);
     expect(buildEnrollmentProfile({ ...OPTIONS, uuidSeed: 'other' })).not.toEqual(bytes);
@@ -142,7 +142,7 @@ describe('building the enrollment profile', () => {
     expect(buildEnrollmentProfile(unseeded)).not.toEqual(buildEnrollmentProfile(unseeded));
   });
 
-  it('tells several CA certificates apart', () => {
+  it('has distinct payloads for several CA certificates', () => {
     const two = buildEnrollmentProfile({ ...OPTIONS, caCertificates: [CA, CA] });
     const identifiers = payloads(parsePlistDict(two)).map((payload) => payload.PayloadIdentifier);
     expect(identifiers.slice(0, 2)).toEqual(['org.example.ca', 'org.example.ca.2']);
@@ -150,7 +150,7 @@ describe('building the enrollment profile', () => {
 });
 
 describe('reading an enrollment profile', () => {
-  it('refuses what is none', () => {
+  it('refuses other property lists', () => {
     expect(() => readEnrollmentProfile(Buffer.from('x'))).toThrow('Not a valid property list');
     expect(() => readEnrollmentProfile(buildPlist({}))).toThrow('it has no com.apple.mdm payload');
     const noIdentity = buildPlist({ PayloadContent: [{ PayloadType: 'com.apple.mdm' }] });

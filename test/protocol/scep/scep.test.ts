@@ -119,7 +119,7 @@ describe('SCEP messages', () => {
     }
   });
 
-  it('tell who sent them even when their signature is wrong', () => {
+  it('name their sender even when their signature is wrong', () => {
     const message = request();
     message.writeUInt8(message.readUInt8(message.length - 1) ^ 1, message.length - 1);
     const claims = readPkiClaims(message);
@@ -132,7 +132,7 @@ describe('SCEP messages', () => {
     expect(claims.signer.fingerprint).toEqual(client.certificate.fingerprint);
   });
 
-  it('are refused at every length short of the whole', () => {
+  it('are refused when truncated at any length', () => {
     const message = request();
     for (let length = 0; length < message.length; length += 1) {
       const short = message.subarray(0, length);
@@ -173,7 +173,7 @@ describe('SCEP messages', () => {
     }
   });
 
-  it('bring certificates to the one who asked, in order', () => {
+  it('carry certificates to the requester, in order', () => {
     const answer = readCertRep(success(), parties());
     expect(answer.status === 'success' && answer.certificates.map(({ der }) => der)).toEqual([
       client.certificate.der,
@@ -181,13 +181,13 @@ describe('SCEP messages', () => {
     ]);
   });
 
-  it('bring a failure without an envelope', () => {
+  it('carry a failure without an envelope', () => {
     const failure = success({ outcome: { failInfo: FailInfo.badRequest } });
     expect(readCertRep(failure, parties())).toEqual({ status: 'failure', failInfo: 2 });
     expect(parsePkiMessage(failure).envelope).toHaveLength(0);
   });
 
-  it('say why in words, in UTF-8, as long as they are few', () => {
+  it('carry a failInfoText in UTF-8, up to its limit', () => {
     const fail = (failInfoText: string) =>
       readCertRep(success({ outcome: { failInfo: FailInfo.badRequest, failInfoText } }), parties());
     const failure = { status: 'failure', failInfo: 2 };
