@@ -63,9 +63,20 @@ const MAY_IMPORT: Record<string, string[]> = {
     ...['crypto', 'protocol', 'pki', 'events', 'jobs', 'db/connection', 'db/dep', 'db/devices'],
     ...['db/pki'],
   ],
-  resources: ['jsonapi'],
+  resources: ['jsonapi', 'commands', 'pki', 'dep', 'enroll', 'jobs'],
   api: [
-    ...['http', 'jsonapi', 'resources', 'events', 'commands', 'pki', 'profiles', 'push', 'dep'],
+    ...[
+      'http',
+      'jsonapi',
+      'resources',
+      'events',
+      'commands',
+      'pki',
+      'profiles',
+      'push',
+      'dep',
+      'jobs',
+    ],
     ...['db/connection', 'db/admin', 'db/dep', 'db/devices', 'db/enroll', 'db/pki', 'db/processes'],
     ...['db/push'],
   ],
@@ -168,6 +179,15 @@ describe('architecture', () => {
       return !(MAY_IMPORT[from] ?? []).includes(to);
     });
     expect(forbidden.map((entry) => `${entry.file} -> ${pathOf(entry)}`)).toEqual([]);
+  });
+
+  it('lets resources import nothing but types from the modules that own their services', () => {
+    const values = FILES.filter((file) => roomOf(file) === 'resources').flatMap((file) => {
+      const text = readFileSync(join(SRC, file), 'utf8');
+      const imports = text.matchAll(/^import (?!type )[^'"]*? from '\.\.\/\.\.\/([a-z-]+)\//gm);
+      return [...imports].map(([, room]) => `${file} -> ${room}`);
+    });
+    expect(values.filter((arrow) => !/ -> (jsonapi|config)$/.test(arrow))).toEqual([]);
   });
 
   it('allows nothing that no file uses', () => {

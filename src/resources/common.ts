@@ -1,3 +1,4 @@
+import type { Transaction } from '../jsonapi/context.js';
 import type { Access } from '../jsonapi/definition/definition.js';
 import type { ToOne } from '../jsonapi/definition/shape.js';
 
@@ -30,4 +31,16 @@ export const adminSettings: Access = {
   create: null,
   update: 'admin',
   delete: null,
+};
+
+/**
+ * A service of another module as the resources call it: they pass on the engine's transaction
+ * without knowing what is inside. Declared as methods, so that the module's own class fits.
+ */
+export type Service<T> = {
+  [Name in keyof T]: T[Name] extends (trx: infer First, ...rest: infer Rest) => infer Result
+    ? First extends Transaction
+      ? { call(trx: Transaction, ...rest: Rest): Result }['call']
+      : T[Name]
+    : T[Name];
 };

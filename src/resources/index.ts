@@ -1,22 +1,29 @@
 import type { ResourceDefinition } from '../jsonapi/definition/definition.js';
-import { certificateSigningRequests } from './certificates/certificate-signing-requests.js';
+import type { CertificateServices } from './certificates/certificate-operations.js';
+import {
+  certificateSigningRequests,
+  type SigningRequestServices,
+} from './certificates/certificate-signing-requests.js';
 import { certificates } from './certificates/certificates.js';
 import { rsaPrivateKeys } from './certificates/rsa-private-keys.js';
+import type { CommandServices } from './commands/command-operations.js';
 import { commands } from './commands/commands.js';
+import type { DepAccountServices } from './dep/dep-account-operations.js';
 import { depAccounts } from './dep/dep-accounts.js';
 import { depDevices } from './dep/dep-devices.js';
 import { depProfiles } from './dep/dep-profiles.js';
 import { depTokens } from './dep/dep-token-history.js';
 import { deviceGroups } from './devices/device-groups.js';
+import type { DeviceServices } from './devices/device-operations.js';
 import { deviceSecrets } from './devices/device-secrets.js';
 import { deviceSetups } from './devices/device-setups.js';
 import { deviceUsers } from './devices/device-users.js';
 import { devices } from './devices/devices.js';
 import { formerEnrollments } from './devices/former-enrollments.js';
 import { tags } from './devices/tags.js';
-import { enrollmentLinks } from './enrollment/enrollment-links.js';
+import { type EnrollmentLinkServices, enrollmentLinks } from './enrollment/enrollment-links.js';
 import { enrollmentRequests } from './enrollment/enrollment-requests.js';
-import { enrollmentUsers } from './enrollment/enrollment-users.js';
+import { type EnrollmentUserServices, enrollmentUsers } from './enrollment/enrollment-users.js';
 import { applications } from './inventory/applications.js';
 import { availableOsUpdates } from './inventory/available-os-updates.js';
 import { installedApplications } from './inventory/installed-applications.js';
@@ -26,8 +33,19 @@ import { profilePayloads } from './profiles/profile-payloads.js';
 import { profileVersions } from './profiles/profile-versions.js';
 import { profiles } from './profiles/profiles.js';
 import { auditEvents } from './server/audit-events.js';
-import { jobs } from './server/jobs.js';
-import type { ResourceServices } from './services.js';
+import { type JobServices, jobs } from './server/jobs.js';
+import type { ScepServices } from './server/scep-configuration.js';
+
+/** What the operations of the resources call; each resource declares its part. */
+export type ResourceServices = CertificateServices &
+  SigningRequestServices &
+  CommandServices &
+  DepAccountServices &
+  DeviceServices &
+  EnrollmentLinkServices &
+  EnrollmentUserServices &
+  JobServices &
+  ScepServices;
 
 /** Every JSON:API resource. A new one needs its file and its line here, nothing else. */
 export const DEFINITIONS: ResourceDefinition<ResourceServices>[] = [

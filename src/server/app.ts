@@ -64,10 +64,10 @@ import { ProfileRebuild } from '../profiles/profile-rebuild.js';
 import { requestTypes } from '../protocol/apple/command-schema.js';
 import type { PushService } from '../push/push-service.js';
 import { DEFINITIONS } from '../resources/index.js';
-import type { ResourceServices } from '../resources/services.js';
 import { createScepRouter } from '../scep/router.js';
 import type { ThreadPool } from '../threads/thread-pool.js';
 import { profileThreads } from '../threads/thread-uses.js';
+import type { createResourceServices } from './resource-services.js';
 
 export interface AppDeps {
   config: Config;
@@ -98,7 +98,7 @@ export interface AppDeps {
   uploads: BodyReader;
   threads: ThreadPool;
   actions: DeviceActions;
-  services: ResourceServices;
+  services: ReturnType<typeof createResourceServices>;
   metrics: Metrics;
   push: PushService;
   /** Only with LAB=on. */

@@ -4,22 +4,15 @@ import { renameDevice } from '../commands/rename.js';
 import { hashPassword } from '../crypto/secrets/password-hash.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Transaction } from '../db/connection/unit-of-work.js';
-import { releaseDepDevices } from '../db/dep/dep-device-handover.js';
-import { type DepProfile, findProfileUses } from '../db/dep/dep-profile-repository.js';
-import { recordToken } from '../db/dep/dep-token-repository.js';
 import { deleteDevice, findIdentifierOwners } from '../db/devices/device-repository.js';
-import { DesiredProfiles } from '../dep/assignments/desired-profiles.js';
-import { DepJobs } from '../dep/dep-jobs.js';
-import { profileWarnings } from '../dep/profiles/profile-warnings.js';
-import { requestSync } from '../dep/sync/sync-tasks.js';
-import { requireSameEnvironment } from '../dep/tokens/token-checks.js';
+import { DepAdministration } from '../dep/dep-administration.js';
 import { EnrollmentLinks } from '../enroll/link/enrollment-links.js';
 import { notFound } from '../errors.js';
 import { createJobQueue, JobService } from '../jobs/job-queue.js';
 import type { TlsUse } from '../pki/certificates/certificate-checks.js';
 import { CertificateService } from '../pki/certificates/certificate-service.js';
 import { SigningRequestService } from '../pki/signing-requests/signing-request-service.js';
-import type { ResourceServices } from '../resources/services.js';
+import type { ResourceServices } from '../resources/index.js';
 
 export interface ResourceServiceDeps {
   box: SecretBox;
@@ -28,7 +21,7 @@ export interface ResourceServiceDeps {
   publicUrl: string;
   /** Without it large results are written at once. */
   presentInThread?: PresentInThread;
-  /** After the commit of a change to the CAs that are believed in. */
+  /** After the commit of a change to the trusted CAs. */
   onAuthoritiesChange?: () => void;
   /** In the transaction that brings or changes the push certificate of a topic. */
   onPushCertificate?: (trx: Transaction, topic: string) => Promise<void>;
@@ -40,54 +33,38 @@ export interface ResourceServiceDeps {
   tlsUse?: TlsUse;
 }
 
-const CONSUMER_KEY = { pointer: '/data/attributes/consumer_key' };
-
-/** What the resources need of the rest, put together: for the container and for tests. */
-export function createResourceServices(deps: ResourceServiceDeps): ResourceServices {
-  const { box, queue, publicUrl, isLabOn: isLab = false } = deps;
-  const { onAuthoritiesChange = () => undefined, onPushCertificate, tlsUse } = deps;
-  const { onEndingCredential } = deps;
-  const depJobs = new DepJobs(createJobQueue());
-  const desiredProfiles = new DesiredProfiles(depJobs);
+/** What the resources need of the other modules, put together: for the container and for tests. */
+export function createResourceServices(deps: ResourceServiceDeps) {
+  const { box, queue, publicUrl, isLabOn = false, onAuthoritiesChange = () => undefined } = deps;
+  const { onPushCertificate, onEndingCredential, tlsUse } = deps;
   return {
     commands: new CommandAdministration(box, queue, deps.presentInThread),
-    settings: { rename: (trx: Transaction, input) => renameDevice(trx, input, queue) },
+    settings: {
+      rename: (trx: Transaction, input: Parameters<typeof renameDevice>[1]) =>
+        renameDevice(trx, input, queue),
+    },
     devices: {
       findOwners: findIdentifierOwners,
-      remove: async (trx: Transaction, { id }) => {
+      remove: async (trx: Transaction, { id }: { id: number }) => {
         if (!(await deleteDevice(trx, id))) throw notFound(`device ${id}`);
       },
     },
-    secrets: { seal: (secret, identity) => box.seal(Buffer.from(secret, 'utf8'), identity) },
-    passwords: { hash: hashPassword },
-    depServices: {
-      enrollmentUrl: `${publicUrl}/dep/enroll`,
-      profileWarnings: (profile) =>
-        profileWarnings(profile as unknown as DepProfile, `${publicUrl}/dep/enroll`),
-      profileUses: (trx: Transaction, id: number) => findProfileUses(trx, id),
-      assignProfile: (trx: Transaction, wish) => desiredProfiles.assign(trx, wish),
-      unassignProfile: (trx: Transaction, wish) => desiredProfiles.unassign(trx, wish),
-      releaseDevices: (trx: Transaction, id: number) => releaseDepDevices(trx, id),
-      requireSameEnvironment: (key) =>
-        requireSameEnvironment(key, { isLabOn: isLab, source: CONSUMER_KEY }),
-      tokenChanged: async (trx: Transaction, { accountId, by }) => {
-        if (await recordToken(trx, accountId, by)) await depJobs.confirm(trx, accountId);
-      },
-      syncAccount: (trx: Transaction, id: number, { isFull }: { isFull: boolean }) =>
-        requestSync(trx, depJobs, { accountId: id, isFull }),
-      defineProfile: (trx: Transaction, id: number) => depJobs.define(trx, id),
-      assignProfiles: (trx: Transaction, id: number) => depJobs.assign(trx, id),
-      reconcileAccount: (trx: Transaction, id: number) => depJobs.reconcile(trx, id),
+    secrets: {
+      seal: (secret: string, label: string) => box.seal(Buffer.from(secret, 'utf8'), label),
     },
+    passwords: { hash: hashPassword },
+    dep: new DepAdministration({ jobs: createJobQueue(), publicUrl, isLabOn }),
     enrollmentLinks: new EnrollmentLinks({ box, publicUrl }),
     scep: { ownUrl: `${publicUrl}/scep` },
     certificates: new CertificateService({
-      ...{ box, isLab, onAuthoritiesChange },
-      ...(onPushCertificate === undefined ? {} : { onPushCertificate }),
-      ...(onEndingCredential === undefined ? {} : { onEndingCredential }),
-      ...(tlsUse === undefined ? {} : { tlsUse }),
+      box,
+      isLab: isLabOn,
+      onAuthoritiesChange,
+      onPushCertificate,
+      onEndingCredential,
+      tlsUse,
     }),
     signingRequests: new SigningRequestService(box),
     jobs: new JobService(),
-  };
+  } satisfies ResourceServices;
 }

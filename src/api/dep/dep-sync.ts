@@ -1,6 +1,7 @@
 import type { Request, Response } from 'express';
 import type { Database } from '../../db/connection/database.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
+import type { DepAdministration } from '../../dep/dep-administration.js';
 import { AppError } from '../../errors.js';
 import { contextOf } from '../../http/requests/request-context.js';
 import { hasRole } from '../../jsonapi/context.js';
@@ -8,7 +9,6 @@ import { sendAnswer } from '../../jsonapi/documents/send.js';
 import type { ApiContext } from '../../jsonapi/handler.js';
 import { resourcesDocument } from '../../jsonapi/operations/item.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
-import type { ResourceServices } from '../../resources/services.js';
 import { type ApiOperation, type ApiRoute, itemSchema, jsonApiContent } from '../api-route.js';
 import { auditRefusals } from '../audit-refusals.js';
 
@@ -17,7 +17,7 @@ import { booleanParameter, jsonBody, pathId, refuseOthers } from '../request-par
 export interface DepSyncDeps {
   db: Database;
   engine: ApiContext;
-  services: Pick<ResourceServices, 'depServices'>;
+  services: { dep: DepAdministration };
 }
 
 const AUDITED = { action: 'dep_accounts.sync', targetType: 'dep_accounts' };
@@ -71,7 +71,7 @@ async function sync({ engine, services }: DepSyncDeps, req: Request, res: Respon
   const isFull = readFull(req, res);
   const context = contextOf(res);
   const work = async (trx: Transaction) => {
-    await services.depServices.syncAccount(trx, id, { isFull });
+    await services.dep.syncAccount(trx, id, { isFull });
     const event = { context, ...AUDITED, targetId: id, outcome: 'success' as const };
     await engine.audit(trx, { ...event, details: { full: isFull } });
     const document = await resourcesDocument(engine, 'dep_accounts', { ids: id, trx, context });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { JsonObject } from '../../resources/services.js';
+import type { JsonObject } from '../../commands/present-command.js';
 import { parseBody } from '../request-parts.js';
 
 /** The command that a body names: flat, or as the attributes of a JSON:API document. */

@@ -1,4 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express';
+import type { CommandAdministration } from '../../commands/command-administration.js';
 import type { DeviceActions } from '../../commands/device-actions.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { AppError } from '../../errors.js';
@@ -10,7 +11,6 @@ import type { ApiContext } from '../../jsonapi/handler.js';
 import { attributesIn, resourcesDocument } from '../../jsonapi/operations/item.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import { inFlatBody } from '../../jsonapi/requests/pointers.js';
-import type { ResourceServices } from '../../resources/services.js';
 import {
   type ApiAnswer,
   type ApiOperation,
@@ -28,7 +28,7 @@ import { readTestCommand } from './command-body.js';
 export interface DeviceActionDeps {
   engine: ApiContext;
   actions: DeviceActions;
-  services: ResourceServices;
+  services: { commands: CommandAdministration };
 }
 
 export interface DeviceAction {

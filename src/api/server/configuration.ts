@@ -22,9 +22,9 @@ import {
 } from '../../jsonapi/operations/singleton.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import { scepWarnings } from '../../pki/authority/external-authority.js';
+import type { ResourceServices } from '../../resources/index.js';
 import { organization } from '../../resources/server/organization.js';
 import { scepConfiguration } from '../../resources/server/scep-configuration.js';
-import type { ResourceServices } from '../../resources/services.js';
 import {
   type ApiOperation,
   type ApiRoute,

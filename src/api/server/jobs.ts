@@ -1,18 +1,18 @@
 import type { Request, Response } from 'express';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { contextOf } from '../../http/requests/request-context.js';
+import type { JobService } from '../../jobs/job-queue.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
 import type { ApiContext } from '../../jsonapi/handler.js';
 import { attributesIn, resourcesDocument } from '../../jsonapi/operations/item.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
-import type { ResourceServices } from '../../resources/services.js';
 import { type ApiOperation, type ApiRoute, itemSchema, jsonApiContent } from '../api-route.js';
 
 import { jsonBody, pathId, refuseParameters } from '../request-parts.js';
 
 export interface JobRouteDeps {
   engine: ApiContext;
-  services: Pick<ResourceServices, 'jobs'>;
+  services: { jobs: JobService };
 }
 
 /** What can be done with a job beside reading and removing it. */

@@ -7,14 +7,16 @@ import { findAppleAccount } from '../../db/pki/certificate-uses.js';
 import { listPushAccounts } from '../../db/pki/push-certificate-request-repository.js';
 import { createJobQueue } from '../../jobs/job-queue.js';
 import { checkCredentialsSoon } from '../../jobs/tasks/check-credentials.js';
+import type { CertificateService } from '../../pki/certificates/certificate-service.js';
 import { PushCertificateRequests } from '../../pki/push-certificates/push-request-service.js';
+import type { SigningRequestService } from '../../pki/signing-requests/signing-request-service.js';
 import { rearmTopics } from '../../push/rearm-task.js';
-import type { ResourceServices } from '../../resources/services.js';
 import { createResourceServices } from '../../server/resource-services.js';
 import type { Ask } from '../password.js';
 
-export interface PushCertServices
-  extends Pick<ResourceServices, 'certificates' | 'signingRequests'> {
+export interface PushCertServices {
+  certificates: CertificateService;
+  signingRequests: SigningRequestService;
   db: Database;
   requests: PushCertificateRequests;
   publicUrl: string;

@@ -45,13 +45,13 @@ export interface CertificateServiceDeps {
   /** Called after the commit of a change to the trusted CAs. */
   onAuthoritiesChange: () => void;
   /** Called in the transaction that adds or changes the push certificate of a topic. */
-  onPushCertificate?: (trx: Transaction, topic: string) => Promise<void>;
+  onPushCertificate?: ((trx: Transaction, topic: string) => Promise<void>) | undefined;
   /** Called in the transaction that adds or changes a certificate of the server that ends soon. */
-  onEndingCredential?: (trx: Transaction) => Promise<void>;
+  onEndingCredential?: ((trx: Transaction) => Promise<void>) | undefined;
   /** The lab is on. It has its own push certificate and refuses a real one. */
   isLab?: boolean;
   /** How this process uses the stored ssl certificates. */
-  tlsUse?: TlsUse;
+  tlsUse?: TlsUse | undefined;
   now?: () => Date;
 }
 

@@ -10,14 +10,16 @@ import type { Row } from '../../jsonapi/store.js';
 import type {
   CertificateChange,
   CertificateInput,
-  CertificateView,
-  ResourceServices,
-} from '../services.js';
+  CertificateService,
+} from '../../pki/certificates/certificate-service.js';
+import type { Service } from '../common.js';
 
-type Services = ResourceServices;
+export interface CertificateServices {
+  certificates: Service<CertificateService>;
+}
 
 export async function createCertificate(
-  operation: CreateOperation<Services>,
+  operation: CreateOperation<CertificateServices>,
 ): Promise<WriteResult> {
   const { trx, services, attributes, toOne, flags } = operation;
   const input = attributes as Omit<CertificateInput, 'privateKeyId'>;
@@ -31,8 +33,8 @@ export async function createCertificate(
 }
 
 async function withWarnings(
-  trx: CreateOperation<Services>['trx'],
-  { certificates }: Services,
+  trx: CreateOperation<CertificateServices>['trx'],
+  { certificates }: CertificateServices,
   id: number,
 ): Promise<WriteResult> {
   const warnings = await certificates.warnings(trx, id);
@@ -40,7 +42,7 @@ async function withWarnings(
 }
 
 export async function updateCertificate(
-  operation: UpdateOperation<Services>,
+  operation: UpdateOperation<CertificateServices>,
 ): Promise<WriteResult> {
   const { trx, services, id, attributes, toOne, flags } = operation;
   await services.certificates.change(trx, {
@@ -52,7 +54,9 @@ export async function updateCertificate(
   return withWarnings(trx, services, id);
 }
 
-export async function removeCertificate(operation: DeleteOperation<Services>): Promise<void> {
+export async function removeCertificate(
+  operation: DeleteOperation<CertificateServices>,
+): Promise<void> {
   const { trx, services, id } = operation;
   await services.certificates.remove(trx, id);
 }
@@ -61,12 +65,12 @@ export async function removeCertificate(operation: DeleteOperation<Services>): P
 export function presentCertificate(
   name: string,
   row: Row,
-  { services: { certificates } }: DeriveSource<ResourceServices>,
+  { services: { certificates } }: DeriveSource<CertificateServices>,
 ): unknown {
   if (name === 'chain') return presentChain(certificates.viewChain(row.chain_der as Buffer | null));
   const der = row.der as Buffer;
   if (name === 'pem_certificate') return certificates.present(der);
-  return certificates.view(der)?.[name as keyof CertificateView] ?? null;
+  return (certificates.view(der) as Record<string, unknown> | undefined)?.[name] ?? null;
 }
 
 function presentChain(chain: { not_after: Date }[]): unknown[] {

@@ -15,14 +15,17 @@ import {
   type WriteResult,
 } from '../../jsonapi/definition/definition.js';
 import type { Row } from '../../jsonapi/store.js';
-import { adminWrites } from '../common.js';
 import type {
-  ResourceServices,
   SigningRequestChange,
   SigningRequestInput,
-  SigningRequestView,
-} from '../services.js';
+  SigningRequestService,
+} from '../../pki/signing-requests/signing-request-service.js';
+import { adminWrites, type Service } from '../common.js';
 import { purpose } from './certificates.js';
+
+export interface SigningRequestServices {
+  signingRequests: Service<SigningRequestService>;
+}
 
 /** A wish on create; afterwards what the request says. */
 const wish: AttributeOptions = { write: 'create', derivedFrom: ['der'] };
@@ -31,7 +34,7 @@ const part: AttributeOptions = { write: 'create', writeOnly: true, derivedFrom: 
 const country = { pattern: /^[A-Za-z]{2}$/, like: 'a country of 2 letters' };
 const address = { pattern: /^[\x21-\x7e]+@[\x21-\x7e]+$/, like: 'an e-mail address' };
 
-export const certificateSigningRequests = defineResource<ResourceServices>({
+export const certificateSigningRequests = defineResource<SigningRequestServices>({
   type: 'certificate_signing_requests',
   path: '/certificate_signing_requests',
   table: 'certificate_signing_requests',
@@ -69,7 +72,7 @@ export const certificateSigningRequests = defineResource<ResourceServices>({
 });
 
 async function createSigningRequest(
-  operation: CreateOperation<ResourceServices>,
+  operation: CreateOperation<SigningRequestServices>,
 ): Promise<WriteResult> {
   const { trx, services, attributes, toOne } = operation;
   const given = attributes as Omit<SigningRequestInput, 'privateKeyId'>;
@@ -78,7 +81,7 @@ async function createSigningRequest(
 }
 
 async function updateSigningRequest(
-  operation: UpdateOperation<ResourceServices>,
+  operation: UpdateOperation<SigningRequestServices>,
 ): Promise<WriteResult> {
   const { trx, services, id, attributes } = operation;
   const changes = attributes as Omit<SigningRequestChange, 'id'>;
@@ -89,9 +92,9 @@ async function updateSigningRequest(
 function presentSigningRequest(
   name: string,
   row: Row,
-  { services: { signingRequests } }: DeriveSource<ResourceServices>,
+  { services: { signingRequests } }: DeriveSource<SigningRequestServices>,
 ): unknown {
   const der = row.der as Buffer;
   if (name === 'pem_request') return signingRequests.present(der);
-  return signingRequests.view(der)?.[name as keyof SigningRequestView] ?? null;
+  return (signingRequests.view(der) as Record<string, unknown> | undefined)?.[name] ?? null;
 }

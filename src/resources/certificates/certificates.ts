@@ -11,8 +11,8 @@ import {
 } from '../../jsonapi/definition/attributes.js';
 import { defineResource, type View } from '../../jsonapi/definition/definition.js';
 import { adminWrites } from '../common.js';
-import type { ResourceServices } from '../services.js';
 import {
+  type CertificateServices,
   createCertificate,
   presentCertificate,
   removeCertificate,
@@ -62,7 +62,7 @@ function view(path: string, value: string): View {
   return { path, attribute: 'purpose', value };
 }
 
-export const certificates = defineResource<ResourceServices>({
+export const certificates = defineResource<CertificateServices>({
   type: 'certificates',
   path: '/certificates',
   table: 'certificates',

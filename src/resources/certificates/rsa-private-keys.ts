@@ -1,14 +1,13 @@
 import { bool, integer, oneOf, text, timestamp } from '../../jsonapi/definition/attributes.js';
 import { defineResource, type ToMany } from '../../jsonapi/definition/definition.js';
-import type { ResourceServices } from '../services.js';
 
 /** What uses the key; while anything does, the key stays. */
-function user(type: string): ToMany<ResourceServices> {
+function user(type: string): ToMany {
   return { kind: 'toMany', type, via: { foreignKey: 'rsa_private_key_id' }, write: 'never' };
 }
 
 /** Keys of any kind by what is known of them: the keys themselves leave only by their download. */
-export const rsaPrivateKeys = defineResource<ResourceServices>({
+export const rsaPrivateKeys = defineResource({
   type: 'rsa_private_keys',
   path: '/rsa_private_keys',
   table: 'rsa_private_keys',

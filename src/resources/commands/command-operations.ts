@@ -1,3 +1,9 @@
+import type {
+  CommandAdministration,
+  CommandChanges,
+  EnqueueInput,
+} from '../../commands/command-administration.js';
+import type { JsonObject } from '../../commands/present-command.js';
 import { AppError, notFound, validationError } from '../../errors.js';
 import type { Actor, RequestContext } from '../../jsonapi/context.js';
 import type {
@@ -10,15 +16,11 @@ import type {
 import { JsonText } from '../../jsonapi/documents/json-text.js';
 import type { Row } from '../../jsonapi/store.js';
 import { changedAttributes } from '../changed-attributes.js';
-import type {
-  CommandChanges,
-  EnqueueInput,
-  JsonObject,
-  JsonValue,
-  ResourceServices,
-} from '../services.js';
+import type { Service } from '../common.js';
 
-type Services = ResourceServices;
+export interface CommandServices {
+  commands: Service<CommandAdministration>;
+}
 
 interface Asked {
   requestType: string;
@@ -27,7 +29,7 @@ interface Asked {
 
 /** AppError 403 when an operator asks for what only an admin may. */
 export function requireRights(
-  { commands }: Services,
+  { commands }: CommandServices,
   { actor }: RequestContext,
   { requestType, parameters }: Asked,
 ): void {
@@ -35,7 +37,9 @@ export function requireRights(
   throw new AppError('forbidden', 403, `${requestType} like this needs the role admin`);
 }
 
-export async function createCommand(operation: CreateOperation<Services>): Promise<WriteResult> {
+export async function createCommand(
+  operation: CreateOperation<CommandServices>,
+): Promise<WriteResult> {
   const { trx, services, context, toOne } = operation;
   const { request_type, parameters, after, expires_at, priority, ttl } =
     operation.attributes as Record<string, unknown>;
@@ -44,7 +48,7 @@ export async function createCommand(operation: CreateOperation<Services>): Promi
     parameters: (parameters ?? {}) as JsonObject,
   };
   requireRights(services, context, asked);
-  const input: EnqueueInput = { ...asked, deviceId: Number(toOne.device), context };
+  const input: EnqueueInput = { ...asked, deviceId: Number(toOne.device) };
   if (typeof toOne.user === 'number') input.userId = toOne.user;
   if (after instanceof Date) input.after = after;
   if (expires_at instanceof Date) input.expiresAt = expires_at;
@@ -54,8 +58,10 @@ export async function createCommand(operation: CreateOperation<Services>): Promi
   return { id };
 }
 
-export async function updateCommand(operation: UpdateOperation<Services>): Promise<WriteResult> {
-  const { trx, store, shape, services, context, id, attributes } = operation;
+export async function updateCommand(
+  operation: UpdateOperation<CommandServices>,
+): Promise<WriteResult> {
+  const { trx, store, shape, services, id, attributes } = operation;
   const columns = Object.keys(attributes);
   // Locked: a device may report at this moment.
   const command = await store.find(trx, { shape, id, columns, lock: true });
@@ -66,20 +72,20 @@ export async function updateCommand(operation: UpdateOperation<Services>): Promi
     const source = { pointer: '/data/attributes/status' };
     throw validationError([{ detail: 'status can only become Cancelled', source }]);
   }
-  await services.commands.update(trx, { id, changes: changes as CommandChanges, context });
+  await services.commands.update(trx, { id, changes: changes as CommandChanges });
   return { id };
 }
 
-export async function removeCommand(operation: DeleteOperation<Services>): Promise<void> {
-  const { trx, services, context, id } = operation;
-  await services.commands.remove(trx, { id, context });
+export async function removeCommand(operation: DeleteOperation<CommandServices>): Promise<void> {
+  const { trx, services, id } = operation;
+  await services.commands.remove(trx, { id });
 }
 
 /** The derived attributes: plists are stored as bytes, sealed when they hold a secret. */
 export function presentCommand(
   name: string,
   row: Row,
-  { services: { commands }, actor }: DeriveSource<Services>,
+  { services: { commands }, actor }: DeriveSource<CommandServices>,
 ): unknown {
   const stored = row as unknown as StoredCommand;
   if (name === 'parameters') return commands.presentParameters(stored, actor);
@@ -90,7 +96,7 @@ export function presentCommand(
 /** Large results become text that another thread has written. */
 export async function prepareCommands(
   rows: Row[],
-  { services: { commands }, actor }: DeriveSource<Services>,
+  { services: { commands }, actor }: DeriveSource<CommandServices>,
 ): Promise<void> {
   for (const row of rows) {
     const { uuid, result } = row as unknown as StoredCommand;
@@ -102,7 +108,7 @@ export async function prepareCommands(
 
 function presentResult(
   { uuid, result }: StoredCommand,
-  { commands, actor }: { commands: Services['commands']; actor: Actor },
+  { commands, actor }: { commands: CommandServices['commands']; actor: Actor },
 ): unknown {
   return result instanceof JsonText ? result : commands.presentResult({ uuid, result }, actor);
 }
@@ -112,5 +118,5 @@ interface StoredCommand {
   request_type: string;
   payload: Buffer;
   result: Buffer | JsonText | null;
-  error_chain: JsonValue;
+  error_chain: JsonObject[string];
 }

@@ -9,8 +9,8 @@ import {
 } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
 import { device, operatorWrites } from '../common.js';
-import type { ResourceServices } from '../services.js';
 import {
+  type CommandServices,
   createCommand,
   prepareCommands,
   presentCommand,
@@ -29,7 +29,7 @@ export const COMMAND_STATUSES = [
   'Cancelled',
 ] as const;
 
-export const commands = defineResource<ResourceServices>({
+export const commands = defineResource<CommandServices>({
   type: 'commands',
   path: '/commands',
   table: 'commands',

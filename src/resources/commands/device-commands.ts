@@ -1,13 +1,12 @@
 import type { Operation, RelateOperation, ToMany } from '../../jsonapi/definition/definition.js';
 import { device } from '../common.js';
-import type { JsonObject, ResourceServices } from '../services.js';
-import { requireRights } from './command-operations.js';
+import { type CommandServices, requireRights } from './command-operations.js';
 import { commands } from './commands.js';
 
-type Relate = RelateOperation<ResourceServices>;
+type Relate = RelateOperation<CommandServices>;
 
 /** A device's commands. Cancelled ones stay in the collection but are no longer linked. */
-export const deviceCommands: ToMany<ResourceServices> = {
+export const deviceCommands: ToMany<CommandServices> = {
   kind: 'toMany',
   type: 'commands',
   via: { foreignKey: 'device_id' },
@@ -20,11 +19,11 @@ export const deviceCommands: ToMany<ResourceServices> = {
 async function assignCommands(operation: Relate): Promise<void> {
   const { trx, services, context, id, relatedIds } = operation;
   for (const asked of await storedCommands(operation)) requireRights(services, context, asked);
-  await services.commands.assign(trx, { deviceId: id, commandIds: relatedIds, context });
+  await services.commands.assign(trx, { deviceId: id, commandIds: relatedIds });
 }
 
-async function cancelCommands({ trx, services, context, id, relatedIds }: Relate): Promise<void> {
-  await services.commands.cancel(trx, { deviceId: id, commandIds: relatedIds, context });
+async function cancelCommands({ trx, services, id, relatedIds }: Relate): Promise<void> {
+  await services.commands.cancel(trx, { deviceId: id, commandIds: relatedIds });
 }
 
 /** What an operator could not have queued for this device, he can't move to it either. */
@@ -39,14 +38,14 @@ async function storedCommands({ trx, store, services, context, id, relatedIds }:
   const others = related.filter(({ row }) => row.device_id !== id);
   return others.map(({ row }) => {
     const stored = row as unknown as { uuid: string; request_type: string; payload: Buffer };
-    const parameters: JsonObject = services.commands.presentParameters(stored, context.actor);
+    const parameters = services.commands.presentParameters(stored, context.actor);
     return { requestType: stored.request_type, parameters };
   });
 }
 
 /** For the audit trail: what commands were queued, their secrets masked. */
 export async function queuedCommands(
-  { trx, store, services, context }: Operation<ResourceServices>,
+  { trx, store, services, context }: Operation<CommandServices>,
   ids: number[],
 ): Promise<Record<string, unknown>[]> {
   const columns = ['uuid', 'request_type', 'payload'];

@@ -12,16 +12,19 @@ import type {
 import type { ResourceShape, ToManyShape } from '../../jsonapi/definition/shape.js';
 import { columnsOf } from '../../jsonapi/operations/changes.js';
 import { changedAttributes } from '../changed-attributes.js';
-import type { ResourceServices } from '../services.js';
 import {
   namesDefaults,
   requireOwnDefaults,
   requireTokenCertificate,
 } from './dep-account-references.js';
-import { movedTo, requireMovable } from './dep-profile-state.js';
+import { type DepServices, movedTo, requireMovable } from './dep-profile-state.js';
 import { depProfiles } from './dep-profiles.js';
 
-type Services = ResourceServices;
+export interface DepAccountServices extends DepServices {
+  /** `seal`: encrypts a secret for the place that the label names (`table/id/name`). */
+  secrets: { seal(secret: string, label: string): Buffer };
+}
+
 type Values = Record<string, unknown>;
 
 export const SECRETS = ['consumer_secret', 'access_secret', 'auth_session_token'] as const;
@@ -37,7 +40,9 @@ const PROFILES: ToManyShape = {
 };
 
 /** The row comes first: what is sealed is bound to its id. */
-export async function createAccount(operation: CreateOperation<Services>): Promise<WriteResult> {
+export async function createAccount(
+  operation: CreateOperation<DepAccountServices>,
+): Promise<WriteResult> {
   const { trx, store, shape } = operation;
   requireOwnKey(operation);
   await requireTokenCertificate(operation, operation.toOne.token_certificate);
@@ -48,7 +53,9 @@ export async function createAccount(operation: CreateOperation<Services>): Promi
   return { id };
 }
 
-export async function updateAccount(operation: UpdateOperation<Services>): Promise<WriteResult> {
+export async function updateAccount(
+  operation: UpdateOperation<DepAccountServices>,
+): Promise<WriteResult> {
   const { trx, store, shape, id, services } = operation;
   const columns = [...OPEN_CREDENTIALS, 'cursor'];
   const account = await store.find(trx, { shape, id, columns, lock: true });
@@ -64,12 +71,12 @@ export async function updateAccount(operation: UpdateOperation<Services>): Promi
   };
   await store.update(trx, { shape, id, values });
   if (hasCredentials(changed)) await announceToken(operation, id);
-  if (namesDefaults(operation)) await services.depServices.reconcileAccount(trx, id);
+  if (namesDefaults(operation)) await services.dep.reconcileAccount(trx, id);
   return { id };
 }
 
 /** What it listed is none of the program's any more, unless another account lists it too. */
-export async function removeAccount(operation: DeleteOperation<Services>): Promise<void> {
+export async function removeAccount(operation: DeleteOperation<DepAccountServices>): Promise<void> {
   const { trx, store, shape, id, services, details } = operation;
   const columns = ['consumer_key', 'server_name'];
   const account = await store.find(trx, { shape, id, columns, lock: true });
@@ -83,23 +90,26 @@ export async function removeAccount(operation: DeleteOperation<Services>): Promi
   if (profile !== undefined) {
     throw new AppError('in_use', 409, `Still in use by dep_profiles (${profile})`);
   }
-  const devices = await services.depServices.releaseDevices(trx, id);
+  const devices = await services.dep.releaseDevices(trx, id);
   await store.remove(trx, { shape, id });
   const { consumer_key, server_name } = account;
   Object.assign(details, { consumer_key, server_name, devices });
 }
 
-function requireOwnKey({ attributes, services }: CreateOperation<Services>): void {
+function requireOwnKey({ attributes, services }: CreateOperation<DepAccountServices>): void {
   const { consumer_key: key } = attributes;
-  if (typeof key === 'string') services.depServices.requireSameEnvironment(key);
+  if (typeof key === 'string') services.dep.requireSameEnvironment(key);
 }
 
 function hasCredentials({ attributes }: WriteInput): boolean {
   return CREDENTIALS.some((name) => attributes[name] !== undefined);
 }
 
-function announceToken({ trx, services, context }: Operation<Services>, accountId: number) {
-  return services.depServices.tokenChanged(trx, { accountId, by: context.actor.name });
+function announceToken(
+  { trx, services, context }: Operation<DepAccountServices>,
+  accountId: number,
+) {
+  return services.dep.tokenChanged(trx, { accountId, by: context.actor.name });
 }
 
 /** Another key of a server at Apple is another server, of which nothing is known. */
@@ -131,7 +141,10 @@ function openColumns(input: WriteInput & { shape: ResourceShape }): Values {
   return { ...values, ...status, ...(isToken ? { token_updated_at: now } : {}) };
 }
 
-function sealedColumns({ services, attributes }: Operation<Services> & WriteInput, id: number) {
+function sealedColumns(
+  { services, attributes }: Operation<DepAccountServices> & WriteInput,
+  id: number,
+) {
   const values: Values = {};
   for (const name of SECRETS) {
     const secret = attributes[name];
@@ -144,13 +157,13 @@ function sealedColumns({ services, attributes }: Operation<Services> & WriteInpu
 }
 
 /** The profiles of an account, changed from the side of the account. */
-export const profilesOfAccount: RelationshipOperations<ResourceServices> = {
+export const profilesOfAccount: RelationshipOperations<DepAccountServices> = {
   add: (operation) => move(operation, operation.id),
   remove: (operation) => move(operation, null),
 };
 
 async function move(
-  operation: RelateOperation<ResourceServices>,
+  operation: RelateOperation<DepAccountServices>,
   accountId: number | null,
 ): Promise<void> {
   const { trx, store, services, relatedIds } = operation;
@@ -161,6 +174,6 @@ async function move(
     if (profile === undefined || profile.dep_account_id === accountId) continue;
     if (profile.dep_account_id !== null) await requireMovable(operation, id);
     await store.update(trx, { shape, id, values: movedTo(accountId) });
-    if (accountId !== null) await services.depServices.defineProfile(trx, id);
+    if (accountId !== null) await services.dep.defineProfile(trx, id);
   }
 }

@@ -3,7 +3,6 @@ import type { CreateOperation, Operation } from '../../jsonapi/definition/defini
 import type { ToOne } from '../../jsonapi/definition/shape.js';
 import { certificates } from '../certificates/certificates.js';
 import { rsaPrivateKeys } from '../certificates/rsa-private-keys.js';
-import type { ResourceServices } from '../services.js';
 import { depProfiles } from './dep-profiles.js';
 
 /** The kinds of devices that may have a default profile of their own. */
@@ -23,7 +22,7 @@ export const defaultProfiles: Record<string, ToOne> = Object.fromEntries(
   ]),
 );
 
-type Writing = Pick<CreateOperation<ResourceServices>, 'trx' | 'store' | 'toOne'>;
+type Writing = Pick<CreateOperation<unknown>, 'trx' | 'store' | 'toOne'>;
 
 /** Whether the write names any; null counts. */
 export function namesDefaults({ toOne }: Pick<Writing, 'toOne'>): boolean {
@@ -73,7 +72,7 @@ function faultOf(
 
 /** AppError 422 unless the certificate is one by which Apple knows this server, with its RSA key. */
 export async function requireTokenCertificate(
-  { trx, store }: Operation<ResourceServices>,
+  { trx, store }: Operation<unknown>,
   id: number | null | undefined,
 ): Promise<void> {
   if (typeof id !== 'number') return;

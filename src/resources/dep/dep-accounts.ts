@@ -13,9 +13,9 @@ import {
 import { defineResource } from '../../jsonapi/definition/definition.js';
 import { parseTimestamp } from '../../jsonapi/definition/values.js';
 import { adminWrites } from '../common.js';
-import type { ResourceServices } from '../services.js';
 import {
   createAccount,
+  type DepAccountServices,
   profilesOfAccount,
   removeAccount,
   updateAccount,
@@ -55,7 +55,7 @@ const MEMBERS = [
 ];
 
 /** One server of Apple's device enrollment program, as its token and Apple's account tell. */
-export const depAccounts = defineResource<ResourceServices>({
+export const depAccounts = defineResource<DepAccountServices>({
   type: 'dep_accounts',
   path: '/dep/accounts',
   table: 'dep_accounts',

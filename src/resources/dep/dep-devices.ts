@@ -13,7 +13,7 @@ import {
   type UpdateOperation,
   type WriteResult,
 } from '../../jsonapi/definition/definition.js';
-import type { ResourceServices } from '../services.js';
+import type { DepServices } from './dep-profile-state.js';
 
 /** How far a device has come: each stage but the first and the last lies behind those that follow. */
 export const DEP_STAGES = [
@@ -29,19 +29,19 @@ const READ_ONLY = { write: 'never' } as const;
 const COLUMNS = ['dep_account_id'];
 
 /** What the reconciler would give its default profile is not to wait for the next sync. */
-async function updateDevice(operation: UpdateOperation<ResourceServices>): Promise<WriteResult> {
+async function updateDevice(operation: UpdateOperation<DepServices>): Promise<WriteResult> {
   const { trx, store, shape, id, attributes, services } = operation;
   const row = await store.find(trx, { shape, id, columns: COLUMNS, lock: true });
   if (row === undefined) throw notFound(`dep_devices ${id}`);
   await store.update(trx, { shape, id, values: attributes });
   if (attributes.auto_assign === true) {
-    await services.depServices.reconcileAccount(trx, Number(row.dep_account_id));
+    await services.dep.reconcileAccount(trx, Number(row.dep_account_id));
   }
   return { id };
 }
 
 /** What Apple lists would be back after the next full sync. */
-async function removeDevice(operation: DeleteOperation<ResourceServices>): Promise<void> {
+async function removeDevice(operation: DeleteOperation<DepServices>): Promise<void> {
   const { trx, store, shape, id } = operation;
   const columns = ['listed_at', 'removed_at'];
   const row = await store.find(trx, { shape, id, columns, lock: true });
@@ -55,7 +55,7 @@ async function removeDevice(operation: DeleteOperation<ResourceServices>): Promi
 }
 
 /** The serial numbers of the program's accounts: what Apple says, what was asked, what came of it. */
-export const depDevices = defineResource<ResourceServices>({
+export const depDevices = defineResource<DepServices>({
   type: 'dep_devices',
   path: '/dep/devices',
   table: 'dep_device_records',

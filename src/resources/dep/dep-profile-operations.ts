@@ -9,32 +9,36 @@ import type {
 import { columnsOf } from '../../jsonapi/operations/changes.js';
 import type { Row } from '../../jsonapi/store.js';
 import { changedAttributes } from '../changed-attributes.js';
-import type { ResourceServices } from '../services.js';
-import { movedTo, requireMovable, requireUnused, stateAt } from './dep-profile-state.js';
+import {
+  type DepServices,
+  movedTo,
+  requireMovable,
+  requireUnused,
+  stateAt,
+} from './dep-profile-state.js';
 
-type Services = ResourceServices;
 type Values = Record<string, unknown>;
 
 /** Nothing that Apple is told. */
 const OWN_BUSINESS = ['minimum_ios_version', 'minimum_macos_version'];
 
-export async function createProfile(operation: CreateOperation<Services>): Promise<WriteResult> {
+export async function createProfile(operation: CreateOperation<DepServices>): Promise<WriteResult> {
   const { trx, store, shape, services } = operation;
   const columns = columnsOf(shape, operation);
   const { url = null } = operation.attributes;
   const values = { ...columns, ...urlColumns(url, services), ...stateAt(columns.dep_account_id) };
   const id = await store.insert(trx, { shape, values });
-  if (values.status === 'pending') await services.depServices.defineProfile(trx, id);
+  if (values.status === 'pending') await services.dep.defineProfile(trx, id);
   return withWarnings(operation, id);
 }
 
 /** A profile that follows PUBLIC_URL leads to this server wherever that is. */
-function urlColumns(url: unknown, { depServices }: Services): Values {
-  const own = depServices.enrollmentUrl;
+function urlColumns(url: unknown, { dep }: DepServices): Values {
+  const own = dep.enrollmentUrl;
   return { url: url ?? own, follows_public_url: url === null || url === own };
 }
 
-export async function updateProfile(operation: UpdateOperation<Services>): Promise<WriteResult> {
+export async function updateProfile(operation: UpdateOperation<DepServices>): Promise<WriteResult> {
   const { trx, store, shape, services, id } = operation;
   const profile = await find(operation, id);
   const { dep_account = profile.dep_account_id } = operation.toOne;
@@ -47,11 +51,11 @@ export async function updateProfile(operation: UpdateOperation<Services>): Promi
     Object.assign(values, stateAt(accountId));
   }
   await store.update(trx, { shape, id, values });
-  if (values.status === 'pending') await services.depServices.defineProfile(trx, id);
+  if (values.status === 'pending') await services.dep.defineProfile(trx, id);
   return withWarnings(operation, id);
 }
 
-function changesOf(profile: Row, { attributes, services }: UpdateOperation<Services>): Values {
+function changesOf(profile: Row, { attributes, services }: UpdateOperation<DepServices>): Values {
   const changed = changedAttributes(profile, attributes);
   return changed.url === undefined ? changed : { ...changed, ...urlColumns(changed.url, services) };
 }
@@ -61,18 +65,18 @@ function reachesApple(values: Values): boolean {
 }
 
 /** With `force` its devices get the default of their account, if there is one, and Apple is told. */
-export async function removeProfile(operation: DeleteOperation<Services>): Promise<void> {
+export async function removeProfile(operation: DeleteOperation<DepServices>): Promise<void> {
   const { trx, store, shape, services, id, flags, details } = operation;
   const { dep_account_id, profile_name } = await find(operation, id);
-  const { devices, defaultOf } = await services.depServices.profileUses(trx, id);
+  const { devices, defaultOf } = await services.dep.profileUses(trx, id);
   if (!flags.has('force')) requireUnused({ devices, defaultOf });
   await store.remove(trx, { shape, id });
   Object.assign(details, { profile_name, devices, default_of: defaultOf });
   if (typeof dep_account_id !== 'number') return;
-  await services.depServices.reconcileAccount(trx, dep_account_id);
+  await services.dep.reconcileAccount(trx, dep_account_id);
 }
 
-async function find(operation: Operation<Services>, id: number): Promise<Row> {
+async function find(operation: Operation<DepServices>, id: number): Promise<Row> {
   const { trx, store, shape } = operation;
   const own = ['dep_account_id', 'follows_public_url'];
   const columns = [...new Set([...Object.keys(shape.attributes), ...own])];
@@ -81,8 +85,8 @@ async function find(operation: Operation<Services>, id: number): Promise<Row> {
   return profile;
 }
 
-async function withWarnings(operation: Operation<Services>, id: number): Promise<WriteResult> {
+async function withWarnings(operation: Operation<DepServices>, id: number): Promise<WriteResult> {
   const profile = await find(operation, id);
-  const warnings = operation.services.depServices.profileWarnings(profile);
+  const warnings = operation.services.dep.profileWarnings(profile);
   return warnings.length > 0 ? { id, meta: { warnings } } : { id };
 }

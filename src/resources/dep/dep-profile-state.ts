@@ -1,6 +1,13 @@
+import type { DepAdministration } from '../../dep/dep-administration.js';
 import { AppError } from '../../errors.js';
 import type { Operation } from '../../jsonapi/definition/definition.js';
-import type { ProfileUses, ResourceServices } from '../services.js';
+import type { Service } from '../common.js';
+
+export interface DepServices {
+  dep: Service<DepAdministration>;
+}
+
+type ProfileUses = Awaited<ReturnType<DepAdministration['profileUses']>>;
 
 /** Columns of `dep_profiles` about what Apple has of a profile; only the server writes them. */
 export interface ProfileState {
@@ -22,11 +29,11 @@ export function movedTo(dep_account_id: number | null) {
   return { ...stateAt(dep_account_id), ...unknown, dep_account_id };
 }
 
-type Moving = Pick<Operation<ResourceServices>, 'trx' | 'services'>;
+type Moving = Pick<Operation<DepServices>, 'trx' | 'services'>;
 
 /** AppError 409 in_use while devices or an account depend on the account that the profile has. */
 export async function requireMovable({ trx, services }: Moving, id: number): Promise<void> {
-  const reasons = reasonsToKeep(await services.depServices.profileUses(trx, id));
+  const reasons = reasonsToKeep(await services.dep.profileUses(trx, id));
   if (reasons.length === 0) return;
   const message = `the dep_profile ${id} stays with its account: ${reasons.join('; ')}`;
   throw new AppError('in_use', 409, message);

@@ -16,8 +16,8 @@ import {
   type ToMany,
 } from '../../jsonapi/definition/definition.js';
 import { adminWrites } from '../common.js';
-import type { ResourceServices } from '../services.js';
 import { createProfile, removeProfile, updateProfile } from './dep-profile-operations.js';
+import type { DepServices } from './dep-profile-state.js';
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
@@ -42,10 +42,10 @@ const FORCE =
   'Deletes it also while devices have it or it is a default: its devices get the default of their ' +
   'account, and where there is none, Apple sets them up unmanaged.';
 
-type Relate = RelateOperation<ResourceServices>;
+type Relate = RelateOperation<DepServices>;
 
 /** Devices that are to have the profile, whatever Apple has of it yet: see their `dep_devices`. */
-const profileDevices: ToMany<ResourceServices> = {
+const profileDevices: ToMany<DepServices> = {
   kind: 'toMany',
   type: 'devices',
   via: { foreignKey: 'dep_profile_id' },
@@ -54,7 +54,7 @@ const profileDevices: ToMany<ResourceServices> = {
 };
 
 /** What a device of Apple's enrollment program is told before its first start. */
-export const depProfiles = defineResource<ResourceServices>({
+export const depProfiles = defineResource<DepServices>({
   type: 'dep_profiles',
   path: '/dep/profiles',
   table: 'dep_profiles',
@@ -109,12 +109,12 @@ export const depProfiles = defineResource<ResourceServices>({
 
 async function assignProfile({ trx, services, id, relatedIds, at, meta }: Relate): Promise<void> {
   const wish = { profileId: id, deviceIds: relatedIds, at };
-  const warnings = await services.depServices.assignProfile(trx, wish);
+  const warnings = await services.dep.assignProfile(trx, wish);
   if (warnings.length > 0) meta.warnings = warnings;
 }
 
 async function unassignProfile({ trx, services, id, relatedIds }: Relate): Promise<void> {
-  await services.depServices.unassignProfile(trx, { profileId: id, deviceIds: relatedIds });
+  await services.dep.unassignProfile(trx, { profileId: id, deviceIds: relatedIds });
 }
 
 /** One sequence that fills the bytes; more than 127 of them, so its length is in the long form. */

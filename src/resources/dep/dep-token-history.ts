@@ -1,11 +1,10 @@
 import { each, text, timestamp } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
-import type { ResourceServices } from '../services.js';
 
 const READ_ONLY = { write: 'never' } as const;
 
 /** Every server token that an account has had, without its secrets. */
-export const depTokens = defineResource<ResourceServices>({
+export const depTokens = defineResource({
   type: 'dep_tokens',
   path: '/dep/tokens',
   table: 'dep_tokens',

@@ -3,7 +3,6 @@ import type { Transaction } from '../../jsonapi/context.js';
 import type { Attribute } from '../../jsonapi/definition/attributes.js';
 import type { Row } from '../../jsonapi/store.js';
 import { changedAttributes } from '../changed-attributes.js';
-import type { DeviceService } from '../services.js';
 import {
   depServices,
   hardware,
@@ -71,10 +70,21 @@ function comparable(value: unknown, { ignoreCase }: Attribute): unknown {
   return ignoreCase && typeof value === 'string' ? value.toLowerCase() : value;
 }
 
+export interface DeviceRecords {
+  /**
+   * The devices that have one of these identifiers, by the column's name. Locks the identifiers
+   * until the transaction ends.
+   */
+  findOwners(
+    trx: Transaction,
+    identifiers: [name: string, value: string][],
+  ): Promise<{ id: number; name: string }[]>;
+}
+
 /** AppError 409 naming the devices that one of the identifiers belongs to. */
 export async function assertDeviceIsNew(
   trx: Transaction,
-  devices: DeviceService,
+  devices: DeviceRecords,
   attributes: Values,
 ): Promise<void> {
   const given = IDENTIFIERS.flatMap((name): [string, string][] => {

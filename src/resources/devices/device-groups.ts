@@ -1,9 +1,8 @@
 import { text, timestamp } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
 import { operatorWrites } from '../common.js';
-import type { ResourceServices } from '../services.js';
 
-export const deviceGroups = defineResource<ResourceServices>({
+export const deviceGroups = defineResource({
   type: 'device_groups',
   path: '/device_groups',
   table: 'device_groups',

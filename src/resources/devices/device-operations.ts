@@ -1,4 +1,6 @@
+import type { NameChanges, RenamableDevice } from '../../commands/rename.js';
 import { AppError, notFound } from '../../errors.js';
+import type { Transaction } from '../../jsonapi/context.js';
 import type {
   CreateOperation,
   DeleteOperation,
@@ -9,22 +11,35 @@ import type {
 import { columnsOf } from '../../jsonapi/operations/changes.js';
 import type { Row } from '../../jsonapi/store.js';
 import { changedAttributes } from '../changed-attributes.js';
+import type { CommandServices } from '../commands/command-operations.js';
 import { queuedCommands } from '../commands/device-commands.js';
-import type { ProfileWarning, ResourceServices } from '../services.js';
+import type { DepServices } from '../dep/dep-profile-state.js';
 import {
   assertDeviceIsNew,
   assertFactsUnchanged,
+  type DeviceRecords,
   FACT_NAMES,
   ownedAttributes,
 } from './device-facts.js';
 
-type Create = CreateOperation<ResourceServices>;
-type Update = UpdateOperation<ResourceServices>;
+type ProfileWarnings = Awaited<ReturnType<DepServices['dep']['assignProfile']>>;
 
-interface NameChanges {
-  device_name?: string | null;
-  hostname?: string | null;
+export interface DeviceServices extends CommandServices, DepServices {
+  settings: {
+    /** Queues a Settings command for an enrolled device. Returns the ids of the queued commands. */
+    rename(
+      trx: Transaction,
+      input: { device: RenamableDevice; changes: NameChanges },
+    ): Promise<number[]>;
+  };
+  devices: DeviceRecords & {
+    /** Removes the device and leaves the tombstones of its identities. AppError 404. */
+    remove(trx: Transaction, input: { id: number }): Promise<void>;
+  };
 }
+
+type Create = CreateOperation<DeviceServices>;
+type Update = UpdateOperation<DeviceServices>;
 
 /** Columns of the row that the services get. */
 const COLUMNS = [
@@ -58,7 +73,7 @@ export async function createDevice(operation: Create): Promise<WriteResult> {
  * the new ones: they go out as a Settings command, and the column changes with the next inventory.
  */
 export async function updateDevice(operation: Update): Promise<WriteResult> {
-  const { trx, store, shape, services, context, id, attributes, unwritable } = operation;
+  const { trx, store, shape, services, id, attributes, unwritable } = operation;
   const columns = [...COLUMNS, ...FACT_NAMES];
   const device = await store.find(trx, { shape, id, columns, lock: true });
   if (device === undefined) throw notFound(`devices ${id}`);
@@ -73,7 +88,7 @@ export async function updateDevice(operation: Update): Promise<WriteResult> {
   });
   const meta = await changeProfile(operation, { id, current: device.dep_profile_id, wanted });
   if (Object.keys(changes).length === 0) return meta ? { id, meta } : { id };
-  const queued = await services.settings.rename(trx, { device, changes, context });
+  const queued = await services.settings.rename(trx, { device, changes });
   const audit = { commands: await queuedCommands(operation, queued) };
   return { id, meta: { ...meta, queued_commands: queued }, audit };
 }
@@ -106,18 +121,18 @@ interface ProfileChange {
  * what the answer tells beside.
  */
 async function changeProfile(
-  { trx, services: { depServices } }: Create | Update,
+  { trx, services: { dep } }: Create | Update,
   { id, current, wanted }: ProfileChange,
-): Promise<{ warnings: ProfileWarning[] } | undefined> {
+): Promise<{ warnings: ProfileWarnings } | undefined> {
   if (wanted === undefined || wanted === current) return undefined;
   const deviceIds = [id];
   if (wanted !== null) {
     const wish = { profileId: wanted, deviceIds, at: PROFILE_POINTER };
-    const warnings = await depServices.assignProfile(trx, wish);
+    const warnings = await dep.assignProfile(trx, wish);
     return warnings.length > 0 ? { warnings } : undefined;
   }
   if (typeof current === 'number') {
-    await depServices.unassignProfile(trx, { profileId: current, deviceIds });
+    await dep.unassignProfile(trx, { profileId: current, deviceIds });
   }
   return undefined;
 }
@@ -130,7 +145,7 @@ function split(device: Row, attributes: Record<string, unknown>) {
   return { changes, values };
 }
 
-export async function removeDevice(operation: DeleteOperation<ResourceServices>): Promise<void> {
-  const { trx, services, context, id } = operation;
-  await services.devices.remove(trx, { id, context });
+export async function removeDevice(operation: DeleteOperation<DeviceServices>): Promise<void> {
+  const { trx, services, id } = operation;
+  await services.devices.remove(trx, { id });
 }

@@ -1,7 +1,6 @@
 import { bool, integer, oneOf, timestamp } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
 import { device } from '../common.js';
-import type { ResourceServices } from '../services.js';
 
 export const SECRET_KINDS = [
   'unlock_token',
@@ -14,7 +13,7 @@ export const SECRET_KINDS = [
 const READ_ONLY = { write: 'never' } as const;
 
 /** What devices have escrowed, and when; the secrets themselves are shown by the API's reveal only. */
-export const deviceSecrets = defineResource<ResourceServices>({
+export const deviceSecrets = defineResource({
   type: 'device_secrets',
   path: '/device_secrets',
   table: 'device_secret_records',

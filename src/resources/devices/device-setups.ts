@@ -1,11 +1,10 @@
 import { each, integer, oneOf, text, timestamp } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
-import type { ResourceServices } from '../services.js';
 
 const READ_ONLY = { write: 'never' } as const;
 
 /** The times that devices waited, or still wait, in Setup Assistant: one for each enrollment. */
-export const deviceSetups = defineResource<ResourceServices>({
+export const deviceSetups = defineResource({
   type: 'device_setups',
   path: '/device_setups',
   table: 'device_setups',

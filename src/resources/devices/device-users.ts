@@ -8,10 +8,9 @@ import {
 } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
 import { device } from '../common.js';
-import type { ResourceServices } from '../services.js';
 
 /** Users of devices, who have a channel of their own; only their devices tell of them. */
-export const deviceUsers = defineResource<ResourceServices>({
+export const deviceUsers = defineResource({
   type: 'device_users',
   path: '/device_users',
   table: 'device_users',

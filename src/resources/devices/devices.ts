@@ -1,7 +1,6 @@
 import { defineResource, type ToMany } from '../../jsonapi/definition/definition.js';
 import { deviceCommands } from '../commands/device-commands.js';
 import { operatorWrites } from '../common.js';
-import type { ResourceServices } from '../services.js';
 import {
   depServices,
   hardware,
@@ -12,19 +11,24 @@ import {
   updateSettings,
 } from './device-attributes.js';
 import { IDENTIFIERS } from './device-facts.js';
-import { createDevice, removeDevice, updateDevice } from './device-operations.js';
+import {
+  createDevice,
+  type DeviceServices,
+  removeDevice,
+  updateDevice,
+} from './device-operations.js';
 
 /** What the device reported; the next inventory replaces it. */
-function reported(type: string): ToMany<ResourceServices> {
+function reported(type: string): ToMany {
   return { kind: 'toMany', type, via: { foreignKey: 'device_id' }, write: 'endpoint' };
 }
 
 /** Kept by the server. */
-function history(type: string): ToMany<ResourceServices> {
+function history(type: string): ToMany {
   return { kind: 'toMany', type, via: { foreignKey: 'device_id' }, write: 'never' };
 }
 
-export const devices = defineResource<ResourceServices>({
+export const devices = defineResource<DeviceServices>({
   type: 'devices',
   path: '/devices',
   table: 'devices',

@@ -1,12 +1,11 @@
 import { each, integer, oneOf, text, timestamp } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
-import type { ResourceServices } from '../services.js';
 import { ENROLLMENT_METHODS } from './device-attributes.js';
 
 const READ_ONLY = { write: 'never' } as const;
 
 /** The enrollments of a device before its present one. */
-export const formerEnrollments = defineResource<ResourceServices>({
+export const formerEnrollments = defineResource({
   type: 'former_enrollments',
   path: '/former_enrollments',
   table: 'former_enrollments',

@@ -1,8 +1,7 @@
 import { text } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
-import type { ResourceServices } from '../services.js';
 
-export const tags = defineResource<ResourceServices>({
+export const tags = defineResource({
   type: 'tags',
   path: '/tags',
   table: 'tags',

@@ -1,3 +1,4 @@
+import type { EnrollmentLinks } from '../../enroll/link/enrollment-links.js';
 import { validationError } from '../../errors.js';
 import { bool, integer, oneOf, text, timestamp } from '../../jsonapi/definition/attributes.js';
 import {
@@ -8,19 +9,25 @@ import {
 } from '../../jsonapi/definition/definition.js';
 import { columnsOf } from '../../jsonapi/operations/changes.js';
 import type { Row } from '../../jsonapi/store.js';
-import type { ResourceServices } from '../services.js';
-import type { LinkFacts } from './enrollment-link-service.js';
 
-type Services = ResourceServices;
+export interface EnrollmentLinkServices {
+  enrollmentLinks: EnrollmentLinks;
+}
 
-function requireFuture({ expires_at }: CreateOperation<Services>['attributes']): void {
+type LinkFacts = Parameters<EnrollmentLinks['statusOf']>[0];
+
+function requireFuture({
+  expires_at,
+}: CreateOperation<EnrollmentLinkServices>['attributes']): void {
   if (!(expires_at instanceof Date) || expires_at.getTime() > Date.now()) return;
   const source = { pointer: '/data/attributes/expires_at' };
   throw validationError([{ detail: 'expires_at is in the past', source }]);
 }
 
 /** The row comes first: its token is sealed for its id. */
-async function createLink(operation: CreateOperation<Services>): Promise<WriteResult> {
+async function createLink(
+  operation: CreateOperation<EnrollmentLinkServices>,
+): Promise<WriteResult> {
   const { trx, store, shape, services } = operation;
   requireFuture(operation.attributes);
   const { token, hash } = services.enrollmentLinks.newToken();
@@ -35,7 +42,7 @@ async function createLink(operation: CreateOperation<Services>): Promise<WriteRe
 function present(
   name: string,
   row: Row,
-  { services: { enrollmentLinks } }: DeriveSource<Services>,
+  { services: { enrollmentLinks } }: DeriveSource<EnrollmentLinkServices>,
 ): string {
   if (name === 'url') return enrollmentLinks.urlOf(row.id, row.sealed_token as Buffer);
   return enrollmentLinks.statusOf(row as Row & LinkFacts);
@@ -45,7 +52,7 @@ const COUNTED = { write: 'never', volatile: true } as const;
 const STATUS_OF = ['is_disabled', 'expires_at', 'max_uses', 'uses'];
 
 /** Whoever has a link can enroll devices, so those who may only look don't see links either. */
-export const enrollmentLinks = defineResource<Services>({
+export const enrollmentLinks = defineResource<EnrollmentLinkServices>({
   type: 'enrollment_links',
   path: '/enrollment_links',
   table: 'enrollment_links',

@@ -9,7 +9,6 @@ import {
 import { defineResource } from '../../jsonapi/definition/definition.js';
 import type { Row } from '../../jsonapi/store.js';
 import { ENROLLMENT_METHODS } from '../devices/device-attributes.js';
-import type { ResourceServices } from '../services.js';
 
 const READ_ONLY = { write: 'never' } as const;
 
@@ -34,7 +33,7 @@ export function requestState(times: RequestTimes, now = new Date()): (typeof STA
  * Devices, known by Apple's certificate or their user's account, that got an enrollment profile, and
  * enrolled devices whose new enrollment waits for an admin: who asked, and what became of it.
  */
-export const enrollmentRequests = defineResource<ResourceServices>({
+export const enrollmentRequests = defineResource({
   type: 'enrollment_requests',
   path: '/enrollment_requests',
   table: 'enrollment_requests',

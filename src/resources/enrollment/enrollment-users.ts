@@ -9,7 +9,6 @@ import {
   type WriteResult,
 } from '../../jsonapi/definition/definition.js';
 import { columnsOf } from '../../jsonapi/operations/changes.js';
-import type { ResourceServices } from '../services.js';
 
 /**
  * No white space, quotes, brackets, controls or characters that show nothing. Written out, since
@@ -19,8 +18,13 @@ const PART =
   '[^\\s@"\'<>\\\\\\u0000-\\u0020\\u007f-\\u00a0\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb]';
 const ACCOUNT = new RegExp(`^${PART}{1,64}@${PART}{1,253}$`);
 
+export interface EnrollmentUserServices {
+  /** `hash`: what is stored of a password. */
+  passwords: { hash(password: string): Promise<string> };
+}
+
 /** People who may enroll devices with their account where no identity provider signs them in. */
-export const enrollmentUsers = defineResource<ResourceServices>({
+export const enrollmentUsers = defineResource<EnrollmentUserServices>({
   type: 'enrollment_users',
   path: '/enrollment_users',
   table: 'enrollment_users',
@@ -51,12 +55,16 @@ export const enrollmentUsers = defineResource<ResourceServices>({
   operations: { create: createUser, update: updateUser },
 });
 
-async function createUser(operation: CreateOperation<ResourceServices>): Promise<WriteResult> {
+async function createUser(
+  operation: CreateOperation<EnrollmentUserServices>,
+): Promise<WriteResult> {
   const { trx, store, shape } = operation;
   return { id: await store.insert(trx, { shape, values: await hashed(operation) }) };
 }
 
-async function updateUser(operation: UpdateOperation<ResourceServices>): Promise<WriteResult> {
+async function updateUser(
+  operation: UpdateOperation<EnrollmentUserServices>,
+): Promise<WriteResult> {
   const { trx, store, shape, id } = operation;
   const known = await store.find(trx, { shape, id, columns: ['account'], lock: true });
   if (known === undefined) throw notFound(`enrollment_users ${id}`);
@@ -65,7 +73,11 @@ async function updateUser(operation: UpdateOperation<ResourceServices>): Promise
 }
 
 /** The columns with the password's hash in place of the password. */
-async function hashed({ shape, services, ...input }: Operation<ResourceServices> & WriteInput) {
+async function hashed({
+  shape,
+  services,
+  ...input
+}: Operation<EnrollmentUserServices> & WriteInput) {
   const { password, ...values } = columnsOf(shape, input);
   if (typeof password !== 'string') return values;
   return { ...values, password_hash: await services.passwords.hash(password) };

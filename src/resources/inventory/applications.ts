@@ -13,7 +13,6 @@ import {
 } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
 import { operatorWrites } from '../common.js';
-import type { ResourceServices } from '../services.js';
 
 const KINDS = [
   'applications',
@@ -46,7 +45,7 @@ const manifest = {
   }),
 };
 
-export const applications = defineResource<ResourceServices>({
+export const applications = defineResource({
   type: 'applications',
   path: '/applications',
   table: 'applications',

@@ -10,9 +10,8 @@ import {
 } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
 import { device, operatorWrites } from '../common.js';
-import type { ResourceServices } from '../services.js';
 
-export const availableOsUpdates = defineResource<ResourceServices>({
+export const availableOsUpdates = defineResource({
   type: 'available_os_updates',
   path: '/available_os_updates',
   table: 'available_os_updates',

@@ -1,9 +1,8 @@
 import { bigInteger, bool, each, text, version } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
 import { device, operatorWrites } from '../common.js';
-import type { ResourceServices } from '../services.js';
 
-export const installedApplications = defineResource<ResourceServices>({
+export const installedApplications = defineResource({
   type: 'installed_applications',
   path: '/installed_applications',
   table: 'installed_applications',

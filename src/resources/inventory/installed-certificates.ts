@@ -1,9 +1,8 @@
 import { bool, each, text, timestamp } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
 import { device, operatorWrites } from '../common.js';
-import type { ResourceServices } from '../services.js';
 
-export const installedCertificates = defineResource<ResourceServices>({
+export const installedCertificates = defineResource({
   type: 'installed_certificates',
   path: '/installed_certificates',
   table: 'installed_certificates',

@@ -1,9 +1,8 @@
 import { bigInteger, bool, each, json, text } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
 import { device, operatorWrites } from '../common.js';
-import type { ResourceServices } from '../services.js';
 
-export const installedProfiles = defineResource<ResourceServices>({
+export const installedProfiles = defineResource({
   type: 'installed_profiles',
   path: '/installed_profiles',
   table: 'installed_profiles',

@@ -1,11 +1,10 @@
 import { bigInteger, bool, integer, text } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
-import type { ResourceServices } from '../services.js';
 
 const READ_ONLY = { write: 'never' } as const;
 
 /** What a profile is made of. The keys themselves leave only by the download of the profile. */
-export const profilePayloads = defineResource<ResourceServices>({
+export const profilePayloads = defineResource({
   type: 'profile_payloads',
   path: '/profile_payloads',
   table: 'profile_payloads',

@@ -7,12 +7,11 @@ import {
   timestamp,
 } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
-import type { ResourceServices } from '../services.js';
 
 const READ_ONLY = { write: 'never' } as const;
 
 /** The files uploaded for a profile, each under its number. */
-export const profileVersions = defineResource<ResourceServices>({
+export const profileVersions = defineResource({
   type: 'profile_versions',
   path: '/profile_versions',
   table: 'profile_versions',

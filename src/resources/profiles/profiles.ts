@@ -8,12 +8,11 @@ import {
   timestamp,
 } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
-import type { ResourceServices } from '../services.js';
 
 const READ_ONLY = { write: 'never' } as const;
 
 /** Configuration profiles. They come by upload, so only what they are assigned to can be written. */
-export const profiles = defineResource<ResourceServices>({
+export const profiles = defineResource({
   type: 'profiles',
   path: '/profiles',
   table: 'profiles',

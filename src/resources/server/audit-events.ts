@@ -1,8 +1,7 @@
 import { each, json, text, timestamp } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
-import type { ResourceServices } from '../services.js';
 
-export const auditEvents = defineResource<ResourceServices>({
+export const auditEvents = defineResource({
   type: 'audit_events',
   path: '/audit_events',
   table: 'audit_events',

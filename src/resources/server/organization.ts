@@ -2,7 +2,6 @@ import { type Attribute, text, timestamp } from '../../jsonapi/definition/attrib
 import { defineResource } from '../../jsonapi/definition/definition.js';
 import type { SingletonDefinition } from '../../jsonapi/operations/singleton.js';
 import { adminSettings } from '../common.js';
-import type { ResourceServices } from '../services.js';
 
 const REVERSE_DNS =
   /^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)+$/;
@@ -22,27 +21,25 @@ function upperCase(attribute: Attribute): Attribute {
 }
 
 /** The organization that the devices belong to: named in every profile that is made here. */
-export const organization: SingletonDefinition<ResourceServices> = defineResource<ResourceServices>(
-  {
-    type: 'organizations',
-    path: '/configuration/organization',
-    table: 'organizations',
-    access: adminSettings,
-    attributes: {
-      name: text({ required: true, min: 1, max: 255, pattern: PLAIN, like: PLAIN_LIKE }),
-      /** Begins the identifier of every payload that is made here. */
-      payload_prefix: text({
-        required: true,
-        max: 200,
-        pattern: REVERSE_DNS,
-        like: REVERSE_DNS_LIKE,
-      }),
-      x509_ou: text({ min: 1, max: 32 }),
-      x509_o: text({ min: 1, max: 64 }),
-      x509_st: text({ min: 1, max: 128 }),
-      x509_c: upperCase(text({ pattern: /^[A-Za-z]{2}$/, like: '2 letters' })),
-      updated_at: timestamp({ write: 'never' }),
-    },
-    relationships: {},
+export const organization: SingletonDefinition = defineResource({
+  type: 'organizations',
+  path: '/configuration/organization',
+  table: 'organizations',
+  access: adminSettings,
+  attributes: {
+    name: text({ required: true, min: 1, max: 255, pattern: PLAIN, like: PLAIN_LIKE }),
+    /** Begins the identifier of every payload that is made here. */
+    payload_prefix: text({
+      required: true,
+      max: 200,
+      pattern: REVERSE_DNS,
+      like: REVERSE_DNS_LIKE,
+    }),
+    x509_ou: text({ min: 1, max: 32 }),
+    x509_o: text({ min: 1, max: 64 }),
+    x509_st: text({ min: 1, max: 128 }),
+    x509_c: upperCase(text({ pattern: /^[A-Za-z]{2}$/, like: '2 letters' })),
+    updated_at: timestamp({ write: 'never' }),
   },
-);
+  relationships: {},
+});

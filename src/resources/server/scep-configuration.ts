@@ -12,7 +12,6 @@ import {
 import { defineResource } from '../../jsonapi/definition/definition.js';
 import type { SingletonDefinition } from '../../jsonapi/operations/singleton.js';
 import { adminSettings } from '../common.js';
-import type { ResourceServices } from '../services.js';
 
 const SOURCE_TYPES = ['InternalSCEP', 'ExternalSCEP', 'InternalPKCS12'] as const;
 /** What the sealed challenge is bound to; the enrollment profile opens it. */
@@ -81,13 +80,20 @@ const subjectAltName: Attribute = {
   }),
 };
 
-function sealed(challenge: unknown, { secrets }: ResourceServices): Buffer | null {
+export interface ScepServices {
+  /** `ownUrl`: this server's own SCEP, as devices reach it. */
+  scep: { ownUrl: string };
+  /** `seal`: encrypts a secret for the place that the label names. */
+  secrets: { seal(secret: string, label: string): Buffer };
+}
+
+function sealed(challenge: unknown, { secrets }: ScepServices): Buffer | null {
   return typeof challenge === 'string' ? secrets.seal(challenge, CHALLENGE_IDENTITY) : null;
 }
 
 /** How devices get the certificate they identify themselves with. */
-export const scepConfiguration: SingletonDefinition<ResourceServices> = {
-  ...defineResource<ResourceServices>({
+export const scepConfiguration: SingletonDefinition<ScepServices> = {
+  ...defineResource<ScepServices>({
     type: 'scep_configurations',
     path: '/configuration/scep',
     table: 'scep_configurations',

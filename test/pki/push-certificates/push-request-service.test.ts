@@ -8,7 +8,7 @@ import {
   PushCertificateRequests,
 } from '../../../src/pki/push-certificates/push-request-service.js';
 import { storeVendorCertificate } from '../../../src/pki/push-certificates/push-request-vendor.js';
-import type { ResourceServices, SigningRequestInput } from '../../../src/resources/services.js';
+import type { SigningRequestInput } from '../../../src/pki/signing-requests/signing-request-service.js';
 import { createResourceServices } from '../../../src/server/resource-services.js';
 import { asAuthority, ecIdentity, identityOf } from '../../crypto/identities.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
@@ -20,7 +20,7 @@ const TOPIC = 'com.apple.mgmt.External.11111111-2222-4333-8444-555555555555';
 
 let test: TestDatabase;
 let box: SecretBox;
-let services: ResourceServices;
+let services: ReturnType<typeof createResourceServices>;
 let vendor: Vendor;
 let requestId: number;
 
