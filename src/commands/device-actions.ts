@@ -1,6 +1,6 @@
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Transaction } from '../db/connection/unit-of-work.js';
-import { secretIdentity } from '../db/devices/device-repository.js';
+import { secretLabel } from '../db/devices/device-repository.js';
 import { findCurrentSecret } from '../db/devices/device-secrets.js';
 import { AppError } from '../errors.js';
 import { requireAllowedByEnrollment, requireEligible } from './eligibility.js';
@@ -27,7 +27,7 @@ export class DeviceActions {
         `device ${deviceId} has escrowed no unlock token in its present enrollment`,
       );
     }
-    const UnlockToken = this.box.open(sealed, secretIdentity(deviceId, 'unlock_token'));
+    const UnlockToken = this.box.open(sealed, secretLabel(deviceId, 'unlock_token'));
     const command = { requestType: 'ClearPasscode', parameters: { UnlockToken } };
     return this.queue.add(trx, deviceId, command);
   }

@@ -129,7 +129,7 @@ export interface KeyClaim {
 }
 
 /** What the first request with a key was answered; `digest` is that request's. */
-export interface FirstAnswer {
+export interface FirstResponse {
   status: number;
   headers: { location?: string | undefined; etag?: string | undefined };
   body: Buffer | null;
@@ -191,6 +191,10 @@ export interface Store {
    * Claims the key until the transaction ends and for 24 hours once it is committed, or gives the
    * answer of the first request with it. Waits while another transaction holds the key.
    */
-  claimKey(trx: Transaction, claim: KeyClaim): Promise<FirstAnswer | undefined>;
-  keepAnswer(trx: Transaction, claim: KeyClaim, answer: Omit<FirstAnswer, 'digest'>): Promise<void>;
+  claimKey(trx: Transaction, claim: KeyClaim): Promise<FirstResponse | undefined>;
+  storeResponse(
+    trx: Transaction,
+    claim: KeyClaim,
+    answer: Omit<FirstResponse, 'digest'>,
+  ): Promise<void>;
 }

@@ -2,7 +2,7 @@ import { planInventory } from '../commands/inventory-plan.js';
 import { prepareCommand } from '../commands/payload.js';
 import { type CallerFacts, checkOutDevice, promoteRenewal } from '../db/device-path/check-ins.js';
 import type { CallerKey } from '../db/device-path/token-update.js';
-import { secretIdentity } from '../db/devices/device-repository.js';
+import { secretLabel } from '../db/devices/device-repository.js';
 import { AppError } from '../errors.js';
 import { readCell } from '../protocol/mdm/cell-label.js';
 import type {
@@ -107,7 +107,7 @@ async function answerTokenUpdate(
   const updated = await services.checkIns.updateToken({
     ...who,
     deviceId,
-    sealedPush: sealPushToken(box, secretIdentity(deviceId, 'push'), message),
+    sealedPush: sealPushToken(box, secretLabel(deviceId, 'push'), message),
     topic: message.topic ?? null,
     cell: readCell(url),
     awaitingConfiguration: message.awaitingConfiguration ?? null,

@@ -1,5 +1,5 @@
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
-import { secretIdentity } from '../db/devices/device-repository.js';
+import { secretLabel } from '../db/devices/device-repository.js';
 import { getSecret, putSecret, removeSecret } from '../db/devices/device-secrets.js';
 import type { SetBootstrapTokenMessage, TokenUpdateMessage } from '../protocol/mdm/mdm-messages.js';
 import { buildPlist } from '../protocol/plist/plist.js';
@@ -22,7 +22,7 @@ export function sealPushToken(box: SecretBox, label: string, message: TokenUpdat
 }
 
 export function sealUnlockToken(box: SecretBox, deviceId: number, token: Buffer) {
-  const label = secretIdentity(deviceId, 'unlock_token');
+  const label = secretLabel(deviceId, 'unlock_token');
   return { sealed: box.seal(token, label), digest: box.digest(token, label) };
 }
 
@@ -37,7 +37,7 @@ export async function setBootstrapToken(
     await removeSecret(db, key);
     return EMPTY;
   }
-  const label = secretIdentity(owner.deviceId, BOOTSTRAP);
+  const label = secretLabel(owner.deviceId, BOOTSTRAP);
   const sealed = box.seal(bootstrapToken, label);
   await putSecret(db, { ...key, sealed, digest: box.digest(bootstrapToken, label) });
   return EMPTY;
@@ -54,6 +54,6 @@ export async function getBootstrapToken(
     const { deviceId } = owner;
     logger.info({ deviceId }, 'a device fetched the bootstrap token of its former enrollment');
   }
-  const BootstrapToken = box.open(secret.sealed, secretIdentity(owner.deviceId, BOOTSTRAP));
+  const BootstrapToken = box.open(secret.sealed, secretLabel(owner.deviceId, BOOTSTRAP));
   return { kind: 'plist', body: buildPlist({ BootstrapToken }) };
 }

@@ -14,7 +14,7 @@ import { WriteProbe } from '../db/connection/health.js';
 import { isOutage } from '../db/connection/outage.js';
 import { toAppError } from '../db/connection/sqlstate.js';
 import { migrationStatus } from '../db/schema/migrate.js';
-import { createResourceStore } from '../db/store/resource-store.js';
+import { ResourceStore } from '../db/store/resource-store.js';
 import type { DepServices } from '../dep/dep-services.js';
 import { createDiscoveryRouter } from '../enroll/account/discovery.js';
 import { createDepRouter, createServiceConfigRouter } from '../enroll/automated/routes.js';
@@ -139,7 +139,7 @@ function profileFiles({ box, trust, profileSigner, threads }: AppDeps) {
 }
 
 function createApiEngine({ db, box, services }: AppDeps): ApiContext {
-  const store = createResourceStore(db, box.deriveKey('idempotency keys'));
+  const store = new ResourceStore(db, box.deriveKey('idempotency keys'));
   return buildApiContext({ ...{ definitions: DEFINITIONS, store, services, audit: writeAudit } });
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { secretIdentity } from '../../src/db/devices/device-repository.js';
+import { secretLabel } from '../../src/db/devices/device-repository.js';
 import { type ApnsStandIn, startApnsStandIn } from '../../src/lab/apns/apns-stand-in.js';
 import { createPushCertificateLoader } from '../../src/push/push-certificates.js';
 import { failureOf, pushCertWorld } from '../cli/push-cert/push-cert-world.js';
@@ -56,7 +56,7 @@ async function addDevice(): Promise<number> {
   const row = { is_enrolled: true, enrollment_state: 'enrolled', topic: TOPIC, push_state: 'ok' };
   const [{ id }] = await db.knex('devices').insert({ ...row, udid: randomUUID() }, 'id');
   const push = { token: randomBytes(32).toString('hex'), push_magic: randomUUID() };
-  const sealed_push = box.seal(Buffer.from(JSON.stringify(push)), secretIdentity(id, 'push'));
+  const sealed_push = box.seal(Buffer.from(JSON.stringify(push)), secretLabel(id, 'push'));
   await db.knex('devices').where({ id }).update({ sealed_push });
   return id;
 }

@@ -3,7 +3,7 @@ import express, { type Express } from 'express';
 import type { Knex } from 'knex';
 import { CommandQueue } from '../../src/commands/queue.js';
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
-import { createResourceStore } from '../../src/db/store/resource-store.js';
+import { ResourceStore } from '../../src/db/store/resource-store.js';
 import { writeAudit } from '../../src/events/audit.js';
 import { jsonApiErrorHandler, noSuchRoute } from '../../src/http/errors/json-api-errors.js';
 
@@ -65,7 +65,7 @@ function createApp({ db }: TestDatabase, definitions: ResourceDefinition[]): Exp
   const box = new SecretBox(randomBytes(32));
   const api = buildApiContext({
     definitions: definitions as ResourceDefinition<ResourceServices>[],
-    store: createResourceStore(db, Buffer.alloc(32)),
+    store: new ResourceStore(db, Buffer.alloc(32)),
     audit: writeAudit,
     services: createResourceServices({ box, queue: new CommandQueue(box), publicUrl: PUBLIC_URL }),
   });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import request from 'supertest';
 import { CommandQueue } from '../../src/commands/queue.js';
 import { inTransaction } from '../../src/db/connection/unit-of-work.js';
-import { secretIdentity } from '../../src/db/devices/device-repository.js';
+import { secretLabel } from '../../src/db/devices/device-repository.js';
 import { type ApnsStandIn, startApnsStandIn } from '../../src/lab/apns/apns-stand-in.js';
 import {
   createLabAuthority,
@@ -51,7 +51,7 @@ async function addDevice(): Promise<number> {
   const row = { is_enrolled: true, enrollment_state: 'enrolled', topic: TOPIC, push_state: 'ok' };
   const [{ id }] = await db.knex('devices').insert({ ...row, udid: randomUUID() }, 'id');
   const push = { token: randomBytes(32).toString('hex'), push_magic: randomUUID() };
-  const sealed_push = box.seal(Buffer.from(JSON.stringify(push)), secretIdentity(id, 'push'));
+  const sealed_push = box.seal(Buffer.from(JSON.stringify(push)), secretLabel(id, 'push'));
   await db.knex('devices').where({ id }).update({ sealed_push });
   const command = { requestType: 'ProfileList', parameters: {}, options: {} };
   await inTransaction(db, (trx) => new CommandQueue(box).add(trx, id, command));

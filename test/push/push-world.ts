@@ -3,7 +3,7 @@ import { CommandQueue } from '../../src/commands/queue.js';
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import type { Database } from '../../src/db/connection/database.js';
 import { inTransaction } from '../../src/db/connection/unit-of-work.js';
-import { secretIdentity } from '../../src/db/devices/device-repository.js';
+import { secretLabel } from '../../src/db/devices/device-repository.js';
 import type {
   Announcement,
   ChangeFeed,
@@ -215,7 +215,7 @@ export async function startPushWorld(): Promise<PushWorld> {
 async function giveTokens(db: Database, box: SecretBox, targets: TestTarget[]): Promise<void> {
   const sealed = targets.map(({ id, token, pushMagic }) => {
     const plain = Buffer.from(JSON.stringify({ token, push_magic: pushMagic }));
-    return box.seal(plain, secretIdentity(id, 'push'));
+    return box.seal(plain, secretLabel(id, 'push'));
   });
   await db.pool.query(
     `update devices d set sealed_push = s.sealed, push_state = 'ok'

@@ -1,8 +1,8 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { Database } from '../../db/connection/database.js';
 import { inTransaction } from '../../db/connection/unit-of-work.js';
-import { secretIdentity } from '../../db/devices/device-repository.js';
-import { findSecret, type KeptSecret, type SecretKind } from '../../db/devices/device-secrets.js';
+import { secretLabel } from '../../db/devices/device-repository.js';
+import { findSecret, type SecretKind, type StoredSecret } from '../../db/devices/device-secrets.js';
 import { AppError, notFound } from '../../errors.js';
 import { writeAudit } from '../../events/audit.js';
 import { contextOf } from '../../http/requests/request-context.js';
@@ -72,14 +72,14 @@ function reveal({ engine, db, box }: DeviceSecretDeps): RequestHandler {
         ...{ context: contextOf(res), ...REVEAL, targetId: place.deviceId },
         ...{ outcome: 'success', details: { secret_id: id, kind, enrollment_number } },
       });
-      return { ...found, value: box.open(found.sealed, secretIdentity(place.deviceId, kind)) };
+      return { ...found, value: box.open(found.sealed, secretLabel(place.deviceId, kind)) };
     });
     const self = `${engine.basePath}/devices/${place.deviceId}/secrets/${place.id}/reveal`;
     sendAnswer(req, res, { status: 200, document: documentOf(secret, self) });
   };
 }
 
-function documentOf(secret: KeptSecret & { value: Buffer }, self: string): Document {
+function documentOf(secret: StoredSecret & { value: Buffer }, self: string): Document {
   const { id, kind, enrollment_number, created_at, value } = secret;
   const encoding = TEXT_KINDS.includes(kind) ? 'utf8' : 'base64';
   const attributes = {

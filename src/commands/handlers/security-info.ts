@@ -1,4 +1,4 @@
-import { secretIdentity } from '../../db/devices/device-repository.js';
+import { secretLabel } from '../../db/devices/device-repository.js';
 import { escrowSecret, type SecretKind } from '../../db/devices/device-secrets.js';
 import { updateDeviceFacts } from '../../db/devices/inventory-repository.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
@@ -77,7 +77,7 @@ async function escrowRecoveryKeys(
     const value = info[key];
     const bytes = typeof value === 'string' ? Buffer.from(value, 'utf8') : value;
     if (!Buffer.isBuffer(bytes) || bytes.length === 0) continue;
-    const label = secretIdentity(deviceId, kind);
+    const label = secretLabel(deviceId, kind);
     // Every SecurityInfo repeats the key; equal digests add nothing to its history.
     await escrowSecret(trx, {
       deviceId,

@@ -12,7 +12,7 @@ export interface PushCertificate {
   id: number;
   der: Buffer;
   not_after: Date;
-  /** Whether the key is here, and it was not revoked. */
+  /** Muster has its key, and it is not revoked. */
   is_usable: boolean;
 }
 
@@ -21,15 +21,15 @@ interface StoredSetting {
   sealed_key: string;
 }
 
-/** The settings of the CA that stands for Apple's, and of the one that certifies devices. */
+/** The lab's CA in place of Apple's, and its device CA. */
 export type LabSettingName = 'lab' | 'lab_device_ca';
 
-/** More than anybody tries out at once. */
+/** More serial numbers than a trial needs. */
 const MOST_SERIALS = 1000;
-/** Advisory lock of the one process that makes the lab's CA. */
+/** Advisory lock of the process that creates the lab's CA. */
 const LAB_LOCK = 0x6d75_6c61;
 
-/** Held until the transaction ends. */
+/** Locks the lab's settings until the transaction ends. */
 export async function lockLab(trx: Knex.Transaction): Promise<void> {
   await trx.raw('select pg_advisory_xact_lock(?)', [LAB_LOCK]);
 }
@@ -74,7 +74,7 @@ export async function listAllPushCertificates(knex: Knex): Promise<PushCertifica
     );
 }
 
-/** Of accounts that Apple's own portal gave a token to, not the lab's. */
+/** Ids of accounts whose token is from Apple, not from the lab. */
 export async function listRealDepAccounts(knex: Knex): Promise<number[]> {
   return await knex('dep_accounts')
     .where({ is_lab: false })
@@ -83,16 +83,16 @@ export async function listRealDepAccounts(knex: Knex): Promise<number[]> {
     .pluck<number[]>('id');
 }
 
-/** What is told on accounts of the lab while it is off. */
-export interface LabOffWords {
+/** The status of the lab's accounts while the lab is off. */
+export interface LabOffStatus {
   text: string;
   advice: string | null;
 }
 
-/** Returns how many accounts of the lab's there are that were not told before. */
+/** Marks the lab's accounts as off. Returns how many were not marked before. */
 export async function suspendLabAccounts(
   trx: Knex.Transaction,
-  { text, advice }: LabOffWords,
+  { text, advice }: LabOffStatus,
 ): Promise<number> {
   return await trx('dep_accounts').where({ is_lab: true }).whereNot({ status: 'lab_off' }).update({
     status: 'lab_off',
@@ -102,7 +102,7 @@ export async function suspendLabAccounts(
   });
 }
 
-/** Those that were suspended are to be confirmed again. Returns their ids. */
+/** Marks suspended accounts as unconfirmed. Returns their ids. */
 export async function resumeLabAccounts(trx: Knex.Transaction): Promise<number[]> {
   const rows: { id: number }[] = await trx('dep_accounts')
     .where({ is_lab: true, status: 'lab_off' })
@@ -116,7 +116,7 @@ export async function resumeLabAccounts(trx: Knex.Transaction): Promise<number[]
   return rows.map(({ id }) => id);
 }
 
-/** Serial numbers of devices of Apple's enrollment program that are not enrolled, the oldest first. */
+/** Serial numbers of DEP devices that are not enrolled, the oldest first. */
 export async function listWaitingSerials(knex: Knex): Promise<string[]> {
   return await knex('devices')
     .where({ is_dep: true, is_enrolled: false })

@@ -34,13 +34,13 @@ export interface RoleCount {
 const PENDING = ['Queued', 'Sent', 'NotNow'];
 
 /**
- * Beyond the time, the figures of a scrape would be those of the past anyway. One core at most: the
- * others serve devices. The memory is for the places of 500,000 pending commands.
+ * After 8 s a scrape has timed out anyway. At most one core, since the others serve devices. The memory
+ * is for the bitmap of 500,000 pending commands.
  */
 const LIMITS = `set local statement_timeout = '8s'; set local work_mem = '32MB';
 set local max_parallel_workers_per_gather = 0`;
 
-// One walk over the index of pending commands: what is finished, however much, costs nothing.
+// One scan of the partial index of pending commands: finished ones cost nothing.
 const PENDING_COMMANDS = `
 select status, count(*) as count,
   greatest(0, extract(epoch from now() - min(queued_at)))::float8 as "oldestSeconds"
@@ -52,7 +52,7 @@ select count(*) as count,
 from (select due_at from device_pushes union all select due_at from user_pushes) pushes
 where due_at <= now()`;
 
-/** Rows of a statement that a scrape waits for. */
+/** The rows of one statement, within the limits of a scrape. Throws the driver's error. */
 export async function select<Row>(db: Database, sql: string): Promise<Row[]> {
   return await db.knex.transaction(async (trx) => {
     await trx.raw(LIMITS);
@@ -61,7 +61,7 @@ export async function select<Row>(db: Database, sql: string): Promise<Row[]> {
   });
 }
 
-/** Each pending status once, those without commands too. Throws the driver's error, as all here. */
+/** Each pending status once, also those without commands. */
 export async function pendingCommands(db: Database): Promise<PendingCommands[]> {
   const rows = await select<PendingCommands>(db, PENDING_COMMANDS);
   return PENDING.map(
@@ -69,13 +69,13 @@ export async function pendingCommands(db: Database): Promise<PendingCommands[]> 
   );
 }
 
-/** Pushes whose time has come and that no process has claimed. */
+/** Pushes that are due and that no process has claimed. */
 export async function duePushes(db: Database): Promise<DuePushes> {
   const [row] = await select<DuePushes>(db, DUE_PUSHES);
   return row ?? { count: 0, lateSeconds: 0 };
 }
 
-/** Topics that Apple's push service refuses, with its reason. */
+/** Topics that APNs refuses, with its reason. */
 export async function blockedTopics(db: Database): Promise<BlockedTopic[]> {
   return await db.knex('push_topics').orderBy('topic').select<BlockedTopic[]>('topic', {
     reason: 'blocked_reason',
@@ -84,7 +84,7 @@ export async function blockedTopics(db: Database): Promise<BlockedTopic[]> {
   });
 }
 
-/** Jobs by status, as the view `jobs` tells it, and for how long the first of them has been due. */
+/** Jobs by status of the view `jobs`, and for how long the first of each has been due. */
 export function jobCounts(db: Database): Promise<JobCount[]> {
   return select(
     db,
@@ -94,7 +94,7 @@ export function jobCounts(db: Database): Promise<JobCount[]> {
   );
 }
 
-/** Processes of this server whose heart beats, by role. */
+/** Live processes of this server by role. */
 export function processCounts(db: Database): Promise<RoleCount[]> {
   return select(
     db,

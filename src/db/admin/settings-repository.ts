@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 
 export interface OrganizationRow {
   name: string;
-  /** Reverse-DNS start of every PayloadIdentifier that is generated. */
+  /** Reverse-DNS prefix of generated PayloadIdentifiers. */
   payload_prefix: string;
   x509_ou: string | null;
   x509_o: string | null;
@@ -25,7 +25,7 @@ export interface ScepConfigurationRow {
   retry_delay: number;
 }
 
-/** What holds until an admin writes the organization. */
+/** In effect until an admin writes the organization. */
 const DEFAULT_ORGANIZATION: OrganizationRow = {
   name: 'Muster',
   payload_prefix: 'dev.muster',
@@ -49,13 +49,13 @@ const DEFAULT_SCEP: ScepConfigurationRow = {
   retry_delay: 10,
 };
 
-/** The settings of which there is one row, or none before the first write. */
+/** Settings tables with one row, or none before the first write. */
 export type SettingsTable = 'organizations' | 'scep_configurations';
 
 export interface LockedSettings {
-  /** As readSettings gave it to those who have read before. */
+  /** As `readSettings` returns it. */
   row: SettingsRow;
-  /** Made just now: nobody has written these settings before. */
+  /** The row was just inserted: these settings were never written. */
   isNew: boolean;
 }
 
@@ -78,20 +78,20 @@ export async function readSettings(knex: Knex, table: SettingsTable): Promise<Se
   return (await knex(table).first<SettingsRow | undefined>()) ?? DEFAULTS[table];
 }
 
-/** The row, held until the transaction ends; made of the defaults where there is none. */
+/** The row, locked until the transaction ends; inserted from the defaults if there is none. */
 export async function lockSettings(
   trx: Knex.Transaction,
   table: SettingsTable,
 ): Promise<LockedSettings> {
   const { updated_at: _never, ...defaults } = DEFAULTS[table];
-  const made = await trx(table).insert(defaults).onConflict('id').ignore().returning('id');
+  const inserted = await trx(table).insert(defaults).onConflict('id').ignore().returning('id');
   const row = await trx(table).forUpdate().first<SettingsRow | undefined>();
   if (row === undefined) throw new Error(`${table} has no row after one was inserted`);
-  const isNew = made.length > 0;
+  const isNew = inserted.length > 0;
   return { row: isNew ? DEFAULTS[table] : row, isNew };
 }
 
-/** Writes columns of the locked row, null as their default, and returns the whole row. */
+/** Writes columns of the locked row, null as the column's default, and returns the whole row. */
 export async function writeSettings(
   trx: Knex.Transaction,
   table: SettingsTable,
@@ -116,7 +116,7 @@ export async function readScepConfiguration(knex: Knex): Promise<ScepConfigurati
   return (await readSettings(knex, 'scep_configurations')) as SettingsRow & ScepConfigurationRow;
 }
 
-/** What devices enroll with: the topic of the push certificate added last that can be used now. */
+/** The topic that devices enroll with: of the newest push certificate that is usable now. */
 export async function readPushTopic(knex: Knex): Promise<string | undefined> {
   const row = await knex('certificates')
     .where({ purpose: 'mdm.pushcert' })

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 
 export type TokenRole = 'viewer' | 'operator' | 'admin';
 
-/** A token as it is kept: everything but the token, of which only the SHA-256 is stored. */
+/** A stored token. Of the token itself only the SHA-256 is stored. */
 export interface TokenRow {
   id: number;
   name: string;
@@ -43,12 +43,12 @@ export async function insertToken(trx: Knex.Transaction, token: NewToken): Promi
 }
 
 const FIND_USABLE = `
-select ${COLUMNS.join(', ')}, token_hash
+select id, name, role, created_at, expires_at, last_used_at, revoked_at, token_hash
 from tokens
 where token_hash = any(?::bytea[])
   and revoked_at is null and (expires_at is null or expires_at > now())`;
 
-/** The tokens with these SHA-256, less those revoked or expired, in one indexed statement. */
+/** The tokens with these SHA-256 that are neither revoked nor expired, in one indexed statement. */
 export async function findUsableTokens(
   db: Knex,
   tokenHashes: readonly Buffer[],
@@ -63,7 +63,7 @@ export async function listTokens(db: Knex): Promise<TokenRow[]> {
   return await db('tokens').orderBy('id').select(COLUMNS);
 }
 
-/** Revokes what is not revoked yet and returns it; an expired token counts too. */
+/** Revokes the tokens that are not revoked yet, expired ones too, and returns them. */
 export async function revokeTokens(
   trx: Knex.Transaction,
   selector: TokenSelector,
@@ -78,8 +78,8 @@ export async function revokeTokens(
 const FIRST_TOKEN_LOCK = [0x6d_7374, 1];
 
 /**
- * True when an admin could log in with a stored token. Whoever asks first decides: others wait
- * until the transaction ends.
+ * Whether an admin could sign in with a stored token. Locks out concurrent callers until the
+ * transaction ends, so that only one of them creates the first token.
  */
 export async function claimAdminToken(trx: Knex.Transaction): Promise<boolean> {
   await trx.raw('select pg_advisory_xact_lock(?, ?)', FIRST_TOKEN_LOCK);

@@ -1,9 +1,18 @@
 import type { Knex } from 'knex';
 
+/** Above every command that admins queue. */
+export const FIRST_PRIORITY = 1_000_000;
+
+/**
+ * Below every command that admins queue: sent only when no other command is left for the device, not
+ * even one that it answered NotNow.
+ */
+export const LAST_PRIORITY = -1_000_000;
+
 export interface NewCommand {
   uuid: string;
   device_id: number;
-  /** Null or absent: the device's own. */
+  /** Null or absent: addressed to the device itself. */
   device_user_id?: number | null;
   request_type: string;
   payload: Buffer;
@@ -13,7 +22,7 @@ export interface NewCommand {
   expires_at?: Date | null | undefined;
 }
 
-/** A row of `commands`: these columns are read here, the others go through. */
+/** A row of `commands`; only these columns are read by name. */
 export type CommandRow = Record<string, unknown> & {
   id: number;
   uuid: string;
@@ -42,7 +51,7 @@ export async function insertCommands(
   return rows.map(({ id }) => id);
 }
 
-/** The row, locked against a device that asks for it at this moment. */
+/** The row, locked against a device that fetches it at this moment. */
 export async function lockCommand(
   trx: Knex.Transaction,
   id: number,
@@ -50,7 +59,7 @@ export async function lockCommand(
   return trx<CommandRow>('commands').where({ id }).forUpdate().first();
 }
 
-/** The same change to all of them, in one statement; the caller holds their locks. */
+/** Changes all of them in one statement; the caller has locked them. */
 export async function updateCommands(
   trx: Knex.Transaction,
   ids: number[],
@@ -74,7 +83,7 @@ export interface StoredReport {
   device_id: number;
   request_type: string;
   payload: Buffer;
-  /** Null when it is longer than LARGE_REPORT: see readReportBytes. */
+  /** Null if longer than LARGE_REPORT: see readReportBytes. */
   result: Buffer | null;
   enrollment_state: string | null;
   is_supervised: boolean | null;
@@ -83,7 +92,7 @@ export interface StoredReport {
   is_user_enrollment: boolean;
 }
 
-/** A longer report is read in pieces: the driver takes 50 ms for the hex digits of 8 MB. */
+/** A longer report is read in pieces: decoding the hex digits of 8 MB blocks for 50 ms. */
 const LARGE_REPORT = 64 * 1024;
 const PIECE = 512 * 1024;
 
@@ -99,9 +108,9 @@ for no key update of d
 for update of c`;
 
 /**
- * Takes the report for this transaction alone; undefined when it was handled before. The device is
- * locked first and then its command, in the order in which the admin API locks them. The commit
- * does not wait for the disk: should it be lost, the stored report is still there to be handled.
+ * Claims the report for this transaction; undefined if it was handled before. Locks the device first
+ * and then its command, in the order of the admin API. The commit does not wait for the disk: if it is
+ * lost, the stored report is handled again.
  */
 export async function claimReport(
   trx: Knex.Transaction,
@@ -111,7 +120,7 @@ export async function claimReport(
   return rows[0];
 }
 
-/** The bytes of a stored report that waits for its handler; undefined when it was handled before. */
+/** The bytes of a stored report that waits for its handler; undefined if it was handled before. */
 export async function readReportBytes(
   knex: Knex,
   id: number,
@@ -135,7 +144,7 @@ export async function readReportBytes(
   }
 }
 
-/** Reports that were stored but not taken apart, as after a crash; oldest first, and less `except`. */
+/** Stored reports that were not handled, as after a crash; oldest first, without `except`. */
 export async function unhandledReports(
   knex: Knex,
   { limit, except }: { limit: number; except: readonly number[] },
@@ -156,19 +165,10 @@ where id in (
 )`;
 
 /**
- * Marks commands whose time is over, at most so many. Returns how many. One that is held at this
- * moment, by an answer to it or by an admin, is left for the next time.
+ * Expires at most `limit` overdue commands. Returns how many. A command that a report or an admin has
+ * locked is left for the next run.
  */
 export async function expireOverdue(knex: Knex, limit: number): Promise<number> {
   const { rowCount } = await knex.raw<{ rowCount: number }>(EXPIRE, [limit]);
   return rowCount;
 }
-
-/** Before all that admins queue. */
-export const FIRST_PRIORITY = 1_000_000;
-
-/**
- * After all that admins queue: such a command is sent only when no other command is left for its
- * device, not even one that the device put off with NotNow.
- */
-export const LAST_PRIORITY = -1_000_000;

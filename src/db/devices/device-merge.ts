@@ -2,9 +2,9 @@ import type { Transaction } from '../connection/unit-of-work.js';
 import { moveDepRows, restoreAssignments } from '../dep/dep-device-handover.js';
 import { isDistinctiveSerial } from '../enroll/distinctive-serial.js';
 import { requestPushes } from '../push/push-enqueue.js';
-import { secretIdentity } from './device-repository.js';
+import { secretLabel } from './device-repository.js';
 
-/** Seals anew, under another identity, what was sealed under one. */
+/** Opens what was sealed under the label `from` and seals it under `to`. */
 export type Reseal = (sealed: Buffer, from: string, to: string) => Buffer;
 
 const SPARES = `
@@ -16,8 +16,8 @@ where d.id = ? and d.udid is not null and d.enrollment_id is null
 order by o.id`;
 
 /**
- * Merges into the device what is known of it by its serial number alone: the record of Apple's
- * enrollment program, or one that an admin made. Returns the ids of the records that are gone.
+ * Merges into the device the records that have only its serial number: from DEP, or made by an admin.
+ * Returns the ids of the deleted records.
  */
 export async function mergeSpareRecords(
   trx: Transaction,
@@ -37,22 +37,22 @@ export interface Merge {
 }
 
 /**
- * Moves tags, groups, commands, users, escrow, history and what the enrollment program says of `from`
- * into the other record and deletes it. Escrow comes as that of no enrollment: an admin can see it,
- * and it is given to a device only where both are proven to be of the same serial number.
+ * Moves tags, groups, commands, users, escrow, history and DEP data of `from` into the other record and
+ * deletes it. The escrow belongs to no enrollment: admins can see it, and a device receives it only if
+ * both are proven to have the same serial number.
  */
 export async function mergeDevices(trx: Transaction, { into, from, reseal }: Merge): Promise<void> {
-  const { rows: held } = await trx.raw<{ rows: unknown[] }>(HOLD, [[into, from], from]);
-  if (held.length < 2) return;
+  const { rows: locked } = await trx.raw<{ rows: unknown[] }>(LOCK, [[into, from], from]);
+  if (locked.length < 2) return;
   await moveSecrets(trx, { into, from, reseal });
   const assignments = await moveDepRows(trx, { into, from });
   for (const text of MOVES) await trx.raw(text, { into, from });
   await restoreAssignments(trx, assignments);
   await trx('devices').where({ id: from }).delete();
-  await requestPushes(trx, await listWaiting(trx, into));
+  await requestPushes(trx, await withPendingCommands(trx, into));
 }
 
-const HOLD = `
+const LOCK = `
 select id from devices
 where id = any(?::bigint[]) and (id <> ? or udid is null and enrollment_id is null)
 order by id for update`;
@@ -65,13 +65,13 @@ async function moveSecrets(trx: Transaction, { into, from, reseal }: Merge): Pro
     .where({ device_id: from })
     .select<{ id: number; kind: string; sealed: Buffer }[]>('id', 'kind', 'sealed');
   for (const { id, kind, sealed } of secrets) {
-    const [old, present] = [secretIdentity(from, kind), secretIdentity(into, kind)];
+    const [oldLabel, newLabel] = [secretLabel(from, kind), secretLabel(into, kind)];
     await trx('device_secrets')
       .where({ id })
       .update({
         device_id: into,
         enrollment_number: NO_ENROLLMENT,
-        sealed: sealed.length === 0 ? sealed : reseal(sealed, old, present),
+        sealed: sealed.length === 0 ? sealed : reseal(sealed, oldLabel, newLabel),
       });
   }
 }
@@ -117,7 +117,8 @@ const MOVES = [
    from devices f where d.id = :into and f.id = :from`,
 ];
 
-async function listWaiting(trx: Transaction, deviceId: number): Promise<number[]> {
+/** The id again, if the device's own queue has a command. */
+async function withPendingCommands(trx: Transaction, deviceId: number): Promise<number[]> {
   return await trx('commands')
     .where({ device_id: deviceId, is_pending: true })
     .whereNull('device_user_id')

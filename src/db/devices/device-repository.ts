@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 
-/** What the command queue must know of a device. */
+/** The device facts that the command queue needs. */
 export interface DeviceTarget {
   id: number;
   udid: string | null;
@@ -33,7 +33,7 @@ export async function findTarget(
     .first();
 }
 
-/** Notes, for devices that get a whole inventory, when it was asked for. */
+/** Stores the time at which a full inventory was queued for these devices. */
 export async function noteInventoryQueued(
   trx: Knex.Transaction,
   ids: readonly number[],
@@ -49,8 +49,8 @@ from (
 ) locked
 where d.id = locked.id`;
 
-/** The identity under which a secret of the device is sealed. */
-export function secretIdentity(deviceId: number, kind: string): string {
+/** The label (AAD) under which a secret of the device is sealed. */
+export function secretLabel(deviceId: number, kind: string): string {
   return `devices/${deviceId}/${kind}`;
 }
 
@@ -69,25 +69,25 @@ export async function hasOtherDevice(
 }
 
 /**
- * Deletes the device with all its rows and leaves a tombstone for each of its identities, so that
- * its next contact is told to unenroll; those that were revoked stay so. Returns false when there is
- * no such device.
+ * Deletes the device with all its rows and leaves a tombstone for each of its identities, so that its
+ * next message is answered 401 and the device unenrolls; revoked identities stay revoked. Returns false
+ * if there is no such device.
  */
 export async function deleteDevice(trx: Knex.Transaction, id: number): Promise<boolean> {
-  // The device before its identities, in the order of its own messages; and none is pinned meanwhile.
+  // The device is locked before its identities, as by its messages; and none is pinned meanwhile.
   const device = await trx('devices').where({ id }).forUpdate().first('id');
   if (device === undefined) return false;
   await trx('device_identities')
     .where({ device_id: id })
     .whereNot({ state: 'revoked' })
     .update({ state: 'tombstone', changed_at: trx.fn.now() });
-  // What Apple's program says of it stays, and loses its device.
+  // The DEP record stays, without its device.
   await trx('dep_devices').where({ device_id: id }).update({ is_enrolled: false });
   await trx('devices').where({ id }).delete();
   return true;
 }
 
-/** What the command queue must know of a user of a device. */
+/** The facts of a device's user that the command queue needs. */
 interface UserTarget {
   id: number;
   device_id: number;
@@ -95,7 +95,7 @@ interface UserTarget {
   is_enrolled: boolean;
 }
 
-/** The user, who can't leave before the transaction ends; undefined when unknown. */
+/** The user, locked against deletion until the transaction ends; undefined if unknown. */
 export async function findUserTarget(
   trx: Knex.Transaction,
   id: number,
@@ -106,35 +106,34 @@ export async function findUserTarget(
     .first('id', 'device_id', 'user_key', 'is_enrolled');
 }
 
-/** "devi" in ASCII: the advisory locks of identifiers that are being given to a new device. */
+/** "devi" in ASCII: the advisory locks of identifiers that a new device claims. */
 const IDENTIFIER_LOCKS = 0x64_65_76_69;
 
-/** An index serves each: serial numbers are looked up as written, in capitals and in small letters. */
+/** Each uses an index: serial numbers match as written, in upper case and in lower case. */
 const CONDITIONS: Record<string, string> = {
   udid: 'lower(udid) = lower(?)',
   enrollment_id: 'lower(enrollment_id) = lower(?)',
   serial_number: 'serial_number in (?, upper(?), lower(?))',
 };
 
-interface Owner {
+interface IdentifierOwner {
   id: number;
   name: string;
 }
 
 /**
- * The devices that have one of these identifiers, one for each identifier. Until the transaction
- * ends, others who ask for the same wait: no unique index keeps serial numbers apart, since clones of
- * a virtual Mac share theirs.
+ * The first device with each of these identifiers. Locks the identifiers until the transaction ends: no
+ * unique index covers serial numbers, since clones of a virtual Mac share theirs.
  */
 export async function findIdentifierOwners(
   trx: Knex.Transaction,
   identifiers: [name: string, value: string][],
-): Promise<Owner[]> {
-  await trx.raw(LOCK, [IDENTIFIER_LOCKS, identifiers.map(([, value]) => value)]);
-  const owners: Owner[] = [];
+): Promise<IdentifierOwner[]> {
+  await trx.raw(LOCK_IDENTIFIERS, [IDENTIFIER_LOCKS, identifiers.map(([, value]) => value)]);
+  const owners: IdentifierOwner[] = [];
   for (const [name, value] of identifiers) {
     const condition = CONDITIONS[name];
-    if (condition === undefined) throw new Error(`devices are not known by ${name}`);
+    if (condition === undefined) throw new Error(`devices have no identifier ${name}`);
     const values = condition
       .split('?')
       .slice(1)
@@ -145,7 +144,7 @@ export async function findIdentifierOwners(
   return owners;
 }
 
-// In the order of the keys, so that two that share several don't deadlock.
-const LOCK = `
+// In the order of the keys, so that transactions that share several don't deadlock.
+const LOCK_IDENTIFIERS = `
 select pg_advisory_xact_lock(?::integer, key)
 from (select distinct hashtext(lower(value)) as key from unnest(?::text[]) as value order by 1) keys`;

@@ -13,13 +13,13 @@ export interface SecretKey {
   kind: SecretKind;
 }
 
-/** A value to keep. `digest` is the secret box's, by which equal values are told. */
+/** A value to store. Equal values have an equal `digest` of the secret box. */
 export interface SealedSecret extends SecretKey {
   sealed: Buffer;
   digest: Buffer;
 }
 
-/** A secret of the device whose identity certificate this is, SHA-256. */
+/** A secret of the device with this identity certificate (SHA-256). */
 export interface OwnSecretKey extends SecretKey {
   fingerprint: Buffer;
 }
@@ -30,9 +30,8 @@ interface Places {
 }
 
 /**
- * SQL: the newest row of a kind that the present enrollment may be given: its own, and those of
- * enrollments that were proven to be of the same serial number as it is. All others belong to whoever
- * had the device, or only said so, then.
+ * SQL: the newest row of a kind that the present enrollment may receive: its own, and those of earlier
+ * enrollments with the same proven serial number. All others may belong to another device.
  */
 function newest({ device, kind }: Places): string {
   return `
@@ -46,8 +45,8 @@ function newest({ device, kind }: Places): string {
 }
 
 /**
- * SQL: the enrollment of this number has not given this value last. Under another master key no
- * digest is equal, which costs one more row and nothing else.
+ * SQL: this enrollment's last value is another one. Under another master key no digest is equal, which
+ * only costs one more row.
  */
 export function isNewSecret(at: Places & { number: string; digest: string }): string {
   return `not exists (
@@ -56,7 +55,7 @@ export function isNewSecret(at: Places & { number: string; digest: string }): st
   )`;
 }
 
-/** The certificate is still the device's own: it may have enrolled anew since it was looked up. */
+/** SQL: the certificate is still the device's own; it may have enrolled again since the lookup. */
 const IS_OWN = (fingerprint: string) => `exists (
     select from device_identities i
     where i.fingerprint = ${fingerprint} and i.device_id = $1 and i.state in ('active', 'renewal')
@@ -72,7 +71,7 @@ select d.id, d.enrollment_number, d.proven_serial, $2, $4, $5 from devices d
 where d.id = $1 and ${IS_OWN('$3')} and ${isNewSecret({ ...PLACES, digest: '$5' })}`,
 };
 
-/** Keeps a value that the device has sent, but not the one it has sent last once more. */
+/** Stores a value that the device sent, unless it equals the last one. */
 export async function putSecret(
   db: Database,
   { deviceId, kind, fingerprint, sealed, digest }: OwnSecretKey & SealedSecret,
@@ -80,7 +79,7 @@ export async function putSecret(
   await runStatement(db, PUT, [deviceId, kind, fingerprint, sealed, digest]);
 }
 
-// History stays: an empty row tells that there is none now.
+// History stays: an empty row means that there is no value now.
 const REMOVE = {
   name: 'remove_secret',
   text: `
@@ -90,7 +89,7 @@ where d.id = $1 and ${IS_OWN('$3')}
   and exists (select from (${newest(PLACES)}) c where octet_length(c.sealed) > 0)`,
 };
 
-/** Takes the value away that the device would be given; its history stays. */
+/** Removes the value that the device would receive; its history stays. */
 export async function removeSecret(
   db: Database,
   { deviceId, kind, fingerprint }: OwnSecretKey,
@@ -105,9 +104,9 @@ select c.sealed, c.is_former from (${newest({ device: '$1', kind: '$2' })}) c
 where ${IS_OWN('$3')}`,
 };
 
-export interface GivenSecret {
+export interface CurrentSecret {
   sealed: Buffer;
-  /** Of an enrollment before the present one. */
+  /** From an earlier enrollment. */
   isFormer: boolean;
 }
 
@@ -116,17 +115,17 @@ interface NewestRow {
   is_former: boolean;
 }
 
-/** What the device may be given back. */
+/** The value that the device receives. */
 export async function getSecret(
   db: Database,
   { deviceId, kind, fingerprint }: OwnSecretKey,
-): Promise<GivenSecret | undefined> {
+): Promise<CurrentSecret | undefined> {
   const { rows } = await runStatement<NewestRow>(db, GET, [deviceId, kind, fingerprint]);
   const row = present(rows[0]);
   return row && { sealed: row.sealed, isFormer: row.is_former };
 }
 
-/** The same for the server itself: what it may use on the device, sealed. */
+/** The sealed value that the server itself may use on the device. */
 export async function findCurrentSecret(
   trx: Knex,
   { deviceId, kind }: SecretKey,
@@ -145,7 +144,7 @@ insert into device_secrets (device_id, enrollment_number, proven_serial, kind, s
 select d.id, d.enrollment_number, d.proven_serial, :kind, :sealed, :digest from devices d
 where d.id = :deviceId and ${isNewSecret({ ...PLACES, kind: ':kind', digest: ':digest' })}`;
 
-/** Keeps a value that the device has reported, but not the last one once more. */
+/** Stores a value that the device reported, unless it equals the last one. */
 export async function escrowSecret(trx: Knex.Transaction, secret: SealedSecret): Promise<void> {
   await trx.raw(ESCROW, { ...secret });
 }
@@ -157,8 +156,8 @@ where d.id = :deviceId
 returning id`;
 
 /**
- * Keeps what this server made for the device that has this serial number by Apple's word, whichever
- * its enrollment. Returns the id of the row.
+ * Stores a value that the server made for the device with this serial number, as proven by Apple,
+ * whichever its enrollment. Returns the id of the row.
  */
 export async function escrowOfSerial(
   trx: Knex.Transaction,
@@ -170,23 +169,23 @@ export async function escrowOfSerial(
   return row.id;
 }
 
-export interface KeptSecret {
+export interface StoredSecret {
   id: number;
   kind: SecretKind;
   enrollment_number: number;
   created_at: Date;
-  /** Empty where the device has taken its value away. */
+  /** Empty if the device removed its value. */
   sealed: Buffer;
 }
 
-/** One row of a device's escrow, of whichever enrollment. */
+/** One row of a device's escrow, of any enrollment. */
 export async function findSecret(
   trx: Knex.Transaction,
   { deviceId, id }: { deviceId: number; id: number },
-): Promise<KeptSecret | undefined> {
+): Promise<StoredSecret | undefined> {
   return await trx('device_secrets')
     .where({ id, device_id: deviceId })
-    .first<KeptSecret | undefined>('id', 'kind', 'enrollment_number', 'created_at', 'sealed');
+    .first<StoredSecret | undefined>('id', 'kind', 'enrollment_number', 'created_at', 'sealed');
 }
 
 const LATEST = `
@@ -195,7 +194,7 @@ where s.id = :id and s.device_id = :deviceId and not exists (
   select from device_secrets n
   where n.device_id = s.device_id and n.kind = s.kind and n.id > s.id)`;
 
-/** The same row as long as the device has no newer one of its kind; sealed. */
+/** The sealed value of this row if it is the device's newest of its kind. */
 export async function findLatestSecret(
   trx: Knex.Transaction,
   { deviceId, id }: { deviceId: number; id: number },
@@ -208,7 +207,7 @@ const NEWEST_OF_KIND = `
 select max(s.id) as id from device_secrets s
 where s.device_id = :deviceId and s.kind = :kind and octet_length(s.sealed) > 0`;
 
-/** The id of the value that the device's record got last, of whichever enrollment. */
+/** The id of the device's newest value of this kind, of any enrollment. */
 export async function newestSecretId(
   trx: Knex.Transaction,
   key: SecretKey,
@@ -222,7 +221,7 @@ insert into device_secrets (device_id, enrollment_number, proven_serial, kind, s
 select s.device_id, s.enrollment_number, s.proven_serial, s.kind, s.sealed, s.digest
 from device_secrets s where s.id = :id`;
 
-/** Makes an older value the newest again; what came after it stays as history. */
+/** Makes an older value the newest again; the later ones stay as history. */
 export async function repeatSecret(trx: Knex.Transaction, id: number): Promise<void> {
   await trx.raw(REPEAT, { id });
 }

@@ -5,11 +5,11 @@ export interface SetupProfile {
   profileId: number;
   /** InstallProfile; null when there was none. */
   commandId: number | null;
-  /** Held back from a device that proved nothing, or not to be built any more. */
+  /** Withheld from a device without proof, or no longer buildable. */
   fault: 'withheld' | 'unbuilt' | null;
 }
 
-/** Notes the profiles of a setup that has just begun, or begun anew. */
+/** Stores the profiles of a setup that has just begun or restarted. */
 export async function replaceSetupProfiles(
   trx: Knex.Transaction,
   device_setup_id: number,
@@ -24,10 +24,10 @@ export async function replaceSetupProfiles(
   );
 }
 
-/** A profile that a setup has not installed, for good. */
+/** A profile that the setup finally failed to install. */
 export interface SetupFault {
   profile_id: number;
-  /** As people know it. */
+  /** Its display name, or else its identifier. */
   profile: string;
   fault: SetupProfile['fault'];
   command_id: number | null;
@@ -46,7 +46,7 @@ where s.device_setup_id = ?
   and (c.id is null or not c.is_pending and c.status <> 'Acknowledged')
 order by s.profile_id`;
 
-/** What the device has not got of the profiles of its setup; what it may still get is none of it. */
+/** The setup's profiles that were not installed and are no longer pending. */
 export async function findSetupFaults(trx: Knex.Transaction, id: number): Promise<SetupFault[]> {
   const { rows } = await trx.raw<{ rows: SetupFault[] }>(FAULTS, [id]);
   return rows;

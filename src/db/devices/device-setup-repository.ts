@@ -2,26 +2,26 @@ import type { Knex } from 'knex';
 
 export type SetupState = 'waiting' | 'configured' | 'failed';
 
-/** A device in Setup Assistant with all that decides how its setup goes on. */
+/** The setup of a device in Setup Assistant, with the facts that decide its next step. */
 export interface DeviceSetupRow {
   id: number;
   device_id: number;
   enrollment_number: number;
-  /** Of the device: another one by now if it has enrolled anew. */
+  /** The device's; differs if it has enrolled again. */
   current_enrollment_number: number;
   enrollment_state: string | null;
-  /** What the device said last; null when nothing. */
+  /** As last reported; null if never. */
   awaiting_configuration: boolean | null;
   attempts: number;
   reason: string | null;
   started_at: Date;
   due_at: Date;
-  /** DeviceConfigured; null where there is none. */
+  /** DeviceConfigured; null if there is none. */
   command_id: number | null;
   status: string | null;
   command_reason: string | null;
   error_chain: { LocalizedDescription?: unknown }[] | null;
-  /** The first command that waits for its answer, besides that one. */
+  /** The first other command that is pending. */
   unanswered_id: number | null;
   unanswered_type: string | null;
   unanswered_status: string | null;
@@ -31,12 +31,12 @@ export interface DeviceSetupRow {
 export interface BegunSetup {
   id: number;
   deviceId: number;
-  /** The present enrollment came with the device's own proof, by Apple's certificate, of which it is. */
+  /** The device proved its serial number with Apple's certificate in the present enrollment. */
   isProved: boolean;
 }
 
 const BEGIN = `
-with held as (
+with device as (
   select id, enrollment_number,
     coalesce(enrollment_method = 'automated', false) as is_proved
   from devices
@@ -44,19 +44,19 @@ with held as (
   for no key update
 ), begun as (
   insert into device_setups as s (device_id, enrollment_number, due_at)
-  select id, enrollment_number, now() + :timeout::double precision * interval '1 ms' from held
+  select id, enrollment_number, now() + :timeout::double precision * interval '1 ms' from device
   on conflict (device_id, enrollment_number) do update set
     state = 'waiting', command_id = null, reason = null, attempts = 0, started_at = now(),
     due_at = excluded.due_at, ended_at = null
   where s.state <> 'waiting' and s.ended_at < now() - interval '1 minute'
   returning id, device_id
 )
-select begun.id, held.id as "deviceId", held.is_proved as "isProved"
-from begun join held on held.id = begun.device_id`;
+select begun.id, device.id as "deviceId", device.is_proved as "isProved"
+from begun join device on device.id = begun.device_id`;
 
 /**
- * Begins the setup of a device that waits for it, which stays locked: once for each enrollment, and
- * again when it still waits a minute after its setup ended. Undefined when there is nothing to begin.
+ * Begins the setup of a device that awaits configuration, and locks the device: once for each
+ * enrollment, and again if it still waits a minute after its setup ended. Undefined if nothing begins.
  */
 export async function beginSetup(
   trx: Knex.Transaction,
@@ -66,7 +66,7 @@ export async function beginSetup(
   return rows[0];
 }
 
-/** Devices that wait in Setup Assistant and whose setup nobody has begun, as after a crash. */
+/** Devices that wait in Setup Assistant without a setup, as after a crash. */
 export async function findUnbegunSetups(knex: Knex, limit: number): Promise<number[]> {
   return await knex('devices as d')
     .where({ 'd.awaiting_configuration': true, 'd.is_enrolled': true })
@@ -89,8 +89,8 @@ where exists (select from profile_tags t join device_tags d using (tag_id)
 order by p.id`;
 
 /**
- * The profiles assigned to the device by its tags and groups, whatever their scope: most files of
- * scope User only leave PayloadScope out, and the device's own channel installs them for the system.
+ * The profiles assigned to the device by its tags and groups, whatever their scope: most files of scope
+ * User only omit PayloadScope, and the device channel installs them for the system.
  */
 export async function findAssignedProfiles(
   trx: Knex.Transaction,
@@ -100,7 +100,7 @@ export async function findAssignedProfiles(
   return rows.map(({ id }) => id);
 }
 
-// Whoever handles a report, or begins a setup, holds the device first: so does this.
+// Locks the device first, as the handling of a report and the begin of a setup do.
 const CLAIM = `
 with due as (
   select s.device_id, s.due_at
@@ -135,13 +135,13 @@ order by s.device_id, s.id
 for update of s`;
 
 /**
- * Setups that have something to be decided: overdue, their command at its end, or their device gone
- * on. Their devices are held until the transaction ends.
+ * Setups whose next step is due: they are overdue, their command has ended, or their device has moved
+ * on. Locks their devices until the transaction ends.
  */
 export async function claimSetups(trx: Knex.Transaction, limit: number): Promise<DeviceSetupRow[]> {
-  const held = await trx.raw<{ rows: { id: number }[] }>(CLAIM, [limit]);
-  if (held.rows.length === 0) return [];
-  const ids = held.rows.map(({ id }) => id);
+  const locked = await trx.raw<{ rows: { id: number }[] }>(CLAIM, [limit]);
+  if (locked.rows.length === 0) return [];
+  const ids = locked.rows.map(({ id }) => id);
   const { rows } = await trx.raw<{ rows: DeviceSetupRow[] }>(DESCRIBE, [ids]);
   return rows;
 }
@@ -154,7 +154,7 @@ export interface SetupChange {
   due_at?: Date;
 }
 
-/** The caller holds the device. */
+/** Writes the next step of a setup. The caller has locked the device. */
 export async function updateSetup(
   trx: Knex.Transaction,
   id: number,
@@ -163,10 +163,10 @@ export async function updateSetup(
   const isOver = change.state !== undefined && change.state !== 'waiting';
   await trx('device_setups')
     .where({ id })
-    .update({ ...change, ...(isOver ? { ended_at: trx.fn.now() } : {}) });
+    .update({ ...change, ...(isOver && { ended_at: trx.fn.now() }) });
 }
 
-/** Has a command offered before all others, if it still waits. */
+/** Raises the priority of a command that is still pending. */
 export async function raisePriority(
   trx: Knex.Transaction,
   commandId: number,
@@ -188,14 +188,14 @@ with device as (
     and s.enrollment_number = d.enrollment_number and s.state <> 'configured'
   returning s.id, s.command_id, s.reason
 ), spare as (
-  update commands c set status = 'Cancelled', reason = 'the device was let go already'
+  update commands c set status = 'Cancelled', reason = 'the device has left Setup Assistant'
   from setup where c.id = setup.command_id and c.uuid <> :uuid and c.is_pending
 )
 select id, reason from setup`;
 
 /**
- * The device has left Setup Assistant by the command of this uuid; one that waits for the same is
- * taken back. Returns the setup that this has ended. The caller holds the device.
+ * Stores that the command with this uuid released the device from Setup Assistant, and cancels another
+ * pending one. Returns the setup that ended. The caller has locked the device.
  */
 export async function noteConfigured(
   trx: Knex.Transaction,

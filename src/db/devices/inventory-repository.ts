@@ -9,14 +9,14 @@ export type InventoryTable =
 
 export type InventoryRow = Record<string, unknown>;
 
-/** Most rows in one statement: a device with more than that many applications takes several. */
+/** Rows in one statement: a device with more applications takes several. */
 export const ROWS_PER_STATEMENT = 500;
-/** Here each value has a placeholder. */
+/** Fewer, since each value has a placeholder. */
 const PROFILES_PER_STATEMENT = 200;
 
 /**
- * Replaces all rows of one device by those given (column name to value; JSON columns as values, bytea
- * as `byteaText`). Rows lacking a column get null.
+ * Replaces all rows of one device (column name to value; JSON columns as values, bytea as `byteaText`).
+ * A column that a row lacks is null.
  */
 export async function replaceInventory(
   trx: Knex.Transaction,
@@ -27,7 +27,7 @@ export async function replaceInventory(
   await insertInventory(trx, table, set);
 }
 
-/** Inserts rows of one device, as `replaceInventory` takes them. */
+/** Inserts rows of one device, in the form of `replaceInventory`. */
 export async function insertInventory(
   trx: Knex.Transaction,
   table: InventoryTable,
@@ -66,7 +66,7 @@ export interface ProfileRows extends InventoryRow {
   payloads: InventoryRow[];
 }
 
-/** Inserts profiles with their payloads, which hang on the new profile rows in order. */
+/** Inserts profiles with their payloads. */
 export async function insertProfiles(
   trx: Knex.Transaction,
   deviceId: number,
@@ -98,7 +98,7 @@ async function insertPayloads(
   }
 }
 
-/** The driver takes an array for a PostgreSQL array, so JSON columns get their text. */
+/** JSON values as text: the driver would send an array as a PostgreSQL array. */
 function columnReady(row: InventoryRow): InventoryRow {
   return Object.fromEntries(
     Object.entries(row).map(([column, value]) => [
@@ -113,7 +113,7 @@ function isJson(value: unknown): boolean {
   return !(Buffer.isBuffer(value) || value instanceof Date);
 }
 
-/** Sets the facts given and leaves the others. */
+/** Updates these columns of the device. */
 export async function updateDeviceFacts(
   trx: Knex.Transaction,
   deviceId: number,

@@ -8,9 +8,9 @@ import {
   ROWS_PER_STATEMENT,
 } from './inventory-repository.js';
 
-/** Which of a device's entries a list is about. */
+/** Which of a device's entries a list covers. */
 export interface ListScope {
-  /** Keys that the command named; undefined: it named none, and asked for all. */
+  /** Keys that the command named; undefined if it asked for all. */
   named: string[] | undefined;
   isManagedOnly: boolean;
 }
@@ -38,16 +38,16 @@ interface Listed {
   deviceId: number;
   rows: InventoryRow[];
   scope: ListScope;
-  /** The rows say nothing of some facts, which stay as they are. */
+  /** The rows omit some facts, which stay as they are. */
   isPartial?: boolean;
   /** Ids of rows that stay as they are. */
   kept?: number[];
 }
 
 /**
- * Removes the rows of one device that a list replaces: those it reports again, and those that it would
- * have reported if they were still there. A list of what is managed says nothing of a row that is not
- * known as managed. Returns those removed that were known as managed; of a partial list all.
+ * Removes the rows of one device that a list replaces: those it reports again, and those it would have
+ * reported if they still existed. A list of managed entries does not cover rows that are not known as
+ * managed. Returns the removed rows that were known as managed; for a partial list all of them.
  */
 async function removeListed(
   trx: Knex.Transaction,
@@ -77,8 +77,8 @@ function lowerCase(values: unknown[]): string[] {
 }
 
 /**
- * Replaces those rows of one device that a list is about by those it reports. What a whole list
- * reports as it is known is not written again: most of it, each time, in every index.
+ * Replaces the rows of one device that a list covers by those it reports. Unchanged rows of a whole
+ * list, which are most of them, are not written again, and so change no index.
  */
 export async function replaceListed(
   trx: Knex.Transaction,
@@ -135,7 +135,7 @@ async function withoutUnchanged(
   return { ...listed, rows: changed, kept: [...kept] };
 }
 
-/** Each of the rows with each row of the device that says the same, nulls included. */
+/** Each of the rows with each row of the device that has the same values, nulls included. */
 async function findUnchanged(
   trx: Knex.Transaction,
   table: ListedTable,
@@ -176,7 +176,7 @@ function factsOf({ id: _id, device_id: _device, ...facts }: InventoryRow): Inven
   return facts;
 }
 
-/** The same for profiles, which say themselves whether they are managed. */
+/** The same for profiles, which report themselves whether they are managed. */
 export async function replaceListedProfiles(
   trx: Knex.Transaction,
   list: {

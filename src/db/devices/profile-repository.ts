@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 
-/** What the current version of a profile says of it; column names as they are. */
+/** The columns of `profiles` that its current version determines. */
 export interface ProfileRecord {
   identifier: string;
   uuid: string;
@@ -52,7 +52,7 @@ export interface ProfilePayloadRecord {
   sealed_content: Buffer;
 }
 
-/** The current state of a profile that stays locked until the transaction ends. */
+/** The current state of a profile, locked until the transaction ends. */
 export interface LockedProfile {
   id: number;
   current_version: number;
@@ -60,7 +60,7 @@ export interface LockedProfile {
   warnings: ProfileVersionRecord['warnings'];
 }
 
-/** What a file of one version is made of. */
+/** One version of a profile. */
 export interface StoredVersion {
   id: number;
   number: number;
@@ -68,7 +68,7 @@ export interface StoredVersion {
   holds_secrets: boolean;
 }
 
-/** The profile with this identifier, whatever its case. */
+/** The profile with this identifier, ignoring case. */
 export async function lockProfile(
   trx: Knex.Transaction,
   identifier: string,
@@ -84,7 +84,7 @@ export async function lockProfile(
   return { ...profile, ...version };
 }
 
-/** The new id; undefined when there is a profile with this identifier already. */
+/** The new id; undefined if the identifier is taken. */
 export async function insertProfile(
   trx: Knex.Transaction,
   record: ProfileRecord,
@@ -107,7 +107,7 @@ export async function updateProfile(
     .update({ ...record, updated_at: trx.fn.now() });
 }
 
-/** Stores a version with its payloads, which become the profile's in place of the former ones. */
+/** Stores a version with its payloads, which replace the profile's former ones. */
 export async function insertProfileVersion(
   trx: Knex.Transaction,
   { warnings, ...record }: ProfileVersionRecord,
@@ -134,7 +134,7 @@ export async function listPayloadIds(trx: Knex.Transaction, profile_id: number):
   return rows.map(({ id }) => id);
 }
 
-/** One version of a profile, the current one unless told. */
+/** One version of a profile, by default the current one. */
 export async function findProfileVersion(
   trx: Knex.Transaction,
   id: number,
@@ -154,7 +154,7 @@ export async function readSealedOriginal(trx: Knex.Transaction, id: number): Pro
   return row.sealed_original;
 }
 
-/** The top level of a version and its payloads in their order, sealed each. */
+/** The top level of a version and its payloads in their order, each sealed. */
 export async function readSealedContent(
   trx: Knex.Transaction,
   id: number,

@@ -1,6 +1,6 @@
 /**
- * SQL: whether a serial number tells one device from all others. Clones of a virtual Mac share
- * theirs, and boards come with none, or with zeros.
+ * SQL: whether a serial number identifies one device. Clones of a virtual Mac share theirs, and some
+ * boards have none, or zeros.
  */
 export function isDistinctiveSerial(of: {
   serial: string;

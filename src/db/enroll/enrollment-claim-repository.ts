@@ -2,9 +2,9 @@ import type { Knex } from 'knex';
 import { type EnrollmentLinkRow, LINK_COLUMNS } from './enrollment-link-repository.js';
 import type { EnrollmentRequestRow } from './enrollment-request-repository.js';
 
-// What SCEP takes of requests and links. The order of locks: challenge, request, link.
+// For SCEP. The order of locks: challenge, request, link.
 
-/** A request, and what was issued for it before. */
+/** A request, and the certificates issued for it before. */
 export interface ClaimedRequest {
   id: number;
   method: EnrollmentRequestRow['method'];
@@ -12,14 +12,14 @@ export interface ClaimedRequest {
   certificate_id: number | null;
   enrolled_at: Date | null;
   is_expired: boolean;
-  /** Its user's account was disabled here, whoever signs users in. */
+  /** An admin disabled its user's account. */
   is_account_disabled: boolean;
-  /** What Apple's certificate of the device has proven to this server, or null. */
+  /** Proven to this server with Apple's device certificate, or null. */
   proven_udid: string | null;
   proven_serial: string | null;
-  /** Whose sign-in the request has proven. */
+  /** The account that signed in for the request. */
   account: string | null;
-  /** Certificates issued for it: to enroll by, and to go on with the exchange over the air. */
+  /** Certificates issued for it: to enroll with, and to continue the over-the-air exchange. */
   issued: IssuedCounts;
 }
 
@@ -28,7 +28,7 @@ export interface IssuedCounts {
   exchange: number;
 }
 
-/** The request of a challenge, held until the transaction ends; undefined when it is gone. */
+/** The request of a challenge, locked until the transaction ends; undefined if it was deleted. */
 export async function claimRequest(
   trx: Knex.Transaction,
   id: number,
@@ -49,11 +49,11 @@ export async function claimRequest(
       trx.raw(`${IS_ACCOUNT_DISABLED} as is_account_disabled`),
     );
   if (request === undefined) return undefined;
-  // Asked after the lock, so that what another transaction issued until then is seen.
+  // After the lock, so that it counts what another transaction issued before.
   return { ...request, issued: await countIssued(trx, id) };
 }
 
-/** Not in one step: what is signed for that could have been signed for another server. */
+/** Not in one step: such a request may have been signed for another server. */
 const IS_PROVEN = `(signer is not null and method in ('ota', 'automated'))`;
 
 const IS_ACCOUNT_DISABLED = `exists (
@@ -70,7 +70,7 @@ async function countIssued(trx: Knex.Transaction, id: number): Promise<IssuedCou
   return counts ?? { enrollment: 0, exchange: 0 };
 }
 
-/** Serves to get the enrollment profile over the air, and nothing else; one at a time. */
+/** Stores the certificate that only fetches the enrollment profile over the air; one at a time. */
 export async function noteExchangeCertificate(
   trx: Knex.Transaction,
   { id, certificateId }: { id: number; certificateId: number },
@@ -78,7 +78,7 @@ export async function noteExchangeCertificate(
   await trx('enrollment_requests').where({ id }).update({ certificate_id: certificateId });
 }
 
-/** The link, held until the transaction ends; undefined when it was deleted. */
+/** The link, locked until the transaction ends; undefined if it was deleted. */
 export async function claimLink(
   trx: Knex.Transaction,
   id: number,
@@ -89,7 +89,7 @@ export async function claimLink(
     .first<EnrollmentLinkRow | undefined>(...LINK_COLUMNS);
 }
 
-/** One more device has got a certificate by the link, which the caller holds. */
+/** Counts a device that got a certificate by the link, which the caller has locked. */
 export async function countLinkUse(trx: Knex.Transaction, id: number): Promise<void> {
   await trx('enrollment_links')
     .where({ id })
@@ -99,13 +99,13 @@ export async function countLinkUse(trx: Knex.Transaction, id: number): Promise<v
 export interface Exchange {
   request: EnrollmentRequestRow;
   is_expired: boolean;
-  /** Of the certificate. */
+  /** When the certificate was revoked. */
   revoked_at: Date | null;
 }
 
 /**
- * The exchange over the air in which the certificate (SHA-256 of it) was issued for its second phase;
- * undefined for every other certificate.
+ * The over-the-air exchange whose second phase this certificate (SHA-256) was issued for; undefined for
+ * every other certificate.
  */
 export async function findExchange(knex: Knex, fingerprint: Buffer): Promise<Exchange | undefined> {
   const row = await knex('certificates as c')

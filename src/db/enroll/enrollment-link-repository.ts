@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 
-/** What decides whether a link lets someone in. */
+/** The columns that decide whether a link is usable. */
 export interface EnrollmentLinkRow {
   id: number;
   name: string;
@@ -13,10 +13,10 @@ export interface EnrollmentLinkRow {
 
 export const LINK_COLUMNS = ['id', 'name', 'max_uses', 'uses', 'expires_at', 'is_disabled'];
 
-/** For the moment between the row and what is bound to its id. */
-const NOT_YET = Buffer.alloc(0);
+/** Until the token is sealed under the id of the new row. */
+const NOT_SEALED_YET = Buffer.alloc(0);
 
-/** What is stored of a token to find its link by. */
+/** SHA-256 of a token, by which its link is found. */
 export function linkTokenHash(token: string): Buffer {
   return createHash('sha256').update(token, 'utf8').digest();
 }
@@ -39,7 +39,7 @@ export async function findLink(knex: Knex, id: number): Promise<EnrollmentLinkRo
 export const LINK_STATUSES = ['usable', 'disabled', 'expired', 'spent'] as const;
 export type LinkStatus = (typeof LINK_STATUSES)[number];
 
-/** Whether the link lets someone in at `now`, and why not. */
+/** Whether the link is usable at `now`, and if not, why. */
 export function linkStatus(
   link: Pick<EnrollmentLinkRow, 'is_disabled' | 'expires_at' | 'max_uses' | 'uses'>,
   now = new Date(),
@@ -57,16 +57,13 @@ export interface NewEnrollmentLink {
   device_group_id?: number | null;
 }
 
-/**
- * Stores a link with its tags and returns its id. `seal` seals the token for the id that the row
- * has got.
- */
+/** Stores a link with its tags and returns its id. `seal` seals the token under the new row's id. */
 export async function insertLink(
   trx: Knex.Transaction,
   link: NewEnrollmentLink,
   secret: { token: string; seal: (id: number) => Buffer; tagIds: readonly number[] },
 ): Promise<number> {
-  const values = { ...link, token_hash: linkTokenHash(secret.token), sealed_token: NOT_YET };
+  const values = { ...link, token_hash: linkTokenHash(secret.token), sealed_token: NOT_SEALED_YET };
   const [row] = await trx('enrollment_links').insert(values).returning<{ id: number }[]>('id');
   if (row === undefined) throw new Error('the enrollment link was not stored');
   const { id } = row;
@@ -91,7 +88,7 @@ export async function listLinks(knex: Knex): Promise<ListedLink[]> {
     .orderBy('id');
 }
 
-/** The link of this id, or all of this name; they stay locked. */
+/** The link with this id, or all with this name, locked until the transaction ends. */
 export async function lockLinks(
   trx: Knex.Transaction,
   selector: { id: number } | { name: string },
@@ -115,13 +112,13 @@ export async function deleteLinks(trx: Knex.Transaction, ids: number[]): Promise
   await trx('enrollment_links').whereIn('id', ids).delete();
 }
 
-/** How a name is found: names of tags differ in more than their case. */
+/** Names of tags are unique ignoring case. */
 const SAME_NAME = {
   tags: 'lower(found.name) = lower(asked)',
   device_groups: 'found.name = asked',
 };
 
-/** Ids by name of those of `names` that exist. */
+/** The ids of those of `names` that exist, by name. */
 export async function findByName(
   knex: Knex,
   table: 'tags' | 'device_groups',

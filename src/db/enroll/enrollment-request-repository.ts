@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 
-/** How a device came to its enrollment profile. */
+/** How a device got its enrollment profile. */
 export type EnrollmentMethod =
   | 'profile'
   | 'ota'
@@ -9,7 +9,7 @@ export type EnrollmentMethod =
   | 'account_user'
   | 'account_device';
 
-/** A device, or an account, that was given an enrollment profile; its challenge names the row. */
+/** A device or an account that received an enrollment profile. Its challenge names the row. */
 export interface EnrollmentRequest {
   method: EnrollmentMethod;
   udid?: string | null;
@@ -23,7 +23,7 @@ export interface EnrollmentRequest {
   account?: string | null;
   unmet_minimum_os_version?: string | null;
   enrollment_link_id?: number | null;
-  /** Of the challenge that it began with; at most one request for each. */
+  /** Nonce of the challenge that it began with; unique. */
   nonce?: Buffer | null;
   /** SHA-256 of the certificate that signed. */
   signer?: Buffer | null;
@@ -51,8 +51,7 @@ export async function insertEnrollmentRequest(
   return row.id;
 }
 
-// As long as a certificate that was issued for a request could enroll a device, the request says
-// which one.
+// A request stays as long as a certificate issued for it could still enroll a device.
 const REMOVE_OLD = `
 delete from enrollment_requests where ctid in (
   select r.ctid from enrollment_requests r
@@ -65,18 +64,39 @@ delete from enrollment_requests where ctid in (
   limit ? for update of r skip locked)`;
 
 /**
- * Removes requests of which nothing came within 30 days, and others 90 days after their enrollment,
- * at most so many. Returns how many.
+ * Deletes at most `limit` old requests: 30 days after their creation without an enrollment, else 90 days
+ * after it. Returns how many.
  */
 export async function removeOldRequests(knex: Knex, limit: number): Promise<number> {
   const { rowCount } = await knex.raw<{ rowCount: number }>(REMOVE_OLD, [limit]);
   return rowCount;
 }
 
-/** A request of a device whose user has signed in. */
+/** A request by a device whose user has signed in. */
 interface AccountRequest extends EnrollmentRequest {
   nonce: Buffer;
   signer: Buffer;
+}
+
+/**
+ * Inserts the request of this nonce, or finds the same device's earlier one that has not enrolled.
+ * Returns its id; undefined if the nonce is spent.
+ */
+export async function claimAccountRequest(
+  knex: Knex,
+  request: AccountRequest,
+): Promise<number | undefined> {
+  const [inserted] = await knex('enrollment_requests')
+    .insert(request)
+    .onConflict('nonce')
+    .ignore()
+    .returning<{ id: number }[]>('id');
+  if (inserted !== undefined) return inserted.id;
+  const row = await knex('enrollment_requests')
+    .where({ nonce: request.nonce, enrolled_at: null })
+    .where('expires_at', '>', knex.fn.now())
+    .first<EnrollmentRequestRow | undefined>();
+  return row !== undefined && isSameDevice(row, request) ? row.id : undefined;
 }
 
 function isSameDevice(row: EnrollmentRequestRow, request: AccountRequest): boolean {
@@ -85,27 +105,6 @@ function isSameDevice(row: EnrollmentRequestRow, request: AccountRequest): boole
     row.udid === (request.udid ?? null) &&
     row.serial_number === (request.serial_number ?? null)
   );
-}
-
-/**
- * The one request of this nonce: begun, or the same device's from before while nothing has enrolled
- * by it. Returns its id; undefined when the nonce is spent.
- */
-export async function claimAccountRequest(
-  knex: Knex,
-  request: AccountRequest,
-): Promise<number | undefined> {
-  const [begun] = await knex('enrollment_requests')
-    .insert(request)
-    .onConflict('nonce')
-    .ignore()
-    .returning<{ id: number }[]>('id');
-  if (begun !== undefined) return begun.id;
-  const row = await knex('enrollment_requests')
-    .where({ nonce: request.nonce, enrolled_at: null })
-    .where('expires_at', '>', knex.fn.now())
-    .first<EnrollmentRequestRow | undefined>();
-  return row !== undefined && isSameDevice(row, request) ? row.id : undefined;
 }
 
 /** What a device proved when it began to enroll over the air. */
@@ -118,27 +117,26 @@ interface OtaRequest extends EnrollmentRequest {
 }
 
 /**
- * The request that this challenge begins: its id. A device whose answer was lost asks again and keeps
- * its request, as long as no certificate was issued for it; for everyone else, and afterwards, the
- * challenge is spent: undefined.
+ * Inserts the request of this challenge and returns its id. A device whose response was lost may repeat
+ * it until a certificate was issued for the request. Otherwise the challenge is spent: undefined.
  */
 export async function claimOtaRequest(
   trx: Knex.Transaction,
   request: OtaRequest,
 ): Promise<number | undefined> {
-  const [made] = await trx('enrollment_requests')
+  const [inserted] = await trx('enrollment_requests')
     .insert(request)
     .onConflict('nonce')
     .ignore()
     .returning<{ id: number }[]>('id');
-  if (made !== undefined) return made.id;
+  if (inserted !== undefined) return inserted.id;
   const { nonce, signer, udid, serial_number, expires_at } = request;
-  const [again] = await trx('enrollment_requests')
+  const [repeated] = await trx('enrollment_requests')
     .where({ nonce, signer, serial_number })
     .whereRaw('lower(udid) = lower(?)', [udid])
     .whereNull('certificate_id')
     .whereNull('enrolled_at')
     .update({ expires_at })
     .returning<{ id: number }[]>('id');
-  return again?.id;
+  return repeated?.id;
 }

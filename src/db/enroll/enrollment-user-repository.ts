@@ -5,12 +5,12 @@ export interface EnrollmentUserRow {
   id: number;
   account: string;
   password_hash: string;
-  /** Null: as the server is set. */
+  /** Null: the server's setting applies. */
   enrollment_mode: 'byod' | 'adde' | null;
   is_disabled: boolean;
 }
 
-/** By the account, whatever its letters' case. */
+/** The user with this account, ignoring case. */
 export async function findEnrollmentUser(
   knex: Knex,
   account: string,
@@ -26,12 +26,13 @@ export async function findEnrollmentUser(
     );
 }
 
-/** Whether there is anyone who could sign in with a password. */
+/** Whether any user could sign in with a password. */
 export async function hasEnrollmentUser(knex: Knex): Promise<boolean> {
   const row = await knex('enrollment_users').where({ is_disabled: false }).first('id');
   return row !== undefined;
 }
 
+/** Stores the time of a sign-in. */
 export async function noteSignIn(knex: Knex, id: number): Promise<void> {
   await knex('enrollment_users').where({ id }).update({ last_login_at: knex.fn.now() });
 }

@@ -6,10 +6,10 @@ type RequestTimes = Pick<
   'held_at' | 'approved_at' | 'enrolled_at' | 'expires_at'
 >;
 
-/** How long an approved device may take to try again. */
+/** How long an approval waits for the device's next attempt. */
 const APPROVAL_HOURS = 24;
 
-/** The times of the request, held until the transaction ends; undefined when there is none. */
+/** The times of the request, locked until the transaction ends; undefined if there is none. */
 export async function lockRequest(
   trx: Knex.Transaction,
   id: number,
@@ -29,7 +29,7 @@ export interface Approval {
   expires_at: Date;
 }
 
-/** Admits the device of a held request, which the caller has locked. */
+/** Approves a held request, which the caller has locked. */
 export async function approveRequest(trx: Knex.Transaction, id: number): Promise<Approval> {
   const [row] = await trx('enrollment_requests')
     .where({ id })
@@ -55,7 +55,7 @@ select count(*)::integer as count from (
   limit ?
 ) as counted`;
 
-/** Attempts that wait for an admin, counted as far as `most`. */
+/** Counts attempts that wait for an admin, up to `most`. */
 export async function countHeldRequests(knex: Knex, most: number): Promise<number> {
   const { rows } = await knex.raw<{ rows: { count: number }[] }>(COUNT_HELD, [most]);
   return rows[0]?.count ?? 0;

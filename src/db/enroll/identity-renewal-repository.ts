@@ -1,13 +1,13 @@
 import type { Knex } from 'knex';
 
-/** A renewal under way, with all that decides how it goes on. */
+/** A renewal, with the facts that decide its next step. */
 export interface RenewalRow {
   device_id: number;
   /** The identity to be replaced. */
   fingerprint: Buffer;
   command_id: number | null;
   attempts: number;
-  /** The identity that the device uses now; null when it has none any more. */
+  /** The identity that the device uses now; null if it has none. */
   active_fingerprint: Buffer | null;
   udid: string | null;
   enrollment_method: string | null;
@@ -15,18 +15,18 @@ export interface RenewalRow {
   is_enrolled: boolean;
   enrollment_number: number;
   topic: string | null;
-  /** The label of its ServerURL. */
+  /** The cell label of its ServerURL. */
   cell: number | null;
-  /** Of the profile that holds the MDM payload, as the device told last. */
+  /** Identifier of the profile with the MDM payload, as last reported. */
   profile_identifier: string | null;
-  /** Of the command; null where there is none. */
+  /** Status of the command; null if there is none. */
   status: string | null;
   acknowledged_at: Date | null;
   reason: string | null;
   error_chain: { LocalizedDescription?: unknown }[] | null;
 }
 
-/** What the row says from now on. */
+/** The next state of a renewal. */
 export interface RenewalState {
   deviceId: number;
   fingerprint: Buffer;
@@ -48,16 +48,13 @@ order by i.renew_at
 limit ?
 on conflict do nothing`;
 
-/**
- * Begins renewals of identities that are due for it and have none under way, those with the least of
- * their life left first. Returns how many.
- */
+/** Begins at most `limit` renewals that are due, the earliest due first. Returns how many. */
 export async function beginDueRenewals(knex: Knex, limit: number): Promise<number> {
   const { rowCount } = await knex.raw<{ rowCount: number }>(DUE, [limit]);
   return rowCount;
 }
 
-// After the locks, so that it sees what whoever held them before has written.
+// Runs after the locks, so that it sees what their former holders wrote.
 const DESCRIBE = `
 select r.device_id, r.fingerprint, r.command_id, r.attempts, p.fingerprint as active_fingerprint,
   d.udid, d.enrollment_method, d.managed_apple_account, d.is_enrolled, d.enrollment_number,
@@ -85,7 +82,7 @@ async function describe(trx: Knex.Transaction, ids: number[]): Promise<RenewalRo
   return rows;
 }
 
-/** Renewals that are due to be looked at, held until the transaction ends, in the order of devices. */
+/** Renewals whose next attempt is due, in the order of devices; locked until the transaction ends. */
 export async function claimRenewals(trx: Knex.Transaction, limit: number): Promise<RenewalRow[]> {
   const ids = await trx('identity_renewals')
     .where('next_attempt_at', '<=', trx.fn.now())
@@ -105,16 +102,16 @@ order by i.changed_at desc limit 1
 on conflict do nothing`;
 
 /**
- * The renewal of this device, begun if there was none, held until the transaction ends. Undefined
- * when the device has no identity to renew.
+ * The renewal of this device, begun if there was none, locked until the transaction ends. Undefined if
+ * the device has no identity to renew.
  */
 export async function claimRenewalOf(
   trx: Knex.Transaction,
   deviceId: number,
 ): Promise<RenewalRow | undefined> {
   await trx.raw(BEGIN, [deviceId]);
-  const held = trx('identity_renewals').where({ device_id: deviceId }).forUpdate();
-  const [row] = await describe(trx, await held.pluck<number[]>('device_id'));
+  const locked = trx('identity_renewals').where({ device_id: deviceId }).forUpdate();
+  const [row] = await describe(trx, await locked.pluck<number[]>('device_id'));
   return row;
 }
 
@@ -127,7 +124,7 @@ from unnest(:ids::bigint[], :fingerprints::bytea[], :commands::bigint[], :attemp
   as q (device_id, fingerprint, command_id, attempts, next_attempt_at, problem)
 where r.device_id = q.device_id`;
 
-/** Writes what was decided of renewals; the caller holds them. */
+/** Writes the next states of renewals, which the caller has locked. */
 export async function updateRenewals(
   trx: Knex.Transaction,
   states: readonly RenewalState[],
@@ -143,7 +140,7 @@ export async function updateRenewals(
   });
 }
 
-/** These renewals are over; the caller holds them. */
+/** Ends renewals, which the caller has locked. */
 export async function deleteRenewals(
   trx: Knex.Transaction,
   deviceIds: readonly number[],
@@ -153,7 +150,7 @@ export async function deleteRenewals(
   }
 }
 
-/** Takes back what renewed devices have not fetched or not answered: it would renew them again. */
+/** Cancels pending renewal commands of renewed devices: they would renew them again. */
 export async function withdrawRenewalCommands(
   trx: Knex.Transaction,
   commandIds: readonly number[],

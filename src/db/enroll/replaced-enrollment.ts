@@ -1,24 +1,24 @@
-/** A live enrollment that a new one took the place of. */
+/** A live enrollment that a new one replaced. */
 export interface ReplacedEnrollment {
   formerMethod: string | null;
   method: string;
-  /** The serial number that the former enrollment had proved; null: it had proved none. */
+  /** The serial number that the former enrollment had proven; null if none. */
   provenSerial: string | null;
-  /** Whether the new enrollment has proved which device it is. */
+  /** Whether the new enrollment has proven its serial number. */
   isProven: boolean;
   /** SHA-256 of the certificates in hexadecimal. */
   formerFingerprint: string | null;
   fingerprint: string;
 }
 
-/** SQL: the fingerprint of the certificate that a device (an expression for its id) uses. */
+/** SQL: the fingerprint of the device's active certificate; `deviceId` is an SQL expression. */
 export function activeFingerprint(deviceId: string): string {
   return `(select encode(i.fingerprint, 'hex') from device_identities i
       where i.device_id = ${deviceId} and i.state = 'active'
       order by i.changed_at desc limit 1)`;
 }
 
-/** SQL: the audit events of replaced enrollments, from a table `replaced` of the statement. */
+/** SQL: inserts the audit events of replaced enrollments, from the CTE `replaced`. */
 export const AUDIT_REPLACED = `
   insert into audit_events (actor, role, action, target_type, target_id, request_id, details)
   select 'device', 'device', 'devices.enrollment_replaced', 'devices', cast(id as text),
@@ -27,7 +27,7 @@ export const AUDIT_REPLACED = `
       'former_fingerprint_sha256', former_fingerprint, 'fingerprint_sha256', fingerprint)
   from replaced`;
 
-/** What a statement returns of it; all null where nothing was replaced. */
+/** Columns that a statement returns of it; all null if nothing was replaced. */
 export interface ReplacedRow {
   former_method: string | null;
   proven_serial: string | null;

@@ -1,10 +1,10 @@
 import type { Knex } from 'knex';
 import { type Database, runStatement } from '../connection/database.js';
 
-/** An account of Apple's enrollment program, and the key that Apple knows its server by. */
+/** A DEP account, and the key whose certificate Apple has for its server. */
 export interface TokenAccount {
   id: number;
-  /** As Apple gave it. */
+  /** Assigned by Apple. */
   server_uuid: string | null;
   fingerprint_sha256: string | null;
   sealed_pkcs8: Buffer | null;
@@ -27,7 +27,7 @@ left join rsa_private_keys k on k.id = c.rsa_private_key_id
 where d.id = $1`,
 };
 
-/** The account that lists the device; else that of its profile; else the only one that there is. */
+/** The account that lists the device; else that of its profile; else the only one. */
 export async function findTokenAccount(
   db: Database,
   deviceId: number,
@@ -36,7 +36,7 @@ export async function findTokenAccount(
   return rows[0];
 }
 
-/** Whether some account has all that is needed to give out tokens in its name. */
+/** Whether an account has what signing its tokens needs. */
 export async function hasTokenAccount(knex: Knex): Promise<boolean> {
   const row = await knex('dep_accounts as a')
     .join('certificates as c', 'c.id', 'a.token_certificate_id')

@@ -29,18 +29,18 @@ const COMPARISONS: Record<Comparison, string> = {
   le: '<=',
 };
 
-/** What text of an attribute of this kind is cast to; an id's where there is no attribute. */
+/** The SQL type that text of this kind of attribute is cast to; that of an id without a kind. */
 export function sqlTypeOf(kind: AttributeKind | undefined): string {
   if (kind === undefined) return TYPES.integer;
   return kind === 'enum' || kind === 'json' ? TYPES.text : TYPES[kind];
 }
 
-/** Names come from the definitions, never from a request. */
+/** Quotes a name, which comes from a definition and never from a request. */
 export function quoted(name: string): string {
   return `"${name}"`;
 }
 
-/** What orders versions, the same whatever the language of the database. */
+/** SQL that orders versions, in the same way whatever the locale of the database. */
 export function versionKey(sql: string): string {
   return `version_key(${sql}) collate "C"`;
 }
@@ -51,8 +51,8 @@ export function alias(depth: number): string {
 }
 
 /**
- * The condition for one filter. What is negated includes rows without a value: `ne`, `not` and
- * the `not…` operators are the exact complement of what they negate.
+ * The condition for one filter. Negations include rows without a value: `ne`, `not` and the `not…`
+ * operators are the exact complement of what they negate.
  */
 export function filterSql(node: FilterNode, depth = 0): Sql {
   switch (node.kind) {
@@ -64,7 +64,7 @@ export function filterSql(node: FilterNode, depth = 0): Sql {
       );
     case 'not': {
       const inner = filterSql(node.node, depth);
-      // Never null, and as an anti-join it does not look at every related row.
+      // `exists` is never null, and PostgreSQL plans `not exists` as an anti-join.
       if (node.node.kind === 'related') return { ...inner, text: `not ${inner.text}` };
       return not(inner);
     }
@@ -81,7 +81,7 @@ export function filterSql(node: FilterNode, depth = 0): Sql {
   }
 }
 
-/** All of them; `true` when there is none. */
+/** The conditions joined by `and`; `true` when there is none. */
 export function allOf(conditions: Sql[]): Sql {
   return conditions.length === 0 ? { text: 'true', bindings: [] } : joined(conditions, ' and ');
 }
@@ -115,7 +115,7 @@ function placeholder(column: Column): string {
   return comparable(column, `?::${TYPES[column.kind]}`);
 }
 
-/** The form in which values of the column are compared. */
+/** The expression by which values of the column are compared. */
 function comparable(
   { kind, ignoreCase }: Pick<Column, 'kind' | 'ignoreCase'>,
   sql: string,
@@ -136,8 +136,8 @@ function compareSql(node: NodeOf<'compare'>, depth: number): Sql {
 }
 
 /**
- * The database keeps microseconds, the interface shows milliseconds: a shown time stands for the
- * whole millisecond, so that filtering by what was shown finds the row.
+ * The database stores microseconds, the API shows milliseconds: a time stands for its whole
+ * millisecond, so that a filter by a shown time finds the row.
  */
 function timeSql(
   { column, op, value }: { column: Column; op: Comparison; value: Date },

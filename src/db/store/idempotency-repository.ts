@@ -1,9 +1,9 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
-import type { FirstAnswer, KeyClaim } from '../../jsonapi/store.js';
+import type { FirstResponse, KeyClaim } from '../../jsonapi/store.js';
 import { runSql } from './resource-store-sql.js';
 
-/** An old key is as good as none, also while its row is still there. */
+/** A key older than a day may be claimed again, even while its row still exists. */
 const CLAIM = `
 insert into idempotency_keys as k (actor, key, request_digest) values (?, ?, ?)
 on conflict (actor, key) do update
@@ -12,7 +12,7 @@ on conflict (actor, key) do update
   where k.created_at < now() - interval '24 hours'
 returning true as claimed`;
 
-/** An hour later than they end, so that none vanishes before the eyes of who found it still valid. */
+/** An hour after they expire, so that no row vanishes under a transaction that found it valid. */
 const REMOVE_OLD = `
 delete from idempotency_keys where ctid in (
   select ctid from idempotency_keys where created_at < now() - interval '25 hours'
@@ -22,37 +22,37 @@ const FIRST = `
 select status, headers, body, request_digest as digest
 from idempotency_keys where actor = ? and key = ?`;
 
-const KEEP = `
+const STORE_RESPONSE = `
 update idempotency_keys set status = ?, headers = ?, body = ? where actor = ? and key = ?`;
 
 /**
- * Claims the key for this transaction, or gives the answer that its first request got. Waits
+ * Claims the key for this transaction (undefined), or returns the response to its first request. Waits
  * while another transaction holds the key.
  */
 export async function claimKey(
   trx: Knex.Transaction,
   { actor, key, digest }: KeyClaim,
-): Promise<FirstAnswer | undefined> {
+): Promise<FirstResponse | undefined> {
   const claimed = await runSql(trx, { text: CLAIM, bindings: [actor, key, digest] });
   if (claimed.length === 0) {
-    const [first] = await runSql<FirstAnswer>(trx, { text: FIRST, bindings: [actor, key] });
+    const [first] = await runSql<FirstResponse>(trx, { text: FIRST, bindings: [actor, key] });
     if (first === undefined) throw new Error('an idempotency key vanished within its day');
     return first;
   }
   return undefined;
 }
 
-/** Completes a claimed key with the answer; it counts once the transaction is committed. */
-export async function keepAnswer(
+/** Stores the response to a claimed key; it counts once the transaction is committed. */
+export async function storeResponse(
   trx: Knex.Transaction,
   { actor, key }: KeyClaim,
-  { status, headers, body }: Omit<FirstAnswer, 'digest'>,
+  { status, headers, body }: Omit<FirstResponse, 'digest'>,
 ): Promise<void> {
   const bindings = [status, JSON.stringify(headers), body, actor, key];
-  await runSql(trx, { text: KEEP, bindings });
+  await runSql(trx, { text: STORE_RESPONSE, bindings });
 }
 
-/** Removes keys that are good for nothing any more, at most so many. Returns how many. */
+/** Deletes at most `limit` expired keys. Returns how many. */
 export async function removeOldKeys(knex: Knex, limit: number): Promise<number> {
   const { rowCount } = await knex.raw<{ rowCount: number }>(REMOVE_OLD, [limit]);
   return rowCount;
@@ -63,40 +63,39 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const START = 1 + NONCE_BYTES;
 
-/** Closes and opens the bodies of answers that are kept for repetitions. */
-interface StoredResponses {
-  close(body: Buffer): Buffer;
-  /** null for what another key closed. */
-  open(kept: Buffer): Buffer | null;
-}
-
 /**
- * An answer may show what is sealed elsewhere, an enrollment link for one. Layout: 1, 12-byte nonce,
- * AES-256-GCM ciphertext, 16-byte tag. A body of JSON, which begins with another byte, is from before
- * answers were closed. They live for a day, so no rotation of the master key takes them along: the
- * digest beside them, under the same key, makes them useless then.
+ * Seals and opens stored response bodies, which may show what is sealed elsewhere, such as an
+ * enrollment link. Layout: 1, 12-byte nonce, AES-256-GCM ciphertext, 16-byte tag. A body that begins
+ * with another byte is JSON from before bodies were sealed. Bodies live for a day, so no rotation of the
+ * master key reseals them: with another key their request digest, under the same key, no longer matches.
  */
-export function createStoredResponses(secret: Buffer): StoredResponses {
-  const key = createHmac('sha256', secret).update('kept answers').digest();
-  return {
-    close(body) {
-      const nonce = randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv('aes-256-gcm', key, nonce);
-      const ciphertext = [cipher.update(body), cipher.final()];
-      return Buffer.concat([Buffer.of(SEALED), nonce, ...ciphertext, cipher.getAuthTag()]);
-    },
-    open: (kept) => (kept[0] === SEALED ? open(kept, key) : kept),
-  };
-}
+export class StoredResponses {
+  readonly #key: Buffer;
 
-function open(kept: Buffer, key: Buffer): Buffer | null {
-  const options = { authTagLength: TAG_BYTES };
-  try {
-    const decipher = createDecipheriv('aes-256-gcm', key, kept.subarray(1, START), options);
-    decipher.setAuthTag(kept.subarray(-TAG_BYTES));
-    const ciphertext = kept.subarray(START, -TAG_BYTES);
-    return Buffer.concat([decipher.update(ciphertext), decipher.final()]);
-  } catch {
-    return null;
+  constructor(secret: Buffer) {
+    // The label is part of what is stored.
+    this.#key = createHmac('sha256', secret).update('kept answers').digest();
+  }
+
+  seal(body: Buffer): Buffer {
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv('aes-256-gcm', this.#key, nonce);
+    const ciphertext = [cipher.update(body), cipher.final()];
+    return Buffer.concat([Buffer.of(SEALED), nonce, ...ciphertext, cipher.getAuthTag()]);
+  }
+
+  /** null for what was sealed under another key, or altered. */
+  open(stored: Buffer): Buffer | null {
+    if (stored[0] !== SEALED) return stored;
+    const nonce = stored.subarray(1, START);
+    try {
+      const options = { authTagLength: TAG_BYTES };
+      const decipher = createDecipheriv('aes-256-gcm', this.#key, nonce, options);
+      decipher.setAuthTag(stored.subarray(-TAG_BYTES));
+      const ciphertext = stored.subarray(START, -TAG_BYTES);
+      return Buffer.concat([decipher.update(ciphertext), decipher.final()]);
+    } catch {
+      return null;
+    }
   }
 }

@@ -5,7 +5,7 @@ import { alias, quoted, sqlTypeOf, versionKey } from './filter-sql.js';
 /** One column of a list's order. */
 export interface SortKey {
   name: string;
-  /** What its text form is cast to. */
+  /** The SQL type that its text form is cast to. */
   type: string;
   isVersion: boolean;
   descending: boolean;
@@ -21,8 +21,8 @@ const TABLE = alias(0);
 const KEY = '_key';
 
 /**
- * The order of a list: rows without a value last in both directions, made total by the id. The id
- * runs the way of the key before it, so that an index over the two serves both directions.
+ * The order of a list: rows without a value last in both directions, made total by the id. The id has
+ * the direction of the key before it, so that one index over the two serves both directions.
  */
 export function sortKeys({ sort, shape }: Pick<ListQuery, 'sort' | 'shape'>): SortKey[] {
   const keys: SortKey[] = [];
@@ -47,9 +47,9 @@ export function reversed(keys: SortKey[]): SortKey[] {
 }
 
 /**
- * The order within one range of `allRanges` or `rangesAfter`. The first key says nothing of nulls:
- * within a range it has none, has nothing else, or has them where PostgreSQL puts them by itself.
- * An index read backwards gives that order, but not one with "nulls last".
+ * The order within one range of `allRanges` or `rangesAfter`. The first key needs no `nulls first` or
+ * `last`: within a range it has no nulls, only nulls, or nulls where PostgreSQL puts them by default.
+ * An index read backwards gives that order, but not one with `nulls last`.
  */
 export function orderBy(keys: SortKey[]): string {
   return keys
@@ -70,12 +70,12 @@ function reference({ name }: Pick<SortKey, 'name'>): string {
   return `${TABLE}.${quoted(name)}`;
 }
 
-/** What the order goes by. */
+/** The expression that is sorted. */
 function ordered(key: SortKey): string {
   return key.isVersion ? versionKey(reference(key)) : reference(key);
 }
 
-/** The keys before the id as text without loss: a Date would drop the microseconds. */
+/** The keys before the id as text, without loss: a Date would drop the microseconds. */
 export function keyColumns(keys: SortKey[]): string[] {
   return keys.slice(0, -1).map((key, index) => {
     const column = reference(key);
@@ -84,26 +84,26 @@ export function keyColumns(keys: SortKey[]): string[] {
   });
 }
 
-/** The place of a row that was read with `keyColumns`. */
+/** The position of a row that was read with `keyColumns`. */
 export function positionOf(keys: SortKey[], row: Record<string, unknown>): Position {
   const values = keys.slice(0, -1).map((_key, index) => row[KEY + index] as string | null);
   return { keys: values, id: Number(row.id) };
 }
 
 /**
- * Conditions that divide the whole list: all rows of the first range come before all of the second.
- * null = no condition.
+ * Conditions that divide the whole list: all rows of the first range precede all of the second. null =
+ * no condition.
  */
 export function allRanges(keys: SortKey[]): (Sql | null)[] {
   const [first] = keys;
   if (first === undefined || hasDefaultNulls(first)) return [null];
-  const ranges = [hasValue(first), hasNone(first)];
+  const ranges = [hasValue(first), hasNoValue(first)];
   return first.nullsFirst ? ranges.reverse() : ranges;
 }
 
 /**
- * The same for the rows behind a place in the order of `keys`. Each is one range of an index on the
- * first key and the id, which one condition with an OR for the rows without a value is not.
+ * The same for the rows after a position in the order of `keys`. Each is one range of an index on the
+ * first key and the id; one condition with an `or` for the rows without a value would not be.
  */
 export function rangesAfter(keys: SortKey[], position: Position): Sql[] {
   const [first, ...rest] = boundsOf(keys, position);
@@ -111,18 +111,18 @@ export function rangesAfter(keys: SortKey[], position: Position): Sql[] {
   const [next] = rest;
   if (next === undefined) return [strictlyAfter(first)];
   if (first.value === null) {
-    const range = joined('and', hasNone(first), behind(rest));
+    const range = joined('and', hasNoValue(first), after(rest));
     return first.nullsFirst ? [range, hasValue(first)] : [range];
   }
   const range = rest.length === 1 ? rowAfter(first, next) : tiedOrAfter(first, rest);
-  return first.nullsFirst ? [range] : [range, hasNone(first)];
+  return first.nullsFirst ? [range] : [range, hasNoValue(first)];
 }
 
 function hasValue(key: SortKey): Sql {
   return { text: `${ordered(key)} is not null`, bindings: [] };
 }
 
-function hasNone(key: SortKey): Sql {
+function hasNoValue(key: SortKey): Sql {
   return { text: `${ordered(key)} is null`, bindings: [] };
 }
 
@@ -137,7 +137,7 @@ function placeholder({ type, isVersion }: SortKey): string {
   return isVersion ? versionKey(`?::${type}`) : `?::${type}`;
 }
 
-/** Both keys run the same way and the second, the id, is never null. */
+/** Both keys have the same direction and the second, the id, is never null. */
 function rowAfter(first: Bound, id: Bound): Sql {
   const row = `(${ordered(first)}, ${reference(id)})`;
   const values = `(${placeholder(first)}, ${placeholder(id)})`;
@@ -147,34 +147,34 @@ function rowAfter(first: Bound, id: Bound): Sql {
   };
 }
 
-/** The bound on the first key alone is what an index can start from. */
+/** An index can start from the bound on the first key alone. */
 function tiedOrAfter(first: Bound, rest: Bound[]): Sql {
   const operator = first.descending ? '<' : '>';
   const text = `${ordered(first)} ${operator}= ${placeholder(first)}`;
   const strictly = `${ordered(first)} ${operator} ${placeholder(first)}`;
   const reached: Sql = { text, bindings: [first.value] };
   const passed: Sql = { text: strictly, bindings: [first.value] };
-  return joined('and', reached, joined('or', passed, behind(rest)));
+  return joined('and', reached, joined('or', passed, after(rest)));
 }
 
-/** Rows behind the place by these keys, those before being equal. */
-function behind([first, ...rest]: Bound[]): Sql {
+/** Rows after the position by these keys, all keys before them being equal. */
+function after([first, ...rest]: Bound[]): Sql {
   if (first === undefined) return { text: 'false', bindings: [] };
   if (rest.length === 0) return strictlyAfter(first);
-  return joined('or', strictlyAfter(first), joined('and', sameAs(first), behind(rest)));
+  return joined('or', strictlyAfter(first), joined('and', sameAs(first), after(rest)));
 }
 
 function strictlyAfter(bound: Bound): Sql {
   const { value, descending, nullsFirst, name } = bound;
   if (value === null) return nullsFirst ? hasValue(bound) : { text: 'false', bindings: [] };
   const compared = `${ordered(bound)} ${descending ? '<' : '>'} ${placeholder(bound)}`;
-  const takesNulls = !nullsFirst && name !== 'id';
-  const text = takesNulls ? `(${compared} or ${ordered(bound)} is null)` : compared;
+  const includesNulls = !nullsFirst && name !== 'id';
+  const text = includesNulls ? `(${compared} or ${ordered(bound)} is null)` : compared;
   return { text, bindings: [value] };
 }
 
 function sameAs(bound: Bound): Sql {
-  if (bound.value === null) return hasNone(bound);
+  if (bound.value === null) return hasNoValue(bound);
   return { text: `${ordered(bound)} = ${placeholder(bound)}`, bindings: [bound.value] };
 }
 

@@ -3,15 +3,15 @@ import type { Sql } from '../connection/statement-runner.js';
 import { alias, allOf, filterSql, quoted } from './filter-sql.js';
 import { keyColumns, orderBy, type SortKey } from './keyset.js';
 
-/** Matches are counted one by one up to here; beyond it the total is an estimate. */
+/** Matches are counted exactly up to here; beyond it the total is an estimate. */
 export const EXACT_LIMIT = 100_000;
 
 const SAMPLE_PERCENT = 1;
-/** The same pages of the table each time: the estimate changes with the rows alone. */
+/** Samples the same pages of the table each time, so that the estimate changes only with the rows. */
 const SAMPLE_SEED = 1;
 const TABLE = alias(0);
 
-/** Part of a page: rows of one range of the list, with the keys of its order. */
+/** Part of a page: rows of one range of the list. */
 export interface Slice {
   keys: SortKey[];
   range: Sql | null;
@@ -24,12 +24,12 @@ export function rowsSql(query: ListQuery, slice: Slice): Sql {
   return selectSql(query, slice, columnList(query.columns));
 }
 
-/** The same with the keys of their places in the order, for cursors. */
+/** The same with the sort keys of each row, for cursors. */
 export function rangeSql(query: ListQuery, slice: Slice): Sql {
   return selectSql(query, slice, [columnList(query.columns), ...keyColumns(slice.keys)].join(', '));
 }
 
-/** The keys of one row, for a place in the order that tells its id alone. */
+/** The sort keys of one row, for a cursor that holds only its id. */
 export function positionSql({ shape }: ListQuery, keys: SortKey[], id: number): Sql {
   const columns = [columnList([]), ...keyColumns(keys)].join(', ');
   const text = `select ${columns} from ${quoted(shape.table)} as ${TABLE} where ${TABLE}."id" = ?`;
@@ -37,9 +37,8 @@ export function positionSql({ shape }: ListQuery, keys: SortKey[], id: number): 
 }
 
 /**
- * The ids of the page are found first: what is passed over or sorted is then narrow, or even in
- * an index alone, and only the page's own rows are read whole. The first rows by id need no such
- * detour.
+ * Finds the ids of the page first, so that skipping and sorting read narrow rows or an index alone, and
+ * only the page's own rows are read whole. The first rows by id need no such detour.
  */
 function selectSql(
   query: ListQuery,
@@ -83,14 +82,14 @@ function conditions({ filter, scope }: ListQuery, others: Sql[] = []): Sql {
   return allOf([{ text, bindings: [scope.id] }, ...parts]);
 }
 
-/** True when every match must be counted: asked for, or nothing else possible. */
+/** True when every match must be counted: on request, or because a view can't be sampled. */
 function countsAll({ exactTotal, shape }: ListQuery): boolean {
   return exactTotal || shape.isView === true;
 }
 
 /**
- * One row: `total` (exact, or EXACT_LIMIT + 1 for "more"), `estimate` from a sample of the table
- * when there are more, `parent_exists` for a scoped list.
+ * One row: `total` (exact, or EXACT_LIMIT + 1 for more), `estimate` from a sample of the table if there
+ * are more, `parent_exists` for a scoped list.
  */
 export function countSql(query: ListQuery): Sql {
   const where = conditions(query);

@@ -9,18 +9,18 @@ import { runSql } from './resource-store-sql.js';
 
 const OWNER = '_owner';
 
-/** The rows at the other end of one relationship for many owners at once, by id. */
+/** The related rows of many owners, by id. */
 export async function relatedRows(
   runner: StatementRunner,
   query: RelatedQuery,
 ): Promise<RelatedRow[]> {
   const rows = await readRelated(runner, query);
-  // Not by SQL, which might then look for a few owners' rows along the whole primary key.
+  // Not in SQL: PostgreSQL might then walk the whole primary key for a few owners' rows.
   rows.sort((one, other) => one.id - other.id);
   return rows.map((row) => ({ owner: Number(row[OWNER]), row }));
 }
 
-/** Few rows take one statement; for many the first slice is read twice. */
+/** A few rows take one statement; of many the first slice is read twice. */
 async function readRelated(runner: StatementRunner, query: RelatedQuery): Promise<Row[]> {
   const { ids, limit, maxBytes } = query;
   if (ids.length <= SLICE_ROWS) {
@@ -47,9 +47,10 @@ function relatedSql({ shape, relation, columns, ids, limit }: RelatedQuery): Sql
   return select(`j0.${quoted(via.own)}`, join, except(relation));
 }
 
-function except({ except: left }: ToManyShape): Sql {
-  if (left === undefined) return { text: '', bindings: [] };
-  return { text: ` and t0.${quoted(left.column)} is distinct from ?`, bindings: [left.value] };
+function except({ except: excluded }: ToManyShape): Sql {
+  if (excluded === undefined) return { text: '', bindings: [] };
+  const text = ` and t0.${quoted(excluded.column)} is distinct from ?`;
+  return { text, bindings: [excluded.value] };
 }
 
 /** The ids in one relationship of one row, ascending. */
@@ -61,7 +62,7 @@ export async function linkage(
   return rows.map((row) => row.id);
 }
 
-/** How many there are in it. */
+/** The number of ids in one relationship. */
 export async function countLinked(runner: StatementRunner, link: Link): Promise<number> {
   const { text, bindings } = linkedSql(link).from;
   const sql: Sql = { text: `select count(*) as total ${text}`, bindings };
@@ -75,14 +76,14 @@ function linkageSql({ relation, shape, id, ...selection }: Link & LinkSelection)
   return selected({ text: `select ${column} as "id" ${text}`, bindings }, column, selection);
 }
 
-/** The column of the related ids, and where to read it. */
+/** The column of the related ids, and the rows to read it from. */
 function linkedSql({ relation, shape, id }: Link): { column: string; from: Sql } {
   const { via } = relation;
   if ('foreignKey' in via) {
-    const left = except(relation);
-    const where = `t0.${quoted(via.foreignKey)} = ?${left.text}`;
+    const excluded = except(relation);
+    const where = `t0.${quoted(via.foreignKey)} = ?${excluded.text}`;
     const text = `from ${quoted(shape.table)} as t0 where ${where}`;
-    return { column: 't0."id"', from: { text, bindings: [id, ...left.bindings] } };
+    return { column: 't0."id"', from: { text, bindings: [id, ...excluded.bindings] } };
   }
   const text = `from ${quoted(via.table)} where ${quoted(via.own)} = ?`;
   return { column: quoted(via.other), from: { text, bindings: [id] } };
@@ -102,14 +103,14 @@ function selected({ text, bindings }: Sql, column: string, selection: LinkSelect
 
 type Change = Link & { relatedIds: number[] };
 
-/** Any number of links in one statement; those already there stay as they are. Those added. */
+/** Adds links in one statement and returns the ids added; existing links stay as they are. */
 export async function linkRows(knex: Knex, change: Change): Promise<number[]> {
   const { relation, shape, id, relatedIds } = change;
   const { via } = relation;
   if ('foreignKey' in via) {
     const column = quoted(via.foreignKey);
     const table = quoted(shape.table);
-    // In the order of their ids, so that two owners who take the same rows don't deadlock.
+    // In the order of their ids, so that two owners of the same rows don't deadlock.
     const where = `"id" = any(?::bigint[]) and ${column} is distinct from ?`;
     const rows = `select "id" from ${table} where ${where} order by "id" for no key update`;
     const text = `update ${table} set ${column} = ? where "id" in (${rows}) returning "id"`;
@@ -126,12 +127,12 @@ function idsOf(rows: Row[]): number[] {
   return rows.map(({ id }) => id).sort((one, other) => one - other);
 }
 
-/** Those removed. */
+/** Removes links and returns the ids removed. */
 export function unlinkRows(knex: Knex, change: Change): Promise<number[]> {
   return unlinkWhere(knex, change, '= any(?::bigint[])');
 }
 
-/** Removes every link but those to the given rows, however many, in one statement. Those removed. */
+/** Removes every link but those to the given rows, in one statement; returns the ids removed. */
 export function unlinkOtherRows(knex: Knex, change: Change): Promise<number[]> {
   return unlinkWhere(knex, change, '<> all(?::bigint[])');
 }
@@ -142,11 +143,11 @@ async function unlinkWhere(knex: Knex, change: Change, test: string): Promise<nu
   const bindings = [id, relatedIds];
   if ('foreignKey' in via) {
     const column = quoted(via.foreignKey);
-    const left = except(relation);
-    const where = `t0.${column} = ? and t0."id" ${test}${left.text}`;
+    const excluded = except(relation);
+    const where = `t0.${column} = ? and t0."id" ${test}${excluded.text}`;
     const text = `update ${quoted(shape.table)} as t0 set ${column} = null where ${where} returning t0."id"`;
     return idsOf(
-      await runSql<Row>(knex, { text, bindings: [...bindings, ...left.bindings] }, shape),
+      await runSql<Row>(knex, { text, bindings: [...bindings, ...excluded.bindings] }, shape),
     );
   }
   const where = `${quoted(via.own)} = ? and ${quoted(via.other)} ${test}`;

@@ -12,10 +12,10 @@ import {
   rowsSql,
 } from './list-query.js';
 
-/** Beyond this many rows a walk by cursor takes the total of its first page along. */
+/** Beyond this many rows cursors carry the total of the first page instead of counting again. */
 const CHEAP_TOTAL = 10_000;
 
-/** Of one page, so that no request exhausts the memory. */
+/** Limit of one page, so that no request exhausts the memory. */
 const MAX_PAGE_BYTES = 64 * 2 ** 20;
 
 interface Counted {
@@ -32,11 +32,11 @@ export function listRows(runner: StatementRunner, query: ListQuery): Promise<Lis
   return keyset ? byKeyset(runner, query, keyset) : byNumber(runner, query);
 }
 
-/** The total is counted only when the page does not show it. */
+/** Counts the total only if the page does not imply it. */
 async function byNumber(runner: StatementRunner, query: ListQuery): Promise<ListResult> {
   const { page, scope, filter } = query;
   const isWhole = filter.length === 0 && scope === undefined;
-  // A whole collection is counted whatever the page: at the same time, on another connection.
+  // A whole collection is always counted, in parallel on another connection.
   const [rows, counted] = await Promise.all([
     readPage(runner, query),
     isWhole ? count(runner, query, 0) : undefined,
@@ -48,7 +48,7 @@ async function byNumber(runner: StatementRunner, query: ListQuery): Promise<List
   return { rows, ...(counted ?? (await count(runner, query, offset + rows.length))) };
 }
 
-/** Of a descending list the rows without a value are a second range, read once the first has ended. */
+/** In a descending list the rows without a value are a second range, read after the first. */
 async function readPage(runner: StatementRunner, query: ListQuery): Promise<Row[]> {
   const { number, size } = query.page;
   const keys = sortKeys(query);
@@ -61,7 +61,7 @@ async function readPage(runner: StatementRunner, query: ListQuery): Promise<Row[
   );
   if (!first || !second || rows.length === size) return rows;
   const isPastFirst = rows.length === 0 && offset > 0;
-  // Rows may have been added to the first range meanwhile.
+  // Math.max: rows may have been added to the first range meanwhile.
   const skipped = isPastFirst ? Math.max(0, offset - (await countRange(runner, query, first))) : 0;
   const limit = size - rows.length;
   const sql = rowsSql(query, { keys, range: second, limit, offset: skipped });
@@ -93,7 +93,7 @@ async function byKeyset(
   return { rows, ...total, edges: { ...edgesOf(keys, rows, total), hasMore } };
 }
 
-/** Up to one row more than the page takes: it tells whether there is another page. */
+/** One row more than the page holds shows whether there is another page. */
 async function readRanges(
   runner: StatementRunner,
   query: ListQuery,
@@ -162,11 +162,11 @@ function exactly(total: number): Total {
   return { total, totalIsEstimate: false };
 }
 
-async function count(runner: StatementRunner, query: ListQuery, seen: number): Promise<Total> {
+async function count(runner: StatementRunner, query: ListQuery, atLeast: number): Promise<Total> {
   const { scope } = query;
   const [counted] = await runner.run<Counted>(countSql(query));
   if (scope && counted?.parent_exists !== true) throw notFound(`${scope.parent.type} ${scope.id}`);
   const { total = 0, estimate } = counted ?? {};
   if (typeof estimate !== 'number') return exactly(total);
-  return { total: Math.max(estimate, seen, EXACT_LIMIT + 1), totalIsEstimate: true };
+  return { total: Math.max(estimate, atLeast, EXACT_LIMIT + 1), totalIsEstimate: true };
 }

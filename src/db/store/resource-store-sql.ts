@@ -4,8 +4,8 @@ import { type FieldOf, toAppError } from '../connection/sqlstate.js';
 import type { Sql, StatementRunner } from '../connection/statement-runner.js';
 
 /**
- * The rows of one statement. The driver's errors come out as AppError; with the shape of the
- * resource that is written they name its attributes and relationships.
+ * The rows of one statement. Throws AppError; with the shape of the written resource it names the
+ * attributes and relationships at fault.
  */
 export async function runSql<T>(
   knex: Knex,
@@ -20,7 +20,7 @@ export async function runSql<T>(
   }
 }
 
-/** Runs them in a transaction, where nothing is sliced: it is short, or its rows are few. */
+/** Runs statements in a transaction. It does not slice: its rows are few. */
 export function runnerIn(trx: Knex): StatementRunner {
   return { run: (sql) => runSql(trx, sql), runSliced: (sql) => runSql(trx, sql) };
 }

@@ -1,13 +1,26 @@
 import { createHmac } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { ResourceShape } from '../../jsonapi/definition/shape.js';
-import type { Caller, FindQuery, Row, Store } from '../../jsonapi/store.js';
+import type {
+  Caller,
+  FindQuery,
+  FirstResponse,
+  KeyClaim,
+  Link,
+  LinkSelection,
+  ListQuery,
+  ListResult,
+  RelatedQuery,
+  RelatedRow,
+  Row,
+  Store,
+} from '../../jsonapi/store.js';
 import { type Database, runStatement, type Statement } from '../connection/database.js';
 import { toAppError } from '../connection/sqlstate.js';
 import type { Sql, StatementRunner } from '../connection/statement-runner.js';
 import { inTransaction } from '../connection/unit-of-work.js';
 import { quoted } from './filter-sql.js';
-import { claimKey, createStoredResponses, keepAnswer } from './idempotency-repository.js';
+import { claimKey, StoredResponses, storeResponse } from './idempotency-repository.js';
 import { columnList } from './list-query.js';
 import {
   countLinked,
@@ -20,74 +33,172 @@ import {
 import { listRows } from './resource-store-list.js';
 import { runnerIn, runSql } from './resource-store-sql.js';
 
-/** Keeps other writers of the row away, not those who only refer to it. */
+/** Locks the row against other writers, not against rows that refer to it. */
 const ROW_LOCK = 'for no key update';
 
 /**
- * The database behind the JSON:API engine: plain SQL made from the resource's shape. `digestKey` is
- * secret, and the same in every process over one database.
+ * The JSON:API store over PostgreSQL: plain SQL made from the resource's shape. `digestKey` is secret,
+ * and the same in every process over one database.
  */
-export function createResourceStore(db: Database, digestKey: Buffer): Store {
-  const answers = createStoredResponses(digestKey);
-  const runner = (trx: Knex.Transaction | null, caller?: Caller): StatementRunner =>
-    trx === null ? db.lists.for(caller) : runnerIn(trx);
-  return {
-    inTransaction: (work) => inTransaction(db, work),
-    list: (query) => listRows(runner(null, query.caller), query),
-    async find(trx: Knex.Transaction | null, query) {
-      if (trx === null) return findRow(db, query);
-      const { shape, id, columns, lock } = query;
-      const from = `from ${quoted(shape.table)} as t0 where t0."id" = ?`;
-      const text = `select ${columnList(columns)} ${from}${lock ? ` ${ROW_LOCK}` : ''}`;
-      const [row] = await runSql<Row>(trx, { text, bindings: [id] });
-      return row;
-    },
-    async findMany(trx: Knex.Transaction, { shape, ids, columns }) {
-      const from = `from ${quoted(shape.table)} as t0 where t0."id" = any(?::bigint[])`;
-      const text = `select ${columnList(columns)} ${from} order by t0."id"`;
-      return await runSql<Row>(trx, { text, bindings: [ids] });
-    },
-    related: (trx: Knex.Transaction | null, query) => relatedRows(runner(trx, query.caller), query),
-    linkage: (trx: Knex.Transaction | null, link) => linkage(runner(trx, link.caller), link),
-    countLinked: (trx: Knex.Transaction | null, link) =>
-      countLinked(runner(trx, link.caller), link),
-    async insert(trx: Knex.Transaction, { shape, values }) {
-      const sql = insertSql(shape, columnValues(shape, values));
-      const [row] = await runSql<Row>(trx, sql, shape);
-      if (row === undefined) throw new Error(`insert into ${shape.table} returned no row`);
-      return row.id;
-    },
-    async update(trx: Knex.Transaction, { shape, id, values }) {
-      const sql = updateSql(shape, id, columnValues(shape, values));
-      return (await runSql<Row>(trx, sql, shape)).length > 0;
-    },
-    async remove(trx: Knex.Transaction, { shape, id }) {
-      const text = `delete from ${quoted(shape.table)} where "id" = ? returning "id"`;
-      return (await runSql<Row>(trx, { text, bindings: [id] })).length > 0;
-    },
-    async missing(trx: Knex.Transaction, { shape, ids }) {
-      if (ids.length === 0) return [];
-      const text = `select "id" from ${quoted(shape.table)} where "id" = any(?::bigint[]) order by "id" for key share`;
-      const rows = await runSql<Row>(trx, { text, bindings: [ids] });
-      const found = new Set(rows.map((row) => row.id));
-      return ids.filter((id) => !found.has(id));
-    },
-    link: (trx: Knex.Transaction, input) => linkRows(trx, input),
-    unlink: (trx: Knex.Transaction, input) => unlinkRows(trx, input),
-    unlinkOthers: (trx: Knex.Transaction, input) => unlinkOtherRows(trx, input),
-    keyedDigest: (digest) => createHmac('sha256', digestKey).update(digest).digest(),
-    async claimKey(trx: Knex.Transaction, claim) {
-      const first = await claimKey(trx, claim);
-      return first && { ...first, body: first.body && answers.open(first.body) };
-    },
-    async keepAnswer(trx: Knex.Transaction, claim, answer) {
-      const body = answer.body && answers.close(answer.body);
-      await keepAnswer(trx, claim, { ...answer, body });
-    },
-  };
+export class ResourceStore implements Store {
+  readonly #db: Database;
+  readonly #digestKey: Buffer;
+  readonly #responses: StoredResponses;
+
+  constructor(db: Database, digestKey: Buffer) {
+    this.#db = db;
+    this.#digestKey = digestKey;
+    this.#responses = new StoredResponses(digestKey);
+  }
+
+  inTransaction<T>(work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
+    return inTransaction(this.#db, work);
+  }
+
+  list(query: ListQuery): Promise<ListResult> {
+    return listRows(this.#runner(null, query.caller), query);
+  }
+
+  async find(trx: Knex.Transaction | null, query: FindQuery): Promise<Row | undefined> {
+    if (trx === null) return findRow(this.#db, query);
+    const { shape, id, columns, lock } = query;
+    const from = `from ${quoted(shape.table)} as t0 where t0."id" = ?`;
+    const text = `select ${columnList(columns)} ${from}${lock ? ` ${ROW_LOCK}` : ''}`;
+    const [row] = await runSql<Row>(trx, { text, bindings: [id] });
+    return row;
+  }
+
+  findMany(
+    trx: Knex.Transaction,
+    { shape, ids, columns }: { shape: ResourceShape; ids: number[]; columns: string[] },
+  ): Promise<Row[]> {
+    const from = `from ${quoted(shape.table)} as t0 where t0."id" = any(?::bigint[])`;
+    const text = `select ${columnList(columns)} ${from} order by t0."id"`;
+    return runSql<Row>(trx, { text, bindings: [ids] });
+  }
+
+  related(trx: Knex.Transaction | null, query: RelatedQuery): Promise<RelatedRow[]> {
+    return relatedRows(this.#runner(trx, query.caller), query);
+  }
+
+  linkage(trx: Knex.Transaction | null, link: Link & LinkSelection): Promise<number[]> {
+    return linkage(this.#runner(trx, link.caller), link);
+  }
+
+  countLinked(
+    trx: Knex.Transaction | null,
+    link: Link & Pick<LinkSelection, 'caller'>,
+  ): Promise<number> {
+    return countLinked(this.#runner(trx, link.caller), link);
+  }
+
+  async insert(trx: Knex.Transaction, { shape, values }: Values): Promise<number> {
+    const sql = insertSql(shape, columnValues(shape, values));
+    const [row] = await runSql<Row>(trx, sql, shape);
+    if (row === undefined) throw new Error(`insert into ${shape.table} returned no row`);
+    return row.id;
+  }
+
+  async update(trx: Knex.Transaction, { shape, id, values }: Values & Place): Promise<boolean> {
+    const sql = updateSql(shape, id, columnValues(shape, values));
+    return (await runSql<Row>(trx, sql, shape)).length > 0;
+  }
+
+  async remove(trx: Knex.Transaction, { shape, id }: Place): Promise<boolean> {
+    const text = `delete from ${quoted(shape.table)} where "id" = ? returning "id"`;
+    return (await runSql<Row>(trx, { text, bindings: [id] })).length > 0;
+  }
+
+  async missing(
+    trx: Knex.Transaction,
+    { shape, ids }: { shape: ResourceShape; ids: number[] },
+  ): Promise<number[]> {
+    if (ids.length === 0) return [];
+    const from = `from ${quoted(shape.table)} where "id" = any(?::bigint[])`;
+    const text = `select "id" ${from} order by "id" for key share`;
+    const rows = await runSql<Row>(trx, { text, bindings: [ids] });
+    const found = new Set(rows.map((row) => row.id));
+    return ids.filter((id) => !found.has(id));
+  }
+
+  link(trx: Knex.Transaction, change: LinkedIds): Promise<number[]> {
+    return linkRows(trx, change);
+  }
+
+  unlink(trx: Knex.Transaction, change: LinkedIds): Promise<number[]> {
+    return unlinkRows(trx, change);
+  }
+
+  unlinkOthers(trx: Knex.Transaction, change: LinkedIds): Promise<number[]> {
+    return unlinkOtherRows(trx, change);
+  }
+
+  keyedDigest(digest: Buffer): Buffer {
+    return createHmac('sha256', this.#digestKey).update(digest).digest();
+  }
+
+  async claimKey(trx: Knex.Transaction, claim: KeyClaim): Promise<FirstResponse | undefined> {
+    const first = await claimKey(trx, claim);
+    return first && { ...first, body: first.body && this.#responses.open(first.body) };
+  }
+
+  async storeResponse(
+    trx: Knex.Transaction,
+    claim: KeyClaim,
+    answer: Omit<FirstResponse, 'digest'>,
+  ): Promise<void> {
+    const body = answer.body && this.#responses.seal(answer.body);
+    await storeResponse(trx, claim, { ...answer, body });
+  }
+
+  #runner(trx: Knex.Transaction | null, caller: Caller | undefined): StatementRunner {
+    return trx === null ? this.#db.lists.for(caller) : runnerIn(trx);
+  }
 }
 
-/** The driver would send an array as PostgreSQL's own array, not as JSON. */
+interface Place {
+  shape: ResourceShape;
+  id: number;
+}
+
+interface Values {
+  shape: ResourceShape;
+  values: Record<string, unknown>;
+}
+
+type LinkedIds = Link & { relatedIds: number[] };
+
+/**
+ * One row by its id, outside of any transaction. Prepared, since planning the 200 columns of a device
+ * costs four times as much as running the statement.
+ */
+async function findRow(db: Database, { shape, id, columns }: FindQuery): Promise<Row | undefined> {
+  const text = `select ${columnList(columns)} from ${quoted(shape.table)} as t0 where t0."id" = $1`;
+  const name = nameOf(text);
+  try {
+    const { rows } = await (name === undefined
+      ? db.pool.query<Row>(text, [id])
+      : runStatement<Row>(db, { name, text } satisfies Statement, [id]));
+    return rows[0];
+  } catch (error) {
+    throw toAppError(error);
+  }
+}
+
+/** Sparse fieldsets make any number of texts; those beyond the limit are planned each time. */
+const MOST_PREPARED = 200;
+
+const preparedNames = new Map<string, string>();
+
+function nameOf(text: string): string | undefined {
+  const known = preparedNames.get(text);
+  if (known !== undefined || preparedNames.size >= MOST_PREPARED) return known;
+  const name = `find_${preparedNames.size}`;
+  preparedNames.set(text, name);
+  return name;
+}
+
+/** JSON values as text: the driver would send an array as a PostgreSQL array. */
 function columnValues(shape: ResourceShape, values: Record<string, unknown>): [string, unknown][] {
   return Object.entries(values).map(([name, value]) => {
     const isJson = shape.attributes[name]?.kind === 'json' && value !== null;
@@ -118,34 +229,4 @@ function updateSql(shape: ResourceShape, id: number, values: [string, unknown][]
     text: `update ${table} set ${assignments} where "id" = ? returning "id"`,
     bindings: [...values.map(([, value]) => value), id],
   };
-}
-
-/** Sparse fieldsets could make any number of texts; those beyond are planned each time. */
-const MOST_PREPARED = 200;
-
-const names = new Map<string, string>();
-
-function nameOf(text: string): string | undefined {
-  const known = names.get(text);
-  if (known !== undefined || names.size >= MOST_PREPARED) return known;
-  const name = `find_${names.size}`;
-  names.set(text, name);
-  return name;
-}
-
-/**
- * One row by its id, outside of any transaction. Prepared: to plan the selection of a device's 200
- * columns costs four times as much as to run it.
- */
-async function findRow(db: Database, { shape, id, columns }: FindQuery): Promise<Row | undefined> {
-  const text = `select ${columnList(columns)} from ${quoted(shape.table)} as t0 where t0."id" = $1`;
-  const name = nameOf(text);
-  try {
-    const { rows } = await (name === undefined
-      ? db.pool.query<Row>(text, [id])
-      : runStatement<Row>(db, { name, text } satisfies Statement, [id]));
-    return rows[0];
-  } catch (error) {
-    throw toAppError(error);
-  }
 }

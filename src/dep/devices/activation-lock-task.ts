@@ -7,7 +7,7 @@ import {
   type LockableRow,
   storeActivationLock,
 } from '../../db/dep/dep-device-actions.js';
-import { secretIdentity } from '../../db/devices/device-repository.js';
+import { secretLabel } from '../../db/devices/device-repository.js';
 import { findLatestSecret, repeatSecret } from '../../db/devices/device-secrets.js';
 import { AppError } from '../../errors.js';
 import type { Task } from '../../jobs/task.js';
@@ -43,7 +43,7 @@ export function createActivationLockTask(
       const found = await inTransaction(deps.db, (trx) => readWanted(trx, payload));
       if (found === undefined) return;
       const { row, sealed } = found;
-      const code = deps.box.open(sealed, secretIdentity(found.deviceId, BYPASS_CODE));
+      const code = deps.box.open(sealed, secretLabel(found.deviceId, BYPASS_CODE));
       const escrowKey = await hashBypassCode(parseBypassCode(code.toString('ascii')));
       const { lostMessage } = payload;
       const lock = { escrowKey, ...(lostMessage === undefined ? {} : { lostMessage }) };

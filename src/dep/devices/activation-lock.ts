@@ -6,7 +6,7 @@ import {
   type LockableRow,
   requestActivationLock,
 } from '../../db/dep/dep-device-actions.js';
-import { secretIdentity } from '../../db/devices/device-repository.js';
+import { secretLabel } from '../../db/devices/device-repository.js';
 import { escrowOfSerial, newestSecretId } from '../../db/devices/device-secrets.js';
 import { AppError, notFound } from '../../errors.js';
 import type { JobQueue } from '../../jobs/job-queue.js';
@@ -73,7 +73,7 @@ export class ActivationLocks {
 
   #keepCode(trx: Transaction, of: { deviceId: number; serial: string }): Promise<number> {
     const code = Buffer.from(formatBypassCode(createBypassCode()), 'ascii');
-    const identity = secretIdentity(of.deviceId, BYPASS_CODE);
+    const identity = secretLabel(of.deviceId, BYPASS_CODE);
     const [sealed, digest] = [this.box.seal(code, identity), this.box.digest(code, identity)];
     return escrowOfSerial(trx, { ...of, kind: BYPASS_CODE, sealed, digest });
   }

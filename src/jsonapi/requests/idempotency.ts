@@ -4,7 +4,7 @@ import { AppError } from '../../errors.js';
 import type { RequestContext, Transaction } from '../context.js';
 import { documentText } from '../documents/json-text.js';
 import type { Answer } from '../handler.js';
-import type { FirstAnswer, KeyClaim, Store } from '../store.js';
+import type { FirstResponse, KeyClaim, Store } from '../store.js';
 
 /** An Idempotency-Key and what tells its request from others. */
 export interface Idempotency {
@@ -78,7 +78,7 @@ async function once(
   const first = await store.claimKey(trx, claim);
   if (first) return replay(first, claim);
   const answer = withBytes(await work(trx));
-  await store.keepAnswer(trx, claim, storable(answer));
+  await store.storeResponse(trx, claim, storable(answer));
   return answer;
 }
 
@@ -87,11 +87,11 @@ function withBytes({ document, ...answer }: Answer): Answer {
   return { ...answer, body: Buffer.from(documentText(document)) };
 }
 
-function storable({ status, body, location, etag }: Answer): Omit<FirstAnswer, 'digest'> {
+function storable({ status, body, location, etag }: Answer): Omit<FirstResponse, 'digest'> {
   return { status, body: body ?? null, headers: { location, etag } };
 }
 
-function replay({ status, body, headers, digest }: FirstAnswer, claim: KeyClaim): Answer {
+function replay({ status, body, headers, digest }: FirstResponse, claim: KeyClaim): Answer {
   if (!digest.equals(claim.digest)) {
     const source = { header: 'Idempotency-Key' };
     const message = 'this Idempotency-Key was given with another request';

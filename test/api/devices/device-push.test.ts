@@ -2,7 +2,7 @@ import express, { type Express } from 'express';
 import request from 'supertest';
 import { mountRoutes } from '../../../src/api/api-route.js';
 import { devicePushRoutes } from '../../../src/api/devices/device-push.js';
-import { createResourceStore } from '../../../src/db/store/resource-store.js';
+import { ResourceStore } from '../../../src/db/store/resource-store.js';
 import { writeAudit } from '../../../src/events/audit.js';
 import { jsonApiErrorHandler } from '../../../src/http/errors/json-api-errors.js';
 import type { RequestContext, Role } from '../../../src/jsonapi/context.js';
@@ -36,7 +36,7 @@ function createApp(push: PushService): Express {
   const { db, box, queue } = world;
   const engine = buildApiContext({
     definitions: [],
-    store: createResourceStore(db, Buffer.alloc(32)),
+    store: new ResourceStore(db, Buffer.alloc(32)),
     audit: writeAudit,
     services: createResourceServices({ box, queue, publicUrl: 'https://mdm.example.com' }),
   });

@@ -7,7 +7,7 @@ import {
   mergeSpareRecords,
   type Reseal,
 } from '../../../src/db/devices/device-merge.js';
-import { secretIdentity } from '../../../src/db/devices/device-repository.js';
+import { secretLabel } from '../../../src/db/devices/device-repository.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 
 const SERIAL = 'C02MT66KFLHH';
@@ -169,14 +169,14 @@ describe('a merge', () => {
   it('brings escrow, sealed for its new place, for nobody but an admin', async () => {
     const [into, from] = [await addEnrolled(), await addDevice({ enrollment_number: 3 })];
     const kind = 'bootstrap_token';
-    const sealed = box.seal(Buffer.from('token'), secretIdentity(from, kind));
+    const sealed = box.seal(Buffer.from('token'), secretLabel(from, kind));
     const usual = { device_id: from, enrollment_number: 3, kind };
     await add('device_secrets', { ...usual, sealed });
     await add('device_secrets', { ...usual, sealed: Buffer.alloc(0) });
     await merge(into, from);
     const [secret, removed] = await knex()('device_secrets').orderBy('id');
     expect(secret).toMatchObject({ device_id: into, enrollment_number: 0 });
-    expect(box.open(secret.sealed, secretIdentity(into, kind)).toString()).toBe('token');
+    expect(box.open(secret.sealed, secretLabel(into, kind)).toString()).toBe('token');
     expect(removed).toMatchObject({ device_id: into, enrollment_number: 0 });
     expect(removed.sealed).toHaveLength(0);
   });

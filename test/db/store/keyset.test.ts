@@ -1,7 +1,7 @@
 import type { Sql } from '../../../src/db/connection/statement-runner.js';
 import { allRanges, rangesAfter, sortKeys } from '../../../src/db/store/keyset.js';
 import { rangeSql, rowsSql } from '../../../src/db/store/list-query.js';
-import { createResourceStore } from '../../../src/db/store/resource-store.js';
+import { ResourceStore } from '../../../src/db/store/resource-store.js';
 import { runSql } from '../../../src/db/store/resource-store-sql.js';
 import type {
   Keyset,
@@ -45,7 +45,7 @@ function anyDevice() {
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  store = createResourceStore(database.db, Buffer.alloc(32));
+  store = new ResourceStore(database.db, Buffer.alloc(32));
   await database.db.knex('devices').insert(Array.from({ length: ROWS }, anyDevice));
 });
 afterAll(() => database.drop());
