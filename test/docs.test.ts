@@ -60,6 +60,7 @@ const CANDIDATES = [
   (path: string) => join(ROOT, path),
   (path: string) => join(ROOT, 'src', path),
   (path: string) => join(ROOT, 'src', `${path}.ts`),
+  (path: string) => join(ROOT, `${path}.test.ts`),
 ];
 
 /** A path of the project, as against one on the web or below DATA_DIR. */
@@ -132,7 +133,8 @@ describe('the documentation', () => {
   it.each(DEVELOPER_PAGES)('%s names only files and folders that exist', (page) => {
     const text = readFileSync(join(ROOT, page), 'utf8').replace(/^```.*?^```/gms, '');
     const spans = [...text.matchAll(/`([^`\n]+)`/g)].map(([, span = '']) => span);
-    const paths = spans.filter((span) => /^[a-z][\w.-]*\/[\w./-]*$/.test(span) && isOurs(span));
+    const words = spans.flatMap((span) => span.split(' '));
+    const paths = words.filter((word) => /^[a-z][\w.-]*\/[\w./-]*$/.test(word) && isOurs(word));
     const missing = paths.filter((path) => !CANDIDATES.some((place) => existsSync(place(path))));
     expect(missing).toEqual([]);
   });

@@ -14,7 +14,7 @@ const DEVICES = 2_000;
 const FIRST = 10;
 const PAGE = 1_000;
 const TOKEN = 'admin-token-of-the-tests';
-/** Of whoever stores pages (db/program-sync-page.ts). */
+/** Held by the transaction that stores pages (db/dep/dep-sync-page.ts). */
 const SERIAL_LOCK = [0x6d757374, 0x64657073];
 
 let apple: DepStandIn;
