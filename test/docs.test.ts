@@ -81,14 +81,20 @@ function sourceTexts(): string {
     .replaceAll('`', '');
 }
 
-/** The messages that a page quotes, as a heading or as code; `…` stands for what differs. */
+/** The messages that a page quotes, as log lines, code or headings; `…` stands for what differs. */
 function messages(page: string): string[] {
-  const text = readFileSync(join(ROOT, page), 'utf8').replace(/^ *```.*?^ *```/gms, '');
+  const whole = readFileSync(join(ROOT, page), 'utf8');
+  const logged = [...whole.matchAll(/"msg":"([^"]+)"/g)].map(([, message = '']) => message);
+  return [...logged.map((message) => message.replace(/http\S+/, '…')), ...quoted(page, whole)];
+}
+
+function quoted(page: string, whole: string): string[] {
+  const text = whole.replace(/^ *```.*?^ *```/gms, '');
   const spans = [...text.matchAll(/`([^`]+)`/g)].map(([, span = '']) => span.replace(/\s+/g, ' '));
-  const quoted = spans.filter((span) => /^(an?|the) [^/]+$/i.test(span));
-  if (!page.endsWith('troubleshooting.md')) return quoted;
+  const sentences = spans.filter((span) => /^(an?|the) [^/]+$/i.test(span));
+  if (!page.endsWith('troubleshooting.md')) return sentences;
   const headings = [...text.matchAll(/^### (.+)$/gm)].map(([, heading = '']) => heading);
-  return [...headings.map((heading) => heading.replaceAll('`', '')), ...quoted];
+  return [...headings.map((heading) => heading.replaceAll('`', '')), ...sentences];
 }
 
 describe('the documentation', () => {
@@ -117,14 +123,17 @@ describe('the documentation', () => {
     expect(decisions.filter((name) => !list.includes(`(${name})`))).toEqual([]);
   });
 
-  it.each(markdownIn('docs', true))('%s quotes messages as the source has them', (page) => {
-    const source = sourceTexts();
-    const unknown = messages(page).filter((message) => {
-      const parts = message.split('…').map((part) => part.replace(/^[^\w]+|[^\w]+$/g, ''));
-      return !parts.every((part) => source.includes(part));
-    });
-    expect(unknown).toEqual([]);
-  });
+  it.each(['README.md', ...markdownIn('docs', true)])(
+    '%s quotes messages as the source has them',
+    (page) => {
+      const source = sourceTexts();
+      const unknown = messages(page).filter((message) => {
+        const parts = message.split('…').map((part) => part.replace(/^[^\w]+|[^\w]+$/g, ''));
+        return !parts.every((part) => source.includes(part));
+      });
+      expect(unknown).toEqual([]);
+    },
+  );
 
   it('has an ARCHITECTURE.md of at most 10 KB', () => {
     expect(statSync(join(ROOT, 'ARCHITECTURE.md')).size).toBeLessThanOrEqual(10 * 1024);
