@@ -5,7 +5,7 @@ import type { JobQueue } from '../jobs/job-queue.js';
 import type { Task } from '../jobs/task.js';
 import type { Logger } from '../logger.js';
 import { createAssignmentTasks } from './assignments/assignment-tasks.js';
-import { createDepAccounts } from './client/dep-accounts.js';
+import { StoredDepAccounts } from './client/dep-accounts.js';
 import type { DepAccounts } from './client/dep-api.js';
 import { DepJobs } from './dep-jobs.js';
 import {
@@ -26,29 +26,26 @@ export interface DepDeps {
   box: SecretBox;
   logger: Logger;
   jobs: JobQueue;
-  /** Of this program. */
   musterVersion: string;
   /** Origin of Apple's service, or of the lab's stand-in. */
   host: string;
-  /** PEM of the CAs to believe for it; undefined: those Node knows. */
+  /** PEM of the CAs to trust for it; undefined: Node's default CAs. */
   ca: string | undefined;
-  /** Tokens of the lab's are used only while it is on, and then only they. */
+  /** While the lab is on only its own tokens are used, otherwise only Apple's. */
   isLabOn: boolean;
-  /** What devices are told; without a slash at its end. */
+  /** URL for devices, without a trailing slash. */
   publicUrl: string;
-  /** Milliseconds between two syncs of an account; undefined: only when asked for. */
+  /** Milliseconds between two syncs of an account; undefined: on request only. */
   syncInterval: number | undefined;
-  /** DER of what devices are to trust this server by. */
+  /** DER of the certificates by which devices trust this server. */
   anchorCertificates(): Promise<Buffer[]>;
 }
 
-/** What this server does with Apple's service of the device enrollment program. */
+/** Automated Device Enrollment: what this server does with Apple's DEP service. */
 export interface DepServices {
-  /** What speaks with Apple's service. */
   accounts: DepAccounts;
   devices: DepDeviceActions;
   jobs: DepJobs;
-  /** How server tokens come here. */
   tokens: DepTokens;
   tasks: Task[];
   close(): Promise<void>;
@@ -56,7 +53,7 @@ export interface DepServices {
 
 export function createDepServices(deps: DepDeps): DepServices {
   const jobs = new DepJobs(deps.jobs);
-  const accounts = createDepAccounts(deps);
+  const accounts = new StoredDepAccounts(deps);
   const enrollmentUrl = `${deps.publicUrl}/dep/enroll`;
   const profiles = new ProfileDefinitions({ ...deps, accounts, jobs, enrollmentUrl });
   const deviceTasks = { db: deps.db, accounts, queue: deps.jobs, jobs, logger: deps.logger };
@@ -77,7 +74,7 @@ export function createDepServices(deps: DepDeps): DepServices {
   };
 }
 
-/** What an admin has Apple do with devices; each is told by a job after the commit. */
+/** Actions of an admin that Apple carries out; a job sends each after the commit. */
 interface DepDeviceActions {
   disown(trx: Transaction, request: DisownRequest): Promise<DisownRequested>;
   lock(trx: Transaction, request: ActivationLockRequest): Promise<ActivationLockRequested>;

@@ -6,15 +6,15 @@ import type { Admission } from './enrollment-policy.js';
 import type { EnrollServices } from './services.js';
 import type { SignedDeviceInfo } from './signed-device-info.js';
 
-/** A device that has just got its profile installs it. */
+/** A device installs its profile right after it has received it. */
 const REQUEST_LIFE_MS = 60 * 60 * 1000;
 
-/** When a request of now ends. */
+/** Expiry of a request made now. */
 export function requestEnd(): Date {
   return new Date(Date.now() + REQUEST_LIFE_MS);
 }
 
-/** What a device has proved of itself, as it is kept in its request. */
+/** What a device has proven about itself, by the columns of its enrollment request. */
 export function deviceFacts(info: IdentifiedMachine, signed: SignedDeviceInfo) {
   const { udid, serial: serial_number } = info;
   return {
@@ -24,7 +24,7 @@ export function deviceFacts(info: IdentifiedMachine, signed: SignedDeviceInfo) {
   } satisfies Partial<EnrollmentRequest>;
 }
 
-/** The same without which device it is. */
+/** Like deviceFacts, without the identifiers of the device. */
 export function productFacts(info: MachineInfo, { signer }: SignedDeviceInfo) {
   return {
     product_name: info.product ?? null,
@@ -39,9 +39,7 @@ export function productFacts(info: MachineInfo, { signer }: SignedDeviceInfo) {
 
 type PolicyServices = Pick<EnrollServices, 'db' | 'policy'>;
 
-/**
- * Where strangers need a link, those that Apple's program knows need none. AppError 403 when closed.
- */
+/** With ENROLLMENT=link, devices known from DEP need no link. AppError 403 when closed. */
 async function isKnownToDep(serial: string, { db, policy }: PolicyServices): Promise<boolean> {
   policy.requireNotClosed();
   if (policy.isOpen) return false;
@@ -52,7 +50,7 @@ async function isKnownToDep(serial: string, { db, policy }: PolicyServices): Pro
   }
 }
 
-/** By its link, if it has one. AppError enrollment_closed 403. */
+/** AppError enrollment_closed 403 unless the device is known from DEP or has a valid link. */
 export async function requireDeviceAllowed(
   { serial }: IdentifiedMachine,
   token: string | undefined,
@@ -62,13 +60,13 @@ export async function requireDeviceAllowed(
   return await services.policy.requireAllowed(token);
 }
 
-/** One that was admitted when it began. AppError enrollment_closed 403. */
+/** Checks again a device that was allowed when it began. AppError enrollment_closed 403. */
 export async function requireDeviceStillAllowed(
   { serial }: IdentifiedMachine,
-  admitted: Admission & { isCounted?: boolean },
+  admission: Admission & { isCounted?: boolean },
   services: PolicyServices,
 ): Promise<void> {
-  const { isCounted = false, ...by } = admitted;
+  const { isCounted = false, ...by } = admission;
   if (by.linkId === undefined && (await isKnownToDep(serial, services))) return;
   await services.policy.requireStillAllowed(by, { isCounted });
 }

@@ -9,31 +9,31 @@ import {
 } from '../db/enroll/enrollment-link-repository.js';
 import { AppError } from '../errors.js';
 
-/** On what a person, or a device, may enroll. */
+/** How a person or device was allowed to enroll. */
 export interface Admission {
-  /** The link it came by. */
-  linkId?: number;
+  /** The enrollment link that was used. */
+  linkId?: number | undefined;
 }
 
-/** Who may enroll: ENROLLMENT, and the links that admins made. */
+/** Who may enroll, by ENROLLMENT and the enrollment links. */
 export interface EnrollmentPolicy {
   /**
-   * By the `token` of the request, when it has one. AppError enrollment_closed 403, which says why;
-   * a link that is spent lets nobody in, however open the server is.
+   * AppError enrollment_closed 403 with the reason. A `token` must be that of a usable link, even if
+   * enrollment is open.
    */
   requireAllowed(token: string | undefined): Promise<Admission>;
   /**
-   * Whoever was admitted a while ago: whether that still holds. `isCounted`: a use of the link was
-   * counted for it since. AppError enrollment_closed 403.
+   * Checks an earlier admission again. `isCounted`: its use of the link has been counted since.
+   * AppError enrollment_closed 403.
    */
   requireStillAllowed(admitted: Admission, options?: { isCounted?: boolean }): Promise<void>;
-  /** Whoever shows by other means that an admin wants the device. AppError 403 when closed. */
+  /** For devices that need no link, as an admin has registered them. AppError 403 when closed. */
   requireNotClosed(): void;
-  /** Whether ENROLLMENT lets strangers in. */
+  /** Whether unknown devices may enroll. */
   isOpen: boolean;
 }
 
-/** No token of ours is as long. */
+/** Longer than any token of ours. */
 const MAX_TOKEN_CHARS = 200;
 
 const NEEDS_LINK = 'enrollment needs a valid link from an administrator';
@@ -49,7 +49,7 @@ const LINK_FAULTS = {
   spent: 'this link was used as often as it may be',
 };
 
-/** Why the link is good for nothing now; undefined when it is good. */
+/** Why the link cannot be used now; undefined if it can. */
 export function linkFault(link: EnrollmentLinkRow, now = new Date()): string | undefined {
   return LINK_FAULTS[linkStatus(link, now)];
 }

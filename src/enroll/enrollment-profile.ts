@@ -32,17 +32,17 @@ export interface EnrollmentProfileDeps {
   caCertificates: () => Buffer[];
 }
 
-/** What an admin has set, as far as enrollment profiles obey it. */
+/** The settings that enrollment profiles depend on. */
 export interface EnrollmentSettings {
   organization: OrganizationRow;
   scep: ScepConfigurationRow;
-  /** Of the push certificate that devices enroll with. */
+  /** APNs topic of the current push certificate. */
   topic: string;
-  /** Devices may ask for tokens. */
+  /** Whether devices may use GetToken. */
   answersGetToken: boolean;
 }
 
-/** One after the other, for it may be asked in a transaction. */
+/** Reads one after the other, since `knex` may be a transaction. */
 export async function readEnrollmentSettings(knex: Database['knex']): Promise<EnrollmentSettings> {
   try {
     const organization = await readOrganization(knex);
@@ -62,18 +62,18 @@ export interface EnrollingAccount {
   managedAppleAccount: string;
 }
 
-/** Whom the profile is for. */
+/** The device that the profile is for. */
 export interface EnrollmentFor {
-  /** Of the challenge, where it is of our own CA. */
+  /** Options of the challenge of our own CA. */
   challenge?: ChallengeOptions;
-  account?: EnrollingAccount;
-  /** Where it is known: the cell label follows from it. */
+  account?: EnrollingAccount | undefined;
+  /** If known; the cell label follows from it. */
   serial?: string | undefined;
-  /** The label of a renewal, which is the device's own: Apple refuses another ServerURL. */
+  /** The device's own label on renewal: Apple refuses another ServerURL. */
   cell?: number | null;
 }
 
-/** The profile that enrolls a device, with a challenge of its own; nothing is stored for it. */
+/** The enrollment profile of a device, with a challenge of its own; nothing is stored. */
 export async function createEnrollmentProfile(
   deps: EnrollmentProfileDeps,
   enrollment: EnrollmentFor = {},
@@ -81,7 +81,7 @@ export async function createEnrollmentProfile(
   return enrollmentProfile(await readEnrollmentSettings(deps.db.knex), deps, enrollment);
 }
 
-/** The profile by these settings. */
+/** Like createEnrollmentProfile, with settings already read. */
 export function enrollmentProfile(
   settings: EnrollmentSettings,
   deps: EnrollmentProfileDeps,
@@ -101,7 +101,7 @@ export function enrollmentProfile(
   });
 }
 
-/** How a device gets its identity by these settings, with a challenge of its own. */
+/** The SCEP payload of a device, with a challenge of its own. */
 export function identityRequest(
   { organization, scep }: Pick<EnrollmentSettings, 'organization' | 'scep'>,
   deps: EnrollmentProfileDeps,
@@ -129,7 +129,7 @@ function scepPayload(scep: ScepConfigurationRow, organization: OrganizationRow, 
   };
 }
 
-/** The internal CA always asks for a challenge made for this one profile. */
+/** The internal CA always requires a challenge made for this profile. */
 function challengeOf(
   scep: ScepConfigurationRow,
   { box, challenges }: EnrollmentProfileDeps,
@@ -143,12 +143,12 @@ function challengeOf(
   return box.open(scep.sealed_challenge, 'scep_configurations/challenge').toString('utf8');
 }
 
-/** As Apple's array of sets of pairs. */
+/** In Apple's form: an array of arrays of pairs. */
 function subjectOf(settings: IdentityNameSettings): ScepSubject {
   return subjectTemplate(settings).map(({ type, value }) => [[type, value]]);
 }
 
-/** It is the external CA's: devices would refuse ours by it. */
+/** Of the external CA only: devices would refuse our CA by it. */
 function fingerprintOf({ source_type, ca_fingerprint }: ScepConfigurationRow): Buffer | undefined {
   if (source_type !== 'ExternalSCEP' || ca_fingerprint === null) return undefined;
   return Buffer.from(ca_fingerprint.replace(/[^0-9a-f]/gi, ''), 'hex');

@@ -16,7 +16,7 @@ import {
 
 const FILENAME = 'enroll.mobileconfig';
 
-/** The enrollment profile, for whoever may enroll and for the one device that asks for it. */
+/** The enrollment profile: GET for any device that may enroll, POST for the device that signed. */
 export function createProfileRoutes(services: EnrollServices): Router {
   const router = Router();
   router.get('/profile', (req, res) => sendUnboundProfile(req, res, services));
@@ -32,12 +32,12 @@ async function sendUnboundProfile(
 ): Promise<void> {
   const { linkId } = await services.policy.requireAllowed(queryText(req, 'token'));
   const profile = await createEnrollmentProfile(services, {
-    challenge: linkId === undefined ? {} : { linkId },
+    challenge: { linkId },
   });
   sendProfile({ req, res }, { profile, filename: FILENAME }, services);
 }
 
-/** In one step: the device has signed by the certificate that Apple gave it. */
+/** The device has signed with its Apple certificate, so the profile is bound to it. */
 async function sendBoundProfile(
   req: Request,
   res: Response,

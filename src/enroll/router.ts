@@ -7,7 +7,7 @@ import { createProfileRoutes } from './profile-routes.js';
 import type { EnrollServices } from './services.js';
 import { createTrustRoutes } from './trust-routes.js';
 
-/** What lies under /enroll. Whoever reads a refusal may be a person in front of a browser. */
+/** Routes under /enroll. Errors are explained, since a person may read them in a browser. */
 export function createEnrollRouter(services: EnrollServices): Router {
   const router = Router();
   router.use(createLandingRoutes(services));

@@ -3,7 +3,7 @@ import { type BuildSignedDataOptions, buildSignedData } from '../crypto/cms/cms-
 
 const PROFILE_TYPE = 'application/x-apple-aspen-config';
 
-/** Answers with a profile, signed where the server can, `?signed=false` leaves it as it is. */
+/** Sends a profile, signed if the server has a certificate; `?signed=false` sends it unsigned. */
 export function sendProfile(
   { req, res }: { req: Request; res: Response },
   { profile, filename }: { profile: Buffer; filename: string },
@@ -16,13 +16,13 @@ export function sendProfile(
   res.end(current === undefined ? profile : current.sign(profile));
 }
 
-/** A query parameter that is given once; undefined when it is absent or empty. */
+/** A query parameter that occurs once; undefined if it is absent or empty. */
 export function queryText(req: Request, name: string): string | undefined {
   const value = req.query[name];
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** Signs what devices install. */
+/** Signs profiles for devices. */
 export interface ProfileSigner {
   /** CMS SignedData around the profile, certificates of the chain included. */
   sign(profile: Buffer): Buffer;

@@ -7,17 +7,17 @@ import type { EnrollmentPolicy } from './enrollment-policy.js';
 import type { EnrollmentProfileDeps } from './enrollment-profile.js';
 import type { ProfileSigner } from './send-profile.js';
 
-/** What the surfaces that enroll devices share. */
+/** Services of the routes that enroll devices. */
 export interface EnrollServices extends EnrollmentProfileDeps {
   config: Config;
   policy: EnrollmentPolicy;
-  /** Who may sign as a device that is not enrolled yet. */
+  /** Issuers of the certificates with which unenrolled devices sign. */
   factoryCas: FactoryCaTrust;
-  /** Challenges of the Profile Service, which SCEP does not take. */
+  /** Challenges of the Profile Service; SCEP does not accept them. */
   otaChallenges: EnrollmentChallenges;
-  /** The one of this moment; undefined while the server has no certificate of its own. */
+  /** The current signer; undefined while the server has no certificate. */
   signer: () => ProfileSigner | undefined;
-  /** DER of what this server shows in TLS, the leaf first, where it speaks TLS itself. */
+  /** DER of this server's TLS chain, the leaf first; empty behind a proxy that terminates TLS. */
   tlsChain: () => Buffer[];
   bodies: BodyReader;
   logger: Logger;

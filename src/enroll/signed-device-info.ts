@@ -6,11 +6,11 @@ import type { BodyReader } from '../http/bodies/body-reader.js';
 import { type MachineInfo, readMachineInfo } from '../protocol/mdm/machine-info.js';
 import type { EnrollServices } from './services.js';
 
-/** Some kilobytes with the certificates of Apple's chain. */
+/** The certificates of Apple's chain take some kilobytes. */
 const MAX_BODY = 64 * 1024;
 const MAX_CONTENT = 16 * 1024;
 
-/** What a device sent and signed; who signed is not judged yet. */
+/** What a device sent and signed; the trust in its signer is not checked yet. */
 export interface SignedDeviceInfo {
   info: MachineInfo;
   signer: ParsedCertificate;
@@ -18,7 +18,7 @@ export interface SignedDeviceInfo {
   chain: ParsedCertificate[];
 }
 
-/** One text for whatever is wrong with the signature; the cause is for the log. */
+/** One message for every invalid signature; the cause is logged. */
 function refused(cause: unknown): AppError {
   return new AppError('invalid_signature', 400, 'the signature of the device is not valid', {
     cause,
@@ -35,9 +35,9 @@ function verify(der: Buffer): VerifiedSignedData {
 }
 
 /**
- * Reads the CMS SignedData (DER or BER, content inside) that a device posts to enroll: one signer, a
- * property list. The signature is verified over the raw content before that is parsed. AppError 400
- * or 413.
+ * Reads the CMS SignedData (DER or BER, content included) that a device posts to enroll: one signer, a
+ * property list. The signature is verified over the raw content before it is parsed. AppError 400 or
+ * 413.
  */
 export async function readSignedDeviceInfo(
   req: IncomingMessage,
@@ -57,10 +57,10 @@ export function openSignedDeviceInfo(der: Buffer): SignedDeviceInfo {
   return { info: readMachineInfo(content), signer, chain };
 }
 
-/** Of what a stranger wrote into a certificate. */
+/** Logged characters of an untrusted certificate's issuer. */
 const MAX_NAME_CHARS = 200;
 
-/** The refusal of whoever signed with what no device CA stands behind; the log is told more. */
+/** The error for a signer that no device CA has issued; the cause is logged. */
 export function unknownSigner({ signer }: SignedDeviceInfo, reason: string): AppError {
   const issuer = signer.issuer.slice(0, MAX_NAME_CHARS);
   return new AppError('forbidden', 403, 'the signature is not that of an Apple device', {
@@ -69,19 +69,23 @@ export function unknownSigner({ signer }: SignedDeviceInfo, reason: string): App
 }
 
 /**
- * Only who holds a certificate that Apple gave the device may speak for its UDID and serial number; one
- * of our own CA would let one device pose as another. AppError 403.
+ * UDID and serial number are accepted only if signed with the certificate that Apple issued to the
+ * device: with one of our own CA a device could pose as another. AppError 403.
  */
 export function requireDeviceSigner(
   signed: SignedDeviceInfo,
   { factoryCas }: Pick<EnrollServices, 'factoryCas'>,
 ): void {
   if (factoryCas.judge(signed.signer, signed.chain).ok) return;
-  throw unknownSigner(signed, 'no device CA stands behind the signer');
+  throw unknownSigner(signed, 'the signer was not issued by a device CA');
 }
 
-/** Any Profile Service, wherever it is, gets its challenge back signed, and could pass it on. */
+/** AppError 403 for a signed challenge: any other Profile Service could have relayed it to us. */
 export function refuseChallengeAnswer({ challenge }: MachineInfo): void {
   if (challenge === undefined) return;
-  throw new AppError('forbidden', 403, 'what the device signed is the answer to a challenge');
+  throw new AppError(
+    'forbidden',
+    403,
+    'the device signed the answer to a challenge of a Profile Service',
+  );
 }

@@ -6,7 +6,7 @@ import { buildTrustProfile } from '../protocol/profiles/trust-profile.js';
 import { methodNotAllowed } from './method-not-allowed.js';
 import type { EnrollServices } from './services.js';
 
-/** Certificates are no secret, so this is open whoever may enroll. */
+/** The trust profile. Certificates are public, so anyone may fetch it. */
 export function createTrustRoutes(services: EnrollServices): Router {
   const router = Router();
   const path = '/trust.mobileconfig';
@@ -15,7 +15,7 @@ export function createTrustRoutes(services: EnrollServices): Router {
   return router;
 }
 
-/** Unsigned: whoever needs it believes no signature of this server yet. */
+/** Unsigned: a device that needs it does not trust this server's signature yet. */
 async function sendTrustProfile(res: Response, services: EnrollServices): Promise<void> {
   const { db, caCertificates, tlsChain, publicUrl } = services;
   const [organization, trusted] = await Promise.all([
@@ -39,9 +39,9 @@ async function sendTrustProfile(res: Response, services: EnrollServices): Promis
 type AnchorServices = Pick<EnrollServices, 'db' | 'caCertificates' | 'tlsChain' | 'publicUrl'>;
 
 /**
- * DER of what devices are to trust this server by. A device that is given anchors believes in nothing
- * else for this server, so there are none where its TLS certificate is publicly trusted, or a
- * proxy's that nobody has stored the anchor of.
+ * DER of the certificates by which devices trust this server. A device with anchors trusts nothing
+ * else for this server, so there are none if its TLS certificate is publicly trusted, or is a
+ * proxy's whose anchor is not stored.
  */
 export async function anchorCertificates(services: AnchorServices): Promise<Buffer[]> {
   const { db, caCertificates, tlsChain, publicUrl } = services;
@@ -50,7 +50,7 @@ export async function anchorCertificates(services: AnchorServices): Promise<Buff
   return [...caCertificates(), ...trusted.map(({ der }) => der)];
 }
 
-/** A JSON array of base64 of each. */
+/** Sends a JSON array of the anchors in base64. */
 export function sendAnchorCertificates(services: AnchorServices): RequestHandler {
   return async (_req, res) => {
     const anchors = await anchorCertificates(services).catch((error: unknown) => {

@@ -24,30 +24,30 @@ import type { Logger } from '../logger.js';
 import type { ProfileRebuild } from '../profiles/profile-rebuild.js';
 import { judgeSetup, type SetupVerdict } from './setup-verdict.js';
 
-/** A profile that is assigned, and the command for it or why there is none. */
+/** An assigned profile, with its command or the reason why there is none. */
 type Plan = Omit<SetupProfile, 'commandId'> & { command?: QueuedCommand };
 
 export interface DeviceSetupDeps {
   db: Database;
   queue: Pick<CommandQueue, 'addEach' | 'pushLater'>;
   profiles: Pick<ProfileRebuild, 'version' | 'file'>;
-  /** The profile as it is without a certificate to sign with. */
+  /** Signs a profile; returns it unchanged if there is no certificate. */
   sign: (profile: Buffer) => Buffer;
   logger: Logger;
-  /** Milliseconds after which a device is let go whatever it has not answered. */
+  /** Milliseconds after which a device is released, even if commands have no answer. */
   timeout: number;
 }
 
 /**
- * Sees devices through Setup Assistant: what waits there until it is told to go on gets its profiles
- * and all other commands first, then DeviceConfigured, and is let go when that takes too long.
+ * Devices that await configuration in Setup Assistant: they get their profiles and all other commands
+ * first, then DeviceConfigured. If that takes too long, DeviceConfigured is sent before the rest.
  */
 export class DeviceSetups {
   constructor(private readonly deps: DeviceSetupDeps) {}
 
   /**
-   * Begins the setup of a device that has said that it waits; harmless when it has begun. Never
-   * throws: what failed is begun by the next `beginMissed`.
+   * Begins the setup of a device that awaits configuration; harmless if it has begun. Never throws:
+   * after a failure the next `beginMissed` begins it.
    */
   async begin(deviceId: number): Promise<void> {
     const { db, logger, timeout } = this.deps;
@@ -58,11 +58,14 @@ export class DeviceSetups {
       });
       if (profiles !== undefined) logBegun(logger, deviceId, profiles);
     } catch (error) {
-      logger.warn({ err: error, deviceId }, 'the setup of a device could not begin; tried again');
+      logger.warn(
+        { err: error, deviceId },
+        'the setup of a device could not begin; retried within a minute',
+      );
     }
   }
 
-  /** Begins setups that nobody has, as after a crash. Returns how many were looked at. */
+  /** Begins setups that were missed, e.g. after a crash. Returns the number of examined devices. */
   async beginMissed(limit: number): Promise<number> {
     const ids = await findUnbegunSetups(this.deps.db.knex, limit).catch((error: unknown) => {
       throw toAppError(error);
@@ -71,7 +74,7 @@ export class DeviceSetups {
     return ids.length;
   }
 
-  /** Decides on setups that have something to be decided. Returns how many there were. */
+  /** Advances setups that are due. Returns their number. */
   async advance(limit: number): Promise<number> {
     const { db, logger, timeout } = this.deps;
     const judged = await inTransaction(db, async (trx) => {
@@ -105,10 +108,7 @@ export class DeviceSetups {
     return profiles;
   }
 
-  /**
-   * What is assigned may hold passwords: a serial number that anybody could have told gets none of
-   * it.
-   */
+  /** Assigned profiles may hold passwords, so a device without a proven serial number gets none. */
   async #plan(trx: Transaction, { deviceId, isProved }: BegunSetup): Promise<Plan[]> {
     const plans: Plan[] = [];
     for (const profileId of await findAssignedProfiles(trx, deviceId)) {
@@ -119,13 +119,13 @@ export class DeviceSetups {
       }
       const command = { requestType: 'InstallProfile', parameters: { Payload } };
       plans.push({ profileId, fault: null, command });
-      // Each is built and signed, and other devices are waiting meanwhile.
+      // Building and signing takes time; yield so that other devices get their answers meanwhile.
       await setImmediate();
     }
     return plans;
   }
 
-  /** One that can't be built must not keep the device waiting. */
+  /** A profile that cannot be built must not block the device. */
   async #profile(trx: Transaction, id: number, deviceId: number): Promise<Buffer | undefined> {
     const { profiles, sign, logger } = this.deps;
     const version = await profiles.version(trx, id);
@@ -137,7 +137,7 @@ export class DeviceSetups {
     }
   }
 
-  /** Returns the verdict with all that is to be told of it. */
+  /** Returns the verdict with its complete reason. */
   async #apply(
     trx: Transaction,
     row: DeviceSetupRow,
@@ -145,7 +145,7 @@ export class DeviceSetups {
   ): Promise<SetupVerdict> {
     if (verdict.kind === 'wait') return verdict;
     if (verdict.kind !== 'over') {
-      await this.#goOn(trx, row, verdict);
+      await this.#sendDeviceConfigured(trx, row, verdict);
       return verdict;
     }
     const { state } = verdict;
@@ -157,7 +157,7 @@ export class DeviceSetups {
     return { ...verdict, reason };
   }
 
-  async #goOn(
+  async #sendDeviceConfigured(
     trx: Transaction,
     row: DeviceSetupRow,
     verdict: Extract<SetupVerdict, { dueAt: Date }>,
@@ -165,13 +165,13 @@ export class DeviceSetups {
     const { id, device_id: deviceId, command_id: commandId } = row;
     const { reason } = verdict;
     const change = { reason, attempts: row.attempts + 1, due_at: verdict.dueAt };
-    if (verdict.kind === 'let_go' && commandId !== null) {
+    if (verdict.kind === 'release' && commandId !== null) {
       await raisePriority(trx, commandId, FIRST_PRIORITY);
       await updateSetup(trx, id, change);
       await this.deps.queue.pushLater(trx, [deviceId]);
       return;
     }
-    const priority = verdict.kind === 'again' ? verdict.priority : FIRST_PRIORITY;
+    const priority = verdict.kind === 'resend' ? verdict.priority : FIRST_PRIORITY;
     const command = deviceConfigured(priority);
     const [newId] = await this.deps.queue.addEach(trx, [{ deviceId, command }]);
     await updateSetup(trx, id, { ...change, command_id: newId ?? null });
@@ -203,8 +203,8 @@ function logVerdict(logger: Logger, deviceId: number, verdict: SetupVerdict): vo
   }
   const what = {
     over: 'the setup of a device has failed',
-    let_go: 'a device is let go from Setup Assistant',
-    again: 'DeviceConfigured is sent again',
+    release: 'a device is released from Setup Assistant',
+    resend: 'DeviceConfigured is sent again',
   }[verdict.kind];
   logger.warn({ deviceId, reason }, what);
 }

@@ -1,11 +1,11 @@
 import type { Knex } from 'knex';
 
-/** An account of Apple's enrollment program that somebody should look at. */
+/** A DEP account that an admin should look at. */
 export interface FailingAccount {
   id: number;
   name: string | null;
   status: string;
-  /** Apple's words. */
+  /** Apple's error text. */
   status_text: string | null;
   status_advice: string | null;
   sync_finished_at: Date | null;
@@ -14,17 +14,17 @@ export interface FailingAccount {
 
 export interface HealthQuery {
   isLabOn: boolean;
-  /** Milliseconds without a whole sync that are too long; undefined: there is no clock for it. */
+  /** Milliseconds without a complete sync after which an account is reported; undefined: never. */
   staleAfter: number | undefined;
 }
 
-/** Accounts of one server of Apple's, which should have one. */
+/** Several accounts of one server at Apple, which should have one. */
 export interface DuplicateAccounts {
   ids: number[];
   name: string | null;
 }
 
-/** By the lowest of their ids. */
+/** In the order of their lowest ids. */
 export async function listDuplicateAccounts(
   knex: Knex,
   { isLabOn }: Pick<HealthQuery, 'isLabOn'>,
@@ -43,10 +43,10 @@ export async function listDuplicateAccounts(
     );
 }
 
-/** Those whose token Apple does not take now, and those whose devices were not read for too long. */
+/** Accounts whose token does not work, or whose last complete sync is older than `staleAfter`. */
 export async function listFailingAccounts(
   knex: Knex,
-  { isLabOn, staleAfter: patience }: HealthQuery,
+  { isLabOn, staleAfter }: HealthQuery,
 ): Promise<FailingAccount[]> {
   const isStale = `? and consumer_key is not null and
     coalesce(sync_finished_at, token_updated_at, created_at) < now() - ? * interval '1 ms'`;
@@ -54,7 +54,7 @@ export async function listFailingAccounts(
     .where((either) =>
       either
         .whereNotIn('status', ['ok', 'unconfirmed'])
-        .orWhereRaw(isStale, [patience !== undefined, patience ?? 0]),
+        .orWhereRaw(isStale, [staleAfter !== undefined, staleAfter ?? 0]),
     )
     .whereRaw('(? or not is_lab)', [isLabOn])
     .whereNot({ status: 'lab_off' })

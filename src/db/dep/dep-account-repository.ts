@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 
-/** An account of Apple's enrollment program with what its service is called with; secrets sealed. */
+/** A DEP account with the token for calls of Apple's service; its secrets are sealed. */
 export interface DepTokenRecord {
   id: number;
   consumer_key: string | null;
@@ -8,7 +8,7 @@ export interface DepTokenRecord {
   sealed_consumer_secret: Buffer | null;
   sealed_access_secret: Buffer | null;
   access_token_expiry: Date | null;
-  /** Of a service other than the one that the server is configured for. */
+  /** URL of another service than the configured one; null: the configured one. */
   url: string | null;
   is_lab: boolean;
   status: DepAccountStatus;
@@ -25,7 +25,7 @@ export type DepAccountStatus =
   | 'error'
   | 'lab_off';
 
-/** The token that a status is true of. */
+/** The account and token that a status is about. */
 export interface DepTokenKey {
   id: number;
   consumerKey: string;
@@ -39,7 +39,7 @@ export interface DepStatusValues {
   advice: string | null;
 }
 
-/** undefined: there is no such account. */
+/** undefined for an unknown account. */
 export async function findDepToken(knex: Knex, id: number): Promise<DepTokenRecord | undefined> {
   return await knex('dep_accounts')
     .where({ id })
@@ -66,8 +66,9 @@ where id = :id and consumer_key = :consumerKey and access_token = :accessToken
 returning id`;
 
 /**
- * Says how the account's token does. Returns whether anything changed: nothing does where it is said
- * already (what a confirmation has found stays while all is well), nor where the account has another token by now, of which it would not be true.
+ * Writes the token's status. Returns false if nothing was written: the status was already stored (an
+ * `ok` never overwrites an `ok`, so remarks of the confirmation stay), or the account has another
+ * token by now.
  */
 export async function writeDepStatus(
   knex: Knex,
@@ -78,7 +79,7 @@ export async function writeDepStatus(
   return rows.length > 0;
 }
 
-/** What Apple tells of an account, as its row keeps it. */
+/** Apple's account details, by the columns of `dep_accounts`. */
 export interface AccountDetailColumns {
   server_name: string | null;
   server_uuid: string | null;
@@ -94,10 +95,10 @@ export interface AccountDetailColumns {
   org_version: 'v1' | 'v2' | null;
 }
 
-/** Whom the account was of before. */
+/** The server and organization that the account belonged to before. */
 export type FormerServer = Pick<AccountDetailColumns, 'server_uuid' | 'org_id'>;
 
-/** Of an account with this token still, and locked; undefined where it has another one, or is gone. */
+/** Locks the account; undefined if it was deleted or has another token. */
 export async function lockFormerServer(
   trx: Knex.Transaction,
   { id, consumer_key }: { id: number; consumer_key: string },
@@ -108,7 +109,7 @@ export async function lockFormerServer(
     .first<FormerServer | undefined>('server_uuid', 'org_id');
 }
 
-/** Other accounts with a token that are of the same server at Apple, as far as they are known. */
+/** Ids of other accounts with a token for the same server at Apple. */
 export async function listAccountsOfServer(
   trx: Knex.Transaction,
   { id, server_uuid }: { id: number; server_uuid: string | null },
@@ -123,13 +124,13 @@ export async function listAccountsOfServer(
     .pluck<number[]>('id');
 }
 
-/** What people should know of an account whose token Apple takes. */
+/** Remarks on an account whose token works. */
 interface AccountRemarks {
   status_text: string | null;
   status_advice: string | null;
 }
 
-/** Writes it, with what people should know of it, and that Apple takes the token. */
+/** Stores the account details and remarks, with the status `ok`. */
 export async function confirmAccount(
   trx: Knex.Transaction,
   id: number,

@@ -2,42 +2,42 @@ import type { Knex } from 'knex';
 import type { Transaction } from '../connection/unit-of-work.js';
 import { IS_OTHER_FAILURE } from './dep-profile-failures.js';
 
-/** What is due: the definition at Apple that the device is to have; take: none; keep: nothing to tell. */
+/** What to send: assign the profile's definition, remove any profile, or nothing. */
 type AssignmentAction = 'assign' | 'remove' | 'none';
 
-/** A serial number that Apple is to be told of. */
+/** A serial number whose assignment is due. */
 export interface DueAssignment {
   /** Of `dep_devices`. */
   id: number;
   serial: string;
   action: AssignmentAction;
-  /** With `give`. */
+  /** Set if `action` is assign. */
   profileId: number | null;
   uuid: string | null;
 }
 
-/** Rows that no other claim gets before `until`; by that time it is known who still holds them. */
+/** Rows that no other claim gets before `until`, which also identifies this claim in later updates. */
 export interface AssignmentClaim {
   until: Date;
   rows: DueAssignment[];
 }
 
 /**
- * SQL: a profile that has yet to be defined at Apple lets its devices wait, as does a serial number
- * without a record: nobody knows what it should have.
+ * SQL: rows wait while their profile is not defined at Apple, and while they have no device row,
+ * which holds the wanted profile.
  */
 const CAN_BE_SENT = `
   r.assignment_due_at <= now() and r.removed_at is null and d.id is not null
   and (p.id is null or p.dep_account_id is distinct from r.dep_account_id
     or p.status = 'defined' and p.uuid is not null)`;
 
-/** SQL: whether Apple has a definition of this account's profiles for the row. */
+/** SQL: whether Apple has assigned one of this account's definitions to the row. */
 export const HAS_OURS = `
   exists (select from dep_profile_definitions x
     where x.dep_account_id = r.dep_account_id and x.uuid::text = r.profile_uuid)`;
 
-// The newest first: what waits for its profile must not be gone through each time. A wish in another
-// account is none of this one's business: the device's account gives, it alone.
+// The newest first, so that rows waiting for their profile are not examined each time. A wanted
+// profile of another account is left to that account.
 const CLAIM = `
 with due as (
   select r.id, d.dep_profile_id, p.dep_account_id as profile_account, p.uuid
@@ -62,8 +62,8 @@ returning r.id, r.serial_number as serial, r.assignment_due_at as until,
   end as action`;
 
 /**
- * Claims what is due in the account for two minutes: whoever dies with it
- * leaves it due. Rows that another is claiming are left to him.
+ * Claims due rows of the account for two minutes; if the process dies, they become due again. Skips
+ * rows that another process is claiming.
  */
 export async function claimAssignments(
   knex: Knex,
@@ -77,11 +77,11 @@ export async function claimAssignments(
 
 export interface ClaimedIds {
   ids: number[];
-  /** Of the claim. Rows that became due anew since then, since the wish has changed, stay so. */
+  /** Of the claim. Rows that became due again meanwhile are left alone: the wanted profile changed. */
   until: Date;
 }
 
-/** SQL: in the order of their ids, as everyone who locks many of them does. */
+/** SQL: locks in the order of ids, like every statement that locks many rows. */
 const STILL_CLAIMED = `
 where id in (
   select id from dep_devices
@@ -94,7 +94,7 @@ update dep_devices set assignment_due_at = coalesce(:at, now()),
   last_error_at = case when :error::text is null then last_error_at else now() end
 ${STILL_CLAIMED}`;
 
-/** Makes claimed rows due at another time, now where none is given, with why (null: as it was). */
+/** Makes claimed rows due at `at` (null: now), with a message for the admin (null: unchanged). */
 export async function releaseAssignments(
   trx: Transaction,
   { ids, until, at, error }: ClaimedIds & { at: Date | null; error: string | null },
@@ -102,13 +102,13 @@ export async function releaseAssignments(
   await trx.raw(RELEASE, { ids, until, at, error } as Record<string, Knex.RawBinding>);
 }
 
-// The fault of an assignment that nobody wants any more goes with it.
+// An assignment that is no longer wanted takes its error with it.
 const CLEAR = `
 update dep_devices set assignment_due_at = null, assignment_attempts = 0,
   (last_error, last_error_at) = (select last_error, last_error_at where ${IS_OTHER_FAILURE})
 ${STILL_CLAIMED}`;
 
-/** For rows of which Apple need not be told anything. */
+/** Clears claimed rows that need no call of Apple. */
 export async function clearDueAssignments(
   trx: Transaction,
   { ids, until }: ClaimedIds,
@@ -116,35 +116,35 @@ export async function clearDueAssignments(
   await trx.raw(CLEAR, { ids, until } as Record<string, Knex.RawBinding>);
 }
 
-/** What came of one serial number. */
+/** The outcome for one serial number. */
 export interface AssignmentOutcome {
   id: number;
-  /** Apple's word, or ours where it has none: ABSENT, REFUSED. */
+  /** Apple's result, or ABSENT or REFUSED of this server. */
   result: string;
-  /** In plain words; null: it is done. */
+  /** For the admin; null: success. */
   error: string | null;
-  /** Before, Apple does not want to hear of it again. */
+  /** Earliest time that Apple allows for a retry. */
   retryAt?: Date | undefined;
 }
 
 export interface AssignmentOutcomes {
-  /** What they have now where it is done; null: none. */
+  /** The definition that successful rows have now; null: none. */
   uuid: string | null;
   until: Date;
   outcomes: AssignmentOutcome[];
 }
 
-// In the order in which everybody takes them: devices, then their serial numbers, each by id.
+// Lock order of all statements: devices, then rows of dep_devices, each by id.
 const LOCK_DEVICES = `
 select id from devices where id in (
   select device_id from dep_devices where id = any(?::bigint[]))
 order by id for no key update`;
 const LOCK_ROWS = 'select id from dep_devices where id = any(?::bigint[]) order by id for update';
 
-/** By attempts. */
+/** SQL: by the number of failed attempts. */
 const RETRY_DELAYS = "(array['5 minutes', '1 hour', '6 hours', '1 day']::interval[])";
 
-// What became due meanwhile is another wish, of which the answer says nothing.
+// Rows that became due meanwhile want another profile, which this answer is not about.
 const STORE = `
 with answer as (
   select * from unnest(:ids::bigint[], :results::text[], :errors::text[], :retries::timestamptz[])
@@ -179,7 +179,7 @@ update devices d set is_dep = true, profile_uuid = s.profile_uuid,
   profile_push_time = null
 from stored s where d.id = s.device_id and s.error is null`;
 
-/** Notes what came of one call, for each serial number, and at the devices what Apple has now. */
+/** Stores the outcomes of one call, and in `devices` the profile that Apple has assigned now. */
 export async function storeAssignments(
   trx: Transaction,
   { uuid, until, outcomes }: AssignmentOutcomes,
@@ -197,15 +197,15 @@ export async function storeAssignments(
   } as Record<string, Knex.RawBinding>);
 }
 
-/** Accounts in which an admin has to act first. */
+/** Statuses in which an admin has to act first. */
 const NEEDS_ADMIN = ['terms_not_signed', 'token_rejected', 'token_expired', 'lab_off'];
 
-/** Enough to find what is due again: that is the newest. Everything is looked at once an hour. */
+/** Rows due again are among the newest; reconciliation examines all rows once an hour. */
 const MAX_EXAMINED = 5_000;
 
 const ACCOUNTS_DUE = `
 select a.id from dep_accounts a
-where a.access_token is not null and a.status <> all(:standstill)
+where a.access_token is not null and a.status <> all(:needsAdmin)
   and not exists (select from jobs where key = :task || '/' || a.id and status <> 'dead')
   and exists (
     select from (
@@ -218,16 +218,16 @@ where a.access_token is not null and a.status <> all(:standstill)
     where ${CAN_BE_SENT})
 order by a.id`;
 
-/** Accounts with something due and no job of `task`, keyed by the account, that will see to it. */
+/** Accounts with due rows and without a job of `task`, whose key is the account id. */
 export async function listAccountsDue(knex: Knex, task: string): Promise<number[]> {
   const { rows } = await knex.raw<{ rows: { id: number }[] }>(ACCOUNTS_DUE, {
-    standstill: NEEDS_ADMIN,
+    needsAdmin: NEEDS_ADMIN,
     task,
   });
   return rows.map(({ id }) => id);
 }
 
-/** Since when Apple's service does not answer for the account; undefined while it does. */
+/** Since when Apple's service is unreachable for the account; undefined if it is reachable. */
 export async function findUnreachableSince(knex: Knex, id: number): Promise<Date | undefined> {
   const query = knex('dep_accounts').where({ id, status: 'unreachable' });
   return (await query.first<{ status_at: Date } | undefined>('status_at'))?.status_at;

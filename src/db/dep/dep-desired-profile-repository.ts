@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Transaction } from '../connection/unit-of-work.js';
 
-/** The account that a profile is of; null: none, or there is no such profile. */
+/** The account of a profile; null if it has none, or if the profile is unknown. */
 export async function findAccountOfProfile(knex: Knex, id: number): Promise<number | null> {
   const row = await knex('dep_profiles')
     .where({ id })
@@ -9,7 +9,7 @@ export async function findAccountOfProfile(knex: Knex, id: number): Promise<numb
   return row?.dep_account_id ?? null;
 }
 
-/** A device that Apple lists, though not in the account in question. */
+/** A device that Apple lists only in another account. */
 export interface DeviceOfOtherAccount {
   id: number;
   serial: string;
@@ -34,7 +34,7 @@ where d.id = any(:ids::bigint[]) and not exists (
     and own.removed_at is null and own.listed_at is not null)
 order by d.id`;
 
-/** Those of the devices that Apple lists in other accounts alone. One statement. */
+/** Devices of `deviceIds` that Apple lists in other accounts only. */
 export async function findDevicesOfOtherAccounts(
   knex: Knex,
   { accountId, deviceIds }: { accountId: number; deviceIds: readonly number[] },
@@ -43,7 +43,7 @@ export async function findDevicesOfOtherAccounts(
   return (await knex.raw<{ rows: DeviceOfOtherAccount[] }>(IN_OTHER_ACCOUNTS, bindings)).rows;
 }
 
-/** A device that Apple has taken from the account, or that was disowned. */
+/** A device that Apple removed from the account, or that was disowned. */
 export interface RemovedDevice {
   id: number;
   serial: string;
@@ -57,7 +57,7 @@ where d.id = any(:ids::bigint[]) and (x.removed_at is not null
   or x.disown_result = 'SUCCESS' and x.disowned_at >= coalesce(x.told_at, '-infinity'))
 order by d.id`;
 
-/** Those of the devices that the account has no longer. One statement. */
+/** Devices of `deviceIds` that were removed from the account. */
 export async function findRemovedDevices(
   knex: Knex,
   { accountId, deviceIds }: { accountId: number; deviceIds: readonly number[] },
@@ -67,30 +67,30 @@ export async function findRemovedDevices(
 }
 
 const PROFILE_FAILURE = `
-select dep_profile_fault(p) as fault from dep_profiles p where p.id = ?`;
+select dep_profile_fault(p) as failure from dep_profiles p where p.id = ?`;
 
-/** What keeps the profile from Apple, in words; null: nothing that Apple has said. */
+/** Why the profile is not at Apple, for the admin; null if Apple has not refused it. */
 export async function findProfileFailure(knex: Knex, profileId: number): Promise<string | null> {
-  const { rows } = await knex.raw<{ rows: { fault: string | null }[] }>(PROFILE_FAILURE, [
+  const { rows } = await knex.raw<{ rows: { failure: string | null }[] }>(PROFILE_FAILURE, [
     profileId,
   ]);
-  return rows[0]?.fault ?? null;
+  return rows[0]?.failure ?? null;
 }
 
-/** Which devices are to have which profile of the enrollment program. */
+/** Devices and the DEP profile that they should have. */
 export interface DesiredProfile {
   profileId: number;
   deviceIds: readonly number[];
 }
 
-// In the order of ids, as everyone who locks many of them does.
+// Locks in the order of ids, like every statement that locks many rows.
 const ASSIGN = `
 update devices set dep_profile_id = :profileId where id in (
   select id from devices
   where id = any(:ids::bigint[]) and dep_profile_id is distinct from :profileId
   order by id for no key update)`;
 
-/** A trigger makes it due to tell Apple. One statement. */
+/** A trigger makes the assignment due in `dep_devices`. */
 export async function assignProfileTo(
   trx: Transaction,
   { profileId, deviceIds }: DesiredProfile,
@@ -103,7 +103,7 @@ update devices set dep_profile_id = null where id in (
   select id from devices where id = any(:ids::bigint[]) and dep_profile_id = :profileId
   order by id for no key update)`;
 
-/** From those that have it; none of them gets a default one afterwards. One statement. */
+/** For devices that have the profile; they get no default profile afterwards. */
 export async function unassignProfileFrom(
   trx: Transaction,
   { profileId, deviceIds }: DesiredProfile,

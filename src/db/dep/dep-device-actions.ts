@@ -1,12 +1,12 @@
 import type { Transaction } from '../connection/unit-of-work.js';
 
-/** A serial number that Apple lists, as far as it matters for giving it up. */
+/** A serial number that Apple lists, with what disowning needs. */
 export interface ListedRow {
   id: number;
   dep_account_id: number;
   serial_number: string;
   is_enrolled: boolean;
-  /** requested and sent are the server's own words, the others Apple's and how else it ended. */
+  /** `requested` and `sent` while under way, then Apple's result, `refused` or `no_answer`. */
   disown_result: string | null;
   told_at: Date | null;
 }
@@ -16,7 +16,7 @@ select id, dep_account_id, serial_number, is_enrolled, disown_result, told_at fr
 where serial_number = any(?::text[]) and removed_at is null and listed_at is not null
 order by id for no key update`;
 
-/** Those of the serial numbers that Apple lists, in any account; locked. */
+/** Rows of the serial numbers that Apple lists in any account; locked. */
 export async function findListed(
   trx: Transaction,
   serials: readonly string[],
@@ -42,8 +42,8 @@ from held where x.id = held.id
 returning x.id, x.serial_number, x.disown_result`;
 
 /**
- * What Apple may be told of now. A row is claimed once: one whose claim came to no end, because the
- * process did, is `no_answer` from now on, since nobody knows whether Apple was told.
+ * Claims requested rows for a call of Apple; each is claimed once. A row already `sent` belongs to a
+ * process that died and becomes `no_answer`, since Apple may have received the request.
  */
 export async function claimDisown(
   trx: Transaction,
@@ -53,14 +53,14 @@ export async function claimDisown(
   return rows.filter(({ disown_result }) => disown_result === 'sent');
 }
 
-/** What an error begins with that a later success of the same kind ends. */
+/** Prefixes of `last_error`, by which a later success of the same kind clears it. */
 const ABOUT = { disown: 'disown: ', activation_lock: 'activation lock: ' } as const;
 
 export interface DeviceActionOutcome {
   id: number;
-  /** Apple's word or the server's own. */
+  /** Apple's result, or one of this server. */
   result: string;
-  /** For the admin; null when it went well. */
+  /** For the admin; null: success. */
   failure: string | null;
 }
 
@@ -73,7 +73,7 @@ from unnest(cast(:ids as bigint[]), cast(:results as text[]), cast(:failures as 
   as o (id, result, failure)
 where x.id = o.id and x.disown_result in ('sent', 'no_answer')`;
 
-/** What came of claimed rows. */
+/** Stores the outcomes of claimed rows. */
 export async function storeDisowned(
   trx: Transaction,
   outcomes: readonly DeviceActionOutcome[],
@@ -85,14 +85,14 @@ export async function storeDisowned(
 }
 
 function errorColumns(about: string): string {
-  const isEnded = `starts_with(x.last_error, '${about}')`;
+  const isCleared = `starts_with(x.last_error, '${about}')`;
   return `last_error = case when o.failure is not null then '${about}' || o.failure
-    when ${isEnded} then null else x.last_error end,
+    when ${isCleared} then null else x.last_error end,
   last_error_at = case when o.failure is not null then now()
-    when ${isEnded} then null else x.last_error_at end`;
+    when ${isCleared} then null else x.last_error_at end`;
 }
 
-/** A device as its activation lock needs it. */
+/** A row of `dep_devices` with what an activation lock needs. */
 export interface LockableRow {
   id: number;
   dep_account_id: number;
@@ -103,7 +103,7 @@ export interface LockableRow {
   activation_lock_result: string | null;
 }
 
-/** Locked; undefined when there is no such row. */
+/** The row, locked; undefined if unknown. */
 export async function findLockable(trx: Transaction, id: number): Promise<LockableRow | undefined> {
   return await trx('dep_devices')
     .where({ id })

@@ -3,15 +3,15 @@ import type { Database } from '../connection/database.js';
 
 export type DepStage = 'unassigned' | 'assigned' | 'pushed' | 'contacted' | 'enrolled' | 'removed';
 
-/** How far the devices of an account have come. */
+/** Numbers of an account's devices by how far their enrollment has come. */
 export interface DepFunnel {
-  /** Each stage with the devices that are in it now. */
+  /** Devices by their current stage. */
   stages: Record<DepStage, number>;
-  /** Assigned here, and Apple has never listed them: in none of the stages. */
+  /** Assigned here but never listed by Apple; they count in no stage. */
   notListed: number;
-  /** With an error that nothing has ended yet. */
+  /** With a current error. */
   failing: number;
-  /** Of which Apple is still to be told the profile, and can be. */
+  /** Whose assignment has yet to be sent to Apple, and can be. */
   assignmentDue: number;
 }
 
@@ -25,8 +25,8 @@ interface FunnelRow {
 }
 
 /**
- * SQL, of dep_accounts as `a`: rows of which Apple can be told. Those that wait for a profile to be
- * defined are few at most times, and taken from all that are due.
+ * SQL, of dep_accounts as `a`: the number of due rows that can be sent. Rows that wait for a profile
+ * to be defined are usually few, so they are subtracted from all due rows.
  */
 export const SENDABLE_COUNT = `(
   select count(*) from dep_devices r
@@ -46,7 +46,7 @@ export function countByStage(where: string): string {
     select stage, count(*) as n from dep_devices where ${where} group by stage) s)`;
 }
 
-// Each part reads one index and nothing else, or few rows.
+// Each part reads a single index, or few rows.
 const FUNNEL = `
 select ${countByStage('dep_account_id = a.id')} as stages,
   ${countByStage('dep_account_id = a.id and listed_at is null and removed_at is null')} as unlisted,
@@ -65,7 +65,7 @@ export const NO_DEVICES = {
   removed: 0,
 };
 
-/** What Apple lists or has listed, by stage. */
+/** Devices that Apple lists or has listed, by stage. */
 export function listedStages(stages: Counts, unlisted: Counts): Record<DepStage, number> {
   const listed = { ...NO_DEVICES, ...stages };
   for (const stage of Object.keys(NO_DEVICES) as DepStage[]) {
@@ -74,7 +74,7 @@ export function listedStages(stages: Counts, unlisted: Counts): Record<DepStage,
   return listed;
 }
 
-/** One statement; undefined for an account that does not exist. */
+/** undefined for an unknown account. */
 export async function readFunnel(
   { knex }: Pick<Database, 'knex'>,
   accountId: number,
@@ -91,13 +91,13 @@ export async function readFunnel(
   );
 }
 
-/** What is measured of an account of Apple's enrollment program. */
+/** The metrics of one DEP account. */
 export interface DepFigure {
-  /** Its id. */
+  /** Id of the account. */
   account: string;
   stages: Record<DepStage, number>;
   assignmentDue: number;
-  /** Since its last sync came to its end; null before the first. */
+  /** Seconds since the last complete sync; null before the first. */
   syncAge: number | null;
   isOk: boolean;
 }
@@ -107,7 +107,7 @@ interface FigureRow extends Omit<DepFigure, 'stages'> {
   unlisted: Partial<DepFigure['stages']> | null;
 }
 
-// As the funnel of each account.
+// FUNNEL for all accounts.
 const FIGURES = `
 select a.id::text as account, ${SENDABLE_COUNT} as "assignmentDue",
   ${countByStage('dep_account_id = a.id')} as stages,
@@ -118,7 +118,7 @@ select a.id::text as account, ${SENDABLE_COUNT} as "assignmentDue",
 from dep_accounts a
 order by a.id`;
 
-/** Throws the driver's error, as all that is measured. */
+/** Rejects with the driver's error, like all metrics queries. */
 export async function depFigures(db: Database): Promise<DepFigure[]> {
   const rows = await select<FigureRow>(db, FIGURES);
   return rows.map(({ stages, unlisted, ...row }) => ({

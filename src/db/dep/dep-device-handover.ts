@@ -9,8 +9,8 @@ where d.id = :into and x.device_id = :from
 returning to_jsonb(x) as row`;
 
 /**
- * Hands what Apple's program says of one record over to another of the same serial number. Returns
- * the rows as they are then, for restoreAssignments.
+ * Links the rows of `dep_devices` of one device to another device with the same serial number.
+ * Returns the updated rows, for restoreAssignments.
  */
 export async function moveDepRows(
   trx: Transaction,
@@ -20,7 +20,7 @@ export async function moveDepRows(
   return rows.map(({ row }) => row);
 }
 
-/** What the trigger on `devices` changes. */
+/** Columns that the trigger on `devices` changes. */
 const CHANGED = [
   'auto_assign',
   'by_default',
@@ -37,9 +37,9 @@ from jsonb_populate_recordset(null::dep_devices, cast(? as jsonb)) a
 where x.id = a.id`;
 
 /**
- * A trigger takes the profile that the merged record has from the other one for a new one, and would
- * have Apple told of it once more; so it does where a device passes from account to account. The rows
- * are those of `dep_devices` as JSON.
+ * Undoes what the trigger on `devices` did: it treats the profile of a merged device, or of one that
+ * changed accounts, as newly assigned and would have it sent again. `assignments`: rows of
+ * `dep_devices` as JSON.
  */
 export async function restoreAssignments(
   trx: Transaction,
@@ -51,7 +51,7 @@ export async function restoreAssignments(
 const OTHERS = `select from dep_devices o
   where o.device_id = d.id and o.dep_account_id <> :id and o.removed_at is null`;
 
-// Devices before the rows of dep_devices, as enrollments do.
+// Locks devices before rows of dep_devices, like enrollments.
 const RELEASE = `
 with held as (
   select d.id from devices d
@@ -64,7 +64,7 @@ update devices d set is_dep = false, enrollment_state = nullif(d.enrollment_stat
   profile_uuid = null, profile_status = 'removed'
 from held where d.id = held.id`;
 
-/** Of those that another account lists too, its record is the one that is true now. */
+/** For devices that another account lists too, `devices` shows that account's data. */
 const HAND_OVER = `
 update devices d set
   profile_uuid = o.profile_uuid, profile_status = o.profile_status,
@@ -79,8 +79,8 @@ from (
 where d.id = o.device_id`;
 
 /**
- * Marks the devices of an account as none of the program's unless another account has them. Returns
- * how many. A set of 100,000 takes some seconds: it is one write, all or nothing.
+ * Clears `is_dep` of an account's devices unless another account lists them. Returns their number.
+ * 100,000 devices take some seconds, since it is one statement.
  */
 export async function releaseDepDevices(trx: Knex.Transaction, id: number): Promise<number> {
   const { rowCount } = await trx.raw<{ rowCount: number }>(RELEASE, { id });

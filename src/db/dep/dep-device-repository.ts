@@ -1,11 +1,11 @@
 import type { Knex } from 'knex';
 import type { EnrollmentRequest } from '../enroll/enrollment-request-repository.js';
 
-/** What the enrollment program says of a serial number. */
+/** What is known of a serial number from DEP. */
 export interface DepDevice {
-  /** A device that Apple lists in an account, or that an admin marked as one of the program. */
+  /** Whether Apple lists it in an account, or an admin set `is_dep`. */
   is_known: boolean;
-  /** Whether any account was set up. */
+  /** Whether any DEP account exists. */
   has_accounts: boolean;
   minimum_ios_version: string | null;
   minimum_macos_version: string | null;
@@ -44,8 +44,8 @@ select exists (select from device) or exists (select from listed) as is_known,
 from chosen left join dep_profiles p on p.id = chosen.id`;
 
 /**
- * The device of this serial number, with the minimum versions of its profile: the wanted one; else
- * the one that Apple has given it; else the one default of the accounts; else the only profile.
+ * The device of a serial number with the minimum versions of its profile: the wanted profile, else
+ * the one assigned at Apple, else the only default of all accounts, else the only profile.
  */
 export async function findDepDevice(knex: Knex, serial: string): Promise<DepDevice> {
   const { rows } = await knex.raw<{ rows: DepDevice[] }>(FIND, { serial });
@@ -53,31 +53,28 @@ export async function findDepDevice(knex: Knex, serial: string): Promise<DepDevi
   return rows[0];
 }
 
-/** What an error begins with that the device's next success ends. */
+/** Prefix of `last_error`, by which the device's next success clears it. */
 const OF_ENROLLMENT = 'enrollment: ';
 
-// The device waits: a row that somebody changes right now is passed over.
+// The device waits for its answer, so rows locked by others are skipped.
 const CONTACT = `
 update dep_devices set contacted_at = now(),
   last_error = case
-    when cast(:fault as text) is not null then '${OF_ENROLLMENT}' || :fault
+    when cast(:failure as text) is not null then '${OF_ENROLLMENT}' || :failure
     when starts_with(last_error, '${OF_ENROLLMENT}') then null else last_error end,
   last_error_at = case
-    when cast(:fault as text) is not null then now()
+    when cast(:failure as text) is not null then now()
     when starts_with(last_error, '${OF_ENROLLMENT}') then null else last_error_at end
 where id in (
   select id from dep_devices where serial_number = :serial and removed_at is null
   for no key update skip locked)`;
 
-/**
- * As insertEnrollmentRequest, in one statement with the news that the device of this serial number has
- * come for its automated enrollment.
- */
+/** Like insertEnrollmentRequest; the same statement sets `contacted_at` of the serial number. */
 export async function insertAutomatedRequest(
   knex: Knex,
   request: EnrollmentRequest & { serial_number: string },
 ): Promise<number> {
-  const contacted = knex.raw(CONTACT, { serial: request.serial_number, fault: null });
+  const contacted = knex.raw(CONTACT, { serial: request.serial_number, failure: null });
   const [row] = await knex('enrollment_requests')
     .with('contacted', contacted)
     .insert(request)
@@ -86,10 +83,10 @@ export async function insertAutomatedRequest(
   return row.id;
 }
 
-/** Notes that the device came and was not let in, and why, in words for the admin. */
+/** Records that the device asked to enroll and was refused, and why, for the admin. */
 export async function storeRefusedContact(
   knex: Knex,
-  { serial, fault }: { serial: string; fault: string },
+  { serial, failure }: { serial: string; failure: string },
 ): Promise<void> {
-  await knex.raw(CONTACT, { serial, fault });
+  await knex.raw(CONTACT, { serial, failure });
 }

@@ -1,33 +1,33 @@
 import type { Knex } from 'knex';
 import type { Transaction } from '../connection/unit-of-work.js';
 
-/** SQL, of `dep_devices.last_error`: it is about something else than the device's profile. */
+/** SQL, of `dep_devices.last_error`: the error is not about the device's profile. */
 export const IS_OTHER_FAILURE = "last_error ~ '^(enrollment|disown|activation lock): '";
 
-// Rows by their devices, one by one, whatever the planner thinks of how many have the profile.
+// Looks up rows device by device, whatever number of devices the planner expects for a profile.
 const SET_ERRORS = `
 with failed as materialized (
-  select p.id, dep_profile_fault(p) as fault from dep_profiles p
+  select p.id, dep_profile_fault(p) as failure from dep_profiles p
   where p.dep_account_id = :accountId and p.status = 'failed'
-), wanting as materialized (
-  select x.id, failed.fault
+), outdated as materialized (
+  select x.id, failed.failure
   from failed join devices d on d.dep_profile_id = failed.id
   cross join lateral (
     select id, last_error from dep_devices x
     where x.device_id = d.id and x.dep_account_id = :accountId and x.removed_at is null
     offset 0
   ) x
-  where x.last_error is distinct from failed.fault
-), told as (
-  select r.id, wanting.fault from wanting join dep_devices r on r.id = wanting.id
+  where x.last_error is distinct from failed.failure
+), changed as (
+  select r.id, outdated.failure from outdated join dep_devices r on r.id = outdated.id
   order by r.id for update of r
 )
-update dep_devices r set last_error = told.fault, last_error_at = now()
-from told where r.id = told.id`;
+update dep_devices r set last_error = changed.failure, last_error_at = now()
+from changed where r.id = changed.id`;
 
-// One that waits for Apple is no better until Apple has taken it.
+// A pending profile keeps its error until Apple has accepted it.
 const CLEAR_ERRORS = `
-with ended as (
+with cleared as (
   select r.id
   from dep_devices r
   left join devices d on d.id = r.device_id
@@ -37,18 +37,18 @@ with ended as (
   order by r.id for update of r
 )
 update dep_devices r set last_error = null, last_error_at = null
-from ended where r.id = ended.id`;
+from cleared where r.id = cleared.id`;
 
 /**
- * Has the devices of the account that are to have a profile which Apple refuses show that, and the
- * others no longer.
+ * Sets `last_error` of the account's devices whose wanted profile Apple refuses, and clears it for
+ * the others.
  */
 export async function updateProfileErrors(trx: Transaction, accountId: number): Promise<void> {
   await trx.raw(SET_ERRORS, { accountId });
   await trx.raw(CLEAR_ERRORS, { accountId });
 }
 
-/** Null where it is gone. */
+/** null if the profile was deleted. */
 export async function findProfileName(knex: Knex, id: number): Promise<string | null> {
   const row = await knex('dep_profiles').where({ id }).first<{ name: string } | undefined>({
     name: 'profile_name',
@@ -64,8 +64,8 @@ where id = :profileId and uuid = cast(:uuid as uuid)
 returning id`;
 
 /**
- * For a definition that Apple does not know: the profile has to be defined anew. False where it was
- * changed meanwhile, or defined just now, so that Apple may need time.
+ * Makes a profile pending whose definition Apple does not know. Returns false if the profile was
+ * changed meanwhile, or defined in the last ten minutes: Apple may need time to know it.
  */
 export async function forgetDefinition(
   trx: Transaction,

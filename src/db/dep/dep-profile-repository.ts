@@ -2,12 +2,12 @@ import type { Knex } from 'knex';
 import type { Transaction } from '../connection/unit-of-work.js';
 import { IS_OTHER_FAILURE } from './dep-profile-failures.js';
 
-/** What a profile of the enrollment program says, by the columns of its row. */
+/** A DEP profile, by the columns of `dep_profiles`. */
 export interface DepProfile {
   profile_name: string;
   /** Where devices ask for their enrollment profile. */
   url: string;
-  /** The url is this server's own, and changes with PUBLIC_URL. */
+  /** Whether the url is this server's own, which follows PUBLIC_URL. */
   follows_public_url: boolean;
   allow_pairing: boolean;
   is_supervised: boolean;
@@ -23,26 +23,26 @@ export interface DepProfile {
   language: string | null;
   region: string | null;
   configuration_web_url: string | null;
-  /** Base64 of DER; null: those of the server. */
+  /** Base64 of DER; null: the certificates of this server. */
   anchor_certs: string[] | null;
   supervising_host_certs: string[] | null;
   skip_setup_items: string[] | null;
 }
 
-/** A row of `dep_profiles` that matters to Apple. */
+/** A row of `dep_profiles` with the state of its definition at Apple. */
 export interface DepProfileRow extends DepProfile {
   id: number;
   dep_account_id: number | null;
-  /** Apple's name of the last definition. */
+  /** Of the last definition at Apple. */
   uuid: string | null;
   definition_digest: Buffer | null;
   status: 'local' | 'pending' | 'defined' | 'failed';
   status_text: string | null;
-  /** Since when it is so. */
+  /** When `status` was last written. */
   status_at: Date | null;
 }
 
-/** The profile; with `lock` until the transaction ends. */
+/** With `lock` the row is locked until the transaction ends. */
 export async function findDepProfile(
   knex: Knex,
   id: number,
@@ -71,7 +71,7 @@ export async function findSupervisorCertificates(knex: Knex): Promise<Buffer[]> 
     .pluck<Buffer[]>('der');
 }
 
-/** Changes what is known of the profile's definition. */
+/** Updates the state of the profile's definition. */
 export async function updateDepProfile(
   trx: Transaction,
   id: number,
@@ -82,7 +82,7 @@ export async function updateDepProfile(
   await trx('dep_profiles').where({ id }).update(values);
 }
 
-/** These profiles have to be defined anew. */
+/** Marks profiles of an account as waiting for a new definition. */
 export async function markProfilesPending(trx: Transaction, ids: readonly number[]): Promise<void> {
   await trx('dep_profiles')
     .whereIn('id', [...ids])
@@ -94,7 +94,7 @@ export async function markProfilesPending(trx: Transaction, ids: readonly number
 export interface ProfileDefinitionRecord {
   uuid: string;
   accountId: number;
-  /** Null: it is gone already. */
+  /** null: the profile was deleted meanwhile. */
   profileId: number | null;
   digest: Buffer;
 }
@@ -104,7 +104,7 @@ insert into dep_profile_definitions (uuid, dep_profile_id, dep_account_id, diges
 select ?::uuid, ?::bigint, id, ?::bytea from dep_accounts where id = ?
 on conflict (uuid) do nothing`;
 
-/** Keeps in mind that the UUID is one of ours; nothing where the account is gone. */
+/** Records that the UUID is one of ours; stores nothing if the account was deleted. */
 export async function recordDefinition(
   trx: Transaction,
   { uuid, profileId, digest, accountId }: ProfileDefinitionRecord,
@@ -112,7 +112,7 @@ export async function recordDefinition(
   await trx.raw(RECORD, [uuid, profileId, digest, accountId]);
 }
 
-// In the order of ids, as everyone who locks many of them does.
+// Locks in the order of ids, like every statement that locks many rows.
 const DUE = `
 with due as (
   select e.id from devices d
@@ -125,7 +125,7 @@ update dep_devices e set assignment_due_at = now(), assignment_attempts = 0,
     select last_error, last_error_at where ${IS_OTHER_FAILURE})
 from due where e.id = due.id`;
 
-// Triggers make them where a device is given a profile; these had theirs before it had an account.
+// Triggers create the rows on assignment; these devices had the profile before it had an account.
 const MAKE_ROWS = `
 insert into dep_devices (dep_account_id, serial_number, device_id, is_enrolled, enrolled_at)
 select distinct on (d.serial_number) a.id, d.serial_number, d.id, d.is_enrolled,
@@ -144,7 +144,7 @@ interface ProfileOfAccount {
   accountId: number;
 }
 
-/** Each of the profile's devices has a row in `dep_devices` afterwards. */
+/** Creates missing rows of `dep_devices` for the profile's devices. */
 export async function makeProfileRows(
   trx: Transaction,
   { profileId, accountId }: ProfileOfAccount,
@@ -152,7 +152,7 @@ export async function makeProfileRows(
   await trx.raw(MAKE_ROWS, [accountId, profileId]);
 }
 
-/** Apple is to be told of the profile's new UUID for each of its devices. Returns how many. */
+/** Makes the assignment of each of the profile's devices due. Returns their number. */
 export async function makeProfileDue(
   trx: Transaction,
   { profileId, accountId }: ProfileOfAccount,
@@ -162,10 +162,10 @@ export async function makeProfileDue(
   return rowCount;
 }
 
-/** Who would miss a profile. */
+/** Where a profile is used. */
 export interface ProfileUses {
   devices: number;
-  /** Ids of the accounts that give it to devices that have none. */
+  /** Ids of accounts that have it as a default. */
   defaultOf: number[];
 }
 
@@ -182,7 +182,7 @@ select
     order by id
   ) as "defaultOf"`;
 
-/** One statement. */
+/** Devices and accounts that use the profile; removed devices do not count. */
 export async function findProfileUses(knex: Knex, id: number): Promise<ProfileUses> {
   const { rows } = await knex.raw<{ rows: ProfileUses[] }>(USES, { id });
   return rows[0] ?? { devices: 0, defaultOf: [] };

@@ -2,10 +2,10 @@ import type { Knex } from 'knex';
 import type { Transaction } from '../connection/unit-of-work.js';
 
 /**
- * What is to be done for a serial number. record: Apple lists it, and there is no record of it, or
- * one that is none of the program's; default: it is to have the profile of those that nobody gave
- * one; follow: that is another one by now; give: it has another than it is to have; take: it has one
- * of ours and is to have none.
+ * Repair for one serial number. create_record: create or re-mark its device row. assign_default:
+ * assign the account's default profile. move_to_new_default: the default changed, assign the new one.
+ * resend: Apple has another profile than wanted, send ours again. unassign: Apple has one of our
+ * profiles though none is wanted, remove it.
  */
 export type Repair =
   | 'create_record'
@@ -18,16 +18,16 @@ export interface DriftedRow {
   /** Of `dep_devices`. */
   id: number;
   repair: Repair;
-  /** The default profile. */
+  /** The default profile to assign. */
   profileId: number | null;
-  /** What is wanted until now. */
+  /** The profile wanted until now. */
   formerId: number | null;
 }
 
 export interface Examined {
-  /** Where to go on; null: these were the last. */
+  /** Id of the last examined row; null: no rows are left. */
   last: number | null;
-  /** Of the serial numbers that were looked at, how many have a fault. */
+  /** How many of the examined rows have a current error. */
   failing: number;
   rowsToRepair: DriftedRow[];
 }
@@ -46,14 +46,13 @@ const DEFAULTS = ['iphone', 'ipad', 'mac', 'apple_tv', 'vision'].map(
       where p.id = a.default_${family}_profile_id and p.dep_account_id = a.id) as ${family}`,
 );
 
-/** SQL, of devices as `d`, wanted `p`, row `r`: the account of the profile has the device no more. */
+/** SQL, of device `d`, wanted profile `p`, row `r`: the profile's account no longer has the device. */
 const IS_OF_FORMER_ACCOUNT = `(p.dep_account_id <> r.dep_account_id and not exists (
   select from dep_devices o where o.device_id = d.id and o.dep_account_id = p.dep_account_id
     and o.removed_at is null))`;
 
-// One by one by their ids: a join would be planned as a scan of all devices for each of the pages.
-// What is due is seen to already. A profile that is yet to be defined at Apple makes its devices due
-// by itself.
+// Devices are looked up one by one: a join would be planned as a scan of all devices for each part.
+// Due rows are sent anyway, and a profile that becomes defined makes its devices due.
 const EXAMINE = `
 with f as materialized (
   select ${DEFAULTS.join(', ')},
@@ -109,8 +108,8 @@ interface ExaminedRow {
 }
 
 /**
- * Looks at the account's next rows of `dep_devices`, in the order of their ids, which is nearly that
- * of the devices'. One statement, without locks: whoever acts on it looks again.
+ * Examines the account's next rows of `dep_devices` in the order of ids. It takes no locks: the
+ * statements that repair check the conditions again.
  */
 export async function examineAssignments(
   knex: Knex,
@@ -124,7 +123,7 @@ export async function examineAssignments(
   return { last: rows[0]?.last ?? null, failing: rows[0]?.failing ?? 0, rowsToRepair };
 }
 
-// In the order of the devices' ids, as everyone who locks many of them does.
+// Locks in the order of the devices' ids, like every statement that locks many rows.
 const ASSIGN_DEFAULTS = `
 with held as (
   select d.id, w.row_id, w.profile_id
@@ -142,12 +141,12 @@ with held as (
 update devices d set dep_profile_id = held.profile_id from held where d.id = held.id
 returning held.row_id as id`;
 
-// The trigger takes every profile for one that was given by hand.
+// The trigger treats every assignment as made by an admin.
 const MARK_DEFAULTS = 'update dep_devices set by_default = true where id = any(?::bigint[])';
 
 /**
- * Gives devices that nobody gave a profile their account's default, also in place of a former one.
- * Returns how many got it.
+ * Assigns the account's default profile to devices without a profile chosen by an admin, also in
+ * place of a former default. Returns their number.
  */
 export async function assignDefaultProfiles(
   trx: Transaction,
@@ -168,7 +167,7 @@ update dep_devices set assignment_due_at = now(), assignment_attempts = 0 where 
   where id = any(:ids::bigint[]) and assignment_due_at is null and removed_at is null
   order by id for update)`;
 
-/** Has Apple told once more what the device is to have. Returns how many were not due already. */
+/** Makes assignments due again. Returns the number of rows that were not due already. */
 export async function makeAssignmentsDue(
   knex: Knex,
   drifted: readonly DriftedRow[],
@@ -177,7 +176,7 @@ export async function makeAssignmentsDue(
   return (await knex.raw<{ rowCount: number }>(MAKE_DUE, { ids })).rowCount;
 }
 
-/** What a reconciliation has done, and how many serial numbers have a fault. */
+/** Numbers of repairs, and of serial numbers with a current error. */
 export interface ReconcileReport {
   auto_assigned: number;
   /** From a former default to the present one. */
@@ -196,17 +195,14 @@ update dep_accounts set reconciled_at = now(), reconcile_report = coalesce(
 where id = ?
 returning id`;
 
-/**
- * With what was done, if anything was; else the last time's stays to be read. False where there is no
- * such account any more.
- */
+/** A null report keeps the former one. Returns false if the account was deleted. */
 export async function storeReconcileReport(
   trx: Transaction,
   accountId: number,
   report: ReconcileReport | null,
 ): Promise<boolean> {
-  const told = report && JSON.stringify(report);
-  const { rows } = await trx.raw<{ rows: unknown[] }>(STORE_REPORT, [told, accountId]);
+  const json = report && JSON.stringify(report);
+  const { rows } = await trx.raw<{ rows: unknown[] }>(STORE_REPORT, [json, accountId]);
   return rows.length > 0;
 }
 
@@ -216,7 +212,7 @@ where a.access_token is not null
   and not exists (select from jobs where key = :task || '/' || a.id and status <> 'dead')
 order by id`;
 
-/** Accounts with a token and without a job of `task`, keyed by the account. */
+/** Accounts with a token and without a job of `task`, whose key is the account id. */
 export async function listAccountsToReconcile(knex: Knex, task: string): Promise<number[]> {
   const { rows } = await knex.raw<{ rows: { id: number }[] }>(TO_RECONCILE, { task });
   return rows.map(({ id }) => id);

@@ -3,8 +3,8 @@ import { isDistinctiveSerial } from '../enroll/distinctive-serial.js';
 import type { DriftedRow } from './dep-reconcile-repository.js';
 import { lockSerials } from './dep-sync-page.js';
 
-// The enrolled record first, then one that was, then the oldest; held before its serial number is,
-// so that no enrollment of theirs goes by unseen.
+// The enrolled device first, then a formerly enrolled one, then the oldest. Devices are locked before
+// rows of dep_devices, so that a concurrent enrollment is not missed.
 const LINK = `
 with held as (
   select d.id, d.serial_number, d.is_enrolled, d.enrolled_at, d.udid
@@ -46,7 +46,7 @@ from dep_devices
 where id = any(:ids::bigint[]) and device_id is null and removed_at is null
 order by id`;
 
-// What Apple has of ours is what was wanted of the record that is gone.
+// The definition assigned at Apple is the profile that was wanted for the deleted device row.
 const RESTORE_PROFILES = `
 with held as (
   select d.id, x.dep_profile_id
@@ -71,7 +71,7 @@ with held as (
 update devices d set is_dep = true, enrollment_state = coalesce(d.enrollment_state, 'dep')
 from held where d.id = held.id`;
 
-// The trigger takes every profile for one that was given by hand.
+// The trigger treats every assignment as made by an admin.
 const MARK_DEFAULTS = `
 update dep_devices r set by_default = true
 from devices d, dep_profiles p
@@ -86,9 +86,9 @@ async function restoreProfiles(trx: Transaction, ids: readonly number[]): Promis
 }
 
 /**
- * Gives serial numbers whose record somebody deleted a record: another of the same serial number, or
- * a new one; with the profile that Apple has for it; and marks records as of the program that somebody
- * had marked otherwise. Returns how many were mended.
+ * For serial numbers whose device row was deleted: links an existing row with the same serial number
+ * or creates one, and restores the profile Apple has. Sets is_dep again where it was cleared. Returns
+ * the number of repaired rows.
  */
 export async function repairDeviceRecords(
   trx: Transaction,

@@ -7,18 +7,18 @@ import {
   type SyncPosition,
 } from './dep-sync-position.js';
 
-/** SQL, of dep_accounts as `a`: no living process syncs it. */
+/** SQL, of dep_accounts as `a`: no process holds its lease. */
 export const IS_FREE = '(a.sync_lease_until is null or a.sync_lease_until <= now())';
 
-/** SQL, of dep_accounts as `a`: Apple can be asked. */
+/** SQL, of dep_accounts as `a`: it has a complete token. */
 export const HAS_TOKEN = `(a.consumer_key is not null and a.access_token is not null
   and a.sealed_consumer_secret is not null and a.sealed_access_secret is not null)`;
 
-// A full fetch that was interrupted goes on, and so do its figures.
+// An interrupted full fetch continues, and its numbers with it.
 const GOES_ON = `(a.cursor is not null and a.sync_phase = 'fetch'
   and coalesce(a.sync_kind = 'full', false) and a.sync_started_at is not null)`;
 
-// One whose beginning is not known here does not: it would tell nothing of what lies before.
+// A full fetch without a recorded beginning restarts, since devices read before would count as missing.
 const BEGINS = `(a.cursor is null or a.sync_phase = 'fetch' and not ${GOES_ON})`;
 
 const ACQUIRE = `
@@ -35,8 +35,8 @@ where a.id = :accountId and ${HAS_TOKEN} and ${IS_FREE}
 returning ${POSITION}`;
 
 /**
- * Makes `owner` the one who syncs the account, for LEASE_MS. `held`: another one does; `none`: there
- * is no such account, or it has no token. Without a cursor a full fetch begins.
+ * Acquires the account's sync lease for `owner` and LEASE_MS. Returns `held` if another process has
+ * it, `none` for an unknown account or one without a token. Without a cursor a full fetch begins.
  */
 export async function acquireSyncLease(
   knex: Knex,
@@ -56,7 +56,7 @@ update dep_accounts set sync_lease_until = ${LEASE}
 where id = :accountId and sync_owner = :owner and sync_lease_until > now()
 returning id`;
 
-/** False when the lease has ended: whatever is done from now on is no longer to be stored. */
+/** Returns false if the lease has ended; the sync must not store anything from then on. */
 export async function renewSyncLease(
   knex: Knex,
   { accountId, owner }: { accountId: number; owner: string },
@@ -66,11 +66,11 @@ export async function renewSyncLease(
 }
 
 export interface SyncEnd {
-  /** waiting: it goes on soon. */
+  /** waiting: a job will continue it. */
   state: 'idle' | 'waiting';
-  /** Null: all was read. undefined: it was interrupted, and nothing is to be said of it. */
+  /** null: everything was read. undefined: interrupted, the stored error stays. */
   error?: string | null;
-  /** When the clock asks next; undefined leaves it, null: never. */
+  /** Next scheduled sync; undefined keeps the stored time, null: never. */
   nextSyncAt?: Date | null;
 }
 
@@ -78,7 +78,7 @@ const END = `
 update dep_accounts a set
   sync_owner = null, sync_lease_until = null, sync_state = :state,
   sync_finished_at = case when :isWhole then now() else a.sync_finished_at end,
-  sync_error = case when :isTold then cast(:error as text) else a.sync_error end,
+  sync_error = case when :hasError then cast(:error as text) else a.sync_error end,
   next_sync_at = case when :isPlanned then cast(:nextSyncAt as timestamptz) else a.next_sync_at end
 from (select id, sync_error from dep_accounts where id = :accountId for no key update) was
 where a.id = was.id and a.sync_owner = :owner
@@ -86,7 +86,7 @@ returning was.sync_error, a.sync_kind, a.sync_pages, a.sync_devices,
   extract(epoch from now() - a.sync_started_at)::float8 as seconds`;
 
 export interface SyncFigures {
-  /** What was said before. */
+  /** The former error. */
   sync_error: string | null;
   sync_kind: 'full' | 'delta';
   sync_pages: number;
@@ -94,7 +94,7 @@ export interface SyncFigures {
   seconds: number;
 }
 
-/** Gives the lease back. Undefined when another one has it by now: then nothing is changed. */
+/** Releases the lease. Returns undefined, and changes nothing, if another process has it by now. */
 export async function endSync(
   trx: Knex,
   { accountId, owner }: { accountId: number; owner: string },
@@ -107,7 +107,7 @@ export async function endSync(
     error: error ?? null,
     nextSyncAt: nextSyncAt ?? null,
     isWhole: error === null,
-    isTold: error !== undefined,
+    hasError: error !== undefined,
     isPlanned: nextSyncAt !== undefined,
   });
   return rows[0];

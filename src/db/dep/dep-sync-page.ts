@@ -2,7 +2,7 @@ import type { Transaction } from '../connection/unit-of-work.js';
 import { isDistinctiveSerial } from '../enroll/distinctive-serial.js';
 import { rowOf, type SyncPosition } from './dep-sync-position.js';
 
-/** A device as the enrollment program lists it. */
+/** A device as Apple lists it. */
 export interface DepListing {
   serialNumber: string;
   model: string | null;
@@ -21,14 +21,14 @@ export interface DepListing {
   opDate: Date | null;
 }
 
-/** What is known of a serial number that is on a page. */
+/** The stored state of a serial number on a page. */
 export interface KnownSerial {
   serial_number: string;
-  /** The record that it is; null where there is none yet. */
+  /** Its row of `devices`; null if there is none yet. */
   device_id: number | null;
-  /** Whether the account has it, as far as it was told here. */
+  /** Whether the account lists it, by the pages stored so far. */
   is_active: boolean;
-  /** Of the last operation that was told. */
+  /** Of the last stored operation. */
   op_date: Date | null;
 }
 
@@ -45,7 +45,7 @@ left join lateral (
   limit 1
 ) c on true`;
 
-/** The enrolled record of a serial number first, then one that was, then the oldest. */
+/** By serial number; of several devices the enrolled one, then a formerly enrolled one, then the oldest. */
 export async function findSerials(
   trx: Transaction,
   accountId: number,
@@ -55,7 +55,7 @@ export async function findSerials(
   return new Map(rows.map((row) => [row.serial_number, row]));
 }
 
-/** What Apple tells of the device itself, which it may leave out, and of its profile. */
+/** Columns about the device itself, which Apple may leave out, and about its profile. */
 const OWN = ['description', 'color', 'asset_tag', 'os', 'device_family'];
 const ASSIGNED = ['device_assigned_by', 'device_assigned_date'];
 const PROFILE = ['profile_uuid', 'profile_status', 'profile_assign_time', 'profile_push_time'];
@@ -99,7 +99,7 @@ select p.serial_number, true, 'dep', ${MIRRORED.map((name) => `p.${name}`).join(
 from ${PAGE}
 returning id, serial_number`;
 
-/** Makes the records of serial numbers that have none. Returns all ids, by serial number. */
+/** Creates devices for serial numbers without one. Returns [serial number, id] pairs. */
 async function insertRecords(
   trx: Transaction,
   listings: readonly DepListing[],
@@ -111,7 +111,7 @@ async function insertRecords(
   return rows.map(({ id, serial_number }) => [serial_number, id]);
 }
 
-/** What was assigned here after the page was asked for is newer than the page. */
+/** SQL: the row was assigned after the page was requested, so it is newer than the page. */
 const IS_OLDER = 'coalesce(x.assignment_at >= cast(:askedAt as timestamptz), false)';
 
 const MIRROR: [column: string, value: string][] = [
@@ -128,10 +128,10 @@ const MIRROR: [column: string, value: string][] = [
   ]),
 ];
 
-// Held in the order of their ids, before the rows of dep_devices, as enrollments do; and also those
-// that only come to be linked, so that no enrollment of theirs goes by unseen.
+// Locks devices in the order of ids and before rows of dep_devices, like enrollments; also devices
+// that are only linked, so that a concurrent enrollment is not missed.
 const UPDATE_RECORDS = `
-with told as (
+with listed as (
   select d.id, ${MIRROR.map(([name, value]) => `${value} as ${name}`).join(', ')}
   from ${PAGE}
   join devices d on d.id = p.device_id
@@ -145,8 +145,8 @@ with told as (
   order by d.id
   for no key update of d
 )
-update devices d set ${MIRROR.map(([name]) => `${name} = told.${name}`).join(', ')}
-from told where d.id = told.id`;
+update devices d set ${MIRROR.map(([name]) => `${name} = listed.${name}`).join(', ')}
+from listed where d.id = listed.id`;
 
 const UPSERT = `
 insert into dep_devices as x (dep_account_id, serial_number, device_id, ${MIRRORED.join(', ')},
@@ -183,8 +183,8 @@ on conflict (dep_account_id, serial_number) do update set
       as link (is_new))`;
 
 /**
- * Stores what Apple tells of devices of the account, one listing for each serial number, and what of
- * it the records of the devices show. `known` is what findSerials has said of them.
+ * Stores the listings, at most one for each serial number, in `dep_devices` and `devices`. `known`:
+ * the result of findSerials.
  */
 export async function storeListings(
   trx: Transaction,
@@ -197,14 +197,16 @@ export async function storeListings(
     const id = known.get(serialNumber)?.device_id;
     if (typeof id === 'number') ids.set(serialNumber, id);
   }
-  const met = listings.filter(({ serialNumber }) => ids.has(serialNumber));
+  const existing = listings.filter(({ serialNumber }) => ids.has(serialNumber));
   const fresh = listings.filter(({ serialNumber }) => !ids.has(serialNumber));
-  if (met.length > 0) await trx.raw(UPDATE_RECORDS, { page: pageOf(met, ids), accountId, askedAt });
+  if (existing.length > 0) {
+    await trx.raw(UPDATE_RECORDS, { page: pageOf(existing, ids), accountId, askedAt });
+  }
   for (const [serial, id] of await insertRecords(trx, fresh)) ids.set(serial, id);
   await trx.raw(UPSERT, { page: pageOf(listings, ids), accountId, fetchNumber, askedAt });
 }
 
-/** Until the transaction ends no other account's page makes records. */
+/** Until the transaction ends, no other account's sync creates devices. */
 export async function lockSerials(trx: Transaction): Promise<void> {
   await trx.raw('select pg_advisory_xact_lock(?, ?)', SERIAL_LOCK);
 }

@@ -1,28 +1,28 @@
 import type { Knex } from 'knex';
 import type { Transaction } from '../connection/unit-of-work.js';
 
-/** How long a process that syncs is believed to be alive without a sign of life. */
+/** How long a process holds a sync lease without renewing it. */
 export const LEASE_MS = 60_000;
 
 /** SQL. */
 export const LEASE = `now() + interval '${LEASE_MS} milliseconds'`;
 
-/** Where the sync of an account stands, and by whose right it goes on. */
+/** The position of an account's sync, and the owner of its lease. */
 export interface SyncPosition {
   accountId: number;
   owner: string;
   consumerKey: string;
-  /** What the next page is asked for with; null: from the start. */
+  /** Cursor of the next page; null: from the start. */
   cursor: string | null;
   phase: 'fetch' | 'delta';
   fetchNumber: number;
-  /** Stored since all devices began to be read, or their changes. */
+  /** Pages stored in this phase. */
   pages: number;
-  /** The database's clock before the next page is asked for. */
+  /** The database's time before the next page is requested. */
   askedAt: Date;
 }
 
-/** What POSITION gives. */
+/** The columns of POSITION. */
 export interface PositionRow {
   consumer_key: string;
   cursor: string | null;
@@ -52,11 +52,11 @@ export function positionOf(
   };
 }
 
-// Another process, another token, or a cursor that was taken away.
+// False after another process took the lease, the token was replaced, or the cursor was cleared.
 const IS_OURS = `a.id = :accountId and a.sync_owner = :owner and a.sync_lease_until > now()
   and a.cursor is not distinct from cast(:cursor as text) and a.consumer_key = :consumerKey`;
 
-/** Changes the row, and renews the lease, where the sync still stands there; else undefined. */
+/** Updates the row and renews the lease if the sync is still at `from`; else returns undefined. */
 async function advance(
   trx: Transaction,
   from: SyncPosition,
@@ -80,8 +80,8 @@ export interface PageEnd {
 }
 
 /**
- * Notes that the page asked for at `from` is stored with this transaction; whoever writes it holds
- * the account until the commit. Undefined, and nothing to be stored, when `from` no longer holds.
+ * Advances past the page that this transaction stores, and locks the account until the commit.
+ * Returns undefined if the sync is no longer at `from`: the page must not be stored then.
  */
 export function advanceCursor(
   trx: Transaction,
@@ -96,7 +96,7 @@ export function advanceCursor(
   });
 }
 
-/** As advanceCursor, for work beside the pages: nothing changes but the lease. */
+/** Like advanceCursor for work beside the pages: it only renews the lease. */
 export function lockPosition(
   trx: Transaction,
   from: SyncPosition,
@@ -104,7 +104,7 @@ export function lockPosition(
   return advance(trx, from, { set: 'sync_owner = a.sync_owner' });
 }
 
-/** All devices were read: from now on their changes. */
+/** The full fetch is complete; from now on changes are read. */
 export function endFetch(trx: Transaction, from: SyncPosition): Promise<SyncPosition | undefined> {
   return advance(trx, from, {
     set: `sync_phase = 'delta', more_to_follow = false, fetched_fully_at = now(),
@@ -112,7 +112,7 @@ export function endFetch(trx: Transaction, from: SyncPosition): Promise<SyncPosi
   });
 }
 
-/** All devices were read, and so many are missing that they are to be read anew before it is believed. */
+/** Restarts the full fetch because too many devices are missing, and records how many. */
 export function recordSuspectedLoss(
   trx: Transaction,
   from: SyncPosition,
@@ -125,7 +125,7 @@ export function recordSuspectedLoss(
   });
 }
 
-/** All devices are to be read anew. */
+/** Restarts the full fetch. */
 export function restartFetch(
   trx: Transaction,
   from: SyncPosition,
@@ -137,9 +137,9 @@ export function restartFetch(
 }
 
 /**
- * SQL: the row of the serial number of `p` in the account, as `x`. Looked up one by one, whatever is
- * thought of the table's size: it grows quickly during the first fetch, and a plan that reads all of
- * the account for each page would be slower each time.
+ * SQL: the account's row for the serial number of `p`, as `x`. Rows are looked up one by one: the
+ * table grows quickly during the first fetch, and a plan that reads the whole account for each page
+ * would become slower with each.
  */
 export function rowOf(accountId: string): string {
   return `left join lateral (

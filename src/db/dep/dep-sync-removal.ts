@@ -3,15 +3,15 @@ import type { Transaction } from '../connection/unit-of-work.js';
 import { restoreAssignments } from './dep-device-handover.js';
 import { rowOf, type SyncPosition } from './dep-sync-position.js';
 
-/** A serial number that the account no longer has. */
+/** A serial number that left the account. */
 export interface Removal {
   serialNumber: string;
-  /** Null: Apple did not say so, it just lists it no more. */
+  /** null: Apple reported no operation, it just no longer lists it. */
   opType: string | null;
   opDate: Date | null;
 }
 
-// Devices before the rows of dep_devices, as enrollments do.
+// Locks devices before rows of dep_devices, like enrollments.
 const LOCK = `
 select d.id from unnest(?::text[]) as p (serial_number)
 ${rowOf('?')}
@@ -40,9 +40,9 @@ where d.id = any(?::bigint[])
     where x.device_id = d.id and x.removed_at is null limit 1) is null`;
 
 /**
- * Marks rows of the account as removed, and their devices as none of the program unless another
- * account has them. What was wanted of a device stays, in case it comes back. Returns the accounts
- * that have such a device now.
+ * Marks rows of the account as removed and clears `is_dep` of their devices unless another account
+ * lists them. The wanted profile stays, in case the device returns. Returns the ids of other accounts
+ * that list one of the devices.
  */
 export async function removeSerials(
   trx: Transaction,
@@ -63,7 +63,7 @@ export async function removeSerials(
   return await showOtherAccounts(trx, accountId, devices);
 }
 
-// And the rows of the account that they have left.
+// Rows of other accounts that list the devices, and the removed rows themselves.
 const OTHERS = `
 select x.dep_account_id, x.device_id, to_jsonb(x) as state
 from dep_devices x
@@ -77,7 +77,7 @@ interface OtherRow {
   state: object;
 }
 
-// A profile of the account that the device has left means nothing to the one it is in.
+// A wanted profile of the former account is cleared: it cannot be assigned by another account.
 const SHOW_OTHER = `
 update devices d set
   dep_profile_id = case when exists (select from dep_profiles p
@@ -101,7 +101,7 @@ async function showOtherAccounts(
   const receivingAccounts = rows.filter(({ dep_account_id }) => dep_account_id !== accountId);
   if (receivingAccounts.length === 0) return [];
   await trx.raw(SHOW_OTHER, [accountId, receivingAccounts.map(({ device_id }) => device_id)]);
-  // The trigger took it for an admin's wish that they have none.
+  // The trigger treated the cleared profile as unassigned by an admin.
   const states = rows.map(({ state }) => state);
   await restoreAssignments(trx, states);
   return [...new Set(receivingAccounts.map(({ dep_account_id }) => dep_account_id))];
@@ -113,7 +113,7 @@ where x.dep_account_id = ? and x.removed_at is null and x.listed_at is not null
   and x.fetch_number < ? and x.id > ?
 order by x.id limit ?`;
 
-/** Rows that Apple did not list in the full fetch that has come to its end, from an id on. */
+/** Rows after the id `after` that Apple did not list in the completed full fetch. */
 export async function findUnlisted(
   trx: Transaction,
   { accountId, fetchNumber }: SyncPosition,
@@ -124,7 +124,7 @@ export async function findUnlisted(
   return (await trx.raw<Rows>(UNLISTED, values)).rows;
 }
 
-// Rows that came with the fetch itself say nothing of a loss.
+// Rows first listed by this fetch do not count.
 const COUNT = `
 select count(*) filter (where x.listed_at < a.sync_started_at)::integer as known,
   count(*) filter (
@@ -135,12 +135,12 @@ left join dep_devices x on x.dep_account_id = a.id and x.removed_at is null
 where a.id = :accountId
 group by a.id`;
 
-/** What a full fetch says of the devices that the account had before. */
+/** The result of a full fetch for devices that the account had before. */
 export interface FetchTotals {
   known: number;
-  /** Of them, those that it did not list. */
+  /** Those of them that it did not list. */
   missing: number;
-  /** How many the one before did not list that were not taken for removed then. */
+  /** How many the previous full fetch did not list; they were not marked removed then. */
   suspected: number;
 }
 

@@ -10,8 +10,8 @@ where a.id = :accountId and ${HAS_TOKEN}
 returning id`;
 
 /**
- * Notes that somebody has asked for a sync; `isFull` takes the cursor away, which also ends the one
- * that runs. False for an account without a token; undefined when there is none.
+ * Records a request for a sync; `isFull` clears the cursor, which also ends a running sync. Returns
+ * false for an account without a token, undefined for an unknown one.
  */
 export async function recordSyncRequest(
   trx: Transaction,
@@ -23,11 +23,11 @@ export async function recordSyncRequest(
   return account === undefined ? undefined : false;
 }
 
-// Apple may have left out a change, and a cursor says nothing of what lies before it.
+// A weekly full fetch finds changes that Apple left out of the deltas.
 const IS_STALE = `(a.sync_phase = 'delta'
   and coalesce(a.fetched_fully_at, '-infinity') < now() - interval '7 days')`;
 
-// A job that waits for the same instant comes first.
+// Ten seconds late, so that a job already waiting for the same time runs first.
 const CLAIM = `
 update dep_accounts a set
   next_sync_at = now() + interval '1 millisecond' * (:interval * (0.95 + random() * 0.1))::float8,
@@ -43,8 +43,8 @@ where a.id in (
 returning a.id`;
 
 /**
- * The accounts whose turn it is; they have it again after about the interval (milliseconds). Once a
- * week all their devices are read anew.
+ * Claims the accounts whose sync is due and sets their next one after about `interval` milliseconds.
+ * Once a week the sync is a full fetch.
  */
 export async function claimSyncsDue(
   trx: Transaction,

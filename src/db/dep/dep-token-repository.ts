@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 
-/** An account as far as its token goes. */
+/** An account with its token. */
 export interface TokenHolder {
   id: number;
   consumer_key: string | null;
@@ -37,7 +37,7 @@ export async function lockTokenHolder(
     );
 }
 
-/** The id of a new account; undefined when there is one of this key, also of another transaction. */
+/** Id of the new account; undefined if the consumer key exists, even uncommitted. */
 export async function insertTokenHolder(
   trx: Knex.Transaction,
   consumer_key: string,
@@ -50,7 +50,7 @@ export async function insertTokenHolder(
   return row?.id;
 }
 
-/** Another server of Apple's, whose devices are to be read from the start. */
+/** For a token of another server at Apple, whose devices have to be read from the start. */
 const FROM_THE_START = {
   cursor: null,
   more_to_follow: null,
@@ -60,7 +60,7 @@ const FROM_THE_START = {
   confirmed_at: null,
 };
 
-/** Gives an account its token. What the former one opened is closed. */
+/** Stores an account's token and ends the session of the former one. */
 export async function updateToken(
   trx: Knex.Transaction,
   id: number,
@@ -76,7 +76,7 @@ export async function updateToken(
       status_text: null,
       status_advice: null,
       status_at: trx.fn.now(),
-      ...(isOtherServer ? FROM_THE_START : {}),
+      ...(isOtherServer && FROM_THE_START),
     });
 }
 
@@ -93,8 +93,8 @@ where id = :id and consumer_key is not null and access_token is not null
 returning id`;
 
 /**
- * Adds the present token of an account to its history, where it takes the place of the former one.
- * False where it has none, or parts of one.
+ * Adds the current token of an account to its history and marks the former one as replaced. Returns
+ * false if the account has no complete token.
  */
 export async function recordToken(trx: Knex.Transaction, id: number, by: string): Promise<boolean> {
   const { rows } = await trx.raw<{ rows: unknown[] }>(RECORD, { id, by });
@@ -119,7 +119,7 @@ export async function isAccount(trx: Knex.Transaction, id: number): Promise<bool
   return row !== undefined;
 }
 
-/** A certificate that Apple's portal may have, with its private key. */
+/** A certificate for Apple's portal with its sealed private key. */
 export interface TokenKeyRow {
   certificate_id: number;
   der: Buffer;
@@ -135,7 +135,7 @@ interface TokenKeyQuery {
   most: number;
 }
 
-/** Those named first, then the last made first. Revoked ones are left out. */
+/** Certificates with one of the `serials` first, then the newest; revoked ones are left out. */
 export async function listTokenKeys(
   knex: Knex,
   { serials, most }: TokenKeyQuery,
@@ -156,7 +156,7 @@ export async function listTokenKeys(
     );
 }
 
-/** Notes that a certificate was made for Apple's portal, and which account it is to renew. */
+/** Records a certificate for Apple's portal, and the account that it should renew. */
 export async function insertTokenCertificate(
   trx: Knex.Transaction,
   certificate_id: number,
@@ -166,7 +166,7 @@ export async function insertTokenCertificate(
 }
 
 /**
- * Notes the use of a certificate, and returns the account that it was made for. Others that bring a
+ * Marks a certificate as used and returns the account that it was made for. Concurrent uploads of a
  * token for it wait until the transaction ends.
  */
 export async function markTokenCertificateUsed(

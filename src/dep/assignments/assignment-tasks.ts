@@ -19,7 +19,7 @@ export interface AssignmentTasksDeps {
   profiles: ReconciliationDeps['profiles'];
 }
 
-/** What brings the profiles that devices are to have to Apple, and sees that they are there. */
+/** The tasks that send profile assignments to Apple and check that Apple has them. */
 export function createAssignmentTasks(deps: AssignmentTasksDeps): Task[] {
   return [
     createAssignTask(new ProfileAssignments(deps)),
@@ -31,7 +31,7 @@ export function createAssignmentTasks(deps: AssignmentTasksDeps): Task[] {
 
 const PAYLOAD = z.object({ accountId: z.int() });
 
-/** Tells Apple what is due in an account. */
+/** Sends the assignments of one account that are due. */
 function createAssignTask(
   assignments: Pick<ProfileAssignments, 'sendDue'>,
 ): Task<z.infer<typeof PAYLOAD>> {
@@ -47,7 +47,7 @@ interface AssignDueDeps {
   jobs: Pick<DepJobs, 'assign'>;
 }
 
-/** Finds what is due again, or was left behind by a process that died. */
+/** Starts a job for each account with due assignments and no job: retries, and rows of a process that died. */
 function createAssignDueTask({ db, jobs }: AssignDueDeps): Task<undefined> {
   return scheduledTask({
     name: 'dep.assign.due',
@@ -62,7 +62,7 @@ function createAssignDueTask({ db, jobs }: AssignDueDeps): Task<undefined> {
   });
 }
 
-/** Mends what Apple has otherwise than it is wanted. */
+/** Repairs differences between Apple and the wanted state in one account. */
 function createReconcileTask(
   reconciliation: Pick<Reconciliation, 'reconcile'>,
 ): Task<z.infer<typeof PAYLOAD>> {
@@ -80,10 +80,10 @@ interface ReconcileAllDeps {
   jobs: Pick<DepJobs, 'reconcile'>;
 }
 
-/** Not all servers ask Apple in the same minute of the hour. */
+/** Spreads the requests of many servers over the hour. */
 const SPREAD_MS = 20 * 60_000;
 
-/** Has every account looked at within the hour. */
+/** Reconciles every account once an hour. */
 function createReconcileAllTask({ db, jobs }: ReconcileAllDeps): Task<undefined> {
   return scheduledTask({
     name: 'dep.reconcile.all',

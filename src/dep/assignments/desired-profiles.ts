@@ -14,34 +14,38 @@ import { AppError } from '../../errors.js';
 import type { DepJobs } from '../dep-jobs.js';
 import type { ProfileWarning } from '../profiles/profile-warnings.js';
 
-/** A wish of an admin's; `at` is the JSON pointer of the linkage. */
+/** Devices and the profile that an admin assigns; `at` is the JSON pointer of the linkage. */
 export interface ProfileChoice extends DesiredProfile {
   at: string;
 }
 
-/** Faults told in one answer. */
-const MOST_FAULTS = 500;
+/** Errors listed in one response. */
+const MAX_ERRORS = 500;
 
-/** What admins want devices to have; Apple is told after the commit. */
+/** Stores which profile devices should have; a job sends it to Apple after the commit. */
 export class DesiredProfiles {
   constructor(private readonly jobs: Pick<DepJobs, 'assign'>) {}
 
   /**
-   * Returns what keeps the devices from getting it, if anything does. AppError 409 no_dep_account,
-   * other_dep_account and conflict (Apple has taken them from the account) naming each device.
+   * Returns a warning if the profile is not at Apple yet. AppError 409 no_dep_account,
+   * other_dep_account, and conflict for devices that Apple removed from the account; the last two
+   * name each device.
    */
-  async assign(trx: Transaction, wish: ProfileChoice): Promise<ProfileWarning[]> {
-    const { profileId, deviceIds, at } = wish;
+  async assign(trx: Transaction, choice: ProfileChoice): Promise<ProfileWarning[]> {
+    const { profileId, deviceIds, at } = choice;
     const accountId = await findAccountOfProfile(trx, profileId);
     if (accountId === null) throw profileWithoutAccount(profileId, at);
-    const strangers = await findDevicesOfOtherAccounts(trx, { accountId, deviceIds });
-    if (strangers.length > 0) throw otherAccountError(strangers, { accountId, at });
-    const gone = await findRemovedDevices(trx, { accountId, deviceIds });
-    if (gone.length > 0) throw removedDevicesError(gone, { accountId, at });
+    const devicesOfOtherAccounts = await findDevicesOfOtherAccounts(trx, { accountId, deviceIds });
+    if (devicesOfOtherAccounts.length > 0) {
+      throw otherAccountError(devicesOfOtherAccounts, { accountId, at });
+    }
+    const removedDevices = await findRemovedDevices(trx, { accountId, deviceIds });
+    if (removedDevices.length > 0) throw removedDevicesError(removedDevices, { accountId, at });
     await assignProfileTo(trx, { profileId, deviceIds });
     await this.jobs.assign(trx, accountId);
-    const fault = await findProfileFailure(trx, profileId);
-    return fault === null ? [] : [{ pointer: at, detail: `${fault}; they get it once it is` }];
+    const failure = await findProfileFailure(trx, profileId);
+    if (failure === null) return [];
+    return [{ pointer: at, detail: `${failure}; devices get it once the profile is at Apple` }];
   }
 
   async unassign(trx: Transaction, { profileId, deviceIds }: DesiredProfile): Promise<void> {
@@ -52,17 +56,15 @@ export class DesiredProfiles {
 }
 
 function profileWithoutAccount(profileId: number, pointer: string): AppError {
-  const message =
-    `dep_profiles ${profileId} has no account of the enrollment program: give it one ` +
-    '(dep_account) first';
+  const message = `dep_profiles ${profileId} has no DEP account: set its dep_account first`;
   return new AppError('no_dep_account', 409, message, { source: { pointer } });
 }
 
 function removedDevicesError(
-  gone: RemovedDevice[],
+  devices: RemovedDevice[],
   { accountId, at }: { accountId: number; at: string },
 ): AppError {
-  const details = gone.slice(0, MOST_FAULTS).map(({ id, serial }) => {
+  const details = devices.slice(0, MAX_ERRORS).map(({ id, serial }) => {
     const detail =
       `devices ${id}: Apple no longer lists ${serial} in the account ${accountId}; assign it to the ` +
       "server again at Apple's portal and sync the account first";
@@ -73,15 +75,15 @@ function removedDevicesError(
 }
 
 function otherAccountError(
-  strangers: DeviceOfOtherAccount[],
+  devices: DeviceOfOtherAccount[],
   { accountId, at }: { accountId: number; at: string },
 ): AppError {
-  const details = strangers.slice(0, MOST_FAULTS).map((stranger) => {
-    const name = stranger.accountName === null ? '' : ` (${stranger.accountName})`;
+  const details = devices.slice(0, MAX_ERRORS).map((device) => {
+    const name = device.accountName === null ? '' : ` (${device.accountName})`;
     const detail =
-      `devices ${stranger.id} (serial number ${stranger.serial}) is listed in dep_accounts ` +
-      `${stranger.accountId}${name}, and the profile is of dep_accounts ${accountId}: give it a ` +
-      "profile of its own account, or move it at Apple's portal and sync both";
+      `devices ${device.id} (serial number ${device.serial}) is listed in dep_accounts ` +
+      `${device.accountId}${name}, but the profile belongs to dep_accounts ${accountId}: assign a ` +
+      "profile of the device's own account, or move it at Apple's portal and sync both accounts";
     return { detail, source: { pointer: at } };
   });
   const message = details.map(({ detail }) => detail).join('; ');

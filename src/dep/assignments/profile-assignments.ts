@@ -10,7 +10,7 @@ import {
 } from '../../db/dep/dep-assignment-repository.js';
 import { findProfileName, forgetDefinition } from '../../db/dep/dep-profile-failures.js';
 import type { Logger } from '../../logger.js';
-import { type DepAccounts, type DepApi, MOST_SERIALS } from '../client/dep-api.js';
+import { type DepAccounts, type DepApi, MAX_SERIALS } from '../client/dep-api.js';
 import { DepError } from '../client/dep-error.js';
 import { type NextAttempt, nextAttemptAfter } from '../client/next-attempt.js';
 import type { DepJobs } from '../dep-jobs.js';
@@ -24,14 +24,14 @@ export interface ProfileAssignmentsDeps {
   jobs: Pick<DepJobs, 'assign' | 'define'>;
 }
 
-/** What was told in a run. */
+/** Rows of a run, for the log. */
 interface Tally {
   assigned: number;
   removed: number;
   failed: number;
 }
 
-/** A claim and those of its rows of which Apple has not been told yet. */
+/** A claim, and the ids of its rows without a stored outcome yet. */
 interface ClaimedRows {
   accountId: number;
   claim: AssignmentClaim;
@@ -39,13 +39,13 @@ interface ClaimedRows {
 }
 
 /**
- * Tells Apple which device has which profile: whatever is due, in any number of processes at once.
- * What Apple was told and the process died before it was noted is told again.
+ * Sends due profile assignments to Apple; several processes may run this at once. If a process dies
+ * between Apple's answer and the stored outcome, the assignment is sent again.
  */
 export class ProfileAssignments {
   constructor(private readonly deps: ProfileAssignmentsDeps) {}
 
-  /** Ends when nothing is due any more, or when Apple's service can't be used now. */
+  /** Returns when nothing is due any more, or when Apple's service cannot be used now. */
   async sendDue(accountId: number, signal: AbortSignal): Promise<void> {
     const tally: Tally = { assigned: 0, removed: 0, failed: 0 };
     try {
@@ -53,7 +53,7 @@ export class ProfileAssignments {
     } finally {
       const { assigned, removed, failed } = tally;
       if (assigned + removed + failed > 0) {
-        this.deps.logger.info({ accountId, ...tally }, 'Apple was told of profiles of devices');
+        this.deps.logger.info({ accountId, ...tally }, 'DEP profile assignments sent');
       }
     }
   }
@@ -64,31 +64,31 @@ export class ProfileAssignments {
     signal: AbortSignal;
   }): Promise<boolean> {
     const { accountId, tally, signal } = run;
-    const claim = await claimAssignments(this.deps.db.knex, { accountId, limit: MOST_SERIALS });
+    const claim = await claimAssignments(this.deps.db.knex, { accountId, limit: MAX_SERIALS });
     if (claim.rows.length === 0) return false;
-    const held = { accountId, claim, left: new Set(claim.rows.map(({ id }) => id)) };
+    const claimed = { accountId, claim, left: new Set(claim.rows.map(({ id }) => id)) };
     try {
-      await this.clearRowsInSync(held);
+      await this.clearRowsInSync(claimed);
       const batches = batchesOf(claim);
       if (batches.length === 0) return true;
       await this.deps.accounts.use(
         accountId,
-        (api) => this.sendBatches(api, { batches, held, tally }),
+        (api) => this.sendBatches(api, { batches, claimed, tally }),
         {
           signal,
         },
       );
       return true;
     } catch (error) {
-      const again = await nextAttemptAfter(this.deps.db, { accountId, error });
-      await this.postpone(held, { again, words: waitingMessage(error, again?.at ?? null) });
-      if (again === undefined) throw error;
+      const next = await nextAttemptAfter(this.deps.db, { accountId, error });
+      await this.postpone(claimed, { next, message: waitingMessage(error, next?.at ?? null) });
+      if (next === undefined) throw error;
       return false;
     }
   }
 
   private async clearRowsInSync({ claim, left }: ClaimedRows): Promise<void> {
-    const ids = claim.rows.filter(({ action: wish }) => wish === 'none').map(({ id }) => id);
+    const ids = claim.rows.filter(({ action }) => action === 'none').map(({ id }) => id);
     if (ids.length === 0) return;
     const { until } = claim;
     await inTransaction(this.deps.db, (trx) => clearDueAssignments(trx, { ids, until }));
@@ -97,25 +97,25 @@ export class ProfileAssignments {
 
   private async sendBatches(
     api: DepApi,
-    { batches, held, tally }: { batches: Batch[]; held: ClaimedRows; tally: Tally },
+    { batches, claimed, tally }: { batches: Batch[]; claimed: ClaimedRows; tally: Tally },
   ): Promise<void> {
     for (const batch of batches) {
       try {
         await sendBatch(api, batch, (outcomes) =>
-          this.store(held, { uuid: batch.uuid, outcomes, tally }),
+          this.store(claimed, { uuid: batch.uuid, outcomes, tally }),
         );
       } catch (error) {
         if (!(error instanceof DepError) || error.kind !== 'profile_not_found') throw error;
-        await this.redefine(held, batch, error);
+        await this.redefine(claimed, batch, error);
       }
     }
   }
 
   private async store(
     { claim, left }: ClaimedRows,
-    told: { uuid: string | null; outcomes: AssignmentOutcome[]; tally: Tally },
+    result: { uuid: string | null; outcomes: AssignmentOutcome[]; tally: Tally },
   ): Promise<void> {
-    const { uuid, outcomes, tally } = told;
+    const { uuid, outcomes, tally } = result;
     const { until } = claim;
     await inTransaction(this.deps.db, (trx) => storeAssignments(trx, { uuid, until, outcomes }));
     for (const { id, error } of outcomes) {
@@ -126,7 +126,7 @@ export class ProfileAssignments {
     }
   }
 
-  /** Apple does not know the definition: it gets another, and the devices wait for it. */
+  /** Apple does not know the definition: the profile is defined again, and the devices wait for it. */
   private async redefine(
     { claim, left }: ClaimedRows,
     { uuid, profileId, rows }: Batch,
@@ -141,26 +141,26 @@ export class ProfileAssignments {
       if (isForgotten) await this.deps.jobs.define(trx, profileId);
       const at = isForgotten ? null : new Date(Date.now() + WAIT_FOR_APPLE_MS);
       const name = profileId === null ? null : await findProfileName(trx, profileId);
-      const words = name === null ? null : unknownProfileMessage(name, at);
-      await releaseAssignments(trx, { ids, until: claim.until, at, error: words });
+      const message = name === null ? null : unknownProfileMessage(name, at);
+      await releaseAssignments(trx, { ids, until: claim.until, at, error: message });
     });
     for (const id of ids) left.delete(id);
   }
 
   private async postpone(
     { accountId, claim, left }: ClaimedRows,
-    { again, words }: { again: NextAttempt | undefined; words: string | null },
+    { next, message }: { next: NextAttempt | undefined; message: string | null },
   ): Promise<void> {
     const { until } = claim;
-    const at = again?.at ?? null;
+    const at = next?.at ?? null;
     await inTransaction(this.deps.db, async (trx) => {
-      await releaseAssignments(trx, { ids: [...left], until, at, error: words });
+      await releaseAssignments(trx, { ids: [...left], until, at, error: message });
       if (at !== null) await this.deps.jobs.assign(trx, accountId, { runAt: at });
     });
   }
 }
 
-/** What was defined a moment ago may not be known everywhere at Apple's. */
+/** Not all of Apple's servers know a definition that was just made. */
 const WAIT_FOR_APPLE_MS = 120_000;
 
 function batchesOf({ rows }: AssignmentClaim): Batch[] {

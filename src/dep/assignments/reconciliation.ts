@@ -21,16 +21,16 @@ export interface ReconciliationDeps {
   db: Database;
   logger: Logger;
   jobs: Pick<DepJobs, 'assign'>;
-  /** Profiles of which Apple has something else than they say now. */
+  /** Redefines profiles whose definition at Apple is outdated; returns their ids. */
   profiles: { redefineStale(accountId: number): Promise<number[]> };
 }
 
-/** Looked at in one statement, which changes nothing. */
-const LOOKED_AT = 10_000;
+/** Rows examined by one statement, which changes nothing. */
+const EXAMINED_AT_ONCE = 10_000;
 
 /**
- * Sees to it that Apple has what is wanted here, by what is so and not by what has happened: what
- * went by unnoticed is found too. In any number of processes at once.
+ * Makes Apple match the wanted state by comparing states, not by replaying events, so missed events
+ * are repaired too. Several processes may run this at once.
  */
 export class Reconciliation {
   constructor(private readonly deps: ReconciliationDeps) {}
@@ -65,17 +65,17 @@ export class Reconciliation {
     return last;
   }
 
-  /** With a record for each serial number that Apple lists. */
+  /** Creates missing device rows first, since the other repairs need them. */
   private async examine({ accountId, after }: Place, report: ReconcileReport): Promise<Examined> {
-    const look = () =>
-      examineAssignments(this.deps.db.knex, { accountId, after, limit: LOOKED_AT });
-    const examined = await look();
-    const made = await this.change(examined.rowsToRepair, 'create_record', repairDeviceRecords);
-    report.records_made += made;
-    return made > 0 ? await look() : examined;
+    const examine = () =>
+      examineAssignments(this.deps.db.knex, { accountId, after, limit: EXAMINED_AT_ONCE });
+    const examined = await examine();
+    const created = await this.change(examined.rowsToRepair, 'create_record', repairDeviceRecords);
+    report.records_made += created;
+    return created > 0 ? await examine() : examined;
   }
 
-  /** In transactions small enough that none holds its locks for long. */
+  /** Small transactions, so that none holds its locks for long. */
   private async change(
     rowsToRepair: readonly DriftedRow[],
     repair: Repair,
@@ -93,23 +93,19 @@ export class Reconciliation {
   private async finish(accountId: number, report: ReconcileReport): Promise<void> {
     const { db, jobs, logger } = this.deps;
     const { failing: _, ...done } = report;
-    const isAnythingDone = Object.values(done).some((count) => count > 0);
-    const isNoted = await inTransaction(db, async (trx) => {
-      const noted = isAnythingDone ? report : null;
-      if (!(await storeReconcileReport(trx, accountId, noted))) return false;
+    const hasChanges = Object.values(done).some((count) => count > 0);
+    const isStored = await inTransaction(db, async (trx) => {
+      if (!(await storeReconcileReport(trx, accountId, hasChanges ? report : null))) return false;
       await jobs.assign(trx, accountId);
-      if (isAnythingDone) await audit(trx, accountId, done);
+      if (hasChanges) await audit(trx, accountId, done);
       return true;
     });
-    if (!isNoted || !isAnythingDone) return;
-    logger.info(
-      { accountId, ...report },
-      "what Apple has differed from what is wanted: it's mended",
-    );
+    if (!isStored || !hasChanges) return;
+    logger.info({ accountId, ...report }, 'DEP reconciliation repaired differences');
   }
 }
 
-/** Returns how many it has changed. */
+/** Returns the number of changed rows. */
 type Change = (trx: Transaction, rows: readonly DriftedRow[]) => Promise<number>;
 
 interface Place {

@@ -3,8 +3,9 @@ import type { DepApi } from '../client/dep-api.js';
 import { DepError } from '../client/dep-error.js';
 import { outcomesOf, refusedOutcomes } from './assignment-messages.js';
 
-/** Serial numbers that are to have the same: the definition of the UUID, or none. */
+/** Serial numbers to be assigned the same definition. */
 export interface Batch {
+  /** Of the definition at Apple; null: the profile is removed. */
   uuid: string | null;
   profileId: number | null;
   rows: DueAssignment[];
@@ -12,27 +13,27 @@ export interface Batch {
 
 type Store = (outcomes: AssignmentOutcome[]) => Promise<void>;
 
-/** Refusals in a row after which it is not a serial number that Apple finds fault with. */
-const MOST_REFUSALS = 40;
+/** Refusals in a row after which the reason is not a single bad serial number. */
+const MAX_REFUSALS = 40;
 
 /**
- * Tells Apple of a batch, and `store` of all that came of it, call by call. A serial number that
- * makes Apple refuse the batch is found by halving it. Any other ProgramError is passed on; what
- * was not stored by then is still to be told.
+ * Sends a batch to Apple and calls `store` with the outcomes of each call. If Apple refuses a batch,
+ * halving it finds the serial number at fault. Any other DepError is rethrown; rows without a stored
+ * outcome are then still due.
  */
 export async function sendBatch(api: DepApi, batch: Batch, store: Store): Promise<void> {
   const parts = [batch.rows];
   let refusals = 0;
   for (let rows = parts.pop(); rows !== undefined; rows = parts.pop()) {
-    const told = await ask(api, batch.uuid, rows);
-    if (!(told instanceof DepError)) {
+    const outcome = await send(api, batch.uuid, rows);
+    if (!(outcome instanceof DepError)) {
       refusals = 0;
-      await store(told);
+      await store(outcome);
       continue;
     }
     refusals += 1;
-    if (rows.length === 1 || refusals >= MOST_REFUSALS) {
-      await store(refusedOutcomes(rows, told.text));
+    if (rows.length === 1 || refusals >= MAX_REFUSALS) {
+      await store(refusedOutcomes(rows, outcome.text));
       continue;
     }
     const half = Math.ceil(rows.length / 2);
@@ -40,7 +41,7 @@ export async function sendBatch(api: DepApi, batch: Batch, store: Store): Promis
   }
 }
 
-async function ask(
+async function send(
   api: DepApi,
   uuid: string | null,
   rows: DueAssignment[],

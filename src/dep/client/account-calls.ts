@@ -7,9 +7,9 @@ import type { ServiceAnswer } from './exchange.js';
 import type { DepRequest, ServiceCalls } from './service-calls.js';
 import { type DepSession, nextSessionValue } from './session.js';
 
-/** What all calls with one token share. */
+/** Shared by all calls with one token. */
 export interface SharedToken {
-  /** As it was read last. */
+  /** As last read from the database. */
   token: AccountToken;
   session: DepSession;
   status: AccountStatus;
@@ -22,7 +22,7 @@ export interface AccountCallsDeps {
   now(): number;
 }
 
-/** Calls with the token of one account; what comes of them shows on the account. */
+/** Calls with the token of one account; their outcome is written to the account's `status`. */
 export class AccountCalls {
   readonly #deps: AccountCallsDeps;
   #shared: SharedToken;
@@ -32,7 +32,7 @@ export class AccountCalls {
     this.#deps = deps;
   }
 
-  async ask<T>(
+  async call<T>(
     request: DepRequest,
     read: (value: unknown, now: number) => T | undefined,
   ): Promise<T> {
@@ -57,15 +57,15 @@ export class AccountCalls {
     if (status < 200 || status > 299) throw this.#deps.calls.failureOf(answer, path, host);
     const value = read(readJson(body), this.#deps.now());
     if (value !== undefined) return value;
-    const message = `${host} answers ${path} with something else than Apple's service does`;
+    const message = `${host} answers ${path} with a document that Apple's service does not send`;
     throw new DepError('unreachable', message, { status });
   }
 
-  /** With another session once, should Apple refuse the first. */
+  /** Retries once with a new session if Apple rejects the first. */
   async #answerTo(request: DepRequest): Promise<ServiceAnswer> {
     const answer = await this.#attempt(request);
     if (!isSessionRefused(answer)) return answer;
-    await this.#readAnew();
+    await this.#rereadToken();
     return await this.#attempt(request);
   }
 
@@ -81,11 +81,11 @@ export class AccountCalls {
   }
 
   /** Another process may have replaced the token meanwhile. */
-  async #readAnew(): Promise<void> {
+  async #rereadToken(): Promise<void> {
     const shared = await this.#deps.rereadToken();
     if (shared.token.consumerKey !== this.#shared.token.consumerKey) {
-      // What is going on is about devices and profiles of another server at Apple.
-      throw new DepError('token_rejected', 'the token was replaced by one of another server');
+      // The caller's devices and profiles belong to another server at Apple.
+      throw new DepError('token_rejected', 'the token was replaced by that of another server');
     }
     this.#shared = shared;
   }

@@ -17,16 +17,16 @@ const STATUS: { [kind in DepError['kind']]?: DepAccountStatus } = {
   unreachable: 'unreachable',
   lab_off: 'lab_off',
 };
-/** A call that says nothing but whose token it is. */
+/** The path of the call that fails only because of the token. */
 const ACCOUNT = '/account';
 
-/** undefined: it says nothing of the account, only of what was asked for. */
+/** undefined: the error is about the request, not about the account. */
 function statusOf({ kind, text }: DepError, path: string): DepAccountStatus | undefined {
-  const isOfAll = path === ACCOUNT || REFUSES_SERVER.test(text);
-  return STATUS[kind] ?? (kind === 'refused' && isOfAll ? 'error' : undefined);
+  const isAboutAccount = path === ACCOUNT || REFUSES_SERVER.test(text);
+  return STATUS[kind] ?? (kind === 'refused' && isAboutAccount ? 'error' : undefined);
 }
 
-/** What an account shows of its token. */
+/** Writes the outcome of calls to `dep_accounts.status`. */
 export class AccountStatus {
   readonly #deps: { db: Database; logger: Logger };
   readonly #key: DepTokenKey;
@@ -40,7 +40,7 @@ export class AccountStatus {
     this.#key = { id, consumerKey, accessToken };
   }
 
-  /** As it stands on the account. */
+  /** The status that the database has. */
   setStored(status: DepAccountStatus): void {
     this.#isOk = status === 'ok';
   }
@@ -51,7 +51,7 @@ export class AccountStatus {
     this.#isOk = true;
   }
 
-  /** `path`: of the call. */
+  /** `path`: that of the call. */
   async recordFailure(error: DepError, path: string): Promise<void> {
     const status = statusOf(error, path);
     if (status === undefined) return;
@@ -62,14 +62,13 @@ export class AccountStatus {
 
   async #write(
     status: DepAccountStatus,
-    words: { text: string | null; advice: string | null },
+    message: { text: string | null; advice: string | null },
   ): Promise<void> {
     const { db, logger } = this.#deps;
-    if (!(await writeDepStatus(db.knex, this.#key, { status, ...words }))) return;
+    if (!(await writeDepStatus(db.knex, this.#key, { status, ...message }))) return;
     const level = status === 'ok' ? 'info' : 'warn';
-    const detail = words.text === null ? {} : { detail: words.text };
-    const fields = { depAccountId: this.#key.id, status, ...detail };
-    logger[level](fields, 'account of the enrollment program');
+    const fields = { depAccountId: this.#key.id, status, detail: message.text ?? undefined };
+    logger[level](fields, 'DEP account status changed');
   }
 }
 
@@ -80,41 +79,40 @@ device management services, download its server token and upload it with POST /d
 
 const ADVICE: { [status in DepAccountStatus]?: string } = {
   terms_not_signed: `Sign in to ${PORTAL} as an administrator and accept the new terms. Until then \
-Apple serves nothing; afterwards the next sync goes on by itself.`,
+Apple answers no other request; afterwards the next sync continues automatically.`,
   token_rejected: `${RENEW}. A token ends when another is made for the same server, when the server \
 is deleted there, or when the administrator who made it leaves or changes the password.`,
   token_expired: `${RENEW}. Tokens end after a year; devices and profiles stay as they are.`,
-  throttled:
-    'Nothing: it goes on by itself when Apple allows. If it lasts, raise DEP_SYNC_INTERVAL.',
+  throttled: 'Nothing: calls continue when Apple allows. If this lasts, raise DEP_SYNC_INTERVAL.',
   error:
-    "See Apple's words in status_text and the log. Update this server if there is a newer version.",
+    "See Apple's message in status_text and the log. Update this server if there is a newer version.",
 };
 
-/** Of the lab's own tokens while it is off, and of Apple's while it is on. */
+/** For lab tokens while the lab is off, and Apple's tokens while it is on. */
 function labAdvice({ message }: DepError): string {
   return message.startsWith('the lab is on')
-    ? `Start the server with LAB=off to go on with Apple's. To try things out with the lab, start it \
-with another DATA_DIR or DATABASE_URL: beside this account it does not start.`
-    : `Start the server with LAB=on to go on with the lab's, or delete the account \
-(DELETE /api/v1/dep/accounts/ID): without the lab it is of no use.`;
+    ? `Start the server with LAB=off to use this account. To try the lab, start the server with \
+another DATA_DIR or DATABASE_URL: the lab does not start beside an Apple account.`
+    : `Start the server with LAB=on to use this account, or delete it \
+(DELETE /api/v1/dep/accounts/ID): it works with the lab only.`;
 }
 
 function unreachableAdvice({ message }: DepError): string {
   if (message.includes('DEP_CA_FILE')) {
-    return `If a proxy opens TLS connections here, exempt Apple's hosts from it, as Apple asks for; \
+    return `If a proxy intercepts TLS connections, exempt Apple's hosts from it, as Apple requires; \
 for another service name its CA in DEP_CA_FILE.`;
   }
-  return `Check that this machine reaches the service by HTTPS: DNS, firewall, proxies (none may stand \
-between), and DEP_HOST or the account's url if set. It is tried again by itself.`;
+  return `Check that this machine reaches the service by HTTPS: DNS, firewall, proxies (none is \
+supported), and DEP_HOST or the account's url if set. Retried automatically.`;
 }
 
-/** What an administrator is to do, and where; null where there is nothing wrong. */
+/** What an admin should do, and where; null if nothing is wrong. */
 export function adviceFor(status: DepAccountStatus, error: DepError): string | null {
   if (status === 'unreachable') return unreachableAdvice(error);
   if (status === 'lab_off') return labAdvice(error);
   if (error.message.startsWith('the clock of this server')) {
     const message = error.message.replace(/^the/, 'The');
-    return `${message}. Set it right, best by NTP; then sync again.`;
+    return `${message}. Correct it, best by NTP; then sync again.`;
   }
   return ADVICE[status] ?? null;
 }

@@ -11,24 +11,24 @@ import { AppError, notFound } from '../../errors.js';
 import { DepError } from './dep-error.js';
 import type { OAuthCredentials } from './oauth.js';
 
-/** An account's token as it is stored now. */
+/** An account's stored token, its secrets opened. */
 export interface AccountToken extends DepTokenKey, OAuthCredentials {
   expiry: Date | null;
-  /** Of the service, without a slash at its end. */
+  /** URL of the service, without a trailing slash. */
   base: string;
   isLab: boolean;
-  /** As it was read. */
+  /** As read. */
   status: DepAccountStatus;
 }
 
 export interface DepTokenDeps {
   db: Database;
   box: SecretBox;
-  /** Of the service of accounts that name none. */
+  /** Origin of the service for accounts without a `url`. */
   host: string;
 }
 
-/** AppError 404 unknown account; 409 `no_dep_account` for one without a whole token. */
+/** AppError 404 unknown account; 409 `no_dep_account` for one without a complete token. */
 export async function readToken(
   { db, box, host }: DepTokenDeps,
   id: number,
@@ -71,22 +71,22 @@ function requireWholeToken(
   return { consumerKey, consumerSecret, accessToken, accessSecret };
 }
 
-/** Why the token is not to be used at all; asks nobody. */
+/** Why the token must not be used, without asking Apple; undefined if it may. */
 export function tokenFailure(
   { expiry, isLab, base }: AccountToken,
   { isLabOn, now }: { isLabOn: boolean; now: number },
 ): DepError | undefined {
   if (isLab !== isLabOn) {
     const message = isLab
-      ? 'the token is one of the lab, which is off'
-      : "the lab is on, and the token is one of Apple's: nobody is asked";
+      ? 'the token is of the lab, which is off'
+      : "the lab is on, and the token is Apple's: no request is sent";
     return new DepError('lab_off', message);
   }
   if (expiry !== null && expiry.getTime() <= now) {
     return new DepError('token_expired', `the token has expired at ${expiry.toISOString()}`);
   }
   if (!serviceUrl.safeParse(base).success) {
-    const message = 'the url of the account must be https (http only to this machine)';
+    const message = 'the url of the account must be https (http for loopback only)';
     return new DepError('unreachable', message);
   }
   return undefined;

@@ -5,7 +5,7 @@ import { retryAfter } from './retry-policy.js';
 
 export const SESSION = '/session';
 const PROFILE_DEVICES = '/profile/devices';
-/** What Apple may not let a server do that may do all else. */
+/** Calls that Apple may deny to a server with an otherwise valid token. */
 const SEPARATELY_GRANTED = ['/devices/disown', '/device/activationlock'];
 
 const DEFAULT_RETRY_MS = 60_000;
@@ -18,26 +18,27 @@ const CODES: [RegExp, DepErrorKind][] = [
 ];
 const TERMS = /\bT_C_NOT_SIGNED\b/;
 const NO_SESSION = /\b(FORBIDDEN|UNAUTHORIZED|ACCESS_DENIED)\b/i;
-/** Apple finds fault with the server as such, whatever it asks for. */
+/** Apple rejects this server's software, whatever the request. */
 export const REFUSES_SERVER = /\b(USER_AGENT_|\w*PROTOCOL)/;
 
-/** What was asked, and when it was answered. */
+/** The request that an answer belongs to. */
 export interface RequestContext {
   path: string;
-  /** Of the service. */
+  /** Host of the service. */
   host: string;
+  /** Time of the answer, milliseconds since 1970. */
   now: number;
 }
 
-/** Whether another session may help: Apple answers 401, or 403 with a word of these. */
+/** Whether a new session may help: Apple answers 401, or 403 with one of the codes NO_SESSION. */
 export function isSessionRefused(answer: ServiceAnswer): boolean {
   if (answer.status === 401) return true;
   if (answer.status !== 403 || isHtmlPage(answer)) return false;
-  const words = answerText(answer);
-  return !TERMS.test(words) && (words === '' || NO_SESSION.test(words));
+  const text = answerText(answer);
+  return !TERMS.test(text) && (text === '' || NO_SESSION.test(text));
 }
 
-/** What an answer that is no success means. */
+/** The meaning of an answer other than 2xx. */
 export function readFailure(answer: ServiceAnswer, asked: RequestContext): DepError {
   const { status } = answer;
   if (status === 429) return throttled(answer, asked);
@@ -62,12 +63,12 @@ function unreachable(answer: ServiceAnswer, { host, now }: RequestContext): DepE
   const page = isHtmlPage(answer) ? ' with a web page, as a proxy would' : '';
   const text = answerText(answer);
   const wait = status === 503 ? retryAfter(answer, now) : undefined;
-  const retryAt = wait === undefined ? {} : { retryAt: new Date(now + wait) };
+  const retryAt = wait === undefined ? undefined : new Date(now + wait);
   const message = `${host} answers ${status}${page}`;
-  return new DepError('unreachable', message, { status, text, ...retryAt });
+  return new DepError('unreachable', message, { status, text, retryAt });
 }
 
-/** It is not Apple's service that speaks, or not of the program. */
+/** Whether a proxy or another server sent the answer, not Apple's DEP service. */
 function isNotFromApple(answer: ServiceAnswer, { path }: RequestContext): boolean {
   const { status } = answer;
   if (status === 407 || status === 408) return true;
@@ -77,7 +78,7 @@ function isNotFromApple(answer: ServiceAnswer, { path }: RequestContext): boolea
   );
 }
 
-/** Nothing is sent but the token, so that every refusal is one of it. */
+/** The request holds nothing but the token, so every refusal is about the token. */
 function sessionFailure(answer: ServiceAnswer, { now }: RequestContext): DepError {
   const { status } = answer;
   const text = answerText(answer);
@@ -90,7 +91,7 @@ function sessionFailure(answer: ServiceAnswer, { now }: RequestContext): DepErro
   }
   const why = /timestamp_refused/i.test(text)
     ? `the clock of this server is ${clockDifference(answer, now)}`
-    : 'Apple does not take the token';
+    : 'Apple rejects the token';
   return new DepError('token_rejected', why, options);
 }
 
@@ -109,7 +110,7 @@ function callFailure(answer: ServiceAnswer, { path }: RequestContext): DepError 
 }
 
 function kindByStatus(status: number, path: string): DepErrorKind {
-  // Apple's documentation of Assign a Profile names no word for it.
+  // Apple's documentation of "Assign a Profile" names no code for it.
   if (status === 404 && path === PROFILE_DEVICES) return 'profile_not_found';
   if (status === 401) return 'token_rejected';
   return status === 403 && !SEPARATELY_GRANTED.includes(path) ? 'token_rejected' : 'refused';

@@ -2,16 +2,16 @@ import type { ServiceAnswer } from './exchange.js';
 
 const MAX_LENGTH = 500;
 const MAX_PARSED = 4_096;
-/** Where a JSON answer has its words. */
+/** Members of a JSON answer that hold the error text. */
 const MEMBERS = ['code', 'error', 'errorCode', 'message', 'error_description', 'errors'];
 
-/** On one line, without what nobody can see, at most 500 characters. */
+/** On one line, without invisible characters, at most 500 characters. */
 export function tidy(text: string): string {
   const line = visibleText(text);
   return line.length > MAX_LENGTH ? `${line.slice(0, MAX_LENGTH - 1)}…` : line;
 }
 
-/** A page for people: it comes from a proxy or another server, not from Apple's service. */
+/** Whether the body is HTML, which comes from a proxy or another server, not from Apple's service. */
 export function isHtmlPage({ body }: ServiceAnswer): boolean {
   return body.trimStart().startsWith('<');
 }
@@ -36,25 +36,25 @@ function bodyText(body: string): string {
 }
 
 /**
- * What the service says is wrong: the bare or quoted text, or the members of a JSON document; else its
- * challenge. Empty where it says nothing.
+ * The error text of an answer: a bare or quoted text, the MEMBERS of a JSON document, or the
+ * OAuth challenge; empty if there is none.
  */
 export function answerText(answer: ServiceAnswer): string {
-  const words = isHtmlPage(answer) ? '' : tidy(bodyText(answer.body));
-  return words === '' ? tidy(oauthChallenge(answer)) : words;
+  const text = isHtmlPage(answer) ? '' : tidy(bodyText(answer.body));
+  return text === '' ? tidy(oauthChallenge(answer)) : text;
 }
 
-/** The challenge where it is one of OAuth 1.0a. */
+/** The WWW-Authenticate header if its scheme is OAuth 1.0a, else ''. */
 export function oauthChallenge({ headers }: ServiceAnswer): string {
   const challenge = headers['www-authenticate'] ?? '';
   return /^OAuth\b/i.test(challenge) ? challenge : '';
 }
 
-/** Bidirectional marks, joiners, tags: none can be seen, and some make a text read as another. */
+/** Bidirectional marks, joiners, tags: invisible, and some make a text read as another. */
 const INVISIBLE = /[\p{Cf}\p{Default_Ignorable_Code_Point}]+/gu;
 const NOT_TEXT = /[\p{Cc}\p{Co}\p{Cs}\p{Zl}\p{Zp}]+/gu;
 
-/** On one line, and only what people can see; the database does not take some of the rest. */
+/** The text on one line without invisible characters, some of which PostgreSQL rejects. */
 export function visibleText(text: string): string {
   return text.replace(INVISIBLE, '').replace(NOT_TEXT, ' ').trim();
 }

@@ -2,18 +2,18 @@ import { z } from 'zod';
 import { visibleText } from './answer-texts.js';
 import type { AccountDetail, DevicePage, ListedDevice, SerialResults } from './dep-api.js';
 
-// Lenient: what is missing or odd becomes null, since one bad member must not lose a page.
+// Lenient: a missing or malformed member becomes null, since one bad member must not lose a page.
 const anything = z.unknown().optional();
 const text = anything.transform(readText);
 const date = anything.transform(readDate);
 const uuid = anything.transform(readUuid);
 
-/** null: another word. */
+/** null for any other value. */
 function oneOf<const T extends string>(...words: T[]) {
   return anything.transform((value) => words.find((word) => word === value) ?? null);
 }
 
-/** undefined: it is none. */
+/** undefined for a body that is not JSON. */
 export function readJson(body: string): unknown {
   try {
     return JSON.parse(body);
@@ -23,7 +23,7 @@ export function readJson(body: string): unknown {
 }
 
 const SERIAL = /^[\x21-\x7e]{1,64}$/;
-const LONGEST_CURSOR = 4_096;
+const MAX_CURSOR = 4_096;
 
 const DEVICE = z.object({
   serial_number: z.string().trim().regex(SERIAL),
@@ -43,37 +43,37 @@ const DEVICE = z.object({
   op_date: date,
 });
 
-// Not lenient: what is no page of Apple's would be read as an account without devices.
+// Strict: another document would be read as an account without devices.
 const PAGE = z.object({
   devices: z.array(z.unknown()),
-  cursor: z.string().min(1).max(LONGEST_CURSOR),
+  cursor: z.string().min(1).max(MAX_CURSOR),
   more_to_follow: z.boolean(),
   fetched_until: date,
 });
 
-function listedDevice(given: z.infer<typeof DEVICE>): ListedDevice {
-  const { model, description, color, os } = given;
-  const hasProfile = given.profile_status !== 'empty' && given.profile_status !== 'removed';
+function listedDevice(device: z.infer<typeof DEVICE>): ListedDevice {
+  const { model, description, color, os } = device;
+  const hasProfile = device.profile_status !== 'empty' && device.profile_status !== 'removed';
   return {
-    serialNumber: given.serial_number,
+    serialNumber: device.serial_number,
     model,
     description,
     color,
     os,
-    assetTag: given.asset_tag,
-    deviceFamily: given.device_family,
-    deviceAssignedBy: given.device_assigned_by,
-    deviceAssignedDate: given.device_assigned_date,
-    profileUuid: hasProfile ? given.profile_uuid : null,
-    profileStatus: given.profile_status,
-    profileAssignTime: given.profile_assign_time,
-    profilePushTime: given.profile_push_time,
-    opType: given.op_type,
-    opDate: given.op_date,
+    assetTag: device.asset_tag,
+    deviceFamily: device.device_family,
+    deviceAssignedBy: device.device_assigned_by,
+    deviceAssignedDate: device.device_assigned_date,
+    profileUuid: hasProfile ? device.profile_uuid : null,
+    profileStatus: device.profile_status,
+    profileAssignTime: device.profile_assign_time,
+    profilePushTime: device.profile_push_time,
+    opType: device.op_type,
+    opDate: device.op_date,
   };
 }
 
-/** undefined: it is no page. A device without a usable serial number is skipped. */
+/** undefined for a value that is not a page. Devices without a usable serial number are skipped. */
 export function readPage(value: unknown): DevicePage | undefined {
   const { data } = PAGE.safeParse(value);
   if (data === undefined) return undefined;
@@ -133,15 +133,15 @@ const RESULTS = z.object({
   ),
   retry_after_seconds: z.number().min(0).max(86_400).optional().catch(undefined),
 });
-const LONGEST_RESULT = 100;
+const MAX_RESULT = 100;
 
-/** By serial number; one that Apple says nothing of is not in it. */
+/** Results by serial number; serial numbers that Apple leaves out are missing. */
 export function readResults(value: unknown, now: number): SerialResults | undefined {
   const { data } = RESULTS.safeParse(value);
   if (data === undefined) return undefined;
   const results: [string, string][] = [];
   for (const [serial, given] of Object.entries(data.devices)) {
-    const result = readText(given)?.slice(0, LONGEST_RESULT);
+    const result = readText(given)?.slice(0, MAX_RESULT);
     if (result !== undefined) results.push([serial, result]);
   }
   const wait = data.retry_after_seconds;
@@ -152,35 +152,35 @@ const LOCK = z.object({ serial_number: text, response_status: text });
 
 export function readLock(value: unknown, serialNumber: string): SerialResults | undefined {
   const status = LOCK.safeParse(value).data?.response_status;
-  return status ? new Map([[serialNumber, status.slice(0, LONGEST_RESULT)]]) : undefined;
+  return status ? new Map([[serialNumber, status.slice(0, MAX_RESULT)]]) : undefined;
 }
 
-const LONGEST_TEXT = 1_000;
-/** Years that both sides of the database take. */
+const MAX_TEXT = 1_000;
+/** Years that JavaScript and PostgreSQL both accept. */
 const DATE = /^(19[7-9]\d|[2-9]\d{3})-\d\d-\d\d(T|$)/;
 
-/** Without what nobody can see; null for what is empty or no text. */
+/** Without invisible characters; null if empty or not a string. */
 export function readText(value: unknown): string | null {
   if (typeof value !== 'string') return null;
-  const text = visibleText(value.slice(0, LONGEST_TEXT));
+  const text = visibleText(value.slice(0, MAX_TEXT));
   return text === '' ? null : text;
 }
 
-/** As Apple writes dates (ISO 8601); null for anything else. */
+/** An ISO 8601 date as Apple writes it; null for anything else. */
 function readDate(value: unknown): Date | null {
   if (typeof value !== 'string' || !DATE.test(value)) return null;
   const date = new Date(value);
   return Number.isNaN(date.getTime()) ? null : date;
 }
 
-/** 32 hexadecimal digits, with dashes or without -> lower case with dashes; null for anything else. */
+/** 32 hexadecimal digits with or without dashes -> lower case with dashes; null for anything else. */
 function readUuid(value: unknown): string | null {
   const digits = typeof value === 'string' ? value.replaceAll('-', '').toLowerCase() : '';
   if (!/^[0-9a-f]{32}$/.test(digits)) return null;
   return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-/** As Apple gives UUIDs out: upper case without dashes. */
+/** In Apple's form: upper case without dashes. */
 export function writeUuid(uuid: string): string {
   return uuid.replaceAll('-', '').toUpperCase();
 }

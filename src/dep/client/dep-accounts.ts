@@ -21,13 +21,13 @@ export interface DepAccountsDeps {
   db: Database;
   box: SecretBox;
   logger: Logger;
-  /** Of this program; Apple wants to know. */
+  /** Sent to Apple in User-Agent. */
   musterVersion: string;
   /** Origin of Apple's service, or of the lab's stand-in. */
   host: string;
-  /** PEM of the CAs to believe for it; undefined: those Node knows. */
+  /** PEM of the CAs to trust for it; undefined: Node's default CAs. */
   ca: string | undefined;
-  /** Tokens of the lab's are used only while it is on, and then only they. */
+  /** While the lab is on only its own tokens are used, otherwise only Apple's. */
   isLabOn: boolean;
   limits?: Partial<DepLimits>;
   clock?: DepClock;
@@ -41,12 +41,13 @@ function isSameToken(one: AccountToken, other: AccountToken): boolean {
   );
 }
 
-class StoredDepAccounts implements DepAccounts {
+/** Apple's DEP service for the accounts of the database. `close` aborts the calls under way. */
+export class StoredDepAccounts implements DepAccounts {
   readonly #deps: DepAccountsDeps;
   readonly #clock: DepClock;
   readonly #calls: ServiceCalls;
   readonly #closing = new AbortController();
-  /** By account: a former token's is never used for the present one. */
+  /** By account; replaced when the account's token changes. */
   readonly #shared = new Map<number, SharedToken>();
   readonly close: () => void;
 
@@ -70,7 +71,7 @@ class StoredDepAccounts implements DepAccounts {
   async use<T>(
     accountId: number,
     work: (api: DepApi, account: DepAccount) => Promise<T>,
-    { signal }: { signal?: AbortSignal } = {},
+    { signal }: { signal?: AbortSignal | undefined } = {},
   ): Promise<T> {
     const shared = await this.#read(accountId);
     await this.#requireUsable(shared);
@@ -81,23 +82,23 @@ class StoredDepAccounts implements DepAccounts {
       signal: signal ? AbortSignal.any([signal, closing]) : closing,
       now: () => this.#clock.now(),
     });
-    const api = new DepClient((request, read) => account.ask(request, read));
+    const api = new DepClient((request, read) => account.call(request, read));
     return await work(api, { id: accountId, consumerKey: shared.token.consumerKey });
   }
 
   async #requireUsable({ token, status }: SharedToken): Promise<void> {
     const { isLabOn } = this.#deps;
-    const fault = tokenFailure(token, { isLabOn, now: this.#clock.now() });
-    if (fault === undefined) return;
-    await status.recordFailure(fault, '');
-    throw fault;
+    const failure = tokenFailure(token, { isLabOn, now: this.#clock.now() });
+    if (failure === undefined) return;
+    await status.recordFailure(failure, '');
+    throw failure;
   }
 
   async #read(accountId: number): Promise<SharedToken> {
     const token = await readToken(this.#deps, accountId);
     const known = this.#shared.get(accountId);
     const shared = known && isSameToken(known.token, token) ? known : this.#share(token);
-    // Its secrets may have been set right.
+    // Its secrets or expiry may have been corrected.
     shared.token = token;
     shared.status.setStored(token.status);
     return shared;
@@ -112,9 +113,4 @@ class StoredDepAccounts implements DepAccounts {
     this.#shared.set(token.id, shared);
     return shared;
   }
-}
-
-/** Closing ends what is under way. */
-export function createDepAccounts(deps: DepAccountsDeps): DepAccounts & { close(): void } {
-  return new StoredDepAccounts(deps);
 }

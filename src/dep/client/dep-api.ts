@@ -9,20 +9,20 @@ export interface ListedDevice {
   deviceFamily: string | null;
   deviceAssignedBy: string | null;
   deviceAssignedDate: Date | null;
-  /** In lower case with dashes; null where it has none (`profile_status` empty or removed). */
+  /** In lower case with dashes; null without a profile (`profile_status` empty or removed). */
   profileUuid: string | null;
   /** empty, assigned, pushed or removed. */
   profileStatus: string | null;
   profileAssignTime: Date | null;
   profilePushTime: Date | null;
-  /** added, modified or deleted; null on the pages of a full fetch, and where it is another word. */
+  /** null on the pages of a full fetch, and for an unknown value. */
   opType: 'added' | 'modified' | 'deleted' | null;
   opDate: Date | null;
 }
 
 export interface DevicePage {
   devices: ListedDevice[];
-  /** How many others were on it whose serial numbers are of no use. */
+  /** Number of devices on the page without a usable serial number. */
   skipped: number;
   cursor: string;
   moreToFollow: boolean;
@@ -36,7 +36,7 @@ export interface PageRequest {
   limit: number;
 }
 
-/** What Apple tells of the account and the server that a token is of. */
+/** Apple's "Account Detail": the organization, and the server entry that the token belongs to. */
 export interface AccountDetail {
   serverName: string | null;
   serverUuid: string | null;
@@ -53,62 +53,61 @@ export interface AccountDetail {
 }
 
 /**
- * What came of each serial number: SUCCESS, NOT_ACCESSIBLE, FAILED, THROTTLED, or another word of
- * Apple's. One that Apple says nothing of is missing.
+ * Apple's result by serial number: SUCCESS, NOT_ACCESSIBLE, FAILED, THROTTLED, or a code added since.
+ * Serial numbers that Apple leaves out are missing.
  */
 export type SerialResults = ReadonlyMap<string, string> & {
-  /** When those that were THROTTLED may be tried again. */
+  /** When THROTTLED serial numbers may be retried. */
   readonly retryAt?: Date;
 };
 
-/** The most serial numbers of one call (Apple's limit for assignments). */
-export const MOST_SERIALS = 1_000;
+/** Most serial numbers in one call (Apple's limit for assignments). */
+export const MAX_SERIALS = 1_000;
 
 export interface ActivationLock {
   serialNumber: string;
-  /** Hash of the bypass code, lower-case hexadecimal; undefined: Apple makes a code of its own. */
-  escrowKey?: string;
-  lostMessage?: string;
+  /** Hash of the bypass code, lower-case hexadecimal; undefined: Apple creates a code. */
+  escrowKey?: string | undefined;
+  lostMessage?: string | undefined;
 }
 
 /**
- * Apple's service of the device enrollment program, with the token of one account. Sessions, their
- * renewal and short waits are its own business; everything else that goes wrong is a ProgramError.
+ * Apple's DEP service, called with the token of one account. Sessions and short retries are handled
+ * inside; any other failure is a DepError.
  */
 export interface DepApi {
   account(): Promise<AccountDetail>;
   /** One page of all devices. */
   fetchDevices(request: PageRequest): Promise<DevicePage>;
-  /** One page of what has changed since the cursor was given out. */
+  /** One page of the changes since the cursor was issued. */
   syncDevices(request: PageRequest & { cursor: string }): Promise<DevicePage>;
   /** Returns the UUID of the new definition, in lower case with dashes. */
   defineProfile(definition: object): Promise<string>;
-  /** At most MOST_SERIALS. */
+  /** At most MAX_SERIALS. */
   assignProfile(uuid: string, serialNumbers: readonly string[]): Promise<SerialResults>;
-  /** Takes whatever profile they have; at most MOST_SERIALS. */
+  /** Removes any profile of the devices; at most MAX_SERIALS. */
   removeProfiles(serialNumbers: readonly string[]): Promise<SerialResults>;
-  /** For good: Apple lets nobody take it back. At most MOST_SERIALS. */
+  /** Irreversible. At most MAX_SERIALS. */
   disown(serialNumbers: readonly string[]): Promise<SerialResults>;
   enableActivationLock(lock: ActivationLock): Promise<SerialResults>;
 }
 
-/** An account, by its row, as a call begins. */
+/** The account of a call, as read when the call began. */
 export interface DepAccount {
   id: number;
   consumerKey: string;
 }
 
-/** Apple's service for the accounts stored here. */
+/** Apple's DEP service for stored accounts. */
 export interface DepAccounts {
   /**
-   * Runs `work` with the present token of the account. What Apple refuses or grants is written to the
-   * account as its `status`; a ProgramError is passed on. AppError 404 unknown account; 409
-   * `no_dep_account` for one without a token; ProgramError `lab_off` for a token of the lab's where
-   * the lab is off.
+   * Runs `work` with the account's current token and writes the outcome of its calls to the account's
+   * `status`. Rethrows a DepError. AppError 404 unknown account, 409 `no_dep_account` without a token;
+   * DepError `lab_off` for a lab token while the lab is off, and the reverse.
    */
   use<T>(
     accountId: number,
     work: (api: DepApi, account: DepAccount) => Promise<T>,
-    options?: { signal?: AbortSignal },
+    options?: { signal?: AbortSignal | undefined },
   ): Promise<T>;
 }

@@ -15,36 +15,36 @@ import type {
   PageRequest,
   SerialResults,
 } from './dep-api.js';
-import { MOST_SERIALS } from './dep-api.js';
+import { MAX_SERIALS } from './dep-api.js';
 import type { DepRequest } from './service-calls.js';
 
-/** What a call gave, read; undefined from `read` where it is not what was asked for. */
-export type Ask = <T>(
+/** Makes a call and returns what `read` makes of the answer; `read` returns undefined if malformed. */
+export type Call = <T>(
   request: DepRequest,
   read: (value: unknown, now: number) => T | undefined,
 ) => Promise<T>;
 
 /** Apple's web service, call by call; names and limits are those of its documentation. */
 export class DepClient implements DepApi {
-  constructor(private readonly ask: Ask) {}
+  constructor(private readonly call: Call) {}
 
   account(): Promise<AccountDetail> {
-    return this.ask({ method: 'GET', path: '/account' }, readAccount);
+    return this.call({ method: 'GET', path: '/account' }, readAccount);
   }
 
   fetchDevices({ cursor, limit }: PageRequest): Promise<DevicePage> {
-    const body = { limit, ...(cursor !== null && { cursor }) };
-    return this.ask({ method: 'POST', path: '/server/devices', body }, readPage);
+    const body = { limit, cursor: cursor ?? undefined };
+    return this.call({ method: 'POST', path: '/server/devices', body }, readPage);
   }
 
   syncDevices({ cursor, limit }: PageRequest & { cursor: string }): Promise<DevicePage> {
     const body = { limit, cursor };
-    return this.ask({ method: 'POST', path: '/devices/sync', body }, readPage);
+    return this.call({ method: 'POST', path: '/devices/sync', body }, readPage);
   }
 
-  // Asked for twice, Apple keeps two definitions, of which one is used.
+  // Repeating the call is harmless: Apple keeps two definitions, and one of them is used.
   defineProfile(definition: object): Promise<string> {
-    return this.ask({ method: 'POST', path: '/profile', body: definition }, readDefinition);
+    return this.call({ method: 'POST', path: '/profile', body: definition }, readDefinition);
   }
 
   assignProfile(uuid: string, serialNumbers: readonly string[]): Promise<SerialResults> {
@@ -61,7 +61,7 @@ export class DepClient implements DepApi {
   }
 
   disown(devices: readonly string[]): Promise<SerialResults> {
-    // A second answer would say that they are not accessible.
+    // Sent twice, the second answer would be NOT_ACCESSIBLE for every device.
     return this.#bySerial(devices, {
       method: 'POST',
       path: '/devices/disown',
@@ -72,20 +72,16 @@ export class DepClient implements DepApi {
 
   enableActivationLock(lock: ActivationLock): Promise<SerialResults> {
     const { serialNumber, escrowKey, lostMessage } = lock;
-    const body = {
-      device: serialNumber,
-      ...(escrowKey !== undefined && { escrow_key: escrowKey }),
-      ...(lostMessage !== undefined && { lost_message: lostMessage }),
-    };
-    return this.ask({ method: 'POST', path: '/device/activationlock', body }, (value) =>
+    const body = { device: serialNumber, escrow_key: escrowKey, lost_message: lostMessage };
+    return this.call({ method: 'POST', path: '/device/activationlock', body }, (value) =>
       readLock(value, serialNumber),
     );
   }
 
   async #bySerial(serials: readonly string[], request: DepRequest): Promise<SerialResults> {
-    if (serials.length > MOST_SERIALS) {
+    if (serials.length > MAX_SERIALS) {
       throw new RangeError(`${serials.length} serial numbers in one call`);
     }
-    return serials.length === 0 ? new Map() : await this.ask(request, readResults);
+    return serials.length === 0 ? new Map() : await this.call(request, readResults);
   }
 }

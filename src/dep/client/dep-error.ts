@@ -1,34 +1,34 @@
-/** What is wrong, by what can be done about it. */
+/** Kinds of failures, by what can be done about them. */
 export type DepErrorKind =
   /** Somebody has to accept Apple's terms at its portal. */
   | 'terms_not_signed'
-  /** Apple does not take the token, or no longer. */
+  /** Apple rejects the token. */
   | 'token_rejected'
   | 'token_expired'
-  /** Too many calls; `retryAt` says when to come again. */
+  /** Too many calls; `retryAt` is when to retry. */
   | 'throttled'
-  /** No answer, or none of Apple's; a server of Apple's in trouble. */
+  /** No answer, an answer that is not Apple's, or a 5xx. */
   | 'unreachable'
-  /** The token is one of the lab's, and the lab is off. */
+  /** The token is of the lab while the lab is off, or the reverse. */
   | 'lab_off'
   /** Begin again without a cursor. */
   | 'cursor_lost'
-  /** A full fetch was already read to its end: go on with changes. */
+  /** The full fetch was already read to its end: continue with changes. */
   | 'cursor_exhausted'
   | 'profile_not_found'
-  /** Apple finds fault with what was sent. */
+  /** Apple rejects what was sent. */
   | 'refused';
 
 export interface DepErrorOptions {
-  /** Of Apple's answer. */
+  /** HTTP status of Apple's answer. */
   status?: number;
-  /** Apple's words, as they came, shortened; no secrets are in them. */
+  /** Apple's error text, shortened; it holds no secrets. */
   text?: string;
-  retryAt?: Date;
+  retryAt?: Date | undefined;
   cause?: unknown;
 }
 
-/** Why Apple's service of the enrollment program did not do what it was asked to. */
+/** A call of Apple's DEP service that failed. */
 export class DepError extends Error {
   readonly status: number | undefined;
   readonly text: string;
@@ -40,9 +40,14 @@ export class DepError extends Error {
     { status, text = '', retryAt, cause }: DepErrorOptions = {},
   ) {
     super(message, cause === undefined ? undefined : { cause });
-    this.name = 'ProgramError';
+    this.name = 'DepError';
     this.status = status;
     this.text = text;
     this.retryAt = retryAt;
   }
+}
+
+/** The message, with Apple's error text if there is any. */
+export function describeDepError({ message, text }: DepError): string {
+  return text === '' ? message : `${message}: ${text}`;
 }

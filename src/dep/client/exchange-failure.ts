@@ -2,27 +2,30 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 
 interface ExchangeFailureOptions {
-  /** The service may have got the request, and done what it says. */
+  /** The service may have received and executed the request. */
   mayHaveArrived: boolean;
-  /** Another attempt would end the same way. */
+  /** A retry would fail the same way. */
   isLasting?: boolean;
   cause?: unknown;
 }
 
-/** No whole answer came. The message follows the name of the service. */
+/** An exchange without a complete answer. The message continues a sentence that begins with the host. */
 export class ExchangeFailure extends Error {
   readonly mayHaveArrived: boolean;
   readonly isLasting: boolean;
 
-  constructor(words: string, { mayHaveArrived, isLasting = false, cause }: ExchangeFailureOptions) {
-    super(words, cause === undefined ? undefined : { cause });
-    this.name = 'ExchangeFault';
+  constructor(
+    message: string,
+    { mayHaveArrived, isLasting = false, cause }: ExchangeFailureOptions,
+  ) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'ExchangeFailure';
     this.mayHaveArrived = mayHaveArrived;
     this.isLasting = isLasting;
   }
 }
 
-/** Of a connection tried at several addresses the first failure tells enough. */
+/** If several addresses were tried, the first failure is reported. */
 function codeOf(error: unknown): string {
   const { code, errors } = Object(error) as { code?: unknown; errors?: unknown[] };
   if (typeof code === 'string') return code;
@@ -40,8 +43,8 @@ function untrustedCertificate(code: string): string {
 }
 
 const MESSAGES: Record<string, string> = {
-  ENOTFOUND: 'has a name that is not resolved',
-  EAI_AGAIN: 'has a name that is not resolved now',
+  ENOTFOUND: 'has a name that does not resolve',
+  EAI_AGAIN: 'has a name that does not resolve now',
   ECONNREFUSED: 'refuses the connection',
   ECONNRESET: 'closed the connection',
   EPIPE: 'closed the connection',
@@ -50,7 +53,7 @@ const MESSAGES: Record<string, string> = {
   ENETUNREACH: 'cannot be reached: there is no route',
 };
 
-/** What it means that a connection could not be made, or broke. */
+/** The failure of a connection that could not be opened, or broke. */
 export function connectionFailure(
   error: unknown,
   socket: Socket | undefined,
@@ -61,7 +64,7 @@ export function connectionFailure(
     const options = { mayHaveArrived: false, isLasting: true, cause: error };
     return new ExchangeFailure(untrustedCertificate(code), options);
   }
-  const words = MESSAGES[code] ?? 'cannot be reached';
+  const message = MESSAGES[code] ?? 'cannot be reached';
   const detail = code || (error instanceof Error ? error.message : String(error));
-  return new ExchangeFailure(`${words} (${detail})`, { mayHaveArrived, cause: error });
+  return new ExchangeFailure(`${message} (${detail})`, { mayHaveArrived, cause: error });
 }

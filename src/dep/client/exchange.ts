@@ -16,7 +16,7 @@ export interface ServiceRequest {
   /** https, or http to this machine. */
   url: URL;
   headers: Record<string, string>;
-  body?: string;
+  body?: string | undefined;
 }
 
 export interface ServiceAnswer {
@@ -25,25 +25,25 @@ export interface ServiceAnswer {
   body: string;
 }
 
-/** One request and its answer, whatever the answer says. */
+/** Sends one request and returns its answer, whatever its status. */
 export interface Exchanges {
-  /** Rejects with an ExchangeFault, or with the signal's reason. */
+  /** Rejects with an ExchangeFailure, or with the signal's reason. */
   send(request: ServiceRequest, signal: AbortSignal): Promise<ServiceAnswer>;
   close(): void;
 }
 
-/** Ends a call that takes too long, and knows how far it has come. */
+/** Aborts a call that takes too long, and records whether the service may have received it. */
 class CallWatch {
   mayHaveArrived = false;
   #socket: Socket | undefined;
-  #fault: ExchangeFailure | undefined;
+  #failure: ExchangeFailure | undefined;
   readonly #timers: NodeJS.Timeout[] = [];
 
   constructor(
     private readonly call: ClientRequest,
     limits: DepLimits,
   ) {
-    // What breaks after the answer has begun is told by the answer too; unheard here it would throw.
+    // Errors after the answer has begun also reach the answer; without a listener they would throw here.
     call.on('error', () => undefined);
     call.once('socket', (socket) => this.#onSocket(socket, limits));
   }
@@ -52,14 +52,17 @@ class CallWatch {
     for (const timer of this.#timers) clearTimeout(timer);
   }
 
-  /** The reason, whatever error the destroyed connection comes with. */
-  end(words: string, isLasting = false): void {
-    this.#fault ??= new ExchangeFailure(words, { mayHaveArrived: this.mayHaveArrived, isLasting });
+  /** `message` becomes the failure, whatever error the destroyed connection reports. */
+  end(message: string, isLasting = false): void {
+    this.#failure ??= new ExchangeFailure(message, {
+      mayHaveArrived: this.mayHaveArrived,
+      isLasting,
+    });
     this.call.destroy();
   }
 
   failureOf(error: unknown): ExchangeFailure {
-    return this.#fault ?? connectionFailure(error, this.#socket, this.mayHaveArrived);
+    return this.#failure ?? connectionFailure(error, this.#socket, this.mayHaveArrived);
   }
 
   #onSocket(socket: Socket, { connect, answer }: DepLimits): void {
@@ -69,15 +72,15 @@ class CallWatch {
       this.mayHaveArrived = true;
       return;
     }
-    const timer = this.#endAfter(connect, 'does not take the connection in time');
+    const timer = this.#endAfter(connect, 'does not accept the connection in time');
     socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => {
       clearTimeout(timer);
       this.mayHaveArrived = true;
     });
   }
 
-  #endAfter(milliseconds: number, words: string): NodeJS.Timeout {
-    const timer = setTimeout(() => this.end(`${words} (${milliseconds} ms)`), milliseconds);
+  #endAfter(milliseconds: number, message: string): NodeJS.Timeout {
+    const timer = setTimeout(() => this.end(`${message} (${milliseconds} ms)`), milliseconds);
     this.#timers.push(timer);
     return timer;
   }
@@ -86,14 +89,14 @@ class CallWatch {
 async function readBody(
   answer: IncomingMessage,
   watch: CallWatch,
-  most: number,
+  maxBytes: number,
 ): Promise<ServiceAnswer> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > most) {
-      watch.end(`gives an answer of more than ${most} bytes`, true);
+    if (size > maxBytes) {
+      watch.end(`sends an answer of more than ${maxBytes} bytes`, true);
       throw new Error('too long');
     }
     chunks.push(chunk);
@@ -102,10 +105,10 @@ async function readBody(
   return { status: answer.statusCode ?? 0, headers: answer.headers, body };
 }
 
-/** Keeps connections between calls. `ca`: PEM of the CAs to believe; those Node knows by default. */
+/** Reuses connections. `ca`: PEM of the CAs to trust; undefined: Node's default CAs. */
 export function createExchanges(limits: DepLimits, ca: string | undefined): Exchanges {
   const { sockets: maxSockets, idle: timeout } = limits;
-  // The agent ends connections at the time-out only while they are unused.
+  // The agent applies the timeout to idle connections only.
   const options = { keepAlive: true, maxSockets, maxFreeSockets: maxSockets, timeout };
   const plain = new HttpAgent(options);
   const secure = new HttpsAgent({ ...options, minVersion: 'TLSv1.2', ...(ca && { ca }) });
@@ -141,18 +144,18 @@ export function createExchanges(limits: DepLimits, ca: string | undefined): Exch
   };
 }
 
-/** In milliseconds where nothing else is said. */
+/** Milliseconds unless noted. */
 export interface DepLimits {
   connect: number;
   /** From the request to the last byte of the answer. */
   answer: number;
-  /** Bytes of an answer: a page of 1000 devices has half a megabyte. */
+  /** Bytes of an answer; a page of 1000 devices has half a megabyte. */
   answerBytes: number;
-  /** How long one call waits in all for a service that is busy. */
+  /** Total wait of one call for a service that answers 429 or 503. */
   maxWait: number;
   /** Connections to one service. */
   sockets: number;
-  /** For how long one is kept unused: firewalls forget it silently. */
+  /** How long an unused connection is kept: firewalls drop idle connections silently. */
   idle: number;
 }
 

@@ -19,8 +19,8 @@ const REALM = 'ADM';
 const NONCE_BYTES = 16;
 
 /**
- * Value of the Authorization header of a request without parameters in its body (RFC 5849, 3.5.1),
- * signed with HMAC-SHA1, the one method that Apple's service takes.
+ * The Authorization header (RFC 5849, 3.5.1) of a request without parameters in its body, signed with
+ * HMAC-SHA1, the only method that Apple's service accepts.
  */
 export function oauthHeader(
   { method, url }: { method: string; url: string },
@@ -33,11 +33,11 @@ export function oauthHeader(
     hash_function: (text, key) => createHmac('sha1', key).update(text).digest('base64'),
     realm,
   });
-  // The library's own come from Math.random.
+  // The library would take nonces from Math.random.
   oauth.getNonce = () => nonce;
   oauth.getTimeStamp = () => Math.floor(now / 1000);
   const token = { key: credentials.accessToken, secret: credentials.accessSecret };
-  // The library takes the URL as it is written, where RFC 5849, 3.4.1.2, has it normalised.
+  // RFC 5849, 3.4.1.2, requires a normalised URL; the library signs it as written.
   const { origin, pathname, searchParams } = new URL(url);
   const request = { method, url: origin + pathname, data: Object.fromEntries(searchParams) };
   return oauth.toHeader(oauth.authorize(request, token)).Authorization;

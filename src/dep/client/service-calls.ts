@@ -8,8 +8,8 @@ import { oauthHeader } from './oauth.js';
 import { RetryPolicy } from './retry-policy.js';
 import { sessionValue } from './session.js';
 
-// The newest that Apple documents: from 9 on it tells by serial number where an assignment was
-// throttled, and from 10 on when to try again (Assign a Profile).
+// The newest documented version ("Assign a Profile"): since 9 throttling is reported by serial
+// number, since 10 with the time to retry.
 const PROTOCOL_VERSION = '10';
 const HEADERS = {
   'X-Server-Protocol-Version': PROTOCOL_VERSION,
@@ -20,7 +20,7 @@ export interface DepRequest {
   method: ServiceRequest['method'];
   path: string;
   body?: object;
-  /** Not to be asked for again when Apple may have done it. */
+  /** The request is not repeated if Apple may have executed it. */
   isOnce?: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface ServiceCallDeps {
   musterVersion: string;
 }
 
-/** Calls of Apple's service, with waits where waiting helps. */
+/** Calls Apple's service, with retries by RetryPolicy. */
 export class ServiceCalls {
   readonly #headers: Record<string, string>;
 
@@ -39,7 +39,7 @@ export class ServiceCalls {
     this.#headers = { ...HEADERS, 'User-Agent': `Muster/${deps.musterVersion}` };
   }
 
-  /** Apple's answer, whatever it is; ProgramError `unreachable` where there is none. */
+  /** Apple's answer, whatever its status; DepError `unreachable` if there is none. */
   call(
     request: DepRequest & { base: string; session: string },
     signal: AbortSignal,
@@ -47,11 +47,11 @@ export class ServiceCalls {
     const { method, base, path, body, isOnce = false } = request;
     const url = new URL(`${base}${path}`);
     const headers = { ...this.#headers, 'X-ADM-Auth-Session': request.session };
-    const text = body === undefined ? {} : { body: JSON.stringify(body) };
-    return this.#patiently(() => ({ method, url, headers, ...text }), { isOnce, signal });
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    return this.#sendWithRetries(() => ({ method, url, headers, body: text }), { isOnce, signal });
   }
 
-  /** Opens a session. ProgramError where Apple grants none. */
+  /** Opens a session and returns its value. DepError if Apple refuses. */
   async logIn(token: AccountToken, signal: AbortSignal): Promise<string> {
     const url = new URL(`${token.base}${SESSION}`);
     const signed = (): ServiceRequest => {
@@ -59,7 +59,7 @@ export class ServiceCalls {
       const Authorization = oauthHeader({ method: 'GET', url: url.href }, token, options);
       return { method: 'GET', url, headers: { ...this.#headers, Authorization } };
     };
-    const answer = await this.#patiently(signed, { isOnce: false, signal });
+    const answer = await this.#sendWithRetries(signed, { isOnce: false, signal });
     if (answer.status !== 200) throw this.failureOf(answer, SESSION, url.host);
     const value = sessionValue(answer);
     if (value !== undefined) return value;
@@ -70,20 +70,20 @@ export class ServiceCalls {
     return readFailure(answer, { path, host, now: this.deps.clock.now() });
   }
 
-  /** Each attempt is made anew: it carries the time. */
-  async #patiently(
+  /** `make` is called for each attempt, since the OAuth header contains the time. */
+  async #sendWithRetries(
     make: () => ServiceRequest,
     { isOnce, signal }: { isOnce: boolean; signal: AbortSignal },
   ): Promise<ServiceAnswer> {
     const { exchanges, clock, limits } = this.deps;
-    const patience = new RetryPolicy({ maxWait: limits.maxWait, isOnce });
+    const policy = new RetryPolicy({ maxWait: limits.maxWait, isOnce });
     for (;;) {
       const request = make();
       const outcome = await exchanges.send(request, signal).catch(orFailure);
       const delay =
         outcome instanceof ExchangeFailure
-          ? patience.afterFailure(outcome)
-          : patience.afterAnswer(outcome, clock.now());
+          ? policy.afterFailure(outcome)
+          : policy.afterAnswer(outcome, clock.now());
       if (delay !== undefined) await clock.wait(delay, signal);
       else if (outcome instanceof ExchangeFailure) throw unreachable(outcome, request);
       else return outcome;
@@ -96,6 +96,6 @@ function orFailure(error: unknown): ExchangeFailure {
   throw error;
 }
 
-function unreachable(fault: ExchangeFailure, { url }: ServiceRequest): DepError {
-  return new DepError('unreachable', `${url.host} ${fault.message}`, { cause: fault });
+function unreachable(failure: ExchangeFailure, { url }: ServiceRequest): DepError {
+  return new DepError('unreachable', `${url.host} ${failure.message}`, { cause: failure });
 }

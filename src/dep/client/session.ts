@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { readJson } from './answers.js';
-import type { ServiceAnswer } from './exchange.js'; /** A session of Apple's service as one call uses it. */
+import type { ServiceAnswer } from './exchange.js'; /** The session value that one call uses. */
 export interface SessionLease {
   value: string;
-  /** Of the login that it goes back to. */
+  /** Number of the login that opened the session. */
   login: number;
 }
 
@@ -39,19 +39,19 @@ export class DepSession {
     this.#logIn = logIn;
   }
 
-  /** Logs in where there is no session. An aborted call leaves the login to the others. */
+  /** Logs in if there is no session. Aborting one call does not abort the shared login. */
   lease(signal: AbortSignal): Promise<SessionLease> {
     if (this.#current !== undefined) return Promise.resolve(this.#current);
     this.#pending ??= this.#begin();
     return unlessAborted(this.#pending, signal);
   }
 
-  /** After an answer: Apple may have given out the session's next value. */
+  /** Stores the next session value if the answer carries one. */
   renew({ login }: SessionLease, value: string | undefined): void {
     if (value !== undefined && this.#current?.login === login) this.#current = { value, login };
   }
 
-  /** Apple did not take it; a login that has come since stays. */
+  /** Forgets a session that Apple rejected, unless a newer login has replaced it. */
   drop({ login }: SessionLease): void {
     if (this.#current?.login === login) this.#current = undefined;
   }
@@ -60,7 +60,7 @@ export class DepSession {
     const pending = this.#open().finally(() => {
       this.#pending = undefined;
     });
-    // All who wait for it may have gone.
+    // Every waiting call may have been aborted.
     pending.catch(() => undefined);
     return pending;
   }
@@ -73,16 +73,16 @@ export class DepSession {
   }
 }
 
-/** What can stand in a header. */
+/** Characters that may occur in a header. */
 const VALUE = z.string().regex(/^[\x21-\x7e]{1,4096}$/);
 const ANSWER = z.object({ auth_session_token: VALUE });
 
-/** Of the answer to a login; undefined where it has none. */
+/** The session value of the answer to a login; undefined if it has none. */
 export function sessionValue({ body }: ServiceAnswer): string | undefined {
   return ANSWER.safeParse(readJson(body)).data?.auth_session_token;
 }
 
-/** The next value of the session, which any answer may bring. */
+/** The next session value, which any answer may carry. */
 export function nextSessionValue({ headers }: ServiceAnswer): string | undefined {
   return VALUE.safeParse(headers['x-adm-auth-session']).data;
 }

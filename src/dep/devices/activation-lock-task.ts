@@ -18,20 +18,20 @@ import { type DepDeviceTaskDeps, retryTime } from './disown-task.js';
 const PAYLOAD = z.object({
   id: z.int(),
   secretId: z.int(),
-  /** The code of the lock that the device had when this one was asked for. */
+  /** The secret with the bypass code of the device's previous lock. */
   formerSecretId: z.int().optional(),
   lostMessage: z.string().optional(),
-  /** How often Apple could not be reached. */
+  /** Attempts for which Apple was unreachable. */
   missed: z.int().default(0),
 });
 
 type Payload = z.infer<typeof PAYLOAD>;
 
-/** From 3 minutes to 6 hours: half a day in all. */
-const MOST_MISSED = 8;
+/** Waits from 3 minutes to 6 hours: half a day in total. */
+const MAX_MISSED = 8;
 const FIRST_WAIT_MS = 3 * 60 * 1000;
 
-/** Has Apple lock a device; harmless when done twice, since the code is the same. */
+/** Has Apple lock a device. Repeating it is harmless, since the bypass code stays the same. */
 export function createActivationLockTask(
   deps: Omit<DepDeviceTaskDeps, 'jobs'> & { box: SecretBox },
 ): Task<Payload> {
@@ -45,8 +45,7 @@ export function createActivationLockTask(
       const { row, sealed } = found;
       const code = deps.box.open(sealed, secretLabel(found.deviceId, BYPASS_CODE));
       const escrowKey = await hashBypassCode(parseBypassCode(code.toString('ascii')));
-      const { lostMessage } = payload;
-      const lock = { escrowKey, ...(lostMessage === undefined ? {} : { lostMessage }) };
+      const lock = { escrowKey, lostMessage: payload.lostMessage };
       const { serial_number: serialNumber, dep_account_id: accountId } = row;
       try {
         const results = await deps.accounts.use(
@@ -56,7 +55,7 @@ export function createActivationLockTask(
         );
         const result = results.get(serialNumber) ?? 'no_answer';
         await inTransaction(deps.db, (trx) => storeResult(trx, payload, result));
-        deps.logger.info({ depDeviceId: id, result }, 'Apple was told to lock a device');
+        deps.logger.info({ depDeviceId: id, result }, 'activation lock requested from Apple');
       } catch (error) {
         await storeFailure(deps, payload, error);
       }
@@ -64,7 +63,7 @@ export function createActivationLockTask(
   };
 }
 
-/** The code by which the device can be unlocked is the newest one, whatever Apple answers. */
+/** If the device was locked before, the former bypass code becomes the newest one again. */
 async function storeResult(
   trx: Transaction,
   { id, formerSecretId }: Payload,
@@ -75,15 +74,15 @@ async function storeResult(
   await storeActivationLock(trx, { id, result, failure: messageOf(result) });
 }
 
-/** It may be this very lock, where the first answer was lost. */
+/** After a lost answer ALREADY_LOCKED may be about this very lock. */
 function messageOf(result: string): string | null {
   if (result === 'SUCCESS') return null;
-  const words = `Apple's answer is ${result}`;
-  if (result !== ALREADY_LOCKED) return words;
-  return `${words}: the bypass code is that of the lock that came first`;
+  const message = `Apple's answer is ${result}`;
+  if (result !== ALREADY_LOCKED) return message;
+  return `${message}: the bypass code is that of the earlier lock`;
 }
 
-/** Undefined where nothing is to be done any more, or by the job of a newer code. */
+/** undefined if the row or the device is gone, or if a newer bypass code has its own job. */
 async function readWanted(
   trx: Transaction,
   { id, secretId }: Payload,
@@ -100,14 +99,14 @@ async function storeFailure(
   payload: Payload,
   error: unknown,
 ): Promise<void> {
-  const end = failureOf(error, payload);
-  if (end === undefined) throw error;
-  const { result, failure, again } = end;
+  const outcome = failureOf(error, payload);
+  if (outcome === undefined) throw error;
+  const { result, failure, retry } = outcome;
   const { id } = payload;
   await inTransaction(db, async (trx) => {
     await storeActivationLock(trx, { id, result, failure });
-    if (again === undefined) return;
-    const { runAt, missed } = again;
+    if (retry === undefined) return;
+    const { runAt, missed } = retry;
     await queue.add(trx, { name: ACTIVATION_LOCK }, { ...payload, missed }, { runAt });
   });
   logger.warn({ depDeviceId: id, detail: failure, result }, 'a device was not locked');
@@ -116,7 +115,7 @@ async function storeFailure(
 interface LockFailure {
   result: 'requested' | 'refused' | 'no_answer';
   failure: string;
-  again?: { runAt: Date; missed: number };
+  retry?: { runAt: Date; missed: number };
 }
 
 function failureOf(error: unknown, { missed }: Payload): LockFailure | undefined {
@@ -126,10 +125,10 @@ function failureOf(error: unknown, { missed }: Payload): LockFailure | undefined
   if (!(error instanceof DepError)) return undefined;
   const failure = error.text === '' ? error.message : `${error.message}: ${error.text}`;
   if (error.kind === 'throttled') {
-    return { result: 'requested', failure, again: { runAt: retryTime(error), missed } };
+    return { result: 'requested', failure, retry: { runAt: retryTime(error), missed } };
   }
   if (error.kind !== 'unreachable') return { result: 'refused', failure };
-  if (missed >= MOST_MISSED) return { result: 'no_answer', failure };
+  if (missed >= MAX_MISSED) return { result: 'no_answer', failure };
   const runAt = new Date(Date.now() + FIRST_WAIT_MS * 2 ** missed);
-  return { result: 'requested', failure, again: { runAt, missed: missed + 1 } };
+  return { result: 'requested', failure, retry: { runAt, missed: missed + 1 } };
 }

@@ -11,7 +11,7 @@ import { escrowOfSerial, newestSecretId } from '../../db/devices/device-secrets.
 import { AppError, notFound } from '../../errors.js';
 import type { JobQueue } from '../../jobs/job-queue.js';
 
-/** Stands in the rows of waiting jobs. */
+/** Task name, stored in the rows of waiting jobs. */
 export const ACTIVATION_LOCK = 'dep.activation_lock';
 
 export const BYPASS_CODE = 'activation_lock_bypass_code';
@@ -19,14 +19,14 @@ export const BYPASS_CODE = 'activation_lock_bypass_code';
 /** Until Apple has answered. */
 export const REQUESTED = 'requested';
 
-/** Apple's word for a device that has such a lock. */
+/** Apple's result for a device that is locked already. */
 export const ALREADY_LOCKED = 'DEVICE_ALREADY_LOCKED';
 
 export interface ActivationLockRequest {
   /** Of the row of `dep_devices`. */
   id: number;
   lostMessage: string | undefined;
-  /** Also where Apple has locked it before. */
+  /** Locks again a device that Apple has already locked. */
   isForced: boolean;
 }
 
@@ -37,7 +37,7 @@ export interface ActivationLockRequested {
   secretId: number;
 }
 
-/** The organization's activation lock, with a bypass code that is kept before Apple hears of it. */
+/** Organization-linked Activation Lock; the bypass code is stored before Apple is called. */
 export class ActivationLocks {
   constructor(
     private readonly box: SecretBox,
@@ -45,8 +45,8 @@ export class ActivationLocks {
   ) {}
 
   /**
-   * Has Apple told after the commit. AppError 404 unknown row; 409 `conflict` for one that Apple does
-   * not list, that has no record of a device, or that is locked already or about to be, unless forced.
+   * Adds a job that calls Apple. AppError 404 unknown row; 409 `conflict` if Apple does not list the
+   * device, if it has no device record, or, unless forced, if it is locked or being locked.
    */
   async request(
     trx: Transaction,
@@ -59,19 +59,19 @@ export class ActivationLocks {
     const formerSecretId = isLocked(row)
       ? await newestSecretId(trx, { deviceId, kind: BYPASS_CODE })
       : undefined;
-    const secretId = await this.#keepCode(trx, { deviceId, serial: serialNumber });
+    const secretId = await this.#storeCode(trx, { deviceId, serial: serialNumber });
     await requestActivationLock(trx, id);
     const payload = {
       id,
       secretId,
-      ...(lostMessage === undefined ? {} : { lostMessage }),
-      ...(formerSecretId === undefined ? {} : { formerSecretId }),
+      lostMessage,
+      formerSecretId,
     };
     await this.jobs.add(trx, { name: ACTIVATION_LOCK }, payload);
     return { deviceId, serialNumber, secretId };
   }
 
-  #keepCode(trx: Transaction, of: { deviceId: number; serial: string }): Promise<number> {
+  #storeCode(trx: Transaction, of: { deviceId: number; serial: string }): Promise<number> {
     const code = Buffer.from(formatBypassCode(createBypassCode()), 'ascii');
     const identity = secretLabel(of.deviceId, BYPASS_CODE);
     const [sealed, digest] = [this.box.seal(code, identity), this.box.digest(code, identity)];
@@ -85,15 +85,13 @@ function requireLockable(row: LockableRow, isForced: boolean): { deviceId: numbe
     throw refuse('Apple does not list the device in this account');
   }
   if (row.device_id === null) {
-    throw refuse(
-      'it has no record among the devices to keep the code with: sync the account first',
-    );
+    throw refuse('the device has no record to store the bypass code with: sync the account first');
   }
   if (isLocked(row) && !isForced) {
     throw refuse('Apple has locked it already: force=true makes a new bypass code');
   }
   if (row.activation_lock_result === REQUESTED && !isForced) {
-    throw refuse('Apple is being asked to lock it: activation_lock_result will tell');
+    throw refuse('Apple is being asked to lock it: see activation_lock_result for the outcome');
   }
   return { deviceId: row.device_id };
 }

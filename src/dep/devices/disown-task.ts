@@ -33,12 +33,12 @@ interface Claimed {
 
 const DEFAULT_WAIT_MS = 5 * 60 * 1000;
 
-/** Until when to wait; soon where Apple did not say. */
+/** When to retry; in five minutes if Apple named no time. */
 export function retryTime({ retryAt }: DepError): Date {
   return retryAt ?? new Date(Date.now() + DEFAULT_WAIT_MS);
 }
 
-/** Tells Apple of disowned devices, of each at most once unless Apple surely did not hear of it. */
+/** Has Apple disown devices: each is sent once, and again only if Apple certainly did nothing. */
 export function createDisownTask(deps: DepDeviceTaskDeps): Task<z.infer<typeof PAYLOAD>> {
   return {
     name: DISOWN,
@@ -62,12 +62,13 @@ export function createDisownTask(deps: DepDeviceTaskDeps): Task<z.infer<typeof P
 function outcomesOf(claimed: readonly Claimed[], results: SerialResults): DeviceActionOutcome[] {
   return claimed.map(({ id, serial_number }) => {
     const result = results.get(serial_number) ?? 'no_answer';
-    const failure = result === 'no_answer' ? 'Apple did not say what came of it' : result;
+    const failure =
+      result === 'no_answer' ? "Apple's answer does not mention the serial number" : result;
     return { id, result, failure: result === 'SUCCESS' ? null : failure };
   });
 }
 
-/** The sync that follows shows them as removed. */
+/** The following sync marks them as removed. */
 async function storeResults(
   { db, jobs, logger }: DepDeviceTaskDeps,
   accountId: number,
@@ -79,18 +80,18 @@ async function storeResults(
   });
   const disowned = outcomes.filter(({ result }) => result === 'SUCCESS').length;
   const counts = { devices: outcomes.length, disowned };
-  logger.info({ depAccountId: accountId, ...counts }, 'Apple was told to disown devices');
+  logger.info({ depAccountId: accountId, ...counts }, 'disowning of devices requested from Apple');
 }
 
-/** Whatever else went wrong, the rows stay `sent` and are `no_answer` at the next attempt. */
+/** After an unexpected error the rows stay `sent`; the next attempt makes them `no_answer`. */
 async function storeFailure(
   { db, queue, logger }: DepDeviceTaskDeps,
   accountId: number,
   { claimed, error }: { claimed: readonly Claimed[]; error: unknown },
 ): Promise<void> {
-  const end = failureOf(error);
-  if (end === undefined) throw error;
-  const { result, failure, runAt } = end;
+  const outcome = failureOf(error);
+  if (outcome === undefined) throw error;
+  const { result, failure, runAt } = outcome;
   const ids = claimed.map(({ id }) => id);
   await inTransaction(db, async (trx) => {
     await storeDisowned(
@@ -105,21 +106,21 @@ async function storeFailure(
 interface DisownFailure {
   result: 'requested' | 'refused' | 'no_answer';
   failure: string;
-  /** Only where Apple surely did nothing and waiting helps. */
+  /** Only if Apple certainly did nothing and waiting helps. */
   runAt?: Date;
 }
 
-/** Answers from which it is certain that Apple did nothing. */
+/** Failures after which Apple certainly did nothing. */
 const NOT_DONE = ['terms_not_signed', 'token_rejected', 'token_expired', 'lab_off', 'refused'];
 const TOO_MANY_REQUESTS = 429;
 
-/** There was no connection for it to go by. */
+/** Whether the request never left this server. */
 function isUnsent({ cause }: DepError): boolean {
   return cause instanceof ExchangeFailure && !cause.mayHaveArrived;
 }
 
 function failureOf(error: unknown): DisownFailure | undefined {
-  // There is no account, or none with a token.
+  // The account is gone or has no token.
   if (error instanceof AppError && error.status < 500) {
     return { result: 'refused', failure: error.message };
   }

@@ -3,42 +3,42 @@ import { findListed, type ListedRow, requestDisown } from '../../db/dep/dep-devi
 import { AppError, type ErrorDetail } from '../../errors.js';
 import type { JobQueue } from '../../jobs/job-queue.js';
 
-/** Stands in the rows of waiting jobs. */
+/** Task name, stored in the rows of waiting jobs. */
 export const DISOWN = 'dep.disown';
 
 export interface DisownRequest {
   serialNumbers: readonly string[];
-  /** What the admin typed to show that it is meant. */
+  /** The confirmation that the admin typed. */
   confirm: string;
-  /** Enrolled devices too, and those of which it is not known what became of an earlier request. */
+  /** Includes enrolled devices, and devices whose earlier request has no known outcome. */
   isForced: boolean;
 }
 
 export interface DisownRequested {
   accountId: number;
-  /** Of the rows. */
+  /** Of the rows of `dep_devices`. */
   ids: number[];
 }
 
-/** What is to be typed: the serial number of one device, or how many there are. */
+/** The text to type: the serial number of one device, or the number of devices. */
 export function disownConfirmation(serials: readonly string[]): string {
   return serials.length === 1 ? (serials[0] ?? '') : `disown ${serials.length} devices forever`;
 }
 
-/** Gives devices up for good: nobody can bring them back into the organization but their seller. */
+/** Disowns devices. This is irreversible: only their seller can add them to an organization again. */
 export class Disowning {
   constructor(private readonly jobs: JobQueue) {}
 
   /**
-   * Has Apple told after the commit. AppError 422 `confirmation_mismatch`; 404 naming each serial number
-   * that no account lists; 409 `other_dep_account` when they are of several; 409 `in_use` for enrolled
-   * devices and 409 `conflict` while Apple is being told, unless forced.
+   * Adds a job that calls Apple. AppError 422 `confirmation_mismatch`; 404 naming each serial number
+   * that no account lists; 409 `other_dep_account` if they belong to several accounts; unless forced,
+   * 409 `in_use` for enrolled devices and 409 `conflict` while a request is under way.
    */
-  async request(trx: Transaction, asked: DisownRequest): Promise<DisownRequested> {
-    const serials = [...new Set(asked.serialNumbers)];
-    requireConfirmation(serials, asked.confirm);
+  async request(trx: Transaction, request: DisownRequest): Promise<DisownRequested> {
+    const serials = [...new Set(request.serialNumbers)];
+    requireConfirmation(serials, request.confirm);
     const rows = rowsOfOneAccount(serials, await findListed(trx, serials));
-    if (!asked.isForced) refuseDangerous(rows);
+    if (!request.isForced) refuseDangerous(rows);
     const ids = rows.map(({ id }) => id);
     const [{ dep_account_id: accountId } = { dep_account_id: 0 }] = rows;
     await requestDisown(trx, ids);
@@ -51,13 +51,13 @@ function requireConfirmation(serials: readonly string[], typed: string): void {
   const expected = disownConfirmation(serials);
   if (typed === expected) return;
   const source = { pointer: '/data/attributes/confirm' };
-  const message = `this is for good: "confirm" has to be "${expected}"`;
+  const message = `disowning is irreversible: "confirm" must be "${expected}"`;
   throw new AppError('confirmation_mismatch', 422, message, { source });
 }
 
-const MOST_NAMED = 20;
+const MAX_NAMED = 20;
 
-/** Where several accounts list all of them, the one that heard of them last has them. */
+/** If several accounts list all of them, the one that Apple listed them in last is chosen. */
 function rowsOfOneAccount(serials: readonly string[], rows: readonly ListedRow[]): ListedRow[] {
   const known = new Set(rows.map(({ serial_number }) => serial_number));
   const unknown = serials.filter((serial) => !known.has(serial));
@@ -72,9 +72,9 @@ function rowsOfOneAccount(serials: readonly string[], rows: readonly ListedRow[]
   const [most = []] = accounts.sort((a, b) => b.length - a.length);
   const own = new Set(most.map(({ serial_number }) => serial_number));
   const others = serials.filter((serial) => !own.has(serial));
-  const words = `dep_accounts ${most[0]?.dep_account_id} has most of the devices, and does not list`;
-  const details = others.map((serial) => errorDetail(serials, serial, words));
-  throw new AppError('other_dep_account', 409, joined(words, others), { details });
+  const message = `dep_accounts ${most[0]?.dep_account_id} has most of the devices, and does not list`;
+  const details = others.map((serial) => errorDetail(serials, serial, message));
+  throw new AppError('other_dep_account', 409, joined(message, others), { details });
 }
 
 function byAccount(rows: readonly ListedRow[]): ListedRow[][] {
@@ -87,14 +87,14 @@ function byAccount(rows: readonly ListedRow[]): ListedRow[][] {
   return [...accounts.values()];
 }
 
-function errorDetail(serials: readonly string[], serial: string, words: string): ErrorDetail {
+function errorDetail(serials: readonly string[], serial: string, message: string): ErrorDetail {
   const pointer = `/data/attributes/serial_numbers/${serials.indexOf(serial)}`;
-  return { detail: `${words} ${serial}`, source: { pointer } };
+  return { detail: `${message} ${serial}`, source: { pointer } };
 }
 
-function joined(words: string, serials: readonly string[]): string {
-  const more = serials.length > MOST_NAMED ? ` and ${serials.length - MOST_NAMED} more` : '';
-  return `${words} ${serials.slice(0, MOST_NAMED).join(', ')}${more}`;
+function joined(message: string, serials: readonly string[]): string {
+  const more = serials.length > MAX_NAMED ? ` and ${serials.length - MAX_NAMED} more` : '';
+  return `${message} ${serials.slice(0, MAX_NAMED).join(', ')}${more}`;
 }
 
 function lastListedAt([row]: ListedRow[]): number {
@@ -111,5 +111,5 @@ function refuseDangerous(rows: readonly ListedRow[]): void {
   const sent = rows.filter(({ disown_result }) => disown_result === 'sent');
   if (sent.length === 0) return;
   const serials = sent.map(({ serial_number }) => serial_number);
-  throw new AppError('conflict', 409, joined('Apple is being told of', serials));
+  throw new AppError('conflict', 409, joined('Apple is being asked to disown', serials));
 }

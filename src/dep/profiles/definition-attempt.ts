@@ -8,7 +8,7 @@ import {
   type ProfileDefinition,
 } from './profile-definition.js';
 
-/** What is sent to Apple, and for whom. */
+/** A definition to be sent to Apple, with the profile and account that it belongs to. */
 export interface DefinitionAttempt {
   profileId: number;
   accountId: number;
@@ -25,20 +25,20 @@ export function createAttempt(
   return { profileId: profile.id, accountId, context, definition, digest: digestOf(definition) };
 }
 
-/** Whether Apple has this very definition of the profile. */
+/** Whether Apple already has exactly this definition of the profile. */
 export function isDefinedAs(profile: DepProfileRow, digest: Buffer): boolean {
   return profile.uuid !== null && profile.definition_digest?.equals(digest) === true;
 }
 
-/** Whether the profile still says what was sent. */
+/** Whether the profile still equals the definition that was sent. */
 export function isUnchanged(profile: DepProfileRow, attempt: DefinitionAttempt): boolean {
   if (profile.dep_account_id !== attempt.accountId) return false;
   return digestOf(definitionOf(profile, attempt.context)).equals(attempt.digest);
 }
 
 /**
- * What came of an attempt is told only of a profile that still says what was sent: else the job of
- * its change tells. The profile is locked meanwhile.
+ * Runs `work` with the locked profile if it still equals the definition that was sent. If it has
+ * changed, the job of that change writes the outcome.
  */
 export async function ifUnchanged(
   db: Database,

@@ -13,9 +13,9 @@ export interface DefinitionFailureDeps {
   jobs: DepJobs;
 }
 
-const WAITS = 'Nothing is wrong with the profile; it is sent again when its account works.';
+const WAITS = 'Nothing is wrong with the profile; it is sent again once its account works.';
 
-/** Has the profile tell why Apple has not got it. Throws what has nothing to do with Apple. */
+/** Writes to the profile's status why Apple does not have it. Rethrows unexpected errors. */
 export async function recordFailure(
   deps: DefinitionFailureDeps,
   attempt: DefinitionAttempt,
@@ -24,12 +24,12 @@ export async function recordFailure(
   if (error instanceof DepError && error.kind === 'refused') {
     return await refuse(deps, attempt, failureText(error));
   }
-  const again = await nextAttemptAfter(deps.db, { accountId: attempt.accountId, error });
-  if (again === undefined || !(error instanceof Error)) throw error;
-  await postpone(deps, attempt, { ...again, text: failureText(error) });
+  const next = await nextAttemptAfter(deps.db, { accountId: attempt.accountId, error });
+  if (next === undefined || !(error instanceof Error)) throw error;
+  await postpone(deps, attempt, { ...next, text: failureText(error) });
 }
 
-/** Apple's own, where it has said any. */
+/** Apple's error text, else the message. */
 function failureText(error: Error): string {
   return (error instanceof DepError && error.text) || error.message;
 }
@@ -49,11 +49,11 @@ function refuse(
     await makeProfileRows(trx, { profileId: id, accountId: attempt.accountId });
     await updateProfileErrors(trx, attempt.accountId);
     const about = { depProfileId: id, depAccountId: attempt.accountId, text };
-    logger.warn(about, 'Apple has refused a profile of the enrollment program');
+    logger.warn(about, 'Apple refused a DEP profile');
   });
 }
 
-/** Where waiting does not help, the next sync of the account comes back to the profile. */
+/** If waiting does not help, the next sync of the account redefines the profile. */
 function postpone(
   { db, jobs }: DefinitionFailureDeps,
   attempt: DefinitionAttempt,
@@ -64,32 +64,31 @@ function postpone(
       status: 'pending',
       status_text: text,
       status_advice: WAITS,
-      ...(status === 'pending' ? {} : { status_at: trx.raw('now()') }),
+      status_at: trx.raw(status === 'pending' ? 'status_at' : 'now()'),
     });
     if (at) await jobs.define(trx, id, { runAt: at });
   });
 }
 
-/** What to do about what Apple's service finds fault with in a definition. */
+/** What to do about each error code of Apple's "Define a Profile". */
 const ADVICE: Record<string, string> = {
-  CONFIG_NAME_REQUIRED: 'Give the profile a profile_name.',
+  CONFIG_NAME_REQUIRED: 'Set profile_name.',
   CONFIG_NAME_INVALID: 'Shorten profile_name to 125 characters.',
-  CONFIG_URL_REQUIRED: 'Give the profile a url, or null for the one of this server.',
+  CONFIG_URL_REQUIRED: 'Set url, or null to use the URL of this server.',
   CONFIG_URL_INVALID:
-    'Apple takes https URLs only: set PUBLIC_URL to the https URL of this server, or url to another.',
+    'Apple accepts https URLs only: set PUBLIC_URL to the https URL of this server, or url to another.',
   MAGIC_INVALID: 'Shorten org_magic to 256 characters.',
-  FLAGS_INVALID: 'is_mdm_removable false goes only with is_supervised true.',
+  FLAGS_INVALID: 'is_mdm_removable false requires is_supervised true.',
   DEPARTMENT_INVALID: 'Shorten department to 125 characters.',
   SUPPORT_PHONE_INVALID: 'Shorten support_phone_number to 50 characters.',
-  LOCALE_INVALID: 'Give language as a code like en, and region as one like US.',
-  SUPPORT_EMAIL_INVALID:
-    'Give an email address of at most 250 characters in support_email_address.',
+  LOCALE_INVALID: 'Set language to a code like en, and region to one like US.',
+  SUPPORT_EMAIL_INVALID: 'Set support_email_address to an email address of at most 250 characters.',
 };
 
 const OTHERWISE = 'Change what Apple names; saving the profile sends it to Apple again.';
 
-/** For Apple's words, whatever is around the one that tells. */
+/** The advice for the error code that Apple's text contains. */
 function refusalAdvice(text: string): string {
-  const word = Object.keys(ADVICE).find((name) => text.includes(name));
-  return (word && ADVICE[word]) ?? OTHERWISE;
+  const code = Object.keys(ADVICE).find((name) => text.includes(name));
+  return (code && ADVICE[code]) ?? OTHERWISE;
 }

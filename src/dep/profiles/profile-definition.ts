@@ -21,13 +21,10 @@ const TEXTS = [
   'configuration_web_url',
 ] as const satisfies (keyof DepProfile)[];
 
-/** As Apple's service takes it: nothing is null, and texts are not empty. */
+/** The body of Apple's "Define a Profile": no member is null, and no text is empty. */
 export type ProfileDefinition = Record<string, boolean | string | string[]>;
 
-/**
- * The body of Apple's "Define a Profile", its members in alphabetical order, so that equal
- * definitions are equal bytes. Devices are assigned apart.
- */
+/** The members are in alphabetical order, so that equal definitions are equal bytes. */
 export function definitionOf(profile: DepProfile, context: DefinitionContext): ProfileDefinition {
   const members: [string, boolean | string | string[] | null][] = [
     ['profile_name', profile.profile_name],
@@ -37,11 +34,11 @@ export function definitionOf(profile: DepProfile, context: DefinitionContext): P
     ['supervising_host_certs', profile.supervising_host_certs ?? inBase64(context.supervisors)],
     ['skip_setup_items', profile.skip_setup_items],
   ];
-  const told = members.filter((entry): entry is [string, boolean | string | string[]] => {
+  const sent = members.filter((entry): entry is [string, boolean | string | string[]] => {
     const [, value] = entry;
     return value !== null && value !== '' && !(Array.isArray(value) && value.length === 0);
   });
-  return Object.fromEntries(told.toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  return Object.fromEntries(sent.toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }
 
 /** SHA-256 of the definition as it is sent. */
@@ -49,14 +46,14 @@ export function digestOf(definition: ProfileDefinition): Buffer {
   return createHash('sha256').update(JSON.stringify(definition)).digest();
 }
 
-/** What devices are told. */
+/** Where devices ask for their enrollment profile. */
 export function urlOf(profile: DepProfile, { enrollmentUrl }: DefinitionContext): string {
   return profile.follows_public_url ? enrollmentUrl : profile.url;
 }
 
 /**
- * With anchors, a device believes in nothing else for the host of the url: those of this server go
- * only where it is this server's.
+ * A device with anchors trusts nothing else for the host of the url, so this server's anchors are
+ * sent only if the url leads to this server.
  */
 function anchorsOf(profile: DepProfile, context: DefinitionContext): string[] {
   if (profile.anchor_certs !== null) return profile.anchor_certs;
@@ -64,7 +61,6 @@ function anchorsOf(profile: DepProfile, context: DefinitionContext): string[] {
   return isHere ? inBase64(context.anchors) : [];
 }
 
-/** Whether the URL names the origin of the other one. */
 export function hasSameOrigin(url: string, other: string): boolean {
   return new URL(url).origin === new URL(other).origin;
 }
@@ -73,11 +69,11 @@ function inBase64(certificates: readonly Buffer[]): string[] {
   return certificates.map((der) => der.toString('base64'));
 }
 
-/** What of the server goes into the definitions of its profiles. */
+/** What the server itself contributes to definitions. */
 export interface DefinitionContext {
-  /** Where devices of the enrollment program ask this server. */
+  /** Where devices in Automated Device Enrollment ask this server for their profile. */
   enrollmentUrl: string;
-  /** DER of what devices are to trust this server by. */
+  /** DER of the certificates by which devices trust this server. */
   anchors: readonly Buffer[];
   /** DER of the certificates of computers that may supervise devices. */
   supervisors: readonly Buffer[];

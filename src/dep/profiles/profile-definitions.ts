@@ -26,44 +26,37 @@ import { type DefinitionContext, definitionOf, digestOf, urlOf } from './profile
 
 export interface ProfileDefinitionsDeps extends DefinitionFailureDeps {
   accounts: DepAccounts;
-  /** Where devices of the enrollment program ask this server. */
+  /** Where devices in Automated Device Enrollment ask this server for their profile. */
   enrollmentUrl: string;
-  /** DER of what devices are to trust this server by. */
+  /** DER of the certificates by which devices trust this server. */
   anchorCertificates(): Promise<Buffer[]>;
 }
 
-/** What Apple refused is sent again, in case it has changed its mind. */
+/** A definition that Apple refused is sent again after a day. */
 const FAILED_FOR_MS = 24 * 60 * 60_000;
 
 const DEFINED = { status: 'defined', status_text: null, status_advice: null } as const;
 
-/** Brings what profiles say to Apple's service, which gives each definition a UUID of its own. */
+/** Sends profiles to Apple's service, which answers each definition with a new UUID. */
 export class ProfileDefinitions {
   constructor(private readonly deps: ProfileDefinitionsDeps) {}
 
-  /**
-   * Defines the profile at Apple unless Apple has just this definition of it already. What Apple
-   * says, the profile tells by its status.
-   */
+  /** Defines the profile at Apple unless Apple already has this definition; writes its status. */
   async define(profileId: number, signal?: AbortSignal): Promise<void> {
     const profile = await findDepProfile(this.deps.db.knex, profileId);
     if (profile === undefined || profile.dep_account_id === null) return;
     const accountId = profile.dep_account_id;
     const attempt = createAttempt(profile, { accountId, context: await this.#context() });
     if (isDefinedAs(profile, attempt.digest)) return await this.#confirm(attempt);
-    const sending = this.deps.accounts.use(
-      accountId,
-      (api) => api.defineProfile(attempt.definition),
-      signal && { signal },
-    );
-    const failing = (error: unknown) => recordFailure(this.deps, attempt, error);
-    const uuid = await sending.catch(failing);
-    if (uuid) await this.#keep(attempt, uuid);
+    const uuid = await this.deps.accounts
+      .use(accountId, (api) => api.defineProfile(attempt.definition), { signal })
+      .catch((error: unknown) => recordFailure(this.deps, attempt, error));
+    if (uuid) await this.#store(attempt, uuid);
   }
 
   /**
-   * Has profiles of the account defined anew where what Apple has no longer fits, and those that
-   * still wait. Returns their ids.
+   * Adds jobs for the account's profiles whose definition at Apple is outdated or missing. Returns
+   * their ids.
    */
   async redefineStale(accountId: number): Promise<number[]> {
     const { db, jobs } = this.deps;
@@ -88,7 +81,7 @@ export class ProfileDefinitions {
     return { enrollmentUrl, anchors, supervisors };
   }
 
-  /** Apple had it before. */
+  /** Apple already has the definition. */
   #confirm(attempt: DefinitionAttempt): Promise<void> {
     return ifUnchanged(this.deps.db, attempt, async (trx, { id, status }) => {
       if (status === 'defined') return;
@@ -97,14 +90,14 @@ export class ProfileDefinitions {
     });
   }
 
-  /** The UUID is one of ours, whatever has become of the profile meanwhile. */
-  async #keep(attempt: DefinitionAttempt, uuid: string): Promise<void> {
+  /** Records the UUID as ours even if the profile has changed or was deleted meanwhile. */
+  async #store(attempt: DefinitionAttempt, uuid: string): Promise<void> {
     const { accountId, digest, context } = attempt;
     await inTransaction(this.deps.db, async (trx) => {
       const profile = await findDepProfile(trx, attempt.profileId, { lock: true });
       await recordDefinition(trx, { uuid, accountId, digest, profileId: profile?.id ?? null });
       if (profile === undefined || !isUnchanged(profile, attempt)) return;
-      // Another process was as fast.
+      // Another process has stored the same definition.
       if (profile.status === 'defined' && isDefinedAs(profile, digest)) return;
       await updateDepProfile(trx, profile.id, {
         ...DEFINED,
@@ -130,7 +123,7 @@ function isStale(profile: DepProfileRow, context: DefinitionContext): boolean {
 
 const PAYLOAD = z.object({ profileId: z.int() });
 
-/** Tells Apple what a profile says. */
+/** Defines one profile at Apple. */
 export function createDefineTask(
   definitions: Pick<ProfileDefinitions, 'define'>,
 ): Task<z.infer<typeof PAYLOAD>> {

@@ -2,7 +2,7 @@ import type { DepProfile } from '../../db/dep/dep-profile-repository.js';
 import { skippablePane } from '../../protocol/apple/skip-keys.js';
 import { hasSameOrigin } from './profile-definition.js';
 
-/** What may go wrong with a profile that can be stored, with a JSON pointer to the cause. */
+/** A warning about a profile that can be stored, with a JSON pointer to the cause. */
 export interface ProfileWarning {
   pointer: string;
   detail: string;
@@ -10,8 +10,8 @@ export interface ProfileWarning {
 
 type Attribute = keyof DepProfile;
 
-/** The most characters Apple takes, and what it says of more. */
-const LENGTHS: [attribute: Attribute, most: number, word: string][] = [
+/** Apple's maximum number of characters, and its error code for more. */
+const LENGTHS: [attribute: Attribute, max: number, code: string][] = [
   ['profile_name', 125, 'CONFIG_NAME_INVALID'],
   ['department', 125, 'DEPARTMENT_INVALID'],
   ['org_magic', 256, 'MAGIC_INVALID'],
@@ -19,7 +19,7 @@ const LENGTHS: [attribute: Attribute, most: number, word: string][] = [
   ['support_email_address', 250, 'SUPPORT_EMAIL_INVALID'],
 ];
 
-/** What Apple or devices would find fault with; nothing of it keeps a profile from being stored. */
+/** What Apple or devices may reject; the profile is stored anyway. */
 export function profileWarnings(profile: DepProfile, enrollmentUrl: string): ProfileWarning[] {
   return [
     ...lengthWarnings(profile),
@@ -35,10 +35,10 @@ function warn(attribute: Attribute, detail: string, below = ''): ProfileWarning 
 }
 
 function lengthWarnings(profile: DepProfile): ProfileWarning[] {
-  return LENGTHS.flatMap(([attribute, most, word]) => {
+  return LENGTHS.flatMap(([attribute, max, code]) => {
     const value = profile[attribute];
-    if (typeof value !== 'string' || value.length <= most) return [];
-    return [warn(attribute, `Apple takes at most ${most} characters (${word})`)];
+    if (typeof value !== 'string' || value.length <= max) return [];
+    return [warn(attribute, `Apple accepts at most ${max} characters (${code})`)];
   });
 }
 
@@ -46,14 +46,14 @@ function flagWarnings(profile: DepProfile): ProfileWarning[] {
   const { is_supervised, is_mdm_removable, is_multi_user, auto_advance_setup } = profile;
   const warnings: ProfileWarning[] = [];
   if (!is_mdm_removable && !is_supervised) {
-    const detail = 'false goes only with is_supervised true: Apple refuses it (FLAGS_INVALID)';
+    const detail = 'false requires is_supervised true: Apple refuses it (FLAGS_INVALID)';
     warnings.push(warn('is_mdm_removable', detail));
   }
   if (is_multi_user && !is_supervised) {
-    warnings.push(warn('is_multi_user', 'Shared iPad needs is_supervised true'));
+    warnings.push(warn('is_multi_user', 'Shared iPad requires is_supervised true'));
   }
   if (auto_advance_setup && !(profile.language && profile.region)) {
-    const detail = 'Setup Assistant can advance by itself only where language and region are set';
+    const detail = 'Setup Assistant advances automatically only if language and region are set';
     warnings.push(warn('auto_advance_setup', detail));
   }
   return warnings;
@@ -62,10 +62,10 @@ function flagWarnings(profile: DepProfile): ProfileWarning[] {
 function localeWarnings({ language, region }: DepProfile): ProfileWarning[] {
   const warnings: ProfileWarning[] = [];
   if (language && !/^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$/.test(language)) {
-    warnings.push(warn('language', 'Apple takes a code of ISO 639, like en'));
+    warnings.push(warn('language', 'Apple accepts a code of ISO 639, like en'));
   }
   if (region && !/^[A-Z]{2}$/.test(region)) {
-    warnings.push(warn('region', 'Apple takes a code of ISO 3166-1, like US'));
+    warnings.push(warn('region', 'Apple accepts a code of ISO 3166-1, like US'));
   }
   return warnings;
 }
@@ -74,11 +74,11 @@ function urlWarnings(profile: DepProfile, own: string): ProfileWarning[] {
   const warnings: ProfileWarning[] = [];
   const url = profile.follows_public_url ? own : profile.url;
   if (!url.startsWith('https:')) {
-    warnings.push(warn('url', 'Apple and real devices take https URLs only'));
+    warnings.push(warn('url', 'Apple and real devices accept https URLs only'));
   }
   if (!hasSameOrigin(url, own) && profile.anchor_certs === null) {
     const detail =
-      'leads to another host than PUBLIC_URL: devices get no anchor certificates for it but ' +
+      'leads to another host than PUBLIC_URL: devices get no anchor certificates for it except ' +
       'those in anchor_certs';
     warnings.push(warn('url', detail));
   }
@@ -89,8 +89,8 @@ function paneWarnings(names: string[]): ProfileWarning[] {
   return names.flatMap((name, index) => {
     const known = skippablePane(name);
     if (known?.key === name) return [];
-    const hint = known ? `: is ${known.key} meant?` : '; it is passed on all the same';
-    const detail = `"${name}" is none of the panes that Apple's schema knows${hint}`;
+    const hint = known ? `; did you mean ${known.key}?` : '; it is sent to Apple anyway';
+    const detail = `"${name}" is not a pane of Apple's schema${hint}`;
     return [warn('skip_setup_items', detail, `/${index}`)];
   });
 }

@@ -9,27 +9,27 @@ import {
   type SyncFigures,
 } from '../../db/dep/dep-sync-lease.js';
 import { LEASE_MS, type SyncPosition } from '../../db/dep/dep-sync-position.js';
-import { DepError } from '../client/dep-error.js';
-import { describeDepError, nextSyncAttempt } from '../client/next-attempt.js';
+import { DepError, describeDepError } from '../client/dep-error.js';
+import { nextSyncAttempt } from '../client/next-attempt.js';
 import { SyncRun, type SyncRunDeps } from './sync-run.js';
 
 export interface AccountSyncDeps extends SyncRunDeps {
-  /** Milliseconds between two syncs of an account; undefined: only when asked for. */
+  /** Milliseconds between two syncs of an account; undefined: on request only. */
   syncInterval: number | undefined;
-  /** Milliseconds between two signs of life while Apple is slow. */
+  /** Milliseconds between two renewals of the lease while Apple is slow. */
   renewInterval?: number;
 }
 
 export interface SyncJob {
   accountId: number;
-  /** How many have failed in a row. */
+  /** Failures in a row. */
   attempt?: number;
 }
 
-/** While another process syncs the account. */
+/** Retry delay while another process syncs the account. */
 const HELD_DELAY_MS = 5_000;
 
-/** One sync of one account, by one process at a time. */
+/** Syncs one account; only one process at a time syncs it. */
 export class AccountSync {
   constructor(private readonly deps: AccountSyncDeps) {}
 
@@ -38,7 +38,7 @@ export class AccountSync {
     const position = await acquireSyncLease(db.knex, { accountId, owner: randomUUID() });
     if (position === 'none') return;
     if (position === 'held') {
-      // What it was asked for must not be lost: the other one may be past it.
+      // The running sync may be past the change that this one was requested for.
       await inTransaction(db, (trx) => jobs.sync(trx, accountId, { runAt: later(HELD_DELAY_MS) }));
       return;
     }
@@ -58,20 +58,20 @@ export class AccountSync {
     const run = new SyncRun(this.deps, position);
     try {
       const outcome = await run.run(AbortSignal.any([signal, lost]));
-      await (outcome === 'done' ? this.#finish(position, run) : this.#giveWay(position));
+      await (outcome === 'done' ? this.#finish(position, run) : this.#yield(position));
     } catch (error) {
       if (error instanceof DepError) await this.#fail(position, error, attempt + 1);
-      else if (lost.aborted) await this.#giveWay(position);
+      else if (lost.aborted) await this.#yield(position);
       else await this.#release(position, error);
     } finally {
-      this.#tellSkipped(position, run);
+      this.#logSkipped(position, run);
     }
   }
 
-  #tellSkipped({ accountId: depAccountId }: SyncPosition, { skipped }: SyncRun): void {
+  #logSkipped({ accountId: depAccountId }: SyncPosition, { skipped }: SyncRun): void {
     if (skipped === 0) return;
-    const words = 'Apple lists devices without usable serial numbers: they are left out';
-    this.deps.logger.warn({ depAccountId, skipped }, words);
+    const message = 'Apple lists devices without usable serial numbers: they are skipped';
+    this.deps.logger.warn({ depAccountId, skipped }, message);
   }
 
   async #finish(position: SyncPosition, run: SyncRun): Promise<void> {
@@ -84,41 +84,38 @@ export class AccountSync {
     const { sync_kind: kind, sync_pages: pages, sync_devices: devices } = figures;
     const seconds = Math.round(figures.seconds * 10) / 10;
     const fields = { depAccountId: accountId, kind, pages, devices, added, removed, seconds };
-    logger.info(fields, 'devices of the enrollment program were synced');
+    logger.info(fields, 'DEP devices synced');
   }
 
-  /** Somebody else has taken over, or the same begins anew with another token or cursor. */
-  async #giveWay(position: SyncPosition): Promise<void> {
+  /** Another process has the lease, or the account has another token or cursor: sync again. */
+  async #yield(position: SyncPosition): Promise<void> {
     const { db, jobs, logger } = this.deps;
     await inTransaction(db, async (trx) => {
       const wasOurs = (await endSync(trx, position, { state: 'waiting' })) !== undefined;
       const when = wasOurs ? {} : { runAt: later(HELD_DELAY_MS) };
       await jobs.sync(trx, position.accountId, when);
     });
-    logger.debug({ depAccountId: position.accountId }, 'a sync gave way to another');
+    logger.debug({ depAccountId: position.accountId }, 'DEP sync superseded by another');
   }
 
   async #fail(position: SyncPosition, error: DepError, attempt: number): Promise<void> {
     const { jobs, logger } = this.deps;
     const { accountId } = position;
-    const words = describeDepError(error);
+    const message = describeDepError(error);
     const runAt = nextSyncAttempt(error, attempt);
     const state = runAt === undefined ? 'idle' : 'waiting';
-    const end: SyncEnd = { state, error: words, nextSyncAt: runAt ?? this.#next() };
-    const again = (trx: Transaction) =>
+    const end: SyncEnd = { state, error: message, nextSyncAt: runAt ?? this.#next() };
+    const retry = (trx: Transaction) =>
       runAt === undefined ? Promise.resolve() : jobs.sync(trx, accountId, { runAt, attempt });
-    const figures = await this.#end(position, end, again);
+    const figures = await this.#end(position, end, retry);
     if (figures === undefined) return;
-    // Once, however often it fails in the same way.
-    const level = figures.sync_error === words ? 'debug' : 'warn';
-    const fields = { depAccountId: accountId, detail: words, nextSyncAt: end.nextSyncAt };
-    logger[level](
-      fields,
-      'a sync with the enrollment program failed; see the account for what to do',
-    );
+    // Warn once if it keeps failing in the same way.
+    const level = figures.sync_error === message ? 'debug' : 'warn';
+    const fields = { depAccountId: accountId, detail: message, nextSyncAt: end.nextSyncAt };
+    logger[level](fields, 'DEP sync failed; see the status_advice of the account');
   }
 
-  /** The job runs again by itself, here or in another process, and nobody is to wait for the lease. */
+  /** Frees the lease before the job is retried, here or in another process. */
   async #release(position: SyncPosition, error: unknown): Promise<never> {
     await endSync(this.deps.db.knex, position, { state: 'waiting' }).catch(() => undefined);
     throw error;
@@ -147,12 +144,12 @@ function later(milliseconds: number): Date {
 }
 
 interface KeptLease {
-  /** Aborted when another process may have taken over. */
+  /** Aborted when another process may hold the lease. */
   lost: AbortSignal;
   stop(): void;
 }
 
-/** Keeps a lease alive while Apple is slow; each page that is stored renews it as well. */
+/** Renews a lease regularly while Apple is slow; each stored page renews it as well. */
 function keepSyncLease(
   { knex }: Pick<Database, 'knex'>,
   holder: Pick<SyncPosition, 'accountId' | 'owner'>,
@@ -160,7 +157,7 @@ function keepSyncLease(
 ): KeptLease {
   const lost = new AbortController();
   const renew = async () => {
-    // While the database is away nothing can be stored either.
+    // While the database is unreachable nothing can be stored either.
     const isOurs = await renewSyncLease(knex, holder).catch(() => true);
     if (!isOurs) lost.abort(new Error('another process may sync the account by now'));
   };

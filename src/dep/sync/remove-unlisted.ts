@@ -25,9 +25,9 @@ export interface RemovalDeps {
 const BATCH = 1_000;
 
 /**
- * Marks what Apple no longer lists after a full fetch: it was taken from the account while nobody
- * looked. Returns how many; undefined when the sync no longer stands at `from`. Where most are missing
- * it needs a second fetch that says so: the first ends with a ProgramError, and nothing is marked.
+ * After a full fetch, marks devices that Apple did not list as removed. Returns their number, or
+ * undefined if the sync is no longer at `from`. If most devices are missing, a second full fetch has
+ * to confirm it: the first throws a DepError and marks nothing.
  */
 export async function removeUnlisted(
   { db, logger, jobs }: RemovalDeps,
@@ -37,9 +37,9 @@ export async function removeUnlisted(
   const fetched = await countUnlisted(db.knex, from);
   const isMost = isLoss(fetched);
   if (isMost && fetched.suspected === 0) {
-    const fault = await suspectLoss({ db, jobs }, from, fetched);
-    if (fault === undefined) return undefined;
-    throw fault;
+    const error = await suspectLoss({ db, jobs }, from, fetched);
+    if (error === undefined) return undefined;
+    throw error;
   }
   let sweep: Sweep = { after: 0, removed: 0, isAtEnd: false };
   while (!sweep.isAtEnd) {
@@ -56,14 +56,14 @@ export async function removeUnlisted(
   }
   const { removed } = sweep;
   if (isMost) {
-    const words = 'Apple no longer lists most devices of an account: they are marked removed';
-    logger.warn({ depAccountId: from.accountId, removed, of: fetched.known }, words);
+    const message = 'Apple no longer lists most devices of an account: they are marked removed';
+    logger.warn({ depAccountId: from.accountId, removed, of: fetched.known }, message);
   }
   return removed;
 }
 
 interface Sweep {
-  /** Id of the last row that was looked at. */
+  /** Id of the last examined row. */
   after: number;
   removed: number;
   isAtEnd: boolean;
@@ -75,8 +75,9 @@ async function removeBatch(
   { former, jobs }: { former: Sweep; jobs: DepJobs },
 ): Promise<Sweep> {
   const rows = await findUnlisted(trx, from, { after: former.after, limit: BATCH });
-  const gone = { opType: null, opDate: null };
-  const removals = rows.map(({ serial_number: serialNumber }) => ({ serialNumber, ...gone }));
+  const removals = rows.map(({ serial_number: serialNumber }) => {
+    return { serialNumber, opType: null, opDate: null };
+  });
   const receivingAccounts = await removeSerials(trx, from.accountId, removals);
   for (const receivingAccount of receivingAccounts) await jobs.reconcile(trx, receivingAccount);
   return {
@@ -86,17 +87,14 @@ async function removeBatch(
   };
 }
 
-/** From so many devices on it is not believed at once that most of them are gone. */
+/** Accounts of this size need a second fetch before most of their devices are marked removed. */
 const MANY = 20;
 
 function isLoss({ known, missing }: FetchTotals): boolean {
   return known >= MANY && missing > known / 2;
 }
 
-/**
- * Has all devices read once more before most of them are taken for removed. Undefined when the sync no
- * longer stands at `from`, else what to tell of it.
- */
+/** Schedules another full fetch. Returns the error of this one, or undefined if no longer at `from`. */
 async function suspectLoss(
   { db, jobs }: { db: Database; jobs: DepJobs },
   from: SyncPosition,
@@ -105,7 +103,7 @@ async function suspectLoss(
   return await inTransaction(db, async (trx) => {
     if ((await recordSuspectedLoss(trx, from, fetched.missing)) === undefined) return undefined;
     await auditLoss(trx, from, { action: 'devices_missed', fetched });
-    // Those that are listed are not to wait for their profiles.
+    // Listed devices need not wait for the second fetch to get their profiles.
     await jobs.reconcile(trx, from.accountId);
     return lossError(fetched);
   });
@@ -115,8 +113,8 @@ function lossError({ known, missing }: FetchTotals): DepError {
   const [listed, all] = [known - missing, known].map((count) => count.toLocaleString('en-US'));
   return new DepError(
     'refused',
-    `Apple lists only ${listed} of ${all} devices; all are read again at the next sync, and only ` +
-      'what is missing then too is taken for removed',
+    `Apple lists only ${listed} of ${all} devices; the next sync reads all devices again, and ` +
+      'devices missing then too are marked removed',
   );
 }
 

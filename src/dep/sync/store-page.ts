@@ -7,16 +7,16 @@ import type { DevicePage, ListedDevice } from '../client/dep-api.js';
 export interface StoredPage {
   /** Where the next page begins. */
   position: SyncPosition;
-  /** Devices that the account did not have before, and that it has no longer. */
+  /** Numbers of devices that are new in the account, and that have left it. */
   added: number;
   removed: number;
-  /** Other accounts that have a device which left this one. */
+  /** Ids of other accounts that list a device which left this one. */
   receivingAccounts: number[];
 }
 
 /**
- * Stores what the page tells together with the cursor after it: both or none. Undefined when the sync
- * no longer stands at `from`; then nothing was stored.
+ * Stores the devices of a page together with the cursor after it. Returns undefined, and stores
+ * nothing, if the sync is no longer at `from`.
  */
 export async function storePage(
   trx: Transaction,
@@ -27,12 +27,12 @@ export async function storePage(
   const end = { cursor, moreToFollow, fetchedUntil, devices: devices.length };
   const position = await advanceCursor(trx, from, end);
   if (position === undefined) return undefined;
-  const told = latestListings(devices);
-  if (told.length === 0) return { position, added: 0, removed: 0, receivingAccounts: [] };
+  const latest = latestListings(devices);
+  if (latest.length === 0) return { position, added: 0, removed: 0, receivingAccounts: [] };
   await lockSerials(trx);
-  const serials = told.map(({ serialNumber }) => serialNumber);
+  const serials = latest.map(({ serialNumber }) => serialNumber);
   const known = await findSerials(trx, from.accountId, serials);
-  const fresh = told.filter(
+  const fresh = latest.filter(
     ({ serialNumber, opDate }) => !isEarlier(opDate, known.get(serialNumber)?.op_date ?? null),
   );
   const isActive = (serialNumber: string) => known.get(serialNumber)?.is_active === true;
@@ -49,8 +49,8 @@ export async function storePage(
 }
 
 /**
- * What holds of each serial number after all that a page tells: by the time of the operation (Sync
- * the List of Devices, op_date) and, where that is the same or unknown, by the place on the page.
+ * The latest listing of each serial number: by `op_date` ("Sync the List of Devices"), and by the
+ * position on the page if that is equal or unknown.
  */
 export function latestListings(devices: readonly ListedDevice[]): ListedDevice[] {
   const latest = new Map<string, ListedDevice>();
@@ -62,7 +62,7 @@ export function latestListings(devices: readonly ListedDevice[]): ListedDevice[]
   return [...latest.values()];
 }
 
-/** False where either is not known. */
+/** False if either is unknown. */
 function isEarlier(date: Date | null, other: Date | null): boolean {
   return date !== null && other !== null && date < other;
 }

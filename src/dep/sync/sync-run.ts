@@ -15,29 +15,29 @@ export interface SyncRunDeps {
   accounts: DepAccounts;
 }
 
-/** The most that Apple puts on a page. */
+/** Apple's maximum. */
 const PAGE_SIZE = 1_000;
-/** Full fetches begun anew in one run because Apple has lost the cursor. */
-const MOST_RESTARTS = 1;
-const MOST_EMPTY_PAGES = 10;
-/** So that profiles go out while a large account is still being read. */
+/** Full fetches restarted in one run because Apple has lost the cursor. */
+const MAX_RESTARTS = 1;
+const MAX_EMPTY_PAGES = 10;
+/** Profiles are assigned while a large account is still being read. */
 const PAGES_PER_RECONCILIATION = 10;
 
-/** superseded: another process, token or wish has taken over; what was stored holds. */
+/** superseded: another process, token or request has taken over; stored pages stay. */
 export type SyncOutcome = 'done' | 'superseded';
 
-/** Reads what Apple tells of an account, page by page, from where it stands to the end. */
+/** Reads the devices of an account page by page, from the stored position to the end. */
 export class SyncRun {
   added = 0;
   removed = 0;
-  /** Listed devices whose serial numbers are of no use. */
+  /** Number of listed devices without a usable serial number. */
   skipped = 0;
   #position: SyncPosition;
   #pages = 0;
   #restarts = 0;
   #emptyPages = 0;
-  /** A page was full of what is no device: what is missing then may just not be readable. */
-  #isDoubtful = false;
+  /** A page held no usable device: missing devices may just be unreadable. */
+  #isUnreliable = false;
 
   constructor(
     private readonly deps: SyncRunDeps,
@@ -46,7 +46,7 @@ export class SyncRun {
     this.#position = position;
   }
 
-  /** ProgramError where Apple ends it; throws when aborted. It can go on later. */
+  /** DepError if Apple fails; throws when aborted. A later run continues at the stored position. */
   async run(signal: AbortSignal): Promise<SyncOutcome> {
     for (;;) {
       signal.throwIfAborted();
@@ -57,34 +57,34 @@ export class SyncRun {
 
   async #step(signal: AbortSignal): Promise<SyncOutcome | 'more'> {
     const from = this.#position;
-    const page = await this.#ask(signal);
+    const page = await this.#fetchPage(signal);
     if (page === 'other_token') return 'superseded';
     if (page === 'cursor_exhausted' && !this.#isAtStart()) return await this.#endPhase(signal);
     if (page === 'cursor_exhausted' || page === 'cursor_lost') return await this.#restart();
     signal.throwIfAborted();
     if (!(await this.#store(page))) return 'superseded';
     this.skipped += page.skipped;
-    if (page.devices.length === 0 && page.skipped > 0) this.#isDoubtful = true;
+    if (page.devices.length === 0 && page.skipped > 0) this.#isUnreliable = true;
     if (!page.moreToFollow) return await this.#endPhase(signal);
-    this.#refuseStandstill(from, page);
+    this.#requireProgress(from, page);
     return 'more';
   }
 
-  /** No page of the fetch is stored yet, so that nothing is known to be gone. */
+  /** No page of the fetch is stored yet, so no device may be marked removed. */
   #isAtStart(): boolean {
     const { phase, pages } = this.#position;
     return phase === 'fetch' && pages === 0;
   }
 
-  /** With the token of the moment, which may be a newer one of the same server of Apple's. */
-  async #ask(
+  /** Uses the account's current token, which may be a renewed one of the same server at Apple. */
+  async #fetchPage(
     signal: AbortSignal,
   ): Promise<DevicePage | 'other_token' | 'cursor_lost' | 'cursor_exhausted'> {
     const { accountId, consumerKey } = this.#position;
-    const ask = async (api: DepApi, account: DepAccount) =>
-      account.consumerKey === consumerKey ? await this.#page(api) : 'other_token';
+    const fetch = async (api: DepApi, account: DepAccount) =>
+      account.consumerKey === consumerKey ? await this.#callApi(api) : 'other_token';
     try {
-      return await this.deps.accounts.use(accountId, ask, { signal });
+      return await this.deps.accounts.use(accountId, fetch, { signal });
     } catch (error) {
       const kind = error instanceof DepError ? error.kind : undefined;
       if (kind === 'cursor_lost' || kind === 'cursor_exhausted') return kind;
@@ -92,7 +92,7 @@ export class SyncRun {
     }
   }
 
-  #page(api: DepApi): Promise<DevicePage> {
+  #callApi(api: DepApi): Promise<DevicePage> {
     const { phase, cursor } = this.#position;
     const limit = PAGE_SIZE;
     if (phase === 'fetch' || cursor === null) return api.fetchDevices({ cursor, limit });
@@ -102,13 +102,14 @@ export class SyncRun {
   async #store(page: DevicePage): Promise<boolean> {
     const { db, jobs } = this.deps;
     const from = this.#position;
-    const isTime = from.phase === 'fetch' && (this.#pages + 1) % PAGES_PER_RECONCILIATION === 0;
+    const isReconciled =
+      from.phase === 'fetch' && (this.#pages + 1) % PAGES_PER_RECONCILIATION === 0;
     const stored = await inTransaction(db, async (trx) => {
       const result = await storePage(trx, from, page);
       if (result === undefined) return undefined;
       for (const receivingAccount of result.receivingAccounts)
         await jobs.reconcile(trx, receivingAccount);
-      if (isTime) await jobs.reconcile(trx, from.accountId);
+      if (isReconciled) await jobs.reconcile(trx, from.accountId);
       return result;
     });
     if (stored !== undefined) this.#count(stored);
@@ -122,10 +123,12 @@ export class SyncRun {
     this.removed += removed;
   }
 
-  /** After the last page of all devices comes what has changed meanwhile. */
+  /** After the full fetch, the changes made meanwhile are read. */
   async #endPhase(signal: AbortSignal): Promise<SyncOutcome | 'more'> {
     if (this.#position.phase === 'delta') return 'done';
-    const removed = this.#isDoubtful ? 0 : await removeUnlisted(this.deps, this.#position, signal);
+    const removed = this.#isUnreliable
+      ? 0
+      : await removeUnlisted(this.deps, this.#position, signal);
     if (removed === undefined) return 'superseded';
     this.removed += removed;
     const position = await inTransaction(this.deps.db, (trx) => endFetch(trx, this.#position));
@@ -139,21 +142,21 @@ export class SyncRun {
     if (position === undefined) return 'superseded';
     this.#position = position;
     this.#restarts += 1;
-    if (this.#restarts <= MOST_RESTARTS) return 'more';
+    if (this.#restarts <= MAX_RESTARTS) return 'more';
     throw new DepError(
       'refused',
-      'Apple has lost the place in the list of devices twice; the next sync begins anew',
+      'Apple has lost the cursor twice; the next sync starts from the beginning',
     );
   }
 
-  /** Apple has been seen to give out the same cursor, or empty pages, without an end. */
-  #refuseStandstill(from: SyncPosition, { cursor, devices }: DevicePage): void {
+  /** Apple sometimes returns the same cursor, or empty pages, endlessly. */
+  #requireProgress(from: SyncPosition, { cursor, devices }: DevicePage): void {
     this.#emptyPages = devices.length === 0 ? this.#emptyPages + 1 : 0;
-    if (cursor !== from.cursor && this.#emptyPages < MOST_EMPTY_PAGES) return;
+    if (cursor !== from.cursor && this.#emptyPages < MAX_EMPTY_PAGES) return;
     throw new DepError(
       'refused',
-      'Apple says that more devices follow and does not go on; if it lasts, have all devices read ' +
-        `anew: POST /api/v1/dep/accounts/${from.accountId}/sync?full=true`,
+      'Apple says that more devices follow but sends none; if this lasts, start a full sync: ' +
+        `POST /api/v1/dep/accounts/${from.accountId}/sync?full=true`,
     );
   }
 }

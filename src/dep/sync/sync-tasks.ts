@@ -10,7 +10,7 @@ import { AccountSync, type AccountSyncDeps, type SyncJob } from './account-sync.
 
 const PAYLOAD = z.object({ accountId: z.int(), attempt: z.int().min(0).default(0) });
 
-/** Brings what is known of an account's devices up to what Apple says. */
+/** Syncs the devices of one account with Apple. */
 export function createSyncTask(deps: AccountSyncDeps): Task<SyncJob> {
   const sync = new AccountSync(deps);
   return {
@@ -20,7 +20,7 @@ export function createSyncTask(deps: AccountSyncDeps): Task<SyncJob> {
   };
 }
 
-/** The sync, and the clock that asks for it unless DEP_SYNC_INTERVAL is off. */
+/** The sync task, and its schedule unless DEP_SYNC_INTERVAL is off. */
 export function createSyncTasks(deps: AccountSyncDeps & { isLabOn: boolean }): Task[] {
   const { db, jobs, isLabOn, syncInterval: interval } = deps;
   return [
@@ -37,12 +37,12 @@ interface ScheduleDeps {
   isLabOn: boolean;
 }
 
-/** Over before the next minute. */
+/** Jobs of one run start within this time. */
 const SPREAD_MS = 50_000;
-/** Between two accounts, where they are few. */
+/** Between two accounts if there are few. */
 const GAP_MS = 2_000;
 
-/** Asks for the syncs whose time has come, one process for all, not all at the same instant. */
+/** Adds jobs for the syncs that are due, spread over a minute. */
 function createScheduleTask({ db, jobs, interval, isLabOn }: ScheduleDeps): Task<undefined> {
   return scheduledTask({
     name: 'dep.schedule',
@@ -59,17 +59,17 @@ function createScheduleTask({ db, jobs, interval, isLabOn }: ScheduleDeps): Task
 }
 
 /**
- * Has the account synced after the commit; `isFull`: all its devices are read anew. AppError 404 for
- * an account that is not there, 409 `no_dep_account` for one without a token.
+ * Adds a job that syncs the account; `isFull`: it reads all devices again. AppError 404 unknown
+ * account, 409 `no_dep_account` without a token.
  */
 export async function requestSync(
   trx: Transaction,
   jobs: DepJobs,
   { accountId, isFull }: { accountId: number; isFull: boolean },
 ): Promise<void> {
-  const isNoted = await recordSyncRequest(trx, { accountId, isFull });
-  if (isNoted === undefined) throw notFound(`dep_accounts ${accountId}`);
-  if (!isNoted) {
+  const isRecorded = await recordSyncRequest(trx, { accountId, isFull });
+  if (isRecorded === undefined) throw notFound(`dep_accounts ${accountId}`);
+  if (!isRecorded) {
     const message = 'The account has no server token: upload one with POST /dep/stoken/upload';
     throw new AppError('no_dep_account', 409, message);
   }

@@ -24,19 +24,19 @@ export interface ConfirmAccountDeps {
 
 const PAYLOAD = z.object({ accountId: z.int() });
 const DUPLICATE_ADVICE =
-  'Delete all but one of them (DELETE /api/v1/dep/accounts/ID). If the one that stays has not the token ' +
-  "of the server, download a certificate for it (GET /dep/certificate/download?account=ID), upload it to Apple's " +
-  'portal, and the token from there with POST /dep/stoken/upload?force=true.';
-/** Apple's service was not there, or had enough. */
+  'Delete all but one of them (DELETE /api/v1/dep/accounts/ID). If the remaining one lacks the token of ' +
+  "the server, download a certificate for it (GET /dep/certificate/download?account=ID), upload it to Apple's " +
+  'portal, and upload the token from there with POST /dep/stoken/upload?force=true.';
+/** Retry delay if Apple is unreachable or throttles, and names no time. */
 const PAUSE_MS = 60_000;
 
-interface Answered extends DepAccount {
+interface FetchedAccount extends DepAccount {
   detail: AccountDetail;
 }
 
 /**
- * Asks Apple whose token an account has; a sync follows. What goes wrong is on the account by then,
- * and only what passes by itself is tried again.
+ * Fetches the account details from Apple and schedules a sync. Failures are written to the account by
+ * DepAccounts; only temporary ones are retried.
  */
 export function createConfirmAccountTask(deps: ConfirmAccountDeps): Task<{ accountId: number }> {
   return {
@@ -44,10 +44,10 @@ export function createConfirmAccountTask(deps: ConfirmAccountDeps): Task<{ accou
     parse: (payload) => PAYLOAD.parse(payload),
     async run({ accountId }, { signal }) {
       try {
-        const ask = async (api: DepApi, account: DepAccount): Promise<Answered> => {
+        const fetch = async (api: DepApi, account: DepAccount): Promise<FetchedAccount> => {
           return { ...account, detail: await api.account() };
         };
-        await confirm(deps, await deps.accounts.use(accountId, ask, { signal }));
+        await confirm(deps, await deps.accounts.use(accountId, fetch, { signal }));
       } catch (error) {
         await afterFailure(deps, accountId, error);
       }
@@ -55,10 +55,10 @@ export function createConfirmAccountTask(deps: ConfirmAccountDeps): Task<{ accou
   };
 }
 
-/** Nothing of it where the account has got another server's token meanwhile: that is asked about too. */
+/** Stores nothing if the account has another server's token by now, which has a job of its own. */
 async function confirm(
   { db, jobs, logger }: ConfirmAccountDeps,
-  { id, consumerKey, detail }: Answered,
+  { id, consumerKey, detail }: FetchedAccount,
 ): Promise<void> {
   const remarks = await inTransaction(db, async (trx) => {
     const former = await lockFormerServer(trx, { id, consumer_key: consumerKey });
@@ -66,14 +66,14 @@ async function confirm(
     const columns = columnsOf(detail);
     const { server_uuid } = columns;
     const others = await listAccountsOfServer(trx, { id, server_uuid });
-    const told = [...changeRemarks(former, columns), ...duplicateRemarks(others)];
+    const found = [...changeRemarks(former, columns), ...duplicateRemarks(others)];
     await confirmAccount(trx, id, {
       ...columns,
-      status_text: told.length > 0 ? told.join('; ') : null,
+      status_text: found.length > 0 ? found.join('; ') : null,
       status_advice: others.length > 0 ? DUPLICATE_ADVICE : null,
     });
     await jobs.sync(trx, id);
-    return told;
+    return found;
   });
   for (const remark of remarks) logger.warn({ accountId: id }, remark);
 }
@@ -95,12 +95,12 @@ function columnsOf(detail: AccountDetail): AccountDetailColumns {
   };
 }
 
-/** The same device would be listed by both, and each would give it its own default profile. */
+/** Both accounts would list the same devices and assign their own default profiles. */
 function duplicateRemarks(others: number[]): string[] {
   if (others.length === 0) return [];
   const ids = others.join(', ');
   const whose = others.length === 1 ? `the account ${ids} is` : `the accounts ${ids} are`;
-  return [`${whose} of the same server at Apple: there should be one account of it`];
+  return [`${whose} of the same server at Apple: keep one account per server`];
 }
 
 function changeRemarks(former: FormerServer, now: FormerServer): string[] {
@@ -110,7 +110,7 @@ function changeRemarks(former: FormerServer, now: FormerServer): string[] {
     return was === null || is === null || isSame(was, is) ? [] : `${name} was ${was}, is now ${is}`;
   });
   if (changes.length === 0) return [];
-  return [`the token is of another server at Apple than before: ${changes.join('; ')}`];
+  return [`the token belongs to another server at Apple than before: ${changes.join('; ')}`];
 }
 
 /** UUIDs come with and without dashes. */
@@ -124,7 +124,7 @@ async function afterFailure(
   accountId: number,
   error: unknown,
 ): Promise<void> {
-  // Gone, or without a token, since the job was added.
+  // The account was deleted, or lost its token, after the job was added.
   if (error instanceof AppError && (error.status === 404 || error.status === 409)) return;
   if (!(error instanceof DepError)) throw error;
   if (error.kind !== 'throttled' && error.kind !== 'unreachable') return;

@@ -31,24 +31,24 @@ export interface DepTokensDeps {
   db: Database;
   box: SecretBox;
   jobs: JobQueue;
-  /** Tokens of the lab's are taken only while it is on, and then only they. */
+  /** While the lab is on only its own tokens are accepted, otherwise only Apple's. */
   isLabOn: boolean;
   now?: () => Date;
 }
 
 export interface StoreTokenOptions {
-  /** Whether an account may go over to another server of Apple's. */
+  /** Whether an account may switch to another server at Apple. */
   isForced: boolean;
-  /** Who brings it. */
+  /** Name of the actor who uploaded it. */
   by: string;
 }
 
 export interface StoredToken {
   accountId: number;
-  /** unchanged: it had the very same token. */
+  /** unchanged: the account already had this token. */
   outcome: TokenAccount['outcome'] | 'unchanged';
   warnings: TokenWarning[];
-  /** Of the account, for the audit trail. */
+  /** Changed columns of the account, for the audit trail. */
   changes: Changes;
 }
 
@@ -57,13 +57,13 @@ export interface NewTokenCertificate {
   pem: string;
 }
 
-/** Opened, and not stored yet. */
+/** An opened token file; nothing is stored yet. */
 export interface UploadedToken {
-  /** Gives it to its account, or makes one. AppError 409 `token_mismatch`. */
+  /** Stores it in its account, or in a new one. AppError 409 `token_mismatch`. */
   store(trx: Transaction, options: StoreTokenOptions): Promise<StoredToken>;
 }
 
-/** How server tokens of Apple's portal come here: a certificate goes out, a sealed token comes back. */
+/** Server tokens: the portal encrypts them to a certificate of this server. */
 export class DepTokens {
   readonly #deps: DepTokensDeps;
   readonly #jobs: DepJobs;
@@ -75,7 +75,7 @@ export class DepTokens {
     this.#now = deps.now ?? (() => new Date());
   }
 
-  /** A new pair, stored beside those that are in use. AppError 404: no such account. */
+  /** Creates and stores a key pair beside those in use. AppError 404 unknown account. */
   async makeCertificate(
     trx: Transaction,
     accountId: number | undefined,
@@ -93,7 +93,7 @@ export class DepTokens {
   }
 
   /**
-   * Opens a file of the portal; nothing is stored yet. AppError 422 `invalid_smime`,
+   * Opens a token file of the portal without storing it. AppError 422 `invalid_smime`,
    * `no_matching_key`, `invalid_token` or `token_expired`; 409 `lab_only`.
    */
   async open(file: Buffer): Promise<UploadedToken> {
@@ -101,22 +101,22 @@ export class DepTokens {
     const { consumerKey, expiry } = opened.token;
     if (expiry !== null && expiry <= this.#now()) {
       const message =
-        `the token has expired on ${expiry.toISOString()}: get a new one from Apple's portal. If ` +
-        "it was made just now, this server's clock is wrong";
+        `the token expired on ${expiry.toISOString()}: get a new one from Apple's portal. If it was ` +
+        "created just now, this server's clock is wrong";
       throw new AppError('token_expired', 422, message);
     }
     requireSameEnvironment(consumerKey, this.#deps);
-    return { store: (trx, options) => this.#take(trx, opened, options) };
+    return { store: (trx, options) => this.#store(trx, opened, options) };
   }
 
-  async #take(
+  async #store(
     trx: Transaction,
     { token, certificateId }: OpenedToken,
     { isForced, by }: StoreTokenOptions,
   ): Promise<StoredToken> {
-    const meantFor = await markTokenCertificateUsed(trx, certificateId);
+    const intendedId = await markTokenCertificateUsed(trx, certificateId);
     const { consumerKey } = token;
-    const { account, outcome } = await findTokenAccount(trx, { consumerKey, meantFor, isForced });
+    const { account, outcome } = await findTokenAccount(trx, { consumerKey, intendedId, isForced });
     const isSame = this.#isSame(account, token);
     const isFormer = !isSame && (await hadToken(trx, account.id, token.accessToken));
     if (!isSame) {
@@ -127,7 +127,7 @@ export class DepTokens {
       await updateToken(trx, account.id, { ...columns, isOtherServer: outcome === 'replaced' });
       await recordToken(trx, account.id, by);
     }
-    await this.#follow(trx, account.id, token);
+    await this.#schedule(trx, account.id, token);
     return {
       accountId: account.id,
       outcome: isSame ? 'unchanged' : outcome,
@@ -136,7 +136,8 @@ export class DepTokens {
     };
   }
 
-  async #follow(trx: Transaction, accountId: number, { expiry }: DepToken): Promise<void> {
+  /** Confirms the account with Apple, and warns of a token that expires soon. */
+  async #schedule(trx: Transaction, accountId: number, { expiry }: DepToken): Promise<void> {
     await this.#jobs.confirm(trx, accountId);
     if (expiry === null || !isNoticeDue(expiry, this.#now())) return;
     await checkCredentialsSoon(this.#deps.jobs, trx);

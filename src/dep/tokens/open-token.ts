@@ -10,11 +10,11 @@ import { AppError } from '../../errors.js';
 import { privateKeyLabel } from '../../pki/master-key/master-key.js';
 import { type DepToken, parseTokenText, readDepToken } from '../../protocol/dep-token.js';
 
-const MOST_KEYS = 50;
+const MAX_KEYS = 50;
 
 export interface OpenedToken {
   token: DepToken;
-  /** Whose key opened it. */
+  /** Id of the certificate whose key opened it. */
   certificateId: number;
 }
 
@@ -25,8 +25,8 @@ interface Sealed {
 
 function invalidSmime(why: string, cause?: unknown): AppError {
   const message =
-    `the file is no S/MIME message that can be opened (${why}). Send the server token as Apple's ` +
-    'portal gave it, a file whose name ends with .p7m, unchanged';
+    `the file is not a readable S/MIME message (${why}). Upload the server token unchanged, as ` +
+    "downloaded from Apple's portal: a file whose name ends with .p7m";
   return new AppError('invalid_smime', 422, message, { cause });
 }
 
@@ -54,7 +54,7 @@ function isNamed(certificate: ParsedCertificate, recipients: EnvelopeRecipient[]
   );
 }
 
-/** What one key makes of the message, if that is a JSON object. */
+/** The JSON object that this key decrypts; undefined if it does not fit. */
 function tryKey(
   message: SmimeMessage,
   certificate: ParsedCertificate,
@@ -70,20 +70,17 @@ function tryKey(
   }
 }
 
-/**
- * How it fails for a key that the file names is one and the same, whatever is wrong with what is
- * inside: which paddings are right is nobody's business.
- */
+/** One message for every failure with the named key, so that it is no padding oracle. */
 function damagedToken(certificate: ParsedCertificate): AppError {
   const name = JSON.stringify(certificate.commonName ?? certificate.subject);
   const message =
-    `the file was made for the certificate ${name} of this server, but no server token comes out ` +
-    "of it: it is damaged, or not one. Get it from Apple's portal again";
+    `the file was made for the certificate ${name} of this server, but does not contain a server ` +
+    "token: it is damaged, or another file. Download it from Apple's portal again";
   return new AppError('invalid_token', 422, message);
 }
 
 /**
- * Opens a server token of Apple's portal with whichever stored key fits: those that it names first.
+ * Opens a server token of Apple's portal with the stored keys, those that the file names first.
  * AppError 422 `invalid_smime`, `no_matching_key` or `invalid_token`.
  */
 export async function openToken(
@@ -92,7 +89,7 @@ export async function openToken(
 ): Promise<OpenedToken> {
   const { message, recipients } = readSealed(file);
   const serials = recipients.flatMap((one) => ('serialHex' in one ? one.serialHex : []));
-  const rows = await listTokenKeys(db.knex, { serials, most: MOST_KEYS });
+  const rows = await listTokenKeys(db.knex, { serials, most: MAX_KEYS });
   const keys = rows
     .map((row) => ({ row, certificate: parseCertificate(row.der) }))
     .map((key) => ({ ...key, isNamed: isNamed(key.certificate, recipients) }))
@@ -108,11 +105,11 @@ export async function openToken(
   throw named ? damagedToken(named.certificate) : noMatchingKey(recipients, rows);
 }
 
-const MOST_NAMED = 5;
-const LONGEST = 100;
+const MAX_NAMED = 5;
+const MAX_LENGTH = 100;
 
 function shown(text: string): string {
-  return JSON.stringify(text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text);
+  return JSON.stringify(text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)}…` : text);
 }
 
 function recipientText(recipient: EnvelopeRecipient): string {
@@ -121,8 +118,8 @@ function recipientText(recipient: EnvelopeRecipient): string {
 }
 
 function firstFew(texts: string[]): string {
-  const more = texts.length > MOST_NAMED ? `, and ${texts.length - MOST_NAMED} more` : '';
-  return texts.slice(0, MOST_NAMED).join(', ') + more;
+  const more = texts.length > MAX_NAMED ? `, and ${texts.length - MAX_NAMED} more` : '';
+  return texts.slice(0, MAX_NAMED).join(', ') + more;
 }
 
 function recipientsText(recipients: EnvelopeRecipient[]): string {
@@ -138,11 +135,11 @@ function certificatesHere(rows: TokenKeyRow[]): string {
   return `this server has the keys of ${firstFew(named)}`;
 }
 
-/** Which certificate it was made for, which there are, and the way to one that fits. */
+/** Names the certificate that the file was made for, the stored ones, and the next step. */
 function noMatchingKey(recipients: EnvelopeRecipient[], rows: TokenKeyRow[]): AppError {
   const message =
-    `no key here opens the file. ${recipientsText(recipients)}, and ${certificatesHere(rows)}. Download a ` +
-    "certificate again (GET /dep/certificate/download), upload it to this server's entry at Apple's " +
-    'portal, and get a new server token there';
+    `no key of this server opens the file. ${recipientsText(recipients)}, and ` +
+    `${certificatesHere(rows)}. Download a certificate again (GET /dep/certificate/download), upload ` +
+    "it to this server's entry at Apple's portal, and download a new server token there";
   return new AppError('no_matching_key', 422, message);
 }

@@ -12,7 +12,7 @@ export interface TokenCertificate {
 }
 
 const YEARS = 5;
-/** Clocks differ, and the portal looks at the dates. */
+/** Allows for clocks that differ: the portal checks the dates. */
 const EARLY_MS = 60 * 60 * 1000;
 
 function yearsAfter(now: Date): Date {
@@ -21,7 +21,7 @@ function yearsAfter(now: Date): Date {
   return then;
 }
 
-/** A key pair and what Apple's portal takes of it: it encrypts server tokens to the certificate. */
+/** A key pair with a self-signed certificate, to which Apple's portal encrypts server tokens. */
 export async function makeTokenCertificate(now = new Date()): Promise<TokenCertificate> {
   const { privateKey, publicKey } = await generateRsaKeyPair(2048);
   const name = `Muster enrollment program ${randomBytes(4).toString('hex')}`;

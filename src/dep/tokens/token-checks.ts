@@ -1,25 +1,24 @@
 import { AppError, type ErrorSource } from '../../errors.js';
 import { EXPIRING_DAYS } from '../../pki/credentials/credential-status.js';
 
-/** As the lab's stand-in for Apple's portal makes them. */
+/** How consumer keys of the lab's portal begin. */
 const LAB_PREFIX = 'CK_lab';
 
 interface Environment {
-  /** Tokens of the lab's are taken only while it is on, and then only they. */
   isLabOn: boolean;
-  /** Where the key was sent, if not in a file. */
+  /** Where the request holds the key, if not in a file. */
   source?: ErrorSource;
 }
 
-/** AppError 409 `lab_only`: lab and Apple don't mix, devices of the one would go to the other. */
+/** AppError 409 `lab_only` for a lab token while the lab is off, and Apple's while it is on. */
 export function requireSameEnvironment(
   consumerKey: string,
   { isLabOn, source }: Environment,
 ): void {
   if (consumerKey.startsWith(LAB_PREFIX) === isLabOn) return;
   const message = isLabOn
-    ? "with LAB=on only tokens of the lab's portal are taken: see GET /lab"
-    : "the token is one of the lab's portal, and LAB is off";
+    ? "with LAB=on only tokens of the lab's portal are accepted: see GET /lab"
+    : "the token is of the lab's portal, and LAB is off";
   throw new AppError('lab_only', 409, message, source === undefined ? {} : { source });
 }
 
@@ -32,8 +31,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 
 function expiryWarnings(expiry: Date | null, now: Date): TokenWarning[] {
   if (expiry === null) {
-    const detail =
-      'The token does not say when it expires, so nobody will be warned: get a new one each year.';
+    const detail = 'The token has no expiry date, so there will be no warning: renew it each year.';
     return [{ code: 'token_expiry_missing', detail }];
   }
   const days = Math.floor((expiry.getTime() - now.getTime()) / DAY_MS);
@@ -44,7 +42,7 @@ function expiryWarnings(expiry: Date | null, now: Date): TokenWarning[] {
   return [{ code: 'token_expiring', detail }];
 }
 
-/** What whoever has just uploaded a token should know; nothing where all is well. */
+/** Warnings for the admin who has just uploaded a token. */
 export function tokenWarnings(
   { expiry, isFormer }: { expiry: Date | null; isFormer: boolean },
   now: Date,
@@ -52,8 +50,8 @@ export function tokenWarnings(
   const former = {
     code: 'former_token',
     detail:
-      'The account had this token before, and another one since, so Apple may not take it any more: ' +
-      'see the status of the account, and upload the file that was downloaded last.',
+      'The account had this token before, and another one since, so Apple may reject it: see the ' +
+      'status of the account, and upload the file that was downloaded last.',
   };
   return [...expiryWarnings(expiry, now), ...(isFormer ? [former] : [])];
 }

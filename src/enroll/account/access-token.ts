@@ -4,21 +4,21 @@ import type { SecretBox } from '../../crypto/secrets/secret-box.js';
 import type { EnrollmentMode } from './admission.js';
 import { createSignedText } from './signed-text.js';
 
-/** From the sign-in to the device's second request, with a person in between. */
+/** From the sign-in to the device's second request, which waits for a person. */
 const LIFE_MS = 10 * 60_000;
 const NONCE_BYTES = 16;
 
-/** What a device shows after its user has signed in. */
+/** The bearer token of a device whose user has signed in. */
 export interface AccessToken {
   account: string;
   mode: EnrollmentMode;
-  /** 16 bytes; at most one enrollment comes of it. */
+  /** 16 bytes; good for one enrollment. */
   nonce: Buffer;
 }
 
 export interface AccessTokens {
   issue(token: Omit<AccessToken, 'nonce'>): string;
-  /** undefined when it is not ours, was altered, or has expired. */
+  /** undefined if it is not ours, was altered, or has expired. */
   read(text: string): AccessToken | undefined;
 }
 
@@ -40,7 +40,7 @@ export function createAccessTokens(box: SecretBox, now?: () => number): AccessTo
   };
 }
 
-/** Of an Authorization header; undefined for another scheme, or none. */
+/** The token of an Authorization header; undefined for another scheme, or none. */
 export function bearerToken(header: string | undefined): string | undefined {
   return /^bearer +([\w.~+/=-]+) *$/i.exec(header ?? '')?.[1];
 }

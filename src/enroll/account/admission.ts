@@ -22,15 +22,15 @@ export async function findUser(
   }
 }
 
-/** How people enroll unless their own record says otherwise. AppError enrollment_closed 403. */
+/** The mode in which people enroll unless their user row has another. AppError enrollment_closed 403. */
 export function requireOffered({ config, policy }: Services): EnrollmentMode {
   policy.requireNotClosed();
   const { accountEnrollment } = config;
   if (accountEnrollment !== 'off') return accountEnrollment;
-  throw new AppError('enrollment_closed', 403, 'nobody enrolls with an account on this server');
+  throw new AppError('enrollment_closed', 403, 'account-driven enrollment is off on this server');
 }
 
-/** The same, where there is somebody who could sign in. AppError 403. */
+/** Like requireOffered; also AppError 403 if no user could sign in. */
 export async function requireSignIn(services: Services): Promise<EnrollmentMode> {
   const usual = requireOffered(services);
   if (services.config.oidc !== undefined) return usual;
@@ -42,8 +42,8 @@ export async function requireSignIn(services: Services): Promise<EnrollmentMode>
 }
 
 /**
- * How someone who has signed in enrolls. Those whom an identity provider signs in need no record
- * here; one that is disabled keeps them out all the same. AppError 403.
+ * The mode in which a signed-in account enrolls. Accounts of an identity provider need no user row,
+ * but a disabled one refuses them. AppError 403.
  */
 export async function requireAccountAllowed(
   services: Services,
@@ -63,8 +63,8 @@ export async function requireAccountAllowed(
 const MAX_CHARS = 254;
 
 /**
- * `name@domain`, as Apple's Managed Apple Accounts are written. It goes into property lists, pages
- * and the log, so it holds no control characters, quotes or brackets.
+ * `name@domain`, the form of Managed Apple Accounts. It is written to property lists, pages and the
+ * log, so it holds no control characters, quotes or brackets.
  */
 const ACCOUNT = /^[^\s@"'<>\\\p{C}]{1,64}@[^\s@"'<>\\\p{C}]{1,253}$/u;
 
@@ -72,7 +72,7 @@ export function isAccountName(text: unknown): text is string {
   return typeof text === 'string' && text.length <= MAX_CHARS && ACCOUNT.test(text);
 }
 
-/** AppError forbidden 403 when nobody can have this account. */
+/** AppError forbidden 403 for text that cannot be an account. */
 export function requireAccountName(text: unknown): string {
   if (isAccountName(text)) return text;
   throw new AppError('forbidden', 403, 'the account has to be of the form name@example.com');
@@ -81,7 +81,7 @@ export function requireAccountName(text: unknown): string {
 /** A person's own device (user enrollment), or one of the organization (device enrollment). */
 export type EnrollmentMode = 'byod' | 'adde';
 
-/** `Version` of an entry in the answer to a device that looks for its server. */
+/** `Version` of an entry in the answer to account discovery. */
 export function serverVersion(mode: EnrollmentMode): 'mdm-byod' | 'mdm-adde' {
   return `mdm-${mode}`;
 }
@@ -90,7 +90,7 @@ export function methodOf(mode: EnrollmentMode): EnrollmentMethod {
   return mode === 'byod' ? 'account_user' : 'account_device';
 }
 
-/** What the profile says of it. */
+/** The account as the enrollment profile names it. */
 export function enrollingAccount(mode: EnrollmentMode, account: string): EnrollingAccount {
   return { mode: mode === 'byod' ? 'BYOD' : 'ADDE', managedAppleAccount: account };
 }

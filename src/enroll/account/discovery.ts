@@ -14,12 +14,12 @@ import {
 
 const PATH = '/.well-known/com.apple.remotemanagement';
 
-/** Apple's schema knows no EnrollmentMode on these. */
+/** Model families for which Apple's schema has no EnrollmentMode. */
 const WITHOUT_ACCOUNTS = new Set(['AppleTV', 'Watch']);
 
 /**
- * Where a device asks which server manages the devices of its user's domain. What it is told says
- * nothing of whether there is such a user, unless the user's own record has another mode.
+ * Account discovery: a device asks which server manages the devices of its user's domain. The answer
+ * does not reveal whether the user exists, unless the user's own mode differs.
  */
 export function createDiscoveryRouter(services: EnrollServices): Router {
   const router = Router();
@@ -33,13 +33,13 @@ export function createDiscoveryRouter(services: EnrollServices): Router {
     }
   });
   router.all(PATH, methodNotAllowed('GET, HEAD'));
-  // Of this path alone: what else is unknown here goes on to the other surfaces.
+  // For this path only: other paths are handled by other routers.
   router.use(PATH, deviceErrorHandler(services.logger, { isExplained: true }));
   return router;
 }
 
 function sendJson(res: Response, status: number, document: object): void {
-  // Without a charset, as Apple's example has it.
+  // Without a charset, as in Apple's example.
   res.status(status).setHeader('Content-Type', 'application/json');
   res.setHeader('Cache-Control', 'no-store');
   res.end(JSON.stringify(document));

@@ -23,12 +23,12 @@ import {
 
 import type { AccountServices } from './services.js';
 
-/** Of the request and of the challenge in its profile: the device goes on at once. */
+/** Lifetime of the request and of the challenge in its profile: the device continues at once. */
 const LIFE_MS = 60 * 60_000;
 
 /**
- * Gives the enrollment profile to a device whose user has signed in, and tells any other where to:
- * the one answer of this server to a device that is 401.
+ * Sends the enrollment profile to a device whose user has signed in; any other device is answered 401
+ * with the URL of the sign-in.
  */
 export async function enrollAccount(
   req: Request,
@@ -38,10 +38,10 @@ export async function enrollAccount(
   requireOffered(services);
   const mode = modeOf(req);
   const device = checkDevice(await readSignedDeviceInfo(req, services), mode, services);
-  const given = bearerToken(req.get('authorization'));
-  const token = given === undefined ? undefined : services.tokens.read(given);
+  const bearer = bearerToken(req.get('authorization'));
+  const token = bearer === undefined ? undefined : services.tokens.read(bearer);
   if (token === undefined) {
-    requestSignIn(res, services, given === undefined ? 'no token' : 'the token is not valid');
+    requestSignIn(res, services, bearer === undefined ? 'no token' : 'the token is not valid');
     return;
   }
   await requireMode(services, token, mode);
@@ -58,12 +58,12 @@ export async function enrollAccount(
 function modeOf(req: Request): EnrollmentMode {
   const mode = queryText(req, 'mode');
   if (mode === 'byod' || mode === 'adde') return mode;
-  throw new AppError('invalid_parameter', 400, 'mode has to be byod or adde');
+  throw new AppError('invalid_parameter', 400, 'mode must be byod or adde');
 }
 
 /**
- * The credential is the account; but what a device says of which one it is counts only by Apple's
- * certificate. A person's own device says nothing of it, and what it says is not kept.
+ * The credential is the account. Identifiers that a device sends are accepted only if signed with
+ * Apple's device certificate; those of a person's own device are dropped.
  */
 function checkDevice(
   signed: SignedDeviceInfo,
@@ -88,7 +88,7 @@ function requestSignIn(
   { publicUrl, logger }: AccountServices,
   reason: string,
 ): void {
-  logger.info({ reason }, 'a device is asked to sign its user in');
+  logger.info({ reason }, 'a device was asked to sign its user in');
   const url = `${publicUrl}/enroll/account/login`;
   res.status(401).setHeader('WWW-Authenticate', `Bearer method="apple-as-web", url="${url}"`);
   res.setHeader('Cache-Control', 'no-store');

@@ -5,9 +5,9 @@ import { requireAccountName } from './admission.js';
 import { invalidResponse, providerFailure, providerUnavailable } from './provider-failures.js';
 import type { SignInSession } from './sign-in-session.js';
 
-/** Devices wait, with a person before them. */
+/** A person waits at the device. */
 const TIMEOUT_SECONDS = 10;
-/** As long is believed what a provider says of its addresses. */
+/** How long a provider's metadata is cached. */
 const METADATA_LIFE_MS = 60 * 60_000;
 
 type Library = typeof import('openid-client');
@@ -17,11 +17,11 @@ export type SignInSecrets = Pick<SignInSession, 'state' | 'nonce' | 'codeVerifie
 
 /** The OpenID Connect provider that signs people in. */
 export interface IdentityProvider {
-  /** Where the browser is sent. AppError unavailable 503 while the provider is away. */
+  /** Where the browser is redirected. AppError unavailable 503 while the provider is unreachable. */
   authorizationUrl(secrets: SignInSecrets, hint: string | undefined): Promise<URL>;
   /**
-   * Whose sign-in the browser came back with. AppError forbidden 403 for any answer that does not
-   * hold; unavailable 503 while the provider is away.
+   * The account of a callback. AppError forbidden 403 for an invalid one; unavailable 503 while the
+   * provider is unreachable.
    */
   accountOf(callback: URL, secrets: SignInSecrets): Promise<string>;
 }
@@ -32,7 +32,7 @@ export interface IdentityProviderDeps {
   redirectUri: string;
 }
 
-/** It is asked for what it offers when the first person signs in, and again after an hour. */
+/** The metadata is fetched at the first sign-in, and again after an hour. */
 export function createIdentityProvider({
   oidc,
   redirectUri,
@@ -57,7 +57,7 @@ export function createIdentityProvider({
         nonce,
         code_challenge: await library.calculatePKCECodeChallenge(codeVerifier),
         code_challenge_method: 'S256',
-        ...(hint === undefined ? {} : { login_hint: hint }),
+        ...(hint !== undefined && { login_hint: hint }),
       });
     },
     async accountOf(callback, secrets) {
@@ -75,7 +75,7 @@ export function createIdentityProvider({
 
 async function discover(library: Library, oidc: OidcConfig): Promise<Configuration> {
   const issuer = new URL(oidc.issuer);
-  // Configuration refuses http to any other machine.
+  // The configuration allows http for loopback only.
   const insecure = issuer.protocol === 'http:' ? [library.allowInsecureRequests] : [];
   const options = { timeout: TIMEOUT_SECONDS, execute: insecure };
   try {
@@ -105,7 +105,7 @@ interface Answer {
   callback: URL;
 }
 
-/** The claims of the ID token; with those of the user info where it lacks the account. */
+/** The claims of the ID token, with those of the user info endpoint if it lacks the account. */
 async function redeem(
   { library, configuration, callback }: Answer,
   { state, nonce, codeVerifier }: SignInSecrets,
@@ -124,7 +124,7 @@ async function redeem(
   return { ...claims, ...(await library.fetchUserInfo(configuration, accessToken, claims.sub)) };
 }
 
-/** Providers differ in whether they say of an e-mail address that it is verified; and in the type. */
+/** Some providers omit `email_verified`, and some send it as a string. */
 function accountIn(claims: Claims, { accountClaim }: OidcConfig): string {
   const account = claims[accountClaim];
   if (account === undefined) throw invalidResponse(new Error(`it has no claim ${accountClaim}`));

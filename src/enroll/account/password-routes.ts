@@ -18,10 +18,10 @@ import { isSame } from './signed-text.js';
 const MAX_FORM = 8 * 1024;
 
 const STALE = 'This page was open for too long, or your browser refuses cookies. Try again.';
-/** Whichever of the two it is, and whether there is such an account. */
+/** One text for both, so that it does not reveal whether the account exists. */
 const WRONG = 'The account or the password is wrong.';
 
-/** The sign-in of people whose passwords this server knows, by a form without scripts. */
+/** Sign-in with a password that this server stores, by a form without scripts. */
 export function createPasswordRoutes(services: AccountServices): Router {
   const router = Router();
   router.get('/login', async (req, res) => {
@@ -63,7 +63,7 @@ async function signIn(req: Request, res: Response, services: AccountServices): P
   if (user === undefined || !isRight) {
     services.logger.warn({ account: shown, peer: sourceAddressOf(res) }, 'sign-in refused');
     await sendForm(res, services, { account: shown, problem: WRONG });
-    // Behind the answer: how long that takes tells nobody whether there is such an account.
+    // After the answer, so that its time does not reveal whether the account exists.
     if (user !== undefined) await recordRefusal(services, res, user);
     return;
   }
@@ -71,7 +71,7 @@ async function signIn(req: Request, res: Response, services: AccountServices): P
   await finishSignIn(res, user.account, services);
 }
 
-/** Who signs in, and whether by the right password. AppError 429 after too many that were wrong. */
+/** Checks account and password. AppError 429 after too many wrong passwords. */
 async function check(
   services: AccountServices,
   res: Response,
@@ -80,7 +80,7 @@ async function check(
   const attempt = { address: sourceAddressOf(res), account };
   services.limits.begin(attempt);
   const user = account === '' ? undefined : await findUser(services, account);
-  // Without a user it takes as long, and is wrong.
+  // Without a user it takes equally long, and returns false.
   const isRight = await verifyPassword(password, user?.password_hash);
   if (isRight) services.limits.succeed(attempt);
   return { user, isRight };

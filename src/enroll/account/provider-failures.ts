@@ -2,7 +2,7 @@ import { AppError } from '../../errors.js';
 
 type Library = typeof import('openid-client');
 
-/** The provider is there, and its answer can't be read or says that it is not well. */
+/** The provider answers, but with an error or something unreadable. */
 const PROVIDER_ERRORS = new Set([
   'OAUTH_TIMEOUT',
   'OAUTH_ABORT',
@@ -11,7 +11,7 @@ const PROVIDER_ERRORS = new Set([
   'OAUTH_RESPONSE_IS_NOT_CONFORM',
 ]);
 
-/** RFC 6749 4.1.2.1; and that the user would have had to do something more. */
+/** RFC 6749 4.1.2.1, and OpenID Connect's errors for a user who has to interact. */
 const CANCELLED = new Set(['access_denied', 'login_required', 'interaction_required']);
 
 export function providerUnavailable(cause: unknown): AppError {
@@ -23,7 +23,7 @@ export function providerUnavailable(cause: unknown): AppError {
   );
 }
 
-/** The person is told no more than that: what exactly was wrong is for the log. */
+/** The person sees this message only; the cause is logged. */
 export function invalidResponse(cause: unknown): AppError {
   return new AppError(
     'forbidden',
@@ -33,14 +33,14 @@ export function invalidResponse(cause: unknown): AppError {
   );
 }
 
-/** What failed while a code was redeemed. */
+/** The error of redeeming an authorization code. */
 export function providerFailure(library: Library, error: unknown): AppError {
   if (error instanceof library.AuthorizationResponseError) {
     if (!CANCELLED.has(error.error)) return invalidResponse(causeOf(error));
     return new AppError('forbidden', 403, 'the sign-in was cancelled', { cause: causeOf(error) });
   }
   if (error instanceof library.ResponseBodyError) {
-    // Anything else than a code that is spent or not ours lies in how this server is set up.
+    // Any other code than invalid_grant points to the configuration of this server.
     return error.error === 'invalid_grant'
       ? invalidResponse(causeOf(error))
       : providerUnavailable(causeOf(error));
@@ -55,7 +55,7 @@ export function providerFailure(library: Library, error: unknown): AppError {
   return providerUnavailable(error);
 }
 
-/** The provider's own words, which the library's message lacks. */
+/** The provider's own error text, which the library's message lacks. */
 function causeOf(error: { error: string; error_description?: string | undefined }): Error {
   const { error: code, error_description: description = '' } = error;
   return new Error(`${code} ${description}`.trim().slice(0, 300), { cause: error });

@@ -7,7 +7,7 @@ import type { IdentityProvider } from './identity-provider.js';
 import type { AccountServices } from './services.js';
 import { finishSignIn } from './sign-in-pages.js';
 
-/** The sign-in at the identity provider of the organization: there and back. */
+/** Sign-in at the organization's identity provider: the redirect and its callback. */
 export function createProviderRoutes(
   services: AccountServices,
   provider: IdentityProvider,
@@ -33,7 +33,7 @@ async function finish(
 ): Promise<void> {
   requireOffered(services);
   const session = services.sessions.find(req);
-  // Whatever comes of it, nobody comes back with the same cookie.
+  // The cookie is used once, whatever the outcome.
   services.sessions.end(res);
   if (session === undefined) {
     throw new AppError('forbidden', 403, 'the sign-in took too long, start again on your device');

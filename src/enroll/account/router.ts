@@ -12,7 +12,7 @@ import { createSignInLimits } from './sign-in-limits.js';
 import { pageHeaders, problemPage } from './sign-in-pages.js';
 import { createSignInSessions } from './sign-in-session.js';
 
-/** What lies under /enroll/account: the door for devices, and the sign-in of their users. */
+/** Routes under /enroll/account: enrollment of devices, and the sign-in of their users. */
 export function createAccountRouter(services: EnrollServices): Router {
   const shared = accountServices(services);
   const router = Router();

@@ -4,11 +4,11 @@ import type { IdentityProvider } from './identity-provider.js';
 import type { SignInLimits } from './sign-in-limits.js';
 import type { SignInSessions } from './sign-in-session.js';
 
-/** What the routes of account-driven enrollment share. */
+/** Services of account-driven enrollment. */
 export interface AccountServices extends EnrollServices {
   tokens: AccessTokens;
   sessions: SignInSessions;
   limits: SignInLimits;
-  /** Who signs people in; undefined: this server, by their passwords. */
+  /** undefined: people sign in with passwords that this server stores. */
   provider: IdentityProvider | undefined;
 }

@@ -1,20 +1,20 @@
 import { FailureLimit, type FailureLimitOptions } from '../../http/requests/failure-limit.js';
 
-/** Who tries to sign in, and from where. */
+/** An attempt to sign in. */
 export interface Attempt {
   address: string | null;
   account: string;
 }
 
 /**
- * Wrong passwords are counted by address and by account: 20 a minute each. From an address without
- * one of its own an attempt is let through also when the account has had too many, for else anyone
- * could keep its owner out.
+ * Wrong passwords are counted by address and by account: 20 a minute each. When an account is over
+ * its limit, the first failed attempt from each new address is still checked; otherwise an attacker
+ * could lock the owner out.
  */
 export interface SignInLimits {
-  /** Counts an attempt as failed, before it is known. AppError 429 when it is one too many. */
+  /** Counts an attempt as failed before it is checked. AppError 429 over the limit. */
   begin(attempt: Attempt): void;
-  /** The attempt was none of those. */
+  /** The attempt was right: uncounts it. */
   succeed(attempt: Attempt): void;
 }
 

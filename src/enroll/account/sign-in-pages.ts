@@ -4,7 +4,7 @@ import { renderPage, setPageHeaders } from '../../http/pages/html-page.js';
 import { requireAccountAllowed } from './admission.js';
 import type { AccountServices } from './services.js';
 
-/** A browser follows the answer to a form only where this lets it: to the device's sign-in, too. */
+/** Content-Security-Policy: the answer to the form may redirect to the device's own scheme. */
 export const FORM_ACTION = "'self' apple-remotemanagement-user-login:";
 
 export const pageHeaders: RequestHandler = (_req, res, next) => {
@@ -20,15 +20,15 @@ export interface SignInForm {
   problem?: string | undefined;
 }
 
-/** It posts to where it comes from, with fields `account`, `password` and `csrf`. */
+/** Posts the fields `account`, `password` and `csrf` to `login`. */
 export function signInForm({ organization, account, csrf, problem }: SignInForm): Html {
-  const told = problem === undefined ? undefined : problemText(problem);
-  // On to what is left to be filled in.
+  const message = problem === undefined ? undefined : problemText(problem);
+  // Focus the first empty field.
   const [atAccount, atPassword] =
     account === '' ? [html` autofocus`] : [undefined, html` autofocus`];
   return html`<h1>Sign in to ${organization}</h1>
 <p>This device will be managed by your organization.</p>
-${told}
+${message}
 <form method="post" action="login" autocomplete="on">
 <input type="hidden" name="csrf" value="${csrf}">
 <label for="account">Account</label>
@@ -45,7 +45,7 @@ function problemText(problem: string): Html {
   return html`<p class="problem" role="alert">${problem}</p>`;
 }
 
-/** What keeps someone from signing in. */
+/** The page of a failed sign-in. */
 export function problemPage(problem: string): string {
   const text = `${problem.charAt(0).toUpperCase()}${problem.slice(1)}.`;
   const body = html`<h1>You are not signed in</h1>
@@ -53,7 +53,7 @@ ${problemText(text)}`;
   return renderPage({ title: 'Sign-in failed', body });
 }
 
-/** Sends the device on with a token for whoever has signed in. AppError 403 for the unwelcome. */
+/** Redirects the device with a token for the signed-in account. AppError 403 if it may not enroll. */
 export async function finishSignIn(
   res: Response,
   account: string,
@@ -63,7 +63,7 @@ export async function finishSignIn(
   const token = services.tokens.issue({ account, mode });
   services.logger.info({ account, mode }, 'a user has signed in to enroll a device');
   services.sessions.end(res);
-  // The status that Apple names; what is permanent would be kept without `no-store`.
+  // Apple requires 308; `no-store` keeps browsers from caching it.
   res.status(308).setHeader('Cache-Control', 'no-store');
   res.setHeader(
     'Location',

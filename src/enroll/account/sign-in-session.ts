@@ -4,26 +4,23 @@ import { z } from 'zod';
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
 import { createSignedText } from './signed-text.js';
 
-/** From the first page to the last answer. */
+/** From the first page to the end of the sign-in. */
 const LIFE_MS = 15 * 60_000;
 const NONCE_BYTES = 24;
 const COOKIE = 'muster_sign_in';
 const MAX_COOKIES_CHARS = 16_384;
 
-/** What only this browser can bring back; all of it follows from its cookie. */
+/** Secrets of one sign-in, all derived from the browser's cookie. */
 export interface SignInSession {
   /** In the form. */
   csrf: string;
-  /** OpenID Connect: of the request, of the token in answer, and of PKCE. */
+  /** For OpenID Connect: state, nonce and PKCE. */
   state: string;
   nonce: string;
   codeVerifier: string;
 }
 
-/**
- * One sign-in of one browser. It is kept in a signed cookie, since the next request may come to
- * another process.
- */
+/** Sign-ins are kept in a signed cookie, since the next request may reach another process. */
 export interface SignInSessions {
   begin(res: Response): SignInSession;
   find(req: Request): SignInSession | undefined;

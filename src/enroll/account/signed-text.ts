@@ -3,14 +3,14 @@ import { z } from 'zod';
 
 const MAX_CHARS = 2_000;
 
-/** Values that this server gave out, for a while, to whoever brings them back. */
+/** Values that this server signs for a limited time and verifies when they are sent back. */
 export interface SignedText<T> {
   sign(value: T, lifeMs: number): string;
-  /** undefined when it is not ours, was altered, or its time is over. */
+  /** undefined if it is not ours, was altered, or has expired. */
   read(text: string): T | undefined;
 }
 
-/** Takes as long for a wrong text as for the right one. */
+/** Compares in constant time. */
 export function isSame(left: string, right: string): boolean {
   const [a, b] = [Buffer.from(left), Buffer.from(right)];
   return a.length === b.length && timingSafeEqual(a, b);
@@ -33,7 +33,7 @@ export function createSignedText<T>(
       const [body = '', mac = '', ...rest] = text.length > MAX_CHARS ? [] : text.split('.');
       if (rest.length > 0 || !isSame(mac, macOf(body))) return undefined;
       const signed: unknown = JSON.parse(Buffer.from(body, 'base64url').toString('utf8'));
-      // Another version of this program may have signed something else.
+      // Another version of Muster may have signed another shape.
       const { data } = envelope.safeParse(signed);
       return data !== undefined && data[0] > now() ? data[1] : undefined;
     },

@@ -22,10 +22,10 @@ import {
 
 import { judgeMinimumOs, sendUpdateRequired } from './minimum-os.js';
 
-/** As long as a challenge lives. */
+/** The lifetime of a challenge. */
 const REQUEST_LIFE_MS = 24 * 60 * 60 * 1000;
 
-/** Answers a device in Setup Assistant that Apple's enrollment program has sent to this server. */
+/** Answers a device in Setup Assistant that Automated Device Enrollment has sent to this server. */
 export async function enrollAutomatically(
   req: Request,
   res: Response,
@@ -41,10 +41,13 @@ export async function enrollAutomatically(
   const about = { serial, product, osVersion };
   if (verdict.kind === 'update') {
     const { version } = verdict;
-    services.logger.info({ ...about, minimum: version }, 'a device has to update to enroll');
+    services.logger.info(
+      { ...about, minimum: version },
+      'a device must update its system to enroll',
+    );
     await recordOnDevice(
       serial,
-      `it was told to update to ${version} first; it has ${osVersion ?? 'an older one'}`,
+      `the device was asked to update to ${version} first; it has ${osVersion ?? 'an older version'}`,
       services,
     );
     sendUpdateRequired(res, version);
@@ -56,7 +59,7 @@ export async function enrollAutomatically(
     services,
   );
   const profile = await createEnrollmentProfile(services, { challenge: { requestId }, serial });
-  services.logger.info({ ...about, requestId }, 'a device was given its automated enrollment');
+  services.logger.info({ ...about, requestId }, 'automated enrollment profile sent');
   sendProfile({ req, res }, { profile, filename: 'enroll.mobileconfig' }, services);
 }
 
@@ -77,16 +80,16 @@ async function requireAllowedDevice(
   }
 }
 
-/** For the admin, at the device's serial number; the device gets its answer whatever comes of it. */
+/** Shows the admin a failure at the serial number; an error here does not change the device's answer. */
 async function recordOnDevice(
   serial: string,
-  fault: string,
+  failure: string,
   { db, logger }: EnrollServices,
 ): Promise<void> {
   try {
-    await storeRefusedContact(db.knex, { serial, fault });
+    await storeRefusedContact(db.knex, { serial, failure });
   } catch (error) {
-    logger.warn({ err: error, serial }, 'a refused device could not be noted');
+    logger.warn({ err: error, serial }, 'the refusal of a device could not be stored');
   }
 }
 
@@ -101,17 +104,17 @@ async function findDevice(
   }
 }
 
-/** Where strangers need a link, nobody could put one into Setup Assistant. */
+/** With ENROLLMENT=link only known devices are allowed: Setup Assistant cannot open a link. */
 function requireKnownDevice(
   { serial }: IdentifiedMachine,
   { is_known: isKnown, has_accounts: hasAccounts }: DepDevice,
   { config }: EnrollServices,
 ): void {
-  const isAsked = config.enrollment === 'link' || (config.adeOnlyKnown ?? hasAccounts);
-  if (isKnown || !isAsked) return;
+  const isRequired = config.enrollment === 'link' || (config.adeOnlyKnown ?? hasAccounts);
+  if (isKnown || !isRequired) return;
   const message =
-    `serial number ${serial} is not known from the enrollment program: assign the device to ` +
-    'this server at Apple, sync the account, or mark the device with is_dep';
+    `serial number ${serial} is not known from Automated Device Enrollment: assign the device to ` +
+    'this server at Apple and sync the account, or set is_dep on the device';
   throw new AppError('forbidden', 403, message);
 }
 

@@ -2,15 +2,15 @@ import type { ServerResponse } from 'node:http';
 import type { MachineInfo } from '../../protocol/mdm/machine-info.js';
 import { compareOsVersions } from '../../protocol/mdm/os-version.js';
 
-/** What a profile of the enrollment program asks for; null where it asks for nothing. */
+/** The minimum versions of a DEP profile; null: none. */
 export interface MinimumVersions {
   minimum_ios_version: string | null;
   minimum_macos_version: string | null;
 }
 
 /**
- * - `update`: the device is told to update first.
- * - `enroll`: it enrolls; `unmet` is the minimum that it falls short of.
+ * - `update`: the device has to update first.
+ * - `enroll`: it enrolls; `unmet` is the minimum version that it does not meet.
  */
 export type MinimumVerdict =
   | { kind: 'update'; version: string }
@@ -18,21 +18,21 @@ export type MinimumVerdict =
 
 const MET: MinimumVerdict = { kind: 'enroll', unmet: null };
 
-/** Product families, with the first version that tells OS_VERSION (Apple's other/machineinfo.yaml). */
+/** Product families, with the first version that sends OS_VERSION (Apple's other/machineinfo.yaml). */
 const FAMILIES = [
-  { products: /^(iPhone|iPad|iPod)/i, minimum: 'minimum_ios_version', tellsSince: '17.0' },
+  { products: /^(iPhone|iPad|iPod)/i, minimum: 'minimum_ios_version', reportsVersionSince: '17.0' },
   {
     products: /^(Mac|iMac|VirtualMac)/i,
     minimum: 'minimum_macos_version',
-    tellsSince: '14.0',
+    reportsVersionSince: '14.0',
   },
 ] as const;
 
 type VersionFacts = Pick<MachineInfo, 'product' | 'osVersion' | 'canRequestSoftwareUpdate'>;
 
 /**
- * Whether the device may enroll as it is. One that does not tell its version runs a system from
- * before those that do, and could not be told to update either.
+ * Whether the device may enroll with its current system. One that does not send its version runs a
+ * system older than `reportsVersionSince`, which cannot be asked to update either.
  */
 export function judgeMinimumOs(info: VersionFacts, minimums: MinimumVersions): MinimumVerdict {
   const { product = '', osVersion, canRequestSoftwareUpdate } = info;
@@ -40,8 +40,8 @@ export function judgeMinimumOs(info: VersionFacts, minimums: MinimumVersions): M
   const version = family === undefined ? null : minimums[family.minimum];
   if (family === undefined || version === null) return MET;
   if (osVersion === undefined) {
-    const isBeyondReach = (compareOsVersions(version, family.tellsSince) ?? -1) >= 0;
-    return isBeyondReach ? { kind: 'enroll', unmet: version } : MET;
+    const isTooOld = (compareOsVersions(version, family.reportsVersionSince) ?? -1) >= 0;
+    return isTooOld ? { kind: 'enroll', unmet: version } : MET;
   }
   if ((compareOsVersions(osVersion, version) ?? 0) >= 0) return MET;
   return canRequestSoftwareUpdate
@@ -49,7 +49,7 @@ export function judgeMinimumOs(info: VersionFacts, minimums: MinimumVersions): M
     : { kind: 'enroll', unmet: version };
 }
 
-/** Apple's mdm/errors/softwareupdate.required.yaml: the device updates and then asks again. */
+/** Apple's mdm/errors/softwareupdate.required.yaml: the device updates and then enrolls again. */
 export function sendUpdateRequired(res: ServerResponse, version: string): void {
   const body = JSON.stringify({
     code: 'com.apple.softwareupdate.required',

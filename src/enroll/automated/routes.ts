@@ -5,7 +5,7 @@ import type { EnrollServices } from '../services.js';
 import { sendAnchorCertificates } from '../trust-routes.js';
 import { enrollAutomatically } from './automated-enrollment.js';
 
-/** What lies under /dep for devices of Apple's enrollment program. */
+/** Routes under /dep for devices in Automated Device Enrollment. */
 export function createDepRouter(services: EnrollServices): Router {
   const router = Router();
   router.post('/enroll', (req, res) => enrollAutomatically(req, res, services));
@@ -16,7 +16,7 @@ export function createDepRouter(services: EnrollServices): Router {
   return router;
 }
 
-/** By which Apple Configurator finds out how its devices enroll, at the root of the server. */
+/** /MDMServiceConfig, where Apple Configurator looks up how its devices enroll. */
 export function createServiceConfigRouter({
   publicUrl,
   logger,

@@ -11,7 +11,7 @@ const TOKEN_BYTES = 24;
 
 export interface EnrollmentLinksDeps {
   box: SecretBox;
-  /** What devices are told; without a slash at its end. */
+  /** URL for devices, without a trailing slash. */
   publicUrl: string;
 }
 
@@ -24,12 +24,12 @@ export class EnrollmentLinks {
     return { token, hash: linkTokenHash(token) };
   }
 
-  /** For the row of this id, and no other. */
+  /** The sealed token can be opened for the row of this id only. */
   sealToken(id: number, token: string): Buffer {
     return this.deps.box.seal(Buffer.from(token, 'utf8'), identityOf(id));
   }
 
-  /** Of the page that a person opens. AppError master_key_mismatch for another row's token. */
+  /** URL of the landing page. AppError master_key_mismatch for another row's token. */
   urlOf(id: number, sealedToken: Buffer): string {
     const token = this.deps.box.open(sealedToken, identityOf(id)).toString('utf8');
     return this.urlWith(token);

@@ -6,7 +6,7 @@ export interface LandingPage {
   /** Addresses of what devices fetch, the link's token in them. */
   profileUrl: string;
   overTheAirUrl: string;
-  /** undefined: devices trust this server by themselves. */
+  /** undefined: devices trust this server already. */
   trustUrl: string | undefined;
   /** People may sign in with their work account instead. */
   hasAccounts: boolean;
@@ -18,7 +18,7 @@ function trustStep(trustUrl: string): Html {
 <p>Your device does not know the certificates of this server yet. Install them first.</p>
 <a class="button" href="${trustUrl}">Get the trust profile</a>
 <p>Then install it: on iPhone, iPad and Apple Vision Pro in Settings, on a Mac in System
-Settings, as told below.</p>
+Settings, as described below.</p>
 <p>On iPhone, iPad and Apple Vision Pro one thing more: Settings &gt; General &gt; About &gt;
 Certificate Trust Settings, and turn on the certificates of this server.</p>
 </section>`;
@@ -78,7 +78,7 @@ Sign In to Work or School Account. On a Mac: System Settings &gt; General &gt; D
 Management &gt; Sign In.</p>
 </section>`;
 
-/** How a person enrolls a device, for a page that has no scripts. */
+/** Instructions for a person who enrolls a device; the page has no scripts. */
 export function landingPage(page: LandingPage): Html {
   const { organization, trustUrl, hasAccounts } = page;
   return html`<h1>Enroll your device with ${organization}</h1>
@@ -92,10 +92,10 @@ ${hasAccounts ? ACCOUNT : undefined}
 profile where you installed it.</p>`;
 }
 
-/** Why nobody enrolls here; `reason` begins in lower case. */
+/** The page of a refused enrollment; `reason` begins in lower case. */
 export function refusalPage(organization: string, reason: string): Html {
   const sentence = `${reason.slice(0, 1).toUpperCase()}${reason.slice(1)}.`;
   return html`<h1>Your device cannot be enrolled here now</h1>
 <p>${sentence}</p>
-<p>Ask whoever sent you here, at ${organization}, for a new link.</p>`;
+<p>Ask the person at ${organization} who sent you here for a new link.</p>`;
 }

@@ -10,7 +10,7 @@ import { queryText } from '../send-profile.js';
 import type { EnrollServices } from '../services.js';
 import { landingPage, refusalPage } from './landing-page.js';
 
-/** The page that an enrollment link leads to, with a slash at its end or without. */
+/** The landing page of an enrollment link, with or without a trailing slash. */
 export function createLandingRoutes(services: EnrollServices): Router {
   const router = Router();
   router.get('/', (req, res) => sendLandingPage(req, res, services));
@@ -23,7 +23,7 @@ async function sendLandingPage(req: Request, res: Response, services: EnrollServ
   const token = queryText(req, 'token');
   const refusal = await refusalOf(token, services);
   if (refusal !== undefined) {
-    services.logger.info({ reason: refusal }, 'the page for enrollment let nobody in');
+    services.logger.info({ reason: refusal }, 'enrollment landing page: enrollment refused');
     const body = refusalPage(organization, refusal);
     sendPage(res, { status: 403, title: `Enrollment: ${organization}`, body });
     return;
@@ -46,7 +46,7 @@ async function addresses(token: string | undefined, { db, publicUrl, tlsChain }:
   };
 }
 
-/** Whether a device that is told an account would be sent here to sign in. */
+/** Whether people can sign in with an account to enroll. */
 async function hasAccounts(services: EnrollServices): Promise<boolean> {
   try {
     await requireSignIn(services);

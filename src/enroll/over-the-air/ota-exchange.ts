@@ -26,9 +26,9 @@ import type { EnrollServices } from '../services.js';
 import { type SignedDeviceInfo, unknownSigner } from '../signed-device-info.js';
 
 /**
- * Answers what a device posts over the air. Who signed tells the phases apart: with the certificate
- * that Apple gave it, the device gets a profile with an identity alone; with that identity, the
- * profile that enrolls it. AppError 4xx.
+ * Answers a device that enrolls over the air. The signer shows the phase: signed with its Apple
+ * certificate, the device gets a profile with an identity; signed with that identity, the profile
+ * that enrolls it. AppError 4xx.
  */
 export async function continueExchange(
   signed: SignedDeviceInfo,
@@ -39,10 +39,10 @@ export async function continueExchange(
     return await buildIdentityAnswer(signed, services);
   const exchange = await find(signer.fingerprint, services);
   if (exchange === undefined) {
-    throw unknownSigner(signed, 'neither of a device CA nor issued over the air');
+    throw unknownSigner(signed, 'issued neither by a device CA nor over the air');
   }
-  const fault = refusalReason(exchange, signer);
-  if (fault !== undefined) throw unknownSigner(signed, `${fault} (${exchange.request.id})`);
+  const reason = refusalReason(exchange, signer);
+  if (reason !== undefined) throw unknownSigner(signed, `${reason} (${exchange.request.id})`);
   return await buildEnrollmentAnswer(signed, exchange.request, services);
 }
 
@@ -54,11 +54,12 @@ async function find(fingerprint: Buffer, { db }: EnrollServices): Promise<Exchan
   }
 }
 
-/** Why the exchange does not go on by this certificate, which was issued in it. */
+/** Why this certificate, which the exchange issued, cannot continue it. */
 function refusalReason(exchange: Exchange, signer: ParsedCertificate): string | undefined {
   if (exchange.revoked_at !== null) return 'the certificate was revoked';
   if (!isValidAt(signer, new Date())) return 'the certificate is not valid now';
-  if (exchange.request.enrolled_at !== null) return 'the device has enrolled by this request';
+  if (exchange.request.enrolled_at !== null)
+    return 'the device has already enrolled with this request';
   return exchange.is_expired ? 'the request has expired' : undefined;
 }
 
@@ -69,7 +70,7 @@ async function buildIdentityAnswer(
   const info = requireIdentified(signed.info);
   const { nonce, linkId } = services.otaChallenges.readChallenge(requireChallenge(info));
   const settings = await readOtaSettings(services);
-  await requireDeviceStillAllowed(info, linkId === undefined ? {} : { linkId }, services);
+  await requireDeviceStillAllowed(info, { linkId }, services);
   const expiresAt = requestEnd();
   const requestId = await inTransaction(services.db, (trx) =>
     claimOtaRequest(trx, {
@@ -82,7 +83,10 @@ async function buildIdentityAnswer(
   );
   if (requestId === undefined) throw usedChallenge(info);
   const { serial, product } = info;
-  services.logger.info({ requestId, serial, product }, 'a device enrolls over the air');
+  services.logger.info(
+    { requestId, serial, product },
+    'over-the-air enrollment: identity profile sent',
+  );
   const scep = identityRequest(settings, services, { requestId, expiresAt, isExchange: true });
   return buildIdentityProfile({ organization: settings.organization, scep });
 }
@@ -102,8 +106,8 @@ async function buildEnrollmentAnswer(
   requireSameDevice(info, request);
   const settings = await readOtaSettings(services);
   const { id: requestId, enrollment_link_id: linkId, expires_at: expiresAt } = request;
-  const admitted = { ...(linkId === null ? {} : { linkId }), isCounted: true };
-  await requireDeviceStillAllowed(info, admitted, services);
+  const admission = { linkId: linkId ?? undefined, isCounted: true };
+  await requireDeviceStillAllowed(info, admission, services);
   services.logger.info({ requestId, serial: info.serial }, 'a device may enroll over the air');
   const challenge = { requestId, expiresAt };
   return enrollmentProfile(settings, services, { challenge, serial: info.serial });
@@ -121,8 +125,8 @@ function requireSameDevice(
 }
 
 /**
- * By which devices enroll over the air. Nothing would bind a certificate of an external CA to the
- * exchange that it was issued in. AppError conflict 409 then, and 503 where no identity is offered.
+ * The settings for over-the-air enrollment. AppError conflict 409 with an external CA, whose
+ * certificates cannot be bound to an exchange; 503 if no identities are offered.
  */
 export async function readOtaSettings({
   db,

@@ -30,7 +30,7 @@ async function sendProfileService(
   const profile = buildProfileService({
     organization,
     url: `${publicUrl}/enroll/ota_authenticate`,
-    challenge: otaChallenges.issueChallenge(linkId === undefined ? {} : { linkId }),
+    challenge: otaChallenges.issueChallenge({ linkId }),
   });
   sendProfile({ req, res }, { profile, filename: 'ota.mobileconfig' }, services);
 }

@@ -8,12 +8,12 @@ export interface IdentityRenewalTaskDeps {
   logger: Logger;
 }
 
-/** New ones in a run: a million devices that enrolled on one day renew within a week. */
-const MOST_BEGUN = 1_000;
-/** Each with a profile of some kilobytes to be signed and sealed. */
+/** New renewals in one run: a million devices that enrolled on one day renew within a week. */
+const MAX_BEGUN = 1_000;
+/** Each needs a profile of some kilobytes to be signed and sealed. */
 const DEVICES_AT_ONCE = 50;
 
-/** Sees to it that identities are renewed before they end, in any number of processes at once. */
+/** Renews identities before they expire; several processes may run this at once. */
 export function createIdentityRenewalTask(deps: IdentityRenewalTaskDeps): Task<undefined> {
   return scheduledTask({
     name: 'identities.renew',
@@ -26,7 +26,7 @@ export function createIdentityRenewalTask(deps: IdentityRenewalTaskDeps): Task<u
         );
         return;
       }
-      const begun = await renewals.begin(MOST_BEGUN);
+      const begun = await renewals.begin(MAX_BEGUN);
       const { queued, renewed, failed } = await advanceAll(deps, signal);
       if (begun + queued + renewed + failed === 0) return;
       logger.info({ begun, queued, renewed, failed }, 'identities are being renewed');

@@ -21,19 +21,19 @@ import { judgeRenewal, nextLook } from './renewal-verdict.js';
 
 export interface IdentityRenewalDeps extends EnrollmentProfileDeps {
   queue: Pick<CommandQueue, 'target' | 'addEach'>;
-  /** As the enrollment profile is signed; the profile as it is without a certificate to sign with. */
+  /** Signs a profile like the enrollment profile; returns it unchanged if there is no certificate. */
   sign: (profile: Buffer) => Buffer;
 }
 
-/** A device may sleep as long; as long does the challenge in its profile live. */
+/** Devices may be off this long; the lifetime of the challenge in the profile. */
 const ATTEMPT_LIFE_MS = 30 * 86_400_000;
-/** Over before the next run. */
+/** Shorter than the interval between two runs. */
 const PUSH_SPREAD_MS = 9 * 60_000;
 const ENROLL = '.enroll';
 
 /**
  * Renews device identities by installing the enrollment profile again, with a challenge that is
- * good for this enrollment of this device alone. One row of `identity_renewals` keeps watch.
+ * valid for this enrollment of this device only. One row of `identity_renewals` tracks each.
  */
 export class IdentityRenewals {
   constructor(private readonly deps: IdentityRenewalDeps) {}
@@ -48,7 +48,7 @@ export class IdentityRenewals {
     return await beginDueRenewals(this.deps.db.knex, limit);
   }
 
-  /** Looks after up to `limit` renewals whose time has come. */
+  /** Advances up to `limit` renewals that are due. */
   async advance(limit: number): Promise<RenewalProgress> {
     return await inTransaction(this.deps.db, async (trx) => {
       const now = new Date();
@@ -67,9 +67,9 @@ export class IdentityRenewals {
   }
 
   /**
-   * Renews the identity of one device now, whatever is left of its life. Returns the id of the
-   * command. 404 unknown device; 409 when it is not enrolled, has no identity that could be renewed,
-   * or has a renewal under way.
+   * Renews the identity of one device now, whatever its expiry. Returns the id of the command.
+   * AppError 404 unknown device; 409 if it is not enrolled, has no identity that could be renewed, or
+   * has a renewal under way.
    */
   async renew(trx: Transaction, deviceId: number): Promise<number> {
     const target = await this.deps.queue.target(trx, deviceId);
@@ -77,7 +77,7 @@ export class IdentityRenewals {
       throw conflict(`device ${deviceId} is not enrolled`);
     const row = await claimRenewalOf(trx, deviceId);
     if (row?.active_fingerprint == null) {
-      throw conflict(`device ${deviceId} has no valid identity left; it has to enroll anew`);
+      throw conflict(`device ${deviceId} has no valid identity left; it has to enroll again`);
     }
     if (row.udid === null && accountOf(row).account === undefined) {
       throw conflict(`device ${deviceId} is enrolled for a user without a known account`);
@@ -85,8 +85,8 @@ export class IdentityRenewals {
     const isAnother = !row.active_fingerprint.equals(row.fingerprint);
     if (!isAnother) refuseSecond(row);
     const fingerprint = row.active_fingerprint;
-    const anew = isAnother ? { ...row, fingerprint, attempts: 0 } : row;
-    const [id] = await this.#attempt(trx, [anew]);
+    const current = isAnother ? { ...row, fingerprint, attempts: 0 } : row;
+    const [id] = await this.#attempt(trx, [current]);
     if (id === undefined) throw new Error('no command was queued');
     return id;
   }
@@ -100,7 +100,7 @@ export class IdentityRenewals {
     for (const row of rows) {
       const command = this.#command(row, settings, expiresAt);
       wanted.push({ deviceId: row.device_id, command });
-      // Each is signed, and devices are waiting for their answers meanwhile.
+      // Signing takes time; yield so that devices get their answers meanwhile.
       await setImmediate();
     }
     const spreadMs = rows.length > 1 ? PUSH_SPREAD_MS : 0;
@@ -135,8 +135,8 @@ function conflict(message: string): AppError {
 }
 
 /**
- * Nothing binds a certificate of an external CA to the enrollment that asked for it, so the device's
- * next Authenticate would begin a new one, and without an Authenticate the device would be refused.
+ * A certificate of an external CA cannot be bound to an enrollment, so the device's next Authenticate
+ * would begin a new one, and without an Authenticate the device would be refused.
  */
 function isOffered({ scep }: EnrollmentSettings): boolean {
   return scep.source_type === 'InternalSCEP';
@@ -157,8 +157,8 @@ function refuseSecond({ device_id, command_id, status }: RenewalRow): void {
 }
 
 /**
- * Devices refuse an update of the profile that manages them with another topic or identifier, so
- * those stay that the device enrolled with, whatever has been set since.
+ * Devices refuse an update of their enrollment profile with another topic or identifier, so those of
+ * the enrollment are used, whatever the settings are now.
  */
 function settingsOf(row: RenewalRow, settings: EnrollmentSettings): EnrollmentSettings {
   const { topic, profile_identifier: identifier } = row;

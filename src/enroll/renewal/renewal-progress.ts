@@ -18,14 +18,14 @@ export interface FailedRenewal {
 }
 
 export interface RenewalProgress {
-  /** How many were looked at. */
+  /** Number of examined renewals. */
   looked: number;
   queued: number;
   renewed: number;
   failed: FailedRenewal[];
 }
 
-/** A renewal with what is decided about it. */
+/** A renewal and the decision about it. */
 export interface Judged {
   row: RenewalRow;
   verdict: RenewalVerdict;
@@ -48,7 +48,7 @@ export function failure({ row, verdict }: Judged): FailedRenewal[] {
   return [{ deviceId: row.device_id, attempts: row.attempts, problem, retryAt }];
 }
 
-/** Closes what has come to its end. Returns how many devices were renewed. */
+/** Deletes finished renewals. Returns the number of renewed devices. */
 export async function closeRenewals(trx: Transaction, judged: Judged[]): Promise<number> {
   const rowsOf = (kind: RenewalVerdict['kind']) =>
     judged.filter(({ verdict }) => verdict.kind === kind).map(({ row }) => row);

@@ -4,15 +4,15 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** While a command is under way. */
+/** Interval of checks while a command is under way. */
 const LOOK_EVERY_MS = HOUR_MS;
-/** A device that has installed the profile asks for its certificate at once; no network lasts days. */
+/** A device requests its certificate right after it has installed the profile. */
 const NEW_IDENTITY_TIMEOUT_MS = DAY_MS;
-/** After the first attempt that failed, the second, and so on. */
+/** By the number of failed attempts. */
 const PAUSES_MS = [HOUR_MS, 4 * HOUR_MS, DAY_MS, 3 * DAY_MS];
 const LAST_PAUSE_MS = 7 * DAY_MS;
 
-const MOST_TEXT = 200;
+const MAX_TEXT = 200;
 
 /** How a renewal goes on. */
 export type RenewalVerdict =
@@ -28,12 +28,12 @@ function after(time: Date, ms: number): Date {
   return new Date(time.getTime() + ms);
 }
 
-/** When a command that was queued now is looked at. */
+/** When to check a command that is queued now. */
 export function nextLook(now: Date): Date {
   return after(now, LOOK_EVERY_MS);
 }
 
-/** The pause after so many attempts, the last of which failed at `since`. */
+/** `since`: when the last attempt failed. */
 function failed({ attempts }: RenewalRow, problem: string, since: Date): RenewalVerdict {
   const pause = PAUSES_MS[attempts - 1] ?? LAST_PAUSE_MS;
   return { kind: 'failed', problem, retryAt: after(since, pause) };
@@ -45,10 +45,10 @@ function judgeAcknowledged(row: RenewalRow, acknowledgedAt: Date, now: Date): Re
   return failed(row, 'the profile was installed, but no new identity was used', end);
 }
 
-/** What the device said is wrong, as far as it said anything. */
+/** The device's error, if it sent one. */
 function answerOf({ status, error_chain }: RenewalRow): string {
   const text = error_chain?.[0]?.LocalizedDescription;
-  const detail = typeof text === 'string' ? `: ${text.slice(0, MOST_TEXT)}` : '';
+  const detail = typeof text === 'string' ? `: ${text.slice(0, MAX_TEXT)}` : '';
   return `the device answered ${status}${detail}`;
 }
 
@@ -67,7 +67,7 @@ export function judgeRenewal(row: RenewalRow, now: Date): RenewalVerdict {
     case 'Expired':
     case 'Cancelled':
       return failed(row, `the command is ${status}: ${row.reason ?? 'no reason given'}`, now);
-    // Still in the queue: the device is asleep or away. A second one would not wake it either.
+    // Still queued: the device is off. A second command would not help.
     default:
       return { kind: 'wait', until: nextLook(now) };
   }

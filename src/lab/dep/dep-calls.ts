@@ -6,28 +6,28 @@ import type { MdmServer, ProfileDefinition } from './mdm-server.js';
 
 import { checkProfile } from './profile-checks.js';
 
-/** One call of a client that has a session. */
+/** One call of a client with a session. */
 export interface DepCall {
   server: MdmServer;
   cursors: PageCursors;
   query: URLSearchParams;
   /** Parsed JSON; an empty object where there was no body. */
   body: unknown;
-  /** In place of what would come of the serial number. */
+  /** The result that a fault rule sets for the serial number; undefined: the real result. */
   resultFor(serial: string): string | undefined;
 }
 
-/** What is answered with 200. */
+/** Returns the body of a 200 answer. */
 type Handler = (call: DepCall) => object;
 
-const MOST_SERIALS = 1_000;
+const MAX_SERIALS = 1_000;
 
 const pageBody = z.object({
   cursor: z.string().optional(),
   limit: z.int().min(1).max(1000).default(100),
 });
 const serial = z.string().min(1).max(100);
-const devicesBody = z.object({ devices: z.array(serial).max(MOST_SERIALS).default([]) });
+const devicesBody = z.object({ devices: z.array(serial).max(MAX_SERIALS).default([]) });
 const lockBody = z.object({
   device: serial.optional(),
   escrow_key: z
@@ -49,7 +49,7 @@ function serialsOf(body: unknown): string[] {
   return devices;
 }
 
-/** What came of each; a result that was told beforehand keeps the rest from happening. */
+/** Results by serial number; `work` is skipped for those with a result of a fault rule. */
 function forEachSerial(
   { resultFor }: DepCall,
   serials: readonly string[],
@@ -78,7 +78,7 @@ const describeDevices: Handler = ({ server, body }) => {
 const defineProfile: Handler = (call) => {
   const { server } = call;
   const { devices, ...profile } = read(z.record(z.string(), z.unknown()), call.body);
-  checkProfile({ ...profile, ...(devices === undefined ? {} : { devices }) });
+  checkProfile({ ...profile, devices });
   const serials = read(devicesBody, { devices }).devices;
   const uuid = server.define(profile as ProfileDefinition);
   const results = forEachSerial(call, serials, (serial) => server.assign(serial, uuid));
@@ -122,7 +122,7 @@ const lock: Handler = (call) => {
   return { serial_number: serial, response_status: call.resultFor(serial) ?? work() };
 };
 
-/** By method and path; every one of them needs a session. */
+/** By path and method; all of them need a session. */
 export const DEP_CALLS: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   '/account': { GET: ({ server }) => accountDocument(server) },
   '/server/devices': {
@@ -152,7 +152,7 @@ const URLS = [
   { uri: '/profile/devices', http_method: ['DELETE', 'POST', 'PUT'] },
 ];
 
-/** Whose server it is, as GET /account tells it. */
+/** The answer to GET /account. */
 function accountDocument({ name, uuid }: MdmServer): object {
   return {
     server_name: name,

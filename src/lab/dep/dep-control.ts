@@ -3,18 +3,18 @@ import type { FaultRule, FaultRules } from './fault-rules.js';
 import type { Portal } from './portal.js';
 import type { Sessions } from './sessions.js';
 
-/** How the stand-in is told to behave, and what it saw. */
+/** Controls the behavior of the stand-in and reports the requests that it received. */
 export interface DepControl {
   portal: Portal;
-  /** Rules are used in the order they came. */
+  /** Rules apply in the order in which they were added. */
   addFault(rule: FaultRule): void;
   faults(): FaultRule[];
   clearFaults(): void;
-  /** All sessions are answered 401, or 403 as those that Apple has forgotten. */
+  /** All sessions are answered 401 as expired, or 403 as unknown. */
   expireSessions(how?: 401 | 403): void;
   requests(): RequestReport;
   resetRequests(): void;
-  /** Sees each request of a client before it is answered; undefined takes it away. */
+  /** The interceptor sees each request before it is answered; undefined removes it. */
   intercept(interceptor: Interceptor | undefined): void;
   destroyConnections(): void;
 }

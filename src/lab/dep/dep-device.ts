@@ -2,7 +2,7 @@ import { DEVICE_MODELS, type DeviceModel } from '../devices/device-models.js';
 
 export type ProfileStatus = 'empty' | 'assigned' | 'pushed' | 'removed';
 
-/** A device that Apple knows to belong to a server. Times are milliseconds since 1970. */
+/** A device assigned to a server. Times are milliseconds since 1970. */
 export interface DepDevice {
   readonly serial: string;
   readonly kind: DeviceKind;
@@ -11,14 +11,14 @@ export interface DepDevice {
   status: ProfileStatus;
   profileAssignedAt: number;
   profilePushedAt: number;
-  /** Taken from the server: kept for whoever reads on at an old cursor. */
+  /** Removed from the server; kept for clients that continue at an old cursor. */
   isGone: boolean;
   isLocked: boolean;
 }
 
 const ASSIGNED_BY = 'admin@lab.example';
 
-/** As Apple writes times. */
+/** A time in Apple's format. */
 export function timeText(time: number): string {
   return `${new Date(time).toISOString().slice(0, 19)}Z`;
 }
@@ -44,11 +44,11 @@ function profileFacts(device: DepDevice): Record<string, string> {
     profile_uuid: profile,
     profile_status: status,
     profile_assign_time: timeText(profileAssignedAt),
-    ...(status === 'pushed' ? { profile_push_time: timeText(profilePushedAt) } : {}),
+    ...(status === 'pushed' && { profile_push_time: timeText(profilePushedAt) }),
   };
 }
 
-/** As Apple lists it. */
+/** The device as Apple lists it. */
 export function listedDevice(device: DepDevice): Record<string, string> {
   const { serial, kind, assignedAt } = device;
   return {
@@ -61,7 +61,7 @@ export function listedDevice(device: DepDevice): Record<string, string> {
   };
 }
 
-/** What Apple tells of a device besides its serial number; shared by all that are alike. */
+/** What Apple lists of a device besides its serial number; shared by devices of one kind. */
 export interface DeviceKind {
   device_family: string;
   model: string;
@@ -78,7 +78,7 @@ const SHORT_NAMES: [RegExp, string][] = [
   [/^MACBOOK AIR/, 'MBA'],
 ];
 
-/** In Apple's manner: MBP 13.3 SPACE GRAY/2.0GHZ/8GB/256GB-USA. */
+/** In Apple's style: MBP 13.3 SPACE GRAY/2.0GHZ/8GB/256GB-USA. */
 function describe(model: string, color: string, capacity: number): string {
   const short = SHORT_NAMES.reduce(
     (name, [from, to]) => name.replace(from, to),

@@ -1,11 +1,11 @@
-/** An answer other than 200, in Apple's words, which stand alone in the body. */
+/** An answer other than 200; the body is Apple's error code alone. */
 export class DepRefusal extends Error {
   constructor(
     readonly status: number,
     readonly code: string,
   ) {
     super(code);
-    this.name = 'ProgramRefusal';
+    this.name = 'DepRefusal';
   }
 }
 

@@ -11,7 +11,7 @@ import {
 import { ControlFault, readBytes } from '../wire/control-http.js';
 import type { DepAnswer, DepRequest, DepService } from './dep-service.js';
 
-/** Sees each request before it is answered, and may keep it waiting: for tests. */
+/** Sees each request before it is answered, and may delay it: for tests. */
 export type Interceptor = (request: DepRequest) => Promise<void> | void;
 
 export interface DepServerOptions {
@@ -21,12 +21,12 @@ export interface DepServerOptions {
 }
 
 /** A profile may carry certificates. */
-const LARGEST_BODY = 4 * 1024 * 1024;
+const MAX_BODY = 4 * 1024 * 1024;
 
 async function readRequest(request: IncomingMessage): Promise<DepRequest> {
   const { method = 'GET', headers, url = '/' } = request;
-  const body = await readBytes(request, LARGEST_BODY);
-  // Of the URL only path and query are the client's to choose.
+  const body = await readBytes(request, MAX_BODY);
+  // The client chooses path and query only.
   const [path = '/', query = ''] = url.split('?', 2);
   const address = new URL(`https://${headers.host ?? 'localhost'}`);
   address.pathname = path;
@@ -46,7 +46,7 @@ function send(response: ServerResponse, { status, body, headers }: DepAnswer): v
   response.end(bytes);
 }
 
-/** Speaks HTTPS, and nothing but Apple's protocol. */
+/** The HTTPS server of Apple's protocol. */
 export class DepServer {
   readonly #sockets = new Set<Duplex>();
   readonly server: Server;
@@ -102,7 +102,7 @@ export class DepServer {
   }
 }
 
-/** How often each path was answered with each status. */
+/** Number of answers by path and status. */
 export type RequestReport = Record<string, Record<string, number>>;
 
 export class RequestCounts {

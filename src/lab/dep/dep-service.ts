@@ -9,7 +9,7 @@ import type { Sessions } from './sessions.js';
 
 export interface DepRequest {
   method: string;
-  /** As the client addressed it. */
+  /** With the host that the client used. */
   url: URL;
   headers: IncomingHttpHeaders;
   body: Buffer;
@@ -17,12 +17,12 @@ export interface DepRequest {
 
 export interface DepAnswer {
   status: number;
-  /** A string stands alone in the body, an object as JSON. */
+  /** A string is sent as text, an object as JSON. */
   body: string | object;
-  headers?: Record<string, string>;
-  /** The connection is cut instead. */
-  drop?: boolean;
-  delayMs?: number;
+  headers?: Record<string, string> | undefined;
+  /** The connection is closed without an answer. */
+  drop?: boolean | undefined;
+  delayMs?: number | undefined;
 }
 
 export interface DepServiceOptions {
@@ -56,37 +56,36 @@ function parseBody(body: Buffer): unknown {
   }
 }
 
-/** What would come of serial numbers by the rule. */
+/** The result that the rule sets for a serial number, if any. */
 function resultsOf(rule: FaultRule | undefined): (serial: string) => string | undefined {
   const { result, serial_numbers: serials } = rule ?? {};
   const chosen = serials && new Set(serials);
   return (serial) => (chosen === undefined || chosen.has(serial) ? result : undefined);
 }
 
-/** What the rule has answered in place of what is right, or after a while. */
-function applyRule(rule: FaultRule, right?: DepAnswer): DepAnswer {
+/** The rule's answer; the regular one, possibly delayed, if the rule has none. */
+function applyRule(rule: FaultRule, regular?: DepAnswer): DepAnswer {
   const { status, body, retry_after: retryAfter, drop = false, delay_ms: delayMs } = rule;
-  const delay = delayMs === undefined ? {} : { delayMs };
-  if (right !== undefined && status === undefined && !drop) return { ...right, ...delay };
-  const headers = retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) };
-  const words = body ?? DEFAULT_BODIES[status ?? 0] ?? 'REFUSED';
-  return { status: status ?? 0, body: words, headers, drop, ...delay };
+  if (regular !== undefined && status === undefined && !drop) return { ...regular, delayMs };
+  const headers = retryAfter === undefined ? undefined : { 'Retry-After': String(retryAfter) };
+  const code = body ?? DEFAULT_BODIES[status ?? 0] ?? 'REFUSED';
+  return { status: status ?? 0, body: code, headers, drop, delayMs };
 }
 
-/** Takes the requests of clients as Apple's service does. */
+/** Answers requests like Apple's DEP service. */
 export class DepService {
   constructor(private readonly options: DepServiceOptions) {}
 
   answer(request: DepRequest): DepAnswer {
     const rule = this.options.faults.next(request.method, request.url.pathname);
-    if (rule === undefined) return this.#obey(request, rule);
-    const isInstead = rule.status !== undefined || rule.drop === true;
-    if (isInstead && rule.obeyed !== true) return applyRule(rule);
-    const right = this.#obey(request, rule);
-    return right.status === 200 ? applyRule(rule, right) : right;
+    if (rule === undefined) return this.#answerOrRefuse(request, rule);
+    const replacesAnswer = rule.status !== undefined || rule.drop === true;
+    if (replacesAnswer && rule.obeyed !== true) return applyRule(rule);
+    const regular = this.#answerOrRefuse(request, rule);
+    return regular.status === 200 ? applyRule(rule, regular) : regular;
   }
 
-  #obey(request: DepRequest, rule: FaultRule | undefined): DepAnswer {
+  #answerOrRefuse(request: DepRequest, rule: FaultRule | undefined): DepAnswer {
     try {
       return this.#serve(request, rule);
     } catch (error) {
@@ -106,9 +105,9 @@ export class DepService {
   }
 
   #openSession({ method, url, headers: { authorization } }: DepRequest): DepAnswer {
-    const admitted = this.options.oauth.check({ method, url, authorization });
+    const owner = this.options.oauth.check({ method, url, authorization });
     this.#checkTerms();
-    return { status: 200, body: { auth_session_token: this.options.sessions.open(admitted) } };
+    return { status: 200, body: { auth_session_token: this.options.sessions.open(owner) } };
   }
 
   #call(request: DepRequest, rule: FaultRule | undefined): DepAnswer {
@@ -120,8 +119,8 @@ export class DepService {
     const call = { server, cursors, query: url.searchParams, body: parseBody(request.body) };
     const answer = DEP_CALLS[url.pathname]?.[method]?.({ ...call, resultFor: resultsOf(rule) });
     if (method !== 'GET') organization.changed();
-    const renewal = next === undefined ? {} : { headers: { 'X-ADM-Auth-Session': next } };
-    return { status: 200, body: answer ?? {}, ...renewal };
+    const renewal = next === undefined ? undefined : { 'X-ADM-Auth-Session': next };
+    return { status: 200, body: answer ?? {}, headers: renewal };
   }
 
   #checkTerms(): void {

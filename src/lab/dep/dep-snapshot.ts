@@ -10,8 +10,8 @@ import {
 
 import type { Organization } from './organization.js';
 
-/** Older changes are forgotten by a restart; cursors from before them have expired then. */
-const MOST_OPERATIONS = 20_000;
+/** A restart drops older operations; cursors from before them have expired then. */
+const MAX_OPERATIONS = 20_000;
 
 const status = z.enum(['empty', 'assigned', 'pushed', 'removed']);
 const device = z.object({
@@ -38,7 +38,7 @@ const server = z.object({
 });
 const snapshot = z.object({
   version: z.literal(1),
-  /** Of another lab's CA nothing is taken over: its tokens are not ours. */
+  /** Fingerprint of the lab's CA; the state of another lab is ignored, since its tokens are not ours. */
   lab: z.string(),
   stateId: z.string(),
   areTermsSigned: z.boolean(),
@@ -47,7 +47,7 @@ const snapshot = z.object({
 
 export type DepSnapshot = z.infer<typeof snapshot>;
 
-/** undefined for what was not written by a lab with that CA. */
+/** undefined unless a lab with that CA has written it. */
 export function readSnapshot(text: string, lab: string): DepSnapshot | undefined {
   try {
     const { data } = snapshot.safeParse(JSON.parse(text));
@@ -60,9 +60,9 @@ export function readSnapshot(text: string, lab: string): DepSnapshot | undefined
 function serverSnapshot(of: MdmServer): DepSnapshot['servers'][number] {
   const { name, tokenIssuedAt, made, cursorEpoch, log } = of;
   const places = new Map(of.devices.map((one, place) => [one, place]));
-  const firstOperation = Math.max(log.first, log.end - MOST_OPERATIONS);
+  const firstOperation = Math.max(log.first, log.end - MAX_OPERATIONS);
   const operations = log
-    .from(firstOperation, MOST_OPERATIONS)
+    .from(firstOperation, MAX_OPERATIONS)
     .map(({ type, device: one, at }): [OperationType, number, number] => {
       return [type, places.get(one) ?? 0, at];
     });
@@ -90,30 +90,30 @@ export function writeSnapshot(organization: Organization, lab: string): string {
   return JSON.stringify(content);
 }
 
-function restoreDevices(given: DepSnapshot['servers'][number]): DepDevice[] {
-  return given.devices.flatMap(({ kind: name, ...one }) => {
+function restoreDevices(saved: DepSnapshot['servers'][number]): DepDevice[] {
+  return saved.devices.flatMap(({ kind: name, ...one }) => {
     const kind = kindOf(name);
     return kind === undefined ? [] : [{ ...one, kind, profile: one.profile }];
   });
 }
 
-function restoreServer(organization: Organization, given: DepSnapshot['servers'][number]): void {
-  const { name, tokenIssuedAt, made, cursorEpoch, firstOperation } = given;
+function restoreServer(organization: Organization, saved: DepSnapshot['servers'][number]): void {
+  const { name, tokenIssuedAt, made, cursorEpoch, firstOperation } = saved;
   const into = organization.emptyServer(name);
   Object.assign(into, { tokenIssuedAt, made, cursorEpoch });
-  for (const [uuid, definition] of given.profiles) {
+  for (const [uuid, definition] of saved.profiles) {
     into.profiles.set(uuid, definition satisfies ProfileDefinition);
   }
-  const devices = restoreDevices(given);
+  const devices = restoreDevices(saved);
   for (const one of devices) into.restore(one);
-  const operations = given.operations.flatMap(([type, place, at]) => {
+  const operations = saved.operations.flatMap(([type, place, at]) => {
     const one = devices[place];
     return one === undefined ? [] : [{ type, device: one, at }];
   });
   into.log = new OperationLog(firstOperation, operations);
 }
 
-export function restoreOrganization(organization: Organization, given: DepSnapshot): void {
-  organization.areTermsSigned = given.areTermsSigned;
-  for (const one of given.servers) restoreServer(organization, one);
+export function restoreOrganization(organization: Organization, saved: DepSnapshot): void {
+  organization.areTermsSigned = saved.areTermsSigned;
+  for (const one of saved.servers) restoreServer(organization, one);
 }

@@ -19,38 +19,38 @@ import { type SessionOptions, Sessions } from './sessions.js';
 import { SnapshotKeeper, type SnapshotStore } from './snapshot-keeper.js';
 
 export interface DepStandInOptions {
-  /** Issues the certificate of the service; all tokens follow from its key. */
+  /** Issues the certificate of the service; all tokens are derived from its key. */
   authority: LabAuthority;
-  /** Where devices and profiles outlive a restart; nothing does without. */
+  /** Stores devices and profiles across restarts; undefined: nothing is stored. */
   store?: SnapshotStore;
-  /** Free ones when 0 or absent. */
+  /** A free port if 0 or absent. */
   port?: number;
   portalPort?: number;
   /** A loopback address. */
   host?: string;
   sessions?: SessionOptions;
-  /** What consumer keys begin with; as only labs believe when absent. */
+  /** Prefix of consumer keys; by default the one that only labs accept. */
   mark?: string;
-  /** Seven days when absent. */
+  /** Default: seven days. */
   cursorLifeMs?: number;
 }
 
 /**
- * Stands where Apple's service of the device enrollment program does: the same protocol over a real
- * socket, the same checks. The portal lies on a port of its own, without TLS: what administrators do
- * at Apple's website, devices at their activation, and tests to either.
+ * Stands in for Apple's DEP service: the same protocol and checks over a real socket. The portal, on
+ * a port of its own without TLS, is for what admins do at Apple's website, for the activation of
+ * devices, and for tests.
  */
 export interface DepStandIn extends DepControl {
-  /** Of the service: https, tokens and sessions as Apple wants them. */
+  /** https URL of the service. */
   readonly url: string;
   readonly portalUrl: string;
-  /** Whom clients must believe. */
+  /** The CA that clients must trust. */
   readonly caPem: string;
   close(): Promise<void>;
 }
 
-/** More would take too long to write every now and then. */
-const MOST_KEPT_DEVICES = 20_000;
+/** Larger states would take too long to write. */
+const MAX_KEPT_DEVICES = 20_000;
 
 function listenOn(server: Server, port: number, host: string): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -78,7 +78,7 @@ interface Kept {
   keeper: SnapshotKeeper | undefined;
 }
 
-/** As it was, or a new one where that can't be known. */
+/** The stored organization, or a new one if there is none. */
 async function openOrganization(
   { authority, store }: DepStandInOptions,
   tokens: ServerTokens,
@@ -91,7 +91,7 @@ async function openOrganization(
   const organization = new Organization(tokens, stateId, () => keeper?.changed());
   if (given !== undefined) restoreOrganization(organization, given);
   const count = () => organization.servers.reduce((sum, { devices }) => sum + devices.length, 0);
-  const write = () => (count() > MOST_KEPT_DEVICES ? undefined : writeSnapshot(organization, lab));
+  const write = () => (count() > MAX_KEPT_DEVICES ? undefined : writeSnapshot(organization, lab));
   if (store !== undefined) keeper = new SnapshotKeeper({ store, write });
   return { organization, keeper };
 }

@@ -17,7 +17,7 @@ function fetchStart(server: MdmServer): PageCursor {
   return { kind: 'fetch', device: 0, operation: server.log.end };
 }
 
-/** All devices; what happens meanwhile comes with the changes since the start. */
+/** A page of all devices; changes made meanwhile follow with syncPage. */
 export function fetchPage(
   server: MdmServer,
   cursors: PageCursors,
@@ -37,7 +37,7 @@ export function fetchPage(
   return page(devices, cursors.write(server, next), moreToFollow);
 }
 
-/** What has changed since the cursor, in the order in which it did. */
+/** A page of the changes since the cursor, in order. */
 export function syncPage(
   server: MdmServer,
   cursors: PageCursors,
@@ -57,14 +57,14 @@ export function syncPage(
   return page(devices, cursors.write(server, next), operation < server.log.end);
 }
 
-/** fetch: devices are still being read; done: all were; sync: changes are. */
+/** fetch: devices are being read; done: all were read; sync: changes are being read. */
 type CursorKind = 'fetch' | 'done' | 'sync';
 
 interface PageCursor {
   kind: CursorKind;
-  /** In the list of devices. */
+  /** Index in the list of devices. */
   device: number;
-  /** In the log of operations: what came after it is not known to the client yet. */
+  /** Place in the log of operations, up to which the client has read. */
   operation: number;
 }
 
@@ -72,7 +72,7 @@ const content = z.tuple([
   z.enum(['fetch', 'done', 'sync']),
   z.int().min(0),
   z.int().min(0),
-  /** When it was given out, milliseconds since 1970. */
+  /** Time of issue, milliseconds since 1970. */
   z.int(),
   z.int(),
   z.string(),
@@ -88,7 +88,7 @@ function parse(cursor: string): z.infer<typeof content> {
   }
 }
 
-/** Cursors as clients see them: text of which nothing follows. */
+/** Encodes cursors as opaque text. */
 export class PageCursors {
   constructor(
     private readonly stateId: string,
@@ -101,12 +101,12 @@ export class PageCursors {
     return Buffer.from(JSON.stringify(parts)).toString('base64url');
   }
 
-  /** @throws ProgramRefusal 400 INVALID_CURSOR or EXPIRED_CURSOR */
+  /** @throws DepRefusal 400 INVALID_CURSOR or EXPIRED_CURSOR */
   read(server: MdmServer, cursor: string): PageCursor {
-    const [kind, device, operation, givenAt, epoch, owner] = parse(cursor);
+    const [kind, device, operation, issuedAt, epoch, owner] = parse(cursor);
     const isOurs = owner === `${this.stateId}/${server.name}` && operation <= server.log.end;
     if (!isOurs) throw new DepRefusal(400, 'INVALID_CURSOR');
-    const isOld = Date.now() - givenAt > this.lifeMs || epoch !== server.cursorEpoch;
+    const isOld = Date.now() - issuedAt > this.lifeMs || epoch !== server.cursorEpoch;
     if (isOld || operation < server.log.first) throw new DepRefusal(400, 'EXPIRED_CURSOR');
     return { kind, device, operation };
   }

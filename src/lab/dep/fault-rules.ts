@@ -1,26 +1,26 @@
-/** What is to go wrong, in place of an answer or beside it. */
+/** A failure to simulate, instead of the regular answer or in addition to it. */
 export interface FaultRule {
-  /** Such as /profile/devices; all paths when absent. */
+  /** For example /profile/devices; all paths if absent. */
   path?: string | undefined;
-  /** Such as DELETE; all when absent. */
+  /** For example DELETE; all methods if absent. */
   method?: string | undefined;
-  /** Of the answer; without it, and without `drop`, the right answer is given. */
+  /** Of the answer; without it and without `drop` the regular answer is sent. */
   status?: number | undefined;
-  /** Apple's words; usual ones of the status when absent. */
+  /** Apple's error code; by default the usual one of the status. */
   body?: string | undefined;
   /** Seconds. */
   retry_after?: number | undefined;
   delay_ms?: number | undefined;
-  /** The connection is cut instead of an answer. */
+  /** The connection is closed without an answer. */
   drop?: boolean | undefined;
-  /** The request is obeyed before all the same. */
+  /** The request is executed all the same. */
   obeyed?: boolean | undefined;
-  /** For these serial numbers in place of SUCCESS (all of the request when absent). */
+  /** Sent instead of SUCCESS for `serial_numbers` (by default all of the request). */
   result?: string | undefined;
   serial_numbers?: readonly string[] | undefined;
-  /** So many requests pass before. */
+  /** Number of requests that pass before the rule applies. */
   after?: number | undefined;
-  /** How often; always when absent. */
+  /** How often the rule applies; always if absent. */
   times?: number | undefined;
 }
 
@@ -38,7 +38,7 @@ export const DEFAULT_BODIES: Readonly<Record<number, string>> = {
   503: 'SERVICE_UNAVAILABLE',
 };
 
-/** The rules that hold; the oldest that fits is used. */
+/** The current rules; the oldest that matches applies. */
 export class FaultRules {
   #entries: Entry[] = [];
 
@@ -55,11 +55,11 @@ export class FaultRules {
     return this.#entries.map(({ rule }) => rule);
   }
 
-  /** What is to go wrong with this request; undefined: nothing. */
+  /** The rule for this request; undefined: none. */
   next(method: string, path: string): FaultRule | undefined {
-    const fits = ({ rule }: Entry) =>
+    const matches = ({ rule }: Entry) =>
       (rule.path ?? path) === path && (rule.method ?? method) === method;
-    for (const entry of this.#entries.filter(fits)) {
+    for (const entry of this.#entries.filter(matches)) {
       if (entry.passing > 0) {
         entry.passing -= 1;
         continue;

@@ -1,25 +1,25 @@
 import { randomUUID } from 'node:crypto';
 import { createDevice, type DepDevice, type DeviceKind } from './dep-device.js';
 
-/** A profile as the client defined it. */
+/** A profile as defined by the client. */
 export type ProfileDefinition = Readonly<Record<string, unknown>>;
 
 export type SerialResult = 'SUCCESS' | 'NOT_ACCESSIBLE';
 
-/** Nobody needs as many; the oldest is forgotten, and those who have it keep it. */
-const MOST_PROFILES = 10_000;
+/** Beyond this the oldest profile is dropped; devices that have it keep it. */
+const MAX_PROFILES = 10_000;
 
-/** What a portal calls a device management server: one token, and the devices given to it. */
+/** A device management server of the portal: one token, and the devices assigned to it. */
 export class MdmServer {
-  /** In the order in which they came; those that are gone stay. */
+  /** In the order of their assignment; removed devices stay in the list. */
   readonly devices: DepDevice[] = [];
   readonly profiles = new Map<string, ProfileDefinition>();
   log = new OperationLog();
-  /** Tokens issued before are no longer good. */
+  /** Tokens issued before this time are invalid. */
   tokenIssuedAt = 0;
-  /** How many devices were made up for it. */
+  /** Number of devices generated for it. */
   made = 0;
-  /** Grows when all cursors expire. */
+  /** Incremented to expire all cursors. */
   cursorEpoch = 0;
   readonly #bySerial = new Map<string, DepDevice>();
 
@@ -32,7 +32,7 @@ export class MdmServer {
     return this.#bySerial.size;
   }
 
-  /** Only while it belongs to this server. */
+  /** undefined for a device that is not assigned to this server. */
   find(serial: string): DepDevice | undefined {
     return this.#bySerial.get(serial);
   }
@@ -43,7 +43,7 @@ export class MdmServer {
     this.log.add('added', device);
   }
 
-  /** Without a trace in the log. */
+  /** Adds a device without an entry in the log. */
   restore(device: DepDevice): void {
     this.devices.push(device);
     if (!device.isGone) this.#bySerial.set(device.serial, device);
@@ -58,16 +58,16 @@ export class MdmServer {
     return 'SUCCESS';
   }
 
-  /** 32 hexadecimal digits in upper case, as Apple's are. */
+  /** Returns 32 hexadecimal digits in upper case, like Apple. */
   define(definition: ProfileDefinition): string {
     const uuid = randomUUID().replaceAll('-', '').toUpperCase();
     this.profiles.set(uuid, definition);
     const [oldest] = this.profiles.keys();
-    if (oldest !== undefined && this.profiles.size > MOST_PROFILES) this.profiles.delete(oldest);
+    if (oldest !== undefined && this.profiles.size > MAX_PROFILES) this.profiles.delete(oldest);
     return uuid;
   }
 
-  /** Of its profiles nothing is left, and no device has one. */
+  /** Deletes all profiles and unassigns them. */
   forgetProfiles(): void {
     this.profiles.clear();
     for (const { serial, profile } of this.devices)
@@ -105,9 +105,9 @@ interface Operation {
   readonly at: number;
 }
 
-const MOST = 1_000_000;
+const MAX_OPERATIONS = 1_000_000;
 
-/** What happened to the devices of a server, in order; a place in it is a number that only grows. */
+/** The operations on a server's devices in order; a place in the log is an increasing number. */
 export class OperationLog {
   #first: number;
   #operations: Operation[];
@@ -117,20 +117,20 @@ export class OperationLog {
     this.#operations = operations;
   }
 
-  /** Where the oldest is that is still known. */
+  /** Place of the oldest operation in the log. */
   get first(): number {
     return this.#first;
   }
 
-  /** Where the next one will be. */
+  /** Place of the next operation. */
   get end(): number {
     return this.#first + this.#operations.length;
   }
 
   add(type: OperationType, device: DepDevice): void {
     this.#operations.push({ type, device, at: Date.now() });
-    if (this.#operations.length <= MOST) return;
-    const forgotten = MOST / 2;
+    if (this.#operations.length <= MAX_OPERATIONS) return;
+    const forgotten = MAX_OPERATIONS / 2;
     this.#operations = this.#operations.slice(forgotten);
     this.#first += forgotten;
   }

@@ -6,30 +6,30 @@ import type { ServerTokens } from './server-tokens.js';
 
 export interface SessionRequest {
   method: string;
-  /** As the client addressed it. */
+  /** With the host that the client used. */
   url: URL;
   authorization: string | undefined;
 }
 
-/** Whose token it was. */
+/** The server that a token belongs to. */
 export interface TokenOwner {
   server: string;
-  /** Of the token, milliseconds since 1970. */
+  /** Time of issue of the token, milliseconds since 1970. */
   issuedAt: number;
 }
 
 const TEN_MINUTES_S = 600;
 const REQUIRED = ['consumer_key', 'token', 'signature_method', 'signature', 'timestamp', 'nonce'];
 
-function badRequest(words: string): DepRefusal {
-  return new DepRefusal(400, words);
+function badRequest(code: string): DepRefusal {
+  return new DepRefusal(400, code);
 }
 
-function unauthorized(words: string): DepRefusal {
-  return new DepRefusal(401, words);
+function unauthorized(code: string): DepRefusal {
+  return new DepRefusal(401, code);
 }
 
-/** RFC 5849 3.2 as far as the form goes. */
+/** RFC 5849, 3.2: required parameters and their values. */
 function checkForm(parameters: ReadonlyMap<string, string>): void {
   for (const name of REQUIRED) {
     if (!parameters.get(`oauth_${name}`)) throw badRequest('parameter_absent');
@@ -40,7 +40,7 @@ function checkForm(parameters: ReadonlyMap<string, string>): void {
   if ((parameters.get('oauth_version') ?? '1.0') !== '1.0') throw badRequest('version_rejected');
 }
 
-/** Checks who asks for a session, as RFC 5849 3.2 has it. */
+/** Verifies the OAuth signature of a request for a session (RFC 5849, 3.2). */
 export class OAuthCheck {
   readonly #nonces = new UsedNonces(TEN_MINUTES_S);
 
@@ -49,7 +49,7 @@ export class OAuthCheck {
     private readonly organization: Organization,
   ) {}
 
-  /** @throws ProgramRefusal 400 or 401 */
+  /** @throws DepRefusal 400 or 401 */
   check(request: SessionRequest): TokenOwner {
     const parameters = readOAuthHeader(request.authorization);
     checkForm(parameters);
@@ -63,7 +63,7 @@ export class OAuthCheck {
 
   #checkToken(name: string, text: string): number {
     const token = this.tokens.read(name, text);
-    // A token is over once the portal has given out another one for the server.
+    // A newer token for the server ends the former one.
     if (token === undefined || token.issuedAt < this.organization.server(name).tokenIssuedAt) {
       throw unauthorized('token_rejected');
     }
@@ -93,14 +93,14 @@ export class OAuthCheck {
   }
 }
 
-/** Remembers what was used once, as long as it could be used again. */
+/** Remembers used nonces as long as their timestamps are accepted. */
 class UsedNonces {
   readonly #expiry = new Map<string, number>();
   #sweepAt = 1_000;
 
   constructor(private readonly lifeSeconds: number) {}
 
-  /** False when it was used before. */
+  /** Returns false if the nonce was used before. */
   use(nonce: string, timestamp: number): boolean {
     if (this.#expiry.has(nonce)) return false;
     this.#expiry.set(nonce, timestamp + this.lifeSeconds);

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { DepRefusal } from './dep-refusal.js';
 
-/** RFC 5849 3.6: everything but the unreserved characters. */
+/** RFC 5849, 3.6: encodes everything but the unreserved characters. */
 export function percentEncode(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (character) => {
     return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
@@ -10,7 +10,7 @@ export function percentEncode(text: string): string {
 
 export interface SignedRequest {
   method: string;
-  /** With the host that the client named. */
+  /** With the host that the client used. */
   url: URL;
   /** Of the Authorization header, decoded; without `realm` and `oauth_signature`. */
   parameters: Iterable<readonly [name: string, value: string]>;
@@ -44,13 +44,13 @@ export function signatureBaseString(request: SignedRequest): string {
   return [method.toUpperCase(), base, normalized(request)].map(percentEncode).join('&');
 }
 
-/** HMAC-SHA1 (RFC 5849 3.4.2), the only method that Apple takes. */
+/** HMAC-SHA1 (RFC 5849, 3.4.2), the only method that Apple accepts. */
 export function signature(request: SignedRequest, secrets: OAuthSecrets): Buffer {
   const key = `${percentEncode(secrets.consumerSecret)}&${percentEncode(secrets.tokenSecret)}`;
   return createHmac('sha1', key).update(signatureBaseString(request)).digest();
 }
 
-const LONGEST = 4096;
+const MAX_LENGTH = 4096;
 const PAIR = /^\s*([A-Za-z0-9_.~%-]+)="([^"]*)"\s*$/;
 
 function decode(text: string): string {
@@ -63,12 +63,12 @@ function decode(text: string): string {
 
 /**
  * The parameters of an Authorization header (RFC 5849 3.5.1), decoded, without `realm`.
- * @throws ProgramRefusal 401 where there is none, 400 for one that is none of OAuth's or names one twice
+ * @throws DepRefusal 401 without a header, 400 for a malformed one or a repeated parameter
  */
 export function readOAuthHeader(header: string | undefined): Map<string, string> {
   const [, text] = /^OAuth\s+(.*)$/i.exec(header ?? '') ?? [];
   if (text === undefined) throw new DepRefusal(401, 'UNAUTHORIZED');
-  if (text.length > LONGEST) throw new DepRefusal(400, 'parameter_rejected');
+  if (text.length > MAX_LENGTH) throw new DepRefusal(400, 'parameter_rejected');
   const parameters = new Map<string, string>();
   for (const part of text.split(',')) {
     const [, name, value] = PAIR.exec(part) ?? [];

@@ -13,7 +13,7 @@ const SERIAL_ALPHABET = 'CDFGHJKLMNPQRTVWXY0123456789';
 const LETTERS = 18;
 const SERIAL_LENGTH = 10;
 
-/** Ten characters, the first of them a letter, as newer devices have them. */
+/** Ten characters, the first one a letter, like newer devices. */
 function serialOf(digest: Buffer): string {
   const characters = [...digest.subarray(0, SERIAL_LENGTH)].map((byte, index) =>
     SERIAL_ALPHABET.charAt(byte % (index === 0 ? LETTERS : SERIAL_ALPHABET.length)),
@@ -26,15 +26,15 @@ export interface FoundDevice {
   device: DepDevice;
 }
 
-/** The customer of Apple's whose servers and devices these are. */
+/** Apple's customer, with its servers and devices. */
 export class Organization {
   readonly #servers = new Map<string, MdmServer>();
-  /** Somebody has to accept Apple's terms again. */
+  /** false: calls are answered T_C_NOT_SIGNED. */
   areTermsSigned = true;
 
   constructor(
     private readonly tokens: ServerTokens,
-    /** Cursors of another one mean nothing here. */
+    /** Part of cursors, so that those of another state are rejected. */
     readonly stateId: string,
     private readonly onChange: () => void,
   ) {}
@@ -43,7 +43,7 @@ export class Organization {
     return [...this.#servers.values()];
   }
 
-  /** Made where it is missing, with a few devices, the same ones whenever it is made anew. */
+  /** The server of this name; created with a few devices, always the same, if it does not exist. */
   server(name: string): MdmServer {
     const known = this.#servers.get(name);
     if (known !== undefined) return known;
@@ -53,10 +53,10 @@ export class Organization {
     return server;
   }
 
-  /** For as many more devices, of a new server when undefined. Throws ControlFault 422. */
+  /** Throws ControlFault 422 if `more` devices are too many. `server` is undefined for a new one. */
   requireCapacity(server: MdmServer | undefined, more: number): void {
     const inAll = this.servers.reduce((sum, { devices }) => sum + devices.length, 0);
-    requireCapacity({ ofServer: server?.devices.length ?? 0, inAll }, more);
+    checkCapacity({ ofServer: server?.devices.length ?? 0, inAll }, more);
   }
 
   emptyServer(name: string): MdmServer {
@@ -74,7 +74,7 @@ export class Organization {
     return undefined;
   }
 
-  /** Made up, of all models of the family in turn. Returns their serial numbers. */
+  /** Generates devices of all models of the family in turn. Returns their serial numbers. */
   makeDevices(server: MdmServer, family: DeviceFamily, count: number): string[] {
     const kinds = DEVICE_KINDS[family];
     const serials: string[] = [];
@@ -92,7 +92,7 @@ export class Organization {
     return serials;
   }
 
-  /** Those of another server come over from there. */
+  /** Adds devices by serial number; those of another server are moved. */
   addDevices(server: MdmServer, family: DeviceFamily, serials: readonly string[]): void {
     for (const serial of serials) {
       const found = this.find(serial);
@@ -110,24 +110,24 @@ export class Organization {
   }
 }
 
-const MOST_OF_SERVER = 200_000;
-const MOST_IN_ALL = 400_000;
+const MAX_OF_SERVER = 200_000;
+const MAX_IN_ALL = 400_000;
 
-/** How many devices there are; those that are gone stay in memory, too. */
+/** Numbers of devices, removed ones included: they stay in memory. */
 interface DeviceCounts {
   ofServer: number;
   inAll: number;
 }
 
-/** Throws ControlFault 422 where that many more are too many for one process. */
-export function requireCapacity({ ofServer, inAll }: DeviceCounts, more: number): void {
-  if (ofServer + more > MOST_OF_SERVER)
-    throw overCapacity('A server of the lab', MOST_OF_SERVER, ofServer);
-  if (inAll + more > MOST_IN_ALL) throw overCapacity('All servers of the lab', MOST_IN_ALL, inAll);
+/** Throws ControlFault 422 if `more` devices are too many for one process. */
+export function checkCapacity({ ofServer, inAll }: DeviceCounts, more: number): void {
+  if (ofServer + more > MAX_OF_SERVER)
+    throw overCapacity('A server of the lab', MAX_OF_SERVER, ofServer);
+  if (inAll + more > MAX_IN_ALL) throw overCapacity('All servers of the lab', MAX_IN_ALL, inAll);
 }
 
 function overCapacity(who: string, most: number, there: number): ControlFault {
   const [limit, count] = [most, there].map((number) => number.toLocaleString('en'));
-  const message = `${who} may have ${limit} devices, with those that are gone`;
+  const message = `${who} may have ${limit} devices, including removed ones`;
   return new ControlFault(422, `${message}; there are ${count}`);
 }

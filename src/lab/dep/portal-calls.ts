@@ -1,26 +1,26 @@
-/** A call of the portal, for people who ask it by hand. */
+/** A call of the portal, as its help describes it. */
 export interface PortalCall {
   method: 'GET' | 'POST' | 'DELETE';
   path: string;
   does: string;
-  /** An example of each parameter; none must be there but those of /activation. */
+  /** An example of each parameter; only that of /activation is required. */
   query?: Readonly<Record<string, string>>;
-  /** An example; text: what the body is. */
+  /** An example; a string describes the body. */
   body?: object | string;
 }
 
 const SERVER = { server: 'Muster' };
 
 const ABOUT =
-  'Values are examples. `server` may be left out: it is which server of the portal is meant (Muster), and a new ' +
-  'name makes a new one, with some devices. Bodies are JSON, but that of POST /token.';
+  'Values are examples. `server` names a server of the portal and is optional (default: Muster); a new name ' +
+  'creates a server with some devices. Bodies are JSON, except that of POST /token.';
 
 export const PORTAL_CALLS: readonly PortalCall[] = [
   {
     method: 'POST',
     path: '/token',
     body: 'the PEM of GET /dep/certificate/download',
-    does: 'Gives a new server token, for POST /dep/stoken/upload; the former one ends.',
+    does: 'Issues a new server token for POST /dep/stoken/upload; the former one ends.',
     query: { ...SERVER, expires_in: '31536000', cipher: 'des-ede3-cbc' },
   },
   {
@@ -33,63 +33,63 @@ export const PORTAL_CALLS: readonly PortalCall[] = [
     method: 'GET',
     path: '/devices',
     query: { ...SERVER, offset: '0' },
-    does: 'Lists up to 1,000 devices of the server, as the program lists them; ?serial=A,B: these.',
+    does: 'Lists up to 1,000 devices of the server as Apple lists them; ?serial=A,B: only these.',
   },
   {
     method: 'POST',
     path: '/devices',
     query: SERVER,
     body: { family: 'iPhone', count: 3 },
-    does: 'Adds devices, with new serial numbers or those of `serial_numbers`.',
+    does: 'Adds devices with generated serial numbers, or those of `serial_numbers`.',
   },
   {
     method: 'DELETE',
     path: '/devices',
     query: SERVER,
-    does: 'Takes devices from the server.',
+    does: 'Removes devices from the server.',
     body: { serial_numbers: ['F2LABROOM001'] },
   },
   {
     method: 'GET',
     path: '/activation',
     query: { serial: 'F2LABROOM001' },
-    does: 'Tells what Apple tells the device as it is set up: its profile.',
+    does: 'Returns what Apple sends a device that is being set up: its profile.',
   },
   {
     method: 'DELETE',
     path: '/profiles',
     query: SERVER,
-    does: 'Has Apple forget all profiles that were defined; no device has one any more.',
+    does: 'Deletes all defined profiles; no device has one any more.',
   },
   {
     method: 'POST',
     path: '/terms',
     body: { signed: false },
-    does: "Says whether Apple's terms are accepted; where not, it answers T_C_NOT_SIGNED.",
+    does: "Sets whether Apple's terms are accepted; if not, calls are answered T_C_NOT_SIGNED.",
   },
   {
     method: 'GET',
     path: '/faults',
-    does: 'Lists the faults that are still to come.',
+    does: 'Lists the pending faults.',
   },
   {
     method: 'POST',
     path: '/faults',
     does:
-      'Has calls of the service fail: with `status` (and `body`, `retry_after`), `delay_ms`, `drop`, or ' +
-      '`result` for `serial_numbers`; `after` so many, `times`.',
+      'Makes calls of the service fail: with `status` (and `body`, `retry_after`), `delay_ms`, `drop`, or ' +
+      '`result` for `serial_numbers`; `after` a number of calls, and `times` often.',
     body: { path: '/server/devices', status: 429, retry_after: 5, times: 1 },
   },
   {
     method: 'DELETE',
     path: '/faults',
-    does: 'Forgets them.',
+    does: 'Deletes all faults.',
   },
   {
     method: 'POST',
     path: '/sessions/expire',
     body: { status: 401 },
-    does: 'Ends all sessions; the next calls are answered so (no body: as Apple does).',
+    does: 'Ends all sessions; the next calls are answered with `status` (default: 401).',
   },
   {
     method: 'POST',
@@ -99,14 +99,14 @@ export const PORTAL_CALLS: readonly PortalCall[] = [
   {
     method: 'GET',
     path: '/requests',
-    does: 'Counts what the service was asked.',
+    does: 'Returns the number of requests by path and status.',
   },
   {
     method: 'DELETE',
     path: '/requests',
-    does: 'Counts anew.',
+    does: 'Resets the numbers of requests.',
   },
 ];
 
-/** What is answered to whoever does not know them. */
+/** The answer to GET / and to unknown calls. */
 export const PORTAL_HELP = { about: ABOUT, calls: PORTAL_CALLS };

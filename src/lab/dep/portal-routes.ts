@@ -6,8 +6,8 @@ import { FAMILIES, listedDevice } from './dep-device.js';
 
 import { PORTAL_HELP } from './portal-calls.js';
 
-const LARGEST_BODY = 4 * 1024 * 1024;
-const MOST_LISTED = 1_000;
+const MAX_BODY = 4 * 1024 * 1024;
+const MAX_LISTED = 1_000;
 
 const serials = z.array(z.string().regex(/^[A-Z0-9]{1,32}$/i)).max(100_000);
 const newDevices = z.strictObject({
@@ -45,19 +45,20 @@ interface PortalRequest {
   query: Record<string, string>;
 }
 
-type Route = (given: PortalRequest) => Promise<void> | void;
+type Route = (call: PortalRequest) => Promise<void> | void;
 
-function done(work: (given: PortalRequest) => Promise<void> | void): Route {
-  return async (given) => {
-    await work(given);
-    given.response.writeHead(204).end();
+/** Answers 204 after `work`. */
+function noContent(work: (call: PortalRequest) => Promise<void> | void): Route {
+  return async (call) => {
+    await work(call);
+    call.response.writeHead(204).end();
   };
 }
 
 const issueToken: Route = async ({ control, request, response, query }) => {
   const { data, error } = tokenQuery.safeParse(query);
   if (data === undefined) throw new ControlFault(400, z.prettifyError(error as z.ZodError));
-  const certificate = await readBytes(request, LARGEST_BODY);
+  const certificate = await readBytes(request, MAX_BODY);
   const { server, expires_in: expiresIn, cipher: algorithm } = data;
   const file = control.portal.issueTokenFile(certificate, { server, expiresIn, algorithm });
   response.writeHead(200, {
@@ -75,7 +76,7 @@ const listDevices: Route = ({ control, response, query }) => {
   }
   const server = control.portal.server(name);
   const from = Number.parseInt(offset, 10) || 0;
-  const devices = server.devices.filter(({ isGone }) => !isGone).slice(from, from + MOST_LISTED);
+  const devices = server.devices.filter(({ isGone }) => !isGone).slice(from, from + MAX_LISTED);
   sendJson(response, 200, {
     server: server.name,
     total: server.count,
@@ -84,31 +85,31 @@ const listDevices: Route = ({ control, response, query }) => {
 };
 
 const addDevices: Route = async ({ control, request, response, query }) => {
-  const { family, count, serial_numbers } = await readBody(request, newDevices, LARGEST_BODY);
-  const given = { family, count, serialNumbers: serial_numbers };
-  const added = control.portal.addDevices(query.server, given);
+  const { family, count, serial_numbers } = await readBody(request, newDevices, MAX_BODY);
+  const devices = { family, count, serialNumbers: serial_numbers };
+  const added = control.portal.addDevices(query.server, devices);
   sendJson(response, 201, { serial_numbers: added });
 };
 
 const removeDevices: Route = async ({ control, request, response, query }) => {
-  const { serial_numbers } = await readBody(request, goneDevices, LARGEST_BODY);
+  const { serial_numbers } = await readBody(request, goneDevices, MAX_BODY);
   sendJson(response, 200, { removed: control.portal.removeDevices(query.server, serial_numbers) });
 };
 
 const addFault: Route = async ({ control, request, response }) => {
-  const rule = await readBody(request, faultBody, LARGEST_BODY);
+  const rule = await readBody(request, faultBody, MAX_BODY);
   control.addFault(rule);
   sendJson(response, 201, rule);
 };
 
-const expireSessions = done(async ({ control, request }) => {
+const expireSessions = noContent(async ({ control, request }) => {
   const length = Number(request.headers['content-length'] ?? 0);
   const { status } = length > 0 ? await readBody(request, expiredSessions) : { status: undefined };
   control.expireSessions(status);
 });
 
 const activate: Route = ({ control, response, query }) => {
-  if (query.serial === undefined) throw new ControlFault(400, 'needs ?serial=');
+  if (query.serial === undefined) throw new ControlFault(400, '?serial= is required');
   sendJson(response, 200, control.portal.activate(query.serial));
 };
 
@@ -116,32 +117,32 @@ const ROUTES: Record<string, Record<string, Route>> = {
   '/': { GET: ({ response }) => sendJson(response, 200, PORTAL_HELP) },
   '/token': {
     POST: issueToken,
-    DELETE: done(({ control, query }) => control.portal.revokeTokens(query.server)),
+    DELETE: noContent(({ control, query }) => control.portal.revokeTokens(query.server)),
   },
   '/devices': { GET: listDevices, POST: addDevices, DELETE: removeDevices },
   '/activation': { GET: activate },
   '/profiles': {
-    DELETE: done(({ control, query }) => control.portal.forgetProfiles(query.server)),
+    DELETE: noContent(({ control, query }) => control.portal.forgetProfiles(query.server)),
   },
   '/terms': {
-    POST: done(async ({ control, request }) => {
+    POST: noContent(async ({ control, request }) => {
       control.portal.signTerms((await readBody(request, termsBody)).signed);
     }),
   },
   '/faults': {
     GET: ({ control, response }) => sendJson(response, 200, control.faults()),
     POST: addFault,
-    DELETE: done(({ control }) => control.clearFaults()),
+    DELETE: noContent(({ control }) => control.clearFaults()),
   },
   '/sessions/expire': { POST: expireSessions },
-  '/cursors/expire': { POST: done(({ control }) => control.portal.expireCursors()) },
+  '/cursors/expire': { POST: noContent(({ control }) => control.portal.expireCursors()) },
   '/requests': {
     GET: ({ control, response }) => sendJson(response, 200, control.requests()),
-    DELETE: done(({ control }) => control.resetRequests()),
+    DELETE: noContent(({ control }) => control.resetRequests()),
   },
 };
 
-/** Answers who acts at Apple's website, who tells the stand-in how to behave, and devices. */
+/** Answers calls of the portal. */
 export async function servePortal(
   control: DepControl,
   request: IncomingMessage,

@@ -9,39 +9,39 @@ import type { Organization } from './organization.js';
 import { type ServerToken, type ServerTokens, sealToken } from './server-tokens.js';
 
 export interface TokenOptions {
-  /** Name of the server; a usual one when absent. */
+  /** Name of the server; a default one if absent. */
   server?: string | undefined;
-  /** Seconds until the token expires, a year when absent; negative ones make an expired token. */
+  /** Seconds until the token expires, by default a year; a negative number makes an expired token. */
   expiresIn?: number | undefined;
   algorithm?: ContentAlgorithm | undefined;
 }
 
 export interface NewDevices {
-  /** iPhone when absent. */
+  /** Default: iPhone. */
   family?: DeviceFamily | undefined;
   count?: number | undefined;
   serialNumbers?: readonly string[] | undefined;
 }
 
-/** What Apple tells a device that is being set up. */
+/** What Apple sends a device that is being set up. */
 export interface DeviceActivation {
   device: Record<string, string>;
   profile: Readonly<Record<string, unknown>>;
 }
 
 export const USUAL_SERVER = 'Muster';
-const LONGEST_NAME = 100;
+const MAX_NAME = 100;
 const YEAR_S = 365 * 86_400;
 
 function readCertificate(bytes: Buffer) {
   try {
     return parseCertificate(isPem(bytes) ? decodePemBlock(bytes.toString(), 'CERTIFICATE') : bytes);
   } catch (cause) {
-    throw new ControlFault(400, `the body is no certificate: ${(cause as Error).message}`);
+    throw new ControlFault(400, `the body is not a certificate: ${(cause as Error).message}`);
   }
 }
 
-/** What an administrator does at Apple's website, and a device where it is being set up. */
+/** What an admin does at Apple's website, and the activation of devices. */
 export class Portal {
   constructor(
     private readonly organization: Organization,
@@ -50,13 +50,13 @@ export class Portal {
 
   server(name = USUAL_SERVER): MdmServer {
     const length = Buffer.byteLength(name);
-    if (length === 0 || length > LONGEST_NAME) {
-      throw new ControlFault(400, `server needs 1 to ${LONGEST_NAME} bytes`);
+    if (length === 0 || length > MAX_NAME) {
+      throw new ControlFault(400, `server must have 1 to ${MAX_NAME} bytes`);
     }
     return this.organization.server(name);
   }
 
-  /** A new one, which ends the former token of the server. */
+  /** Issues a new token, which ends the former token of the server. */
   issueToken({ server: name, expiresIn = YEAR_S }: TokenOptions = {}): ServerToken {
     const server = this.server(name);
     const issuedAt = Math.max(Date.now(), server.tokenIssuedAt + 1);
@@ -65,7 +65,7 @@ export class Portal {
     return this.tokens.issue(server.name, { issuedAt, expiresAt: Date.now() + expiresIn * 1000 });
   }
 
-  /** The file that one uploads to the server whose certificate it is (PEM or DER). */
+  /** The token file, encrypted to the certificate (PEM or DER). */
   issueTokenFile(certificate: Buffer, options: TokenOptions = {}): Buffer {
     const recipient = readCertificate(certificate);
     if (recipient.publicKey.asymmetricKeyType !== 'rsa') {
@@ -74,7 +74,7 @@ export class Portal {
     return sealToken(this.issueToken(options), recipient, options.algorithm);
   }
 
-  /** All that were issued for the server are over. */
+  /** Invalidates all tokens of the server. */
   revokeTokens(name?: string): void {
     this.server(name).tokenIssuedAt = Date.now() + 1;
     this.organization.changed();
@@ -84,13 +84,13 @@ export class Portal {
   addDevices(name: string | undefined, { family = 'iPhone', ...given }: NewDevices): string[] {
     const server = this.server(name);
     const { count = 0, serialNumbers = [] } = given;
-    const strangers = serialNumbers.filter((serial) => server.find(serial) === undefined);
-    this.organization.requireCapacity(server, strangers.length + count);
+    const newSerials = serialNumbers.filter((serial) => server.find(serial) === undefined);
+    this.organization.requireCapacity(server, newSerials.length + count);
     this.organization.addDevices(server, family, serialNumbers);
     return [...serialNumbers, ...this.organization.makeDevices(server, family, count)];
   }
 
-  /** Returns how many of them the server had. */
+  /** Returns the number of removed devices. */
   removeDevices(name: string | undefined, serials: readonly string[]): number {
     const server = this.server(name);
     const removed = serials.filter((serial) => server.remove(serial) === 'SUCCESS');
@@ -98,13 +98,13 @@ export class Portal {
     return removed.length;
   }
 
-  /** As if none had ever been defined. */
+  /** Deletes all profiles of the server. */
   forgetProfiles(name?: string): void {
     this.server(name).forgetProfiles();
     this.organization.changed();
   }
 
-  /** Those that Apple knows, as it lists them; with the name of their server. */
+  /** The known devices as Apple lists them, with the name of their server. */
   lookUp(serials: readonly string[]): Record<string, string>[] {
     return serials.flatMap((serial) => {
       const found = this.organization.find(serial);
@@ -112,7 +112,7 @@ export class Portal {
     });
   }
 
-  /** The device is being set up. Throws ControlFault 404 where Apple has no profile for it. */
+  /** Activates a device. Throws ControlFault 404 if it has no profile. */
   activate(serial: string): DeviceActivation {
     const found = this.organization.find(serial);
     if (found === undefined) {
@@ -134,7 +134,7 @@ export class Portal {
     this.organization.changed();
   }
 
-  /** Of all servers: whoever shows one is to begin anew. */
+  /** Expires the cursors of all servers. */
   expireCursors(): void {
     for (const server of this.organization.servers) server.cursorEpoch += 1;
     this.organization.changed();

@@ -3,8 +3,8 @@ import type { ProfileDefinition } from './mdm-server.js';
 
 interface TextRule {
   field: string;
-  most: number;
-  words: string;
+  max: number;
+  code: string;
   required?: string;
 }
 
@@ -12,21 +12,21 @@ interface TextRule {
 const TEXTS: TextRule[] = [
   {
     field: 'profile_name',
-    most: 125,
-    words: 'CONFIG_NAME_INVALID',
+    max: 125,
+    code: 'CONFIG_NAME_INVALID',
     required: 'CONFIG_NAME_REQUIRED',
   },
   {
     field: 'url',
-    most: 2000,
-    words: 'CONFIG_URL_INVALID',
+    max: 2000,
+    code: 'CONFIG_URL_INVALID',
     required: 'CONFIG_URL_REQUIRED',
   },
-  { field: 'configuration_web_url', most: 2000, words: 'CONFIG_URL_INVALID' },
-  { field: 'department', most: 125, words: 'DEPARTMENT_INVALID' },
-  { field: 'org_magic', most: 256, words: 'MAGIC_INVALID' },
-  { field: 'support_email_address', most: 250, words: 'SUPPORT_EMAIL_INVALID' },
-  { field: 'support_phone_number', most: 50, words: 'SUPPORT_PHONE_INVALID' },
+  { field: 'configuration_web_url', max: 2000, code: 'CONFIG_URL_INVALID' },
+  { field: 'department', max: 125, code: 'DEPARTMENT_INVALID' },
+  { field: 'org_magic', max: 256, code: 'MAGIC_INVALID' },
+  { field: 'support_email_address', max: 250, code: 'SUPPORT_EMAIL_INVALID' },
+  { field: 'support_phone_number', max: 50, code: 'SUPPORT_PHONE_INVALID' },
 ];
 
 const FLAGS = [
@@ -44,20 +44,20 @@ const FLAGS = [
 const LISTS = ['anchor_certs', 'devices', 'skip_setup_items', 'supervising_host_certs'];
 const BASE64 = /^[A-Za-z0-9+/\s]+={0,2}\s*$/;
 
-function refuse(words: string): never {
-  throw new DepRefusal(400, words);
+function refuse(code: string): never {
+  throw new DepRefusal(400, code);
 }
 
-function checkText(profile: ProfileDefinition, { field, most, words, required }: TextRule): void {
+function checkText(profile: ProfileDefinition, { field, max, code, required }: TextRule): void {
   const value = profile[field];
   if (value === undefined || value === null) {
     if (required !== undefined) refuse(required);
     return;
   }
-  if (typeof value !== 'string' || value === '' || [...value].length > most) refuse(words);
+  if (typeof value !== 'string' || value === '' || [...value].length > max) refuse(code);
 }
 
-/** Devices speak nothing but HTTPS with it; loopback is the lab's. */
+/** Devices use HTTPS only; http is allowed for the lab's loopback. */
 function checkUrl(url: unknown): void {
   const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined;
   const isLoopback = /^(localhost|127\..*|\[::1\])$/.test(parsed?.hostname ?? '');
@@ -84,7 +84,7 @@ function checkFlags(profile: ProfileDefinition): void {
   if (profile.is_mdm_removable === false && !isSupervised) refuse('FLAGS_INVALID');
 }
 
-/** One of the two alone has no meaning. */
+/** Each is checked by itself. */
 function checkLocale({ language, region }: ProfileDefinition): void {
   if (language !== undefined && !/^[a-z]{2,3}(-[A-Za-z]{2,8})*$/.test(String(language))) {
     refuse('LOCALE_INVALID');
@@ -92,7 +92,7 @@ function checkLocale({ language, region }: ProfileDefinition): void {
   if (region !== undefined && !/^[A-Z]{2}$/.test(String(region))) refuse('LOCALE_INVALID');
 }
 
-/** Finds the fault that Apple would find. Throws ProgramRefusal 400 with Apple's words for it. */
+/** Checks a profile like Apple. Throws DepRefusal 400 with Apple's error code. */
 export function checkProfile(profile: ProfileDefinition): void {
   for (const rule of TEXTS) checkText(profile, rule);
   checkUrl(profile.url);

@@ -4,7 +4,7 @@ import { exportPrivateKey } from '../../crypto/keys/keys.js';
 import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
 import type { LabAuthority } from '../pki/lab-authority.js';
 
-/** What the file holds that Apple's portal gives out, as its JSON names it. */
+/** The content of a token file of Apple's portal. */
 export interface ServerToken {
   consumer_key: string;
   consumer_secret: string;
@@ -19,7 +19,7 @@ export interface AccessToken {
   expiresAt: number;
 }
 
-/** Marks tokens of a lab, which no other server may use. */
+/** Prefix of a lab's consumer keys, which no other server accepts. */
 const LAB_MARK = 'CK_lab';
 const MAC_CHARACTERS = 40;
 const CONSUMER_KEY = /^CK_[a-z]+_((?:[0-9a-f]{2}){1,100})_[0-9a-f]{40}$/;
@@ -30,13 +30,13 @@ function hex(time: number): string {
 }
 
 /**
- * Tokens that need not be stored: all of them follow from the key of the lab, the server's name and
- * the time of issue, so that they are good after any restart.
+ * Tokens that need not be stored: they are derived from the lab's key, the server's name and the time
+ * of issue, so they stay valid after a restart.
  */
 export class ServerTokens {
   readonly #key: Buffer;
 
-  /** With a `mark` of its own a stand-in speaks to servers that are no lab. */
+  /** With another `mark` a stand-in serves servers that are not in lab mode. */
   constructor(
     { privateKey }: LabAuthority,
     private readonly mark = LAB_MARK,
@@ -45,17 +45,17 @@ export class ServerTokens {
     this.#key = key.update('enrollment program').digest();
   }
 
-  /** Hexadecimal, for whatever is to follow from the lab's key. */
+  /** A hexadecimal value derived from the lab's key. */
   derive(purpose: string): string {
     return createHmac('sha256', this.#key).update(purpose).digest('hex');
   }
 
-  /** Stays the same for a server of that name, whatever token it has. */
+  /** The same for all tokens of a server. */
   consumerKey(name: string): string {
     return `${this.mark}_${Buffer.from(name).toString('hex')}_${this.#mac('consumer key', name)}`;
   }
 
-  /** The server's name; undefined for keys that were not made here. */
+  /** The server's name; undefined for keys that were not issued here. */
   serverOf(consumerKey: string): string | undefined {
     const [, name = ''] = CONSUMER_KEY.exec(consumerKey) ?? [];
     const text = Buffer.from(name, 'hex').toString();
@@ -73,7 +73,7 @@ export class ServerTokens {
     };
   }
 
-  /** undefined for one that this server was never given. */
+  /** undefined for a token that was never issued to this server. */
   read(name: string, accessToken: string): AccessToken | undefined {
     const [, issued = '', expires = '', mac] = ACCESS_TOKEN.exec(accessToken) ?? [];
     if (mac !== this.#mac('access token', name, `${issued}_${expires}`)) return undefined;
@@ -100,7 +100,7 @@ export class ServerTokens {
 const CRLF = '\r\n';
 const LINE = /.{1,64}/g;
 
-/** Apple writes a MIME header inside, too, and puts the token between lines of its own. */
+/** Like Apple, with an inner MIME header and marker lines around the token. */
 function innerEntity(token: ServerToken): Buffer {
   const lines = [
     'Content-Type: text/plain;charset=UTF-8',
@@ -115,7 +115,7 @@ function innerEntity(token: ServerToken): Buffer {
 }
 
 /**
- * The file that Apple's portal lets one download: the token, as S/MIME for the holder of the key.
+ * The token file as Apple's portal sends it: S/MIME, encrypted to the recipient's key.
  * @throws AppError `invalid_certificate` for a certificate whose key is not RSA
  */
 export function sealToken(

@@ -4,25 +4,25 @@ import type { MdmServer } from './mdm-server.js';
 
 interface Session {
   server: string;
-  /** Of the token that it was opened with. */
+  /** Time of issue of the token that opened it. */
   issuedAt: number;
   expiresAt: number;
-  /** Replies that it was used for. */
+  /** Number of replies. */
   uses: number;
 }
 
 export interface SessionOptions {
-  /** Three minutes when absent, as with Apple. */
+  /** Default: three minutes, like Apple. */
   lifeMs?: number;
-  /** After so many replies the client is given another one; 20 when absent. */
+  /** Number of replies after which the client gets a new session; default 20. */
   repliesBeforeRenewal?: number;
 }
 
 const LIFE_MS = 180_000;
 const REPLIES = 20;
-const MOST = 10_000;
+const MAX_SESSIONS = 10_000;
 
-/** The sessions of clients: short, and renewed by replies now and then. */
+/** The sessions of clients: short-lived, and renewed by some replies. */
 export class Sessions {
   readonly #all = new Map<string, Session>();
   readonly #lifeMs: number;
@@ -38,13 +38,13 @@ export class Sessions {
     const expiresAt = Date.now() + this.#lifeMs;
     this.#all.set(token, { server, issuedAt, expiresAt, uses: 0 });
     const [oldest] = this.#all.keys();
-    if (oldest !== undefined && this.#all.size > MOST) this.#all.delete(oldest);
+    if (oldest !== undefined && this.#all.size > MAX_SESSIONS) this.#all.delete(oldest);
     return token;
   }
 
   /**
-   * The name of the server, and another token where this reply brings one. Throws ProgramRefusal
-   * 403 FORBIDDEN for tokens that are none, 401 UNAUTHORIZED for those that have expired.
+   * The server, and the next session if this reply renews it. Throws DepRefusal 403 FORBIDDEN for an
+   * unknown session, 401 UNAUTHORIZED for an expired one.
    */
   use(token: string, serverOf: (name: string) => MdmServer): { server: MdmServer; next?: string } {
     const session = this.#all.get(token);
@@ -56,12 +56,12 @@ export class Sessions {
     return session.uses % this.#replies === 0 ? { server, next: this.open(session) } : { server };
   }
 
-  /** All of them, at once. */
+  /** Expires all sessions. */
   expire(): void {
     for (const session of this.#all.values()) session.expiresAt = 0;
   }
 
-  /** As after a restart of Apple's: nobody knows them any more. */
+  /** Drops all sessions, as after a restart of Apple's service. */
   forget(): void {
     this.#all.clear();
   }

@@ -1,27 +1,27 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path'; /** Where what is to outlive a restart is kept. */
+import { dirname } from 'node:path'; /** Stores the state across restarts. */
 export interface SnapshotStore {
-  /** undefined when there is none. */
+  /** undefined if nothing is stored. */
   load(): Promise<string | undefined>;
   save(text: string): Promise<void>;
-  /** Told why the next start will know nothing of it. */
+  /** Called with the reason why the state is not stored or loaded. */
   onFailure(message: string, error?: unknown): void;
 }
 
 export interface SnapshotKeeperOptions {
   store: SnapshotStore;
-  /** undefined: there is too much to be kept. */
+  /** undefined: the state is too large to be stored. */
   write(): string | undefined;
   delayMs?: number;
 }
 
 const DELAY_MS = 1_000;
 
-/** Writes what has changed a little later, all changes of that time at once. */
+/** Writes changes after a short delay, all changes of that time at once. */
 export class SnapshotKeeper {
   #timer: NodeJS.Timeout | undefined;
   #saving: Promise<void> = Promise.resolve();
-  #isTroubled = false;
+  #hasFailed = false;
 
   constructor(private readonly options: SnapshotKeeperOptions) {}
 
@@ -30,7 +30,7 @@ export class SnapshotKeeper {
     this.#timer ??= setTimeout(() => this.#saveNow(), delayMs).unref();
   }
 
-  /** What has changed and was not written yet is written now. */
+  /** Writes pending changes now. */
   async close(): Promise<void> {
     if (this.#timer !== undefined) this.#saveNow();
     await this.#saving;
@@ -46,23 +46,21 @@ export class SnapshotKeeper {
     const { store, write } = this.options;
     const text = write();
     if (text === undefined) {
-      this.#tell(
-        'the lab keeps what its enrollment program holds only until it ends: it is too much',
-      );
+      this.#report('the state of the DEP stand-in is too large to be stored: a restart loses it');
       return;
     }
     try {
       await store.save(text);
-      this.#isTroubled = false;
+      this.#hasFailed = false;
     } catch (error) {
-      this.#tell('what the enrollment program of the lab holds could not be written', error);
+      this.#report('the state of the DEP stand-in could not be written', error);
     }
   }
 
-  /** Once, until it works again. */
-  #tell(message: string, error?: unknown): void {
-    if (!this.#isTroubled) this.options.store.onFailure(message, error);
-    this.#isTroubled = true;
+  /** Reports once, until writing works again. */
+  #report(message: string, error?: unknown): void {
+    if (!this.#hasFailed) this.options.store.onFailure(message, error);
+    this.#hasFailed = true;
   }
 }
 
@@ -70,17 +68,18 @@ function isMissing(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === 'ENOENT';
 }
 
-/** Keeps it in a file that is whole at any time; one that can't be read counts as missing. */
+/** Stores the state in a file, replaced atomically; an unreadable file counts as missing. */
 export function createSnapshotFile(
   file: string,
-  onTrouble: SnapshotStore['onFailure'],
+  onFailure: SnapshotStore['onFailure'],
 ): SnapshotStore {
   return {
     load: async () => {
       try {
         return await readFile(file, 'utf8');
       } catch (error) {
-        if (!isMissing(error)) onTrouble(`${file} could not be read: the lab begins anew`, error);
+        if (!isMissing(error))
+          onFailure(`${file} could not be read: the lab starts with a new state`, error);
         return undefined;
       }
     },
@@ -89,6 +88,6 @@ export function createSnapshotFile(
       await writeFile(`${file}.new`, text, { mode: 0o600 });
       await rename(`${file}.new`, file);
     },
-    onFailure: onTrouble,
+    onFailure,
   };
 }

@@ -1,6 +1,6 @@
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import type { Database } from '../../../src/db/connection/database.js';
-import { createDepAccounts, type DepAccountsDeps } from '../../../src/dep/client/dep-accounts.js';
+import { StoredDepAccounts, type DepAccountsDeps } from '../../../src/dep/client/dep-accounts.js';
 import type { DepAccounts } from '../../../src/dep/client/dep-api.js';
 import { DepError } from '../../../src/dep/client/dep-error.js';
 import type { DepClock, DepLimits } from '../../../src/dep/client/exchange.js';
@@ -96,7 +96,7 @@ export async function startAccountWorld(): Promise<AccountWorld> {
     lines,
     changeAccount,
     start(deps = {}) {
-      const process = createDepAccounts({
+      const process = new StoredDepAccounts({
         db,
         box,
         logger,

@@ -1,5 +1,5 @@
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
-import { createDepAccounts } from '../../../src/dep/client/dep-accounts.js';
+import { StoredDepAccounts } from '../../../src/dep/client/dep-accounts.js';
 import { DepJobs } from '../../../src/dep/dep-jobs.js';
 import { ProfileDefinitions } from '../../../src/dep/profiles/profile-definitions.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
@@ -11,7 +11,7 @@ import { ENROLLMENT_URL } from './profile-samples.js';
 
 let database: TestDatabase;
 let apple: DepStandIn;
-let accounts: ReturnType<typeof createDepAccounts>;
+let accounts: StoredDepAccounts;
 let definitions: ProfileDefinitions;
 let accountId: number;
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
     capturingLogger(),
   ];
   const common = { db, box, logger };
-  accounts = createDepAccounts({
+  accounts = new StoredDepAccounts({
     ...common,
     host: apple.url,
     ca: apple.caPem,

@@ -1,6 +1,6 @@
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
-import { createDepAccounts } from '../../../src/dep/client/dep-accounts.js';
+import { StoredDepAccounts } from '../../../src/dep/client/dep-accounts.js';
 import { DepJobs } from '../../../src/dep/dep-jobs.js';
 import { createConfirmAccountTask } from '../../../src/dep/tokens/confirm-account-task.js';
 import { DepTokens } from '../../../src/dep/tokens/dep-tokens.js';
@@ -27,7 +27,7 @@ it('a certificate becomes a token, and the token an account that Apple knows', a
   const [box, jobs] = [new SecretBox(Buffer.alloc(32, 5)), createJobQueue()];
   const { logger, lines } = capturingLogger();
   const given = { db, box, logger, isLabOn: true };
-  const accounts = createDepAccounts({
+  const accounts = new StoredDepAccounts({
     ...given,
     host: apple.url,
     ca: apple.caPem,

@@ -8,7 +8,7 @@ import {
   type KeyPair,
 } from '../../../src/crypto/keys/keys.js';
 import { issueCertificate, parseCertificate } from '../../../src/crypto/x509/certificate.js';
-import { requireCapacity } from '../../../src/lab/dep/organization.js';
+import { checkCapacity } from '../../../src/lab/dep/organization.js';
 import { PORTAL_CALLS, PORTAL_HELP } from '../../../src/lab/dep/portal-calls.js';
 import { ControlFault } from '../../../src/lab/wire/control-http.js';
 import { DepUnderTest } from './dep-under-test.js';
@@ -137,7 +137,7 @@ describe('devices for which there is no room', () => {
     [{ ofServer: 0, inAll: 399_990 }, 10, undefined],
     [{ ofServer: 0, inAll: 399_991 }, 10, `All servers of the lab may have 400,000${words}399,991`],
   ])('%j and %i more', (counts, more, fault) => {
-    const ask = () => requireCapacity(counts, more);
+    const ask = () => checkCapacity(counts, more);
     if (fault === undefined) expect(ask).not.toThrow();
     else expect(ask).toThrow(new ControlFault(422, fault));
   });
