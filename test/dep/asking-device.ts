@@ -8,7 +8,7 @@ import { deviceKeys, type Fields } from '../helpers/device.js';
 import { temporaryDirectory } from '../helpers/temporary-directory.js';
 import { certificatePem } from '../mdm/certified-device.js';
 
-/** An app, and what a device CA that it believes has certified. */
+/** An app, and certificates of a device CA that it trusts. */
 export interface DepTestServer {
   app: TestApp;
   /** Signs as a device. */

@@ -71,7 +71,7 @@ const account = () => database.db.knex('dep_accounts').first();
 const stored = () =>
   database.db.knex('dep_devices').orderBy('serial_number').pluck('serial_number');
 const inOrder = (serials: string[]) => serials.toSorted((one, other) => (one < other ? -1 : 1));
-/** In the order in which Apple tells of them. */
+/** In the order in which Apple lists them. */
 const listed = (): string[] => apple.portal.server().devices.map(({ serial }) => serial);
 
 /** From the n-th page on nobody stores one until the lock is given back. */

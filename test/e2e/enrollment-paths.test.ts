@@ -149,7 +149,7 @@ describe('a device ends enrolled and inventoried', () => {
     expect(device?.enrollment_id).toMatch(/^[0-9A-F-]{36}$/);
   });
 
-  it('with the account of whom it was given to, as one of the organization', async () => {
+  it('with the account of its user, as a device of the organization', async () => {
     await addUser('adde');
     const options = { enroll: 'account', account: ACCOUNT, passwordFile } as const;
     expectEnrolled(await runSimulation(world, options));
@@ -163,7 +163,7 @@ describe('a device ends enrolled and inventoried', () => {
   });
 });
 
-describe('the simulator tells what the server said', () => {
+describe('the simulator reports what the server answered', () => {
   it('to an account that may not enroll', async () => {
     await addUser('byod');
     writeFileSync(`${passwordFile}.wrong`, 'not the password');

@@ -143,7 +143,7 @@ describe('the page for enrollment', () => {
     }
   });
 
-  it('loads nothing, runs nothing, and tells its address to nobody', async () => {
+  it('loads nothing, runs nothing, and sends its address to no other site', async () => {
     const { headers, text } = await get(open, '/enroll/');
     const elements = elementsOf(text);
     const loading = ['script', 'img', 'link', 'iframe', 'form', 'object', 'base', 'input'];
@@ -205,7 +205,7 @@ describe('the page for enrollment', () => {
     await get(byLink, `/enroll/?token=${token}`);
     await get(byLink, `/enroll/?token=${token}x`);
     expect(await dumpRows(byLink.db)).toEqual(before);
-    expect(byLink.logText()).toContain('the page for enrollment let nobody in');
+    expect(byLink.logText()).toContain('enrollment landing page: enrollment refused');
     expect(byLink.logText()).not.toContain(token);
   });
 });

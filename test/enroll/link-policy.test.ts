@@ -83,7 +83,7 @@ describe('ENROLLMENT=link', () => {
     expect(await answerOf(apps.link, token)).toEqual([403, NEEDED]);
   });
 
-  it('gives the profile to whoever has a link, with a challenge that names it', async () => {
+  it('sends the profile to anyone with a link, with a challenge that names the link', async () => {
     const { id, token } = await makeLink(apps.link, { max_uses: 1 });
     const challenge = await challengeIn(apps.link, await profileOf(apps.link, token));
     expect([challenge.linkId, challenge.requestId]).toEqual([id, undefined]);

@@ -81,7 +81,7 @@ describe('a device that signs what it is', () => {
   it('is refused the answer to a challenge, which another server may have passed on', async () => {
     for (const CHALLENGE of ['of another server', await otaChallenge(app)]) {
       const { status, body } = await ask({ CHALLENGE });
-      const text = 'what the device signed is the answer to a challenge\n';
+      const text = 'the device signed the answer to a challenge of a Profile Service\n';
       expect([status, body.toString()]).toEqual([403, text]);
     }
     expect(await app.db.knex('enrollment_requests').select()).toEqual([]);

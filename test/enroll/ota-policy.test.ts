@@ -77,7 +77,7 @@ describe('a server that wants a link', () => {
   const usesOf = async ({ id }: MadeLink) =>
     (await app.db.knex('enrollment_links').where({ id }).first('uses')).uses;
 
-  it('gives strangers nothing', async () => {
+  it('refuses unknown devices', async () => {
     for (const query of ['', '?token=guessed']) {
       const before = await dumpRows(app.db);
       expect(textOf(await get(app, `/enroll/ota${query}`))).toEqual([403, NEEDS_LINK]);

@@ -130,7 +130,7 @@ describe.each(BOTH)('POST %s refuses', (path) => {
   it.each([
     ['UDID', { UDID: '' }],
     ['SERIAL', { SERIAL: '' }],
-  ])('a device that does not tell its %s', async (name, facts) => {
+  ])('a device that does not send its %s', async (name, facts) => {
     const CHALLENGE = await otaChallenge(app);
     const der = signedBy(device, attributes({ CHALLENGE, ...facts }));
     const text = `Not a valid device message: it has no ${name}\n`;

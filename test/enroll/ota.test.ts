@@ -272,7 +272,7 @@ describe('the second phase', () => {
       },
     ]);
     expect((await authenticate(app, identity)).status).toBe(403);
-    expect(lastRefusal()).toMatch(/^the device has enrolled by this request/);
+    expect(lastRefusal()).toMatch(/^the device has already enrolled with this request/);
     expect((await askForCertificate(app, enrollment)).status).toBe('failure');
   });
 

@@ -124,7 +124,7 @@ describe('the enrollment profile', () => {
     });
   });
 
-  it('tells the device how to get its identity', async () => {
+  it('contains how the device gets its identity', async () => {
     expect({ ...(await scepOf()) }).toEqual({
       URL: `${PUBLIC_URL}/scep`,
       Name: 'Muster',

@@ -55,7 +55,7 @@ export async function fetchCommand(device: TestDevice, requestType: string) {
   return offered;
 }
 
-/** Enrolled, with its inventory told, and an identity whose renewal is due since an hour ago. */
+/** Enrolled, with a reported inventory, and an identity whose renewal has been due for an hour. */
 export async function createDueDevice(app: TestApp, fresh?: TestDevice): Promise<TestDevice> {
   const device = await (fresh ?? (await createTestDevice(app))).enroll();
   await fetchCommand(device, 'none');

@@ -15,7 +15,7 @@ import { asBuffer } from '../scep/scep-server.js';
 const UUID = /^[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}$/;
 const TRUST = '/enroll/trust.mobileconfig';
 
-/** Told an https address, which it leaves to a proxy. */
+/** With an https address, where a proxy terminates TLS. */
 let plain: TestApp;
 let app: TestApp | undefined;
 
@@ -202,7 +202,7 @@ describe('the anchor certificates', () => {
 });
 
 describe('GET /MDMServiceConfig', () => {
-  it('tells Apple Configurator where everything is', async () => {
+  it('is where Apple Configurator looks up its URLs', async () => {
     const reply = await request(plain.app).get('/MDMServiceConfig').buffer(true).parse(asBuffer);
     expect([reply.status, reply.headers['content-type']]).toEqual([
       200,

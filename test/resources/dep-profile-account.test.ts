@@ -223,12 +223,11 @@ describe('what Apple would find fault with', () => {
     const created = await create(null, attributes);
     const pane = {
       pointer: '/data/attributes/skip_setup_items/1',
-      detail:
-        '"PaneToCome" is none of the panes that Apple\'s schema knows; it is passed on all the same',
+      detail: '"PaneToCome" is not a pane of Apple\'s schema; it is sent to Apple anyway',
     };
     const flag = {
       pointer: '/data/attributes/is_mdm_removable',
-      detail: 'false goes only with is_supervised true: Apple refuses it (FLAGS_INVALID)',
+      detail: 'false requires is_supervised true: Apple refuses it (FLAGS_INVALID)',
     };
     expect([created.status, created.body.meta.warnings]).toEqual([201, [flag, pane]]);
     const mended = await patch(created.body.data.id, { is_supervised: true });

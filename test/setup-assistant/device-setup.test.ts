@@ -161,7 +161,7 @@ describe('a device that waits in Setup Assistant', () => {
     await device.tokenUpdate({ AwaitingConfiguration: false });
     const { id: profileId } = await app.db.knex('profiles').where({ identifier }).first('id');
     const reason =
-      `the device went on by itself; profile ${profileId} "${await nameOf(identifier)}" ` +
+      `the device continued by itself; profile ${profileId} "${await nameOf(identifier)}" ` +
       `was not installed: command ${id} is ${status}${why === null ? '' : `: ${why}`}`;
     expect(await runSetups(app)).toMatchObject([{ reason }]);
     expect(await setupOf(app, device)).toMatchObject({ state: 'configured', reason });
@@ -194,7 +194,7 @@ describe('a device that waits in Setup Assistant', () => {
     expect(await carryOut(device)).toEqual([]);
   });
 
-  it('is set up once more when it still waits a minute after it was told to go on', async () => {
+  it('is set up again when it still waits a minute after DeviceConfigured', async () => {
     const device = await (await createTestDevice(app)).enroll({}, WAITING);
     await carryOut(device);
     await app.settled();
@@ -269,7 +269,7 @@ describe('a Mac in Setup Assistant', () => {
 
 describe('a device that does not wait', () => {
   it.each([[{}], [{ AwaitingConfiguration: false }]])(
-    'is neither told to go on nor watched (%j)',
+    'is neither sent DeviceConfigured nor tracked (%j)',
     async (fields) => {
       const { device, links } = await createRecord(app, 'tag');
       await assignProfile(app, links);

@@ -58,7 +58,7 @@ describe('a device that waits for too long', () => {
     await app.db.knex('device_pushes').delete();
     await letTimePass(app, device);
     const { id } = await commandOf(device, 'InstallProfile');
-    const reason = `let go after 15 min while InstallProfile (command ${id}, NotNow) had no answer`;
+    const reason = `released after 15 min while InstallProfile (command ${id}, NotNow) had no answer`;
     expect(await runSetups(app)).toMatchObject([{ level: 40, reason }]);
     const deviceId = await idOf(app, device);
     expect(await app.db.knex('device_pushes').pluck('device_id')).toEqual([deviceId]);
@@ -87,7 +87,7 @@ describe('a device that waits for too long', () => {
     const failed = await setupOf(app, device);
     expect(failed).toMatchObject({ state: 'failed', attempts: 5 });
     expect(failed.reason).toMatch(
-      /^let go after 15 min while DeviceInformation \(command \d+, Queued\) had no answer; given up after 5 attempts$/,
+      /^released after 15 min while DeviceInformation \(command \d+, Queued\) had no answer; given up after 5 attempts$/,
     );
     expect(failed.ended_at).not.toBeNull();
     expect(await runSetups(app)).toEqual([]);
@@ -176,7 +176,7 @@ describe('the setup of a device', () => {
     const device = await (await createTestDevice(app)).enroll({}, WAITING);
     await device.tokenUpdate({ AwaitingConfiguration: false });
     expect(await runSetups(app)).toMatchObject([{ level: 30 }]);
-    const reason = 'the device went on by itself';
+    const reason = 'the device continued by itself';
     expect(await setupOf(app, device)).toMatchObject({ state: 'configured', reason });
   });
 
@@ -195,7 +195,7 @@ describe('the setup of a device', () => {
     const again = device.with((await createProvedDevice(app, device.udid)).certificate);
     await again.authenticate();
     await runSetups(app);
-    const reason = 'the device enrolled anew before it was set up';
+    const reason = 'the device enrolled again before it was set up';
     expect(await setupOf(app, device)).toMatchObject({ state: 'failed', reason });
     await again.tokenUpdate(WAITING);
     expect(await setupOf(app, device)).toMatchObject({ state: 'waiting', reason: null });

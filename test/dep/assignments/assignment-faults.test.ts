@@ -19,7 +19,7 @@ describe('a serial number that Apple does not take', () => {
     'C02NONE00001',
   ];
 
-  it('tells its fault and comes again later, later each time', async () => {
+  it('shows its failure and is sent again, later each time', async () => {
     const words = new Map([
       [GOOD, 'SUCCESS'],
       [ALIEN, 'NOT_ACCESSIBLE'],
@@ -27,7 +27,7 @@ describe('a serial number that Apple does not take', () => {
     ]);
     world.apple.answer = () => words;
     await world.rows.give(await world.devices([GOOD, ALIEN, FAILING, ABSENT]), world.profile);
-    await world.tell();
+    await world.send();
     expect(await world.stateOf(GOOD)).toEqual({ ...DONE, uuid: U1 });
     const failed = { uuid: null, status: null, stage: 'unassigned', attempts: 1, due: 5 };
     expect(await world.stateOf(ALIEN)).toEqual({
@@ -46,21 +46,21 @@ describe('a serial number that Apple does not take', () => {
         .knex('dep_devices')
         .where({ serial_number: ALIEN })
         .update({ assignment_due_at: new Date(Date.now() - 1) });
-      await world.tell();
+      await world.send();
       pauses.push((await world.stateOf(ALIEN)).due);
     }
     expect(pauses).toEqual([60, 360, 1440, 1440]);
     const device_id = (await world.rows.one(ALIEN)).device_id as number;
     await world.rows.give([device_id], null);
-    await world.tell();
+    await world.send();
     expect(await world.stateOf(ALIEN)).toMatchObject({ error: null, attempts: 0, due: null });
     words.set(ALIEN, 'SUCCESS');
     await world.rows.give([device_id], world.profile);
-    await world.tell();
+    await world.send();
     expect(await world.stateOf(ALIEN)).toEqual({ ...DONE, uuid: U1 });
   });
 
-  it('is not told again before Apple wants to hear of it', async () => {
+  it('is not sent again before Apple allows it', async () => {
     await world.rows.give(await world.devices([GOOD, ALIEN, FAILING]), world.profile);
     const words = new Map([
       [GOOD, 'SUCCESS'],
@@ -69,7 +69,7 @@ describe('a serial number that Apple does not take', () => {
     ]);
     const retryAt = new Date(Date.now() + 42 * MINUTE);
     world.apple.answer = () => Object.assign(words, { retryAt });
-    await world.tell();
+    await world.send();
     expect(await world.stateOf(ALIEN)).toMatchObject({ result: 'THROTTLED', attempts: 1, due: 42 });
     expect((await world.stateOf(ALIEN)).error).toMatch(/^Apple limits how often/);
     expect(await world.stateOf(FAILING)).toMatchObject({ result: 'FAILED', due: 5 });
@@ -81,7 +81,7 @@ describe('a serial number that Apple does not take', () => {
     const ids = await world.devices([GOOD, ALIEN, FAILING]);
     await world.rows.give(ids, world.profile);
     world.apple.answer = (_uuid, serials) => new Map(serials.map((serial) => [serial, 'FAILED']));
-    await world.tell();
+    await world.send();
     await world.rows.give(ids.slice(0, 1), other);
     await world.rows.give(ids.slice(1, 2), null);
     const unknown = { result: null, attempts: 0, error: null, due: 0 };
@@ -98,7 +98,7 @@ describe('a serial number that Apple does not take', () => {
       await world.rows.give(ids, other);
       return new Map(serials.map((serial) => [serial, 'FAILED']));
     };
-    await world.tell();
+    await world.send();
     expect(await world.stateOf(GOOD)).toMatchObject({ result: null, attempts: 0, error: null });
   });
 
@@ -110,7 +110,7 @@ describe('a serial number that Apple does not take', () => {
       if (!given.some((serial) => bad.has(serial))) return everySuccess(uuid, given);
       throw new DepError('refused', 'refused', { status: 400, text: 'INVALID_SERIAL' });
     };
-    await world.tell();
+    await world.send();
     const knex = world.knex;
     const good = await knex('dep_devices').where({ profile_uuid: U1, assignment_due_at: null });
     expect(good).toHaveLength(62);
@@ -122,8 +122,8 @@ describe('a serial number that Apple does not take', () => {
       due: 5,
       result: 'REFUSED',
       error:
-        'Apple refuses this serial number (INVALID_SERIAL): see that it is right; it is tried ' +
-        'again by itself',
+        'Apple refuses this serial number (INVALID_SERIAL): check that it is right; ' +
+        'retried automatically',
     });
     expect(world.apple.calls.length).toBeLessThan(30);
   });
@@ -136,7 +136,7 @@ describe('a serial number that Apple does not take', () => {
     world.apple.answer = () => {
       throw new DepError('refused', 'refused', { status: 400, text: 'NO' });
     };
-    await world.tell();
+    await world.send();
     expect(world.apple.calls.length).toBeLessThan(80);
     const waiting = await world.knex('dep_devices').where({ assignment_result: 'REFUSED' });
     expect(waiting).toHaveLength(64);
@@ -159,9 +159,9 @@ describe("when Apple's service can't be used", () => {
     'what is due stays due until somebody has acted: %s',
     async (kind) => {
       again(kind);
-      await world.tell();
+      await world.send();
       expect([world.jobs.asked, (await world.stateOf('C02AAAAAAAA1')).due]).toEqual([[], 0]);
-      const error = "Apple can't be told before somebody acts (no): see the account";
+      const error = "Apple's service cannot be used (no): see the account";
       expect(await world.stateOf('C02AAAAAAAA1')).toMatchObject({ attempts: 0, error });
     },
   );
@@ -174,11 +174,11 @@ describe("when Apple's service can't be used", () => {
     again('unreachable');
     const status_at = new Date(Date.now() - lasted * MINUTE);
     await world.knex('dep_accounts').update({ status: 'unreachable', status_at });
-    await world.tell();
+    await world.send();
     expect(await world.stateOf('C02AAAAAAAA1')).toMatchObject({
       due: pause,
       error: expect.stringMatching(
-        /^Apple's service could not be used \(no\): it is told again at 20\S+Z$/,
+        /^Apple's service could not be used \(no\): retried at 20\S+Z$/,
       ) as string,
     });
     expect(world.jobs.asked).toEqual([
@@ -188,27 +188,27 @@ describe("when Apple's service can't be used", () => {
 
   it('a device shows until when Apple asks to wait, in place of what was before', async () => {
     world.apple.answer = () => new Map([['C02AAAAAAAA1', 'FAILED']]);
-    await world.tell();
+    await world.send();
     const retryAt = new Date('2099-01-02T03:04:05.678Z');
     world.apple.answer = () => {
       throw new DepError('throttled', 'no', { retryAt });
     };
     const isDue = () => world.knex('dep_devices').update({ assignment_due_at: new Date(0) });
     await isDue();
-    await world.tell();
+    await world.send();
     const error = 'Apple asks to wait until 2099-01-02T03:04:05Z';
     expect(await world.stateOf('C02AAAAAAAA1')).toMatchObject({ error, result: 'FAILED' });
     world.apple.answer = everySuccess;
     await isDue();
-    await world.tell();
+    await world.send();
     expect(await world.stateOf('C02AAAAAAAA1')).toEqual({ ...DONE, uuid: U1 });
   });
 
   it('what waits and is wanted no more has no fault left', async () => {
     again('unreachable');
-    await world.tell();
+    await world.send();
     await world.rows.give([id], null);
-    await world.tell();
+    await world.send();
     expect(await world.stateOf('C02AAAAAAAA1')).toMatchObject({ error: null, due: null });
   });
 
@@ -220,7 +220,7 @@ describe("when Apple's service can't be used", () => {
       world.apple.answer = () => {
         throw error;
       };
-      await world.tell();
+      await world.send();
       expect((await world.stateOf('C02AAAAAAAA1')).due).toBe(0);
     }
   });
@@ -229,7 +229,7 @@ describe("when Apple's service can't be used", () => {
     world.apple.answer = () => {
       throw new Error('a fault of ours');
     };
-    await expect(world.tell()).rejects.toThrow('a fault of ours');
+    await expect(world.send()).rejects.toThrow('a fault of ours');
     expect((await world.stateOf('C02AAAAAAAA1')).due).toBe(0);
   });
 });
@@ -243,7 +243,7 @@ describe('a definition that Apple does not know', () => {
   });
 
   it('is made anew, and the devices wait for it', async () => {
-    await world.tell();
+    await world.send();
     const stored = await world.knex('dep_profiles').where({ id: world.profile }).first();
     expect([stored.uuid, stored.definition_digest, stored.status, stored.status_text]).toEqual([
       null,
@@ -256,17 +256,17 @@ describe('a definition that Apple does not know', () => {
       0,
     ]);
     expect((await world.stateOf('C02AAAAAAAA1')).error).toBe(
-      "Apple no longer knows the definition of profile 'P'; it is defined anew",
+      "Apple no longer knows the definition of profile 'P'; it is defined again",
     );
     expect(world.apple.calls).toHaveLength(1);
   });
 
   it('is asked for again where it was made just now, or has changed', async () => {
     await world.knex('dep_profiles').update({ last_upload_at: new Date() });
-    await world.tell();
+    await world.send();
     expect([world.jobs.asked, (await world.stateOf('C02AAAAAAAA1')).due]).toEqual([[], 2]);
     expect((await world.stateOf('C02AAAAAAAA1')).error).toMatch(
-      /^Apple no longer knows the definition of profile 'P'; it is told again at 20\S+Z$/,
+      /^Apple no longer knows the definition of profile 'P'; retried at 20\S+Z$/,
     );
   });
 });

@@ -93,7 +93,7 @@ describe('every hour', () => {
   });
 });
 
-it('a reconciliation has Apple told of what it found, once', async () => {
+it('a reconciliation sends the repairs to Apple, once', async () => {
   const account = await rows.account();
   const profile = await rows.profile(account, { uuid: UUID });
   await database.db.knex('dep_accounts').update({ default_dep_profile_id: profile });

@@ -56,7 +56,7 @@ export class AssignmentWorld {
     return this.database.drop();
   }
 
-  tell(): Promise<void> {
+  send(): Promise<void> {
     const { apple: accounts, jobs } = this;
     const { logger } = this.log;
     const assignments = new ProfileAssignments({ db: this.database.db, logger, accounts, jobs });

@@ -52,11 +52,11 @@ async function start(server: string, count: number) {
   const { logger } = capturingLogger();
   const assignments = new ProfileAssignments({ db: world.db, logger, accounts, jobs });
   apple.resetRequests();
-  const tell = () => assignments.sendDue(accountId, new AbortController().signal);
-  return { accountId, uuid, profileId, serials, jobs, tell };
+  const send = () => assignments.sendDue(accountId, new AbortController().signal);
+  return { accountId, uuid, profileId, serials, jobs, send };
 }
 
-/** How many of them Apple has told to use a profile, by its UUID as Apple writes it. */
+/** How many of them Apple has assigned a profile, by its UUID in Apple's form. */
 function atApple(serials: string[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { profile_uuid: uuid = 'none' } of apple.portal.lookUp(serials)) {
@@ -78,7 +78,7 @@ async function states(accountId: number) {
 }
 
 it('5,000 devices get their profile, though sessions end and answers get lost in the middle', async () => {
-  const { accountId, uuid, serials, tell } = await start('Many', 5_000);
+  const { accountId, uuid, serials, send } = await start('Many', 5_000);
   let calls = 0;
   apple.intercept(({ url }) => {
     if (url.pathname === CALL) calls += 1;
@@ -86,7 +86,7 @@ it('5,000 devices get their profile, though sessions end and answers get lost in
     if (calls === 4) apple.expireSessions(403);
   });
   apple.addFault({ path: CALL, after: 4, times: 1, obeyed: true, drop: true });
-  await tell();
+  await send();
   expect(await states(accountId)).toEqual([
     { status: 'assigned', result: 'SUCCESS', due: false, count: 5_000 },
   ]);
@@ -94,11 +94,11 @@ it('5,000 devices get their profile, though sessions end and answers get lost in
   expect(apple.requests()).toMatchObject({ 'GET /session': { 200: 2 } });
 }, 20_000);
 
-it('what Apple does not take is told apart from the rest, and tried again', async () => {
-  const { accountId, uuid, serials, tell } = await start('Partly', 100);
+it('serial numbers that Apple refuses are found among the others, and retried', async () => {
+  const { accountId, uuid, serials, send } = await start('Partly', 100);
   const [bad = ''] = serials;
   apple.addFault({ path: CALL, result: 'NOT_ACCESSIBLE', serial_numbers: [bad], times: 1 });
-  await tell();
+  await send();
   expect(await states(accountId)).toEqual([
     { status: 'assigned', result: 'SUCCESS', due: false, count: 99 },
     { status: null, result: 'NOT_ACCESSIBLE', due: true, count: 1 },
@@ -106,14 +106,14 @@ it('what Apple does not take is told apart from the rest, and tried again', asyn
   await world.db.knex('dep_devices').where({ serial_number: bad }).update({
     assignment_due_at: new Date(),
   });
-  await tell();
+  await send();
   expect(atApple(serials)).toEqual({ [asApple(uuid)]: 100 });
 });
 
 it('a storm of 429 is waited for; afterwards the rest follows', async () => {
-  const { accountId, uuid, serials, jobs, tell } = await start('Storm', 1_010);
+  const { accountId, uuid, serials, jobs, send } = await start('Storm', 1_010);
   apple.addFault({ path: CALL, after: 1, status: 429, retry_after: 600 });
-  await tell();
+  await send();
   expect(await states(accountId)).toEqual([
     { status: 'assigned', result: 'SUCCESS', due: false, count: 1_000 },
     { status: null, result: null, due: true, count: 10 },
@@ -123,18 +123,18 @@ it('a storm of 429 is waited for; afterwards the rest follows', async () => {
   expect(Math.round(wait / 60_000)).toBe(10);
   expect((await world.status(accountId)).status).toBe('throttled');
   apple.clearFaults();
-  await tell();
+  await send();
   expect(atApple(serials)).toEqual({ none: 10, [asApple(uuid)]: 1_000 });
   await world.db.knex('dep_devices').where({ assignment_due_at: jobs.asked[0]?.[2] }).update({
     assignment_due_at: new Date(),
   });
-  await tell();
+  await send();
   expect(atApple(serials)).toEqual({ [asApple(uuid)]: 1_010 });
 });
 
 it('profiles are taken away, ours alone', async () => {
-  const { accountId, uuid, serials, profileId, tell } = await start('Taken', 3);
-  await tell();
+  const { accountId, uuid, serials, profileId, send } = await start('Taken', 3);
+  await send();
   const [taken = '', foreign = '', kept = ''] = serials;
   const other = await accounts.use(accountId, async (api) => {
     const theirs = await api.defineProfile({ ...DEFINITION, profile_name: 'Theirs' });
@@ -147,7 +147,7 @@ it('profiles are taken away, ours alone', async () => {
     .where({ dep_profile_id: profileId })
     .whereNot({ serial_number: kept })
     .update({ dep_profile_id: null });
-  await tell();
+  await send();
   expect(atApple([taken, foreign, kept])).toEqual({
     none: 1,
     [asApple(other)]: 1,
@@ -156,9 +156,9 @@ it('profiles are taken away, ours alone', async () => {
 });
 
 it('a definition that Apple has forgotten is asked for anew', async () => {
-  const { accountId, profileId, jobs, tell } = await start('Forgotten', 2);
+  const { accountId, profileId, jobs, send } = await start('Forgotten', 2);
   apple.addFault({ path: CALL, status: 400, body: 'PROFILE_NOT_FOUND', times: 1 });
-  await tell();
+  await send();
   expect(jobs.asked).toEqual([['define', profileId]]);
   const profile = await world.db.knex('dep_profiles').where({ id: profileId }).first();
   expect([profile.uuid, profile.status, profile.status_text]).toEqual([
@@ -271,7 +271,7 @@ describe('what somebody does at Apple behind the back of the server', () => {
     const { knex } = world.db;
     const before = await knex('dep_profiles').whereIn('id', profiles).orderBy('id').pluck('uuid');
     apple.portal.forgetProfiles(SERVER);
-    // In place of the minutes after which Apple is believed that it does not know one.
+    // Instead of waiting ten minutes until an unknown definition is made again.
     const last_upload_at = new Date(Date.now() - 11 * 60_000);
     await knex('dep_profiles').whereIn('id', profiles).update({ last_upload_at });
     await work('dep.sync');

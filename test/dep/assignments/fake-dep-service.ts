@@ -29,11 +29,11 @@ export class FakeDepService implements DepAccounts {
     defineProfile: unexpected,
     disown: unexpected,
     enableActivationLock: unexpected,
-    assignProfile: (uuid, serials) => this.tell(uuid, serials),
-    removeProfiles: (serials) => this.tell(null, serials),
+    assignProfile: (uuid, serials) => this.receive(uuid, serials),
+    removeProfiles: (serials) => this.receive(null, serials),
   };
 
-  private async tell(uuid: string | null, given: readonly string[]): Promise<SerialResults> {
+  private async receive(uuid: string | null, given: readonly string[]): Promise<SerialResults> {
     const serials = [...given];
     this.calls.push([uuid, serials]);
     return await this.answer(uuid, serials);
@@ -77,7 +77,7 @@ export class DepRows {
     return this.insert('dep_accounts', { access_token: 'AT_1', status: 'ok', ...columns });
   }
 
-  /** Defined at Apple unless told; the definition is in the history. */
+  /** Defined at Apple by default; the definition is in the history. */
   async profile(accountId: number, { uuid = null, status = 'defined' }: ProfileOptions = {}) {
     const profile = { profile_name: 'P', url: 'https://mdm.example.com/dep/enroll', uuid, status };
     const id = await this.insert('dep_profiles', { ...profile, dep_account_id: accountId });
@@ -101,7 +101,7 @@ export class DepRows {
     return id;
   }
 
-  /** As whoever assigns a profile does it. */
+  /** Assigns a profile like an admin. */
   async give(deviceIds: number[], profileId: number | null): Promise<void> {
     await this.db.knex('devices').whereIn('id', deviceIds).update({ dep_profile_id: profileId });
   }

@@ -15,7 +15,7 @@ afterAll(() => world.stop());
 beforeEach(() => world.reset());
 
 describe('what is due', () => {
-  it('is told to Apple in one call for each definition, and noted at row and device', async () => {
+  it('is sent to Apple in one call for each definition, and stored in row and device', async () => {
     const other = await world.rows.profile(world.account, { uuid: U2 });
     const [a = 0, b = 0, c = 0] = await world.devices([
       'C02AAAAAAAA1',
@@ -24,7 +24,7 @@ describe('what is due', () => {
     ]);
     await world.rows.give([a, c], world.profile);
     await world.rows.give([b], other);
-    await world.tell();
+    await world.send();
     expect(world.apple.calls).toEqual([
       [U1, ['C02AAAAAAAA1', 'C02AAAAAAAA3']],
       [U2, ['C02AAAAAAAA2']],
@@ -41,12 +41,12 @@ describe('what is due', () => {
     expect(device.profile_assign_time).toEqual(row.profile_assign_time);
     expect(
       world.log.lines.map(({ msg, assigned, removed, failed }) => [msg, assigned, removed, failed]),
-    ).toEqual([['Apple was told of profiles of devices', 3, 0, 0]]);
-    await world.tell();
+    ).toEqual([['DEP profile assignments sent', 3, 0, 0]]);
+    await world.send();
     expect(world.apple.calls).toHaveLength(2);
   });
 
-  it('goes out in batches of a thousand, and those that are told stay so', async () => {
+  it('goes out in batches of a thousand, and stored batches stay stored', async () => {
     await world.knex.raw(
       `insert into dep_devices (dep_account_id, serial_number, listed_at)
        select ?, 'C02B' || to_char(n, 'FM00000000'), now() from generate_series(1, 2500) n`,
@@ -62,7 +62,7 @@ describe('what is due', () => {
       return everySuccess(uuid, serials);
     };
     const retryAt = new Date(Date.now() + 10 * MINUTE);
-    await world.tell();
+    await world.send();
     expect(world.apple.calls.map(([uuid, serials]) => [uuid, serials.length])).toEqual([
       [U1, 1000],
       [U1, 1000],
@@ -71,8 +71,8 @@ describe('what is due', () => {
     const left = world.knex('dep_devices').whereNotNull('assignment_due_at');
     expect(await left.pluck('assignment_due_at')).toEqual(Array(500).fill(retryAt));
     expect(world.jobs.asked).toEqual([['assign', world.account, retryAt]]);
-    const told = world.knex('dep_devices').where({ profile_uuid: U1 }).count();
-    expect(await told).toEqual([{ count: 2000 }]);
+    const assigned = world.knex('dep_devices').where({ profile_uuid: U1 }).count();
+    expect(await assigned).toEqual([{ count: 2000 }]);
   });
 
   it('waits while its world.profile is not defined at Apple, and nothing is claimed', async () => {
@@ -80,7 +80,7 @@ describe('what is due', () => {
     const [a = 0] = await world.devices(['C02AAAAAAAA1']);
     await world.rows.give([a], pending);
     const before = await world.rows.one('C02AAAAAAAA1');
-    await world.tell();
+    await world.send();
     expect([world.apple.calls, await world.rows.one('C02AAAAAAAA1')]).toEqual([[], before]);
   });
 
@@ -89,7 +89,7 @@ describe('what is due', () => {
     await world.rows.give([a, b], world.profile);
     await world.knex('dep_devices').where({ device_id: a }).update({ removed_at: new Date() });
     await world.knex('devices').where({ id: b }).delete();
-    await world.tell();
+    await world.send();
     expect(world.apple.calls).toEqual([]);
   });
 });
@@ -102,11 +102,11 @@ describe('a device without a serial number', () => {
   const name = (id: number) =>
     world.knex('devices').where({ id }).update({ serial_number: 'C02AAAAAAAA1' });
 
-  it('is told of once it has one', async () => {
+  it('is sent once its profile is defined', async () => {
     const id = await bare();
-    await world.tell();
+    await world.send();
     await name(id);
-    await world.tell();
+    await world.send();
     expect(world.apple.calls).toEqual([[U1, ['C02AAAAAAAA1']]]);
   });
 
@@ -122,9 +122,9 @@ describe('a device that is to have none', () => {
   it('has ours taken away', async () => {
     const [a = 0] = await world.devices(['C02AAAAAAAA1']);
     await world.rows.give([a], world.profile);
-    await world.tell();
+    await world.send();
     await world.rows.give([a], null);
-    await world.tell();
+    await world.send();
     expect(world.apple.calls).toEqual([
       [U1, ['C02AAAAAAAA1']],
       [null, ['C02AAAAAAAA1']],
@@ -149,7 +149,7 @@ describe('a device that is to have none', () => {
     const [a = 0] = await world.devices(['C02AAAAAAAA1'], foreign);
     await world.rows.give([a], world.profile);
     await world.rows.give([a], null);
-    await world.tell();
+    await world.send();
     expect(world.apple.calls).toEqual([]);
     expect(await world.rows.one('C02AAAAAAAA1')).toMatchObject({
       ...foreign,
@@ -164,12 +164,12 @@ describe('a device that is to have none', () => {
     const [a = 0] = await world.devices(['C02AAAAAAAA1'], { profile_uuid: U1 });
     await world.rows.give([a], elsewhere);
     await world.knex('dep_devices').update({ assignment_due_at: new Date() });
-    await world.tell();
+    await world.send();
     expect(world.apple.calls).toEqual([]);
   });
 });
 
-describe('a wish that changes while Apple is asked', () => {
+describe('a wanted profile that changes during the call', () => {
   it('stays due, and what Apple did is noted', async () => {
     const other = await world.rows.profile(world.account, { uuid: U2 });
     const [a = 0] = await world.devices(['C02AAAAAAAA1']);
@@ -178,7 +178,7 @@ describe('a wish that changes while Apple is asked', () => {
       if (uuid === U1) await world.rows.give([a], other);
       return everySuccess(uuid, serials);
     };
-    await world.tell();
+    await world.send();
     expect(world.apple.calls.map(([uuid]) => uuid)).toEqual([U1, U2]);
     expect(await world.stateOf('C02AAAAAAAA1')).toEqual({ ...DONE, uuid: U2 });
   });
@@ -193,7 +193,7 @@ describe('a wish that changes while Apple is asked', () => {
       }
       return everySuccess(uuid, serials);
     };
-    await world.tell();
+    await world.send();
     expect(world.apple.calls.map(([uuid]) => uuid)).toEqual([U1, U1]);
   });
 });
@@ -206,7 +206,7 @@ it('what Apple has taken away meanwhile stays taken away', async () => {
     await world.knex('dep_devices').update(removed);
     return everySuccess(uuid, serials);
   };
-  await world.tell();
+  await world.send();
   expect(await world.rows.one('C02AAAAAAAA1')).toMatchObject({
     ...removed,
     profile_uuid: null,
@@ -214,28 +214,28 @@ it('what Apple has taken away meanwhile stays taken away', async () => {
   });
 });
 
-describe('what Apple was told and nobody noted', () => {
-  it('is told again once the claim has ended', async () => {
+describe('an assignment whose outcome was not stored', () => {
+  it('is sent again once the claim has ended', async () => {
     const [a = 0] = await world.devices(['C02AAAAAAAA1']);
     await world.rows.give([a], world.profile);
     const claim = (): Promise<AssignmentClaim> =>
       claimAssignments(world.knex, { accountId: world.account, limit: 1000 });
     const { until, rows: claimed } = await claim();
-    expect(claimed.map(({ serial, action: wish, uuid }) => [serial, wish, uuid])).toEqual([
-      ['C02AAAAAAAA1', 'give', U1],
+    expect(claimed.map(({ serial, action, uuid }) => [serial, action, uuid])).toEqual([
+      ['C02AAAAAAAA1', 'assign', U1],
     ]);
     expect(Math.round((until.getTime() - Date.now()) / MINUTE)).toBe(2);
-    await world.tell();
+    await world.send();
     expect([(await claim()).rows, world.apple.calls]).toEqual([[], []]);
     await world.knex('dep_devices').update({ assignment_due_at: new Date() });
-    await world.tell();
+    await world.send();
     expect(world.apple.calls).toHaveLength(1);
   });
 
-  it('is told by one of two processes', async () => {
+  it('is sent by one of several processes', async () => {
     const serials = Array.from({ length: 40 }, (_, n) => `C02TWO${10 + n}`);
     await world.rows.give(await world.devices(serials), world.profile);
-    await Promise.all([world.tell(), world.tell(), world.tell()]);
+    await Promise.all([world.send(), world.send(), world.send()]);
     expect(world.apple.calls.flatMap(([, given]) => given).sort()).toEqual(serials);
   });
 });

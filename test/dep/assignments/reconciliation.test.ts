@@ -70,23 +70,23 @@ describe('a device without a profile', () => {
     ];
     await setAccount({ default_dep_profile_id: world.profile });
     expect(await world.reconcile()).toEqual({ ...NOTHING, auto_assigned: 4 });
-    await world.tell();
+    await world.send();
     await world.knex('dep_devices').where({ device_id: pinned }).update({ auto_assign: false });
     await world.rows.give([given], own);
     const defaults = () => world.knex('dep_devices').where({ by_default: true }).orderBy('id');
     expect(await defaults().pluck('device_id')).toEqual([mac, pad, pinned]);
     await setAccount({ default_mac_profile_id: macs });
     expect(await world.reconcile()).toEqual({ ...NOTHING, auto_reassigned: 1 });
-    const wishes = () => world.knex('devices').orderBy('id').pluck('dep_profile_id');
-    expect(await wishes()).toEqual([macs, world.profile, world.profile, own]);
-    await world.tell();
+    const desired = () => world.knex('devices').orderBy('id').pluck('dep_profile_id');
+    expect(await desired()).toEqual([macs, world.profile, world.profile, own]);
+    await world.send();
     expect(world.apple.calls.at(-1)).toEqual([U2, ['C02MAC']]);
     await setAccount({ default_dep_profile_id: null, default_mac_profile_id: null });
     expect(await world.reconcile()).toEqual(NOTHING);
-    expect(await wishes()).toEqual([macs, world.profile, world.profile, own]);
+    expect(await desired()).toEqual([macs, world.profile, world.profile, own]);
     await setAccount({ default_dep_profile_id: own });
     expect(await world.reconcile()).toEqual({ ...NOTHING, auto_reassigned: 2 });
-    expect(await wishes()).toEqual([own, own, world.profile, own]);
+    expect(await desired()).toEqual([own, own, world.profile, own]);
     expect(await defaults().pluck('device_id')).toEqual([mac, pad, pinned]);
   });
 
@@ -103,7 +103,7 @@ describe('a device without a profile', () => {
     const id = await world.rows.device(world.account, 'C02AAAAAAAA1');
     await world.reconcile();
     await world.rows.give([id], null);
-    await world.tell();
+    await world.send();
     expect([await world.reconcile(), await wanted('C02AAAAAAAA1')]).toEqual([NOTHING, null]);
     await world.rows.give([id], world.profile);
     expect((await world.rows.one('C02AAAAAAAA1')).auto_assign).toBe(true);
@@ -133,7 +133,7 @@ describe('a device without a profile', () => {
       profile_status: 'pushed',
     });
     expect(await world.reconcile()).toEqual({ ...NOTHING, auto_assigned: 1 });
-    await world.tell();
+    await world.send();
     expect(world.apple.calls).toEqual([[U1, ['C02AAAAAAAA1']]]);
     expect((await world.rows.one('C02AAAAAAAA1')).profile_uuid).toBe(U1);
   });
@@ -142,14 +142,14 @@ describe('a device without a profile', () => {
 describe('what Apple has otherwise than wanted', () => {
   const drift = (columns: object) => world.knex('dep_devices').update(columns);
 
-  it.each([[ALIEN], [U2], [null]])('is told again: %s', async (profile_uuid) => {
+  it.each([[ALIEN], [U2], [null]])('is assigned again: %s', async (profile_uuid) => {
     const id = await world.rows.device(world.account, 'C02AAAAAAAA1');
     await world.rows.give([id], world.profile);
-    await world.tell();
+    await world.send();
     await drift({ profile_uuid });
     expect(await world.reconcile()).toEqual({ ...NOTHING, reassigned: 1 });
     expect(world.jobs.asked).toEqual([['assign', world.account]]);
-    await world.tell();
+    await world.send();
     expect(world.apple.calls).toEqual([
       [U1, ['C02AAAAAAAA1']],
       [U1, ['C02AAAAAAAA1']],
@@ -162,12 +162,12 @@ describe('what Apple has otherwise than wanted', () => {
     await world.rows.device(world.account, 'C02AAAAAAAA1', { profile_uuid: U2 });
     await world.rows.device(world.account, 'C02AAAAAAAA2', { profile_uuid: ALIEN });
     expect(await world.reconcile()).toEqual({ ...NOTHING, unassigned: 1 });
-    await world.tell();
+    await world.send();
     expect(world.apple.calls).toEqual([[null, ['C02AAAAAAAA1']]]);
     expect((await world.rows.one('C02AAAAAAAA2')).profile_uuid).toBe(ALIEN);
   });
 
-  it('tells at the devices of a profile what keeps it from Apple, where that was lost', async () => {
+  it('restores the missing error at devices of a profile that Apple refuses', async () => {
     const id = await world.rows.device(world.account, 'C02AAAAAAAA1');
     await world.rows.give([id], world.profile);
     await world.knex('dep_profiles').update({ status: 'failed', status_text: 'NO' });
@@ -182,7 +182,7 @@ describe('what Apple has otherwise than wanted', () => {
     });
   });
 
-  it('is not told while it is due already, or its world.profile waits for Apple', async () => {
+  it('is not repaired while it is due already, or its profile waits for Apple', async () => {
     const pending = await world.rows.profile(world.account, { uuid: U2, status: 'pending' });
     const [a, b] = [
       await world.rows.device(world.account, 'C02AAAAAAAA1'),
@@ -263,11 +263,11 @@ describe('a serial number without a record', () => {
     expect(await world.knex('devices').count()).toEqual([{ count: 2 }]);
   });
 
-  it('is mended where it is marked as none of the program, and so is what became of it', async () => {
+  it('gets is_dep back where it was cleared, and its profile too', async () => {
     const id = await world.rows.device(world.account, 'C02AAAAAAAA1');
     await world.rows.device(world.account, 'C02AAAAAAAA2', { removed_at: new Date() });
     await world.rows.give([id], world.profile);
-    await world.tell();
+    await world.send();
     await world.knex('devices').update({ is_dep: false, enrollment_state: null });
     const enrolled_at = new Date('2026-01-02T03:04:05Z');
     await world.knex('devices').where({ id }).update({ is_enrolled: true, enrolled_at });

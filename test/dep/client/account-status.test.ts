@@ -31,7 +31,7 @@ async function kindsOf(accounts: DepAccounts, id: number, answers: GivenAnswer[]
   return kinds;
 }
 
-function told() {
+function logged() {
   return world.lines.map(({ level, msg, depAccountId, status, detail }) => ({
     level,
     msg,
@@ -53,8 +53,8 @@ describe('the status of an account', () => {
     expect(first).toMatchObject({ status: 'terms_not_signed', status_text: 'T_C_NOT_SIGNED' });
     expect(first.status_advice).toBe(
       'Sign in to Apple Business Manager (business.apple.com) or Apple School Manager ' +
-        '(school.apple.com) as an administrator and accept the new terms. Until then Apple serves ' +
-        'nothing; afterwards the next sync goes on by itself.',
+        '(school.apple.com) as an administrator and accept the new terms. Until then Apple ' +
+        'answers no other request; afterwards the next sync continues automatically.',
     );
     expect(first.status_at).toBeInstanceOf(Date);
 
@@ -63,7 +63,7 @@ describe('the status of an account', () => {
     expect(await world.status(id)).toEqual(first);
     const line = { msg: 'account of the enrollment program', depAccountId: id };
     const warning = { ...line, level: 40, status: 'terms_not_signed', detail: 'T_C_NOT_SIGNED' };
-    expect(told()).toEqual([warning]);
+    expect(logged()).toEqual([warning]);
 
     expect(await kindsOf(accounts, id, [PAGE, PAGE])).toEqual([undefined, undefined]);
     expect(await world.status(id)).toEqual({
@@ -72,7 +72,7 @@ describe('the status of an account', () => {
       status_advice: null,
       status_at: (await world.status(id)).status_at,
     });
-    expect(told()).toEqual([warning, { ...line, level: 30, status: 'ok', detail: undefined }]);
+    expect(logged()).toEqual([warning, { ...line, level: 30, status: 'ok', detail: undefined }]);
   });
 
   it('is confirmed by the first success', async () => {
@@ -109,7 +109,7 @@ describe('the status of an account', () => {
       status_advice: null,
       status_at: null,
     });
-    expect(told()).toEqual([]);
+    expect(logged()).toEqual([]);
   });
 
   it('is error where Apple finds fault with what says only who asks', async () => {
@@ -163,11 +163,11 @@ describe('the status of an account', () => {
       status: 'token_rejected',
       status_text: 'oauth_problem=timestamp_refused',
       status_advice:
-        "The clock of this server is 3600 s ahead of Apple's. Set it right, best by NTP; then sync again.",
+        "The clock of this server is 3600 s ahead of Apple's. Correct it, best by NTP; then sync again.",
     });
   });
 
-  it('tells no secret', async () => {
+  it('holds no secret, and neither does the log', async () => {
     const id = await world.addAccount();
     service.answerLogin(() => ({ status: 401, body: 'token_rejected' }));
     await kindsOf(world.start(), id, [PAGE]);
@@ -215,7 +215,7 @@ describe('a service that is busy', () => {
     expect(service.seen).toHaveLength(world.clock.waits.length + 2);
   });
 
-  it('is not waited for when it wants more than there is patience for', async () => {
+  it('is not waited for when it asks for more than the longest wait', async () => {
     const id = await world.addAccount();
     service.answer(() => ({ status: 429, headers: { 'Retry-After': '31' }, body: 'SLOW_DOWN' }));
     const error = await world

@@ -1,6 +1,6 @@
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import type { Database } from '../../../src/db/connection/database.js';
-import { StoredDepAccounts, type DepAccountsDeps } from '../../../src/dep/client/dep-accounts.js';
+import { type DepAccountsDeps, StoredDepAccounts } from '../../../src/dep/client/dep-accounts.js';
 import type { DepAccounts } from '../../../src/dep/client/dep-api.js';
 import { DepError } from '../../../src/dep/client/dep-error.js';
 import type { DepClock, DepLimits } from '../../../src/dep/client/exchange.js';

@@ -141,7 +141,7 @@ describe('a page of devices', () => {
     ]);
   });
 
-  it('tells what happened to devices since the cursor', () => {
+  it('has the operations on devices since the cursor', () => {
     const devices = ['added', 'modified', 'deleted'].map((op_type, index) => ({
       serial_number: `C${index}`,
       op_type,
@@ -158,7 +158,7 @@ describe('a page of devices', () => {
   });
 });
 
-describe('what Apple tells of an account', () => {
+describe('the account details of Apple', () => {
   it('is read as it is written, what is missing is null', () => {
     const account = { server_name: 'dev', server_uuid: '6666ED66666666666666666666666666' };
     expect(readAccount({ ...account, org_type: 'org', org_version: 'v9', urls: [] })).toEqual({

@@ -33,8 +33,8 @@ afterEach(() => {
 });
 afterAll(() => Promise.all([service.stop(), secure.stop()]));
 
-function open(limits: Partial<DepLimits> = {}, believed?: string): Exchanges {
-  const exchanges = createExchanges({ ...DEP_LIMITS, ...limits }, believed);
+function open(limits: Partial<DepLimits> = {}, trusted?: string): Exchanges {
+  const exchanges = createExchanges({ ...DEP_LIMITS, ...limits }, trusted);
   opened.push(exchanges);
   return exchanges;
 }
@@ -84,7 +84,7 @@ describe('an exchange', () => {
     });
   });
 
-  it('has none of a server whose certificate nobody vouches for, and says how to', async () => {
+  it('fails for a server whose certificate is not trusted, and names the setting', async () => {
     expect(await faultOf(send(secure.host))).toEqual({
       message:
         'shows a certificate that is not trusted here (DEPTH_ZERO_SELF_SIGNED_CERT); ' +
@@ -103,7 +103,7 @@ describe('an exchange', () => {
     expect(secure.seen).toEqual([]);
   });
 
-  it('has one over TLS with a CA that is believed', async () => {
+  it('works over TLS with a trusted CA', async () => {
     secure.answer(() => ({ status: 201, headers: { 'X-A': 'b' }, body: 'ü' }));
     const answer = await send(secure.host, open({}, ca));
     expect(answer).toMatchObject({ status: 201, body: 'ü', headers: { 'x-a': 'b' } });
@@ -119,7 +119,7 @@ describe('an exchange', () => {
     const { port } = server.address() as AddressInfo;
     // The handshake of TLS is never answered.
     expect(await faultOf(send(`https://127.0.0.1:${port}`, open({ connect: 20 })))).toEqual({
-      message: 'does not take the connection in time (20 ms)',
+      message: 'does not accept the connection in time (20 ms)',
       mayHaveArrived: false,
       isLasting: false,
     });
@@ -140,7 +140,7 @@ describe('an exchange', () => {
   it('reads no answer beyond the limit', async () => {
     service.answer(() => ({ body: 'x'.repeat(100_001) }));
     expect(await faultOf(send(service.host, open({ answerBytes: 100_000 })))).toEqual({
-      message: 'gives an answer of more than 100000 bytes',
+      message: 'sends an answer of more than 100000 bytes',
       mayHaveArrived: true,
       isLasting: true,
     });

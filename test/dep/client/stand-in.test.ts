@@ -95,7 +95,7 @@ describe("with the lab's stand-in", () => {
     await ask(accounts);
     await expect(ask(start(-3_600_000))).rejects.toMatchObject({
       kind: 'token_rejected',
-      // The service tells the time in seconds.
+      // The service sends the time in seconds.
       message: expect.stringMatching(
         /^the clock of this server is (3599|36\d\d) s behind Apple's$/,
       ) as string,

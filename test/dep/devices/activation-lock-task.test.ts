@@ -90,7 +90,7 @@ describe('the bypass code', () => {
     expect(jobs).toEqual([{ payload: { id: listed.id, secretId } }]);
   });
 
-  it('is told to Apple as its hash, with the message', async () => {
+  it('is sent to Apple as its hash, with the message', async () => {
     const [, vector] = vectors;
     await useVector(await request('Lost'), vector);
     await runWaiting();
@@ -127,7 +127,7 @@ describe('the bypass code', () => {
     expect(await records).toEqual([{ id: secretId, device_id: into, is_current: true }]);
   });
 
-  it('is not told when a newer one was made meanwhile, or its device is gone', async () => {
+  it('is not sent when a newer one was made meanwhile, or its device is gone', async () => {
     await request();
     const second = await request(undefined, true);
     await useVector(second);
@@ -177,7 +177,7 @@ describe('of a lock asked for twice', () => {
   });
 });
 
-describe('a lock that Apple was not told of', () => {
+describe('a lock whose request failed', () => {
   it('is tried again while Apple cannot be reached, ever less often, and not for ever', async () => {
     await request();
     apple.fault = new DepError('unreachable', 'does not answer');

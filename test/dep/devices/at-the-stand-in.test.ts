@@ -88,5 +88,7 @@ it('devices are locked and disowned over the wire, and what came of it is shown'
   await runWaiting();
   const [again] = await rows();
   expect(again).toMatchObject({ activation_lock_result: 'DEVICE_ALREADY_LOCKED' });
-  expect(again.last_error).toMatch('DEVICE_ALREADY_LOCKED: the bypass code is that of the lock');
+  expect(again.last_error).toMatch(
+    'DEVICE_ALREADY_LOCKED: the bypass code is that of the earlier lock',
+  );
 });

@@ -79,7 +79,7 @@ describe('a disowned device', () => {
     expect(await errors()).toEqual([null, 'enrollment: refused']);
   });
 
-  it('is told of once, however often the job runs', async () => {
+  it('is sent to Apple once, however often the job runs', async () => {
     await run();
     await run();
     expect(apple.disowned).toHaveLength(1);
@@ -108,7 +108,7 @@ describe('where it is not known whether Apple has done it', () => {
     await run();
     expect(await results()).toEqual(['no_answer', 'no_answer']);
     expect(await errors()).toEqual(
-      Array(2).fill(`disown: ${fault.message}; whether Apple disowned it, the next sync tells`),
+      Array(2).fill(`disown: ${fault.message}; the next sync shows whether Apple disowned it`),
     );
     apple.fault = undefined;
     await run();
@@ -158,7 +158,7 @@ describe('where Apple surely did nothing, the admin learns why', () => {
     },
   );
 
-  it('because it was called too often, and it is told when it wants to be', async () => {
+  it('because it was called too often, and it is called again when it allows', async () => {
     const retryAt = new Date(Date.now() + 90_000);
     apple.fault = new DepError('throttled', 'too often', { status: 429, retryAt });
     await run();

@@ -65,7 +65,7 @@ export class Apple implements DepAccounts {
   }
 
   #resultsOf(serials: readonly string[]): SerialResults {
-    const told = serials.map((serial) => [serial, this.results.get(serial)] as const);
-    return new Map(told.flatMap(([serial, word = 'SUCCESS']) => (word ? [[serial, word]] : [])));
+    const results = serials.map((serial) => [serial, this.results.get(serial)] as const);
+    return new Map(results.flatMap(([serial, word = 'SUCCESS']) => (word ? [[serial, word]] : [])));
   }
 }

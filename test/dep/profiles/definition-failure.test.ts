@@ -22,7 +22,7 @@ describe('a profile that Apple refuses', () => {
       status: 'failed',
       status_text: '"FLAGS_INVALID"',
       uuid: uuidOf(1),
-      status_advice: 'is_mdm_removable false goes only with is_supervised true.',
+      status_advice: 'is_mdm_removable false requires is_supervised true.',
     });
     expect(world.lines).toMatchObject([
       { level: 40, depProfileId: id, depAccountId: world.accountId, text: '"FLAGS_INVALID"' },
@@ -36,8 +36,8 @@ describe('a profile that Apple refuses', () => {
     const other = await world.profile({ status: 'defined' });
     const given = serials.map((row, n) => ({ ...row, dep_profile_id: [id, other][n] }));
     await world.knex('devices').insert(given);
-    const told = { assignment_due_at: null, assignment_result: 'SUCCESS' };
-    await world.knex('dep_devices').update(told);
+    const assigned = { assignment_due_at: null, assignment_result: 'SUCCESS' };
+    await world.knex('dep_devices').update(assigned);
     const shown = () =>
       world.knex('dep_devices').orderBy('serial_number').select('assignment_result', 'last_error');
     const sound = { assignment_result: 'SUCCESS', last_error: null };
@@ -82,7 +82,7 @@ describe('a profile that Apple refuses', () => {
   });
 });
 
-describe('a profile that Apple can not be told of', () => {
+describe('a profile that cannot be sent to Apple', () => {
   const inFiveMinutes = new Date(Date.now() + 300_000);
 
   it.each<[string, Error, string, number[]]>([

@@ -51,7 +51,7 @@ describe('a profile that Apple does not have', () => {
     expect(await world.jobs()).toEqual([[`dep.assign/${world.accountId}`, 0]]);
   });
 
-  it('is told of for devices that had it before it had an account', async () => {
+  it('is assigned to devices that had the profile before it had an account', async () => {
     const id = await world.profile({ dep_account_id: null, status: 'local' });
     const enrolled_at = new Date('2026-01-01T00:00:00Z');
     const dep_account_id = world.accountId;

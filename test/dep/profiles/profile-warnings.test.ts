@@ -16,18 +16,13 @@ describe('the warnings about a profile', () => {
     [
       'MDM that stays, without supervision',
       { is_mdm_removable: false },
-      [
-        [
-          'is_mdm_removable',
-          'false goes only with is_supervised true: Apple refuses it (FLAGS_INVALID)',
-        ],
-      ],
+      [['is_mdm_removable', 'false requires is_supervised true: Apple refuses it (FLAGS_INVALID)']],
     ],
     ['MDM that stays', { is_mdm_removable: false, is_supervised: true }, []],
     [
       'Shared iPad without supervision',
       { is_multi_user: true },
-      [['is_multi_user', 'Shared iPad needs is_supervised true']],
+      [['is_multi_user', 'Shared iPad requires is_supervised true']],
     ],
     [
       'a setup by itself in no language',
@@ -35,7 +30,7 @@ describe('the warnings about a profile', () => {
       [
         [
           'auto_advance_setup',
-          'Setup Assistant can advance by itself only where language and region are set',
+          'Setup Assistant advances automatically only if language and region are set',
         ],
       ],
     ],
@@ -44,8 +39,8 @@ describe('the warnings about a profile', () => {
       'words for codes',
       { language: 'English', region: 'us' },
       [
-        ['language', 'Apple takes a code of ISO 639, like en'],
-        ['region', 'Apple takes a code of ISO 3166-1, like US'],
+        ['language', 'Apple accepts a code of ISO 639, like en'],
+        ['region', 'Apple accepts a code of ISO 3166-1, like US'],
       ],
     ],
     ['codes', { language: 'zh-Hans', region: 'CN' }, []],
@@ -59,27 +54,27 @@ describe('the warnings about a profile', () => {
         org_magic: `${LONG}xxxxx`,
       },
       [
-        ['profile_name', 'Apple takes at most 125 characters (CONFIG_NAME_INVALID)'],
-        ['department', 'Apple takes at most 125 characters (DEPARTMENT_INVALID)'],
-        ['support_phone_number', 'Apple takes at most 50 characters (SUPPORT_PHONE_INVALID)'],
+        ['profile_name', 'Apple accepts at most 125 characters (CONFIG_NAME_INVALID)'],
+        ['department', 'Apple accepts at most 125 characters (DEPARTMENT_INVALID)'],
+        ['support_phone_number', 'Apple accepts at most 50 characters (SUPPORT_PHONE_INVALID)'],
       ],
     ],
     [
       'an address that is too long',
       { support_email_address: LONG, org_magic: `${LONG}xxxxxx` },
       [
-        ['org_magic', 'Apple takes at most 256 characters (MAGIC_INVALID)'],
-        ['support_email_address', 'Apple takes at most 250 characters (SUPPORT_EMAIL_INVALID)'],
+        ['org_magic', 'Apple accepts at most 256 characters (MAGIC_INVALID)'],
+        ['support_email_address', 'Apple accepts at most 250 characters (SUPPORT_EMAIL_INVALID)'],
       ],
     ],
     [
       'another server',
       { follows_public_url: false, url: 'http://other.example.com/enroll' },
       [
-        ['url', 'Apple and real devices take https URLs only'],
+        ['url', 'Apple and real devices accept https URLs only'],
         [
           'url',
-          'leads to another host than PUBLIC_URL: devices get no anchor certificates for it but ' +
+          'leads to another host than PUBLIC_URL: devices get no anchor certificates for it except ' +
             'those in anchor_certs',
         ],
       ],
@@ -94,14 +89,10 @@ describe('the warnings about a profile', () => {
       'panes',
       { skip_setup_items: ['Siri', 'siri', 'TVRoom', 'constructor'] },
       [
-        [
-          'skip_setup_items/1',
-          '"siri" is none of the panes that Apple\'s schema knows: is Siri meant?',
-        ],
+        ['skip_setup_items/1', '"siri" is not a pane of Apple\'s schema: is Siri meant?'],
         [
           'skip_setup_items/3',
-          '"constructor" is none of the panes that Apple\'s schema knows; ' +
-            'it is passed on all the same',
+          '"constructor" is not a pane of Apple\'s schema; ' + 'it is sent to Apple anyway',
         ],
       ],
     ],

@@ -80,7 +80,7 @@ describe('a sync with Apple', () => {
     expect(Number(account.next_sync_at)).toBeLessThan(Date.now() + 901_000);
     expect(await jobNames()).toEqual(['dep.reconcile/1']);
     const { level, msg, ...fields } = world.log.lines[0] ?? { level: 0, msg: '' };
-    expect([level, msg]).toEqual([30, 'devices of the enrollment program were synced']);
+    expect([level, msg]).toEqual([30, 'DEP devices synced']);
     const figures = { kind: 'full', pages: 4, devices: 4, added: 4, removed: 0 };
     expect(fields).toMatchObject({ depAccountId: 1, ...figures });
   });
@@ -112,7 +112,7 @@ describe('a sync with Apple', () => {
     await world.sync();
     expect(world.asked()).toEqual(['fetch null', 'fetch null']);
     expect(await known(['serial_number'])).toEqual([['C02AAAAAAAA1']]);
-    expect((await world.account()).sync_error).toMatch(/lost the place .* twice/);
+    expect((await world.account()).sync_error).toMatch(/lost the cursor twice/);
   });
 
   it('does not go on with a fetch that was begun elsewhere', async () => {
@@ -121,7 +121,7 @@ describe('a sync with Apple', () => {
     expect(world.asked()).toEqual(['fetch null', 'sync c1']);
   });
 
-  it('tells once how many devices have no usable serial number', async () => {
+  it('logs once how many devices have no usable serial number', async () => {
     world.answers(
       page([listing('C02AAAAAAAA1')], { ...more, skipped: 2 }),
       page([], { skipped: 1 }),
@@ -154,7 +154,7 @@ describe('a sync with Apple', () => {
       sync_phase: 'fetch',
       sync_state: 'idle',
       sync_owner: null,
-      sync_error: expect.stringMatching(/lost the place .* twice/) as string,
+      sync_error: expect.stringMatching(/lost the cursor twice/) as string,
     });
     expect(await known(['serial_number'])).toEqual([['C02AAAAAAAA1']]);
     await full();
@@ -249,7 +249,7 @@ describe('a sync that Apple ends', () => {
     },
   );
 
-  it('is told in the log once, however often it fails', async () => {
+  it('is logged once, however often it fails', async () => {
     world.answer(fail('refused'));
     await world.sync();
     await world.sync();
@@ -334,7 +334,7 @@ describe('a sync that is interrupted', () => {
 
   it.each<[string, object, object]>([
     ['another process', { sync_owner: 'other' }, { sync_owner: 'other' }],
-    ['a wish for all devices', { cursor: null, sync_phase: 'fetch' }, { cursor: null }],
+    ['a request for all devices', { cursor: null, sync_phase: 'fetch' }, { cursor: null }],
     ['another token', { consumer_key: 'CK_other' }, { cursor: 'c1' }],
     ['its own death, as it seemed', { sync_lease_until: new Date(0) }, { cursor: 'c1' }],
   ])('stores nothing more after %s', async (_, columns, left) => {

@@ -209,7 +209,7 @@ describe('a device that Apple lists', () => {
     expect(await row()).toMatchObject({ profile_uuid: U1 });
   });
 
-  it('takes what is older than what was told for what it is', async () => {
+  it('ignores an operation that is older than the stored one', async () => {
     await changed(1, op('modified', 5, { color: 'BLACK' }));
     await changed(1, op('modified', 4, { color: 'WHITE' }), op('deleted', 3));
     const last = { color: 'BLACK', op_type: 'modified', op_date: op('modified', 5).opDate };
@@ -225,8 +225,8 @@ describe('a device that Apple lists', () => {
   });
 
   it('waits for an enrollment that is under way, and sees it', async () => {
-    const { asset_tag: _, ...told } = { ...MIRRORED, ...NO_PROFILE };
-    const known = { is_dep: true, enrollment_state: 'authenticated', ...told };
+    const { asset_tag: _, ...listed } = { ...MIRRORED, ...NO_PROFILE };
+    const known = { is_dep: true, enrollment_state: 'authenticated', ...listed };
     const id = await addDevice({ udid: 'u1', ...known });
     const enrollment = await world.knex.transaction();
     await enrollment('devices').where({ id }).update(enrolled('u1'));
@@ -346,7 +346,7 @@ describe('a device that two accounts have', () => {
     other = await world.addAccount({ consumer_key: 'CK_2' });
   });
 
-  it('shows what the one says to which it was given last, in whatever order they tell', async () => {
+  it('shows the data of the account it was assigned to last, in whatever order they sync', async () => {
     await changed(1, op('added', 1, PROFILE));
     await changed(other, op('added', 1, theirs));
     await changed(1, op('modified', 2, { ...PROFILE, color: 'WHITE' }));

@@ -68,8 +68,12 @@ describe('what holds of a serial number after a page', () => {
   });
 
   it('is kept apart from that of others', () => {
-    const told = latestListings([op('added', 1), op('added', 1, 'C02AAAAAAAA2'), op('deleted', 2)]);
-    expect(told.map(({ serialNumber, opType }) => [serialNumber, opType])).toEqual([
+    const latest = latestListings([
+      op('added', 1),
+      op('added', 1, 'C02AAAAAAAA2'),
+      op('deleted', 2),
+    ]);
+    expect(latest.map(({ serialNumber, opType }) => [serialNumber, opType])).toEqual([
       ['C02AAAAAAAA1', 'deleted'],
       ['C02AAAAAAAA2', 'added'],
     ]);

@@ -95,8 +95,8 @@ describe('a full fetch', () => {
       expect(await removed()).toEqual([]);
       expect(await world.account()).toMatchObject({
         sync_error:
-          'Apple lists only 11 of 24 devices; all are read again at the next sync, and only what ' +
-          'is missing then too is taken for removed',
+          'Apple lists only 11 of 24 devices; the next sync reads all devices again, and devices ' +
+          'missing then too are marked removed',
         cursor: null,
         sync_phase: 'fetch',
         suspected_losses: 13,
@@ -170,7 +170,7 @@ describe('what admins wanted of devices', () => {
     world.knex('devices').where({ serial_number }).update({ dep_profile_id });
 
   /** The wanted profile, and whether there would be a default one; of removed ones what is due. */
-  async function wishes() {
+  async function desired() {
     const rows = await world
       .knex('dep_devices as x')
       .join('devices as d', 'd.id', 'x.device_id')
@@ -199,7 +199,7 @@ describe('what admins wanted of devices', () => {
     await want(SB1, own);
     await want(SB1, null);
     await reconcile();
-    expect(await wishes()).toEqual(wanted());
+    expect(await desired()).toEqual(wanted());
   });
 
   it.each<[string, () => Promise<void>, () => Promise<void>]>([
@@ -207,9 +207,9 @@ describe('what admins wanted of devices', () => {
     ['taken away and listed', lose, () => fetched(...all)],
     ['missed and added', fetched, () => changed(1, ...ops('added', 1))],
     ['missed and listed', fetched, () => fetched(...all)],
-  ])('is as it was, and told to Apple, when they are %s again', async (_, goes, comes) => {
+  ])('is as it was, and sent to Apple, when they are %s again', async (_, goes, comes) => {
     await goes();
-    expect(await wishes()).toEqual(wanted().map((wish) => [...wish, 'removed', null]));
+    expect(await desired()).toEqual(wanted().map((profile) => [...profile, 'removed', null]));
     const uses = [findProfileUses(world.knex, own), findProfileUses(world.knex, usual)];
     expect(await Promise.all(uses)).toEqual([
       { devices: 0, defaultOf: [] },
@@ -218,7 +218,7 @@ describe('what admins wanted of devices', () => {
     await reconcile();
     await comes();
     expect(await reconcile()).toMatchObject({ auto_assigned: 0, reassigned: 2, unassigned: 0 });
-    expect(await wishes()).toEqual(wanted());
+    expect(await desired()).toEqual(wanted());
     const byDefault = world.knex('dep_devices').where({ by_default: true });
     expect(await byDefault.pluck('serial_number')).toEqual([SB2]);
     const due = world.knex('dep_devices').whereNotNull('assignment_due_at');
@@ -230,7 +230,7 @@ describe('what admins wanted of devices', () => {
     await world.knex('dep_profiles').where({ id: own }).delete();
     await fetched(...all);
     await reconcile();
-    expect(await wishes()).toEqual([[usual, true], ...wanted().slice(1)]);
+    expect(await desired()).toEqual([[usual, true], ...wanted().slice(1)]);
   });
 
   it('is none where it was taken away meanwhile', async () => {
@@ -238,7 +238,7 @@ describe('what admins wanted of devices', () => {
     await want(SB0, null);
     await fetched(...all);
     await reconcile();
-    expect(await wishes()).toEqual([[null, false], ...wanted().slice(1)]);
+    expect(await desired()).toEqual([[null, false], ...wanted().slice(1)]);
   });
 
   it('gives way to the default of an account that has them now', async () => {
@@ -250,7 +250,7 @@ describe('what admins wanted of devices', () => {
       .update({ default_dep_profile_id: theirs });
     await changed(other, ...ops('added', 2));
     await reconcile(other);
-    expect(await wishes()).toEqual(wanted().with(1, [theirs, false]));
+    expect(await desired()).toEqual(wanted().with(1, [theirs, false]));
     await lose();
     await reconcile(other);
     expect(await world.knex('devices').pluck('dep_profile_id')).toEqual([theirs, theirs, theirs]);

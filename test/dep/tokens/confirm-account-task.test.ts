@@ -103,7 +103,7 @@ describe('the confirmation of an account', () => {
     expect(await waiting()).toEqual([]);
   });
 
-  it('keeps what Apple tells, and has the devices read', async () => {
+  it('stores the account details of Apple, and adds a sync', async () => {
     expect(await run(() => Promise.resolve(DETAIL))).toEqual([]);
     const { confirmed_at, ...account } = await row();
     expect(confirmed_at.getTime()).toBeGreaterThan(Date.now() - 10_000);
@@ -121,12 +121,12 @@ describe('the confirmation of an account', () => {
     ]);
   });
 
-  it('tells when another account is of the same server', async () => {
+  it('reports another account of the same server', async () => {
     const server_uuid = '1f973497-36cf-4614-a94f-624e705841ad';
     const others = [{ server_uuid, consumer_key: 'CK_typo' }, { server_uuid }];
     const [other] = await test.db.knex('dep_accounts').insert(others, 'id');
     const lines = await run(() => Promise.resolve(DETAIL));
-    const said = `the account ${other.id} is of the same server at Apple: there should be one account of it`;
+    const said = `the account ${other.id} is of the same server at Apple: keep one account per server`;
     expect(lines.map(({ level, msg, accountId }) => [level, msg, accountId])).toEqual([
       [40, said, id],
     ]);
@@ -140,12 +140,12 @@ describe('the confirmation of an account', () => {
     expect(await row()).toMatchObject({ status: 'ok', status_text: null, status_advice: null });
   });
 
-  it('tells when the token is of another server or organization than before', async () => {
+  it('reports a token of another server or organization than before', async () => {
     await run(() => Promise.resolve(DETAIL));
     const dashed = '1f973497-36cf-4614-a94f-624e705841ad';
     expect(await run(() => Promise.resolve({ ...DETAIL, serverUuid: dashed }))).toEqual([]);
     const [line] = await run(() => Promise.resolve({ ...DETAIL, orgId: '8' }));
-    const said = 'the token is of another server at Apple than before: org_id was 7, is now 8';
+    const said = 'the token belongs to another server at Apple than before: org_id was 7, is now 8';
     expect([line?.msg, line?.accountId]).toEqual([said, id]);
     expect(await row()).toMatchObject({ status: 'ok', status_text: said, org_id: '8' });
   });

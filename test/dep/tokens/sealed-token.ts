@@ -7,7 +7,7 @@ import { composeSmime } from '../../helpers/compose-smime.js';
 
 export type TokenMembers = Record<string, string | undefined>;
 
-/** As Apple's portal makes them, of a server of its own unless told. */
+/** Like those of Apple's portal; by default each is of a server of its own. */
 export function tokenMembers(overrides: TokenMembers = {}): TokenMembers {
   const random = () => randomBytes(12).toString('hex');
   return {

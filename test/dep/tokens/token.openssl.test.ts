@@ -111,7 +111,7 @@ describe('curl uploads a server token', () => {
     expect(answer.data.attributes.access_token).toBe(token.access_token);
   });
 
-  it('and is told what to send in place of a form without a file', async () => {
+  it('a form without a file is refused with what to send instead', async () => {
     expect(await curl('-d', 'file=smime.p7m')).toBe('415');
     expect(tool.read('answer').toString()).toContain('curl --data-binary @FILE');
   });

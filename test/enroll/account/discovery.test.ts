@@ -21,7 +21,7 @@ describe('discovery', () => {
     ]);
   });
 
-  it('tells of a mode that is a user\u2019s own', async () => {
+  it('answers with a user\u2019s own mode', async () => {
     await addUser(world.app, { enrollment_mode: 'adde' });
     const reply = await discover(world.app, `?user-identifier=${ALICE.toUpperCase()}`);
     expect(await reply.json()).toMatchObject({ Servers: [{ Version: 'mdm-adde' }] });

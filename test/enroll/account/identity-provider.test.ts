@@ -228,7 +228,7 @@ describe('a provider that does not do', () => {
     );
   });
 
-  it('does not know our secret: 503 for whoever comes back, and a word in the log', async () => {
+  it('does not know our secret: the callback is answered 503, and the log says why', async () => {
     const env = environment({ OIDC_CLIENT_SECRET: 'mistyped' });
     const other = await startOther(env);
     const answer = await signIn(ALICE, other.app);

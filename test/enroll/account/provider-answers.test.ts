@@ -92,7 +92,7 @@ describe('the answer of an identity provider', () => {
     ['{"access_token":', 'application/json', 200, AWAY],
     ['', 'application/json', 503, AWAY],
   ])(
-    'to the code, %s as %s with %i, is told in other words',
+    'to the code, %s as %s with %i, is shown with a message of ours',
     async (body, type, status, reason) => {
       provider.answer = { status, type, body };
       const reply = await signIn();
@@ -105,7 +105,7 @@ describe('the answer of an identity provider', () => {
     ['access_denied', 'The sign-in was cancelled.'],
     ['server_error', INVALID],
     ['<script>alert(1)</script>', INVALID],
-  ])('that is the error %s is told in our words', async (error, reason) => {
+  ])('that is the error %s is shown with a message of ours', async (error, reason) => {
     const reply = await signIn({ error, error_description: '<img src=x>' });
     expect([reply.status, reasonIn(reply.text)]).toEqual([403, reason]);
     expect(reply.text).not.toMatch(/<script|<img/);

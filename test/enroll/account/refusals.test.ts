@@ -72,7 +72,7 @@ describe('a device that asks for its profile', () => {
       },
     ],
     ['a token of megabytes less', () => 'a'.repeat(5_000)],
-  ])('is told to sign in with %s', async (_what, make) => {
+  ])('is asked to sign in with %s', async (_what, make) => {
     await addUser(world.app);
     const reply = await ask(world, { token: make() });
     expect([reply.status, reply.body.length]).toEqual([401, 0]);
@@ -83,7 +83,7 @@ describe('a device that asks for its profile', () => {
   });
 
   it.each(['Basic YTpi', 'Bearer', 'Bearer  ', 'Token x', 'Bearer a b'])(
-    'is told to sign in with another Authorization: %s',
+    'is asked to sign in with another Authorization: %s',
     async (Authorization) => {
       const response = await fetch(`${world.app.url}/enroll/account?mode=byod`, {
         method: 'POST',
@@ -171,7 +171,7 @@ describe('a device that asks for its profile', () => {
     expect((await ask(world, { token })).status).toBe(403);
   });
 
-  it('of another one that has enrolled by the same token is told to sign in', async () => {
+  it('is asked to sign in if another device has enrolled with the same token', async () => {
     await addUser(world.app);
     const token = tokens().issue(byod);
     expect((await ask(world, { token })).status).toBe(200);
@@ -188,7 +188,7 @@ describe('a device that asks for its profile', () => {
 describe('the policy', () => {
   it.each([
     [{ ENROLLMENT: 'closed' }, 'enrollment is closed on this server'],
-    [{ ACCOUNT_ENROLLMENT: 'off' }, 'nobody enrolls with an account on this server'],
+    [{ ACCOUNT_ENROLLMENT: 'off' }, 'account-driven enrollment is off on this server'],
   ])('%o keeps everybody out', async (env, reason) => {
     const other = await startOther(env as unknown as Record<string, string>);
     await addUser(other.app);

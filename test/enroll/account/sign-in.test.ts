@@ -175,7 +175,7 @@ describe('a sign-in', () => {
     expect(fastest.unknown / fastest.known).toBeLessThan(2);
   });
 
-  it('is told to a disabled user who knows the password, to nobody else', async () => {
+  it('is shown to a disabled user who knows the password, and to no one else', async () => {
     const id = await addUser(world.app, { is_disabled: true });
     expect(reasonIn((await attempt({ password: 'wrong' })).text)).toBe(WRONG);
     const reply = await attempt({});
@@ -260,7 +260,7 @@ describe('too many wrong passwords', () => {
     expect((await attempt({})).status).toBe(308);
   });
 
-  it('for one account shut it to whoever had one; good ones count for nothing', async () => {
+  it('for one account block addresses that failed before; right passwords do not count', async () => {
     const account = 'carol@example.com';
     await addUser(world.app, { account });
     await addUser(world.app, { account: 'dave@example.com' });

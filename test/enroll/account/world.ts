@@ -19,7 +19,7 @@ export const MACHINE: Fields = { ...ANONYMOUS, UDID: '00008101-ACC0', SERIAL: 'C
 
 export interface AccountWorld {
   app: TestApp;
-  /** Certified by the device CA that the app believes. */
+  /** Certified by the device CA that the app trusts. */
   certified: Identity;
 }
 

@@ -51,7 +51,7 @@ describe('POST /dep/enroll refuses', () => {
     expect((await ask(signedBy(outsider, machine()))).status).toBe(403);
     const reasons = dep.app.logLines.flatMap(({ reason }) => (reason ? [reason] : []));
     expect(reasons).toContain(
-      'no device CA stands behind the signer; issuer of the signer: CN=Impostor',
+      'the signer was not issued by a device CA; issuer of the signer: CN=Impostor',
     );
   });
 

@@ -35,7 +35,7 @@ const account = () => addAccount(knex());
 const rowOf = (id: number) => knex()('dep_devices').where({ id }).first();
 const requests = async () => (await knex()('enrollment_requests')).length;
 
-describe('a device of the program that asks for its enrollment', () => {
+describe('a device in Automated Device Enrollment', () => {
   it('has come, as far as its account shows, and what kept it is over', async () => {
     const assigned = { profile_uuid: randomUUID(), profile_assign_time: new Date(0) };
     const last_error_at = new Date();
@@ -63,14 +63,16 @@ describe('a device of the program that asks for its enrollment', () => {
     expect([removed, other]).toEqual(before.slice(2));
   });
 
-  it('shows that it was told to update first', async () => {
+  it('shows that it was asked to update first', async () => {
     const id = await listed();
     await addProfile(knex(), null);
     await knex()('dep_profiles').update({ minimum_ios_version: '17.4' });
     const facts = { OS_VERSION: '17.0', MDM_CAN_REQUEST_SOFTWARE_UPDATE: true };
     expect((await askAs(dep, facts)).status).toBe(403);
     const { contacted_at, last_error, last_error_at } = await rowOf(id);
-    expect(last_error).toBe('enrollment: it was told to update to 17.4 first; it has 17.0');
+    expect(last_error).toBe(
+      'enrollment: the device was asked to update to 17.4 first; it has 17.0',
+    );
     expect([last_error_at, contacted_at]).toEqual([contacted_at, contacted_at]);
     expect(await requests()).toBe(0);
     expect((await askAs(dep, { ...facts, OS_VERSION: '17.4' })).status).toBe(200);
@@ -98,7 +100,7 @@ describe('a device of the program that asks for its enrollment', () => {
     expect(await rowOf(id)).toEqual(before);
   });
 
-  it('does not wait for whoever changes its row', async () => {
+  it('does not wait for a transaction that has locked its row', async () => {
     const id = await listed();
     await knex().transaction(async (trx) => {
       await trx('dep_devices').where({ id }).update({ model: 'changed' });

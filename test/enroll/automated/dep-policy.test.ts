@@ -40,8 +40,8 @@ it('a refusal names the serial number and what to do about it, to the device and
   await dep.app.stop();
   expect([status, type]).toEqual([403, 'text/plain']);
   const text =
-    'serial number C02PROGRAM1 is not known from the enrollment program: assign the device to ' +
-    'this server at Apple, sync the account, or mark the device with is_dep';
+    'serial number C02PROGRAM1 is not known from Automated Device Enrollment: assign the device ' +
+    'to this server at Apple and sync the account, or set is_dep on the device';
   expect(body.toString()).toBe(`${text}\n`);
   const refusals = dep.app.logLines.filter(({ detail }) => detail === text);
   expect(refusals).toMatchObject([{ path: '/dep/enroll', status: 403 }]);

@@ -131,7 +131,7 @@ describe('a device of the program that enrolls', () => {
       return [enrollment_method, unmet_minimum_os_version];
     };
     expect(await shown()).toEqual(['automated', '17.4']);
-    const tell = async (OSVersion: string) => {
+    const report = async (OSVersion: string) => {
       await adminApi(app).get(`/devices/inventory/${id}`);
       const offered = commandIn(await device.idle());
       expect(offered?.command.RequestType).toBe('DeviceInformation');
@@ -139,9 +139,9 @@ describe('a device of the program that enrolls', () => {
       await carryOut(device);
       await app.settled();
     };
-    await tell('17.3.1');
+    await report('17.3.1');
     expect(await shown()).toEqual(['automated', '17.4']);
-    await tell('17.4');
+    await report('17.4');
     expect(await shown()).toEqual(['automated', null]);
   });
 });

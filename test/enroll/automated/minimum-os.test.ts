@@ -46,7 +46,7 @@ describe('the minimum version of the system', () => {
     expect(judge(product, osVersion)).toEqual(met);
   });
 
-  it('counts as unmet where a device is too old to tell its version, and only then', () => {
+  it('counts as unmet where a device is too old to send its version, and only then', () => {
     expect(judge('iPhone14,5', undefined)).toEqual({ kind: 'enroll', unmet: '17.4' });
     const old = { minimum_ios_version: '16.7', minimum_macos_version: null };
     const info = { product: 'iPhone9,1', canRequestSoftwareUpdate: false };

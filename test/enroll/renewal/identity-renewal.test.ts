@@ -97,7 +97,7 @@ describe('identities that are not renewed', () => {
     expect(await installs(device)).toEqual([]);
   });
 
-  it('are any once the process is told to stop', async () => {
+  it('are any once the process is asked to stop', async () => {
     const device = await createDueDevice(app);
     await runRenewals(app, AbortSignal.abort());
     expect(await installs(device)).toEqual([]);
@@ -294,7 +294,7 @@ describe('the renewal by an admin', () => {
     expect(await refusal(id)).toEqual([
       409,
       'conflict',
-      `device ${id} has no valid identity left; it has to enroll anew`,
+      `device ${id} has no valid identity left; it has to enroll again`,
     ]);
     await app.db.knex('device_identities').update({ state: 'active' });
     await device.checkOut();

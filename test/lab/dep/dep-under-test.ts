@@ -45,7 +45,7 @@ export function authorization(
   return oauth.toHeader(signed).Authorization;
 }
 
-/** The stand-in, and a client that sends what it is told to. */
+/** The stand-in, and a client that sends any request. */
 export class DepUnderTest {
   readonly #agent: Agent;
   #session = '';

@@ -74,7 +74,7 @@ describe('pages', () => {
     );
   });
 
-  it('of changes tell all that happened since the fetch began, in order', async () => {
+  it('of changes list every operation since the fetch began, in order', async () => {
     add(10);
     const { cursor: middle } = await lab.ask('POST', '/server/devices', { limit: 5 });
     const [late = ''] = add(1);

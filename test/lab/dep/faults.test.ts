@@ -75,7 +75,7 @@ describe('what goes wrong on demand', () => {
     });
   });
 
-  it('comes late, and words are as told', async () => {
+  it('comes late, with the body of the rule', async () => {
     lab.standIn.addFault({ path: '/account', delay_ms: 20, times: 1 });
     lab.standIn.addFault({ status: 403, body: 'ACCESS_DENIED' });
     const from = performance.now();

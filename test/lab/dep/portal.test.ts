@@ -115,14 +115,14 @@ it('the portal lists its calls, and each works as in its example', async () => {
   await json('DELETE', '/faults');
 });
 
-describe('devices for which there is no room', () => {
-  const words = ' devices, with those that are gone; there are ';
+describe('devices beyond the capacity of the lab', () => {
+  const message = ' devices, including removed ones; there are ';
 
   it('are refused by the portal before any is made', async () => {
     const added = { serial_numbers: ['F2LABROOM001'], count: 199_990 };
     expect(await json('POST', '/devices?server=full', added)).toEqual({
       status: 422,
-      body: { error: `A server of the lab may have 200,000${words}10` },
+      body: { error: `A server of the lab may have 200,000${message}10` },
     });
     expect((await json('GET', '/devices?server=full')).body.total).toBe(10);
   });
@@ -132,10 +132,14 @@ describe('devices for which there is no room', () => {
     [
       { ofServer: 199_999, inAll: 199_999 },
       2,
-      `A server of the lab may have 200,000${words}199,999`,
+      `A server of the lab may have 200,000${message}199,999`,
     ],
     [{ ofServer: 0, inAll: 399_990 }, 10, undefined],
-    [{ ofServer: 0, inAll: 399_991 }, 10, `All servers of the lab may have 400,000${words}399,991`],
+    [
+      { ofServer: 0, inAll: 399_991 },
+      10,
+      `All servers of the lab may have 400,000${message}399,991`,
+    ],
   ])('%j and %i more', (counts, more, fault) => {
     const ask = () => checkCapacity(counts, more);
     if (fault === undefined) expect(ask).not.toThrow();
@@ -221,7 +225,7 @@ describe('devices', () => {
     expect((await json('GET', '/devices?server=one')).body.total).toBe(11);
   });
 
-  it('are told at their activation what their profile says, and have it then', async () => {
+  it('receive their profile at activation, and have it from then on', async () => {
     const token = lab.standIn.portal.issueToken({ server: 'activating' });
     await lab.openSession(token);
     const [serial] = lab.standIn.portal.addDevices('activating', { count: 1, family: 'Mac' });

@@ -59,7 +59,7 @@ describe('a profile is refused', () => {
 });
 
 describe('a profile', () => {
-  it('is defined, told again, and assigned to the devices that came with it', async () => {
+  it('is defined, returned, and assigned to the devices that were sent with it', async () => {
     const [serial = ''] = add(1);
     const answer = await lab.ask('POST', '/profile', { ...PROFILE, devices: [serial, 'NOBODY'] });
     expect(answer).toEqual({
@@ -114,8 +114,8 @@ describe('a device', () => {
     const locked = () => lab.ask('POST', '/device/activationlock', lock);
     expect(await locked()).toEqual({ serial_number: device, response_status: 'SUCCESS' });
     expect((await locked()).response_status).toBe('DEVICE_ALREADY_LOCKED');
-    const stranger = { device: 'NOBODY' };
-    expect((await lab.ask('POST', '/device/activationlock', stranger)).response_status).toBe(
+    const unknown = { device: 'NOBODY' };
+    expect((await lab.ask('POST', '/device/activationlock', unknown)).response_status).toBe(
       'NOT_ACCESSIBLE',
     );
     expect(await refusal('POST', '/device/activationlock', { device, escrow_key: 'x' })).toBe(

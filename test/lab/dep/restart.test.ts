@@ -92,9 +92,7 @@ describe('after a restart', () => {
     await large.stop();
     expect(store).toEqual({
       text: undefined,
-      troubles: [
-        'the lab keeps what its enrollment program holds only until it ends: it is too much',
-      ],
+      troubles: ['the state of the DEP stand-in is too large to be stored: a restart loses it'],
     });
   });
 });

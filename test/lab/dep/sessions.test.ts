@@ -141,7 +141,7 @@ describe('a call is refused', () => {
     });
   });
 
-  it('of a client that does not believe the CA, by the client', async () => {
+  it('of a client that does not trust the CA, by the client', async () => {
     const error = await new Promise<NodeJS.ErrnoException>((resolve) => {
       request(url()).once('error', resolve).end();
     });

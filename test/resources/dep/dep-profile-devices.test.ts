@@ -104,8 +104,8 @@ describe('a device that Apple lists in another account alone', () => {
     expect(faultOf(refused)).toEqual([409, 'other_dep_account', '/data']);
     expect(refused.body.errors.map(({ detail }: { detail: string }) => detail)).toEqual([
       `devices ${theirs} (serial number C02AAAAAAAA2) is listed in dep_accounts ${other} (Paris), ` +
-        `and the profile is of dep_accounts ${account}: give it a profile of its own account, or ` +
-        "move it at Apple's portal and sync both",
+        `but the profile belongs to dep_accounts ${account}: assign a profile of the device's own ` +
+        "account, or move it at Apple's portal and sync both accounts",
     ]);
     expect(faultOf(await patchDevice(theirs, profile))).toEqual([
       ...[409, 'other_dep_account', '/data/relationships/dep_profile'],
@@ -162,7 +162,10 @@ describe('a profile that Apple refuses', () => {
     await api.knex('dep_devices').update(told);
     const fault = "profile 'Kiosk' is not at Apple: FLAGS_INVALID";
     const given = await relate('post', [one], failed);
-    const warning = (pointer: string) => ({ pointer, detail: `${fault}; they get it once it is` });
+    const warning = (pointer: string) => ({
+      pointer,
+      detail: `${fault}; devices get it once the profile is at Apple`,
+    });
     expect([given.status, given.body.data, given.body.meta]).toEqual([
       ...[200, identifiers([one]), { count: 1, warnings: [warning('/data')] }],
     ]);

@@ -39,19 +39,15 @@ describe('an account that cannot be used', () => {
     expect((await failureOf(accounts.use(id, fetchPage))).kind).toBe('lab_off');
     expect(await world.status(id)).toMatchObject({
       status: 'lab_off',
-      status_text: 'the token is one of the lab, which is off',
-      status_advice: expect.stringContaining(
-        "Start the server with LAB=on to go on with the lab's",
-      ),
+      status_text: 'the token is of the lab, which is off',
+      status_advice: expect.stringContaining('Start the server with LAB=on to use this account'),
     });
     const real = await world.addAccount();
     const lab = world.start({ isLabOn: true });
     expect((await failureOf(lab.use(real, fetchPage))).kind).toBe('lab_off');
     expect(await world.status(real)).toMatchObject({
-      status_text: "the lab is on, and the token is one of Apple's: nobody is asked",
-      status_advice: expect.stringContaining(
-        "Start the server with LAB=off to go on with Apple's.",
-      ),
+      status_text: "the lab is on, and the token is Apple's: no request is sent",
+      status_advice: expect.stringContaining('Start the server with LAB=off to use this account.'),
     });
     service.answer(() => PAGE);
     await lab.use(id, fetchPage);
