@@ -110,7 +110,7 @@ describe('a device ends enrolled and inventoried', () => {
     expect(await onlyDevice()).toMatchObject({ enrollment_method: 'ota' });
   });
 
-  it("by Apple's program, in the record that waited for its serial number", async () => {
+  it('by Automated Device Enrollment, in the record that waited for its serial number', async () => {
     const [{ id }] = await world.app.db
       .knex('devices')
       .insert({ serial_number: 'F2LADE000001', is_dep: true, enrollment_state: 'dep' })

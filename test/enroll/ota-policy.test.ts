@@ -86,7 +86,7 @@ describe('a server that wants a link', () => {
     }
   });
 
-  it('takes a device that the program knows without one, but not with a bad one', async () => {
+  it('accepts a device known from DEP without one, but not with a bad one', async () => {
     await knownSerial(dep);
     expect((await oneStep(dep)).status).toBe(200);
     expect(textOf(await oneStep(dep, '?token=guessed'))).toEqual([403, NEEDS_LINK]);
@@ -150,7 +150,7 @@ describe('a server that wants a link', () => {
     expect(await phases()).toEqual(twice(NEEDS_LINK));
   });
 
-  it('wants one of those who began while it was open, unless the program knows them', async () => {
+  it('requires one of devices that began while it was open, unless they are known from DEP', async () => {
     const link = await makeLink(app);
     const open = await start('open', app.database);
     const CHALLENGE = await otaChallenge(open.app);

@@ -14,7 +14,7 @@ const LAST_PAUSE_MS = 7 * DAY_MS;
 
 const MAX_TEXT = 200;
 
-/** How a renewal goes on. */
+/** The next step of a renewal. */
 export type RenewalVerdict =
   | { kind: 'attempt' }
   | { kind: 'wait'; until: Date }

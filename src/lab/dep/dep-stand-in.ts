@@ -85,11 +85,11 @@ async function openOrganization(
 ): Promise<Kept> {
   const lab = authority.certificate.fingerprint.toString('hex');
   const text = await store?.load();
-  const given = text === undefined ? undefined : readSnapshot(text, lab);
+  const saved = text === undefined ? undefined : readSnapshot(text, lab);
   let keeper: SnapshotKeeper | undefined;
-  const stateId = given?.stateId ?? randomUUID();
+  const stateId = saved?.stateId ?? randomUUID();
   const organization = new Organization(tokens, stateId, () => keeper?.changed());
-  if (given !== undefined) restoreOrganization(organization, given);
+  if (saved !== undefined) restoreOrganization(organization, saved);
   const count = () => organization.servers.reduce((sum, { devices }) => sum + devices.length, 0);
   const write = () => (count() > MAX_KEPT_DEVICES ? undefined : writeSnapshot(organization, lab));
   if (store !== undefined) keeper = new SnapshotKeeper({ store, write });

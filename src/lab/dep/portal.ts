@@ -81,9 +81,11 @@ export class Portal {
   }
 
   /** Returns their serial numbers. */
-  addDevices(name: string | undefined, { family = 'iPhone', ...given }: NewDevices): string[] {
+  addDevices(
+    name: string | undefined,
+    { family = 'iPhone', count = 0, serialNumbers = [] }: NewDevices,
+  ): string[] {
     const server = this.server(name);
-    const { count = 0, serialNumbers = [] } = given;
     const newSerials = serialNumbers.filter((serial) => server.find(serial) === undefined);
     this.organization.requireCapacity(server, newSerials.length + count);
     this.organization.addDevices(server, family, serialNumbers);

@@ -61,7 +61,7 @@ describe('the status of an account', () => {
     await kindsOf(accounts, id, [TERMS, TERMS]);
     await kindsOf(world.start(), id, [TERMS]);
     expect(await world.status(id)).toEqual(first);
-    const line = { msg: 'account of the enrollment program', depAccountId: id };
+    const line = { msg: 'DEP account status changed', depAccountId: id };
     const warning = { ...line, level: 40, status: 'terms_not_signed', detail: 'T_C_NOT_SIGNED' };
     expect(logged()).toEqual([warning]);
 

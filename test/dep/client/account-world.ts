@@ -150,6 +150,6 @@ export async function failureOf(work: Promise<unknown>): Promise<DepError> {
     () => undefined,
     (reason: unknown) => reason,
   );
-  if (!(error instanceof DepError)) throw new Error('no ProgramError', { cause: error });
+  if (!(error instanceof DepError)) throw new Error('not a DepError', { cause: error });
   return error;
 }

@@ -6,7 +6,7 @@ import type {
   SerialResults,
 } from '../../../src/dep/client/dep-api.js';
 
-/** An account of the enrollment program; returns its id. */
+/** A DEP account; returns its id. */
 export async function addAccount(knex: Knex, row: object = {}): Promise<number> {
   const [{ id }] = await knex('dep_accounts').insert({ server_name: 'MDM', ...row }, 'id');
   return id;

@@ -89,7 +89,7 @@ describe('the warnings about a profile', () => {
       'panes',
       { skip_setup_items: ['Siri', 'siri', 'TVRoom', 'constructor'] },
       [
-        ['skip_setup_items/1', '"siri" is not a pane of Apple\'s schema: is Siri meant?'],
+        ['skip_setup_items/1', '"siri" is not a pane of Apple\'s schema; did you mean Siri?'],
         [
           'skip_setup_items/3',
           '"constructor" is not a pane of Apple\'s schema; ' + 'it is sent to Apple anyway',

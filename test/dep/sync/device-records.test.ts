@@ -354,7 +354,7 @@ describe('a device that two accounts have', () => {
     expect(await world.knex('devices')).toMatchObject([{ profile_uuid: U2, color: 'SILVER' }]);
   });
 
-  it('stays in the program when one of them loses it, without the profile of that one', async () => {
+  it('keeps is_dep when one of them loses it, without the profile of that one', async () => {
     const dep_profile_id = await addProfile();
     await changed(1, op('added', 1, PROFILE));
     const { device_id: id } = await row();

@@ -21,9 +21,9 @@ describe.each<[Record<string, string>, Record<'outsider' | 'withAccount' | 'know
   });
   afterAll(() => dep.app.stop());
 
-  it('a device is let in by whether the program knows its serial number', async () => {
+  it('a device is allowed if its serial number is known from DEP', async () => {
     const { knex } = dep.app.db;
-    // Somebody's record of the serial number is not the program's word.
+    // A device row with the serial number alone does not make it known from DEP.
     await knex('devices').insert({ serial_number: 'C02PROGRAM1' });
     expect((await askAs(dep)).status).toBe(expected.outsider);
     await knex('dep_accounts').insert({ server_name: 'School' });

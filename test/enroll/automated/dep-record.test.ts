@@ -24,7 +24,7 @@ afterEach(async () => {
   }
 });
 
-/** What the enrollment program says of the device before it was ever switched on. */
+/** What Apple lists of the device before it was ever switched on. */
 async function createDepRecord(): Promise<number> {
   const { knex } = dep.app.db;
   const facts = { is_dep: true, serial_number: SERIAL, enrollment_state: 'dep' };
@@ -42,8 +42,8 @@ async function certify(facts: Fields = {}): Promise<TestDevice> {
 
 const records = () => dep.app.db.knex('devices').select();
 
-describe('a device of the program that enrolls', () => {
-  it('ends as the one record that the program had made, set up and inventoried', async () => {
+describe('a device in Automated Device Enrollment', () => {
+  it('ends as the one record that the sync had created, set up and inventoried', async () => {
     const id = await createDepRecord();
     const device = await certify();
     await device.enroll(

@@ -39,7 +39,7 @@ async function demanded(facts = {}): Promise<string | undefined> {
   return status === 200 ? undefined : JSON.parse(body.toString()).details.OSVersion;
 }
 
-describe('a device of the program whose system is too old', () => {
+describe('a device in Automated Device Enrollment whose system is too old', () => {
   it("is answered Apple's softwareupdate.required, and nothing is stored", async () => {
     await createDepProfile('17.4');
     const { status, type, body } = await askAs(dep, OUTDATED);
@@ -76,7 +76,7 @@ describe('a device of the program whose system is too old', () => {
   );
 });
 
-describe('the profile of the program that counts', () => {
+describe('the DEP profile that counts', () => {
   let own: number;
   let usual: number;
 
