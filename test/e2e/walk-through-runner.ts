@@ -26,7 +26,7 @@ trap 'for job in $(jobs -p); do kill -TERM -- -$job || true; done; wait' EXIT
 second_terminal() {
   log=$(mktemp)
   "$@" > "$log" 2>&1 &
-  until grep -qE '^enrolled ([0-9]+)/\\1,' "$log"; do sleep 0.2; done
+  until grep -qE '^enrolled ([0-9]+)/\\1,' "$log"; do kill -0 $!; sleep 0.2; done
   rm "$log"
 }
 curl() { command curl --fail-with-body --write-out '%{stderr}%{method} %{http_code}\\n' "$@"; }
