@@ -63,7 +63,7 @@ export type ErrorCode =
   | 'master_key_mismatch'
   | 'internal_error';
 
-/** Where in the request a fault lies: a JSON pointer into the body, a query parameter or a header. */
+/** The faulty part of a request: a JSON pointer into the body, a query parameter or a header. */
 export interface ErrorSource {
   pointer?: string;
   parameter?: string;
@@ -73,21 +73,21 @@ export interface ErrorSource {
 export interface ErrorDetail {
   detail: string;
   source?: ErrorSource;
-  /** Differs from the error's own code only where one request fails in several ways. */
+  /** Only where it differs from the error's own code: one request can fail in several ways. */
   code?: ErrorCode | undefined;
 }
 
 export interface AppErrorOptions {
-  source?: ErrorSource;
+  source?: ErrorSource | undefined;
   cause?: unknown;
   /** All faults found at once; each becomes one member of the JSON:API `errors` array. */
-  details?: ErrorDetail[];
-  headers?: Record<string, string>;
-  /** For the log alone: of whom it is true. No secrets. */
+  details?: ErrorDetail[] | undefined;
+  headers?: Record<string, string> | undefined;
+  /** Logged, never sent: which sender or record the error concerns. No secrets. */
   about?: Record<string, string | number>;
 }
 
-/** A failure with a stable code and the HTTP status that tells it. The message is safe to show. */
+/** A failure with a stable code and an HTTP status. The message is safe to show. */
 export class AppError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
@@ -118,7 +118,7 @@ export function notFound(what: string): AppError {
   return new AppError('not_found', 404, `${what} does not exist`);
 }
 
-/** The embedded database cannot be had; the message tells an administrator what to do about it. */
-export function startupError(message: string, cause?: unknown): AppError {
-  return new AppError('unavailable', 503, message, cause === undefined ? {} : { cause });
+/** Something that the server needs is missing; the message says what an admin should do. */
+export function unavailable(message: string, cause?: unknown): AppError {
+  return new AppError('unavailable', 503, message, { cause });
 }

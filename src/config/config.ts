@@ -39,7 +39,7 @@ export interface OidcConfig {
   readonly accountClaim: string;
 }
 
-/** What the program runs with. Paths are absolute, `publicUrl` has no slash at its end. */
+/** The configuration of the server. Paths are absolute; `publicUrl` does not end in a slash. */
 export interface Config {
   readonly port: number;
   readonly host: string;
@@ -47,12 +47,12 @@ export interface Config {
   /** undefined: the embedded PostgreSQL under `dataDir`. */
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
-  /** undefined: the one made on the first start. */
+  /** undefined: the one generated at the first start. */
   readonly adminToken: string | undefined;
-  /** 32 bytes; undefined: the one made on the first start. */
+  /** 32 bytes; undefined: the one generated at the first start. */
   readonly masterKey: Buffer | undefined;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
-  /** False: plain HTTP, also where an ssl certificate is stored. */
+  /** False: plain HTTP, even if an ssl certificate is stored. */
   readonly storedTls: boolean;
   /** Ask for client certificates in the TLS handshake: devices may identify themselves by them. */
   readonly tlsClientCert: boolean;
@@ -62,38 +62,38 @@ export interface Config {
   readonly clientCertHeader: string | undefined;
   /** PEM file of further CAs of Apple devices, beside the one built in. */
   readonly deviceCaFile: string | undefined;
-  /** Milliseconds for which an identity that has expired still serves its device. */
+  /** Milliseconds for which a device may still use its expired identity. */
   readonly identityGrace: number;
   /** web serves the surfaces, worker does the background work, all does both. */
   readonly role: (typeof ROLES)[number];
   /** Origin of Apple's push service, or of a stand-in. */
   readonly apnsHost: string;
-  /** PEM file of CAs to believe for `apnsHost`; undefined: those Node knows. */
+  /** PEM file of CAs to trust for `apnsHost`; undefined: those of Node.js. */
   readonly apnsCaFile: string | undefined;
   /** Origin of the service of Apple's enrollment program, or of a stand-in. */
   readonly depHost: string;
-  /** PEM file of CAs to believe for `depHost`; undefined: those Node knows. */
+  /** PEM file of CAs to trust for `depHost`; undefined: those of Node.js. */
   readonly depCaFile: string | undefined;
-  /** Milliseconds between two syncs of an account; undefined: only when asked for. */
+  /** Milliseconds between two syncs of an account; undefined: only on request. */
   readonly depSyncInterval: number | undefined;
-  /** Stand-ins for Apple's services in this process, for trying out. */
+  /** Run stand-ins for Apple's services in this process, for trials. */
   readonly lab: boolean;
-  /** Milliseconds between two inventories of a device; undefined: only when asked for. */
+  /** Milliseconds between two inventories of a device; undefined: only on request. */
   readonly inventoryInterval: number | undefined;
   readonly enrollment: (typeof ENROLLMENT_POLICIES)[number];
-  /** What an unproven enrollment of an enrolled device does: begin, or wait for an admin. */
+  /** Whether an unproven enrollment of an enrolled device is allowed, or held for an admin. */
   readonly replaceEnrolled: (typeof REPLACEMENTS)[number];
   /** Automated enrollment only for devices of a synced account; undefined: once there is one. */
   readonly adeOnlyKnown: boolean | undefined;
-  /** How people enroll with their account: their own devices, devices of the organization, not. */
+  /** Which devices people enroll with their account: their own, the organization's, or none. */
   readonly accountEnrollment: (typeof ACCOUNT_ENROLLMENTS)[number];
-  /** Who signs people in for it; undefined: the users stored here. */
+  /** The provider that signs people in for it; undefined: the users stored here sign in. */
   readonly oidc: OidcConfig | undefined;
-  /** What network users of Macs are told: not managed, or let in with an empty digest. */
+  /** The answer to network users of Macs: refused, or accepted with an empty digest. */
   readonly userAuthenticate: (typeof USER_AUTHENTICATIONS)[number];
-  /** Milliseconds after which a device that waits in Setup Assistant is let go in any case. */
+  /** Milliseconds after which a device that waits in Setup Assistant is released in any case. */
   readonly setupTimeout: number;
-  /** False: no private key leaves the server. */
+  /** False: private keys cannot be exported. */
   readonly keyExport: boolean;
   /** Origins of front ends on other hosts that may call the API from a browser. */
   readonly corsOrigins: readonly string[];
@@ -161,20 +161,28 @@ export const ENVIRONMENT = z.object({
 
 type Environment = z.infer<typeof ENVIRONMENT>;
 
-/** What devices are told unless PUBLIC_URL is set, once it is known that this server speaks TLS. */
+/** Changes the default `publicUrl` to https, once this server is known to use TLS. */
 export function withHttps(config: Config): Config {
   const ownUrl = `localhost:${config.port}`;
   if (config.publicUrl !== `http://${ownUrl}`) return config;
   return Object.freeze({ ...config, publicUrl: `https://${ownUrl}` });
 }
 
-function readDotEnv(cwd: string): Record<string, string | undefined> {
-  try {
-    return parseEnv(readFileSync(join(cwd, '.env'), 'utf8'));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
-    throw new ConfigError([`.env: cannot be read (${(error as Error).message})`]);
-  }
+/**
+ * Reads the environment and the `.env` of `cwd`, which the environment overrides; variables that
+ * are not Muster's are ignored. Throws ConfigError with all problems at once.
+ */
+export function loadConfig(
+  environment: Record<string, string | undefined> = process.env,
+  cwd: string = process.cwd(),
+): Config {
+  const env = { ...withoutEmpty(readDotEnv(cwd)), ...withoutEmpty(environment) };
+  const parsed = ENVIRONMENT.safeParse(env);
+  const issues = parsed.error?.issues ?? [];
+  const problems = issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+  problems.push(...crossProblems(env));
+  if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
+  return toConfig(parsed.data, cwd);
 }
 
 /** An empty value is the same as none: `FOO=` in a file or a compose template unsets. */
@@ -186,11 +194,13 @@ function withoutEmpty(env: Record<string, string | undefined>): Record<string, s
   return Object.fromEntries(entries);
 }
 
-function oidcOf(env: Environment): OidcConfig | undefined {
-  const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = env;
-  if (issuer === undefined || clientId === undefined || clientSecret === undefined)
-    return undefined;
-  return Object.freeze({ issuer, clientId, clientSecret, accountClaim: env.OIDC_ACCOUNT_CLAIM });
+function readDotEnv(cwd: string): Record<string, string | undefined> {
+  try {
+    return parseEnv(readFileSync(join(cwd, '.env'), 'utf8'));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    throw new ConfigError([`.env: cannot be read (${(error as Error).message})`]);
+  }
 }
 
 function toConfig(env: Environment, cwd: string): Config {
@@ -236,19 +246,9 @@ function toConfig(env: Environment, cwd: string): Config {
   });
 }
 
-/**
- * Reads the environment and the `.env` of `cwd`, which the environment overrides; variables that
- * are not Muster's are ignored. Throws ConfigError with all problems at once.
- */
-export function loadConfig(
-  environment: Record<string, string | undefined> = process.env,
-  cwd: string = process.cwd(),
-): Config {
-  const env = { ...withoutEmpty(readDotEnv(cwd)), ...withoutEmpty(environment) };
-  const parsed = ENVIRONMENT.safeParse(env);
-  const issues = parsed.error?.issues ?? [];
-  const problems = issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-  problems.push(...crossProblems(env));
-  if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
-  return toConfig(parsed.data, cwd);
+function oidcOf(env: Environment): OidcConfig | undefined {
+  const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = env;
+  if (issuer === undefined || clientId === undefined || clientSecret === undefined)
+    return undefined;
+  return Object.freeze({ issuer, clientId, clientSecret, accountClaim: env.OIDC_ACCOUNT_CLAIM });
 }

@@ -1,32 +1,24 @@
 import { isLoopback, parseUrl } from './values.js';
 
-// What variables say about each other. Each finds fault in words that name the variable to change.
+// Contradictions between variables. Each message begins with the variable to change.
 
 export const APPLE_PUSH_HOST = 'https://api.push.apple.com';
 export const APPLE_DEP_HOST = 'https://mdmenrollment.apple.com';
 
-/** All faults between variables that are good by themselves. */
+/** All contradictions between variables that are valid by themselves. */
 export function crossProblems(env: Record<string, string>): string[] {
   const checks = [pairProblems, tlsProblems, oidcProblems, roleProblems, labProblems];
   return checks.flatMap((check) => check(env));
 }
 
-/** The two name one pair; half of it would silently serve without TLS. */
+/** With one of the two the server would silently run without TLS. */
 function pairProblems(env: Record<string, string>): string[] {
   if ((env.TLS_CERT_FILE === undefined) === (env.TLS_KEY_FILE === undefined)) return [];
   const missing = env.TLS_CERT_FILE === undefined ? 'TLS_CERT_FILE' : 'TLS_KEY_FILE';
   return [`${missing}: must be set too (TLS_CERT_FILE and TLS_KEY_FILE belong together)`];
 }
 
-/** One sign-in needs all of them. */
-function oidcProblems(env: Record<string, string>): string[] {
-  const names = ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'];
-  const missing = names.filter((name) => env[name] === undefined);
-  if (missing.length === 0 || missing.length === names.length) return [];
-  return missing.map((name) => `${name}: must be set too (${names.join(', ')} belong together)`);
-}
-
-/** TLS=off says that a proxy does it; files for it say the opposite. */
+/** TLS=off means that a proxy handles TLS; certificate files mean the opposite. */
 function tlsProblems(env: Record<string, string>): string[] {
   const problems: string[] = [];
   if (env.TLS === 'off' && env.TLS_CERT_FILE !== undefined) {
@@ -41,13 +33,21 @@ function tlsProblems(env: Record<string, string>): string[] {
   return problems;
 }
 
-/** The parts of a large server meet in a database that all of them reach. */
+/** Signing in needs all of them. */
+function oidcProblems(env: Record<string, string>): string[] {
+  const names = ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'];
+  const missing = names.filter((name) => env[name] === undefined);
+  if (missing.length === 0 || missing.length === names.length) return [];
+  return missing.map((name) => `${name}: must be set too (${names.join(', ')} belong together)`);
+}
+
+/** Processes with separate roles need a database that all of them can reach. */
 function roleProblems({ ROLE: role = 'all', DATABASE_URL: url }: Record<string, string>): string[] {
   if (!['web', 'worker'].includes(role) || url !== undefined) return [];
   return [`ROLE: ${role} needs DATABASE_URL (processes of one server share a database)`];
 }
 
-/** The lab hands out keys and trusts whom it made: nothing for a server that others reach. */
+/** The lab publishes keys and trusts its own devices: unsafe on a server that others can reach. */
 function labProblems(env: Record<string, string>): string[] {
   if (env.LAB !== 'on') return [];
   const problems: string[] = [];

@@ -1,61 +1,17 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 
-// The kinds of values that variables of the environment hold; each refuses in words for people.
+// The types of values of environment variables, with their error messages.
 
 export function parseUrl(text: string): URL | undefined {
   return URL.canParse(text) ? new URL(text) : undefined;
-}
-
-function isPublicUrl(text: string): boolean {
-  const url = parseUrl(text);
-  if (url === undefined || !['http:', 'https:'].includes(url.protocol)) return false;
-  return url.username === '' && url.password === '' && !/[?#]/.test(text);
-}
-
-function isDatabaseUrl(text: string): boolean {
-  return ['postgres:', 'postgresql:'].includes(parseUrl(text)?.protocol ?? '');
-}
-
-function isNetwork(text: string): boolean {
-  const [address = '', length, ...rest] = text.split('/');
-  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
-  if (bits < 0 || rest.length > 0) return false;
-  return length === undefined || (/^\d{1,3}$/.test(length) && Number(length) <= bits);
 }
 
 export function isLoopback(hostname: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|\[::1\]|::1)$/.test(hostname);
 }
 
-/** Origin only, a default port or not; without TLS only to this machine. */
-function isServiceHost(text: string): boolean {
-  const url = parseUrl(text);
-  const bare = text.replace(/\/$/, '').replace(/:(443|80)$/, '');
-  if (url === undefined || url.origin.replace(/:(443|80)$/, '') !== bare) return false;
-  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
-}
-
 const UNIT_MS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/** `30m`, `24h`, `7d`; undefined for off. */
-function durationOf(text: string): number | undefined {
-  const [, count = '', unit = ''] = /^(\d{1,4})([mhd])$/.exec(text) ?? [];
-  return Number(count) * (UNIT_MS[unit] ?? Number.NaN) || undefined;
-}
-
-/** Exactly as a browser sends it: scheme, host and port only, a default port left out. */
-function isOrigin(text: string): boolean {
-  const url = parseUrl(text);
-  return url !== undefined && ['http:', 'https:'].includes(url.protocol) && url.origin === text;
-}
-
-function splitList(text: string): string[] {
-  return text
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '');
-}
 
 export const port = z
   .string()
@@ -84,13 +40,6 @@ export const serviceHost = z
   .refine(isServiceHost, 'must be like https://host:port (http only to this machine)')
   .transform((text) => new URL(text).origin);
 
-/** With a path; without TLS only to this machine. */
-function isServiceUrl(text: string): boolean {
-  const url = parseUrl(text);
-  if (url === undefined || !isPublicUrl(text)) return false;
-  return url.protocol === 'https:' || isLoopback(url.hostname);
-}
-
 export const serviceUrl = z
   .string()
   .refine(isServiceUrl, 'must be an https URL without user and query (http only to this machine)');
@@ -110,7 +59,7 @@ export const interval = z
   )
   .transform(durationOf);
 
-/** Minutes, as Apple's service counts its calls. */
+/** Minutes are allowed: Apple's service limits calls per minute. */
 export const syncInterval = z
   .string()
   .default('15m')
@@ -145,3 +94,54 @@ export const origins = z
   );
 
 export const databaseUrl = z.string().refine(isDatabaseUrl, 'must be a postgresql:// URL');
+
+function isPublicUrl(text: string): boolean {
+  const url = parseUrl(text);
+  if (url === undefined || !['http:', 'https:'].includes(url.protocol)) return false;
+  return url.username === '' && url.password === '' && !/[?#]/.test(text);
+}
+
+function splitList(text: string): string[] {
+  return text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+}
+
+function isNetwork(text: string): boolean {
+  const [address = '', length, ...rest] = text.split('/');
+  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  if (bits < 0 || rest.length > 0) return false;
+  return length === undefined || (/^\d{1,3}$/.test(length) && Number(length) <= bits);
+}
+
+/** Origin only, a default port or not; without TLS only to this machine. */
+function isServiceHost(text: string): boolean {
+  const url = parseUrl(text);
+  const bare = text.replace(/\/$/, '').replace(/:(443|80)$/, '');
+  if (url === undefined || url.origin.replace(/:(443|80)$/, '') !== bare) return false;
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
+}
+
+/** With a path; without TLS only to this machine. */
+function isServiceUrl(text: string): boolean {
+  const url = parseUrl(text);
+  if (url === undefined || !isPublicUrl(text)) return false;
+  return url.protocol === 'https:' || isLoopback(url.hostname);
+}
+
+/** `30m`, `24h`, `7d`; undefined for off. */
+function durationOf(text: string): number | undefined {
+  const [, count = '', unit = ''] = /^(\d{1,4})([mhd])$/.exec(text) ?? [];
+  return Number(count) * (UNIT_MS[unit] ?? Number.NaN) || undefined;
+}
+
+/** Exactly as a browser sends it: scheme, host and port only, without a default port. */
+function isOrigin(text: string): boolean {
+  const url = parseUrl(text);
+  return url !== undefined && ['http:', 'https:'].includes(url.protocol) && url.origin === text;
+}
+
+function isDatabaseUrl(text: string): boolean {
+  return ['postgres:', 'postgresql:'].includes(parseUrl(text)?.protocol ?? '');
+}

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { ConnectionSettings } from '../db/connection/database.js';
-import { startupError } from '../errors.js';
+import { unavailable } from '../errors.js';
 import type { Logger } from '../logger.js';
 import { prepareBinaries } from './binaries.js';
 import { type ClusterHome, ensureDataDir, openHome } from './cluster-home.js';
@@ -17,52 +17,53 @@ export interface EmbeddedOptions {
   logger: Logger;
   /** `serve` keeps the server running until stopped; `use` joins one or starts one for a moment. */
   mode: LockMode;
-  /** Of postgresql.conf, over the product's own; tests give up durability with it. */
-  settings?: Record<string, string>;
-  /** Awaited once DATA_DIR is this process's, before anything is made in it. */
+  /** Override Muster's settings of postgresql.conf; tests disable durability with them. */
+  settings?: Record<string, string> | undefined;
+  /** Awaited after DATA_DIR is locked, before anything is created in it. */
   beforeStart?: (() => Promise<void>) | undefined;
 }
 
 export interface EmbeddedDatabase {
   connection: ConnectionSettings;
-  /** Stands in the title of every process of PostgreSQL. */
+  /** Part of the title of every process of PostgreSQL. */
   clusterName: string;
   /** Stops the server if this call of `openEmbedded` started it. */
   stop(): Promise<void>;
 }
 
 const DATABASE = 'muster';
-/** How long to wait for a command that is using the database, or for a server about to be ready. */
-const PATIENCE_MS = 15_000;
+/** How long to wait for a command that uses the database, or for a server that is starting. */
+const MAX_WAIT_MS = 15_000;
 const POLL_MS = 50;
 
-async function ensureDatabase(connection: ConnectionSettings): Promise<void> {
-  const client = new pg.Client({ ...connection, database: 'postgres', ssl: false });
-  await client.connect();
-  try {
-    const found = await client.query('select 1 from pg_database where datname = $1', [DATABASE]);
-    if (found.rowCount === 0) await client.query(`create database ${DATABASE}`);
-  } finally {
-    await client.end();
+/**
+ * The embedded PostgreSQL of `dataDir`, started if need be, with the database `muster` in it.
+ * One process owns it at a time; `serve` refuses a data directory that another one serves.
+ * @throws AppError `unavailable` with what an administrator should do.
+ */
+export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
+  const dataDir = ensureDataDir(options.dataDir);
+  for (const end = Date.now() + MAX_WAIT_MS; ; await sleep(POLL_MS)) {
+    const lock = tryLock(dataDir, options.mode);
+    if ('release' in lock) return await own(dataDir, options, lock);
+    if (options.mode === 'use') {
+      const running = join(dataDir, options.logger);
+      if (running !== undefined) return running;
+    }
+    const refused = options.mode === 'serve' && lock.heldBy.mode === 'serve';
+    if (refused || Date.now() > end) throw inUse(dataDir, lock.heldBy);
   }
 }
 
-function connectionTo(cluster: ClusterHome, { host, port }: Address) {
-  return { host, port, user: SUPERUSER, password: readPassword(cluster), database: DATABASE };
-}
+/** As a shell reports an end by a signal. */
+const EXIT_CODES: Partial<Record<NodeJS.Signals, number>> = {
+  SIGHUP: 129,
+  SIGINT: 130,
+  SIGTERM: 143,
+};
+const SIGNALS = Object.keys(EXIT_CODES) as NodeJS.Signals[];
 
-function superviseCluster(cluster: ClusterHome, options: EmbeddedOptions): Supervisor {
-  const { logger, settings = {} } = options;
-  const binaries = prepareBinaries(cluster, logger);
-  initialize(cluster, binaries);
-  return new Supervisor({
-    logger,
-    start: async (request) => {
-      await clearLeftovers(cluster, logger);
-      return await startServer({ ...request, cluster, binaries, settings });
-    },
-  });
-}
+const pending = new Set<() => void>();
 
 async function own(
   dataDir: string,
@@ -93,7 +94,66 @@ async function own(
   }
 }
 
-/** Another process owns the server: its connection once it is ready. */
+/**
+ * Runs `action` when the process ends without having stopped the server: because nothing is left to do,
+ * by an exception, or by a signal without another handler. Returns the function that cancels it.
+ */
+function atProcessEnd(action: () => void): () => void {
+  if (pending.size === 0) watch();
+  pending.add(action);
+  return () => {
+    pending.delete(action);
+    if (pending.size === 0) unwatch();
+  };
+}
+
+function watch(): void {
+  process.on('exit', onExit);
+  for (const signal of SIGNALS) process.on(signal, onSignal);
+}
+
+function onExit(): void {
+  for (const action of pending) action();
+}
+
+function onSignal(signal: NodeJS.Signals): void {
+  if (process.listenerCount(signal) === 1) process.exit(EXIT_CODES[signal] ?? 1);
+}
+
+function unwatch(): void {
+  process.off('exit', onExit);
+  for (const signal of SIGNALS) process.off(signal, onSignal);
+}
+
+function superviseCluster(cluster: ClusterHome, options: EmbeddedOptions): Supervisor {
+  const { logger, settings = {} } = options;
+  const binaries = prepareBinaries(cluster, logger);
+  initialize(cluster, binaries);
+  return new Supervisor({
+    logger,
+    start: async (request) => {
+      await clearLeftovers(cluster, logger);
+      return await startServer({ ...request, cluster, binaries, settings });
+    },
+  });
+}
+
+function connectionTo(cluster: ClusterHome, { host, port }: Address) {
+  return { host, port, user: SUPERUSER, password: readPassword(cluster), database: DATABASE };
+}
+
+async function ensureDatabase(connection: ConnectionSettings): Promise<void> {
+  const client = new pg.Client({ ...connection, database: 'postgres', ssl: false });
+  await client.connect();
+  try {
+    const found = await client.query('select 1 from pg_database where datname = $1', [DATABASE]);
+    if (found.rowCount === 0) await client.query(`create database ${DATABASE}`);
+  } finally {
+    await client.end();
+  }
+}
+
+/** The connection to a server that another process owns, once it is ready. */
 function join(dataDir: string, logger: Logger): EmbeddedDatabase | undefined {
   const cluster = openHome(dataDir, logger);
   const postmaster = readPostmaster(cluster.data, cluster.account);
@@ -107,65 +167,5 @@ function join(dataDir: string, logger: Logger): EmbeddedDatabase | undefined {
 
 function inUse(dataDir: string, holder: LockHolder): Error {
   const what = holder.mode === 'serve' ? 'another Muster' : 'a muster command';
-  return startupError(`${dataDir} is in use by ${what} (process ${holder.pid})`);
-}
-
-/**
- * The embedded PostgreSQL of `dataDir`, started if need be, with the database `muster` in it.
- * One process owns it at a time; `serve` refuses a data directory that another one serves.
- * @throws AppError `unavailable` with what an administrator should do.
- */
-export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
-  const dataDir = ensureDataDir(options.dataDir);
-  for (const end = Date.now() + PATIENCE_MS; ; await sleep(POLL_MS)) {
-    const lock = tryLock(dataDir, options.mode);
-    if ('release' in lock) return await own(dataDir, options, lock);
-    if (options.mode === 'use') {
-      const running = join(dataDir, options.logger);
-      if (running !== undefined) return running;
-    }
-    const refused = options.mode === 'serve' && lock.heldBy.mode === 'serve';
-    if (refused || Date.now() > end) throw inUse(dataDir, lock.heldBy);
-  }
-}
-
-/** As a shell reports the end by a signal. */
-const EXIT_CODES: Partial<Record<NodeJS.Signals, number>> = {
-  SIGHUP: 129,
-  SIGINT: 130,
-  SIGTERM: 143,
-};
-const SIGNALS = Object.keys(EXIT_CODES) as NodeJS.Signals[];
-
-const pending = new Set<() => void>();
-
-function onExit(): void {
-  for (const action of pending) action();
-}
-
-function onSignal(signal: NodeJS.Signals): void {
-  if (process.listenerCount(signal) === 1) process.exit(EXIT_CODES[signal] ?? 1);
-}
-
-function watch(): void {
-  process.on('exit', onExit);
-  for (const signal of SIGNALS) process.on(signal, onSignal);
-}
-
-function unwatch(): void {
-  process.off('exit', onExit);
-  for (const signal of SIGNALS) process.off(signal, onSignal);
-}
-
-/**
- * Runs `action` when the process ends without having stopped the server: by falling off its end,
- * by an exception, or by a signal nobody else handles. Returns how to forget about it.
- */
-function atProcessEnd(action: () => void): () => void {
-  if (pending.size === 0) watch();
-  pending.add(action);
-  return () => {
-    pending.delete(action);
-    if (pending.size === 0) unwatch();
-  };
+  return unavailable(`${dataDir} is in use by ${what} (process ${holder.pid})`);
 }

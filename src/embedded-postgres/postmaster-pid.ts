@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { startupError } from '../errors.js';
+import { unavailable } from '../errors.js';
 import { actAs, type Identity, NotRegularError, readRegularFile } from './account-files.js';
 
 /** What a running PostgreSQL writes to `postmaster.pid` (src/include/utils/pidfile.h). */
@@ -12,8 +12,8 @@ export interface Postmaster {
 }
 
 /**
- * undefined when there is no file, or it is still being written. What it says is the account's word:
- * act on it with that account's powers only.
+ * Undefined when there is no file, or it is still being written. PostgreSQL's account can write anything
+ * to it: use its content with the rights of that account only.
  */
 export function readPostmaster(
   dataDirectory: string,
@@ -25,7 +25,7 @@ export function readPostmaster(
     lines = actAs(account, () => readRegularFile(path)).split('\n');
   } catch (cause) {
     if (!(cause instanceof NotRegularError)) return undefined;
-    throw startupError(
+    throw unavailable(
       `${path} cannot be read: remove it and start again (${cause.message})`,
       cause,
     );

@@ -8,7 +8,7 @@ import {
   rmSync,
   writeSync,
 } from 'node:fs';
-import { startupError } from '../errors.js';
+import { unavailable } from '../errors.js';
 import { actAs, NotRegularError, openRegularFile, readRegularFile } from './account-files.js';
 import type { Account } from './service-account.js';
 
@@ -23,38 +23,8 @@ export interface ServerLog {
   close(): void;
 }
 
-/** From the open file: its name may lead elsewhere by now. */
-function copyTo(path: string, fd: number): void {
-  const copy = openSync(path, 'wx', 0o600);
-  try {
-    const buffer = Buffer.alloc(COPIED_BYTES);
-    let position = 0;
-    for (let read = 1; read > 0; position += read) {
-      read = readSync(fd, buffer, 0, buffer.length, position);
-      writeSync(copy, buffer, 0, read);
-    }
-  } finally {
-    closeSync(copy);
-  }
-}
-
-/** Copied and cut, not renamed: the running server goes on writing to the end of the same file. */
-function rotateIfLarge(path: string, fd: number): void {
-  if (fstatSync(fd).size <= LARGEST_BYTES) return;
-  rmSync(`${path}.1`, { force: true });
-  copyTo(`${path}.1`, fd);
-  ftruncateSync(fd, 0);
-}
-
-/** Read as well, when it is copied. */
+/** Readable, to copy it. */
 const APPEND = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT;
-
-function openOwnFile(path: string): number {
-  const fd = openRegularFile(path, APPEND, 0o600);
-  if (fstatSync(fd).nlink === 1) return fd;
-  closeSync(fd);
-  throw new NotRegularError();
-}
 
 /** The log of the server's output, kept to two files of about 5 MB. */
 export function openServerLog(path: string, account: Account): ServerLog {
@@ -66,7 +36,7 @@ export function openServerLog(path: string, account: Account): ServerLog {
   } catch (cause) {
     const { message } = cause as Error;
     const by = account === null ? '' : ` by ${account.name}, who runs PostgreSQL`;
-    throw startupError(
+    throw unavailable(
       `${path} cannot be written${by}: remove it and start again (${message})`,
       cause,
     );
@@ -81,7 +51,7 @@ export function openServerLog(path: string, account: Account): ServerLog {
   };
 }
 
-/** The last lines, to say why the server did not start. */
+/** The last lines, which say why the server did not start. */
 export function lastLines(path: string, account: Account): string {
   try {
     const text = actAs(account, () => readRegularFile(path));
@@ -89,4 +59,34 @@ export function lastLines(path: string, account: Account): string {
   } catch {
     return '';
   }
+}
+
+/** Copies and truncates, since the running server keeps writing to the same file. */
+function rotateIfLarge(path: string, fd: number): void {
+  if (fstatSync(fd).size <= LARGEST_BYTES) return;
+  rmSync(`${path}.1`, { force: true });
+  copyTo(`${path}.1`, fd);
+  ftruncateSync(fd, 0);
+}
+
+/** Copies from the open file, since its name may be a link to another file by now. */
+function copyTo(path: string, fd: number): void {
+  const copy = openSync(path, 'wx', 0o600);
+  try {
+    const buffer = Buffer.alloc(COPIED_BYTES);
+    let position = 0;
+    for (let read = 1; read > 0; position += read) {
+      read = readSync(fd, buffer, 0, buffer.length, position);
+      writeSync(copy, buffer, 0, read);
+    }
+  } finally {
+    closeSync(copy);
+  }
+}
+
+function openOwnFile(path: string): number {
+  const fd = openRegularFile(path, APPEND, 0o600);
+  if (fstatSync(fd).nlink === 1) return fd;
+  closeSync(fd);
+  throw new NotRegularError();
 }

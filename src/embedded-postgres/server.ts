@@ -2,12 +2,11 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createServer } from 'node:net';
 import { release } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startupError } from '../errors.js';
-import { type Binaries, CHILD_ENVIRONMENT } from './binaries.js';
+import { unavailable } from '../errors.js';
+import { type Binaries, CHILD_ENVIRONMENT, spawnOptions } from './binaries.js';
 import type { ClusterHome } from './cluster-home.js';
-import { spawnOptions } from './initialize.js';
-import { signal, stopProcess } from './leftovers.js';
 import { readPostmaster } from './postmaster-pid.js';
+import { signal, stopProcess } from './processes.js';
 import { lastLines, openServerLog } from './server-log.js';
 import { prepareSocketDirectory, SOCKET_PORT } from './socket-directory.js';
 
@@ -25,18 +24,18 @@ export interface Address {
 export interface RunningServer {
   address: Address;
   stop(): Promise<void>;
-  /** For the end of the process: asks for a shutdown and does not wait. */
+  /** For the end of the process: requests a shutdown and does not wait. */
   stopNow(): void;
 }
 
 export interface ServerOptions {
   cluster: ClusterHome;
   binaries: Binaries;
-  /** Of postgresql.conf, over the product's own. */
+  /** Override Muster's settings of postgresql.conf. */
   settings: Record<string, string>;
-  /** Where it listened before, and must again; a new address without. */
+  /** Where it listened before, and must listen again; undefined: a new address. */
   address: Address | undefined;
-  /** Gives up a start. */
+  /** Aborts a start. */
   signal: AbortSignal;
   /** PostgreSQL has ended without being asked to. */
   onExit: (exit: ServerExit) => void;
@@ -48,8 +47,7 @@ const READY_LIMIT_MS = 120_000;
 const POLL_MS = 15;
 
 /**
- * Statements and their values stay out of the log, which would hold secrets: failures of
- * statements reach Muster anyway.
+ * Statements and their values are not logged, since they contain secrets: Muster logs failures itself.
  */
 const SETTINGS: Record<string, string> = {
   synchronous_commit: 'on',
@@ -67,19 +65,9 @@ const SETTINGS: Record<string, string> = {
   lc_messages: 'C',
 };
 
-/**
- * After a crash every file of the data directory is synced first: one by one that takes seconds, at
- * once a moment. Linux reports what fails to be written that way from version 5.8 on.
- */
-function recoverySettings(): Record<string, string> {
-  const [major = 0, minor = 0] = release().split('.').map(Number);
-  const isReliable = process.platform === 'linux' && (major > 5 || (major === 5 && minor >= 8));
-  return isReliable ? { recovery_init_sync_method: 'syncfs' } : {};
-}
-
 interface ServerState {
   running: boolean;
-  /** Its end is no surprise: it is still starting, or was asked to stop. */
+  /** It is still starting, or was asked to stop, so its end is no crash. */
   mayEnd: boolean;
 }
 
@@ -87,85 +75,7 @@ interface Listening extends Address {
   settings: Record<string, string>;
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      const port = typeof address === 'object' && address !== null ? address.port : 0;
-      probe.close(() => resolve(port));
-    });
-  });
-}
-
-/** A unix socket in a private directory and no TCP; loopback where PostgreSQL has no such socket. */
-async function chooseAddress(
-  cluster: ClusterHome,
-  former: Address | undefined,
-): Promise<Listening> {
-  if (ON_WINDOWS) {
-    const settings = { listen_addresses: '127.0.0.1', unix_socket_directories: '' };
-    return { host: '127.0.0.1', port: former?.port ?? (await freePort()), settings };
-  }
-  const host = prepareSocketDirectory(cluster, former?.host);
-  const settings = {
-    listen_addresses: '',
-    unix_socket_directories: host,
-    // A statement whose client was killed ends with it, and lets go of its locks.
-    client_connection_check_interval: '1s',
-  };
-  return { host, port: SOCKET_PORT, settings };
-}
-
-function launch(options: ServerOptions, address: Listening, log: number): ChildProcess {
-  const { cluster, binaries } = options;
-  const fixed = {
-    ...address.settings,
-    port: String(address.port),
-    cluster_name: cluster.clusterName,
-  };
-  const settings = Object.entries({
-    ...SETTINGS,
-    ...recoverySettings(),
-    ...options.settings,
-    ...fixed,
-  });
-  const args = settings.flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  return spawn(binaries.postgres, ['-D', cluster.data, ...args], {
-    ...spawnOptions(cluster.home, cluster.account),
-    // A process group of its own: Ctrl-C reaches Muster alone, which then stops PostgreSQL.
-    detached: true,
-    stdio: ['ignore', log, log],
-  });
-}
-
-async function waitForReady(
-  child: ChildProcess,
-  { cluster, signal }: ServerOptions,
-): Promise<void> {
-  let failure: string | undefined;
-  child.once('error', (error) => {
-    failure = error.message;
-  });
-  for (const end = Date.now() + READY_LIMIT_MS; Date.now() < end; await sleep(POLL_MS)) {
-    const ended = child.exitCode !== null || child.signalCode !== null;
-    if (signal.aborted) throw signal.reason;
-    if (failure !== undefined || ended) break;
-    const postmaster = readPostmaster(cluster.data, cluster.account);
-    if (postmaster?.ready === true && (ON_WINDOWS || postmaster.pid === child.pid)) return;
-  }
-  const reason = failure ?? lastLines(cluster.logFile, cluster.account);
-  throw startupError(`The embedded PostgreSQL did not start: ${reason} (log: ${cluster.logFile})`);
-}
-
-/** Signals end a process at once on Windows, so its own tool asks there. */
-function stopOnWindows(options: ServerOptions): void {
-  const args = ['stop', '-D', options.cluster.data, '-m', 'fast', '-t', '8'];
-  spawnSync(options.binaries.pgCtl, args, { env: CHILD_ENVIRONMENT, windowsHide: true });
-}
-
-/** Starts PostgreSQL and resolves when it takes connections. */
+/** Starts PostgreSQL and resolves when it accepts connections. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const address = await chooseAddress(options.cluster, options.address);
   const log = openServerLog(options.cluster.logFile, options.cluster.account);
@@ -197,4 +107,92 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   child.unref();
   const { host, port } = address;
   return { address: { host, port }, stop, stopNow };
+}
+
+/** A unix socket in a private directory and no TCP; loopback where PostgreSQL has no such socket. */
+async function chooseAddress(
+  cluster: ClusterHome,
+  former: Address | undefined,
+): Promise<Listening> {
+  if (ON_WINDOWS) {
+    const settings = { listen_addresses: '127.0.0.1', unix_socket_directories: '' };
+    return { host: '127.0.0.1', port: former?.port ?? (await freePort()), settings };
+  }
+  const host = prepareSocketDirectory(cluster, former?.host);
+  const settings = {
+    listen_addresses: '',
+    unix_socket_directories: host,
+    // Ends a statement whose client was killed, and frees its locks.
+    client_connection_check_interval: '1s',
+  };
+  return { host, port: SOCKET_PORT, settings };
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      const port = typeof address === 'object' && address !== null ? address.port : 0;
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+function launch(options: ServerOptions, address: Listening, log: number): ChildProcess {
+  const { cluster, binaries } = options;
+  const fixed = {
+    ...address.settings,
+    port: String(address.port),
+    cluster_name: cluster.clusterName,
+  };
+  const settings = Object.entries({
+    ...SETTINGS,
+    ...recoverySettings(),
+    ...options.settings,
+    ...fixed,
+  });
+  const args = settings.flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  return spawn(binaries.postgres, ['-D', cluster.data, ...args], {
+    ...spawnOptions(cluster.home, cluster.account),
+    // A separate process group: Ctrl-C reaches only Muster, which then stops PostgreSQL.
+    detached: true,
+    stdio: ['ignore', log, log],
+  });
+}
+
+/**
+ * After a crash PostgreSQL first syncs every file of the data directory: one by one that takes seconds,
+ * with syncfs a moment. Linux reports write errors of syncfs from version 5.8 on.
+ */
+function recoverySettings(): Record<string, string> {
+  const [major = 0, minor = 0] = release().split('.').map(Number);
+  const isReliable = process.platform === 'linux' && (major > 5 || (major === 5 && minor >= 8));
+  return isReliable ? { recovery_init_sync_method: 'syncfs' } : {};
+}
+
+/** On Windows signals end a process at once, so pg_ctl asks it to stop. */
+function stopOnWindows(options: ServerOptions): void {
+  const args = ['stop', '-D', options.cluster.data, '-m', 'fast', '-t', '8'];
+  spawnSync(options.binaries.pgCtl, args, { env: CHILD_ENVIRONMENT, windowsHide: true });
+}
+
+async function waitForReady(
+  child: ChildProcess,
+  { cluster, signal }: ServerOptions,
+): Promise<void> {
+  let failure: string | undefined;
+  child.once('error', (error) => {
+    failure = error.message;
+  });
+  for (const end = Date.now() + READY_LIMIT_MS; Date.now() < end; await sleep(POLL_MS)) {
+    const ended = child.exitCode !== null || child.signalCode !== null;
+    if (signal.aborted) throw signal.reason;
+    if (failure !== undefined || ended) break;
+    const postmaster = readPostmaster(cluster.data, cluster.account);
+    if (postmaster?.ready === true && (ON_WINDOWS || postmaster.pid === child.pid)) return;
+  }
+  const reason = failure ?? lastLines(cluster.logFile, cluster.account);
+  throw unavailable(`The embedded PostgreSQL did not start: ${reason} (log: ${cluster.logFile})`);
 }

@@ -1,6 +1,6 @@
 import { readFileSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { startupError } from '../errors.js';
+import { unavailable } from '../errors.js';
 import type { Identity } from './account-files.js';
 
 /** The account that PostgreSQL runs under when Muster is root; null = Muster's own. */
@@ -21,15 +21,7 @@ export function parsePasswd(text: string): NonNullable<Account>[] {
   });
 }
 
-function knownAccounts(): NonNullable<Account>[] {
-  try {
-    return parsePasswd(readFileSync('/etc/passwd', 'utf8'));
-  } catch {
-    return [];
-  }
-}
-
-/** Whose the files are that decide which account runs PostgreSQL. */
+/** Owners of the files that decide which account runs PostgreSQL. */
 export interface Owners {
   cluster: Identity | undefined;
   dataDir: Identity | undefined;
@@ -54,28 +46,36 @@ export function chooseAccount(owners: Owners): Account {
     const account = known.find((one) => one.name === name && one.uid !== 0);
     if (account !== undefined) return account;
   }
-  throw startupError(
+  throw unavailable(
     'PostgreSQL does not run as root and there is no user postgres or nobody to run it: ' +
       'start Muster as an ordinary user or set DATABASE_URL',
   );
+}
+
+/** The first directory on the path (its end included) that `account` cannot traverse. */
+export function obstacle(path: string, account: Account): string | undefined {
+  if (account === null) return undefined;
+  const ancestors: string[] = [];
+  for (let at = resolve(path); ; at = dirname(at)) {
+    ancestors.unshift(at);
+    if (at === dirname(at)) break;
+  }
+  return ancestors.find((directory) => {
+    const stats = statSync(directory, { throwIfNoEntry: false });
+    return stats !== undefined && !maySearch(stats, account);
+  });
+}
+
+function knownAccounts(): NonNullable<Account>[] {
+  try {
+    return parsePasswd(readFileSync('/etc/passwd', 'utf8'));
+  } catch {
+    return [];
+  }
 }
 
 function maySearch(stats: Stats, account: NonNullable<Account>): boolean {
   if (stats.uid === account.uid) return (stats.mode & 0o100) !== 0;
   if (stats.gid === account.gid) return (stats.mode & 0o010) !== 0;
   return (stats.mode & 0o001) !== 0;
-}
-
-/** The first directory on the way to `path` (itself included) that `account` may not pass. */
-export function obstacle(path: string, account: Account): string | undefined {
-  if (account === null) return undefined;
-  const way: string[] = [];
-  for (let at = resolve(path); ; at = dirname(at)) {
-    way.unshift(at);
-    if (at === dirname(at)) break;
-  }
-  return way.find((directory) => {
-    const stats = statSync(directory, { throwIfNoEntry: false });
-    return stats !== undefined && !maySearch(stats, account);
-  });
 }

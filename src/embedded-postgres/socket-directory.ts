@@ -1,7 +1,7 @@
 import { chmodSync, lstatSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startupError } from '../errors.js';
+import { unavailable } from '../errors.js';
 import { actAs, readRegularFile } from './account-files.js';
 import type { ClusterHome } from './cluster-home.js';
 import { obstacle } from './service-account.js';
@@ -14,22 +14,41 @@ export function socketFile(directory: string): string {
   return join(directory, `.s.PGSQL.${SOCKET_PORT}`);
 }
 
+/**
+ * The directory of the unix socket: the former one, else one in the cluster's home, or a short path in
+ * the temporary directory if that is too long.
+ */
+export function prepareSocketDirectory(cluster: ClusterHome, former?: string): string {
+  const own = former ?? join(cluster.home, 'run');
+  return actAs(cluster.account, () => {
+    const directory = fits(own) ? ownDirectory(own) : shortDirectory(cluster);
+    chmodSync(directory, 0o700);
+    return directory;
+  });
+}
+
+/** Removes the socket from the directory that the next start uses, whatever the old lock file names. */
+export function removeSocketFiles(cluster: ClusterHome): void {
+  const socket = socketFile(prepareSocketDirectory(cluster));
+  actAs(cluster.account, () => {
+    for (const path of [socket, `${socket}.lock`]) rmSync(path, { force: true });
+  });
+}
+
 function fits(directory: string): boolean {
   return Buffer.byteLength(`${socketFile(directory)}.lock`) <= LONGEST;
 }
 
-/** A name in a directory that is open to all may have become another user's. */
+function ownDirectory(path: string): string {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  if (isOwn(path)) return path;
+  throw unavailable(`${path} is not a directory of its own: remove it and start again`);
+}
+
+/** In a directory that all can write to, another user may have created this name. */
 function isOwn(directory: string): boolean {
   const stats = lstatSync(directory, { throwIfNoEntry: false });
   return stats?.isDirectory() === true && stats.uid === process.geteuid?.();
-}
-
-function readNote(note: string): string {
-  try {
-    return readRegularFile(note).trim();
-  } catch {
-    return '';
-  }
 }
 
 function shortDirectory(cluster: ClusterHome): string {
@@ -44,29 +63,10 @@ function shortDirectory(cluster: ClusterHome): string {
   return directory;
 }
 
-function ownDirectory(path: string): string {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
-  if (isOwn(path)) return path;
-  throw startupError(`${path} is not a directory of its own: remove it and start again`);
-}
-
-/**
- * The directory of the unix socket: the former one if there is one, else the cluster's own, or a short
- * one if that path is too long.
- */
-export function prepareSocketDirectory(cluster: ClusterHome, former?: string): string {
-  const own = former ?? join(cluster.home, 'run');
-  return actAs(cluster.account, () => {
-    const directory = fits(own) ? ownDirectory(own) : shortDirectory(cluster);
-    chmodSync(directory, 0o700);
-    return directory;
-  });
-}
-
-/** Of the directory that the next start uses, whatever the lock file of the last one names. */
-export function removeSocketFiles(cluster: ClusterHome): void {
-  const socket = socketFile(prepareSocketDirectory(cluster));
-  actAs(cluster.account, () => {
-    for (const path of [socket, `${socket}.lock`]) rmSync(path, { force: true });
-  });
+function readNote(note: string): string {
+  try {
+    return readRegularFile(note).trim();
+  } catch {
+    return '';
+  }
 }

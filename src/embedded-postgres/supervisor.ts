@@ -10,17 +10,17 @@ export interface SupervisorOptions {
 
 export interface StartRequest {
   address: Address | undefined;
-  /** Aborted when the start is of no use any more. */
+  /** Aborted when the server is no longer wanted. */
   signal: AbortSignal;
   onExit: (exit: ServerExit) => void;
 }
 
-/** The first restart is at once; one that fails, or ends again soon, is followed by these pauses. */
+/** Pauses before restarts: the first is at once, further ones follow failed or short runs. */
 const PAUSES_S = [0, 1, 2, 4, 8, 16, 30];
-/** What has run for so long does not count as ending again. */
+/** After a run of this length the pauses start again from the first. */
 const STABLE_MS = 10_000;
 
-/** Keeps PostgreSQL running: starts it again, at the same address, whenever it ends by itself. */
+/** Keeps PostgreSQL running: restarts it at the same address whenever it ends unexpectedly. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #stopping = new AbortController();
@@ -45,7 +45,7 @@ export class Supervisor {
     await this.#server?.stop();
   }
 
-  /** For the end of the process: asks for a shutdown and does not wait. */
+  /** For the end of the process: requests a shutdown and does not wait. */
   stopNow(): void {
     this.#stopping.abort();
     this.#server?.stopNow();

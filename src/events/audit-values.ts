@@ -2,17 +2,17 @@ import { createHash } from 'node:crypto';
 import type { AuditValues, Changes } from '../jsonapi/context.js';
 import { formatTimestamp } from '../jsonapi/definition/values.js';
 
-/** Longer text is shown by its digest. */
+/** Longer text is replaced by its digest. */
 const MAX_TEXT = 1_000;
-/** Further elements of a list are only counted. */
+/** Further elements of a list are counted only. */
 const MAX_ELEMENTS = 1_000;
-/** Of one value as JSON, in characters; and of all of an event. */
+/** Most characters of one value as JSON, and of all values of an event. */
 const MAX_VALUE = 16_000;
 const MAX_TOTAL = 64_000;
 
 const PEM = /^\s*-----BEGIN ([A-Z0-9 ]+)-----([A-Za-z0-9+/=\s]+)-----END/;
 
-/** What is stored of an event's values: JSON of bounded size, with `changes` among the details. */
+/** The stored form of an event's values: JSON of bounded size, with `changes` among the details. */
 export function auditDetails({ changes, details = {} }: AuditValues): Record<string, unknown> {
   const budget = { left: MAX_TOTAL };
   const stored = boundMembers(details, budget);
@@ -51,7 +51,7 @@ function bounded(value: unknown, budget: Budget): unknown {
   return kept;
 }
 
-/** As JSON for people: what is long, or is no text, by its digest. */
+/** As readable JSON: long text and binary values as their digest. */
 function readable(value: unknown): unknown {
   if (typeof value === 'string') return readableText(value);
   if (typeof value === 'bigint') return value.toString();
@@ -69,7 +69,7 @@ function readableList(list: unknown[]): unknown[] {
   return rest === 0 ? shown : [...shown, `and ${rest} more`];
 }
 
-/** A PEM block by the SHA-256 of its DER, which for a certificate is its fingerprint. */
+/** A PEM block as the SHA-256 of its DER, which for a certificate is its fingerprint. */
 function readableText(text: string): string {
   const [, label, body] = PEM.exec(text) ?? [];
   if (label !== undefined && body !== undefined) {

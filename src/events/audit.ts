@@ -9,20 +9,20 @@ import { auditDetails } from './audit-values.js';
 
 export type { Changes } from '../jsonapi/context.js';
 
-/** Who does what the server does by itself. */
+/** The actor of automatic work. */
 export const SYSTEM_ACTOR = { name: 'system', role: 'system' } as const;
 
-/** Of work that no request asked for. */
+/** The context of work without a request. */
 export function systemContext(): AuditContext {
   return { requestId: randomUUID(), actor: SYSTEM_ACTOR, sourceAddress: null };
 }
 
-/** The changes of something new. */
+/** The changes of a created record. */
 export function createdWith(values: Record<string, unknown>): Changes {
   return Object.fromEntries(valuesIn(values).map(([name, value]) => [name, [null, value]]));
 }
 
-/** The changes of something that is gone. */
+/** The changes of a deleted record. */
 export function deletedWith(values: Record<string, unknown>): Changes {
   return Object.fromEntries(valuesIn(values).map(([name, value]) => [name, [value, null]]));
 }
@@ -46,8 +46,8 @@ function rowOf({ context, ...event }: AuditEvent): AuditRow {
 }
 
 /**
- * Appends an event in the caller's transaction, so that there is no change without its event and no
- * event without its change. The only way into the audit trail but for the enrollment statement's own.
+ * Appends an event in the caller's transaction, so that change and event are committed together. The
+ * only way into the audit trail, except for the statement that replaces an enrollment.
  */
 export const writeAudit: AuditWriter = (trx: AuditTransaction, event: AuditEvent) =>
   insertAuditRow(trx, rowOf(event));

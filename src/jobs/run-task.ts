@@ -36,10 +36,12 @@ export function asLibraryTask(task: Task, deps: TaskRunnerDeps): LibraryTask {
   };
 }
 
-/** The library would keep the job as dead, though its successor does the work. */
-async function hasSuccessor({ job }: JobHelpers, deps: TaskRunnerDeps): Promise<boolean> {
-  if (job.key === null) return false;
-  return await deps.isSuperseded(Number(job.id)).catch(() => false);
+const LONGEST_MESSAGE = 2_000;
+
+interface Failing {
+  task: Task;
+  helpers: JobHelpers;
+  logger: Logger;
 }
 
 async function attempt(
@@ -66,8 +68,6 @@ function withoutSchedule(payload: unknown): unknown {
   return rest;
 }
 
-const LONGEST_MESSAGE = 2_000;
-
 /**
  * The library stores the message as JSON in a text column: a NUL or half a surrogate pair in it would
  * make that statement fail, and stop the workers.
@@ -78,15 +78,10 @@ function storable(error: unknown): Error {
   return new Error(valid, { cause: error });
 }
 
-/** As the library computes it: e to the power of the attempts (ten at most), in seconds. */
-function nextRun(attempts: number): Date {
-  return new Date(Date.now() + Math.exp(Math.min(attempts, 10)) * 1_000);
-}
-
-interface Failing {
-  task: Task;
-  helpers: JobHelpers;
-  logger: Logger;
+/** The library would keep the job as dead, though its successor does the work. */
+async function hasSuccessor({ job }: JobHelpers, deps: TaskRunnerDeps): Promise<boolean> {
+  if (job.key === null) return false;
+  return await deps.isSuperseded(Number(job.id)).catch(() => false);
 }
 
 function reportSuperseded(failure: Error, { task, helpers, logger }: Failing): JobOutcome {
@@ -106,4 +101,9 @@ function report(failure: Error, { task, helpers, logger }: Failing): JobOutcome 
   }
   logger.error(about, `a job is dead; retry with POST /api/v1/jobs/${jobId}/retry`);
   return 'dead';
+}
+
+/** As the library computes it: e to the power of the attempts (ten at most), in seconds. */
+function nextRun(attempts: number): Date {
+  return new Date(Date.now() + Math.exp(Math.min(attempts, 10)) * 1_000);
 }

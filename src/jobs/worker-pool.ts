@@ -75,20 +75,6 @@ export async function openWorkerPool(deps: WorkerPoolDeps): Promise<WorkerPool> 
   return { id: pool.id, ended: Promise.race([connections.lost, shutDown]), close };
 }
 
-async function stopRunner(runner: Runner, stopped: Promise<void>): Promise<void> {
-  await runner.stop().catch(() => undefined);
-  await stopped;
-}
-
-function later(ms: number): Promise<void> {
-  return delay(ms, undefined, { ref: false });
-}
-
-async function tooLate(ms: number): Promise<never> {
-  await later(ms);
-  throw new Error('the database does not answer');
-}
-
 interface Internals {
   events: WorkerEvents;
   connections: JobPool;
@@ -134,4 +120,18 @@ function cronItem({ name, schedule, maxAttempts }: Task): CronItem[] {
   if (schedule === undefined) return [];
   const options = { jobKey: `schedule:${name}`, ...(maxAttempts && { maxAttempts }) };
   return [{ task: name, match: schedule, options }];
+}
+
+async function stopRunner(runner: Runner, stopped: Promise<void>): Promise<void> {
+  await runner.stop().catch(() => undefined);
+  await stopped;
+}
+
+function later(ms: number): Promise<void> {
+  return delay(ms, undefined, { ref: false });
+}
+
+async function tooLate(ms: number): Promise<never> {
+  await later(ms);
+  throw new Error('the database does not answer');
 }

@@ -13,39 +13,26 @@ import {
   type LabAuthority,
 } from '../lab/pki/lab-authority.js';
 
-/** One of the lab's CAs: where it lies, what its key is bound to, and how it is made. */
-interface Place {
+/** One of the lab's CAs: its setting, the label that its key is sealed with, and how it is made. */
+interface LabCa {
   name: LabSettingName;
-  identity: string;
+  sealLabel: string;
   create(): Promise<LabAuthority>;
 }
 
-const SERVICES: Place = {
+const SERVICES: LabCa = {
   name: 'lab',
-  identity: 'lab/authority',
+  sealLabel: 'lab/authority',
   create: createLabAuthority,
 };
-const DEVICES: Place = {
+const DEVICES: LabCa = {
   name: 'lab_device_ca',
-  identity: 'lab/device-ca',
+  sealLabel: 'lab/device-ca',
   create: createLabFactoryCa,
 };
 
-async function find(trx: Transaction, box: SecretBox, { name, identity }: Place) {
-  const setting = await readLabSetting(trx, name);
-  if (setting === undefined) return undefined;
-  const privateKey = importPrivateKey(box.open(setting.sealedKey, identity));
-  return { certificate: parseCertificate(setting.certificate), privateKey };
-}
-
-async function make(trx: Transaction, box: SecretBox, { name, identity, create }: Place) {
-  const made = await create();
-  const sealedKey = box.seal(exportPrivateKey(made.privateKey), identity);
-  await writeLabSetting(trx, { certificate: made.certificate.der, sealedKey }, name);
-  return made;
-}
-
 type Access = (trx: Transaction, box: SecretBox) => Promise<LabAuthority>;
+
 type Find = (...args: Parameters<Access>) => Promise<LabAuthority | undefined>;
 
 /** The CA that stands for those behind Apple's services. */
@@ -55,3 +42,17 @@ export const makeServiceCa: Access = (trx, box) => make(trx, box, SERVICES);
 /** The CA that stands for the one that certifies devices. */
 export const findFactoryCa: Find = (trx, box) => find(trx, box, DEVICES);
 export const makeFactoryCa: Access = (trx, box) => make(trx, box, DEVICES);
+
+async function find(trx: Transaction, box: SecretBox, { name, sealLabel }: LabCa) {
+  const setting = await readLabSetting(trx, name);
+  if (setting === undefined) return undefined;
+  const privateKey = importPrivateKey(box.open(setting.sealedKey, sealLabel));
+  return { certificate: parseCertificate(setting.certificate), privateKey };
+}
+
+async function make(trx: Transaction, box: SecretBox, { name, sealLabel, create }: LabCa) {
+  const made = await create();
+  const sealedKey = box.seal(exportPrivateKey(made.privateKey), sealLabel);
+  await writeLabSetting(trx, { certificate: made.certificate.der, sealedKey }, name);
+  return made;
+}

@@ -12,27 +12,23 @@ import {
 } from '../db/admin/lab-repository.js';
 import type { Database } from '../db/connection/database.js';
 import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
-import { insertCertificate, revokeCertificate } from '../db/pki/certificate-repository.js';
+import { revokeCertificate } from '../db/pki/certificate-repository.js';
 import { liveProcesses } from '../db/processes/process-repository.js';
 import { adviceFor } from '../dep/client/account-status.js';
 import { DepError } from '../dep/client/dep-error.js';
 import { DepJobs } from '../dep/dep-jobs.js';
-import { systemContext, writeAudit } from '../events/audit.js';
 import { createJobQueue } from '../jobs/job-queue.js';
 import type { ApnsStandIn } from '../lab/apns/apns-stand-in.js';
 import type { DepStandIn } from '../lab/dep/dep-stand-in.js';
 import {
   certificatePem,
   isOfLab,
-  issuePushCertificate,
   type LabAuthority,
   privateKeyPem,
 } from '../lab/pki/lab-authority.js';
 import type { Logger } from '../logger.js';
-import { certificateRecord } from '../pki/certificates/certificate-record.js';
-import { storeSealedKey } from '../pki/certificates/stored-keys.js';
-import { rearmTopics } from '../push/rearm-task.js';
 import { findFactoryCa, findServiceCa, makeFactoryCa, makeServiceCa } from './authorities.js';
+import { auditCertificate, findTopic, storePushCertificate } from './push-certificate.js';
 import { describeStandIns, type StandInsDescription, startStandIns } from './stand-ins.js';
 
 export interface LabDeps {
@@ -42,12 +38,12 @@ export interface LabDeps {
   logger: Logger;
 }
 
-/** What GET /lab tells. */
+/** The answer to GET /lab. */
 export interface LabDescription extends StandInsDescription {
   push_topic: string;
-  /** PEM: whoever holds the key can make certificates of devices. */
+  /** PEM: the holder of the key can make certificates of devices. */
   device_ca: { certificate: string; key: string };
-  /** Of devices of Apple's enrollment program that wait to be enrolled. */
+  /** Serial numbers of DEP devices that wait to be enrolled. */
   serials: string[];
 }
 
@@ -62,87 +58,13 @@ export interface Lab {
   /** PEM, in place of DEP_CA_FILE. */
   depCa: string;
   dep: DepStandIn;
-  /** Believed as Apple's device CAs are. */
+  /** Trusted like Apple's factory CAs. */
   factoryCas: readonly ParsedCertificate[];
   describe(): Promise<LabDescription>;
   close(): Promise<void>;
 }
 
-/** One that ends sooner gets a successor, so that a lab that stays up never runs out of it. */
-const ENOUGH_MS = 30 * 86_400_000;
 const REMEDY = 'use another DATA_DIR or DATABASE_URL for the lab';
-
-/** Other processes of this server that run now. */
-async function otherProcesses(trx: Transaction): Promise<string[]> {
-  const others = await liveProcesses(trx);
-  return others.map(({ hostname, pid }) => `${hostname}, process ${pid}`);
-}
-
-/** Lab and real devices would be mixed up for good. */
-async function realCredentials(
-  trx: Transaction,
-  authority: LabAuthority | undefined,
-): Promise<string[]> {
-  const all = await listAllPushCertificates(trx);
-  const real = all.filter(({ der }) => authority === undefined || !isOfLab(authority, der));
-  const problems: string[] = [];
-  if (real.length > 0) {
-    const ids = real.map(({ id }) => id).join(', ');
-    problems.push(`LAB: on does not work beside a real push certificate (id ${ids}); ${REMEDY}`);
-  }
-  const accounts = await listRealDepAccounts(trx);
-  if (accounts.length > 0) {
-    const ids = accounts.join(', ');
-    problems.push(
-      `LAB: on does not work beside a real account of Apple's enrollment program (id ${ids}); start ` +
-        `with LAB=off and DELETE /api/v1/dep/accounts/ID, or ${REMEDY}`,
-    );
-  }
-  return problems;
-}
-
-/** The topic of the stored push certificate that will do for a while. */
-async function findTopic(trx: Transaction): Promise<string | undefined> {
-  const all = await listAllPushCertificates(trx);
-  const usable = all.find(
-    ({ is_usable, not_after }) => is_usable && not_after.getTime() > Date.now() + ENOUGH_MS,
-  );
-  return usable && parseCertificate(usable.der).userId;
-}
-
-/** The former topic is kept, as a renewal at Apple keeps it: enrolled devices listen to it. */
-async function formerTopic(trx: Transaction): Promise<string | undefined> {
-  const [newest] = await listAllPushCertificates(trx);
-  return newest && parseCertificate(newest.der).userId;
-}
-
-async function storePushCertificate(
-  trx: Transaction,
-  box: SecretBox,
-  authority: LabAuthority,
-): Promise<string> {
-  const former = await formerTopic(trx);
-  const made = await issuePushCertificate(authority, former === undefined ? {} : { topic: former });
-  const { certificate, privateKey, topic } = made;
-  const name = certificate.commonName ?? null;
-  const keyId = await storeSealedKey(trx, box, { key: privateKey, name });
-  const record = certificateRecord(certificate, 'mdm.pushcert');
-  const id = await insertCertificate(trx, { ...record, rsa_private_key_id: keyId });
-  await auditCertificate(trx, 'certificates.create', id);
-  await rearmTopics(createJobQueue(), trx, [topic]);
-  return topic;
-}
-
-async function auditCertificate(trx: Transaction, action: string, id: number): Promise<void> {
-  await writeAudit(trx, {
-    context: systemContext(),
-    action,
-    targetType: 'certificates',
-    targetId: id,
-    outcome: 'success',
-    details: { purpose: 'mdm.pushcert', lab: true },
-  });
-}
 
 interface Prepared {
   authority: LabAuthority;
@@ -150,31 +72,9 @@ interface Prepared {
   topic: string;
 }
 
-/** What the lab keeps in the database, made where it is missing. ConfigError beside what is real. */
-async function prepare({ db, box }: LabDeps): Promise<Prepared> {
-  const prepared = await inTransaction(db, async (trx): Promise<Prepared | string[]> => {
-    await lockLab(trx);
-    const known = await findServiceCa(trx, box);
-    const problems = await realCredentials(trx, known);
-    const others = await otherProcesses(trx);
-    if (others.length > 0) {
-      const who = others.join('; ');
-      problems.push(`LAB: on is for a single process, but others use this database (${who})`);
-    }
-    if (problems.length > 0) return problems;
-    const authority = known ?? (await makeServiceCa(trx, box));
-    const factoryCa = (await findFactoryCa(trx, box)) ?? (await makeFactoryCa(trx, box));
-    const topic = (await findTopic(trx)) ?? (await storePushCertificate(trx, box, authority));
-    await reviveAccounts(trx);
-    return { authority, factoryCa, topic };
-  });
-  if (Array.isArray(prepared)) throw new ConfigError(prepared);
-  return prepared;
-}
-
 /**
- * Starts what LAB=on promises: the stand-ins for Apple's push service, with a certificate for it, and
- * for its enrollment program, and a CA that certifies simulated devices as Apple certifies real ones.
+ * Starts the stand-ins for Apple's push service, with a push certificate, and for DEP, and a CA that
+ * certifies simulated devices as Apple certifies real ones.
  */
 export async function openLab(deps: LabDeps): Promise<Lab> {
   const { authority, factoryCa, topic } = await prepare(deps);
@@ -205,9 +105,9 @@ export async function openLab(deps: LabDeps): Promise<Lab> {
 }
 
 /**
- * Without LAB=on nothing of the lab is used any more: its push certificates are revoked, and accounts
- * with tokens of its own rest. The lab makes a new certificate, with the same topic, when it is on
- * again. ConfigError while it is on in another process.
+ * Without LAB=on nothing of the lab is used: its push certificates are revoked and its DEP accounts
+ * suspended. The lab makes a new certificate, with the same topic, when it is on again. ConfigError
+ * while it is on in another process.
  */
 export async function retireLab({ db, logger }: Pick<LabDeps, 'db' | 'logger'>): Promise<void> {
   const retired = await inTransaction(db, async (trx): Promise<number | string[]> => {
@@ -223,7 +123,7 @@ export async function retireLab({ db, logger }: Pick<LabDeps, 'db' | 'logger'>):
       await revokeCertificate(trx, id);
       await auditCertificate(trx, 'certificates.revoke', id);
     }
-    await retireAccounts(trx);
+    await suspendAccounts(trx);
     return inUse.length;
   });
   if (Array.isArray(retired)) {
@@ -237,15 +137,66 @@ export async function retireLab({ db, logger }: Pick<LabDeps, 'db' | 'logger'>):
   }
 }
 
-/** The stand-in that made their tokens is off: they say so. Returns how many it was news to. */
-async function retireAccounts(trx: Transaction): Promise<number> {
-  const text = 'the token is one of the lab, which is off';
-  const advice = adviceFor('lab_off', new DepError('lab_off', text));
-  return await suspendLabAccounts(trx, { text, advice });
+/** Reads what the lab stores, and creates what is missing. ConfigError beside real credentials. */
+async function prepare({ db, box }: LabDeps): Promise<Prepared> {
+  const prepared = await inTransaction(db, async (trx): Promise<Prepared | string[]> => {
+    await lockLab(trx);
+    const known = await findServiceCa(trx, box);
+    const problems = await realCredentials(trx, known);
+    const others = await otherProcesses(trx);
+    if (others.length > 0) {
+      const list = others.join('; ');
+      problems.push(`LAB: on is for a single process, but others use this database (${list})`);
+    }
+    if (problems.length > 0) return problems;
+    const authority = known ?? (await makeServiceCa(trx, box));
+    const factoryCa = (await findFactoryCa(trx, box)) ?? (await makeFactoryCa(trx, box));
+    const topic = (await findTopic(trx)) ?? (await storePushCertificate(trx, box, authority));
+    await resumeAccounts(trx);
+    return { authority, factoryCa, topic };
+  });
+  if (Array.isArray(prepared)) throw new ConfigError(prepared);
+  return prepared;
 }
 
-/** It is on again, and is asked about them. */
-async function reviveAccounts(trx: Transaction): Promise<void> {
+/** Reports real credentials: the lab would mix its devices with real ones for good. */
+async function realCredentials(
+  trx: Transaction,
+  authority: LabAuthority | undefined,
+): Promise<string[]> {
+  const all = await listAllPushCertificates(trx);
+  const real = all.filter(({ der }) => authority === undefined || !isOfLab(authority, der));
+  const problems: string[] = [];
+  if (real.length > 0) {
+    const ids = real.map(({ id }) => id).join(', ');
+    problems.push(`LAB: on does not work beside a real push certificate (id ${ids}); ${REMEDY}`);
+  }
+  const accounts = await listRealDepAccounts(trx);
+  if (accounts.length > 0) {
+    const ids = accounts.join(', ');
+    problems.push(
+      `LAB: on does not work beside a real account of Apple's enrollment program (id ${ids}); start ` +
+        `with LAB=off and DELETE /api/v1/dep/accounts/ID, or ${REMEDY}`,
+    );
+  }
+  return problems;
+}
+
+/** Other processes of this server that run now. */
+async function otherProcesses(trx: Transaction): Promise<string[]> {
+  const others = await liveProcesses(trx);
+  return others.map(({ hostname, pid }) => `${hostname}, process ${pid}`);
+}
+
+/** Resumes the DEP accounts of the lab, and confirms them with the stand-in. */
+async function resumeAccounts(trx: Transaction): Promise<void> {
   const jobs = new DepJobs(createJobQueue());
   for (const id of await resumeLabAccounts(trx)) await jobs.confirm(trx, id);
+}
+
+/** Suspends the DEP accounts of the lab, whose stand-in is off. */
+async function suspendAccounts(trx: Transaction): Promise<void> {
+  const text = 'the token is one of the lab, which is off';
+  const advice = adviceFor('lab_off', new DepError('lab_off', text));
+  await suspendLabAccounts(trx, { text, advice });
 }

@@ -13,7 +13,7 @@ export interface StandIns {
 
 export interface StandInsDescription {
   apns: { url: string; ca: string; courier: string; control: string };
-  /** Apple's enrollment program, and the website where its customers look after it. */
+  /** DEP, and the website where its customers manage it. */
   dep: { url: string; ca: string; portal: string };
 }
 
@@ -22,15 +22,7 @@ interface StandInDeps {
   logger: Logger;
 }
 
-function startDep({ config, logger }: StandInDeps, authority: LabAuthority) {
-  const file = join(config.dataDir, 'lab', 'enrollment-program.json');
-  const store = createSnapshotFile(file, (message, err) => {
-    logger.warn(err === undefined ? {} : { err }, message);
-  });
-  return startDepStandIn({ authority, store });
-}
-
-/** Of Apple's services, on free ports of this machine. */
+/** Starts the stand-ins for Apple's services on free ports of this machine. */
 export async function startStandIns(deps: StandInDeps, authority: LabAuthority): Promise<StandIns> {
   const apns = await startApnsStandIn({ authority });
   try {
@@ -47,4 +39,12 @@ export function describeStandIns({ apns, dep }: StandIns): StandInsDescription {
     apns: { url, ca, courier: courierUrl, control: controlUrl },
     dep: { url: dep.url, ca: dep.caPem, portal: dep.portalUrl },
   };
+}
+
+function startDep({ config, logger }: StandInDeps, authority: LabAuthority) {
+  const file = join(config.dataDir, 'lab', 'enrollment-program.json');
+  const store = createSnapshotFile(file, (message, err) => {
+    logger.warn(err === undefined ? {} : { err }, message);
+  });
+  return startDepStandIn({ authority, store });
 }

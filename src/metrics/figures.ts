@@ -16,7 +16,7 @@ export interface CredentialDays {
   not_after: Date;
 }
 
-/** What only the database knows; the same in every process of this server. */
+/** Figures read from the database; the same in every process of this server. */
 export interface Figures {
   commands: PendingCommands[];
   pushes: DuePushes;
@@ -28,9 +28,10 @@ export interface Figures {
 }
 
 type Labels = Record<string, string>;
+
 type Sample = readonly [labels: Labels, value: number];
 
-/** Shows figures in the registry; what is absent there is absent here. */
+/** Returns a function that sets the gauges; gauges of absent figures are absent too. */
 export function createFigureGauges(registry: Registry): (figures: Partial<Figures>) => void {
   const families = FAMILIES.map(({ name, help, labelNames, samples }) => {
     const gauge = new Gauge({ name, help, labelNames, registers: [registry] });
@@ -39,7 +40,7 @@ export function createFigureGauges(registry: Registry): (figures: Partial<Figure
   return (figures) => {
     for (const { gauge, samples, isPlain } of families) {
       gauge.reset();
-      // What `reset` makes of it is 0, not nothing.
+      // `reset` sets it to 0 instead of removing it.
       if (isPlain) gauge.remove();
       for (const [labels, value] of samples(figures)) gauge.set(labels, value);
     }
@@ -130,7 +131,7 @@ const FAMILIES: Family[] = [
   },
   {
     name: 'muster_dep_assignments_due',
-    help: 'Devices of which Apple is still to be told the profile, by account.',
+    help: 'Devices whose profile is still to be sent to Apple, by account.',
     labelNames: ['account'],
     samples: ({ dep = [] }) =>
       dep.map(({ account, assignmentDue }) => [{ account }, assignmentDue]),
@@ -138,7 +139,7 @@ const FAMILIES: Family[] = [
   {
     name: 'muster_dep_sync_age_seconds',
     help:
-      'Since the last sync of the account came to its end; absent before the first. Alert above some ' +
+      'Since the last complete sync of the account; absent before the first. Alert above some ' +
       'intervals of DEP_SYNC_INTERVAL.',
     labelNames: ['account'],
     samples: ({ dep = [] }) =>
@@ -172,6 +173,9 @@ const FAMILIES: Family[] = [
   },
 ];
 
+/** Each credential is a time series. */
+const MOST_CREDENTIALS = 200;
+
 /** A status without jobs is 0, not unknown. */
 function jobSamples(jobs: JobCount[]): Sample[] {
   const counts = new Map(STATUSES_OF_JOBS.map((status) => [status, 0]));
@@ -179,21 +183,18 @@ function jobSamples(jobs: JobCount[]): Sample[] {
   return [...counts].map(([status, count]) => [{ status }, count]);
 }
 
-/** Jobs that run, or that are dead, wait for nobody. */
+/** Only of jobs that wait: running and dead ones are not late. */
 function latenessOf(jobs: JobCount[]): number {
   const waiting = jobs.filter(({ status }) => ['waiting', 'retrying'].includes(status));
   return Math.max(0, ...waiting.map(({ late_seconds }) => late_seconds));
 }
 
-/** Each is a series of its own. */
-const MOST_CREDENTIALS = 200;
+function credentialSamples(credentials: CredentialDays[]): Sample[] {
+  const latestFirst = firstToEnd(credentials).sort((a, b) => b.days_left - a.days_left);
+  return latestFirst.map(({ kind, name, days_left }) => [{ kind, name }, days_left]);
+}
 
 function firstToEnd(credentials: CredentialDays[]): CredentialDays[] {
   const sorted = [...credentials].sort((a, b) => a.not_after.getTime() - b.not_after.getTime());
   return sorted.slice(0, MOST_CREDENTIALS);
-}
-
-function credentialSamples(credentials: CredentialDays[]): Sample[] {
-  const latestFirst = firstToEnd(credentials).sort((a, b) => b.days_left - a.days_left);
-  return latestFirst.map(({ kind, name, days_left }) => [{ kind, name }, days_left]);
 }

@@ -7,9 +7,9 @@ import type { Logger } from '../logger.js';
 
 export interface MetricsRouterOptions {
   metrics: { readonly contentType: string; text: () => Promise<string> };
-  /** Refuses requests without a valid token; the one of the API, so that failures count together. */
+  /** Refuses requests without a valid token; shared with the API, so that failures are counted together. */
   authenticate: RequestHandler;
-  /** Behind known proxies a peer on this machine may be one of them: everyone needs a token. */
+  /** Behind known proxies a local peer may be a proxy, so local requests need a token, too. */
   isBehindProxy: boolean;
   logger: Logger;
 }

@@ -28,17 +28,17 @@ export interface MetricsDeps {
   version: string;
   role: string;
   /** The certificate of TLS_CERT_FILE. */
-  tlsFile?: () => FileCertificate | undefined;
+  tlsFile?: (() => FileCertificate | undefined) | undefined;
 }
 
-/** The recorders are plain functions, to be handed to those who have something to record. */
+/** The recorders are plain functions, passed to the parts that record something. */
 export interface Metrics extends RequestMetrics, WorkMetrics {
   readonly contentType: string;
-  /** All of it in the Prometheus text format; what the database does not tell in time is left out. */
+  /** All metrics in the Prometheus text format, without those the database does not return in time. */
   text: () => Promise<string>;
 }
 
-/** With a registry of its own, so that several can live in one process. */
+/** Each has its own registry, so that a process can hold several. */
 export function createMetrics(deps: MetricsDeps): Metrics {
   const { db, logger, version, role, tlsFile } = deps;
   const registry = new Registry();
@@ -64,7 +64,7 @@ function figureSources(db: Database, tlsFile: MetricsDeps['tlsFile']): Sources<F
     processes: () => processCounts(db),
     credentials: () => credentialStatus(db.knex, { tlsFile: tlsFile?.() }),
     dep: () => depFigures(db),
-    // The one that can take long comes last.
+    // The slowest one comes last.
     commands: () => pendingCommands(db),
   };
 }

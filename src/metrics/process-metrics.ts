@@ -44,7 +44,7 @@ export function createProcessMetrics(registry: Registry, options: ProcessMetrics
   });
 }
 
-/** From what an in-memory answer takes to what a client gives up at. */
+/** From an answer out of memory to a client's timeout. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 export interface RequestMetrics {
@@ -52,7 +52,7 @@ export interface RequestMetrics {
   countMessage: (type: string) => void;
 }
 
-/** What is recorded while devices wait: children are looked up once, then each record is one call. */
+/** Recorded while devices wait: looks up each label set once, then each record is one call. */
 export function createRequestMetrics(registry: Registry): RequestMetrics {
   const registers = [registry];
   const durations = new Histogram({
@@ -83,18 +83,6 @@ export function createRequestMetrics(registry: Registry): RequestMetrics {
   };
 }
 
-function memo<Key, Value>(make: (key: Key) => Value): (key: Key) => Value {
-  const made = new Map<Key, Value>();
-  return (key) => {
-    let value = made.get(key);
-    if (value === undefined) {
-      value = make(key);
-      made.set(key, value);
-    }
-    return value;
-  };
-}
-
 const JOB_BUCKETS = [0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300];
 
 /** More than Apple's push service has reasons. */
@@ -106,7 +94,7 @@ export interface WorkMetrics {
   showPushService: (isReachable: boolean) => void;
 }
 
-/** What this process does in the background. */
+/** The background work of this process. */
 export function createWorkMetrics(registry: Registry): WorkMetrics {
   const registers = [registry];
   const pushes = new Counter({
@@ -144,7 +132,19 @@ export function createWorkMetrics(registry: Registry): WorkMetrics {
   };
 }
 
-/** A reason comes from the network: no text of any length and number becomes a label. */
+function memo<Key, Value>(make: (key: Key) => Value): (key: Key) => Value {
+  const made = new Map<Key, Value>();
+  return (key) => {
+    let value = made.get(key);
+    if (value === undefined) {
+      value = make(key);
+      made.set(key, value);
+    }
+    return value;
+  };
+}
+
+/** A reason comes from the network: limits the length and the number of labels. */
 function createResultLabel(): (result: string) => string {
   const seen = new Set<string>();
   return (result) => {

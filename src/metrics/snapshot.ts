@@ -1,25 +1,25 @@
 import type { Logger } from '../logger.js';
 
-/** One reader for each part of what is shown. */
+/** One reader for each group of figures. */
 export type Sources<T> = { readonly [Name in keyof T]: () => Promise<T[Name]> };
 
 export interface SnapshotOptions {
   logger: Logger;
-  maxAgeMs?: number;
+  maxAgeMs?: number | undefined;
   /** A scrape waits no longer than this for the database. */
-  deadlineMs?: number;
-  now?: () => number;
+  deadlineMs?: number | undefined;
+  now?: (() => number) | undefined;
 }
 
 export interface Snapshot<T> {
-  /** What is known of late; parts that could not be read are absent. Never rejects. */
+  /** Recent figures; those that could not be read are absent. Never rejects. */
   read(): Promise<Partial<T>>;
 }
 
-/** A reading that took long is kept for twenty times as long, so that scrapes never load a database. */
+/** Figures are kept twenty times as long as reading them took, so that scrapes never load a database. */
 const AGE_PER_DURATION = 20;
 
-/** Reads the sources one after the other, at most one reading at a time, however many ask. */
+/** Reads the sources one after the other; concurrent scrapes share one reading. */
 export function createSnapshot<T extends object>(
   sources: Sources<T>,
   options: SnapshotOptions,
@@ -48,7 +48,7 @@ export function createSnapshot<T extends object>(
   };
 }
 
-/** Tells the log when a source begins to fail, not at every scrape. */
+/** Logs when a source begins to fail, not at every scrape. */
 function createReader<T extends object>(sources: Sources<T>, logger: Logger) {
   const failing = new Set<keyof T>();
   return async (): Promise<Partial<T>> => {

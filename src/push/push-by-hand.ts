@@ -95,14 +95,14 @@ function attemptOf({ client, topic, target }: Destination) {
   return { client, topic, isProbe: target.blockedFor !== null };
 }
 
+function notPushable(deviceId: number, why: string): AppError {
+  return new AppError('device_not_pushable', 409, `device ${deviceId} cannot be pushed: ${why}`);
+}
+
 function withoutCertificate(topic: string): AppError {
   return new AppError(
     'no_push_certificate',
     409,
     `there is no push certificate for the topic ${topic}; add it with POST /api/v1/push_certificates`,
   );
-}
-
-function notPushable(deviceId: number, why: string): AppError {
-  return new AppError('device_not_pushable', 409, `device ${deviceId} cannot be pushed: ${why}`);
 }

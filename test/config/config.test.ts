@@ -96,7 +96,7 @@ describe('a bad environment', () => {
     ]);
   });
 
-  it('is refused: a lab that others could reach, or that is not the whole server', () => {
+  it('is refused: a lab that others could reach, or with a ROLE', () => {
     const DATABASE_URL = 'postgresql://u:p@db:5432/muster';
     const lab = { LAB: 'on', PUBLIC_URL: 'https://mdm.example.com', ROLE: 'web', DATABASE_URL };
     const DEP_HOST = 'https://localhost:2198';
@@ -110,7 +110,7 @@ describe('a bad environment', () => {
     expect(problems({ LAB: 'on', PUBLIC_URL: 'http://[::1]:8080' })).toEqual([]);
   });
 
-  it('is refused: half of what signing people in takes, or a provider without TLS', () => {
+  it('is refused: an incomplete OIDC configuration, or a provider without TLS', () => {
     expect(problems({ OIDC_ISSUER: 'https://login.example.com' })).toEqual(
       ['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'].map(
         (name) =>
@@ -182,7 +182,7 @@ describe('an empty environment', () => {
     expect(parts.map(Object.isFrozen)).toEqual([true, true, true]);
   });
 
-  it('is the same as one of empty values and of names that are not ours', () => {
+  it('is the same as one of empty values and unknown names', () => {
     const empty = { PORT: '', PUBLIC_URL: ' ', MASTER_KEY: '', MUSTER_UNKNOWN: 'x' };
     expect(loadConfig(empty, cwd)).toEqual(loadConfig({}, cwd));
   });
@@ -272,13 +272,13 @@ describe('a good environment', () => {
     });
   });
 
-  it('tells devices the port it listens on, and https when it has a certificate', () => {
+  it('has a PUBLIC_URL with its port by default, with https when it has a certificate', () => {
     expect(loadConfig({ PORT: '9000' }, cwd).publicUrl).toBe('http://localhost:9000');
     const tls = { TLS_CERT_FILE: 'c', TLS_KEY_FILE: 'k' };
     expect(loadConfig(tls, cwd).publicUrl).toBe('https://localhost:8080');
   });
 
-  it('tells devices https where a stored certificate serves it, unless it was told otherwise', () => {
+  it('has a PUBLIC_URL with https when a certificate is stored, unless it is set', () => {
     const publicUrl = (env: Record<string, string>) => withHttps(loadConfig(env, cwd)).publicUrl;
     expect(publicUrl({ PORT: '9000' })).toBe('https://localhost:9000');
     expect(publicUrl({ PUBLIC_URL: 'http://localhost:8080' })).toBe('https://localhost:8080');
@@ -288,8 +288,8 @@ describe('a good environment', () => {
   });
 });
 
-describe('who speaks TLS and passes on client certificates', () => {
-  it('must not be contradicted', () => {
+describe('the settings for TLS and client certificates', () => {
+  it('must not contradict each other', () => {
     const files = { TLS_CERT_FILE: 'c', TLS_KEY_FILE: 'k' };
     expect(problems({ TLS: 'off', ...files })).toEqual(['TLS: off does not go with TLS_CERT_FILE']);
     expect(problems({ TLS: 'off', TLS_CLIENT_CERT: 'on' })).toEqual([
@@ -300,7 +300,7 @@ describe('who speaks TLS and passes on client certificates', () => {
     ]);
   });
 
-  it('may be a proxy alone', () => {
+  it('allow a proxy alone', () => {
     const config = loadConfig({ TLS: 'off', TRUST_PROXY: '::1' }, cwd);
     expect([config.storedTls, config.tlsClientCert]).toEqual([false, false]);
   });
@@ -317,7 +317,7 @@ describe('the push service', () => {
 });
 
 describe('the time between inventories', () => {
-  it('is a day, what is given, or none', () => {
+  it('is a day by default, the given value, or off', () => {
     const read = (value: string) =>
       loadConfig({ INVENTORY_INTERVAL: value }, cwd).inventoryInterval;
     expect(['', '10m', '7d', 'off'].map(read)).toEqual([

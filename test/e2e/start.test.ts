@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readPostmaster } from '../../src/embedded-postgres/postmaster-pid.js';
-import { isAlive, isZombie } from '../../src/embedded-postgres/process-info.js';
+import { isAlive, isZombie } from '../../src/embedded-postgres/processes.js';
 import { cleanUp, newHome, processesOf, run, type Server, serve } from '../helpers/process.js';
 
 const FIRST_START_MS = 15_000;

@@ -12,7 +12,7 @@ import { ensureDataDir, placeCluster } from '../../src/embedded-postgres/cluster
 import { createLogger } from '../../src/logger.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 
-const OUTSIDER = { name: 'stranger', uid: 4_000_001, gid: 4_000_001 };
+const OUTSIDER = { name: 'outsider', uid: 4_000_001, gid: 4_000_001 };
 const logger = createLogger('silent');
 
 let elsewhere: string;
@@ -39,7 +39,7 @@ describe('the place of a cluster', () => {
     expect(existsSync(join(dataDir, 'postgres-directory'))).toBe(false);
   });
 
-  it('is elsewhere when the account cannot, and stays there when it can', () => {
+  it('is elsewhere when the account cannot reach it, and stays there when it can', () => {
     const dataDir = closedDirectory();
     const home = place(dataDir);
     expect(home).toMatch(new RegExp(`^${elsewhere}/[0-9a-f]{16}$`));
@@ -70,13 +70,13 @@ describe('the place of a cluster', () => {
 });
 
 describe('the data directory', () => {
-  it('is made, closed to the eyes of others', () => {
+  it('is created, unreadable for others', () => {
     const dataDir = join(temporaryDirectory(), 'a', 'b');
     expect(ensureDataDir(dataDir)).toBe(dataDir);
     expect(statSync(dataDir).mode & 0o066).toBe(0);
   });
 
-  it('is refused when it cannot be made', () => {
+  it('is refused when it cannot be created', () => {
     const file = join(temporaryDirectory(), 'file');
     writeFileSync(file, '');
     expect(() => ensureDataDir(join(file, 'data'))).toThrow(

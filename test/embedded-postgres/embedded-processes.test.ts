@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import type { ConnectionSettings } from '../../src/db/connection/database.js';
 import { readPostmaster } from '../../src/embedded-postgres/postmaster-pid.js';
-import { processesNaming } from '../../src/embedded-postgres/process-info.js';
+import { processesNaming } from '../../src/embedded-postgres/processes.js';
 import { type Child, killChildren, startTypeScript } from '../helpers/child-process.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 
@@ -83,7 +83,7 @@ describe('the embedded database of a process', () => {
     expect(await gone()).toBe(true);
   });
 
-  it('is not reached by an interrupt of the process group', async () => {
+  it('does not receive an interrupt of the process group', async () => {
     const child = start('serve', 'linger', true);
     await ready(child);
     process.kill(-child.pid, 'SIGINT');
@@ -92,7 +92,7 @@ describe('the embedded database of a process', () => {
     expect(clusterProcesses()).toEqual([]);
   });
 
-  it('is started again when it ends by itself, and ends with the process all the same', async () => {
+  it('is started again when it ends by itself, and still ends with the process', async () => {
     const child = start('serve', 'hold');
     const connection = await ready(child);
     const data = join(dataDir, 'postgres', 'data');
@@ -110,7 +110,7 @@ describe('the embedded database of a process', () => {
 });
 
 describe('a second process on the same directory', () => {
-  it('is refused with the number of the first when both serve', async () => {
+  it('is refused with the pid of the first when both serve', async () => {
     const first = start('serve', 'hold');
     await ready(first);
     const second = start('serve', 'stop');
@@ -136,7 +136,7 @@ describe('a second process on the same directory', () => {
     expect(clusterProcesses()).toEqual([]);
   });
 
-  it('serves as soon as a command that had started the server is done', async () => {
+  it('serves as soon as a command that had started the server ends', async () => {
     const command = start('use', 'hold');
     await ready(command);
     const server = start('serve', 'stop');
@@ -161,7 +161,7 @@ describe('after kill -9 of the process', () => {
     expect(rows).toEqual([{ count: expect.any(Number), max: expect.any(Number) }]);
     const [{ count, max }] = rows as [{ count: number; max: number }];
     expect(count).toBe(max);
-    // One more may have been committed and not said.
+    // One more may have been committed without an answer.
     expect([last, last + 1]).toContain(max);
   });
 
@@ -175,7 +175,7 @@ describe('after kill -9 of the process', () => {
     expect(await next.line('ready')).toContain('muster');
   });
 
-  it('a command clears up what was left and starts the server', async () => {
+  it('a command removes what was left and starts the server', async () => {
     const killed = start('serve', 'hold');
     await ready(killed);
     killed.process.kill('SIGKILL');

@@ -47,7 +47,7 @@ function victimFile(name: string): string {
   return path;
 }
 
-/** As the account itself makes it, so that its permissions are no obstacle. */
+/** Created by the account itself, so that its permissions do not matter. */
 function makeFifo(path: string): void {
   expect(spawnSync('mkfifo', [path]).status).toBe(0);
   const { uid, gid } = statSync(dirname(path));
@@ -92,7 +92,7 @@ afterEach(async () => {
 afterAll(removeTemporaryDirectories);
 
 describe("a start over files that PostgreSQL's account has replaced", () => {
-  it('leaves the target of a link at the socket directory as it was', async () => {
+  it('does not change the target of a link at the socket directory', async () => {
     const target = join(victims, 'etc');
     mkdirSync(target, { mode: 0o755 });
     const before = state(target);
@@ -111,7 +111,7 @@ describe("a start over files that PostgreSQL's account has replaced", () => {
   it.each([
     ['symbolic', symlinkSync],
     ['hard', linkSync],
-  ])('leaves the target of a %s link at the log as it was', async (kind, link) => {
+  ])('does not change the target of a %s link at the log', async (kind, link) => {
     const target = victimFile(`shadow-${kind}`);
     const before = state(target);
     await replaced(
@@ -143,13 +143,13 @@ describe("a start over files that PostgreSQL's account has replaced", () => {
     );
   });
 
-  it('takes a FIFO at the lock of the data directory for a stale lock', async () => {
+  it('treats a FIFO at the lock of the data directory as a stale lock', async () => {
     makeFifo(join(dataDir, 'muster.lock'));
     await open();
     expect(lstatSync(join(dataDir, 'muster.lock')).isFile()).toBe(true);
   });
 
-  it('does not write over the target of a link at the former log', async () => {
+  it('does not overwrite the target of a link at the former log', async () => {
     const target = victimFile('former');
     const before = state(target);
     await replaced(
@@ -200,7 +200,7 @@ describe("a start over files that PostgreSQL's account has replaced", () => {
     expect(other.exitCode ?? other.signalCode).toBe(IS_ROOT ? null : 'SIGKILL');
   });
 
-  it('keeps to a socket directory in the temporary directory only while it is its own', async () => {
+  it('reuses a socket directory in the temporary directory only while it owns it', async () => {
     const long = join(temporaryDirectory(), 'long'.repeat(25));
     const { host } = (await open(long)).connection;
     await opened?.stop();
@@ -235,7 +235,7 @@ describe('a data directory that another user owns', () => {
 });
 
 describe('a pointer to a home elsewhere', () => {
-  it('of another user does not give away the directory that it names', async () => {
+  it('of another user does not change the owner of the directory that it names', async () => {
     const directory = join(temporaryDirectory(), 'data');
     const pointer = join(directory, 'postgres-directory');
     mkdirSync(directory, { mode: 0o700 });
@@ -252,7 +252,7 @@ describe('a pointer to a home elsewhere', () => {
 });
 
 describe('a data directory of an earlier version', () => {
-  it('still starts: files that root had made in the home of the cluster are no obstacle', async () => {
+  it('starts despite files that root had made in the home of the cluster', async () => {
     await (await open()).stop();
     writeFileSync(home('postgres.log.1'), 'former', { mode: 0o600 });
     writeFileSync(home('socket-directory'), '/tmp/muster-gone\n', { mode: 0o600 });
@@ -263,7 +263,7 @@ describe('a data directory of an earlier version', () => {
     expect(statSync(home('postgres.log.1')).uid).toBe(account);
   });
 
-  it('is given back to its account where root owns the home of the cluster', async () => {
+  it('is returned to its account if root owns the home of the cluster', async () => {
     await (await open()).stop();
     const account = statSync(home('data')).uid;
     if (IS_ROOT) chownSync(home(), 0, 0);

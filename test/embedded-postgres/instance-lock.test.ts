@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tryLock } from '../../src/embedded-postgres/instance-lock.js';
-import { identify } from '../../src/embedded-postgres/process-info.js';
+import { identify } from '../../src/embedded-postgres/processes.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 
 afterAll(removeTemporaryDirectories);
@@ -24,7 +24,7 @@ describe('the lock of a data directory', () => {
     });
   });
 
-  it('is taken from a dead process', () => {
+  it('is replaced if its process is dead', () => {
     const directory = temporaryDirectory();
     writeLock(directory, JSON.stringify({ pid: deadProcess(), startedAt: null, mode: 'serve' }));
     expect(tryLock(directory, 'serve')).toEqual({ release: expect.any(Function) });
@@ -32,26 +32,26 @@ describe('the lock of a data directory', () => {
     expect(lock).toEqual({ ...identify(process.pid), mode: 'serve' });
   });
 
-  it('is taken when the number of its process belongs to another one now', () => {
+  it('is replaced if the pid of its process belongs to another one now', () => {
     const directory = temporaryDirectory();
     writeLock(directory, JSON.stringify({ pid: process.pid, startedAt: 'long ago', mode: 'use' }));
     expect(tryLock(directory, 'serve')).toEqual({ release: expect.any(Function) });
   });
 
-  it('is taken when it cannot be read', () => {
+  it('is replaced if it cannot be read', () => {
     const directory = temporaryDirectory();
     writeLock(directory, '{"pid":');
     expect(tryLock(directory, 'serve')).toEqual({ release: expect.any(Function) });
   });
 
-  it('waits for another process that is taking it over', () => {
+  it('waits for another process that is replacing it', () => {
     const directory = temporaryDirectory();
     writeLock(directory, JSON.stringify({ pid: deadProcess(), startedAt: null, mode: 'serve' }));
     writeFileSync(join(directory, 'muster.lock.breaking'), String(process.pid));
     expect(tryLock(directory, 'serve')).toMatchObject({ heldBy: { mode: 'serve' } });
   });
 
-  it('is free again once released, and nothing else is left', () => {
+  it('is free once released, and leaves no files', () => {
     const directory = temporaryDirectory();
     const lock = tryLock(directory, 'serve');
     expect(statSync(join(directory, 'muster.lock')).mode & 0o777).toBe(0o644);

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { type EmbeddedDatabase, openEmbedded } from '../../src/embedded-postgres/open-embedded.js';
 import { readPostmaster } from '../../src/embedded-postgres/postmaster-pid.js';
-import { isZombie } from '../../src/embedded-postgres/process-info.js';
+import { isZombie } from '../../src/embedded-postgres/processes.js';
 import { createLogger } from '../../src/logger.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 
@@ -51,7 +51,7 @@ function leavePostmasterFile(pid: number): void {
   writeFileSync(join(run, '.s.PGSQL.5432.lock'), lines.join('\n'));
 }
 
-/** Run by the account of PostgreSQL, which tells its own processes from those of others. */
+/** Run by PostgreSQL's account, since only its own processes count. */
 function asPostgres(command: string): ChildProcess {
   const { uid, gid } = statSync(join(dataDir, 'postgres', 'data'));
   const helper = spawn('sh', ['-c', command], { uid, gid, cwd: '/' });
@@ -60,7 +60,7 @@ function asPostgres(command: string): ChildProcess {
 }
 
 async function zombie(): Promise<number> {
-  // It ends once its parent has become `sleep 30`, which never asks for it; a shell would.
+  // It ends after its parent has become `sleep 30`, which never reads its exit status, as a shell would.
   const parent = asPostgres('sleep 0.5 & echo $!; exec sleep 30');
   const pid = await new Promise<number>((resolve) => {
     parent.stdout?.once('data', (text: Buffer) => resolve(Number(text.toString())));
@@ -87,7 +87,7 @@ describe('the embedded database', () => {
     expect(await setting('listen_addresses')).toBe('');
   });
 
-  it('keeps its password and its data to itself', async () => {
+  it('keeps its password and its data unreadable for others', async () => {
     await open();
     const mode = (name: string) => statSync(join(dataDir, 'postgres', name)).mode & 0o777;
     expect([mode('password'), mode('data'), mode('postgres.log')]).toEqual([0o600, 0o700, 0o600]);
@@ -125,7 +125,7 @@ describe('the embedded database', () => {
     expect(log).not.toContain('hunter2');
   });
 
-  it('keeps what was written over a restart, with the same password', async () => {
+  it('keeps its data over a restart, with the same password', async () => {
     const first = await open();
     await query('create table kept as select 1 as n');
     await first.stop();
@@ -148,7 +148,7 @@ describe('the embedded database', () => {
     expect(await query('select 1 as n')).toEqual([{ n: 1 }]);
   });
 
-  it('removes what a first start cut short has left', async () => {
+  it('removes what an interrupted first start has left', async () => {
     const directory = join(temporaryDirectory(), 'data');
     mkdirSync(join(directory, 'postgres', 'data.new.1'), { recursive: true });
     writeFileSync(join(directory, 'postgres', 'data.new.1', 'PG_VERSION'), '18\n');
@@ -166,7 +166,7 @@ describe('the embedded database', () => {
     ]);
   });
 
-  it('takes a short directory for its socket when the path is too long, and keeps to it', async () => {
+  it('uses a short directory for its socket when the path is too long, and keeps it', async () => {
     const directory = join(temporaryDirectory(), 'long'.repeat(25));
     const first = await open(directory);
     const { host } = first.connection;
@@ -195,7 +195,7 @@ describe('the embedded database', () => {
     await expect(open(directory)).rejects.toThrow('is kept in /nowhere/muster, which is missing');
   });
 
-  it('says what PostgreSQL said when it does not start', async () => {
+  it('reports the last log lines of PostgreSQL when it does not start', async () => {
     const directory = join(temporaryDirectory(), 'data');
     const settings = { shared_buffers: 'many' };
     await expect(

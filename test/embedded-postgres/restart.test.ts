@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { type EmbeddedDatabase, openEmbedded } from '../../src/embedded-postgres/open-embedded.js';
 import { readPostmaster } from '../../src/embedded-postgres/postmaster-pid.js';
-import { isAlive, isZombie, processesNaming } from '../../src/embedded-postgres/process-info.js';
+import { isAlive, isZombie, processesNaming } from '../../src/embedded-postgres/processes.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 import { capturingLogger } from '../http/log-lines.js';
 
@@ -62,7 +62,7 @@ async function untilLogged(text: string, times = 1): Promise<void> {
 }
 
 describe('kill -9 of the embedded PostgreSQL', () => {
-  it('is over within 3 s, under the same address, though its children were at work', async () => {
+  it('is followed by a restart within 3 s at the same address, though its children were busy', async () => {
     const busy = [1, 2, 3].map(() => pool.query('select pg_sleep(20)').catch(() => 'broken off'));
     // It does not notice the end of its parent by itself.
     const deaf = pool
@@ -80,7 +80,7 @@ describe('kill -9 of the embedded PostgreSQL', () => {
     await untilLogged('the embedded PostgreSQL runs again');
   });
 
-  it('loses nothing that was acknowledged', async () => {
+  it('loses no acknowledged row', async () => {
     await pool.query('create table if not exists kept (n integer primary key)');
     await pool.query('truncate kept');
     const acknowledged: number[] = [];
@@ -110,7 +110,7 @@ describe('kill -9 of the embedded PostgreSQL', () => {
     expect(acknowledged.filter((n) => !stored.has(n))).toEqual([]);
   });
 
-  it('is tried again and again, each time later, until PostgreSQL starts', async () => {
+  it('is followed by attempts with growing pauses until PostgreSQL starts', async () => {
     const path = join(data(), 'postgresql.conf');
     const right = readFileSync(path);
     appendFileSync(path, 'no_such_setting_at_all = on\n');
@@ -123,7 +123,7 @@ describe('kill -9 of the embedded PostgreSQL', () => {
     await untilAnswered(6_000);
   });
 
-  it('waits longer when PostgreSQL ends again soon after', async () => {
+  it('is followed by a longer pause when PostgreSQL ends again soon after', async () => {
     process.kill(postmasterPid(), 'SIGKILL');
     await untilLogged('the embedded PostgreSQL runs again');
     const killedAt = performance.now();
@@ -132,7 +132,7 @@ describe('kill -9 of the embedded PostgreSQL', () => {
     expect(performance.now() - killedAt).toBeGreaterThan(1_000);
   });
 
-  it('does not hold up a stop', async () => {
+  it('does not delay a stop', async () => {
     appendFileSync(join(data(), 'postgresql.auto.conf'), 'no_such_setting_at_all = on\n');
     process.kill(postmasterPid(), 'SIGKILL');
     await untilLogged('could not be started again', 2);
@@ -143,7 +143,7 @@ describe('kill -9 of the embedded PostgreSQL', () => {
     writeFileSync(join(data(), 'postgresql.auto.conf'), '');
   });
 
-  it('is not undone by a stop at the same moment', async () => {
+  it('is not followed by a restart when a stop comes at the same moment', async () => {
     process.kill(postmasterPid(), 'SIGKILL');
     await untilLogged('is started again');
     await opened.stop();

@@ -3,17 +3,17 @@ import { join } from 'node:path';
 import { obstacle, parsePasswd } from '../../src/embedded-postgres/service-account.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 
-const OUTSIDER = { name: 'stranger', uid: 4_000_001, gid: 4_000_001 };
+const OUTSIDER = { name: 'outsider', uid: 4_000_001, gid: 4_000_001 };
 
 afterAll(removeTemporaryDirectories);
 
 describe('the accounts of the system', () => {
-  it('are read from passwd lines, and other lines are passed over', () => {
+  it('are read from passwd lines, and other lines are skipped', () => {
     const text = '# comment\npostgres:x:101:104:admin:/var:/bin/sh\nbroken:x:a:b\n\n';
     expect(parsePasswd(text)).toEqual([{ name: 'postgres', uid: 101, gid: 104 }]);
   });
 
-  it('may have a negative number, as nobody has on macOS', () => {
+  it('may have a negative id, as nobody has on macOS', () => {
     expect(parsePasswd('nobody:*:-2:-2:Unprivileged:/:/usr/bin/false')).toEqual([
       { name: 'nobody', uid: 4_294_967_294, gid: 4_294_967_294 },
     ]);
@@ -39,7 +39,7 @@ describe('a path that another account has to reach', () => {
     chmodSync(top, 0o711);
   });
 
-  it('is free when all may pass every directory', () => {
+  it('is free when all may traverse every directory', () => {
     expect(obstacle(join(temporaryDirectory(), 'missing'), OUTSIDER)).toBeUndefined();
   });
 

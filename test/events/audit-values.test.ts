@@ -7,7 +7,7 @@ const sha256 = (text: string | Buffer) => createHash('sha256').update(text).dige
 const detail = (value: unknown) => auditDetails({ details: { value } }).value;
 
 describe('the values of an audit event', () => {
-  it('are as the API shows them', () => {
+  it('have the form that the API shows', () => {
     const at = new Date('2026-03-26T23:42:09Z');
     expect(detail({ at, list: [1n, null, undefined, true], none: undefined })).toEqual({
       at: '2026-03-26T23:42:09+00:00',
@@ -15,7 +15,7 @@ describe('the values of an audit event', () => {
     });
   });
 
-  it('have the changes among the details', () => {
+  it('include the changes in the details', () => {
     const changes = {
       name: ['a', 'b'] as [unknown, unknown],
       password: 'changed' as const,
@@ -24,7 +24,7 @@ describe('the values of an audit event', () => {
     expect(auditDetails({ changes, details: { force: true } })).toEqual({ changes, force: true });
   });
 
-  it('are digests where they are long or bytes', () => {
+  it('are digests if they are long or binary', () => {
     const text = 'x'.repeat(1001);
     expect(detail(text)).toBe(`sha256:${sha256(text)} (1001 characters)`);
     expect(detail('x'.repeat(1000))).toHaveLength(1000);
@@ -35,7 +35,7 @@ describe('the values of an audit event', () => {
     expect(detail(wide)).toMatch(/^sha256:[0-9a-f]{64} \(\d+ characters\)$/);
   });
 
-  it('are the fingerprint of a certificate, and nothing of a private key', () => {
+  it('contain the fingerprint of a certificate, and nothing of a private key', () => {
     const pem = sampleCertificate(1);
     const der = Buffer.from(pem.replace(/-----[^-]+-----/g, ''), 'base64');
     expect(detail(pem)).toBe(`CERTIFICATE sha256:${sha256(der)}`);
@@ -49,7 +49,7 @@ describe('the values of an audit event', () => {
     expect([stored.length, stored.at(-2), stored.at(-1)]).toEqual([1001, 999, 'and 4000 more']);
   });
 
-  it('are together no longer than about 64,000 characters', () => {
+  it('are at most about 64,000 characters together', () => {
     const names = Array.from({ length: 200 }, (_, at) => `attribute_${at}`);
     const changes = Object.fromEntries(
       names.map((name): [string, [unknown, unknown]] => [name, ['a'.repeat(900), 'b'.repeat(900)]]),

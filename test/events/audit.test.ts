@@ -37,7 +37,7 @@ describe('the audit trail', () => {
     expect(await events()).toEqual([]);
   });
 
-  it('keeps who, from where, what, on what, by which request, and how it ended', async () => {
+  it('stores actor, address, action, target, request and outcome', async () => {
     await inTransaction(test.db, (trx) => writeAudit(trx, EVENT));
     await inTransaction(test.db, (trx) =>
       writeAudit(trx, {
@@ -88,7 +88,7 @@ describe('the audit trail', () => {
     ]);
   });
 
-  it('can be neither changed nor thinned out', async () => {
+  it('can be neither changed nor deleted', async () => {
     await expect(test.db.knex('audit_events').update({ actor: 'nobody' })).rejects.toThrow(
       'audit_events is append-only',
     );

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { processesNaming } from '../../src/embedded-postgres/process-info.js';
+import { processesNaming } from '../../src/embedded-postgres/processes.js';
 import { removeTemporaryDirectories, temporaryDirectory } from './temporary-directory.js';
 
 export const ROOT = join(__dirname, '..', '..');

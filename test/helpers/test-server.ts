@@ -4,7 +4,7 @@ import pg from 'pg';
 import { connectDatabase, connectionUrl } from '../../src/db/connection/database.js';
 import { migrate } from '../../src/db/schema/migrate.js';
 import { openEmbedded } from '../../src/embedded-postgres/open-embedded.js';
-import { isRunning, processesNaming } from '../../src/embedded-postgres/process-info.js';
+import { isRunning, processesNaming } from '../../src/embedded-postgres/processes.js';
 import { createLogger } from '../../src/logger.js';
 import { temporaryRoot } from './temporary-directory.js';
 

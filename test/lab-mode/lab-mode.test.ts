@@ -85,7 +85,7 @@ async function refusal(): Promise<string[]> {
 }
 
 describe('the lab refuses to start', () => {
-  it('beside a real push certificate, and says which, and what to do', async () => {
+  it('beside a real push certificate, and names it and the remedy', async () => {
     const id = await storeRealCertificate();
     expect(await refusal()).toEqual([
       `LAB: on does not work beside a real push certificate (id ${id}); use another DATA_DIR or DATABASE_URL for the lab`,
@@ -93,7 +93,7 @@ describe('the lab refuses to start', () => {
     expect(await database.db.knex('server_settings').where({ name: 'lab' })).toEqual([]);
   });
 
-  it('beside one that came after the lab was on', async () => {
+  it('beside one that was added after the lab was on', async () => {
     await open();
     const id = await storeRealCertificate();
     expect(await refusal()).toEqual([
@@ -101,7 +101,7 @@ describe('the lab refuses to start', () => {
     ]);
   });
 
-  it("beside an account of Apple's enrollment program whose token is real", async () => {
+  it('beside a DEP account whose token is real', async () => {
     const accounts = [
       { consumer_key: 'CK_1' },
       { consumer_key: null },
@@ -116,7 +116,7 @@ describe('the lab refuses to start', () => {
 });
 
 describe('the lab', () => {
-  it('makes a push certificate, stores it with its key, and leaves a trace', async () => {
+  it('makes a push certificate, stores it with its key, and writes an audit event', async () => {
     const { logger, lines, text } = capturingLogger();
     const lab = await open(logger);
     const [row, ...others] = await pushCertificates();
@@ -144,7 +144,7 @@ describe('the lab', () => {
     expect(text()).not.toContain('PRIVATE KEY');
   });
 
-  it('takes pushes by that certificate', async () => {
+  it('accepts pushes with that certificate', async () => {
     const lab = await open();
     const [row] = await pushCertificates();
     const pkcs8 = box.open(row.sealed_pkcs8, privateKeyLabel(row.fingerprint_sha256));
@@ -165,7 +165,7 @@ describe('the lab', () => {
     session.destroy();
   });
 
-  it('knows its CA and its certificate again on the next start', async () => {
+  it('keeps its CA and its certificate on the next start', async () => {
     const first = await open();
     await first.close();
     const second = await open();
@@ -193,7 +193,7 @@ describe('the lab', () => {
     ]);
   });
 
-  it('is over when it is off: its certificate is revoked, a real one stays', async () => {
+  it('revokes its certificate when it is off, and no real one', async () => {
     const { logger, lines } = capturingLogger();
     const retire = () => retireLab({ db: database.db, logger });
     await retire();
@@ -212,7 +212,7 @@ describe('the lab', () => {
     const again = await open();
     expect((await again.describe()).push_topic).toBe((await first.describe()).push_topic);
     expect(await readPushTopic(database.db.knex)).toBe((await first.describe()).push_topic);
-    // Devices that have waited meanwhile are pushed.
+    // Waiting devices are pushed.
     const { rows } = await database.db.knex.raw(
       'select task_identifier, key from graphile_worker.jobs',
     );
@@ -220,7 +220,7 @@ describe('the lab', () => {
     expect(rows).toEqual([{ task_identifier: 'push.rearm', key }]);
   });
 
-  it('lets its accounts rest while it is off, and asks about them when it is on again', async () => {
+  it('suspends its accounts while it is off, and confirms them when it is on again', async () => {
     const { knex } = database.db;
     const lab = await open();
     const { consumer_key } = lab.dep.portal.issueToken();
@@ -242,7 +242,7 @@ describe('the lab', () => {
     expect(rows).toEqual([{ task_identifier: 'dep.confirm', key: `dep.confirm/${id}` }]);
   });
 
-  it("keeps what Apple's program holds beside its data, and needs no file", async () => {
+  it('keeps the state of DEP in its data directory, and starts without that file', async () => {
     const first = await open();
     const token = first.dep.portal.issueToken();
     const [serial = ''] = first.dep.portal.addDevices(undefined, { count: 1 });
@@ -288,7 +288,7 @@ describe('the lab', () => {
 
     const hasProc = existsSync('/proc/self/stat') ? it : it.skip;
     hasProc('minds none that was killed and whose parent does not ask for it', async () => {
-      // The shell turns into a program that knows of no child.
+      // exec replaces the shell by a program that does not wait for the child.
       const parent = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 60']);
       const [line] = await once(parent.stdout, 'data');
       const pid = Number(String(line));
@@ -302,7 +302,7 @@ describe('the lab', () => {
       await expect(open()).rejects.toThrow('others use this database');
     });
 
-    it('minds none that was killed, or of which nothing was heard for long', async () => {
+    it('ignores killed processes and those without a recent heartbeat', async () => {
       const gone = spawnSync('true').pid;
       await process({ hostname: hostname(), pid: gone });
       await process({ hostname: hostname(), pid: globalThis.process.pid });
@@ -319,7 +319,7 @@ describe('the lab', () => {
     expect(SecretBox.isSealed(Buffer.from(value.sealed_key, 'base64'))).toBe(true);
   });
 
-  it('certifies devices by a CA of its own, and knows it again on the next start', async () => {
+  it('certifies devices with its own CA, and keeps it on the next start', async () => {
     const first = await open();
     const { device_ca } = await first.describe();
     const ca = parseCertificate(decodePemBlock(device_ca.certificate, 'CERTIFICATE'));
@@ -336,7 +336,7 @@ describe('the lab', () => {
     expect((await (await open()).describe()).device_ca).toEqual(device_ca);
   });
 
-  it("tells the serial numbers of Apple's program that wait, as they are at the moment", async () => {
+  it('lists the serial numbers of DEP devices that wait to be enrolled now', async () => {
     const lab = await open();
     const device = (serial_number: string | null, columns: object = {}) =>
       database.db.knex('devices').insert({ serial_number, is_dep: true, ...columns });
@@ -358,7 +358,7 @@ describe('a server', () => {
     await app.halt();
   });
 
-  it('starts the lab with LAB=on, tells of it, and ends it', async () => {
+  it('starts the lab with LAB=on, describes it at /lab, and ends it', async () => {
     const env = { LAB: 'on', PUBLIC_URL: 'http://localhost:8080' };
     const app = await startApp({ env, database });
     const response = await fetch(`${app.url}/lab`);

@@ -15,13 +15,13 @@ function ask(headers: Record<string, string> = {}): Promise<Response> {
   return fetch(`${app.url}/metrics`, { headers });
 }
 
-describe('GET /metrics of the product', () => {
-  it('is closed to whoever comes through a proxy without a token', async () => {
+describe('GET /metrics of a whole server', () => {
+  it('refuses requests without a token that come through a proxy', async () => {
     expect((await ask(PROXIED)).status).toBe(401);
     expect((await ask({ ...PROXIED, Authorization: 'Bearer wrong' })).status).toBe(401);
   });
 
-  it('tells this machine and admins what devices did, with the headers of every surface', async () => {
+  it('answers local requests and admins, with the headers of every surface', async () => {
     const device = await createTestDevice(app);
     await device.enroll();
     const local = await ask();

@@ -1,4 +1,4 @@
-/** A reader of the Prometheus text format 0.0.4 that forgives nothing. */
+/** A strict reader of the Prometheus text format 0.0.4. */
 export interface Sample {
   name: string;
   labels: Record<string, string>;
@@ -16,7 +16,7 @@ const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\\n]|\\["\\n])*)"(,|$)/y;
 const NUMBER = /^(?:[+-]?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|Inf)|NaN|Nan)$/;
 
-/** Throws Error with the line that is no part of the format, or of a family that breaks its rules. */
+/** Throws an Error with the first line that violates the format. */
 export function parseExposition(text: string): Map<string, Family> {
   if (!text.endsWith('\n')) throw new Error('the last line has no end');
   const families = new Map<string, Family>();

@@ -9,7 +9,7 @@ import { capturingLogger } from '../http/log-lines.js';
 
 const TEXT = '# HELP a Some.\n# TYPE a gauge\na 1\n';
 const TYPE = 'text/plain; version=0.0.4; charset=utf-8';
-/** As a proxy that nobody told of adds it. */
+/** As added by a proxy that is not configured. */
 const PROXIED = { 'X-Forwarded-For': '198.51.100.7' };
 
 function appWith({ trustProxy = [] as string[], text = async () => TEXT } = {}) {
@@ -44,7 +44,7 @@ describe('GET /metrics', () => {
     ['X-Real-IP', '198.51.100.7'],
     ['Via', '1.1 proxy'],
     ['Host', 'mdm.example.com'],
-  ])('asks for a token where %s tells that somebody else asks', async (name, value) => {
+  ])('requires a token when %s shows that the request was forwarded', async (name, value) => {
     const reply = await ask({ [name]: value });
     expect(reply.status).toBe(401);
     expect(reply.headers['www-authenticate']).toBe(
@@ -53,12 +53,12 @@ describe('GET /metrics', () => {
     expect(reply.text).not.toContain('# HELP');
   });
 
-  it('asks everyone for a token while TRUST_PROXY is set', async () => {
+  it('requires a token from everyone while TRUST_PROXY is set', async () => {
     const reply = await ask({}, appWith({ trustProxy: ['192.0.2.1'] }));
     expect([reply.status, reply.body.errors[0].code]).toEqual([401, 'unauthorized']);
   });
 
-  it.each(['viewer', 'operator'])('is not for a token of the role %s', async (role) => {
+  it.each(['viewer', 'operator'])('refuses a token of the role %s', async (role) => {
     const reply = await ask({ ...PROXIED, Authorization: `Bearer ${role}` });
     expect([reply.status, reply.body.errors[0].code]).toEqual([403, 'forbidden']);
   });
@@ -82,7 +82,7 @@ describe('GET /metrics', () => {
     expect([reply.status, reply.headers.allow]).toEqual([405, 'GET, HEAD']);
   });
 
-  it('is nowhere else', async () => {
+  it('exists at no other path', async () => {
     for (const path of ['/metrics/x', '/Metrics', '/metricsx']) {
       expect([path, (await request(appWith()).get(path)).status]).toEqual([path, 404]);
     }
@@ -90,7 +90,7 @@ describe('GET /metrics', () => {
     expect(slash.status).toBe(401);
   });
 
-  it('hides what fails', async () => {
+  it('hides the reason of a failure', async () => {
     const reply = await ask({}, appWith({ text: () => Promise.reject(new Error('why')) }));
     expect([reply.status, reply.body.errors[0].code]).toEqual([500, 'internal_error']);
     expect(reply.text).not.toContain('why');

@@ -54,7 +54,7 @@ async function fill({ knex }: Database): Promise<void> {
 }
 
 describe('metrics', () => {
-  it('are there before anything happened, each with help, in a format that parses', async () => {
+  it('are present before anything happened, each with help, in a format that parses', async () => {
     const text = await metricsOf().text();
     const families = parseExposition(text);
     const ours = [...families].filter(([name]) => name.startsWith('muster_'));
@@ -101,7 +101,7 @@ describe('metrics', () => {
     expect(families.get('nodejs_eventloop_lag_p99_seconds')?.samples).toHaveLength(1);
   });
 
-  it('count what they are told', async () => {
+  it('count what is recorded', async () => {
     const metrics = metricsOf();
     metrics.observeRequest('mdm', 200, 0.00390625);
     metrics.observeRequest('mdm', 200, 0.125);
@@ -137,7 +137,7 @@ describe('metrics', () => {
     });
   });
 
-  it('make no label of what a push service says out of the ordinary', async () => {
+  it('make no label of unusual reasons of a push service', async () => {
     const metrics = metricsOf();
     metrics.countPushes('<html>\n"quoted"', 1);
     metrics.countPushes('x'.repeat(65), 1);
@@ -154,7 +154,7 @@ describe('metrics', () => {
     expect(valuesOf(await one.text(), 'muster_mdm_messages_total')).toEqual({ Idle: 1 });
   });
 
-  it('lack what the database does not tell, and are there all the same', async () => {
+  it('lack the figures that the database does not return, and include all others', async () => {
     const url = new URL(test.connectionString);
     url.pathname = '/no_such_database';
     const away = connectDatabase({ connectionString: url.href });
@@ -174,7 +174,7 @@ describe('metrics', () => {
     });
   });
 
-  it('show what is in the database, and nothing secret of it', async () => {
+  it('show figures of the database, and no secrets', async () => {
     await fill(test.db);
     const text = await metricsOf().text();
     expect(valuesOf(text, 'muster_database_up')).toEqual({ '': 1 });
@@ -200,7 +200,7 @@ describe('metrics', () => {
     expect(text).not.toMatch(/secret/i);
   });
 
-  it("show how far the devices of Apple's program are, by account", async () => {
+  it('show the stages of DEP devices, by account', async () => {
     const { knex } = test.db;
     const { rows } = await knex.raw(`insert into dep_accounts (status, sync_finished_at)
       values ('ok', now() - interval '1 hour'), ('token_expired', null) returning id`);
@@ -242,7 +242,7 @@ describe('metrics', () => {
     expect(shown['file ssl_certificate mdm.example.com']).toBe(notAfter.getTime() / 1000);
   });
 
-  it('show of many credentials those that end first', async () => {
+  it('show the credentials that expire first when there are many', async () => {
     const row = { purpose: 'dep.anchor', issuer: 'CN=x', serial: '1', der: Buffer.of(0) };
     const rows = Array.from({ length: 250 }, (_, index) => ({
       ...row,

@@ -54,7 +54,7 @@ async function deviceHandlerOf({ db, box }: TestApp, onMessage: (type: string) =
   return createDeviceHandler(services, onMessage);
 }
 
-/** The whole product, served by a server that is observed. */
+/** The whole server, with its requests observed. */
 beforeAll(async () => {
   app = await startApp({ isSweeping: false });
   const { logger } = capturingLogger();
@@ -78,7 +78,7 @@ function get(path: string, token?: string): Promise<Response> {
   return fetch(url + path, { headers });
 }
 
-/** A response is out a moment before it is counted. */
+/** A response is sent a moment before it is counted. */
 async function countsOf(total: number): Promise<Record<string, number>> {
   for (let attempt = 0; attempt < 500; attempt += 1) {
     const text = await metrics.text();
@@ -89,8 +89,8 @@ async function countsOf(total: number): Promise<Record<string, number>> {
   throw new Error(`never counted ${total} requests`);
 }
 
-describe('requests to the product', () => {
-  it('are counted by surface and status, and leave nothing else behind', async () => {
+describe('requests to a whole server', () => {
+  it('are counted by surface and status, and add no other labels', async () => {
     await device.enroll();
     await device.idle();
     await device.send({ Status: 'Idle', UDID: 'ANOTHER-UDID' });

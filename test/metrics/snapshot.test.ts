@@ -16,7 +16,7 @@ describe('a snapshot', () => {
     return createSnapshot<T>(sources, { logger, now: () => clock, ...options });
   }
 
-  it('is read once in ten seconds, however many ask', async () => {
+  it('is read once in ten seconds, however many scrapes ask for it', async () => {
     let reads = 0;
     const snapshot = snapshotOf({ count: async () => ++reads });
     const together = await Promise.all([snapshot.read(), snapshot.read(), snapshot.read()]);
@@ -41,7 +41,7 @@ describe('a snapshot', () => {
     expect(await snapshot.read()).toEqual({ count: 2 });
   });
 
-  it('lacks a part that fails, tells the log once, and has it again afterwards', async () => {
+  it('lacks a part that fails, logs that once, and has the part again afterwards', async () => {
     let isBroken = true;
     const snapshot = snapshotOf({
       first: async () => (isBroken ? Promise.reject(new Error('gone')) : 1),

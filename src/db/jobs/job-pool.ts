@@ -13,6 +13,7 @@ export interface JobPool {
 }
 
 type Query = (text: string | pg.QueryConfig, values?: unknown[]) => Promise<pg.QueryResult>;
+
 type OnConnect = Parameters<pg.Pool['connect']>[0];
 
 /**
@@ -51,6 +52,11 @@ export function createJobPool({ background }: Pick<Database, 'background'>): Job
   };
 }
 
+interface Lender {
+  background: pg.Pool;
+  lose(error: unknown): void;
+}
+
 function unfailing(database: pg.Pool | pg.PoolClient, lose: (error: unknown) => void): Query {
   return async (text, values) => {
     const statement = typeof text === 'string' ? { text, values: values ?? [] } : text;
@@ -62,11 +68,6 @@ function unfailing(database: pg.Pool | pg.PoolClient, lose: (error: unknown) => 
       return { command: '', rowCount: 0, oid: 0, fields: [], rows: [] };
     }
   };
-}
-
-interface Lender {
-  background: pg.Pool;
-  lose(error: unknown): void;
 }
 
 /** The library asks with a callback for a connection that listens. The end of that connection is hidden from it. */

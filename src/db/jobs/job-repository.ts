@@ -80,11 +80,6 @@ export async function deleteJob(trx: Transaction, id: number): Promise<JobRefusa
   return rows.length === 0 ? await refusal(trx, id) : undefined;
 }
 
-async function refusal(trx: Transaction, id: number): Promise<JobRefusal> {
-  const row: unknown = await trx('jobs').where({ id }).first('id');
-  return row === undefined ? 'missing' : 'running';
-}
-
 /** As the library unlocks jobs that it has not begun: the attempt does not count. */
 const RELEASE = `
 with superseded as (
@@ -135,4 +130,9 @@ export async function freeJobs(trx: Transaction, pools: string[]): Promise<Map<s
   const counts = new Map<string, number>();
   for (const { worker } of held) counts.set(worker, (counts.get(worker) ?? 0) + 1);
   return counts;
+}
+
+async function refusal(trx: Transaction, id: number): Promise<JobRefusal> {
+  const row: unknown = await trx('jobs').where({ id }).first('id');
+  return row === undefined ? 'missing' : 'running';
 }

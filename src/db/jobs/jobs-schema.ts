@@ -59,21 +59,7 @@ export async function migrateJobs(db: Database, logger: Logger): Promise<void> {
   logger.info({ version }, 'job queue migrated');
 }
 
-async function recordedRevision(knex: Knex): Promise<string | null> {
-  const text = "select obj_description(to_regclass('jobs'), 'pg_class') as revision";
-  const { rows } = await knex.raw<{ rows: { revision: string | null }[] }>(text);
-  return rows[0]?.revision ?? null;
-}
-
 const INSUFFICIENT_PRIVILEGE = '42501';
-
-function explainPrivilege(error: unknown): unknown {
-  if ((error as { code?: unknown }).code !== INSUFFICIENT_PRIVILEGE) return error;
-  const message =
-    `The database user may not create the schema ${JOBS_SCHEMA} of the job queue; ` +
-    'run GRANT CREATE ON DATABASE … TO …';
-  return new AppError('unavailable', 503, message, { cause: error });
-}
 
 /** Removes the queue with all its jobs. */
 export async function dropJobs(db: Database): Promise<void> {
@@ -97,4 +83,18 @@ export function createJobQueueLogger(logger: Logger, isQuiet = () => false): Lib
     if (isGrave && !isQuiet()) warn({ detail: message }, 'job queue', message);
     else logger.debug({ detail: message }, 'job queue');
   });
+}
+
+async function recordedRevision(knex: Knex): Promise<string | null> {
+  const text = "select obj_description(to_regclass('jobs'), 'pg_class') as revision";
+  const { rows } = await knex.raw<{ rows: { revision: string | null }[] }>(text);
+  return rows[0]?.revision ?? null;
+}
+
+function explainPrivilege(error: unknown): unknown {
+  if ((error as { code?: unknown }).code !== INSUFFICIENT_PRIVILEGE) return error;
+  const message =
+    `The database user may not create the schema ${JOBS_SCHEMA} of the job queue; ` +
+    'run GRANT CREATE ON DATABASE … TO …';
+  return new AppError('unavailable', 503, message, { cause: error });
 }

@@ -27,11 +27,6 @@ export async function removeOrphanTopics(knex: Knex): Promise<number> {
   return await rowsChanged(knex, REMOVE_TOPICS, []);
 }
 
-async function rowsChanged(knex: Knex, text: string, bindings: number[]): Promise<number> {
-  const { rowCount } = await knex.raw<{ rowCount: number }>(text, bindings);
-  return rowCount;
-}
-
 /** Exact up to 10,000; above, PostgreSQL's estimate for the index of enrolled devices. */
 const COUNT_ENROLLED = `
 select greatest(
@@ -84,4 +79,9 @@ export async function claimInventoryDue(
     types: [...due.types],
   });
   return rows;
+}
+
+async function rowsChanged(knex: Knex, text: string, bindings: number[]): Promise<number> {
+  const { rowCount } = await knex.raw<{ rowCount: number }>(text, bindings);
+  return rowCount;
 }

@@ -69,28 +69,6 @@ export async function liveProcesses(
   return recent.filter(({ hostname: host, pid }) => host !== hostname() || !isGone(pid));
 }
 
-function isGone(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return pid === process.pid || isDefunct(pid); // this process's own pid: a former run had it
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH';
-  }
-}
-
-/**
- * A killed process keeps its pid until its parent reads its exit status, which the first process of a
- * container may never do. Read from /proc, where it exists: `7 (node) Z 1`.
- */
-function isDefunct(pid: number): boolean {
-  try {
-    const status = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    return /^ [ZX] /.test(status.slice(status.lastIndexOf(')') + 1));
-  } catch {
-    return false;
-  }
-}
-
 export type ProcessWithPushFailure = PushFailure & Pick<ServerProcess, 'hostname' | 'pid'>;
 
 /** Processes with a heartbeat in the last `ms` milliseconds that cannot push, longest first. */
@@ -159,6 +137,35 @@ export async function freeUnclaimedJobs(db: Database, silentMs: number): Promise
   });
 }
 
+/** Deletes processes without a heartbeat for a day. */
+export async function forgetOldProcesses({ background }: Database): Promise<void> {
+  await background.query(
+    "delete from server_processes where seen_at < clock_timestamp() - interval '1 day'",
+  );
+}
+
+function isGone(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return pid === process.pid || isDefunct(pid); // this process's own pid: a former run had it
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+  }
+}
+
+/**
+ * A killed process keeps its pid until its parent reads its exit status, which the first process of a
+ * container may never do. Read from /proc, where it exists: `7 (node) Z 1`.
+ */
+function isDefunct(pid: number): boolean {
+  try {
+    const status = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    return /^ [ZX] /.test(status.slice(status.lastIndexOf(')') + 1));
+  } catch {
+    return false;
+  }
+}
+
 async function unclaimedPools(trx: Transaction, silentMs: number): Promise<string[]> {
   const old = trx.raw("locked_at < clock_timestamp() - ? * interval '1 millisecond'", [silentMs]);
   return await trx('jobs')
@@ -167,11 +174,4 @@ async function unclaimedPools(trx: Transaction, silentMs: number): Promise<strin
     .where(old)
     .whereNotExists(trx('server_processes').whereRaw('worker_pool = jobs.worker'))
     .pluck<string[]>('worker');
-}
-
-/** Deletes processes without a heartbeat for a day. */
-export async function forgetOldProcesses({ background }: Database): Promise<void> {
-  await background.query(
-    "delete from server_processes where seen_at < clock_timestamp() - interval '1 day'",
-  );
 }

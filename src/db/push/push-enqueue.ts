@@ -31,15 +31,6 @@ order by r.id
 on conflict (${key}) ${REQUEST_AGAIN}`,
 );
 
-async function request(
-  trx: Knex.Transaction,
-  recipient: PushRecipient,
-  { ids, at = null, spreadMs = 0 }: PushRequestOptions & { ids: readonly number[] },
-): Promise<void> {
-  if (ids.length === 0) return;
-  await trx.raw(REQUEST[recipient].text, { ids: [...ids], at: at ?? null, spread: spreadMs });
-}
-
 /**
  * Requests a push of these devices, in the transaction that queues something for them. One statement;
  * rows are locked in the order of their ids. Devices that can't be pushed are skipped: their next
@@ -86,4 +77,13 @@ export async function requestMissingPushes(
   const { text } = REQUEST_MISSING[recipient];
   const { rowCount } = await knex.raw<{ rowCount: number }>(text, [limit]);
   return rowCount;
+}
+
+async function request(
+  trx: Knex.Transaction,
+  recipient: PushRecipient,
+  { ids, at = null, spreadMs = 0 }: PushRequestOptions & { ids: readonly number[] },
+): Promise<void> {
+  if (ids.length === 0) return;
+  await trx.raw(REQUEST[recipient].text, { ids: [...ids], at: at ?? null, spread: spreadMs });
 }

@@ -75,23 +75,6 @@ export function goAwayFailure({ code, reason }: GoAway): ApnsFailure {
   return { kind: 'unreachable', message: `ended the connection (${why})` };
 }
 
-/** Of a connection tried at several addresses, the first failure. */
-function codeOf(error: unknown): string | undefined {
-  const { code, errors } = Object(error) as { code?: unknown; errors?: unknown[] };
-  if (typeof code === 'string') return code;
-  return errors === undefined ? undefined : codeOf(errors[0]);
-}
-
-function isUntrusted(socket: Socket): boolean {
-  return socket instanceof TLSSocket && Boolean(socket.authorizationError);
-}
-
-function describeDistrust(code: string): string {
-  return code === 'ERR_TLS_CERT_ALTNAME_INVALID'
-    ? `for another name (${code}); APNS_HOST must be the name in it`
-    : `that is not trusted here (${code}); APNS_CA_FILE names the CA`;
-}
-
 const { NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_REFUSED_STREAM } = constants;
 
 const MAX_WEIGHT = 10;
@@ -120,4 +103,21 @@ export class ApnsResets {
   clear(): void {
     this.#weight = 0;
   }
+}
+
+/** Of a connection tried at several addresses, the first failure. */
+function codeOf(error: unknown): string | undefined {
+  const { code, errors } = Object(error) as { code?: unknown; errors?: unknown[] };
+  if (typeof code === 'string') return code;
+  return errors === undefined ? undefined : codeOf(errors[0]);
+}
+
+function isUntrusted(socket: Socket): boolean {
+  return socket instanceof TLSSocket && Boolean(socket.authorizationError);
+}
+
+function describeDistrust(code: string): string {
+  return code === 'ERR_TLS_CERT_ALTNAME_INVALID'
+    ? `for another name (${code}); APNS_HOST must be the name in it`
+    : `that is not trusted here (${code}); APNS_CA_FILE names the CA`;
 }
