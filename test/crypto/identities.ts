@@ -65,7 +65,7 @@ export function fixture(path: string): Buffer {
   return readFileSync(join(__dirname, '..', 'fixtures', path));
 }
 
-/** The code of the AppError that the work throws; anything else that it throws is let through. */
+/** The code of the AppError that the work throws; other errors are rethrown. */
 export function codeOf(work: () => unknown): ErrorCode | undefined {
   try {
     work();

@@ -137,7 +137,7 @@ describe('readAnswer', () => {
   });
 });
 
-/** Apple's table, with what is seen in the wild beside it. */
+/** Apple's table, and answers seen in practice. */
 const ANSWERS: [number, string | null, Verdict][] = [
   [200, null, 'delivered'],
   [400, 'BadCollapseId', 'rejected'],

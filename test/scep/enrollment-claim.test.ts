@@ -61,7 +61,7 @@ const usesOf = async (id: number): Promise<number> =>
 const idOf = async ({ fingerprint }: { fingerprint: Buffer }): Promise<number> =>
   (await server.db.knex('certificates').where({ fingerprint }).first('id')).id;
 
-/** By a text of its own, or by the reason as the log has it. */
+/** The client gets `shown`, or else the logged reason. */
 async function expectRefusal(
   challengePassword: string,
   reason: string,

@@ -17,7 +17,7 @@ const UDID = '00008110-001A2B3C4D5E6F70';
 const SERIAL = 'C02ABCDEFGHJ';
 const FACTS = { udid: UDID, serial_number: SERIAL };
 
-/** What an attacker would like to be called. */
+/** Names that an attacker would ask for. */
 const HOSTILE = {
   subject: [
     { type: 'O', value: 'Apple Inc.' },
@@ -73,7 +73,7 @@ async function configure(columns: Record<string, unknown>): Promise<void> {
   await server.db.knex('scep_configurations').insert({ id: 1, ...columns });
 }
 
-/** What a certificate says beside its key and its times. */
+/** The content of a certificate except its key and dates. */
 const contentOf = ({
   subject,
   subjectAltNames,

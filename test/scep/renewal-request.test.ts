@@ -18,7 +18,7 @@ describe('a SCEP renewal', () => {
   let server: ScepServer;
   let signer: Identity;
   let newKeys: KeyPair;
-  /** What the device got at its enrollment. */
+  /** The identity from the enrollment. */
   let identity: Identity;
   let deviceId: number;
 

@@ -37,9 +37,9 @@ export interface ScepServer extends TestDatabase {
   challenges: EnrollmentChallenges;
   /** Everything that was logged. */
   logText(): string;
-  /** What was logged of the last certificate that was issued. */
+  /** The log line of the last issued certificate. */
   lastIssued(): Record<string, unknown> | undefined;
-  /** Why the last refused request was refused, as the log has it. */
+  /** The logged reason of the last refusal. */
   lastReason(): unknown;
 }
 
@@ -127,7 +127,7 @@ export function csrOf(keys: KeyPair, overrides: Partial<BuildCsrOptions> = {}): 
   });
 }
 
-/** The certificate that was issued; fails the test when there is none. */
+/** The issued certificate; fails the test without one. */
 export function issuedIn(answer: CertRep): ParsedCertificate {
   if (answer.status !== 'success') throw new Error(`got ${JSON.stringify(answer)}`);
   const [leaf] = answer.certificates;

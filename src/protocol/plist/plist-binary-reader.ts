@@ -26,7 +26,7 @@ export function readBinaryPlist(bytes: Buffer, limits: PlistLimits): PlistValue 
   return new BinaryReader(bytes, limits, false).read() as PlistValue;
 }
 
-/** The same with nothing lost; two equal keys in a dictionary are refused. */
+/** The same without loss; two equal keys in a dictionary are refused. */
 export function readBinaryNodes(bytes: Buffer, limits: PlistLimits): PlistNode {
   return new BinaryReader(bytes, limits, true).read() as PlistNode;
 }

@@ -9,7 +9,7 @@ import {
 } from './plist-value.js';
 
 /**
- * A property list with nothing lost of what it says: every integer is a bigint, every real a
+ * A property list without loss: every integer is a bigint, every real a
  * number, and a dictionary a Map in the order of its keys. Dates are whole seconds, as the XML form
  * has them; what a binary date has beyond is cut off.
  */

@@ -3,7 +3,6 @@ import { parseData, parseDate, parseInteger, parseReal } from './plist-scalars.j
 import {
   hasIllegalCharacter,
   invalidPlist,
-  newDict,
   type PlistDict,
   type PlistLimits,
   type PlistValue,
@@ -13,6 +12,7 @@ import {
   DOCTYPE,
   decodeReferences,
   dictFrame,
+  emptyValue,
   type Frame,
   LONGEST_PROLOG_TAG,
   PLIST_CLOSE,
@@ -21,15 +21,15 @@ import {
 } from './plist-xml-syntax.js';
 
 /**
- * Reads an XML property list whose lines end in line feeds: strict, iterative, in one pass. Entities cannot be declared, since a
- * DOCTYPE with an internal subset is refused. Of two equal keys in a dictionary the last one wins.
- * Throws AppError invalid_plist.
+ * Reads an XML property list whose lines end in line feeds: strict, iterative, in one pass. A DOCTYPE
+ * with an internal subset is refused, so no entity can be declared. Of two equal keys in a dictionary
+ * the last one wins. Throws AppError invalid_plist.
  */
 export function readXmlPlist(text: string, limits: PlistLimits): PlistValue {
   return new XmlReader(text, limits, false).read() as PlistValue;
 }
 
-/** The same with nothing lost; two equal keys in a dictionary are refused. */
+/** The same without loss; two equal keys in a dictionary are refused. */
 export function readXmlNodes(text: string, limits: PlistLimits): PlistNode {
   return new XmlReader(text, limits, true).read() as PlistNode;
 }
@@ -171,24 +171,13 @@ class XmlReader {
   }
 
   private empty(tag: string): PlistRead {
-    switch (tag.endsWith('/') ? tag.slice(0, -1).trimEnd() : '') {
-      case 'string':
-        return '';
-      case 'data':
-        return Buffer.alloc(0);
-      case 'dict':
-        this.checkDepth();
-        return this.exact ? new Map() : newDict();
-      case 'array':
-        this.checkDepth();
-        return [];
-      case 'true':
-        return true;
-      case 'false':
-        return false;
-      default:
-        return this.fail(`unknown, empty or mismatched element '${tag.slice(0, 40)}'`);
+    const name = tag.endsWith('/') ? tag.slice(0, -1).trimEnd() : '';
+    if (name === 'dict' || name === 'array') this.checkDepth();
+    const value = emptyValue(name, this.exact);
+    if (value === undefined) {
+      this.fail(`unknown, empty or mismatched element '${tag.slice(0, 40)}'`);
     }
+    return value;
   }
 
   private open(frame: Frame): void {

@@ -30,6 +30,26 @@ export function arrayFrame(): Frame {
   return { dict: undefined, array: [], map: undefined, key: undefined };
 }
 
+/** The value of an empty element like `<string/>`; undefined for a name that has none. */
+export function emptyValue(name: string, exact: boolean): PlistRead | undefined {
+  switch (name) {
+    case 'string':
+      return '';
+    case 'data':
+      return Buffer.alloc(0);
+    case 'dict':
+      return exact ? new Map() : newDict();
+    case 'array':
+      return [];
+    case 'true':
+      return true;
+    case 'false':
+      return false;
+    default:
+      return undefined;
+  }
+}
+
 const NAMED = new Map([
   ['amp', '&'],
   ['lt', '<'],

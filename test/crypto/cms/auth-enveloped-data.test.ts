@@ -56,7 +56,7 @@ describe('AuthEnvelopedData', () => {
     }
   });
 
-  /** Which type the content has is said in the attributes; the field itself nothing protects. */
+  /** The field with the content type is not authenticated; the attribute with the type is. */
   function isImmaterial(der: Buffer, at: number): boolean {
     const typeAt = der.indexOf(derOid(Oid.data)) + 2;
     return at >= typeAt && at < typeAt + 9;

@@ -42,7 +42,7 @@ describe('verifySignedData refuses', () => {
 
   /**
    * Octets that no signature in the message covers: versions, the list of digests, the certificate
-   * (its own signature is for others to judge).
+   * (its own signature is checked elsewhere).
    */
   function immaterial(der: Buffer, { certificate }: Identity): Set<number> {
     const at = der.indexOf(certificate.der);

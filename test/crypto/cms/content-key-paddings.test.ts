@@ -69,7 +69,7 @@ describe('a content key', () => {
   const withOaep = (block: Buffer, keyAlgorithm = oaep): Buffer =>
     handmadeAuthEnveloped({ recipient, block, keyAlgorithm });
 
-  /** All that a caller or a log could tell one failure from another by. */
+  /** Every property by which a caller or a log could distinguish failures. */
   function failure(der: Buffer) {
     try {
       openEnvelopedData(der, recipient);
@@ -81,7 +81,7 @@ describe('a content key', () => {
     }
   }
 
-  /** AES-GCM tells every wrong key from the right one: the stand-in can't pass by chance. */
+  /** AES-GCM detects every wrong key: the stand-in can't pass by chance. */
   const refusal = {
     code: 'invalid_message',
     status: 400,

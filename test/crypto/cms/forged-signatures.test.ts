@@ -84,7 +84,7 @@ describe('verifySignedData refuses an RSA signature', () => {
     const target = Buffer.concat([head, Buffer.alloc(SIZE - head.length, 0xff)]);
     const root = cubeRoot(BigInt(`0x${target.toString('hex')}`));
     const cube = (root ** 3n).toString(16).padStart(SIZE * 2, '0');
-    // What a careless reader would take: it stops after the digest.
+    // Accepted by a reader that stops after the digest.
     expect(cube.startsWith(head.toString('hex'))).toBe(true);
     const signature = Buffer.from(root.toString(16).padStart(SIZE * 2, '0'), 'hex');
     expect(verifyCode(withSignature(signature))).toBe('invalid_signature');

@@ -24,11 +24,11 @@ interface Handmade {
   keyAlgorithm?: Buffer;
   encryptedKey?: Buffer;
   attributes?: Buffer[];
-  /** What of the attributes goes into the message. */
+  /** The attributes in the message, which may differ from those that are authenticated. */
   shownAttributes?: Buffer[];
   nonce?: Buffer;
   tagBytes?: number;
-  /** What the message says about the length of the tag; nothing when null. */
+  /** The length of the tag in the message; left out when null. */
   claimedTagBytes?: number | null;
   cipher?: string;
   oid?: string;

@@ -40,7 +40,7 @@ function parametersOf(pss: PssParameters): Buffer {
   return members.next().raw;
 }
 
-/** The same RSA key, that says what it is for (RFC 4055 1.2). */
+/** The same RSA key, restricted to PSS with these parameters (RFC 4055 1.2). */
 function pssKey(key: KeyObject, parameters: readonly Buffer[]): KeyObject {
   const info = readDer(exportPublicKey(key)).sequence();
   info.sequence();

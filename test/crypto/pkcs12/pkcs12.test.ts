@@ -206,9 +206,9 @@ describe('readPrivateKeyPem', () => {
       'there is no',
     ],
   ])('refuses %s', async (_what, text, message) => {
-    const [code, told] = await failureOf(readPrivateKeyPem(text));
+    const [code, reason] = await failureOf(readPrivateKeyPem(text));
     expect(code).toBe('invalid_certificate');
-    expect(told).toContain(message);
+    expect(reason).toContain(message);
   });
 
   it('reads hostile text in linear time', async () => {

@@ -55,7 +55,7 @@ const staff: Overrides = {
     { type: 'CN', value: 'One' },
   ],
 };
-/** The same name to everybody, but not the same bytes. */
+/** The same name by RFC 5280 7.1, with other bytes. */
 const otherwise = derSequence(
   derSet(derSequence(derOid(Oid.organization), derPrintableString(' EXAMPLE '))),
   derSet(derSequence(derOid(Oid.commonName), derPrintableString('example  ca'))),

@@ -71,7 +71,7 @@ interface HandMade {
   innerAlgorithm?: Buffer;
 }
 
-/** A list with what `buildCrl` would never write. */
+/** A list with members that `buildCrl` never writes. */
 function handMade({ version, list = [], extensions, innerAlgorithm }: HandMade): Buffer {
   const algorithm = signatureAlgorithm(authority.privateKey, 'sha256');
   const further = extensions?.map(encodeExtension) ?? [];

@@ -45,7 +45,7 @@ export function certificateId(
   );
 }
 
-/** An OCSPRequest that asks an issuer for serial numbers (hexadecimal). */
+/** An OCSPRequest about serial numbers (hexadecimal) of an issuer. */
 export function ocspRequest(issuer: ParsedCertificate, options: OcspRequestOptions = {}): Buffer {
   const { serials = ['01'], hash: digest = 'sha1', nonce, extensions = [] } = options;
   const ids = serials.map((serial) => derSequence(certificateId(issuer, serial, digest)));
@@ -79,7 +79,7 @@ function readStatus(single: Asn1Cursor): ReadStatus {
   return { revokedAt, reason };
 }
 
-/** Takes an OCSPResponse apart; its signature is the caller's to check. */
+/** Reads an OCSPResponse; the caller checks its signature. */
 export function readOcspResponse(der: Buffer): ReadResponse {
   const response = readDer(der).sequence();
   const code = response.next(Tag.enumerated).content[0] ?? -1;

@@ -3,7 +3,7 @@ import { encodeName, parseName } from '../../../src/crypto/x509/names.js';
 import { parseDistinguishedName } from '../../../src/crypto/x509/parse-distinguished-name.js';
 import { codeOf } from '../identities.js';
 
-/** What a certificate with this subject shows. */
+/** The subject of a certificate made with this text. */
 function shown(text: string): string {
   const der = encodeName(parseDistinguishedName(text));
   expect(derElement(Tag.sequence, readDer(der).content).equals(der)).toBe(true);

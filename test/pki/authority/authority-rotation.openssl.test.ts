@@ -60,8 +60,8 @@ describe('the rotation of the certificate authority', () => {
 
   it('makes a CA with a new name and key for ten years, and unmarks the former one', async () => {
     const former = authorities.current;
-    const { made, former: told } = await rotate(3072);
-    expect(told).toMatchObject({ id: former.id, devices: 0, last_not_after: null });
+    const { made, former: reported } = await rotate(3072);
+    expect(reported).toMatchObject({ id: former.id, devices: 0, last_not_after: null });
     const { certificate } = made;
     expect(certificate.subject).toMatch(/^CN=Muster Device CA [0-9a-f]{8}$/);
     expect(certificate.subject).not.toBe(former.certificate.subject);

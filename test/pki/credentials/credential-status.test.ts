@@ -33,7 +33,7 @@ async function insertKey(): Promise<number> {
   return row.id;
 }
 
-/** With its private key, valid for a year, unless told. */
+/** By default with its private key and valid for a year. */
 async function insert(columns: Record<string, unknown>): Promise<number> {
   const row = {
     subject: 'CN=s',

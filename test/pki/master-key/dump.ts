@@ -21,7 +21,7 @@ function bytesIn(line: string): string {
   return bytes.map((text) => `\n${text.toString('latin1').replace(/\s+/g, '')}`).join('');
 }
 
-/** What a dump of the whole database holds, the job queue and whatever else lies in it too. */
+/** Every table of the database as text, including the job queue. */
 export async function dumpDatabase(db: Database): Promise<DumpedTable[]> {
   const dump: DumpedTable[] = [];
   for (const name of await tables(db)) {
@@ -31,7 +31,7 @@ export async function dumpDatabase(db: Database): Promise<DumpedTable[]> {
   return dump;
 }
 
-/** Where in a dump sealed values lie, as `table.column`, however their bytes are spelled. */
+/** The columns of a dump with sealed values, as `table.column`, in any encoding of the bytes. */
 export async function findSealed(db: Database): Promise<string[]> {
   const { rows: columns } = await db.pool.query<{ table: string; column: string }>(
     `select format('%I.%I', table_schema, table_name) as table, quote_ident(column_name) as column

@@ -31,20 +31,20 @@ export interface FilledServer {
   device: TestDevice;
   deviceId: number;
   profileId: number;
-  /** What it was told, by what it is. */
+  /** The planted secrets, by their kind. */
   secrets: Map<string, Buffer>;
-  /** Of six digits, which other numbers hold too. */
+  /** Secrets of six digits, which also occur in other numbers. */
   pin: string;
 }
 
 const PIN = '482913';
 
-/** Texts that nobody else uses. */
+/** Texts that occur nowhere else. */
 function secretText(name: string): string {
   return `${name}-${randomBytes(12).toString('hex')}`;
 }
 
-/** The lab brings its own CA; real credentials are refused beside it when it starts, not later. */
+/** The lab has its own CA; it refuses real credentials only when it starts. */
 export async function startFilledServer(): Promise<FilledServer> {
   const env = { LAB: 'on', PUBLIC_URL: 'http://localhost:8080' };
   const app = await startApp({ env, isSweeping: false });
@@ -158,7 +158,7 @@ async function configure(app: TestApp, say: Say): Promise<void> {
   await adminApi(app).patch('/configuration/scep', { challenge: say('external challenge') });
 }
 
-/** With a key, so that its answer is kept for a repetition. */
+/** With an Idempotency-Key, so that its response is stored. */
 async function makeLink(app: TestApp, secrets: Map<string, Buffer>): Promise<void> {
   const { status, body } = await request(app.app)
     .post('/api/v1/enrollment_links')
@@ -213,7 +213,7 @@ async function addCredentials(app: TestApp, say: Say, secrets: Map<string, Buffe
   await adminApi(app).post('/certificate_signing_requests', { data }).expect(201);
 }
 
-/** Octets that only who has the private key knows: of EC the number itself, of RSA parts of primes. */
+/** Secret octets of a private key: of EC the number itself, of RSA parts of the primes. */
 function partOf(pkcs8: Buffer): Buffer {
   if (pkcs8.length < 200) return pkcs8.subarray(36, 36 + 32);
   const start = Math.floor(pkcs8.length * 0.7);
@@ -235,7 +235,7 @@ async function privateKeysOf({ db, box }: TestApp): Promise<[string, Buffer][]> 
   return keys;
 }
 
-/** Of the lab's own CAs. */
+/** The keys of the lab's CAs. */
 async function labKeysOf({ db, box }: TestApp): Promise<[string, Buffer][]> {
   const identities = { lab: 'lab/authority', lab_device_ca: 'lab/device-ca' };
   const keys: [string, Buffer][] = [];

@@ -69,7 +69,7 @@ async function openedBy(box: SecretBox): Promise<Record<string, number>> {
           box.open(sealed, seal_label);
           counts[place.name] = (counts[place.name] ?? 0) + 1;
         } catch {
-          // It is under another key.
+          // Sealed under another key.
         }
       }
       return [];
@@ -163,7 +163,7 @@ describe('a rotation that was interrupted', () => {
     await expect(checkMasterKey(filled.app.db, next)).rejects.toThrow('not finished');
     await rotate({ onFinish: () => Promise.reject(new Error('still')) }).catch(() => undefined);
     expect(output.at(-1)).toMatch(/^the rotation that was begun at \S+Z goes on$/);
-    // Back, for those that follow.
+    // Undo for the tests that follow.
     await filled.app.db.knex('server_settings').where({ name: 'master_key_rotation' }).delete();
     await writeRotation(filled.app.db.knex, {
       check: sealMasterKeyCheck(former),

@@ -9,7 +9,7 @@ import { asAuthority, ecIdentity, type Identity, rsaIdentity } from '../../crypt
 
 const DAY = 86_400_000;
 
-/** What an MDM vendor has of Apple, with names like those of the real ones. */
+/** The certificates of an MDM vendor, with names like those of Apple's. */
 export interface Vendor {
   root: Identity;
   intermediate: Identity;
@@ -57,8 +57,8 @@ export async function makeVendor({
 }
 
 /**
- * Apple's portal for push certificates as far as it can be known from outside: it takes the file
- * apart with other tools than Muster's, and gives a certificate only where all of it is right.
+ * A stand-in for Apple's portal for push certificates, as far as its rules are known: it reads the file
+ * with other tools than Muster's, and issues a certificate only if everything is right.
  */
 export class PushPortal {
   constructor(

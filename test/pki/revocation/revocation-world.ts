@@ -20,7 +20,7 @@ export async function storedIdentity(
   return { id: await insertCertificate(db.knex, record), certificate };
 }
 
-/** Another CA issues from now on. Returns the id of the one that did. */
+/** Rotates the CA. Returns the id of the former one. */
 export async function rotateAuthority(app: TestApp): Promise<number> {
   const { id } = app.container.authorities.current;
   const { status, text } = await adminApi(app).post('/ca_certificates/rotate');
@@ -40,7 +40,7 @@ export interface SendOptions {
   body?: Buffer;
 }
 
-/** As a client without ideas of its own about caches: `fetch` has some. */
+/** A plain request: `fetch` would add cache headers of its own. */
 export function send(url: string, options: SendOptions = {}): Promise<Fetched> {
   const { method = 'GET', headers = {}, body } = options;
   return new Promise((resolve, reject) => {

@@ -5,7 +5,7 @@ import { type OpenSsl, openSsl } from '../../crypto/openssl.js';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
 import { type StoredIdentity, send, storedIdentity } from './revocation-world.js';
 
-// Not the synchronous one of the other tests: the server that it asks is in this process.
+// Asynchronous, unlike in other tests: the server that OpenSSL asks runs in this process.
 const run = promisify(execFile);
 
 let app: TestApp;
@@ -39,7 +39,7 @@ async function openssl(...args: string[]): Promise<string> {
   return stdout + stderr;
 }
 
-/** What it says and that it does not end well. */
+/** Its output, with a non-zero exit status. */
 async function failing(...args: string[]): Promise<string> {
   const cwd = tool.directory;
   const error: unknown = await run('openssl', args, { cwd }).catch((reason: unknown) => reason);

@@ -27,7 +27,7 @@ afterAll(() => app.stop());
 
 const { rowOf, commandsOf, pinOf } = recordsOf(() => app);
 
-/** What SCEP issues by the profile. */
+/** The certificate that SCEP issues for the profile. */
 async function newIdentity(): Promise<ParsedCertificate> {
   return askForIdentity(app, readProfileFile((await send(`${app.url}/enroll/profile`)).body));
 }
@@ -116,7 +116,7 @@ describe('a device whose certificate is revoked', () => {
 });
 
 describe('a device whose certificate is revoked while it is being renewed', () => {
-  /** With the identity that SCEP gave it, and another in its stead that it has not used. */
+  /** Has an identity from SCEP, and a renewed one that it has not used. */
   async function renewing() {
     const old = await createDueDevice(app, await newDevice());
     await runRenewals(app);

@@ -30,7 +30,7 @@ interface Stored {
   fingerprint: Buffer;
 }
 
-/** As an upload would leave it. */
+/** The row of an uploaded certificate. */
 async function store(
   identity: Identity,
   {

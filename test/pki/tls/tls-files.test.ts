@@ -96,12 +96,12 @@ describe('a certificate for TLS in files', () => {
     await tls.refresh();
     const gone = `TLS_CERT_FILE: ENOENT: no such file or directory, open '${certFile}'`;
     const pem = '(openssl x509, openssl pkey and openssl pkcs12 convert DER and PKCS #12)';
-    const told = [unusable(gone), unusable(`TLS_CERT_FILE: it is not PEM ${pem}`)];
-    expect([inUse(tls), warnings()]).toEqual([own.certificate.fingerprint, told]);
-    expect(tls.caveats).toEqual([{ code: 'tls_files_unusable', detail: told[1] }]);
+    const expected = [unusable(gone), unusable(`TLS_CERT_FILE: it is not PEM ${pem}`)];
+    expect([inUse(tls), warnings()]).toEqual([own.certificate.fingerprint, expected]);
+    expect(tls.caveats).toEqual([{ code: 'tls_files_unusable', detail: expected[1] }]);
     writeCertificate(own);
     await tls.refresh();
-    expect([tls.caveats, warnings()]).toEqual([[], told]);
+    expect([tls.caveats, warnings()]).toEqual([[], expected]);
   });
 
   it('stops the start when key and certificate are no pair', async () => {

@@ -5,7 +5,7 @@ import { isPubliclyTrusted, isSelfSigned, tlsTrust } from '../../../src/pki/tls/
 import { asAuthority, ecIdentity, type Identity } from '../../crypto/identities.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 
-/** One of a key that tests can afford to imitate. */
+/** A public root with an EC key, which is quick to imitate. */
 function publicRoot(): ParsedCertificate {
   const [pem = ''] = rootCertificates;
   return parseCertificate(decodePemBlock(pem, 'CERTIFICATE'));

@@ -10,7 +10,7 @@ import { fixture } from '../plist/plist-fixtures.js';
 const PARAMETERS = '/data/attributes/parameters';
 
 /** Pointers, below the parameters, and details. */
-function told(faults: ErrorDetail[]): string[] {
+function pointersAndDetails(faults: ErrorDetail[]): string[] {
   return faults.map(({ detail, source }) => {
     const pointer = source?.pointer ?? '';
     return `${pointer.startsWith(PARAMETERS) ? pointer.slice(PARAMETERS.length) : pointer}: ${detail}`;
@@ -18,19 +18,19 @@ function told(faults: ErrorDetail[]): string[] {
 }
 
 function faultsOf(requestType: string, json: unknown): string[] {
-  return told(jsonToPlist(requestType, json).faults);
+  return pointersAndDetails(jsonToPlist(requestType, json).faults);
 }
 
 describe("checking commands against Apple's schema", () => {
   it('refuses a request type Apple does not list', () => {
-    const told = [
+    const expected = [
       {
         detail: "'DeviceInfo' is not a request type of Apple's",
         source: { pointer: '/data/attributes/request_type' },
       },
     ];
-    expect(validateCommand('DeviceInfo', {})).toEqual(told);
-    expect(jsonToPlist('DeviceInfo', {}).faults).toEqual(told);
+    expect(validateCommand('DeviceInfo', {})).toEqual(expected);
+    expect(jsonToPlist('DeviceInfo', {}).faults).toEqual(expected);
     expect(validateCommand('constructor', {})).toHaveLength(1);
   });
 

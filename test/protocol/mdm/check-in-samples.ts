@@ -20,7 +20,7 @@ export const TYPES = CHECK_INS.map(({ requestType }) => requestType);
 /** Of the messages that a user of a device may send. */
 export const USER_KEYS = ['UserID', 'UserShortName', 'UserLongName', 'NotOnConsole'];
 
-/** Where any value of the type won't do. */
+/** Values for keys that do not accept every value of their type. */
 const VALUES: Fields = {
   MessageType: 'none',
   ModelName: 'MacBook Pro',

@@ -3,7 +3,7 @@ import { buildPlist, parsePlistDict } from '../../../src/protocol/plist/plist.js
 import { binaryPlist } from '../plist/binary-plist.js';
 import { CHECK_INS, sampleMessage, TYPES } from './check-in-samples.js';
 
-/** Where each key of Apple's is found in a message that was read: a new one has no place yet. */
+/** Where each of Apple's keys is in a decoded message; a new key has no place yet. */
 const PLACES: Record<string, string> = {
   MessageType: 'kind',
   Topic: 'topic',
@@ -82,7 +82,7 @@ describe.each(CHECK_INS)('$requestType with all its keys', ({ requestType, keys 
   });
 });
 
-/** Without it the message is refused; a bootstrap token that is none must not take the kept one away. */
+/** Required keys; and a malformed bootstrap token, which must not remove the stored one. */
 function isNeeded(key: string, requestType: string): boolean {
   if (requestType === 'TokenUpdate') return ['MessageType', 'Token', 'PushMagic'].includes(key);
   return key === 'MessageType' || (requestType === 'SetBootstrapToken' && key === 'BootstrapToken');

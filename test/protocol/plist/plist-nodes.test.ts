@@ -34,7 +34,7 @@ function twice(node: PlistNode): unknown {
   return ordered(parsePlistNodes(buildPlistNodes(node)));
 }
 
-describe('property lists with nothing lost', () => {
+describe('property lists read without loss', () => {
   it('refuse two equal keys in one dictionary', () => {
     const xml = document('<dict><key>a</key><true/><key>b</key><true/><key>a</key><true/></dict>');
     expect(() => parsePlistNodes(xml)).toThrow("the key 'a' twice in one dictionary");
