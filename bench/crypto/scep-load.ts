@@ -3,7 +3,7 @@ import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { type ParsedCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
 import { buildCsr } from '../../src/crypto/x509/csr.js';
 import { EnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
-import { buildPkcsReq, readCertRep } from '../../src/protocol/scep/scep.js';
+import { buildPkcsReq, readCertRep } from '../../test/helpers/scep-client.js';
 import { HttpConnection } from '../load/http-connection.js';
 import { type Measured, ofLane, runLanes } from '../load/measure.js';
 import { usageOf } from '../load/process-usage.js';

@@ -1,12 +1,8 @@
 import type { KeyObject } from 'node:crypto';
+import type { Signer } from '../crypto/cms/cms-signed-data.js';
 import { type ParsedCsr, parseCsr } from '../crypto/x509/csr.js';
 import { AppError } from '../errors.js';
-import {
-  FailInfo,
-  openPkiEnvelope,
-  type PkiMessage,
-  type PkiSigner,
-} from '../protocol/scep/scep.js';
+import { FailInfo, openPkiEnvelope, type PkiMessage } from '../protocol/scep/scep.js';
 import { ScepRefusal } from './refusal.js';
 
 const MIN_RSA_BITS = 2048;
@@ -14,7 +10,7 @@ const MAX_RSA_BITS = 4096;
 const CURVES = new Set(['prime256v1', 'secp384r1']);
 
 /** The CSR in a message, with its signature and kind of key checked. */
-export function readCertificationRequest(message: PkiMessage, recipient: PkiSigner): ParsedCsr {
+export function readCertificationRequest(message: PkiMessage, recipient: Signer): ParsedCsr {
   const csr = openCsr(message, recipient);
   checkKey(csr.publicKey);
   return csr;
@@ -22,7 +18,7 @@ export function readCertificationRequest(message: PkiMessage, recipient: PkiSign
 
 // One answer for every fault, whether of padding, cipher, ASN.1 or signature: a difference would be
 // an oracle for RSA PKCS #1 v1.5.
-function openCsr(message: PkiMessage, recipient: PkiSigner): ParsedCsr {
+function openCsr(message: PkiMessage, recipient: Signer): ParsedCsr {
   try {
     return parseCsr(openPkiEnvelope(message, recipient));
   } catch (cause) {

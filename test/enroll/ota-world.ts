@@ -3,11 +3,11 @@ import { parseCertificate } from '../../src/crypto/x509/certificate.js';
 import { buildCsr } from '../../src/crypto/x509/csr.js';
 import { EnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
 import { buildPlist, type PlistDict, parsePlistDict } from '../../src/protocol/plist/plist.js';
-import { buildPkcsReq, type CertRep, readCertRep } from '../../src/protocol/scep/scep.js';
 import { type Identity, identityOf } from '../crypto/identities.js';
 import { MACHINE, signedBy } from '../dep/asking-device.js';
 import type { TestApp } from '../helpers/app.js';
 import { deviceKeys, type Fields } from '../helpers/device.js';
+import { buildPkcsReq, type CertRep, readCertRep } from '../helpers/scep-client.js';
 
 export interface Answer {
   status: number;

@@ -14,13 +14,13 @@ import { Oid } from '../../src/crypto/asn1/oids.js';
 import { issuerAndSerial } from '../../src/crypto/cms/build-signed-data.js';
 import { sealEnvelopedData } from '../../src/crypto/cms/cms-enveloped-data.js';
 import {
-  buildPkcsReq,
   buildPkiMessage,
   FailInfo,
   MessageType,
   parsePkiMessage,
 } from '../../src/protocol/scep/scep.js';
 import { fixture, type Identity, mutations, rsaIdentity } from '../crypto/identities.js';
+import { buildPkcsReq } from '../helpers/scep-client.js';
 import {
   csrOf,
   deviceCertificates,

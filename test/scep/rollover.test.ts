@@ -7,14 +7,9 @@ import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
 import type { CertificateAuthority } from '../../src/pki/authority/authority.js';
 import { makeAuthorityKeys, rotateAuthority } from '../../src/pki/authority/stored-authority.js';
 import { certificateRecord } from '../../src/pki/certificates/certificate-record.js';
-import {
-  buildPkcsReq,
-  FailInfo,
-  MessageType,
-  parsePkiMessage,
-  readCertRep,
-} from '../../src/protocol/scep/scep.js';
+import { FailInfo, MessageType, parsePkiMessage } from '../../src/protocol/scep/scep.js';
 import { ecIdentity, type Identity, identityOf, rsaIdentity } from '../crypto/identities.js';
+import { buildPkcsReq, readCertRep } from '../helpers/scep-client.js';
 import {
   asBuffer,
   ask,

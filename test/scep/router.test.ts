@@ -1,6 +1,6 @@
 import request from 'supertest';
-import { buildPkcsReq, readCertRep } from '../../src/protocol/scep/scep.js';
 import { type Identity, rsaIdentity } from '../crypto/identities.js';
+import { buildPkcsReq, readCertRep } from '../helpers/scep-client.js';
 import { asBuffer, csrOf, PKI_OPERATION, type ScepServer, startScepServer } from './scep-server.js';
 
 describe('the SCEP surface', () => {

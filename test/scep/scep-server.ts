@@ -14,15 +14,15 @@ import {
 import type { CertificateAuthority } from '../../src/pki/authority/authority.js';
 import { EnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
 import { createTrust, type Trust } from '../../src/pki/trust/trust.js';
+import { createScepRouter } from '../../src/scep/router.js';
+import type { Identity } from '../crypto/identities.js';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import {
   buildPkcsReq,
   type CertRep,
   type PkcsReqOptions,
   readCertRep,
-} from '../../src/protocol/scep/scep.js';
-import { createScepRouter } from '../../src/scep/router.js';
-import type { Identity } from '../crypto/identities.js';
-import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+} from '../helpers/scep-client.js';
 import { capturingLogger } from '../http/log-lines.js';
 
 export const PKI_OPERATION = '/scep?operation=PKIOperation';

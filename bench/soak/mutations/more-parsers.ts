@@ -18,7 +18,7 @@ import {
   buildSignedData,
   readCertsOnly,
 } from '../../../src/crypto/cms/cms-signed-data.js';
-import { openSmime, readSmime } from '../../../src/crypto/cms/smime.js';
+import { readSmime } from '../../../src/crypto/cms/smime.js';
 import { formatBypassCode, parseBypassCode } from '../../../src/crypto/secrets/bypass-code.js';
 import { buildCrl, encodeCrlEntry } from '../../../src/crypto/x509/crl.js';
 import { parseOcspRequest } from '../../../src/crypto/x509/ocsp-request.js';
@@ -38,6 +38,7 @@ import { readClientCertificateHeader } from '../../../src/mdm/client-certificate
 import { parseTokenText, readDepToken } from '../../../src/protocol/dep-token.js';
 import { parseStatusReport } from '../../../src/protocol/mdm/declarative-management.js';
 import { composeSmime } from '../../../test/helpers/compose-smime.js';
+import { openSmime } from '../../../test/helpers/open-smime.js';
 import { parseCrl } from '../../../test/helpers/parse-crl.js';
 import { fixture } from '../../../test/protocol/plist/plist-fixtures.js';
 import type { Identity } from '../../crypto/identities.js';

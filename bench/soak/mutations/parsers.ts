@@ -21,7 +21,8 @@ import { parseDistinguishedName } from '../../../src/crypto/x509/parse-distingui
 import { decodeMessage } from '../../../src/protocol/mdm/mdm-messages.js';
 import { MdmSignature, SignerCache } from '../../../src/protocol/mdm/mdm-signature.js';
 import { parsePlist, parsePlistNodes } from '../../../src/protocol/plist/plist.js';
-import { buildPkcsReq, parsePkiMessage } from '../../../src/protocol/scep/scep.js';
+import { parsePkiMessage } from '../../../src/protocol/scep/scep.js';
+import { buildPkcsReq } from '../../../test/helpers/scep-client.js';
 import { type Identity, makeAuthority, makeIdentities } from '../../crypto/identities.js';
 import type { Parser } from './feed.js';
 import { moreParsers } from './more-parsers.js';

@@ -63,14 +63,6 @@ export function openSmimeMessage({ type, der }: SmimeMessage, opener: EnvelopeOp
   return leafContent(openEnvelopedData(der, opener), 1);
 }
 
-/**
- * Reads an enveloped S/MIME message and opens it, as `openSmimeMessage` does.
- * @throws AppError `invalid_message`
- */
-export function openSmime(bytes: Buffer, opener: EnvelopeOpener): Buffer {
-  return openSmimeMessage(readSmime(bytes), opener);
-}
-
 function read(bytes: Buffer): SmimeMessage {
   const text = textOf(bytes);
   const entity = bytes[0] === SEQUENCE ? undefined : parseMimeEntity(text);

@@ -3,7 +3,6 @@ import {
   type Asn1Element,
   bitString,
   booleanValue,
-  contextTag,
   derBitString,
   derBoolean,
   derContext,
@@ -134,14 +133,6 @@ export function encodeCrlDistributionPoints(urls: readonly string[]): Buffer {
   return derSequence(derSequence(derContext(0, fullName)));
 }
 
-/** The URIs of all points in order; points of other kinds are passed over. */
-export function readCrlDistributionPoints(value: Buffer): string[] {
-  const points = readDer(value).sequence();
-  const urls: string[] = [];
-  while (!points.done) urls.push(...pointUris(points.sequence()));
-  return urls;
-}
-
 /** URLs of AuthorityInfoAccess (RFC 5280 4.2.2.1). */
 export interface AuthorityInfoAccess {
   ocsp: readonly string[];
@@ -152,18 +143,6 @@ export interface AuthorityInfoAccess {
 export function encodeAuthorityInfoAccess({ ocsp, caIssuers }: AuthorityInfoAccess): Buffer {
   const access = (method: string) => (url: string) => derSequence(derOid(method), derUri(url));
   return derSequence(...ocsp.map(access(Oid.ocsp)), ...caIssuers.map(access(Oid.caIssuers)));
-}
-
-export function readAuthorityInfoAccess(value: Buffer): AuthorityInfoAccess {
-  const members = readDer(value).sequence();
-  const found: Record<string, string[]> = { [Oid.ocsp]: [], [Oid.caIssuers]: [] };
-  while (!members.done) {
-    const access = members.sequence();
-    const method = access.oid();
-    found[method]?.push(...uriOf(access.next()));
-    access.finish();
-  }
-  return { ocsp: found[Oid.ocsp] ?? [], caIssuers: found[Oid.caIssuers] ?? [] };
 }
 
 /** Extensions whose meaning this module knows; an unknown critical one forbids trust. */
@@ -190,15 +169,4 @@ function readExtension(cursor: Asn1Cursor): Extension {
 /** GeneralName of a URI (RFC 5280 4.2.1.6). */
 function derUri(url: string): Buffer {
   return derPrimitiveContext(6, Buffer.from(url, 'latin1'));
-}
-
-function pointUris(point: Asn1Cursor): string[] {
-  const fullName = point.optional(contextTag(0))?.children().optional(contextTag(0))?.children();
-  const urls: string[] = [];
-  while (fullName !== undefined && !fullName.done) urls.push(...uriOf(fullName.next()));
-  return urls;
-}
-
-function uriOf({ tag, content }: Asn1Element): string[] {
-  return tag === primitiveContextTag(6) ? [content.toString('latin1')] : [];
 }

@@ -1,3 +1,4 @@
+import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
 import type { Database } from '../../db/connection/database.js';
 import type { CertificatePurpose } from '../../db/pki/certificate-repository.js';
 import {
@@ -65,12 +66,10 @@ export interface Credential {
 }
 
 /** The fields of the certificate of TLS_CERT_FILE that matter here. */
-export interface FileCertificate {
-  commonName: string | undefined;
-  subject: string;
-  notBefore: Date;
-  notAfter: Date;
-}
+export type FileCertificate = Pick<
+  ParsedCertificate,
+  'commonName' | 'subject' | 'notBefore' | 'notAfter'
+>;
 
 export interface CredentialOptions {
   now?: Date;

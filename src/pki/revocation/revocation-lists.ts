@@ -1,5 +1,3 @@
-import type { KeyObject } from 'node:crypto';
-import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
 import { buildCrl, encodeCrlEntry, type RevocationReason } from '../../crypto/x509/crl.js';
 import type { Database } from '../../db/connection/database.js';
 import {
@@ -9,6 +7,7 @@ import {
   readRevoked,
 } from '../../db/pki/revocation-repository.js';
 import { AppError } from '../../errors.js';
+import type { CertificateAuthority } from '../authority/authority.js';
 
 const HOUR_MS = 60 * 60 * 1000;
 const LIFE_MS = 7 * 24 * HOUR_MS;
@@ -92,12 +91,10 @@ export class RevocationLists {
 }
 
 /** What revocation lists and OCSP need of a CA. */
-export interface RevocationAuthority {
-  certificate: ParsedCertificate;
-  privateKey: KeyObject;
-  /** Names the CA in the addresses of its list and its certificate. */
-  keyId: string;
-}
+export type RevocationAuthority = Pick<
+  CertificateAuthority,
+  'certificate' | 'privateKey' | 'keyId'
+>;
 
 export interface RevocationAuthorities {
   /** The CAs made here; with `revoked` also those that were themselves revoked. */

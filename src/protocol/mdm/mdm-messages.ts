@@ -122,11 +122,6 @@ export function decodeMessage(raw: Buffer): MdmMessage {
   return type === undefined ? decodeReport(raw, body) : decodeCheckIn(type, raw, body);
 }
 
-/** Whether a decoded message is a check-in, whatever its URL or Content-Type was. */
-export function isCheckIn(message: MdmMessage): message is CheckInMessage {
-  return message.kind !== 'report';
-}
-
 /** What every check-in has; `topic` may be undefined until omitAbsent has been over it. */
 type Common = MessageBase & { topic: string | undefined };
 

@@ -49,7 +49,7 @@ export interface MdmPayload {
 }
 
 export interface EnrollmentProfileOptions {
-  organization: { name: string; payload_prefix: string; description?: string };
+  organization: ProfileOrganization & { description?: string | undefined };
   scep: ScepPayload;
   mdm: MdmPayload;
   /** DER. Trusted by the device once the profile is installed. */

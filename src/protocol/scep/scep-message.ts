@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto';
 import {
   derOctetString,
   derPrintableString,
@@ -13,6 +12,7 @@ import {
   parseSignedData,
   type SignedAttribute,
   type SignedData,
+  type Signer,
   type SignerInfo,
   type VerifiedSignerInfo,
   verifySignedData,
@@ -49,12 +49,6 @@ const MAX_TRANSACTION_ID = 255;
 const MAX_NONCE_BYTES = 64;
 const MAX_TEXT = 255;
 const EMPTY = Buffer.alloc(0);
-
-/** Who signs a message, with which key. */
-export interface PkiSigner {
-  certificate: ParsedCertificate;
-  privateKey: KeyObject;
-}
 
 /** The attributes and signer of a pkiMessage (RFC 8894 3.1), without its envelope. */
 export interface PkiClaims {
@@ -120,7 +114,7 @@ export interface PkiMessageOptions {
   failInfoText?: string | undefined;
   /** Absent: a message without content. */
   envelope?: Buffer;
-  signer: PkiSigner;
+  signer: Signer;
   digest: DigestName;
 }
 

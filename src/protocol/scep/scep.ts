@@ -1,15 +1,10 @@
-/** SCEP messages (RFC 8894) in one door, both directions: requests and answers. */
+/** SCEP messages (RFC 8894): reading requests, building answers. */
 export {
   buildCertRep,
-  buildPkcsReq,
-  type CertRep,
   type CertRepOptions,
   type CertRepOutcome,
-  type CertRepReader,
   envelopeRecipients,
   openPkiEnvelope,
-  type PkcsReqOptions,
-  readCertRep,
   replyCipher,
 } from './scep-exchange.js';
 export {
@@ -19,7 +14,6 @@ export {
   type PkiClaims,
   type PkiMessage,
   type PkiMessageOptions,
-  type PkiSigner,
   PkiStatus,
   parsePkiMessage,
   readPkiClaims,

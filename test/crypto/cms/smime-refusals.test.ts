@@ -3,9 +3,10 @@ import { Oid } from '../../../src/crypto/asn1/oids.js';
 import { encodePem } from '../../../src/crypto/asn1/pem.js';
 import { sealEnvelopedData } from '../../../src/crypto/cms/cms-enveloped-data.js';
 import { buildCertsOnly, buildSignedData } from '../../../src/crypto/cms/cms-signed-data.js';
-import { canonicalLines, openSmime, readSmime } from '../../../src/crypto/cms/smime.js';
+import { canonicalLines, readSmime } from '../../../src/crypto/cms/smime.js';
 import { AppError } from '../../../src/errors.js';
 import { composeSmime } from '../../helpers/compose-smime.js';
+import { openSmime } from '../../helpers/open-smime.js';
 import { codeOf, type Identity, mutations, rsaIdentity } from '../identities.js';
 
 const inner =

@@ -6,14 +6,10 @@ import {
   readCertsOnly,
   verifySignedData,
 } from '../../../src/crypto/cms/cms-signed-data.js';
-import {
-  canonicalLines,
-  openSmime,
-  readSmime,
-  type SmimeMessage,
-} from '../../../src/crypto/cms/smime.js';
+import { canonicalLines, readSmime, type SmimeMessage } from '../../../src/crypto/cms/smime.js';
 import { exportPrivateKey } from '../../../src/crypto/keys/keys.js';
 import { composeSmime } from '../../helpers/compose-smime.js';
+import { openSmime } from '../../helpers/open-smime.js';
 import { asAuthority, type Identity, rsaIdentity } from '../identities.js';
 import { type OpenSsl, openSsl } from '../openssl.js';
 

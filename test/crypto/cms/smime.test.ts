@@ -5,9 +5,10 @@ import {
   buildSignedData,
   verifySignedData,
 } from '../../../src/crypto/cms/cms-signed-data.js';
-import { canonicalLines, openSmime, readSmime } from '../../../src/crypto/cms/smime.js';
+import { canonicalLines, readSmime } from '../../../src/crypto/cms/smime.js';
 import { importPrivateKey } from '../../../src/crypto/keys/keys.js';
 import { composeSmime } from '../../helpers/compose-smime.js';
+import { openSmime } from '../../helpers/open-smime.js';
 import { codeOf, fixture, type Identity, rsaIdentity } from '../identities.js';
 
 const inner =

@@ -2,9 +2,11 @@ import { derContext, derPrimitiveContext, derSequence } from '../../../src/crypt
 import {
   encodeAuthorityInfoAccess,
   encodeCrlDistributionPoints,
+} from '../../../src/crypto/x509/certificate-extensions.js';
+import {
   readAuthorityInfoAccess,
   readCrlDistributionPoints,
-} from '../../../src/crypto/x509/certificate-extensions.js';
+} from '../../helpers/revocation-addresses.js';
 import { codeOf, mutations } from '../identities.js';
 
 const url = (path: string) => `http://mdm.example.com/${path}`;

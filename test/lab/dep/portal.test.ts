@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { encodePem } from '../../../src/crypto/asn1/pem.js';
-import { openSmime } from '../../../src/crypto/cms/smime.js';
 import {
   generateEcKeyPair,
   generateRsaKeyPair,
@@ -11,6 +10,7 @@ import { issueCertificate, parseCertificate } from '../../../src/crypto/x509/cer
 import { checkCapacity } from '../../../src/lab/dep/organization.js';
 import { PORTAL_CALLS, PORTAL_HELP } from '../../../src/lab/dep/portal-calls.js';
 import { ControlFault } from '../../../src/lab/wire/control-http.js';
+import { openSmime } from '../../helpers/open-smime.js';
 import { DepUnderTest } from './dep-under-test.js';
 
 let lab: DepUnderTest;

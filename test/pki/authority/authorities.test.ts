@@ -8,11 +8,7 @@ import {
 } from '../../../src/crypto/keys/keys.js';
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import { issueCertificate, parseCertificate } from '../../../src/crypto/x509/certificate.js';
-import {
-  readAuthorityInfoAccess,
-  readCrlDistributionPoints,
-  readExtensions,
-} from '../../../src/crypto/x509/certificate-extensions.js';
+import { readExtensions } from '../../../src/crypto/x509/certificate-extensions.js';
 import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
 import { insertCertificate } from '../../../src/db/pki/certificate-repository.js';
 import {
@@ -23,6 +19,10 @@ import { makeAuthorityKeys, rotateAuthority } from '../../../src/pki/authority/s
 import { certificateRecord } from '../../../src/pki/certificates/certificate-record.js';
 import { storeSealedKey } from '../../../src/pki/certificates/stored-keys.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
+import {
+  readAuthorityInfoAccess,
+  readCrlDistributionPoints,
+} from '../../helpers/revocation-addresses.js';
 import { capturingLogger } from '../../http/log-lines.js';
 
 const publicUrl = 'https://mdm.example.com/muster';

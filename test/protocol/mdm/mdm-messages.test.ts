@@ -1,9 +1,5 @@
 import { AppError } from '../../../src/errors.js';
-import {
-  decodeMessage,
-  isCheckIn,
-  type MdmMessage,
-} from '../../../src/protocol/mdm/mdm-messages.js';
+import { decodeMessage, type MdmMessage } from '../../../src/protocol/mdm/mdm-messages.js';
 import { buildPlist, type PlistInput } from '../../../src/protocol/plist/plist.js';
 import { fixture } from '../plist/plist-fixtures.js';
 
@@ -149,7 +145,7 @@ describe('reading check-ins', () => {
     expect(message.unlockToken).toHaveLength(1288);
     expect(message.awaitingConfiguration).toBe(false);
     expect(message).not.toHaveProperty('notOnConsole');
-    expect(isCheckIn(message)).toBe(true);
+    expect(message.kind).not.toBe('report');
   });
 
   it('ignores optional keys of the wrong type', () => {
@@ -256,7 +252,7 @@ describe('reading command reports', () => {
     const message = decode({ Status: 'Idle', UDID });
     expect(message).toMatchObject({ kind: 'report', status: 'Idle' });
     expect(message).not.toHaveProperty('commandUuid');
-    expect(isCheckIn(message)).toBe(false);
+    expect(message.kind).toBe('report');
   });
 
   it.each([

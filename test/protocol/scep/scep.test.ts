@@ -5,12 +5,10 @@ import { buildSignedData, type SignedAttribute } from '../../../src/crypto/cms/c
 import { buildCsr } from '../../../src/crypto/x509/csr.js';
 import {
   buildCertRep,
-  buildPkcsReq,
   FailInfo,
   MessageType,
   openPkiEnvelope,
   parsePkiMessage,
-  readCertRep,
   readPkiClaims,
   replyCipher,
 } from '../../../src/protocol/scep/scep.js';
@@ -21,6 +19,7 @@ import {
   type Identity,
   rsaIdentity,
 } from '../../crypto/identities.js';
+import { buildPkcsReq, readCertRep } from '../../helpers/scep-client.js';
 
 describe('SCEP messages', () => {
   let client: Identity;
