@@ -7,7 +7,7 @@ export interface Actor {
   role: Role;
 }
 
-/** Who asks, from where. The HTTP layer leaves it at `res.locals.context`. */
+/** Who sent a request, from where. The HTTP layer stores it in `res.locals.context`. */
 export interface RequestContext {
   requestId: string;
   actor: Actor;
@@ -15,14 +15,14 @@ export interface RequestContext {
 }
 
 /**
- * An open database transaction. Only db/ knows what is inside: Knex's type fits, and whoever
- * implements an interface of this folder may ask for Knex's type in its place.
+ * An open database transaction. Knex's type is assignable to it, so that an implementation of an
+ * interface of this folder may require Knex's type instead.
  */
 export interface Transaction {
   isCompleted(): boolean;
 }
 
-/** Before and after; null: there was, or is, none. */
+/** null: there was, or is, no value. */
 export type ValueChange = [before: unknown, after: unknown];
 
 export interface LinkChange {
@@ -30,17 +30,17 @@ export interface LinkChange {
   removed: number[];
 }
 
-/** By attribute or relationship. Of a secret it is only said that it was written. */
+/** By attribute or relationship. A secret is only marked as changed. */
 export type Changes = Record<string, ValueChange | LinkChange | 'changed'>;
 
-/** Who did it: an admin's token, a person, or the server itself. */
+/** Who acted: an admin's token, a person, or the server itself. */
 export interface AuditContext {
   requestId: string;
   actor: { name: string; role: string };
   sourceAddress: string | null;
 }
 
-/** What an event says beside who did what to what: never nothing, and never a secret. */
+/** The values of an event: changes, details or both, and never a secret. */
 export type AuditValues =
   | { changes: Changes; details?: Record<string, unknown> | undefined }
   | { changes?: undefined; details: Record<string, unknown> };
@@ -59,17 +59,17 @@ interface AuditSignature {
   write(trx: Transaction, event: AuditEvent): Promise<void>;
 }
 
-/** Writes the line in the caller's transaction, so that no change is without its line. */
+/** Writes the event in the caller's transaction, so that no change lacks its event. */
 export type AuditWriter = AuditSignature['write'];
 
 const RANK: Record<Role, number> = { viewer: 0, operator: 1, admin: 2 };
 
-/** True when `actor` may do what needs `needed`: each role includes the ones below it. */
+/** Whether the actor has at least this role: each role includes the ones below it. */
 export function hasRole(actor: Actor, needed: Role): boolean {
   return RANK[actor.role] >= RANK[needed];
 }
 
-/** The one that includes the other. */
+/** The role that includes the other. */
 export function higherRole(one: Role, other: Role): Role {
   return RANK[one] >= RANK[other] ? one : other;
 }

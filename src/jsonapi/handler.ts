@@ -1,17 +1,24 @@
 import type { AuditWriter, RequestContext, Transaction } from './context.js';
 import type { Registry } from './definition/definition.js';
 import type { Document, DocumentForm } from './documents/document.js';
-import type { Idempotency } from './requests/idempotency.js';
 import type { Caller, Store } from './store.js';
 
-/** What every operation works with. */
+/** The parts of one JSON:API surface, for every operation. */
 export interface ApiContext {
   registry: Registry;
   store: Store;
   audit: AuditWriter;
   services: unknown;
-  /** In front of every path in links, without a slash at its end. */
+  /** The prefix of every path in links, without a trailing slash. */
   basePath: string;
+}
+
+/** The key of a write and the digest of its request. */
+export interface Idempotency {
+  /** Of the header Idempotency-Key. */
+  key: string;
+  /** SHA-256 of method, path, query and body. */
+  digest: Buffer;
 }
 
 /** An HTTP request reduced to what the operations read. */
@@ -19,21 +26,21 @@ export interface ApiRequest {
   /** The id in the path; 0 where the path has none. */
   id: number;
   query: URLSearchParams;
-  /** Path as links show it: without the query and the slash at its end. */
+  /** Path as links show it: without query and trailing slash. */
   path: string;
   context: RequestContext;
-  /** Aborted when the client goes away before its answer. */
+  /** Aborted when the client disconnects before the response. */
   signal?: AbortSignal | undefined;
-  /** Of the answer. */
+  /** The form of the response. */
   form: DocumentForm;
   body: unknown;
-  /** The header of that name. */
+  /** The header If-Match. */
   ifMatch?: string | undefined;
-  /** Of a write that came with an Idempotency-Key. */
+  /** Of a write with an Idempotency-Key. */
   idempotency?: Idempotency | undefined;
 }
 
-/** Whose turn a read outside of a transaction takes. */
+/** The account whose limits a read outside of a transaction counts for. */
 export function callerOf({ context, signal }: Pick<ApiRequest, 'context' | 'signal'>): Caller {
   const { role, name } = context.actor;
   return { account: `${role}:${name}`, signal };
@@ -42,22 +49,22 @@ export function callerOf({ context, signal }: Pick<ApiRequest, 'context' | 'sign
 export interface Answer {
   status: number;
   document?: Document | undefined;
-  /** The document with numbers for ids, where its bytes are fixed already. */
+  /** The bytes of the document with numbers for ids, if already written. */
   body?: Buffer | undefined;
-  /** A document that was written in slices, in the form that the client asked for. */
-  chunks?: Buffer[];
-  location?: string;
-  /** With its quotes; of the document with numbers for ids. */
+  /** A document that was written in slices, in the form that the client requested. */
+  chunks?: Buffer[] | undefined;
+  location?: string | undefined;
+  /** With its quotes, for the document with numbers for ids. */
   etag?: string | undefined;
-  /** The first answer to an earlier request with the same Idempotency-Key. */
+  /** It is the stored response to an earlier request with the same Idempotency-Key. */
   replayed?: boolean;
 }
 
 export type Handler = (api: ApiContext, request: ApiRequest) => Promise<Answer>;
 
 /**
- * Reads what it can of a request without the database and returns the work of its transaction,
- * which may run more than once until it is committed.
+ * Parses a request without the database and returns the work of its transaction, which may run more
+ * than once until it is committed.
  */
 export type WriteHandler = (
   api: ApiContext,

@@ -15,13 +15,13 @@ export interface JsonApiOptions<S> {
   store: Store;
   audit: AuditWriter;
   services: S;
-  /** Where the router is mounted, as links show it. */
-  basePath?: string;
+  /** The path that the router is mounted at; `/api/v1` by default. */
+  basePath?: string | undefined;
 }
 
 const BODY_LIMIT = '1mb';
 
-/** What the operations work with, from the definitions; checked at start. */
+/** The registry of the definitions, checked, and what else the operations need. */
 export function buildApiContext<S>(options: JsonApiOptions<S>): ApiContext {
   const { store, audit, services, basePath = '/api/v1' } = options;
   const registry = createRegistry(options.definitions as ResourceDefinition[]);
@@ -29,8 +29,8 @@ export function buildApiContext<S>(options: JsonApiOptions<S>): ApiContext {
 }
 
 /**
- * All collections, items and relationships of the definitions. Expects `res.locals.context` (a
- * RequestContext); passes AppErrors on, and paths it does not know.
+ * All collections, items and relationships of the definitions. Requires `res.locals.context` (a
+ * RequestContext); passes AppErrors and unknown paths on.
  */
 export function createJsonApiRouter(api: ApiContext): Router {
   const router = express.Router({ caseSensitive: true });
@@ -65,26 +65,26 @@ interface Reading {
   request: ApiRequest;
 }
 
-/** A read ends with its client; a write is finished. */
+/** A read is cancelled when its client disconnects; a write is not. */
 async function read(
   api: ApiContext,
   { handler }: Endpoint,
   { req, res, request }: Reading,
 ): Promise<void> {
-  const left = new AbortController();
-  const { signal } = left;
-  const leave = () => left.abort(new AppError('unavailable', 503, 'the client has left'));
-  res.once('close', leave);
+  const controller = new AbortController();
+  const { signal } = controller;
+  const cancel = () => controller.abort(new AppError('unavailable', 503, 'the client has left'));
+  res.once('close', cancel);
   try {
     sendAnswer(req, res, await handler(api, { ...request, signal }));
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
-    res.removeListener('close', leave);
+    res.removeListener('close', cancel);
   }
 }
 
-/** What a write depends on; reads and creates have no use for If-Match. */
+/** The conditions of a write. */
 function conditions(req: Request): Pick<ApiRequest, 'ifMatch' | 'idempotency'> {
   if (isRead(req)) return {};
   return { ifMatch: req.headers['if-match'], idempotency: readIdempotency(req) };
@@ -106,15 +106,15 @@ function allowed({ methods }: Route): string {
 }
 
 function target({ basePath }: ApiContext, req: Request): Pick<ApiRequest, 'id' | 'query' | 'path'> {
-  const mark = req.url.indexOf('?');
-  const query = readQuery(mark < 0 ? '' : req.url.slice(mark));
-  const given = req.params.id;
-  const id = given === undefined ? 0 : parseId(given);
+  const start = req.url.indexOf('?');
+  const query = readQuery(start < 0 ? '' : req.url.slice(start));
+  const idInPath = req.params.id;
+  const id = idInPath === undefined ? 0 : parseId(idInPath);
   if (id === undefined) throw notFound(req.path);
   return { id, query, path: basePath + req.path.replace(/(.)\/$/, '$1') };
 }
 
-/** Strict where URLSearchParams would put replacement characters for what is not UTF-8. */
+/** Strict: URLSearchParams would replace invalid UTF-8 silently. */
 function readQuery(text: string): URLSearchParams {
   try {
     decodeURIComponent(text);

@@ -2,7 +2,7 @@ import type { Transaction } from './context.js';
 import type { ResourceShape, ToManyShape, ToOne } from './definition/shape.js';
 import type { FilterNode } from './query/filter-node.js';
 
-/** A row as the database gives it: columns by name, Dates and numbers parsed. */
+/** A row from the database: columns by name, Dates and numbers parsed. */
 export type Row = Record<string, unknown> & { id: number };
 
 export interface SortField {
@@ -10,19 +10,19 @@ export interface SortField {
   descending: boolean;
 }
 
-/** A place in a list's order, between two rows; the row it was taken from may be gone. */
+/** A position in a list's order. The row it was taken from may be deleted. */
 export interface Position {
   /**
-   * Of the sort fields before the id, as the database writes them: all their digits. null = those of
-   * the row `id`, which are too long for a URL.
+   * Values of the sort fields before the id, as PostgreSQL writes them. null = those of the row `id`,
+   * because they are too long for a URL.
    */
   keys: (string | null)[] | null;
   id: number;
-  /** The total of the list and whether it is an estimate, where counting again is not worth it. */
-  total?: [total: number, isEstimate: boolean];
+  /** The total of the list and whether it is an estimate, if counting again is too slow. */
+  total?: [total: number, isEstimate: boolean] | undefined;
 }
 
-/** A page found by its place in the order instead of its number. */
+/** A page by its position in the order instead of its number. */
 export interface Keyset {
   direction: 'after' | 'before';
   /** null = the first page after, or the last page before. */
@@ -36,11 +36,11 @@ export interface Scope {
   id: number;
 }
 
-/** Whose request a read is for. */
+/** The client that a read is for. */
 export interface Caller {
-  /** Reads of one account take turns among themselves. */
+  /** Reads of one account share its limit of connections. */
   account: string;
-  /** Aborted, with an AppError as the reason, when nobody waits for the rows any longer. */
+  /** Aborted, with an AppError as the reason, when the client no longer waits for the rows. */
   signal?: AbortSignal | undefined;
 }
 
@@ -52,10 +52,10 @@ export interface ListQuery {
   filter: FilterNode[];
   sort: SortField[];
   page: { number: number; size: number };
-  /** In place of the page's number. */
-  keyset?: Keyset;
-  scope?: Scope;
-  /** Count every match, however many. */
+  /** Instead of the page's number. */
+  keyset?: Keyset | undefined;
+  scope?: Scope | undefined;
+  /** Count every match instead of estimating many. */
   exactTotal: boolean;
 }
 
@@ -63,13 +63,13 @@ export interface ListResult {
   rows: Row[];
   total: number;
   totalIsEstimate: boolean;
-  /** With a keyset. */
-  edges?: Edges;
+  /** Only with a keyset. */
+  edges?: Edges | undefined;
 }
 
-/** Where a page by keyset begins and ends. */
+/** The ends of a page by keyset. */
 export interface Edges {
-  /** Of its first and last row; null when the page is empty. */
+  /** Positions of its first and last row; null if the page is empty. */
   first: Position | null;
   last: Position | null;
   /** There are more rows in the direction of the keyset. */
@@ -77,7 +77,7 @@ export interface Edges {
 }
 
 export interface RelatedQuery {
-  /** Outside of a transaction. */
+  /** For a read outside of a transaction. */
   caller?: Caller | undefined;
   /** The related resource. */
   shape: ResourceShape;
@@ -86,7 +86,7 @@ export interface RelatedQuery {
   /** Ids of the owners (to-many), or of the related rows themselves (to-one). */
   ids: number[];
   limit: number;
-  /** Of many rows outside of a transaction. */
+  /** Limit for a read outside of a transaction. */
   maxBytes?: number | undefined;
 }
 
@@ -100,8 +100,8 @@ export interface FindQuery {
   shape: ResourceShape;
   id: number;
   columns: string[];
-  /** Keep the row locked until the transaction ends. */
-  lock?: boolean;
+  /** Lock the row until the transaction ends. */
+  lock?: boolean | undefined;
 }
 
 /** One to-many relationship of the row `id`; `shape` is the related resource. */
@@ -111,24 +111,24 @@ export interface Link {
   id: number;
 }
 
-/** Which part of a to-many relationship; all of it where nothing is said. */
+/** Selects ids of a to-many relationship; all by default. */
 export interface LinkSelection {
-  /** Outside of a transaction. */
+  /** For a read outside of a transaction. */
   caller?: Caller | undefined;
-  only?: number[];
-  except?: number[];
-  limit?: number;
-  offset?: number;
+  only?: number[] | undefined;
+  except?: number[] | undefined;
+  limit?: number | undefined;
+  offset?: number | undefined;
 }
 
-/** An Idempotency-Key of one actor, and the digest of the request it came with. */
+/** An Idempotency-Key of one actor, and the keyed digest of its request. */
 export interface KeyClaim {
   actor: string;
   key: string;
   digest: Buffer;
 }
 
-/** What the first request with a key was answered; `digest` is that request's. */
+/** The response to the first request with a key; `digest` is that request's. */
 export interface FirstResponse {
   status: number;
   headers: { location?: string | undefined; etag?: string | undefined };
@@ -137,18 +137,17 @@ export interface FirstResponse {
 }
 
 /**
- * How the API sees the database; db/ implements it. Every SQL fault that a client can cause
- * comes out as an AppError. `trx` null = outside of any transaction; lists, counts and linkage are then
- * read by connections of their own, with AppError 400 `query_too_expensive` beyond a time limit and
- * 429 when the lists of the caller's account run already.
+ * The database as the API needs it; db/store implements it. Every SQL error that a client can cause
+ * becomes an AppError. `trx` null = outside of any transaction: lists, counts and linkage then have
+ * separate connections, with AppError 400 `query_too_expensive` beyond a time limit and 429 while too
+ * many lists of the caller's account run.
  */
 export interface Store {
   inTransaction<T>(work: (trx: Transaction) => Promise<T>): Promise<T>;
   /**
-   * Rows without a value come last in both directions. At most two statements, one or two more where
-   * a page reaches the rows without a value or its cursor has no keys, and a few for a page of more
-   * rows than are fetched at once.
-   * AppError not_found when the scope's parent is missing.
+   * Rows without a value come last in both directions. At most two statements; one or two more if a
+   * page reaches the rows without a value or its cursor has no keys, and a few for a page of more rows
+   * than are fetched at once. AppError not_found if the scope's parent is missing.
    */
   list(query: ListQuery): Promise<ListResult>;
   find(trx: Transaction | null, query: FindQuery): Promise<Row | undefined>;
@@ -161,7 +160,7 @@ export interface Store {
   related(trx: Transaction | null, query: RelatedQuery): Promise<RelatedRow[]>;
   /** The ids in a to-many relationship, ascending. */
   linkage(trx: Transaction | null, link: Link & LinkSelection): Promise<number[]>;
-  /** How many ids are in a to-many relationship. One statement. */
+  /** The number of ids in a to-many relationship. One statement. */
   countLinked(trx: Transaction | null, link: Link & Pick<LinkSelection, 'caller'>): Promise<number>;
   /** The new row's id. */
   insert(
@@ -174,22 +173,22 @@ export interface Store {
     input: { shape: ResourceShape; id: number; values: Record<string, unknown> },
   ): Promise<boolean>;
   remove(trx: Transaction, input: { shape: ResourceShape; id: number }): Promise<boolean>;
-  /** Those of `ids` that do not exist. The others can't vanish before the transaction ends. */
+  /** Those of `ids` that do not exist. Locks the others against deletion. */
   missing(trx: Transaction, input: { shape: ResourceShape; ids: number[] }): Promise<number[]>;
-  /** Adds to a relationship; what is there already is left alone. One statement. Those added. */
+  /** Adds ids to a relationship and returns those added. One statement. */
   link(trx: Transaction, link: Link & { relatedIds: number[] }): Promise<number[]>;
-  /** Removes what is there of the given. One statement. Those removed. */
+  /** Removes ids from a relationship and returns those removed. One statement. */
   unlink(trx: Transaction, link: Link & { relatedIds: number[] }): Promise<number[]>;
-  /** Removes all but the given. One statement. Those removed. */
+  /** Removes all other ids and returns those removed. One statement. */
   unlinkOthers(trx: Transaction, link: Link & { relatedIds: number[] }): Promise<number[]>;
   /**
-   * The digest of a request under a secret key: of a body that holds a PIN, a plain one would tell
-   * the PIN to whoever tries them all.
+   * The digest of a request under a secret key. The plain digest of a body with a PIN could be
+   * brute-forced.
    */
   keyedDigest(digest: Buffer): Buffer;
   /**
-   * Claims the key until the transaction ends and for 24 hours once it is committed, or gives the
-   * answer of the first request with it. Waits while another transaction holds the key.
+   * Claims the key until the transaction ends and for 24 hours once it is committed, or returns the
+   * response to its first request. Waits while another transaction holds the key.
    */
   claimKey(trx: Transaction, claim: KeyClaim): Promise<FirstResponse | undefined>;
   storeResponse(

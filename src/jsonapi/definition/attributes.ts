@@ -12,17 +12,17 @@ export type AttributeKind =
   | 'uuid'
   | 'json';
 
-/** When a client may set an attribute. Where it may not, the attribute is ignored. */
+/** When a client may set an attribute. Otherwise its value in a document is ignored. */
 export type WriteRule = 'always' | 'create' | 'update' | 'never';
 
 export interface AttributeOptions {
   write?: WriteRule;
-  /** Must be given on create. Implies that it can't be null. */
+  /** Must be set on create. Implies that it can't be null. */
   required?: boolean;
   nullable?: boolean;
-  /** Taken, never shown, filtered or sorted. */
+  /** May be written, but never shown, filtered or sorted. */
   writeOnly?: boolean;
-  /** Who may read it, where the role that reads the resource is not enough. */
+  /** The role that reading it needs, if higher than that of the resource. */
   readRole?: Role;
   sortable?: boolean;
   filterable?: boolean;
@@ -30,11 +30,11 @@ export interface AttributeOptions {
   ignoreCase?: boolean;
   /** Compared and sorted as a version: 9.3.5 before 15.7.9 before 15.7.10. */
   isVersion?: boolean;
-  /** Left out of lists and of included resources unless `fields[type]` names it. */
+  /** Omitted from lists and included resources unless `fields[type]` names it. */
   heavy?: boolean;
-  /** Changes by itself all the time, so it is no part of what If-Match protects. */
+  /** Changes without writes by clients, so If-Match does not protect it. */
   volatile?: boolean;
-  /** The values that clients may write, where they are fewer than those shown. */
+  /** The values that clients may write, if fewer than those shown. */
   accepts?: readonly string[];
   /** Computed from these columns by the definition's `derive` instead of a column of its own. */
   derivedFrom?: string[];
@@ -46,13 +46,13 @@ export interface Attribute extends AttributeOptions {
   nullable: boolean;
   sortable: boolean;
   filterable: boolean;
-  /** Of a value that is not null; its output is what the column takes. */
+  /** Validates a value that is not null; its output is the column's value. */
   schema: ZodType;
   /** The values of an enum. */
   values?: readonly string[];
 }
 
-/** Whether `actor`, who may read the resource, may read this attribute of it. */
+/** Whether an actor that may read the resource may read this attribute. */
 export function isReadable({ writeOnly, readRole }: AttributeOptions, actor: Actor): boolean {
   return writeOnly !== true && (readRole === undefined || hasRole(actor, readRole));
 }
@@ -84,7 +84,7 @@ interface TextOptions extends AttributeOptions {
   min?: number;
   max?: number;
   pattern?: RegExp;
-  /** The pattern in words that follow "must be". */
+  /** Describes the pattern, to follow "must be". */
   like?: string;
 }
 
@@ -101,7 +101,7 @@ export function version(options: TextOptions = {}): Attribute {
   return text({ ...options, isVersion: true });
 }
 
-/** An absolute http or https URL of at most 2,000 characters, kept as it was sent; `rule` bounds it more. */
+/** An absolute http or https URL of at most 2,000 characters, stored as sent; `rule` may add checks. */
 export function url(
   options: AttributeOptions & { rule?: ZodType<string, string> } = {},
 ): Attribute {
@@ -131,7 +131,7 @@ export function integer(
   return attribute('integer', z.int().min(min).max(max), rest);
 }
 
-/** A whole number of a 64-bit column, as far as JSON numbers are exact (2^53). */
+/** A whole number of a 64-bit column, within the exact range of JSON numbers (2^53). */
 export function bigInteger(options: AttributeOptions & { min?: number } = {}): Attribute {
   const { min = Number.MIN_SAFE_INTEGER, ...rest } = options;
   return attribute('integer', z.int().min(min), rest);
@@ -145,7 +145,7 @@ export function bool(options: AttributeOptions = {}): Attribute {
   return attribute('boolean', z.boolean(), options);
 }
 
-/** Taken as ISO 8601 with an offset, kept as a Date. */
+/** ISO 8601 with an offset, stored as a Date. */
 export function timestamp(options: AttributeOptions = {}): Attribute {
   return attribute('timestamp', parsed(parseTimestamp, 'an ISO 8601 time with offset'), options);
 }
@@ -178,7 +178,7 @@ function storableJson(schema: ZodType): ZodType {
     const message = faultOfJson(value);
     if (message !== undefined) issues.addIssue({ code: 'custom', message });
   });
-  // Checked first: the schema's own walk is recursive.
+  // The depth is checked first, since the schema's own walk is recursive.
   return sound.pipe(schema);
 }
 

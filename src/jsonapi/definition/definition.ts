@@ -19,7 +19,7 @@ export interface Access {
 export interface Operation<S> {
   trx: Transaction;
   store: Store;
-  /** Of the resource itself (a relationship's owner), for the store. */
+  /** Of the written resource, which is the owner of a relationship. */
   shape: ResourceShape;
   services: S;
   context: RequestContext;
@@ -30,21 +30,21 @@ export interface RelateOperation<S> extends Operation<S> {
   relatedIds: number[];
   /** JSON pointer of the linkage. */
   at: string;
-  /** Of the answer at the relationship's own path, to be filled by the operation. */
+  /** `meta` of the response at the relationship's path, filled by the operation. */
   meta: Record<string, unknown>;
 }
 
-/** Validated values: attributes as the columns take them, ids by relationship name. */
+/** Validated values: attributes as column values, ids by relationship name. */
 export interface WriteInput {
   attributes: Record<string, unknown>;
   toOne: Record<string, number | null>;
   toMany: Record<string, number[]>;
-  /** Valid values of attributes that can't be written now, for operations that compare them. */
+  /** Valid values of read-only attributes, for operations that compare them. */
   unwritable?: Record<string, unknown> | undefined;
 }
 
 export interface CreateOperation<S> extends Operation<S>, WriteInput {
-  /** Those of `writeFlags` that are set. */
+  /** The `writeFlags` that are set. */
   flags: ReadonlySet<string>;
 }
 
@@ -54,13 +54,13 @@ export interface UpdateOperation<S> extends CreateOperation<S> {
 
 export interface DeleteOperation<S> extends Operation<S> {
   id: number;
-  /** Those of `deleteFlags` that are set. */
+  /** The `deleteFlags` that are set. */
   flags: ReadonlySet<string>;
-  /** For the audit trail, to be filled by the operation. */
+  /** Details for the audit trail, filled by the operation. */
   details: Record<string, unknown>;
 }
 
-/** The row written and what to tell beside it in the document's `meta`. */
+/** The id of the written row, and the `meta` of its document. */
 export interface WriteResult {
   id: number;
   meta?: Record<string, unknown>;
@@ -68,7 +68,7 @@ export interface WriteResult {
   audit?: Record<string, unknown>;
 }
 
-/** What a to-many relationship does instead of plain SQL in its join table or foreign key. */
+/** Replaces the plain SQL of a to-many relationship. */
 export interface RelationshipOperations<S> {
   add(operation: RelateOperation<S>): Promise<void>;
   remove(operation: RelateOperation<S>): Promise<void>;
@@ -76,20 +76,19 @@ export interface RelationshipOperations<S> {
 
 export interface ToMany<S = unknown> extends ToManyShape {
   /**
-   * `document`: by the relationship's own path and inside documents of the resource;
-   * `endpoint`: by its path only; `never`: its path answers GET only. Over a foreign key, adding
-   * takes the rows from their former owner; what is dropped points to none afterwards, and where it
-   * must point to one, dropping is refused.
+   * `document`: by the relationship's own path and inside documents of the resource; `endpoint`: by
+   * its path only; `never`: its path allows GET only. Over a foreign key, adding moves the rows from
+   * their former owner; removing sets it to null, and is refused if it can't be null.
    */
   write: 'document' | 'endpoint' | 'never';
   operations?: RelationshipOperations<S>;
-  /** False: nothing is created in the collection below the resource. */
+  /** False: no POST to the collection below the resource. */
   createsBelow?: false;
 }
 
 export type Relationship<S = unknown> = ToOne | ToMany<S>;
 
-/** What a resource does instead of plain SQL. Anything thrown rolls the whole write back. */
+/** Replaces the plain SQL of a resource. An error rolls the whole write back. */
 export interface ResourceOperations<S> {
   create?(operation: CreateOperation<S>): Promise<WriteResult>;
   update?(operation: UpdateOperation<S>): Promise<WriteResult>;
@@ -104,16 +103,16 @@ export interface View {
   value: string;
 }
 
-/** What derived values come from beside the row. */
+/** What derived values depend on besides the row. */
 export interface DeriveSource<S> {
   services: S;
-  /** Who reads. */
+  /** The actor that reads the document. */
   actor: Actor;
 }
 
 /**
- * One JSON:API type: routes, validation, SQL and documents follow from it. S is whatever
- * services its operations use.
+ * One JSON:API type: routes, validation, SQL and documents follow from it. S are the services that its
+ * operations use.
  */
 export interface ResourceDefinition<S = unknown> extends ResourceShape {
   /** Below /api/v1, with the leading slash. */
@@ -122,58 +121,65 @@ export interface ResourceDefinition<S = unknown> extends ResourceShape {
   access: Access;
   /** A create needs a value of at least one of these attributes. */
   requiresOneOf?: string[] | undefined;
-  /** Applied on create only, to attributes that the client left out. */
+  /** Applied on create only, to attributes that the client omitted. */
   defaults?: Record<string, unknown>;
   operations?: ResourceOperations<S>;
-  /** Query parameters of its create and update, each true or false: name -> what it means. */
+  /** Boolean query parameters of create and update: name -> description. */
   writeFlags?: Record<string, string>;
-  /** The same of its delete. */
+  /** The same for delete. */
   deleteFlags?: Record<string, string>;
   views?: View[];
-  /** Documents of one resource hold it as an array with `meta.count`, as those of certificates do. */
+  /** Documents of one resource are an array of one with `meta.count`, as for certificates. */
   alwaysArray?: boolean;
-  /** Turns other forms of the body of a create into a JSON:API document; others pass unchanged. */
+  /** Converts other forms of a create's body to a JSON:API document; unknown ones pass unchanged. */
   adaptCreate?(body: unknown): unknown;
   /**
-   * Before rows are written: replaces columns that `derive` would take long over, as by JsonText that
-   * another thread has written.
+   * Runs before rows are serialized: replaces columns that `derive` would be slow to compute, such as
+   * by JsonText written in another thread.
    */
   prepare?(rows: Row[], source: DeriveSource<S>): Promise<void>;
   /** Values of attributes with `derivedFrom`. */
   derive?(name: string, row: Row, source: DeriveSource<S>): unknown;
 }
 
-/** Checks what the types can't and returns the definition itself. Throws Error at start. */
+/** Returns the definition after checks that types can't express. Throws Error at start. */
 export function defineResource<S>(definition: ResourceDefinition<S>): ResourceDefinition<S> {
   const names = [...Object.keys(definition.attributes), ...Object.keys(definition.relationships)];
-  const doubled = names.find((name, index) => names.indexOf(name) !== index);
-  if (doubled !== undefined) throw new Error(`${definition.type} has two fields ${doubled}`);
-  // Two underscores part relationship and attribute in filters.
-  const bad = names.find((name) => /^(id|type)$|__|[^a-z0-9_]/.test(name));
-  if (bad !== undefined) throw new Error(`${definition.type}: bad field name ${bad}`);
-  const blind = definition.views?.find(
+  const duplicate = names.find((name, index) => names.indexOf(name) !== index);
+  if (duplicate !== undefined) throw new Error(`${definition.type} has two fields ${duplicate}`);
+  // Two underscores separate relationship and attribute in filters.
+  const invalid = names.find((name) => /^(id|type)$|__|[^a-z0-9_]/.test(name));
+  if (invalid !== undefined) throw new Error(`${definition.type}: bad field name ${invalid}`);
+  const unknown = definition.views?.find(
     ({ attribute }) => !member(definition.attributes, attribute),
   );
-  if (blind) throw new Error(`${definition.type} has no attribute ${blind.attribute} to view by`);
+  if (unknown)
+    throw new Error(`${definition.type} has no attribute ${unknown.attribute} to view by`);
   return definition;
 }
 
 /** Definitions by type. */
 export type Registry = ReadonlyMap<string, ResourceDefinition>;
 
-/** Throws Error when a type is given twice or a relationship points to none. */
+/** What reading a query depends on: the types, and the actor that may see them. */
+export interface QueryContext {
+  registry: Registry;
+  actor: Actor;
+}
+
+/** Throws Error if a type is defined twice or a relationship points to an unknown one. */
 export function createRegistry(definitions: ResourceDefinition[]): Registry {
   const registry = new Map(definitions.map((definition) => [definition.type, definition]));
   if (registry.size !== definitions.length) throw new Error('a resource type is defined twice');
   for (const { type, relationships } of definitions) {
-    const lost = Object.values(relationships).find((relation) => !registry.has(relation.type));
-    if (lost) throw new Error(`${type} relates to the unknown type ${lost.type}`);
+    const dangling = Object.values(relationships).find((relation) => !registry.has(relation.type));
+    if (dangling) throw new Error(`${type} relates to the unknown type ${dangling.type}`);
     for (const relation of Object.values(relationships)) checkToMany(relation, registry);
   }
   return registry;
 }
 
-// What is created below a parent must be able to point to it.
+// A resource created below a parent must be able to point to it.
 function checkToMany(relation: Relationship, registry: Registry): void {
   if (relation.kind === 'toOne' || 'table' in relation.via) return;
   const related = relatedDefinition(registry, relation);
@@ -192,7 +198,7 @@ function toOneOf({ relationships }: ResourceDefinition, name: string): ToOne | u
   return relation?.kind === 'toOne' ? relation : undefined;
 }
 
-/** True when rows at the other end of a relationship over a foreign key must have an owner. */
+/** Whether the related rows of a relationship over a foreign key must have an owner. */
 export function needsOwner(registry: Registry, relation: ToMany): boolean {
   if ('table' in relation.via) return false;
   const related = relatedDefinition(registry, relation);
@@ -201,8 +207,8 @@ export function needsOwner(registry: Registry, relation: ToMany): boolean {
 }
 
 /**
- * Who may change a to-many relationship; null = nobody. Over a foreign key it is the rows at the
- * other end that change, so it takes the right to change those, too.
+ * The role that changing a to-many relationship needs; null = read-only. Over a foreign key the related
+ * rows change, so their role is needed, too.
  */
 export function roleToLink(
   registry: Registry,
@@ -222,7 +228,7 @@ export function inverseOf({ relationships }: ResourceDefinition, column: string)
   });
 }
 
-/** The definition a relationship points to; createRegistry has checked that it is there. */
+/** The definition that a relationship points to; `createRegistry` checked that it exists. */
 export function relatedDefinition(registry: Registry, relation: Relationship): ResourceDefinition {
   const definition = registry.get(relation.type);
   if (definition === undefined) throw new Error(`no resource of type ${relation.type}`);
@@ -232,9 +238,4 @@ export function relatedDefinition(registry: Registry, relation: Relationship): R
 /** Looks `name` up among own members only: clients may ask for `constructor`. */
 export function member<T>(members: Record<string, T>, name: string): T | undefined {
   return Object.hasOwn(members, name) ? members[name] : undefined;
-}
-
-export interface QueryContext {
-  registry: Registry;
-  actor: Actor;
 }

@@ -5,7 +5,7 @@ import { parseId } from './values.js';
 export const MAX_IDENTIFIERS = 1000;
 
 export interface IdentifierPlace {
-  /** The type that belongs here. */
+  /** The required type. */
   type: string;
   /** JSON pointer of the linkage. */
   at: string;
@@ -13,7 +13,7 @@ export interface IdentifierPlace {
 }
 
 /**
- * The id of one resource identifier, 0 when it is none (the fault is noted). AppError 409 for an
+ * The id of one resource identifier; 0, with a fault added, if it is malformed. AppError 409 for an
  * identifier of another type.
  */
 export function readIdentifier(value: unknown, { type, at, faults }: IdentifierPlace): number {
@@ -47,7 +47,7 @@ export interface SentLinkage {
   at: string;
 }
 
-/** The JSON pointer of each identifier by its id; of the linkage itself for an id that is not there. */
+/** Finds the JSON pointer of an identifier by its id; that of the linkage for an unknown id. */
 export function pointersById({ data, at }: SentLinkage): (id: number) => string {
   const places = new Map<number | undefined, string>();
   if (Array.isArray(data)) {

@@ -2,7 +2,7 @@ import type { Attribute } from './attributes.js';
 
 export interface ToOne {
   kind: 'toOne';
-  /** Of the resource it points to. */
+  /** The type it points to. */
   type: string;
   /** Column of the own table that holds the id. */
   column: string;
@@ -27,15 +27,15 @@ export interface ToManyShape {
   kind: 'toMany';
   type: string;
   via: ForeignKey | JoinTable;
-  /** Rows of the other table left out of the linkage (they stay in the collection). */
+  /** Rows of the other table excluded from the linkage, but not from the collection. */
   except?: { column: string; value: string };
 }
 
-/** What the database needs to know of a resource. Column name = attribute name. */
+/** What the store needs of a resource. Column name = attribute name. */
 export interface ResourceShape {
   type: string;
   table: string;
-  /** `table` is a view, of which no sample can be taken: its rows are always counted. */
+  /** `table` is a view, which can't be sampled: its rows are always counted exactly. */
   isView?: boolean;
   attributes: Record<string, Attribute>;
   relationships: Record<string, ToOne | ToManyShape>;

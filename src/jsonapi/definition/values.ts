@@ -1,12 +1,12 @@
-/** Milliseconds are what a Date keeps, so they are what the interface shows and compares. */
+/** A Date has milliseconds, so the API shows and compares milliseconds. */
 const TIMESTAMP =
   /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(?:(Z)|([+ -])(\d\d):?(\d\d)))?$/i;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const MAX_JSON_DEPTH = 32;
 
 /**
- * Reads an ISO 8601 date, or date and time with an offset. undefined when it is none. A space is
- * taken for the plus sign of the offset: that is what an unescaped plus becomes in a URL.
+ * Reads an ISO 8601 date, or date and time with an offset; undefined if invalid. A space counts as the
+ * plus sign of the offset: an unescaped plus becomes a space in a URL.
  */
 export function parseTimestamp(text: string): Date | undefined {
   const match = TIMESTAMP.exec(text);
@@ -17,7 +17,7 @@ export function parseTimestamp(text: string): Date | undefined {
   return isStorableTime(date) && isRealDay(day) ? date : undefined;
 }
 
-// Beyond these years the text forms of PostgreSQL and of JavaScript part ways.
+// Beyond these years PostgreSQL and JavaScript write different text forms.
 function isStorableTime(date: Date): boolean {
   const year = date.getUTCFullYear();
   return year >= 1 && year <= 9999;
@@ -36,13 +36,13 @@ export function formatTimestamp(date: Date): string {
   return `${iso.slice(0, fraction)}+00:00`;
 }
 
-/** The lower-case form of a UUID with dashes; undefined when it is none. */
+/** The lower-case form of a UUID with dashes; undefined if invalid. */
 export function parseUuid(text: string): string | undefined {
   const lower = text.toLowerCase();
   return UUID.test(lower) ? lower : undefined;
 }
 
-/** An id from a path or a linkage: a number or a string of digits. undefined when it is none. */
+/** An id from a path or a linkage: a number or a string of digits; undefined if invalid. */
 export function parseId(value: unknown): number | undefined {
   const id = typeof value === 'string' && /^\d{1,19}$/.test(value) ? Number(value) : value;
   return typeof id === 'number' && Number.isSafeInteger(id) && id > 0 ? id : undefined;
@@ -58,7 +58,7 @@ interface Pending {
   depth: number;
 }
 
-/** What is wrong with a JSON value that is to be stored; undefined when nothing is. */
+/** The fault of a JSON value to be stored; undefined if it has none. */
 export function faultOfJson(root: unknown): string | undefined {
   const pending: Pending[] = [{ value: root, depth: 0 }];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {

@@ -11,7 +11,7 @@ import type { Projection } from './projection.js';
 export const JSONAPI = { version: '1.0' } as const;
 export const MEDIA_TYPE = 'application/vnd.api+json';
 
-/** A form in which documents of that media type are sent. */
+/** The form in which documents are sent. */
 export interface DocumentForm {
   /** The profile `urn:muster:string-ids` applies: ids are strings. */
   stringIds: boolean;
@@ -43,17 +43,17 @@ export interface Document {
   jsonapi: typeof JSONAPI;
 }
 
-/** To-many linkage by relationship name, then by the owner's id; none = it was not loaded. */
+/** To-many linkage by relationship name, then by the owner's id; absent if it was not loaded. */
 export type Linkage = Map<string, Map<number, Identifier[]>>;
 
 export interface SerializeOptions {
   projection: Projection;
-  /** `/api/v1`: in front of every path. */
+  /** `/api/v1`: the prefix of every path. */
   basePath: string;
   registry: Registry;
   services: unknown;
   linkage?: Linkage | undefined;
-  /** Of lists, which are written as text at once; other documents get theirs when they are sent. */
+  /** For lists, which are written as text at once; other documents are converted when sent. */
   stringIds?: boolean | undefined;
 }
 
@@ -62,7 +62,7 @@ export function resourcePath(basePath: string, definition: ResourceDefinition, i
   return `${basePath}${definition.path}/${id}`;
 }
 
-/** Written by hand: six times the speed of the serializer libraries, and ids stay numbers. */
+/** A resource object. Six times as fast as the serializer libraries, and ids stay numbers. */
 export function serialize(row: Row, options: SerializeOptions): ResourceObject {
   const { definition, relationships } = options.projection;
   const self = resourcePath(options.basePath, definition, row.id);

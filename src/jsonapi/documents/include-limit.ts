@@ -4,17 +4,17 @@ import type { Row } from '../store.js';
 import type { SerializeOptions } from './document.js';
 import { resourceText } from './resource-text.js';
 
-/** More than this in one document is refused, so that no request exhausts the memory. */
+/** Limits of one document, so that no request exhausts the memory. */
 export const MAX_INCLUDED = 10_000;
 export const MAX_INCLUDED_BYTES = 16 * 2 ** 20;
 
-/** The sample that gives the length of the rows of a type. */
+/** Rows of a type that are written to estimate the length of all. */
 const SAMPLES = 20;
 
 /** The resources that one step of a path in `include` leads to. */
 export interface IncludedStep {
   count: number;
-  /** The path where a client reads them page by page. */
+  /** The path of the same resources as pages. */
   address: string;
 }
 
@@ -23,7 +23,7 @@ export function tooManyIncluded(steps: IncludedStep[]): AppError {
   return refusal(`this would include more than ${MAX_INCLUDED} resources`, steps);
 }
 
-/** The same for what the database would not read: `error` says why. */
+/** The same for a query that was too expensive; other errors unchanged. */
 export function notIncluded(error: unknown, steps: IncludedStep[]): unknown {
   if (!(error instanceof AppError) || error.code !== 'query_too_expensive') return error;
   const { code, status, message, cause } = error;
@@ -31,7 +31,7 @@ export function notIncluded(error: unknown, steps: IncludedStep[]): unknown {
   return new AppError(code, status, `${message}; ${remedy(steps)}`, { source, cause });
 }
 
-/** A type's resources in a document, and how they are written. */
+/** A type's resources in a document, and how to serialize them. */
 export interface IncludedType {
   rows: Row[];
   options: SerializeOptions;

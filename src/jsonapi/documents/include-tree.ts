@@ -9,9 +9,9 @@ import {
 /** One step of the paths in `include`, from some resource over a relationship. */
 export interface IncludeStep {
   relation: Relationship;
-  /** Of the resource the step starts from. */
+  /** The type that the step starts from. */
   ownerType: string;
-  /** Of the resource it leads to. */
+  /** The type that it leads to. */
   definition: ResourceDefinition;
   children: IncludeTree;
 }
@@ -19,7 +19,7 @@ export interface IncludeStep {
 /** Steps by the relationship's name. */
 export type IncludeTree = Map<string, IncludeStep>;
 
-/** Paths that have been checked, with the steps they share taken once. */
+/** The tree of validated paths: shared steps occur once. */
 export function includeTree(
   paths: string[],
   definition: ResourceDefinition,
@@ -49,7 +49,7 @@ function stepFrom(
   return { relation, definition, ownerType: type, children: new Map() };
 }
 
-/** The names of the relationships that are followed from each type. */
+/** The names of the relationships followed from each type. */
 export function namesByType(
   tree: IncludeTree,
   names = new Map<string, string[]>(),

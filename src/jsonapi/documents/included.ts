@@ -23,16 +23,16 @@ import {
 import { type IncludeStep, type IncludeTree, includeTree, namesByType } from './include-tree.js';
 import { type Projection, prepareRows, project } from './projection.js';
 
-/** A row and how it is written, for those who write it later. */
-export interface Unwritten {
+/** A row that is serialized later. */
+export interface UnserializedRow {
   row: Row;
   options: SerializeOptions;
 }
 
 export interface Found {
-  /** Each once, none of them a primary resource. */
-  resources: Unwritten[];
-  /** Of the primary resources. */
+  /** Each once, without the primary resources. */
+  resources: UnserializedRow[];
+  /** Linkage of the primary resources. */
   linkage: Linkage;
 }
 
@@ -46,13 +46,13 @@ interface IncludeOptions {
   query: DocumentQuery;
   reader: QueryContext;
   trx: Transaction | null;
-  /** Of a read outside of a transaction. */
+  /** For a read outside of a transaction. */
   caller?: Caller | undefined;
-  /** The form of what is written as text. */
+  /** For documents that are written as text. */
   stringIds?: boolean;
 }
 
-/** Loads what `include` names for one resource's row: one statement for each step of its paths. */
+/** Loads the resources that `include` names, in one statement for each step of its paths. */
 export async function loadIncluded(
   api: ApiContext,
   rows: Row[],
@@ -62,7 +62,7 @@ export async function loadIncluded(
   return { resources: resources.map((one) => serialize(one.row, one.options)), linkage };
 }
 
-/** The same without writing the resources. AppError 400 when they are too many. */
+/** The same without serializing them. AppError 400 if there are too many. */
 export async function findIncluded(
   api: ApiContext,
   rows: Row[],
@@ -114,7 +114,7 @@ class Search {
     }
   }
 
-  /** Columns and linkage of a type are the same on every path: its rows may come from any. */
+  /** One projection a type, since its rows may come from several paths. */
   private projectionOf(definition: ResourceDefinition): Projection {
     const { type } = definition;
     const { query, reader } = this.options;
@@ -148,7 +148,7 @@ class Search {
     return found;
   }
 
-  /** Of the collection that has the resources of this step, of one owner where there is one. */
+  /** The path of this step's collection, below the owner if there is only one. */
   private addressOf({ definition, rows }: Owners, name: string, step: IncludeStep): string {
     const { basePath } = this.api;
     if (step.relation.kind === 'toOne') return `${basePath}${step.definition.path}`;
@@ -186,7 +186,7 @@ class Search {
   }
 
   /** JSON:API 1.1: no more than one resource object for each type and id in a document. */
-  resources({ definition, rows }: Owners): Unwritten[] {
+  resources({ definition, rows }: Owners): UnserializedRow[] {
     const primary = new Set(rows.map(({ id }) => id));
     const types = [...this.rows].map(([type, found]) => {
       const isPrimary = ({ id }: Row) => type === definition.type && primary.has(id);

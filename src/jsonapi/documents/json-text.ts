@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Document, ResourceObject } from './document.js';
 
-/** The value of an attribute that is JSON text already: megabytes that another thread has written. */
+/** An attribute's value that is JSON text already, written in another thread because of its size. */
 export class JsonText {
   constructor(readonly text: string) {}
 
@@ -10,21 +10,24 @@ export class JsonText {
   }
 }
 
-/** Stands for a text meanwhile; nobody else knows it. */
-const PLACE = `json ${randomUUID()}`;
-const PLACES = new RegExp(`"${PLACE} (\\d+)"`, 'g');
+/** A random placeholder for a text, which no other value contains. */
+const PLACEHOLDER = `json ${randomUUID()}`;
+const PLACEHOLDERS = new RegExp(`"${PLACEHOLDER} (\\d+)"`, 'g');
 
-/** `JSON.stringify(document)`, with each JsonText as it is. */
+/** `JSON.stringify(document)`, with each JsonText inserted verbatim. */
 export function documentText(document: object): string {
   const texts: string[] = [];
-  const copy = withPlaces(document as Document, texts);
+  const copy = withPlaceholders(document as Document, texts);
   if (texts.length === 0) return JSON.stringify(document);
-  return JSON.stringify(copy).replace(PLACES, (_place, at: string) => texts[Number(at)] ?? 'null');
+  return JSON.stringify(copy).replace(
+    PLACEHOLDERS,
+    (_place, at: string) => texts[Number(at)] ?? 'null',
+  );
 }
 
-function withPlaces(document: Document, texts: string[]): object {
+function withPlaceholders(document: Document, texts: string[]): object {
   const { data, included } = document;
-  const replace = (resource: unknown) => withPlacesIn(resource as ResourceObject, texts);
+  const replace = (resource: unknown) => withPlaceholdersIn(resource as ResourceObject, texts);
   return {
     ...document,
     data: Array.isArray(data) ? data.map(replace) : replace(data),
@@ -32,13 +35,13 @@ function withPlaces(document: Document, texts: string[]): object {
   };
 }
 
-function withPlacesIn(resource: ResourceObject | null, texts: string[]): unknown {
+function withPlaceholdersIn(resource: ResourceObject | null, texts: string[]): unknown {
   if (!resource?.attributes) return resource;
   const values = Object.entries(resource.attributes);
   if (!values.some(([, value]) => value instanceof JsonText)) return resource;
   const attributes = values.map(([name, value]) => {
     if (!(value instanceof JsonText)) return [name, value];
-    return [name, `${PLACE} ${texts.push(value.text) - 1}`];
+    return [name, `${PLACEHOLDER} ${texts.push(value.text) - 1}`];
   });
   return { ...resource, attributes: Object.fromEntries(attributes) };
 }

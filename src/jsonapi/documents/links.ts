@@ -12,7 +12,7 @@ export interface Paging {
   result: ListResult;
 }
 
-/** `self`, `first`, `prev`, `next`, `last` with the request's own query. null = there is none. */
+/** `self`, `first`, `prev`, `next`, `last` with the query of the request; null if there is none. */
 export function pageLinks(paging: Paging): Links {
   const { path, query, keyset, result } = paging;
   const { edges } = result;
@@ -33,7 +33,7 @@ function numberLinks({ path, query, page, result }: Paging): Links {
   };
 }
 
-/** An empty cursor stands for the end it looks away from: the first page, or the last one. */
+/** An empty `page[after]` is the first page, an empty `page[before]` the last one. */
 function cursorLinks({ path, query, place }: Paging, keyset: Keyset, edges: Edges): Links {
   const cursor = (position: Position | null) => (position ? encodeCursor(place, position) : '');
   const after = (position: Position | null) =>
@@ -41,7 +41,7 @@ function cursorLinks({ path, query, place }: Paging, keyset: Keyset, edges: Edge
   const before = (position: Position | null) =>
     withQuery(path, changed(query, 'page[before]', cursor(position)));
   const isForward = keyset.direction === 'after';
-  // Where the page was reached by a cursor, the row it was taken from lies on the other side.
+  // A page reached by a cursor has a neighbour on the cursor's side.
   const [hasPrev, hasNext] = isForward
     ? [keyset.position !== null, edges.hasMore]
     : [edges.hasMore, keyset.position !== null];
@@ -64,7 +64,7 @@ function changed(query: URLSearchParams, name: PageParameter, value: string): UR
   return params;
 }
 
-/** A path with the query of a request, where there is one. */
+/** A path with the query of a request, if it has one. */
 export function withQuery(path: string, query: URLSearchParams): string {
   const text = query.toString();
   return text === '' ? path : `${path}?${text}`;

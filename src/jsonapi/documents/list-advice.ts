@@ -9,10 +9,10 @@ interface Advice {
   text: string;
 }
 
-/** Pages that the database has to walk past, one row after the other. */
+/** Pages beyond are slow: the database skips row after row. */
 const DEEP_ROWS = 10_000;
 
-/** The error of a list, with what the client can change where the list was too expensive. */
+/** The error of a list; if it was too expensive, with advice on what the client can change. */
 export function withAdvice(error: unknown, query: Asked): unknown {
   if (!(error instanceof AppError) || error.code !== 'query_too_expensive') return error;
   const all = adviceFor(query);
@@ -58,14 +58,14 @@ function listed(names: string[]): string {
   return names.length > 1 ? `${names.slice(0, -1).join(', ')} and ${last}` : last;
 }
 
-/** The attributes searched in a way that no index helps. */
+/** The attributes searched in a way that uses no index. */
 function slowTexts(node: FilterNode): string[] {
   if ('nodes' in node) return node.nodes.flatMap(slowTexts);
   if ('node' in node) return slowTexts(node.node);
   return node.kind === 'text' && node.op !== 'startswith' ? [node.column.name] : [];
 }
 
-/** How many relationships a rule goes across, one inside the other. */
+/** How deep a rule nests relationships. */
 function depthOf(node: FilterNode): number {
   if ('nodes' in node) return Math.max(0, ...node.nodes.map(depthOf));
   if ('node' in node) return depthOf(node.node) + (node.kind === 'related' ? 1 : 0);

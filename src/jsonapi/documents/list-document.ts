@@ -3,24 +3,24 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Answer } from '../handler.js';
 import type { Row } from '../store.js';
 import type { Document, SerializeOptions } from './document.js';
-import type { Unwritten } from './included.js';
+import type { UnserializedRow } from './included.js';
 import { resourceText } from './resource-text.js';
 import { entityTagOf } from './send.js';
 
-/** How long one document may keep the event loop from other requests at a time. */
+/** How long one document may block the event loop at a time. */
 const SLICE_MS = 5;
 const CHUNK_CHARACTERS = 64 * 1024;
 
 export interface ListContent {
   rows: Row[];
   options: SerializeOptions;
-  /** undefined = the document has no such member. */
-  included: Unwritten[] | undefined;
-  /** The members behind the resources. */
+  /** undefined: the document has no `included`. */
+  included: UnserializedRow[] | undefined;
+  /** The members after the resources. */
   rest: Pick<Document, 'links' | 'meta' | 'jsonapi'>;
 }
 
-/** The document as bytes with the hash of them, written in slices between other requests' work. */
+/** The document as bytes with its entity tag, written in slices between other requests. */
 export async function writeList(content: ListContent): Promise<Pick<Answer, 'chunks' | 'etag'>> {
   const { rows, options, included, rest } = content;
   const writer = new SlicedWriter();
@@ -47,7 +47,7 @@ class SlicedWriter {
     if (this.text.length >= CHUNK_CHARACTERS) this.flush();
   }
 
-  async addResources(resources: Unwritten[]): Promise<void> {
+  async addResources(resources: UnserializedRow[]): Promise<void> {
     let separator = '';
     for (const { row, options } of resources) {
       this.add(separator + resourceText(row, options));

@@ -15,21 +15,22 @@ export interface Projection {
   attributes: [name: string, attribute: Attribute][];
   relationships: [name: string, relation: Relationship][];
   columns: string[];
-  /** Who reads it. */
+  /** The actor that reads the document. */
   actor: Actor;
 }
 
 export interface ProjectionOptions {
   /** The sparse fieldset of this type, if the client gave one. */
   fields?: Set<string> | undefined;
-  /** Relationships whose linkage the document must carry. */
+  /** Relationships whose linkage the document must have. */
   include?: string[];
-  /** A document of one resource shows heavy attributes by itself. */
+  /** A document of one resource: it shows heavy attributes by default. */
   detail: boolean;
-  /** Whoever may not read a type is not shown which of its resources are related either. */
+  /** An actor that may not read a type does not see relationships to it. */
   reader: QueryContext;
 }
 
+/** The fields of a type that the reader's document shows. */
 export function project(definition: ResourceDefinition, options: ProjectionOptions): Projection {
   const { fields, include = [], detail, reader } = options;
   const attributes = Object.entries(definition.attributes).filter(([name, attribute]) => {
@@ -46,6 +47,15 @@ export function project(definition: ResourceDefinition, options: ProjectionOptio
   return { definition, attributes, relationships, columns, actor: reader.actor };
 }
 
+/** Lets the definition prepare the rows of a document before they are serialized. */
+export async function prepareRows(
+  { definition, actor }: Pick<Projection, 'definition' | 'actor'>,
+  rows: Row[],
+  services: unknown,
+): Promise<void> {
+  await definition.prepare?.(rows, { services, actor });
+}
+
 function columnsOf(
   attributes: Projection['attributes'],
   relationships: Projection['relationships'],
@@ -55,13 +65,4 @@ function columnsOf(
     if (relation.kind === 'toOne') columns.push(relation.column);
   }
   return [...new Set(columns)];
-}
-
-/** Has the definition prepare rows that were read for a document, before they are written. */
-export async function prepareRows(
-  { definition, actor }: Pick<Projection, 'definition' | 'actor'>,
-  rows: Row[],
-  services: unknown,
-): Promise<void> {
-  await definition.prepare?.(rows, { services, actor });
 }

@@ -19,9 +19,8 @@ function labelsOf(projection: Projection): string[] {
 }
 
 /**
- * `JSON.stringify(serialize(row, options))` to the byte, in a third of the time: lists are long, and
- * an object of 150 members for each of their rows would be made to be thrown away. With `stringIds`
- * as `withStringIds` makes it.
+ * Byte for byte `JSON.stringify(serialize(row, options))`, in a third of the time, since it builds no
+ * object of 150 members for each row of a list. With `stringIds` as `withStringIds` converts it.
  */
 export function resourceText(row: Row, options: SerializeOptions): string {
   const { projection, basePath } = options;
@@ -40,7 +39,7 @@ function attributesText(row: Row, { projection, services }: SerializeOptions): s
   for (let index = 0; index < attributes.length; index += 1) {
     const [name, { derivedFrom }] = attributes[index] as [string, Attribute];
     const value = derivedFrom ? definition.derive?.(name, row, source) : (row[name] ?? null);
-    // JSON leaves members without a value out.
+    // JSON omits members whose value is undefined.
     if (value !== undefined) text += `${names[index]}${valueText(value)}`;
   }
   return text.slice(1);

@@ -7,8 +7,8 @@ import { documentText } from './json-text.js';
 import { STRING_IDS_MEDIA_TYPE, stringIdsTag, withStringIds } from './string-ids.js';
 
 /**
- * Writes the answer in the form that Accept asks for; 304 without a body where If-None-Match already
- * names what a GET would send.
+ * Sends the answer in the form that Accept requests; 304 without a body if If-None-Match has the entity
+ * tag of a GET.
  */
 export function sendAnswer(req: Request, res: Response, given: Answer): void {
   const { stringIds } = negotiateForm(req.headers.accept);
@@ -45,7 +45,7 @@ function sendParts(
   res.end();
 }
 
-/** Lists are written in their form; of the others the kept answer to a repeated write has bytes alone. */
+/** Lists already have their form. The stored response to a repeated write has only bytes. */
 function inStringIds(answer: Answer): Answer {
   const { chunks, body, document, etag, ...rest } = answer;
   const tagged = { ...rest, etag: etag && stringIdsTag(etag) };
@@ -72,8 +72,8 @@ function hashOf(parts: Buffer[]): string {
 }
 
 /**
- * An entity tag, quotes and all, from the digest of a document. Weak: the same one comes with its
- * bytes as they are and compressed (RFC 9110 §8.8.1, §8.8.3.3).
+ * An entity tag with its quotes, from the digest of a document. Weak, since the compressed and the plain
+ * document share it (RFC 9110 §8.8.1, §8.8.3.3).
  */
 export function entityTagOf(digest: Buffer): string {
   return `W/"${digest.toString('base64url').slice(0, 22)}"`;

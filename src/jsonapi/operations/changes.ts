@@ -5,12 +5,12 @@ import type { ResourceDefinition, WriteInput } from '../definition/definition.js
 import type { ResourceShape, ToOne } from '../definition/shape.js';
 import type { Row } from '../store.js';
 
-/** Only admins read the audit trail. */
+/** Derives values as for an admin: only admins read the audit trail. */
 const READER: Actor = { name: 'audit', role: 'admin' };
 
 const columnsByDefinition = new WeakMap<ResourceDefinition, string[]>();
 
-/** The columns that changes are read from. */
+/** The columns that `changesOf` reads. */
 export function changeColumns(definition: ResourceDefinition): string[] {
   const known = columnsByDefinition.get(definition) ?? findColumns(definition);
   columnsByDefinition.set(definition, known);
@@ -25,7 +25,7 @@ function findColumns(definition: ResourceDefinition): string[] {
   return [...new Set([...own, ...keys])];
 }
 
-/** Computed from columns and never written: it changes with them. */
+/** Computed from columns and never written: their changes are listed instead. */
 function isPresentation({ derivedFrom, write }: Attribute): boolean {
   return derivedFrom !== undefined && write === 'never';
 }
@@ -38,17 +38,17 @@ function toOnes({ relationships }: ResourceDefinition): [name: string, relation:
 
 export interface Written {
   services: unknown;
-  /** Null: the row is new. */
+  /** Null for a create. */
   before: Row | null;
-  /** Null: the row was deleted. */
+  /** Null for a delete. */
   after: Row | null;
-  /** What the client sent; nothing of a deletion. */
-  input?: WriteInput;
+  /** What the client sent; absent for a delete. */
+  input?: WriteInput | undefined;
 }
 
 /**
- * What a write changed in a row: everything the client sent and what else a client could have
- * written; of a deleted row all of it. Values of volatile attributes count only where they were sent.
+ * What a write changed in a row: attributes that the client sent or could have written, and every
+ * attribute of a deleted row. Volatile attributes count only if they were sent.
  */
 export function changesOf(definition: ResourceDefinition, written: Written): Changes {
   const changes: Changes = {};
@@ -71,13 +71,13 @@ function isAudited(name: string, attribute: Attribute, { after, input }: Written
   if (input !== undefined && Object.hasOwn(input.attributes, name)) return true;
   if (attribute.volatile) return false;
   if (after === null) return true;
-  // What is computed costs time, and has changed only where it was sent.
+  // Computing a value takes time, and it has changed only if it was sent.
   return attribute.write !== 'never' && attribute.derivedFrom === undefined;
 }
 
 type Change = Changes[string] | undefined;
 
-/** Sealed anew it differs, even if the secret is the same. */
+/** A secret that is sealed again differs, even if its value is the same. */
 function secretChange(
   name: string,
   { derivedFrom = [name] }: Attribute,
@@ -114,7 +114,7 @@ function readValue(
   return definition.derive?.(name, row, { services, actor: READER }) ?? null;
 }
 
-/** Without those of relationships that stayed as they were. */
+/** The changes of relationships, without those that added and removed nothing. */
 export function linkChanges(links: Record<string, LinkChange>): Changes {
   const changed = Object.entries(links).filter(
     ([, { added, removed }]) => added.length + removed.length > 0,
@@ -122,7 +122,7 @@ export function linkChanges(links: Record<string, LinkChange>): Changes {
   return Object.fromEntries(changed);
 }
 
-/** What goes into the columns: attributes and the ids of to-one relationships. */
+/** The column values of a write: attributes and the ids of to-one relationships. */
 export function columnsOf(
   { relationships }: Pick<ResourceShape, 'relationships'>,
   { attributes, toOne }: WriteInput,
@@ -135,7 +135,7 @@ export function columnsOf(
   return values;
 }
 
-/** For the audit trail: the query parameters that were set. */
+/** Audit details: the query parameters that were set. */
 export function flagDetails(flags: ReadonlySet<string>): Record<string, unknown> {
   return flags.size > 0 ? { parameters: [...flags] } : {};
 }

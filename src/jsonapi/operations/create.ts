@@ -13,9 +13,9 @@ import { changeColumns, changesOf, columnsOf, flagDetails, linkChanges } from '.
 import { itemContent, readWriteQuery } from './item.js';
 import type { CollectionPlace, ScopeOf } from './list.js';
 import { replaceLinks } from './relate.js';
-import { requireSound } from './related-check.js';
+import { requireValid } from './related-check.js';
 
-/** POST to a collection; below a parent the new resource is linked to it. */
+/** POST to a collection; below a parent the new resource is linked to the parent. */
 export function createHandler(
   definition: ResourceDefinition,
   place: CollectionPlace = {},
@@ -28,7 +28,7 @@ export function createHandler(
     const parsed = parseCreate(body, definition, fixedByPath(definition, place, request));
     return async (trx) => {
       if (scopeOf) await requireParent(api, trx, { scopeOf, id: request.id });
-      const input = await requireSound(api, trx, { ...request, body, definition, parsed });
+      const input = await requireValid(api, trx, { ...request, body, definition, parsed });
       const { id, meta } = await create(api, trx, {
         definition,
         request,
@@ -102,9 +102,9 @@ async function create(
   return result;
 }
 
-/** Below which resource it was created. */
+/** Audit details: the parent that it was created below. */
 function parentDetails(scopeOf: ScopeOf | undefined, { id }: ApiRequest): Record<string, unknown> {
-  return scopeOf === undefined ? {} : { below: { type: scopeOf.parent.type, id } };
+  return scopeOf ? { below: { type: scopeOf.parent.type, id } } : {};
 }
 
 interface LinkToParent {

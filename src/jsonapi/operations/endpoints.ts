@@ -25,13 +25,13 @@ export interface Endpoint {
   hasBody: boolean;
 }
 
-/** One path and what can be done there. `{id}` is the only parameter. */
+/** One path and its methods. `{id}` is the only parameter. */
 export interface Route {
   path: string;
   methods: Partial<Record<Method, Endpoint>>;
 }
 
-/** Every route that follows from the definitions. */
+/** Every route of the definitions. */
 export function routesOf(registry: Registry): Route[] {
   return [...registry.values()].flatMap((definition) => [
     collectionRoute(definition.path, definition),
@@ -46,11 +46,13 @@ function reads(role: Role, handler: Handler): Endpoint {
 }
 
 function writes(role: Role | null, method: Method, handler: WriteHandler): Route['methods'] {
-  return role === null ? {} : { [method]: { role, handler: writing(handler), hasBody: true } };
+  return role === null
+    ? {}
+    : { [method]: { role, handler: inOneTransaction(handler), hasBody: true } };
 }
 
-/** The one place where a write's transaction is opened. */
-function writing(handler: WriteHandler): Handler {
+/** The only place that opens the transaction of a write. */
+function inOneTransaction(handler: WriteHandler): Handler {
   return async (api, request) => {
     const work = handler(api, request);
     return performWrite(api.store, { ...request, work });
@@ -76,7 +78,7 @@ function itemRoute(definition: ResourceDefinition): Route {
   const methods = {
     GET: reads(access.read, itemHandler(definition)),
     ...writes(access.update, 'PATCH', updateHandler(definition)),
-    ...(DELETE ? { DELETE: { ...DELETE, hasBody: false } } : {}),
+    ...(DELETE && { DELETE: { ...DELETE, hasBody: false } }),
   };
   return { path: `${path}/{id}`, methods };
 }
@@ -95,7 +97,7 @@ function relationshipRoutes(definition: ResourceDefinition, registry: Registry):
   });
 }
 
-/** Which resources are related is told to those alone who may read either side. */
+/** Linkage is shown only to roles that may read both sides. */
 function roleToSeeLinks(registry: Registry, { definition, relation }: RelationshipPlace): Role {
   return higherRole(definition.access.read, relatedDefinition(registry, relation).access.read);
 }
@@ -103,7 +105,7 @@ function roleToSeeLinks(registry: Registry, { definition, relation }: Relationsh
 function linkChange(place: RelationshipPlace<ToOne>, registry: Registry): Route['methods'] {
   const { update } = place.definition.access;
   if (place.relation.write !== 'always' || update === null) return {};
-  // It answers with what a read of the relationship would.
+  // The response has the same content as a read of the relationship.
   const role = higherRole(update, roleToSeeLinks(registry, place));
   return writes(role, 'PATCH', changeLinkHandler(place));
 }
@@ -119,7 +121,7 @@ function linkChanges(place: RelationshipPlace<ToMany>, registry: Registry): Rout
   };
 }
 
-/** The collection below a parent, e.g. a device's tags. What is created there is linked to it. */
+/** The collection below a parent, such as a device's tags. */
 function scopedRoute(
   { definition, name, relation }: RelationshipPlace<ToMany>,
   registry: Registry,
@@ -130,7 +132,7 @@ function scopedRoute(
   return collectionRoute(path, related, { access, scopeOf: { parent: definition, relation } });
 }
 
-/** In a join table it is the parent's relationship that changes as well. */
+/** A create below a parent also changes the parent's relationship if it has a join table. */
 function accessBelow(
   parent: ResourceDefinition,
   related: ResourceDefinition,

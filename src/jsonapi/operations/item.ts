@@ -34,7 +34,7 @@ export function itemHandler(definition: ResourceDefinition): Handler {
   };
 }
 
-/** What shapes the document of one resource, also as it was sent: its link to itself says it. */
+/** The query of one resource, parsed and as it was sent, for the document's link to itself. */
 export interface ItemQuery extends DocumentQuery {
   reader: QueryContext;
   params: URLSearchParams;
@@ -49,7 +49,7 @@ export function readDocumentQuery(
   return { ...parseDocumentQuery(params, definition, reader), reader, params };
 }
 
-/** Of a create or an update. The link to itself says nothing of how it was written. */
+/** The query of a create or an update. The document's link to itself omits the write flags. */
 export function readWriteQuery(
   { registry }: ApiContext,
   { query: given, context }: ApiRequest,
@@ -66,12 +66,12 @@ interface ItemOptions {
   id: number;
   query: ItemQuery;
   trx: Transaction | null;
-  /** Of a read outside of a transaction. */
-  caller?: Caller;
+  /** For a read outside of a transaction. */
+  caller?: Caller | undefined;
   meta?: Record<string, unknown> | undefined;
 }
 
-/** The document of one resource, heavy attributes too, with its entity tag. AppError 404. */
+/** The document of one resource, with heavy attributes and its entity tag. AppError 404. */
 export async function itemContent(
   api: ApiContext,
   definition: ResourceDefinition,
@@ -108,7 +108,7 @@ async function itemDocument(
   const resource = serialize(row, { projection, basePath, registry, services, linkage });
   return {
     data: definition.alwaysArray ? [resource] : resource,
-    ...(query.include.length > 0 ? { included: included.resources } : {}),
+    ...(query.include.length > 0 && { included: included.resources }),
     links: { self: withQuery(resourcePath(basePath, definition, id), query.params) },
     ...metaOf(definition, meta),
     jsonapi: JSONAPI,
@@ -121,8 +121,8 @@ function metaOf({ alwaysArray }: ResourceDefinition, meta?: Record<string, unkno
 }
 
 /**
- * The document of resources that an action has just made, heavy attributes too: one resource for a
- * number, a list for several. Two statements at most, however many.
+ * The document of resources that an action has just created, with heavy attributes: one resource for a
+ * number, a list for an array. At most two statements.
  */
 export async function resourcesDocument(
   api: ApiContext,
@@ -158,6 +158,6 @@ export async function resourcesDocument(
 export function attributesIn({ data }: Document): Record<string, unknown>[] {
   return [data].flat().flatMap((resource) => {
     if (resource === null) return [];
-    return [{ id: resource.id, ...('attributes' in resource ? resource.attributes : {}) }];
+    return [{ id: resource.id, ...('attributes' in resource && resource.attributes) }];
   });
 }

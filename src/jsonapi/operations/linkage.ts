@@ -10,8 +10,12 @@ import { MAX_IDENTIFIERS } from '../definition/identifiers.js';
 import { type Document, JSONAPI, type Links, resourcePath } from '../documents/document.js';
 import { withQuery } from '../documents/links.js';
 import { type ApiContext, callerOf, type Handler } from '../handler.js';
-import { invalidParameter, type Page, parsePageNumber } from '../query/parameters.js';
-import { refuseParameters } from '../query/query.js';
+import {
+  invalidParameter,
+  type Page,
+  parsePageNumber,
+  refuseParameters,
+} from '../query/parameters.js';
 import type { Caller, Link } from '../store.js';
 
 /** One relationship of a resource, as its path names it. */
@@ -21,11 +25,11 @@ export interface RelationshipPlace<R extends Relationship = Relationship> {
   relation: R;
 }
 
-/** As many identifiers as one request may name. */
+/** The default page: as many identifiers as one request may name. */
 const FIRST_PAGE: Page = { number: 1, size: MAX_IDENTIFIERS };
 export const MAX_LINKAGE_PAGE = 1_000_000;
 
-/** GET …/relationships/{name}: `page[size]` and `page[number]` where it holds many. */
+/** GET …/relationships/{name}, with `page[size]` and `page[number]` for a to-many relationship. */
 export function linkageHandler(place: RelationshipPlace): Handler {
   return async (api, request) => {
     const { query, id } = request;
@@ -51,10 +55,10 @@ function pageOf(query: URLSearchParams): Page {
 interface LinkageOptions {
   id: number;
   trx: Transaction | null;
-  /** Of a read outside of a transaction. */
-  caller?: Caller;
-  /** What a read asks for; absent behind a change, which answers with the first page. */
-  paged?: { query: URLSearchParams; page: Page };
+  /** For a read outside of a transaction. */
+  caller?: Caller | undefined;
+  /** The page of a read; absent after a change, whose response is the first page. */
+  paged?: { query: URLSearchParams; page: Page } | undefined;
 }
 
 /** The identifiers in a relationship and its links. AppError 404. */
@@ -82,7 +86,7 @@ export async function linkageDocument(
   return { links: { self: own, related }, data, jsonapi: JSONAPI };
 }
 
-/** One page of identifiers, with links to its neighbours where there are any. */
+/** One page of identifiers, with links to its neighbours. */
 async function manyLinked(
   { store, registry }: ApiContext,
   relation: ToMany,

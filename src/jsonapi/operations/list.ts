@@ -14,7 +14,7 @@ import type { ListResult, Scope } from '../store.js';
 /** The parent and relationship of a collection below a resource. */
 export type ScopeOf = Omit<Scope, 'id'>;
 
-/** Which rows a collection holds beside what the client filters. */
+/** Restricts a collection's rows besides the client's filter. */
 export interface CollectionPlace {
   scopeOf?: ScopeOf | undefined;
   view?: View | undefined;
@@ -33,10 +33,10 @@ export function listHandler(
     const { include } = query;
     const projection = project(definition, { fields, include, detail: false, reader });
     const { columns } = projection;
-    const scope = scopeOf ? { scope: { ...scopeOf, id: request.id } } : {};
+    const scope = scopeOf && { ...scopeOf, id: request.id };
     const filter = view ? [viewFilter(view), ...query.filter] : query.filter;
     const caller = callerOf(request);
-    const asked = { ...query, ...scope, caller, filter, shape: definition, columns };
+    const asked = { ...query, scope, caller, filter, shape: definition, columns };
     const result = await store.list(asked).catch((error: unknown) => {
       throw withAdvice(error, query);
     });

@@ -11,14 +11,14 @@ import type { ApiContext } from '../handler.js';
 import { pointer } from '../requests/pointers.js';
 import type { Link } from '../store.js';
 
-/** One row whose to-many relationships are being changed. The caller holds its lock. */
+/** The row whose to-many relationships change. The caller has locked it. */
 export interface Owner {
   definition: ResourceDefinition;
   trx: Transaction;
   context: RequestContext;
   id: number;
-  /** What to tell beside. */
-  meta?: Record<string, unknown>;
+  /** `meta` of the response, filled by relationship operations. */
+  meta?: Record<string, unknown> | undefined;
 }
 
 export interface RelateChange {
@@ -28,7 +28,7 @@ export interface RelateChange {
   at: string;
 }
 
-/** Adds what is not there yet. */
+/** Adds the ids that are not linked yet. */
 export async function addLinks(
   api: ApiContext,
   owner: Owner,
@@ -42,36 +42,36 @@ async function add(api: ApiContext, owner: Owner, change: RelateChange): Promise
   const { relation, relatedIds } = change;
   const link = linkOf(api, owner, relation);
   if (!relation.operations) return store.link(owner.trx, { ...link, relatedIds });
-  const there = new Set(await store.linkage(owner.trx, { ...link, only: relatedIds }));
-  const added = relatedIds.filter((id) => !there.has(id));
+  const linked = new Set(await store.linkage(owner.trx, { ...link, only: relatedIds }));
+  const added = relatedIds.filter((id) => !linked.has(id));
   if (added.length > 0) {
     await relation.operations.add(operationOf(api, owner, { ...change, relatedIds: added }));
   }
   return added;
 }
 
-/** Removes what is there of the given. */
+/** Removes the ids that are linked. */
 export async function removeLinks(
   api: ApiContext,
   owner: Owner,
   change: RelateChange,
 ): Promise<LinkChange> {
-  return { added: [], removed: await dropGiven(api, owner, change) };
+  return { added: [], removed: await removeGiven(api, owner, change) };
 }
 
-async function dropGiven(api: ApiContext, owner: Owner, change: RelateChange): Promise<number[]> {
+async function removeGiven(api: ApiContext, owner: Owner, change: RelateChange): Promise<number[]> {
   const { store, registry } = api;
   const { relation, relatedIds } = change;
   const link = linkOf(api, owner, relation);
   if (!relation.operations && !needsOwner(registry, relation)) {
     return store.unlink(owner.trx, { ...link, relatedIds });
   }
-  const there = await store.linkage(owner.trx, { ...link, only: relatedIds });
-  await drop(api, owner, { ...change, relatedIds: there });
-  return there;
+  const linked = await store.linkage(owner.trx, { ...link, only: relatedIds });
+  await remove(api, owner, { ...change, relatedIds: linked });
+  return linked;
 }
 
-/** Makes each named relationship hold exactly the given ids. Returns what changed, by name. */
+/** Replaces the ids of each named relationship. Returns the changes by name. */
 export async function replaceLinks(
   api: ApiContext,
   owner: Owner,
@@ -87,32 +87,36 @@ export async function replaceLinks(
   return changes;
 }
 
-/** Makes one relationship hold exactly the given ids. */
+/** Replaces the ids of one relationship. */
 export async function replace(
   api: ApiContext,
   owner: Owner,
   change: RelateChange,
 ): Promise<LinkChange> {
-  const removed = await dropOthers(api, owner, change);
+  const removed = await removeOthers(api, owner, change);
   return { added: await add(api, owner, change), removed };
 }
 
-async function dropOthers(api: ApiContext, owner: Owner, change: RelateChange): Promise<number[]> {
+async function removeOthers(
+  api: ApiContext,
+  owner: Owner,
+  change: RelateChange,
+): Promise<number[]> {
   const { store, registry } = api;
   const { relation, relatedIds } = change;
   const link = linkOf(api, owner, relation);
   if (!relation.operations && !needsOwner(registry, relation)) {
     return store.unlinkOthers(owner.trx, { ...link, relatedIds });
   }
-  // One is enough to refuse it.
-  const limit = relation.operations ? {} : { limit: 1 };
-  const others = await store.linkage(owner.trx, { ...link, except: relatedIds, ...limit });
-  await drop(api, owner, { ...change, relatedIds: others });
+  // Without an operation the first one is refused.
+  const limit = relation.operations ? undefined : 1;
+  const others = await store.linkage(owner.trx, { ...link, except: relatedIds, limit });
+  await remove(api, owner, { ...change, relatedIds: others });
   return others;
 }
 
-/** What plain SQL can't drop: by the relationship's own operation, or not at all. */
-async function drop(api: ApiContext, owner: Owner, change: RelateChange): Promise<void> {
+/** Removes by the relationship's own operation; without one, AppError 409. */
+async function remove(api: ApiContext, owner: Owner, change: RelateChange): Promise<void> {
   const { relation, relatedIds, at } = change;
   const [first] = relatedIds;
   if (first === undefined) return;

@@ -11,20 +11,20 @@ import type { ApiContext } from '../handler.js';
 import type { Parsed } from '../requests/input.js';
 import { pointer } from '../requests/pointers.js';
 
-/** Faults told in one answer, so that a small request does not get a huge one. */
+/** Faults in one response, so that a small request does not get a huge one. */
 const MAX_FAULTS = 500;
 
 /** Related resources that a request names. */
-interface Wanted extends SentLinkage {
+interface NamedResources extends SentLinkage {
   shape: ResourceDefinition;
   ids: number[];
 }
 
-/** AppError 404 naming every related resource that does not exist. The others are kept alive. */
+/** AppError 404 naming every related resource that does not exist; locks the others. */
 export async function requireRelated(
   api: ApiContext,
   trx: Transaction,
-  wanted: Wanted[],
+  wanted: NamedResources[],
 ): Promise<void> {
   const details = await missingRelated(api, trx, wanted);
   if (details.length === 0) return;
@@ -35,7 +35,7 @@ export async function requireRelated(
 async function missingRelated(
   { store }: ApiContext,
   trx: Transaction,
-  wanted: Wanted[],
+  wanted: NamedResources[],
 ): Promise<ErrorDetail[]> {
   const details: ErrorDetail[] = [];
   for (const { shape, ids, ...sent } of wanted) {
@@ -50,23 +50,23 @@ async function missingRelated(
   return details.slice(0, MAX_FAULTS);
 }
 
-interface Reading {
+interface ParsedBody {
   definition: ResourceDefinition;
   parsed: Parsed;
-  /** What was parsed. */
+  /** The parsed document. */
   body: unknown;
   context: RequestContext;
 }
 
 /**
- * The input, once all of it is sound and everything it refers to is there. AppError 422 with every
- * fault and its pointer, 404 when its only faults are related resources that do not exist, 403
- * when the actor may change the resource but not what a relationship would change.
+ * Returns the input if it is valid and everything it refers to exists. AppError 422 with every fault
+ * and its pointer, 404 if its only faults are missing related resources, 403 if the actor may change
+ * the resource but not the rows that a relationship would change.
  */
-export async function requireSound(
+export async function requireValid(
   api: ApiContext,
   trx: Transaction,
-  { definition, parsed, body, context }: Reading,
+  { definition, parsed, body, context }: ParsedBody,
 ): Promise<WriteInput> {
   const { input, faults } = parsed;
   for (const name of Object.keys(input.toMany)) requireRole(api, context, { definition, name });
@@ -93,12 +93,12 @@ function requireRole(
   throw new AppError('forbidden', 403, `to change ${name} needs the role ${role}`, { source });
 }
 
-/** Everything that a document's relationships name; 0 stands for an identifier that is none. */
+/** The resources that a document's relationships name; 0 stands for a malformed identifier. */
 function relatedIn(
   { registry }: ApiContext,
   { relationships }: ResourceDefinition,
   { input: { toOne, toMany }, body }: { input: WriteInput; body: unknown },
-): Wanted[] {
+): NamedResources[] {
   const named = [
     ...Object.entries(toOne).map(([name, id]): [string, number[]] => [name, id ? [id] : []]),
     ...Object.entries(toMany),

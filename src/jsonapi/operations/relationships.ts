@@ -5,7 +5,7 @@ import { readIdentifier, readIdentifiers } from '../definition/identifiers.js';
 import type { ToOne } from '../definition/shape.js';
 import type { Document } from '../documents/document.js';
 import type { ApiContext, ApiRequest, WriteHandler } from '../handler.js';
-import { refuseParameters } from '../query/query.js';
+import { refuseParameters } from '../query/parameters.js';
 import { lockTarget } from '../requests/entity-tag.js';
 import { dataOf } from '../requests/input.js';
 import { linkageDocument, type RelationshipPlace } from './linkage.js';
@@ -100,7 +100,7 @@ async function changeLinks(
 ): Promise<Record<string, unknown>> {
   const { definition, name, relation } = place;
   const { id, context } = request;
-  // The lock keeps two replacements of one relationship apart, too.
+  // The lock also serializes two replacements of one relationship.
   await lockTarget(api, trx, { ...request, definition });
   const shape = relatedDefinition(api.registry, relation);
   const data = dataOf(request.body);

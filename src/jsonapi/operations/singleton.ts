@@ -9,26 +9,26 @@ import { invalidDocument, isObject, parseUpdate } from '../requests/input.js';
 import { inFlatBody, pointer } from '../requests/pointers.js';
 import type { Row } from '../store.js';
 
-/** The id that the one resource shows. */
+/** The id of the only resource. */
 export const SINGLETON_ID = 1;
 
 /** A type with one resource, at a path without an id. Null returns an attribute to its default. */
 export interface SingletonDefinition<S = unknown> extends ResourceDefinition<S> {
-  /** What the columns get for these attributes; the attributes themselves where it is absent. */
+  /** Converts attributes to column values; without it they are the attributes. */
   columnsOf?(attributes: Record<string, unknown>, services: S): Record<string, unknown>;
-  /** What is wrong with the whole row as it would be written, by attribute. */
+  /** Faults of the whole row as it would be written, by attribute. */
   faultsOf?(row: Row): Record<string, string>;
 }
 
-/** The body of a write, and whether it was the flat object in place of a document. */
+/** The attributes of a write, and whether its body was a flat object instead of a document. */
 export interface SingletonInput {
   attributes: Record<string, unknown>;
   isFlat: boolean;
 }
 
 /**
- * Reads `{"data":{"attributes":…}}` or the attributes alone; `type` and `id` may be left out.
- * AppError 422 with every fault and its pointer into what was sent, 409 for another type or id.
+ * Reads `{"data":{"attributes":…}}` or only the attributes; `type` and `id` may be omitted. AppError
+ * 422 with every fault and its pointer into the body, 409 for another type or id.
  */
 export function parseSingleton(body: unknown, definition: SingletonDefinition): SingletonInput {
   if (!isObject(body)) throw invalidDocument('', 'the body must be a JSON object');
@@ -45,12 +45,15 @@ export function parseSingleton(body: unknown, definition: SingletonDefinition): 
   }
 }
 
-function documentData({ type, id, ...attributes }: Record<string, unknown>) {
-  return {
-    ...(type === undefined ? {} : { type }),
-    ...(id === undefined ? {} : { id }),
-    attributes,
-  };
+function documentData({
+  type,
+  id,
+  ...attributes
+}: Record<string, unknown>): Record<string, unknown> {
+  const data: Record<string, unknown> = { attributes };
+  if (type !== undefined) data.type = type;
+  if (id !== undefined) data.id = id;
+  return data;
 }
 
 /** Faults by attribute with their pointers into the body. */
@@ -65,15 +68,14 @@ export function faultsInBody(
   }));
 }
 
-/** The row, which may be the defaults of one never written, and what to tell the admin about it. */
+/** The row, or the defaults before the first write, and warnings for the admin. */
 export interface Singleton {
-  /** Of the request. */
   context: RequestContext;
   row: Row;
   warnings: string[];
 }
 
-/** Its document with its ETag. */
+/** The document with its entity tag. */
 export function singletonAnswer(
   { basePath, registry, services }: ApiContext,
   definition: SingletonDefinition,
@@ -89,7 +91,7 @@ export function singletonAnswer(
   return { status: 200, document, body, etag: entityTag(definition, row, body) };
 }
 
-/** AppError 412 when If-Match names other states than the row's, 400 when it is malformed. */
+/** AppError 412 if If-Match does not name the row's state, 400 if it is malformed. */
 export function checkIfMatch(
   definition: SingletonDefinition,
   row: Row,

@@ -10,7 +10,7 @@ import type { Row } from '../store.js';
 import { changeColumns, changesOf, columnsOf, flagDetails, linkChanges } from './changes.js';
 import { itemContent, readWriteQuery } from './item.js';
 import { replaceLinks } from './relate.js';
-import { requireSound } from './related-check.js';
+import { requireValid } from './related-check.js';
 
 export function updateHandler(definition: ResourceDefinition): WriteHandler {
   return (api, request) => {
@@ -22,7 +22,7 @@ export function updateHandler(definition: ResourceDefinition): WriteHandler {
       const before = await lockRow(api, trx, { definition, request });
       const faults = await repeatedFaults(api, trx, { definition, id, ...parsed });
       const whole = { ...parsed, faults: [...parsed.faults, ...faults] };
-      const input = await requireSound(api, trx, { ...request, definition, parsed: whole });
+      const input = await requireValid(api, trx, { ...request, definition, parsed: whole });
       const { meta } = await update(api, trx, { definition, request, before, input, flags });
       const content = await itemContent(api, definition, { id, query, trx, meta });
       return { status: 200, ...content };
@@ -30,7 +30,7 @@ export function updateHandler(definition: ResourceDefinition): WriteHandler {
   };
 }
 
-/** Locks the row that a write changes; returns what the audit trail needs of it. */
+/** Locks the row that a write changes; returns its audited columns. */
 export function lockRow(
   api: ApiContext,
   trx: Transaction,
@@ -51,7 +51,7 @@ interface Updating {
 
 const NO_FLAGS: ReadonlySet<string> = new Set();
 
-/** Changes the row that the caller has locked, with its line of audit. */
+/** Changes the row that the caller has locked, and writes the audit event. */
 export async function update(
   api: ApiContext,
   trx: Transaction,

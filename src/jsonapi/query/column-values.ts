@@ -34,13 +34,13 @@ function toText(value: unknown): string | undefined {
   return typeof value === 'string' && isStorableText(value) ? value : undefined;
 }
 
-// `filter[name]=v` and careless clients send numbers as strings.
+// `filter[name]=v` and some clients send numbers as strings.
 function toNumber(value: unknown): number | undefined {
   const number = typeof value === 'string' && NUMBER.test(value) ? Number(value) : value;
   return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
 }
 
-/** How an attribute is compared; undefined when it can't be. */
+/** How an attribute is compared; undefined if it can't be filtered by. */
 export function columnOf(name: string, attribute: Attribute): Column | undefined {
   const { filterable, writeOnly } = attribute;
   if (!filterable || writeOnly || attribute.kind === 'json') return undefined;
@@ -49,16 +49,17 @@ export function columnOf(name: string, attribute: Attribute): Column | undefined
   return { name, kind, ignoreCase: attribute.ignoreCase === true };
 }
 
-/** True for a column that patterns apply to. */
+/** Whether patterns apply to the column. */
 export function isText({ kind }: Column): boolean {
   return kind === 'text' || kind === 'version';
 }
 
-/** `value` as the column's type; undefined when it is of another. */
+/** `value` converted to the column's type; undefined if it is of another type. */
 export function readValue(column: Column, value: unknown): Scalar | undefined {
   return READERS[column.kind](value);
 }
 
+/** The column's type, for error messages. */
 export function expectedOf(column: Column): string {
   return EXPECTED[column.kind];
 }

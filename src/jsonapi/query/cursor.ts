@@ -5,19 +5,19 @@ import type { Column } from './filter-node.js';
 import { invalidParameter } from './parameters.js';
 
 const VERSION = 1;
-/** Longer text is left out: proxies in front may take no more than 8 KB of URL. */
+/** Longer text is omitted: reverse proxies may limit URLs to 8 KB. */
 const MAX_KEY = 500;
 const INTEGER = /^-?\d{1,19}$/;
-/** Rows may hold these, though no client can write them. */
+/** Rows may contain these, though clients can't write them. */
 const NO_NUMBER = /^(?:NaN|-?Infinity)$/;
 
-/** What a cursor belongs to: elsewhere it means nothing. */
+/** The type and order that a cursor is valid for. */
 export interface CursorPlace {
   definition: ResourceDefinition;
   sort: SortField[];
 }
 
-/** An opaque place in one order of one type; it holds nothing that the row's document doesn't. */
+/** An opaque position in one order of one type. It contains only what the row's document shows. */
 export function encodeCursor(place: CursorPlace, position: Position): string {
   const { keys, id, total } = position;
   const isLong = keys?.some((key) => key !== null && key.length > MAX_KEY);
@@ -31,7 +31,7 @@ export function encodeCursor(place: CursorPlace, position: Position): string {
   return Buffer.from(JSON.stringify(parts)).toString('base64url');
 }
 
-/** AppError 400 for what is no cursor, or one of another type or sort. */
+/** AppError 400 for an invalid cursor, or that of another type or order. */
 export function parseCursor(parameter: string, value: string, place: CursorPlace): Position {
   const position = decode(value, place);
   if (position !== undefined) return position;
@@ -77,7 +77,7 @@ function areKeys(keys: unknown, { definition, sort }: CursorPlace): keys is Posi
   return fields.every(({ column }, index) => isKey(keys[index], columnKind(definition, column)));
 }
 
-/** The fields that a position has keys of: the id, which ends every order, stands beside them. */
+/** The fields that a position has keys of: those before the id, which ends every order. */
 function keyFields(sort: SortField[]): SortField[] {
   const end = sort.findIndex(({ column }) => column === 'id');
   return end < 0 ? sort : sort.slice(0, end);

@@ -13,7 +13,7 @@ import { invalidParameter } from './parameters.js';
 const MAX_NAMES = 200;
 export const MAX_SORT_FIELDS = 10;
 export const MAX_INCLUDE_DEPTH = 3;
-/** Each step of a path costs a statement. */
+/** Each step of a path takes a statement. */
 export const MAX_INCLUDE_STEPS = 40;
 
 function names(parameter: string, value: string): string[] {
@@ -24,7 +24,7 @@ function names(parameter: string, value: string): string[] {
   return [...new Set(list)];
 }
 
-/** `sort=a,-b`. The id comes last by itself; a name given again changes nothing. */
+/** `sort=a,-b`. The id is the implicit last field; repeated names are ignored. */
 export function parseSort(
   value: string,
   definition: ResourceDefinition,

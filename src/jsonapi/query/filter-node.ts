@@ -14,13 +14,13 @@ export type Scalar = string | number | boolean | Date;
 
 export interface Column {
   name: string;
-  /** What the interface calls it where that is another name. */
+  /** The API's name, if it differs. */
   label?: string | undefined;
   kind: 'text' | 'version' | 'integer' | 'number' | 'boolean' | 'timestamp' | 'uuid';
   ignoreCase: boolean;
 }
 
-/** A filter whose names and values have been checked against the definitions. */
+/** A filter whose names and values were validated against the definitions. */
 export type FilterNode =
   | { kind: 'and' | 'or'; nodes: FilterNode[] }
   | { kind: 'not'; node: FilterNode }

@@ -19,10 +19,10 @@ export interface ValueRule {
   column: Column;
   op: string;
   value: unknown;
-  /** The query parameter to name in an error. */
+  /** The query parameter, for errors. */
   parameter: string;
-  /** All values of an enum. */
-  values?: readonly string[];
+  /** The values of an enum. */
+  values?: readonly string[] | undefined;
 }
 
 interface FieldRule {
@@ -32,11 +32,13 @@ interface FieldRule {
   parameter: string;
 }
 
+const TEXT_OPERATORS = [...PATTERNS, ...TEXT_PARTS];
+
 type Parser = (rule: ValueRule) => FilterNode;
 
 const PARSERS: ReadonlyMap<string, Parser> = new Map<string, Parser>([
   ...COMPARISONS.map((op): [string, Parser] => [op, (rule) => compare(rule, op)]),
-  ...[...PATTERNS, ...TEXT_PARTS].map((op): [string, Parser] => [op, (rule) => text(rule, op)]),
+  ...TEXT_OPERATORS.map((op): [string, Parser] => [op, (rule) => text(rule, op)]),
   ...SETS.map((op): [string, Parser] => [op, negatedIf(op.startsWith('not'), oneOf)]),
   ...IDENTITIES.map((op): [string, Parser] => [op, negatedIf(op === 'isnot', is)]),
   ['between', between],
@@ -46,7 +48,7 @@ function negatedIf(isNegated: boolean, parse: Parser): Parser {
   return isNegated ? (rule) => ({ kind: 'not', node: parse(rule) }) : parse;
 }
 
-/** Ids have no order that means anything, and no parts. */
+/** Ids have no meaningful order and no parts. */
 const LINK_OPERATORS = new Set<string>(['eq', 'ne', ...SETS, ...IDENTITIES]);
 
 /** A rule with "val". AppError 400 for an unknown operator or a value of the wrong type. */
@@ -56,7 +58,7 @@ export function parseValueRule(rule: ValueRule): FilterNode {
   throw invalidParameter(rule.parameter, `unknown operator "${rule.op}"`);
 }
 
-/** A rule about the ids of a to-one relationship. AppError 400 as parseValueRule. */
+/** A rule on the ids of a relationship. AppError 400 as parseValueRule. */
 export function parseLinkRule(rule: ValueRule): FilterNode {
   if (LINK_OPERATORS.has(rule.op)) return parseValueRule(rule);
   const message = `"${labelOf(rule.column)}" takes the operator "has" or one for ids, such as "eq"`;

@@ -16,7 +16,7 @@ const MAX_DEPTH = 5;
 export const MAX_RULES = 50;
 const COMBINATIONS = new Set(['and', 'or', 'not']);
 
-/** Shared by all filters of one request: the limits count them together. */
+/** Shared by all filters of one request, which count towards one limit. */
 export interface FilterContext extends QueryContext {
   rules: number;
 }
@@ -32,7 +32,7 @@ interface Place {
 
 type Json = Record<string, unknown>;
 
-/** One entry of the query string, `filter`, `filter[]` or `filter[name]`, checked and typed. */
+/** Validates one query parameter `filter`, `filter[]` or `filter[name]`. */
 export function parseFilter(
   entry: { parameter: string; value: string },
   definition: ResourceDefinition,
@@ -90,11 +90,12 @@ function parseLeaf(rule: Json, place: Place): FilterNode {
   if (context.rules > MAX_RULES) {
     throw invalidParameter(parameter, `a filter may have ${MAX_RULES} rules`);
   }
-  const stray = Object.keys(rule).find((key) => !['name', 'op', 'val', 'field'].includes(key));
-  if (stray !== undefined && COMBINATIONS.has(stray)) {
+  const unknown = Object.keys(rule).find((key) => !['name', 'op', 'val', 'field'].includes(key));
+  if (unknown !== undefined && COMBINATIONS.has(unknown)) {
     throw invalidParameter(parameter, '"and", "or" and "not" each stand alone in a rule');
   }
-  if (stray !== undefined) throw invalidParameter(parameter, `unknown member "${stray}" of a rule`);
+  if (unknown !== undefined)
+    throw invalidParameter(parameter, `unknown member "${unknown}" of a rule`);
   const { name, op } = rule;
   if (typeof name !== 'string' || typeof op !== 'string') {
     throw invalidParameter(parameter, 'a rule needs "name" and "op", both strings');
@@ -109,13 +110,13 @@ function parseEnd(rule: Json, name: string, place: Place): FilterNode {
   return parseComparison(listed(rule, name, place), columnNamed(name, place), place);
 }
 
-/** Of these kinds no value holds a comma. */
-const LISTED = new Set(['enum', 'integer', 'uuid']);
+/** No value of these kinds contains a comma. */
+const COMMA_SEPARATED = new Set(['enum', 'integer', 'uuid']);
 
-/** `filter[status]=Queued,NotNow` as a rule for either of them. */
+/** Converts `filter[status]=Queued,NotNow` to a rule with `in`. */
 function listed(rule: Json, name: string, { definition, isShort }: Place): Json {
   const kind = name === 'id' ? 'integer' : member(definition.attributes, name)?.kind;
-  return isShort && kind !== undefined && LISTED.has(kind) ? asList(rule) : rule;
+  return isShort && kind !== undefined && COMMA_SEPARATED.has(kind) ? asList(rule) : rule;
 }
 
 function asList(rule: Json): Json {
@@ -139,13 +140,13 @@ function parseComparison(rule: Json, column: Column, place: Place): FilterNode {
   }
   if (!('field' in rule)) {
     const values = place.definition.attributes[column.name]?.values;
-    return parseValueRule({ column, op, value: rule.val, parameter, ...(values && { values }) });
+    return parseValueRule({ column, op, value: rule.val, parameter, values });
   }
   if (typeof rule.field !== 'string') throw invalidParameter(parameter, '"field" must be a name');
   return parseFieldRule({ column, op, other: columnNamed(rule.field, place), parameter });
 }
 
-/** The same place seen from the resource at the other end of `name`. */
+/** The relationship, and the same place at the resource it leads to. */
 function across(name: string, place: Place) {
   const { definition, parameter, context } = place;
   const relation = member(definition.relationships, name);
@@ -159,7 +160,7 @@ function across(name: string, place: Place) {
   return { relation, shape, inside: { ...deeper(place), definition: shape } };
 }
 
-// {"name":"device__tags__name","op":"eq","val":…}; the operators any and has mean equality here.
+// {"name":"device__tags__name","op":"eq","val":…}; the operators any and has are aliases of eq here.
 function parseDotted(rule: Json, name: string, place: Place): FilterNode {
   const { relation, shape, inside } = across(name, place);
   const [first = '', ...further] = String(rule.name).split('__');
@@ -188,7 +189,7 @@ function parseRelated(rule: Json, name: string, place: Place): FilterNode {
   return { kind: 'related', relation, shape, node: parseRule(rule.val, inside) };
 }
 
-/** A relationship by the id of what it leads to, as in `filter[device]=1`. */
+/** A relationship by the id of the related resource, as in `filter[device]=1`. */
 function parseLink(rule: Json, names: { name: string; label: string }, place: Place): FilterNode {
   const { parameter, isShort } = place;
   if (!('val' in rule) || 'field' in rule) {

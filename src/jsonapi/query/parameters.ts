@@ -1,8 +1,33 @@
 import { AppError } from '../../errors.js';
 
-/** 400 that names the query parameter at fault. */
+/** AppError 400 that names the query parameter. */
 export function invalidParameter(parameter: string, message: string): AppError {
   return new AppError('invalid_parameter', 400, message, { source: { parameter } });
+}
+
+/** Reads the value of the query parameter `name`. */
+export type ParameterReader = (value: string, name: string) => void;
+
+/** Reads every parameter once; only `filter[]` may be repeated. AppError 400 for unknown ones. */
+export function readParameters(
+  params: URLSearchParams,
+  readerOf: (name: string) => ParameterReader | undefined,
+): void {
+  const names = new Set<string>();
+  for (const [name, value] of params) {
+    const read = readerOf(name);
+    if (!read) throw invalidParameter(name, `unknown query parameter "${name}"`);
+    if (names.has(name) && name !== 'filter[]') {
+      throw invalidParameter(name, `${name} is given twice`);
+    }
+    names.add(name);
+    read(value, name);
+  }
+}
+
+/** For operations without query parameters. */
+export function refuseParameters(params: URLSearchParams): void {
+  readParameters(params, () => undefined);
 }
 
 export const DEFAULT_PAGE_SIZE = 30;
@@ -14,7 +39,7 @@ export interface Page {
   size: number;
 }
 
-/** A whole number from 1 as the query string gives it. AppError 400 above `max`. */
+/** A whole number from 1 to `max`, else AppError 400. */
 export function parsePageNumber(parameter: string, value: string, max: number): number {
   const number = /^\d{1,12}$/.test(value) ? Number(value) : 0;
   if (number >= 1 && number <= max) return number;

@@ -11,53 +11,39 @@ import {
   MAX_PAGE_NUMBER,
   MAX_PAGE_SIZE,
   type Page,
+  type ParameterReader,
   parsePageNumber,
+  readParameters,
 } from './parameters.js';
 
-/** What shapes a document: any operation that answers with resources takes these. */
+/** The parameters of every operation that responds with resources. */
 export interface DocumentQuery {
   include: string[];
   /** Sparse fieldsets by type. */
   fields: Map<string, Set<string>>;
 }
 
-/** What a create or an update takes beside. */
+/** The parameters of a create or an update. */
 export interface WriteQuery extends DocumentQuery {
-  /** The names of the definition's `writeFlags` that are set. */
+  /** The definition's `writeFlags` that are set. */
   flags: Set<string>;
 }
 
-/** What a collection takes beside. */
+/** The parameters of a collection. */
 export interface CollectionQuery extends DocumentQuery {
   page: Page;
-  /** Given in place of the page's number. */
-  keyset?: Keyset;
+  /** Instead of the page's number. */
+  keyset?: Keyset | undefined;
   sort: SortField[];
   filter: FilterNode[];
   exactTotal: boolean;
-}
-
-type Reader = (value: string, parameter: string) => void;
-
-/** Every parameter may be given once, but for `filter[]`. An unknown one is a 400. */
-function readAll(params: URLSearchParams, readerOf: (name: string) => Reader | undefined): void {
-  const seen = new Set<string>();
-  for (const [name, value] of params) {
-    const read = readerOf(name);
-    if (!read) throw invalidParameter(name, `unknown query parameter "${name}"`);
-    if (seen.has(name) && name !== 'filter[]') {
-      throw invalidParameter(name, `${name} is given twice`);
-    }
-    seen.add(name);
-    read(value, name);
-  }
 }
 
 function documentReaders(
   query: DocumentQuery,
   definition: ResourceDefinition,
   context: QueryContext,
-): (name: string) => Reader | undefined {
+): (name: string) => ParameterReader | undefined {
   return (name) => {
     if (name === 'include') {
       return (value) => {
@@ -76,11 +62,11 @@ export function parseDocumentQuery(
   context: QueryContext,
 ): DocumentQuery {
   const query: DocumentQuery = { include: [], fields: new Map() };
-  readAll(params, documentReaders(query, definition, context));
+  readParameters(params, documentReaders(query, definition, context));
   return query;
 }
 
-/** The query of a create or an update: that of an item, and the definition's flags. */
+/** The query of a create or an update: that of an item and the definition's flags. */
 export function parseWriteQuery(
   params: URLSearchParams,
   definition: ResourceDefinition,
@@ -89,32 +75,32 @@ export function parseWriteQuery(
   const query: WriteQuery = { include: [], fields: new Map(), flags: new Set() };
   const readDocument = documentReaders(query, definition, context);
   const flagOf = flagReaders(query.flags, definition.writeFlags);
-  readAll(params, (name) => flagOf(name) ?? readDocument(name));
+  readParameters(params, (name) => flagOf(name) ?? readDocument(name));
   return query;
 }
 
 function flagReaders(
   flags: Set<string>,
   known: Record<string, string> = {},
-): (name: string) => Reader | undefined {
-  const readFlag: Reader = (value, name) => {
+): (name: string) => ParameterReader | undefined {
+  const readFlag: ParameterReader = (value, name) => {
     if (value === 'true') flags.add(name);
     else if (value !== 'false') throw invalidParameter(name, `${name} is true or false`);
   };
   return (name) => (Object.hasOwn(known, name) ? readFlag : undefined);
 }
 
-/** The query of a delete: the names of the definition's `deleteFlags` that are set. */
+/** The query of a delete: the definition's `deleteFlags` that are set. */
 export function parseDeleteQuery(
   params: URLSearchParams,
   { deleteFlags }: ResourceDefinition,
 ): Set<string> {
   const flags = new Set<string>();
-  readAll(params, flagReaders(flags, deleteFlags));
+  readParameters(params, flagReaders(flags, deleteFlags));
   return flags;
 }
 
-/** The query of a collection. AppError 400 naming the parameter for whatever it does not know. */
+/** The query of a collection. AppError 400 naming an unknown or invalid parameter. */
 export function parseCollectionQuery(
   params: URLSearchParams,
   definition: ResourceDefinition,
@@ -130,14 +116,14 @@ export function parseCollectionQuery(
   };
   const readDocument = documentReaders(query, definition, context);
   const readCollection = collectionReaders(query, definition, context);
-  readAll(params, (name) => readCollection(name) ?? readDocument(name));
+  readParameters(params, (name) => readCollection(name) ?? readDocument(name));
   const keyset = parseKeyset(params, { definition, sort: query.sort });
-  return keyset ? { ...query, keyset } : query;
+  return { ...query, keyset };
 }
 
 const POSITIONS = ['page[after]', 'page[before]', 'page[number]'];
 
-/** Read last: a cursor belongs to the sort, which may stand behind it. */
+/** Parsed last: a cursor depends on the sort, which may follow it. */
 function parseKeyset(params: URLSearchParams, place: CursorPlace): Keyset | undefined {
   const [given, other] = POSITIONS.filter((name) => params.has(name));
   if (given === undefined || given === 'page[number]') return undefined;
@@ -149,18 +135,13 @@ function parseKeyset(params: URLSearchParams, place: CursorPlace): Keyset | unde
   };
 }
 
-/** For operations that take no parameters at all. */
-export function refuseParameters(params: URLSearchParams): void {
-  readAll(params, () => undefined);
-}
-
 function collectionReaders(
   query: CollectionQuery,
   definition: ResourceDefinition,
   context: QueryContext,
-): (name: string) => Reader | undefined {
+): (name: string) => ParameterReader | undefined {
   const filters: FilterContext = { ...context, rules: 0 };
-  const readers: Record<string, Reader> = {
+  const readers: Record<string, ParameterReader> = {
     sort: (value) => {
       query.sort = parseSort(value, definition, context);
     },
@@ -177,7 +158,7 @@ function collectionReaders(
       query.exactTotal = true;
     },
   };
-  const readFilter: Reader = (value, parameter) => {
+  const readFilter: ParameterReader = (value, parameter) => {
     query.filter.push(...parseFilter({ parameter, value }, definition, filters));
   };
   return (name) => {

@@ -16,7 +16,7 @@ function hash(data: string | Buffer): string {
 
 const columnsByShape = new WeakMap<ResourceShape, string[]>();
 
-/** The columns that make up a row's state: what changes by itself all the time is none of it. */
+/** The columns of a row's state: all but the volatile ones. */
 export function stateColumns(shape: ResourceShape): string[] {
   const known = columnsByShape.get(shape) ?? findStateColumns(shape);
   columnsByShape.set(shape, known);
@@ -41,16 +41,16 @@ export function stateOf(shape: ResourceShape, row: Row): string {
 }
 
 /**
- * `W/"<state>.<representation>"`, quotes and all. `row` has the columns of `stateColumns`. Weak, as
- * `entityTagOf` tells.
+ * `W/"<state>.<representation>"` with its quotes. `row` has the columns of `stateColumns`. Weak for the
+ * reason given at `entityTagOf`.
  */
 export function entityTag(shape: ResourceShape, row: Row, body: Buffer): string {
   return `W/"${stateOf(shape, row)}.${hash(body)}"`;
 }
 
 /**
- * The states that an If-Match header names; undefined = any (`*`). AppError 400 when it is neither.
- * Weak tags count, which RFC 9110 §13.1.1 leaves to strong ones: a state is the same in every coding.
+ * The states that an If-Match header names; undefined = any (`*`). AppError 400 if it is malformed.
+ * Weak tags match, too, contrary to RFC 9110 §13.1.1: a state is the same in every content coding.
  */
 export function parseIfMatch(header: string): Set<string> | undefined {
   if (header.trim() === '*') return undefined;
@@ -61,26 +61,26 @@ export function parseIfMatch(header: string): Set<string> | undefined {
   return new Set([...header.matchAll(TAG)].map(([, tag = '']) => tag.split('.', 1)[0] ?? ''));
 }
 
-/** The resource that a write changes, and the If-Match header it came with. */
+/** The resource that a write changes, and the If-Match header of the request. */
 export interface Target {
-  /** To read of it. */
-  columns?: readonly string[];
+  /** Further columns to read. */
+  columns?: readonly string[] | undefined;
   definition: ResourceDefinition;
   id: number;
   ifMatch?: string | undefined;
 }
 
 /**
- * Locks the row that a write changes, before anything else is locked. AppError 404 when there is
- * none, 412 when If-Match names other states than its own.
+ * Locks the row that a write changes, before any other row. AppError 404 if there is none, 412 if
+ * If-Match does not name its state.
  */
 export async function lockTarget(
   { store }: ApiContext,
   trx: Transaction,
-  { definition: shape, id, ifMatch, columns: wanted = [] }: Target,
+  { definition: shape, id, ifMatch, columns: further = [] }: Target,
 ): Promise<Row> {
   const states = ifMatch === undefined ? undefined : parseIfMatch(ifMatch);
-  const columns = [...new Set([...wanted, ...(states ? stateColumns(shape) : [])])];
+  const columns = [...new Set([...further, ...(states ? stateColumns(shape) : [])])];
   const row = await store.find(trx, { shape, id, columns, lock: true });
   if (row === undefined) throw notFound(`${shape.type} ${id}`);
   if (!states || states.has(stateOf(shape, row))) return row;

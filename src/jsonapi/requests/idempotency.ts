@@ -3,21 +3,14 @@ import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../errors.js';
 import type { RequestContext, Transaction } from '../context.js';
 import { documentText } from '../documents/json-text.js';
-import type { Answer } from '../handler.js';
+import type { Answer, Idempotency } from '../handler.js';
 import type { FirstResponse, KeyClaim, Store } from '../store.js';
-
-/** An Idempotency-Key and what tells its request from others. */
-export interface Idempotency {
-  key: string;
-  /** SHA-256 of method, path, query and body. */
-  digest: Buffer;
-}
 
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
 const bodies = new WeakMap<IncomingMessage, Buffer>();
 
-/** Keeps what `readIdempotency` needs of a body that is parsed before it runs. */
+/** Stores the digest of a body for `readIdempotency`, which runs after the body is parsed. */
 export function noteBody(req: IncomingMessage, body: Buffer): void {
   if (req.headers['idempotency-key'] !== undefined) bodies.set(req, sha256(body));
 }
@@ -29,8 +22,8 @@ function sha256(...parts: (string | Buffer)[]): Buffer {
 }
 
 /**
- * The key of a write and the digest of the request; undefined without a key. `body` is for bodies
- * that are no JSON. AppError 400 when the key is not 1 to 255 visible ASCII characters.
+ * The key of a write and the digest of the request; undefined without a key. `body` is for bodies that
+ * are not JSON. AppError 400 unless the key is 1 to 255 visible ASCII characters.
  */
 export function readIdempotency(
   req: IncomingMessage & { originalUrl: string },
@@ -47,18 +40,18 @@ export function readIdempotency(
   return { key, digest: sha256(`${req.method} ${req.originalUrl}\n`, digestOfBody) };
 }
 
-/** A write as far as its transaction goes. */
+/** A write in its transaction. */
 export interface Write {
   context: RequestContext;
   idempotency?: Idempotency | undefined;
-  /** Everything the write does, and what it answers. Anything thrown rolls it back. */
+  /** Does the write and returns its answer. An error rolls it back. */
   work(trx: Transaction): Promise<Answer>;
 }
 
 /**
- * Runs a write in one transaction; with an Idempotency-Key exactly once in 24 hours, also when the
- * same request comes to several processes at the same instant. Repetitions get the first answer.
- * A write that fails leaves no key. AppError 422 when the key was another request's.
+ * Runs a write in one transaction; with an Idempotency-Key exactly once in 24 hours, even if the same
+ * request reaches several processes at once. Repetitions get the stored response. A failed write stores
+ * no key. AppError 422 if the key was used for another request.
  */
 export async function performWrite(store: Store, write: Write): Promise<Answer> {
   return store.inTransaction((trx) => {
@@ -101,8 +94,8 @@ function replay({ status, body, headers, digest }: FirstResponse, claim: KeyClai
   return {
     status,
     replayed: true,
-    ...(body === null ? {} : { body }),
-    ...(location === undefined ? {} : { location }),
-    ...(etag === undefined ? {} : { etag }),
+    body: body ?? undefined,
+    location,
+    etag,
   };
 }

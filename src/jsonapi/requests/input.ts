@@ -10,15 +10,15 @@ import { validationMessage } from './validation-message.js';
 type Json = Record<string, unknown>;
 type Mode = 'create' | 'update';
 
-/** What a document says, and every fault in it. Where there are faults, not all was understood. */
+/** The input of a document, and every fault in it. With faults the input is incomplete. */
 export interface Parsed {
   input: WriteInput;
-  /** Relationships that can't be written in it: harmless where they say what is so anyway. */
+  /** Relationships that can't be written in it: allowed if they repeat the present linkage. */
   repeated: Repeated;
   faults: ErrorDetail[];
 }
 
-/** What is being read, and every fault found so far. */
+/** The state of reading a document. */
 interface Reading extends Parsed {
   definition: ResourceDefinition;
   mode: Mode;
@@ -32,7 +32,7 @@ export function invalidDocument(at: string, message: string): AppError {
   return new AppError('invalid_document', 422, message, { source: { pointer: at } });
 }
 
-/** The `data` of a request document. AppError 422 when the body is none. */
+/** The `data` of a request document. AppError 422 if the body is not a document. */
 export function dataOf(body: unknown): unknown {
   if (!isObject(body)) throw invalidDocument('', 'the body must be a JSON:API document');
   if (!Object.hasOwn(body, 'data')) throw invalidDocument('/data', 'the document has no "data"');
@@ -48,7 +48,7 @@ function resourceOf(body: unknown, definition: ResourceDefinition): Json {
   throw new AppError('wrong_type', 409, message, { source: { pointer: '/data/type' } });
 }
 
-/** What the path of a collection says about everything created there. */
+/** The values that a collection's path fixes for resources created there. */
 export interface FixedByPath {
   attributes: Record<string, unknown>;
   toOne: Record<string, number>;
@@ -57,8 +57,8 @@ export interface FixedByPath {
 const NOTHING_FIXED: FixedByPath = { attributes: {}, toOne: {} };
 
 /**
- * The document of a create. AppError 422 when there is no resource in it, 409 for another type or
- * for another value than the path's, 403 for an id made by the client.
+ * The document of a create. AppError 422 if it has no resource, 409 for another type or another value
+ * than the path's, 403 for a client-generated id.
  */
 export function parseCreate(
   body: unknown,
@@ -93,7 +93,7 @@ function requireEqual(
   }
 }
 
-/** The document of an update: what is absent stays. AppError as parseCreate, 409 for another id. */
+/** The document of an update: absent members stay. AppError as parseCreate, 409 for another id. */
 export function readUpdate(
   body: unknown,
   { definition, id }: { definition: ResourceDefinition; id: number },
@@ -106,7 +106,7 @@ export function readUpdate(
   return readAll(startReading('update', definition), data);
 }
 
-/** As readUpdate, for a type whose relationships need no look at the database. */
+/** As readUpdate, for a type whose relationships need no check in the database. */
 export function parseUpdate(
   body: unknown,
   target: { definition: ResourceDefinition; id: number },
@@ -169,7 +169,7 @@ function keepUnwritable(
   input.unwritable = { ...input.unwritable, [name]: parsed.data };
 }
 
-/** A relationship without linkage. Clients that flatten what they read send it back as an attribute. */
+/** A relationship without linkage. Clients that flatten documents send it back as an attribute. */
 function isUnloaded(value: unknown): boolean {
   return isObject(value) && isObject(value.links) && !Object.hasOwn(value, 'data');
 }
@@ -198,7 +198,7 @@ function readRelationship(name: string, value: unknown, reading: Reading): void 
     faults.push({ detail, source: { pointer: at } });
     return;
   }
-  // Clients send back what they read: links without data change nothing.
+  // Clients send back what they read: links without data are ignored.
   if (isObject(value) && value.data === undefined) return;
   const data = isObject(value) ? value.data : value;
   const isWritable = ['document', 'always', reading.mode].includes(relation.write);

@@ -21,9 +21,8 @@ function parseMediaType(text: string): MediaType {
   return { name, parameters: new Map(parts) };
 }
 
-// JSON:API 1.1, "Content Negotiation": `profile` is always allowed, `ext` only when supported
-// (there are none), nothing else at all.
-function hasForeignParameter(parameters: Map<string, string>): boolean {
+// JSON:API 1.1, "Content Negotiation": only `profile` and supported extensions (none) are allowed.
+function hasUnsupportedParameter(parameters: Map<string, string>): boolean {
   return [...parameters.keys()].some((key) => key !== 'profile');
 }
 
@@ -32,18 +31,18 @@ export function checkContentType(header: string | undefined): void {
   const { name, parameters } = parseMediaType(header ?? '');
   const charset = parameters.get('charset') ?? 'utf-8';
   if (name === 'application/json' && charset.toLowerCase() === 'utf-8') return;
-  if (name === MEDIA_TYPE && !hasForeignParameter(parameters)) return;
+  if (name === MEDIA_TYPE && !hasUnsupportedParameter(parameters)) return;
   const message = `send ${MEDIA_TYPE} without parameters, or application/json`;
   const source = { header: 'Content-Type' };
   throw new AppError('unsupported_media_type', 415, message, { source });
 }
 
-/** Enough for anything the interface takes. */
+/** More than any document needs. */
 const MAX_DEPTH = 64;
 
 /**
- * For body-parser's `verify`: what is wrong with a JSON body before it is parsed. AppError 400. JSON
- * is UTF-8 (RFC 8259 §8.1), and what is not would be altered.
+ * For body-parser's `verify`: checks a JSON body before it is parsed. AppError 400. JSON is UTF-8
+ * (RFC 8259 §8.1); other bytes would be replaced silently.
  */
 export function checkBody(req: IncomingMessage, _res: unknown, body: Buffer): void {
   if (!isUtf8(body)) throw new AppError('malformed_json', 400, 'the body is not UTF-8');
@@ -74,9 +73,9 @@ function isDeeperThan(limit: number, body: Buffer): boolean {
 }
 
 /**
- * The form that an Accept header asks for. AppError 406 when every mention of the JSON:API media
- * type carries a parameter that is not supported. Other types are let through: browsers and curl
- * don't ask for ours. Unknown profiles are ignored (JSON:API 1.1, "Profiles").
+ * The form that an Accept header requests. AppError 406 if every mention of the JSON:API media type has
+ * an unsupported parameter. Other types are accepted: browsers and curl don't request ours. Unknown
+ * profiles are ignored (JSON:API 1.1, "Profiles").
  */
 export function negotiateForm(header: string | undefined): DocumentForm {
   if (header === undefined || !header.includes(';')) return { stringIds: false };
@@ -101,13 +100,13 @@ interface Offer extends DocumentForm {
 /** The weight belongs to the Accept header, not to the media type (RFC 9110 §12.5.1). */
 function offerOf({ parameters }: MediaType): Offer[] {
   const { q = '1', ...rest } = Object.fromEntries(parameters);
-  if (hasForeignParameter(new Map(Object.entries(rest)))) return [];
+  if (hasUnsupportedParameter(new Map(Object.entries(rest)))) return [];
   const profiles = (rest.profile ?? '').split(/\s+/);
   const weight = Number(q);
   return [{ stringIds: profiles.includes(STRING_IDS), weight: Number.isNaN(weight) ? 1 : weight }];
 }
 
-// Commas part the list, but not inside a quoted profile.
+// Commas separate the list, but not inside a quoted profile.
 function splitList(header: string): string[] {
   return header.match(/(?:"(?:[^"\\]|\\.)*"|[^,"])+/g) ?? [];
 }

@@ -12,10 +12,10 @@ import type { ToOne } from '../definition/shape.js';
 import type { ApiContext } from '../handler.js';
 import { pointer } from './pointers.js';
 
-/** What a document says of relationships that can't be written in it. */
+/** Linkage in a document of relationships that can't be written there. */
 export type Repeated = Pick<WriteInput, 'toOne' | 'toMany'>;
 
-/** The fault of a document that would change such a relationship; it tells where it is written. */
+/** The fault of a document that would change such a relationship; it names the path to use. */
 export function notWritten(
   name: string,
   { definition, id = '{id}' }: { definition: ResourceDefinition; id?: number | string },
@@ -33,7 +33,7 @@ interface Repeating {
   repeated: Repeated;
 }
 
-/** A fault for each relationship that is not what the document says of it. */
+/** A fault for each relationship whose present linkage differs from the document's. */
 export async function repeatedFaults(
   api: ApiContext,
   trx: Transaction,
@@ -58,7 +58,7 @@ async function toOneFaults(
 ): Promise<ErrorDetail[]> {
   const relations = Object.entries(repeated.toOne).flatMap(([name, wanted]) => {
     const relation = definition.relationships[name];
-    // 0 is no identifier and has its fault already.
+    // 0 is a malformed identifier, which has its fault already.
     return relation?.kind === 'toOne' && wanted !== 0 ? [{ name, relation, wanted }] : [];
   });
   if (relations.length === 0) return [];
@@ -75,7 +75,7 @@ async function toOneFaults(
     });
 }
 
-/** The path by which the resource at the other end takes such rows. */
+/** The path of the inverse relationship, which can be written. */
 function otherSide(
   registry: Registry,
   { definition, relation }: { definition: ResourceDefinition; relation: ToOne },

@@ -20,8 +20,8 @@ function limit(direction: 'least' | 'most', origin: string, bound: unknown): str
 }
 
 /**
- * What is wrong with a value, in words that follow its name: "must have at least 1 character". For
- * the validation library's `error`; a schema's own message comes before it.
+ * The message of a zod issue, to follow the value's name: "must have at least 1 character". For zod's
+ * `error` parameter; a schema's own message takes precedence.
  */
 export function validationMessage(issue: RawIssue): string {
   switch (issue.code) {
