@@ -132,8 +132,12 @@ export class ProfileImport {
     await insertProfileVersion(
       trx,
       {
-        ...{ profile_id: id, number, uuid: record.uuid, format: checked.format },
-        ...{ is_signed: record.is_signed, signer: record.signer },
+        profile_id: id,
+        number,
+        uuid: record.uuid,
+        format: checked.format,
+        is_signed: record.is_signed,
+        signer: record.signer,
         signer_fingerprint_sha256: signature?.fingerprint_sha256 ?? null,
         signer_is_trusted: signature?.isTrusted ?? null,
         holds_secrets: record.holds_secrets,

@@ -37,7 +37,9 @@ describe('the serial number of a record', () => {
     expect(row).toMatchObject({ serial_number: SerialNumber, device_name: 'Another name' });
     expect(warnings()).toMatchObject([
       {
-        ...{ deviceId: target.id, serialNumber: SerialNumber, reported: other },
+        deviceId: target.id,
+        serialNumber: SerialNumber,
+        reported: other,
         msg: 'a device reports another serial number',
       },
     ]);
@@ -134,10 +136,13 @@ describe('of a user enrollment', () => {
     const { SerialNumber: _, ...ids } = HARDWARE;
     const ServiceSubscriptions = [{ Slot: 'CTSubscriptionSlotOne', ...ids }];
     const row = await reportFrom(target, {
-      ...{ ...HARDWARE, ServiceSubscriptions, DeviceName: 'Phone' },
+      ...HARDWARE,
+      ServiceSubscriptions,
+      DeviceName: 'Phone',
     });
     expect(row).toMatchObject({
-      ...{ ...NOTHING, device_name: 'Phone' },
+      ...NOTHING,
+      device_name: 'Phone',
       service_subscriptions: [{ Slot: 'CTSubscriptionSlotOne' }],
     });
     expect(row.service_subscriptions).toEqual([{ Slot: 'CTSubscriptionSlotOne' }]);

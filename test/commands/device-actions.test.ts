@@ -120,8 +120,12 @@ describe.each(ACTIONS)('the action %s', (name, pathOf) => {
       return { id: command, request_type, parameters };
     });
     expect(await lastAudit()).toMatchObject({
-      ...{ actor: 'a operator', role: 'operator', action: `devices.${name}`, outcome: 'success' },
-      ...{ target_type: 'devices', target_id: String(id) },
+      actor: 'a operator',
+      role: 'operator',
+      action: `devices.${name}`,
+      outcome: 'success',
+      target_type: 'devices',
+      target_id: String(id),
       details: { commands },
     });
   });

@@ -17,7 +17,8 @@ async function addDevice(columns: Columns = {}): Promise<number> {
 }
 
 const BYOD = {
-  ...{ enrollment_id: 'enrollment-9', enrollment_type: 'user' },
+  enrollment_id: 'enrollment-9',
+  enrollment_type: 'user',
   enrollment_method: 'account_user',
 };
 const ADDE = { udid: 'U-9', enrollment_type: 'device', enrollment_method: 'account_device' };
@@ -85,7 +86,9 @@ describe("a person's own device", () => {
     });
     const { errors } = (await reply.json()) as { errors: { code: string; detail: string }[] };
     expect([reply.status, errors[0]?.code, errors[0]?.detail]).toEqual([
-      ...[422, 'forbidden_by_enrollment', reason(id, 'ClearPasscode')],
+      422,
+      'forbidden_by_enrollment',
+      reason(id, 'ClearPasscode'),
     ]);
     expect(await queued()).toEqual([]);
   });
@@ -106,7 +109,9 @@ describe("a person's own device", () => {
     const data = { type: 'devices', id, attributes };
     const { status, body } = await adminApi(app).patch(`/devices/${id}`, { data });
     expect([status, body.errors[0].code, body.errors[0].source]).toEqual([
-      ...[422, 'forbidden_by_enrollment', { pointer: '/data/attributes/device_name' }],
+      422,
+      'forbidden_by_enrollment',
+      { pointer: '/data/attributes/device_name' },
     ]);
     expect(await queued()).toEqual([]);
   });

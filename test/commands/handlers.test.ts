@@ -74,8 +74,11 @@ describe('DeviceInformation', () => {
       QueryResponses: { BatteryLevel: 'full', IsSupervised: 'no', TimeZone: '', OSVersion: 17.5 },
     });
     expect(await deviceRow()).toMatchObject({
-      ...{ device_name: 'One', battery_level: 0.5, is_supervised: false },
-      ...{ time_zone: null, os_version: '17.5' },
+      device_name: 'One',
+      battery_level: 0.5,
+      is_supervised: false,
+      time_zone: null,
+      os_version: '17.5',
     });
   });
 
@@ -196,12 +199,20 @@ describe('CertificateList', () => {
     });
     expect(await rowsOf('installed_certificates')).toEqual([
       {
-        ...{ x509_cn: 'A device', is_identity: true, der_data: der, subject, issuer },
+        x509_cn: 'A device',
+        is_identity: true,
+        der_data: der,
+        subject,
+        issuer,
         fingerprint_sha256: fingerprint.toString('hex'),
-        ...{ serial: serialHex, not_before: notBefore, not_after: notAfter },
+        serial: serialHex,
+        not_before: notBefore,
+        not_after: notAfter,
       },
       {
-        ...{ x509_cn: 'Odd', is_identity: false, der_data: odd },
+        x509_cn: 'Odd',
+        is_identity: false,
+        der_data: odd,
         fingerprint_sha256: createHash('sha256').update(odd).digest('hex'),
       },
       { x509_cn: 'Without data' },

@@ -41,7 +41,11 @@ function createWorker(): ReportWorker {
   lines = captured.lines;
   const queue = new CommandQueue(box);
   return new ReportWorker({
-    ...{ db: own, box, queue, logger: captured.logger, sweepMs: 50 },
+    db: own,
+    box,
+    queue,
+    logger: captured.logger,
+    sweepMs: 50,
     readInThread: () => Promise.reject(new Error('no report here is large')),
   });
 }

@@ -32,7 +32,8 @@ describe('a report whose values cannot be stored', () => {
     const body = { QueryResponses: UNSTORABLE };
     const uuid = await deliver(app, target, { requestType, parameters, body });
     expect(await command(uuid)).toMatchObject({
-      ...{ status: 'Acknowledged', needs_handling: false },
+      status: 'Acknowledged',
+      needs_handling: false,
       reason: 'the answer could not be read; see the log',
       result: expect.any(Buffer),
     });
@@ -68,7 +69,9 @@ describe('the sweep', () => {
   async function storedCommand(columns: Record<string, unknown>): Promise<string> {
     const uuid = crypto.randomUUID();
     await app.db.knex('commands').insert({
-      ...{ uuid, device_id: target.id, request_type: 'SecurityInfo' },
+      uuid,
+      device_id: target.id,
+      request_type: 'SecurityInfo',
       payload: buildPlist({ Command: {} }),
       ...columns,
     });
@@ -102,7 +105,9 @@ describe('the sweep', () => {
   it('leaves a report alone that another process holds, and finds it later', async () => {
     const result = buildPlist({ InstalledApplicationList: [{ Name: 'Later' }] });
     const uuid = await storedCommand({
-      ...{ status: 'Acknowledged', needs_handling: true, result },
+      status: 'Acknowledged',
+      needs_handling: true,
+      result,
       request_type: 'InstalledApplicationList',
     });
     const blocker = await app.db.knex.transaction();

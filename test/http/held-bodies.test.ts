@@ -95,7 +95,9 @@ it('the devices of all addresses together have no more than the whole budget', a
 
 it('uploads of one admin have a share of their own', async () => {
   const upload = {
-    ...{ method: 'POST', path: '/api/v1/upload/profiles', length: 3 * KIB * KIB },
+    method: 'POST',
+    path: '/api/v1/upload/profiles',
+    length: 3 * KIB * KIB,
     headers: {
       Authorization: `Bearer ${ADMIN_TOKEN}`,
       'Content-Type': 'multipart/form-data; boundary=b',
@@ -110,7 +112,8 @@ it('uploads of one admin have a share of their own', async () => {
 
 it('behind a proxy of TRUST_PROXY each client has a share of its own', async () => {
   const behind = await startApp({
-    ...{ isSweeping: false, env: { TRUST_PROXY: '127.0.0.1' } },
+    isSweeping: false,
+    env: { TRUST_PROXY: '127.0.0.1' },
     bodyLimits: { ...LIMITS, silentMs: 60_000 },
   });
   const from = (address: string) =>

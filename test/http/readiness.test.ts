@@ -51,7 +51,10 @@ describe('GET /readyz', () => {
       {
         status: 'not ready',
         checks: {
-          ...{ database: 'ok', writes: 'failed', migrations: 'ok', certificate_authority: 'ok' },
+          database: 'ok',
+          writes: 'failed',
+          migrations: 'ok',
+          certificate_authority: 'ok',
         },
         reasons: {
           writes: 'The database is read-only: free its disk, or point DATABASE_URL to the primary',

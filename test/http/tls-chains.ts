@@ -16,8 +16,17 @@ export interface TlsChain {
 /** Makes root.pem, what clients believe in. */
 export function makeRoot(openssl: OpenSsl): void {
   openssl.run(
-    ...['req', '-x509', ...KEYS.rsa, '-days', '9', '-subj', '/CN=Root'],
-    ...['-keyout', 'root.key', '-out', 'root.pem'],
+    'req',
+    '-x509',
+    ...KEYS.rsa,
+    '-days',
+    '9',
+    '-subj',
+    '/CN=Root',
+    '-keyout',
+    'root.key',
+    '-out',
+    'root.pem',
   );
   openssl.write('ca.ext', 'basicConstraints=critical,CA:true\nkeyUsage=keyCertSign\n');
   openssl.write('leaf.ext', 'subjectAltName=DNS:localhost\nextendedKeyUsage=serverAuth\n');
@@ -32,13 +41,32 @@ interface Issue {
 
 function issue(openssl: OpenSsl, name: string, { kind, issuer, extensions, subject }: Issue): void {
   openssl.run(
-    ...['req', '-new', ...KEYS[kind], '-subj', subject],
-    ...['-keyout', `${name}.key`, '-out', `${name}.csr`],
+    'req',
+    '-new',
+    ...KEYS[kind],
+    '-subj',
+    subject,
+    '-keyout',
+    `${name}.key`,
+    '-out',
+    `${name}.csr`,
   );
   openssl.run(
-    ...['x509', '-req', '-in', `${name}.csr`, '-days', '9', '-extfile', extensions],
-    ...['-CA', `${issuer}.pem`, '-CAkey', `${issuer}.key`, '-CAcreateserial'],
-    ...['-out', `${name}.pem`],
+    'x509',
+    '-req',
+    '-in',
+    `${name}.csr`,
+    '-days',
+    '9',
+    '-extfile',
+    extensions,
+    '-CA',
+    `${issuer}.pem`,
+    '-CAkey',
+    `${issuer}.key`,
+    '-CAcreateserial',
+    '-out',
+    `${name}.pem`,
   );
 }
 

@@ -29,8 +29,19 @@ const KEYS = { rsa: ['rsa:2048'], ec: ['ec', '-pkeyopt', 'ec_paramgen_curve:P-25
 /** Self-signed, for localhost. */
 function selfSigned(kind: keyof typeof KEYS = 'ec'): Pair {
   openssl.run(
-    ...['req', '-x509', '-newkey', ...KEYS[kind], '-nodes', '-days', '2', '-subj', '/CN=localhost'],
-    ...['-keyout', 'own.key', '-out', 'own.pem'],
+    'req',
+    '-x509',
+    '-newkey',
+    ...KEYS[kind],
+    '-nodes',
+    '-days',
+    '2',
+    '-subj',
+    '/CN=localhost',
+    '-keyout',
+    'own.key',
+    '-out',
+    'own.pem',
   );
   const read = (name: string) => openssl.read(name).toString('latin1');
   return { pem_certificate: read('own.pem'), pem_private_key: read('own.key') };

@@ -110,9 +110,18 @@ describe('two servers with a stored certificate', () => {
     }
     const { port } = new URL(one.url);
     const shake = promisify(execFile)('openssl', [
-      ...['s_client', '-connect', `127.0.0.1:${port}`, '-servername', 'localhost'],
-      ...['-CAfile', join(openssl.directory, 'root.pem'), '-verify_return_error'],
-      ...['-verify_hostname', 'localhost', '-alpn', 'h2,http/1.1'],
+      's_client',
+      '-connect',
+      `127.0.0.1:${port}`,
+      '-servername',
+      'localhost',
+      '-CAfile',
+      join(openssl.directory, 'root.pem'),
+      '-verify_return_error',
+      '-verify_hostname',
+      'localhost',
+      '-alpn',
+      'h2,http/1.1',
     ]);
     shake.child.stdin?.end();
     const { stdout } = await shake;
@@ -137,8 +146,19 @@ describe('two servers with a stored certificate', () => {
     openssl.write('profile.der', (await ask(other, '/enroll/profile')).body);
     for (const command of ['cms', 'smime']) {
       const content = openssl.run(
-        ...[command, '-verify', '-inform', 'DER', '-in', 'profile.der', '-binary'],
-        ...['-CAfile', 'root.pem', '-purpose', 'any', '-signer', 'signer.pem'],
+        command,
+        '-verify',
+        '-inform',
+        'DER',
+        '-in',
+        'profile.der',
+        '-binary',
+        '-CAfile',
+        'root.pem',
+        '-purpose',
+        'any',
+        '-signer',
+        'signer.pem',
       );
       expect(parsePlistDict(content).PayloadType).toBe('Configuration');
       const subject = openssl.run('x509', '-in', 'signer.pem', '-noout', '-subject').toString();
@@ -168,8 +188,17 @@ it('with TLS=off a stored certificate only signs', async () => {
   await upload(app, rsa);
   await untilSo(isSigned);
   openssl.run(
-    ...['cms', '-verify', '-inform', 'DER', '-in', 'profile.der', '-binary'],
-    ...['-CAfile', 'root.pem', '-purpose', 'any'],
+    'cms',
+    '-verify',
+    '-inform',
+    'DER',
+    '-in',
+    'profile.der',
+    '-binary',
+    '-CAfile',
+    'root.pem',
+    '-purpose',
+    'any',
   );
   expect(await warningCodes(app)).not.toContain('restart_for_https');
   await app.halt();

@@ -44,7 +44,9 @@ export class CertifiedDevice extends TestDevice {
     const { contentType, path = '/mdm', signature = null } = options;
     const { url, agent = false, headers = {} } = this.door;
     const outgoing = request(`${url}${path}`, {
-      ...{ method: 'PUT', agent, rejectUnauthorized: false },
+      method: 'PUT',
+      agent,
+      rejectUnauthorized: false,
       ...(this.shown && {
         cert: certificatePem(this.shown.certificate, ...(this.shown.chain ?? [])),
         key: keyPem(this.shown),

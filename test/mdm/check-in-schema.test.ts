@@ -50,22 +50,29 @@ interface Sender {
 const ANNA = { UserID: randomUUID().toUpperCase(), UserShortName: 'anna', UserLongName: 'Anna E' };
 const SENDERS: Sender[] = [
   {
-    ...{ what: 'a device', channel: 0, users: {} },
+    what: 'a device',
+    channel: 0,
+    users: {},
     ids: () => ({ UDID: randomUUID().toUpperCase() }),
     left: [...USER_KEYS, ...ENROLLMENT_KEYS],
   },
   {
-    ...{ what: 'a user enrollment', channel: 0, users: {} },
+    what: 'a user enrollment',
+    channel: 0,
+    users: {},
     ids: () => ({ EnrollmentID: randomUUID().toUpperCase() }),
     left: [...USER_KEYS, 'UDID', 'EnrollmentUserID'],
   },
   {
-    ...{ what: 'a user of a Mac', channel: 1, users: ANNA },
+    what: 'a user of a Mac',
+    channel: 1,
+    users: ANNA,
     ids: () => ({ UDID: randomUUID().toUpperCase() }),
     left: ENROLLMENT_KEYS,
   },
   {
-    ...{ what: 'the user of a user enrollment', channel: 1 },
+    what: 'the user of a user enrollment',
+    channel: 1,
     users: { EnrollmentUserID: randomUUID().toUpperCase(), UserLongName: 'Anna E' },
     ids: () => ({ EnrollmentID: randomUUID().toUpperCase() }),
     left: ['UDID', 'UserID', 'UserShortName'],
@@ -137,12 +144,19 @@ describe('what a message leaves', () => {
     await one.send(messageOf('TokenUpdate', device, one));
     const row = await rowOf(one);
     expect(row).toMatchObject({
-      ...{ topic: 'Topic of the test', device_name: 'DeviceName of the test' },
-      ...{ model: 'Model of the test', model_name: 'MacBook Pro', platform: 'macOS' },
-      ...{ product_name: 'MacBookPro18,1', os_version: 'OSVersion of the test' },
-      ...{ build_version: 'BuildVersion of the test', imei: 'IMEI of the test' },
-      ...{ serial_number: 'SerialNumber of the test', meid: 'MEID of the test' },
-      ...{ awaiting_configuration: true, enrollment_state: 'enrolled' },
+      topic: 'Topic of the test',
+      device_name: 'DeviceName of the test',
+      model: 'Model of the test',
+      model_name: 'MacBook Pro',
+      platform: 'macOS',
+      product_name: 'MacBookPro18,1',
+      os_version: 'OSVersion of the test',
+      build_version: 'BuildVersion of the test',
+      imei: 'IMEI of the test',
+      serial_number: 'SerialNumber of the test',
+      meid: 'MEID of the test',
+      awaiting_configuration: true,
+      enrollment_state: 'enrolled',
     });
     const push = app.box.open(row.sealed_push, `devices/${row.id}/push`).toString();
     expect(JSON.parse(push)).toEqual({
@@ -165,8 +179,11 @@ describe('what a message leaves', () => {
     const [row, ...others] = await app.db.knex('device_users').where({ device_id: before.id });
     expect(others).toEqual([]);
     expect(row).toMatchObject({
-      ...{ user_key: ANNA.UserID, short_name: 'anna', long_name: 'Anna E' },
-      ...{ not_on_console: true, is_enrolled: true },
+      user_key: ANNA.UserID,
+      short_name: 'anna',
+      long_name: 'Anna E',
+      not_on_console: true,
+      is_enrolled: true,
     });
     expect(await app.db.knex('device_secrets').where({ device_id: before.id })).toEqual([]);
   });

@@ -46,7 +46,10 @@ describe.each(CHANNELS)('on the channel of %s', (_whose, ids) => {
     expect([items.status, items.type]).toEqual([200, 'application/json']);
     const { Declarations, DeclarationsToken } = JSON.parse(items.text);
     expect(Declarations).toEqual({
-      ...{ Activations: [], Assets: [], Configurations: [], Management: [] },
+      Activations: [],
+      Assets: [],
+      Configurations: [],
+      Management: [],
     });
     expect(JSON.parse(tokens.text)).toEqual({
       SyncTokens: { DeclarationsToken, Timestamp: '1970-01-01T00:00:00Z' },

@@ -63,11 +63,15 @@ describe('a certificate that was issued for one device', () => {
     await lower.enroll({ SerialNumber: serial.toLowerCase() });
     const row = await rowOf(device);
     expect(row).toMatchObject({
-      ...{ is_enrolled: true, enrollment_method: 'automated', proven_serial: serial },
-      ...{ unmet_minimum_os_version: '26.1', managed_apple_account: null },
+      is_enrolled: true,
+      enrollment_method: 'automated',
+      proven_serial: serial,
+      unmet_minimum_os_version: '26.1',
+      managed_apple_account: null,
     });
     expect(await requestRow(requestId)).toMatchObject({
-      ...{ device_id: row.id, enrolled_at: expect.any(Date) },
+      device_id: row.id,
+      enrolled_at: expect.any(Date),
     });
   });
 
@@ -86,7 +90,9 @@ describe('a certificate that was issued for one device', () => {
     await device.checkOut();
     await device.enroll({ SerialNumber: serial });
     expect(await rowOf(device)).toMatchObject({
-      ...{ is_enrolled: true, enrollment_number: 2, enrollment_method: 'automated' },
+      is_enrolled: true,
+      enrollment_number: 2,
+      enrollment_method: 'automated',
     });
     expect(await requestRow(requestId)).toMatchObject({ enrolled_at });
   });
@@ -134,7 +140,8 @@ describe('several certificates of one request', () => {
     const second = await certifiedFor(app, { requestId });
     await first.enroll();
     expect(await rowOf(first)).toMatchObject({
-      ...{ managed_apple_account: account, enrollment_method: 'account_device' },
+      managed_apple_account: account,
+      enrollment_method: 'account_device',
     });
     await expectRefused(() => second.authenticate(), 'request_spent');
   });
@@ -159,8 +166,10 @@ describe('a certificate that was issued for the account of a person', () => {
     await device.enroll();
     const row = await app.db.knex('devices').where({ enrollment_id: device.udid }).first();
     expect(row).toMatchObject({
-      ...{ managed_apple_account: account, enrollment_method: 'account_user' },
-      ...{ enrollment_type: 'user', udid: null },
+      managed_apple_account: account,
+      enrollment_method: 'account_user',
+      enrollment_type: 'user',
+      udid: null,
     });
   });
 });
@@ -278,6 +287,8 @@ describe('a device that enrolls by a link', () => {
 it('a device of which nothing is known has enrolled by a profile', async () => {
   const device = await (await createTestDevice(app)).enroll();
   expect(await rowOf(device)).toMatchObject({
-    ...{ enrollment_method: 'profile', enrollment_link_id: null, managed_apple_account: null },
+    enrollment_method: 'profile',
+    enrollment_link_id: null,
+    managed_apple_account: null,
   });
 });

@@ -113,8 +113,11 @@ describe('Authenticate', () => {
     const again = device.with(await newIdentity());
     expectEmpty(await again.authenticate());
     expect(await rowOf(device)).toMatchObject({
-      ...{ enrollment_state: 'authenticated', is_enrolled: false, enrollment_number: 2 },
-      ...{ sealed_push: null, push_state: null },
+      enrollment_state: 'authenticated',
+      is_enrolled: false,
+      enrollment_number: 2,
+      sealed_push: null,
+      push_state: null,
     });
     const commands = await commandsOf(device);
     expect(commands.length).toBeGreaterThan(4);

@@ -143,7 +143,9 @@ describe('the same device, whose signature binds it to its serial number', () =>
     const back = await proven(udid, serial.toLowerCase(), { method: 'ota' });
     await back.enroll({ SerialNumber: serial });
     expect(await rowOf(back)).toMatchObject({
-      ...{ id, enrollment_number: 2, proven_serial: serial.toLowerCase() },
+      id,
+      enrollment_number: 2,
+      proven_serial: serial.toLowerCase(),
     });
     const logged = app.logLines.length;
     expect(await bootstrapTokenFor(back)).toBe('bootstrap token of the owner');

@@ -26,23 +26,59 @@ function readMade(name: string): Made {
 
 function makeAuthority(name: string): Made {
   tool.run(
-    ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-sha256', '-days', '30'],
-    ...['-subj', `/O=Corporate/CN=${name}`, '-keyout', `${name}.key`, '-out', `${name}.pem`],
-    ...['-addext', 'keyUsage=critical,keyCertSign,cRLSign'],
+    'req',
+    '-x509',
+    '-newkey',
+    'rsa:2048',
+    '-nodes',
+    '-sha256',
+    '-days',
+    '30',
+    '-subj',
+    `/O=Corporate/CN=${name}`,
+    '-keyout',
+    `${name}.key`,
+    '-out',
+    `${name}.pem`,
+    '-addext',
+    'keyUsage=critical,keyCertSign,cRLSign',
   );
   return readMade(name);
 }
 
 function makeIdentity(name: string, issuer: string): Made {
   tool.run(
-    ...['req', '-new', '-newkey', 'rsa:2048', '-nodes', '-subj', `/CN=${name}`],
-    ...['-keyout', `${name}.key`, '-out', `${name}.csr`],
+    'req',
+    '-new',
+    '-newkey',
+    'rsa:2048',
+    '-nodes',
+    '-subj',
+    `/CN=${name}`,
+    '-keyout',
+    `${name}.key`,
+    '-out',
+    `${name}.csr`,
   );
   tool.write('extensions', 'keyUsage=digitalSignature\nextendedKeyUsage=clientAuth\n');
   tool.run(
-    ...['x509', '-req', '-in', `${name}.csr`, '-sha256', '-days', '30', '-set_serial', '7'],
-    ...['-CA', `${issuer}.pem`, '-CAkey', `${issuer}.key`, '-extfile', 'extensions'],
-    ...['-out', `${name}.pem`],
+    'x509',
+    '-req',
+    '-in',
+    `${name}.csr`,
+    '-sha256',
+    '-days',
+    '30',
+    '-set_serial',
+    '7',
+    '-CA',
+    `${issuer}.pem`,
+    '-CAkey',
+    `${issuer}.key`,
+    '-extfile',
+    'extensions',
+    '-out',
+    `${name}.pem`,
   );
   return readMade(name);
 }
@@ -124,12 +160,11 @@ describe('a CA that was uploaded without its key', () => {
       const known = await (await createTestDevice(app)).enroll();
       for (const device of [deviceOf(ofCorporate), deviceOf(ofCorporate).as(known.ids)]) {
         for (const reply of [
-          ...[await device.idle(), await device.report(randomUUID())],
-          ...[
-            await device.tokenUpdate(),
-            await device.checkOut(),
-            await device.idle({ UserID: 'u' }),
-          ],
+          await device.idle(),
+          await device.report(randomUUID()),
+          await device.tokenUpdate(),
+          await device.checkOut(),
+          await device.idle({ UserID: 'u' }),
           await device.checkIn('GetBootstrapToken'),
         ]) {
           expect(statusOf(reply)).toBe(403);

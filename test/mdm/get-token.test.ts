@@ -44,7 +44,8 @@ interface Upload {
 
 async function upload({ of = identity, purpose = 'dep.stoken', withKey = true }: Upload = {}) {
   const attributes = {
-    ...{ purpose, pem_certificate: certificatePem(of.certificate) },
+    purpose,
+    pem_certificate: certificatePem(of.certificate),
     ...(withKey && { pem_private_key: keyPem(of) }),
   };
   const { status, body } = await adminApi(app).post('/certificates', {

@@ -80,7 +80,9 @@ it('a request signed with an identity of ours is read to its end', async () => {
   const body = idle();
   const headers = { 'Mdm-Signature': device.sign(body) };
   const { socket, answered } = hold(app, {
-    ...{ headers, length: body.length, sent: body.subarray(0, 100) },
+    headers,
+    length: body.length,
+    sent: body.subarray(0, 100),
   });
   expect(await within(answered, 500)).toBeUndefined();
   socket.write(body.subarray(100));

@@ -74,8 +74,14 @@ describe('with REPLACE_ENROLLED=hold, a new certificate that names an enrolled d
     expect(body.data).toHaveLength(1);
     const { attributes, relationships } = body.data[0];
     expect(attributes).toMatchObject({
-      ...{ state: 'held', method: 'profile', udid: owner.udid, serial_number },
-      ...{ os_version: '26.1', product_name: 'iPhone14,5', attempts: 1, approved_at: null },
+      state: 'held',
+      method: 'profile',
+      udid: owner.udid,
+      serial_number,
+      os_version: '26.1',
+      product_name: 'iPhone14,5',
+      attempts: 1,
+      approved_at: null,
       fingerprint_sha256: attempt.certificate.fingerprint.toString('hex'),
     });
     expect(Date.parse(attributes.expires_at)).toBeGreaterThan(Date.now() + 6 * 86_400_000);
@@ -191,8 +197,11 @@ describe('with REPLACE_ENROLLED=hold, an enrollment is not held', () => {
     const { id } = await rowOf(owner);
     const erased = (facts: object) =>
       app.db.knex('commands').insert({
-        ...{ device_id: id, request_type: 'EraseDevice', payload: Buffer.from('x') },
-        ...{ uuid: newUdid(), ...facts },
+        device_id: id,
+        request_type: 'EraseDevice',
+        payload: Buffer.from('x'),
+        uuid: newUdid(),
+        ...facts,
       });
     await erased({ status: 'Error', acknowledged_at: new Date() });
     await erased({ status: 'Acknowledged', acknowledged_at: new Date(Date.now() - 86_400_000) });
@@ -247,7 +256,9 @@ describe('an approval', () => {
     const events = app.db.knex('audit_events').where({ action: 'enrollment_requests.approve' });
     expect(await events.clone().where({ target_id: String(id) })).toMatchObject([
       {
-        ...{ outcome: 'success', target_type: 'enrollment_requests', role: 'admin' },
+        outcome: 'success',
+        target_type: 'enrollment_requests',
+        role: 'admin',
         details: { udid: owner.udid, device_id: deviceId, until: expires_at },
       },
     ]);

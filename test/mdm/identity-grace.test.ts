@@ -129,7 +129,8 @@ it('an expired identity that is pinned serves its device, and is warned of once'
     {
       level: 40,
       msg: `an identity has expired; it serves its device until ${servesUntil}`,
-      ...{ subject: 'CN=Device', servesUntil },
+      subject: 'CN=Device',
+      servesUntil,
     },
   ]);
 });

@@ -27,10 +27,14 @@ async function identityUntil(notAfter: Date) {
   const { authority } = app;
   const { publicKey } = await deviceKeys();
   const der = issueCertificate({
-    ...{ subject: [{ type: 'CN', value: 'Old device' }], publicKey, notAfter },
+    subject: [{ type: 'CN', value: 'Old device' }],
+    publicKey,
+    notAfter,
     notBefore: new Date(notAfter.getTime() - 300 * DAY_MS),
-    ...{ issuer: authority.certificate, issuerKey: authority.privateKey },
-    ...{ keyUsage: ['digitalSignature'], extendedKeyUsage: [Oid.clientAuth] },
+    issuer: authority.certificate,
+    issuerKey: authority.privateKey,
+    keyUsage: ['digitalSignature'],
+    extendedKeyUsage: [Oid.clientAuth],
   });
   return parseCertificate(der);
 }
@@ -66,7 +70,9 @@ describe('the pin of an identity', () => {
     await device.authenticate();
     const { notAfter } = device.certificate;
     expect(await pinOf(device)).toMatchObject({
-      ...{ state: 'active', not_after: notAfter, renew_at: renewalTime(device.certificate) },
+      state: 'active',
+      not_after: notAfter,
+      renew_at: renewalTime(device.certificate),
     });
   });
 

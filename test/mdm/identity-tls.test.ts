@@ -138,7 +138,8 @@ describe('a device that never signs', () => {
     const keys = await deviceKeys();
     const root = await rsaIdentity({ ...asAuthority, pathLength: 2 });
     const intermediate = await rsaIdentity({
-      ...{ ...asAuthority, subject: [{ type: 'CN', value: 'Between' }] },
+      ...asAuthority,
+      subject: [{ type: 'CN', value: 'Between' }],
       issuedBy: root,
     });
     const attributes = { pem_certificate: certificatePem(root.certificate) };
@@ -163,8 +164,11 @@ describe('a device that never signs', () => {
     const shake = (session?: Buffer) =>
       new Promise<{ socket: TLSSocket; session: Buffer | undefined }>((resolve, reject) => {
         const socket = connect({
-          ...{ host: '127.0.0.1', port: Number(port), rejectUnauthorized: false },
-          ...{ cert: certificatePem(own.certificate), key: keyPem(own) },
+          host: '127.0.0.1',
+          port: Number(port),
+          rejectUnauthorized: false,
+          cert: certificatePem(own.certificate),
+          key: keyPem(own),
           ...(session && { session }),
         });
         socket.on('error', reject);

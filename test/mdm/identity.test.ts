@@ -134,8 +134,14 @@ describe('a certificate of ours', () => {
     const { der, fingerprint, subject, issuer, serialHex, notBefore, notAfter } =
       device.certificate;
     await app.db.knex('certificates').insert({
-      ...{ purpose: 'mdm.device', subject, issuer, serial: serialHex, der },
-      ...{ not_before: notBefore, not_after: notAfter, fingerprint },
+      purpose: 'mdm.device',
+      subject,
+      issuer,
+      serial: serialHex,
+      der,
+      not_before: notBefore,
+      not_after: notAfter,
+      fingerprint,
       revoked_at: new Date(),
     });
     const before = await dumpRows(app.db);

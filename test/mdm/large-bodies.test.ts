@@ -126,7 +126,9 @@ describe('a large message of a device', () => {
     const { device } = target;
     const uuid = await queued('SecurityInfo');
     const ErrorChain = Array.from({ length: 1_000 }, (_, ErrorCode) => ({
-      ...{ ErrorCode, ErrorDomain: 'MCMDMErrorDomain', LocalizedDescription: 'x'.repeat(200) },
+      ErrorCode,
+      ErrorDomain: 'MCMDMErrorDomain',
+      LocalizedDescription: 'x'.repeat(200),
     }));
     expect((await device.report(uuid, 'Error', { ErrorChain })).status).toBe(200);
     const { error_chain } = await stored(uuid);
@@ -193,7 +195,9 @@ describe('a large list', () => {
   it('of 3,000 profiles with two payloads each is stored', async () => {
     const PayloadContent = [{ PayloadIdentifier: 'a' }, { PayloadIdentifier: 'b' }];
     const ProfileList = Array.from({ length: 3_000 }, (_, at) => ({
-      ...{ PayloadIdentifier: `com.example.${at}`, PayloadUUID: randomUUID(), PayloadContent },
+      PayloadIdentifier: `com.example.${at}`,
+      PayloadUUID: randomUUID(),
+      PayloadContent,
     }));
     await deliver(app, target, { requestType: 'ProfileList', body: { ProfileList } });
     const profiles = app.db.knex('installed_profiles').where({ device_id: target.id });

@@ -38,9 +38,14 @@ describe('a device with a known serial number and a new UDID', () => {
     ]);
     expect(await formerOf(id)).toEqual([
       expect.objectContaining({
-        ...{ enrollment_number: 1, udid: old.udid, serial_number: serial },
-        ...{ enrollment_method: 'profile', end_reason: 're-enrolled', enrollment_id: null },
-        ...{ enrolled_at: expect.any(Date), authenticated_at: expect.any(Date) },
+        enrollment_number: 1,
+        udid: old.udid,
+        serial_number: serial,
+        enrollment_method: 'profile',
+        end_reason: 're-enrolled',
+        enrollment_id: null,
+        enrolled_at: expect.any(Date),
+        authenticated_at: expect.any(Date),
       }),
     ]);
   });
@@ -155,7 +160,10 @@ describe('a board that moved between two known devices', () => {
     const { from, to, device } = await moved();
     expect(await recordsWith(app, to.serial)).toEqual([
       expect.objectContaining({
-        ...{ id: to.id, udid: from.device.udid, enrollment_number: 2, is_enrolled: true },
+        id: to.id,
+        udid: from.device.udid,
+        enrollment_number: 2,
+        is_enrolled: true,
       }),
     ]);
     expect(commandIn(await device.idle())?.command.RequestType).toBe('DeviceInformation');
@@ -168,8 +176,12 @@ describe('a board that moved between two known devices', () => {
     const { from } = await moved();
     const row = await app.db.knex('devices').where({ id: from.id }).first();
     expect(row).toMatchObject({
-      ...{ udid: null, serial_number: from.serial, enrollment_state: 'unenrolled' },
-      ...{ is_enrolled: false, sealed_push: null, unenrolled_at: expect.any(Date) },
+      udid: null,
+      serial_number: from.serial,
+      enrollment_state: 'unenrolled',
+      is_enrolled: false,
+      sealed_push: null,
+      unenrolled_at: expect.any(Date),
     });
     expect(await formerOf(from.id)).toMatchObject([
       { end_reason: 'moved', udid: from.device.udid, enrollment_number: 1 },
@@ -219,8 +231,13 @@ describe('a record of the enrollment program', () => {
     const [row] = await app.db
       .knex('devices')
       .insert({
-        ...{ serial_number, enrollment_state: 'dep', is_dep: true, profile_status: 'assigned' },
-        ...{ asset_tag: 'A-1', description: 'IPHONE 13', color: 'BLUE' },
+        serial_number,
+        enrollment_state: 'dep',
+        is_dep: true,
+        profile_status: 'assigned',
+        asset_tag: 'A-1',
+        description: 'IPHONE 13',
+        color: 'BLUE',
       })
       .returning<{ id: number }[]>('id');
     return { serial: serial_number, id: row?.id ?? 0 };
@@ -272,7 +289,9 @@ describe('a record of the enrollment program', () => {
     await device.enroll({ SerialNumber: serial });
     expect(await rowOf(device)).toMatchObject({ id, is_dep: true });
     expect(await app.db.knex('devices').where({ id: before }).first()).toMatchObject({
-      ...{ udid: null, is_dep: false, enrollment_state: 'unenrolled' },
+      udid: null,
+      is_dep: false,
+      enrollment_state: 'unenrolled',
     });
   });
 });

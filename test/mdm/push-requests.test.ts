@@ -92,7 +92,9 @@ describe('a device', () => {
     expect(await pushRow(id)).toBeUndefined();
     await device.tokenUpdate();
     expect(await app.db.knex('devices').where({ id }).first()).toMatchObject({
-      ...{ push_state: 'ok', last_push_result: null, failed_push_count: 0 },
+      push_state: 'ok',
+      last_push_result: null,
+      failed_push_count: 0,
     });
     expect((await pushRow(id))?.due_in).toBeLessThanOrEqual(0);
   });

@@ -39,7 +39,9 @@ describe('a device that has checked out', () => {
   it('has no push token left, and its commands are cancelled', async () => {
     const device = await checkedOut();
     expect(await rowOf(device)).toMatchObject({
-      ...{ enrollment_state: 'unenrolled', is_enrolled: false, sealed_push: null },
+      enrollment_state: 'unenrolled',
+      is_enrolled: false,
+      sealed_push: null,
       unenrolled_at: expect.any(Date),
     });
     for (const command of await commandsOf(device)) {
@@ -76,7 +78,9 @@ describe('a device that was deleted', () => {
   it("gets Apple's body that lets it go, whatever it says", async () => {
     const device = await deleted();
     expect(await pinOf(device)).toMatchObject({
-      ...{ state: 'tombstone', device_id: null, udid: device.udid },
+      state: 'tombstone',
+      device_id: null,
+      udid: device.udid,
       changed_at: expect.any(Date),
     });
     const before = await dumpRows(app.db);
@@ -102,8 +106,10 @@ describe('a renewed certificate', () => {
     const device = old.with(await newIdentity());
     const { id } = await rowOf(old);
     await app.db.knex('device_identities').insert({
-      ...{ fingerprint: device.certificate.fingerprint, device_id: id },
-      ...{ state: 'renewal', udid: old.udid },
+      fingerprint: device.certificate.fingerprint,
+      device_id: id,
+      state: 'renewal',
+      udid: old.udid,
     });
     return { old, device, id };
   }

@@ -32,10 +32,17 @@ describe('the log of a message that is refused', () => {
     const { udid } = device;
     const fingerprint = fingerprintOf(device);
     expect(await lineOf(() => device.idle())).toMatchObject({
-      ...{ msg: 'device request refused', status: 403, messageType: 'Idle', udid, fingerprint },
+      msg: 'device request refused',
+      status: 403,
+      messageType: 'Idle',
+      udid,
+      fingerprint,
     });
     expect(await lineOf(() => device.tokenUpdate({ UserID: 'U-1' }))).toMatchObject({
-      ...{ messageType: 'TokenUpdate', udid, fingerprint, user: 'U-1' },
+      messageType: 'TokenUpdate',
+      udid,
+      fingerprint,
+      user: 'U-1',
     });
   });
 
@@ -45,7 +52,10 @@ describe('the log of a message that is refused', () => {
     const deviceId = await idOf(device);
     const fingerprint = fingerprintOf(device);
     expect(await lineOf(() => other.idle())).toMatchObject({
-      ...{ status: 403, udid: 'ANOTHER-UDID', deviceId, fingerprint },
+      status: 403,
+      udid: 'ANOTHER-UDID',
+      deviceId,
+      fingerprint,
     });
     const said = await lineOf(() => other.authenticate({ SerialNumber: 'C02ABC' }));
     expect(said).toMatchObject({ status: 403, messageType: 'Authenticate', serial: 'C02ABC' });
@@ -75,7 +85,10 @@ describe('the log of a message that is refused', () => {
     const body = { MessageType: 'CheckOut', UDID: device.udid };
     const line = await lineOf(() => device.send(body, { signing: { signer } }));
     expect(line).toMatchObject({
-      ...{ status: 400, code: 'invalid_signature', messageType: 'CheckOut', udid: device.udid },
+      status: 400,
+      code: 'invalid_signature',
+      messageType: 'CheckOut',
+      udid: device.udid,
       fingerprint: certificate.fingerprint.toString('hex').slice(0, 16),
     });
   });
@@ -96,7 +109,9 @@ it('the log names the device that was answered 403 because its enrollment is ove
   await device.checkOut();
   const line = await lineOf(() => device.idle());
   expect(line).toMatchObject({
-    ...{ msg: 'answered 403: the device is no longer enrolled', messageType: 'Idle' },
-    ...{ udid: device.udid, fingerprint: fingerprintOf(device) },
+    msg: 'answered 403: the device is no longer enrolled',
+    messageType: 'Idle',
+    udid: device.udid,
+    fingerprint: fingerprintOf(device),
   });
 });

@@ -51,17 +51,29 @@ async function expectReported({ id, former, by, ...replacement }: Replacement) {
   const [formerFingerprint, fingerprint] = [hexOf(former), hexOf(by)];
   expect(warnings().filter(({ deviceId }) => deviceId === id)).toMatchObject([
     {
-      ...{ level: 40, provenSerial, isProven, formerMethod, method },
-      ...{ formerFingerprint, fingerprint },
+      level: 40,
+      provenSerial,
+      isProven,
+      formerMethod,
+      method,
+      formerFingerprint,
+      fingerprint,
     },
   ]);
   expect(await auditOf(id)).toMatchObject([
     {
-      ...{ actor: 'device', role: 'device', source_address: null, outcome: 'success' },
-      ...{ target_type: 'devices', request_id: expect.stringMatching(/^[0-9a-f-]{36}$/) },
+      actor: 'device',
+      role: 'device',
+      source_address: null,
+      outcome: 'success',
+      target_type: 'devices',
+      request_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       details: {
-        ...{ former_method: formerMethod, method, proven_serial: provenSerial },
-        ...{ is_proven: isProven, former_fingerprint_sha256: formerFingerprint },
+        former_method: formerMethod,
+        method,
+        proven_serial: provenSerial,
+        is_proven: isProven,
+        former_fingerprint_sha256: formerFingerprint,
         fingerprint_sha256: fingerprint,
       },
     },
@@ -84,7 +96,8 @@ async function expectSilence(id: number) {
   expect(warnings()).toEqual([]);
   expect(await auditOf(id)).toEqual([]);
   expect(await app.db.knex('devices').where({ id }).first()).toMatchObject({
-    ...{ enrollment_replaced_at: null, replaced_fingerprint_sha256: null },
+    enrollment_replaced_at: null,
+    replaced_fingerprint_sha256: null,
   });
 }
 

@@ -38,8 +38,14 @@ async function deviceWith(command: ExpectedReport): Promise<TestDevice> {
   await knex('commands').delete();
   const { id } = await knex('devices').where({ udid }).first('id');
   await knex('commands').insert({
-    ...{ uuid, device_id: id, request_type: requestType, status: 'Sent', sent_at: new Date() },
-    ...{ attempts: 1, ttl: 4, payload: PAYLOAD },
+    uuid,
+    device_id: id,
+    request_type: requestType,
+    status: 'Sent',
+    sent_at: new Date(),
+    attempts: 1,
+    ttl: 4,
+    payload: PAYLOAD,
   });
   return device;
 }
@@ -65,8 +71,14 @@ async function expectRows(
   const [command, ...others] = await app.db.knex('commands');
   expect(others).toEqual([]);
   expect(facts(command)).toEqual({
-    ...{ uuid, request_type: requestType, status, attempts: 1, priority: 0 },
-    ...{ payload: PAYLOAD, result: bytes, needs_handling: false },
+    uuid,
+    request_type: requestType,
+    status,
+    attempts: 1,
+    priority: 0,
+    payload: PAYLOAD,
+    result: bytes,
+    needs_handling: false,
     ttl: status === 'NotNow' ? 5 : 4,
     queued_at: expect.any(Date),
     sent_at: expect.any(Date),

@@ -39,8 +39,13 @@ export function spellingsOf(secret: Buffer): string[] {
 /** A row without what is null or made up by the database, nor noted whenever it comes to it. */
 export function facts(row: Record<string, unknown> | undefined): Record<string, unknown> {
   const made = [
-    ...['id', 'device_id', 'installed_profile_id'],
-    ...['is_pending', 'created_at', 'last_seen', 'last_push_result'],
+    'id',
+    'device_id',
+    'installed_profile_id',
+    'is_pending',
+    'created_at',
+    'last_seen',
+    'last_push_result',
   ];
   const entries = Object.entries(row ?? {}).filter(
     ([name, value]) => value !== null && !made.includes(name),

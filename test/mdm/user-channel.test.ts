@@ -81,8 +81,12 @@ describe('on the user channel', () => {
     const [anna, ben, ...others] = await users();
     expect(others).toEqual([]);
     expect(anna).toMatchObject({
-      ...{ user_key: ANNA.UserID, user_id: ANNA.UserID, short_name: 'anna' },
-      ...{ long_name: 'Anna Example', not_on_console: false, is_enrolled: true },
+      user_key: ANNA.UserID,
+      user_id: ANNA.UserID,
+      short_name: 'anna',
+      long_name: 'Anna Example',
+      not_on_console: false,
+      is_enrolled: true,
       tokenupdate_at: expect.any(Date),
     });
     expect(ben).toMatchObject({ user_key: 'B', short_name: 'ben', is_enrolled: true });

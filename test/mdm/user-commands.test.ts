@@ -48,7 +48,10 @@ describe('the queues of a device and of its users', () => {
     expect(uuidIn(await device.report(own, 'NotNow'))).toBeUndefined();
     expect(uuidIn(await device.idle(BEN))).toBe(bens);
     expect(await statusesOf(own, annas, second, bens)).toEqual([
-      ...['NotNow', 'NotNow', 'NotNow', 'Sent'],
+      'NotNow',
+      'NotNow',
+      'NotNow',
+      'Sent',
     ]);
     expect(uuidIn(await device.idle(ANNA))).toBe(annas);
   });

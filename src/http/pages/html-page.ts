@@ -74,7 +74,9 @@ export function setPageHeaders(res: Response, formAction = "'none'"): void {
   const policy = [
     "default-src 'none'",
     `style-src 'sha256-${STYLE_HASH}'`,
-    ...["base-uri 'none'", `form-action ${formAction}`, "frame-ancestors 'none'"],
+    "base-uri 'none'",
+    `form-action ${formAction}`,
+    "frame-ancestors 'none'",
   ];
   res.setHeader('Content-Security-Policy', policy.join('; '));
   res.setHeader('Referrer-Policy', 'no-referrer');

@@ -18,7 +18,8 @@ describe('BodyBudget', () => {
   function create(silentMs: number): void {
     refusals = [];
     budget = new BodyBudget({
-      ...{ bytes: 5 * COUNTED, silentMs },
+      bytes: 5 * COUNTED,
+      silentMs,
       onRefusal: (share) => refusals.push(share?.key),
     });
   }

@@ -28,7 +28,8 @@ describe('a body that stops arriving', () => {
         );
       },
       deviceHandler: async (req) => void (await readBody(req, 200_000)),
-      ...{ logger, bodyDeadline: DEADLINE },
+      logger,
+      bodyDeadline: DEADLINE,
     });
     await listen(server, { port: 0, host: '127.0.0.1' });
   });

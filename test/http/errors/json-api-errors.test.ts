@@ -131,7 +131,8 @@ describe('errors under /api/v1', () => {
 
   it("tells why Apple's push service cannot be reached, in one line of the log without a stack", async () => {
     const error = new AppError('push_service_unreachable', 503, 'no such name', {
-      ...{ headers: { 'Retry-After': '2' }, cause: new Error('inner') },
+      headers: { 'Retry-After': '2' },
+      cause: new Error('inner'),
     });
     const response = await request(failing(error)).post('/api/v1/').set('X-Request-Id', 'r.1');
     expect([response.status, response.headers['retry-after']]).toEqual([503, '2']);
@@ -141,8 +142,11 @@ describe('errors under /api/v1', () => {
     const [line, ...others] = lines;
     expect(others).toEqual([]);
     expect(line).toMatchObject({
-      ...{ level: 40, msg: 'admin request failed', why: 'no such name' },
-      ...{ requestId: 'r.1', method: 'POST' },
+      level: 40,
+      msg: 'admin request failed',
+      why: 'no such name',
+      requestId: 'r.1',
+      method: 'POST',
     });
     expect(JSON.stringify(line)).not.toContain('    at ');
     expect(line).not.toHaveProperty('err');

@@ -43,14 +43,12 @@ describe('health', () => {
     const app = appWith({ database: broken, ca: broken });
     for (const _ of [1, 2, 3]) await request(app).get('/readyz');
     expect(lines.map(({ level, check }) => [level, check])).toEqual([
-      ...[
-        [40, 'database'],
-        [40, 'ca'],
-        [20, 'database'],
-        [20, 'ca'],
-        [20, 'database'],
-        [20, 'ca'],
-      ],
+      [40, 'database'],
+      [40, 'ca'],
+      [20, 'database'],
+      [20, 'ca'],
+      [20, 'database'],
+      [20, 'ca'],
     ]);
   });
 

@@ -37,8 +37,12 @@ describe('GET /', () => {
     expect(reply.headers.get('content-type')).toBe('application/json; charset=utf-8');
     expect(reply.headers.get('vary')).toBe('Accept');
     expect(await reply.json()).toEqual({
-      ...{ name: 'Muster', version, api: '/api/v1', docs: '/api/v1/docs' },
-      ...{ openapi: '/api/v1/openapi.json', enroll: '/enroll/' },
+      name: 'Muster',
+      version,
+      api: '/api/v1',
+      docs: '/api/v1/docs',
+      openapi: '/api/v1/openapi.json',
+      enroll: '/enroll/',
     });
   });
 
