@@ -18,19 +18,23 @@ export interface FirstAdminTokenDeps {
 }
 
 /**
- * Makes sure that an admin can log in: where no stored admin token is usable, a new one goes into
- * DATA_DIR/admin-token. Returns that file's path when it was written. Not for use with ADMIN_TOKEN.
+ * Ensures that an admin can log in: if no stored admin token is valid, writes a new one to
+ * DATA_DIR/admin-token. Returns that file's path if it was written. Not for use with ADMIN_TOKEN.
  */
 export async function ensureAdminToken(deps: FirstAdminTokenDeps): Promise<string | undefined> {
   const { db, logger } = deps;
   const file = resolve(join(deps.dataDir, FILE));
   const token = newToken();
-  let written = false;
+  let isWritten = false;
   try {
     await inTransaction(db, async (trx) => {
       if (await claimAdminToken(trx)) return;
-      const row = { name: NAME, role: 'admin' as const, expiresAt: null };
-      const { id } = await insertToken(trx, { ...row, tokenHash: hashToken(token) });
+      const { id } = await insertToken(trx, {
+        name: NAME,
+        role: 'admin',
+        expiresAt: null,
+        tokenHash: hashToken(token),
+      });
       await writeAudit(trx, {
         context: systemContext(),
         action: 'tokens.create',
@@ -40,17 +44,17 @@ export async function ensureAdminToken(deps: FirstAdminTokenDeps): Promise<strin
         changes: createdWith({ name: NAME, role: 'admin', expires_at: null }),
       });
       await writePrivateFile(file, `${token}\n`);
-      written = true;
+      isWritten = true;
     });
   } catch (error) {
-    if (written) await rm(file, { force: true });
+    if (isWritten) await rm(file, { force: true });
     throw error;
   }
-  if (written) logger.info({ file }, 'admin token written');
-  return written ? file : undefined;
+  if (isWritten) logger.info({ file }, 'admin token written');
+  return isWritten ? file : undefined;
 }
 
-/** Whole or not at all, and never readable by others, not even for a moment. */
+/** Writes the file atomically; it is never readable by others. */
 async function writePrivateFile(file: string, text: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const draft = `${file}.${randomUUID()}`;

@@ -30,8 +30,10 @@ export function requireApiToken({ verify, limit }: ApiTokenOptions): RequestHand
     if (token === undefined) throw unauthorized();
     const actor = await verify(token);
     if (actor === null) {
-      const ofAddress = byAddress.take(sourceAddressOf(res));
-      const ofPrefix = TOKEN.test(token) ? byPrefix.take(token.slice(0, PREFIX_LENGTH)) : undefined;
+      const ofAddress = byAddress.count(sourceAddressOf(res));
+      const ofPrefix = TOKEN.test(token)
+        ? byPrefix.count(token.slice(0, PREFIX_LENGTH))
+        : undefined;
       throw ofAddress ?? ofPrefix ?? unauthorized();
     }
     setActor(res, actor);

@@ -4,9 +4,9 @@ import type { Database } from '../db/connection/database.js';
 import { toAppError } from '../db/connection/sqlstate.js';
 import { MicroBatcher } from '../db/device-path/micro-batcher.js';
 
-/** How long a revocation by another process may go unnoticed while the change feed is deaf. */
+/** How long a token revoked by another process may still work while the change feed is down. */
 const KNOWN_MS = 1_000;
-/** Nobody can send a token before it is made, so what is unknown stays unknown. */
+/** An unknown token stays unknown: nobody can send one before it is created. */
 const UNKNOWN_MS = 10_000;
 const MOST_KNOWN = 1_000;
 const MOST_UNKNOWN = 10_000;
@@ -17,8 +17,8 @@ interface Known {
 }
 
 /**
- * Finds tokens by their hash and remembers the answers for seconds. However many unknown tokens are
- * sent, their look-ups take one connection: what arrives during one statement shares the next.
+ * Finds tokens by their hash and caches the results for seconds. A flood of unknown tokens uses one
+ * connection: look-ups that arrive during one statement share the next.
  */
 export class TokenLookup {
   readonly #known = new LRUCache<string, Known>({ max: MOST_KNOWN });
@@ -52,7 +52,7 @@ export class TokenLookup {
     return row;
   }
 
-  /** Tokens have changed: all are looked up again. */
+  /** Clears the cache, since tokens have changed. */
   forget(): void {
     this.#revocations += 1;
     this.#known.clear();

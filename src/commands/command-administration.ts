@@ -42,7 +42,7 @@ const MOST_BYTES_AT_ONCE = 64 * 1024;
 
 export interface EnqueueInput extends QueueOptions {
   deviceId: number;
-  userId?: number;
+  userId?: number | undefined;
   requestType: string;
   parameters: JsonObject;
 }
@@ -111,7 +111,7 @@ export class CommandAdministration {
     const isCancelled = changes.status === 'Cancelled';
     const faults = isCancelled ? [] : orderFaults(changedTimes(command, changes));
     if (faults.length > 0) throw validationError(faults);
-    await updateCommands(trx, [id], { ...changes, ...(isCancelled ? CANCELLED : {}) });
+    await updateCommands(trx, [id], isCancelled ? { ...changes, ...CANCELLED } : { ...changes });
     const changed = await this.locked(trx, id);
     if (!isCancelled) await this.queue.pushOwner(trx, changed, { at: changed.after });
     return changed;

@@ -7,13 +7,13 @@ import {
 } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist/plist.js';
 
-/** What is known of a device; null where it has not said. An unknown fact is no misfit. */
+/** What is known of a device; null for what it has not reported, which excludes no command. */
 export interface TargetFacts {
   platform: string | null;
   osVersion: string | null;
   isSupervised: boolean | null;
-  /** A person's own device, which answers less. */
-  isUserEnrollment?: boolean;
+  /** Such a device answers fewer queries. */
+  isUserEnrollment?: boolean | undefined;
 }
 
 export interface PlannedCommand {
@@ -21,7 +21,7 @@ export interface PlannedCommand {
   parameters: PlistDict;
 }
 
-/** DeviceInformation goes first: its answer tells what else the device can be asked. */
+/** DeviceInformation goes first: its report shows what else the device can answer. */
 export const INVENTORY = [
   'DeviceInformation',
   'InstalledApplicationList',
@@ -50,23 +50,23 @@ function isAllowed(requestType: string, facts: TargetFacts, supervised: boolean)
   return commandAllowed(requestType, targetOf(facts, supervised));
 }
 
-/** A fleet has few kinds of devices, and working a plan out means a walk through Apple's schema. */
+/** Plans by kind of device: a plan takes a walk through Apple's schema, and a fleet has few kinds. */
 const plans = new LRUCache<string, readonly PlannedCommand[]>({ max: 500 });
 
 /**
- * The queries of a full inventory that this device can take. What only a supervised device answers
- * is left out until the device has said that it is one.
+ * The commands of a full inventory that this device supports. Those for supervised devices are left
+ * out until the device has reported that it is one.
  */
 export function planInventory(facts: TargetFacts): readonly PlannedCommand[] {
   const kind = JSON.stringify(Object.values(targetOf(facts, facts.isSupervised === true)));
   const known = plans.get(kind);
   if (known !== undefined) return known;
-  const plan = workOutInventory(facts);
+  const plan = computeInventory(facts);
   plans.set(kind, plan);
   return plan;
 }
 
-function workOutInventory(facts: TargetFacts): PlannedCommand[] {
+function computeInventory(facts: TargetFacts): PlannedCommand[] {
   const supervised = facts.isSupervised === true;
   return INVENTORY.filter((requestType) => isAllowed(requestType, facts, supervised)).map(
     (requestType) => ({
@@ -76,7 +76,7 @@ function workOutInventory(facts: TargetFacts): PlannedCommand[] {
   );
 }
 
-/** What `planInventory` left out, for a device that has just said that it is supervised. */
+/** What `planInventory` left out, for a device that has just reported that it is supervised. */
 export function planSupervisedInventory(facts: TargetFacts): PlannedCommand[] {
   const types = INVENTORY.filter(
     (requestType) => isAllowed(requestType, facts, true) && !isAllowed(requestType, facts, false),
@@ -92,7 +92,7 @@ export function planSupervisedInventory(facts: TargetFacts): PlannedCommand[] {
   ];
 }
 
-/** Parameters of the DeviceInformation that asks for all this device can tell. */
+/** Parameters of a DeviceInformation with every query that this device can answer. */
 export function fullInformation(facts: TargetFacts): PlistDict {
   const { platform, osVersion, ...others } = targetOf(facts, facts.isSupervised === true);
   return { Queries: queriesFor(platform, osVersion, others) };

@@ -20,7 +20,7 @@ const BYTE_SEQUENCE = new RegExp(`^:([A-Za-z0-9+/]+={0,2}):(?:${PARAMETER})*$`);
 
 /**
  * An Item that is a Byte Sequence; padding may be missing (RFC 8941 4.2.7). RFC 9440 defines no
- * parameters, so those that are there mean nothing.
+ * parameters, so any that follow are ignored.
  */
 function ofByteSequence(value: string): Buffer {
   const text = BYTE_SEQUENCE.exec(value)?.[1];
@@ -29,10 +29,10 @@ function ofByteSequence(value: string): Buffer {
   return der;
 }
 
-/** What Caddy and Apache write where their client has shown no certificate. */
+/** What Caddy and Apache write if their client showed no certificate. */
 const NO_CERTIFICATE = /^(?::?\{http\.request\.tls\.client\.\w+\}:?|\(null\))$/;
 
-/** PEM has some, standard base64 has none. */
+/** PEM has hyphens, standard base64 has none. */
 const HYPHEN = /-|%2D/i;
 
 const BASE64 = /[A-Za-z0-9+/]+={0,2}/.source;
@@ -61,7 +61,7 @@ function ofBase64(value: string): Buffer {
   return der;
 }
 
-/** No setting says which form it is: none of them can be taken for another. */
+/** No setting names the form: the forms cannot be confused. */
 function ofAnyForm(value: string): Buffer {
   if (value.startsWith(':')) return ofByteSequence(value);
   if (isForwardedClientCert(value)) return ofPem(forwardedCertificate(value));
@@ -88,7 +88,7 @@ export function readClientCertificateHeader(values: readonly string[]): Buffer |
   }
 }
 
-/** One message for every fault, the reason as cause. */
+/** One message for every fault, with the reason as its cause. */
 export function invalidClientCertificate(cause: unknown): AppError {
   if (cause instanceof AppError && cause.code === 'invalid_certificate') return cause;
   return new AppError('invalid_certificate', 400, 'the client certificate is not valid', { cause });

@@ -18,9 +18,9 @@ export interface ClientCertificate extends TrustSubject {
 }
 
 export interface ClientCertificateOptions {
-  /** Whether the handshakes with this server count. */
+  /** Whether certificates of TLS handshakes with this server are accepted. */
   fromTls: boolean;
-  /** In lower case: the header of a proxy; undefined: none. */
+  /** The proxy's header, in lower case; undefined: none is accepted. */
   header: string | undefined;
   proxies: ProxyTrust;
   signers: SignerCache;
@@ -32,7 +32,7 @@ export interface ClientCertificateOptions {
  */
 export type FindClientCertificate = (req: IncomingMessage) => ClientCertificate | undefined;
 
-/** Of those that a client sends. */
+/** Intermediates read of those that a client sends. */
 const MOST_INTERMEDIATES = 8;
 
 function intermediatesOf(certificate: X509Certificate): ParsedCertificate[] {
@@ -46,14 +46,14 @@ function intermediatesOf(certificate: X509Certificate): ParsedCertificate[] {
 }
 
 function readPeer(socket: TLSSocket): ClientCertificate | null {
-  // The first call takes the intermediates away from the connection.
+  // Only the first call for a connection has the intermediates.
   const peer = socket.getPeerX509Certificate();
   if (peer === undefined) return null;
   const certificate = parseCertificate(peer.raw);
   return { certificate, fingerprint: certificate.fingerprint, chain: intermediatesOf(peer) };
 }
 
-/** Where devices show their certificates otherwise than by a signature. */
+/** Finds the certificates that devices show in TLS handshakes, here or at a proxy. */
 export function createClientCertificates(options: ClientCertificateOptions): FindClientCertificate {
   const { fromTls, header, proxies, signers } = options;
   const peers = new WeakMap<Socket, ClientCertificate | null>();

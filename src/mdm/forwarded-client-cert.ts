@@ -10,8 +10,8 @@ export function isForwardedClientCert(value: string): boolean {
 
 /**
  * The certificate, PEM with percent-encoding, that Envoy's x-forwarded-client-cert names. Of several
- * elements the last one counts: the proxy next to this server wrote it. What stands before may have
- * come with the request, so that the last one is searched for from the end.
+ * elements the last one is used: the proxy next to this server wrote it. The others may come from the
+ * client, so that the last one is searched for from the end.
  */
 export function forwardedCertificate(value: string): string {
   const pairs = readPairs(lastElement(value));
@@ -32,7 +32,7 @@ function lastElement(value: string): string {
   return value;
 }
 
-/** An odd number of backslashes stands before it. */
+/** Whether an odd number of backslashes precedes it. */
 function isEscaped(value: string, at: number): boolean {
   let first = at;
   while (first > 0 && value[first - 1] === BACKSLASH) first -= 1;

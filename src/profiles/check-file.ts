@@ -3,11 +3,11 @@ import type { ProfilePayloadRecord, ProfileRecord } from '../db/devices/profile-
 import { isKnownPayloadType } from '../protocol/apple/profile-schema.js';
 import { buildPlistNodes, type PlistNode, type PlistNodeDict } from '../protocol/plist/plist.js';
 import { checkProfile } from './check-profile.js';
-import { type Finding, profileRefusal, worthTelling } from './findings.js';
+import { type Finding, profileRefusal, shorten } from './findings.js';
 import { encryptedProfile, openProfileFile, type ProfileFile } from './profile-file.js';
 import { holdsSecrets } from './profile-secrets.js';
 
-/** A file that may be stored, in the parts that it is stored in. */
+/** A file without errors, in the parts that it is stored as. */
 export interface CheckedProfile extends Pick<ProfileFile, 'format' | 'signature'> {
   bytes: Buffer;
   warnings: Finding[];
@@ -19,7 +19,7 @@ export interface CheckedProfile extends Pick<ProfileFile, 'format' | 'signature'
 
 const CUT_DATE = 'the fraction of a second of the date is not kept';
 
-/** Reads and judges a file. AppError 422 naming everything wrong; with `strict` warnings too. */
+/** Reads and checks a file. AppError 422 with every error; if `strict`, with the warnings too. */
 export function checkProfileFile(
   bytes: Buffer,
   { strict, anchors }: { strict: boolean; anchors: readonly ParsedCertificate[] },
@@ -37,7 +37,7 @@ export function checkProfileFile(
     bytes,
     format,
     signature,
-    warnings: worthTelling(warnings),
+    warnings: shorten(warnings),
     record: {
       ...profileFacts(profile),
       holds_secrets: holdsSecrets(profile),
@@ -62,7 +62,7 @@ function topLevelOf(profile: PlistNodeDict): Buffer {
   return buildPlistNodes(new Map([...profile, ['PayloadContent', []]]));
 }
 
-/** What the columns of a checked profile hold, but for what its file tells. */
+/** The columns that come from the profile itself; the others come from its file. */
 type ProfileFacts = Omit<ProfileRecord, 'holds_secrets' | 'is_signed' | 'signer'>;
 
 function profileFacts(profile: PlistNodeDict): ProfileFacts {

@@ -7,7 +7,7 @@ import {
 import { nodeToValue, type PlistNode, type PlistNodeDict } from '../protocol/plist/plist.js';
 import { Findings } from './findings.js';
 
-/** Longer ones fit no index. */
+/** Longer ones do not fit into the index. */
 const LONGEST_NAME = 500;
 const LONGEST_TEXT = 10_000;
 const MOST_PAYLOADS = 1_000;
@@ -15,8 +15,8 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const TEXTS = ['PayloadDisplayName', 'PayloadDescription', 'PayloadOrganization'];
 
 /**
- * Judges a profile: its own structure, whose faults are errors, and each payload by Apple's schema.
- * What the schema does not know is a warning.
+ * Checks a profile: faults of its structure are errors; each payload is checked by Apple's schema, and
+ * what the schema does not know is a warning.
  */
 export function checkProfile(profile: PlistNodeDict): Findings {
   const findings = new Findings();
@@ -42,7 +42,7 @@ function checkTopLevel(profile: PlistNodeDict, findings: Findings): void {
   addFindings(checkProfileKeys(nodeToValue(profile)), '', findings);
 }
 
-/** A number of seconds that a column holds and JSON can say. */
+/** NaN and infinity fit neither the column nor JSON. */
 function checkDuration(profile: PlistNodeDict, findings: Findings): void {
   const duration = profile.get('DurationUntilRemoval');
   if (typeof duration === 'number' && !Number.isFinite(duration)) {
@@ -106,7 +106,7 @@ function checkText(
   }
 }
 
-/** Identifiers are compared without regard to case, so these would be one and the same. */
+/** Identifiers are compared without regard to case. */
 function checkUnique(payloads: PlistNode[], name: string, findings: Findings): void {
   const seen = new Map<string, number>();
   for (const [index, payload] of payloads.entries()) {

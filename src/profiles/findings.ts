@@ -7,7 +7,7 @@ export interface Finding {
   detail: string;
 }
 
-/** What is found, one for each place: the first error there, else the first warning. */
+/** Collects one finding for each place: the first error there, else the first warning. */
 export class Findings {
   readonly #errors = new Map<string, Finding>();
   readonly #warnings = new Map<string, Finding>();
@@ -29,19 +29,19 @@ export class Findings {
   }
 }
 
-/** More than this of a kind help nobody. */
-const MOST = 100;
+/** Findings shown of a kind. */
+const MOST_SHOWN = 100;
 
-/** As many as are worth telling, and how many there are beyond. */
-export function worthTelling(findings: Finding[]): Finding[] {
-  const left = findings.length - MOST;
+/** The first hundred findings, and one that counts the rest. */
+export function shorten(findings: Finding[]): Finding[] {
+  const left = findings.length - MOST_SHOWN;
   if (left <= 0) return findings;
-  return [...findings.slice(0, MOST), { pointer: '', detail: `and ${left} more` }];
+  return [...findings.slice(0, MOST_SHOWN), { pointer: '', detail: `and ${left} more` }];
 }
 
-/** All errors at once, each with its place in the profile. */
+/** AppError 422 with all errors, each with its place in the profile. */
 export function profileRefusal(errors: Finding[], code: ErrorCode = 'invalid_profile'): AppError {
-  const details = worthTelling(errors).map(({ pointer, detail }) => ({
+  const details = shorten(errors).map(({ pointer, detail }) => ({
     detail: pointer === '' ? detail : `${pointer}: ${detail}`,
     source: { pointer },
   }));

@@ -20,20 +20,20 @@ import {
   parsePlistNodes,
 } from '../protocol/plist/plist.js';
 
-/** Who signed a file. Its signature is right; whether it comes from someone we know is told apart. */
+/** The signer of a file whose signature is valid; `isTrusted` says whether a known CA issued it. */
 export interface ProfileSignature {
   /** Subject of the certificate, RFC 4514. */
   signer: string;
   fingerprint_sha256: string;
-  /** The certificate leads to a CA of ours. */
+  /** The signer's certificate leads to a trusted CA. */
   isTrusted: boolean;
 }
 
-/** What a file holds, read but not judged. */
+/** A file, read but not checked. */
 export interface ProfileFile {
   format: 'xml' | 'binary';
   profile: PlistNodeDict;
-  /** JSON pointers to the dates that lost a fraction of a second. */
+  /** JSON pointers to the dates whose fraction of a second was cut off. */
   cutDates: string[];
   signature: ProfileSignature | undefined;
 }
@@ -41,7 +41,7 @@ export interface ProfileFile {
 /** Data and text of a binary file count as often as they are referred to. */
 const LIMITS = { maxBytes: 6 * 1024 * 1024 };
 const UNSUPPORTED = 'it is signed by an algorithm that is not supported';
-/** By the reason of SignatureRefused: nothing was altered, but there is nothing to judge by. */
+/** By the reason of SignatureRefused: signatures that cannot be checked, though not proved wrong. */
 const UNCHECKED = new Map([
   ['no signer', 'nobody signed it'],
   ['no content', 'it is a detached signature: upload the signed file whole'],
@@ -113,7 +113,7 @@ function signatureFault(error: unknown): string {
   return `the signature of the profile can not be checked; ${why}`;
 }
 
-/** The request itself was well-formed: what is wrong is what it holds. */
+/** A 400 becomes a 422: the request was well-formed, its file is not. */
 function asUnprocessable<T>(work: () => T): T {
   try {
     return work();
@@ -142,7 +142,7 @@ function signatureOf(
 
 /**
  * JSON pointers to the dates in the bytes of a property list that have a fraction of a second,
- * which their nodes do not have any more. Few profiles have dates, so few are read a second time.
+ * which PlistNodes do not keep. Only profiles with dates are parsed a second time.
  */
 function datesWithFraction(
   bytes: Buffer,

@@ -19,14 +19,12 @@ import { SealedParts, type VersionPlace } from './sealed-parts.js';
 
 export interface ProfileImportDeps {
   box: SecretBox;
-  /** The CAs whose signers are told to be trusted. */
+  /** The CAs whose signatures are reported as trusted. */
   anchors: () => readonly ParsedCertificate[];
   /** Checks a large file in another thread; `anchors` are DER. */
-  checkInThread?: (file: {
-    bytes: Buffer;
-    strict: boolean;
-    anchors: Buffer[];
-  }) => Promise<CheckedProfile>;
+  checkInThread?:
+    | ((file: { bytes: Buffer; strict: boolean; anchors: Buffer[] }) => Promise<CheckedProfile>)
+    | undefined;
 }
 
 export interface ImportedProfile {
@@ -37,16 +35,16 @@ export interface ImportedProfile {
   /** In the order of the file. */
   payloadIds: number[];
   warnings: Finding[];
-  /** Of the file, under a key of this server. */
+  /** HMAC-SHA256 of the file, under a key of this server. */
   digest: Buffer;
 }
 
 /** Checking a longer file could hold up the event loop for more than 10 ms. */
 const MOST_BYTES_AT_ONCE = 64 * 1024;
-/** Another upload can come between looking and storing; one that is deleted at once, too. */
+/** Between look-up and insert another upload may create the profile, or someone delete it. */
 const MOST_ATTEMPTS = 5;
 
-/** Takes configuration profiles in: from the bytes of a file to rows. */
+/** Stores uploaded configuration profiles: from the bytes of a file to rows. */
 export class ProfileImport {
   readonly #anchors: ProfileImportDeps['anchors'];
   readonly #checkInThread: ProfileImportDeps['checkInThread'];
@@ -60,7 +58,7 @@ export class ProfileImport {
     this.#digestKey = box.deriveKey('profile-digest');
   }
 
-  /** Reads and judges a file. AppError 422 naming everything wrong; with `strict` warnings too. */
+  /** Reads and checks a file. AppError 422 with every error; if `strict`, with the warnings too. */
   async check(bytes: Buffer, { strict }: { strict: boolean }): Promise<CheckedProfile> {
     const anchors = this.#anchors();
     if (this.#checkInThread === undefined || bytes.length <= MOST_BYTES_AT_ONCE) {
@@ -69,7 +67,7 @@ export class ProfileImport {
     return this.#checkInThread({ bytes, strict, anchors: anchors.map(({ der }) => der) });
   }
 
-  /** Stores a profile, or a new version of the one with its identifier, unless its bytes are there. */
+  /** Stores a new profile, a new version of a known one, or nothing if the file is unchanged. */
   async store(
     trx: Transaction,
     checked: CheckedProfile,
@@ -112,7 +110,7 @@ export class ProfileImport {
       const id = await insertProfile(trx, record);
       if (id !== undefined) return { id, current_version: 0 };
     }
-    throw new AppError('unavailable', 503, 'the profile is being changed by others');
+    throw new AppError('unavailable', 503, 'others are changing the profile at this moment');
   }
 
   async #addVersion(

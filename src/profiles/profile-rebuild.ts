@@ -10,25 +10,25 @@ import { AppError, notFound } from '../errors.js';
 import { buildPlistNodes, parsePlistNodes } from '../protocol/plist/plist.js';
 import { SealedParts, type VersionPlace } from './sealed-parts.js';
 
-/** Written by us out of files within their own limits; text takes more room in XML. */
+/** The stored parts come from files within their own limits; in XML they take more space. */
 const LIMITS = { maxBytes: 256 * 1024 * 1024, maxNodes: 1_000_000, maxReferences: 10_000_000 };
 /** Joining more could hold up the event loop for more than 10 ms. */
 const MOST_BYTES_AT_ONCE = 64 * 1024;
 
 export interface ProfileRebuildDeps {
   box: SecretBox;
-  /** Signs what leaves; gives undefined while the server has no certificate of its own. */
+  /** Signs a profile; returns undefined while the server has no certificate. */
   sign: (profile: Buffer) => Buffer | undefined;
   /** Joins a large profile in another thread. */
-  joinInThread?: (parts: ProfileParts) => Promise<Buffer>;
+  joinInThread?: ((parts: ProfileParts) => Promise<Buffer>) | undefined;
 }
 
 export interface FileChoice {
-  /** rebuilt = from the rows; original = the bytes that were uploaded. */
+  /** rebuilt: from the rows; signed: rebuilt and signed; original: the uploaded bytes. */
   form: 'rebuilt' | 'signed' | 'original';
 }
 
-/** Gives profiles back: from rows to the bytes of a file. */
+/** Builds the files of profiles from their rows. */
 export class ProfileRebuild {
   readonly #parts: SealedParts;
   readonly #sign: ProfileRebuildDeps['sign'];
@@ -40,14 +40,14 @@ export class ProfileRebuild {
     this.#joinInThread = joinInThread;
   }
 
-  /** The current version unless told. AppError 404. */
+  /** The version with that number, or the current one. AppError 404. */
   async version(trx: Transaction, id: number, number?: number): Promise<StoredVersion> {
     const version = await findProfileVersion(trx, id, number);
     if (version) return version;
     throw notFound(number === undefined ? `profiles ${id}` : `version ${number} of profiles ${id}`);
   }
 
-  /** AppError 409 when it cannot be signed. */
+  /** AppError 409 if it is to be signed and the server has no certificate. */
   async file(
     trx: Transaction,
     profileId: number,
@@ -84,17 +84,17 @@ export class ProfileRebuild {
   }
 }
 
-/** The property lists that a profile is stored as. */
+/** A profile as it is stored: property lists of its top level and of each payload. */
 export interface ProfileParts {
   topLevel: Buffer;
   payloads: Buffer[];
 }
 
-/** A profile's property list from its parts. */
+/** The property list of the whole profile. */
 export function joinProfile({ topLevel, payloads }: ProfileParts): Buffer {
   const profile = parsePlistNodes(topLevel, LIMITS);
   if (!(profile instanceof Map)) throw new Error('a stored profile is no dictionary');
   const parts = payloads.map((payload) => parsePlistNodes(payload, LIMITS));
-  // A key that is there already keeps its place.
+  // The key exists already, so that it keeps its place.
   return buildPlistNodes(profile.set('PayloadContent', parts));
 }

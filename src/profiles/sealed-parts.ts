@@ -8,19 +8,19 @@ export interface VersionPlace {
 
 export type Part = 'original' | 'content' | `payloads/${number}`;
 
-/** The parts of a stored version: any of them may hold a secret, so all are sealed. */
+/** Seals the parts of a stored version: any of them may hold a secret. */
 export class SealedParts {
   constructor(private readonly box: SecretBox) {}
 
   seal(plain: Buffer, place: VersionPlace, part: Part): Buffer {
-    return this.box.seal(plain, identityOf(place, part));
+    return this.box.seal(plain, labelOf(place, part));
   }
 
   open(sealed: Buffer, place: VersionPlace, part: Part): Buffer {
-    return this.box.open(sealed, identityOf(place, part));
+    return this.box.open(sealed, labelOf(place, part));
   }
 }
 
-function identityOf({ profileId, number }: VersionPlace, part: Part): string {
+function labelOf({ profileId, number }: VersionPlace, part: Part): string {
   return `profiles/${profileId}/versions/${number}/${part}`;
 }

@@ -16,7 +16,7 @@ interface ProfileInput {
 
 interface Done<T> {
   output: T;
-  /** Memory that is handed back instead of copied. */
+  /** Memory that is transferred back instead of copied. */
   transfer: readonly TransferListItem[];
 }
 
@@ -24,7 +24,7 @@ function done<T>(output: T, transfer: readonly TransferListItem[] = []): Done<T>
   return { output, transfer };
 }
 
-/** What threads are for. Inputs and outputs are copied; Buffers arrive as byte arrays. */
+/** The tasks of threads. Inputs and outputs are copied; Buffers arrive as byte arrays. */
 export const TASKS = {
   readMessage(bytes: Uint8Array) {
     const raw = ownMemory(asBuffer(bytes));

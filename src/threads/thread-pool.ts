@@ -6,23 +6,23 @@ import { AppError } from '../errors.js';
 import type { FromThread, TaskInput, TaskName, TaskOutput } from './tasks.js';
 import { readError } from './thread-values.js';
 
-/** One core is the event loop's. */
+/** One core remains for the event loop. */
 const MOST_THREADS = 2;
-/** Nothing within the limits of the parsers takes a tenth of it. */
+/** Any document within the limits of the parsers takes less than a tenth of it. */
 const TIME_LIMIT_MS = 20_000;
 /** A document of 8 MB and 500,000 values takes 150 MB. */
 const MEMORY: WorkerOptions['resourceLimits'] = { maxOldGenerationSizeMb: 512 };
 
 export interface ThreadPoolOptions {
-  size?: number;
-  timeLimitMs?: number;
+  size?: number | undefined;
+  timeLimitMs?: number | undefined;
 }
 
 export interface TaskOptions {
-  /** Whose work it is: of one owner one task runs at a time, so that it does not hold up the others. */
-  owner?: string;
-  /** Buffers whose memory is handed over instead of copied; here they are empty from now on. */
-  transfer?: readonly TransferListItem[];
+  /** Of one owner only one task runs at a time, so that it does not delay the others. */
+  owner?: string | undefined;
+  /** Buffers whose memory is transferred instead of copied; here they are empty afterwards. */
+  transfer?: readonly TransferListItem[] | undefined;
 }
 
 export interface TaskResult<T> {
@@ -46,9 +46,9 @@ interface Thread {
 }
 
 /**
- * Threads for work that would hold up the event loop: reading large property lists. They are started
- * by the first task and stay. A task that fails, takes too long or too much memory rejects with
- * AppError; its thread is replaced if it is lost.
+ * Threads for work that would block the event loop, such as parsing large property lists. The first
+ * tasks start them, and they stay. A task that fails, or takes too much time or memory, rejects with
+ * AppError; a thread that ended is replaced.
  */
 export class ThreadPool {
   readonly #size: number;
@@ -70,13 +70,12 @@ export class ThreadPool {
   ): Promise<TaskResult<TaskOutput<Name>>> {
     if (this.#isClosed) return Promise.reject(unavailable('the server is stopping'));
     return new Promise((resolve, reject) => {
-      const settle = resolve as Queued['resolve'];
-      this.#queue.push({ name, input, options, resolve: settle, reject });
+      this.#queue.push({ name, input, options, resolve: resolve as Queued['resolve'], reject });
       this.#startTasks();
     });
   }
 
-  /** Ends the threads. What they still work on rejects with AppError 503. */
+  /** Ends the threads. Their unfinished tasks reject with AppError 503. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const { reject } of this.#queue.splice(0)) reject(unavailable('the server is stopping'));
@@ -133,7 +132,7 @@ export class ThreadPool {
     this.#startTasks();
   }
 
-  /** A task that ended its thread would end the next one too: it is not tried again. */
+  /** A task that ended its thread would end the next one too: it is not retried. */
   #lose(thread: Thread, failure: AppError): void {
     if (!this.#threads.delete(thread)) return;
     this.#release(thread)?.reject(failure);
@@ -162,10 +161,10 @@ function failureOf(error: Error): AppError {
   return isFull ? tooMuch('memory') : unavailable('a thread failed', error);
 }
 
-/** Compiled it stands beside this file; from the sources, as in tests, tsx compiles it. */
+/** The compiled file if it exists; from the sources, as in tests, tsx compiles it. */
 function startWorker(): Worker {
   const compiled = join(__dirname, 'thread.js');
-  // Node's own arguments are for the process: what they import may not work in a thread.
+  // Without Node's arguments of the process: what they import may not work in a thread.
   if (existsSync(compiled)) return new Worker(compiled, { resourceLimits: MEMORY, execArgv: [] });
   const execArgv = ['--require', require.resolve('tsx/cjs')];
   return new Worker(join(__dirname, 'thread.ts'), { resourceLimits: MEMORY, execArgv });

@@ -8,7 +8,7 @@ import type { ProfileRebuildDeps } from '../profiles/profile-rebuild.js';
 import type { ThreadPool } from './thread-pool.js';
 import { fromThread, ownMemory } from './thread-values.js';
 
-/** How the device path reads what is large. */
+/** Reads large messages of devices. */
 export function messageThreads(
   threads: ThreadPool,
   logger: Logger,
@@ -27,7 +27,7 @@ export function messageThreads(
   };
 }
 
-/** How stored reports are read that are large. */
+/** Reads large stored reports. */
 export function reportThreads(threads: ThreadPool): Pick<ReportWorkerDeps, 'readInThread'> {
   return {
     readInThread: async ({ requestType, bytes }) => {
@@ -39,7 +39,7 @@ export function reportThreads(threads: ThreadPool): Pick<ReportWorkerDeps, 'read
   };
 }
 
-/** How large configuration profiles are checked and put together. */
+/** Checks and joins large configuration profiles. */
 export function profileThreads(
   threads: ThreadPool,
 ): Required<Pick<ProfileImportDeps, 'checkInThread'> & Pick<ProfileRebuildDeps, 'joinInThread'>> {
@@ -49,7 +49,7 @@ export function profileThreads(
   };
 }
 
-/** How large results of commands are shown. */
+/** Writes large results of commands as JSON. */
 export function resultThreads(threads: ThreadPool): { presentInThread: PresentInThread } {
   return {
     presentInThread: async (result) => (await threads.run('presentResult', result)).output,

@@ -1,4 +1,4 @@
-// What a thread of the pool runs: one task after another.
+// The program of a thread of the pool: runs one task after another.
 import { parentPort } from 'node:worker_threads';
 import { type FromThread, TASKS, type ToThread } from './tasks.js';
 import { writeError } from './thread-values.js';

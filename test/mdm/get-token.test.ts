@@ -106,7 +106,7 @@ describe('GetToken', () => {
   });
 
   it.each([
-    ['there is no account', async () => undefined, 'no account'],
+    ['there is no account', async () => undefined, 'no DEP account'],
     ['the account has no certificate', () => addAccount(SERVER, null), 'token_certificate'],
     ['Apple has not said who this is', async () => addAccount(null, await upload()), 'server_uuid'],
   ])('gets 404 where %s, and the log says why', async (_what, prepare, word) => {
@@ -224,7 +224,7 @@ describe('the token certificate of an account', () => {
     expect([set.status, set.body.data]).toEqual([200, link.data]);
     const kept = await adminApi(app).delete(`/certificates/${certificate}`);
     expect([kept.status, kept.body.errors[0].code]).toEqual([409, 'in_use']);
-    expect(kept.body.errors[0].detail).toContain('enrollment program');
+    expect(kept.body.errors[0].detail).toContain('DEP account');
     expect((await adminApi(app).patch(path, { data: null })).status).toBe(200);
     expect((await adminApi(app).delete(`/certificates/${certificate}`)).status).toBe(204);
   });

@@ -1,5 +1,5 @@
 import { checkProfile } from '../../src/profiles/check-profile.js';
-import { Findings, profileRefusal, worthTelling } from '../../src/profiles/findings.js';
+import { Findings, profileRefusal, shorten } from '../../src/profiles/findings.js';
 import { dict, type Members, payload, profile, REALISTIC } from './sample-profiles.js';
 
 const WIFI = 'com.apple.wifi.managed';
@@ -121,10 +121,10 @@ describe('findings', () => {
     expect(findings.warnings).toEqual([{ pointer: '/b', detail: 'doubtful' }]);
   });
 
-  it('are told up to a hundred', () => {
+  it('a report shows a hundred findings and counts the rest', () => {
     const many = Array.from({ length: 103 }, (_, index) => ({ pointer: `/${index}`, detail: 'x' }));
-    expect(worthTelling(many)).toHaveLength(101);
-    expect(worthTelling(many)[100]).toEqual({ pointer: '', detail: 'and 3 more' });
+    expect(shorten(many)).toHaveLength(101);
+    expect(shorten(many)[100]).toEqual({ pointer: '', detail: 'and 3 more' });
     const error = profileRefusal(many.slice(0, 2));
     expect([error.code, error.status, error.message]).toEqual([
       'invalid_profile',

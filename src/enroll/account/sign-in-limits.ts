@@ -24,16 +24,16 @@ export function createSignInLimits(options: FailureLimitOptions = {}): SignInLim
   const newcomers = new FailureLimit({ ...options, limit: 1 });
   return {
     begin({ address, account }) {
-      const ofAddress = byAddress.take(address);
+      const ofAddress = byAddress.count(address);
       if (ofAddress) throw ofAddress;
-      const hasFailed = newcomers.take(address) !== undefined;
-      const ofAccount = byAccount.take(account.toLowerCase());
+      const hasFailed = newcomers.count(address) !== undefined;
+      const ofAccount = byAccount.count(account.toLowerCase());
       if (ofAccount && hasFailed) throw ofAccount;
     },
     succeed({ address, account }) {
-      byAddress.giveBack(address);
-      newcomers.giveBack(address);
-      byAccount.giveBack(account.toLowerCase());
+      byAddress.uncount(address);
+      newcomers.uncount(address);
+      byAccount.uncount(account.toLowerCase());
     },
   };
 }

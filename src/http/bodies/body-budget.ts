@@ -1,15 +1,15 @@
 import { AppError } from '../../errors.js';
 
-/** What a part of a body costs beside its bytes: a Buffer, its ArrayBuffer, an entry in a list. */
+/** Overhead in bytes of a part of a body: a Buffer, its ArrayBuffer, an entry in a list. */
 const PART_COST = 512;
 
-/** Fewer bytes are no progress: a trickle would keep a body from giving way. */
+/** Fewer bytes do not count as progress, so that a trickle does not protect a body. */
 const PROGRESS_BYTES = 16 * 1024;
 
-/** Seconds after which a refused client should come again. */
+/** Seconds after which a refused client should retry. */
 const RETRY_AFTER = '30';
 
-/** Whose bodies are counted together, and how many bytes of them may be in memory at once. */
+/** The sender whose bodies are counted together, and how many bytes of them may be in memory. */
 export interface BodyShare {
   readonly key: string;
   readonly bytes: number;
@@ -18,9 +18,9 @@ export interface BodyShare {
 export interface BodyBudgetOptions {
   /** Bytes of all bodies together. */
   bytes: number;
-  /** A body of which less than 16 KiB arrived for so long gives way to others. */
+  /** A body of which less than 16 KiB arrived in this time may be refused in favour of others. */
   silentMs: number;
-  /** Called for each refusal: whose share was used up, or undefined for the whole budget. */
+  /** Called for each refusal: the share that was used up, or undefined for the whole budget. */
   onRefusal: (share: BodyShare | undefined) => void;
 }
 
@@ -43,16 +43,15 @@ interface OpenBody {
 
 /** The count of one body, until it is released. */
 export interface BodyCount {
-  /** Counts a part that arrived; AppError 503 when it is one too many. */
+  /** Counts a part that arrived. Returns AppError 503 if it exceeds the limit. */
   add(bytes: number): AppError | undefined;
   release(): void;
 }
 
 /**
- * A limit on the bytes of unfinished bodies in memory, all together and by source. When it is
- * reached, bodies without progress give way, those longest without it first; if there are none, the
- * one that asks is refused. So connections that hold their bodies back, or send them in a trickle,
- * keep nobody else out.
+ * Limits the bytes of unfinished bodies in memory, in total and by sender. At the limit, bodies without
+ * progress are refused, those longest without it first; if there are none, the growing body is
+ * refused. So connections that hold their bodies back, or send them in a trickle, block no others.
  */
 export class BodyBudget {
   readonly #options: BodyBudgetOptions;
@@ -65,12 +64,12 @@ export class BodyBudget {
     this.#options = options;
   }
 
-  /** Bytes in memory now, with what their parts cost. */
+  /** Bytes in memory now, with the overhead of their parts. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** `refuse` ends the body when it has to give way; it must call `release`. */
+  /** `refuse` ends the body when another one needs its space; it must call `release`. */
   open(share: BodyShare, refuse: (error: AppError) => void): BodyCount {
     const source = this.#sources.get(share.key) ?? { share, bytes: 0, bodies: new Set() };
     this.#sources.set(share.key, source);

@@ -31,7 +31,7 @@ export const UPLOAD_LIMITS: BodyLimits = { ...BODY_LIMITS, bytes: 64 * MIB, send
 export interface BodyReaderDeps {
   proxies: ProxyTrust;
   logger: Logger;
-  limits?: BodyLimits;
+  limits?: BodyLimits | undefined;
 }
 
 function warnOfRefusal(warn: Warner, share: BodyShare | undefined, total: number): void {
@@ -70,9 +70,9 @@ export class BodyReader {
   }
 
   /**
-   * The whole body, at most `limit` bytes. It counts for `sender` if it is known who that is, else
-   * for the address that it comes from. Rejects with AppError: as `readBody`, and 503 when too many
-   * bytes of bodies are in memory.
+   * The whole body, at most `limit` bytes. It counts against the share of `sender` if that is known,
+   * else of the source address. Rejects with AppError as `readBody`, and 503 when too many bytes of
+   * bodies are in memory.
    */
   read(req: IncomingMessage, limit: number, sender?: string): Promise<Buffer> {
     return readBody(req, limit, (refuse) => this.#budget.open(this.#shareOf(req, sender), refuse));

@@ -33,13 +33,13 @@ function checkBeforeReading(req: IncomingMessage, limit: number): AppError | und
   return req.destroyed || req.readableEnded ? incomplete() : undefined;
 }
 
-/** Begins to count a body that did not come in one piece; `refuse` ends it. */
+/** Starts to count a body that did not arrive in one piece; `refuse` ends it. */
 export type CountBody = (refuse: (error: AppError) => void) => BodyCount;
 
 /**
  * The whole body, at most `limit` bytes. Rejects with AppError: 413 above the limit, 400 when the
- * client goes away or Content-Length is not what came, and what `count` refuses it with. Of a refused
- * body nothing stays in memory; what still comes is discarded, so that the client can read the answer.
+ * client leaves or Content-Length does not match, and the refusal of `count`. Nothing of a refused body
+ * stays in memory; the rest is discarded as it arrives, so that the client can read the answer.
  */
 export function readBody(req: IncomingMessage, limit: number, count?: CountBody): Promise<Buffer> {
   const refusal = checkBeforeReading(req, limit);
@@ -47,10 +47,10 @@ export function readBody(req: IncomingMessage, limit: number, count?: CountBody)
   return new Promise((resolve, reject) => collect(req, { limit, count, resolve, reject }));
 }
 
-/** How long a refusal waits for a short body that the log wants. */
+/** How long a refusal waits for a short body, whose sender is logged. */
 const SOON_MS = 250;
 
-/** A body of at most `limit` announced bytes, if it comes within a moment; else undefined. */
+/** A body of at most `limit` announced bytes, if it arrives within SOON_MS; else undefined. */
 export async function readBodySoon(
   req: IncomingMessage,
   limit: number,

@@ -5,7 +5,7 @@ import { refuseConnection } from '../errors/client-errors.js';
 import { type Exchange, type Exchanges, isAnswered } from '../server/exchanges.js';
 
 export interface BodyDeadline {
-  /** A body has so long to end, and again whenever `flowBytes` of it have come. */
+  /** Time for a body to end; it starts again whenever `flowBytes` of it have arrived. */
   ms: number;
   flowBytes: number;
   checkEveryMs: number;
@@ -29,7 +29,7 @@ const MESSAGE =
   'a request body stopped arriving and was refused (408). Single ones are devices that lost their ' +
   'network; many from one address are connections held on purpose: block it at the firewall';
 
-/** Refuses requests whose bodies neither end nor flow, on every path. */
+/** Refuses requests on every path whose bodies have stopped to arrive. */
 export function endStalledBodies(
   server: Server,
   exchanges: Exchanges,

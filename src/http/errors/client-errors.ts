@@ -6,10 +6,10 @@ import type { Logger } from '../../logger.js';
 import { type Exchange, type Exchanges, isAnswered } from '../server/exchanges.js';
 import { errorDocument, MEDIA_TYPE } from './json-api-errors.js';
 
-/** For the client to read the answer while it is still sending: closed at once, it would get none. */
+/** Time for a client that is still sending to read the answer: closed at once, it would lose it. */
 const LINGER_MS = 1_000;
 
-// Of Node's HTTP parser; whatever else it finds is a 400.
+// Errors of Node's HTTP parser; all others of it are a 400.
 const FAULTS: Record<string, () => AppError> = {
   HPE_HEADER_OVERFLOW: () =>
     new AppError('headers_too_large', 431, 'the URL and the headers are too large together'),
@@ -23,8 +23,8 @@ const FAULTS: Record<string, () => AppError> = {
 type ParserError = Error & { code?: string };
 
 /**
- * Answers what never becomes a request: headers that are too large, bytes that are no HTTP, and
- * what takes too long. JSON:API error documents, for nobody knows yet which surface is meant.
+ * Answers what never becomes a request: headers that are too large, bytes that are not HTTP, and
+ * requests that arrive too slowly. The answers are JSON:API error documents: the surface is unknown.
  */
 export function answerClientErrors(server: Server, exchanges: Exchanges, logger: Logger): void {
   server.on('clientError', (error: ParserError, socket: Duplex) => {
@@ -46,7 +46,7 @@ export function answerClientErrors(server: Server, exchanges: Exchanges, logger:
   });
 }
 
-/** undefined for what is no fault of HTTP: a connection that broke, a TLS handshake that failed. */
+/** Undefined for failures below HTTP: a broken connection, a failed TLS handshake. */
 function refusalOf({ code = '' }: ParserError): AppError | undefined {
   const fault = Object.hasOwn(FAULTS, code) ? FAULTS[code] : undefined;
   if (fault) return fault();
@@ -54,7 +54,7 @@ function refusalOf({ code = '' }: ParserError): AppError | undefined {
   return new AppError('bad_request', 400, 'the request is not valid HTTP');
 }
 
-/** The fault lies behind whole requests whose answers are still to come. */
+/** The error follows complete requests that are not answered yet. */
 function isAwaiting({ last, pending }: Exchange): boolean {
   return pending > 0 && last?.req.complete === true;
 }
@@ -63,7 +63,7 @@ function closeBehind({ last }: Exchange): void {
   if (last && !last.res.headersSent) last.res.shouldKeepAlive = false;
 }
 
-/** Answers a connection from which no further request is read, and ends it. */
+/** Answers on a connection from which no further request is read, and ends it. */
 export function refuseConnection(socket: Duplex, error: AppError): void {
   const id = randomUUID();
   const body = JSON.stringify(errorDocument(error, id));

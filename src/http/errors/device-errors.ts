@@ -3,7 +3,7 @@ import type { ErrorRequestHandler } from 'express';
 import { AppError } from '../../errors.js';
 import { createWarner, type Logger, type Warner } from '../../logger.js';
 
-/** Seconds a device is told to wait after a fault of ours. */
+/** Seconds that a device is to wait after a failure of the server. */
 const RETRY_AFTER = '30';
 
 // Apple's mdm/errors/unrecognized.device.yaml: `code` is the one required key.
@@ -12,10 +12,10 @@ const UNRECOGNIZED_DEVICE = Buffer.from(
   'ascii',
 );
 
-/** While the database is away every device fails, again and again. */
-const AWAY_QUIET_MS = 5_000;
+/** During an outage of the database every device fails, again and again. */
+const OUTAGE_QUIET_MS = 5_000;
 
-/** The log of one surface, or of several: it remembers what it told a moment ago. */
+/** The log of one surface or of several. It limits repeated lines. */
 export interface DeviceErrorLog {
   logger: Logger;
   warn: Warner;
@@ -24,14 +24,14 @@ export interface DeviceErrorLog {
 
 export interface DeviceErrorContext extends DeviceErrorLog {
   req: IncomingMessage;
-  /** Say why in plain text: a person may be reading, as of an enrollment profile in a browser. */
-  isExplained?: boolean;
-  /** Say why in a page, since a person is reading; the result is HTML. */
-  asPage?: (explanation: string) => string;
+  /** Send the message as plain text: a person may read it, as of an enrollment profile. */
+  isExplained?: boolean | undefined;
+  /** Renders the message as HTML, for a page that a person reads. */
+  asPage?: ((explanation: string) => string) | undefined;
 }
 
 export function createDeviceErrorLog(logger: Logger): DeviceErrorLog {
-  const warn = createWarner(logger, AWAY_QUIET_MS);
+  const warn = createWarner(logger, OUTAGE_QUIET_MS);
   return { logger, warn, writeRefusal: createRefusalLog(logger) };
 }
 
@@ -44,7 +44,7 @@ export function sendUnrecognizedDevice(res: ServerResponse): void {
   res.end(UNRECOGNIZED_DEVICE);
 }
 
-// Errors of Express, body-parser and the URI decoder carry the status of the client's fault.
+// Errors of Express, body-parser and the URI decoder have a 4xx status.
 function statusOf(error: unknown): number {
   const status = error instanceof Error && 'status' in error ? error.status : 503;
   if (typeof status !== 'number' || status < 400 || status >= 500) return 503;
@@ -62,7 +62,7 @@ function log(
   const code = error instanceof AppError ? error.code : 'bad_request';
   if (status === 503) {
     const about = { ...where, err: error };
-    // The budget that refused it has logged why, once for all that it refuses.
+    // The budget that refused it has logged the reason, once for all requests that it refuses.
     if (code === 'server_busy') logger.debug(where, 'device request refused');
     else if (code !== 'unavailable') logger.error(about, 'device request failed');
     else warn(about, 'device request failed', error instanceof Error ? error.message : code);
@@ -75,19 +75,20 @@ function log(
 
 const senders = new WeakMap<IncomingMessage, Sender>();
 
-/** Who a device says that it is, and what it shows, for the log. No secrets. */
+/** What a device claims to be, and the certificate it shows, for the log. No secrets. */
 export type Sender = Record<string, string | number | undefined>;
 
-/** Has the log of a refusal of this request tell who sent it. */
+/** Sets the sender that the log names if this request is refused. */
 export function noteSender(req: IncomingMessage, sender: Sender): void {
   senders.set(req, sender);
 }
 
 function senderOf(error: unknown, req: IncomingMessage): Sender {
-  return { ...senders.get(req), ...(error instanceof AppError ? error.about : {}) };
+  const sender = senders.get(req);
+  return error instanceof AppError ? { ...sender, ...error.about } : { ...sender };
 }
 
-/** As it was asked for: inside a router of Express `url` lacks what the router is mounted at. */
+/** The whole path: inside a router of Express `url` lacks the part that the router is mounted at. */
 function pathOf(req: IncomingMessage & { originalUrl?: string }): string {
   return (req.originalUrl ?? req.url ?? '').split('?', 1)[0] ?? '';
 }
@@ -114,7 +115,7 @@ export function sendDeviceError(
     'Content-Type': type,
     'Content-Length': body.length,
     ...extra,
-    // Whatever the clients of the admin API are told: there are many devices.
+    // It replaces the Retry-After for clients of the admin API: there are many devices.
     ...retry,
   });
   res.end(body);
@@ -129,8 +130,8 @@ function explain(
     const text = error instanceof AppError ? error.message : 'this server cannot answer now';
     return { type: 'text/html; charset=utf-8', body: Buffer.from(asPage(text)) };
   }
-  const isTold = isExplained === true && error instanceof AppError && status !== 503;
-  return { type: 'text/plain', body: Buffer.from(isTold ? `${error.message}\n` : '') };
+  const isShown = isExplained === true && error instanceof AppError && status !== 503;
+  return { type: 'text/plain', body: Buffer.from(isShown ? `${error.message}\n` : '') };
 }
 
 /** The same answers for device surfaces that are Express routers (SCEP, enrollment). */
@@ -149,7 +150,7 @@ export const MOST_LINES = 100;
 /** Writes a line for a refused request. */
 type RefusalLog = (fields: object) => void;
 
-/** Lines at level info, those beyond the limit at level debug: a flood of requests fills no disk. */
+/** Logs at level info, beyond the limit at level debug, so that a flood does not fill the disk. */
 function createRefusalLog(logger: Logger, most = MOST_LINES): RefusalLog {
   let count = 0;
   let startedAt = Number.NEGATIVE_INFINITY;

@@ -3,7 +3,7 @@ import { AppError, type ErrorCode, type ErrorDetail } from '../../errors.js';
 import { createWarner, type Logger } from '../../logger.js';
 import { requestIdOf } from '../requests/request-context.js';
 
-/** While the database is away every request fails, and the request log has a line for each. */
+/** During an outage of the database every request fails; the request log has a line for each. */
 const AWAY_QUIET_MS = 5_000;
 
 export const MEDIA_TYPE = 'application/vnd.api+json';
@@ -19,8 +19,8 @@ const BODY_ERRORS: Record<string, [code: ErrorCode, status: number, message: str
   'request.size.invalid': ['bad_request', 400, 'Content-Length is not the size of the body'],
 };
 
-/** No fault of this server, but of what it waits for or of its load: explained to the client. */
-const ELSEWHERE: ReadonlySet<ErrorCode> = new Set([
+/** Failures of what the server depends on, or of its load: the client is sent the reason. */
+const EXPLAINED: ReadonlySet<ErrorCode> = new Set([
   'unavailable',
   'push_service_unreachable',
   'server_busy',
@@ -43,7 +43,7 @@ function propertyOf(error: unknown, name: 'type' | 'status'): unknown {
   return error instanceof Error ? (error as Error & Record<typeof name, unknown>)[name] : undefined;
 }
 
-/** Any thrown value as an AppError: faults of the client keep their 4xx, all others become 500. */
+/** Any thrown value as an AppError: errors of the client keep their 4xx, all others become 500. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   const body = BODY_ERRORS[String(propertyOf(error, 'type'))];
@@ -71,16 +71,16 @@ function describe(error: AppError, fault: ErrorDetail, requestId: string) {
     status: String(error.status),
     code,
     title: titleOf(code),
-    ...(error.status < 500 || ELSEWHERE.has(code) ? { detail: fault.detail } : {}),
-    ...(fault.source ? { source: fault.source } : {}),
+    detail: error.status < 500 || EXPLAINED.has(code) ? fault.detail : undefined,
+    source: fault.source,
   };
 }
 
-/** The JSON:API error document; what the server did wrong is never told in it. */
+/** The JSON:API error document; it never contains the cause of an internal error. */
 export function errorDocument(error: AppError, requestId: string) {
   const whole: ErrorDetail = {
     detail: error.message,
-    ...(error.source ? { source: error.source } : {}),
+    source: error.source,
   };
   const faults = error.details.length > 0 ? error.details : [whole];
   return {
@@ -97,7 +97,7 @@ function send(res: Response, error: AppError): void {
   res.end(body);
 }
 
-/** Answers every failure under /api/v1; `res.locals.failure` is for the request log. */
+/** Answers every error under /api/v1; the request log reads `res.locals.failure`. */
 export function jsonApiErrorHandler(logger: Logger): ErrorRequestHandler {
   const warn = createWarner(logger, AWAY_QUIET_MS);
   return (thrown: unknown, req, res, _next) => {
@@ -105,7 +105,7 @@ export function jsonApiErrorHandler(logger: Logger): ErrorRequestHandler {
     const request = { requestId: requestIdOf(res), method: req.method };
     const about = { err: error, ...request };
     if (error.code === 'unavailable') warn(about, 'admin request failed', error.message);
-    else if (ELSEWHERE.has(error.code)) {
+    else if (EXPLAINED.has(error.code)) {
       logger.warn({ ...request, why: error.message }, 'admin request failed');
     } else if (error.status >= 500) logger.error(about, 'admin request failed');
     res.locals.failure = { code: error.code, reason: reasonOf(error) };

@@ -3,17 +3,17 @@ import { AppError } from '../../errors.js';
 import { createWarner, type Logger, type Warner } from '../../logger.js';
 
 export interface HealthOptions {
-  /** What must work before traffic may come, by name. A rejection is a failure. */
+  /** What must work before traffic is sent, by name. A rejection is a failure. */
   checks: Record<string, () => Promise<unknown>>;
   logger: Logger;
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
 }
 
 interface CheckResult {
   name: string;
   result: 'ok' | 'failed';
-  /** Of a failure whose text is written for administrators; other errors are for the log alone. */
-  reason?: string;
+  /** Only the text of an AppError, which is written for administrators. */
+  reason?: string | undefined;
 }
 
 function withTimeout(work: Promise<unknown>, ms: number): Promise<unknown> {
@@ -53,7 +53,7 @@ function describe(results: CheckResult[]): object {
   };
 }
 
-/** /healthz: the process answers. /readyz: so does all it needs, or 503 and what is missing. */
+/** /healthz: the process answers. /readyz: 200, or 503 with the checks that fail. */
 export function createHealthRouter(options: HealthOptions): Router {
   const router = Router();
   const checking = { ...options, warn: createWarner(options.logger) };

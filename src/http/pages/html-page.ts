@@ -6,8 +6,8 @@ export interface HtmlPage {
   status: number;
   title: string;
   body: Html;
-  /** Where its form may lead, redirects included, as in Content-Security-Policy; nowhere without. */
-  formAction?: string;
+  /** Targets of its form and their redirects, as in Content-Security-Policy; none by default. */
+  formAction?: string | undefined;
 }
 
 const STYLE = `
@@ -67,8 +67,8 @@ ${body}
 }
 
 /**
- * What goes with a page for people: it loads nothing and runs nothing. Its address may hold a secret: it
- * is told to nobody and kept nowhere.
+ * The headers of a page for people, which loads and runs nothing. Its address may hold a secret: it is
+ * neither stored nor sent as a referrer.
  */
 export function setPageHeaders(res: Response, formAction = "'none'"): void {
   const policy = [

@@ -1,4 +1,4 @@
-/** Text that is HTML already. */
+/** Text that is HTML, so that it is not escaped. */
 export class Html {
   constructor(readonly text: string) {}
 }
@@ -24,8 +24,8 @@ function textOf(value: HtmlValue): string {
 }
 
 /**
- * A template whose values are escaped, for text and for attributes in quotes; those that are HTML
- * stand as they are, undefined is nothing.
+ * A template whose values are escaped, for text and for quoted attributes. Html values are inserted
+ * unchanged, undefined as nothing.
  */
 export function html(parts: TemplateStringsArray, ...values: HtmlValue[]): Html {
   const filled = parts.map((part, index) => part + textOf(values[index]));

@@ -1,12 +1,12 @@
 import { type Request, type Response, Router } from 'express';
 import { isLocalRequest } from '../requests/local-request.js';
 
-/** GET /lab, for programs on this machine: where the stand-ins are, and what it takes to use them. */
+/** GET /lab, for programs on this machine: the addresses and credentials of the stand-ins. */
 export function createLabRouter(describe: () => Promise<object>): Router {
   const router = Router({ caseSensitive: true });
   router.get('/lab', async (req: Request, res: Response) => {
     res.set('Cache-Control', 'no-store');
-    if (isLocalRequest(req)) await tell(res, describe);
+    if (isLocalRequest(req)) await sendDescription(res, describe);
     else refuse(res);
   });
   router.all('/lab', (_req, res) => {
@@ -15,7 +15,7 @@ export function createLabRouter(describe: () => Promise<object>): Router {
   return router;
 }
 
-async function tell(res: Response, describe: () => Promise<object>): Promise<void> {
+async function sendDescription(res: Response, describe: () => Promise<object>): Promise<void> {
   const description = await describe().catch(() => undefined);
   if (description === undefined) {
     res.status(503).set('Retry-After', '5').type('text/plain').send('The database is away\n');

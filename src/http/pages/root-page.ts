@@ -26,7 +26,7 @@ const LINKS = html`<section>
 <p>Enroll a device at <a href="${PLACES.enroll}">${PLACES.enroll}</a>.</p>
 </section>`;
 
-/** GET /: what this server is, and where to go on. */
+/** GET /: the name of this server, and links. */
 export function createRootPage({ version, isServing }: RootPageOptions): Router {
   const router = Router();
   const title = `Muster ${version}`;

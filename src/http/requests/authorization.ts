@@ -1,7 +1,6 @@
 import { AppError } from '../../errors.js';
 
-// Basic first: of several challenges in one line Chromium reads the first only, and asks nobody for
-// a Bearer token.
+// Basic first: Chromium reads only the first challenge of a line, and cannot prompt for Bearer.
 const CHALLENGE = 'Basic realm="muster", charset="UTF-8", Bearer realm="muster"';
 
 /** The token of an Authorization header: of Bearer, or the password of Basic (RFC 7617). */
@@ -14,12 +13,12 @@ export function tokenOf(header: string | undefined): string | undefined {
   return colon === -1 || colon === pair.length - 1 ? undefined : pair.slice(colon + 1);
 }
 
-/** Whether browsers may have added it by themselves. */
+/** Whether a browser may have added the header by itself. */
 export function isBasic(header: string | undefined): boolean {
   return /^Basic /i.test(header ?? '');
 }
 
-/** One message for every way to fail, so that nobody learns which tokens once existed. */
+/** One message for every failure, so that it does not show which tokens existed. */
 export function unauthorized(): AppError {
   return new AppError('unauthorized', 401, 'a valid token is needed', {
     headers: { 'WWW-Authenticate': CHALLENGE },

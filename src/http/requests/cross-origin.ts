@@ -1,7 +1,7 @@
 import cors from 'cors';
 import type { RequestHandler } from 'express';
 
-/** Headers of requests and answers that the API gives a meaning to. */
+/** Headers of requests and answers that the API uses. */
 const OPTIONS: cors.CorsOptions = {
   credentials: true,
   methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
@@ -27,8 +27,8 @@ const OPTIONS: cors.CorsOptions = {
 };
 
 /**
- * Lets pages of these origins call the API from a browser. A preflight is answered here, before
- * authentication, since browsers send none with it; other origins get no header of CORS at all.
+ * Allows pages of these origins to call the API from a browser. A preflight is answered here, before
+ * authentication, since browsers send it without credentials; other origins get no CORS header.
  */
 export function crossOrigin(origins: readonly string[]): RequestHandler {
   if (origins.length === 0) return (_req, _res, next) => next();

@@ -4,30 +4,30 @@ import { isBasic } from './authorization.js';
 
 const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
 
-/** Of the page that asks, as browsers tell it; none: a person typed the address. */
+/** Values of Sec-Fetch-Site for own pages; none: a person typed the address. */
 const OWN_SITE = ['same-origin', 'none'];
 
 export interface CrossSiteOptions {
   publicUrl: string;
-  /** Of pages that may do as much as the server's own. */
+  /** Origins of pages with the same rights as the server's own. */
   corsOrigins: readonly string[];
 }
 
 /**
- * Browsers keep HTTP Basic's password and send it along with whatever a page of anybody's has them
- * ask for, so that it does not show who wants a change. Bearer tokens are sent by programs alone.
- * Comes after authentication. Refuses unsafe methods itself, for GETs there is `refuseCrossSite`.
+ * Browsers attach remembered Basic credentials to requests made by any site, so those credentials do
+ * not prove that the user wanted the change (CSRF). Only programs send Bearer tokens. Runs after
+ * authentication. It refuses unsafe methods; a GET that changes something adds `refuseCrossSite`.
  */
 export function crossSite({ publicUrl, corsOrigins }: CrossSiteOptions): RequestHandler {
   const known = new Set([new URL(publicUrl).origin, ...corsOrigins]);
   return (req, res, next) => {
-    res.locals.isCrossSite = isBasic(req.get('authorization')) && isOfOthers(req, known);
+    res.locals.isCrossSite = isBasic(req.get('authorization')) && isOfOtherSite(req, known);
     if (!SAFE_METHODS.includes(req.method)) refuseCrossSite(req, res, next);
     else next();
   };
 }
 
-/** AppError 403: before anything that changes something by GET. */
+/** AppError 403 for requests of other sites. For a GET that changes something. */
 export const refuseCrossSite: RequestHandler = (_req, res, next) => {
   if (isCrossSite(res)) {
     const message =
@@ -42,17 +42,17 @@ function isCrossSite(res: Response): boolean {
   return res.locals.isCrossSite === true;
 }
 
-/** No page can choose what these headers say. Programs send neither. */
-function isOfOthers(req: Request, known: ReadonlySet<string>): boolean {
+/** Pages cannot set these headers. Programs send neither. */
+function isOfOtherSite(req: Request, known: ReadonlySet<string>): boolean {
   const origin = req.get('origin');
   if (origin !== undefined && known.has(origin)) return false;
   const site = req.get('sec-fetch-site');
-  // More telling than Origin, which is null for forms of pages without a referrer.
+  // More precise than Origin, which is null for forms of pages without a referrer.
   if (site !== undefined) return !OWN_SITE.includes(site);
   return origin !== undefined && !isOfHost(origin, req.get('host'));
 }
 
-/** Behind a proxy the scheme is not known. */
+/** Compares hosts only: behind a proxy the scheme is unknown. */
 function isOfHost(origin: string, host = ''): boolean {
   return URL.canParse(origin) && new URL(origin).host === host.toLowerCase();
 }

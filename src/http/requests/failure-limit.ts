@@ -3,10 +3,10 @@ import { LRUCache } from 'lru-cache';
 import { AppError } from '../../errors.js';
 
 export interface FailureLimitOptions {
-  limit?: number;
-  windowMs?: number;
-  /** Keys remembered at most; the longest unused is forgotten first. */
-  maxKeys?: number;
+  limit?: number | undefined;
+  windowMs?: number | undefined;
+  /** The least recently used keys beyond this number are forgotten. */
+  maxKeys?: number | undefined;
 }
 
 interface Failures {
@@ -14,7 +14,7 @@ interface Failures {
   resetAt: number;
 }
 
-/** Failed attempts by key: an address, or whatever else is limited. Memory is bounded. */
+/** Counts failed attempts by key, such as an address. Memory is bounded. */
 export class FailureLimit {
   readonly #counts: LRUCache<string, Failures>;
   readonly #limit: number;
@@ -26,8 +26,8 @@ export class FailureLimit {
     this.#windowMs = windowMs;
   }
 
-  /** Counts one failure. AppError 429 when it is one too many. */
-  take(key: string | null): AppError | undefined {
+  /** Counts one failure. Returns AppError 429 if it exceeds the limit. */
+  count(key: string | null): AppError | undefined {
     const name = nameOf(key);
     const now = Date.now();
     const known = this.#counts.get(name);
@@ -38,8 +38,8 @@ export class FailureLimit {
     return failures.total > this.#limit ? tooMany(failures.resetAt - now) : undefined;
   }
 
-  /** What was counted was no failure. */
-  giveBack(key: string | null): void {
+  /** Undoes `count`: the attempt did not fail. */
+  uncount(key: string | null): void {
     const known = this.#counts.get(nameOf(key));
     if (known !== undefined) known.total -= 1;
   }

@@ -5,7 +5,7 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
 
-/** By which a proxy that nobody told us of gives itself away. */
+/** Headers that show a proxy, configured or not. */
 const FORWARDING = [
   'forwarded',
   'via',
@@ -18,8 +18,8 @@ const FORWARDING = [
 const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
 
 /**
- * A program on this machine that asks for itself, not for somebody else. The name that it asked for is
- * looked at too: a page in a browser can make its own name lead here.
+ * Whether a program on this machine sent the request for itself, not as a proxy. The Host header must
+ * be local too: a page in a browser can make its own name resolve to this machine (DNS rebinding).
  */
 export function isLocalRequest({
   headers,

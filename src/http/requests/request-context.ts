@@ -7,8 +7,8 @@ import type { ProxyTrust } from './trust-proxy.js';
 const REQUEST_ID = /^[\w.-]{1,64}$/;
 
 /**
- * Gives every request its id (the caller's, when it is a plain one) and its source address. The
- * context itself appears only with `setActor`, so that a surface without authentication has none.
+ * Sets the id of every request (the client's X-Request-Id, if it is plain) and its source address. The
+ * context itself is set by `setActor` only: a surface without authentication has none.
  */
 export function requestContext(trust: ProxyTrust): RequestHandler {
   return (req, res, next) => {
@@ -29,7 +29,7 @@ export function sourceAddressOf(res: Response): string | null {
   return typeof res.locals.sourceAddress === 'string' ? res.locals.sourceAddress : null;
 }
 
-/** Makes the request an authenticated one: `res.locals.context` from here on. */
+/** Marks the request as authenticated: sets `res.locals.context`. */
 export function setActor(res: Response, actor: Actor): void {
   const context: RequestContext = {
     requestId: requestIdOf(res),
@@ -39,7 +39,7 @@ export function setActor(res: Response, actor: Actor): void {
   res.locals.context = context;
 }
 
-/** AppError 401 where nobody authenticated, so that a forgotten middleware closes the door. */
+/** AppError 401 for an unauthenticated request, so that a forgotten middleware grants nothing. */
 export function contextOf(res: Response): RequestContext {
   const context = res.locals.context as RequestContext | undefined;
   if (context === undefined) throw new AppError('unauthorized', 401, 'a token is needed');

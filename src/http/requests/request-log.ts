@@ -9,7 +9,7 @@ export interface RequestLogOptions {
   level: 'info' | 'debug';
 }
 
-/** One line for each request when its answer is out, or its client gone. No query: it may hold secrets. */
+/** Logs a line when a request is answered or its client left. No query: it may hold secrets. */
 export function requestLog({ logger, level }: RequestLogOptions): RequestHandler {
   return (req, res, next) => {
     const started = process.hrtime.bigint();

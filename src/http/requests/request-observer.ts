@@ -11,7 +11,7 @@ export type Surface =
   | 'metrics'
   | 'other';
 
-/** Told of each request once it is answered; `aborted` when its client left before. */
+/** Called for each request when it is answered; `aborted` if the client left before. */
 export type RequestObserver = (
   surface: Surface,
   status: number | 'aborted',
@@ -30,7 +30,7 @@ const SURFACES: [path: string, surface: Surface][] = [
   ['/metrics', 'metrics'],
 ];
 
-/** A few words in place of paths: what anybody may ask for must not become names of time series. */
+/** Metrics are labelled by surface, not by path: any client may request any number of paths. */
 export function surfaceOf(url: string): Surface {
   const found = SURFACES.find(([path]) => {
     const next = url.charAt(path.length);
@@ -44,7 +44,7 @@ export function secondsSince(started: number): number {
   return (performance.now() - started) / 1000;
 }
 
-/** Watches one request to its end. */
+/** Calls the observer when the request ends. */
 export function observeRequest(
   req: IncomingMessage,
   res: ServerResponse,

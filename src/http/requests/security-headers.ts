@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express';
 import helmet from 'helmet';
 
 export interface SecurityHeadersOptions {
-  /** PUBLIC_URL is https: browsers are told to stay with it. */
+  /** PUBLIC_URL is https: Strict-Transport-Security is sent. */
   https: boolean;
 }
 
@@ -13,7 +13,7 @@ function transport(https: boolean) {
   return https ? { maxAge: 15_552_000, includeSubDomains: false } : false;
 }
 
-/** For /api/v1: documents and downloads, nothing a browser would render or keep. */
+/** For /api/v1: documents and downloads, which browsers must neither render nor store. */
 export function apiSecurityHeaders({ https }: SecurityHeadersOptions): RequestHandler[] {
   const headers = helmet({
     contentSecurityPolicy: {
@@ -29,7 +29,7 @@ export function apiSecurityHeaders({ https }: SecurityHeadersOptions): RequestHa
   return [headers, noStore];
 }
 
-/** For pages that Muster serves itself, with their own scripts and styles only. */
+/** For pages of this server, with their own scripts and styles only. */
 export function pageSecurityHeaders({ https }: SecurityHeadersOptions): RequestHandler {
   return helmet({
     contentSecurityPolicy: {

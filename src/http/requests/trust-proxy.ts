@@ -4,11 +4,11 @@ import { BlockList, isIP } from 'node:net';
 export interface ProxyTrust {
   /** True when the peer of this connection is one of the listed proxies. */
   isTrusted(address: string | undefined): boolean;
-  /** The client: the peer, or the last hop of X-Forwarded-For that is no proxy of ours. */
+  /** The client: the peer, or the last hop of X-Forwarded-For that is no listed proxy. */
   sourceAddress(req: IncomingMessage): string | null;
 }
 
-/** IPv4 addresses of a dual-stack socket come as ::ffff:a.b.c.d. */
+/** A dual-stack socket has IPv4 addresses as ::ffff:a.b.c.d. */
 function normalise(address: string): string {
   return /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/i.exec(address)?.[1] ?? address;
 }

@@ -1,10 +1,10 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** What came over one connection so far. */
+/** The requests of one connection. */
 export interface Exchange {
   last?: { req: IncomingMessage; res: ServerResponse };
-  /** Requests without their whole answer. */
+  /** Requests that are not answered completely. */
   pending: number;
   isRefused: boolean;
 }
@@ -38,7 +38,7 @@ export class Exchanges {
   }
 }
 
-/** An error document would be taken for the answer to an earlier request, or for a second one. */
+/** Whether an error document would be read as the answer to another request. */
 export function isAnswered({ last, pending }: Exchange): boolean {
   if (last === undefined || last.req.complete) return false;
   return pending !== 1 || last.res.headersSent;

@@ -9,10 +9,10 @@ export interface TlsPair {
 }
 
 export interface TlsSettings extends TlsPair {
-  /** Ask for a client certificate; whether it is believed is decided by the device handler. */
-  requestClientCertificate?: boolean;
-  /** Registers what is called with each pair that takes the place of this one. */
-  onChange?: (swap: (pair: TlsPair) => void) => void;
+  /** Ask for a client certificate; the device handler decides whether it is trusted. */
+  requestClientCertificate?: boolean | undefined;
+  /** Registers a function that is called with each pair that replaces this one. */
+  onChange?: ((swap: (pair: TlsPair) => void) => void) | undefined;
 }
 
 function contextOptions({ cert, key }: TlsPair, requestClientCertificate: boolean) {
@@ -20,15 +20,12 @@ function contextOptions({ cert, key }: TlsPair, requestClientCertificate: boolea
     cert,
     key,
     minVersion: 'TLSv1.2' as const,
-    // A session taken up again has the client's certificate, but not the intermediates beside it.
-    ...(requestClientCertificate ? { secureOptions: constants.SSL_OP_NO_TICKET } : {}),
+    // A resumed session has the client's certificate, but not its intermediates.
+    secureOptions: requestClientCertificate ? constants.SSL_OP_NO_TICKET : undefined,
   };
 }
 
-/**
- * An HTTPS server for HTTP/1.1. Connections that are open go on under the pair they began with when
- * another takes its place.
- */
+/** An HTTPS server for HTTP/1.1. Open connections keep the pair that they began with. */
 export function createTlsServer(
   limits: ServerOptions,
   { requestClientCertificate = false, onChange, ...pair }: TlsSettings,
@@ -38,7 +35,7 @@ export function createTlsServer(
     ...contextOptions(pair, requestClientCertificate),
     ALPNProtocols: ['http/1.1'],
     requestCert: requestClientCertificate,
-    // Which issuers count is the trust store's decision, not OpenSSL's.
+    // The trust store decides which issuers are trusted, not OpenSSL.
     rejectUnauthorized: false,
   });
   onChange?.((next) => server.setSecureContext(contextOptions(next, requestClientCertificate)));
