@@ -72,7 +72,7 @@ export interface ErrorSource {
 
 export interface ErrorDetail {
   detail: string;
-  source?: ErrorSource;
+  source?: ErrorSource | undefined;
   /** Only where it differs from the error's own code: one request can fail in several ways. */
   code?: ErrorCode | undefined;
 }
