@@ -6,6 +6,10 @@ import { httpUrl } from '../options.js';
 import { type ApiCall, type ApiReply, callApi, readAdminToken } from './api-client.js';
 
 import { apiUrl, bodyOfFields, readData } from './api-request.js';
+import { formatTable, toDocument } from './api-table.js';
+
+/** Columns of a terminal of unknown width. */
+const WIDTH = 120;
 
 /** The options of `muster api`. */
 export interface ApiOptions {
@@ -18,10 +22,13 @@ export interface ApiOptions {
   includeHeaders?: boolean;
   raw?: boolean;
   all?: boolean;
+  table?: boolean;
+  /** Attributes to show with `table`. */
+  columns?: string[];
 }
 
 export interface ApiIo {
-  out: { write(text: string | Buffer): unknown };
+  out: { write(text: string | Buffer): unknown; columns?: number | undefined };
   err: { write(text: string): unknown };
   stdin: AsyncIterable<Buffer>;
   /** Read only for what the options leave out. */
@@ -35,11 +42,23 @@ export async function api(
   io: ApiIo,
 ): Promise<number> {
   const call = await prepare([method, path], options, io);
-  if (options.all) return await printAll(call, io);
+  if (options.all) return await printAll(call, options, io);
   const reply = await callApi(call);
   if (options.includeHeaders || call.method === 'HEAD') io.out.write(headText(reply));
-  io.out.write(options.raw ? reply.body : readable(reply));
+  io.out.write(options.raw ? reply.body : await bodyText(reply, options, io));
   return verdict(reply, io);
+}
+
+/** A table of the resources if the options ask for one; errors and other answers stay JSON. */
+async function bodyText(
+  reply: ApiReply,
+  options: ApiOptions,
+  { out }: ApiIo,
+): Promise<string | Buffer> {
+  const isTable = options.table && isJson(reply) && reply.status < 300;
+  const document = isTable ? toDocument(parseJson(reply.body)) : undefined;
+  if (document === undefined) return readable(reply);
+  return await formatTable(document, { columns: options.columns, width: out.columns ?? WIDTH });
 }
 
 async function prepare(
@@ -50,6 +69,8 @@ async function prepare(
   const { data, field, ca } = options;
   if (data !== undefined && field !== undefined) refuse('use either --data or --field');
   if (options.all && method.toUpperCase() !== 'GET') refuse('--all is for GET');
+  if (options.table && options.raw) refuse('use either --table or --raw');
+  if (options.columns !== undefined && !options.table) refuse('--columns goes with --table');
   const fromFields = field && Buffer.from(await bodyOfFields(path, field));
   return {
     method: method.toUpperCase(),
@@ -81,21 +102,29 @@ function readHeaders(lines: string[]): Record<string, string> {
 
 interface Page {
   data?: unknown;
+  included?: unknown[];
   links?: { next?: string | null };
 }
 
-/** Every resource of every page, one to a line. */
-async function printAll(call: ApiCall, io: ApiIo): Promise<number> {
+/** Every resource of every page: one to a line, or one table. */
+async function printAll(call: ApiCall, options: ApiOptions, io: ApiIo): Promise<number> {
+  const all: Required<Pick<Page, 'included'>> & { data: unknown[] } = { data: [], included: [] };
   const [base = ''] = call.url.href.split('/api/v1', 1);
   for (let url: URL | undefined = call.url; url !== undefined; ) {
     const reply = await callApi({ ...call, url });
-    const { data, links } = isJson(reply) ? (parseJson(reply.body) as Page) : {};
+    const { data, included = [], links } = isJson(reply) ? (parseJson(reply.body) as Page) : {};
     if (reply.status !== 200 || !Array.isArray(data)) {
       io.out.write(readable(reply));
       return verdict(reply, io);
     }
-    for (const resource of data) io.out.write(`${JSON.stringify(resource)}\n`);
+    all.included.push(...included);
+    if (options.table) all.data.push(...data);
+    else for (const resource of data) io.out.write(`${JSON.stringify(resource)}\n`);
     url = links?.next ? apiUrl(base, links.next) : undefined;
+  }
+  if (options.table) {
+    const width = io.out.columns ?? WIDTH;
+    io.out.write(await formatTable(all, { columns: options.columns, width }));
   }
   return 0;
 }
@@ -128,6 +157,12 @@ function verdict({ status, statusText }: ApiReply, { err }: ApiIo): number {
   return 1;
 }
 
+/** AppError 400 for an empty list. */
+function splitNames(text: string): string[] {
+  const names = text.split(',').map((name) => name.trim());
+  return names.includes('') ? refuse('--columns has an empty name') : names;
+}
+
 function collect(value: string, former: string[] = []): string[] {
   return [...former, value];
 }
@@ -153,6 +188,8 @@ export function addApiCommand(
     .option('-i, --include-headers', 'print status and headers too')
     .option('--all', 'every page of a list, one resource to a line')
     .option('--raw', 'print the answer as it came')
+    .option('--table', 'print a table in place of JSON')
+    .option('--columns <names>', '--table: attributes to show, separated by commas', splitNames)
     .option('--url <url>', 'the server, in place of PUBLIC_URL', httpUrl)
     .option('--token <token>', "in place of ADMIN_TOKEN and the data directory's")
     .option('--ca <file>', 'certificates (PEM) to trust for https, besides the well-known ones')

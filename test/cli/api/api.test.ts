@@ -211,6 +211,119 @@ describe('muster api', () => {
   });
 });
 
+describe('muster api --table', () => {
+  const rows = (out: string) => out.trimEnd().split('\n');
+
+  beforeEach(async () => {
+    await app.db.knex('tags').insert([
+      { name: 'Kiosk', color: '336699' },
+      { name: 'Lobby\u001b[31m', color: '000000' },
+    ]);
+  });
+
+  it('prints a list as one row a resource, the id first', async () => {
+    const ids = await app.db.knex('tags').orderBy('id').pluck('id');
+    const { code, out, err } = await run(['GET', '/tags?sort=id&fields[tags]=color,name'], {
+      table: true,
+    });
+    expect([code, err]).toEqual([0, '']);
+    expect(rows(out).map((line) => line.split(/ {2,}/))).toEqual([
+      ['ID', 'NAME', 'COLOR'],
+      [`${ids[0]}`, 'Kiosk', '336699'],
+      [`${ids[1]}`, 'Lobby [31m', '000000'],
+    ]);
+  });
+
+  it('prints the columns that were asked for, in their order', async () => {
+    const options = { table: true, columns: ['color', 'name'] };
+    const { out } = await run(['GET', '/tags?sort=id'], options);
+    expect(rows(out)).toEqual(['COLOR   NAME', '336699  Kiosk', '000000  Lobby [31m']);
+  });
+
+  it('leaves out what does not fit the width', async () => {
+    const { out } = await run(['GET', '/tags'], { table: true });
+    expect(Math.max(...rows(out).map((line) => line.length))).toBeLessThanOrEqual(120);
+    expect(rows(out)[0]).toMatch(/^ID +NAME/);
+  });
+
+  it('prints a single resource as one row an attribute', async () => {
+    const id = await app.db.knex('tags').where({ name: 'Kiosk' }).first('id');
+    const { code, out } = await run(['GET', `/tags/${id?.id}`], { table: true });
+    expect(code).toBe(0);
+    expect(rows(out).map((line) => line.split(/ {2,}/))).toEqual(
+      expect.arrayContaining([
+        ['ATTRIBUTE', 'VALUE'],
+        ['id', `${id?.id}`],
+        ['name', 'Kiosk'],
+        ['color', '336699'],
+      ]),
+    );
+    const some = await run(['GET', `/tags/${id?.id}`], { table: true, columns: ['color'] });
+    expect(rows(some.out)).toEqual(['ATTRIBUTE  VALUE', 'color      336699']);
+  });
+
+  it('prints one table for every page with --all', async () => {
+    const options = { table: true, all: true, columns: ['name'] };
+    const { out } = await run(['GET', '/tags?page[size]=1&sort=id'], options);
+    expect(rows(out)).toEqual(['NAME', 'Kiosk', 'Lobby [31m']);
+  });
+
+  it('follows a path into included resources', async () => {
+    const tag = await app.db.knex('tags').where({ name: 'Kiosk' }).first('id');
+    const made = await run(['POST', '/devices'], {
+      data: JSON.stringify({
+        data: {
+          type: 'devices',
+          attributes: { udid: 'table-1', serial_number: 'TABLE1' },
+          relationships: { tags: { data: [{ type: 'tags', id: tag?.id }] } },
+        },
+      }),
+    });
+    expect(made.code).toBe(0);
+    const options = { table: true, columns: ['serial_number', 'tags.name'] };
+    const { out } = await run(['GET', '/devices?filter[udid]=table-1&include=tags'], options);
+    expect(rows(out)).toEqual(['SERIAL_NUMBER  TAGS.NAME', 'TABLE1         Kiosk']);
+    await app.db.knex('devices').delete();
+  });
+
+  it('says that a list is empty', async () => {
+    const { code, out } = await run(['GET', '/tags?filter[name]=none'], {
+      table: true,
+      columns: ['name'],
+    });
+    expect([code, out]).toEqual([0, 'nothing found\n']);
+  });
+
+  it('prints errors as JSON, as without it', async () => {
+    const { code, out, err } = await run(['GET', '/tags/999999'], { table: true });
+    expect([code, err]).toEqual([1, 'muster: 404 Not Found\n']);
+    expect(JSON.parse(out)).toMatchObject({ errors: [{ code: 'not_found' }] });
+    const refused = await run(['GET', '/tags?page[size]=0'], { table: true, all: true });
+    expect([refused.code, refused.err]).toEqual([1, 'muster: 400 Bad Request\n']);
+  });
+
+  it('prints answers without resources as JSON', async () => {
+    const { code, out } = await run(['GET', '/openapi.json'], { table: true });
+    expect([code, Object.keys(JSON.parse(out) as object)]).toEqual([
+      0,
+      expect.arrayContaining(['openapi', 'paths']),
+    ]);
+    const made = await run(['DELETE', '/tags/1'], { table: true });
+    expect(made.err === '' ? made.out : '').toBe('');
+  });
+
+  it('refuses columns that no resource has, and options that exclude each other', async () => {
+    const columns = ['name', 'colour'];
+    const [code, message] = await failure(['GET', '/tags'], { table: true, columns });
+    expect(code).toBe('bad_request');
+    expect(message).toMatch(/^there is no column "colour": there are (.*, )?color, /);
+    expect((await failure(['GET', '/tags'], { columns }))[1]).toBe('--columns goes with --table');
+    expect((await failure(['GET', '/tags'], { table: true, raw: true }))[1]).toBe(
+      'use either --table or --raw',
+    );
+  });
+});
+
 describe('the type at a path', () => {
   it.each([
     ['/tags', 'tags'],
