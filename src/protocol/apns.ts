@@ -130,7 +130,7 @@ export function judge({ status, reason }: Pick<ApnsAnswer, 'status' | 'reason'>)
   return status === 408 || status === 429 || status >= 500 ? 'retry' : 'rejected';
 }
 
-/** RFC 9110, 10.2.3: seconds or a date. At most a day, whatever is asked for. */
+/** RFC 9110, 10.2.3: seconds or a date. Capped at one day. */
 function readRetryAfter(text: string | undefined): number | null {
   if (text === undefined || !/^\d{1,9}$|^.{1,40} GMT$/.test(text)) return null;
   const date = text.endsWith('GMT') ? Date.parse(text) : undefined;

@@ -41,6 +41,7 @@ export function primitiveContextTag(number: number): number {
   return 0x80 | number;
 }
 
+/** AppError `invalid_asn1` 400, the one error of every reader of ASN.1. */
 export function invalidAsn1(why: string, cause?: unknown): AppError {
   return new AppError('invalid_asn1', 400, `malformed ASN.1: ${why}`, { cause });
 }

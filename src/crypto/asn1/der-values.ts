@@ -23,6 +23,7 @@ export function smallInteger(element: Asn1Element): number {
   return value;
 }
 
+/** X.690 11.1: 00 or FF in DER, any octet in BER. Throws `invalid_asn1`. */
 export function booleanValue(element: Asn1Element): boolean {
   const value = element.content[0];
   if (element.tag !== Tag.boolean || element.content.length !== 1) throw invalidAsn1('bad boolean');

@@ -7,6 +7,7 @@ export function derElement(tag: number, ...parts: Buffer[]): Buffer {
   return Buffer.concat([derHeader(tag, length), ...parts]);
 }
 
+/** SEQUENCE of encoded members. */
 export function derSequence(...parts: Buffer[]): Buffer {
   return derElement(Tag.sequence, ...parts);
 }
@@ -16,6 +17,7 @@ export function sortSetMembers(members: Buffer[]): Buffer[] {
   return [...members].sort(Buffer.compare);
 }
 
+/** SET OF encoded members, sorted (X.690 11.6). */
 export function derSet(...members: Buffer[]): Buffer {
   return derElement(Tag.set, ...sortSetMembers(members));
 }
@@ -53,6 +55,7 @@ export function derNull(): Buffer {
   return derElement(Tag.null);
 }
 
+/** OBJECT IDENTIFIER from its dotted form. Throws `invalid_asn1`. */
 export function derOid(dotted: string): Buffer {
   return derElement(Tag.oid, encodeOid(dotted));
 }
@@ -61,6 +64,7 @@ export function derOctetString(octets: Buffer): Buffer {
   return derElement(Tag.octetString, octets);
 }
 
+/** BIT STRING; `unusedBits` counts those of the last octet. */
 export function derBitString(octets: Buffer, unusedBits = 0): Buffer {
   return derElement(Tag.bitString, Buffer.from([unusedBits]), octets);
 }

@@ -30,7 +30,7 @@ export interface SignedAttribute {
   values: Buffer[];
 }
 
-/** Who signs: the key must belong to the certificate. */
+/** A certificate and its private key. */
 export interface Signer {
   certificate: ParsedCertificate;
   privateKey: KeyObject;

@@ -69,6 +69,7 @@ export function readContentInfo(bytes: Buffer, expected: string): Asn1Cursor {
   return content;
 }
 
+/** CMSVersion, 0 to 5. Throws `invalid_asn1`. */
 export function readVersion(cursor: Asn1Cursor): number {
   const version = smallInteger(cursor.next(Tag.integer));
   if (version > MAX_VERSION) throw invalidAsn1('unknown CMS version');

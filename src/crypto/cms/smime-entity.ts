@@ -23,6 +23,7 @@ export interface MimeEntity {
   body: string;
 }
 
+/** AppError `invalid_message` 400, the one error of every reader of S/MIME. */
 export function invalidMime(why: string, cause?: unknown): AppError {
   return new AppError('invalid_message', 400, `not an S/MIME message: ${why}`, { cause });
 }

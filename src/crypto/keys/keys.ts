@@ -34,6 +34,7 @@ export function generateRsaKeyPair(bits = 2048): Promise<KeyPair> {
   return generate('rsa', { modulusLength: bits });
 }
 
+/** Generated off the event loop. */
 export function generateEcKeyPair(curve: Curve = 'P-256'): Promise<KeyPair> {
   return generate('ec', { namedCurve: curves[curve] });
 }
@@ -90,11 +91,11 @@ export function keyIdentifier(key: KeyObject): Buffer {
 
 export interface KeyDescription {
   type: 'RSA' | 'EC';
-  /** Of the modulus or the field: 2048, 256 … */
+  /** Bits of the modulus or the field: 2048, 256 … */
   bits: number;
 }
 
-/** What kind of key it is, how long. Other kinds than RSA and the curves throw. */
+/** Kind and size of a key. Throws `invalid_certificate` for other kinds than RSA and the curves. */
 export function describeKey(key: KeyObject): KeyDescription {
   const { modulusLength, namedCurve } = supported(key).asymmetricKeyDetails ?? {};
   if (modulusLength !== undefined) return { type: 'RSA', bits: modulusLength };

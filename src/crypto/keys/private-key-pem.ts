@@ -8,7 +8,7 @@ import { importPrivateKey } from './keys.js';
 const block =
   /-----BEGIN ((?:[A-Z0-9]+ ){0,3}PRIVATE KEY)-----(?:(?!-----)[\s\S])*-----END \1-----/g;
 
-/** The PEM blocks of private keys in a text, as they stand there. */
+/** The PEM blocks of private keys in a text, unchanged. */
 export function privateKeyBlocks(text: string): string[] {
   return [...text.matchAll(block)].map(([found]) => found);
 }

@@ -60,6 +60,7 @@ export interface BasicConstraints {
   pathLength: number | undefined;
 }
 
+/** RFC 5280 4.2.1.9. Throws `invalid_asn1`, as all readers here. */
 export function readBasicConstraints(value: Buffer): BasicConstraints {
   const members = readDer(value).sequence();
   const ca = members.optional(Tag.boolean);
@@ -71,6 +72,7 @@ export function readBasicConstraints(value: Buffer): BasicConstraints {
   };
 }
 
+/** RFC 5280 4.2.1.3: the names of the set bits. */
 export function readKeyUsage(value: Buffer): KeyUsage[] {
   const { octets } = bitString(readDer(value));
   const names = Object.keys(keyUsageBits) as KeyUsage[];
@@ -80,6 +82,7 @@ export function readKeyUsage(value: Buffer): KeyUsage[] {
   });
 }
 
+/** RFC 5280 4.2.1.12: dotted names. */
 export function readExtendedKeyUsage(value: Buffer): string[] {
   const members = readDer(value).sequence();
   const purposes: string[] = [];
@@ -87,12 +90,14 @@ export function readExtendedKeyUsage(value: Buffer): string[] {
   return purposes;
 }
 
+/** RFC 5280 4.2.1.2. */
 export function readSubjectKeyId(value: Buffer): Buffer {
   const element = readDer(value);
   if (element.tag !== Tag.octetString) throw invalidAsn1('bad key identifier');
   return element.content;
 }
 
+/** RFC 5280 4.2.1.1: the keyIdentifier; undefined when only issuer and serial number are there. */
 export function readAuthorityKeyId(value: Buffer): Buffer | undefined {
   return readDer(value).sequence().optional(primitiveContextTag(0))?.content;
 }
@@ -103,12 +108,14 @@ export function encodeExtension(extension: Extension): Buffer {
   return derSequence(derOid(extension.oid), ...critical, derOctetString(extension.value));
 }
 
+/** DER of the value (RFC 5280 4.2.1.9). */
 export function encodeBasicConstraints({ isCa, pathLength }: BasicConstraints): Buffer {
   if (!isCa) return derSequence();
   const length = pathLength === undefined ? [] : [derInteger(pathLength)];
   return derSequence(derBoolean(true), ...length);
 }
 
+/** DER of the value (RFC 5280 4.2.1.3). */
 export function encodeKeyUsage(usages: readonly KeyUsage[]): Buffer {
   const last = Math.max(0, ...usages.map((usage) => keyUsageBits[usage]));
   const octets = Buffer.alloc((last >> 3) + 1);
@@ -119,10 +126,12 @@ export function encodeKeyUsage(usages: readonly KeyUsage[]): Buffer {
   return usages.length === 0 ? derBitString(Buffer.alloc(0)) : derBitString(octets, 7 - (last & 7));
 }
 
+/** DER of the value (RFC 5280 4.2.1.12), from dotted names. */
 export function encodeExtendedKeyUsage(purposes: readonly string[]): Buffer {
   return derSequence(...purposes.map(derOid));
 }
 
+/** DER of the value (RFC 5280 4.2.1.1). */
 export function encodeAuthorityKeyId(identifier: Buffer): Buffer {
   return derSequence(derPrimitiveContext(0, identifier));
 }
@@ -140,12 +149,13 @@ export interface AuthorityInfoAccess {
   caIssuers: readonly string[];
 }
 
+/** DER of the value (RFC 5280 4.2.2.1). */
 export function encodeAuthorityInfoAccess({ ocsp, caIssuers }: AuthorityInfoAccess): Buffer {
   const access = (method: string) => (url: string) => derSequence(derOid(method), derUri(url));
   return derSequence(...ocsp.map(access(Oid.ocsp)), ...caIssuers.map(access(Oid.caIssuers)));
 }
 
-/** Extensions whose meaning this module knows; an unknown critical one forbids trust. */
+/** Extensions that path validation understands; an unknown critical one forbids trust. */
 export const knownExtensions: ReadonlySet<string> = new Set([
   Oid.subjectKeyIdentifier,
   Oid.keyUsage,

@@ -44,7 +44,7 @@ export interface PathOptions {
   at: Date;
   /** Dotted name of the purpose that every certificate of the path must allow. */
   purpose?: string;
-  /** Whose validity does not matter: the CAs', or that of the first certificate too. */
+  /** Ignores the dates of the CAs, or of all certificates. */
   ignoreDates?: 'authorities' | 'all';
   /** Accepts signatures over SHA-1 on the certificates below the anchor. */
   allowSha1?: boolean;
@@ -156,7 +156,7 @@ function isUsableIssuer(
   return purpose === undefined || allowsPurpose(issuer, purpose);
 }
 
-/** Roots from before version 3 say nothing of themselves (RFC 5280 6.1.4 k). */
+/** Roots older than version 3 have no extension that makes them a CA (RFC 5280 6.1.4 k). */
 function isOldRoot(certificate: ParsedCertificate): boolean {
   return certificate.version === 1 && isSelfIssued(certificate);
 }

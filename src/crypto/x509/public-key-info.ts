@@ -9,8 +9,8 @@ const CURVE_BITS = new Map([
 ]);
 
 /**
- * What kind of key a SubjectPublicKeyInfo (DER) holds, how long, by its bytes alone: to read an EC
- * key takes node:crypto ten times as long as all around it. undefined for other kinds.
+ * Kind and size of the key in a SubjectPublicKeyInfo (DER), from its bytes alone: node:crypto needs ten
+ * times as long to import an EC key as to parse its certificate. Undefined for other kinds.
  */
 export function describePublicKeyInfo(spki: Buffer): KeyDescription | undefined {
   try {

@@ -51,6 +51,7 @@ export async function lockCertificate(
     );
 }
 
+/** Writes the changes, if there are any. */
 export async function updateCertificate(
   trx: Knex.Transaction,
   id: number,
@@ -60,6 +61,7 @@ export async function updateCertificate(
   await trx('certificates').where({ id }).update(changes);
 }
 
+/** The caller has checked the uses. */
 export async function deleteCertificate(trx: Knex.Transaction, id: number): Promise<void> {
   await trx('certificates').where({ id }).delete();
 }

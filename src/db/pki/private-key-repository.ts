@@ -34,6 +34,7 @@ export async function findKeyId(
   return row?.id;
 }
 
+/** Undefined for an unknown id. */
 export async function findPrivateKey(knex: Knex, id: number): Promise<StoredKey | undefined> {
   return await knex('rsa_private_keys')
     .where({ id })

@@ -54,6 +54,7 @@ export async function listVendorCertificates(knex: Knex): Promise<VendorCertific
     );
 }
 
+/** Undefined for an unknown id. */
 export async function findSigningRequest(
   knex: Knex,
   id: number,
@@ -90,6 +91,7 @@ export async function listPushAccounts(knex: Knex): Promise<PushAccountRow[]> {
     .select<PushAccountRow[]>('id', 'push_topic as topic', 'apple_account');
 }
 
+/** Undefined for an unknown id, or a certificate with another purpose. */
 export async function findPushCertificateFacts(
   knex: Knex,
   id: number,

@@ -84,11 +84,13 @@ export async function readRotation(knex: Knex): Promise<StoredRotation | undefin
   return { check: Buffer.from(check, 'base64'), startedAt: new Date(started_at) };
 }
 
+/** Marks a rotation as begun. A second one violates a unique key. */
 export async function writeRotation(knex: Knex, { check, startedAt }: StoredRotation) {
   const value = { check: check.toString('base64'), started_at: startedAt.toISOString() };
   await knex('server_settings').insert({ name: ROTATION, value: JSON.stringify(value) });
 }
 
+/** Ends a rotation that has resealed nothing, or everything. */
 export async function deleteRotation(knex: Knex): Promise<void> {
   await knex('server_settings').where({ name: ROTATION }).delete();
 }

@@ -10,7 +10,7 @@ export type { Platform } from './schema-types.js';
 
 const ATTRIBUTES = '/data/attributes';
 const PARAMETERS = `${ATTRIBUTES}/parameters`;
-/** A command that names a thousand identifiers has a tenth of them. */
+/** Ten times the values of a command with a thousand identifiers. */
 const MOST_VALUES = 20_000;
 
 /**
@@ -25,7 +25,7 @@ export function validateCommand(requestType: string, parameters: PlistDict): Err
 
 /**
  * Turns the JSON parameters of a command (data as base64, dates as ISO 8601) into plist values and
- * checks them with validateCommand. `value` is of use only when there are no faults.
+ * checks them with validateCommand. `value` is complete only when there are no faults.
  */
 export function jsonToPlist(
   requestType: string,
@@ -43,7 +43,7 @@ export function jsonToPlist(
   }
   const faults: ErrorDetail[] = [];
   const value = convertDict(item.keys ?? [], given, { pointer: PARAMETERS, faults });
-  // What could not be converted is left out, and need not be reported as missing as well.
+  // Members that could not be converted are left out; do not report them as missing, too.
   const reported = new Set(faults.map(({ source }) => source?.pointer));
   const rest = validateCommand(requestType, value).filter(
     ({ source }) => !reported.has(source?.pointer),
@@ -56,7 +56,7 @@ function unknownType(requestType: string): ErrorDetail {
   return fault(`${ATTRIBUTES}/request_type`, `'${shown}' is not a request type of Apple's`);
 }
 
-/** Whether so many values at most are in a JSON value. */
+/** Whether a JSON value has at most this many values. */
 function hasAtMost(most: number, json: unknown): boolean {
   const waiting: unknown[] = [json];
   for (let count = 1; count <= most; count += 1) {

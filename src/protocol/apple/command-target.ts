@@ -1,7 +1,7 @@
 import commands from './commands.json';
 import type { Platform, SchemaItem, SchemaKey, SchemaOs, SchemaSystems } from './schema-types.js';
 
-/** What is known of the device a command is for. A fact that is not known is no misfit. */
+/** The known facts of a command's device. An unknown fact forbids nothing. */
 export interface CommandTarget {
   platform?: Platform | undefined;
   osVersion?: string | undefined;
@@ -11,7 +11,7 @@ export interface CommandTarget {
   channel?: 'device' | 'user' | undefined;
 }
 
-/** Asking for these makes the device act: it fetches an attestation, or tries out an erasure. */
+/** These queries make the device act: it fetches an attestation, or tests an erasure. */
 const NO_MERE_QUESTION = new Set(['DevicePropertiesAttestation', 'EACSPreflight']);
 
 /** Whether Apple's schema allows the command for that target. */
@@ -89,7 +89,7 @@ function compareVersions(left: string, right: string): number {
   return 0;
 }
 
-/** What a system says of a key, attribute by attribute from the outermost level inwards. */
+/** The attributes of a key for a system; inner levels override outer ones. */
 function inherited(
   platform: Platform,
   levels: (SchemaSystems | undefined)[],

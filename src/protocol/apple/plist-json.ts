@@ -88,7 +88,7 @@ function mapMembers<T>(
   return Object.fromEntries(entries);
 }
 
-/** A flag of a secret's name is none, nor is null or the name of a query such as PushToken. */
+/** A boolean, null, or a query name such as PushToken is no secret, whatever its key. */
 function isSecret(name: string, value: unknown): boolean {
   return SECRET_KEYS.has(name) && typeof value !== 'boolean' && value !== null;
 }

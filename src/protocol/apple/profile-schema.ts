@@ -15,7 +15,7 @@ for (const item of items) {
 }
 const NO_PAYLOADS = ['CommonPayloadKeys', 'TopLevel'];
 
-// The list is that of PayloadVersion: it says 1, and payloads of old say other numbers.
+// The schema allows only PayloadVersion 1, but old payloads have other numbers.
 const common = keysOf('CommonPayloadKeys').map(({ rangelist: _list, ...key }) => key);
 // A dictionary of texts by language, which the schema writes as one of an array is written.
 const CONSENT: SchemaKey = {
@@ -34,11 +34,11 @@ const LAX = new Set(['com.apple.screensaver/moduleName', 'com.apple.screensaver.
 /** What makes a payload wrong on any system; flags have been written both ways over the years. */
 const GRAVE: SchemaRule[] = ['type', 'value', 'range'];
 
-/** One thing that Apple's schema says against a payload, with a JSON pointer into it. */
+/** One fault of a payload by Apple's schema, with a JSON pointer into it. */
 export interface PayloadFinding {
   pointer: string;
   detail: string;
-  /** False = it may be right all the same. */
+  /** False for a warning: devices may accept it. */
   isError: boolean;
 }
 
@@ -64,7 +64,7 @@ export function checkPayload(type: string, payload: PlistDict): PayloadFinding[]
   return best.filter(({ pointer }) => places.every((place) => place.has(pointer)));
 }
 
-/** Checks the keys around the payloads; `PayloadContent` is the caller's to check. */
+/** Checks the keys around the payloads; the caller checks `PayloadContent`. */
 export function checkProfileKeys(profile: PlistDict): PayloadFinding[] {
   return checkKeys(topLevel, { ...profile, PayloadContent: [] }, '').map((fault) =>
     findingOf(fault, 'TopLevel'),

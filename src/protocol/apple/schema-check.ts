@@ -52,6 +52,7 @@ export interface SchemaFault extends ErrorDetail {
   rule: SchemaRule;
 }
 
+/** A fault of the document at a JSON pointer. */
 export function fault(pointer: string, detail: string): ErrorDetail {
   return { detail, source: { pointer } };
 }

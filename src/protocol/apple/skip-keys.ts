@@ -22,19 +22,19 @@ export interface SkippablePane {
   systems: Platform[];
 }
 
-/** The pane of this name, in whatever case; undefined when Apple's schema has none. */
+/** The pane of this name, in any case; undefined when Apple's schema has none. */
 export function skippablePane(name: string): SkippablePane | undefined {
   const found = byLowerCase.get(name.toLowerCase());
   return found && { key: found.key, systems: systemsOf(found) };
 }
 
-/** What a key does not say of a system, the list of all keys says. */
+/** A key without `introduced` for a system inherits it from the whole list. */
 function systemsOf({ os = {} }: SkipKey): Platform[] {
   const systems = Object.keys(item.os) as Platform[];
   return systems.filter((system) => introduced(os, system) ?? introduced(item.os, system));
 }
 
-/** False: not on this system; undefined: nothing is said. */
+/** False: not on this system; undefined: not specified. */
 function introduced(os: SchemaSystems, system: Platform): boolean | undefined {
   const version = os[system]?.introduced;
   return version === undefined ? undefined : version !== 'n/a';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '../../errors.js';
 
-/** What a device asks of declarative management, by the Endpoint of its message. */
+/** A request of a device for declarative management, by the Endpoint of its message. */
 export type DeclarationRequest =
   | { kind: 'tokens' }
   | { kind: 'declaration-items' }
@@ -38,7 +38,7 @@ export interface DeclarationSet {
   Management: DeclarationItem[];
 }
 
-/** Equal for equal sets: a device looks for changes only when it has another one. */
+/** Equal for equal sets: a device fetches the items only when its own token differs. */
 export function declarationsToken({
   Activations,
   Assets,
@@ -51,7 +51,7 @@ export function declarationsToken({
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
-/** The answer to `tokens`; `changedAt` is when the set became what it is, in whole seconds. */
+/** The answer to `tokens`; `changedAt` is the last change of the set, in whole seconds. */
 export function tokensResponse(declarations: DeclarationSet, changedAt: Date): Buffer {
   const Timestamp = changedAt.toISOString().replace(/\.\d+Z$/, 'Z');
   const SyncTokens = { DeclarationsToken: declarationsToken(declarations), Timestamp };

@@ -4,6 +4,7 @@ import { isPlistDict, type PlistDict } from '../plist/plist.js';
 const LONGEST_IDENTIFIER = 255;
 const CONTROL = /\p{Cc}/u;
 
+/** AppError `invalid_message` 400. */
 export function invalidMessage(reason: string): AppError {
   return new AppError('invalid_message', 400, `Not a valid device message: ${reason}`);
 }
@@ -21,12 +22,13 @@ export function omitAbsent<T extends object>(fields: Loose<T>): T {
   return present as T;
 }
 
+/** A string that is not empty; undefined for anything else. */
 export function textOf(body: PlistDict, key: string): string | undefined {
   const value = body[key];
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** Text that becomes a key of ours: at most 255 characters, none of them a control character. */
+/** Text that is stored as a key: at most 255 characters, without control characters. */
 export function identifierOf(body: PlistDict, key: string): string | undefined {
   const value = textOf(body, key);
   if (value === undefined) return undefined;
@@ -35,6 +37,7 @@ export function identifierOf(body: PlistDict, key: string): string | undefined {
   return value;
 }
 
+/** Data that is not empty; undefined for anything else. */
 export function dataOf(body: PlistDict, key: string): Buffer | undefined {
   const value = body[key];
   return Buffer.isBuffer(value) && value.length > 0 ? value : undefined;
@@ -50,23 +53,23 @@ export function dictOf(body: PlistDict, key: string): PlistDict | undefined {
   return isPlistDict(value) ? value : undefined;
 }
 
-/** The dictionaries of an array; whatever else is in it is passed over. */
+/** The dictionaries of an array; other members are ignored. */
 export function dictsOf(body: PlistDict, key: string): PlistDict[] | undefined {
   const value = body[key];
   return Array.isArray(value) ? value.filter(isPlistDict) : undefined;
 }
 
-/** Apple's are of some kilobytes at most. */
+/** Apple's unlock and bootstrap tokens have a few kilobytes at most. */
 const MAX_SECRET_BYTES = 64 * 1024;
 
-/** What is to be kept of a TokenUpdate. AppError payload_too_large 413 beyond 64 KiB. */
+/** The unlock token of a TokenUpdate. AppError payload_too_large 413 beyond 64 KiB. */
 export function unlockTokenOf(body: PlistDict): Buffer | undefined {
   return secretOf(body, 'UnlockToken');
 }
 
 /**
- * What is to be kept of a SetBootstrapToken; undefined, which asks to remove the present one, only for
- * a key that is absent or empty. AppError invalid_message 400, payload_too_large 413 beyond 64 KiB.
+ * The token of a SetBootstrapToken; undefined, which removes the stored one, only when the key is
+ * absent or empty. AppError invalid_message 400, payload_too_large 413 beyond 64 KiB.
  */
 export function bootstrapTokenOf(body: PlistDict): Buffer | undefined {
   const { BootstrapToken: value } = body;

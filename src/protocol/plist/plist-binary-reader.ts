@@ -11,7 +11,7 @@ import {
 
 const TRAILER_SIZE = 32;
 const HEADER_SIZE = 8;
-/** 2001-01-01T00:00:00Z, from which binary dates count their seconds. */
+/** 2001-01-01T00:00:00Z, the epoch of binary dates. */
 const APPLE_EPOCH_MS = 978_307_200_000;
 // The years that ISO 8601, and so the XML form, can write.
 const FIRST_DATE_MS = Date.parse('0000-01-01T00:00:00Z');

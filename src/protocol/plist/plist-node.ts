@@ -43,6 +43,7 @@ export function addEntry(dict: Map<string, PlistRead>, key: string, value: Plist
   dict.set(key, value);
 }
 
+/** Cuts off milliseconds. */
 export function wholeSeconds(date: Date): Date {
   return new Date(Math.floor(date.getTime() / 1000) * 1000);
 }

@@ -5,7 +5,7 @@ const REAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 const DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/;
 const MIN_INTEGER = -(2n ** 63n);
 const MAX_INTEGER = 2n ** 64n - 1n;
-/** Longer digit strings are out of range whatever they say; BigInt on megabytes would be slow. */
+/** Longer digit strings are always out of range; BigInt on megabytes would be slow. */
 const LONGEST_INTEGER = 64;
 
 /** A number where it is exact, else a bigint within what 64 bits hold, signed or not. */
@@ -15,6 +15,7 @@ export function toPlistInteger(value: bigint): number | bigint {
   return Number.isSafeInteger(small) ? small : value;
 }
 
+/** Decimal or hexadecimal, 64 bits, signed or unsigned. Throws AppError invalid_plist. */
 export function parseInteger(text: string): number | bigint {
   const digits = text.trim();
   if (!INTEGER.test(digits)) throw invalidPlist('bad integer');
@@ -37,6 +38,7 @@ export function parseReal(text: string): number {
   return word[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
 }
 
+/** ISO 8601 in UTC. Throws AppError invalid_plist. */
 export function parseDate(text: string): Date {
   const written = text.trim();
   const date = new Date(DATE.test(written) ? written : Number.NaN);

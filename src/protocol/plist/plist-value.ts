@@ -64,10 +64,12 @@ export function hasIllegalCharacter(text: string): boolean {
   return SUSPECT.test(text) && ILLEGAL.test(text);
 }
 
+/** AppError `invalid_plist` 400. */
 export function invalidPlist(reason: string, cause?: unknown): AppError {
   return new AppError('invalid_plist', 400, `Not a valid property list: ${reason}`, { cause });
 }
 
+/** Whether a value is a dictionary, and no date, data, real or array. */
 export function isPlistDict(value: unknown): value is PlistDict {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   return !(value instanceof Date || value instanceof Uint8Array || value instanceof PlistReal);

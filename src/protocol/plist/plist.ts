@@ -39,6 +39,7 @@ export function parsePlistNodes(bytes: Buffer, limits: Partial<PlistLimits> = {}
   return readXmlNodes(decode(bytes), all);
 }
 
+/** Whether the bytes begin with `bplist`, of any version. */
 export function isBinaryPlist(bytes: Buffer): boolean {
   return bytes.toString('latin1', 0, 6) === 'bplist';
 }
