@@ -32,7 +32,7 @@ module.exports = {
   globalSetup: '<rootDir>/test/helpers/global-setup.ts',
   globalTeardown: '<rootDir>/test/helpers/global-teardown.ts',
   setupFilesAfterEnv: ['<rootDir>/test/helpers/let-go.ts'],
-  runtime: '<rootDir>/test/helpers/shared-packages.js',
+  runtime: '<rootDir>/test/helpers/shared-modules.js',
   testSequencer: '<rootDir>/test/helpers/slow-first.js',
   maxWorkers: 2,
   testTimeout: 30000,
