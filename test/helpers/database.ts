@@ -1,4 +1,8 @@
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import {
   connectDatabase,
@@ -12,20 +16,40 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-function templateUrl(): URL {
-  const url = process.env.MUSTER_TEST_DATABASE_URL;
-  if (url === undefined) throw new Error('no test server: run tests through jest');
-  return new URL(url);
+/** `MUSTER_TEST_SERVER_URL` names another PostgreSQL to test against (a superuser's URL). */
+async function templateUrl(): Promise<URL> {
+  const run = process.env.MUSTER_TEST_RUN;
+  if (run === undefined) throw new Error('no folder of this run: run tests through jest');
+  startServerOnce(run);
+  for (;;) {
+    if (existsSync(join(run, 'url'))) return new URL(readFileSync(join(run, 'url'), 'utf8'));
+    if (existsSync(join(run, 'failed'))) throw new Error(readFileSync(join(run, 'failed'), 'utf8'));
+    await sleep(20);
+  }
 }
 
-function inDatabase(name: string): string {
-  const url = templateUrl();
+/** The first test file that needs a database starts the server for all. */
+function startServerOnce(run: string): void {
+  try {
+    mkdirSync(join(run, 'started'));
+  } catch {
+    return;
+  }
+  const file = join(__dirname, 'test-server-child.ts');
+  spawn(process.execPath, ['--import', require.resolve('tsx'), file, run], {
+    detached: true,
+    stdio: 'ignore',
+  }).unref();
+}
+
+async function inDatabase(name: string): Promise<string> {
+  const url = await templateUrl();
   url.pathname = `/${name}`;
   return url.href;
 }
 
 async function administer(statement: string): Promise<void> {
-  const client = new pg.Client({ connectionString: inDatabase('postgres') });
+  const client = new pg.Client({ connectionString: await inDatabase('postgres') });
   await client.connect();
   try {
     await client.query(statement);
@@ -42,7 +66,7 @@ type Options = Pick<DatabaseOptions, 'listTimeoutMs'>;
 async function createFrom(template: string, options: Options = {}): Promise<TestDatabase> {
   const name = `muster_test_${randomBytes(8).toString('hex')}`;
   await administer(`create database ${name} template ${template} ${STRATEGY}`);
-  const connectionString = inDatabase(name);
+  const connectionString = await inDatabase(name);
   const db = connectDatabase({ ...options, connectionString, poolSize: 5 });
   const drop = async () => {
     await db.close();
@@ -52,8 +76,8 @@ async function createFrom(template: string, options: Options = {}): Promise<Test
 }
 
 /** A database of its own with the schema in it: one per test file, dropped in `afterAll`. */
-export function createTestDatabase(options?: Options): Promise<TestDatabase> {
-  return createFrom(templateUrl().pathname.slice(1), options);
+export async function createTestDatabase(options?: Options): Promise<TestDatabase> {
+  return createFrom((await templateUrl()).pathname.slice(1), options);
 }
 
 /** A database of its own with nothing in it, for tests of migrations. */

@@ -1,19 +1,13 @@
-import { require as requireTypeScript } from 'tsx/cjs/api';
-
-interface Holder {
-  musterTestServer?: { templateUrl: string; stop(): Promise<void> };
-}
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 /**
- * Runs once, outside of jest's module system, which is why the sources are loaded by tsx here.
- * MUSTER_TEST_SERVER_URL names another PostgreSQL to test against (a superuser's URL).
+ * Names the folder in which the test files of this run find their PostgreSQL: the first that needs a
+ * database starts it (`database.ts`), so that a test without one does not wait for it.
  */
-module.exports = async function globalSetup(): Promise<void> {
-  const loaded: typeof import('./test-server.js') = requireTypeScript(
-    './test-server.ts',
-    __filename,
-  );
-  const server = await loaded.startTestServer(process.env.MUSTER_TEST_SERVER_URL);
-  process.env.MUSTER_TEST_DATABASE_URL = server.templateUrl;
-  (globalThis as Holder).musterTestServer = server;
+module.exports = function globalSetup(): void {
+  const run = mkdtempSync(join(tmpdir(), 'muster-test-run-'));
+  writeFileSync(join(run, 'jest'), String(process.pid));
+  process.env.MUSTER_TEST_RUN = run;
 };

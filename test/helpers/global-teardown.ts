@@ -1,7 +1,23 @@
-interface Holder {
-  musterTestServer?: { stop(): Promise<void> };
-}
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 
+/** Stops the PostgreSQL of this run, if a test has started it. */
 module.exports = async function globalTeardown(): Promise<void> {
-  await (globalThis as Holder).musterTestServer?.stop();
+  const run = process.env.MUSTER_TEST_RUN ?? '';
+  const pidFile = join(run, 'pid');
+  if (existsSync(pidFile)) await stop(Number(readFileSync(pidFile, 'utf8')));
+  rmSync(run, { recursive: true, force: true });
 };
+
+async function stop(pid: number): Promise<void> {
+  try {
+    process.kill(pid, 'SIGTERM');
+    for (;;) {
+      await sleep(20);
+      process.kill(pid, 0);
+    }
+  } catch {
+    // It has ended.
+  }
+}

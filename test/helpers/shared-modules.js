@@ -37,7 +37,8 @@ Module._resolveFilename = function (request, parent, ...rest) {
 
 /** The file of src that `./name.js` means, asked for by a TypeScript file. */
 function sourceOf(from, request) {
-  if (!from.endsWith('.ts') || !request.startsWith('.') || !request.endsWith('.js')) return undefined;
+  if (!from.endsWith('.ts') || !request.startsWith('.') || !request.endsWith('.js'))
+    return undefined;
   const path = `${resolve(dirname(from), request).slice(0, -3)}.ts`;
   return path.startsWith(SRC) && existsSync(path) ? path : undefined;
 }
