@@ -119,8 +119,8 @@ export function isCertificateReason(reason: string | null): boolean {
 }
 
 /**
- * After the table of "Handling notification responses from APNs". A 410 always concerns the token and
- * a 403 the certificate: Apple uses these statuses for nothing else.
+ * After the table of "Handling notification responses from APNs". A 410 always concerns the token
+ * and a 403 the certificate: Apple uses these statuses for nothing else.
  */
 export function judge({ status, reason }: Pick<ApnsAnswer, 'status' | 'reason'>): Verdict {
   if (status === 200) return 'delivered';

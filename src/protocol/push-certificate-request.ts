@@ -25,8 +25,8 @@ export interface PushCertificateRequest {
  * The file for identity.apple.com/pushcert: a property list in base64, on one line, that holds the
  * customer's CSR, its signature by the vendor (SHA-256 with RSA) and the vendor's certificates as
  * PEM up to the root, lines of 64 characters ("MDM Vendor CSR Signing Overview" in Apple's MDM
- * Protocol Reference, which still wants SHA-1). Throws invalid_certificate for a vendor's key that is
- * not RSA.
+ * Protocol Reference, which still wants SHA-1). Throws invalid_certificate for a vendor's key that
+ * is not RSA.
  */
 export function buildPushCertificateRequest({ csrDer, vendor }: PushCertificateRequest): Buffer {
   const { certificate, privateKey, chain } = vendor;

@@ -47,8 +47,8 @@ export async function nameOfRenewed(
 }
 
 /**
- * Issues a device certificate with these names. Only the public key comes from the request: the client
- * does not choose any other content.
+ * Issues a device certificate with these names. Only the public key comes from the request: the
+ * client does not choose any other content.
  */
 export function issueFor(
   { publicKey }: ParsedCsr,

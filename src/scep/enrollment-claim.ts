@@ -36,8 +36,9 @@ const LINK_FAULTS = {
 };
 
 /**
- * Checks that the request and the link of the challenge still allow a certificate. The first one issued
- * for a challenge, or for a request, counts as one use of the link. A refusal changes nothing.
+ * Checks that the request and the link of the challenge still allow a certificate. The first one
+ * issued for a challenge, or for a request, counts as one use of the link. A refusal changes
+ * nothing.
  */
 export async function claimEnrollment(
   trx: Transaction,
@@ -93,7 +94,9 @@ async function useLink(trx: Transaction, id: number, isCounted: boolean): Promis
   if (!isCounted) await countLinkUse(trx, id);
 }
 
-/** The exchange continues with this certificate; an earlier one, whose answer was lost, is revoked. */
+/**
+ * The exchange continues with this certificate; an earlier one, whose answer was lost, is revoked.
+ */
 async function replaceExchange(
   trx: Transaction,
   { id, certificate_id: former }: ClaimedRequest,

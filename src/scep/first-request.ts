@@ -39,11 +39,11 @@ export interface CertificationDeps {
 
 /**
  * Issues a certificate for a challenge. A repeated request (the answer was lost) gets the same
- * certificate. A different one, as from a device that retries with a new key, replaces the first, up
- * to MAX_CERTIFICATES and until the device has authenticated. A challenge for a renewal is valid for
- * that enrollment alone, and its certificate is pinned to the device. The request or link of another
- * challenge is stored with its use, for the Authenticate. The server chooses the names (`identityName`);
- * a renewed identity keeps its names.
+ * certificate. A different one, as from a device that retries with a new key, replaces the first,
+ * up to MAX_CERTIFICATES and until the device has authenticated. A challenge for a renewal is valid
+ * for that enrollment alone, and its certificate is pinned to the device. The request or link of
+ * another challenge is stored with its use, for the Authenticate. The server chooses the names
+ * (`identityName`); a renewed identity keeps its names.
  */
 export async function certifyFirstRequest(
   csr: ParsedCsr,

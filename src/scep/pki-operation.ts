@@ -30,8 +30,8 @@ export interface PkiOperationDeps
 const SHORT_FINGERPRINT = 16;
 
 /**
- * Answers a PKIOperation. Every readable SCEP message gets a signed answer, success or failure; a wrong
- * signature is a failure (RFC 8894 3.2.1.4).
+ * Answers a PKIOperation. Every readable SCEP message gets a signed answer, success or failure; a
+ * wrong signature is a failure (RFC 8894 3.2.1.4).
  * @throws AppError 400 for bytes that are no SCEP message
  */
 export async function answerPkiOperation(der: Buffer, deps: PkiOperationDeps): Promise<Buffer> {
@@ -48,9 +48,9 @@ export async function answerPkiOperation(der: Buffer, deps: PkiOperationDeps): P
 }
 
 /**
- * The CA that a message was sent to: a client that fetched its certificate before a rotation knows no
- * other. It decrypts the message and signs the answer. For an unreadable recipient it is the current
- * CA, whose answer then reports the fault.
+ * The CA that a message was sent to: a client that fetched its certificate before a rotation knows
+ * no other. It decrypts the message and signs the answer. For an unreadable recipient it is the
+ * current CA, whose answer then reports the fault.
  */
 function recipientOf(envelope: Buffer, { authorities }: PkiOperationDeps): CertificateAuthority {
   return findRecipient(envelope, authorities) ?? authorities.current;

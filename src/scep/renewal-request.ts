@@ -29,8 +29,8 @@ interface RenewableIdentity extends IdentityRow {
 }
 
 /**
- * Issues a new certificate for a device that signs with its present one, with the names of that one;
- * those in the request are ignored. Both are valid until the device uses the new one.
+ * Issues a new certificate for a device that signs with its present one, with the names of that
+ * one; those in the request are ignored. Both are valid until the device uses the new one.
  */
 export async function certifyRenewal(
   csr: ParsedCsr,
@@ -72,8 +72,8 @@ export async function recordRenewal(
 }
 
 /**
- * Only certificates of this server's CAs are renewed here, also expired ones within the grace period:
- * `claimRenewable` checks that the certificate is pinned to a device.
+ * Only certificates of this server's CAs are renewed here, also expired ones within the grace
+ * period: `claimRenewable` checks that the certificate is pinned to a device.
  */
 function checkSigner(signer: ParsedCertificate, deps: RenewalDeps): void {
   const issuers = deps.authorities.all().map(({ certificate }) => certificate);

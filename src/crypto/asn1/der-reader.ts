@@ -3,7 +3,9 @@ import { decodeOid } from './oids.js';
 
 const MAX_DEPTH = 32;
 const MAX_ELEMENTS = 262_144;
-/** Segments of all BER strings of a document. Tools cut at a kilobyte or more, so 64 MB at least. */
+/**
+ * Segments of all BER strings of a document. Tools cut at a kilobyte or more, so 64 MB at least.
+ */
 const MAX_SEGMENTS = 65_536;
 const MAX_LENGTH_OCTETS = 4;
 
@@ -31,7 +33,9 @@ export const Tag = {
   constructedOctetString: 0x24,
 } as const;
 
-/** The identifier octet of a constructed context-specific tag: `[n]` explicit, or implicit SET etc. */
+/**
+ * The identifier octet of a constructed context-specific tag: `[n]` explicit, or implicit SET etc.
+ */
 export function contextTag(number: number): number {
   return 0xa0 | number;
 }

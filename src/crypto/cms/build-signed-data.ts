@@ -75,8 +75,8 @@ interface SignatureValue {
 }
 
 /**
- * Builds SignedData over plain data, by RSA or EC keys. The signers' certificates are embedded first.
- * Returns the DER of a ContentInfo.
+ * Builds SignedData over plain data, by RSA or EC keys. The signers' certificates are embedded
+ * first. Returns the DER of a ContentInfo.
  */
 export function buildSignedData(options: BuildSignedDataOptions): Buffer {
   const { content, detached = false, digest = 'sha256', attributes = true } = options;

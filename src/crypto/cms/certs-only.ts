@@ -6,7 +6,9 @@ import { parseSignedData } from './parse-signed-data.js';
 /** RFC 7468 clauses 8 and 9, and what Netscape's tools wrote. */
 const LABELS = new Set(['PKCS7', 'CMS', 'PKCS #7 SIGNED DATA']);
 
-/** The DER of the CMS message in a PEM text. Throws `invalid_asn1` when there is not exactly one. */
+/**
+ * The DER of the CMS message in a PEM text. Throws `invalid_asn1` when there is not exactly one.
+ */
 export function decodeCmsPem(text: string): Buffer {
   const [found, ...others] = decodePem(text).filter(({ label }) => LABELS.has(label));
   if (found === undefined || others.length > 0) throw invalidAsn1('not one CMS message in PEM');

@@ -49,7 +49,8 @@ export interface EnvelopedData {
 }
 
 /**
- * Reads EnvelopedData (RFC 5652) or AuthEnvelopedData (RFC 5083), DER or BER. At most 16 recipients.
+ * Reads EnvelopedData (RFC 5652) or AuthEnvelopedData (RFC 5083), DER or BER. At most 16
+ * recipients.
  * @throws AppError `invalid_asn1`
  */
 export function parseEnvelopedData(der: Buffer): EnvelopedData {

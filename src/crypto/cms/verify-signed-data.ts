@@ -81,8 +81,8 @@ interface Subject {
 
 /**
  * Verifies SignedData in DER or BER (RFC 5652 5.4 and 5.6): every signer's signature, its message
- * digest and content type. SHA-1 and SHA-2 with RSA (PKCS #1 v1.5, PSS) or ECDSA. Trust in the signers'
- * certificates, their validity and the signing time are checked by the caller.
+ * digest and content type. SHA-1 and SHA-2 with RSA (PKCS #1 v1.5, PSS) or ECDSA. Trust in the
+ * signers' certificates, their validity and the signing time are checked by the caller.
  * @throws AppError `invalid_asn1` (structure), `invalid_certificate` (signer's key) or
  *   `invalid_signature` (everything else)
  */
@@ -94,8 +94,8 @@ export function verifySignedData(options: VerifySignedDataOptions): VerifiedSign
 }
 
 /**
- * The same of a message that was parsed before, whose signers are among `candidates`. `given` is the
- * content of a detached signature.
+ * The same of a message that was parsed before, whose signers are among `candidates`. `given` is
+ * the content of a detached signature.
  */
 export function verifySigners(
   message: SignedData,

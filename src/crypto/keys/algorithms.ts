@@ -82,7 +82,10 @@ export function verifySignature(check: SignatureCheck): boolean {
   }
 }
 
-/** DER AlgorithmIdentifier of a certificate's or request's signature by the key: NULL parameters for RSA, none for ECDSA. */
+/**
+ * DER AlgorithmIdentifier of a certificate's or request's signature by the key: NULL parameters for
+ * RSA, none for ECDSA.
+ */
 export function signatureAlgorithm(key: KeyObject, digest: DigestName): Buffer {
   if (key.asymmetricKeyType === 'rsa') {
     return derSequence(derOid(rsaSignatureOids[digest]), derNull());

@@ -111,8 +111,8 @@ export function keysMatch(privateKey: KeyObject, publicKey: KeyObject): boolean 
 }
 
 /**
- * The RSAPublicKey (RFC 8017 A.1.1) inside a SubjectPublicKeyInfo, undefined for other kinds of key.
- * OpenSSL 3 reads this form thirty times as fast as the SubjectPublicKeyInfo around it.
+ * The RSAPublicKey (RFC 8017 A.1.1) inside a SubjectPublicKeyInfo, undefined for other kinds of
+ * key. OpenSSL 3 reads this form thirty times as fast as the SubjectPublicKeyInfo around it.
  */
 function rsaPublicKey(spki: Buffer): Buffer | undefined {
   const fields = readDer(spki).sequence();

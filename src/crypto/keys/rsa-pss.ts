@@ -30,12 +30,16 @@ export function verifyPss({ parameters, publicKey, digest, ...check }: PssCheck)
   }
 }
 
-/** The parameters this server signs with: a salt as long as the digest, the same digest for MGF1. */
+/**
+ * The parameters this server signs with: a salt as long as the digest, the same digest for MGF1.
+ */
 export function ownPssParameters(digest: DigestName): PssParameters {
   return { digest, mgf1Digest: digest, saltLength: digestBytes[digest] };
 }
 
-/** Signs with an RSA key by RSASSA-PSS, with `ownPssParameters`. Other keys: `invalid_certificate`. */
+/**
+ * Signs with an RSA key by RSASSA-PSS, with `ownPssParameters`. Other keys: `invalid_certificate`.
+ */
 export function createPssSignature(key: KeyObject, digest: DigestName, data: Buffer): Buffer {
   if (key.asymmetricKeyType !== 'rsa') {
     throw new AppError('invalid_certificate', 400, 'only RSA keys can sign by RSASSA-PSS');

@@ -12,7 +12,9 @@ const derive = promisify(pbkdf2);
 
 /** Twice what OWASP wants of PBKDF2 today, and some 500 times what OpenSSL does. */
 const MAX_ITERATIONS = 1_000_000;
-/** For one file: its integrity check and two parts, each of which derives three times by PKCS #12. */
+/**
+ * For one file: its integrity check and two parts, each of which derives three times by PKCS #12.
+ */
 const MAX_WORK = 7 * MAX_ITERATIONS;
 
 /** The password does not open it; nothing else is known to be wrong. */

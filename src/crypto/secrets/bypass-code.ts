@@ -36,8 +36,8 @@ export function formatBypassCode(raw: Buffer): string {
 }
 
 /**
- * The bytes of a code as it was typed: case, dashes and spaces are ignored, and letters that no code
- * has are read as the digits that they look like. AppError 422 for anything else.
+ * The bytes of a code as it was typed: case, dashes and spaces are ignored, and letters that no
+ * code has are read as the digits that they look like. AppError 422 for anything else.
  */
 export function parseBypassCode(typed: string): Buffer {
   if (typed.length > 100) throw invalid('is too long');

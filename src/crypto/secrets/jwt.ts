@@ -8,8 +8,8 @@ const HEADER = encode({ alg: 'RS256', typ: 'JWT' });
 export type JwtClaims = Readonly<Record<string, string | number>>;
 
 /**
- * A JSON Web Token (RFC 7519) in compact form, signed with RS256 (RFC 7518 §3.3), off the event loop.
- * Rejects with the error of node:crypto for a key that is not RSA.
+ * A JSON Web Token (RFC 7519) in compact form, signed with RS256 (RFC 7518 §3.3), off the event
+ * loop. Rejects with the error of node:crypto for a key that is not RSA.
  */
 export async function signJwt(claims: JwtClaims, key: KeyObject): Promise<string> {
   if (key.asymmetricKeyType !== 'rsa') throw new TypeError('RS256 needs an RSA key');

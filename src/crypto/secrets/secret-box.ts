@@ -10,10 +10,10 @@ const SEALING_PURPOSE = 'secret-box';
 const DIGEST_PURPOSE = 'secret-digest';
 
 /**
- * Seals secrets with AES-256-GCM under a key derived from the master key.
- * Layout: `MSB1`, 12-byte nonce, ciphertext, 16-byte tag. The seal label names the record and field
- * (for instance `devices/12/unlock_token`); it is the associated data, so that sealed bytes copied to
- * another record do not open.
+ * Seals secrets with AES-256-GCM under a key derived from the master key. Layout: `MSB1`, 12-byte
+ * nonce, ciphertext, 16-byte tag. The seal label names the record and field (for instance
+ * `devices/12/unlock_token`); it is the associated data, so that sealed bytes copied to another
+ * record do not open.
  */
 export class SecretBox {
   readonly #masterKey: Buffer;
@@ -61,8 +61,8 @@ export class SecretBox {
   }
 
   /**
-   * HMAC-SHA256 to compare secrets of the same label without opening them. Without the key it reveals
-   * nothing, and digests under different labels are unrelated.
+   * HMAC-SHA256 to compare secrets of the same label without opening them. Without the key it
+   * reveals nothing, and digests under different labels are unrelated.
    */
   digest(plain: Buffer, sealLabel: string): Buffer {
     const key = createHmac('sha256', this.#digestKey).update(sealLabel, 'utf8').digest();

@@ -62,8 +62,8 @@ interface Candidate {
 /**
  * A path from the certificate to an anchor (RFC 5280 clause 6 without policies): validity at one
  * instant, CA flags, key usage, purpose of each certificate, path length, name constraints, no
- * critical extension that is not understood, no SHA-1. A certificate that is itself an anchor is its
- * own path. Returns undefined when there is none. Revocation is checked by the caller.
+ * critical extension that is not understood, no SHA-1. A certificate that is itself an anchor is
+ * its own path. Returns undefined when there is none. Revocation is checked by the caller.
  */
 export function findCertificatePath(
   certificate: ParsedCertificate,
@@ -172,8 +172,8 @@ function intermediatesBelow(path: readonly ParsedCertificate[]): number {
 
 /**
  * Name constraints of each authority on all certificates below it, except self-issued CAs, as at a
- * change of keys (RFC 5280 6.1.3 b). Checked only once the path is anchored: before, a sender without
- * a valid certificate could choose how much there is to compare.
+ * change of keys (RFC 5280 6.1.3 b). Checked only once the path is anchored: before, a sender
+ * without a valid certificate could choose how much there is to compare.
  */
 function obeysNameConstraints(path: readonly ParsedCertificate[]): boolean {
   return path.every((issuer, height) =>

@@ -49,8 +49,8 @@ export interface IssueCertificateOptions {
 }
 
 /**
- * Issues an X.509 version 3 certificate, signed with SHA-256 by RSA or ECDSA after the issuer's key.
- * Times are cut to whole seconds. Returns DER.
+ * Issues an X.509 version 3 certificate, signed with SHA-256 by RSA or ECDSA after the issuer's
+ * key. Times are cut to whole seconds. Returns DER.
  */
 export function issueCertificate(options: IssueCertificateOptions): Buffer {
   const { subject, publicKey, issuer, issuerKey, serial = randomSerial() } = options;

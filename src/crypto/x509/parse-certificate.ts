@@ -77,8 +77,8 @@ export interface ParsedCertificate {
   /** DER of that algorithm's parameters. */
   signatureParameters: Buffer | undefined;
   /**
-   * False when that algorithm, which the signature does not cover, has NULL where the signed part has
-   * nothing, or the other way round: anyone can make such a copy, with another fingerprint.
+   * False when that algorithm, which the signature does not cover, has NULL where the signed part
+   * has nothing, or the other way round: anyone can make such a copy, with another fingerprint.
    */
   hasOneAlgorithmForm: boolean;
   signature: Buffer;

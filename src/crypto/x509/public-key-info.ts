@@ -9,8 +9,8 @@ const CURVE_BITS = new Map([
 ]);
 
 /**
- * Kind and size of the key in a SubjectPublicKeyInfo (DER), from its bytes alone: node:crypto needs ten
- * times as long to import an EC key as to parse its certificate. Undefined for other kinds.
+ * Kind and size of the key in a SubjectPublicKeyInfo (DER), from its bytes alone: node:crypto needs
+ * ten times as long to import an EC key as to parse its certificate. Undefined for other kinds.
  */
 export function describePublicKeyInfo(spki: Buffer): KeyDescription | undefined {
   try {

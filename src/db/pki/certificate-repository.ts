@@ -73,8 +73,8 @@ export async function insertNewCertificate(
 }
 
 /**
- * Adds the private key, and other missing columns, to a stored certificate. Does nothing and returns
- * undefined when that has a key or another purpose, or is revoked.
+ * Adds the private key, and other missing columns, to a stored certificate. Does nothing and
+ * returns undefined when that has a key or another purpose, or is revoked.
  */
 export async function completeCertificate(
   knex: Knex,

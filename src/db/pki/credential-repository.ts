@@ -122,7 +122,9 @@ from (
   limit ?
 ) ending`;
 
-/** Identities of enrolled devices that end within `days` and are not being renewed; up to `most`. */
+/**
+ * Identities of enrolled devices that end within `days` and are not being renewed; up to `most`.
+ */
 export async function countEndingIdentities(
   knex: Knex,
   { days, most }: { days: number; most: number },

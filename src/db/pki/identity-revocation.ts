@@ -3,8 +3,8 @@ import type { Transaction } from '../connection/unit-of-work.js';
 export type PinState = 'active' | 'renewal' | 'superseded' | 'revoked' | 'tombstone';
 
 /**
- * Locks the device that is pinned to the certificate, if there is one. Call it before changing the pins
- * of a device, so that no other transaction adds one.
+ * Locks the device that is pinned to the certificate, if there is one. Call it before changing the
+ * pins of a device, so that no other transaction adds one.
  */
 export async function lockHolder(trx: Transaction, fingerprint: Buffer): Promise<void> {
   await trx.raw(LOCK_HOLDER, [fingerprint]);
@@ -14,8 +14,9 @@ const LOCK_HOLDER = `
 select d.id from device_identities i join devices d on d.id = i.device_id
 where i.fingerprint = ? for no key update of d`;
 
-// A pin is inserted for a certificate that no device has used yet, so that a concurrent Authenticate
-// cannot claim it. The tombstone of a deleted device stays: the device is still answered to unenroll.
+// A pin is inserted for a certificate that no device has used yet, so that a concurrent
+// Authenticate cannot claim it. The tombstone of a deleted device stays: the device is still
+// answered to unenroll.
 const REVOKE_IDENTITY = `
 insert into device_identities (fingerprint, state, not_after)
 select c.fingerprint, 'revoked', c.not_after from certificates c

@@ -81,7 +81,9 @@ export async function replaceVendorChain(
   return row?.id;
 }
 
-/** Topics and Apple Accounts of the push certificates that are not revoked, the last added first. */
+/**
+ * Topics and Apple Accounts of the push certificates that are not revoked, the last added first.
+ */
 export async function listPushAccounts(knex: Knex): Promise<PushAccountRow[]> {
   return await knex('certificates')
     .where({ purpose: 'mdm.pushcert' })
@@ -108,8 +110,8 @@ export async function findPushCertificateFacts(
 }
 
 /**
- * Requests for push certificates with a stored key that are still open, the last made first: neither
- * they nor a later request for the same Apple Account got a certificate.
+ * Requests for push certificates with a stored key that are still open, the last made first:
+ * neither they nor a later request for the same Apple Account got a certificate.
  */
 export async function listOpenPushRequests(knex: Knex): Promise<OpenRequestRow[]> {
   const answered = knex('certificates as c')

@@ -38,7 +38,8 @@ export type Reseal = (values: SealedValue[]) => Pick<SealedValue, 'key' | 'seale
 
 /**
  * Calls `work` with every sealed value of a place, in batches by key that are bounded in rows and
- * octets, and writes what it returns in the transaction of the batch. Database errors become AppErrors.
+ * octets, and writes what it returns in the transaction of the batch. Database errors become
+ * AppErrors.
  */
 export async function eachSealedBatch(
   { knex }: Database,

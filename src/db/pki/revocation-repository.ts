@@ -46,8 +46,8 @@ where issuer = ? and revoked_at is not null and not_after > ?::timestamptz - ${L
 order by revoked_at, id`;
 
 /**
- * Calls `onSlice` with the revoked certificates of an issuer (RFC 4514 name), oldest revocation first,
- * in slices, so that other requests run in between. Reads one snapshot and returns its mark.
+ * Calls `onSlice` with the revoked certificates of an issuer (RFC 4514 name), oldest revocation
+ * first, in slices, so that other requests run in between. Reads one snapshot and returns its mark.
  */
 export async function readRevoked(
   knex: Knex,

@@ -24,8 +24,8 @@ export interface IdentityRow {
 }
 
 /**
- * The use of a challenge so far. Until the transaction ends, other calls with the same nonce wait, even
- * without a row to lock, and the MDM path cannot set `locked_at`.
+ * The use of a challenge so far. Until the transaction ends, other calls with the same nonce wait,
+ * even without a row to lock, and the MDM path cannot set `locked_at`.
  */
 export async function claimChallenge(
   trx: Knex.Transaction,
@@ -88,8 +88,8 @@ export interface RenewableDevice {
 }
 
 /**
- * The device whose identity is to be renewed, locked until the transaction ends. Undefined when that
- * enrollment has ended, or when its identity was revoked: the device must then enroll again.
+ * The device whose identity is to be renewed, locked until the transaction ends. Undefined when
+ * that enrollment has ended, or when its identity was revoked: the device must then enroll again.
  */
 export async function findRenewedDevice(
   trx: Knex.Transaction,
@@ -117,7 +117,9 @@ export async function findRenewedDevice(
 
 const ENROLLING = ['authenticated', 'enrolled'];
 
-/** The pin of a certificate issued here. Locks its device, then the pin, until the transaction ends. */
+/**
+ * The pin of a certificate issued here. Locks its device, then the pin, until the transaction ends.
+ */
 export async function claimIdentity(
   trx: Knex.Transaction,
   fingerprint: Buffer,

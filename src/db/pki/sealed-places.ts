@@ -1,6 +1,6 @@
 /**
- * A column that holds sealed bytes. The parts are SQL over the row `t`; `write` may name `v.sealed`.
- * `sealLabel` computes the label that the bytes were sealed with (see SecretBox).
+ * A column that holds sealed bytes. The parts are SQL over the row `t`; `write` may name
+ * `v.sealed`. `sealLabel` computes the label that the bytes were sealed with (see SecretBox).
  */
 export interface SealedPlace {
   readonly name: string;
@@ -19,8 +19,8 @@ const VERSION_OF_PAYLOAD = `(
   from profile_versions n where n.id = t.profile_version_id)`;
 
 /**
- * Every place that holds bytes sealed under the master key, except its check, so that a rotation can
- * reseal them. Add a new place here; a test looks for missing ones.
+ * Every place that holds bytes sealed under the master key, except its check, so that a rotation
+ * can reseal them. Add a new place here; a test looks for missing ones.
  */
 export const SEALED_PLACES: readonly SealedPlace[] = [
   column('rsa_private_keys', 'sealed_pkcs8', "'rsa_private_keys/' || t.fingerprint_sha256"),

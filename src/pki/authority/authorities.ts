@@ -44,8 +44,8 @@ export class CertificateAuthorities {
   }
 
   /**
-   * Reads them again, after a rotation or revocation in this process or another. Calls run one by one,
-   * so that an earlier answer does not replace a later one.
+   * Reads them again, after a rotation or revocation in this process or another. Calls run one by
+   * one, so that an earlier answer does not replace a later one.
    */
   reload(): Promise<void> {
     this.#loading = this.#loading.catch(() => undefined).then(() => this.#load());

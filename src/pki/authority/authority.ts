@@ -87,9 +87,9 @@ export function createAuthority(
 }
 
 /**
- * The issuing CA. It is made at the first start, and a new one when it was revoked. Two processes that
- * start at once use the same one. Throws master_key_mismatch and changes nothing when stored secrets
- * do not open.
+ * The issuing CA. It is made at the first start, and a new one when it was revoked. Two processes
+ * that start at once use the same one. Throws master_key_mismatch and changes nothing when stored
+ * secrets do not open.
  */
 export async function ensureCertificateAuthority(
   deps: AuthorityDeps,
@@ -109,8 +109,8 @@ export async function ensureCertificateAuthority(
 }
 
 /**
- * Throws AppError `unavailable` while the clock is before the start of the CA: nothing can be verified
- * then, and the fault is not a device's.
+ * Throws AppError `unavailable` while the clock is before the start of the CA: nothing can be
+ * verified then, and the fault is not a device's.
  */
 export function requireStarted({ notBefore }: ParsedCertificate, now = new Date()): void {
   if (notBefore <= now) return;

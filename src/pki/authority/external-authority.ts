@@ -16,8 +16,8 @@ const FOREIGN_URL =
 type ExternalSource = Pick<ScepConfigurationRow, 'source_type' | 'ca_fingerprint'>;
 
 /**
- * Whether the SCEP configuration sends devices to this CA (DER): any uploaded one, or the one with the
- * configured fingerprint.
+ * Whether the SCEP configuration sends devices to this CA (DER): any uploaded one, or the one with
+ * the configured fingerprint.
  */
 export function isExternalAuthority(
   der: Buffer,

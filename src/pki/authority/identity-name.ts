@@ -39,10 +39,10 @@ export function subjectTemplate({ organization, scep }: IdentityNameSettings): N
 }
 
 /**
- * The names of an identity: the template of the settings with the facts as its variables. The names in
- * the request are ignored. An attribute or alternative name with an unknown variable is left out; a
- * common name with one becomes the challenge's id. If any attribute was left out and no common name
- * remains, the challenge's id is added as common name.
+ * The names of an identity: the template of the settings with the facts as its variables. The names
+ * in the request are ignored. An attribute or alternative name with an unknown variable is left
+ * out; a common name with one becomes the challenge's id. If any attribute was left out and no
+ * common name remains, the challenge's id is added as common name.
  */
 export function identityName(
   settings: IdentityNameSettings,

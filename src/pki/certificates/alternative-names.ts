@@ -13,7 +13,9 @@ const TESTS = {
 
 type Kind = keyof typeof TESTS;
 
-/** `DNS:mdm.example.com`, `IP:…`, `email:…`, `URI:…`, or without the prefix. undefined for others. */
+/**
+ * `DNS:mdm.example.com`, `IP:…`, `email:…`, `URI:…`, or without the prefix. undefined for others.
+ */
 export function parseAlternativeName(text: string): GeneralName | undefined {
   const [, prefix, rest] = PREFIXED.exec(text.trim()) ?? [];
   const value = rest ?? text.trim();

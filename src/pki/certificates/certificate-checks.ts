@@ -62,7 +62,9 @@ interface FittingNow {
   host?: string | undefined;
 }
 
-/** AppError 422 with every reason against the certificate; with force its time and host are ignored. */
+/**
+ * AppError 422 with every reason against the certificate; with force its time and host are ignored.
+ */
 export function requireFitNow(
   { certificate, source }: UploadedCertificate,
   { purpose, now, isForced = false, host }: FittingNow,
@@ -81,8 +83,8 @@ export interface TlsUse {
 }
 
 /**
- * AppError 409 in_use, ending with the remedy, if HTTPS is served with this certificate and no other
- * one could replace it.
+ * AppError 409 in_use, ending with the remedy, if HTTPS is served with this certificate and no
+ * other one could replace it.
  */
 export async function requireNotServed(
   trx: Transaction,

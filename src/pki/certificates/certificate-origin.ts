@@ -75,8 +75,8 @@ export function appleAccountFault(text: string): string | undefined {
 }
 
 /**
- * The signing request with the public key of the certificate; undefined when there is none. AppError
- * 422 when the client names another request, or the request has another purpose.
+ * The signing request with the public key of the certificate; undefined when there is none.
+ * AppError 422 when the client names another request, or the request has another purpose.
  */
 async function findRequestFor(
   trx: Transaction,
@@ -100,8 +100,8 @@ async function findRequestFor(
 }
 
 /**
- * The Apple Account of a push certificate: the one sent, else that of the signing request, else that
- * of the former certificate of its topic. AppError 422 when one is sent for another kind of
+ * The Apple Account of a push certificate: the one sent, else that of the signing request, else
+ * that of the former certificate of its topic. AppError 422 when one is sent for another kind of
  * certificate.
  */
 async function appleAccountOf(

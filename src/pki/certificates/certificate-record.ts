@@ -32,8 +32,8 @@ export function certificateRecord(
 }
 
 /**
- * Returns the id of the new row, or of the stored row of the same certificate and purpose if that had
- * no key. AppError 409 already_exists naming the stored one.
+ * Returns the id of the new row, or of the stored row of the same certificate and purpose if that
+ * had no key. AppError 409 already_exists naming the stored one.
  */
 export async function storeCertificate(
   trx: Transaction,

@@ -85,8 +85,8 @@ export class CertificateService {
   }
 
   /**
-   * Returns the id of the new row, or of the stored row of the same certificate and purpose if that had
-   * no key. AppError 422 naming each fault, 409 already_exists.
+   * Returns the id of the new row, or of the stored row of the same certificate and purpose if that
+   * had no key. AppError 422 naming each fault, 409 already_exists.
    */
   async add(trx: Transaction, input: CertificateInput): Promise<number> {
     this.#refuseBesideLab(input.purpose);

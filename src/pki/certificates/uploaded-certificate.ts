@@ -14,8 +14,8 @@ const MAX_CERTIFICATES = 16;
 /** The attributes of a create that hold certificates and keys. */
 export interface CertificateUpload {
   /**
-   * One or several in PEM, also as PKCS #7, or DER of one of both as base64; a private key in PEM may
-   * stand there too.
+   * One or several in PEM, also as PKCS #7, or DER of one of both as base64; a private key in PEM
+   * may stand there too.
    */
   pem_certificate?: string | null;
   pem_private_key?: string | null;

@@ -61,7 +61,10 @@ export interface Credential {
   replaced?: { id: number; not_after: Date } | undefined;
   /** CAs only: it issues identities now, did so before, or was made elsewhere. */
   authority?: 'issuing' | 'retired' | 'external';
-  /** CAs that no longer issue, if counted: identities of enrolled devices, up to COUNTED_AT_MOST + 1. */
+  /**
+   * CAs that no longer issue, if counted: identities of enrolled devices, up to COUNTED_AT_MOST +
+   * 1.
+   */
   identities?: number;
 }
 
@@ -96,7 +99,9 @@ const BY_SUBJECT: CertificatePurpose[] = ['dep.anchor', 'dep.supervision'];
 
 type Life = Pick<Credential, 'not_after' | 'days_left' | 'status' | 'not_before'>;
 
-/** The credentials in use, and push certificates that wait for their key; the first to end first. */
+/**
+ * The credentials in use, and push certificates that wait for their key; the first to end first.
+ */
 export async function credentialStatus(
   knex: Database['knex'],
   { now = new Date(), tlsFile }: CredentialOptions = {},

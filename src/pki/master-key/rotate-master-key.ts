@@ -42,8 +42,8 @@ const PROGRESS_EVERY = 10_000;
 const SHOWN_AT_MOST = 10;
 
 /**
- * Seals every secret of the database under a new master key. It may be interrupted at any instant and
- * run again: until it is finished no server starts, afterwards only with the new key. AppError
+ * Seals every secret of the database under a new master key. It may be interrupted at any instant
+ * and run again: until it is finished no server starts, afterwards only with the new key. AppError
  * conflict while a server runs, or when stored secrets do not open.
  */
 export async function rotateMasterKey(deps: RotationDeps): Promise<void> {
@@ -135,7 +135,10 @@ function refuseUnreadable(unreadable: string[], { skipUnreadable, write }: Rotat
   );
 }
 
-/** A starting server registers, then looks for a rotation; with the reverse order here, one sees the other. */
+/**
+ * A starting server registers, then looks for a rotation; with the reverse order here, one sees the
+ * other.
+ */
 async function begin({ db }: RotationDeps, { next }: Keys): Promise<void> {
   await writeRotation(db.knex, { check: sealMasterKeyCheck(next), startedAt: new Date() });
   try {

@@ -17,8 +17,8 @@ export interface TopicCheck {
 
 /**
  * A push certificate wakes only the devices enrolled under its topic. AppError 409
- * `push_topic_mismatch` for a topic that is new here while devices listen to others only. Those that
- * enrolled with the placeholder do not count: no certificate can ever wake them.
+ * `push_topic_mismatch` for a topic that is new here while devices listen to others only. Those
+ * that enrolled with the placeholder do not count: no certificate can ever wake them.
  */
 export async function requireTopic(
   trx: Transaction,

@@ -26,8 +26,8 @@ export interface RevocationListDeps {
 }
 
 /**
- * The revocation lists of this server's CAs. A list is cached until any process revokes a certificate,
- * or for an hour. Requests that arrive while a list is built wait for it.
+ * The revocation lists of this server's CAs. A list is cached until any process revokes a
+ * certificate, or for an hour. Requests that arrive while a list is built wait for it.
  */
 export class RevocationLists {
   readonly #deps: RevocationListDeps;

@@ -49,9 +49,9 @@ export interface LockedOut {
 const FORCE = 'revoke it all the same with force=true';
 
 /**
- * Revokes a certificate inside the caller's transaction. AppError 404; 409 in_use for the issuing CA,
- * and unless forced for a certificate that devices depend on. With one identity of a device all its
- * identities are revoked, including renewed ones.
+ * Revokes a certificate inside the caller's transaction. AppError 404; 409 in_use for the issuing
+ * CA, and unless forced for a certificate that devices depend on. With one identity of a device all
+ * its identities are revoked, including renewed ones.
  */
 export async function revoke(
   trx: Transaction,

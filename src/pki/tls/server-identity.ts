@@ -24,7 +24,8 @@ export function serverIdentity(
   parts: Pick<ServerIdentity, 'certificate' | 'chain' | 'privateKey'>,
 ): ServerIdentity {
   const { certificate, chain, privateKey } = parts;
-  // OpenSSL accepts a key of another kind as the first half of another pair; every handshake then fails.
+  // OpenSSL accepts a key of another kind as the first half of another pair; every handshake then
+  // fails.
   if (!keysMatch(privateKey, certificate.publicKey)) {
     throw new Error('the private key does not belong to the certificate');
   }
@@ -34,7 +35,9 @@ export function serverIdentity(
   return { ...parts, cert, key };
 }
 
-/** The identity of a stored certificate. Throws when its key does not open or does not belong to it. */
+/**
+ * The identity of a stored certificate. Throws when its key does not open or does not belong to it.
+ */
 export function identityOfRow(row: TlsCertificateRow, box: SecretBox): ServerIdentity {
   const pkcs8 = box.open(row.sealed_pkcs8, privateKeyLabel(row.key_fingerprint));
   return serverIdentity({

@@ -54,7 +54,9 @@ export function tlsCaveats(state: TlsState): TlsCaveat[] {
   return state.servesTls ? ofHttps(state) : ofPlainHttp(state);
 }
 
-/** The host that new ssl certificates must be for; undefined = any, as for a loopback PUBLIC_URL. */
+/**
+ * The host that new ssl certificates must be for; undefined = any, as for a loopback PUBLIC_URL.
+ */
 export function requiredHost({ storedTls, publicUrl }: TlsConfig): string | undefined {
   const host = hostOf(publicUrl);
   return storedTls && !isLoopback(host) ? host : undefined;

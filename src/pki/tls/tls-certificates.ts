@@ -62,8 +62,8 @@ export class TlsCertificates {
   }
 
   /**
-   * Checks for another certificate. Rejects only when the database does not answer. Calls run one by
-   * one, so that an earlier answer does not replace a later one.
+   * Checks for another certificate. Rejects only when the database does not answer. Calls run one
+   * by one, so that an earlier answer does not replace a later one.
    */
   refresh(): Promise<void> {
     this.#loading = this.#loading.catch(() => undefined).then(() => this.#load());

@@ -6,7 +6,9 @@ import type { Database } from '../../db/connection/database.js';
 import { findAuthoritiesNamed } from '../../db/pki/certificate-uses.js';
 import { listDeviceAnchors } from '../../db/pki/tls-certificate-repository.js';
 
-/** The certificates that this process presents in TLS, as DER, leaf first; empty over plain HTTP. */
+/**
+ * The certificates that this process presents in TLS, as DER, leaf first; empty over plain HTTP.
+ */
 type TlsChain = readonly Buffer[];
 
 const LONGEST_CHAIN = 8;

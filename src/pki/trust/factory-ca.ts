@@ -15,8 +15,8 @@ const APPLE_PRACTICE = { at: new Date(0), ignoreDates: 'all', allowSha1: true } 
 
 /**
  * Decides who may sign as an Apple device that is not enrolled yet: the holder of a factory
- * certificate, which Apple issues when the device is made. Certificates of this server's CAs are not
- * accepted, since one device could then claim to be another.
+ * certificate, which Apple issues when the device is made. Certificates of this server's CAs are
+ * not accepted, since one device could then claim to be another.
  */
 export class FactoryCaTrust {
   readonly #anchors: readonly ParsedCertificate[];

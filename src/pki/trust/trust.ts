@@ -49,8 +49,8 @@ export class Trust {
   }
 
   /**
-   * Reads the CAs again. Call it after a change to CAs or to the SCEP configuration. Calls run one by
-   * one, so that an earlier answer does not replace a later one.
+   * Reads the CAs again. Call it after a change to CAs or to the SCEP configuration. Calls run one
+   * by one, so that an earlier answer does not replace a later one.
    */
   reload(): Promise<void> {
     this.#loading = this.#loading.catch(() => undefined).then(() => this.#load());
@@ -68,9 +68,9 @@ export class Trust {
   }
 
   /**
-   * Whether a device may identify itself by this certificate: it is valid now, for clients, and issued
-   * by a trusted CA, directly or through the intermediates. Revocation and pinning are checked in the
-   * database.
+   * Whether a device may identify itself by this certificate: it is valid now, for clients, and
+   * issued by a trusted CA, directly or through the intermediates. Revocation and pinning are
+   * checked in the database.
    */
   isTrusted(
     certificate: ParsedCertificate,
@@ -83,8 +83,9 @@ export class Trust {
 
   /**
    * The trusted CA that issued the signer's certificate; the decision is cached in `signer` for an
-   * epoch. Besides the anchors, every uploaded CA counts, so that devices stay enrolled when new ones
-   * are sent to another CA. An expired certificate is checked as of its end, during the grace period.
+   * epoch. Besides the anchors, every uploaded CA counts, so that devices stay enrolled when new
+   * ones are sent to another CA. An expired certificate is checked as of its end, during the grace
+   * period.
    */
   issuerTrustOf(signer: TrustSubject): IssuerTrust | undefined {
     const now = this.#now();

@@ -1,8 +1,9 @@
 import { createHash, randomInt } from 'node:crypto';
 
 /**
- * The cell label: `?c=NN` (00 to 63) at the end of the ServerURL, by which a proxy can route a device
- * to one of several databases (docs/decisions/0001-cell-label.md). The server itself ignores it.
+ * The cell label: `?c=NN` (00 to 63) at the end of the ServerURL, by which a proxy can route a
+ * device to one of several databases (docs/decisions/0001-cell-label.md). The server itself ignores
+ * it.
  */
 export const CELLS = 64;
 

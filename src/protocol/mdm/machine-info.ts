@@ -2,8 +2,8 @@ import { type PlistDict, parsePlistDict } from '../plist/plist.js';
 import { dataOf, identifierOf, invalidMessage, omitAbsent, textOf } from './message-fields.js';
 
 /**
- * What a device reports before it is enrolled: Apple's MachineInfo, or the attributes that a Profile
- * Service requests, which have the same names. Text as sent.
+ * What a device reports before it is enrolled: Apple's MachineInfo, or the attributes that a
+ * Profile Service requests, which have the same names. Text as sent.
  */
 export interface MachineInfo {
   udid?: string;

@@ -20,7 +20,9 @@ export interface IssuerTrust {
   readonly issuer: Buffer;
   /** Whether its certificates enroll devices; if not, they only identify enrolled ones. */
   readonly mayEnroll: boolean;
-  /** The certificate has expired, but is accepted for the grace period so that it can be renewed. */
+  /**
+   * The certificate has expired, but is accepted for the grace period so that it can be renewed.
+   */
   readonly isExpired: boolean;
 }
 

@@ -20,7 +20,8 @@ const LAST_DATE_MS = Date.parse('9999-12-31T23:59:59Z');
 /**
  * Reads a binary property list (`bplist00`). Objects may be referred to more than once, so what
  * counts against the limits is the document with every reference followed; a cycle ends at the
- * depth limit. Sets, null and the UIDs of keyed archives are refused. Throws AppError invalid_plist.
+ * depth limit. Sets, null and the UIDs of keyed archives are refused. Throws AppError
+ * invalid_plist.
  */
 export function readBinaryPlist(bytes: Buffer, limits: PlistLimits): PlistValue {
   return new BinaryReader(bytes, limits, false).read() as PlistValue;
@@ -141,7 +142,9 @@ class BinaryReader {
     return dict;
   }
 
-  /** Where an object's content starts and how many units of `unit` bytes it holds, all in bounds. */
+  /**
+   * Where an object's content starts and how many units of `unit` bytes it holds, all in bounds.
+   */
   private extent(offset: number, unit: number): { start: number; count: number } {
     const low = this.bytes.readUInt8(offset) & 0x0f;
     let start = offset + 1;

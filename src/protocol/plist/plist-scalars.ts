@@ -51,7 +51,9 @@ export function parseDate(text: string): Date {
 
 const PADDING = 61;
 
-/** Base64 with white space anywhere; anything else outside the alphabet, or bad padding, is refused. */
+/**
+ * Base64 with white space anywhere; anything else outside the alphabet, or bad padding, is refused.
+ */
 export function parseData(text: string): Buffer {
   let digits = 0;
   let padding = 0;

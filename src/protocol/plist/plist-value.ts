@@ -17,7 +17,9 @@ export type PlistValue =
   | PlistValue[]
   | PlistDict;
 
-/** A real for the writer, for values that are whole: `new PlistReal(64)` writes `<real>64</real>`. */
+/**
+ * A real for the writer, for values that are whole: `new PlistReal(64)` writes `<real>64</real>`.
+ */
 export class PlistReal {
   constructor(readonly value: number) {}
 }
@@ -45,7 +47,10 @@ export interface PlistLimits {
   maxReferences: number;
 }
 
-/** The list of 1,000 applications of a Mac has 30,000 values and keys, and fewer than 100 references. */
+/**
+ * The list of 1,000 applications of a Mac has 30,000 values and keys, and fewer than 100
+ * references.
+ */
 export const DEFAULT_PLIST_LIMITS: PlistLimits = {
   maxBytes: 20 * 1024 * 1024,
   maxDepth: 64,
@@ -53,7 +58,9 @@ export const DEFAULT_PLIST_LIMITS: PlistLimits = {
   maxReferences: 200_000,
 };
 
-/** Code units that XML 1.0 §2.2 does not allow, and the surrogates, which it allows in pairs only. */
+/**
+ * Code units that XML 1.0 §2.2 does not allow, and the surrogates, which it allows in pairs only.
+ */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const SUSPECT = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ud800-\udfff\ufffe\uffff]/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
@@ -75,7 +82,9 @@ export function isPlistDict(value: unknown): value is PlistDict {
   return !(value instanceof Date || value instanceof Uint8Array || value instanceof PlistReal);
 }
 
-/** Objects with nothing inherited, in the engine's fast mode: Object.create(null) reads 20 % slower. */
+/**
+ * Objects with nothing inherited, in the engine's fast mode: Object.create(null) reads 20 % slower.
+ */
 const EmptyDict = function EmptyDict() {} as unknown as {
   new (): PlistDict;
   prototype: object;

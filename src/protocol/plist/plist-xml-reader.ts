@@ -21,9 +21,9 @@ import {
 } from './plist-xml-syntax.js';
 
 /**
- * Reads an XML property list whose lines end in line feeds: strict, iterative, in one pass. A DOCTYPE
- * with an internal subset is refused, so no entity can be declared. Of two equal keys in a dictionary
- * the last one wins. Throws AppError invalid_plist.
+ * Reads an XML property list whose lines end in line feeds: strict, iterative, in one pass. A
+ * DOCTYPE with an internal subset is refused, so no entity can be declared. Of two equal keys in a
+ * dictionary the last one wins. Throws AppError invalid_plist.
  */
 export function readXmlPlist(text: string, limits: PlistLimits): PlistValue {
   return new XmlReader(text, limits, false).read() as PlistValue;
@@ -155,7 +155,9 @@ class XmlReader {
     return this.exact ? wholeSeconds(date) : date;
   }
 
-  /** Straight from the document when it is nothing but base64, whose alphabet the decoder checks. */
+  /**
+   * Straight from the document when it is nothing but base64, whose alphabet the decoder checks.
+   */
   private data(): Buffer {
     const start = this.pos;
     const end = this.text.indexOf('<', start);

@@ -8,7 +8,9 @@ export const DOCTYPE =
   /^<!DOCTYPE\s+plist(?:\s+(?:PUBLIC\s+(?:"[^"]*"|'[^']*')|SYSTEM)\s+(?:"[^"]*"|'[^']*'))?\s*>/;
 export const PLIST_OPEN = /^<plist(?:\s+[\w:.-]+\s*=\s*(?:"[^"<]*"|'[^'<]*')){0,16}\s*>/;
 export const PLIST_CLOSE = /^<\/plist\s*>/;
-/** Apple's DOCTYPE has 111 characters. Attributes without end would overflow the pattern's stack. */
+/**
+ * Apple's DOCTYPE has 111 characters. Attributes without end would overflow the pattern's stack.
+ */
 export const LONGEST_PROLOG_TAG = 2_048;
 
 /** One open container: a dictionary, waiting for a key or holding one, or an array. */
@@ -82,7 +84,9 @@ export function decodeReferences(
 const CARRIAGE_RETURN = 13;
 const LINE_FEED = 10;
 
-/** XML 1.0 §2.11: line ends are read as a line feed, however they were written. UTF-8 in and out. */
+/**
+ * XML 1.0 §2.11: line ends are read as a line feed, however they were written. UTF-8 in and out.
+ */
 export function withLineFeeds(bytes: Buffer): Buffer {
   const first = bytes.indexOf(CARRIAGE_RETURN);
   if (first < 0) return bytes;

@@ -10,7 +10,10 @@ const SPECIAL = /[&<>\r]/g;
 // A carriage return written as itself would be read back as a line feed.
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '\r': '&#13;' };
 
-/** Writes an XML property list with Apple's DOCTYPE. Throws AppError invalid_plist for text XML cannot hold. */
+/**
+ * Writes an XML property list with Apple's DOCTYPE. Throws AppError invalid_plist for text XML
+ * cannot hold.
+ */
 export function writeXmlPlist(value: PlistInput): string {
   return `${HEAD}${element(value, 0)}</plist>\n`;
 }

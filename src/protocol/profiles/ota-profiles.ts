@@ -46,8 +46,8 @@ export function buildProfileService(options: ProfileServiceOptions): Buffer {
 }
 
 /**
- * The answer to the attributes: an identity by SCEP and nothing else. The device signs its attributes
- * with it and posts them once more.
+ * The answer to the attributes: an identity by SCEP and nothing else. The device signs its
+ * attributes with it and posts them once more.
  */
 export function buildIdentityProfile(options: {
   organization: ProfileOrganization;

@@ -34,8 +34,8 @@ const REPLY_CIPHERS = new Map<string, ContentAlgorithm>([
 ]);
 
 /**
- * The cipher for the answer to an envelope; undefined when the envelope's is not supported. Decrypts
- * nothing.
+ * The cipher for the answer to an envelope; undefined when the envelope's is not supported.
+ * Decrypts nothing.
  * @throws AppError `invalid_asn1`
  */
 export function replyCipher(envelope: Buffer): ContentAlgorithm | undefined {

@@ -79,7 +79,8 @@ type Attributes = Map<string, Buffer[]>;
 
 /**
  * Reads the sender and transaction of a pkiMessage in DER or BER. Nothing is verified: use it to
- * address a failure, and for nothing else. The digest is SHA-256 where the message's is not supported.
+ * address a failure, and for nothing else. The digest is SHA-256 where the message's is not
+ * supported.
  * @throws AppError 400: `invalid_asn1`, `invalid_message`
  */
 export function readPkiClaims(der: Buffer): UnverifiedPkiMessage {
@@ -95,7 +96,8 @@ export function readPkiClaims(der: Buffer): UnverifiedPkiMessage {
 
 /**
  * Reads a pkiMessage in DER or BER and verifies its one signature and its attributes.
- * @throws AppError 400: `invalid_asn1`, `invalid_certificate`, `invalid_signature`, `invalid_message`
+ * @throws AppError 400: `invalid_asn1`, `invalid_certificate`, `invalid_signature`,
+ *   `invalid_message`
  */
 export function parsePkiMessage(der: Buffer): PkiMessage {
   // A message without an envelope signs no content at all (RFC 8894 3.1).

@@ -16,7 +16,9 @@ function utf16(secret: Buffer): Buffer[] {
   return [little, Buffer.from(little).swap16()];
 }
 
-/** Plain, in hexadecimal and in base64 at any offset, each also in UTF-16 or as bytes of a column. */
+/**
+ * Plain, in hexadecimal and in base64 at any offset, each also in UTF-16 or as bytes of a column.
+ */
 function allSpellings(secret: Buffer): string[] {
   const wide = utf16(secret).flatMap((bytes) => [bytes.toString('hex'), ...spellingsOf(bytes)]);
   return [...spellingsOf(secret), secret.toString('utf8'), ...wide];

@@ -2,7 +2,9 @@ import type { Database } from '../../../src/db/connection/database.js';
 
 export interface DumpedTable {
   name: string;
-  /** Each row as text, bytes in hexadecimal, and again as the text they may be, without its spaces. */
+  /**
+   * Each row as text, bytes in hexadecimal, and again as the text they may be, without its spaces.
+   */
   lines: string[];
 }
 

@@ -57,8 +57,8 @@ export async function makeVendor({
 }
 
 /**
- * A stand-in for Apple's portal for push certificates, as far as its rules are known: it reads the file
- * with other tools than Muster's, and issues a certificate only if everything is right.
+ * A stand-in for Apple's portal for push certificates, as far as its rules are known: it reads the
+ * file with other tools than Muster's, and issues a certificate only if everything is right.
  */
 export class PushPortal {
   constructor(
