@@ -65,7 +65,7 @@ const shelves = defineResource({
   },
 });
 
-/** `{"novel": "title"}` in place of a document. */
+/** `{"novel": "title"}` instead of a document. */
 function fromTitle(body: unknown): unknown {
   const { novel } = (body ?? {}) as { novel?: unknown };
   if (novel === undefined) return body;
@@ -129,7 +129,7 @@ const keywords = defineResource({
 
 const definitions: ResourceDefinition[] = [shelves, books, pages, keywords];
 
-/** A small world of made-up resources: every kind of relationship, a view, an array document. */
+/** A small set of made-up resources: every kind of relationship, a view, an array document. */
 export function createLibrary(): Promise<TestApi> {
   return createTestApi({ definitions, schema: SCHEMA });
 }

@@ -8,7 +8,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 describe('the JSON:API router', () => {
-  it('does not know other paths', async () => {
+  it('passes unknown paths on', async () => {
     const paths = ['/nonsense', '/devices/1/nonsense', '/devices/1/relationships/x', '/Devices'];
     for (const path of paths) {
       const response = await request(api.app).get(`/api/v1${path}`);
@@ -36,7 +36,7 @@ describe('the JSON:API router', () => {
     expect(empty.status).toBe(422);
   });
 
-  it('survives names of every object as attributes and relationships', async () => {
+  it('refuses names of Object.prototype as attributes and relationships', async () => {
     const body =
       '{"data":{"type":"tags","attributes":{"__proto__":{"a":1},"toString":1,"name":"x"},' +
       '"relationships":{"__proto__":{"data":null},"constructor":{"data":null}}}}';
@@ -48,7 +48,7 @@ describe('the JSON:API router', () => {
     expect(response.body.errors).toHaveLength(4);
   });
 
-  it('says which representation it chose by', async () => {
+  it('sends Vary: Accept', async () => {
     const response = await request(api.app).get('/api/v1/tags');
     expect(response.headers.vary).toBe('Accept');
     expect(response.headers.etag).toMatch(/^W\/"[\w-]{22}"$/);
@@ -107,7 +107,7 @@ describe('meta.total', () => {
     expect(half.body.meta).toEqual({ count: 1, total: 65_000 });
   });
 
-  it('is an estimate beyond, in two statements, unless the exact one is asked for', async () => {
+  it('is an estimate beyond, in two statements, unless the exact one is requested', async () => {
     const filter = JSON.stringify([{ name: 'name', op: 'startswith', val: 'n' }]);
     const { result, sql } = await api.statements(() => list({ filter }));
     expect(result.body.meta).toMatchObject({ count: 30, total_is_estimate: true });
@@ -128,7 +128,7 @@ describe('meta.total', () => {
 });
 
 describe('include', () => {
-  it('refuses more than it can carry', async () => {
+  it('refuses more than its limit', async () => {
     const [device] = await api.knex('devices').insert({}).returning('id');
     await api.knex.raw(
       "insert into installed_applications (device_id, name) select ?, 'a' from generate_series(1, 10001)",

@@ -30,13 +30,13 @@ export interface TestApi {
 }
 
 export interface TestApiOptions {
-  /** The product's own unless told. */
+  /** The product's own by default. */
   definitions?: ResourceDefinition[];
-  /** Tables beside the product's. */
+  /** Tables besides the product's. */
   schema?: string;
 }
 
-/** Resources over a real database; `X-Role` and `X-Actor` say who asks (the admin tester unless told). */
+/** Resources over a real database; `X-Role` and `X-Actor` set the actor (the admin tester by default). */
 export async function createTestApi(options: TestApiOptions = {}): Promise<TestApi> {
   const { definitions = DEFINITIONS as ResourceDefinition[], schema } = options;
   const database = await createTestDatabase();

@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => test.drop());
 
 describe('figures of the database', () => {
-  it('are zero where there is nothing', async () => {
+  it('are zero in an empty database', async () => {
     expect(await pendingCommands(test.db)).toEqual([
       { status: 'Queued', count: 0, oldestSeconds: 0 },
       { status: 'Sent', count: 0, oldestSeconds: 0 },
@@ -55,7 +55,7 @@ describe('figures of the database', () => {
     ]);
   });
 
-  it('count pushes whose time has come', async () => {
+  it('count due pushes', async () => {
     const [later] = await test.db.knex('devices').insert({ udid: 'D-2' }).returning('id');
     const { knex } = test.db;
     await knex('device_pushes').insert([
@@ -66,7 +66,7 @@ describe('figures of the database', () => {
     expect([count, Math.floor(lateSeconds / 30)]).toEqual([1, 3]);
   });
 
-  it('count only processes whose heart beats', async () => {
+  it('count only live processes', async () => {
     const { knex } = test.db;
     const row = { hostname: 'h', pid: 1, version: '1' };
     await knex('server_processes').insert([
@@ -93,7 +93,7 @@ describe('figures of the database', () => {
 });
 
 describe('the use of connections', () => {
-  it('is told for each pool', async () => {
+  it('is counted for each pool', async () => {
     const { db } = test;
     const client = await db.background.connect();
     const [first, second] = [await db.pool.connect(), await db.pool.connect()];

@@ -35,12 +35,12 @@ async function preparedNames(): Promise<unknown[]> {
 }
 
 describe('a connected database', () => {
-  it('parses values the same through both doors', async () => {
+  it('parses values in the same way in all pools', async () => {
     expect((await db.knex.raw(TYPES)).rows).toEqual([PARSED]);
     expect((await db.pool.query(TYPES)).rows).toEqual([PARSED]);
   });
 
-  it('has its name and time limits in the session', async () => {
+  it('sets its name and time limits in the session', async () => {
     const names = ['application_name', 'statement_timeout', 'lock_timeout'];
     for (const door of [db.knex, db.pool]) {
       const shown = names.map((name) => `current_setting('${name}') as ${name}`).join(', ');
@@ -66,7 +66,7 @@ describe('a connected database', () => {
     await Promise.all([other.close(), other.close()]);
   });
 
-  it('tells of an outage in a few lines, whatever is asked meanwhile', async () => {
+  it('logs an outage in a few lines, however many statements fail', async () => {
     const { logger, lines } = capturingLogger();
     const other = connectDatabase({ connectionString: test.connectionString, logger });
     const threeTimes = (ask: () => PromiseLike<unknown>) =>
@@ -79,12 +79,12 @@ describe('a connected database', () => {
     await duringOutage(test, ask);
     await other.close();
     const kinds = lines.map(({ msg, detail }) => `${msg}: ${detail}`);
-    const told = kinds.filter((_kind, at) => lines[at]?.level === 40);
-    expect(told).toEqual([...new Set(kinds)]);
-    expect(told).toContainEqual(
+    const logged = kinds.filter((_kind, at) => lines[at]?.level === 40);
+    expect(logged).toEqual([...new Set(kinds)]);
+    expect(logged).toContainEqual(
       expect.stringMatching(/^database driver: Acquire connection error: [^\n]*accepting[^\n]*$/),
     );
-    expect(lines.length).toBeGreaterThan(told.length);
+    expect(lines.length).toBeGreaterThan(logged.length);
   });
 });
 

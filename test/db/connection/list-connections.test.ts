@@ -44,7 +44,7 @@ describe.each(MODES)('connections for lists %s', (_mode, parameter) => {
 
   const list = (signal?: AbortSignal, account = 'a') => db.lists.for({ account, signal });
 
-  it('give one statement a time limit and one processor, and the next one its answer', async () => {
+  it('limit the time and the processors of a statement, and run the next one', async () => {
     const started = performance.now();
     await expect(list().run(SLEEP)).rejects.toMatchObject({
       code: 'query_too_expensive',
@@ -55,13 +55,13 @@ describe.each(MODES)('connections for lists %s', (_mode, parameter) => {
     expect(await list().run({ text: show, bindings: [] })).toEqual([{ workers: '0' }]);
   });
 
-  it('take placeholders, values and the types of the product', async () => {
+  it("accept placeholders and values, and parse the product's types", async () => {
     const text = 'select ?::bigint as a, ?::bigint[] as b, \'{"k":1}\'::jsonb \\? ? as c';
     const rows = await list().run({ text, bindings: [7, [8, 9], 'k'] });
     expect(rows).toEqual([{ a: 7, b: [8, 9], c: true }]);
   });
 
-  it('end the statement of a client that left, and only that', async () => {
+  it('cancel the statement of a client that disconnected, and only that', async () => {
     const left = new AbortController();
     const slow = list(left.signal).run(SLEEP);
     const other = list(undefined, 'b').run({ ...SLEEP, text: "select pg_sleep(0.3), 'other'" });
@@ -73,7 +73,7 @@ describe.each(MODES)('connections for lists %s', (_mode, parameter) => {
     await expect(other).resolves.toHaveLength(1);
   });
 
-  it('fetch many rows in slices, up to a number of bytes, and stop when the client leaves', async () => {
+  it('fetch many rows in slices, up to a number of bytes, and stop when the client disconnects', async () => {
     const many = { text: "select n, repeat('x', 1000) as t from generate_series(1, ?) n" };
     const rows = await list().runSliced({ ...many, bindings: [1001] });
     expect(rows).toHaveLength(1001);
@@ -91,7 +91,7 @@ describe.each(MODES)('connections for lists %s', (_mode, parameter) => {
     expect(await list().run({ text: 'select 1 as one', bindings: [] })).toEqual([{ one: 1 }]);
   });
 
-  it('leave no transaction open, whenever the client leaves', async () => {
+  it('leave no transaction open, whenever the client disconnects', async () => {
     const many = { text: 'select n from generate_series(1, ?) n', bindings: [5_000] };
     for (let round = 0; round < 60; round += 1) {
       const left = new AbortController();
@@ -105,7 +105,7 @@ describe.each(MODES)('connections for lists %s', (_mode, parameter) => {
     }
   });
 
-  it('never end the statement that another read runs next on the same connection', async () => {
+  it("never cancel the next read's statement on the same connection", async () => {
     const one = connectDatabase({
       connectionString: `${test.connectionString}${parameter.replace('&', '?')}`,
       poolSize: 1,
@@ -128,7 +128,7 @@ describe.each(MODES)('connections for lists %s', (_mode, parameter) => {
     expect(failures).toEqual([]);
   });
 
-  it('let go of everything when the server stops', async () => {
+  it('close everything when the server stops', async () => {
     const started = performance.now();
     const slow = Promise.allSettled(['a', 'b', 'c'].map((who) => list(undefined, who).run(SLEEP)));
     await until(async () => (await running()) === 3);

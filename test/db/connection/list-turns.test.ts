@@ -4,7 +4,7 @@ import { AppError } from '../../../src/errors.js';
 
 const LIMITS = { connections: 8, perAccount: 4, reserved: 3, waitMs: 10_000 };
 
-/** Asks for several turns of one account; those that came so far. */
+/** Requests several turns of one account; collects those that came. */
 function ask(turns: ListTurns, account: string, count: number) {
   const given: (() => void)[] = [];
   const refused: AppError[] = [];
@@ -20,7 +20,7 @@ function ask(turns: ListTurns, account: string, count: number) {
 const settle = () => sleep(1);
 
 describe('turns of lists', () => {
-  it('of one account are limited, however many it asks for', async () => {
+  it('of one account are limited, however many it requests', async () => {
     const turns = new ListTurns(LIMITS);
     const { given } = ask(turns, 'a', 10);
     await settle();
@@ -42,7 +42,7 @@ describe('turns of lists', () => {
     expect(asked.map(({ given }) => given.length)).toEqual([4, 1, 1, 1, 1, 1]);
   });
 
-  it('go to the account with the fewest running, then to the one that waits longest', async () => {
+  it('go to the account with the fewest running, then to the first to come', async () => {
     const turns = new ListTurns({ ...LIMITS, connections: 3, perAccount: 3, reserved: 0 });
     const order: string[] = [];
     const take = async (account: string, name: string) => {
@@ -61,7 +61,7 @@ describe('turns of lists', () => {
     expect(order.slice(3)).toEqual(['c1', 'a3', 'b2']);
   });
 
-  it('that do not come in time are refused: 429 for the own lists, 503 for those of others', async () => {
+  it("that do not come in time are refused: 429 because of the account's own lists, 503 because of others", async () => {
     const turns = new ListTurns({ ...LIMITS, connections: 1, reserved: 0, waitMs: 30 });
     const { refused } = ask(turns, 'a', 2);
     const other = ask(turns, 'b', 1);
@@ -75,7 +75,7 @@ describe('turns of lists', () => {
     expect(turns.waiting).toBe(0);
   });
 
-  it('are not kept for more than 200 of one account', async () => {
+  it('wait for at most 200 statements of one account', async () => {
     const turns = new ListTurns(LIMITS);
     const { refused } = ask(turns, 'a', 206);
     await settle();
@@ -83,7 +83,7 @@ describe('turns of lists', () => {
     turns.close(new AppError('unavailable', 503, 'over'));
   });
 
-  it('are given up with the reason of the signal', async () => {
+  it('are rejected with the reason of the signal', async () => {
     const turns = new ListTurns(LIMITS);
     ask(turns, 'a', 4);
     const controller = new AbortController();

@@ -54,7 +54,7 @@ describe('no outage', () => {
     },
   );
 
-  it('is made of the values of a statement that failed for another reason', () => {
+  it('is found in the values of a statement that failed for another reason', () => {
     const values = `insert into "tags" ("name") values ('x - Connection terminated')`;
     expect(isOutage(new Error(`${values} - some words`))).toBe(false);
     expect(isOutage(new Error(`set local statement_timeout = '1s' - some words`))).toBe(false);
@@ -144,7 +144,7 @@ describe('an outage', () => {
   });
 });
 
-/** Answers every connection as told, or with silence. */
+/** Answers every connection with these bytes, or not at all. */
 async function listening(onConnection: (socket: Socket) => void) {
   const sockets: Socket[] = [];
   const server: Server = createServer((socket) => {
@@ -161,8 +161,8 @@ async function listening(onConnection: (socket: Socket) => void) {
   return { settings: { host: '127.0.0.1', port: address.port, user: 'u', password: 'p' }, close };
 }
 
-/** What the drivers of this version say, each provoked. */
-describe('an outage in earnest', () => {
+/** Provokes each error of the drivers in this version. */
+describe('a real outage', () => {
   const opened: Database[] = [];
   const own = () => {
     const db = connectDatabase({ connectionString: test.connectionString, poolSize: 1 });
@@ -207,12 +207,12 @@ describe('an outage in earnest', () => {
     }
   });
 
-  it('is what the connection says afterwards', async () => {
+  it('is every later error of the connection', async () => {
     await inOpenTransaction(own(), async (trx) => {
       await trx.raw('select 1');
       await breakConnections(test);
       await failureOf(trx.raw('select 1'));
-      // Whichever comes first: the statement, or the news that the connection is gone.
+      // Whichever comes first: the statement's error, or that of the connection.
       const gone = / - (Client has .* is not queryable|Connection terminated unexpectedly)$/;
       expectOutage(await failureOf(trx.raw('select 2')), gone);
       const committed = trx.commit().then(() => trx.executionPromise);
@@ -220,7 +220,7 @@ describe('an outage in earnest', () => {
     });
   });
 
-  it('is a database that lets nobody in', async () => {
+  it('is a database that refuses connections', async () => {
     const db = own();
     await duringOutage(test, async () => {
       const words = /not currently accepting connections$/;
@@ -229,7 +229,7 @@ describe('an outage in earnest', () => {
     });
   });
 
-  it('is whatever is asked of connections that are closed', async () => {
+  it('is every statement on closed connections', async () => {
     const db = own();
     const client = db.createClient();
     await client.connect();
@@ -240,7 +240,7 @@ describe('an outage in earnest', () => {
     expectOutage(await failureOf(db.knex.raw('select 1')), /^Unable to acquire a connection$/);
   });
 
-  it('is a wait for a connection, or for an answer, that took too long', async () => {
+  it('is a wait for a connection or a response that took too long', async () => {
     const { connectionString } = test;
     const pool = new pg.Pool({ connectionString, max: 1, connectionTimeoutMillis: 50 });
     const client = await pool.connect();
@@ -259,7 +259,7 @@ describe('an outage in earnest', () => {
     });
   });
 
-  it('is a server that hangs up, is silent, or knows no TLS', async () => {
+  it('is a server that hangs up, is silent, or has no TLS', async () => {
     const abrupt = await listening((socket) => socket.end());
     expectOutage(await failureOf(new pg.Client(abrupt.settings).connect()), /^Connection term/);
     const silent = await listening(() => undefined);

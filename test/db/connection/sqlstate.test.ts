@@ -71,7 +71,7 @@ describe('a failed statement', () => {
     ]);
   });
 
-  it('takes the place in the document from those who know it', async () => {
+  it('takes the pointer from the given function', async () => {
     const statement = db.knex('device_tags').insert({ device_id: 1, tag_id: 1 });
     const driverError: unknown = await statement.then(
       () => undefined,
@@ -88,7 +88,7 @@ describe('a failed statement', () => {
     });
   });
 
-  it('says that what it refers to does not exist', async () => {
+  it('reports that the referenced record does not exist', async () => {
     const error = await failure(db.knex('device_tags').insert({ device_id: 1, tag_id: 99 }));
     expect(error).toMatchObject({
       code: 'not_found',
@@ -97,7 +97,7 @@ describe('a failed statement', () => {
     });
   });
 
-  it('says what still uses the record', async () => {
+  it('names what still uses the record', async () => {
     expect(await failure(db.knex('rsa_private_keys').where({ id: 1 }).delete())).toMatchObject({
       code: 'in_use',
       status: 409,
@@ -136,7 +136,7 @@ describe('a failed statement', () => {
     expect(error).toMatchObject({ code: 'validation_failed', status: 422 });
   });
 
-  it('is 503 when it takes too long, or the database does not let it in', async () => {
+  it('is 503 when it takes too long, or the database refuses the connection', async () => {
     const slow = db.knex.transaction(async (trx) => {
       await trx.raw("set local statement_timeout = '10ms'");
       await trx.raw('select pg_sleep(5)');
@@ -152,7 +152,7 @@ describe('a failed statement', () => {
     await nowhere.close();
   });
 
-  it('is an internal error otherwise, whose message tells nothing', async () => {
+  it('is an internal error otherwise, whose message reveals nothing', async () => {
     expect(await failure(db.knex('no_such_table').select())).toMatchObject({
       code: 'internal_error',
       status: 500,
@@ -162,13 +162,13 @@ describe('a failed statement', () => {
   });
 });
 
-describe('an error that is not of the database', () => {
-  it('is left alone when it is one of the product', () => {
+describe('an error from elsewhere', () => {
+  it('passes unchanged if it is an AppError', () => {
     const error = new AppError('forbidden', 403, 'no');
     expect(toAppError(error)).toBe(error);
   });
 
-  it('is an internal error when it is anything else', () => {
+  it('is an internal error if it is anything else', () => {
     expect(toAppError('text')).toMatchObject({ code: 'internal_error', cause: 'text' });
   });
 });

@@ -16,7 +16,7 @@ function names(): Promise<string[]> {
 }
 
 describe('a unit of work', () => {
-  it('leaves nothing when it throws, and the error comes out as it is', async () => {
+  it('stores nothing when it throws, and rejects with the same error', async () => {
     const error = new AppError('conflict', 409, 'no');
     const work = inTransaction(test.db, async (trx) => {
       await trx('tags').insert({ name: 'lost' });
@@ -26,7 +26,7 @@ describe('a unit of work', () => {
     expect(await names()).toEqual([]);
   });
 
-  it('tells a failure of the database as an error of the product', async () => {
+  it('throws a database error as an AppError', async () => {
     const work = inTransaction(test.db, async (trx) => {
       await trx('tags').insert({ name: 'twice' });
       await trx('tags').insert({ name: 'twice' });
@@ -44,7 +44,7 @@ describe('a unit of work', () => {
     expect(await names()).toEqual(['a', 'b']);
   });
 
-  it('runs again when PostgreSQL gives it up to end a deadlock', async () => {
+  it('runs again when PostgreSQL aborts it to end a deadlock', async () => {
     const { db } = test;
     await db.knex('tags').insert([{ name: 'left' }, { name: 'right' }]);
     const colour = (trx: Transaction, name: string, color: string) =>
@@ -60,7 +60,7 @@ describe('a unit of work', () => {
       if (holding === 2) release();
       return bothHoldOne;
     };
-    // Whoever looks for a deadlock first finds it and is given up: that is the victim, always.
+    // The backend with the shorter deadlock_timeout detects the deadlock and is always the victim.
     const patient = inTransaction(db, async (trx) => {
       runs.patient += 1;
       await trx.raw(`set local deadlock_timeout = '20s'`);
@@ -95,7 +95,7 @@ describe('a unit of work whose connection is lost', () => {
   const loseConnection = () => breakConnections(test, applicationName);
   const lost = { code: 'unavailable', status: 503, message: 'The database is not available' };
 
-  it('tells what went wrong first, though it cannot be rolled back', async () => {
+  it('rejects with the first failure, though it cannot be rolled back', async () => {
     const error = new AppError('conflict', 409, 'no');
     const work = inTransaction(own, async () => {
       await loseConnection();
@@ -104,7 +104,7 @@ describe('a unit of work whose connection is lost', () => {
     await expect(work).rejects.toBe(error);
   });
 
-  it('is unavailable when it would go on', async () => {
+  it('is unavailable at its next statement', async () => {
     const work = inTransaction(own, async (trx) => {
       await loseConnection();
       await trx('tags').insert({ name: 'lost' });
@@ -113,7 +113,7 @@ describe('a unit of work whose connection is lost', () => {
     expect(await names()).not.toContain('lost');
   });
 
-  it('is unavailable when it would be committed', async () => {
+  it('is unavailable at its commit', async () => {
     const work = inTransaction(own, async (trx) => {
       await trx('tags').insert({ name: 'lost' });
       await loseConnection();
@@ -128,7 +128,7 @@ describe('a unit of work whose connection is lost', () => {
     await duringOutage(test, () => expect(run()).rejects.toMatchObject(lost));
     const connection = await own.knex.client.acquireConnection();
     own.knex.client.releaseConnection(connection);
-    // Broken without a word, as by a firewall: it shows at the first statement.
+    // Broken silently, as by a firewall: the first statement fails.
     const end = new Promise((resolve) => connection.once('end', resolve));
     connection.query = (_statement: unknown, answer: (error: Error) => void) => {
       connection.connection.stream.destroy();

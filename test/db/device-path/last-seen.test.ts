@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => test.drop());
 
-it('keeps the times that could not be written for the next flush', async () => {
+it('retries times that could not be written with the next flush', async () => {
   const { knex } = test.db;
   const [{ id }] = await knex('devices').insert({ udid: 'SEEN-1' }).returning('id');
   const lastSeen = new LastSeen(test.db, () => undefined);

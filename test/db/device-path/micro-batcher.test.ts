@@ -16,7 +16,7 @@ const items = (count: number): Item[] =>
   Array.from({ length: count }, (_, value) => ({ key: `k${value}`, value }));
 
 describe('MicroBatcher', () => {
-  it('sends what arrives in one turn together and answers each its own', async () => {
+  it('runs the items of one turn together and resolves each with its own result', async () => {
     const sizes: number[] = [];
     const batcher = createBatcher((batch) => {
       sizes.push(batch.length);
@@ -32,7 +32,7 @@ describe('MicroBatcher', () => {
     expect(await batcher.submit({ key: 'a', value: 0 })).toBe(1);
   });
 
-  it('never puts two items of one key into statements side by side', async () => {
+  it('never runs two items with one key at the same time', async () => {
     let underWay = 0;
     let most = 0;
     const batcher = createBatcher(
@@ -50,7 +50,7 @@ describe('MicroBatcher', () => {
     expect(most).toBe(1);
   });
 
-  it('runs each member alone when a batch fails, so that only the bad one is refused', async () => {
+  it('runs each item alone when a batch fails, so that only the bad one is rejected', async () => {
     const batcher = createBatcher((batch) =>
       batch.some(({ value }) => value === 2)
         ? Promise.reject(new Error('bad value'))

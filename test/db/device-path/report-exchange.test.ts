@@ -72,7 +72,7 @@ function command(uuid: string) {
 }
 
 describe('the exchange statement', () => {
-  it('hands out nothing and changes nothing for a certificate that is pinned nowhere', async () => {
+  it('returns and changes nothing for a certificate that is not pinned', async () => {
     const device = await enrolledDevice();
     const uuid = await queue(device);
     const outsider = { ...reportOf(device), fingerprint: randomBytes(32) };
@@ -89,7 +89,7 @@ describe('the exchange statement', () => {
     expect((await command(uuid)).status).toBe('Queued');
   });
 
-  it('lets no device report for another', async () => {
+  it('stores no report of one device for another', async () => {
     const victim = await enrolledDevice();
     const thief = await enrolledDevice();
     const uuid = await queue(victim);
@@ -109,20 +109,20 @@ describe('the exchange statement', () => {
     ['authenticated', 'active'],
     ['unenrolled', 'active'],
     ['enrolled', 'superseded'],
-  ])('hands nothing to a device that is %s with a pin that is %s', async (state, pin) => {
+  ])('sends nothing to a device that is %s with a pin that is %s', async (state, pin) => {
     const device = await enrolledDevice(state, pin);
     const uuid = await queue(device);
     expect(await next(device)).toBeNull();
     expect((await command(uuid)).status).toBe('Queued');
   });
 
-  it('takes the UDID without regard to case', async () => {
+  it('compares the UDID ignoring case', async () => {
     const device = await enrolledDevice();
     const uuid = await queue(device);
     expect(await next({ ...device, udid: device.udid.toLowerCase() })).toBe(uuid);
   });
 
-  it('offers by priority, then in the order of queueing', async () => {
+  it('offers commands by priority, then in the order of queueing', async () => {
     const device = await enrolledDevice();
     const first = await queue(device);
     const second = await queue(device);
@@ -133,7 +133,7 @@ describe('the exchange statement', () => {
     expect(await next(device, 'Acknowledged', second)).toBeNull();
   });
 
-  it('marks what it hands out and stores what comes back', async () => {
+  it('marks the command as sent and stores its report', async () => {
     const device = await enrolledDevice();
     const uuid = await queue(device, { request_type: 'DeviceInformation' });
     const offer = await reports.exchange(reportOf(device));
@@ -150,7 +150,7 @@ describe('the exchange statement', () => {
     expect(row.acknowledged_at).toBeInstanceOf(Date);
   });
 
-  it('keeps the error chain and hands on nothing to a handler after an error', async () => {
+  it('stores the error chain and marks nothing for a handler after an error', async () => {
     const device = await enrolledDevice();
     const uuid = await queue(device, { request_type: 'DeviceInformation' });
     await next(device);
@@ -164,7 +164,7 @@ describe('the exchange statement', () => {
   });
 
   it.each<ReportStatus>(['Acknowledged', 'Error', 'CommandFormatError', 'NotNow'])(
-    'skips every NotNow command until a later contact begins, also after %s',
+    'skips every NotNow command until the next Idle, also after %s',
     async (status) => {
       const device = await enrolledDevice();
       const [first, second, third] = [
@@ -180,7 +180,7 @@ describe('the exchange statement', () => {
     },
   );
 
-  it('offers what is of the last priority only when no command is NotNow', async () => {
+  it('offers a command of the last priority only when no command is NotNow', async () => {
     const device = await enrolledDevice();
     const first = await queue(device);
     const second = await queue(device);
@@ -192,7 +192,7 @@ describe('the exchange statement', () => {
     expect(await next(device, 'Acknowledged', first)).toBe(last);
   });
 
-  it('gives the offer back on NotNow', async () => {
+  it('restores the offer on NotNow', async () => {
     const device = await enrolledDevice();
     const uuid = await queue(device, { ttl: 1 });
     for (let round = 0; round < 3; round += 1) {
@@ -203,7 +203,7 @@ describe('the exchange statement', () => {
     }
   });
 
-  it('offers a command again that was sent and never answered, until its offers are used up', async () => {
+  it('offers an unanswered command again until it has no offers left', async () => {
     const device = await enrolledDevice();
     const uuid = await queue(device, { ttl: 2 });
     expect(await next(device)).toBe(uuid);
@@ -213,7 +213,7 @@ describe('the exchange statement', () => {
     expect(await command(uuid)).toMatchObject({ status: 'Sent', attempts: 2, ttl: 0 });
   });
 
-  it('leaves out what is not due yet and what is over', async () => {
+  it('skips commands that are not due yet and expired ones', async () => {
     const device = await enrolledDevice();
     const hour = 3_600_000;
     await queue(device, { after: new Date(Date.now() + hour) });
@@ -234,7 +234,7 @@ describe('the exchange statement', () => {
     expect(await command(uuid)).toEqual(before);
   });
 
-  it('believes a device that carried out what was cancelled after it was sent', async () => {
+  it('accepts the report of a command that was cancelled after it was sent', async () => {
     const device = await enrolledDevice();
     const sent = await queue(device);
     await next(device);
@@ -247,7 +247,7 @@ describe('the exchange statement', () => {
     expect((await command(never)).status).toBe('Cancelled');
   });
 
-  it('takes a report too large for a batch', async () => {
+  it('stores a report too large for a batch', async () => {
     const device = await enrolledDevice();
     const uuid = await queue(device);
     await next(device);
@@ -256,7 +256,7 @@ describe('the exchange statement', () => {
     expect((await command(uuid)).result.equals(result)).toBe(true);
   });
 
-  it('gives each of many devices at once its own command', async () => {
+  it('sends each of many devices at once its own command', async () => {
     const devices = await Promise.all(Array.from({ length: 40 }, () => enrolledDevice()));
     const uuids = await Promise.all(devices.map((device) => queue(device)));
     expect(await Promise.all(devices.map((device) => next(device)))).toEqual(uuids);

@@ -62,7 +62,7 @@ describe('the records that are merged into a device', () => {
     ['has a UDID', { udid: 'another' }],
     ['has an EnrollmentID', { enrollment_id: 'another' }],
     ['has another serial number', { serial_number: 'C02MT66KFLHX' }],
-  ])('are none that %s', async (_what, other) => {
+  ])('exclude records that %s', async (_what, other) => {
     const device = await addEnrolled();
     await addDevice(other);
     expect(await mergeSpares(device)).toEqual([]);
@@ -73,7 +73,7 @@ describe('the records that are merged into a device', () => {
     ['is no UDID', { udid: null }],
     ['is an EnrollmentID', { udid: null, enrollment_id: 'e' }],
     ['is that of a virtual Mac', { product_name: 'VirtualMac2,1' }],
-  ])('are none where what the device is known by %s', async (_what, own) => {
+  ])("are none if the device's identity %s", async (_what, own) => {
     const device = await addEnrolled(own);
     await addDevice();
     expect(await mergeSpares(device)).toEqual([]);
@@ -90,7 +90,7 @@ describe('the records that are merged into a device', () => {
     },
   );
 
-  it('are all others of its serial number', async () => {
+  it('are all others with its serial number', async () => {
     const device = await addEnrolled();
     const spares = [await addDevice(), await addDevice({ enrollment_state: 'dep' })];
     expect(await mergeSpares(device)).toEqual(spares);
@@ -100,14 +100,14 @@ describe('the records that are merged into a device', () => {
 });
 
 describe('a merge', () => {
-  it('leaves both as they are when the second one is known by more than its serial', async () => {
+  it('changes nothing if the second record has more than a serial number', async () => {
     const [into, from] = [await addEnrolled(), await addEnrolled()];
     const before = await knex()('devices').orderBy('id');
     await merge(into, from);
     expect(await knex()('devices').orderBy('id')).toEqual(before);
   });
 
-  it('brings what the enrollment program and the admin have said, and keeps what was there', async () => {
+  it("moves DEP data and the admin's attributes, and keeps existing ones", async () => {
     const into = await addEnrolled({ description: 'mine', device_name: 'Phone' });
     const created_at = new Date('2026-01-01T00:00:00Z');
     const from = await addDevice({
@@ -138,7 +138,7 @@ describe('a merge', () => {
     });
   });
 
-  it('brings tags and groups, also those that both have', async () => {
+  it('moves tags and groups, also those that both have', async () => {
     const [into, from] = [await addEnrolled(), await addDevice()];
     const tags = [await add('tags', { name: 'one' }), await add('tags', { name: 'two' })];
     const group = await add('device_groups', { name: 'group' });
@@ -152,7 +152,7 @@ describe('a merge', () => {
     ]);
   });
 
-  it('brings commands, and asks for a push where one waits', async () => {
+  it('moves commands, and requests a push if one is pending', async () => {
     const into = await addEnrolled({ sealed_push: Buffer.from('s'), push_state: 'ok' });
     const done = await addDevice();
     await addCommand(done, { status: 'Acknowledged' });
@@ -166,7 +166,7 @@ describe('a merge', () => {
     expect(await knex()('device_pushes').pluck('device_id')).toEqual([into]);
   });
 
-  it('brings escrow, sealed for its new place, for nobody but an admin', async () => {
+  it('moves escrow, sealed under its new label, for admins only', async () => {
     const [into, from] = [await addEnrolled(), await addDevice({ enrollment_number: 3 })];
     const kind = 'bootstrap_token';
     const sealed = box.seal(Buffer.from('token'), secretLabel(from, kind));
@@ -181,7 +181,7 @@ describe('a merge', () => {
     expect(removed.sealed).toHaveLength(0);
   });
 
-  it('brings history, requests, certificates and users with their commands', async () => {
+  it('moves history, requests, certificates and users with their commands', async () => {
     const [into, from] = [await addEnrolled(), await addDevice({ enrollment_number: 1 })];
     const history = { device_id: from, enrollment_number: 1, end_reason: 'moved' };
     await add('former_enrollments', history);
@@ -208,14 +208,14 @@ describe('a merge', () => {
     ]);
   });
 
-  it('brings what the program says of the serial number, and has Apple told of nothing', async () => {
+  it('moves the DEP record, and sends nothing to Apple', async () => {
     const [into, from] = [await addEnrolled({ enrolled_at: new Date(0) }), await addDevice()];
     const account = await add('dep_accounts', {});
     const profile = { profile_name: 'P', url: 'https://x', dep_account_id: account };
     const wanted = await add('dep_profiles', profile);
     await knex()('devices').where({ id: from }).update({ dep_profile_id: wanted });
     const due = new Date('2030-01-01T00:00:00Z');
-    const told = {
+    const synced = {
       assignment_due_at: null,
       assignment_attempts: 3,
       auto_assign: false,
@@ -224,21 +224,21 @@ describe('a merge', () => {
       last_error: 'no',
       last_error_at: due,
     };
-    await knex()('dep_devices').update({ device_id: from, ...told });
+    await knex()('dep_devices').update({ device_id: from, ...synced });
     const other = { dep_account_id: await add('dep_accounts', {}), serial_number: SERIAL };
     await add('dep_devices', { ...other, device_id: from, assignment_due_at: due });
     await merge(into, from);
     expect((await rowOf(into)).dep_profile_id).toBe(wanted);
     const enrolled = { is_enrolled: true, enrolled_at: new Date(0), stage: 'enrolled' };
     expect(await knex()('dep_devices').orderBy('id')).toMatchObject([
-      { device_id: into, ...told, ...enrolled },
+      { device_id: into, ...synced, ...enrolled },
       { device_id: into, assignment_due_at: due, auto_assign: true, by_default: false },
     ]);
   });
 });
 
 describe('a record whose board is in another device now', () => {
-  it('keeps its serial number in the program, which shows it as not enrolled', async () => {
+  it('keeps its DEP record, which shows it as not enrolled', async () => {
     const udid = randomUUID();
     const device = await addEnrolled({ udid, is_dep: true });
     const dep_account_id = await add('dep_accounts', {});

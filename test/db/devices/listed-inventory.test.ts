@@ -37,7 +37,7 @@ async function stored() {
 }
 
 describe('a whole list of applications', () => {
-  it('writes nothing that was known before', async () => {
+  it('does not write unchanged rows', async () => {
     await report([application('a'), application('b', { bundle_size: 7, beta_app: false })]);
     await report([application('a')], { named: undefined, isManagedOnly: true });
     const before = await stored();
@@ -46,7 +46,7 @@ describe('a whole list of applications', () => {
     expect(await stored()).toEqual(before);
   });
 
-  it('replaces what has changed, removes what is missing, adds what is new', async () => {
+  it('replaces changed rows, removes missing ones and adds new ones', async () => {
     const names = ['changed', 'emptied', 'kept', 'missing'];
     await report(names.map((name) => application(name, { bundle_size: 7 })));
     const before = await stored();
@@ -79,7 +79,7 @@ describe('a whole list of applications', () => {
     expect(await stored()).toEqual([]);
   });
 
-  it('of more than one statement takes is compared as one', async () => {
+  it('longer than one statement is compared as one', async () => {
     const many = Array.from({ length: 1200 }, (_, index) => application(`n${index}`));
     await report([...many, application('n0')]);
     const before = await stored();

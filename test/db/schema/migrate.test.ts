@@ -56,7 +56,7 @@ async function tables(): Promise<string[]> {
   return names;
 }
 
-/** Shapes the scratch directories' first migration. */
+/** The first migration of the scratch directories. */
 const FIRST = { '20990101000000_first.js': migration('create table a (n int)', 'drop table a') };
 
 /** Builds an index on its table, which no transaction can. */
@@ -76,7 +76,7 @@ describe('migrations', () => {
     const functions = await db.knex.raw(
       [
         "select proname from pg_proc as p where pronamespace = 'public'::regnamespace",
-        // An extension stays: it may be someone else's too.
+        // An extension stays: another application may use it.
         "and not exists (select from pg_depend where objid = p.oid and deptype = 'e')",
       ].join(' '),
     );
@@ -90,7 +90,7 @@ describe('migrations', () => {
     expect(await migrate(db, { logger })).toEqual([]);
   });
 
-  it('are named without the ending of their file, and other files are passed over', () => {
+  it('are named without the file extension, and other files are ignored', () => {
     const directory = directoryWith({
       '20990102000000_second.ts': '',
       '20990101000000_first.js': '',
@@ -104,7 +104,7 @@ describe('migrations', () => {
     ]);
   });
 
-  it('that fail leave nothing behind, nor do those before them in the same run', async () => {
+  it('that fail leave nothing behind, nor do earlier ones of the same run', async () => {
     const directory = directoryWith({
       ...FIRST,
       '20990102000000_bad.js': migration('create table b (n int); select 1 / 0'),
@@ -118,7 +118,7 @@ describe('migrations', () => {
     });
   });
 
-  it('of a database newer than the program are refused, and nothing changes', async () => {
+  it('newer than this Muster are refused, and nothing changes', async () => {
     await migrate(db, { logger, directory: directoryWith(FIRST) });
     const message =
       'The database is newer than this Muster: it has the migrations 20990101000000_first';
@@ -136,7 +136,7 @@ describe('migrations', () => {
     expect(await db.knex('limits')).toEqual([{ statement: '0' }]);
   });
 
-  it('write what an admin should know into the log', async () => {
+  it('log what an admin should know', async () => {
     const lines: unknown[] = [];
     const text = `exports.up = async (knex, report) => report({ tag: 7 }, 'tag renamed');
 exports.down = async () => {};\n`;
@@ -146,7 +146,7 @@ exports.down = async () => {};\n`;
     expect(lines).toMatchObject([{ level: 40, tag: 7, msg: 'tag renamed' }]);
   });
 
-  it('that run outside a transaction divide the others, and are taken back with them', async () => {
+  it('that run outside a transaction divide the others, and are reverted with them', async () => {
     const files = {
       ...FIRST,
       ...INDEX,
@@ -200,14 +200,14 @@ describe('migrations of several processes', () => {
     expect(applied.sort()).toEqual(['["20990102000000_index"]', '[]']);
   });
 
-  it('that start at once are applied by one of them', async () => {
+  it('that start at the same time are applied by one of them', async () => {
     const children = [1, 2].map(() => startTypeScript(CHILD, [test.connectionString]));
     expect(await Promise.all(children.map((child) => child.ended))).toEqual([0, 0]);
     const applied = await Promise.all(children.map((child) => child.line('applied')));
     expect(applied.sort()).toEqual([JSON.stringify(OURS), '[]']);
   });
 
-  it('go on after one was killed in the middle', async () => {
+  it('continue after one was killed', async () => {
     const slow = migration('begin; create table b (n int); select pg_sleep(60); commit');
     // Outside a transaction of its own, so that the lock row of knex is committed before it.
     const text = `exports.config = { transaction: false };\n${slow}`;

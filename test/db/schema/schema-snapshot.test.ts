@@ -16,13 +16,13 @@ beforeAll(async () => {
 afterAll(() => test.drop());
 
 describe('the schema that the migrations make', () => {
-  it('is the one on record', async () => {
+  it('is the one in the snapshot', async () => {
     const schema = await dumpSchema(test.db);
     if (process.env.UPDATE_SCHEMA === '1') writeFileSync(SNAPSHOT, schema);
     expect(schema).toBe(readFileSync(SNAPSHOT, 'utf8'));
   });
 
-  it('is the same after the migrations were taken back and applied again', async () => {
+  it('is the same after the migrations were reverted and applied again', async () => {
     const before = await dumpSchema(test.db);
     const logger = createLogger('silent');
     await rollback(test.db, { logger, all: true });

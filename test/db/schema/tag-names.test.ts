@@ -19,7 +19,7 @@ async function upgrade(names: string[]) {
 }
 
 describe('the upgrade to names of tags that ignore case', () => {
-  it('renames the newer of two, and writes it into the log and the audit trail', async () => {
+  it('renames the newer of two tags, logs it and audits it', async () => {
     const { ids, lines, names } = await upgrade(['Foo', 'bar', 'foo']);
     expect(names).toEqual(['Foo', 'bar', 'foo (2)']);
     expect(lines).toEqual([
@@ -39,7 +39,7 @@ describe('the upgrade to names of tags that ignore case', () => {
     });
   });
 
-  it('finds names that are free, and leaves all others alone', async () => {
+  it('chooses unused names, and leaves all other tags unchanged', async () => {
     const long = 'x'.repeat(255);
     const given = ['foo', 'FOO', 'foo (2)', 'Foo', long, long.toUpperCase(), 'alone'];
     const { names } = await upgrade(given);
@@ -47,7 +47,7 @@ describe('the upgrade to names of tags that ignore case', () => {
     expect(names).toEqual(['foo', 'FOO (3)', 'foo (2)', 'Foo (4)', long, shortened, 'alone']);
   });
 
-  it('renames nothing where no two are the same', async () => {
+  it('renames nothing if no two tags are the same', async () => {
     const { lines, names } = await upgrade(['a', 'b']);
     expect([lines, names]).toEqual([[], ['a', 'b']]);
     expect(await database.db.knex('audit_events')).toEqual([]);

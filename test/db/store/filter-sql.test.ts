@@ -17,17 +17,17 @@ describe('filterSql', () => {
     });
   });
 
-  it('compares both sides in lower case where case does not count', () => {
+  it('compares both sides in lower case if case is ignored', () => {
     const eq: FilterNode = { kind: 'compare', column: udid, op: 'eq', value: 'A' };
     expect(filterSql(eq)).toEqual({ text: 'lower(t0."udid") = lower(?::text)', bindings: ['A'] });
   });
 
-  it('looks for parts of text without regard to case where case does not count', () => {
+  it('searches parts of text ignoring case if case is ignored', () => {
     const starts: FilterNode = { kind: 'text', column: udid, op: 'startswith', value: 'Ab' };
     expect(filterSql(starts)).toEqual({ text: 't0."udid" ilike ?::text', bindings: ['Ab%'] });
   });
 
-  it('takes a time for its whole millisecond', () => {
+  it('matches a time by its whole millisecond', () => {
     const value = new Date('2026-03-26T23:42:09.120Z');
     const compare = (op: 'eq' | 'gt' | 'le') =>
       filterSql({ kind: 'compare', column: seen, op, value });
@@ -84,7 +84,7 @@ describe('filterSql', () => {
     );
   });
 
-  it('asks for what has no such related row in a way that can be joined', () => {
+  it('negates related rows in a form that can be an anti-join', () => {
     const via = { table: 'device_tags', own: 'device_id', other: 'tag_id' };
     const relation = { kind: 'toMany', type: 'tags', via } as const;
     const node: FilterNode = { kind: 'related', relation, shape: tags, node: isX };

@@ -127,7 +127,7 @@ describe('rows without a value', () => {
     }
   });
 
-  it('come last among those that are equal in the column before', async () => {
+  it('come last among rows that are equal in the column before', async () => {
     const { rows } = await store.list(queryOf('is_supervised,-os_version', 1000));
     const missing = rows
       .filter((row) => row.is_supervised === true)
@@ -173,7 +173,7 @@ describe('pages by keyset', () => {
     },
   );
 
-  it('go on from a row that is gone', async () => {
+  it('continue from a deleted row', async () => {
     const query = queryOf('device_name', 10);
     const full = ids(await store.list({ ...query, page: { number: 1, size: 1000 } }));
     const first = await store.list({ ...query, keyset: { direction: 'after', position: null } });
@@ -185,7 +185,7 @@ describe('pages by keyset', () => {
     expect(ids(back)).toEqual(full.slice(0, 9));
   });
 
-  it('count no more often than they must', async () => {
+  it('count the total only once', async () => {
     const counts: string[] = [];
     const forget = noteListStatements(database.db, (sql) => {
       if (sql.includes('count(*)')) counts.push(sql);

@@ -45,14 +45,14 @@ function rowsSql(query: ListQuery, offset = 0) {
 }
 
 describe('rowsSql', () => {
-  it('reads the columns asked for, by id unless sorted', () => {
+  it('reads the requested columns, by id unless sorted', () => {
     expect(rowsSql(query)).toEqual({
       text: 'select t0."id", t0."name" from "tags" as t0 where true order by t0."id" limit ? offset ?',
       bindings: [30, 0],
     });
   });
 
-  it('breaks ties by the id and skips the pages before', () => {
+  it('breaks ties by the id and skips the previous pages', () => {
     const sort = [
       { column: 'name', descending: true },
       { column: 'color', descending: false },
@@ -64,7 +64,7 @@ describe('rowsSql', () => {
     expect(bindings).toEqual([20, 40]);
   });
 
-  it('stays below the parent of a scope', () => {
+  it('reads only rows below the parent of a scope', () => {
     expect(rowsSql(byJoinTable)).toMatchObject({
       text: expect.stringContaining(
         'where (t0."id" in (select "tag_id" from "device_tags" where "device_id" = ?)) order by',
@@ -78,7 +78,7 @@ describe('rowsSql', () => {
 });
 
 describe('countSql', () => {
-  it('counts what is asked to be exact, and no collection of a million rows unasked', () => {
+  it('counts exactly on request, and no collection of a million rows by default', () => {
     const counted = 'select count(*) as total from "tags" as t0 where true';
     expect(countSql({ ...query, exactTotal: true })).toEqual({ text: counted, bindings: [] });
     expect(countSql(query).text).toContain('where true limit 100001');
@@ -93,7 +93,7 @@ describe('countSql', () => {
     expect(bindings).toEqual(['x', 'x']);
   });
 
-  it('tells in the same statement whether the parent exists', () => {
+  it('checks in the same statement whether the parent exists', () => {
     const { text: sql, bindings } = countSql(byJoinTable);
     expect(sql).toContain('exists (select 1 from "devices" where "id" = ?) as parent_exists');
     expect(bindings).toEqual([7, 7, 7]);

@@ -68,7 +68,7 @@ describe('version_key', () => {
     ['22f5027F', '22F5027f'],
     ['1.0 (5)', '1 (5)'],
     ['0', '0.0', '00'],
-  ])('is one for %s and other forms of the same version', async (...versions) => {
+  ])('is equal for %s and other forms of the same version', async (...versions) => {
     expect(new Set(await keysOf(versions)).size).toBe(1);
   });
 
@@ -91,7 +91,7 @@ describe('version_key', () => {
     await database.db.knex('devices').insert(rows);
   });
 
-  it('orders the same in a database of another language', async () => {
+  it('orders in the same way in a database with another locale', async () => {
     const { knex } = database.db;
     const { rows } = await knex.raw<{ rows: { name: string }[] }>(
       `select quote_ident(collname) as name from pg_collation

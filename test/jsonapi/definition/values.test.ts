@@ -69,7 +69,7 @@ describe('parseId', () => {
 });
 
 describe('parseUuid', () => {
-  it('gives the lower-case form and refuses what is no UUID', () => {
+  it('returns the lower-case form and refuses what is not a UUID', () => {
     expect(parseUuid('6BA7B810-9DAD-11D1-80B4-00C04FD430C8')).toBe(
       '6ba7b810-9dad-11d1-80b4-00c04fd430c8',
     );
@@ -77,7 +77,7 @@ describe('parseUuid', () => {
   });
 });
 
-describe('what PostgreSQL can keep', () => {
+describe('what PostgreSQL can store', () => {
   it('excludes NUL and half surrogate pairs', () => {
     expect(isStorableText('Ünï 😀')).toBe(true);
     expect(isStorableText('a\0')).toBe(false);

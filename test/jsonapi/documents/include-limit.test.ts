@@ -44,14 +44,14 @@ describe('an include of more than 16 MB', () => {
     expect(body.errors[0].detail).toContain('/api/v1/device_groups/{id}/devices?page[size]=100');
   });
 
-  it('is served where fewer fields make it small', async () => {
+  it('is served if fewer fields make it small enough', async () => {
     const { status, body } = await get(
       `/device_groups/${group}?include=devices&fields[devices]=udid`,
     );
     expect([status, body.included.length]).toEqual([200, 3000]);
   });
 
-  it('is refused while it is read, not afterwards', async () => {
+  it('is refused while it is read, not after it', async () => {
     const { knex } = api;
     await knex.raw('update devices set device_name = repeat(md5(id::text), 300)');
     const { status, body } = await get(

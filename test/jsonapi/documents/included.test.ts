@@ -16,7 +16,7 @@ async function insert(table: string, row: object): Promise<number> {
   return Number(inserted.id);
 }
 
-/** Two devices of one tag and a third of another; a group of the first two. */
+/** Two devices with one tag and a third with another; a group of the first two. */
 beforeAll(async () => {
   api = await createTestApi();
   const a = await insert('devices', { udid: 'a' });
@@ -55,7 +55,7 @@ function one(included: Resource[], type: string, id: number | undefined): Resour
 }
 
 describe('include over several relationships', () => {
-  it('brings each step with its linkage, each resource once', async () => {
+  it('includes each step with its linkage, each resource once', async () => {
     const { status, body } = await get('/device_groups', { include: 'devices.tags' });
     expect(status).toBe(200);
     expect(found(body.included)).toEqual([
@@ -69,16 +69,16 @@ describe('include over several relationships', () => {
     ]);
     const device = one(body.included, 'devices', ids.b);
     expect(device.relationships.tags?.data).toEqual([{ type: 'tags', id: ids.red }]);
-    // What was not followed has no linkage, rather than an empty one.
+    // A relationship that was not followed has no linkage, rather than an empty one.
     expect(device.relationships.commands).not.toHaveProperty('data');
     expect(one(body.included, 'tags', ids.red).relationships.devices).not.toHaveProperty('data');
   });
 
-  it('costs one statement for each step, however many paths share it', async () => {
+  it('takes one statement for each step, however many paths share it', async () => {
     const include = 'devices,devices.tags,devices.installed_applications,devices.tags.devices';
     const { result, sql } = await api.statements(() => get('/device_groups', { include }));
     expect(result.status).toBe(200);
-    // A whole collection is counted beside the reading of its rows.
+    // A whole collection is counted in parallel with reading its rows.
     expect(sql).toHaveLength(2 + 4);
     expect(found(result.body.included)).toEqual([
       `devices/${ids.a}`,
@@ -103,7 +103,7 @@ describe('include over several relationships', () => {
     ]);
   });
 
-  it('works on items, and on what was created or changed', async () => {
+  it('works on items, creates and updates', async () => {
     const item = await get(`/devices/${ids.c}`, { include: 'tags.devices' });
     expect(found(item.body.included)).toEqual([`tags/${ids.blue}`]);
     expect(item.body.links.self).toBe(`/api/v1/devices/${ids.c}?include=tags.devices`);
@@ -129,7 +129,7 @@ describe('include over several relationships', () => {
     await api.knex('device_groups').where({ id: created.body.data.id }).del();
   });
 
-  it('keeps to sparse fieldsets on the way', async () => {
+  it('applies sparse fieldsets to each step', async () => {
     const { body } = await get('/device_groups', {
       include: 'devices.installed_applications.device',
       'fields[devices]': 'udid,installed_applications',

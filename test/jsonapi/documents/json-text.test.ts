@@ -7,7 +7,7 @@ function resource(attributes: Record<string, unknown>) {
 }
 
 describe('documentText', () => {
-  it('writes what JSON.stringify does, with the texts as they are', () => {
+  it('writes what JSON.stringify writes, with the texts verbatim', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (plain, given) => {
         const withTexts = (value: unknown) => ({
@@ -20,7 +20,7 @@ describe('documentText', () => {
     );
   });
 
-  it('writes documents without data as they are', () => {
+  it('writes documents without data unchanged', () => {
     for (const document of [{ data: null }, { errors: [] }, { data: [] }]) {
       expect(documentText(document)).toBe(JSON.stringify(document));
     }

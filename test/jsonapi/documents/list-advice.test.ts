@@ -65,7 +65,7 @@ describe('the advice on a list that is too expensive', () => {
     expect(advice(query)).toEqual(expected);
   });
 
-  it('leaves other errors as they are', () => {
+  it('leaves other errors unchanged', () => {
     const other = new AppError('not_found', 404, 'x');
     expect(withAdvice(other, asked)).toBe(other);
   });

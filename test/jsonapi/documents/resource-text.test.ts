@@ -59,7 +59,7 @@ const values: unknown[] = [
 ];
 
 describe('resourceText', () => {
-  it.each(values)('is what serialize says, with %p', (value) => {
+  it.each(values)('equals the output of serialize, with %p', (value) => {
     const row: Row = { id: 7, title: 'x', author_id: null, notes: value, at: value, size: value };
     expect(resourceText(row, options())).toBe(JSON.stringify(serialize(row, options())));
   });

@@ -61,7 +61,7 @@ describe('the profile urn:muster:string-ids', () => {
     expect(numbers.headers.vary).toContain('Accept');
   });
 
-  it('holds for what is created, updated and linked, with string ids in the request', async () => {
+  it('applies to creates, updates and links, with string ids in the request', async () => {
     const data = {
       type: 'books',
       attributes: { title: 'new', kind: 'novel' },
@@ -81,7 +81,7 @@ describe('the profile urn:muster:string-ids', () => {
     expect([alone.status, alone.body.data]).toEqual([200, null]);
   });
 
-  it('leaves errors and empty answers as they are', async () => {
+  it('leaves errors and empty responses unchanged', async () => {
     const missing = await ask('get', '/books/999999');
     expect([missing.status, missing.headers['content-type']]).toEqual([404, NUMBERS]);
     expect(missing.headers.vary).toContain('Accept');
@@ -114,7 +114,7 @@ describe('the entity tag', () => {
     },
   );
 
-  it('of either form is good for If-Match, with which nobody undoes the change of another', async () => {
+  it('of either form is valid for If-Match', async () => {
     const tag = (await ask('get', `/shelves/${shelf}`)).headers.etag ?? '';
     const change = (name: string) => ({ data: { type: 'shelves', attributes: { name } } });
     const patch = (accept: string, ifMatch: string, name: string) =>
@@ -137,7 +137,7 @@ describe('an Idempotency-Key', () => {
   it.each([
     [STRINGS, NUMBERS],
     [NUMBERS, STRINGS],
-  ])('given first with %p is answered again in the form asked for, here %p', async (...forms) => {
+  ])('first used with %p repeats the response in the requested form, here %p', async (...forms) => {
     const [first, again, third] = [
       await create(forms[0]),
       await create(forms[1]),

@@ -44,7 +44,7 @@ describe('a to-many relationship over a foreign key', () => {
     books = await insert(api, 'books', novels(3));
   });
 
-  it('takes rows from their former owner with POST, in one statement', async () => {
+  it('moves rows from their former owner with POST, in one statement', async () => {
     const [one, two, three] = books as [number, number, number];
     await api.knex('books').where({ id: two }).update({ shelf_id: other });
     const path = `/shelves/${shelf}/relationships/books`;
@@ -63,7 +63,7 @@ describe('a to-many relationship over a foreign key', () => {
     expect(await places()).toEqual({ [one]: shelf, [two]: shelf, [three]: null });
   });
 
-  it('lets go with DELETE of its own only, and with PATCH of all but the named', async () => {
+  it('unlinks with DELETE only its own rows, and with PATCH all but the named', async () => {
     const [one, two, three] = books as [number, number, number];
     await api.knex('books').update({ shelf_id: shelf });
     await api.knex('books').where({ id: three }).update({ shelf_id: other });
@@ -76,7 +76,7 @@ describe('a to-many relationship over a foreign key', () => {
     expect((await send('patch', path, [])).body.data).toEqual([]);
   });
 
-  it('leaves alone what it does not show', async () => {
+  it('does not unlink rows that it does not show', async () => {
     const atlas = await insertOne(api, 'books', { title: 'a', kind: 'atlas', shelf_id: shelf });
     const path = `/shelves/${shelf}/relationships/books`;
     expect((await send('get', path)).body.data).toEqual([]);
@@ -96,7 +96,7 @@ describe('a to-many relationship over a foreign key', () => {
     expect((await places())[one]).toBeNull();
   });
 
-  it('takes the right to change what is at its other end', async () => {
+  it('needs the role to change the related rows', async () => {
     const data = identifiers('books', books);
     const path = `/shelves/${shelf}`;
     const linked = await send('post', `${path}/relationships/books`, data).set(
@@ -113,12 +113,12 @@ describe('a to-many relationship over a foreign key', () => {
     expect(Object.values(await places())).toEqual([null, null, null]);
   });
 
-  it('moves rows that two owners want at once without a deadlock', async () => {
+  it('moves rows that two owners request at once without a deadlock', async () => {
     const ids = await insert(api, 'books', novels(300));
-    const wish = (owner: number, list: number[]) =>
+    const replace = (owner: number, list: number[]) =>
       send('post', `/shelves/${owner}/relationships/books`, identifiers('books', list));
     for (let round = 0; round < 5; round += 1) {
-      const answers = await Promise.all([wish(shelf, ids), wish(other, [...ids].reverse())]);
+      const answers = await Promise.all([replace(shelf, ids), replace(other, [...ids].reverse())]);
       expect(answers.map(({ status }) => status)).toEqual([200, 200]);
     }
     const [{ deadlocks }] = await api
@@ -131,7 +131,7 @@ describe('a to-many relationship over a foreign key', () => {
     expect(owners).toContain(null);
   });
 
-  it('refuses to leave a row without the owner that it needs', async () => {
+  it('refuses to leave a row without its required owner', async () => {
     const [book = 0, second = 0] = books;
     const [page = 0] = await insert(api, 'pages', [{ number: 1, book_id: book }]);
     const path = `/books/${book}/relationships/pages`;
@@ -160,7 +160,7 @@ describe('a to-many relationship over a foreign key', () => {
     expect((await send('delete', path, identifiers('pages', [page]))).status).toBe(200);
   });
 
-  it('must lead to a relationship that may change', () => {
+  it('needs an inverse relationship that may change', () => {
     const access = { read: 'viewer', create: null, update: null, delete: null } as const;
     const one = defineResource({
       type: 'ones',
@@ -216,7 +216,7 @@ describe('a to-one relationship', () => {
     expect(await places()).toEqual({ [book]: null });
   });
 
-  it('refuses what it can not point to', async () => {
+  it("refuses what it can't point to", async () => {
     const book = await insertOne(api, 'books', { title: 'a', kind: 'novel' });
     const [page = 0] = await insert(api, 'pages', [{ number: 1, book_id: book }]);
     const path = `/books/${book}/relationships/shelf`;
@@ -239,8 +239,8 @@ describe('a to-one relationship', () => {
   });
 });
 
-describe('a relationship with more ends than fit into one answer', () => {
-  it('is read by pages of up to 1000 with links to the next and the previous one', async () => {
+describe('a relationship with more identifiers than one page', () => {
+  it('is read in pages of up to 1000 with links to the next and the previous one', async () => {
     const shelf = await insertOne(api, 'shelves', { name: 'a' });
     const rows = novels(1001).map((row) => ({ ...row, shelf_id: shelf }));
     const ids = await insert(api, 'books', rows);
@@ -262,7 +262,7 @@ describe('a relationship with more ends than fit into one answer', () => {
     expect(small.body.links.related).toBe(`/api/v1/shelves/${shelf}/books`);
   });
 
-  it('tells how many there are, counted in one statement where the page does not show it', async () => {
+  it('has a total, counted in one statement if the page does not imply it', async () => {
     const shelf = await insertOne(api, 'shelves', { name: 'a' });
     const rows = novels(5).map((row) => ({ ...row, shelf_id: shelf }));
     const ids = await insert(api, 'books', rows);
@@ -297,7 +297,7 @@ describe('a relationship with more ends than fit into one answer', () => {
     expect([refused.status, refused.body.errors[0].code]).toEqual([400, 'invalid_parameter']);
   });
 
-  it('is never read whole to be changed', async () => {
+  it('is never read whole for a change', async () => {
     const keyword = await insertOne(api, 'keywords', { name: 'a' });
     const ids = await insert(api, 'books', novels(1200));
     const links = ids.map((book_id) => ({ book_id, keyword_id: keyword }));
@@ -314,7 +314,7 @@ describe('a relationship with more ends than fit into one answer', () => {
     expect(await api.knex('book_keywords').orderBy('book_id').pluck('book_id')).toEqual([one, two]);
   });
 
-  it('points at the identifiers that lead nowhere, where they were first given', async () => {
+  it('points at the first occurrence of each identifier that does not exist', async () => {
     const keyword = await insertOne(api, 'keywords', { name: 'a' });
     const [one = 0] = await insert(api, 'books', novels(1));
     const data = [
@@ -326,17 +326,17 @@ describe('a relationship with more ends than fit into one answer', () => {
       { code: 'not_found', detail: 'books 987654 does not exist' },
       { code: 'not_found', detail: 'books 987655 does not exist' },
     ];
-    const told = (at: string) =>
+    const missingAt = (at: string) =>
       missing.map((fault, index) => ({ ...fault, source: { pointer: `${at}/${index + 2}` } }));
     for (const verb of ['post', 'patch', 'delete'] as const) {
       const refused = await send(verb, `/keywords/${keyword}/relationships/books`, data);
-      expect([refused.status, refused.body.errors]).toMatchObject([404, told('/data')]);
+      expect([refused.status, refused.body.errors]).toMatchObject([404, missingAt('/data')]);
     }
     const relationships = { books: { data } };
     const at = '/data/relationships/books/data';
     const document = { type: 'shelves', attributes: { name: 'new' }, relationships };
     const created = await send('post', '/shelves', document);
-    expect([created.status, created.body.errors]).toMatchObject([404, told(at)]);
+    expect([created.status, created.body.errors]).toMatchObject([404, missingAt(at)]);
     const shelf = await insertOne(api, 'shelves', { name: 'a' });
     const changed = await send('patch', `/shelves/${shelf}`, {
       type: 'shelves',
@@ -344,10 +344,10 @@ describe('a relationship with more ends than fit into one answer', () => {
       relationships,
     });
     const stray = { source: { pointer: '/data/attributes/nonsense' } };
-    expect([changed.status, changed.body.errors]).toMatchObject([422, [stray, ...told(at)]]);
+    expect([changed.status, changed.body.errors]).toMatchObject([422, [stray, ...missingAt(at)]]);
   });
 
-  it('takes 1000 identifiers in one statement and refuses more', async () => {
+  it('accepts 1000 identifiers in one statement and refuses more', async () => {
     const keyword = await insertOne(api, 'keywords', { name: 'a' });
     const ids = await insert(api, 'books', novels(1000));
     const path = `/keywords/${keyword}/relationships/books`;
@@ -365,7 +365,7 @@ describe('a relationship with more ends than fit into one answer', () => {
 });
 
 describe('a collection below a parent', () => {
-  it('over a join table takes the right to change the parent as well', async () => {
+  it('over a join table needs the role to change the parent as well', async () => {
     const keyword = await insertOne(api, 'keywords', { name: 'a' });
     const book = { type: 'books', attributes: { title: 'a', kind: 'novel' } };
     const created = await send('post', `/keywords/${keyword}/books`, book).set(

@@ -46,7 +46,7 @@ describe('a list paged by cursor', () => {
     expect(body.meta).toEqual({ count: 5, total: DEVICES });
   });
 
-  it('goes forth and back to the same page', async () => {
+  it('returns to the same page forwards and backwards', async () => {
     const first = await get('/devices', start);
     const second = await request(api.app).get(first.body.links.next);
     const back = await request(api.app).get(second.body.links.prev);
@@ -56,7 +56,7 @@ describe('a list paged by cursor', () => {
     expect(idsOf(forth)).toEqual(idsOf(second));
   });
 
-  it('ends at the last page, whichever way it was reached', async () => {
+  it('ends at the last page, in either direction', async () => {
     const { body } = await get('/devices', { 'page[after]': '', sort: 'device_name' });
     const last = await request(api.app).get(body.links.last);
     const everything = await get('/devices', { sort: 'device_name', 'page[size]': '1000' });
@@ -68,7 +68,7 @@ describe('a list paged by cursor', () => {
     expect(after.body.links.next).toBeNull();
   });
 
-  it('leads back from a page that is empty', async () => {
+  it('has a link back from an empty page', async () => {
     const none = await get('/devices', { ...start, 'filter[os_version]': 'none' });
     expect(none.body).toMatchObject({ data: [], meta: { count: 0, total: 0 } });
     expect(none.body.links).toMatchObject({ prev: null, next: null });
@@ -83,7 +83,7 @@ describe('a list paged by cursor', () => {
     expect(whole.status).toBe(200);
   });
 
-  it('works below a parent, filtered, and in a page over several slices', async () => {
+  it('works below a parent, with a filter, and with a page of several slices', async () => {
     const [device = 0] = ids;
     const { body } = await get(`/devices/${device}/tags`, { 'page[after]': '' });
     expect(body).toMatchObject({ data: [], meta: { total: 0 } });
@@ -95,7 +95,7 @@ describe('a list paged by cursor', () => {
     expect(idsOf(many)).toEqual(ids.slice(0, 440));
   });
 
-  it('has short cursors for long text, as long as the row is there', async () => {
+  it('has short cursors for long text, valid while the row exists', async () => {
     const names = ['x', 'y', 'z'].map((letter) => `${'ä'.repeat(9000)}${letter}`);
     const rows = names.map((device_name, index) => ({ udid: `long ${index}`, device_name }));
     const added = await api.knex('devices').insert(rows).returning('id');
@@ -135,7 +135,7 @@ describe('a list paged by cursor', () => {
     }
   });
 
-  it('refuses numbers that the database could not read', async () => {
+  it("refuses numbers that PostgreSQL can't read", async () => {
     const at = (column: string, key: string) =>
       get('/devices', { sort: column, 'page[after]': encode([1, `devices:${column}`, [key], 1]) });
     expect((await at('id', '1')).status).toBe(400);
@@ -149,7 +149,7 @@ describe('a list paged by cursor', () => {
 });
 
 describe('the bytes of a list', () => {
-  it('are those of its resources one by one', async () => {
+  it('are those of its resources serialized one by one', async () => {
     const { body } = await get('/devices', { 'page[size]': '1000', include: 'tags' });
     const { data } = (await get(`/devices/${ids[1]}`, { include: 'tags' })).body;
     expect(idsOf({ body } as request.Response)).toEqual(ids);
@@ -161,7 +161,7 @@ describe('the bytes of a list', () => {
     }
   });
 
-  it('have an entity tag, weak as it comes with them compressed, too, which changes with them', async () => {
+  it('have a weak entity tag, since it is shared with their compressed form, which changes with them', async () => {
     const first = await get('/tags');
     const { etag } = first.headers;
     expect(etag).toMatch(/^W\/"[\w-]{22}"$/);
@@ -180,7 +180,7 @@ describe('the bytes of a list', () => {
     ['another', () => '"a"', 200],
     ['it without quotes', (etag) => etag.slice(3, -1), 200],
     ['nothing', () => '', 200],
-  ])('are asked for unless If-None-Match is %s', async (_what, header, expected) => {
+  ])('are sent unless If-None-Match is %s', async (_what, header, expected) => {
     for (const path of ['/tags', `/devices/${ids[0]}`, `/devices/${ids[0]}/relationships/tags`]) {
       const { etag = '' } = (await get(path)).headers;
       const response = await get(path).set('If-None-Match', header(etag));
@@ -192,7 +192,7 @@ describe('the bytes of a list', () => {
     }
   });
 
-  it('are told of by HEAD', async () => {
+  it('have their headers in the response to HEAD', async () => {
     const path = `/api/v1/devices?page[size]=300`;
     const [given, head] = [await request(api.app).get(path), await request(api.app).head(path)];
     for (const name of ['etag', 'content-length', 'content-type', 'vary']) {

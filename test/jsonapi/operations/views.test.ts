@@ -17,7 +17,7 @@ const post = (path: string, body: object) => request(api.app).post(`/api/v1${pat
 const book = (attributes: object) => ({ data: { type: 'books', attributes } });
 
 describe('a view', () => {
-  it('refuses to be over an attribute that does not exist', () => {
+  it("can't be defined on an unknown attribute", () => {
     const access = { read: 'viewer', create: null, update: null, delete: null } as const;
     const views = [{ path: '/x', attribute: 'nonsense', value: 'a' }];
     const definition = { type: 'x', path: '/xs', table: 'x', access, attributes: {}, views };
@@ -26,7 +26,7 @@ describe('a view', () => {
     );
   });
 
-  it('lists the rows of its value only, whatever else is filtered', async () => {
+  it('lists only the rows with its value, whatever the filter', async () => {
     const [novel] = await insert(api, 'books', [
       { title: 'a', kind: 'novel' },
       { title: 'a', kind: 'atlas' },
@@ -40,7 +40,7 @@ describe('a view', () => {
     expect((await get('/novels/?filter[kind]=atlas')).body.data).toEqual([]);
   });
 
-  it('gives its value to what is created there, said or not', async () => {
+  it('sets its value on resources created there', async () => {
     const silent = await post('/atlases', book({ title: 'b' }));
     expect(silent.status).toBe(201);
     expect(silent.body.data[0].attributes.kind).toBe('atlas');
@@ -49,7 +49,7 @@ describe('a view', () => {
     expect([said.status, said.body.data[0].attributes.kind]).toEqual([201, 'atlas']);
   });
 
-  it('refuses another value with 409, and one that is none with 422', async () => {
+  it('refuses another value with 409, and an invalid one with 422', async () => {
     const other = await post('/atlases', book({ title: 'b', kind: 'novel' }));
     expect([other.status, other.body.errors[0]]).toEqual([
       409,
@@ -62,7 +62,7 @@ describe('a view', () => {
     expect(await api.knex('books')).toEqual([]);
   });
 
-  it('has no items of its own and the methods of a collection', async () => {
+  it('has the methods of a collection, and no items', async () => {
     expect((await get('/novels/1')).body.errors[0].code).toBe('no_such_route');
     const options = await request(api.app).options('/api/v1/novels');
     expect(options.headers.allow).toBe('GET, POST, HEAD, OPTIONS');
@@ -72,7 +72,7 @@ describe('a view', () => {
 describe('a type whose documents are always arrays', () => {
   const one = { data: [expect.objectContaining({ type: 'books' })], meta: { count: 1 } };
 
-  it('has one in the documents of an item, a create and an update', async () => {
+  it('has an array of one in the documents of an item, a create and an update', async () => {
     const created = await post('/books', book({ title: 'a', kind: 'novel' }));
     expect(created.body).toMatchObject(one);
     const path = `/books/${created.body.data[0].id}`;
@@ -98,8 +98,8 @@ describe('a type whose documents are always arrays', () => {
   });
 });
 
-describe('another form of a create', () => {
-  it('is turned into a document where the definition says how', async () => {
+describe('another form of a create body', () => {
+  it('is converted to a document by the definition', async () => {
     const created = await post('/books', { novel: 'Title' });
     expect([created.status, created.body.data[0].attributes]).toEqual([
       201,

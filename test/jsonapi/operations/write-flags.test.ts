@@ -78,7 +78,7 @@ const refusal = ({ status, body }: request.Response) => [
 ];
 
 describe('the flags of a write', () => {
-  it('are refused where they are neither true nor false, or given twice', async () => {
+  it('are refused if they are neither true nor false, or repeated', async () => {
     const { id } = (await post('/jars')).body.data;
     seen = [];
     const before = await api.knex('jars').count();
@@ -91,7 +91,7 @@ describe('the flags of a write', () => {
     expect(await api.knex('jars').count()).toEqual(before);
   });
 
-  it('are unknown to other types and to all that only reads or removes', async () => {
+  it('are unknown to other types, to reads and to deletes', async () => {
     const { id } = (await post('/jars')).body.data;
     const unknown = [400, 'invalid_parameter', 'force'];
     const rack = { data: { type: 'racks', attributes: {} } };
@@ -124,7 +124,7 @@ describe('the flags of a write', () => {
     expect(seen).toEqual([['force'], ['dry', 'force'], ['force'], [], []]);
   });
 
-  it('of a delete reach its operation alone, and the audit trail', async () => {
+  it('of a delete reach only its operation and the audit trail', async () => {
     for (const query of ['smash=true', 'smash=false', '']) {
       const { id } = (await post('/jars')).body.data;
       await request(api.app).delete(`/api/v1/jars/${id}?${query}`).expect(204);
@@ -138,7 +138,7 @@ describe('the flags of a write', () => {
     ]);
   });
 
-  it('stand in the audit trail, and in no link', async () => {
+  it('are in the audit trail, and in no link', async () => {
     const made = await post('/jars?force=true&fields[jars]=name');
     const { id, links } = made.body.data;
     expect(made.body.links.self).toBe(`/api/v1/jars/${id}?fields%5Bjars%5D=name`);

@@ -38,7 +38,7 @@ describe('a document', () => {
     },
   };
 
-  it('is told every fault at once: values, names, what is missing and what is not there', async () => {
+  it('is refused with all its faults at once: values, names, missing members and resources', async () => {
     const refused = await post('/books', broken);
     expect(refused.status).toBe(422);
     expect(faultsOf(refused)).toEqual([
@@ -54,7 +54,7 @@ describe('a document', () => {
     ]);
   });
 
-  it('is told the same on an update, where nothing is missing', async () => {
+  it('is refused with the same faults on an update, where no member is required', async () => {
     const id = await insertOne(api, 'books', { title: 'a', kind: 'novel' });
     const refused = await patch(`/books/${id}`, broken);
     expect(faultsOf(refused).map(([pointer]) => pointer)).not.toContain('/data/attributes/title');
@@ -62,7 +62,7 @@ describe('a document', () => {
     expect((await patch('/books/987654', broken)).status).toBe(404);
   });
 
-  it('may repeat what its relationships hold, and change only what can be written here', async () => {
+  it('may repeat its read-only relationships, but not change them', async () => {
     const id = await insertOne(api, 'books', { title: 'a', kind: 'novel' });
     const [one, two] = [
       await insertOne(api, 'pages', { number: 1, book_id: id }),
@@ -92,7 +92,7 @@ describe('a document', () => {
     expect(created.status).toBe(201);
   });
 
-  it('clears with null what may be empty, and names what may not', async () => {
+  it('clears nullable attributes with null, and is refused naming the others', async () => {
     const id = await insertOne(api, 'books', { title: 'a', kind: 'novel', position: 3 });
     const cleared = await patch(`/books/${id}`, book({ position: null }));
     expect([cleared.status, cleared.body.data[0].attributes.position]).toEqual([200, null]);
@@ -104,7 +104,7 @@ describe('a document', () => {
     ]);
   });
 
-  it('may have members that JSON:API does not know, and names given twice count as the last', async () => {
+  it('may have unknown members, and of repeated names the last counts', async () => {
     const body =
       '{"nonsense":1,"jsonapi":{"version":"9"},"data":{"type":"shelves","extra":[],' +
       '"attributes":{"name":"first","name":"last"}}}';
@@ -115,7 +115,7 @@ describe('a document', () => {
     expect([created.status, created.body.data.attributes.name]).toEqual([201, 'last']);
   });
 
-  it('must not nest deeper than anything needs', async () => {
+  it('is refused if it nests too deeply', async () => {
     const send = (text: string) =>
       request(api.app).post('/api/v1/shelves').set('Content-Type', 'application/json').send(text);
     for (const depth of [65, 500_000]) {
@@ -130,7 +130,7 @@ describe('a document', () => {
     expect((await post('/shelves', brackets)).status).toBe(201);
   });
 
-  it('is undone as a whole when one part of it fails', async () => {
+  it('is rolled back as a whole when one part of it fails', async () => {
     const shelf = await insertOne(api, 'shelves', { name: 'a' });
     const lines = (await api.knex('audit_events')).length;
     const [one, two] = await Promise.all([
@@ -149,7 +149,7 @@ describe('a document', () => {
 });
 
 describe('a constraint of the database', () => {
-  it('that wants one of a kind is 409 naming the attribute', async () => {
+  it('on uniqueness is 409 naming the attribute', async () => {
     await insertOne(api, 'shelves', { name: 'a' });
     const refused = await post('/shelves', { type: 'shelves', attributes: { name: 'a' } });
     expect([refused.status, refused.body.errors]).toMatchObject([
@@ -164,7 +164,7 @@ describe('a constraint of the database', () => {
     ]);
   });
 
-  it('over several columns names each, a relationship as what it is', async () => {
+  it('over several columns names each, a relationship by its pointer', async () => {
     const shelf_id = await insertOne(api, 'shelves', { name: 'a' });
     await insertOne(api, 'books', { title: 'a', kind: 'novel', shelf_id, position: 1 });
     const refused = await post('/books', {
@@ -179,7 +179,7 @@ describe('a constraint of the database', () => {
     expect(refused.body.errors[0].detail).toBe('A record with this shelf, position already exists');
   });
 
-  it('that checks a value is 422 naming the attribute', async () => {
+  it('on a value is 422 naming the attribute', async () => {
     const attributes = { name: 'a', capacity: 101 };
     const refused = await post('/shelves', { type: 'shelves', attributes });
     expect([refused.status, refused.body.errors[0]]).toMatchObject([
@@ -192,7 +192,7 @@ describe('a constraint of the database', () => {
     ]);
   });
 
-  it('that keeps what is in use is 409 telling by what', async () => {
+  it('on a row in use is 409 naming its user', async () => {
     const shelf_id = await insertOne(api, 'shelves', { name: 'a' });
     await insertOne(api, 'books', { title: 'a', kind: 'novel', shelf_id });
     const refused = await request(api.app).delete(`/api/v1/shelves/${shelf_id}`);

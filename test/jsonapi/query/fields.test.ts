@@ -55,12 +55,12 @@ function refused(parameter: string) {
 }
 
 describe('parseInclude', () => {
-  it('takes paths of three steps', () => {
+  it('accepts paths of three steps', () => {
     expect(include('r0,r1.r2.r3,r1.r2.r3')).toEqual(['r0', 'r1.r2.r3']);
     expect(() => include('r0.r1.r2.r3')).toThrow(refused('include'));
   });
 
-  it('asks for the role of each type on the way, not only of the last', () => {
+  it('requires the role of each type on the path, not only of the last', () => {
     for (const path of ['secrets', 'r0.secrets', 'secrets.pages', 'r0.secrets.pages']) {
       expect(() => include(path)).toThrow(refused('include'));
       expect(include(path, 'admin')).toEqual([path]);
@@ -77,7 +77,7 @@ describe('parseInclude', () => {
 });
 
 describe('parseSort', () => {
-  it('takes each column once, as it is named first', () => {
+  it('keeps the first of repeated columns', () => {
     expect(parseSort('-c1,c0,c1,id', pages, as('viewer'))).toEqual([
       { column: 'c1', descending: true },
       { column: 'c0', descending: false },
@@ -85,7 +85,7 @@ describe('parseSort', () => {
     ]);
   });
 
-  it('takes an attribute only of a reader whose role may read it', () => {
+  it('accepts an attribute only from a role that may read it', () => {
     expect(() => parseSort('inner', pages, as('operator'))).toThrow(refused('sort'));
     expect(parseSort('inner', pages, as('admin'))).toEqual([
       { column: 'inner', descending: false },

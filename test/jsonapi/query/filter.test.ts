@@ -147,7 +147,7 @@ describe('parseFilter refuses with 400 naming the parameter', () => {
     { and: [nest(0)], or: [] },
     { not: nest(0), name: 'title' },
     { ...(nest(0) as object), or: [] },
-  ])('a combination that is not alone, and says so: %j', (rule) => {
+  ])('a combination with other members, and explains it: %j', (rule) => {
     const message = '"and", "or" and "not" each stand alone in a rule';
     expect(() => parse([rule])).toThrow(expect.objectContaining({ message }));
   });
@@ -179,13 +179,13 @@ describe('parseFilter refuses in the short form with 400 naming the parameter', 
     );
   });
 
-  it('calls a relationship by its name, not by its column', () => {
+  it('names a relationship by its name, not by its column', () => {
     expect(() => parse('x', 'filter[author]')).toThrow('"author" is compared with a whole number');
   });
 });
 
 describe('parseFilter reads', () => {
-  it('a rule that stands alone', () => {
+  it('a single rule outside of an array', () => {
     const rule = { name: 'title', op: 'eq', val: 'x' };
     const expected = { kind: 'compare', column: title, op: 'eq', value: 'x' };
     expect(parse(rule)).toEqual([expected]);
@@ -259,7 +259,7 @@ describe('parseFilter reads', () => {
     expect(parse('x', 'filter[title]')).toEqual(expected);
   });
 
-  it('values as the column has them, from JSON or from text', () => {
+  it('values in the type of the column, from JSON or from text', () => {
     const pages = { name: 'pages', kind: 'integer', ignoreCase: false };
     const compare = { kind: 'compare', op: 'eq' };
     expect(parse('12', 'filter[pages]')).toEqual([{ ...compare, column: pages, value: 12 }]);
@@ -287,7 +287,7 @@ describe('parseFilter reads', () => {
     ]);
   });
 
-  it('relationships by rule, by dotted name and by the old short form', () => {
+  it('relationships by rule, by dotted name and by the short form', () => {
     const name = { name: 'name', kind: 'text', ignoreCase: true };
     const expected = {
       kind: 'related',
@@ -303,7 +303,7 @@ describe('parseFilter reads', () => {
     expect(parse('x', 'filter[author__name]')).toEqual([expected]);
   });
 
-  it('names over several relationships, each a level of its own', () => {
+  it('names across several relationships, each as a level', () => {
     const expected = {
       kind: 'related',
       relation: books.relationships.author,

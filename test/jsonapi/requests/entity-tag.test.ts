@@ -38,13 +38,13 @@ describe('parseIfMatch', () => {
     },
   );
 
-  it('takes a star, and lists of tags, commas and weakness in them or not', () => {
+  it('accepts a star and lists of tags, weak ones and ones with commas, too', () => {
     expect(parseIfMatch(' * ')).toBeUndefined();
     expect(parseIfMatch('"a.b"')).toEqual(new Set(['a']));
     expect(parseIfMatch('"a.b" , W/"c.d","e,f",""')).toEqual(new Set(['a', 'c', 'e,f', '']));
   });
 
-  it('does not take long for a long header', () => {
+  it('reads a long header in linear time', () => {
     const start = performance.now();
     expect(() => parseIfMatch(`${'"a" ,'.repeat(3000)}"`)).toThrow();
     expect(performance.now() - start).toBeLessThan(100);
@@ -52,7 +52,7 @@ describe('parseIfMatch', () => {
 });
 
 describe('the entity tag of an item', () => {
-  it('tells the state of the row and the bytes that were sent', async () => {
+  it('has the state of the row and the hash of the bytes', async () => {
     const tag = await tagOf();
     expect(tag).toMatch(/^W\/"[\w-]{22}\.[\w-]{22}"$/);
     expect(await tagOf()).toBe(tag);
@@ -63,7 +63,7 @@ describe('the entity tag of an item', () => {
     expect(head.headers.etag).toBe(tag);
   });
 
-  it('changes with the row and its to-one relationships, not with what is volatile', async () => {
+  it('changes with the row and its to-one relationships, not with volatile attributes', async () => {
     const tag = await tagOf();
     await api.knex('shelves').update({ visits: 9 });
     const visited = await tagOf();
@@ -78,7 +78,7 @@ describe('the entity tag of an item', () => {
     expect(stateOf(await tagOf())).not.toBe(stateOf(alone));
   });
 
-  it('comes with creates and updates, and is that of the next read', async () => {
+  it('of a create or an update is that of the next read', async () => {
     const created = await request(api.app)
       .post('/api/v1/shelves')
       .send(document({ name: 'new' }));
@@ -90,7 +90,7 @@ describe('the entity tag of an item', () => {
 });
 
 describe('If-Match', () => {
-  it('refuses an update that others have overtaken with 412, and changes nothing', async () => {
+  it('refuses an update of a changed row with 412, and changes nothing', async () => {
     const tag = await tagOf();
     await api.knex('shelves').update({ name: 'of somebody else' });
     const refused = await patch(tag, { name: 'mine' });
@@ -106,13 +106,13 @@ describe('If-Match', () => {
     expect((await patch(await tagOf(), { name: 'mine' })).status).toBe(200);
   });
 
-  it('lets one of two updates win that come at the same instant', async () => {
+  it('accepts one of two concurrent updates', async () => {
     const tag = await tagOf();
     const answers = await Promise.all(['b', 'c', 'd'].map((name) => patch(tag, { name })));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 412, 412]);
   });
 
-  it('compares the state only: another representation or a strong tag will do', async () => {
+  it('compares only the state: the tag of another representation or a strong tag matches', async () => {
     expect((await patch(await tagOf('?fields[shelves]=name'), { capacity: 1 })).status).toBe(200);
     expect((await patch((await tagOf()).slice(2), { capacity: 2 })).status).toBe(200);
     expect((await patch(`"x", ${await tagOf()}`, { capacity: 3 })).status).toBe(200);
@@ -120,19 +120,19 @@ describe('If-Match', () => {
     expect((await patch('"x"')).status).toBe(412);
   });
 
-  it('takes a star for what exists, and knows what does not', async () => {
+  it('matches every existing row by a star, and is 404 without a row', async () => {
     expect((await patch('*')).status).toBe(200);
     path = '/api/v1/shelves/987654';
     expect((await patch('*')).status).toBe(404);
     expect((await patch('"x"')).status).toBe(404);
   });
 
-  it('that is none is refused with 400', async () => {
+  it('that is malformed is refused with 400', async () => {
     const refused = await patch('abc');
     expect([refused.status, refused.body.errors[0].source]).toEqual([400, { header: 'If-Match' }]);
   });
 
-  it('guards deletes and relationships, too', async () => {
+  it('protects deletes and relationships, too', async () => {
     const book = await insertOne(api, 'books', { title: 'a', kind: 'novel' });
     const links = () =>
       request(api.app)

@@ -37,7 +37,7 @@ describe('an Idempotency-Key', () => {
     expect(await count('shelves')).toBe(0);
   });
 
-  it('given again with the same request gives the first answer again, byte for byte', async () => {
+  it('repeated with the same request gets the stored response, byte for byte', async () => {
     const first = await create('k-1', 'a');
     expect(first.status).toBe(201);
     expect(first.headers['idempotency-replayed']).toBeUndefined();
@@ -51,7 +51,7 @@ describe('an Idempotency-Key', () => {
     expect(lines).toHaveLength(1);
   });
 
-  it('leaves no digest by which a body could be guessed', async () => {
+  it('stores no digest that a body could be guessed from', async () => {
     await create('k-1', 'a');
     const sha256 = (...parts: (string | Buffer)[]) =>
       parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest();
@@ -61,7 +61,7 @@ describe('an Idempotency-Key', () => {
     expect(stored).not.toEqual(sha256('POST /api/v1/shelves\n', sha256(body)));
   });
 
-  it('given with another body, path or method is refused with 422', async () => {
+  it('with another body, path or method is refused with 422', async () => {
     const { body } = await create('k-1', 'a');
     const path = `/api/v1/shelves/${body.data.id}`;
     const others = [
@@ -83,7 +83,7 @@ describe('an Idempotency-Key', () => {
     expect(await count('shelves')).toBe(1);
   });
 
-  it('is of one actor in one role', async () => {
+  it('belongs to one actor in one role', async () => {
     const first = await create('k-1', 'a');
     const other = await create('k-1', 'b').set('X-Actor', 'somebody else');
     const operator = await create('k-1', 'c').set('X-Role', 'operator');
@@ -91,7 +91,7 @@ describe('an Idempotency-Key', () => {
     expect((await create('k-1', 'a').set('X-Role', 'viewer')).status).toBe(403);
   });
 
-  it('is free again after a write that failed', async () => {
+  it('can be used again after a failed write', async () => {
     await insertOne(api, 'shelves', { name: 'a' });
     const failed = await create('k-1', 'a');
     expect([failed.status, failed.body.errors[0].code]).toEqual([409, 'already_exists']);
@@ -101,7 +101,7 @@ describe('an Idempotency-Key', () => {
     expect([retried.status, retried.headers['idempotency-replayed']]).toEqual([201, undefined]);
   });
 
-  it('works on updates, deletes and relationships, which have their own answers', async () => {
+  it('works on updates, deletes and relationships', async () => {
     const id = await insertOne(api, 'shelves', { name: 'a' });
     const path = `/api/v1/shelves/${id}`;
     const document = { data: { type: 'shelves', attributes: { capacity: 7 } } };
@@ -129,7 +129,7 @@ describe('an Idempotency-Key', () => {
     expect(again.headers['idempotency-replayed']).toBe('true');
   });
 
-  it('is spent once when two processes get the request at the same instant', async () => {
+  it('runs once when two processes get the request at the same time', async () => {
     for (let round = 0; round < 10; round += 1) {
       const key = `race-${round}`;
       const answers = await Promise.all(
@@ -157,7 +157,7 @@ describe('an Idempotency-Key', () => {
     expect(await count('idempotency_keys')).toBe(0);
   });
 
-  it('is forgotten after a day', async () => {
+  it('expires after a day', async () => {
     const day = api.knex.raw("now() - interval '24 hours 1 second'");
     const first = await create('k-1', 'a');
     await api.knex('idempotency_keys').update({ created_at: day });
@@ -167,7 +167,7 @@ describe('an Idempotency-Key', () => {
     expect(again.body.data.id).not.toBe(first.body.data.id);
   });
 
-  it('means nothing to those who read', async () => {
+  it('is ignored by reads', async () => {
     const read = await request(api.app).get('/api/v1/shelves').set('Idempotency-Key', 'a b');
     expect(read.status).toBe(200);
   });

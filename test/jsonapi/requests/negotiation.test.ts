@@ -22,7 +22,7 @@ describe('checkContentType', () => {
     'application/vnd.api+json; profile="https://example.com/a,b"',
     'application/json',
     'application/json; charset=UTF-8',
-  ])('takes %p', (header) => {
+  ])('accepts %p', (header) => {
     expect(() => checkContentType(header)).not.toThrow();
   });
 });
@@ -45,14 +45,14 @@ describe('negotiateForm', () => {
     'application/vnd.api+json;q=0.5',
     'application/vnd.api+json; profile="a, b"',
     'application/vnd.api+json; ext="x", application/vnd.api+json',
-  ])('takes %p', (header) => {
+  ])('accepts %p', (header) => {
     expect(() => negotiateForm(header)).not.toThrow();
   });
 });
 
 const STRINGS = 'application/vnd.api+json; profile="urn:muster:string-ids"';
 
-describe('the form that Accept asks for', () => {
+describe('the form that Accept requests', () => {
   it.each([
     STRINGS,
     'application/vnd.api+json;profile=urn:muster:string-ids',
@@ -82,7 +82,7 @@ describe('the form that Accept asks for', () => {
   it.each([
     'application/vnd.api+json; profile="urn:muster:string-ids"; charset=utf-8',
     'application/vnd.api+json; profile="urn:muster:string-ids"; ext="x"',
-  ])('is none for %p: 406', (header) => {
+  ])('is refused with 406 for %p', (header) => {
     expect(() => negotiateForm(header)).toThrow(expect.objectContaining({ status: 406 }));
   });
 });

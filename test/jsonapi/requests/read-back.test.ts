@@ -33,7 +33,7 @@ describe('a relationship without linkage that a client flattens into the attribu
       .patch(`/api/v1/shelves/${shelf}`)
       .send({ data: { type: 'shelves', id: shelf, attributes } });
 
-  it('is ignored, and the rest of the update is done', async () => {
+  it('is ignored, and the rest of the update is stored', async () => {
     const { body } = await get(`/shelves/${shelf}`);
     const { books } = body.data.relationships;
     expect(books.data).toBeUndefined();
@@ -55,7 +55,7 @@ describe('a relationship without linkage that a client flattens into the attribu
     ['is no object', { books: 'x' }],
     ['has no links', { books: {} }],
     ['is of an unknown name', { nonsense: { links: { self: '/x' } } }],
-  ])('is refused with 422 where it %s', async (_what, attributes) => {
+  ])('is refused with 422 if it %s', async (_what, attributes) => {
     const { status, body } = await patch(attributes);
     const [name] = Object.keys(attributes);
     expect(status).toBe(422);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { validationMessage } from '../../../src/jsonapi/requests/validation-message.js';
 
-describe('what is wrong with a value', () => {
+describe('the message of an invalid value', () => {
   it.each<[z.ZodType, unknown, string]>([
     [z.string().min(1), '', 'must have at least 1 character'],
     [z.string().min(2), 'a', 'must have at least 2 characters'],
@@ -20,7 +20,7 @@ describe('what is wrong with a value', () => {
     [z.strictObject({}), { x: 1, y: 2 }, 'has no member "x", "y"'],
     [z.string().regex(/^a{2}$/), 'b', 'has a wrong form'],
     [z.string().regex(/^a{2}$/, 'must be 2 letters'), 'b', 'must be 2 letters'],
-  ])('is told in words (%#)', (schema, value, message) => {
+  ])('is plain English (%#)', (schema, value, message) => {
     const { error } = schema.safeParse(value, { error: validationMessage });
     expect(error?.issues.map((issue) => issue.message)).toEqual([message]);
   });
